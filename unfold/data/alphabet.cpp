@@ -19,7 +19,7 @@ const std::vector<std::string> kTextKinds{"bytes", "chars", "words"};
 const std::vector<std::string> kKindNames{"bytes", "chars", "words", "entries", "hashed"};
 const std::vector<std::string> kPolicyNames{"error", "skip"};
 
-/// The place of `name` in `names`.
+/// Returns the index of `name` in `names`.
 Index choose(std::string_view name, const std::vector<std::string>& names, std::string_view option) {
   const auto found = std::find(names.begin(), names.end(), name);
   if (found != names.end()) return found - names.begin();
@@ -29,14 +29,14 @@ Index choose(std::string_view name, const std::vector<std::string>& names, std::
 
 bool is_blank(char c) { return c == ' ' || c == '\t' || c == '\r'; }
 
-/// Code points that show as nothing or as a gap, or change the text around them.
+/// Code points that are displayed as nothing or as a gap, or that change the text around them.
 bool is_invisible(char32_t c) {
   return c < 0x20 || (c >= 0x7F && c <= 0xA0) || c == 0xAD || c == 0x61C || c == 0x1680 || c == 0x180E ||
          (c >= 0x2000 && c <= 0x200F) || (c >= 0x2028 && c <= 0x202F) || (c >= 0x205F && c <= 0x206F) || c == 0x3000 ||
          c == 0xFEFF || (c >= 0xFFF9 && c <= 0xFFFB) || (c & 0xFFFE) == 0xFFFE;
 }
 
-/// The escape of what all kinds of alphabets escape alike; empty for anything else.
+/// Returns the escapes that all kinds of alphabets share; empty if `c` needs none.
 std::string_view common_escape(char32_t c) {
   switch (c) {
     case '\n': return "\\n";
@@ -80,7 +80,7 @@ Index line_of(std::string_view text, Index offset) { return 1 + std::count(text.
   throw ModelError(fmt::format("alphabet: symbol \"{}\" {}", find_invalid_utf8(text) < 0 ? printable(text) : "?", why));
 }
 
-/// The number that a bytes or chars alphabet looks a symbol up by.
+/// The key by which a bytes or chars alphabet looks up a symbol.
 std::size_t code_of(SymbolKind kind, const std::string& text) {
   if (kind == SymbolKind::bytes) {
     if (text.size() != 1) fail_symbol(text, "is not one byte");
@@ -104,7 +104,7 @@ void require_entry(const std::string& text) {
   if (text.empty() || find_invalid_utf8(text) >= 0) fail_symbol(text, "is empty or not valid UTF-8");
 }
 
-/// Whether symbols are looked up by their text, not by the number of a byte or character.
+/// Whether symbols are looked up by their text instead of by byte or code point.
 bool by_text(SymbolKind kind) { return kind == SymbolKind::words || kind == SymbolKind::entries; }
 
 }  // namespace
@@ -168,7 +168,7 @@ Alphabet Alphabet::hashed(Index bits) {
 
 namespace {
 
-/// What stands at the place of a symbol.
+/// Returns the text of a symbol.
 const std::string& text_at(const std::vector<std::string>& texts, Symbol symbol) {
   if (symbol < 0 || static_cast<std::size_t>(symbol) >= texts.size())
     throw UsageError(fmt::format("symbol {} is not in an alphabet of {}", symbol, texts.size()));
@@ -347,7 +347,7 @@ void mark_chars(std::string_view text, CodeMap& seen) {
   }
 }
 
-/// How often each word stands in the inputs, line ends as `<eos>`. The keys point into the inputs.
+/// Counts the words in the inputs, with line ends as `<eos>`. The keys point into the inputs.
 std::unordered_map<std::string_view, Index> count_words(std::span<const Input> inputs) {
   std::unordered_map<std::string_view, Index> counts;
   for (const Input& input : inputs) {

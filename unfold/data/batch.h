@@ -1,9 +1,9 @@
 #pragma once
-/// Batches: what a step of training or evaluation reads, and where batches come from, whatever they are made of: text
-/// (text_batches.h), the examples of a task (task_batches.h), files of fields.
+/// Batches: the input of one training or evaluation step, whatever the source: text (text_batches.h), the examples of a
+/// task (task_batches.h), or files of fields (example_batches.h).
 ///
-/// A batch is a structure with its fields, row by row, and what is carried between batches: chains of one stream, which
-/// are read one after another, share a slot of the state.
+/// A batch consists of a structure, its fields row by row, and the carried state: chains of the same stream, which are
+/// read one after another, share a slot of the state.
 
 #include <map>
 #include <string>
@@ -17,40 +17,41 @@
 
 namespace unfold {
 
-/// How the state goes from batch to batch: one slot per chain.
+/// How the state is carried from batch to batch: one slot per chain.
 struct Carry {
   std::vector<Index> slots;                    ///< one per chain
-  std::vector<Index> fresh;                    ///< slots to be reset before the forward pass
-  std::vector<std::pair<Index, Index>> moves;  ///< after the backward pass: (from, to) slots
+  std::vector<Index> fresh;                    ///< slots to reset before the forward pass
+  std::vector<std::pair<Index, Index>> moves;  ///< (from, to) slots to copy after the backward pass
   Index slots_needed = 0;
 };
 
-/// Examples of two chains: the positions of one look at a single position, which looks at those of its source. Fields
-/// of the source have rows over that part of the structure.
+/// Parts of the structure of encoder-decoder examples: the positions of the target attend to a single summary position,
+/// which attends to the positions of the source. Fields of the source have rows over the source part.
 inline constexpr int kSummaryPart = 1, kSourcePart = 2;
-/// Positions that are spelt look at the chains of their characters; equal ones of a batch look at the same.
+/// The part of the structure with the characters of words: a position attends to the chain of its characters, and equal
+/// words of a batch share a chain.
 inline constexpr int kSpellingPart = 1;
 
 struct Batch {
   Structure structure = Structure::chains(1, 1);
   std::map<std::string, Field, std::less<>> fields;
   Carry carry;
-  std::vector<Index> passages;  ///< one per chain: number of its passage, whose scores are summed apart
-  std::vector<Index> places;    ///< one per chain: place of its first position
-  Index predicted = 0;          ///< rows that are to be predicted
-  Index symbols = 0;            ///< rows that belong to scored stretches, predicted or not
-  bool whole = false;           ///< every chain is a whole sequence: no other batch goes on with it
+  std::vector<Index> passages;  ///< one per chain: index of its passage; scores are summed per passage
+  std::vector<Index> places;    ///< one per chain: index of its first position
+  Index predicted = 0;          ///< number of rows that are predicted
+  Index symbols = 0;            ///< rows in scored segments, predicted or not
+  bool whole = false;           ///< every chain is a whole sequence that no other batch continues
 
-  /// Throws UsageError with the nearest name when there is no such field.
+  /// Throws UsageError with the nearest name if there is no such field.
   const Field& field(std::string_view name) const;
-  /// Every chain is a whole example, read from a fresh state.
+  /// Makes every chain a whole example that starts from the initial state.
   void start_afresh();
 
   SymbolRows& symbol_field(std::string_view name) { return rows_of_kind<SymbolRows>(name); }
   ValueRows& value_field(std::string_view name) { return rows_of_kind<ValueRows>(name); }
 
  private:
-  /// Keeps the memory of the last batch.
+  /// Reuses the memory of the last batch.
   template <class Rows>
   Rows& rows_of_kind(std::string_view name) {
     auto found = fields.find(name);
@@ -60,7 +61,7 @@ struct Batch {
   }
 };
 
-/// The rows that some head of a network is to predict.
+/// The rows that at least one head of a network predicts.
 class PredictedRows {
  public:
   template <class T>
@@ -77,45 +78,46 @@ class PredictedRows {
   std::vector<const Field*> targets_;
 };
 
-/// Readies the state for a batch (it grows when needed), and hands streams over afterwards.
+/// `enter_batch` prepares the state for a batch and enlarges it if needed; `leave_batch` afterwards moves the state of
+/// each stream to its slot.
 template <class T>
 void enter_batch(const Batch& batch, const Plan& plan, State<T>& state);
 template <class T>
 void leave_batch(const Batch& batch, State<T>& state);
-/// to = from, without allocating where they have the same slots.
+/// Copies `from` to `to`, without allocation if both have the same slots.
 template <class T>
 void copy_state(const State<T>& from, State<T>& to);
 
-/// Hands rows [first_row, first_row + rows) of the fields, of sources all, that a network reads to an unfolding that
-/// was laid over them. Inputs that the unfolding's plan has no use for are left out. UsageError: a field that is
-/// missing, of the wrong kind or size.
+/// Passes rows [first_row, first_row + rows) of the fields that a network reads, and all rows of sources, to an
+/// unfolding over these rows. Inputs that the plan of the unfolding does not use are skipped. Throws UsageError: a
+/// field that is missing or has the wrong kind or size.
 template <class T>
 void give_inputs(const Batch& batch, Index first_row, Index rows, const Network<T>& network, Unfolding<T>& unfolding);
 
-/// Only the fields of deeper parts: those of sources.
+/// Passes only the fields of deeper parts, which belong to sources.
 template <class T>
 void give_sources(const Batch& batch, const Network<T>& network, Unfolding<T>& unfolding);
 
-/// A finite row of batches.
+/// A finite sequence of batches.
 class BatchReader {
  public:
   virtual ~BatchReader() = default;
   virtual bool next(Batch& batch) = 0;  ///< false at the end
 };
 
-/// Batches to train on, without end. A position is (epoch, batch); the batch there is a function of it.
+/// An infinite sequence of training batches. A position is (epoch, batch), which determines the batch.
 class BatchSource {
  public:
   virtual ~BatchSource() = default;
-  virtual const Batch& batch() const = 0;  ///< the current one
+  virtual const Batch& batch() const = 0;  ///< the current batch
   virtual void advance() = 0;
   virtual void seek(Index epoch, Index batch) = 0;
   virtual Index epoch() const = 0;
-  virtual Index position() const = 0;                ///< batch within the epoch
-  virtual double epochs_done() const = 0;            ///< stays 0 where there are no epochs
+  virtual Index position() const = 0;                ///< index of the batch within the epoch
+  virtual double epochs_done() const = 0;            ///< stays 0 if there are no epochs
   virtual Index streams() const = 0;                 ///< state slots carried from batch to batch
-  virtual bool unchanging() const { return false; }  ///< there is one batch, the same in every epoch
-  virtual bool shortened() const = 0;                ///< a curriculum still cuts sequences short
+  virtual bool unchanging() const { return false; }  ///< every epoch consists of the same single batch
+  virtual bool shortened() const = 0;                ///< a curriculum is still truncating sequences
 };
 
 }  // namespace unfold

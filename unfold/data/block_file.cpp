@@ -17,7 +17,7 @@
 namespace unfold {
 namespace {
 
-/// An open file, closed at the end of its scope: of many files few are open at a time.
+/// An open file that is closed at the end of its scope, so that only a few of many files are open at a time.
 class OpenFile {
  public:
   explicit OpenFile(const std::string& path) : descriptor_(open_for_reading(path)) {}
@@ -59,14 +59,15 @@ std::string BlockFile::read_bytes(int descriptor, Range range) const {
   return bytes;
 }
 
-/// Where the first token that begins at this byte or later does.
+/// Returns the beginning of the first token that begins at this byte or later.
 Index BlockFile::token_begin(int descriptor, Index at) const {
   if (at == 0 || at >= size_ || kind_ == SymbolKind::bytes) return std::min(at, size_);
   if (kind_ == SymbolKind::chars) {
     constexpr Index kMostContinued = 3;
     const std::string next = read_bytes(descriptor, {at, std::min(size_, at + kMostContinued + 1)});
     const auto found = std::ranges::find_if_not(next, continues_character);
-    return found == next.end() ? at : at + (found - next.begin());  // none: invalid, as the one who reads it will say
+    // Not found: invalid text, which is reported when it is read.
+    return found == next.end() ? at : at + (found - next.begin());
   }
   constexpr Index kLooked = 256;
   for (Index from = at - 1; from < std::min(size_, at + kTextBlock); from += kLooked) {

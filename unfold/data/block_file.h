@@ -1,12 +1,12 @@
 #pragma once
-/// A text file of which only what is asked for is read, block by block, and nothing is held or mapped: several
-/// processes read parts of one file that none of them holds.
+/// A text file that is read block by block on demand, without mapping it or keeping it in memory. Several processes can
+/// read parts of one file that does not fit into the memory of any of them.
 ///
 ///   const BlockFile file("corpus.txt", SymbolKind::words);
 ///   for (Index b = 0; b < file.blocks(); ++b) use(file.read(b).bytes);   // every byte once
 ///
-/// A token (a byte, a character, a word, a line end) belongs to the block that its first byte lies in, so blocks are
-/// read as whole tokens. Blanks before a word may end the block before.
+/// A token (a byte, a character, a word, a line end) belongs to the block that contains its first byte, so blocks are
+/// read as whole tokens. Blanks before a word may belong to the preceding block.
 
 #include <cstdint>
 #include <string>
@@ -21,7 +21,7 @@ inline constexpr Index kTextBlock = Index{1} << 16;  ///< bytes
 
 /// The tokens that begin in a block.
 struct TextBlock {
-  Index begin = 0;  ///< byte of the file
+  Index begin = 0;  ///< offset in the file
   std::string bytes;
 };
 
@@ -34,12 +34,12 @@ class BlockFile {
   Index size() const { return size_; }  ///< bytes
   Index blocks() const { return (size_ + kTextBlock - 1) / kTextBlock; }
 
-  /// Throws DataError for a word that goes on for more than a block behind the end of one, RuntimeFailure when the file
+  /// Throws DataError if a word extends more than one block past the end of its block, and RuntimeFailure if the file
   /// has become shorter.
   TextBlock read(Index block) const;
-  /// Whether words stand behind the last line end.
+  /// Whether words follow the last line end.
   bool ends_within_line() const;
-  /// The line, from 1, that a byte lies in. Reads all before it.
+  /// Returns the line number, from 1, of a byte. Reads everything before it.
   Index line_of(Index byte) const;
 
  private:
@@ -51,7 +51,7 @@ class BlockFile {
   Index size_ = 0;
 };
 
-/// What is known of a block before it is read again.
+/// The number of symbols and the digest of a block, known before it is read again.
 struct BlockMark {
   std::uint64_t symbols = 0, digest = 0;
 };

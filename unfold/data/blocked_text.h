@@ -1,6 +1,6 @@
 #pragma once
-/// The symbols of a text that is read block by block (block_file.h), with random access: a symbol is found by how many
-/// each block has, its block is read and tokenised, and the blocks that were read last are kept.
+/// Random access to the symbols of a text that is read block by block (block_file.h). A symbol is located by the number
+/// of symbols per block; its block is read and tokenized, and the most recently read blocks are cached.
 
 #include <cstdint>
 #include <memory>
@@ -14,7 +14,7 @@ namespace unfold {
 
 using BlockSymbols = std::shared_ptr<const std::vector<Symbol>>;
 
-/// Blocks of several texts that were read last. Safe from several threads.
+/// A cache of the most recently read blocks of several texts. Thread-safe.
 class BlockCache {
  public:
   explicit BlockCache(std::size_t most) : most_(most) {}
@@ -36,16 +36,16 @@ class BlockCache {
 
 class BlockedText {
  public:
-  /// `marks`: of every block of the file, where all tokens are symbols of the alphabet that reads them.
+  /// `marks`: one for every block of the file; the alphabet used for reading must contain all tokens.
   BlockedText(BlockFile file, std::span<const BlockMark> marks, std::shared_ptr<BlockCache> cache);
 
   const std::string& name() const { return file_.name(); }
   Index symbols() const { return first_.back(); }
   Index bytes() const { return file_.size(); }
 
-  /// Throws RuntimeFailure where the file is no longer, or here not, what the marks were made of.
+  /// Throws RuntimeFailure if the file differs from the one that the marks were computed from.
   void read(const Alphabet& alphabet, Index begin, std::span<Symbol> out) const;
-  /// Bytes that the symbols before this one took, up to the end of the last of them.
+  /// Returns the number of bytes of the symbols before this one, up to the end of the last of them.
   Index bytes_before(const Alphabet& alphabet, Index symbol) const;
 
  private:
@@ -54,7 +54,7 @@ class BlockedText {
   BlockSymbols symbols_of(const Alphabet& alphabet, Index block) const;
 
   BlockFile file_;
-  std::vector<Index> first_;  // symbol of each block, and behind the last
+  std::vector<Index> first_;  // first symbol of each block, and the end
   std::vector<std::uint64_t> digests_;
   std::shared_ptr<BlockCache> cache_;
 };

@@ -1,5 +1,5 @@
 #pragma once
-/// A table from code points (or bytes) to symbols, in pages of 256, so that its size follows the scripts in use.
+/// A table from code points (or bytes) to symbols, in pages of 256, so that its size depends on the scripts in use.
 
 #include <cstddef>
 #include <vector>
@@ -10,7 +10,7 @@ namespace unfold {
 
 class CodeMap {
  public:
-  /// kNoSymbol where nothing was set, and for any number beyond Unicode.
+  /// Returns kNoSymbol if nothing was set, and for any number beyond Unicode.
   Symbol find(std::size_t code) const {
     const std::size_t page = code / kPage;
     return page < pages_.size() ? symbols_[pages_[page] + code % kPage] : kNoSymbol;
@@ -26,7 +26,7 @@ class CodeMap {
     symbols_[pages_[page] + code % kPage] = symbol;
   }
 
-  /// All code points that are set, in rising order.
+  /// All code points that are set, in ascending order.
   std::vector<char32_t> codes() const {
     std::vector<char32_t> out;
     for (std::size_t page = 0; page < pages_.size(); ++page) {
@@ -39,7 +39,7 @@ class CodeMap {
 
  private:
   static constexpr std::size_t kPage = 256;
-  std::vector<std::size_t> pages_;  ///< where the symbols of a page begin; 0, the empty page, for the unused ones
+  std::vector<std::size_t> pages_;  ///< offset of the symbols of a page; 0, the empty page, for unused ones
   std::vector<Symbol> symbols_ = std::vector<Symbol>(kPage, kNoSymbol);
 };
 

@@ -15,12 +15,12 @@ namespace {
 
 constexpr Index kMarkEvery = 4096;
 
-/// How far a walk over a source has come: behind which byte, and how many bytes its symbols took up to there.
+/// The progress of a scan over a source: the byte offset, and the number of bytes of its symbols so far.
 struct Mark {
   Index position = 0, bytes = 0;
 };
 
-/// The next token of a source, with its bytes counted unless it is left out.
+/// Returns the next token of a source; its bytes are counted unless it is left out.
 Alphabet::Token advance(const Alphabet& alphabet, std::string_view text, Mark& mark) {
   const Index begin = mark.position;
   const Alphabet::Token token = alphabet.next_token(text, mark.position);
@@ -30,7 +30,7 @@ Alphabet::Token advance(const Alphabet& alphabet, std::string_view text, Mark& m
 
 using ByteTable = std::array<Symbol, 256>;
 
-/// The table through which a source can be read byte by byte; none when it has to be tokenised.
+/// The table through which a source can be read byte by byte; empty if it has to be tokenized.
 std::optional<ByteTable> byte_table(const Alphabet& alphabet, std::string_view text) {
   if (alphabet.kind() == SymbolKind::words) return std::nullopt;
   ByteTable table;
@@ -51,8 +51,7 @@ std::optional<ByteTable> byte_table(const Alphabet& alphabet, std::string_view t
 
 }  // namespace
 
-/// The symbols of one file: its bytes through a table, a store with marks into the text, or its blocks as they are
-/// read.
+/// The symbols of one file: its bytes through a table, a store with marks into the text, or blocks read on demand.
 struct Corpus::Source {
   explicit Source(Input opened) : input(std::move(opened)) {}
   explicit Source(std::unique_ptr<BlockedText> text)
@@ -175,7 +174,7 @@ void Corpus::add_source(std::unique_ptr<Source> source, bool lines) {
   add_sequences(lines);
 }
 
-/// The sequences of the last source.
+/// Adds the sequences of the last source.
 void Corpus::add_sequences(bool lines) {
   const Source& source = *sources_.back();
   const Index number = static_cast<Index>(sources_.size()) - 1, first = symbols_ - source.length;

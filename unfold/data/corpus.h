@@ -15,27 +15,28 @@ namespace unfold {
 
 struct CorpusOptions {
   UnknownPolicy unknown = UnknownPolicy::error;
-  /// Each line, its line end included, is a sequence of its own; otherwise each file is one.
+  /// Each line, including its line end, is a separate sequence; otherwise each file is one.
   bool lines = false;
-  /// Tokenised symbols beyond this many bytes go to an unnamed temporary file (in $TMPDIR, else /tmp).
+  /// Tokenized symbols beyond this many bytes are written to an unnamed temporary file (in $TMPDIR, otherwise /tmp).
   Index memory_limit = Index{1} << 30;
 };
 
-/// One or many sequences of symbols of one alphabet. Immutable; cheap to move; reading is safe from several threads.
+/// One or more sequences of symbols of one alphabet. Immutable; cheap to move; thread-safe for reading.
 ///
-/// Bytes, and characters that are all ASCII, are read straight from the mapped file through a table of 256 entries;
-/// everything else is kept as 1, 2 or 4 bytes per symbol, whichever is the smallest that holds the alphabet; or nothing
-/// is kept, and files are read block by block (`of_blocks`). In words,
-/// an unfinished last line ends in `<eos>` too, unless it holds nothing but blanks.
+/// Bytes, and characters that are all ASCII, are read directly from the mapped file through a table of 256 entries;
+/// other symbols are stored in 1, 2 or 4 bytes each, the smallest width that holds the alphabet. With `of_blocks`
+/// nothing is stored, and files are read block by block. With words, a last line without line end also ends with
+/// `<eos>`, unless it contains only blanks.
 class Corpus {
  public:
-  /// Throws DataError: invalid UTF-8, an unknown symbol (under UnknownPolicy::error), nothing left; RuntimeFailure when
-  /// the temporary file cannot be written.
+  /// Throws DataError: invalid UTF-8, an unknown symbol (under UnknownPolicy::error), no symbols left; RuntimeFailure
+  /// if the temporary file cannot be written.
   static Corpus load(std::vector<Input> inputs, Alphabet alphabet, const CorpusOptions& options = {});
   static Corpus load(const std::vector<std::string>& files, Alphabet alphabet, const CorpusOptions& options = {});
-  /// Files that are read block by block, each a sequence: what every process has of one that none of them holds.
-  /// `marks` are those of all their blocks, with an alphabet that has all their tokens (counting/corpus_survey.h); as
-  /// many blocks are kept as `kept_blocks` says, for that many places read side by side.
+  /// A corpus over files that are read block by block, each one sequence; several processes can share files that none
+  /// of them keeps in memory. `marks` are those of all blocks, and the alphabet contains all tokens
+  /// (counting/corpus_survey.h). `kept_blocks`: size of the block cache, at least the number of places that are read in
+  /// parallel.
   static Corpus of_blocks(std::vector<BlockFile> files, std::span<const BlockMark> marks, Alphabet alphabet,
                           Index kept_blocks);
   /// A single sequence, for tests and generated text.
@@ -48,21 +49,21 @@ class Corpus {
   const Alphabet& alphabet() const { return alphabet_; }
   Index sequences() const { return static_cast<Index>(sequences_.size()); }
   Index length(Index sequence) const { return sequences_[static_cast<std::size_t>(sequence)].range.size(); }
-  Index symbols() const { return symbols_; }        ///< of all sequences together
-  const std::string& source(Index sequence) const;  ///< name of the file a sequence came from
+  Index symbols() const { return symbols_; }        ///< total over all sequences
+  const std::string& source(Index sequence) const;  ///< name of the file that contains a sequence
 
   /// Fills `out` with the symbols begin, begin + 1, ... of a sequence; begin + out.size() <= length(sequence).
   void read(Index sequence, Index begin, std::span<Symbol> out) const;
   std::vector<Symbol> read(Index sequence, Range range) const;
 
-  /// Uncompressed source bytes that all symbols, or those of a range, came from: blanks between words belong to the
-  /// word or line end after them, symbols left out do not count. For bits per byte.
+  /// The number of uncompressed source bytes of all symbols, or of those in a range, for bits per byte. Blanks between
+  /// words belong to the following word or line end; symbols that were left out do not count.
   Index bytes() const;
   Index bytes(Index sequence, Range range) const;
 
-  /// From now on only some symbols are to be predicted: `mask` holds a `0` or `1` for every symbol of all sequences in
-  /// order; blanks and line ends in it do not count. Throws DataError naming the mask: another character, another
-  /// number of them than symbols, no `1` at all.
+  /// Restricts the symbols that are predicted: `mask` holds `0` or `1` for every symbol of all sequences in order;
+  /// blanks and line ends in it are ignored. Throws DataError that names the mask file: a different character, a number
+  /// of them that differs from the number of symbols, or no `1`.
   void set_mask(const Input& mask);
   bool has_mask() const { return !mask_.empty(); }
   bool is_predicted(Index sequence, Index position) const {
@@ -70,15 +71,15 @@ class Corpus {
            mask_[static_cast<std::size_t>(sequences_[static_cast<std::size_t>(sequence)].first + position)];
   }
 
-  /// Source symbols that the alphabet lacks: left out, or mapped to `<unk>`.
+  /// Number of source symbols that are not in the alphabet and were left out or mapped to `<unk>`.
   Index unknown() const { return unknown_; }
 
  private:
   struct Source;
   struct Sequence {
     Index source;
-    Range range;  ///< of the symbols of the source
-    Index first;  ///< number of its first symbol among those of all sequences
+    Range range;  ///< range in the symbols of the source
+    Index first;  ///< index of its first symbol over all sequences
   };
   Corpus();
   void add_source(std::unique_ptr<Source> source, bool lines);
@@ -88,7 +89,7 @@ class Corpus {
   std::vector<std::unique_ptr<Source>> sources_;
   std::vector<Sequence> sequences_;
   Index symbols_ = 0, unknown_ = 0;
-  std::vector<bool> mask_;  ///< empty: everything is to be predicted
+  std::vector<bool> mask_;  ///< empty: all symbols are predicted
 };
 
 }  // namespace unfold

@@ -9,9 +9,9 @@
 namespace unfold {
 namespace {
 
-constexpr Index kMostCharacters = 99;  ///< of a prefix or suffix, and how far into a text a character is looked for
+constexpr Index kMostCharacters = 99;  ///< maximum length of a prefix or suffix, and maximum character position
 
-/// use(character, code point) for each; a byte that is part of no character counts as one, with kNoCodePoint.
+/// Calls use(character, code point) for each character; an invalid byte counts as a character with code kNoCodePoint.
 template <class Use>
 void for_each_character(std::string_view text, Use&& use) {
   for (Index begin = 0, end = 0; end < static_cast<Index>(text.size()); begin = end) {
@@ -27,7 +27,7 @@ Index count_characters(std::string_view text) {
   return count;
 }
 
-/// The characters from `begin` up to `end`, as far as there are any.
+/// Returns the characters in [begin, end), as far as they exist.
 std::string characters_of(std::string_view text, Index begin, Index end) {
   std::string out;
   Index place = 0;
@@ -50,7 +50,7 @@ std::string lower_case(std::string_view text) {
   return out;
 }
 
-/// 'X', 'x', 'd', or 0 for any other character.
+/// Returns 'X', 'x', 'd', or 0 for any other character.
 char shape_of(char32_t code) {
   if (code == kNoCodePoint) return 0;
   switch (utf8proc_category(static_cast<utf8proc_int32_t>(code))) {
@@ -76,13 +76,13 @@ std::string word_shape(std::string_view text) {
   return out;
 }
 
-/// The last `count` characters.
+/// Returns the last `count` characters.
 std::string end_of(std::string_view text, Index count) {
   const Index size = count_characters(text);
   return characters_of(text, size - count, size);
 }
 
-/// From 1, or from the end: -1.
+/// Counts from 1, or from the end, starting at -1.
 std::string nth_character(std::string_view text, Index which) {
   const Index place = which > 0 ? which - 1 : count_characters(text) + which;
   return characters_of(text, place, place + 1);
@@ -91,7 +91,7 @@ std::string nth_character(std::string_view text, Index which) {
 struct DerivedName {
   std::string_view name;
   DerivedField::Kind kind;
-  bool counted, from_end;  ///< a number follows; it may be negative
+  bool counted, from_end;  ///< whether a number follows, and whether it may be negative
 };
 constexpr DerivedName kDerivedNames[] = {{"lower", DerivedField::Kind::lower, false, false},
                                          {"shape", DerivedField::Kind::shape, false, false},
@@ -101,7 +101,7 @@ constexpr DerivedName kDerivedNames[] = {{"lower", DerivedField::Kind::lower, fa
                                          {"char", DerivedField::Kind::character, true, true},
                                          {"run", DerivedField::Kind::run, true, false}};
 
-/// Of digits without leading zeros; 0 otherwise.
+/// Parses digits without leading zeros; 0 if they are malformed.
 Index count_of(std::string_view digits, bool negative_too) {
   const bool negative = negative_too && digits.starts_with('-');
   if (negative) digits.remove_prefix(1);

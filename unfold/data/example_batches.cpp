@@ -16,27 +16,27 @@ namespace {
 
 using Type = FieldSpecification::Type;
 
-/// A field of the batches and the column that it comes from.
+/// A field of the batches and its column.
 struct Use {
-  std::string name;  ///< in the batch
+  std::string name;  ///< name in the batch
   const FieldSpecification* field;
-  const FieldColumn* column;  ///< null: missing at every row
+  const FieldColumn* column;  ///< null: missing in every row
   Index back;
   bool predicted;
-  bool target = false;  ///< read and predicted
+  bool target = false;  ///< both read and predicted
 };
 
-/// What a batch reads: of an example so much, as one chain; and how its state goes on.
+/// The contents of a batch: one segment of each example, as a chain, and how the state is carried.
 struct Cut {
   struct Stretch {
     Index example, first, length;
   };
   std::vector<Stretch> stretches;
-  Carry carry;  ///< of no meaning where `whole`
+  Carry carry;  ///< unused if `whole` is set
   bool whole = true;
 };
 
-/// Examples in an order, so many side by side: whole or, with a window, in lanes.
+/// Batches of `batch` examples in the given order: whole, or with a window in lanes.
 std::vector<Cut> cut(const ExampleSet& examples, std::span<const Index> order, const ExampleBatchOptions& options) {
   std::vector<Cut> cuts;
   const auto whole = [&](Index e) { return Cut::Stretch{.example = e, .first = 0, .length = examples.length(e)}; };
@@ -51,7 +51,7 @@ std::vector<Cut> cut(const ExampleSet& examples, std::span<const Index> order, c
   std::ranges::transform(order, lengths.begin(), [&](Index e) { return examples.length(e); });
   std::vector<std::vector<Index>> dealt = deal(lengths, options.batch), items(dealt.size());
   for (std::size_t lane = 0; lane < dealt.size(); ++lane) {
-    std::ranges::sort(dealt[lane]);  // in the order given
+    std::ranges::sort(dealt[lane]);  // restores the given order
     for (const Index number : dealt[lane]) items[lane].push_back(lengths[at(number)]);
   }
   Lanes lanes(std::move(items));
@@ -74,7 +74,7 @@ std::vector<Index> symbol_counts(const FieldColumn& column, Index size) {
   return counts;
 }
 
-/// Makes batches of examples that are named by their numbers.
+/// Assembles batches of examples given by their numbers.
 class ExampleFiller {
  public:
   ExampleFiller(const ExampleSet& examples, const ExampleBatchOptions& options)
@@ -94,13 +94,13 @@ class ExampleFiller {
       add(name, read.field, read.back, false);
     }
     if (examples.has_trees() || examples.has_grids()) refuse_order();
-    (void)examples.spelt();  // throws where there are several
+    (void)examples.spelt();  // throws if there are several
     for (const std::string& name : options.predicts) {
       const auto used = std::ranges::find(uses_, name, &Use::name);
       if (std::ranges::find(options.reads, name) != options.reads.end()) {
         if (!examples.has_grids())
           throw UsageError(fmt::format("field {} is read and predicted at the same position", name));
-        used->target = true;  // networks over grids see to it that no position sees itself
+        used->target = true;  // networks over grids ensure that no position sees itself
         counts_[at(used - uses_.begin())].clear();
       } else if (used == uses_.end()) {
         add(name, name, 0, true);
@@ -108,7 +108,7 @@ class ExampleFiller {
     }
   }
 
-  /// `random`: for unknown symbols, or null.
+  /// `random`: for replacing symbols by `<unk>`, or null.
   void fill(const Cut& cut, Random* random, Batch& out) {
     cut_ = &cut;
     lengths_.clear();
@@ -129,7 +129,7 @@ class ExampleFiller {
   }
 
  private:
-  /// A position before another one, and the characters of a word, are there in sequences alone.
+  /// Throws for fields that exist only in sequences: those of preceding positions, and the characters of words.
   void refuse_order() const {
     for (const Use& use : uses_) {
       if (use.back > 0)
@@ -163,7 +163,7 @@ class ExampleFiller {
     }
   }
 
-  /// The position of a grid that a position shows, where it was moved.
+  /// Returns the position of a grid that is read at `position` after the random shift.
   Index shown(std::size_t i, Index position) const {
     if (shifts_.empty()) return position;
     const auto [height, width] = examples_.shape(cut_->stretches[i].example);
@@ -171,7 +171,7 @@ class ExampleFiller {
     return row * width + std::clamp<Index>(position % width + shifts_[i].second, 0, width - 1);
   }
 
-  /// The part of the structure that what is read at positions lies in.
+  /// Returns the part of the structure that contains the rows of fields that are read at positions.
   int read_part(const Batch& out) const { return examples_.has_grids() ? out.structure.parts() - 1 : 0; }
 
   Structure trees() {
@@ -180,7 +180,7 @@ class ExampleFiller {
     return Structure::trees(trees_);
   }
 
-  /// One position for each example, which looks at its source.
+  /// Returns the structure of the sources: one position per example, which attends to the source of the example.
   Structure sources() {
     sources_.clear();
     for (const Cut::Stretch& stretch : cut_->stretches) sources_.push_back(examples_.source_length(stretch.example));
@@ -237,7 +237,7 @@ class ExampleFiller {
     }
   }
 
-  /// What is predicted once an example: at its last position.
+  /// Writes fields that are predicted once per example, at its last position.
   void put_at_ends(const Use& use, Random* random, Batch& out) {
     for (std::size_t i = 0; i < cut_->stretches.size(); ++i) {
       const Cut::Stretch& stretch = cut_->stretches[i];
@@ -250,7 +250,7 @@ class ExampleFiller {
     }
   }
 
-  /// Chains of characters, one for each different word. A word that is not there is one character that is missing.
+  /// Adds chains of characters, one for each distinct word. A missing word is one missing character.
   void look_at_spelling(const Use& use, Batch& out) {
     spellings_.clear();
     std::map<std::vector<Symbol>, Index> known;
@@ -295,7 +295,7 @@ class ExampleFiller {
     }
   }
 
-  /// The entry of a column that stands at a position of an example; -1: none does.
+  /// Returns the entry of a column at a position of an example; -1: there is none.
   Index entry_at(const Use& use, Index example, Index position) const {
     if (use.predicted && position < examples_.warmup(example)) return -1;
     if (use.field->once) return example;
@@ -309,7 +309,7 @@ class ExampleFiller {
     return symbol != kNoSymbol;
   }
 
-  /// The symbol, or, in training, now and then the unknown one.
+  /// Returns the symbol; in training it is sometimes replaced by the unknown symbol.
   Symbol seen_symbol(Symbol symbol, const FieldSpecification& field, const std::vector<Index>& counts,
                      Random* random) const {
     const bool may_hide = random != nullptr && symbol != kNoSymbol && !counts.empty();
@@ -330,13 +330,13 @@ class ExampleFiller {
   const ExampleSet& examples_;
   ExampleBatchOptions options_;
   std::vector<Use> uses_;
-  std::vector<std::vector<Index>> counts_;       // of each use; empty: nothing is made unknown
-  const Cut* cut_ = nullptr;                     // of the batch
-  std::vector<Index> lengths_;                   // of the batch: positions
-  std::vector<Index> sources_;                   // of the batch: positions of the sources
-  std::vector<Tree> trees_;                      // of the batch
-  std::vector<std::vector<Symbol>> spellings_;   // of the batch: the chains of characters
-  std::vector<std::pair<Index, Index>> shifts_;  // of each grid of the batch: rows, columns; empty: none
+  std::vector<std::vector<Index>> counts_;       // for each use; empty: no symbol is replaced by `<unk>`
+  const Cut* cut_ = nullptr;                     // cut of the current batch
+  std::vector<Index> lengths_;                   // positions of the current batch
+  std::vector<Index> sources_;                   // source positions of the current batch
+  std::vector<Tree> trees_;                      // trees of the current batch
+  std::vector<std::vector<Symbol>> spellings_;   // chains of characters of the current batch
+  std::vector<std::pair<Index, Index>> shifts_;  // rows and columns for each grid of the current batch; empty: no shift
   std::vector<char> predicted_, unread_;
 };
 

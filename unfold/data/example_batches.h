@@ -1,7 +1,7 @@
 #pragma once
-/// Batches made of examples with fields (example_set.h): every chain is an example, whole or, where they are long and
-/// the network may be cut, window after window with carried state. Windows are full (lanes.h), so that a step means as
-/// many positions at the end of long examples as anywhere.
+/// Batches of examples with fields (example_set.h). Every chain is an example, either whole or, if examples are long
+/// and the network supports truncation, window by window with carried state. Windows are filled (lanes.h), so that
+/// every step covers the same number of positions, also at the end of long examples.
 
 #include <memory>
 #include <string>
@@ -13,32 +13,33 @@
 namespace unfold {
 
 struct ExampleBatchOptions {
-  std::vector<std::string> reads = {};     ///< names of fields, "previous F" among them: fields of the batches
-  std::vector<std::string> predicts = {};  ///< those that the set lacks are missing at every row
-  Index batch = 16;                        ///< examples side by side
-  Index window = 0;                        ///< positions of each lane in one step; 0: whole examples
-  /// Of grids: sides of the blocks that are one position of a coarser grid, from those read on (Structure::grids). The
-  /// structure of a batch is the coarsest; fields that are read lie in its deepest part, what is predicted once an
-  /// example at its last position.
+  /// Names of fields, including "previous F"; they become fields of the batches.
+  std::vector<std::string> reads = {};
+  std::vector<std::string> predicts = {};  ///< fields that the set does not contain are missing in every row
+  Index batch = 16;                        ///< number of examples that are processed in parallel
+  Index window = 0;                        ///< positions of each lane per step; 0: whole examples
+  /// For grids: the side lengths of the blocks that form one position of the next coarser grid, starting from the
+  /// finest (Structure::grids). The structure of a batch is the coarsest grid; fields that are read are in its deepest
+  /// part, and fields that are predicted once per example are at the last position.
   std::vector<Index> patches = {};
-  /// In training a symbol that is read becomes `<unk>` with the probability rate / (rate + how often it occurs), so
-  /// that the network learns what to do about words it never saw (Kiperwasser & Goldberg 2016). 0: never.
+  /// In training, a symbol that is read is replaced by `<unk>` with probability rate / (rate + its count), so that the
+  /// network learns to handle unknown words (Kiperwasser & Goldberg 2016). 0: never.
   double unknown_rate = 0;
-  /// In training each position is left unread with this probability (word dropout; Iyyer et al. 2015).
+  /// In training, each position is dropped with this probability (word dropout; Iyyer et al. 2015).
   double word_dropout = 0;
-  /// In training each grid is moved, along rows and along columns, by a random number of positions up to this one; its
-  /// edges are repeated where nothing is left. What stands once an example stays.
+  /// In training, each grid is shifted along rows and columns by a random number of positions up to this one; edges are
+  /// padded by repetition. Fields with one entry per example are not affected.
   Index shift = 0;
-  /// In training all epochs have the examples in the order of the set. Where they fit one batch and nothing is left to
-  /// chance, the source is unchanging.
+  /// In training, all epochs use the order of the set. If the examples fit one batch and nothing is random, the source
+  /// is unchanging.
   bool in_order = false;
 };
 
-/// Epoch by epoch, each in a random order that is a function of (seed, epoch). The set must outlive it. Throws
-/// UsageError.
+/// Training batches, epoch by epoch, each in a random order that is a function of (seed, epoch). The set must outlive
+/// the source. Throws UsageError.
 std::unique_ptr<BatchSource> example_batches(const ExampleSet& examples, const ExampleBatchOptions& options,
                                              std::uint64_t seed);
-/// All examples in their order, once.
+/// All examples in order, once.
 std::unique_ptr<BatchReader> example_reader(const ExampleSet& examples, const ExampleBatchOptions& options);
 
 }  // namespace unfold

@@ -19,14 +19,14 @@ using Type = FieldSpecification::Type;
 
 constexpr std::string_view kPrevious = "previous";
 
-/// Null when there is none. Throws DataError where files do not agree what it holds.
+/// Null if there is none. Throws DataError if the files disagree on the type of the column.
 const ExampleColumn* find_readable(const Examples& examples, const std::string& name) {
   const ExampleColumn* column = examples.find(name);
   if (column != nullptr && !column->clash.empty()) throw DataError(column->clash);
   return column;
 }
 
-/// A column by its name, or the one that a derived field is made of, step by step.
+/// A column by its name, or a derived field with its source column and derivation steps.
 class Origin {
  public:
   Origin() = default;
@@ -52,14 +52,14 @@ class Origin {
 
   std::string text(Index entry) const { return parts_.empty() ? text(entry, 0) : joined(entry); }
 
-  /// Of templates a text may be empty all the same.
+  /// A template is always present, even if its text is empty.
   bool present(Index entry) const { return !parts_.empty() || column->present(entry); }
 
-  const ExampleColumn* column = nullptr;  ///< null: there is none; of a template: the column of its first part
+  const ExampleColumn* column = nullptr;  ///< null: there is none; for a template: the column of its first part
   bool spelt() const { return !steps_.empty() && steps_.front().kind == DerivedField::Kind::characters; }
 
  private:
-  /// Parts that have no column leave none at all.
+  /// If a part has no column, the whole template has none.
   void add(const Examples& examples, const TemplatePart& part) {
     Origin origin(examples, part.field);
     const bool fits = origin.column != nullptr && origin.column->is_text() && !origin.column->once &&
@@ -69,7 +69,7 @@ class Origin {
     parts_.emplace_back(std::move(origin), part.offset);
   }
 
-  /// The texts of all parts; empty where one is missing.
+  /// The joined texts of all parts; empty if one is missing.
   std::string joined(Index entry) const {
     const auto end = std::ranges::upper_bound(*ends_, entry);
     const Index first = end == ends_->begin() ? 0 : *(end - 1);
@@ -90,7 +90,7 @@ class Origin {
     return result;
   }
 
-  /// After the steps from the given one on; the last is taken first.
+  /// The text after the steps from `step` on; the last one is applied first.
   std::string text(Index entry, std::size_t step) const {
     if (step == steps_.size()) return column->texts[at(entry)];
     const DerivedField& derived = steps_[step];
@@ -104,10 +104,10 @@ class Origin {
   }
 
   std::vector<DerivedField> steps_;
-  std::vector<char> starts_;  // whether an entry is the first of its example; of runs only
+  std::vector<char> starts_;  // whether an entry is the first of its example; only for runs
   bool runs_ = false;
-  std::vector<std::pair<Origin, Index>> parts_;  // of a template, with their offsets
-  const std::vector<Index>* ends_ = nullptr;     // of the examples
+  std::vector<std::pair<Origin, Index>> parts_;  // parts of a template, with their offsets
+  const std::vector<Index>* ends_ = nullptr;     // ends of the examples
 };
 
 Origin need_origin(const Examples& examples, const std::string& name) {
@@ -116,13 +116,13 @@ Origin need_origin(const Examples& examples, const std::string& name) {
   return origin;
 }
 
-/// Where the examples begin: of a stream, the one that is read.
+/// Returns where the examples begin, for messages.
 std::string begin_of(const Examples& examples) {
   const std::vector<Index>& lines = examples.lines.empty() ? examples.example_lines : examples.lines;
   return lines.empty() ? examples.source : fmt::format("{}, line {}", examples.source, lines.front());
 }
 
-/// "FILE, line 12", as far as it is known.
+/// Returns "FILE, line 12", as far as known.
 std::string place_of(const Examples& examples, const ExampleColumn& column, Index entry) {
   if (column.source) {
     const auto example = std::ranges::upper_bound(column.ends, entry) - column.ends.begin();
@@ -135,7 +135,8 @@ std::string place_of(const Examples& examples, const ExampleColumn& column, Inde
   return fmt::format("{}, line {}", examples.source, lines[at(entry)]);
 }
 
-/// The entries of a column that a field is made of: all, or the last of each example for a field that it has once.
+/// The entries of a column that a field uses: all, or the last one of each example for a field with one entry per
+/// example.
 std::vector<Index> entries_of(const Examples& examples, const ExampleColumn& column, bool once) {
   std::vector<Index> entries;
   if (once && !column.once) {
@@ -152,11 +153,11 @@ std::vector<Index> entries_of(const Examples& examples, const ExampleColumn& col
   return entries;
 }
 
-/// Of an alphabet larger than this, symbols that occur once are not kept: what is read once can hardly be learned.
+/// In larger alphabets, symbols that occur once are dropped: a symbol that is read once can hardly be learned.
 constexpr std::size_t kClosedAlphabet = 500;
 
-/// All distinct texts: by falling frequency, equal ones by their bytes. Only those that occur `least` times; 0: of many
-/// those that occur twice.
+/// All distinct texts, by descending frequency, with ties ordered by their bytes. Only those that occur at least
+/// `least` times; 0: at least twice if there are many.
 std::vector<std::string> distinct_texts(const Origin& origin, std::span<const Index> entries, Index least) {
   std::unordered_map<std::string, Index> counts;
   for (const Index e : entries)
@@ -199,7 +200,7 @@ FieldSpecification specify_symbols(const Origin& origin, std::span<const Index> 
   return field_of(name, Alphabet(SymbolKind::entries, std::move(texts)));
 }
 
-/// The numbers of one component that are there.
+/// Returns the numbers of one component that are not missing.
 std::vector<double> numbers_of(const ExampleColumn& column, std::span<const Index> entries, Index component) {
   std::vector<double> numbers;
   numbers.reserve(entries.size());
@@ -208,7 +209,7 @@ std::vector<double> numbers_of(const ExampleColumn& column, std::span<const Inde
   return numbers;
 }
 
-/// Mean and deviation; of numbers that are all the same, that number and 1. Two passes: nothing cancels.
+/// Mean and standard deviation; if all numbers are equal, that number and 1. Uses two passes to avoid cancellation.
 std::pair<double, double> mean_and_deviation(const std::vector<double>& numbers) {
   if (std::ranges::adjacent_find(numbers, std::ranges::not_equal_to()) == numbers.end()) return {numbers.front(), 1};
   const auto count = static_cast<double>(numbers.size());
@@ -219,7 +220,7 @@ std::pair<double, double> mean_and_deviation(const std::vector<double>& numbers)
   return {mean, std::sqrt(squares / count)};
 }
 
-/// Leaves mean and deviation empty where all numbers are 0 or 1, or kept as they are.
+/// Leaves mean and deviation empty if all numbers are 0 or 1, or are kept unchanged.
 void standardise(const ExampleColumn& column, std::span<const Index> entries, std::span<const char> kept,
                  FieldSpecification& field) {
   bool bits = true;
@@ -280,7 +281,7 @@ FieldColumn encode_symbols(const Examples& examples, const Origin& origin, std::
   return result;
 }
 
-/// Characters that were never seen in training are unknown.
+/// Characters that did not occur in training are unknown.
 FieldColumn encode_spelling(const Origin& origin, std::span<const Index> entries, const FieldSpecification& field) {
   FieldColumn result;
   for (const Index e : entries) {
@@ -294,7 +295,7 @@ FieldColumn encode_spelling(const Origin& origin, std::span<const Index> entries
   return result;
 }
 
-/// Standardised; what is predicted keeps a likelihood that is finite (densities/deviation.h).
+/// Limit after standardization, so that the likelihood of predicted values stays finite (densities/deviation.h).
 constexpr float kLargestNumber = 1e14F;
 
 FieldColumn encode_values(const Examples& examples, const ExampleColumn& column, std::span<const Index> entries,
@@ -324,10 +325,10 @@ FieldColumn encode_values(const Examples& examples, const ExampleColumn& column,
   return result;
 }
 
-/// Chains [first, last) of a column go behind those of another.
+/// Appends chains [first, last) of one column to another.
 void append_chains(const FieldColumn& from, Index first, Index last, Index size, FieldColumn& to);
 
-/// Entries [begin, end) of a column go behind those of another.
+/// Appends entries [begin, end) of one column to another.
 void append(const FieldColumn& from, Index begin, Index end, Index size, FieldColumn& to) {
   for (auto unseen = from.unseen.lower_bound(begin); unseen != from.unseen.end() && unseen->first < end; ++unseen)
     to.unseen[static_cast<Index>(to.symbols.size()) + unseen->first - begin] = unseen->second;

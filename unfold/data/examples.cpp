@@ -30,7 +30,7 @@ void extend_column(ExampleColumn& column, ExampleColumn& more) {
   extend(column.numbers, more.numbers);
 }
 
-/// Entries [begin, end) of a column go behind those of another.
+/// Appends entries [begin, end) of one column to another.
 void extend_column(ExampleColumn& column, const ExampleColumn& from, Index begin, Index end) {
   const auto copy = [&](auto& list, const auto& more, Index width) {
     if (!more.empty()) list.insert(list.end(), more.begin() + begin * width, more.begin() + end * width);
@@ -50,7 +50,7 @@ bool has_value(const ExampleColumn& column) {
   return false;
 }
 
-/// Gives a column without a value another kind.
+/// Changes the type of a column without values.
 void set_width(ExampleColumn& column, Index width) {
   const Index entries = column.entries();
   column.width = width;
@@ -59,7 +59,7 @@ void set_width(ExampleColumn& column, Index width) {
   column.missing.assign(at(entries), 1);
 }
 
-/// Numbers as texts, as tables show them.
+/// Converts numbers to texts, as tables show them.
 void make_texts(ExampleColumn& column) {
   column.texts.reserve(column.numbers.size());
   for (Index e = 0; e < column.entries(); ++e)
@@ -75,7 +75,7 @@ bool reads_as_number(const std::string& text) {
   return error == std::errc() && stopped == end;
 }
 
-/// "b.csv holds texts ("door open" in line 3)": with the first entry that shows it.
+/// Describes a column for messages: "b.csv holds texts ("door open" in line 3)", with the first entry that shows it.
 std::string what_holds(const Examples& examples, const ExampleColumn& column) {
   Index shown = 0;
   while (!is_value(column, shown)) ++shown;
@@ -91,7 +91,7 @@ std::string what_holds(const Examples& examples, const ExampleColumn& column) {
   return fmt::format("{} holds {} ({}{})", examples.source, column.is_text() ? "texts" : "numbers", entry, line);
 }
 
-/// Makes a column of two files texts, or numbers, in both.
+/// Converts a column of two files to texts, or to numbers, in both.
 void settle_kind(Examples& examples, ExampleColumn& column, Examples& more, ExampleColumn& added) {
   if (column.width == added.width) return;
   if (!has_value(added)) return set_width(added, column.width);
@@ -183,7 +183,8 @@ void append(Examples& examples, Examples more) {
                                   : column.once ? "once an example"
                                                 : "at every position"));
     settle_kind(examples, column, more, added);
-    if (added.classes.size() >= column.classes.size()) column.classes = added.classes;  // it knew those before
+    // The new list extends the known classes.
+    if (added.classes.size() >= column.classes.size()) column.classes = added.classes;
     extend_column(column, added);
   }
   if (examples.are_trees() != more.are_trees())
@@ -196,7 +197,7 @@ void append(Examples& examples, Examples more) {
   const Index before = examples.positions();
   examples.ends.reserve(examples.ends.size() + more.ends.size());
   for (const Index end : more.ends) examples.ends.push_back(before + end);
-  examples.lines.clear();  // of several files a line says nothing
+  examples.lines.clear();  // line numbers are ambiguous with several files
   examples.example_lines.clear();
   examples.source += ", " + more.source;
 }

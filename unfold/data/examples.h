@@ -1,6 +1,6 @@
 #pragma once
-/// Examples as a reader finds them in a file, before anything is made of them: each is a run of positions with named
-/// columns of text or of numbers. Alphabets, standardisation and derived fields come later (data/example_set.h).
+/// Examples as a reader returns them: each is a sequence of positions with named columns of texts or numbers.
+/// Alphabets, standardization and derived fields are applied later (data/example_set.h).
 
 #include <span>
 #include <string>
@@ -12,33 +12,33 @@
 
 namespace unfold {
 
-/// One column of all examples, entry after entry: one entry a position, or one an example.
+/// One column of all examples: one entry per position, or one per example.
 struct ExampleColumn {
   std::string name;
-  bool once = false;  ///< one entry an example, as a class is
-  Index width = 0;    ///< 0: texts; otherwise so many numbers an entry
-  /// Entries lie along a chain of its own, which the positions of the example look at: the source of what is predicted.
-  /// Of one that an example has once, that chain has one position.
+  bool once = false;  ///< one entry per example, such as a class
+  Index width = 0;    ///< 0: texts; otherwise the number of numbers per entry
+  /// Entries form a separate chain that the positions of the example attend to, such as the source of a translation. If
+  /// the column also has one entry per example, that chain has one position.
   bool source = false;
-  bool characters = false;  ///< of running text: entries are its characters, not its words
+  bool characters = false;  ///< for running text: entries are characters instead of words
 
-  std::vector<std::string> texts = {};  ///< one an entry; of width 0
-  std::vector<double> numbers = {};     ///< `width` an entry, one entry after another
-  std::vector<char> missing = {};       ///< one flag an entry; empty: none is missing
-  std::vector<Index> ends = {};         ///< of a source: one an example, number of entries up to its end
-  std::vector<std::string> parts = {};  ///< what the numbers of an entry are called; empty: nothing
-  /// What the classes are called that a number is the place of, of each number: an empty list of one that is none.
-  /// Empty: no number is the place of a class.
+  std::vector<std::string> texts = {};  ///< one per entry, if the width is 0
+  std::vector<double> numbers = {};     ///< `width` per entry, one entry after another
+  std::vector<char> missing = {};       ///< one flag per entry; empty: none is missing
+  std::vector<Index> ends = {};         ///< for a source: one per example, its end in the entries
+  std::vector<std::string> parts = {};  ///< names of the numbers of an entry; empty: unnamed
+  /// The class names for each number that is a class index; an empty list for other numbers. Empty: no number is a
+  /// class index.
   std::vector<std::vector<std::string>> classes = {};
-  /// Of several files that do not agree whether the entries are texts or numbers: what people are told who read the
-  /// column or predict it. Its entries are texts then. Empty: they agree.
+  /// If several files disagree on whether the entries are texts or numbers: the error message for reading or predicting
+  /// the column, whose entries are then texts. Empty: they agree.
   std::string clash = {};
 
   bool is_text() const { return width == 0; }
   Index entries() const {
     return is_text() ? static_cast<Index>(texts.size()) : static_cast<Index>(numbers.size()) / width;
   }
-  /// Of a source: the entries of an example.
+  /// For a source: the entries of an example.
   Range chain(Index example) const {
     return {example == 0 ? 0 : ends[static_cast<std::size_t>(example - 1)], ends[static_cast<std::size_t>(example)]};
   }
@@ -49,18 +49,18 @@ struct ExampleColumn {
 
 struct Examples {
   std::string source;                       ///< the file, for messages
-  std::vector<ExampleColumn> columns = {};  ///< names differ
-  std::vector<Index> ends = {};             ///< one an example: number of positions up to its end
-  std::vector<Index> lines = {};            ///< line of the file, from 1, of each position; empty: it has none
-  std::vector<Index> example_lines = {};    ///< of each example; empty: it has none
-  /// Of trees, one a position: the position of its parent within its example, or -1 of the root. Children stand before
-  /// their parents, so the root is the last one. Empty: examples are no trees.
+  std::vector<ExampleColumn> columns = {};  ///< names are unique
+  std::vector<Index> ends = {};             ///< one per example: its end in the positions
+  std::vector<Index> lines = {};            ///< line of the file, from 1, of each position; empty: unknown
+  std::vector<Index> example_lines = {};    ///< line of each example; empty: unknown
+  /// For trees, one per position: the position of its parent within the example, or -1 for the root. Children precede
+  /// their parents, so the root is the last one. Empty: examples are not trees.
   std::vector<Index> parents = {};
-  /// Of trees: their shape is not known yet, a model will find it. The words come first, in their order.
+  /// For trees: the shape is unknown and will be found by a model. The words come first, in order.
   bool found = false;
-  /// Of grids, one an example: height and width; its positions lie row by row. Empty: examples are no grids.
+  /// For grids, one per example: height and width; positions are stored row by row. Empty: examples are not grids.
   std::vector<std::pair<Index, Index>> shapes = {};
-  std::vector<std::string> remarks = {};  ///< what a reader did that people should hear of, a sentence each
+  std::vector<std::string> remarks = {};  ///< notes of the reader for the user, one sentence each
 
   bool are_trees() const { return !parents.empty(); }
   bool are_grids() const { return !shapes.empty(); }
@@ -69,24 +69,24 @@ struct Examples {
   Index begin(Index example) const { return example == 0 ? 0 : ends[static_cast<std::size_t>(example - 1)]; }
   Index end(Index example) const { return ends[static_cast<std::size_t>(example)]; }
   Index length(Index example) const { return end(example) - begin(example); }
-  /// Null when there is none.
+  /// Null if there is none.
   const ExampleColumn* find(std::string_view name) const {
     for (const ExampleColumn& column : columns)
       if (column.name == name) return &column;
     return nullptr;
   }
-  /// Throws DataError with the nearest name and all that there are.
+  /// Throws DataError with the nearest name and all column names.
   const ExampleColumn& column(std::string_view name) const;
   bool operator==(const Examples&) const = default;
 };
 
-/// Some of the examples, in the given order.
+/// A subset of the examples, in the given order.
 Examples subset(const Examples& all, std::span<const Index> examples);
-/// Positions [from, to) of one example, which is a sequence.
+/// Positions [from, to) of one example, which must be a sequence.
 Examples part(const Examples& all, Index example, Index from, Index to);
-/// Puts further examples behind these. A column without any value takes the kind that it has elsewhere; one of texts
-/// here and of numbers there becomes texts, and says so (ExampleColumn::clash). Throws DataError when other things of
-/// their columns differ, or only some are trees, or grids.
+/// Appends further examples. A column without values takes the type that it has in the other file; a column of texts in
+/// one and numbers in the other becomes texts and is marked (ExampleColumn::clash). Throws DataError if the columns
+/// differ otherwise, or if only one part consists of trees or grids.
 void append(Examples& examples, Examples more);
 
 }  // namespace unfold

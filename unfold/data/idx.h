@@ -1,6 +1,6 @@
 #pragma once
-/// IDX files (LeCun's format of MNIST): a big-endian header - two zero bytes, the type, the number of dimensions, the
-/// sizes as 32-bit numbers - and the elements. Bytes without sign (type 8) only.
+/// IDX files (LeCun's format of MNIST): a big-endian header (two zero bytes, the type, the number of dimensions, the
+/// sizes as 32-bit numbers), followed by the elements. Only unsigned bytes (type 8) are supported.
 
 #include <cstdint>
 #include <span>
@@ -13,8 +13,8 @@ namespace unfold {
 
 class Idx {
  public:
-  /// .gz and the like are unpacked. Throws DataError: missing, damaged, of another type, of another length than its
-  /// sizes say.
+  /// Compressed files (.gz and others) are unpacked. Throws DataError: missing, damaged, a different type, or a length
+  /// that does not match the sizes.
   static Idx open(const std::string& path) { return Idx(Input::open(path)); }
   explicit Idx(Input input);
 

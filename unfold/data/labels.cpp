@@ -10,10 +10,10 @@ namespace {
 
 constexpr std::string_view kBlanks = " \t\r";
 
-/// Calls use(line without its end, its end) for each line.
+/// Calls use(line, line end) for each line; `line` does not include the line end.
 template <class Use>
 void for_each_line(std::string_view text, Use&& use) {
-  text = without_mark(text);  // which is no part of the first label
+  text = without_mark(text);  // the byte order mark is not part of the first label
   while (!text.empty()) {
     const std::size_t end = text.find('\n');
     const std::size_t length = end == std::string_view::npos ? text.size() : end;

@@ -1,5 +1,5 @@
 #pragma once
-/// Lines that carry a label: in their first column, or in a file of labels beside them.
+/// Lines with labels, which are in the first column or in a separate file.
 
 #include <optional>
 #include <string>
@@ -11,17 +11,17 @@ namespace unfold {
 
 struct LabelledText {
   Input text;                       ///< the lines without their labels
-  std::vector<std::string> labels;  ///< of each line that is left
+  std::vector<std::string> labels;  ///< one label per line of `text`
 };
 
-/// Takes the first blank-separated column and the blanks after it from every line. With `only`, lines with another
-/// label are left out. Throws DataError naming the line when one has no column, and when nothing is left.
+/// Removes the first blank-separated column and the following blanks from every line. With `only`, lines with a
+/// different label are dropped. Throws DataError with the line if one has no column, or if no line is left.
 LabelledText split_labels(const Input& input, const std::optional<std::string>& only = {});
 
-/// The texts of inputs without their labels when `column` says so, else the inputs as they are.
+/// Removes the labels from the inputs if `column` is set; otherwise returns the inputs unchanged.
 std::vector<Input> unlabelled(std::vector<Input> inputs, bool column, const std::optional<std::string>& only = {});
 
-/// A file with one label a line, blanks around it removed. Throws DataError.
+/// Reads a file with one label per line; surrounding blanks are removed. Throws DataError.
 std::vector<std::string> read_labels(const Input& input);
 
 }  // namespace unfold

@@ -1,6 +1,6 @@
 #pragma once
-/// Items of many lengths read side by side, window after window: a lane that has read an item goes on with its next in
-/// the same window, so that windows stay full and every position counts alike.
+/// Lanes read items of different lengths in parallel, window by window. A lane that has finished an item continues with
+/// its next one in the same window, so that windows are full and every position has the same weight.
 
 #include <span>
 #include <vector>
@@ -11,20 +11,21 @@ namespace unfold {
 
 class Lanes {
  public:
-  /// What a window reads of an item, as one chain.
+  /// The part of an item that a window reads, as one chain.
   struct Stretch {
     std::size_t lane, item;
     Index first, length;
   };
 
   Lanes() = default;
-  explicit Lanes(std::vector<std::vector<Index>> lengths);  ///< of the items of each lane, in its order
+  explicit Lanes(std::vector<std::vector<Index>> lengths);  ///< lengths of the items of each lane, in order
 
-  /// The stretches of the next `window` positions of every lane; the slots of `carry` hand the state of a lane on: its
-  /// first chain goes on where its last one ended, and begins afresh where an item begins. False at the end.
+  /// Returns the segments of the next `window` positions of every lane. The slots of `carry` carry the state of a lane:
+  /// its first chain continues where its last one ended, or starts from the initial state if an item begins. False at
+  /// the end.
   bool next(Index window, std::vector<Stretch>& stretches, Carry& carry);
-  void skip(Index positions);         ///< as if so many positions of every lane had been read
-  Index windows(Index window) const;  ///< from the beginning, in all
+  void skip(Index positions);         ///< advances as if this many positions of every lane had been read
+  Index windows(Index window) const;  ///< total, from the beginning
   Index count() const { return static_cast<Index>(lengths_.size()); }
 
  private:
@@ -32,7 +33,7 @@ class Lanes {
     std::size_t item = 0;
     Index offset = 0;  ///< positions of the item already read
   };
-  /// Moves on by at most `most` positions, within an item; how many. REQUIRES an item.
+  /// Advances by at most `most` positions within an item and returns how many. REQUIRES an item.
   Index advance(std::size_t lane, Index most);
   bool has_item(std::size_t lane) const { return cursors_[lane].item < lengths_[lane].size(); }
 
@@ -40,8 +41,9 @@ class Lanes {
   std::vector<Cursor> cursors_;
 };
 
-/// Deals items of these lengths to at most `lanes` lanes, the longest first to the lane with the least to read, so that
-/// all end at about the same time. The numbers of the items of each lane, the longest first.
+/// Distributes items of the given lengths over at most `lanes` lanes, the longest first, each to the lane with the
+/// smallest load, so that all lanes end at about the same time. Returns the indices of the items of each lane, the
+/// longest first.
 std::vector<std::vector<Index>> deal(std::span<const Index> lengths, Index lanes);
 
 }  // namespace unfold

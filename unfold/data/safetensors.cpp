@@ -26,12 +26,12 @@ constexpr std::size_t kMaxRank = 16;
 constexpr Index kMaxElements = Index{1} << 48;
 constexpr std::size_t kLengthBytes = 8, kAlignment = 64;
 
-/// Where our files keep their checksum: these bytes, right after the length, then eight digits.
+/// The position of the checksum in our files: these bytes directly after the length, then eight digits.
 constexpr std::string_view kChecksumStart = R"({"__metadata__":{"checksum":"crc32:)";
 constexpr std::size_t kChecksumAt = kLengthBytes + kChecksumStart.size(), kChecksumDigits = 8;
 constexpr std::string_view kNoDigits = "00000000";
 
-/// What follows in files that are made with a key: these bytes, then the digits of a tag.
+/// In files written with a key, the checksum is followed by these bytes and the digits of a tag.
 constexpr std::string_view kMacStart = R"(","mac":"blake2b:)";
 constexpr std::size_t kMacAt = kChecksumAt + kChecksumDigits + kMacStart.size(), kMacDigits = 2 * kTagBytes;
 
@@ -43,7 +43,7 @@ constexpr std::array<DtypeInfo, 7> kDtypes{
     {{"F32", 4}, {"F64", 8}, {"U8", 1}, {"I32", 4}, {"U32", 4}, {"I64", 8}, {"U64", 8}}};
 
 std::uint32_t crc(std::uint32_t start, std::string_view bytes) {
-  if (bytes.empty()) return start;  // zlib takes a null pointer for "begin anew"
+  if (bytes.empty()) return start;  // zlib resets the checksum if it is given a null pointer
   return static_cast<std::uint32_t>(crc32_z(start, reinterpret_cast<const Bytef*>(bytes.data()), bytes.size()));
 }
 
@@ -53,7 +53,7 @@ std::string hexadecimal(std::string_view bytes) {
   return out;
 }
 
-/// The tag of a file in pieces, of which the first holds both places of digits.
+/// Computes the tag of a file in pieces; the first one must contain the digits of both checksum and tag.
 class FileTag {
  public:
   FileTag(const Key& key, std::string_view begin) : tag_(key, "unfold model") {
@@ -77,7 +77,7 @@ std::string json_string(const std::string& text) {
   }
 }
 
-/// Product of a shape times `factor`; -1 when a dimension is negative or the product beyond all files.
+/// Returns the product of a shape times `factor`; -1 if a dimension is negative or the product exceeds any file size.
 Index product(const std::vector<Index>& shape) {
   Index elements = 1;
   for (const Index n : shape) {
@@ -91,7 +91,7 @@ Index product(const std::vector<Index>& shape) {
   return elements;
 }
 
-/// For messages: a damaged file may hold anything there.
+/// Replaces unprintable bytes by question marks, for messages: a damaged file may contain arbitrary bytes.
 std::string question_marked(std::string_view bytes) {
   std::string out(bytes);
   std::replace_if(
@@ -220,7 +220,7 @@ SafetensorsFile SafetensorsFile::from_bytes(std::string bytes, std::string name,
 
 namespace {
 
-/// Reads the tensor entries of a header; a message thrown from here lacks the name of the file.
+/// Reads the tensor entries of a header; the messages of its errors lack the file name.
 class HeaderReader {
  public:
   HeaderReader(const nlohmann::json& header, std::string_view data, Index data_at)
@@ -238,7 +238,7 @@ class HeaderReader {
     return out;
   }
 
-  /// In the order of their data.
+  /// Returns the tensors in the order of their data.
   std::vector<Tensor> tensors() const {
     std::vector<Tensor> out;
     for (const auto& [name, entry] : header_.items()) {
@@ -312,7 +312,7 @@ class HeaderReader {
   Index data_at_;
 };
 
-/// Goes through a stretch, whose pages a mapping need not keep.
+/// Reads a range of the file in steps and releases the pages of the mapping.
 template <class Use>
 void for_each_step(std::string_view stretch, const FileBytes& file, const Use& use) {
   constexpr std::size_t kStep = std::size_t{4} << 20;
@@ -324,7 +324,7 @@ void for_each_step(std::string_view stretch, const FileBytes& file, const Use& u
   }
 }
 
-/// Whether a file says that it was made with a key.
+/// Whether the header says that the file was written with a key.
 bool has_tag(std::string_view header) {
   constexpr std::size_t kAt = kChecksumStart.size() + kChecksumDigits;
   return header.starts_with(kChecksumStart) && header.size() >= kAt + kMacStart.size() + kMacDigits &&
@@ -349,7 +349,7 @@ std::string_view SafetensorsFile::header() const {
   return header;
 }
 
-/// The checksum stands at a fixed place, so that nothing has to be parsed before it was checked.
+/// Verifies the checksum. It is at a fixed position, so that it can be checked before anything is parsed.
 void SafetensorsFile::check_sum(Checksum checksum) const {
   if (!bytes_.substr(kLengthBytes).starts_with(kChecksumStart) || bytes_.size() < kChecksumAt + kChecksumDigits) {
     if (checksum == Checksum::required) fail("no checksum where one should be; written by another program?");
@@ -366,7 +366,7 @@ void SafetensorsFile::check_sum(Checksum checksum) const {
                      question_marked(stated)));
 }
 
-/// Of who made the file. Comes after the checksum, so that an accident is called one.
+/// Verifies the authentication tag. This comes after the checksum, so that accidental damage is reported as damage.
 void SafetensorsFile::check_tag(std::string_view header) const {
   const Key* key = authentication_key();
   const bool tagged = has_tag(header);

@@ -1,13 +1,14 @@
 #pragma once
-/// The safetensors format: 8 bytes of little-endian header length, a JSON header, the tensors. Nothing in it is ever
-/// executed. https://github.com/huggingface/safetensors
+/// The safetensors format: 8 bytes of little-endian header length, a JSON header, and the tensors. Reading executes no
+/// code. https://github.com/huggingface/safetensors
 ///
-/// Our files carry in `__metadata__` a first entry "checksum": "crc32:HHHHHHHH", the CRC-32 of the whole file taken
-/// with eight zeros in the place of its own digits, so that any changed byte is noticed. Writing is deterministic:
-/// equal contents give equal bytes. With a key (`authentication_key`) a second entry follows, "mac": "blake2b:" and the
-/// 64 digits of a tag (base/key.h) of the file with zeros in the place of both: then only files with that tag are read,
-/// and without a key none that has one. The data begins at a multiple of 64; wide element types come first, names in
-/// order within a width, so every tensor is aligned to its elements although the format allows no gaps.
+/// Our files contain as the first entry of `__metadata__` "checksum": "crc32:HHHHHHHH", the CRC-32 of the whole file
+/// with zeros in place of these eight digits, so that any change is detected. Writing is deterministic: equal contents
+/// give equal bytes. With a key (`authentication_key`) a second entry follows, "mac": "blake2b:" and the 64 digits of a
+/// tag (base/key.h) of the file with zeros in place of both. A reader with a key accepts only files with that tag, and
+/// a reader without a key rejects files that have one. The data begins at a multiple of 64; wide element types come
+/// first, sorted by name within a width, so every tensor is aligned to its elements although the format does not allow
+/// gaps.
 
 #include <cstdint>
 #include <map>
@@ -67,10 +68,10 @@ struct Tensor {
   Index elements() const;  ///< product of the shape
 };
 
-/// Collects tensors and metadata, then writes them. Tensor data is not copied: it must live until it is written.
+/// Collects tensors and metadata, then writes them. Tensor data is not copied and must stay valid until it is written.
 class SafetensorsWriter {
  public:
-  /// Throws ModelError when the name is taken, empty or `__metadata__`, or the shape does not fit the values.
+  /// Throws ModelError if the name is taken, empty or `__metadata__`, or if the shape does not match the values.
   template <class T>
   void add(std::string name, std::vector<Index> shape, std::span<const T> values) {
     add_bytes({std::move(name),
@@ -83,12 +84,12 @@ class SafetensorsWriter {
     add(std::move(name), std::move(shape), std::span<const T>(values));
   }
   void add_bytes(Tensor tensor);
-  /// Valid UTF-8; the key "checksum" is taken. Throws ModelError.
+  /// The value must be valid UTF-8; the key "checksum" is reserved. Throws ModelError.
   void set_metadata(const std::string& key, std::string value);
 
   const std::map<std::string, Tensor>& tensors() const { return tensors_; }
   std::string bytes() const;
-  void write(const std::string& path) const;  ///< atomically; throws RuntimeFailure
+  void write(const std::string& path) const;  ///< atomic; throws RuntimeFailure
 
  private:
   std::vector<const Tensor*> data_order() const;
@@ -99,28 +100,28 @@ class SafetensorsWriter {
 };
 
 enum class Checksum {
-  required,  ///< a file without our checksum is refused
-  optional   ///< for files of other programs: checked where present
+  required,  ///< files without our checksum are rejected
+  optional   ///< for files of other programs: verified if present
 };
 
-/// Whether bytes can be the begin of a file, damaged or not, rather than text: of the first 64, which say how long its
-/// header is, some are 0 or no UTF-8, or the header's first key is there.
+/// Whether the bytes look like the beginning of a safetensors file, damaged or not, and not like text: among the first
+/// 64, which contain the header length, some are 0 or invalid UTF-8, or they contain the first key of the header.
 bool begins_as_safetensors(std::string_view bytes);
 
-/// A file that was checked from end to end before anything of it is handed out, its checksum before anything of it is
-/// read: every message is a ModelError naming the file and, where there is one, the byte. A missing or unreadable file
-/// is a ModelError, too; one that is shortened while it is read a RuntimeFailure.
+/// A file that is completely verified before any of it is returned; the checksum is verified before parsing. Every
+/// error is a ModelError that names the file and, if applicable, the byte offset. A missing or unreadable file is a
+/// ModelError, too; a file that is truncated during reading raises RuntimeFailure.
 class SafetensorsFile {
  public:
   static SafetensorsFile open(const std::string& path, Checksum checksum = Checksum::required);
   static SafetensorsFile from_bytes(std::string bytes, std::string name, Checksum checksum = Checksum::required);
 
   const std::string& name() const { return name_; }
-  const std::vector<Tensor>& tensors() const { return tensors_; }  ///< by name; copy their bytes with `read`
+  const std::vector<Tensor>& tensors() const { return tensors_; }  ///< sorted by name; copy their bytes with `read`
   const Tensor* find(std::string_view name) const;                 ///< nullptr if there is none
-  /// Throws ModelError suggesting the nearest name.
+  /// Throws ModelError that suggests the nearest name.
   const Tensor& tensor(std::string_view name) const;
-  /// Copies the values of a tensor that must have this type and shape. Throws ModelError.
+  /// Copies the values of a tensor, which must have this type and shape. Throws ModelError.
   template <class T>
   void read(std::string_view name, const std::vector<Index>& shape, std::span<T> out) const {
     read_bytes(name, DtypeOf<T>::value, shape, reinterpret_cast<char*>(out.data()), out.size_bytes());
@@ -134,7 +135,7 @@ class SafetensorsFile {
     return out;
   }
   const std::map<std::string, std::string>& metadata() const { return metadata_; }  ///< without the checksum
-  /// Throws ModelError when the key is missing.
+  /// Throws ModelError if the key is missing.
   const std::string& metadata(const std::string& key) const;
 
  private:

@@ -51,7 +51,7 @@ const Batch* BatchShards::take(Index shard, Batch& room) const {
   room.whole = whole_->whole;
   room.fields.clear();
   for (const auto& [name, part] : parts_) {
-    const auto field = whole_->fields.find(name);  // a network may know inputs that its plan has no use for
+    const auto field = whole_->fields.find(name);  // the network may have inputs that its plan does not use
     if (field != whole_->fields.end() && at(static_cast<Index>(part)) < rows.size())
       room.fields.emplace(name, rows_of_field(field->second, rows[at(static_cast<Index>(part))]));
   }

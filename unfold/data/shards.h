@@ -1,13 +1,14 @@
 #pragma once
-/// A batch in shards: parts of its chains, which several processes may compute and whose sums are added in one order
-/// (processes/shard_sum.h). Which chain belongs to which shard is a function of the batch and the number of shards.
+/// Divides a batch into shards: groups of its chains that different processes can compute, and whose sums are added in
+/// a fixed order (processes/shard_sum.h). The assignment of chains to shards is a function of the batch and the number
+/// of shards.
 ///
 ///   BatchShards shards(network);
 ///   shards.divide(batch, count);
 ///   if (const Batch* part = shards.take(s, room)) ...    // null: the shard has no chains
 ///
-/// Chains of one lane, whose state goes from batch to batch, stay in one shard. Whole sequences are dealt by falling
-/// length.
+/// Chains of one lane, whose state is carried from batch to batch, stay in one shard. Whole sequences are distributed
+/// by descending length.
 
 #include <map>
 #include <string>
@@ -17,32 +18,32 @@
 
 namespace unfold {
 
-/// The shard that has what is carried in a slot of the state between batches.
+/// The shard that owns a slot of the carried state.
 inline Index shard_of_slot(Index slot, Index shards) { return slot % shards; }
 
-/// For each chain of a batch, its shard.
+/// Returns the shard of each chain of a batch.
 std::vector<Index> shards_of_chains(const Batch& batch, Index shards);
 
 class BatchShards {
  public:
-  /// Shards have the fields that the network reads or predicts.
+  /// Shards contain the fields that the network reads or predicts.
   template <class T>
   explicit BatchShards(const Network<T>& network);
 
-  /// The batch is referred to.
+  /// Keeps a reference to the batch.
   void divide(const Batch& batch, Index shards);
-  /// The chains of a shard as a batch of their own, with the slots that they had: `room`, filled; null where there are
-  /// none.
+  /// Returns the chains of a shard as a separate batch, with their original slots. `room` provides the storage; null if
+  /// the shard is empty.
   const Batch* take(Index shard, Batch& room) const;
 
  private:
-  std::map<std::string, int> parts_;  // of the structure, in which a field has its rows
+  std::map<std::string, int> parts_;  // part of the structure that contains the rows of a field
   std::vector<std::string> predicted_;
   const Batch* whole_ = nullptr;
-  std::vector<std::vector<Index>> chains_;  // of each shard
+  std::vector<std::vector<Index>> chains_;  // chains of each shard
 };
 
-/// The rows of a field, in this order.
+/// Selects rows of a field, in the given order.
 Field rows_of_field(const Field& field, std::span<const Index> rows);
 
 }  // namespace unfold

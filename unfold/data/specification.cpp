@@ -45,7 +45,7 @@ void check_standardisation(const FieldSpecification& field) {
       fail(field.name, "has a standardisation that is no number");
 }
 
-/// What the code that reads such fields takes for granted. `named`: symbols have names, in all but generated tasks.
+/// Checks the invariants that code using such fields relies on. `named`: symbols have names, except in generated tasks.
 void check_kind(const FieldSpecification& field, bool named) {
   const bool symbols = field.type == Type::symbols;
   if (symbols ? named && !field.alphabet : field.alphabet != nullptr)

@@ -1,6 +1,6 @@
 #pragma once
-/// What data a model is for: named fields with their types, alphabets and standardisation. Made once from a reader and
-/// its data, kept in the card of the model, checked at every use.
+/// The specification of the data of a model: named fields with their types, alphabets and standardization. It is
+/// created once from a reader and its data, stored in the card of the model, and checked at every use.
 
 #include <memory>
 #include <nlohmann/json_fwd.hpp>
@@ -18,13 +18,13 @@ struct FieldSpecification {
 
   std::string name;
   Type type = Type::symbols;
-  Index size = 0;       ///< symbols in the alphabet, or numbers in a vector
-  bool once = false;    ///< an example has it once, not at every position
-  bool spelt = false;   ///< every position has a chain of its own: the characters of a word
-  bool source = false;  ///< it lies along a chain of its own, which the positions look at
-  /// Symbols: what they are called. Without it they are numbers from 0.
+  Index size = 0;       ///< number of symbols in the alphabet, or of components of the vector
+  bool once = false;    ///< one entry per example instead of per position
+  bool spelt = false;   ///< every position has a separate chain: the characters of a word
+  bool source = false;  ///< a separate chain, which the positions attend to
+  /// Symbols: their names. If null, they are numbers from 0.
   std::shared_ptr<const Alphabet> alphabet = nullptr;
-  /// Values: z = (x - mean) / deviation, number by number. Empty: as they are.
+  /// Values: z = (x - mean) / deviation, per component. Empty: not standardized.
   std::vector<double> mean = {}, deviation = {};
 
   bool operator==(const FieldSpecification& other) const;
@@ -33,21 +33,21 @@ struct FieldSpecification {
 struct DataSpecification {
   std::string source;  ///< how data of this kind are read: "text", "task adding:100"
   std::vector<FieldSpecification> fields;
-  bool trees = false;  ///< positions are the nodes of trees
-  bool found = false;  ///< whose shape the model finds (losses/merges.h)
-  bool grids = false;  ///< positions are those of grids; of neither: of sequences
+  bool trees = false;  ///< positions are nodes of trees
+  bool found = false;  ///< the model finds the shape of the trees (losses/merges.h)
+  bool grids = false;  ///< positions form grids; if neither trees nor grids: sequences
 
-  /// The data of models of symbol streams: the one field kSymbol.
+  /// The specification of models of symbol streams: the single field kSymbol.
   static DataSpecification text(const Alphabet& alphabet);
 
-  /// Throws UsageError with the nearest name when there is none.
+  /// Throws UsageError with the nearest name if there is no such field.
   const FieldSpecification& field(std::string_view name) const;
-  /// Throws DataError naming the first field of a batch that is not as it is specified here. Fields that are not
-  /// specified are left alone.
+  /// Throws DataError that names the first field of a batch that does not match the specification. Additional fields
+  /// are ignored.
   void check(const Batch& batch) const;
 
   nlohmann::json to_json() const;
-  /// Throws ModelError naming what is wrong.
+  /// Throws ModelError that says what is invalid.
   static DataSpecification from_json(const nlohmann::json& json);
   bool operator==(const DataSpecification&) const = default;
 };

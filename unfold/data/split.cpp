@@ -14,7 +14,7 @@ constexpr Index kMillionths = 1000000;
 constexpr Index kWhole = 100 * kMillionths;
 const std::array<const char*, 3> kPartNames{"training", "validation", "test"};
 
-/// A run of digits as a number; -1 for anything else.
+/// Parses a sequence of digits; -1 for anything else.
 Index parse_digits(std::string_view text) {
   Index value = -1;
   const bool digits = std::all_of(text.begin(), text.end(), [](char c) { return c >= '0' && c <= '9'; });
@@ -22,7 +22,7 @@ Index parse_digits(std::string_view text) {
   return value;
 }
 
-/// A percentage in millionths of a percent; -1 if it is malformed or above 100.
+/// Parses a percentage, in millionths of a percent; -1 if it is malformed or above 100.
 Index parse_share(std::string_view text) {
   const std::size_t point = text.find('.');
   const Index whole = parse_digits(text.substr(0, point));
@@ -75,8 +75,8 @@ SplitShares parse_split(std::string_view text) {
 
 std::array<Split, 3> split_corpus(const Corpus& corpus, const SplitShares& split) {
   std::array<Split, 3> parts;
-  Index begin = 0, share = 0;              // of the part, among all symbols
-  Index sequence = 0, sequence_begin = 0;  // the sequence where the part begins
+  Index begin = 0, share = 0;              // of the part, over all symbols
+  Index sequence = 0, sequence_begin = 0;  // the sequence in which the part begins
   for (std::size_t p = 0; p < parts.size(); ++p) {
     parts[p].name = kPartNames[p];
     share += split.shares[p];

@@ -10,7 +10,7 @@
 
 namespace unfold {
 
-/// A run of symbols within one sequence.
+/// A range of symbols within one sequence.
 struct Piece {
   Index sequence = 0;
   Range range;
@@ -19,8 +19,8 @@ struct Piece {
   }
 };
 
-/// Training, validation or test: pieces in the order of the corpus, none of them empty. It refers to no corpus: hold
-/// both.
+/// Training, validation or test part: non-empty pieces in the order of the corpus. It does not refer to the corpus,
+/// which must be kept separately.
 struct Split {
   std::string name;  ///< "training", "validation", "test"
   std::vector<Piece> pieces;
@@ -35,13 +35,13 @@ struct SplitShares {
   std::array<Index, 3> shares{};
 };
 
-/// "90/5/5" or "90/10": percentages, which may have up to six decimals, must sum to 100, the first of them above 0.
-/// Throws UsageError with an example.
+/// Parses "90/5/5" or "90/10": percentages with up to six decimals that sum to 100, the first above 0. Throws
+/// UsageError with an example.
 SplitShares parse_split(std::string_view text);
 
-/// The three splits. All sequences are seen as one after another; of n symbols training is [0, floor(share * n)),
-/// validation follows and test is the rest, boundaries rounded down. Sequence boundaries inside a part are kept. A
-/// share of 0 gives an empty part; a larger one for which nothing is left is a DataError naming the part.
+/// Returns the three splits. All sequences are concatenated; of n symbols, training is [0, floor(share * n)), followed
+/// by validation, and test is the rest, with boundaries rounded down. Sequence boundaries inside a part are kept. A
+/// share of 0 gives an empty part; a positive share that gives an empty part raises DataError that names it.
 std::array<Split, 3> split_corpus(const Corpus& corpus, const SplitShares& split);
 
 /// The whole corpus as one split.

@@ -1,5 +1,5 @@
 #pragma once
-/// Symbols in the smallest width that holds them, in memory or, beyond a limit, in an unnamed temporary file.
+/// Stores symbols in the smallest width that holds them, in memory or, above a limit, in an unnamed temporary file.
 
 #include <memory>
 #include <span>
@@ -11,13 +11,13 @@
 
 namespace unfold {
 
-/// Filled by `append`, then closed by `finish`, then read.
+/// Filled by `append`, closed by `finish`, then read.
 class SymbolStore {
  public:
-  /// For symbols 0 .. alphabet_size - 1. More than `memory_limit` bytes go to the file.
+  /// For symbols 0 .. alphabet_size - 1. Spills to the file above `memory_limit` bytes.
   SymbolStore(Index alphabet_size, Index memory_limit);
 
-  void append(Symbol symbol);  ///< throws RuntimeFailure when the file cannot be written
+  void append(Symbol symbol);  ///< throws RuntimeFailure if the file cannot be written
   void finish();               ///< throws RuntimeFailure
 
   Index size() const { return size_; }
@@ -29,7 +29,7 @@ class SymbolStore {
 
   Index width_, memory_limit_, size_ = 0;
   std::vector<char> buffer_;
-  std::unique_ptr<UnnamedFile> file_;  // from the first spill until `finish`
+  std::unique_ptr<UnnamedFile> file_;  // exists from the first spill until `finish`
   MappedFile mapping_;
 };
 

@@ -11,9 +11,9 @@
 namespace unfold {
 namespace {
 
-constexpr Index kFarthest = 99;  ///< positions from the present one
+constexpr Index kFarthest = 99;  ///< maximum distance from the current position
 
-/// All of the text as a number of at most kFarthest.
+/// Parses the whole text as an offset of at most kFarthest.
 std::optional<Index> offset_of(std::string_view text) {
   if (text.starts_with('+')) text.remove_prefix(1);
   Index value = 0;
@@ -31,13 +31,13 @@ std::optional<TemplatePart> part_of(std::string_view text) {
   return TemplatePart{std::string(text.substr(0, open)), *offset};
 }
 
-/// One line of a file of templates.
+/// One line of a template file.
 class TemplateLine {
  public:
   TemplateLine(std::string_view text, std::string place, const std::vector<std::string>& columns)
       : text_(text), place_(std::move(place)), columns_(columns) {}
 
-  /// The parts of a line that begins with U or B.
+  /// Returns the parts of a line that begins with U or B.
   std::vector<TemplatePart> parts() const {
     std::vector<TemplatePart> parts;
     for (std::size_t begin = text_.find('%'); begin != std::string_view::npos; begin = text_.find('%', begin + 1)) {

@@ -13,15 +13,16 @@
 namespace unfold {
 namespace {
 
-/// Several streams start anew within a longer sequence after so many windows, not all at once.
+/// With several streams, the state is reset within a longer sequence after this many windows, at a different time for
+/// each stream.
 constexpr Index kFreshAfter = 128;
 
-/// The circular row of all pieces, cut into equal streams, the first of which starts at `offset`.
+/// Concatenates all pieces in a circle and cuts it into equal streams, the first of which starts at `offset`.
 std::vector<std::vector<Passage>> cut_into_streams(const std::vector<Piece>& pieces, Index symbols, Index streams,
                                                    Index offset, Index window) {
   const Index stretch = streams > 1 ? kFreshAfter * window : symbols;
   std::size_t piece = 0;
-  Index within = offset;  // symbols of the piece already given away
+  Index within = offset;  // symbols of the piece already assigned
   while (within >= pieces[piece].range.size()) within -= pieces[piece++].range.size();
   std::vector<std::vector<Passage>> result(at(streams));
   for (Index b = 0; b < streams; ++b) {
@@ -50,7 +51,7 @@ std::vector<std::vector<Passage>> cut_into_streams(const std::vector<Piece>& pie
   return result;
 }
 
-/// Gives each passage, the longest first, to the stream with the least to do.
+/// Assigns each passage, the longest first, to the stream with the smallest load.
 std::vector<std::vector<Passage>> spread(const std::vector<Passage>& passages, Index streams) {
   std::vector<Index> lengths(passages.size());
   std::ranges::transform(passages, lengths.begin(), [](const Passage& passage) { return passage.range.size(); });
@@ -83,7 +84,7 @@ std::vector<Passage> segments(const Split& part, Index length, Index warmup) {
   return passages;
 }
 
-/// Moves the start of a warm-up to just after the first line end in it, if there is one.
+/// Moves the beginning of a warm-up to the position after its first line end, if there is one.
 void start_after_line_end(const Corpus& corpus, Passage& passage) {
   const Symbol line_end = corpus.alphabet().line_end();
   if (line_end == kNoSymbol || !passage.has_previous) return;
@@ -106,7 +107,7 @@ template Network<double> text_network(const std::shared_ptr<const Plan>&, Signal
 
 StreamReader::StreamReader(const Corpus& corpus, Index window, Symbol predict_after, const OwnShards& own)
     : corpus_(corpus), window_(window), predict_after_(predict_after), own_(own) {
-  if (predict_after != kNoSymbol || corpus.has_mask()) own_ = {};  // how much is predicted depends on all symbols
+  if (predict_after != kNoSymbol || corpus.has_mask()) own_ = {};  // the predicted symbols depend on all symbols
 }
 
 void StreamReader::start(std::vector<std::vector<Passage>> streams) {
@@ -180,14 +181,14 @@ TextBatches::TextBatches(const Corpus& corpus, const Split& part, const BatchOpt
   if (options.curriculum < 0) throw UsageError(fmt::format("curriculum {}: 0 or more symbols", options.curriculum));
   if (part.empty()) throw UsageError("the training part is empty");
   require_predictions(corpus, part, options.predict_after);
-  // The number of streams is that of the whole part: the state of a run keeps its size when a curriculum grows.
+  // The number of streams is that of the whole part, so that the state keeps its size as a curriculum grows.
   const Index most = options.whole_sequences ? static_cast<Index>(part.pieces.size()) : part.symbols();
   streams_ = std::min(options.batch, most);
   start_epoch();
   read();
 }
 
-/// The pieces in the order of the epoch, cut to the curriculum's prefix.
+/// Returns the pieces in the order of the epoch, truncated by the curriculum.
 std::vector<Piece> TextBatches::pieces_of_epoch() const {
   std::vector<Piece> pieces = part_.pieces;
   Random random(seed_, stream_of("batches/order") + static_cast<std::uint64_t>(epoch_));

@@ -1,14 +1,14 @@
 #pragma once
-/// Batches of text: how sequences of symbols become batches (batch.h).
+/// Batches of text: converts sequences of symbols to batches (batch.h).
 ///
-/// A *stream* is a row of passages read one after another; several streams are read side by side, `window` symbols of
-/// each at a time. A passage is a stretch of one sequence that starts from a fresh state; where one ends inside a
-/// batch, the batch holds several chains for that stream (a ragged batch). Fields: kPreviousSymbol, the previous
-/// symbol, kNoSymbol before the first of a sequence; kSymbol, the symbol itself, kNoSymbol where it is not to be
+/// A *stream* is a series of passages that are read one after another; several streams are read in parallel, `window`
+/// symbols of each at a time. A passage is a part of one sequence that starts from the initial state. If a passage ends
+/// inside a batch, the batch contains several chains for that stream (a ragged batch). Fields: kPreviousSymbol, the
+/// previous symbol, kNoSymbol before the first of a sequence; kSymbol, the symbol itself, kNoSymbol if it is not
 /// predicted.
 ///
 /// State slots: stream b keeps its state in slot b. Further chains of a stream within one batch use spare slots from
-/// `streams` on, which start fresh; afterwards the stream's last chain is moved to slot b.
+/// `streams` on, which start from the initial state; afterwards the last chain of the stream is moved to slot b.
 
 #include <cstdint>
 #include <span>
@@ -21,40 +21,40 @@
 
 namespace unfold {
 
-/// The field of a text, and what a language model reads: the same field one position earlier.
+/// The field of a text, and the input of a language model: the same field one position earlier.
 inline constexpr const char *kSymbol = "symbol", *kPreviousSymbol = "previous symbol";
 
-/// The network of a language model: `symbols` reads kPreviousSymbol, `logits` predict kSymbol by a softmax.
+/// The network of a language model: `symbols` reads kPreviousSymbol, and `logits` predict kSymbol with a softmax.
 template <class T>
 Network<T> text_network(const std::shared_ptr<const Plan>& plan, Signal symbols, Signal logits, bool dropout = false);
 
-/// Symbols [begin, end) of a sequence, read from a fresh state. Those before `score_from` only warm the state up.
+/// Symbols [begin, end) of a sequence, read from the initial state. Those before `score_from` only warm up the state.
 struct Passage {
   Index sequence = 0;
   Range range = {};
   Index score_from = 0;
-  bool has_previous = false;  ///< the symbol before `begin` is known (and is the first input)
-  Index number = 0;           ///< of the caller: which sum this passage's scores belong to
-  Index place = 0;            ///< of the caller: where the score of `begin` would go
+  bool has_previous = false;  ///< the symbol before `begin` is known and is the first input
+  Index number = 0;           ///< set by the caller: index of the sum that collects the scores of this passage
+  Index place = 0;            ///< set by the caller: index at which the score of `begin` is stored
 };
 
-/// Which shards of a batch (shards.h) a process has. Of the chains of others it needs their lengths, and reads no
-/// symbols: what stands in their place is that there is one.
+/// The shards of a batch (shards.h) that a process computes. For the chains of other shards, only their lengths are
+/// needed; their symbols are not read, and placeholders mark where symbols are present.
 struct OwnShards {
   Index shards = 1;
   Range own = {0, 1};
   bool all() const { return own.size() == shards; }
 };
 
-/// Reads streams side by side.
+/// Reads several streams in parallel.
 class StreamReader final : public BatchReader {
  public:
   StreamReader(const Corpus& corpus, Index window, Symbol predict_after = kNoSymbol, const OwnShards& own = {});
-  void start(std::vector<std::vector<Passage>> streams);  ///< at the first batch
-  bool next(Batch& batch) override;                       ///< allocates only when the shape changes
-  /// As if next had been called so often.
+  void start(std::vector<std::vector<Passage>> streams);  ///< goes to the first batch
+  bool next(Batch& batch) override;                       ///< allocates only if the shape changes
+  /// Advances as if next had been called `batches` times.
   void skip(Index batches) { lanes_.skip(batches * window_); }
-  Index batches() const { return lanes_.windows(window_); }  ///< in all
+  Index batches() const { return lanes_.windows(window_); }  ///< total
 
  private:
   void fill(Batch& batch, Index chain, const Passage& passage, Range range, bool own);
@@ -71,20 +71,20 @@ class StreamReader final : public BatchReader {
 };
 
 struct BatchOptions {
-  Index window = 64;             ///< symbols per stream and step (truncated back-propagation; state is carried over)
+  Index window = 64;             ///< symbols per stream and step (truncated backpropagation; the state is carried over)
   Index batch = 32;              ///< streams; with whole_sequences: sequences per step
-  bool whole_sequences = false;  ///< full back-propagation: every chain is one whole sequence
+  bool whole_sequences = false;  ///< full backpropagation: every chain is one whole sequence
   Index curriculum = 0;  ///< > 0: epoch e (from 0) reads only the first (e + 1) * curriculum symbols of each sequence
-  Symbol predict_after = kNoSymbol;  ///< only symbols that follow this one are predicted
-  OwnShards own = {};  ///< what of each batch is read; all where a mask or a symbol says what is predicted
+  Symbol predict_after = kNoSymbol;  ///< only symbols after this one are predicted
+  OwnShards own = {};  ///< the shards of each batch to read; all if a mask or a symbol selects the predictions
 };
 
-/// The training part, epoch after epoch, without end. An epoch reads every symbol exactly once: the sequences are put
-/// in a random order, the row of all of them is cut into `batch` equal streams at a random offset (its two ends
-/// joined), so no two epochs are cut alike. The order is a function of (seed, epoch); a position is (epoch, batch). The
-/// state is fresh at the start of a sequence and of an epoch, and, where there are several streams, after every 128
-/// windows of a longer sequence (each stream at moments of its own): a network that knows only states which long texts
-/// have led to may, read from its start state, fall into others and stay there.
+/// Batches of the training part, epoch after epoch, without end. An epoch reads every symbol exactly once: the
+/// sequences are shuffled and concatenated in a circle, which is cut into `batch` equal streams at a random offset, so
+/// that epochs are cut differently. The order is a function of (seed, epoch); a position is (epoch, batch). The state
+/// is reset at the start of a sequence and of an epoch and, with several streams, after every 128 windows of a longer
+/// sequence, at a different time for each stream. Otherwise a network that has only seen states from long contexts can
+/// enter different states from the initial one and never leave them.
 class TextBatches final : public BatchSource {
  public:
   /// Throws UsageError: window or batch below 1.
@@ -96,7 +96,7 @@ class TextBatches final : public BatchSource {
 
   Index epoch() const override { return epoch_; }
   Index position() const override { return position_; }
-  Index batches_per_epoch() const { return batches_; }  ///< of the current epoch
+  Index batches_per_epoch() const { return batches_; }  ///< number of batches in the current epoch
   double epochs_done() const override {
     return static_cast<double>(epoch_) + static_cast<double>(position_) / static_cast<double>(batches_);
   }
@@ -118,16 +118,16 @@ class TextBatches final : public BatchSource {
   Batch batch_;
 };
 
-/// Throws DataError when a mask of the corpus or `predict_after` leaves nothing to predict in a part.
+/// Throws DataError if a mask of the corpus or `predict_after` leaves nothing to predict in a part.
 void require_predictions(const Corpus& corpus, const Split& part, Symbol predict_after);
 
-/// Streams for scoring a part, every symbol exactly once. Each piece is cut into segments of equal length, about
-/// `streams` in all; each segment is read from a fresh state on the `warmup` symbols before it (as many as its piece
-/// has), which are not scored. Where the alphabet has a line end, the warm-up begins after the first one it holds: read
-/// from the middle of a word, a network may fall into a state that text never leads to and that it does not leave
-/// again. `streams` 1 scores every sequence exactly, as one chain.
+/// Streams for scoring every symbol of a part exactly once. Each piece is cut into segments of equal length, about
+/// `streams` in total; each segment is read from the initial state, with a warm-up on up to `warmup` preceding symbols
+/// of its piece, which are not scored. If the alphabet has a line end, the warm-up begins after the first line end
+/// within it, because a network that starts in the middle of a word can enter a state that text never produces and not
+/// leave it. With `streams` 1 every sequence is scored exactly, as one chain.
 std::vector<std::vector<Passage>> scoring_streams(const Corpus& corpus, const Split& part, Index streams, Index warmup);
-/// Streams for exact scoring: whole pieces, the longest first, spread over at most `streams` streams.
+/// Streams for exact scoring: whole pieces, the longest first, distributed over at most `streams` streams.
 std::vector<std::vector<Passage>> exact_streams(const Split& part, Index streams);
 
 }  // namespace unfold

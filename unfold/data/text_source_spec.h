@@ -1,5 +1,5 @@
 #pragma once
-/// SPECs of text sources: `alphabet`, `xor:50`, `music`, `anbn:low=1,high=1000`. An explicit list.
+/// SPECs of text sources, such as `alphabet`, `xor:50`, `music`, `anbn:low=1,high=1000`, and the list of sources.
 
 #include <memory>
 #include <string>
@@ -11,7 +11,7 @@
 
 namespace unfold {
 
-/// Null when the SPEC names no text source. Throws UsageError: a malformed SPEC, an unknown option, a bad value.
+/// Null if the SPEC does not name a text source. Throws UsageError: a malformed SPEC, an unknown option, a bad value.
 std::unique_ptr<TextSource> make_text_source(std::string_view spec);
 
 using SourceHelp = EntryHelp;

@@ -12,7 +12,7 @@
 namespace unfold {
 namespace {
 
-/// log2 x for x > 0, with the same bits on every machine.
+/// log2 x for x > 0, bit-identical on all machines.
 double log2_of(double x) {
   constexpr double kLog2E = 1.44269504088896340736;
   double log = 0;
@@ -20,7 +20,7 @@ double log2_of(double x) {
   return kLog2E * log;
 }
 
-/// Bits of an event of probability p; an impossible one never happens.
+/// Bits of an event of probability p; 0 for p = 0, since an impossible event never occurs.
 double bits_of(double p) { return p > 0 ? -log2_of(p) : 0; }
 double binary_entropy(double p) { return p * bits_of(p) + (1 - p) * bits_of(1 - p); }
 
@@ -61,7 +61,7 @@ class NestedAlphabet final : public TextSource {
   }
 
   UnitMeans means() const override {
-    const double outer = 26 * options_.nesting, inner = 10 * outer * options_.nesting;  // brackets in a line
+    const double outer = 26 * options_.nesting, inner = 10 * outer * options_.nesting;  // brackets per line
     const auto capitals = static_cast<double>(options_.capitals);
     const double bits = (26 + 10 * outer) * binary_entropy(options_.nesting) + inner * capitals * kCapitalBits;
     const double symbols = 27 + outer * 12 + inner * (capitals + 2);
@@ -133,7 +133,7 @@ class Waltz final : public TextSource {
     for (std::size_t bar = 0; bar < kCycle.size(); ++bar) {
       for (const auto& rhythm : rhythms()) {
         m.bits += share * bits(harmony(static_cast<Index>(bar)), rhythm);
-        double symbols = 2;  // the bar line and its blank
+        double symbols = 2;  // the bar line and the blank after it
         for (const std::string_view value : rhythm) symbols += 2 + static_cast<double>(value.size());
         m.symbols += share * symbols;
       }
