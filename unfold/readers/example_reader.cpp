@@ -35,13 +35,13 @@ DataSample sample_of(const Input& input) {
   DataSample sample{.name = without_compression(input.name()), .bytes = input.bytes().substr(0, kSampleBytes)};
   sample.whole = sample.bytes.size() == input.bytes().size();
   if (sample.bytes.find('\0') != std::string_view::npos) return sample;
-  // A line that is cut short says nothing of its format.
+  // An incomplete last line is ignored: it says nothing about the format.
   const std::string_view complete = sample.whole ? sample.bytes : sample.bytes.substr(0, sample.bytes.rfind('\n') + 1);
   for (ReaderLines lines(without_mark(complete)); lines.next();) sample.lines.push_back(lines.line());
   return sample;
 }
 
-/// What holds of all examples, whoever read them.
+/// Checks the invariants of all examples, whichever reader produced them.
 void require_examples(const Examples& examples) {
   std::set<std::string_view> names;
   for (const ExampleColumn& column : examples.columns) {

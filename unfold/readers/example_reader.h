@@ -1,13 +1,12 @@
 #pragma once
-/// Readers of data with fields: what a file of one of many formats holds, as Examples.
+/// Readers for data with fields. A reader parses one of many file formats into Examples.
 ///
 ///   const Input input = Input::open("train.txt");
 ///   const FormatGuess guess = guess_format(input);     // columns, "3 columns between blanks, examples apart by ..."
 ///   const Examples examples = read_examples(input, {.format = guess.format});
 ///
-/// A reader is one file (read_*.cpp) and one line in readers.def. Reading takes time and memory in proportion to the
-/// input. What is not as its format wants, an empty example, a number that is none: DataError naming file, line,
-/// remedy.
+/// Each reader is one file (read_*.cpp) and one line in readers.def. Reading takes linear time and memory. Malformed
+/// input, such as an empty example or an invalid number, throws DataError with the file, the line and the remedy.
 
 #include <optional>
 #include <string>
@@ -25,51 +24,53 @@
 namespace unfold {
 
 struct ReaderOptions {
-  std::string format = {};              ///< of readers(); empty: guessed
-  SymbolKind text = SymbolKind::words;  ///< how running text becomes positions: words between blanks, characters, bytes
-  std::optional<SymbolKind> target_text = {};  ///< of `pairs`: the same of targets; empty: as `text`
-  /// Of `pairs`: targets end by a field of their own, "target.stop", which is kStop behind the last symbol and kGo
-  /// before; the target is missing there. Otherwise by the symbol kTargetEnd.
+  std::string format = {};  ///< a name in readers(); empty: detected
+  /// How running text is split into positions: words separated by blanks, characters, or bytes.
+  SymbolKind text = SymbolKind::words;
+  std::optional<SymbolKind> target_text = {};  ///< for `pairs`: the same for targets; empty: as `text`
+  /// For `pairs`: targets end with a separate field "target.stop", which is kStop after the last symbol and kGo before;
+  /// the target is missing there. Otherwise they end with the symbol kTargetEnd.
   bool stops = false;
-  bool text_given = false;  ///< false: characters when texts have fewer than 1.5 words in the mean, else words
-  std::string sequence_column =
-      {};               ///< of a table: neighbouring rows that agree there are one example; empty: all rows are
-  bool headed = false;  ///< of a table: its first row names the columns, whatever it looks like
-  /// Columns of `columns` and `table` that hold texts, or numbers, whatever their entries look like. Others: as they
-  /// look.
+  bool text_given = false;  ///< false: characters if texts have fewer than 1.5 words on average, otherwise words
+  /// For a table: consecutive rows with the same value form one example; empty: all rows form one example.
+  std::string sequence_column = {};
+  bool headed = false;  ///< for a table: the first row holds the column names, regardless of its contents
+  /// Columns of `columns` and `table` that are always read as texts, or as numbers. The types of the others are
+  /// detected.
   std::vector<std::string> texts = {}, numbers = {};
-  WholeSequences whole = {};  ///< what is added to what was read
+  WholeSequences whole = {};  ///< sequence ends and sources, added to the examples after reading
   TreeShape trees = TreeShape::given;
-  VectorRows rows = {};  ///< what becomes of it
+  VectorRows rows = {};  ///< conversion to vectors
 };
 
-/// The beginning of an input, which guesses go by.
+/// The beginning of an input, used to detect the format.
 struct DataSample {
-  std::string_view name = {};                ///< without .gz, .xz, .zst
-  std::string_view bytes = {};               ///< at most 64 KiB
-  bool whole = false;                        ///< these are all
-  std::vector<std::string_view> lines = {};  ///< the complete ones, without their ends; empty where bytes are no text
+  std::string_view name = {};   ///< without .gz, .xz, .zst
+  std::string_view bytes = {};  ///< at most 64 KiB
+  bool whole = false;           ///< the sample is the whole input
+  /// Complete lines, without their line ends; empty if the bytes are not text.
+  std::vector<std::string_view> lines = {};
 };
 
 struct ReaderEntry {
   const char *name, *help;
-  /// What in the sample shows the format, as in "3 columns between blanks"; empty: nothing.
+  /// Returns what in the sample shows the format, such as "3 columns between blanks"; empty: no match.
   std::string (*guess)(const DataSample& sample);
   Examples (*read)(const Input& input, const ReaderOptions& options);
-  bool has_texts = false;            ///< that become positions as ReaderOptions::text says
-  bool has_sequence_column = false;  ///< reads ReaderOptions::sequence_column
+  bool has_texts = false;            ///< reads texts that are split into positions as ReaderOptions::text says
+  bool has_sequence_column = false;  ///< uses ReaderOptions::sequence_column
 };
 
-/// The explicit list, readers.def, in the order of guesses.
+/// The list of readers, readers.def, in the order in which detection tries them.
 const Registry<ReaderEntry>& readers();
 
 struct FormatGuess {
-  std::string format;  ///< "text" when nothing else fits
+  std::string format;  ///< "text" if no format matches
   std::string why;
 };
 FormatGuess guess_format(const Input& input);
 
-/// Throws DataError, and UsageError for a format that there is none of.
+/// Throws DataError; UsageError for an unknown format.
 Examples read_examples(const Input& input, const ReaderOptions& options);
 
 }  // namespace unfold

@@ -17,7 +17,7 @@ constexpr std::size_t kGuessBytes = std::size_t{64} << 10;
 bool is_residue(char c) { return (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || c == '*' || c == '-' || c == '.'; }
 bool all_residues(std::string_view line) { return std::all_of(line.begin(), line.end(), is_residue); }
 
-/// A character as a message shows it.
+/// Formats a character for a message.
 std::string shown(char c) {
   const bool printable = c > ' ' && c < '\x7f';
   return printable ? fmt::format("\"{}\"", c) : fmt::format("byte {}", static_cast<unsigned char>(c));
@@ -42,7 +42,7 @@ class FastaPass {
   ReaderLines lines_;
   std::string_view line_;
   FastaFile file_;
-  Index begin_ = 0, header_ = 0;  // where the record begins: in the letters, and its line
+  Index begin_ = 0, header_ = 0;  // where the record begins: position in the letters, and line
 };
 
 FastaFile FastaPass::run() {
@@ -79,7 +79,7 @@ void FastaPass::begin_record() {
 }
 
 void FastaPass::end_record() {
-  if (is_complete()) return;  // also before the first one
+  if (is_complete()) return;  // also before the first record
   if (letters_in_record() == 0)
     refuse_data(source_, header_, fmt::format("the record \"{}\" has no letters; take it out", file_.names.back()));
   if (file_.has_qualities)
@@ -100,7 +100,7 @@ void FastaPass::append_letters() {
   file_.letters += line_;
 }
 
-/// As many qualities as letters, on as many lines as it takes: they may begin with any character.
+/// Skips as many quality values as there are letters, over any number of lines; a line may begin with any character.
 void FastaPass::skip_qualities() {
   const Index wanted = letters_in_record();
   Index seen = 0;
@@ -115,7 +115,7 @@ void FastaPass::skip_qualities() {
   file_.ends.push_back(static_cast<Index>(file_.letters.size()));
 }
 
-/// Whether every line but headers holds letters alone. A line that is cut short is looked at like the others.
+/// Whether every line except headers consists of letters. An incomplete last line is checked like the others.
 bool lines_look_like_fasta(std::string_view bytes) {
   Index headers = 0, letters = 0;
   for (ReaderLines lines(without_mark(bytes)); lines.next();) {
@@ -131,7 +131,8 @@ bool lines_look_like_fasta(std::string_view bytes) {
   return headers > 0 && letters > 0;
 }
 
-/// Header, letters, plus, as many qualities: the first record says enough.
+/// Whether the sample begins with a record of header, letters, plus sign, and as many qualities; the first record is
+/// sufficient.
 bool lines_look_like_fastq(std::string_view bytes) {
   std::string_view first[4];
   ReaderLines lines(without_mark(bytes));

@@ -20,7 +20,7 @@ void require_limits(const std::string& source, Index height, Index width) {
                             height, width, kMostSide, kMostPixels));
 }
 
-/// Reads an image of Netpbm from its beginning to its end.
+/// Parses a whole Netpbm image.
 class PnmReader {
  public:
   PnmReader(const std::string& source, std::string_view bytes) : source_(source), bytes_(bytes) {}
@@ -48,7 +48,7 @@ class PnmReader {
   }
   static bool is_blank(char c) { return c == ' ' || (c >= '\t' && c <= '\r'); }
 
-  /// Blanks, and comments from a # to the end of its line.
+  /// Skips white space and comments, which extend from # to the end of the line.
   void skip() {
     while (place_ < bytes_.size()) {
       if (bytes_[place_] == '#')
@@ -88,7 +88,7 @@ class PnmReader {
   }
 
   void read_raw(std::size_t count) {
-    ++place_;  // one blank
+    ++place_;  // a single white-space character
     const std::size_t deep = largest_ > 255 ? 2 : 1;
     if (place_ > bytes_.size() || bytes_.size() - place_ < count * deep)
       refuse("the file is cut short; save the image again");
@@ -112,7 +112,7 @@ class PnmReader {
   Image image_;
 };
 
-/// What libpng holds of an image, given back whatever happens.
+/// Owns the libpng image and frees it.
 class PngHandle {
  public:
   PngHandle() { image.version = PNG_IMAGE_VERSION; }
@@ -141,7 +141,7 @@ Image read_png(const std::string& source, std::string_view bytes) {
         fmt::format("no PNG that can be read ({}); save it again", static_cast<const char*>(png.image.message)));
   };
   if (png_image_begin_read_from_memory(&png.image, bytes.data(), bytes.size()) == 0) refuse();
-  png.image.flags |= PNG_IMAGE_FLAG_16BIT_sRGB;  // rounded to 8 bits as they are, not from linear light
+  png.image.flags |= PNG_IMAGE_FLAG_16BIT_sRGB;  // rounded to 8 bits as stored, without conversion from linear light
   Image image{.height = png.image.height, .width = png.image.width};
   require_limits(source, image.height, image.width);
   image.channels = (png.image.format & PNG_FORMAT_FLAG_COLOR) != 0 ? 3 : 1;

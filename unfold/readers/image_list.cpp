@@ -13,7 +13,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Names in a folder, in order.
+/// Names in a folder, sorted.
 std::vector<fs::path> names_in(const fs::path& folder) {
   std::error_code error;
   std::vector<fs::path> names;
@@ -37,7 +37,7 @@ bool is_image_name(std::string_view name) {
 
 namespace {
 
-/// A file, or the list that stands for a folder.
+/// Opens a file, or creates the image list for a folder.
 Input open_images(const std::string& path) {
   std::error_code ignored;
   if (path == "-" || !fs::is_directory(path, ignored)) return Input::open(path);

@@ -1,5 +1,5 @@
 #pragma once
-/// Images by their names: a list of files with labels, or a folder of them.
+/// Lists of image files: a file that lists images with labels, or a folder of images.
 
 #include <string>
 #include <vector>
@@ -8,12 +8,12 @@
 
 namespace unfold {
 
-/// Whether a name ends as those of images do that are read from files of their own: .png, .pgm, .ppm, .pnm.
+/// Whether the name ends in .png, .pgm, .ppm or .pnm, the formats with one image per file.
 bool is_image_name(std::string_view name);
 
-/// The files of data of a format. Of images, in place of a folder the list of its images (read_images.cpp), in the
-/// order of their names: those in folders of it are labelled with the folder's name. Throws DataError: missing,
-/// unreadable, a folder without images.
+/// Opens the data files of a format. For images, a folder is replaced by a list of its images (read_images.cpp), sorted
+/// by name; images in subfolders are labeled with the name of the subfolder. Throws DataError: missing, unreadable, or
+/// a folder without images.
 std::vector<Input> open_data(const std::vector<std::string>& files, std::string_view format);
 
 }  // namespace unfold

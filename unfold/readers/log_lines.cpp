@@ -20,16 +20,16 @@ namespace {
 
 constexpr std::size_t kLinesThatTell = 1000;
 constexpr std::uint32_t kMatchLimit = 1000000;
-/// After a match: the border of a word.
+/// Follows a match: requires the end of a word.
 constexpr std::string_view kBorderBehind = "(?![A-Za-z0-9_])";
 
 bool is_log_blank(char c) { return c == ' ' || c == '\t' || c == '\r' || c == '\n'; }
 bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
-/// What the border of a word is to rules.
+/// Characters that continue a word: a rule may not match next to one of them.
 bool is_inside(char c) { return is_letter(c) || (c >= '0' && c <= '9') || c == '_'; }
 bool is_of_word(char c) { return is_inside(c) || c == '$' || static_cast<unsigned char>(c) >= 0x80; }
 
-/// The end of the token that begins at `at`, where no rule matches.
+/// Returns the end of the token that begins at `at`, where no rule matches.
 std::size_t token_end(std::string_view line, std::size_t at) {
   std::size_t end = at + 1;
   if (!is_of_word(line[at])) return end;
@@ -66,7 +66,7 @@ Pattern compile(const std::string& pattern, const std::string& place) {
   return code;
 }
 
-/// Words, and each line end as one.
+/// Iterates over words; each line end counts as one word.
 template <class Use>
 void for_each_word(std::string_view text, Use&& use) {
   for (std::size_t at = 0; at < text.size();) {
@@ -89,13 +89,14 @@ void for_each_log_line(std::string_view text, Use&& use) {
 
 }  // namespace
 
-/// All rules as one expression that says which of them matched.
+/// All rules combined into one regular expression that reports which rule matched.
 class LogScanner::Matcher {
  public:
   explicit Matcher(const LogRules& rules) {
     std::string all = "(?:";
     for (const LogRule& rule : rules.rules()) {
-      (void)compile(rule.pattern, rule.place);  // a bracket too many must not close one of ours
+      // Compiled separately, so that unbalanced brackets cannot close a group of the combined expression.
+      (void)compile(rule.pattern, rule.place);
       const std::string rest = fmt::format("(?:{}){}(*MARK:{})", rule.pattern, kBorderBehind, names_.size());
       const Pattern alone = compile(rest, rule.place);
       std::uint32_t captures = 0;
@@ -105,7 +106,7 @@ class LogScanner::Matcher {
       names_.push_back(rule.name);
     }
     code_ = compile(all + ")", "the rules of a log");
-    pcre2_jit_compile(code_.get(), PCRE2_JIT_COMPLETE);  // without it, matching is slower and the same
+    pcre2_jit_compile(code_.get(), PCRE2_JIT_COMPLETE);  // if this fails, matching is slower but gives the same result
     data_.reset(pcre2_match_data_create(1, nullptr));
     context_.reset(pcre2_match_context_create(nullptr));
     if (data_ == nullptr || context_ == nullptr) throw RuntimeFailure("no memory for the rules of a log");
@@ -113,7 +114,7 @@ class LogScanner::Matcher {
   }
 
   struct Match {
-    const std::string* name = nullptr;  ///< none: no rule matches
+    const std::string* name = nullptr;  ///< null: no rule matches
     std::size_t end = 0;
   };
   Match match(std::string_view line, std::size_t at) const {
@@ -135,7 +136,7 @@ class LogScanner::Matcher {
   }
 
  private:
-  /// Of no rule where none left its mark.
+  /// Returns the index of the rule from its mark; an invalid index if no rule left a mark.
   static std::size_t number_of(PCRE2_SPTR mark) {
     if (mark == nullptr) return ~std::size_t{0};
     std::size_t number = 0;
@@ -191,7 +192,7 @@ bool begins_with_labels(std::string_view text) {
   std::size_t lines = 0, normal = 0, others = 0;
   for_each_log_line(text, [&](std::string_view line) {
     if (line.find_first_not_of(" \t\r") == std::string_view::npos || lines++ >= kLinesThatTell)
-      return;  // an empty line tells nothing
+      return;  // an empty line carries no information
     if (!begins_with_label(line)) {
       ++others;
     } else if (line[0] == kNormalLabel[0]) {

@@ -1,5 +1,6 @@
 #pragma once
-/// Lines of logs as words of a language: values become typed placeholders, the rest is cut into words and marks.
+/// Converts log lines to templates: values are replaced by typed placeholders, and the rest is split into words and
+/// punctuation.
 ///
 ///   LogScanner scanner(LogRules{});
 ///   LogLine line;
@@ -8,8 +9,8 @@
 ///   line.masked[3];  // {"ip", "10.0.0.7"}
 ///
 /// Where no rule (log_rules.h) matches, a token is a word (letters, digits, `_`, `$` and everything beyond ASCII; `-`
-/// or `.` between a word's character and a letter belong to it) or one character of any other kind. Bytes that are not
-/// UTF-8 read as U+FFFD. Time is linear in the length of a line, for the built-in rules.
+/// or `.` between a character of a word and a letter is part of the word) or one character of any other kind. Bytes
+/// that are not valid UTF-8 are read as U+FFFD. With the built-in rules, time is linear in the length of a line.
 
 #include <functional>
 #include <memory>
@@ -23,26 +24,26 @@
 namespace unfold {
 
 struct MaskedValue {
-  std::string_view name;  ///< of the rule; lives as long as the scanner
-  std::string_view text;  ///< of the line, or of `LogLine::repaired`
+  std::string_view name;  ///< name of the rule; valid as long as the scanner
+  std::string_view text;  ///< part of the line, or of `LogLine::repaired`
 };
 
 struct LogLine {
-  std::string shape;                ///< tokens with single blanks between them, valid UTF-8
-  std::vector<MaskedValue> masked;  ///< in the order of their placeholders in `shape`
-  std::string repaired;             ///< the line with U+FFFD for what is not UTF-8; empty where nothing was
+  std::string shape;                ///< tokens separated by single blanks, valid UTF-8
+  std::vector<MaskedValue> masked;  ///< masked values in the order of their placeholders in `shape`
+  std::string repaired;             ///< the line with invalid UTF-8 replaced by U+FFFD; empty if the line is valid
 };
 
 class LogScanner {
  public:
-  /// Throws UsageError naming the place of a faulty expression.
+  /// Throws UsageError that gives the place of an invalid regular expression.
   explicit LogScanner(const LogRules& rules);
   LogScanner(LogScanner&&) noexcept;
   LogScanner& operator=(LogScanner&&) noexcept;
   ~LogScanner();
 
-  /// A line without its line end; carriage returns are blanks. `line` must outlive the use of `out`. Throws DataError
-  /// when people's own rules cannot decide within a million steps at one place.
+  /// Scans a line without its line end; carriage returns count as blanks. `line` must stay valid while `out` is used.
+  /// Throws DataError if user-defined rules need more than a million matching steps at one position.
   void scan(std::string_view line, LogLine& out) const;
 
  private:
@@ -50,26 +51,26 @@ class LogScanner {
   std::unique_ptr<Matcher> matcher_;
 };
 
-/// The label of lines that are as they should be, where lines carry labels.
+/// The label of normal lines in labeled logs.
 inline constexpr std::string_view kNormalLabel = "-";
 
-/// Whether the first column of a log holds labels, as in the logs of supercomputers: in the first thousand lines it is
-/// `-` at least once and otherwise one word of capital letters, digits and underscores.
+/// Whether the first column of a log holds labels, as in supercomputer logs: in the first thousand lines it is `-` at
+/// least once and otherwise one word of capital letters, digits and underscores.
 bool begins_with_labels(std::string_view text);
-/// Whether one line may begin with such a label.
+/// Whether a line may begin with such a label.
 bool begins_with_label(std::string_view line);
 
-/// The shapes of all lines, a line each.
+/// The templates of all lines, one per line.
 struct LogShapes {
   std::string text;
   Index lines = 0, different = 0;
 };
-/// `see` is given every line.
+/// `see` is called for every line.
 LogShapes shapes_of(std::string_view text, const LogScanner& scanner,
                     const std::function<void(const LogLine&)>& see = nullptr);
 
-/// Replaces the words that stand only once in a text of shapes by `<unk>`: models trained by gradient learn from them
-/// what a word that they do not know is like. Returns how many words that were.
+/// Replaces the words that occur only once in a text of templates by `<unk>`, so that models trained by gradient
+/// descent learn a representation of unknown words. Returns the number of replaced words.
 Index make_rare_words_unknown(std::string& shapes);
 
 }  // namespace unfold

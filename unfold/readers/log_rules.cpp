@@ -23,7 +23,7 @@ bool is_rule_name(std::string_view name) {
          name != "eos";
 }
 
-/// Appends the rules of a text; true if it says that no others shall follow.
+/// Appends the rules in a text; returns true if it excludes the built-in rules.
 bool add_rules(std::string_view text, const std::string& source, std::vector<LogRule>& rules) {
   bool only = false;
   for (Index number = 1; !text.empty(); ++number) {
@@ -62,7 +62,7 @@ LogRules LogRules::parse(std::string_view text, const std::string& source) {
   if (add_rules(text, source, own)) result.rules_.clear();
   result.rules_.insert(result.rules_.begin(), own.begin(), own.end());
   if (result.rules_.empty()) throw UsageError(fmt::format("{}: there are no rules", source));
-  (void)LogScanner(result);  // names the line of a faulty expression
+  (void)LogScanner(result);  // reports the line of an invalid regular expression
   return result;
 }
 

@@ -1,13 +1,13 @@
 #pragma once
-/// Rules that say what in a line of a log is a value and not a word: time stamps, hosts, process ids, numbers,
-/// addresses, paths, identifiers. They are plain text that people extend:
+/// Rules that define which parts of a log line are values and not words: time stamps, host names, process ids, numbers,
+/// addresses, paths, identifiers. They are plain text that users can extend:
 ///
-///   # a rule a line: the name of the placeholder, blanks, a regular expression (PCRE2, on bytes)
+///   # one rule per line: the name of the placeholder, blanks, a regular expression (PCRE2, on bytes)
 ///   order  ORD-\d{6}
-///   only             # leaves the built-in rules out; without it they follow
+///   only             # excludes the built-in rules; without it they follow
 ///
-/// A rule is tried where a token begins and no letter, digit or underscore stands before it; its match must end where
-/// none follows. Of several that match, the first in the file wins.
+/// A rule is tried where a token begins, unless a letter, digit or underscore precedes it; no such character may follow
+/// the match. If several rules match, the first one in the file is used.
 
 #include <string>
 #include <string_view>
@@ -18,23 +18,24 @@
 namespace unfold {
 
 struct LogRule {
-  std::string name;     ///< of the placeholder, as `num`: lower-case letters, digits and `-`
-  std::string pattern;  ///< as it stands in the file
+  std::string name;     ///< name of the placeholder, such as `num`: lower-case letters, digits and `-`
+  std::string pattern;  ///< as written in the file
   std::string place;    ///< "FILE: line N", for messages
 };
 
 class LogRules {
  public:
-  LogRules();  ///< the built-in ones
-  /// Those of a text, and then the built-in ones unless it says `only`. Throws UsageError naming `source` and the line
-  /// for what is no rule: a name that is none, a missing or faulty expression, one that matches nothing at all.
+  LogRules();  ///< the built-in rules
+  /// Parses the rules in a text and appends the built-in ones unless the text says `only`. Throws UsageError that gives
+  /// `source` and the line of an invalid rule: an invalid name, a missing or invalid expression, an expression that
+  /// matches the empty string.
   static LogRules parse(std::string_view text, const std::string& source);
   static LogRules read(const Input& input) { return parse(input.bytes(), input.name()); }
 
   const std::vector<LogRule>& rules() const { return rules_; }
-  /// A text that gives the same rules: what a model keeps.
+  /// A text that parses to the same rules; it is stored in models.
   std::string text() const;
-  static std::string_view built_in();  ///< with its comments, as it may be copied and changed
+  static std::string_view built_in();  ///< with its comments, as a starting point for users
 
  private:
   std::vector<LogRule> rules_;

@@ -18,7 +18,7 @@ namespace {
 constexpr std::string_view kNpyMagic = "\x93NUMPY";
 constexpr const char* kHowToSave = "save it with numpy.save as an array of float32, float64 or whole numbers";
 
-/// How an element is stored.
+/// The storage type of an element.
 struct NpyElement {
   char kind = 'f';  ///< f, i, u, b
   std::size_t size = 0;
@@ -29,10 +29,10 @@ struct NpyHeader {
   NpyElement element = {};
   bool fortran = false;
   std::vector<Index> shape = {};
-  std::size_t end = 0;  ///< where the elements begin
+  std::size_t end = 0;  ///< offset of the elements
 };
 
-/// Reads the header of an array, which is the text of a Python dictionary.
+/// Parses the header of an array, which is a Python dictionary literal.
 class NpyHeaderReader {
  public:
   NpyHeaderReader(const std::string& source, std::string_view bytes) : source_(source) {
@@ -56,7 +56,7 @@ class NpyHeaderReader {
     refuse_data(source_, 0, fmt::format("{}; {}", what, kHowToSave));
   }
 
-  /// What stands behind a key.
+  /// Returns the text of the value of a key.
   std::string_view value_of(std::string_view key) const {
     const std::size_t found = text_.find(fmt::format("'{}':", key));
     if (found == std::string_view::npos) refuse(fmt::format("its header has no {}", key));
@@ -85,7 +85,7 @@ class NpyHeaderReader {
     split_at(value, ',', parts);
     for (std::string_view part : parts) {
       part = without_blanks(part);
-      if (part.ends_with('L')) part.remove_suffix(1);  // of Python 2
+      if (part.ends_with('L')) part.remove_suffix(1);  // long integers of Python 2
       if (part.empty()) continue;
       Index size = -1;
       const auto [stopped, error] = std::from_chars(part.data(), part.data() + part.size(), size);
@@ -99,7 +99,7 @@ class NpyHeaderReader {
   NpyHeader header_;
 };
 
-/// The number of elements, as far as `most` allows; empty beyond.
+/// Returns the number of elements if it is at most `most`, otherwise an empty optional.
 std::optional<Index> elements_of(const std::vector<Index>& shape, Index most) {
   if (std::find(shape.begin(), shape.end(), 0) != shape.end()) return 0;
   Index count = 1;
@@ -125,7 +125,7 @@ double element_at(std::string_view bytes, std::size_t offset, const NpyElement& 
   return static_cast<double>(static_cast<std::int64_t>(bits << unused) >> unused);
 }
 
-/// Where elements lie whose indices run in the usual order, when the first index runs fastest in the file.
+/// Returns the offsets, in C order of the indices, of elements stored in Fortran order.
 std::vector<Index> fortran_order(const std::vector<Index>& shape, Index count) {
   std::vector<Index> order(at(count)), index(shape.size(), 0), stride(shape.size(), 1);
   for (std::size_t d = 1; d < shape.size(); ++d) stride[d] = stride[d - 1] * shape[d - 1];

@@ -1,5 +1,6 @@
-/// Columns: a position a line, its entries between blanks or tabs, an empty line after each example. CoNLL-2000 and its
-/// like, CoNLL-U (https://universaldependencies.org/format.html), frames of measurements.
+/// The format `columns`: one position per line, with entries separated by blanks or tabs, and an empty line after each
+/// example. CoNLL-2000 and similar formats, CoNLL-U (https://universaldependencies.org/format.html), and frames of
+/// measurements.
 
 #include <fmt/format.h>
 
@@ -15,7 +16,7 @@ constexpr std::string_view kDocumentStart = "-DOCSTART-";
 constexpr std::size_t kConlluColumns = 10;
 constexpr const char* kConlluNames[kConlluColumns] = {"id",    "form", "lemma",  "upos", "xpos",
                                                       "feats", "head", "deprel", "deps", "misc"};
-constexpr std::size_t kConlluForm = 1, kConlluLemma = 2;  // there `_` is a word
+constexpr std::size_t kConlluForm = 1, kConlluLemma = 2;  // in these columns `_` is a word
 
 /// "3", "3-4" (a word of several tokens), "3.1" (a word that is not in the text).
 bool is_conllu_id(std::string_view id) {
@@ -28,7 +29,7 @@ bool is_conllu_word(std::string_view line) {
   return cells.size() == kConlluColumns && is_conllu_id(cells[0]);
 }
 
-/// The lines with entries, as opposed to what says something of them.
+/// Whether a line holds entries, as opposed to a document mark or a column header.
 bool is_columns_data(std::string_view line) {
   const std::string_view shown = without_blanks(line);
   return !shown.empty() && !shown.starts_with(kDocumentStart) && !shown.starts_with(kColumnsHeader);
@@ -119,7 +120,7 @@ class ColumnsReader {
     return entry.empty();
   }
 
-  /// Measurements have points or exponents; whole numbers may be classes and stay what they are.
+  /// Measurements contain a decimal point or an exponent; whole numbers may be classes and are kept as texts.
   bool is_measured(const std::vector<std::string_view>& entries) const {
     if (conllu_) return false;
     const auto is_number = [](std::string_view entry) { return number_of(entry).kind != NumberText::Kind::none; };
@@ -170,7 +171,7 @@ bool looks_like_conllu(const DataSample& sample) {
   return any;
 }
 
-/// What tells columns from lines of prose.
+/// Statistics that distinguish columns from lines of prose.
 struct ColumnsShape {
   Index columns = 0, positions = 0, examples = 0;
   bool ragged = false, tabs = false, numbers = true, commas = true, semicolons = true;

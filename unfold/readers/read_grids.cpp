@@ -1,5 +1,6 @@
-/// Text as grids: a grid is a block of lines, blocks are apart by empty lines. Every character is a position; behind a
-/// tab may stand the labels of the positions of the line, a character each, `_` where none is known.
+/// The format `grids`: a grid is a block of lines, and blocks are separated by empty lines. Every character is a
+/// position. A tab may be followed by the labels of the positions of the line, one character each, with `_` for an
+/// unknown label.
 
 #include <fmt/format.h>
 
@@ -15,7 +16,7 @@ namespace {
 
 constexpr std::string_view kNone = "_";
 
-/// The characters of a text in UTF-8.
+/// Splits UTF-8 text into characters.
 std::vector<std::string> characters_of(std::string_view text) {
   std::vector<std::string> result;
   while (!text.empty()) {
@@ -74,7 +75,7 @@ class GridText {
     rows_.push_back(std::move(row));
   }
 
-  /// Rows that are shorter than others end in positions where nothing is.
+  /// Rows that are shorter than others are padded with empty positions.
   void end_grid() {
     if (rows_.empty()) return;
     const auto height = static_cast<Index>(rows_.size());
@@ -113,7 +114,7 @@ Examples read_grids(const Input& input, const ReaderOptions& options) {
   return GridText(input).read();
 }
 
-/// Any text is a grid: nothing shows that it is meant so.
+/// Any text is a valid grid, so the format cannot be detected.
 std::string guess_grids(const DataSample&) { return {}; }
 
 }  // namespace

@@ -1,5 +1,6 @@
-/// Images as grids: IDX (the format of MNIST, with the labels beside), PNG, PGM and PPM, arrays of NumPy, and lists of
-/// image files with labels. Positions are pixels, row by row: one number each, or three of a coloured image.
+/// The format `images`: images as grids, from IDX files (the format of MNIST, with a separate file of labels), PNG, PGM
+/// and PPM, NumPy arrays, and lists of image files with labels. Positions are pixels, row by row, with one number per
+/// pixel, or three for color images.
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -23,10 +24,10 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr const char *kPixels = "pixels", *kLabel = "label";
-/// Of all images of a file together: what fits into memory, some bytes a number.
+/// Limit for all images of a file together, so that they fit into memory with several bytes per number.
 constexpr Index kMostNumbers = Index{1} << 30;
 
-/// Appends the position after the last of a grid.
+/// Appends the shape and the end position of a grid.
 void add_grid(Index height, Index width, Examples& examples) {
   examples.shapes.emplace_back(height, width);
   examples.ends.push_back(examples.positions() + height * width);
@@ -34,7 +35,7 @@ void add_grid(Index height, Index width, Examples& examples) {
 
 bool is_idx(std::string_view bytes) { return bytes.size() >= 4 && bytes.starts_with(std::string_view("\0\0\x08", 3)); }
 
-/// The file of labels that lies beside one of images: "train-images-idx3-ubyte.gz" and "train-labels-idx1-ubyte".
+/// Returns the label file next to an image file: "train-images-idx3-ubyte.gz" and "train-labels-idx1-ubyte".
 std::optional<std::string> labels_beside(const std::string& images) {
   const fs::path path(images);
   std::string name = path.filename().string();
@@ -96,7 +97,7 @@ Examples read_idx(const Input& input) {
   return examples;
 }
 
-/// An image of a file of its own, whatever its format.
+/// Reads an image from a separate file, in any supported format.
 Image read_image(const std::string& source, std::string_view bytes) {
   if (is_png(bytes)) return read_png(source, bytes);
   if (is_pnm(bytes)) return read_pnm(source, bytes);
@@ -113,8 +114,8 @@ Examples read_one_image(const Input& input) {
   return examples;
 }
 
-/// Reads a list: in each line the name of an image, beside the list, and behind a tab maybe its label, or the name of
-/// an image of the same size whose levels are the labels of the pixels.
+/// Reads a list: each line holds the file name of an image, relative to the list, and optionally a tab and a label, or
+/// the name of an image of the same size whose levels are the labels of the pixels.
 class ImageList {
  public:
   explicit ImageList(const Input& input) : text_(input), folder_(fs::path(input.name()).parent_path()) {
@@ -203,8 +204,8 @@ class ImageList {
   Kind kind_ = Kind::none;
 };
 
-/// Arrays as images: [H, W] is one; [N, H, W] and [N, H, W, C] are N; beside those [N] and [N, m] stand once an image.
-/// "label" holds whole numbers, which are labels.
+/// Interprets arrays as images: [H, W] is one image; [N, H, W] and [N, H, W, C] are N images; additional arrays [N] and
+/// [N, m] give one entry per image. "label" holds whole numbers, which are labels.
 class ImageArrays {
  public:
   ImageArrays(const Input& input) : arrays_(read_npy_arrays(input)) { examples_.source = input.name(); }

@@ -1,5 +1,5 @@
-/// JSON lines: an object an example. Lists are fields at every position, single texts and numbers fields once an
-/// example.
+/// The format `jsonl` (JSON Lines): one JSON object per line, one per example. Lists are fields with one entry per
+/// position; single texts and numbers are fields with one entry per example.
 
 #include <fmt/format.h>
 
@@ -18,7 +18,7 @@ using JsonValue = nlohmann::json;
 
 constexpr const char* kTextKey = "text";
 
-/// The object in a line. Throws DataError.
+/// Parses the object in a line. Throws DataError.
 JsonValue object_in(const std::string& source, std::string_view line, Index number) {
   JsonLimits limits{.depth = 8};
   limits.values = std::max<Index>(limits.values, static_cast<Index>(line.size()));
@@ -33,7 +33,7 @@ JsonValue object_in(const std::string& source, std::string_view line, Index numb
   return object;
 }
 
-/// What the values of a key are.
+/// The type of the values of a key.
 struct JsonType {
   bool once = false;
   Index width = 0;  ///< 0: texts
@@ -54,7 +54,8 @@ std::string json_text(const JsonValue& value) {
   return value.get<bool>() ? "true" : "false";
 }
 
-/// One column being read. Entries that a line does not have are missing; they are added when the next one comes.
+/// A column that is being read. Entries that a line does not have are missing; they are added when the next entry
+/// arrives.
 class JsonField {
  public:
   JsonField(std::string name, const JsonType& type, Index line) : type_(type), line_(line) {
@@ -63,7 +64,7 @@ class JsonField {
     column_.width = type.width;
   }
   const JsonType& type() const { return type_; }
-  Index line() const { return line_; }  ///< where it was first seen
+  Index line() const { return line_; }  ///< line where the key first occurred
 
   void pad(Index entries) {
     while (column_.entries() < entries) add_missing();
@@ -131,7 +132,7 @@ class JsonlReader {
       else
         read_value(key, value);
     }
-    // Tables of single values have one position a row; where others have lists, this one lacks its list.
+    // Tables of single values have one position per row. If other lines have lists, this line lacks its list.
     if (length_ < 0 && first_without_list_ == 0) first_without_list_ = line_;
     examples_.ends.push_back(examples_.positions() + (length_ < 0 ? 1 : length_));
     examples_.lines.resize(at(examples_.positions()), line_);
@@ -162,7 +163,7 @@ class JsonlReader {
     }
   }
 
-  /// All lists of an example are as long as its first.
+  /// All lists of an example must have the length of the first one.
   void set_length(const std::string& key, Index length) {
     if (length == 0) refuse(fmt::format("\"{}\" is empty; leave such an example out", key));
     if (length_ >= 0 && length != length_) {
@@ -193,7 +194,7 @@ class JsonlReader {
       if (entry.is_null()) continue;
       const Index entry_width = width_of(key, entry);
       if (first == nullptr) width = entry_width;
-      // Lists of one number are vectors as longer ones are, not numbers.
+      // Lists of one number are vectors, like longer lists, and not numbers.
       const bool same = first == nullptr || (entry_width == width && entry.is_array() == first->is_array());
       if (!same) refuse(fmt::format("\"{}\" holds entries of several kinds or widths; give all the same", key));
       first = &entry;
@@ -225,7 +226,7 @@ class JsonlReader {
   std::string length_key_;
 };
 
-/// All running texts, to see of what kind they are. Empty where that is given or there are none.
+/// All running texts, to detect their kind. Empty if the kind is given or there are no texts.
 std::vector<std::string> running_texts(const ReaderText& text, const ReaderOptions& options) {
   std::vector<std::string> texts;
   if (options.text_given || text.text().find("\"text\"") == std::string_view::npos) return texts;

@@ -1,5 +1,5 @@
-/// Labelled: a line an example, its label and its text: "label<TAB>text", "COARSE:fine text" as question classification
-/// has it, or "__label__x text" as fastText has it.
+/// The format `labelled`: one example per line, with its label and its text: "label<TAB>text", "COARSE:fine text" as in
+/// question classification, or "__label__x text" as in fastText.
 
 #include <fmt/format.h>
 
@@ -61,7 +61,7 @@ bool fits(const LabelledLine& line, LabelStyle style) {
   return style == LabelStyle::tab || is_coarse_and_fine(line.label);
 }
 
-/// Line after line of an input, as label and text.
+/// The labels and texts of the lines of an input.
 struct LabelledLines {
   LabelStyle style = LabelStyle::tab;
   std::vector<std::string_view> labels = {}, texts = {};
@@ -77,7 +77,7 @@ LabelledLines labelled_lines(const ReaderText& text) {
       if (empty == 0) empty = lines.number();
       continue;
     }
-    // Empty lines are allowed where the file ends, not between examples.
+    // Empty lines are allowed at the end of the file, not between examples.
     if (empty > 0) refuse_data(text.source(), empty, "an empty line where label and text should be; take it out");
     if (result.numbers.empty()) result.style = label_style(lines.line());
     const LabelledLine line = split_label(lines.line(), result.style);
@@ -130,7 +130,7 @@ Examples read_labelled(const Input& input, const ReaderOptions& options) {
   return examples;
 }
 
-/// Few labels, each without blanks, and behind the only tab of a line a text that is no number.
+/// There are few labels, none contains a blank, and the text after the only tab of a line is not a number.
 bool looks_tab_labelled(const std::vector<LabelledLine>& lines) {
   std::set<std::string_view> labels;
   bool numbers = true, several_words = true;

@@ -1,4 +1,4 @@
-/// Arrays of NumPy, .npy and .npz: [T] and [T, n] are one example, [N, T, n] are N.
+/// The format `npy`: NumPy arrays, .npy and .npz; [T] and [T, n] are one example, [N, T, n] are N examples.
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -14,7 +14,7 @@
 namespace unfold {
 namespace {
 
-/// How arrays stand to each other: with a [N, T, n] among them there are N examples, otherwise one.
+/// Relates the arrays to examples: with a [N, T, n] among them there are N examples, otherwise one.
 class ArrayExamples {
  public:
   ArrayExamples(const std::string& source, std::vector<NpyArray> arrays) {
@@ -65,7 +65,7 @@ class ArrayExamples {
     examples_.columns.push_back(std::move(column));
   }
 
-  /// A vector of NaN is a missing one.
+  /// A vector that is entirely NaN is missing.
   void mark_missing(const NpyArray& array, ExampleColumn& column) const {
     const Index width = column.width, entries = column.entries();
     for (Index entry = 0; entry < entries; ++entry) {

@@ -1,7 +1,7 @@
-/// Pairs: a line an example, a source and the target that it becomes: "source<TAB>target". Each of both becomes symbols
-/// of its own kind and number: the field "source" lies along a chain of its own, which the positions of "target" look
-/// at. Behind each target stands its end, so that its length is predicted too. Where no line has a tab, all are
-/// sources, whose targets are to be found.
+/// The format `pairs`: one example per line, a source and a target separated by a tab: "source<TAB>target". Source and
+/// target have separate alphabets and lengths: the field "source" is a separate chain, which the positions of "target"
+/// attend to. An end marker follows each target, so that its length is predicted too. If no line has a tab, all lines
+/// are sources whose targets are to be predicted.
 
 #include <fmt/format.h>
 
@@ -11,7 +11,7 @@ namespace unfold {
 namespace {
 
 struct PairLines {
-  std::vector<std::string_view> sources = {}, targets = {};  // of targets: none, or one a line
+  std::vector<std::string_view> sources = {}, targets = {};  // targets: empty, or one per line
   std::vector<Index> numbers = {};
 };
 

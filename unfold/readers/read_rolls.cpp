@@ -1,5 +1,5 @@
-/// Piano rolls: a line a piece, blanks between its steps; a step is the MIDI notes that sound, ascending with commas
-/// between them, or "-" for silence.
+/// The format `rolls` (piano rolls): one piece per line, with steps separated by blanks. A step lists the sounding MIDI
+/// notes in ascending order, separated by commas, or is "-" for silence.
 
 #include <fmt/format.h>
 
@@ -11,11 +11,11 @@
 namespace unfold {
 namespace {
 
-constexpr int kLowestNote = 21, kHighestNote = 108;  ///< of a piano
+constexpr int kLowestNote = 21, kHighestNote = 108;  ///< range of a piano
 constexpr Index kPianoNotes = kHighestNote - kLowestNote + 1;
 constexpr std::string_view kSilence = "-";
 
-/// Calls use(note) for each; false where the step is not written as it should be.
+/// Calls use(note) for each note; returns false if the step is malformed.
 template <class Use>
 bool read_step(std::string_view step, Use&& use) {
   if (step == kSilence) return true;
@@ -64,7 +64,7 @@ Examples read_rolls(const Input& input, const ReaderOptions&) {
 std::string guess_rolls(const DataSample& sample) {
   std::vector<std::string_view> steps;
   bool sequence = false, chord = false;
-  // The pieces may be so long that the sample holds none.
+  // A piece may be longer than the sample, so that the sample contains no complete line.
   std::vector<std::string_view> lines = sample.lines;
   if (lines.empty()) lines.push_back(sample.bytes.substr(0, sample.bytes.rfind(' ')));
   for (const std::string_view line : lines) {

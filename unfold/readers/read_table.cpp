@@ -1,4 +1,4 @@
-/// Tables: comma-, semicolon- or tab-separated values (RFC 4180), and one number a line.
+/// The format `table`: comma-, semicolon- or tab-separated values (RFC 4180), and files of one number per line.
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -13,8 +13,8 @@
 namespace unfold {
 namespace {
 
-constexpr const char* kValue = "value";  ///< what numbers without a name are called, one a line
-constexpr char kNoSeparator = '\0';      ///< of a table with one column
+constexpr const char* kValue = "value";  ///< the name of the column of an unnamed list of numbers
+constexpr char kNoSeparator = '\0';      ///< for a table with one column
 constexpr std::array<char, 3> kSeparators = {'\t', ';', ','};
 
 const char* separator_name(char separator) {
@@ -26,14 +26,14 @@ const char* separator_name(char separator) {
   }
 }
 
-/// One row after another: cells between separators, blanks around them left out; a cell in quotes may hold separators,
-/// line ends and doubled quotes.
+/// Iterates over rows. Cells are separated by the separator and stripped of blanks; a quoted cell may contain
+/// separators, line ends and doubled quotes.
 class TableRows {
  public:
   TableRows(std::string source, std::string_view text, char separator)
       : source_(std::move(source)), text_(text), separator_(separator) {}
 
-  /// False at the end. Cells stay valid as long as this does.
+  /// Returns false at the end. Cells stay valid as long as the object.
   bool next(std::vector<std::string_view>& cells) {
     cells.clear();
     if (position_ >= text_.size()) return false;
@@ -44,12 +44,12 @@ class TableRows {
         ++position_;
         continue;
       }
-      if (position_ < text_.size()) ++position_;  // the line end
+      if (position_ < text_.size()) ++position_;  // skips the line end
       ++line_;
       return true;
     }
   }
-  Index line() const { return row_line_; }  ///< where the row begins
+  Index line() const { return row_line_; }  ///< line where the row begins
 
  private:
   bool is_separator(char c) const { return separator_ != kNoSeparator && c == separator_; }
@@ -65,7 +65,7 @@ class TableRows {
 
   std::string_view quoted(std::size_t begin) {
     const Index opened = line_;
-    std::string* unescaped = nullptr;  // made when the first quote is doubled
+    std::string* unescaped = nullptr;  // created when a doubled quote is found
     for (std::size_t from = begin;;) {
       const std::size_t quote = text_.find('"', from);
       if (quote == std::string_view::npos) {
@@ -101,12 +101,12 @@ class TableRows {
   std::deque<std::string> unescaped_;
 };
 
-/// An empty line, which is no row of several cells.
+/// Whether a row is an empty line, which does not count as a row.
 bool is_empty_row(const std::vector<std::string_view>& cells) { return cells.size() == 1 && cells[0].empty(); }
 
 bool is_numeric(const NumberText& number) { return number.kind != NumberText::Kind::none; }
 
-/// Column after column, the first row included, which may be the header.
+/// The cells by column, including the first row, which may be the header.
 struct TableCells {
   std::vector<std::vector<std::string_view>> columns = {};
   std::vector<Index> lines = {};
@@ -115,7 +115,7 @@ struct TableCells {
 
 class TableReading {
  public:
-  /// Throws DataError where a row has more or fewer cells than the first.
+  /// Throws DataError if a row has more or fewer cells than the first.
   TableReading(const std::string& source, std::string_view text, char separator)
       : source_(source), separator_(separator), rows_(source, text, separator) {
     std::vector<std::string_view> cells;
@@ -127,7 +127,7 @@ class TableReading {
 
   const TableCells& cells() const { return cells_; }
 
-  /// Numbers, or numbers under a name.
+  /// Whether a column holds only numbers, or only numbers below its name.
   bool has_numbers(std::size_t column, std::size_t from) const {
     bool any = false;
     for (std::size_t i = from; i < cells_.columns[column].size(); ++i) {
@@ -143,9 +143,10 @@ class TableReading {
     return count;
   }
 
-  /// The first row names the columns when its cells are no numbers, and there are numbers below or nothing below is
-  /// what stands at the top. A cell may be empty: so do other programs write the column that numbers the rows. Since a
-  /// value may be missing there too, it takes more then: a name above numbers alone, or rows that are numbered.
+  /// The first row is a header if its cells are not numbers, and some column has numbers below, or no cell of the first
+  /// row occurs again below it. A header cell may be empty, because some programs write the column of row numbers
+  /// without a name. Since an empty cell can also be a missing value, the header must then have a name above a column
+  /// of numbers, or the rows must be numbered.
   bool has_header() const {
     if (cells_.rows() < 2) return false;
     bool empty = false;
@@ -161,7 +162,7 @@ class TableReading {
   }
 
  private:
-  /// Whether a name stands above numbers and nothing else.
+  /// Whether some column has a name followed only by numbers.
   bool names_numbers() const {
     for (std::size_t c = 0; c < cells_.columns.size(); ++c)
       if (!cells_.columns[c][0].empty() && has_numbers(c, 1)) return true;
@@ -175,7 +176,7 @@ class TableReading {
                                               [&](std::string_view cell) { return cell == std::to_string(row++); });
     });
   }
-  /// Whether nothing below is what stands at the top, where names do.
+  /// Whether no header cell occurs again in its column.
   bool names_stand_alone() const {
     bool any = false;
     for (const auto& column : cells_.columns) {
@@ -197,7 +198,7 @@ class TableReading {
     for (std::size_t c = 0; c < cells.size(); ++c) cells_.columns[c].push_back(cells[c]);
   }
 
-  /// Empty lines at the end of a table with one column are no entries.
+  /// Drops empty lines at the end of a table with one column; they are not entries.
   void drop_empty_end() {
     while (cells_.columns.size() == 1 && !cells_.lines.empty() && cells_.columns[0].back().empty()) {
       cells_.columns[0].pop_back();
@@ -211,7 +212,7 @@ class TableReading {
   TableCells cells_;
 };
 
-/// Whether a separator gives all first rows the same number of cells, more than one.
+/// Whether a separator splits the first rows into the same number of cells, more than one.
 bool separates(std::string_view text, char separator) {
   constexpr Index kRowsToSee = 100;
   std::vector<std::string_view> cells;
@@ -224,7 +225,7 @@ bool separates(std::string_view text, char separator) {
       if (cells.size() != wanted || wanted < 2) return false;
       ++seen;
     }
-  } catch (const DataError&) {  // of a quote: with another separator it may be none
+  } catch (const DataError&) {  // error in a quoted cell: another separator may split the text differently
     return false;
   }
   return wanted > 1;
@@ -237,7 +238,8 @@ char consistent_separator(std::string_view text) {
   return kNoSeparator;
 }
 
-/// If rows differ, what the first line has most of: the message then names the first row that differs.
+/// If no separator is consistent, the most frequent one in the first line is used; the message then names the first row
+/// that differs.
 char table_separator(std::string_view text) {
   if (const char separator = consistent_separator(text); separator != kNoSeparator) return separator;
   const std::string_view line = text.substr(0, text.find('\n'));
@@ -271,7 +273,8 @@ class TableExamples {
   Examples take() { return std::move(examples_); }
 
  private:
-  /// Whether one column begins with the name of numbers that are wanted: nothing but that may be there.
+  /// Whether the table has a single column that begins with the name of a requested numeric column; that cell is then
+  /// the header.
   bool names_one_wanted() const {
     const auto& columns = reading_.cells().columns;
     return columns.size() == 1 && !columns[0].empty() &&
@@ -315,7 +318,7 @@ class TableExamples {
     const bool numbers =
         wanted == WantedEntries::as_they_look ? reading_.has_numbers(c, first()) : wanted == WantedEntries::numbers;
     if (numbers) return number_column(examples_.source, names_[c], all, examples_.lines);
-    // Where nothing is known, as in data to be predicted, NA is no word.
+    // In a column without any known value, as in data to be predicted, NA marks a missing value.
     const bool unknown = std::all_of(all.begin(), all.end(), [](std::string_view entry) {
       return number_of(entry).kind == NumberText::Kind::missing;
     });
@@ -360,7 +363,7 @@ Examples read_table(const Input& input, const ReaderOptions& options) {
   return TableExamples(text, options).take();
 }
 
-/// The lines of a sample again, as one text.
+/// Returns the complete lines of a sample as one text.
 std::string_view complete_lines(const DataSample& sample) {
   if (sample.lines.empty()) return {};
   const std::string_view last = sample.lines.back();
@@ -383,16 +386,16 @@ std::string guess_table(const DataSample& sample) {
     const TableReading table(std::string(sample.name), text, separator);
     const std::size_t from = table.has_header() ? 1 : 0;
     const Index rows = table.cells().rows() - static_cast<Index>(from);
-    // Prose may have a comma in each of its lines, but no column of numbers.
+    // Prose may have a comma in each line, but it has no column of numbers.
     const bool numbers = rows > 1 && table.number_columns(from) > 0;
     if (numbers || (named && rows > 0)) return describe_table(table, separator);
-  } catch (const DataError&) {  // rows differ, or the sample ends inside of quotes
+  } catch (const DataError&) {  // rows differ, or the sample ends within quotes
     if (named) return "its name";
   }
   return {};
 }
 
-/// The quote that closes a cell whose text begins at `from`: the first that is not doubled.
+/// Returns the closing quote of a cell whose text begins at `from`: the first quote that is not doubled.
 std::size_t closing_quote(std::string_view text, std::size_t from) {
   for (;;) {
     const std::size_t quote = text.find('"', from);
@@ -403,7 +406,7 @@ std::size_t closing_quote(std::string_view text, std::size_t from) {
 
 }  // namespace
 
-/// As TableRows reads: a quote opens where a cell begins, and nowhere else.
+/// As in TableRows, a quote opens only at the beginning of a cell.
 bool ends_inside_quotes(std::string_view rows) {
   const char separator = table_separator(rows);
   bool begins = true;

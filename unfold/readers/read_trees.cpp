@@ -1,6 +1,7 @@
-/// Bracketed trees: a line a tree, "(3 (2 The) (4 film))" as the Stanford Sentiment Treebank has them. Behind a bracket
-/// stands the label of the node, `_` where it has none; then its word, or what it is made of. A bare word beside others
-/// is a node without a label. Positions are nodes, children before their parents, so the root is the last one.
+/// The format `trees`: bracketed trees, one per line, such as "(3 (2 The) (4 film))" in the Stanford Sentiment
+/// Treebank. An opening bracket is followed by the label of the node (`_` if it has none) and then by its word or its
+/// children. A word without brackets next to other children is a node without a label. Positions are nodes, with
+/// children before their parents, so the root is the last one.
 
 #include <fmt/format.h>
 
@@ -15,13 +16,13 @@ namespace {
 constexpr std::string_view kNoLabel = "_";
 constexpr std::size_t kDeepestTree = 1000;
 
-/// A node that is complete: its children are so, too.
+/// A complete node; its children are complete too.
 struct TreeNode {
   std::string_view label, word;  ///< empty: none
   Index parent = -1;
 };
 
-/// Reads one line into nodes. What is wrong with it, or nothing.
+/// Parses one line into nodes. Returns an error message, if any.
 class TreeLine {
  public:
   explicit TreeLine(std::string_view line) : rest_(line) {}
@@ -44,10 +45,12 @@ class TreeLine {
   struct Open {
     std::string_view label;
     std::vector<Index> children = {};
-    std::string_view word = {};  ///< a bare one that stands alone so far: a leaf's, or the first child
+    /// A word without brackets, with no sibling so far: the word of a leaf, or the first child.
+    std::string_view word = {};
   };
 
-  /// A bracket, or a run of other characters; empty at the end. Blanks are the ASCII ones: others stand in words.
+  /// Returns a bracket or a sequence of other characters; empty at the end. Only ASCII blanks separate; other white
+  /// space is part of words.
   std::string_view next() {
     rest_.remove_prefix(std::min(rest_.find_first_not_of(" \t\r"), rest_.size()));
     const bool bracket = !rest_.empty() && (rest_[0] == '(' || rest_[0] == ')');
@@ -83,7 +86,7 @@ class TreeLine {
     return std::nullopt;
   }
 
-  /// A bare word that does not stand alone is a node; they are made in the order of the text.
+  /// Converts a word without brackets that has siblings to a node; nodes are created in the order of the text.
   void place_word(Open& node) {
     if (node.word.empty()) return;
     node.children.push_back(add({.label = {}, .word = node.word}));
@@ -135,7 +138,7 @@ Examples read_trees(const Input& input, const ReaderOptions& options) {
       if (empty == 0) empty = lines.number();
       continue;
     }
-    // Empty lines are allowed where the file ends, not between trees.
+    // Empty lines are allowed at the end of the file, not between trees.
     if (empty > 0) refuse_data(text.source(), empty, "an empty line where a tree should be; take it out");
     TreeLine line(lines.line());
     if (const std::optional<std::string> wrong = line.read()) refuse_data(text.source(), lines.number(), *wrong);

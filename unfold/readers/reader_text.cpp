@@ -109,7 +109,7 @@ NumberText number_of(std::string_view text) {
   const char* end = text.data() + text.size();
   const auto [stopped, error] = std::from_chars(text.data(), end, value);
   if (stopped != end || error == std::errc::invalid_argument) return {};
-  if (error == std::errc::result_out_of_range) {  // too small is as good as 0
+  if (error == std::errc::result_out_of_range) {  // underflow is read as 0
     if (text.find("e-") == std::string_view::npos && text.find("E-") == std::string_view::npos) {
       return {NumberText::Kind::infinite};
     }

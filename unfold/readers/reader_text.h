@@ -1,6 +1,6 @@
 #pragma once
-/// What the readers of text formats share: valid text, its lines, the numbers in it, running text as positions, and
-/// messages that name file and line.
+/// Shared functions of the readers of text formats: decoding, lines, numbers, running text as positions, and messages
+/// with file and line.
 
 #include <string>
 #include <string_view>
@@ -11,24 +11,24 @@
 
 namespace unfold {
 
-/// Throws DataError: file, line (from 1; 0: none) and what is wrong.
+/// Throws DataError with the file, the line (from 1; 0: none) and the error.
 [[noreturn]] void refuse_data(const std::string& source, Index line, const std::string& what);
 
-std::string_view without_blanks(std::string_view text);  ///< at both ends: space, tab, carriage return
+std::string_view without_blanks(std::string_view text);  ///< strips spaces, tabs and carriage returns from both ends
 bool ends_in(std::string_view name, std::initializer_list<std::string_view> endings);
 
-/// The text of an input in UTF-8, without byte order mark. Where it is not valid UTF-8 it is read as ISO-8859-1, in
-/// which every byte is a character, and `remark` says so.
+/// The text of an input in UTF-8, without byte order mark. Input that is not valid UTF-8 is read as ISO-8859-1, in
+/// which every byte is a character, and `remark` reports it.
 class ReaderText {
  public:
-  /// Throws DataError where it holds a byte 0, which no text does.
+  /// Throws DataError if the input contains a zero byte, since it is then not text.
   explicit ReaderText(const Input& input);
   ReaderText(const ReaderText&) = delete;
   ReaderText& operator=(const ReaderText&) = delete;
 
   std::string_view text() const { return text_; }
   const std::string& source() const { return source_; }
-  /// No example yet, but source and remark.
+  /// An empty set of examples with source and remark set.
   Examples no_examples() const;
 
  private:
@@ -36,7 +36,7 @@ class ReaderText {
   std::string_view text_;
 };
 
-/// Line after line, without line ends (LF or CRLF): for (ReaderLines lines(text); lines.next();) lines.line();
+/// Iterates over lines without line ends (LF or CRLF): for (ReaderLines lines(text); lines.next();) lines.line();
 class ReaderLines {
  public:
   explicit ReaderLines(std::string_view text) : rest_(text) {}
@@ -49,40 +49,41 @@ class ReaderLines {
   Index number_ = 0;
 };
 
-/// Appends the parts of a line between its tabs, or between runs of blanks.
+/// Split a line at tabs, or at sequences of blanks, and append the parts to `out`.
 void split_at(std::string_view line, char separator, std::vector<std::string_view>& out);
 void split_at_blanks(std::string_view line, std::vector<std::string_view>& out);
 
-/// A text as a number: with a point, an exponent, a sign, blanks around it.
+/// The result of parsing a number, with decimal point, exponent and sign, and with surrounding blanks ignored.
 struct NumberText {
   enum class Kind { none, missing, infinite, number };
   Kind kind = Kind::none;
   double value = 0;
 };
-/// Missing: nothing, NA, NaN, ?. Infinite: inf, infinity and what is larger than numbers can be.
+/// missing: empty, NA, NaN, ?. infinite: inf, infinity, and overflow.
 NumberText number_of(std::string_view text);
 
-/// Whether a table whose first lines these are goes on with the next line in the middle of a cell in quotes.
+/// Whether the first lines of a table end within a quoted cell, so that it continues on the next line.
 bool ends_inside_quotes(std::string_view rows);
 
-/// What the options ask of a column.
+/// The type that the options request for a column.
 enum class WantedEntries { as_they_look, texts, numbers };
 WantedEntries wanted_entries(const ReaderOptions& options, const std::string& column);
 
-/// A column of `texts` as numbers, one an entry. Throws DataError naming the line, lines[i], of what is no number or
-/// infinite.
+/// Converts a column of `texts` to numbers, one per entry. Throws DataError with the line, lines[i], of an entry that
+/// is not a number or is infinite.
 ExampleColumn number_column(const std::string& source, std::string name, const std::vector<std::string_view>& texts,
                             const std::vector<Index>& lines);
-/// Marks the last entry of a column as missing, or not; flags are made when the first one is missing.
+/// Marks the last entry of a column as missing or present; the flags are created with the first missing entry.
 void mark_entry(ExampleColumn& column, bool missing);
 
-/// Why a line of pairs does not go with those before it, which have `targets` or none.
+/// The error message for a line of pairs that does not match the preceding lines, which either have `targets` or have
+/// none.
 const char* unlike_pairs(bool targets);
 
-/// Running texts as positions, by the options.
+/// Splits running texts into positions according to the options.
 class TextPositions {
  public:
-  /// Reads of `texts` only how many words they have, to choose.
+  /// `texts` are only used to choose between words and characters by their word counts.
   TextPositions(const std::vector<std::string_view>& texts, const ReaderOptions& options);
   /// Appends the symbols of a text.
   void append(std::string_view text, std::vector<std::string>& out) const;

@@ -10,7 +10,7 @@
 namespace unfold {
 namespace {
 
-/// A position more at the end of each example; `next(example)`: puts the entry there.
+/// Adds one position at the end of each example; `next(example)` writes its entry.
 template <class List, class Next>
 List with_ends(const Examples& examples, const List& all, Index width, const Next& next) {
   List result;

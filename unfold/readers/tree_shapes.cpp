@@ -17,19 +17,19 @@ namespace unfold {
 namespace {
 
 constexpr Index kMostLevels = 1000;
-constexpr Index kNobody = -1;  // in place of a position
+constexpr Index kNobody = -1;  // marks a missing position
 
-/// Nodes of one tree in their new order.
+/// The nodes of one tree in their new order.
 struct Reshaped {
   std::vector<Index> from = {};     ///< the position whose entries a node has, or kNobody
-  std::vector<Index> parents = {};  ///< by number within the tree; kNobody of the root
+  std::vector<Index> parents = {};  ///< by index within the tree; kNobody for the root
 };
 
 Index line_of(const Examples& examples, Index position) {
   return examples.lines.empty() ? 0 : examples.lines[at(position)];
 }
 
-/// Two children a node.
+/// A tree in which every inner node has two children.
 class BinaryTree {
  public:
   BinaryTree(TreeShape shape, std::vector<Index> leaves) : shape_(shape), leaves_(std::move(leaves)) {
@@ -78,7 +78,7 @@ std::vector<Index> leaves_of(const Examples& examples, Index example) {
   return leaves;
 }
 
-/// The words of a sentence below the heads that they name.
+/// The words of a sentence as a tree, defined by their heads.
 class HeadedSentence {
  public:
   HeadedSentence(const Examples& examples, Index example)
@@ -111,7 +111,7 @@ class HeadedSentence {
   [[noreturn]] void refuse(Index word, const std::string& what) const {
     refuse_data(examples_.source, line_of(examples_, begin_ + word), what + "; correct it, or leave the sentence out");
   }
-  /// Children in the order of their words, then their head.
+  /// Adds the children in the order of the words, then their head.
   Index add(Index word, Index level) {
     if (level > kMostLevels) refuse(word, fmt::format("a tree deeper than {} levels", kMostLevels));
     std::vector<Index> below;
@@ -129,7 +129,7 @@ class HeadedSentence {
   Reshaped tree_;
 };
 
-/// One column of the nodes; `roots`: where the label of each root stands.
+/// Rearranges one column by nodes; `roots`: the position of the label of each root.
 ExampleColumn reshaped(const ExampleColumn& column, const std::vector<Reshaped>& trees,
                        const std::vector<Index>& roots) {
   ExampleColumn result{.name = column.name,

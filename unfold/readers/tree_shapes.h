@@ -1,5 +1,5 @@
 #pragma once
-/// Trees over what was read otherwise: by the heads of words (CoNLL-U), or of a fixed shape over the leaves.
+/// Builds trees over examples: from the heads of words (CoNLL-U), or with a fixed shape over the leaves.
 
 #include <string_view>
 
@@ -9,20 +9,20 @@ namespace unfold {
 
 enum class TreeShape {
   given,     ///< as read
-  heads,     ///< of words in columns: each is a node, its parent is the word that `head` names; 0 is the root
-  balanced,  ///< two children a node, halves: N leaves make ceil(log2 N) levels
+  heads,     ///< for words in columns: each word is a node whose parent is the word that `head` names; 0 is the root
+  balanced,  ///< two children per node, split in half: N leaves give ceil(log2 N) levels
   left,      ///< (((a b) c) d)
   right,     ///< (a (b (c d)))
-  found      ///< two children a node, as a model will find them: until then those of `left`, with the words first
+  found      ///< two children per node, found by a model; initially the shape of `left`, with the words first
 };
-/// Throws UsageError naming all of them.
+/// Throws UsageError that lists all shapes.
 TreeShape parse_tree_shape(std::string_view name);
 
-/// heads: positions are reordered so that children stand before their parents; `id`, `head` and `deps` are left out.
-/// The others: leaves are those of the trees that were read, or the positions of sequences. Their entries stay; nodes
-/// above them have none, but the root has what the root had, so that labels of whole trees are kept. Throws DataError
-/// with the line: heads that are none, make no tree, or a tree deeper than 1000 levels; UsageError for examples that
-/// the shape is not for.
+/// Replaces the trees. heads: positions are reordered so that children precede their parents; `id`, `head` and `deps`
+/// are dropped. Other shapes: the leaves are those of the trees that were read, or the positions of sequences, with
+/// their entries. Nodes above them have no entries, except that the new root keeps the entries of the old root, so that
+/// labels of whole trees are preserved. Throws DataError with the line: heads that are invalid or do not form a tree,
+/// or a tree deeper than 1000 levels; UsageError for examples that the shape does not support.
 void make_trees(TreeShape shape, Examples& examples);
 
 }  // namespace unfold

@@ -38,7 +38,7 @@ std::vector<std::string> names_of(const std::vector<const ExampleColumn*>& colum
   return names;
 }
 
-/// A column of classes: texts, or numbers that are taken for them.
+/// A column of classes: texts, or numbers that are treated as classes.
 class ClassColumn {
  public:
   ClassColumn(const VectorRows& how, const Examples& examples, const ExampleColumn& column)
@@ -64,13 +64,13 @@ class ClassColumn {
   std::string text_of(Index row) const {
     return column_.is_text() ? column_.texts[at(row)] : format_number(column_.numbers[at(row)]);
   }
-  /// As in columns of numbers.
+  /// Whether the value of a row is missing, by the rules for columns of numbers.
   bool is_hole(Index row) const {
     if (!column_.is_text()) return false;
     const std::string& text = column_.texts[at(row)];
     return text.empty() || (!places_.contains(text) && how_.holes && (text == "?" || text == "NA"));
   }
-  /// Numbers by size, texts by their letters.
+  /// Adds new classes: numbers sorted by value, texts alphabetically.
   void add_further() {
     std::vector<std::pair<double, std::string>> found;
     std::set<std::string> seen;
@@ -110,7 +110,7 @@ class ClassColumn {
   std::map<std::string, std::size_t> places_;
 };
 
-/// All of one column, below each other.
+/// The entries of one column.
 struct VectorPart {
   const ExampleColumn* column;
   std::unique_ptr<ClassColumn> classes;  // null: numbers

@@ -1,8 +1,7 @@
 #pragma once
-/// Rows as vectors: what distributions of vectors are of. Every position of every example becomes an example of its
-/// own (or, of distributions of sequences, stays where it is), with the numbers of its columns, one after another, as
-/// one vector. A text is a class: its number is its place
-/// among the texts of the column.
+/// Converts rows to vectors, the input of models of vector distributions. Every position of every example becomes a
+/// separate example (or, for distributions of sequences, remains a position), with the numbers of its columns
+/// concatenated into one vector. A text is a class, represented by its index among the distinct texts of the column.
 
 #include <map>
 #include <set>
@@ -13,29 +12,30 @@
 
 namespace unfold {
 
-/// What the classes of columns are called, by column.
+/// The class names of columns, by column.
 using ColumnClasses = std::map<std::string, std::vector<std::string>, std::less<>>;
 
 struct VectorRows {
-  std::string field = {};                 ///< what the vector is called; empty: examples stay as they are
-  std::string one = {};                   ///< a field of the number 1, beside it
-  bool holes = false;                     ///< numbers may be missing: NaN then
-  std::vector<std::string> columns = {};  ///< whose numbers it holds, in this order; empty: all that stand at positions
+  std::string field = {};  ///< name of the vector field; empty: no conversion
+  std::string one = {};    ///< name of an additional field with the constant value 1
+  bool holes = false;      ///< missing numbers are allowed and represented by NaN
+  /// The columns of the vector, in this order; empty: all columns with an entry per position.
+  std::vector<std::string> columns = {};
   std::set<std::string, std::less<>> as_classes = {};  ///< columns whose numbers are classes
-  ColumnClasses classes = {};                          ///< those that are known
-  bool further = true;                                 ///< there may be others
-  bool sequences = false;                              ///< examples stay sequences: the vector stands at every position
-  std::string without = {};                            ///< a column that is none of them: what names sequences
+  ColumnClasses classes = {};                          ///< known classes
+  bool further = true;                                 ///< new classes are allowed
+  bool sequences = false;                              ///< examples remain sequences: each position has a vector
+  std::string without = {};                            ///< a column to leave out: the one that names the sequences
 };
 
-/// The vector stands once an example (unless they are sequences), and knows what its numbers and their classes are
-/// called (ExampleColumn::parts, classes): a column, or of a column of vectors "notes.1", "notes.2", ... Classes that
-/// are not known yet stand behind those that are, in the order of their texts. Throws DataError with the line: a class
-/// that may not be, a number that is missing (without `holes`), more than a thousand classes; UsageError for a column
-/// that there is none of.
+/// Adds the vector, with one entry per example (unless they are sequences). The names of its components and classes are
+/// recorded (ExampleColumn::parts, classes): the name of a column, or "notes.1", "notes.2", ... for a column of
+/// vectors. New classes follow the known ones, in the order of their texts. Throws DataError with the line: a class
+/// that is not allowed, a missing number (without `holes`), more than a thousand classes; UsageError for an unknown
+/// column.
 void make_vectors(const VectorRows& how, Examples& examples);
 
-/// The classes of such a vector, by the columns that have any.
+/// The classes of such a vector, by column, for the columns that have classes.
 ColumnClasses classes_of(const ExampleColumn& vectors);
 
 }  // namespace unfold

@@ -12,15 +12,15 @@ namespace {
 
 constexpr std::string_view kZipMember = "PK\x03\x04", kZipEntry = "PK\x01\x02", kZipEnd = "PK\x05\x06";
 constexpr std::size_t kMemberBytes = 30, kEntryBytes = 46, kEndBytes = 22, kMostComment = 0xFFFF;
-constexpr std::uint64_t kIn64Bits = 0xFFFFFFFF;  ///< stands for a size that has no room
-constexpr std::size_t kMostDeflated = 1032;      ///< bytes that one byte can stand for
+constexpr std::uint64_t kIn64Bits = 0xFFFFFFFF;  ///< marks a size that does not fit in 32 bits
+constexpr std::size_t kMostDeflated = 1032;      ///< maximum compression ratio of deflate
 constexpr std::size_t kUnpackedAnyway = std::size_t{256} << 20, kUnpackedTimes = 100;
 
 [[noreturn]] void refuse_zip(const std::string& source, const std::string& what) {
   throw DataError(fmt::format("{}: {}; make the archive again (numpy.savez)", source, what));
 }
 
-/// The record at the end, which says where the directory is.
+/// Finds the end record, which locates the directory.
 std::string_view zip_end(const std::string& source, std::string_view archive) {
   const std::size_t from = archive.size() - std::min(archive.size(), kEndBytes + kMostComment);
   const std::size_t found = archive.rfind(kZipEnd);
@@ -30,7 +30,7 @@ std::string_view zip_end(const std::string& source, std::string_view archive) {
   return archive.substr(found);
 }
 
-/// Where the bytes of a member begin: behind its own header, whose length the directory does not say.
+/// Returns the offset of the bytes of a member: after its local header, whose length is not recorded in the directory.
 std::size_t member_begin(const std::string& source, std::string_view archive, std::uint64_t offset) {
   if (offset > archive.size() || archive.size() - offset < kMemberBytes ||
       !archive.substr(offset).starts_with(kZipMember)) {
