@@ -29,7 +29,7 @@ const Registry<GridTaskEntry>& registry_of_grids() {
   return list;
 }
 
-/// Makes grids one after another.
+/// Generates grids one after another.
 class Textures {
  public:
   Textures(const TextureOptions& options, std::uint64_t seed) : options_(options), random_(seed, "task/texture") {}
@@ -50,7 +50,7 @@ class Textures {
 
   Index draw(Index n) { return static_cast<Index>(random_.below(static_cast<std::uint64_t>(n))); }
 
-  /// A wall across the longer side, where there is room for it, and so on in both parts.
+  /// Divides the area by a wall across the longer side if it is large enough, and recurses into both parts.
   void divide(Range rows, Range columns, GeneratedGrids& out) {
     const bool across_rows = rows.size() > columns.size() || (rows.size() == columns.size() && draw(2) == 0);
     Range& longer = across_rows ? rows : columns;

@@ -13,7 +13,7 @@ namespace {
 
 constexpr Index kHeldOut = 5000, kClasses = 10;
 
-/// The file of this name, packed or not.
+/// Finds the file with this name, with or without .gz.
 std::string find(const std::string& folder, const std::string& name) {
   struct stat status {};
   for (const char* ending : {"", ".gz"}) {

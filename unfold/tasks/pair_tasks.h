@@ -1,10 +1,10 @@
 #pragma once
-/// Generated pairs of a source and the target that it becomes, whose lengths differ and of which no single symbol
-/// decides: a word that was copied several times, each time with errors.
+/// Generated pairs of a source and a target of different lengths, where no single symbol determines the target: the
+/// source holds several copies of a word, each with errors, and the target is the word.
 ///
-///   dacb/dcb/daacb	dacb        the word is d a c b; the second copy lost a symbol, the third got one
+///   dacb/dcb/daacb	dacb        the word is d a c b; the second copy lost a symbol, the third gained one
 ///
-/// They are files of the format `pairs` (readers/read_pairs.cpp). Errors may agree by chance, so that nobody is always
+/// They are files of the format `pairs` (readers/read_pairs.cpp). Errors can coincide by chance, so no model is always
 /// right.
 
 #include <string>
@@ -14,9 +14,9 @@
 
 namespace unfold {
 
-/// Words of `length` / 2 (rounded up) to `length` letters, each length and each of `symbols` letters as probable as the
-/// others. Of each of `copies`: before each letter and at the end stands, with the probability `errors` / 3, a random
-/// letter more; with the same probability the letter is left out, or is another one.
+/// Words of `length` / 2 (rounded up) to `length` letters, uniform over lengths and over the `symbols` letters. In each
+/// of the `copies`, before each letter and at the end, a random letter is inserted with probability `errors` / 3; each
+/// letter is deleted with the same probability, and substituted with the same probability.
 struct NoisyCopiesOptions {
   Index length = 10;
   Index symbols = 8;
@@ -25,13 +25,14 @@ struct NoisyCopiesOptions {
 };
 
 struct GeneratedPairs {
-  std::string text;   ///< a line a pair
-  Index symbols = 0;  ///< of sources, with what stands between copies
+  std::string text;   ///< one pair per line
+  Index symbols = 0;  ///< symbols of sources, including the separator between copies
   Index labels = 0;   ///< symbols of targets
 };
 
 bool is_pair_task(std::string_view spec);
-/// The same for a SPEC, seed and count on every machine. Throws UsageError: an unknown option, a value out of range.
+/// Generates `count` pairs. The result depends only on SPEC, seed and count, and is the same on every machine. Throws
+/// UsageError: an unknown option, a value out of range.
 GeneratedPairs generate_pairs(std::string_view spec, std::uint64_t seed, Index count);
 std::vector<EntryHelp> pair_tasks();
 

@@ -12,7 +12,7 @@
 namespace unfold {
 namespace {
 
-/// A row of examples that are functions of numbers drawn for each.
+/// Base class of the time-series tasks; an example is a function of random numbers drawn for it.
 class Series : public Task {
  public:
   Series(const char* name, Index length, Index skip) : name_(name), length_(length), skip_(skip) {
@@ -53,7 +53,7 @@ class Narma final : public Series {
     while (!draw(random, out)) {
     }
   }
-  /// Whether it stayed in range.
+  /// Returns whether the sequence stayed in range.
   bool draw(Random& random, Example& out) const {
     std::vector<double> u(at(length())), y(at(length() + 1), 0.0);
     const auto before = [](const std::vector<double>& x, Index t) { return t < 0 ? 0.0 : x[at(t)]; };
@@ -73,7 +73,7 @@ class Narma final : public Series {
 class MackeyGlass final : public Series {
  public:
   explicit MackeyGlass(const MackeyGlassOptions& o) : Series("mackey-glass", o.length, o.skip), tau_(o.tau) {
-    mackey_glass_series(1, tau_, 1);  // refuses what has no sense
+    mackey_glass_series(1, tau_, 1);  // throws for invalid options
   }
   TaskShape shape() const override { return {.inputs = 1, .outputs = 1}; }
 
@@ -106,7 +106,7 @@ class DelayLine final : public Series {
   Index delays_;
 };
 
-/// The rate of change of the Mackey-Glass system.
+/// The time derivative of the Mackey-Glass system.
 double mackey_glass_rate(double x, double delayed) {
   const double d2 = delayed * delayed, d4 = d2 * d2;
   return 0.2 * delayed / (1 + d4 * d4 * d2) - 0.1 * x;
@@ -121,7 +121,7 @@ std::vector<double> mackey_glass_series(Index length, double tau, double history
   if (delay < 2 || std::fabs(tau * kStepsPerUnit - static_cast<double>(delay)) > 1e-9)
     throw UsageError(fmt::format("mackey-glass: tau {} is not a multiple of 1/10 from 2/10 on", tau));
   const Index steps = (kSkipped + length - 1) * kStepsPerUnit;
-  std::vector<double> x(at(steps + delay + 2), history);  // x[delay + 1] is the first moment
+  std::vector<double> x(at(steps + delay + 2), history);  // x[delay + 1] is the value at time 0
   for (Index s = delay + 1; s < steps + delay + 1; ++s) {
     const double* late = x.data() + s - delay;
     const double now = late[0], next = late[1];

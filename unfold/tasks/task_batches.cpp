@@ -12,14 +12,14 @@
 namespace unfold {
 namespace {
 
-/// Makes batches of examples that are named by their numbers.
+/// Assembles batches of examples given by their numbers.
 class Filler {
  public:
   Filler(const Task& task, TaskSplit part, std::uint64_t seed) : task_(task), part_(part), seed_(seed) {}
 
   void fill(std::span<const Index> numbers, Batch& out) { fill(task_, numbers, out); }
 
-  /// The same with examples of `steps` steps, as training reads them in a pass.
+  /// The same with examples of `steps` steps, as training reads them in epoch `pass`.
   void fill(std::span<const Index> numbers, Index steps, Index pass, Batch& out) {
     pass_ = pass;
     if (steps == task_.length()) return fill(numbers, out);
@@ -70,7 +70,7 @@ class Filler {
       out.predicted += put_values(out.value_field(kTaskTarget), rows, example_.target_values, shape.outputs);
   }
 
-  /// How many are not missing.
+  /// Returns how many symbols are not missing.
   static Index put_symbols(SymbolRows& field, std::span<const Index> rows, const std::vector<Symbol>& symbols) {
     Index present = 0;
     for (std::size_t t = 0; t < rows.size(); ++t) {
@@ -95,7 +95,7 @@ class Filler {
   std::uint64_t seed_;
   std::unique_ptr<Task> shortened_;
   Example example_;
-  std::optional<Index> pass_;  // of training over its part
+  std::optional<Index> pass_;  // epoch of training
 };
 
 class TaskBatches final : public BatchSource {
@@ -108,7 +108,7 @@ class TaskBatches final : public BatchSource {
         seed_(seed) {
     if (batch < 1) throw UsageError(fmt::format("batch {}: at least 1 is needed", batch));
     if (curriculum < 0) throw UsageError(fmt::format("curriculum {}: 0 or more examples", curriculum));
-    if (curriculum > 0) task.shortened(task.shortest());  // refuses tasks that have none now
+    if (curriculum > 0) task.shortened(task.shortest());  // throws for tasks that do not support a curriculum
     batch_ = count_ > 0 ? std::min(batch, count_) : batch;
     seek(0, 0);
   }
@@ -149,7 +149,7 @@ class TaskBatches final : public BatchSource {
     filler_.fill(numbers_, steps(begin), epoch_, current_);
   }
 
-  /// Of example n: within each `curriculum_` examples the length grows steadily to its double.
+  /// The length of example n: within each `curriculum_` examples the length grows linearly to twice its value.
   Index steps(Index n) const {
     const Index longest = task_.length();
     if (curriculum_ == 0) return longest;

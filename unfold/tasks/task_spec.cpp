@@ -30,7 +30,7 @@ void describe(Visitor& v, CopyOptions& o) {
   v("pattern", o.pattern, "symbols to be repeated", range(1, 1e6));
   v("symbols", o.symbols, "kinds of symbols", range(2, 1e6));
 }
-/// What all series of numbers have.
+/// The options that all time-series tasks share.
 template <class Visitor, class Options>
 void describe_series(Visitor& v, Options& o, double longest = 1e7) {
   v("length", o.length, "steps", range(2, longest));
@@ -38,7 +38,8 @@ void describe_series(Visitor& v, Options& o, double longest = 1e7) {
 }
 template <class Visitor>
 void describe(Visitor& v, NarmaOptions& o) {
-  // About once in 43,000 steps it leaves its range, and all of it is drawn again: much longer ones are never found.
+  // The sequence leaves its range about once in 43,000 steps and is then drawn again, so much longer ones cannot be
+  // found.
   describe_series(v, o, 1e5);
 }
 template <class Visitor>
@@ -64,10 +65,10 @@ constexpr std::string_view kMain = "length";
 
 struct TaskEntry : Entry {
   std::unique_ptr<Task> (*make)(const AnyOptions&, const std::string& folder);
-  bool files = false;  ///< reads them from the folder
+  bool files = false;  ///< reads its data from the folder
 };
 
-/// A task that is generated.
+/// A generated task.
 template <auto make>
 TaskEntry generated(std::string name, std::string help) {
   return [&]<class Options>(std::unique_ptr<Task> (*)(const Options&)) -> TaskEntry {
@@ -120,7 +121,7 @@ std::unique_ptr<Task> make_task(std::string_view spec, const std::string& folder
 
 std::string canonical_task(std::string_view spec) {
   const ParsedTask task = parse_task(spec);
-  if (!task.entry.files) task.entry.make(task.options, {});  // refuses what has no sense
+  if (!task.entry.files) task.entry.make(task.options, {});  // throws for invalid options
   return to_string(Spec{.name = task.entry.name,
                         .size = {},
                         .values = changed_values(help_of(task.options), help_of(task.entry.options))});

@@ -1,5 +1,6 @@
 #pragma once
-/// SPECs of tasks: `adding:100`, `temporal-order:length=100,bits=3`, `mnist:permuted=true`. An explicit list.
+/// SPECs of tasks, such as `adding:100`, `temporal-order:length=100,bits=3`, `mnist:permuted=true`, and the list of
+/// tasks.
 
 #include <memory>
 #include <string>
@@ -11,10 +12,10 @@
 
 namespace unfold {
 
-/// Throws UsageError: an unknown task or option (with the nearest name), a bad value; for mnist without `folder`, the
-/// folder of its files, too. DataError: files that are missing or damaged.
+/// Throws UsageError: an unknown task or option (with the nearest name), a bad value, or mnist without `folder`, the
+/// folder of its files. Throws DataError: files that are missing or damaged.
 std::unique_ptr<Task> make_task(std::string_view spec, const std::string& folder = {});
-/// Only what differs from the defaults, in the order of the table. Throws UsageError as above.
+/// The task with only the options that differ from the defaults, in the order of the table. Throws UsageError as above.
 std::string canonical_task(std::string_view spec);
 /// Whether the task reads files. REQUIRES a valid SPEC.
 bool task_needs_files(std::string_view spec);

@@ -18,7 +18,7 @@ void require_length(const char* task, Index length, Index least) {
   if (length < least) throw UsageError(fmt::format("{}: length {}: at least {} steps are needed", task, length, least));
 }
 
-/// Examples from random numbers of their own.
+/// A task whose examples are generated, each from a separate random stream.
 class Generated : public Task {
  public:
   void example(TaskSplit part, std::uint64_t seed, Index number, Example& out) const final {

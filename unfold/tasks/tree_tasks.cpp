@@ -36,7 +36,7 @@ class Arithmetic {
   Arithmetic(const ArithmeticOptions& options, std::uint64_t seed)
       : options_(options), random_(seed, "task/arithmetic") {}
 
-  /// Appends an expression of up to `levels` operators below each other; gives its value.
+  /// Appends an expression with up to `levels` nested operators and returns its value.
   Index append(Index levels, bool root, GeneratedTrees& out) {
     const std::size_t begin = out.text.size();
     if (levels == 0 || (!root && random_.uniform() < options_.stop)) {
@@ -73,7 +73,7 @@ class Arithmetic {
     return values[which];
   }
 
-  /// Puts brackets and the label around what was written since `begin`.
+  /// Puts brackets and the label around the text written since `begin`.
   void close(std::size_t begin, Index value, bool root, const std::string& word, GeneratedTrees& out) {
     const bool labelled = root || !options_.roots;
     ++out.nodes;

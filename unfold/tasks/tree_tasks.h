@@ -1,9 +1,10 @@
 #pragma once
-/// Generated trees, where structure decides: expressions in brackets, every one labelled with its value.
+/// Generated trees whose labels depend on their structure: bracketed expressions in which every node is labeled with
+/// its value.
 ///
 ///   (2 (7 7) (_ +) (5 (2 2) (_ max) (5 5)))        modulo 10
 ///
-/// They are files of the format `trees` (readers/read_trees.cpp). A perfect model is never wrong.
+/// They are files of the format `trees` (readers/read_trees.cpp). A perfect model makes no errors.
 
 #include <string>
 #include <string_view>
@@ -13,9 +14,9 @@
 namespace unfold {
 
 /// Operators +, -, *, max and min of two operands, modulo `modulus`. An expression has up to `depth` levels of
-/// operators; below the first, each operand is a digit with the probability `stop`. With `roots`, the value of the
-/// whole alone is a label; with `brackets`, those around every operator and its operands are words, too, so that the
-/// words say the structure.
+/// operators; below the first level, each operand is a digit with probability `stop`. With `roots`, only the root is
+/// labeled; with `brackets`, the brackets around every operator and its operands are also words, so that the words show
+/// the structure.
 struct ArithmeticOptions {
   Index depth = 4;
   Index modulus = 10;
@@ -25,12 +26,13 @@ struct ArithmeticOptions {
 };
 
 struct GeneratedTrees {
-  std::string text;  ///< a line a tree
+  std::string text;  ///< one tree per line
   Index nodes = 0, labels = 0;
 };
 
 bool is_tree_task(std::string_view spec);
-/// The same for a SPEC, seed and count on every machine. Throws UsageError: an unknown option, a value out of range.
+/// Generates `count` trees. The result depends only on SPEC, seed and count, and is the same on every machine. Throws
+/// UsageError: an unknown option, a value out of range.
 GeneratedTrees generate_trees(std::string_view spec, std::uint64_t seed, Index count);
 std::vector<EntryHelp> tree_tasks();
 
