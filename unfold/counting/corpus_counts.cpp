@@ -13,13 +13,13 @@ namespace {
 constexpr Index kSymbolsOfBlock = Index{1} << 16;
 constexpr std::size_t kCodesOfBlock = std::size_t{1} << 16;
 
-/// Codes one after the other, of which some begin an n-gram that is to be counted.
+/// A sequence of codes; some of them start an n-gram that is counted.
 class NgramReader {
  public:
   NgramReader(Index order, SortedCounts& counts)
       : order_(static_cast<std::size_t>(order)), counts_(counts), key_(order_) {}
 
-  /// Those to be counted stand before all others of a piece.
+  /// Codes that start a counted n-gram precede all others of a piece.
   void push(Code code, bool counted) {
     codes_.push_back(code);
     if (counted) counted_ = codes_.size();
@@ -55,7 +55,8 @@ class NgramReader {
   std::size_t counted_ = 0;
 };
 
-/// A symbol before the share, to know whether a sentence begins, and the symbols behind it that its n-grams reach to.
+/// Reads the share plus one symbol before it, which shows whether a sentence begins, and the symbols after it that its
+/// n-grams extend to.
 void read_piece(const Corpus& corpus, const Piece& piece, Range share, const CorpusCountOptions& options,
                 NgramReader& reader, const std::function<void()>& tick) {
   const Code begin_code = static_cast<Code>(corpus.alphabet().size()) + 1;
@@ -90,7 +91,7 @@ std::unique_ptr<CountStream> count_ngrams(const Corpus& corpus, const Split& par
   const auto counts = make_sorted_counts(
       {.codes = options.order, .largest = static_cast<Code>(corpus.alphabet().size()) + 1, .memory = options.memory});
   NgramReader reader(options.order, *counts);
-  Index first = 0, done = 0;  // number of the first symbol of a piece among all
+  Index first = 0, done = 0;  // global index of the first symbol of a piece
   for (const Piece& piece : part.pieces) {
     const Range share = {piece.range.begin + std::max<Index>(0, mine.begin - first),
                          piece.range.begin + std::min(piece.range.size(), mine.end - first)};

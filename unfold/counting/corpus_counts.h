@@ -1,6 +1,6 @@
 #pragma once
-/// n-grams of a part of a corpus, counted within a limit of memory and by several processes, of which each reads its
-/// share of the symbols.
+/// n-gram counts of a part of a corpus, computed within a memory limit. Several processes can share the work; each
+/// reads its share of the symbols.
 
 #include <functional>
 #include <memory>
@@ -12,20 +12,21 @@
 
 namespace unfold {
 
-/// Codes of an n-gram: x + 1 for a symbol x, alphabet + 1 for the begin of a sentence, and from its end on kEndCode.
+/// The codes of an n-gram: x + 1 for symbol x, alphabet + 1 for the beginning of a sentence, and kEndCode from its end
+/// on.
 inline constexpr Code kEndCode = 0;
 
 struct CorpusCountOptions {
   Index order = 5;
-  Symbol line_end = kNoSymbol;                  ///< ends a sentence, as the end of a piece does
+  Symbol line_end = kNoSymbol;                  ///< ends a sentence, as does the end of a piece
   std::size_t memory = std::size_t{1} << 30;    ///< bytes of the table of a process
-  Processes* processes = nullptr;               ///< nullptr: this one alone
-  std::function<void(Index, Index)> tick = {};  ///< told how many symbols of how many are read
+  Processes* processes = nullptr;               ///< nullptr: only the current process
+  std::function<void(Index, Index)> tick = {};  ///< called with the number of symbols read and the total
 };
 
-/// By all processes. The `order` codes from every symbol and every begin of a sentence on, of the whole part, in order;
-/// null in all processes but the first (gather_counts). Throws RuntimeFailure for temporary files; DataError for more
-/// than 2^32 - 2 symbols.
+/// Counts the n-grams of `order` codes that start at every symbol and at every beginning of a sentence of the whole
+/// part, in ascending order. Collective: must be called by all processes. Returns null in all processes but the first
+/// (gather_counts). Throws RuntimeFailure for temporary files; DataError for more than 2^32 - 2 symbols.
 std::unique_ptr<CountStream> count_ngrams(const Corpus& corpus, const Split& part, const CorpusCountOptions& options);
 
 }  // namespace unfold

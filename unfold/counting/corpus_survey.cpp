@@ -24,7 +24,7 @@ Index& count_of(std::string_view word, WordCounts& counts) {
   return found != counts.end() ? found->second : counts.emplace(word, 0).first->second;
 }
 
-/// Words and how often they were seen, for the way from process to process: count, length, word.
+/// Serializes word counts for transfer between processes: count, length, word.
 std::string to_bytes(const WordCounts& counts) {
   std::string bytes;
   for (const auto& [word, count] : counts) {
@@ -54,7 +54,7 @@ void send(int to, const std::string& bytes, Processes& processes) {
   processes.exchange(std::span(&sending, 1), {});
 }
 
-/// The sums over all processes. The first has, besides its own, the counts of one other at a time.
+/// Returns the sums over all processes. The first process holds, besides its own counts, those of one other at a time.
 WordCounts sum_over(WordCounts mine, Processes& processes) {
   if (processes.alone()) return mine;
   std::string bytes = processes.first() ? std::string() : to_bytes(mine);
@@ -80,7 +80,7 @@ class TokenCounts {
  public:
   explicit TokenCounts(SymbolKind kind) : kind_(kind) {}
 
-  /// How many a block has. Throws DataError for text that is not valid.
+  /// Returns the number of tokens of a block. Throws DataError for text that is not valid.
   Index add(const BlockFile& file, const TextBlock& block) {
     if (kind_ == SymbolKind::bytes) return static_cast<Index>(block.bytes.size());
     if (const Index invalid = find_invalid_utf8(block.bytes); invalid >= 0)
@@ -123,7 +123,7 @@ class TokenCounts {
   CodeMap chars_;
 };
 
-/// The first thing that is wrong with the files, as one process would find it: all throw it.
+/// Throws the first error in the files, as a single process would find it, in all processes.
 void throw_first(const std::string& mine, Processes& processes) {
   for (const std::string& of_process : processes.gather(mine))
     if (!of_process.empty()) throw DataError(of_process);

@@ -1,12 +1,13 @@
 #pragma once
-/// What several processes have to know of a corpus that each of them reads a part of: the alphabet, how many symbols
-/// every block has, and what it held. One pass over the files, of which each process reads its share of the blocks, and
-/// one reduction.
+/// The global properties of a corpus that several processes read in parts: the alphabet, the number of symbols of every
+/// block, and the contents of the blocks. Takes one pass over the files, in which each process reads its share of the
+/// blocks, and one reduction.
 ///
 ///   CorpusSurvey found = survey_corpus(files, {.kind = SymbolKind::words}, processes);
 ///   const Corpus corpus = Corpus::of_blocks(found.files, found.marks, found.alphabet, 64);
 ///
-/// The corpus is the one that a process makes that reads all of it (Corpus::load): the same symbols in the same order.
+/// The corpus is the same as that of a single process that reads everything (Corpus::load): the same symbols in the
+/// same order.
 
 #include <string>
 #include <vector>
@@ -19,12 +20,13 @@ namespace unfold {
 
 struct CorpusSurvey {
   std::vector<BlockFile> files;
-  std::vector<BlockMark> marks;  ///< of the blocks of all files
+  std::vector<BlockMark> marks;  ///< marks of the blocks of all files
   Alphabet alphabet;
 };
 
-/// By all processes. Throws in all of them alike: DataError (a file that is missing, empty or not valid UTF-8, nothing
-/// there, a word that is too long, BlockFile), UsageError (options that do not go together).
+/// Collective: must be called by all processes; throws the same error in all of them. DataError: a file that is
+/// missing, empty or not valid UTF-8, no data, a word that is too long, errors of BlockFile. UsageError: options that
+/// cannot be combined.
 CorpusSurvey survey_corpus(const std::vector<std::string>& files, const AlphabetOptions& options, Processes& processes);
 
 }  // namespace unfold

@@ -6,7 +6,7 @@
 namespace unfold {
 namespace {
 
-/// Streams in a heap by their next keys.
+/// Merges streams with a heap ordered by their next keys.
 class MergedStream final : public CountStream {
  public:
   explicit MergedStream(std::vector<std::unique_ptr<CountStream>> streams) {

@@ -1,5 +1,5 @@
 #pragma once
-/// Keys and how often they were seen, one after the other in rising order.
+/// A stream of keys in ascending order with their counts.
 
 #include <cstdint>
 #include <memory>
@@ -8,7 +8,7 @@
 
 namespace unfold {
 
-using Code = std::uint32_t;  ///< a part of a key: a symbol, or what stands for an end
+using Code = std::uint32_t;  ///< one element of a key: a symbol or the end marker
 
 struct CountedKey {
   std::vector<Code> codes;
@@ -18,12 +18,13 @@ struct CountedKey {
 class CountStream {
  public:
   virtual ~CountStream() = default;
-  /// The next key, greater than the one before by its first code that differs; false: there is none, and `key` is as
-  /// it was. All keys have as many codes. Throws RuntimeFailure where they come from a file or another process.
+  /// Reads the next key; keys are strictly ascending in lexicographic order. Returns false at the end and leaves `key`
+  /// unchanged. All keys have the same number of codes. Throws RuntimeFailure if the stream comes from a file or from
+  /// another process.
   virtual bool next(CountedKey& key) = 0;
 };
 
-/// All keys of some streams, with the sums of their counts.
+/// Merges streams and adds up the counts of equal keys.
 std::unique_ptr<CountStream> merge(std::vector<std::unique_ptr<CountStream>> streams);
 
 }  // namespace unfold

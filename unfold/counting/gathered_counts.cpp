@@ -8,7 +8,8 @@ namespace {
 
 constexpr std::size_t kKeysOfBlock = std::size_t{1} << 16;
 
-/// Keys under way: how many they are, then codes and count of each. All blocks have one size; the last is not full.
+/// A block of keys sent between processes: the number of keys, then the codes and the count of each. All blocks have
+/// the same size; the last one is not full.
 class KeyBlock {
  public:
   explicit KeyBlock(Index codes) : width_(static_cast<std::size_t>(codes) + 1), numbers_(1 + kKeysOfBlock * width_) {}
@@ -44,7 +45,7 @@ void send_all(CountStream& stream, Index codes, Processes& processes) {
   }
 }
 
-/// What another process sends.
+/// The stream that another process sends.
 class ReceivedStream final : public CountStream {
  public:
   ReceivedStream(int from, Index codes, Processes& processes) : from_(from), processes_(processes), block_(codes) {}

@@ -1,5 +1,5 @@
 #pragma once
-/// Counts of several processes together.
+/// Sums counts over several processes.
 
 #include <memory>
 
@@ -9,9 +9,9 @@
 
 namespace unfold {
 
-/// By all processes, each with its own counts of keys of so many codes. In the first: a stream of the sums over all,
-/// which the others send block by block while it is read, so that it has to be read to its end; in the others null,
-/// after they have sent everything.
+/// Collective: must be called by all processes, each with its own counts of keys of `codes` codes. The first process
+/// gets a stream of the sums; the others send their counts block by block while it is read, so it must be read to the
+/// end. The others get null after they have sent everything.
 std::unique_ptr<CountStream> gather_counts(std::unique_ptr<CountStream> mine, Index codes, Processes& processes);
 
 }  // namespace unfold

@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::size_t kSmallestTable = std::size_t{1} << 12, kLeastBuffer = 64;  // keys
 
-/// Codes side by side in words, the first in the highest bits: words compare as codes do.
+/// Packs codes into words, the first code in the highest bits, so that words compare as the codes do.
 template <std::size_t W>
 class Packing {
  public:
@@ -51,7 +51,7 @@ class Packing {
 template <std::size_t W>
 struct Entry {
   std::array<std::uint64_t, W> key{};
-  std::uint64_t count = 0;  // 0: nothing here
+  std::uint64_t count = 0;  // 0: empty slot
   friend bool operator<(const Entry& a, const Entry& b) { return a.key < b.key; }
 };
 
@@ -73,7 +73,7 @@ class TableStream final : public CountStream {
   std::size_t at_ = 0;
 };
 
-/// A sorted piece of a file, read block by block.
+/// A sorted run of the file, read block by block.
 template <std::size_t W>
 class PieceStream final : public CountStream {
  public:
@@ -103,7 +103,7 @@ class PieceStream final : public CountStream {
   std::vector<Entry<W>> buffer_;
 };
 
-/// An open table with linear probing.
+/// A hash table with open addressing and linear probing.
 template <std::size_t W>
 class TableCounts final : public SortedCounts {
  public:
@@ -142,7 +142,7 @@ class TableCounts final : public SortedCounts {
     return table_[i];
   }
 
-  /// While a table grows there are the old one and one twice as large.
+  /// While the table grows, the old one and a new one of twice the size exist.
   void make_room() {
     if (3 * table_.size() * sizeof(Entry<W>) > options_.memory) return spill();
     std::vector<Entry<W>> old(2 * table_.size());
