@@ -47,10 +47,10 @@ std::string place_of(const Weight& weight) {
   return fmt::format("[{}, {}]", weight.element / weight.shape[1], weight.element % weight.shape[1]);
 }
 
-/// A weight that makes one product overflow or nearly so; below it, only states that grow step by step can.
+/// Weights above this value make a single product overflow or nearly so; below it, only a growing state can overflow.
 constexpr double kEnormous = 1e6;
 
-/// "the largest weight is 1e+38, element [3, 5] of tensor lstm/W; train the model anew": where to look and what to do.
+/// States the cause and the remedy: the largest weight and its place, and what to do.
 std::string cause_and_remedy(const SymbolModel& model) {
   const SafetensorsFile file = SafetensorsFile::from_bytes(model.bytes(), "the model");
   Weight largest;

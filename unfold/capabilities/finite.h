@@ -1,5 +1,6 @@
 #pragma once
-/// Predictions that are not finite: of a model whose weights overflow, or of one that diverged while it learnt.
+/// Errors for predictions that are not finite, because the weights of the model overflow or because it diverged while
+/// learning.
 
 #include <memory>
 #include <span>
@@ -10,7 +11,7 @@
 
 namespace unfold {
 
-/// What is thrown where only the prediction is known, not the model.
+/// Thrown where only the prediction is known and not the model.
 class NotFiniteError : public ModelError {
  public:
   explicit NotFiniteError(Index position);
@@ -20,15 +21,16 @@ class NotFiniteError : public ModelError {
   Index position_;
 };
 
-/// Throws NotFiniteError when one of them is not a logarithm of a probability: NaN or positive infinity.
+/// Throws NotFiniteError if a value is not the logarithm of a probability: NaN or positive infinity.
 void require_finite(std::span<const float> log_probabilities, Index position);
 
-/// Throws DivergedError when the model was learning, else ModelError: position, largest weight (the first that is not
-/// finite, if any), remedy.
+/// Throws DivergedError if the model was learning, otherwise ModelError. The message gives the position, the largest
+/// weight (or the first that is not finite) and the remedy.
 [[noreturn]] void fail_not_finite(const SymbolModel& model, const std::string& name, Index position, bool learning);
 
-/// Surprisals that come in any order: `see` each, then `require`, which throws as above for the first that makes no
-/// sense. A model that learns may also print 10^30 nats; no model that works is that surprised.
+/// Checks surprisals that arrive in any order: call `see` for each, then `require`, which throws as above for the first
+/// invalid one. Values above kMostNats are invalid too: a model that diverges while learning can produce 10^30 nats,
+/// and no working model does.
 class SurprisalCheck {
  public:
   void see(Index position, float nats) {
@@ -43,7 +45,7 @@ class SurprisalCheck {
   Index first_ = -1;
 };
 
-/// A predictor that checks what the one of the model says. The model must outlive it.
+/// Wraps the predictor of the model with a check of its predictions. The model must outlive it.
 std::unique_ptr<Predictor> finite_predictor(const SymbolModel& model, const std::string& name);
 
 }  // namespace unfold

@@ -1,6 +1,6 @@
 #pragma once
-/// What predictors say that look back a bounded way: when two of them know the same, so that searches and sums need go
-/// on from only one of them.
+/// Interface of predictors with a bounded context. It shows when two predictors are in equivalent states, so that
+/// searches and sums need to continue only one of them.
 
 #include <string>
 
@@ -9,7 +9,7 @@ namespace unfold {
 class MarkovContext {
  public:
   virtual ~MarkovContext() = default;
-  /// Equal for predictors of one model whose predictions will be equal whatever comes. Appends.
+  /// Appends a key to `to`. Predictors of one model with equal keys give equal predictions for every continuation.
   virtual void append_context(std::string& to) const = 0;
 
  protected:

@@ -22,12 +22,12 @@ constexpr std::array<std::string_view, 10> kOldKinds = {
 constexpr int kOldVersion = 1;
 constexpr const char* kOldTaskModel = "unfold-task-model";
 
-/// The data of a model of text as its card of version 0.1 said it.
+/// The data specification of a text model, from a card of version 0.1.
 Json text_data(const Json& alphabet) {
   return {{"source", "text"}, {"fields", {{{"name", "symbol"}, {"type", "symbols"}, {"alphabet", alphabet}}}}};
 }
 
-/// The same of a model of a task.
+/// The data specification of a task model, from a card of version 0.1.
 Json task_data(const Json& task, const Json& shape) {
   const auto field = [&](const char* name, const char* size, const char* symbols) -> Json {
     return {{"name", name}, {"type", shape.at(symbols).get<bool>() ? "symbols" : "values"}, {"size", shape.at(size)}};
@@ -45,7 +45,7 @@ ModelFile::ModelFile(SafetensorsFile tensors) : tensors_(std::move(tensors)) {
   modernise();
 }
 
-/// Cards of version 0.1 named the kind of model by the format, and its data by an alphabet or a shape.
+/// Cards of version 0.1 encoded the kind of model in the format, and the data in an alphabet or a shape.
 void ModelFile::modernise() {
   const auto format = value<std::string>("format");
   const bool old = format != kFormat;

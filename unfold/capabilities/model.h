@@ -1,17 +1,17 @@
 #pragma once
-/// A model of whatever kind: one file, one card. What it can do are capabilities, classes that a model derives from
-/// too, asked for by type and refused by name:
+/// The base class of all models. A model is one file with one card. Its capabilities are classes that a model also
+/// derives from; they are requested by type, and a missing capability raises an error that names it:
 ///
 ///   auto model = load_model_file("model.safetensors");                  // models/registry.h
 ///   const auto& speaker = model->need<SymbolModel>("sample");           // capabilities/symbol_model.h
 ///
-///   SymbolModel      distribution of the next symbol of a stream; every verb for text is written against it
+///   SymbolModel      distribution of the next symbol of a stream; every command for text is written against it
 ///   NetworkHolder    a network with parameters (models/network_body.h)
 ///
-/// File: safetensors with the model's tensors and metadata "card": a JSON object with the keys format ("unfold-model"),
-/// format_version, kind, model (SPEC), data (data/specification.h), configuration, history, and those of the kind.
-/// Files of version 0.1 had a format for each kind; they are read as ever. Loading executes nothing and checks every
-/// tensor. Equal models give equal bytes. A model may be read by several threads at once.
+/// File: safetensors with the tensors of the model and metadata "card": a JSON object with the keys format
+/// ("unfold-model"), format_version, kind, model (SPEC), data (data/specification.h), configuration, history, and the
+/// keys of the kind. Files of version 0.1 had a separate format for each kind; they can still be read. Loading executes
+/// no code and checks every tensor. Equal models give equal bytes. Several threads may read a model at the same time.
 
 #include <nlohmann/json_fwd.hpp>
 #include <string>
@@ -25,27 +25,27 @@
 
 namespace unfold {
 
-/// A model file that is open and whose card was read; what the models make themselves from.
+/// An open model file whose card has been read; models construct themselves from it.
 class ModelFile {
  public:
-  /// Throws ModelError: missing, damaged, without a card, of an unknown format or version.
+  /// Throws ModelError if the file is missing, damaged, without a card, or of an unknown format or version.
   static ModelFile open(const std::string& path);
   static ModelFile from_bytes(std::string bytes, std::string name);
 
   const std::string& name() const { return tensors_.name(); }
   const SafetensorsFile& tensors() const { return tensors_; }
   std::string kind() const { return value<std::string>("kind"); }
-  /// What the data of the model are. Throws ModelError.
+  /// The data specification of the model. Throws ModelError.
   DataSpecification data() const;
-  /// The file itself; ModelError when it holds another kind of model.
+  /// Returns the file itself. Throws ModelError if it holds a different kind of model.
   const ModelFile& expect(std::string_view kind) const;
   /// Throws ModelError unless the file holds exactly these tensors.
   void expect_tensors(const std::vector<std::string>& names) const;
   bool has(const char* key) const;
-  /// A key of the card; ModelError when it is missing or of another type.
+  /// Returns the value of a key of the card. Throws ModelError if it is missing or has a different type.
   template <class Value>
   Value value(const char* key) const;
-  [[noreturn]] void fail(const std::string& what) const;  ///< ModelError naming the file
+  [[noreturn]] void fail(const std::string& what) const;  ///< throws ModelError with the file name
 
  private:
   explicit ModelFile(SafetensorsFile tensors);
@@ -62,11 +62,11 @@ struct TensorShape {
 class Model {
  public:
   virtual ~Model() = default;
-  virtual std::string spec_text() const = 0;  ///< canonical
+  virtual std::string spec_text() const = 0;  ///< canonical SPEC
   virtual std::string kind() const = 0;       ///< "language-model", "ngram", ...
   const DataSpecification& data() const { return data_; }
 
-  /// A capability, or null.
+  /// Returns the capability, or null.
   template <class Capability>
   const Capability* as() const {
     return dynamic_cast<const Capability*>(this);
@@ -75,7 +75,7 @@ class Model {
   Capability* as() {
     return dynamic_cast<Capability*>(this);
   }
-  /// The same; UsageError naming who asks, what the model is and what it lacks.
+  /// Returns the capability. Throws UsageError that names the caller, the kind of the model and the missing capability.
   template <class Capability>
   const Capability& need(std::string_view who) const {
     if (const auto* found = as<Capability>()) return *found;
@@ -83,31 +83,31 @@ class Model {
                      data_.source + ", is none");
   }
 
-  /// What the card tells about training. Anything that depends on the clock, the threads or the names of folders does
-  /// not belong here: equal training shall give equal files. Both are JSON values of the caller's choice.
+  /// The training record in the card. It must not contain anything that depends on the clock, the threads or the names
+  /// of folders, because equal training must give equal files. Both are JSON values of the caller's choice.
   nlohmann::json& configuration() { return *configuration_; }
   const nlohmann::json& configuration() const { return *configuration_; }
   nlohmann::json& history() { return *history_; }  ///< an array, one object per training run
   const nlohmann::json& history() const { return *history_; }
   nlohmann::json card() const;
 
-  void save(const std::string& path) const;  ///< atomically; throws RuntimeFailure
-  std::string bytes() const;                 ///< what `save` writes
-  std::vector<TensorShape> tensors() const;  ///< of the file, by name
-  Index parameter_count() const;             ///< numbers in all tensors together
+  void save(const std::string& path) const;  ///< atomic; throws RuntimeFailure
+  std::string bytes() const;                 ///< the contents that `save` writes
+  std::vector<TensorShape> tensors() const;  ///< tensors of the file, sorted by name
+  Index parameter_count() const;             ///< number of elements in all tensors
 
  protected:
   explicit Model(DataSpecification data);
-  /// Data, configuration and history of a file. Throws ModelError.
+  /// Reads data, configuration and history from a file. Throws ModelError.
   explicit Model(const ModelFile& file);
   Model(const Model&) = default;
   Model(Model&&) = default;
   Model& operator=(const Model&) = default;
   Model& operator=(Model&&) = default;
 
-  /// Tensors of rank 1 or 2. What they refer to must live until they are written: in the model.
+  /// Adds tensors of rank 1 or 2. Their data must live until they are written, so it must belong to the model.
   virtual void add_tensors(SafetensorsWriter& writer) const = 0;
-  /// Further keys of the card.
+  /// Adds further keys to the card.
   virtual void add_to_card(nlohmann::json& /*card*/) const {}
   void write(SafetensorsWriter& writer, const std::string& path) const;
 

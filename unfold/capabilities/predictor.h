@@ -1,6 +1,6 @@
 #pragma once
-/// A predictor answers two calls: the distribution of the next symbol, and "this was the symbol". Evaluation, scores,
-/// sampling, beam search and coding are written once against it, for recurrent and classical models alike.
+/// A predictor gives the distribution of the next symbol and observes the symbol that occurred. Evaluation, scores,
+/// sampling, beam search and coding are written against this interface, for recurrent and classical models alike.
 
 #include <memory>
 #include <span>
@@ -16,22 +16,25 @@ class Predictor {
   /// Natural logarithms of the probabilities of the next symbol, [alphabet]. Valid until the next call of `observe` or
   /// `reset`.
   virtual std::span<const float> log_probabilities() = 0;
-  /// That of one symbol, with the same bits: cheaper where the model need not look at all symbols for it.
+  /// The log probability of one symbol, bit-identical to the element of log_probabilities(); cheaper if the model does
+  /// not have to evaluate all symbols.
   virtual float log_probability(Symbol symbol) { return log_probabilities()[static_cast<std::size_t>(symbol)]; }
-  /// Minus that, with the digits that the model computes with: evaluations sum these, so that they say the same of a
-  /// network in double whichever way it is read. As a float it is -log_probability(symbol).
+  /// Returns -log_probability(symbol) in the precision that the model computes with. Evaluations sum these values, so
+  /// that a network in double gives the same result however it is evaluated. Converted to float, it equals
+  /// -log_probability(symbol).
   virtual double surprisal(Symbol symbol) { return -static_cast<double>(log_probability(symbol)); }
   virtual void observe(Symbol symbol) = 0;
-  /// Predictors that learn what they observe (ppm, ctw, mixtures, online networks) can be told to stop: `observe` then
-  /// moves the context only. Without effect on models that do not learn.
+  /// Switches off learning in predictors that learn from the symbols they observe (ppm, ctw, mixtures, online
+  /// networks): `observe` then only moves the context. No effect on models that do not learn.
   virtual void set_learning(bool) {}
-  /// Before the first symbol of a sequence: the context is forgotten. What an adaptive predictor has learnt from the
-  /// symbols it observed is kept; to start anew, make a predictor anew.
+  /// Returns to the beginning of a sequence: clears the context. What an adaptive predictor has learned from observed
+  /// symbols is kept; for the initial state, construct a new predictor.
   virtual void reset() = 0;
-  /// A predictor in the same state, learnt things included, for the same thread; cheap enough for beam search (shares
-  /// the weights and the place where networks compute, copies on writing).
+  /// Returns a predictor in the same state, including what it has learned, for use on the same thread. Cheap enough for
+  /// beam search: it shares the weights and the workspace of networks and copies on write.
   virtual std::unique_ptr<Predictor> clone() const = 0;
-  /// Whether clones copy tables of megabytes, as those of predictors that learn do: searches keep only a few of them.
+  /// Whether clones copy tables of megabytes, as those of predictors that learn do. Searches then keep only a few of
+  /// them.
   virtual bool clones_are_large() const { return false; }
 };
 

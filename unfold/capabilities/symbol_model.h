@@ -1,11 +1,10 @@
 #pragma once
-/// A model of symbol sequences of whatever kind: recurrent, n-gram, hidden Markov, context tree, mixture. Every verb of
-/// the command for text is written once against it.
+/// The interface of models of symbol sequences: recurrent, n-gram, hidden Markov, context tree, mixture. Every command
+/// for text is written against it.
 ///
 ///   auto model = load_symbol_model("model.safetensors");           // models/registry.h
 ///   Evaluation e = model->evaluate(corpus, part, team);
 ///   auto predictor = model->predictor();                           // one symbol at a time
-///
 
 #include <atomic>
 #include <functional>
@@ -20,16 +19,17 @@
 namespace unfold {
 
 struct EvaluateOptions {
-  /// 0: exact, every sequence read from its first symbol on as one chain: the numbers of the predictor bit for bit.
-  /// Otherwise each sequence is cut so that there are about so many segments side by side (much faster on one long
-  /// sequence), each warmed up on the `warmup` symbols before it, every symbol scored once. Recurrent models only.
+  /// 0: exact; every sequence is read from its first symbol as one chain, and the results are bit-identical to those of
+  /// the predictor. Otherwise each sequence is cut into about `segments` segments that are processed in parallel (much
+  /// faster on one long sequence); each segment is warmed up on the `warmup` symbols before it, and every symbol is
+  /// scored once. Only for recurrent models.
   Index segments = 0;
   Index warmup = 512;
-  Index window = 128;  ///< symbols per pass; no influence on the result
-  Index streams = 64;  ///< sequences side by side (exact); no influence on the result
+  Index window = 128;  ///< symbols per pass; does not affect the result
+  Index streams = 64;  ///< sequences in parallel (exact mode); does not affect the result
   Symbol predict_after = kNoSymbol;
-  /// Surprisal in nats of every predicted symbol: (number of the symbol within the part, from 0; nats), in no
-  /// particular order.
+  /// Called with the surprisal of every predicted symbol in nats: (index of the symbol within the part, from 0; nats),
+  /// in no particular order.
   std::function<void(Index, float)> surprisal = {};
 };
 
@@ -39,10 +39,10 @@ class SymbolModel : public Model {
 
   const Alphabet& alphabet() const { return *data().fields.front().alphabet; }
 
-  /// A predictor before the first symbol. The model must outlive it.
+  /// Returns a predictor in the initial state. The model must outlive it.
   virtual std::unique_ptr<Predictor> predictor() const = 0;
-  /// Nats of a part of a corpus of the model's alphabet (UsageError otherwise). Unless a model knows a faster way: its
-  /// predictor, symbol by symbol.
+  /// Total surprisal in nats of a part of a corpus with the alphabet of the model (UsageError otherwise). The default
+  /// reads the part symbol by symbol with the predictor; models may override it with a faster method.
   virtual Evaluation evaluate(const Corpus& corpus, const Split& part, Team& team,
                               const EvaluateOptions& options = {}) const;
 
@@ -50,45 +50,46 @@ class SymbolModel : public Model {
   explicit SymbolModel(const Alphabet& alphabet);
   explicit SymbolModel(const ModelFile& file);
 
-  /// Throws UsageError when the corpus was read with another alphabet.
+  /// Throws UsageError if the corpus was read with a different alphabet.
   void check_alphabet(const Corpus& corpus) const;
 };
 
 struct FitOptions {
   std::uint64_t seed = 1;
-  const std::atomic<bool>* stop = nullptr;  ///< polled now and then; then InterruptedError
-  std::size_t memory_limit = 0;             ///< bytes, of models that have a use for one; 0: as they like
-  /// That all fit: those models that can divide the work do; nullptr: this one alone. Only the first has the model.
+  const std::atomic<bool>* stop = nullptr;  ///< polled regularly; if set, InterruptedError is thrown
+  std::size_t memory_limit = 0;             ///< bytes, for models that support a limit; 0: no limit
+  /// Processes that all fit the model; models that can divide the work do so. nullptr: only the current process. Only
+  /// the first process holds the model.
   Processes* processes = nullptr;
-  /// What is being done, and how much of it is done (0..1).
+  /// Called with the name of the current stage and the completed fraction (0..1).
   std::function<void(const std::string&, double)> progress = {};
 
-  /// Tells the progress; throws InterruptedError when a stop was asked for. Cheap enough for every thousandth symbol.
+  /// Reports the progress; throws InterruptedError if a stop was requested. Cheap enough to call every 1000 symbols.
   void tick(const char* what, double fraction) const;
-  /// The same for each step of a long loop: most of them cost nothing.
+  /// The same for each step of a long loop; most calls return immediately.
   void tick(const char* what, std::size_t step, std::size_t steps) const {
     constexpr std::size_t kEach = std::size_t{1} << 20;
     if (step % kEach == 0) tick(what, static_cast<double>(step) / static_cast<double>(steps > 0 ? steps : 1));
   }
 };
 
-/// A model that is not trained by gradient but fitted to a part as a whole.
+/// A model that is fitted to a part as a whole instead of being trained by gradient descent.
 class FittedModel : public SymbolModel {
  public:
-  /// Fits to `data.training` and forgets what it was fitted to before. The validation part, if there is one, may decide
-  /// when to stop. Returns what the history shall tell (an object). Results do not depend on the size of the team.
-  /// Throws InterruptedError, UsageError for a corpus of another alphabet.
+  /// Fits the model to `data.training`, discarding any earlier fit. The validation part, if there is one, may decide
+  /// when to stop. Returns a JSON object for the history. Results do not depend on the size of the team. Throws
+  /// InterruptedError; UsageError for a corpus with a different alphabet.
   virtual nlohmann::json fit(const TrainingData& data, const FitOptions& options, Team& team) = 0;
 
  protected:
   using SymbolModel::SymbolModel;
 };
 
-/// Nats of a part with any predictor, symbol by symbol; the counting of `SymbolModel::evaluate`.
+/// Total surprisal in nats of a part with any predictor, symbol by symbol; counts as `SymbolModel::evaluate` does.
 Evaluation evaluate(Predictor& predictor, const Corpus& corpus, const Split& part, Symbol predict_after = kNoSymbol,
                     const std::function<void(Index, float)>& surprisal = {});
 
-/// Calls use(symbol) for every symbol of a piece, in order, reading block by block.
+/// Calls use(symbol) for every symbol of a piece in order, reading block by block.
 void for_each_symbol(const Corpus& corpus, const Piece& piece, const std::function<void(Symbol)>& use);
 
 }  // namespace unfold
