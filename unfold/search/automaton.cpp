@@ -7,7 +7,7 @@
 namespace unfold {
 namespace {
 
-/// The states that a walk from state 0 finds, in its order.
+/// The states that are reachable from state 0, in the order of the traversal.
 std::vector<Index> reached(const Automaton::Table& table) {
   std::vector<Index> order;
   if (table.accepting.empty()) return order;
@@ -24,7 +24,7 @@ std::vector<Index> reached(const Automaton::Table& table) {
   return order;
 }
 
-/// The states that each state is entered from.
+/// The predecessors of each state.
 std::vector<std::vector<Index>> sources(const std::vector<Index>& next, Index states, Index width) {
   std::vector<std::vector<Index>> from(at(states));
   for (Index s = 0; s < states; ++s)
@@ -35,7 +35,7 @@ std::vector<std::vector<Index>> sources(const std::vector<Index>& next, Index st
   return from;
 }
 
-/// Steps to the nearest accepting state; kDead: none.
+/// Number of steps to the nearest accepting state; kDead if there is none.
 std::vector<Index> distances(const Automaton::Table& table) {
   const auto states = static_cast<Index>(table.accepting.size());
   const auto from = sources(table.next, states, table.width);
@@ -54,7 +54,7 @@ std::vector<Index> distances(const Automaton::Table& table) {
   return distance;
 }
 
-/// Columns that are alike become one, numbered by their first symbols.
+/// Merges identical columns and numbers them by their first symbols.
 void join_columns(Automaton::Table& table) {
   const auto states = static_cast<Index>(table.accepting.size());
   std::map<std::vector<Index>, Index> known;
@@ -104,12 +104,13 @@ Automaton::Automaton(const Table& table) {
   measure();
 }
 
-/// Fewest and most symbols to an end. A state that no end is known to bound lies before or in a cycle.
+/// Computes the smallest and largest number of symbols to an accepting state. A state without a known upper bound is on
+/// a cycle or leads to one.
 void Automaton::measure() {
   least_ = distances({.columns = {}, .width = width_, .next = next_, .accepting = accepting_});
   most_.assign(at(states()), kUnbounded);
   const auto from = sources(next_, states(), width_);
-  std::vector<Index> open(at(states())), order;  // successors whose ends are not known yet
+  std::vector<Index> open(at(states())), order;  // successors without a known bound
   for (Index s = 0; s < states(); ++s) {
     std::vector<Index> to(next_.begin() + s * width_, next_.begin() + (s + 1) * width_);
     std::ranges::sort(to);
@@ -148,7 +149,7 @@ bool Automaton::matches(std::span<const Symbol> symbols) const {
   return accepts(state);
 }
 
-/// The same states, another one first.
+/// Returns the table of the same states with a different start state.
 Automaton::Table Automaton::table_from(Index state) const {
   Table table{.columns = columns_, .width = width_, .next = next_, .accepting = accepting_};
   if (state == kDead) {
@@ -168,7 +169,7 @@ Automaton Automaton::after(std::span<const Symbol> symbols) const {
   return Automaton(table_from(state));
 }
 
-/// Moore's refinement: states are alike until a step tells them apart.
+/// Minimizes by Moore's partition refinement: states are equivalent until a transition distinguishes them.
 Automaton Automaton::minimised() const {
   std::vector<Index> part(accepting_.begin(), accepting_.end());
   for (Index parts = 0;;) {
@@ -186,7 +187,7 @@ Automaton Automaton::minimised() const {
     const auto now = static_cast<Index>(known.size());
     if (std::exchange(parts, now) == now) break;
   }
-  // Parts are numbered as their first states are met, so the part of the start is the first.
+  // Parts are numbered in the order of their first states, so the part of the start state is the first.
   Table table{.columns = columns_, .width = width_, .next = {}, .accepting = {}};
   for (Index s = 0; s < states(); ++s) {
     if (part[at(s)] != static_cast<Index>(table.accepting.size())) continue;

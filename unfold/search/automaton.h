@@ -1,14 +1,15 @@
 #pragma once
-/// Deterministic finite automata over the symbols of an alphabet: which sequences are allowed, one step at a time.
+/// Deterministic finite automata over the symbols of an alphabet. An automaton defines which sequences are allowed and
+/// is evaluated symbol by symbol.
 ///
 ///   const Automaton pattern = compile_expression("(the|a) [a-z]+", alphabet);    // expression.h
 ///   Index state = pattern.start();
-///   for (const Symbol x : text) state = pattern.next(state, x);                  // kDead: nothing that begins so
-///   pattern.accepts(state);
+///   for (const Symbol x : text) state = pattern.next(state, x);                  // kDead: no allowed sequence begins
+///   so pattern.accepts(state);
 ///
-/// Only states that something leads to and that lead to an accepting one are kept, in the order in which a walk from
-/// the start finds them; so a state that is not dead can always be completed. Symbols that no state tells apart share a
-/// *column* of the table. Immutable.
+/// Only states that are reachable and from which an accepting state is reachable are kept, in the order of a traversal
+/// from the start, so every state other than kDead can be completed to an allowed sequence. Symbols that no state
+/// distinguishes share a *column* of the table. Immutable.
 
 #include <limits>
 #include <span>
@@ -24,26 +25,27 @@ class Automaton {
   static constexpr Index kDead = -1;
   static constexpr Index kUnbounded = std::numeric_limits<Index>::max();
 
-  /// As it comes: any states, the start first.
+  /// The input of the constructor: arbitrary states, with the start first.
   struct Table {
-    std::vector<Index> columns;   ///< of each symbol of the alphabet
-    Index width = 0;              ///< columns
-    std::vector<Index> next;      ///< [states x width], kDead
-    std::vector<char> accepting;  ///< by state
+    std::vector<Index> columns;   ///< column of each symbol of the alphabet
+    Index width = 0;              ///< number of columns
+    std::vector<Index> next;      ///< [states x width], kDead if there is no transition
+    std::vector<char> accepting;  ///< whether each state is accepting
   };
-  /// Leaves out what is of no use.
+  /// Removes unreachable and dead states.
   explicit Automaton(const Table& table);
 
-  /// Every sequence of `least` to `most` symbols.
+  /// Accepts every sequence of `least` to `most` symbols.
   static Automaton of_length(Index alphabet, Index least, Index most = kUnbounded);
 
   Index alphabet() const { return static_cast<Index>(columns_.size()); }
   Index states() const { return static_cast<Index>(accepting_.size()); }
-  Index transitions() const;                         ///< from state to state, those of a column counted once
+  /// Number of transitions between states, where the symbols of a column count once.
+  Index transitions() const;
   bool empty() const { return accepting_.empty(); }  ///< no sequence is allowed
   Index start() const { return empty() ? kDead : 0; }
 
-  /// REQUIRES a symbol of the alphabet. From a dead state: kDead.
+  /// REQUIRES a symbol of the alphabet. Returns kDead from kDead.
   Index next(Index state, Symbol symbol) const {
     return state < 0 ? kDead : next_[at(state * width_ + columns_[at(symbol)])];
   }
@@ -54,15 +56,15 @@ class Automaton {
   Index column(Symbol symbol) const { return columns_[at(symbol)]; }
   Index next_in_column(Index state, Index column) const { return next_[at(state * width_ + column)]; }
 
-  /// Fewest and most symbols from a state, which is not dead, to an accepting one.
+  /// The smallest and largest number of symbols from a state (not kDead) to an accepting state.
   Index least(Index state) const { return least_[at(state)]; }
   Index most(Index state) const { return most_[at(state)]; }
-  /// Nothing may follow.
+  /// Whether no symbol may follow.
   bool ends(Index state) const { return most_[at(state)] == 0; }
 
-  /// What may follow the symbols; empty where nothing that begins so is allowed.
+  /// The allowed continuations after the given symbols; empty if no allowed sequence begins with them.
   Automaton after(std::span<const Symbol> symbols) const;
-  /// The fewest states that say the same, in the same order whatever they were made from.
+  /// The minimal equivalent automaton, with a canonical order of states that does not depend on how it was constructed.
   Automaton minimised() const;
 
   bool operator==(const Automaton&) const = default;
@@ -77,7 +79,7 @@ class Automaton {
   Index width_ = 0;
 };
 
-/// The sequences that both allow. REQUIRES one alphabet.
+/// The sequences that both automata allow. REQUIRES the same alphabet.
 Automaton intersection(const Automaton& a, const Automaton& b);
 
 }  // namespace unfold

@@ -11,7 +11,7 @@ constexpr double kInfinite = std::numeric_limits<double>::infinity();
 
 using Labels = std::vector<Symbol>;
 
-/// Counts of the first `length` labels; those of the last as a last one only where the chain ends there.
+/// Adds the counts of the first `length` labels; the final label is counted as last only if the chain ends there.
 void count(const Labels& labels, Index length, Index chain, double sign, ChainCountsOf& counts) {
   ChainScores& to = counts.neighbours;
   const Index n = to.labels;
@@ -23,7 +23,7 @@ void count(const Labels& labels, Index length, Index chain, double sign, ChainCo
   if (length == chain) to.stop[at(labels[at(length - 1)])] += sign;
 }
 
-/// The true labels; where some are missing, the best that agree with the known ones.
+/// The true labels; missing ones are set to those of the best sequence that agrees with the known labels.
 Labels true_labels(const ChainScores& scores, Emissions e, const Labels& known) {
   if (std::ranges::find(known, kNoSymbol) == known.end()) return known;
   std::vector<double> masked(e.data, e.data + e.rows * e.cols);
@@ -50,7 +50,8 @@ double most_violating(const ChainScores& scores, Emissions e, const Labels& know
   return std::max(0.0, best - chain_score(scores, e, truth.data()));
 }
 
-/// sum_y p(y) H(y, y*): the covariance of H with a count is the slope of its mean in the score of what is counted.
+/// sum_y p(y) H(y, y*). Its gradient: the derivative with respect to a score is the covariance of H with the count of
+/// that score.
 double expected_cost(const ChainScores& scores, Emissions e, const Labels& known, ChainCountsOf& counts) {
   const Index n = e.cols;
   std::vector<double> alpha(at(e.rows * n)), beta(at(e.rows * n)), cost(at(e.rows * n));
@@ -75,14 +76,14 @@ double expected_cost(const ChainScores& scores, Emissions e, const Labels& known
   return mean;
 }
 
-/// A beginning in a beam.
+/// A prefix in the beam.
 struct BeamLabels {
   double score = 0;
   Labels labels = {};
   bool is_true = false;
 };
 
-/// A beginning one label longer than one in the beam.
+/// A prefix extended by one label.
 struct LongerLabels {
   double score;
   std::size_t from;
@@ -102,7 +103,7 @@ std::vector<BeamLabels> made(const std::vector<LongerLabels>& longer, const std:
   return next;
 }
 
-/// All beginnings one label longer, best first; of equals the one of the earlier beginning and the smaller label.
+/// All extensions by one label, best first; ties are ordered by parent, then by label.
 std::vector<LongerLabels> extend(const std::vector<BeamLabels>& beam, const ChainScores& scores, Emissions e, Index t,
                                  const Labels& truth) {
   const Index n = scores.labels;
@@ -149,7 +150,7 @@ double beam_violations(const ChainScores& scores, Emissions e, const Labels& tru
     const std::vector<LongerLabels> all = extend(beam, scores, e, t, truth);
     const auto own = std::ranges::find(all, true, &LongerLabels::is_true);
     if (own == all.end()) return kInfinite;
-    auto rank = at(t + 1 == e.rows ? 0 : width - 1);  // among the others
+    auto rank = at(t + 1 == e.rows ? 0 : width - 1);  // rank among the others
     if (rank >= at(own - all.begin())) ++rank;
     if (rank < all.size() && kMargin - own->score + all[rank].score > 0) {
       const BeamLabels right = made(*own, beam);

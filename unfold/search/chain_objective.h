@@ -7,7 +7,7 @@
 
 namespace unfold {
 
-/// What is counted for the gradient: of positions [T x labels], of neighbours as the scores are laid out.
+/// The counts that form the gradient: positions [T x labels], and neighbors in the layout of the scores.
 struct ChainCountsOf {
   std::vector<double> positions = {};
   ChainScores neighbours = {};
@@ -21,8 +21,8 @@ struct ChainObjective {
   double cost = 1;
   Index beam = 0;
 
-  /// The value; adds its gradient to the counts, those of positions are there and 0. `labels`: kNoSymbol where none is
-  /// known. Infinite where the true labels cannot be.
+  /// Returns the value and adds its gradient to the counts; those of positions must be allocated and 0. `labels`:
+  /// kNoSymbol for missing labels. Infinite if the true labels are impossible.
   double judge(const ChainScores& scores, Emissions e, const std::vector<Symbol>& labels, ChainCountsOf& counts) const;
 };
 

@@ -17,21 +17,21 @@ namespace {
 
 constexpr double kNoScore = -std::numeric_limits<double>::infinity();
 constexpr Index kMostSymbols = 10'000;
-/// Open beginnings: each takes about a hundred bytes.
+/// Maximum number of open prefixes; each takes about 100 bytes.
 constexpr std::size_t kMostOpen = 4'000'000;
 
-/// A beginning: the symbol that it adds to another.
+/// A prefix: its last symbol and its parent.
 struct Beginning {
   std::shared_ptr<const Beginning> before = nullptr;
   Symbol symbol = kNoSymbol;
   float log_p = 0;
-  double total = 0;  // log p of all symbols
+  double total = 0;  // log p of all its symbols
   Index state = 0, length = 0;
-  mutable PredictorTree::Pointer node = nullptr;  // made when it is asked for
+  mutable PredictorTree::Pointer node = nullptr;  // created on demand
 };
 using BeginningPointer = std::shared_ptr<const Beginning>;
 
-/// What the searches share: the model, the automaton, what may still come, the answers so far.
+/// The state shared by the search algorithms: the model, the automaton, bounds on completions, and the results so far.
 class Search {
  public:
   Search(Predictor& predictor, const Automaton& allowed, const DecodeOptions& options)
@@ -47,12 +47,12 @@ class Search {
 
   /// Valid until the next call.
   Predictor& predictor_of(const Beginning& b) { return predictors_.after(node_of(b)); }
-  /// It will not be asked for what follows it again.
+  /// Releases the predictor of a prefix that will not be extended again.
   void forget(const BeginningPointer& b) {
     if (b != root_) PredictorTree::forget(node_of(*b));
   }
 
-  /// Calls use(child) for every beginning one symbol longer that is allowed, or can still become so in time.
+  /// Calls use(child) for every extension by one symbol that is allowed or can still be completed within the limit.
   template <class Use>
   void expand(const BeginningPointer& from, const Use& use) {
     ++expanded_;
@@ -74,7 +74,7 @@ class Search {
 
   bool is_allowed(const Beginning& b) const { return allowed_.accepts(b.state); }
   double score(const Beginning& b) const { return b.total * factor_[at(b.length)]; }
-  /// The best score that sequences beginning so, and longer, can have; -inf where nothing may follow.
+  /// Upper bound on the score of all extensions of a prefix; -inf if it cannot be extended.
   double bound(const Beginning& b) const {
     const Index left = options_.length - b.length;
     const Index more = std::min(left, allowed_.most(b.state));
@@ -83,16 +83,16 @@ class Search {
     return (b.total + rest) * factor_[at(b.length + more)];
   }
 
-  /// What a further answer would have to beat.
+  /// The score that a further result must exceed.
   double worst() const { return static_cast<Index>(found_.size()) < options_.count ? kNoScore : found_.back().score; }
 
-  /// The answers; those that nothing else could beat are proved.
+  /// Returns the results; those that no other sequence can beat are marked as proved.
   Decoded take(double best_of_others) {
     for (FoundSequence& each : found_) each.proved = each.score >= best_of_others;
     return {.found = std::move(found_), .expanded = expanded_};
   }
 
-  /// Takes one that is allowed among the answers. It may be met again.
+  /// Adds an allowed prefix to the results, unless it is already among them.
   void answer(const Beginning& b) {
     if (score(b) < worst()) return;
     FoundSequence found{.symbols = std::vector<Symbol>(at(b.length)),
@@ -129,7 +129,7 @@ class Search {
     for (Index n = 0; n <= options_.length; ++n) factor_.push_back(length_factor(n, options_.normalisation));
   }
 
-  /// rest_[left][state]: the most that the bounds of symbols on an allowed way of at most so many can sum to.
+  /// rest_[left][state]: the maximum sum of symbol bounds along an allowed path of at most `left` symbols.
   void find_rests() {
     const std::vector<double>& bounds = options_.symbol_bounds;
     if (bounds.empty()) return;
@@ -164,7 +164,7 @@ class BeamSearch {
  public:
   explicit BeamSearch(Search& search) : search_(search), groups_(at(search.options().groups), {search.root()}) {}
 
-  /// Returns the best that anything dropped could have become.
+  /// Returns the best score that any dropped prefix could have reached.
   double run() {
     for (Index length = 1; length <= search_.options().length; ++length) {
       chosen_.clear();
@@ -193,14 +193,15 @@ class BeamSearch {
     for (std::size_t k = 0; k < all.size(); ++k) {
       Beginning& each = all[k].beginning;
       if (search_.is_allowed(each)) {
-        // One group takes all that it meets; of several each takes its own, or the first would leave no others.
+        // A single group adds every candidate to the results; with several groups, each adds only the candidates that
+        // it selects, because otherwise the first group would leave none for the others.
         if (groups_.size() == 1 || k < width)
           search_.answer(each);
         else
           dropped_ = std::max(dropped_, search_.score(each));
       }
       const double bound = search_.bound(each);
-      if (bound == kNoScore || bound < search_.worst()) continue;  // however it goes on
+      if (bound == kNoScore || bound < search_.worst()) continue;  // upper bound over all extensions
       if (kept.size() >= width) {
         dropped_ = std::max(dropped_, bound);
         continue;
@@ -208,13 +209,13 @@ class BeamSearch {
       ++chosen_[each.symbol];
       kept.push_back(std::make_shared<const Beginning>(std::move(each)));
     }
-    // What stood before is not asked again.
+    // Computes the predictors of the selected prefixes; their parents are not needed again.
     for (const BeginningPointer& each : kept) search_.predictor_of(*each);
     for (const BeginningPointer& from : groups_[group]) search_.forget(from);
     groups_[group] = std::move(kept);
   }
 
-  /// All that is one symbol longer, by rank; of equals in the order of their parents, then of their symbols.
+  /// All extensions by one symbol, ranked; ties are ordered by parent, then by symbol.
   std::vector<Candidate> candidates(const std::vector<BeginningPointer>& group) {
     std::vector<Candidate> all;
     for (const BeginningPointer& from : group)
@@ -234,7 +235,7 @@ class BeamSearch {
 
   Search& search_;
   std::vector<std::vector<BeginningPointer>> groups_;
-  std::unordered_map<Symbol, Index> chosen_;  // at this length, by the groups so far
+  std::unordered_map<Symbol, Index> chosen_;  // symbols selected by the preceding groups at this length
   double dropped_ = kNoScore;
 };
 
@@ -243,7 +244,7 @@ class BestFirst {
  public:
   explicit BestFirst(Search& search) : search_(search) {}
 
-  /// Returns the best that anything still open could become.
+  /// Returns the best score that any open prefix could still reach.
   double run() {
     search_.expand(search_.root(), [&](Beginning child) { open(std::move(child)); });
     for (Index expansions = 1; !queue_.empty(); ++expansions) {
@@ -262,7 +263,7 @@ class BestFirst {
     double bound;
     Index order;
     BeginningPointer beginning;
-    /// Of equals the longer one, then the one that was found first.
+    /// Orders by bound; ties: the longer prefix first, then the one found first.
     bool operator<(const Open& other) const {
       if (bound != other.bound) return bound < other.bound;
       if (beginning->length != other.beginning->length) return beginning->length < other.beginning->length;
@@ -277,7 +278,7 @@ class BestFirst {
     queue_.push({bound, order_++, std::make_shared<const Beginning>(std::move(child))});
   }
 
-  /// Of beginnings of one length and state that the model cannot tell apart, the best `count` are enough.
+  /// Among prefixes with the same length, automaton state and model context, only the best `count` need to be extended.
   bool is_known(const Beginning& b) {
     const auto* markov = dynamic_cast<const MarkovContext*>(&search_.predictor_of(b));
     if (markov == nullptr) return false;

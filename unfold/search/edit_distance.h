@@ -1,5 +1,6 @@
 #pragma once
-/// Insertions, deletions and substitutions that make one sequence of the other, at least (Levenshtein).
+/// Levenshtein distance: the minimum number of insertions, deletions and substitutions that turn one sequence into the
+/// other.
 
 #include <span>
 

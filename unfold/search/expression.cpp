@@ -11,12 +11,12 @@
 namespace unfold {
 namespace {
 
-constexpr Index kMostCount = 10'000;   // of a repetition
-constexpr Index kMostSteps = 300'000;  // of an expression that is written out
-constexpr int kMostDepth = 100;        // of groups in groups, and of repetitions of repetitions
-constexpr char32_t kEnd = 0xFFFFFFFE;  // of the expression
+constexpr Index kMostCount = 10'000;   // maximum repetition count
+constexpr Index kMostSteps = 300'000;  // maximum number of states of an expanded expression
+constexpr int kMostDepth = 100;        // maximum nesting depth of groups and repetitions
+constexpr char32_t kEnd = 0xFFFFFFFE;  // end of the expression
 
-/// What an expression says, as a tree.
+/// The syntax tree of an expression.
 struct Phrase {
   enum class Kind { nothing, set, sequence, choice, repeat };
   Kind kind = Kind::nothing;
@@ -150,7 +150,7 @@ class ExpressionParser {
     return literal(escaped(begin), begin);
   }
 
-  /// In bytes, a character beyond ASCII is several symbols.
+  /// In alphabets of bytes, a character beyond ASCII is several symbols.
   Phrase literal(char32_t c, std::size_t begin) {
     if (alphabet_.kind() != SymbolKind::bytes) return set_term(one(c, begin));
     std::string bytes;
@@ -160,7 +160,7 @@ class ExpressionParser {
     return all;
   }
 
-  /// \d and its like, after the backslash.
+  /// Parses \d and similar classes, after the backslash.
   std::optional<SymbolSet> kind_of_characters() {
     const std::size_t begin = place_;
     bool (*is_one)(char32_t) = nullptr;
@@ -181,7 +181,7 @@ class ExpressionParser {
     return some(std::move(set), begin - 1);
   }
 
-  /// After the backslash: the character that is meant.
+  /// Parses the rest of an escape sequence, after the backslash.
   char32_t escaped(std::size_t begin) {
     if (peek() == kEnd) fail_at(begin, "a \\ at the end; write \\\\ for the sign itself");
     const char32_t c = take();
@@ -274,7 +274,7 @@ class ExpressionParser {
     return c;
   }
 
-  /// A name, or all that begin with what stands before three dots.
+  /// Adds a name, or all names with the prefix before three dots.
   void add_named(SymbolSet& set) {
     const std::size_t begin = place_;
     const Name name = read_name();
@@ -289,7 +289,7 @@ class ExpressionParser {
   // --- names
   struct Name {
     std::string text = {};
-    bool plain = true;  // neither quotes nor \: dots may mean something
+    bool plain = true;  // neither quoted nor escaped: dots may be a wildcard
   };
 
   Phrase named(std::size_t begin) {
@@ -301,7 +301,7 @@ class ExpressionParser {
     return c == kEnd || is_blank_character(c) || std::u32string_view(U"()[]|*+?{}").find(c) != std::u32string::npos;
   }
 
-  /// In quotes, and after \, signs belong to it.
+  /// Special characters are part of the name in quotes and after \.
   Name read_name() {
     Name name;
     const std::size_t begin = place_;
@@ -340,7 +340,7 @@ class ExpressionParser {
   }
   static Phrase set_term(SymbolSet set) { return {.kind = Phrase::Kind::set, .set = std::move(set)}; }
 
-  /// The character that a symbol is; of bytes, its number.
+  /// Returns the character of a symbol; for bytes, its value.
   char32_t code_of(Symbol x) const {
     const std::string_view text = alphabet_.text(x);
     if (alphabet_.kind() == SymbolKind::bytes) return static_cast<unsigned char>(text.front());
@@ -377,12 +377,12 @@ class ExpressionParser {
   int depth_ = 0;
 };
 
-/// Writes terms out as states (Thompson 1968).
+/// Converts a syntax tree to states (Thompson 1968).
 class PhraseBuilder {
  public:
   explicit PhraseBuilder(Index alphabet) : into_(alphabet) {}
 
-  /// From a state to the one returned.
+  /// Adds states for `term`, starting at `from`, and returns its end state.
   Index build(const Phrase& term, Index from) {
     if (into_.states() > kMostSteps)
       throw UsageError("the expression is too large when its counts are written out; say it with smaller ones");
@@ -416,7 +416,7 @@ class PhraseBuilder {
     const Phrase& part = term.parts.front();
     for (Index k = 0; k < term.least; ++k) {
       const Index to = build(part, from);
-      if (to == from) break;  // nothing, however often
+      if (to == from) break;  // matches only the empty sequence, whatever the count
       from = to;
     }
     if (term.least == term.most) return from;
@@ -429,7 +429,8 @@ class PhraseBuilder {
     const Index to = into_.add_state();
     for (Index k = term.least; k < term.most; ++k) {
       into_.add_empty(from, to);
-      const Index begin = into_.add_state();  // so that what `part` loops to is not where it may be left out
+      // A separate state, so that the loop of `part` does not return to the state from which it can be skipped.
+      const Index begin = into_.add_state();
       into_.add_empty(from, begin);
       from = build(part, begin);
     }

@@ -11,10 +11,10 @@ namespace {
 
 constexpr double kNever = -std::numeric_limits<double>::infinity();
 
-/// A way to a pair: its score, and the way that it goes on from.
+/// A path to a pair: its score and its predecessor.
 struct Way {
   double score = kNever;
-  Index pair = 0, rank = 0;  // of the way before
+  Index pair = 0, rank = 0;  // pair and rank of the predecessor
 };
 
 void keep_best_ways(std::vector<Way>& ways, Index count) {
@@ -33,7 +33,7 @@ LabelSearch::LabelSearch(const ChainScores& scores, Emissions e, const Automaton
   lay();
 }
 
-/// Finds the pairs of every position, in the order of states, then of labels.
+/// Finds the pairs of every position, ordered by state, then by label.
 void LabelSearch::lay() {
   const Index n = scores_.labels, states = allowed_.states();
   std::vector<Index> number(at(states * n));
@@ -61,7 +61,7 @@ void LabelSearch::lay() {
       for (Symbol j = 0; j < n; ++j)
         if (scores_.transitions[at(before[p].label * n + j)] > kNever) enter(before[p].state, j, static_cast<Index>(p));
   }
-  Column& last = columns_.back();  // where the automaton does not accept, nothing ends
+  Column& last = columns_.back();  // remove pairs whose state is not accepting
   std::vector<Pair> pairs;
   std::vector<std::vector<Index>> from;
   for (std::size_t p = 0; p < last.pairs.size(); ++p)
@@ -119,7 +119,7 @@ std::vector<LabelledChain> LabelSearch::best(Index count) const {
   return found;
 }
 
-/// alpha[t][pair] = log of the sum over all beginnings that end in the pair.
+/// alpha[t][pair] = log of the sum over all prefixes that end in the pair.
 std::vector<std::vector<double>> LabelSearch::forward() const {
   std::vector<std::vector<double>> alpha(columns_.size());
   std::vector<double> terms;
@@ -180,7 +180,7 @@ Automaton chunk_automaton(const std::vector<std::string>& names) {
                      .start = std::vector<double>(at(n)),
                      .stop = std::vector<double>(at(n))};
   forbid(ends ? LabelScheme::iobes : LabelScheme::iob2, names, scores);
-  // State 0 stands before the first label, state 1 + j after label j.
+  // State 0 is before the first label, state 1 + j after label j.
   Automaton::Table table{.columns = {}, .width = n, .next = {}, .accepting = {1}};
   for (Index j = 0; j < n; ++j) {
     table.columns.push_back(j);

@@ -1,13 +1,14 @@
 #pragma once
-/// The labels of a whole chain (markov/chain.h) under an automaton, exactly: the chain over pairs of a label and the
-/// state that the automaton is in after it. Viterbi, the N best, sums and posteriors of all that is allowed.
+/// Exact inference for the labels of a whole chain (markov/chain.h) constrained by an automaton, as a chain over pairs
+/// of a label and the automaton state after it: Viterbi, the N best, sums and posteriors over all allowed sequences.
 ///
 ///   const LabelSearch search(scores, emissions, allowed);
-///   search.best(3)                 // scores, best first; empty: nothing of this length is allowed
+///   search.best(3)                 // scores, best first; empty: no sequence of this length is allowed
 ///   search.log_sum() - log_z       // log of the probability that the labels are allowed
 ///
-/// A chain of T positions and n labels, an automaton of S states: T S n^2 steps at most; pairs that nothing leads to,
-/// or that lead to nothing allowed in time, cost none. Logarithms throughout: no score overflows.
+/// For T positions, n labels and S automaton states it takes at most T S n^2 steps; pairs that are unreachable, or from
+/// which no allowed sequence can be completed in time, are skipped. Computes with logarithms, so that scores do not
+/// overflow.
 
 #include <vector>
 
@@ -18,25 +19,26 @@ namespace unfold {
 
 class LabelSearch {
  public:
-  /// REQUIRES that all three live as long as this, an automaton over the labels, at least one position.
+  /// REQUIRES that all arguments outlive the object, that the automaton is over the labels, and at least one position.
   LabelSearch(const ChainScores& scores, Emissions e, const Automaton& allowed);
 
-  /// Log probabilities of the result: the scores, not normalised.
+  /// The log probabilities in the result are scores that are not normalized.
   std::vector<LabelledChain> best(Index count) const;
-  /// log of the sum of exp(score) over all that is allowed; -inf: nothing is.
+  /// log of the sum of exp(score) over all allowed sequences; -inf if there are none.
   double log_sum() const;
-  /// log_p(t, j) = log p(y_t = j | what is allowed). REQUIRES that something is. Returns log_sum.
+  /// Sets log_p(t, j) = log p(y_t = j | the sequence is allowed) and returns log_sum. REQUIRES that some sequence is
+  /// allowed.
   double log_posteriors(Matrix<double> log_p) const;
 
  private:
-  /// A pair of a label and a state of the automaton that may stand at a position.
+  /// A pair of a label and an automaton state that is possible at a position.
   struct Pair {
     Symbol label;
     Index state;
   };
   struct Column {
     std::vector<Pair> pairs;
-    /// Of each pair, those at the position before that lead to it.
+    /// For each pair, its predecessors at the previous position.
     std::vector<std::vector<Index>> from;
   };
   void lay();
@@ -49,8 +51,8 @@ class LabelSearch {
   std::vector<Column> columns_;
 };
 
-/// What a scheme of labels allows, as an automaton: iob2 or iobes where some label begins with E- or S-
-/// (markov/label_scheme.h). Throws UsageError for labels of no scheme.
+/// The automaton of a labeling scheme: IOB2, or IOBES if some label begins with E- or S- (markov/label_scheme.h).
+/// Throws UsageError for labels that follow neither scheme.
 Automaton chunk_automaton(const std::vector<std::string>& names);
 
 }  // namespace unfold

@@ -1,6 +1,6 @@
 #pragma once
-/// How continuations of different lengths are ranked: log p / symbols^normalisation. 0: by probability, which prefers
-/// short ones; 1: by probability per symbol.
+/// Length normalization for ranking sequences of different lengths by log p / symbols^normalisation. 0: by probability,
+/// which favors short sequences; 1: by probability per symbol.
 
 #include <fmt/format.h>
 
@@ -12,13 +12,13 @@
 
 namespace unfold {
 
-/// Throws UsageError unless it is at least 0, and finite.
+/// Throws UsageError unless it is finite and at least 0.
 inline void require_normalisation(double normalisation) {
   if (!(normalisation >= 0) || !std::isfinite(normalisation))
     throw UsageError(fmt::format("normalisation {}: at least 0", normalisation));
 }
 
-/// length^-normalisation, through the vector functions (law 2); 1 of nothing.
+/// length^-normalisation, computed with the vector functions (invariant 2); 1 for length 0.
 inline double length_factor(Index length, double normalisation) {
   if (length == 0) return 1;
   auto x = static_cast<double>(length);

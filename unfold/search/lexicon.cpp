@@ -11,7 +11,7 @@
 namespace unfold {
 namespace {
 
-/// A tree of words; node 0 stands between words.
+/// A prefix tree of words; node 0 is the state between words.
 class WordTree {
  public:
   explicit WordTree(Index alphabet) : used_(at(alphabet)), next_(1) {}
@@ -28,7 +28,7 @@ class WordTree {
     ends_[at(node)] = 1;
   }
 
-  /// Columns: each symbol of words its own, separators together, all others together.
+  /// Columns: one for each symbol of words, one for all separators, one for all other symbols.
   Automaton automaton(const std::vector<char>& separates) const {
     Automaton::Table table;
     constexpr Index kSeparators = 0, kOthers = 1;
@@ -58,7 +58,7 @@ bool is_sign(std::string_view text) {
   return !(c >= 'a' && c <= 'z') && !(c >= 'A' && c <= 'Z') && !(c >= '0' && c <= '9');
 }
 
-/// Empty: the alphabet lacks a symbol.
+/// Empty if the alphabet lacks a symbol.
 std::vector<Symbol> spell(const std::string& word, const Alphabet& alphabet) {
   std::vector<Symbol> symbols;
   for (Index place = 0; place < static_cast<Index>(word.size());) {
@@ -128,8 +128,8 @@ Lexicon lexicon_of(const WordList& list, const Alphabet& alphabet) {
 }
 
 Automaton continue_lexicon(const Automaton& lexicon, std::span<const Symbol> text) {
-  if (lexicon.states() == 1) return lexicon;  // of words, which do not end within
-  std::size_t begin = text.size();            // of the last word; a separator leads from the start to the start
+  if (lexicon.states() == 1) return lexicon;  // an alphabet of words, whose words cannot be incomplete
+  std::size_t begin = text.size();            // start of the last word; separators lead from the start state to itself
   while (begin > 0 && lexicon.next(lexicon.start(), text[begin - 1]) != lexicon.start()) --begin;
   Automaton rest = lexicon.after(text.subspan(begin));
   if (rest.empty())

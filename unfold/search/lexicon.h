@@ -1,10 +1,10 @@
 #pragma once
-/// Texts of the words of a list alone.
+/// Automata that allow only texts composed of the words of a list.
 ///
-/// Of characters and bytes: words of the list, exactly as they stand there, with at least one separator between two. A
-/// separator is an ASCII character that is neither letter nor digit and that no word of the list holds; so ' and - are
-/// parts of words where the list has words with them. Anything beyond ASCII is a part of words. Of alphabets of words:
-/// any words of the list and line ends, in any order.
+/// Alphabets of characters and bytes: words of the list, in the exact spelling, with at least one separator between two
+/// words. A separator is an ASCII character that is neither a letter nor a digit and that does not occur in any word of
+/// the list, so ' and - are part of words if the list has words that contain them. Everything beyond ASCII is part of
+/// words. Alphabets of words: any words of the list and line ends, in any order.
 
 #include <string>
 #include <vector>
@@ -16,20 +16,20 @@ namespace unfold {
 
 struct WordList {
   std::vector<std::string> words = {};
-  /// A word a line, blanks around it removed, empty lines left out. Throws DataError naming file and line for a word
-  /// with a blank in it, and for a file without words.
+  /// Reads a file with one word per line; surrounding blanks are removed and empty lines skipped. Throws DataError with
+  /// file and line for a word that contains a blank, and for a file without words.
   static WordList read(const std::string& file);
 };
 
 struct Lexicon {
   Automaton automaton;
-  Index left_out = 0;  ///< words with symbols that the alphabet lacks
+  Index left_out = 0;  ///< number of words with symbols that are not in the alphabet
 };
 
-/// Throws UsageError where the alphabet can spell no word of the list.
+/// Throws UsageError if the alphabet cannot spell any word of the list.
 Lexicon lexicon_of(const WordList& list, const Alphabet& alphabet);
-/// What may follow a text whose last word, if it is not over, has begun as a word of the list does. Throws UsageError
-/// where none begins so.
+/// The allowed continuations of a text whose last word may be incomplete. Throws UsageError if no word of the list
+/// begins with it.
 Automaton continue_lexicon(const Automaton& lexicon, std::span<const Symbol> text);
 
 }  // namespace unfold

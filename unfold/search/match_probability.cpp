@@ -17,7 +17,7 @@
 namespace unfold {
 namespace {
 
-/// Beginnings that the model cannot tell apart, and how probable they are together.
+/// Prefixes that the model cannot distinguish, and their total probability.
 struct Mass {
   double probability = 0;
   Index state = 0;
@@ -62,9 +62,9 @@ class MassWalk {
     }
   }
 
-  /// Equal ones are joined.
+  /// Merges equivalent prefixes.
   void keep_heaviest(std::vector<Mass>& all) {
-    // A Markov model joins many: so many more are looked at.
+    // A Markov model merges many prefixes, so more of them are considered.
     constexpr std::size_t kLookedAt = 64;
     std::ranges::stable_sort(all, std::ranges::greater(), &Mass::probability);
     std::vector<Mass> kept;
@@ -98,7 +98,7 @@ class MassWalk {
   std::vector<double> shares_;
 };
 
-/// One draw, whose mean is the probability.
+/// Draws one importance sample, whose expectation is the probability.
 double draw(std::unique_ptr<Predictor> predictor, const Automaton& allowed, Index length, Random& random) {
   double weight = 1;
   Index state = allowed.start();
@@ -172,7 +172,7 @@ double match_probability(const HiddenChain& chain, const Automaton& allowed, Ind
   if (allowed.accepts(allowed.start())) return 1;
   const Index n = chain.states, width = allowed.width();
   const auto emission = [&](Index state, Symbol x) { return chain.emissions[at(state * chain.alphabet + x)]; };
-  /// The distribution of the next hidden state, of what emitted with these weights.
+  /// Computes the distribution of the next hidden state, given the weights of the current state after its emission.
   const auto step = [&](const std::vector<double>& from, std::vector<double>& into) {
     for (Index i = 0; i < n; ++i)
       for (Index j = 0; j < n; ++j) into[at(j)] += from[at(i)] * chain.transitions[at(i * n + j)];

@@ -1,18 +1,19 @@
 #pragma once
-/// How probable it is that a text goes on with something that an automaton allows.
+/// The probability that a text continues with a sequence that an automaton allows:
 ///
-///   P = p(some beginning of what follows, of at most `length` symbols, is allowed)
+///   P = p(some prefix of the continuation, of at most `length` symbols, is allowed)
 ///
-/// so that it is one for what is always true, and "[a-z]{5}" asks about the next five symbols, "(the|a) " about the
-/// next word, ".*\\n" for the end of a line in time. It is the sum over what is allowed and has no shorter beginning
-/// that is allowed.
+/// For example, "[a-z]{5}" gives the probability that the next five symbols are letters, "(the|a) " that of the next
+/// word, and ".*\\n" that of a line end within the limit; an expression that always matches has probability 1. P is the
+/// sum over all allowed sequences without a shorter allowed prefix.
 ///
-/// *Hidden Markov models*: exactly, by the forward recursion over pairs of a hidden state and a state of the automaton.
-/// *Other models*: the mass of all beginnings is followed length by length, those joined that a Markov model cannot
-/// tell apart (capabilities/markov.h). Of each length the `expansions` heaviest go on; what they leave behind is the
-/// distance of two bounds, which are proved: what was accepted, and that with all that was left behind. If nothing was,
-/// they are equal: n-grams over few contexts are exact. Otherwise draws estimate it: each symbol by the model among
-/// those that can still lead to something allowed, weighted by the probability of these, so that a draw has the mean P.
+/// *Hidden Markov models*: exact, by the forward recursion over pairs of a hidden state and an automaton state. *Other
+/// models*: the probability mass of all prefixes is propagated length by length; prefixes that a Markov model cannot
+/// distinguish (capabilities/markov.h) are merged. At each length the `expansions` prefixes with the largest mass are
+/// extended; the dropped mass is the difference between two proved bounds, the accepted mass without and with it. If
+/// nothing was dropped, the bounds are equal: n-grams with few contexts are exact. Otherwise P is estimated by
+/// importance sampling: each symbol is drawn from the model among those that can still lead to an allowed sequence, and
+/// the sample is weighted by their total probability, so that its expectation is P.
 
 #include <span>
 #include <vector>
@@ -24,9 +25,9 @@ namespace unfold {
 
 struct MatchOptions {
   Index length = 32;
-  Index expansions = 1000;  ///< beginnings followed at each length
-  Index samples = 1000;     ///< draws, where bounds lie apart
-  /// Draws are left out where the bounds are closer than this part of the upper one.
+  Index expansions = 1000;  ///< prefixes extended at each length
+  Index samples = 1000;     ///< number of samples if the bounds differ
+  /// No samples are drawn if the difference of the bounds is below this fraction of the upper one.
   double close = 1e-6;
   std::uint64_t seed = 1;
   std::vector<Symbol> prime = {};
@@ -34,22 +35,22 @@ struct MatchOptions {
 
 struct MatchProbability {
   double probability = 0;
-  double low = 0, high = 1;   ///< bounds, but for the rounding of the model's own numbers
-  double standard_error = 0;  ///< of draws; 0 where there were none
-  bool exact = false;         ///< nothing was left behind
+  double low = 0, high = 1;   ///< bounds, valid up to rounding in the model
+  double standard_error = 0;  ///< standard error of the samples; 0 if there are none
+  bool exact = false;         ///< no prefix was dropped
   Index samples = 0, expanded = 0;
 };
 
-/// Resets the predictor and reads the prime. Throws UsageError for options out of range and for an automaton over
-/// another alphabet.
+/// Resets the predictor and reads the prime. Throws UsageError for options out of range and for an automaton over a
+/// different alphabet.
 MatchProbability match_probability(Predictor& predictor, const Automaton& allowed, const MatchOptions& options);
 
-/// A hidden Markov model as classical/hmm.h has it, row by row.
+/// A hidden Markov model with the layout of classical/hmm.h, row by row.
 struct HiddenChain {
   Index states = 0, alphabet = 0;
   std::span<const double> initial, transitions, emissions;
 };
-/// REQUIRES a prime that is possible. Throws UsageError where it is not.
+/// Throws UsageError if the prime has probability 0.
 double match_probability(const HiddenChain& chain, const Automaton& allowed, Index length,
                          std::span<const Symbol> prime = {});
 

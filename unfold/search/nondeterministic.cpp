@@ -9,12 +9,12 @@
 
 namespace unfold {
 
-/// Adds to sets of states all those that empty steps lead to.
+/// Computes the closure of sets of states under empty transitions.
 class NondeterministicAutomaton::Closure {
  public:
   explicit Closure(const NondeterministicAutomaton& of) : of_(of), seen_(of.steps_.size()) {}
 
-  /// Sorted, each state once.
+  /// Sorted, without duplicates.
   std::vector<Index> operator()(const std::vector<Index>& from) {
     ++round_;
     std::vector<Index> states;
@@ -30,7 +30,7 @@ class NondeterministicAutomaton::Closure {
 
  private:
   const NondeterministicAutomaton& of_;
-  std::vector<Index> seen_;  // the round in which a state was met last
+  std::vector<Index> seen_;  // the round in which a state was last visited
   Index round_ = 0;
 };
 
@@ -47,7 +47,7 @@ void NondeterministicAutomaton::add_step(Index from, Index to, const SymbolSet& 
   steps_[at(from)].push_back({to, place->second});
 }
 
-/// Symbols that lie in the same sets share a column; `first` is set to the first symbol of each.
+/// Symbols in the same sets share a column; `first` is set to the first symbol of each column.
 std::vector<Index> NondeterministicAutomaton::columns_of_symbols(std::vector<Symbol>& first) const {
   std::map<std::vector<char>, Index> known;
   std::vector<Index> columns;

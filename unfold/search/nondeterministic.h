@@ -1,6 +1,6 @@
 #pragma once
-/// Automata as expressions and files describe them, with empty steps and several steps for a symbol; `determinise`
-/// makes the kind of them that searches read.
+/// Nondeterministic finite automata with empty transitions, as built from expressions and files. `determinise` converts
+/// them to the deterministic automata that searches use.
 
 #include <map>
 #include <vector>
@@ -9,7 +9,7 @@
 
 namespace unfold {
 
-/// Which symbols of an alphabet: one flag each.
+/// A set of symbols of an alphabet: one flag per symbol.
 using SymbolSet = std::vector<char>;
 
 class NondeterministicAutomaton {
@@ -18,13 +18,13 @@ class NondeterministicAutomaton {
 
   Index add_state();
   Index states() const { return static_cast<Index>(steps_.size()); }
-  /// From a state to another by any symbol of the set.
+  /// Adds a transition that any symbol of the set takes.
   void add_step(Index from, Index to, const SymbolSet& symbols);
-  /// Without a symbol.
+  /// Adds an empty transition.
   void add_empty(Index from, Index to) { empties_[at(from)].push_back(to); }
   void accept(Index state) { accepting_[at(state)] = 1; }
 
-  /// By sets of states (Rabin & Scott 1959), then with the fewest states. Throws UsageError beyond `most` of them.
+  /// Subset construction (Rabin & Scott 1959) followed by minimization. Throws UsageError for more than `most` states.
   Automaton determinise(Index start, Index most) const;
 
  private:

@@ -12,7 +12,7 @@
 namespace unfold {
 namespace {
 
-/// Chains whose counts are added up together, in their order: results do not depend on the team.
+/// Chains whose counts are summed in order as one block, so that results do not depend on the team.
 constexpr Index kChainsTogether = 16;
 
 constexpr Index kBeamOfSequences = 8;
@@ -92,7 +92,7 @@ ChainObjective objective_of(const ChosenObjective& chosen) {
   return {.kind = Kind::beam_search, .beam = chosen.options.as<BeamObjectiveOptions>().beam};
 }
 
-/// Labels of whole chains, paid for by another objective.
+/// Wraps a loss over the labels of whole chains and replaces its value and gradient by those of an objective.
 template <class T>
 class SearchingLoss final : public LabelSequences<T> {
  public:
@@ -164,7 +164,7 @@ class SearchingLoss final : public LabelSequences<T> {
     });
   }
 
-  /// Sets the counts of positions, adds those of neighbours; the value stands at the last known label.
+  /// Sets the counts of positions and adds those of neighbors; the value is stored at the last known label.
   void judge(const Observed<T>& o, Index s, const ChainScores& scores, T* nats, ChainCountsOf& counts) const {
     const Index length = o.structure.size(s), n = o.signal.cols;
     std::vector<double> emissions(at(length * n));

@@ -1,23 +1,24 @@
 #pragma once
-/// Learning through search: what is paid in training in place of minus the logarithm of the probability of what is
-/// true, y*. Of labels that are judged together, s is the score of a whole chain (markov/chain.h) and C(y, y*) the
-/// number of positions that differ; of sequences whose next symbol depends on all before, s = log p and C the number of
-/// edits.
+/// Training objectives that involve a search; they replace the negative log likelihood of the true output y*. For
+/// labels that are predicted jointly, s is the score of a whole chain (markov/chain.h) and C(y, y*) the number of
+/// positions that differ; for sequences whose next symbol depends on all previous ones, s = log p and C is the edit
+/// distance.
 ///
-///   perceptron          max_y s(y) - s(y*), of labels                                         Collins 2002
-///   perceptron:beam=K   the same with y found by a beam of K beginnings; where the true one falls out of the beam, the
-///                       beginnings up to there are compared, and the rest is left (early update)  Collins & Roark 2004
-///   margin:cost=c       max_y (s(y) + c C(y, y*)) - s(y*), of sequences over those that a beam finds
+///   perceptron          max_y s(y) - s(y*), for labels                                        Collins 2002
+///   perceptron:beam=K   the same with y found by a beam of K prefixes; if the true prefix falls out of the beam, the
+///                       prefixes up to there are compared and the rest is skipped (early update)  Collins & Roark 2004
+///   margin:cost=c       max_y (s(y) + c C(y, y*)) - s(y*); for sequences, over those in a beam
 ///                                                                     Taskar et al. 2003; Tsochantaridis et al. 2004
-///   risk                sum_y p(y) C(y, y*), of labels exactly; of sequences over those that a beam finds, or samples,
-///                       and the true one, p renormalised                                      Shen et al. 2016
-///   bso:beam=K          sum over t of max(0, 1 - s(y*_1..t) + s(y_1..t)), y the K-th best beginning beside the true
-///                       one, at the end the best one; after each violation the beam begins anew with the true one
-///                       (beam-search optimisation, Wiseman & Rush 2016)
+///   risk                sum_y p(y) C(y, y*), exact for labels; for sequences, over those in a beam or sampled, and the
+///                       true one, with p renormalized                                         Shen et al. 2016
+///   bso:beam=K          sum over t of max(0, 1 - s(y*_1..t) + s(y_1..t)), where y is the K-th best prefix other than
+///   the
+///                       true one, and at the end the best one; after each violation the beam restarts from the true
+///                       prefix (beam-search optimization, Wiseman & Rush 2016)
 ///
-/// Of labels the gradient is one of counts of labels and neighbours, as of the loss itself (chain_objective.h). Labels
-/// that are missing are those of the best sequence that agrees with the known ones; they cost nothing. Of sequences it
-/// is that of weighted log probabilities of what was found (sequence_chooser.h).
+/// For labels, the gradient consists of counts of labels and neighbors, as for the loss itself (chain_objective.h).
+/// Missing labels are taken from the best sequence that agrees with the known ones and contribute no loss. For
+/// sequences, it is the gradient of weighted log probabilities of the sequences found (sequence_chooser.h).
 ///
 ///   network.heads[0].loss = searching_loss<float>(network.heads[0].loss, "margin");
 
@@ -34,21 +35,22 @@ namespace unfold {
 struct ObjectiveEntry : Entry {
   std::string main = {};  ///< the option that a bare number sets; empty: none
 };
-/// "likelihood", which is the loss itself, and those above.
+/// "likelihood", which is the loss itself, and the objectives above.
 const Registry<ObjectiveEntry>& objectives();
-/// The canonical form of a SPEC. Throws UsageError.
+/// Returns the canonical form of a SPEC. Throws UsageError.
 std::string canonical_objective(std::string_view spec);
 bool is_likelihood(std::string_view spec);
 
-/// What is paid for sequences. Throws UsageError: the likelihood, which searches for nothing.
+/// The objective for sequences. Throws UsageError for the likelihood, which involves no search.
 SequenceObjective sequence_objective(std::string_view spec);
 
-/// The loss that is paid instead. Value and gradient are those of the objective; all questions about labels are
-/// answered by the loss itself, which is kept. Throws UsageError for a loss whose labels are not judged together (crf).
+/// Returns a loss with the value and gradient of the objective. All inference about labels uses the original loss,
+/// which is kept. Throws UsageError for a loss that does not predict labels jointly (only crf does).
 template <class T>
 std::shared_ptr<const Loss<T>> searching_loss(std::shared_ptr<const Loss<T>> loss, std::string_view objective);
 
-/// The same network, every head of labels with this objective. UsageError where none has labels judged together.
+/// The same network with this objective for every head with jointly predicted labels. Throws UsageError if there is
+/// none.
 template <class T>
 Network<T> searching_network(const Network<T>& network, std::string_view objective);
 

@@ -7,7 +7,7 @@
 namespace unfold {
 namespace {
 
-/// Of large ones as many as two lengths of the usual beam; others take up to some hundred kilobytes.
+/// For large predictors, enough for two lengths of the usual beam; others take up to a few hundred kilobytes each.
 constexpr std::size_t kMostLarge = 16, kMost = 4096;
 
 }  // namespace

@@ -12,7 +12,7 @@
 namespace unfold {
 namespace {
 
-/// A chosen sequence and the chain of the batch that it was chosen for.
+/// A chosen sequence and the chain of the batch to which it belongs.
 struct ChosenChain {
   Index of;
   const ChosenSequence* sequence;
@@ -68,7 +68,7 @@ class SequenceChooser final : public BatchChooser<T> {
     decoder_.begin(batch, static_cast<Index>(searches_.size()) * objective_.width());
   }
 
-  /// All symbols to be predicted, the end among them.
+  /// All symbols to be predicted, including the end.
   std::vector<Symbol> truth_of(const Batch& batch, Index chain) const {
     const auto& symbols = std::get<SymbolRows>(batch.field(decoder_.target_head().field)).symbols;
     std::vector<Symbol> truth;
@@ -86,7 +86,7 @@ class SequenceChooser final : public BatchChooser<T> {
     return result;
   }
 
-  /// One symbol more for all that is open; false where nothing is.
+  /// Extends all open searches by one symbol; false if none is open.
   bool step() {
     rows_.clear();
     for (std::size_t k = 0; k < searches_.size(); ++k)
@@ -112,7 +112,7 @@ class SequenceChooser final : public BatchChooser<T> {
     return static_cast<Index>(search) * objective_.width() + static_cast<Index>(open);
   }
 
-  /// Every sequence becomes a chain with a copy of its source.
+  /// Makes each sequence a chain with a copy of its source.
   void lay(const Batch& from, const std::vector<ChosenChain>& chains, ChosenBatch& out) const {
     Batch& batch = out.batch;
     std::vector<Index> lengths;
@@ -209,7 +209,7 @@ class SequenceChooser final : public BatchChooser<T> {
   std::uint64_t seed_;
   TargetDecoder<T> decoder_;
   std::vector<TargetSearch> searches_;
-  std::vector<Index> chain_of_;  // of each search
+  std::vector<Index> chain_of_;  // chain of each search
   std::vector<TargetRow> rows_;
 };
 

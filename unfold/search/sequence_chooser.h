@@ -1,7 +1,8 @@
 #pragma once
-/// Learning through search for networks that read what they predict: encoder and decoder, whole sequences with their
-/// ends. The sequences of a batch are searched together, the decoder stepped over all of their beginnings at once; what
-/// the objectives choose becomes a batch of its own (training/chosen_batch.h). objective.h says what is paid.
+/// Search-based training for encoder-decoder networks, which read the symbols that they predict, on whole sequences
+/// with their ends. The sequences of a batch are searched together, with one decoder step for all prefixes at a time;
+/// the sequences that the objective selects form a new batch (training/chosen_batch.h). objective.h defines the
+/// objectives.
 
 #include <memory>
 #include <string_view>
@@ -12,19 +13,20 @@
 
 namespace unfold {
 
-/// Whether --objective is for whole sequences of the network: it predicts symbols that it reads, and where they end.
+/// Whether --objective applies to whole sequences of the network: it reads the symbols that it predicts, and predicts
+/// their end.
 template <class T>
 bool searches_sequences(const Network<T>& network, const DataSpecification& data, const TargetEnds& ends);
 
-/// Refers to the network and the data. `objective`: a SPEC other than the likelihood (objective.h). Sequences with a
-/// symbol that is not known pay nothing. Throws UsageError: a network that TargetDecoder refuses; one that is told the
-/// length of what it predicts.
+/// Keeps references to the network and the data. `objective`: a SPEC other than the likelihood (objective.h). Sequences
+/// with an unknown symbol contribute no loss. Throws UsageError: a network that TargetDecoder does not support, or one
+/// that reads the length of its target.
 template <class T>
 std::unique_ptr<BatchChooser<T>> sequence_chooser(const Network<T>& network, const DataSpecification& data,
                                                   const TargetEnds& ends, std::string_view objective,
                                                   std::uint64_t seed, Team& team);
-/// The same with an objective of its own, over sequences of at most `longest` symbols, their end among them; 0: twice
-/// as many as the truth has, and four.
+/// The same with a given objective, over sequences of at most `longest` symbols, including the end; 0: twice the true
+/// length plus four.
 template <class T>
 std::unique_ptr<BatchChooser<T>> sequence_chooser(const Network<T>& network, const DataSpecification& data,
                                                   const TargetEnds& ends, const SequenceObjective& objective,

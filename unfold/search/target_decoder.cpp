@@ -35,7 +35,7 @@ TargetDecoder<T>::TargetDecoder(const Network<T>& network, const DataSpecificati
     end_ = symbol_named(field, ends.symbol);
 }
 
-/// The head of targets, and that of stops, if there is one.
+/// Finds the head of targets and the head of stops, if there is one.
 template <class T>
 void TargetDecoder<T>::find_heads(const TargetEnds& ends) {
   for (const Head<T>& head : network_.heads) {
@@ -48,7 +48,7 @@ void TargetDecoder<T>::find_heads(const TargetEnds& ends) {
   if (target_ == nullptr) throw UsageError("the model predicts where targets stop, but no targets");
 }
 
-/// What is read at the target: the symbol before, and the steps left.
+/// Sets up an input at the target: the previous symbol, or the remaining steps.
 template <class T>
 void TargetDecoder<T>::read_input(const NetworkInput& input, const TargetEnds& ends) {
   const FieldRead read = parse_read(input.field);
@@ -165,7 +165,7 @@ void TargetDecoder<T>::give(const TargetRow& target, Index row) {
   for (std::size_t i = 0; i < numbers.size(); ++i) {
     const double x = numbers[i];
     const auto z = static_cast<float>(left_as_->mean.empty() ? x : (x - left_as_->mean[i]) / left_as_->deviation[i]);
-    to.row(row)[i] = static_cast<T>(z);  // as data are: floats
+    to.row(row)[i] = static_cast<T>(z);  // rounded to float, as data are
   }
 }
 

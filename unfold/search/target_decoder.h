@@ -1,17 +1,17 @@
 #pragma once
-/// The decoder of a network, one position of many targets at a time: what searches, samples and objectives of whole
-/// sequences step. Targets belong to sources, to something given once, or to nothing.
+/// Steps the decoder of a network, one position of many targets at a time. Used by searches, sampling and objectives
+/// for whole sequences. A target belongs to a source, to a field that is given once, or to nothing.
 ///
 ///   decoder.set_parameters(parameters);
 ///   decoder.begin(batch, slots);                        // the encoder runs at the first step
-///   auto log_p = decoder.step(rows);                    // [rows][symbols], the end among them
-///   decoder.keep(rows[2].slot, 0), decoder.advance();   // the target that goes on, in slot 0
+///   auto log_p = decoder.step(rows);                    // [rows][symbols], including the end
+///   decoder.keep(rows[2].slot, 0), decoder.advance();   // the target that continues, in slot 0
 ///
-/// A target ends with the end symbol, or with a stop unit, a head of its own: p(end) = p(stop), p(y) = (1 - p(stop))
-/// p(y | no stop), the stop decided before each symbol; or at a length that is known before and of which the network
-/// reads the steps left. What is found for a target does not depend on the others, nor on threads.
+/// A target ends with the end symbol; or with a stop unit, a separate head: p(end) = p(stop), p(y) = (1 - p(stop)) p(y
+/// | no stop), where the stop is decided before each symbol; or at a length that is known in advance, if the network
+/// reads the remaining steps. The result for a target does not depend on the other targets or on threads.
 ///
-/// Targets of numbers are entered and asked one by one: decoder.enter(rows); decoder.output(k), decoder.log_stop(k).
+/// Numeric targets are processed separately: decoder.enter(rows); decoder.output(k), decoder.log_stop(k).
 
 #include <array>
 #include <span>
@@ -26,59 +26,62 @@ namespace unfold {
 
 /// How targets end.
 struct TargetEnds {
-  std::string_view symbol = {};                    ///< of the alphabet of what is predicted
-  std::string_view stop_field = {}, stop_at = {};  ///< a head of a field of that ending, and its symbol; wins if there
-  /// Of lengths that are known before: what is read at the target and ends so, the steps left. Empty: they are not.
+  std::string_view symbol = {};  ///< end symbol in the alphabet of the predicted field
+  /// Suffix of the stop field and its stop symbol; takes precedence if there is such a head.
+  std::string_view stop_field = {}, stop_at = {};
+  /// For lengths that are known in advance: the suffix of the field with the remaining steps, read at the target.
+  /// Empty: unknown lengths.
   std::string_view left_field = {};
-  /// Writes what is read there, with the length and the positions before this one.
+  /// Computes the values of that field from the length and the number of positions before this one.
   void (*steps_left)(Index length, Index before, double* numbers) = nullptr;
-  bool numbers = false;  ///< targets may be of numbers
+  bool numbers = false;  ///< numeric targets are allowed
 };
 
 /// A target at its next position.
 struct TargetRow {
-  Index chain = 0;                      ///< of the batch: whose source it is of
-  Index slot = 0;                       ///< of the state
-  std::span<const Symbol> before = {};  ///< its symbols
-  Index length = 0;                     ///< where it is known before; else 0
-  std::span<const float> numbers = {};  ///< of targets of numbers: as data are read, position after position
+  Index chain = 0;                      ///< chain of the batch whose source is used
+  Index slot = 0;                       ///< slot of the state
+  std::span<const Symbol> before = {};  ///< its symbols so far
+  Index length = 0;                     ///< if known in advance, otherwise 0
+  std::span<const float> numbers = {};  ///< for numeric targets: values as in the data, position after position
 };
 
 template <class T>
 class TargetDecoder {
  public:
-  /// Refers to the network and the data. Throws UsageError: a network that has other heads than a target and its stops,
-  /// or reads other fields at the target than the one that it predicts and the steps left; a target of numbers where
-  /// `ends` allow symbols alone; an end that the alphabet lacks.
+  /// Keeps references to the network and the data. Throws UsageError: a network with heads other than a target and its
+  /// stops, or that reads fields at the target other than the predicted one and the remaining steps; a numeric target
+  /// if `ends` allows only symbols; an end symbol that is not in the alphabet.
   TargetDecoder(const Network<T>& network, const DataSpecification& data, const TargetEnds& ends, Team& team);
 
-  Index symbols() const { return symbols_; }               ///< of the alphabet
-  Symbol end() const { return end_; }                      ///< as a symbol: beyond the alphabet, unless one is the end
-  bool knows_lengths() const { return left_.valid(); }     ///< before a target begins
-  bool has_long_sources() const { return long_sources_; }  ///< of more than one position
-  const Head<T>& target_head() const { return *target_; }  ///< of symbols
-  const Head<T>* stop_head() const { return stops_; }      ///< null: there is none
-  Symbol stop() const { return stop_; }                    ///< REQUIRES a head of stops: what it says at an end
+  Index symbols() const { return symbols_; }  ///< number of symbols in the alphabet
+  /// The end as a symbol: beyond the alphabet, unless the alphabet has an end symbol.
+  Symbol end() const { return end_; }
+  bool knows_lengths() const { return left_.valid(); }     ///< whether lengths are known in advance
+  bool has_long_sources() const { return long_sources_; }  ///< whether sources have more than one position
+  const Head<T>& target_head() const { return *target_; }  ///< REQUIRES targets of symbols
+  const Head<T>* stop_head() const { return stops_; }      ///< null if there is none
+  Symbol stop() const { return stop_; }                    ///< REQUIRES a stop head: its symbol at the end of a target
   bool attends() const { return attending_node_ >= 0; }
 
-  /// Refers to the parameters, until they are set again.
+  /// Keeps a reference to the parameters until they are set again.
   void set_parameters(const Parameters<T>& parameters) { unfolding_.set_parameters(parameters); }
-  /// Targets of the sources of a batch, from their beginning, in so many slots. Refers to the batch.
+  /// Starts targets for the sources of a batch, with the given number of slots. Keeps a reference to the batch.
   void begin(const Batch& batch, Index slots);
   /// Positions of the source of a chain. REQUIRES long sources.
   Index source_length(Index chain) const;
   /// Runs the network at the next position of each target.
   void enter(std::span<const TargetRow> targets);
-  /// Of target k of the last step: the row of the signal that the loss of targets reads.
+  /// The row of the signal that the loss reads, for target k of the last step.
   std::span<const T> output(Index k) const;
-  /// Of target k of the last step: log p that it goes on, and that it has ended. REQUIRES a head of stops.
+  /// log p of continuing and of ending, for target k of the last step. REQUIRES a stop head.
   std::array<T, 2> log_stop(Index k) const;
-  /// `enter`, and log p of the next symbol of each target: [targets][symbols, and the end where it is beyond the
-  /// alphabet]. REQUIRES targets of symbols.
+  /// Calls `enter` and returns log p of the next symbol of each target: [targets][symbols, and the end if it is beyond
+  /// the alphabet]. REQUIRES targets of symbols.
   std::vector<std::vector<T>> step(std::span<const TargetRow> targets);
-  /// Of target k of the last step: its weights of attention, one for each position of the source.
+  /// The attention weights of target k of the last step, one for each position of the source.
   std::vector<double> weights(Index k);
-  /// The state after the step in slot `from` goes on in slot `to` once `advance` was called.
+  /// Copies the state in slot `from` after the step to slot `to`, effective after `advance`.
   void keep(Index from, Index to) { next_.copy_slot(now_, from, to); }
   void advance() { std::swap(now_, next_); }
 
@@ -94,7 +97,7 @@ class TargetDecoder {
   const Network<T>& network_;
   const DataSpecification& data_;
   Unfolding<T> unfolding_;
-  int attending_node_ = -1;  // whose term attends
+  int attending_node_ = -1;  // node whose term attends
   std::size_t attending_term_ = 0;
   Signal previous_, left_;
   const FieldSpecification* left_as_ = nullptr;

@@ -27,7 +27,7 @@ bool TargetSearch::is_next(const Beginning& beginning, Symbol symbol) const {
   return beginning.is_true && symbol == target_[beginning.symbols.size()];
 }
 
-/// The number among the open ones stays that of what it goes on from.
+/// `open` keeps the index of the parent among the open prefixes.
 void TargetSearch::append(Symbol symbol, double score, Beginning& to) const {
   to.is_true = is_next(to, symbol);
   to.symbols.push_back(symbol);
@@ -39,7 +39,7 @@ void TargetSearch::step(LogP log_p) {
   const auto undefined = [](const std::vector<double>& row) {
     return std::ranges::any_of(row, [](double x) { return std::isnan(x); });
   };
-  if (std::ranges::any_of(log_p, undefined)) {  // of a run that has diverged
+  if (std::ranges::any_of(log_p, undefined)) {  // training has diverged
     value_ = std::numeric_limits<double>::quiet_NaN();
     done_ = true;
     return;
@@ -61,8 +61,7 @@ void TargetSearch::step(LogP log_p) {
   if (done_ || open_.empty()) finish();
 }
 
-/// All that may follow the beginnings in the beam, best first; of equals that of the better beginning and the smaller
-/// symbol.
+/// All extensions of the prefixes in the beam, best first; ties are ordered by parent, then by symbol.
 std::vector<TargetSearch::Longer> TargetSearch::extended(LogP log_p) const {
   std::vector<Longer> all;
   for (std::size_t k = 0; k < beam_.size(); ++k) {
@@ -91,7 +90,7 @@ void TargetSearch::keep_best(const std::vector<Longer>& all) {
   beam_ = std::move(kept);
 }
 
-/// Scores only fall: what is complete and the best stays so.
+/// Scores never increase, so a complete sequence that is best remains best.
 void TargetSearch::update_early(const std::vector<Longer>& all) {
   const auto own = std::ranges::find(all, true, &Longer::is_true);
   const Beginning best = made(all.front()), right = made(*own);
@@ -106,7 +105,7 @@ void TargetSearch::find_violation(const std::vector<Longer>& all) {
   const auto own = std::ranges::find(all, true, &Longer::is_true);
   const Beginning right = made(*own);
   done_ = right.complete;
-  std::size_t rank = done_ ? 0 : at(objective_.beam - 1);  // among the others
+  std::size_t rank = done_ ? 0 : at(objective_.beam - 1);  // rank among the others
   if (rank >= at(own - all.begin())) ++rank;
   if (rank < all.size() && kMargin + all[rank].score - own->score > 0) {
     pay(made(all[rank]), right, kMargin);
@@ -126,7 +125,7 @@ void TargetSearch::draw(LogP log_p) {
   }
 }
 
-/// Numbers the beginnings that go on: those of the beam, then the truth beside it.
+/// Numbers the open prefixes: those of the beam, then the true one.
 void TargetSearch::list_open() {
   open_.clear();
   const auto list = [&](Beginning& b) {
@@ -160,7 +159,8 @@ void TargetSearch::pay_margin() {
   if (worst != nullptr) pay(*worst, truth_, edits);
 }
 
-/// Over what was found and the truth, p renormalised: sum p cost, whose slope in log p of one is p (cost - mean cost).
+/// Computes the risk over the sequences found and the true one, with p renormalized: sum p cost. Its derivative with
+/// respect to log p of a sequence is p (cost - mean cost).
 void TargetSearch::pay_risk() {
   std::vector<const Beginning*> all = {&truth_};
   for (const Beginning& b : beam_)
@@ -183,7 +183,7 @@ void TargetSearch::pay_risk() {
   }
 }
 
-/// What both begin with cancels.
+/// The common prefix cancels.
 void TargetSearch::pay(const Beginning& found, const Beginning& truth, double more) {
   value_ += more + found.score - truth.score;
   const auto [one, other] = std::ranges::mismatch(found.symbols, truth.symbols);

@@ -1,9 +1,9 @@
 #pragma once
-/// Internal: learning through search for one sequence whose next symbol depends on all symbols before (objective.h).
+/// Internal: search-based training for one sequence whose next symbol depends on all previous ones (objective.h).
 ///
-/// The search is told log p of the next symbols and says which beginnings it keeps; when it is done, it has chosen
-/// sequences, and of each position of them what minus its log p weighs in the loss. So the gradient is that of a sum of
-/// weighted log probabilities, whatever gave them:
+/// The search is given log p of the next symbols and selects the prefixes to keep. When it is done, it returns the
+/// selected sequences and, for each of their positions, the weight of -log p in the loss. The gradient is thus that of
+/// a weighted sum of log probabilities, whatever model computed them:
 ///
 ///   TargetSearch search(objective, truth, end, longest, random);
 ///   while (!search.done()) search.step(log p of each of search.open());
@@ -20,49 +20,49 @@ namespace unfold {
 struct SequenceObjective {
   enum class Kind { perceptron, margin, risk, beam_search };
   Kind kind = Kind::perceptron;
-  Index beam = 8;     ///< beginnings that are kept
-  double cost = 1;    ///< of an edit, for margin
-  Index samples = 0;  ///< of risk: drawn in place of a search; 0: none are
+  Index beam = 8;     ///< beam width
+  double cost = 1;    ///< cost of an edit, for margin
+  Index samples = 0;  ///< for risk: number of samples drawn instead of a search; 0: search
 
-  /// Beginnings that are open at once, at most.
+  /// Maximum number of prefixes that are open at the same time.
   Index width() const { return (samples > 0 ? samples : beam) + 1; }
 };
 
 struct ChosenSequence {
   std::vector<Symbol> symbols;
-  std::vector<double> weights;  ///< of minus log p of each symbol, given those before
+  std::vector<double> weights;  ///< weight of -log p of each symbol, given the previous ones
 };
 
 class TargetSearch {
  public:
-  /// `truth`: its end is its last symbol. `longest`: symbols of a sequence, its end among them; never fewer than the
-  /// truth has. `draws`: of each sample, in its order; empty without samples.
+  /// `truth`: includes the end as its last symbol. `longest`: maximum number of symbols of a sequence, including the
+  /// end; at least that of the truth. `draws`: one per sample, in order; empty without samples.
   TargetSearch(const SequenceObjective& objective, std::vector<Symbol> truth, Symbol end, Index longest,
                std::vector<Random> draws = {});
 
   bool done() const { return done_; }
-  /// Those that go on with one more symbol.
+  /// Prefixes that are extended by one more symbol.
   struct Open {
     std::span<const Symbol> symbols;
-    Index from;  ///< which of those open before it goes on from
+    Index from;  ///< index of its parent among the previously open prefixes
   };
   const std::vector<Open>& open() const { return open_; }
-  /// log p of the next symbol of each open beginning. REQUIRES !done().
+  /// Takes log p of the next symbol of each open prefix. REQUIRES !done().
   void step(std::span<const std::vector<double>> log_p);
 
   double value() const { return value_; }
   const std::vector<ChosenSequence>& chosen() const { return chosen_; }
 
  private:
-  /// A sequence that begins what is to be predicted.
+  /// A prefix of a predicted sequence.
   struct Beginning {
-    std::vector<Symbol> symbols = {};  // its end among them
-    double score = 0;                  // log p of them all
-    bool complete = false;             // ended, or as long as may be
+    std::vector<Symbol> symbols = {};  // including the end
+    double score = 0;                  // log p of all symbols
+    bool complete = false;             // ended, or of maximum length
     bool is_true = true;
-    Index open = 0;  // which of the open ones it is, or goes on from
+    Index open = 0;  // its index among the open prefixes, or that of its parent
   };
-  /// A beginning, and what may be its next symbol; kNoSymbol: it is complete and stays.
+  /// A prefix and a possible next symbol; kNoSymbol: it is complete and stays.
   struct Longer {
     double score;
     std::size_t from;
@@ -71,7 +71,7 @@ class TargetSearch {
   };
   using LogP = std::span<const std::vector<double>>;
 
-  /// Whether log p of the truth is asked for beside the search, which may lose it.
+  /// Whether log p of the true sequence is needed in addition to the search, which may drop it.
   bool follows_truth() const {
     return objective_.kind == SequenceObjective::Kind::margin || objective_.kind == SequenceObjective::Kind::risk;
   }
@@ -95,7 +95,7 @@ class TargetSearch {
   std::size_t longest_;
   std::vector<Random> draws_;
   std::vector<Beginning> beam_;
-  Beginning truth_;  // beside the beam
+  Beginning truth_;  // followed in addition to the beam
   std::vector<Open> open_;
   bool done_ = false;
   double value_ = 0;
