@@ -13,7 +13,7 @@ namespace {
 constexpr double kSpan = 8.5, kPerUnit = 30;  // logits from -kSpan on, in steps of 1 / kPerUnit
 constexpr int kMostEstimate = 511, kFraction = 64;
 constexpr std::uint16_t kEstimated = 0x8000;
-/// The share of the error that an estimate moves by, by trust.
+/// The fraction of the error by which an estimate moves, for each level of confidence.
 constexpr std::array<double, 4> kEstimateSteps = {1 / 12.0, 1 / 22.0, 1 / 45.0, 1 / 110.0};
 
 double probability_at(double place) {
@@ -22,7 +22,7 @@ double probability_at(double place) {
   return x;
 }
 
-/// In units of the estimate, within its range.
+/// Returns the logit of p in units of the estimate, clipped to its range.
 double place_of(double p) {
   std::array<double, 2> logs = {p, 1 - p};
   vector_log(logs.data(), logs.data(), 2);
@@ -82,7 +82,7 @@ void BitHistories::estimate_cells(const std::uint16_t* counters, std::uint16_t* 
 }
 
 void BitHistories::learn(const std::uint16_t* counters, int bit, std::uint32_t chance, std::uint16_t* next) const {
-  // What makes the chances of counters side by side differ; odd numbers without a pattern.
+  // Decorrelates the random numbers of adjacent counters; arbitrary odd numbers.
   static constexpr EightCounters kUnlike = {0x9E37, 0x79B9, 0x7F4B, 0x85EB, 0xCA6B, 0xC2B3, 0x27D5, 0x1657};
   const auto c = load<EightCounters>(counters);
   const auto estimated = (c >> 15) != 0;
@@ -94,7 +94,7 @@ void BitHistories::learn(const std::uint16_t* counters, int bit, std::uint32_t c
   const auto one = static_cast<std::uint16_t>(bit);
   const auto low = static_cast<std::uint16_t>(chance), high = static_cast<std::uint16_t>(chance >> 16);
   const EightCounters fraction = (low * kUnlike) >> 10, lot = (high * kUnlike) >> 8;
-  // The trust grows at one of 8, 18, 64 bits: with what is lacking of it, q, at (3 q + 1) q of 256.
+  // The confidence increases with one of 8, 18, 64 bits: if q is what it lacks, with probability (3 q + 1) q / 256.
   const EightCounters trust = c >> 4 & 3, lacking = 3 - trust;
   const auto grows = reinterpret_cast<EightCounters>(lot < (3 * lacking + 1) * lacking) & 1;
   const EightCounters estimate = (moved + fraction) & 0xFFC0;
@@ -111,7 +111,7 @@ HistoryRow* HistoryTable::create(std::uint64_t key) {
   HistoryRow* least = rows;
   for (std::size_t i = 1; i < kLine; ++i)
     if ((rows[i].mark & kUse) < (least->mark & kUse)) least = rows + i;
-  if ((least->mark & kUse) != 0)  // what stays grows old
+  if ((least->mark & kUse) != 0)  // the surviving row ages
     for (std::size_t i = 0; i < kLine; ++i)
       if ((rows[i].mark & kUse) != 0) --rows[i].mark;
   *least = HistoryRow();

@@ -1,10 +1,11 @@
 #pragma once
-/// A predictor that takes a symbol apart into bits, the most significant first, and predicts each given those before
-/// it. The coder, the evaluator and mixtures ask for the bits of one symbol (8 for bytes); only who wants the whole
-/// distribution pays for all nodes of the tree.
+/// Base class of predictors that decompose a symbol into bits, the most significant first, and predict each bit given
+/// the preceding ones. The coder, the evaluator and mixtures request only the bits of one symbol (8 for bytes); all
+/// nodes of the tree are evaluated only if the whole distribution is requested.
 ///
-/// A node of the tree is named by its path: a one, then the bits so far. The root is 1; a symbol of b bits is the path
-/// 2^b + symbol. Where one of the two children holds no symbol of the alphabet the bit is certain and costs nothing.
+/// A node of the tree is identified by its path: a one, followed by the bits so far. The root is 1; the path of a
+/// symbol of b bits is 2^b + symbol. If one of the two children contains no symbol of the alphabet, the bit is certain
+/// and takes no code space.
 
 #include <vector>
 
@@ -14,13 +15,13 @@ namespace unfold {
 
 using BitPath = std::uint32_t;
 
-/// Where a bit of a symbol stands for contexts that keep a row for each half of it, of 4 bits at most.
+/// The position of a bit of a symbol for contexts with a row for each half of the symbol, of at most 4 bits.
 struct HalfPlace {
-  BitPath prefix;    ///< the path to the half: tells halves apart
-  std::size_t node;  ///< within the half
+  BitPath prefix;    ///< the path to the half, which identifies it
+  std::size_t node;  ///< node within the half
 };
 inline HalfPlace half_place(BitPath path, int depth) {
-  const int into = depth < 4 ? depth : depth - 4;  // bits since the half began
+  const int into = depth < 4 ? depth : depth - 4;  // bits since the beginning of the half
   const BitPath last = BitPath{1} << into;
   return {path >> into, (last | (path & (last - 1))) - 1};
 }
@@ -34,13 +35,14 @@ class BitTree {
   explicit BitTree(Index alphabet);
   Index alphabet() const { return alphabet_; }
   int bits() const { return bits_; }
-  /// The bit of `symbol` at depth 0 .. bits() - 1.
+  /// Returns the bit of `symbol` at depth 0 .. bits() - 1.
   int bit(Symbol symbol, int depth) const { return (symbol >> (bits_ - 1 - depth)) & 1; }
-  /// Symbols below the node at this depth: [first, first + 2^(bits - depth)), cut off at the alphabet's end.
+  /// First symbol below the node at this depth. The node contains [first, first + 2^(bits - depth)), truncated at the
+  /// end of the alphabet.
   Index first(BitPath path, int depth) const {
     return static_cast<Index>(path ^ (BitPath{1} << depth)) << (bits_ - depth);
   }
-  /// Both children hold symbols.
+  /// Whether both children contain symbols.
   bool open(BitPath path, int depth) const {
     return first(path, depth) + (Index{1} << (bits_ - depth - 1)) < alphabet_;
   }
@@ -54,19 +56,19 @@ class BitwisePredictor : public Predictor {
  public:
   const BitTree& tree() const { return tree_; }
 
-  /// ln(P(1) / P(0)) of the bit after `path`, a node at `depth` whose two children are open. Learns nothing: any node
-  /// of the present symbol may be asked in any order.
+  /// ln(P(1) / P(0)) of the bit after `path`, a node at `depth` whose two children are open. Does not learn: the nodes
+  /// of the current symbol may be queried in any order.
   virtual float logit(BitPath path, int depth) = 0;
-  /// This was the bit after `path`. REQUIRES: the nodes of a symbol are learnt from the root down, closed ones left
-  /// out, and logit was asked for this node last.
+  /// Learns the bit after `path`. REQUIRES: the nodes of a symbol are learned from the root down, without closed ones,
+  /// and the last call of logit was for this node.
   virtual void learn(BitPath path, int depth, int bit) = 0;
-  /// All bits of this symbol were learnt: the next call is about the symbol after it.
+  /// Ends a symbol after all its bits have been learned; the next call is for the following symbol.
   virtual void finish(Symbol symbol) = 0;
 
-  /// P(1) as the coder uses it; of those that know it with more digits than a logit gives, theirs.
+  /// P(1) as used by the coder; overridden by predictors with a higher precision than that of a logit.
   virtual std::uint32_t probability_of_one(BitPath path, int depth) { return to_probability(logit(path, depth)); }
   static std::uint32_t to_probability(float logit);
-  /// Bytes of what a bit is predicted from, read and written again, about; 0: not counted.
+  /// Approximate size in bytes of the state that the prediction of a bit reads and writes repeatedly; 0: not counted.
   virtual double decision_bytes() const { return 0; }
 
   Index alphabet() const final { return tree_.alphabet(); }
@@ -77,7 +79,7 @@ class BitwisePredictor : public Predictor {
  protected:
   explicit BitwisePredictor(Index alphabet) : tree_(alphabet) {}
   BitwisePredictor(const BitwisePredictor&) = default;
-  /// Called when the state changes otherwise than by observing.
+  /// Called when the state changes other than by observing.
   void forget_distribution() { current_ = false; }
   virtual bool learning() const { return true; }
 

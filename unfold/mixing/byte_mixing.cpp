@@ -12,10 +12,10 @@ namespace unfold {
 
 namespace {
 
-/// How many of the bytes from `distance` to the end have changed and are as they were so far before.
+/// Counts the bytes from `distance` to the end that differ from the previous byte and equal the byte `distance` before.
 std::uint32_t count_repeated(const std::uint8_t* s, const std::uint8_t* changed, std::size_t distance,
                              std::size_t end) {
-  constexpr std::size_t kLanes = 32, kMostRounds = 255;  // as often as a byte counts
+  constexpr std::size_t kLanes = 32, kMostRounds = 255;  // maximum number of increments of a byte counter
   std::uint32_t count = 0;
   std::size_t i = distance;
   while (i + kLanes <= end) {
@@ -35,10 +35,10 @@ Index find_row(std::span<const std::uint8_t> bytes) {
   constexpr std::size_t kLooked = 1 << 17, kLongest = 2048;
   constexpr double kAboveUsual = 0.05, kNearlyBest = 0.85;
   const std::span<const std::uint8_t> s = bytes.first(std::min(bytes.size(), kLooked));
-  std::vector<std::uint8_t> changed(s.size());  // 1: not as the byte before
+  std::vector<std::uint8_t> changed(s.size());  // 1: differs from the previous byte
   for (std::size_t i = 1; i < s.size(); ++i) changed[i] = s[i] != s[i - 1] ? 1 : 0;
   std::uint32_t all = std::accumulate(changed.begin(), changed.end(), 0U);
-  std::vector<double> repeated;  // of the bytes that changed, by distance less 2
+  std::vector<double> repeated;  // fraction of the changed bytes that repeat, by distance minus 2
   for (std::size_t d = 2; d <= std::min(kLongest, s.size() / 4); ++d) {
     all -= changed[d - 1];
     const std::uint32_t same = count_repeated(s.data(), changed.data(), d, s.size());
@@ -55,8 +55,9 @@ Index find_row(std::span<const std::uint8_t> bytes) {
 }
 
 struct ByteMixing::Body {
-  static constexpr std::uint64_t kHistory = (1 << 17) - 1;           // two rows
-  static constexpr std::size_t kLengths = std::size_t{16} * 20 * 8;  // match length, contexts that know, depth
+  static constexpr std::uint64_t kHistory = (1 << 17) - 1;  // two rows
+  // Match length, number of contexts with observations, depth.
+  static constexpr std::size_t kLengths = std::size_t{16} * 20 * 8;
 
   Body(const ByteMixingOptions& o, std::vector<std::uint8_t> bytes_of_symbols, int bits)
       : options(o),
@@ -155,7 +156,7 @@ struct ByteMixing::Body {
     for (std::size_t i = 0; i < contexts; ++i) rows[i] = tables[i].find(keys[i]);
   }
 
-  /// Gathers the inputs; the number of contexts that have seen this node.
+  /// Collects the inputs; returns the number of contexts that have seen this node.
   std::size_t gather(BitPath path, int depth) {
     const HalfPlace at = half_place(path, depth);
     if (at.prefix != half) select_half(at.prefix);
@@ -167,7 +168,7 @@ struct ByteMixing::Body {
       known += maps[i].ask(row, node, x) ? 1 : 0;
     }
     match.inputs(path, depth, tree_bits, x);
-    x[MatchModel::kInputs] = 0.4F;  // the bias
+    x[MatchModel::kInputs] = 0.4F;  // bias
     return known;
   }
 
@@ -209,19 +210,19 @@ struct ByteMixing::Body {
   std::size_t contexts;
   std::vector<RowTable> tables;
   std::vector<CounterMeaning> maps;
-  std::vector<std::uint64_t> hashes, keys;  // of the contexts; of their rows in the present half
+  std::vector<std::uint64_t> hashes, keys;  // hashes of the contexts; keys of their rows in the current half
   std::vector<std::uint32_t> rows;
   CounterRow nothing;
   MatchModel match;
   std::vector<float> inputs;
   GatedMixer mixers;
   RefinementMap order1, order2;
-  std::vector<std::uint8_t> history;  // ring of what stands above; empty without rows
+  std::vector<std::uint8_t> history;  // ring buffer of the bytes above; empty without rows
   std::uint64_t place = 0;
 
   ReadPast past;
-  BitPath half = 0;      // prefix of the present half; 0: none yet
-  std::size_t node = 0;  // within the half
+  BitPath half = 0;      // prefix of the current half; 0: none yet
+  std::size_t node = 0;  // node within the half
 };
 
 ByteMixing::ByteMixing(Index alphabet, const ByteMixingOptions& options, std::vector<std::uint8_t> bytes)

@@ -12,7 +12,7 @@
 namespace unfold {
 namespace {
 
-/// First weights: the learnt estimates count, the other inputs must earn their weight.
+/// Initial weights: the adaptive estimates have a positive weight, the other inputs start at 0.
 std::vector<float> first_weights(std::size_t contexts) {
   const auto inputs = contexts * CounterMap::kInputs + MatchModel::kInputs + 1;
   std::vector<float> w((inputs + kMixLanes - 1) / kMixLanes * kMixLanes);
@@ -85,7 +85,7 @@ struct ContextMixing::Body {
     for (std::size_t i = 0; i < contexts; ++i) slots[i] = tables[i].find(keys[i]);
   }
 
-  /// Gathers the inputs; the number of context models that have seen this node.
+  /// Collects the inputs; returns the number of context models that have seen this node.
   std::size_t gather(BitPath path, int depth) {
     const HalfPlace at = half_place(path, depth);
     if (at.prefix != half) select_half(at.prefix);
@@ -97,7 +97,7 @@ struct ContextMixing::Body {
       known += slots[i] != nullptr && slots[i]->count[node] != 0;
     }
     match.inputs(path, depth, tree_bits, x);
-    x[MatchModel::kInputs] = 0.4F;  // the bias
+    x[MatchModel::kInputs] = 0.4F;  // bias
     return known;
   }
 
@@ -128,7 +128,8 @@ struct ContextMixing::Body {
     order2.learn(bit);
   }
 
-  static constexpr std::size_t kLengths = std::size_t{16} * 20 * 8;  // match length, models that know, depth
+  // Match length, number of models with observations, depth.
+  static constexpr std::size_t kLengths = std::size_t{16} * 20 * 8;
 
   ContextMixingOptions options;
   bool full, learning = true;
@@ -137,7 +138,7 @@ struct ContextMixing::Body {
   std::size_t contexts;
   std::vector<ContextTable> tables;
   std::vector<CounterMap> maps;
-  std::vector<std::uint64_t> hashes, keys;  // of the contexts; of their slots in the present half
+  std::vector<std::uint64_t> hashes, keys;  // hashes of the contexts; keys of their slots in the current half
   std::vector<ContextSlot*> slots;
   MatchModel match;
   std::vector<float> inputs;
@@ -145,8 +146,8 @@ struct ContextMixing::Body {
   RefinementMap order1, order2;
 
   ReadPast past;
-  BitPath half = 0;      // prefix of the present half; 0: none yet
-  std::size_t node = 0;  // within the half
+  BitPath half = 0;      // prefix of the current half; 0: none yet
+  std::size_t node = 0;  // node within the half
 };
 
 ContextMixing::ContextMixing(Index alphabet, const ContextMixingOptions& options, std::vector<std::uint8_t> bytes)
@@ -161,7 +162,7 @@ ContextMixing::ContextMixing(Index alphabet, const ContextMixingOptions& options
 ContextMixing::~ContextMixing() = default;
 ContextMixing::ContextMixing(const ContextMixing& other)
     : BitwisePredictor(other), body_(std::make_unique<Body>(*other.body_)) {
-  body_->half = 0;  // the slots found belong to the other's tables
+  body_->half = 0;  // the slots found belong to the tables of the other object
 }
 
 float ContextMixing::logit(BitPath path, int depth) { return body_->logit(path, depth); }

@@ -66,7 +66,7 @@ ContextSlot* ContextTable::create(std::uint64_t key) {
   return victim;
 }
 
-// Maps of counters
+// Counter maps
 
 void AdaptiveProbability::learn(int bit) {
   const std::uint32_t count = value & 1023;
@@ -80,7 +80,7 @@ AdaptiveProbability AdaptiveProbability::of(double p, std::uint32_t count) {
 }
 
 CounterMap::CounterMap(int limit) : limit_(limit), by_estimate_(kEstimateLevels * kUseClasses), by_past_(256) {
-  constexpr std::uint32_t kTrust = 6;  // before anything is learnt a counter means what it says
+  constexpr std::uint32_t kTrust = 6;  // initially a counter is interpreted as its estimate
   for (std::size_t p = 0; p < kLevel.size(); ++p)
     for (std::size_t c = 0; c < kUseClasses; ++c)
       by_estimate_[kLevel[p] * kUseClasses + c] =
@@ -168,7 +168,7 @@ void MatchModel::look_up(bool remember) {
   std::uint64_t& last = last_[place()];
   if (length_ == 0 && last != 0 && end_ - last + kLongest < mask_) {
     pointer_ = last;
-    const std::uint64_t read = end_ - begin_;  // what stands before a sequence is no part of a match with it
+    const std::uint64_t read = end_ - begin_;  // symbols before the current sequence are not part of a match
     while (length_ < kLongest && length_ < pointer_ && length_ < read &&
            history_[(pointer_ - 1 - length_) & mask_] == history_[(end_ - 1 - length_) & mask_])
       ++length_;

@@ -1,6 +1,6 @@
 #pragma once
-/// The parts of context mixing (context_mixing.h): hashed trees of bit counters, learnt maps, the match model, and the
-/// layers of mixers.
+/// The components of context mixing (context_mixing.h): hash tables of trees of bit counters, adaptive maps, the match
+/// model, and the layers of mixers.
 
 #include <algorithm>
 #include <array>
@@ -14,7 +14,7 @@
 
 namespace unfold {
 
-/// How often a counter was used, in classes: exactly as long as that matters.
+/// Classes of use counts, exact in the range where differences matter.
 inline constexpr std::size_t kUseClasses = 16;
 inline constexpr std::array<std::uint8_t, 256> kUseClass = [] {
   std::array<std::uint8_t, 256> table{};
@@ -30,14 +30,14 @@ inline constexpr std::array<std::uint8_t, 256> kUseClass = [] {
   return table;
 }();
 
-/// 2^16 / (n + 1.5): the rate of a counter that was used n times.
+/// 2^16 / (n + 1.5): the learning rate of a counter that was used n times.
 inline constexpr std::array<std::uint32_t, 1024> kRates = [] {
   std::array<std::uint32_t, 1024> table{};
   for (std::uint32_t n = 0; n < 1024; ++n) table[n] = 2 * 65536 / (2 * n + 3);
   return table;
 }();
 
-/// Cells of the logistic domain, a quarter wide, for estimates in units of 2^-12.
+/// Cells of the logistic domain, of width 1/4, for estimates in units of 2^-12.
 inline constexpr std::size_t kEstimateLevels = 64;
 inline std::size_t estimate_level(std::uint32_t estimate) {
   const int cell = static_cast<int>((Logistic::tables().stretch(estimate) + 8) * 4);
@@ -50,8 +50,8 @@ inline std::uint64_t hash(std::uint64_t a, std::uint64_t b) {
   return h ^ (h >> 29);
 }
 
-/// The 15 bit counters of half a symbol (four bits) in one context: an estimate of P(1) in units of 2^-16, how many
-/// bits were seen, and the last (up to seven) of them after a leading one.
+/// The 15 bit counters of half a symbol (four bits) in one context: an estimate of P(1) in units of 2^-16, the number
+/// of bits seen, and the last ones (up to seven) after a leading one.
 struct ContextSlot {
   std::uint16_t check;
   std::array<std::uint16_t, 15> estimate;
@@ -62,7 +62,7 @@ struct ContextSlot {
 };
 static_assert(sizeof(ContextSlot) == 64, "a slot is a cache line");
 
-/// A hash table of slots without deletion: a new context takes the place of the least used one of its bucket.
+/// A hash table of slots without deletion: a new context replaces the least used one of its bucket.
 class ContextTable {
  public:
   explicit ContextTable(int size);  ///< 2^size slots
@@ -73,7 +73,7 @@ class ContextTable {
   ~ContextTable() = default;
 
   void prefetch(std::uint64_t key) const { __builtin_prefetch(bucket(key)); }
-  ContextSlot* find(std::uint64_t key) const;  ///< nullptr when there is none
+  ContextSlot* find(std::uint64_t key) const;  ///< nullptr if there is none
   ContextSlot* create(std::uint64_t key);
 
  private:
@@ -84,11 +84,11 @@ class ContextTable {
   struct Free {
     void operator()(ContextSlot* slots) const;
   };
-  std::uint64_t mask_;  // of buckets
+  std::uint64_t mask_;  // mask of the bucket index
   std::unique_ptr<ContextSlot[], Free> slots_;
 };
 
-/// A probability that adapts: P(1) in 22 bits above a 10-bit count; the step falls as 1 / (count + 1.5).
+/// An adaptive probability: P(1) in 22 bits above a 10-bit count; the learning rate decreases as 1 / (count + 1.5).
 struct AdaptiveProbability {
   std::uint32_t value = 1U << 31;
   std::uint32_t p12() const { return value >> 20; }
@@ -96,11 +96,11 @@ struct AdaptiveProbability {
   static AdaptiveProbability of(double p, std::uint32_t count);
 };
 
-/// What a counter of one context model is worth, learnt: the inputs of the mixers.
+/// An adaptive map from the counters of one context model to the inputs of the mixers.
 class CounterMap {
  public:
   static constexpr Index kInputs = 4;
-  explicit CounterMap(int limit);  ///< counts stop there: the higher, the slower the estimates in the long run
+  explicit CounterMap(int limit);  ///< maximum count: the higher it is, the slower the estimates adapt in the long run
   void inputs(const ContextSlot* slot, std::size_t node, float* x) const;
   void learn(ContextSlot& slot, std::size_t node, int bit);
 
@@ -114,15 +114,15 @@ class CounterMap {
 class MatchModel {
  public:
   static constexpr Index kInputs = 2;
-  /// Remembers 2^size symbols, looks for matches of at least so many. `foreseen`: the place of the last occurrence of
-  /// some symbols is known but for four bits before the last of them, so that its memory is asked for in time.
+  /// Remembers 2^size symbols and finds matches of at least `least` symbols. `foreseen`: the hash-table line of the
+  /// next look-up is computed before the last four bits of a symbol are known, so that it can be prefetched in time.
   MatchModel(int size, int least, bool foreseen = false);
-  void start();                                       ///< a new sequence
-  void advance(Symbol symbol, bool remember = true);  ///< not remembered: never found again
-  /// How sure the expected bit is. `bits`: of a symbol.
+  void start();                                       ///< starts a new sequence
+  void advance(Symbol symbol, bool remember = true);  ///< symbols that are not remembered are never found again
+  /// Computes the inputs from the expected bit. `bits`: number of bits per symbol.
   void inputs(BitPath path, int depth, int bits, float* x);
   void learn(int bit);
-  std::size_t length_class() const { return class_; }  ///< 0: no match; up to 15
+  std::size_t length_class() const { return class_; }  ///< 0: no match; at most 15
   Symbol expected() const { return class_ == 0 ? kNoSymbol : expected_; }
 
  private:
@@ -131,9 +131,9 @@ class MatchModel {
   void foresee();
   std::uint64_t least_, mask_;
   bool foreseen_;
-  std::uint64_t line_ = 0;           // where the next occurrence will be looked for, if foreseen
-  ZeroPages<std::uint8_t> history_;  // ring
-  ZeroPages<std::uint64_t> last_;    // the place after the last occurrence, by hash; 0: none
+  std::uint64_t line_ = 0;           // the line of the next look-up, if foreseen
+  ZeroPages<std::uint8_t> history_;  // ring buffer
+  ZeroPages<std::uint64_t> last_;    // the position after the last occurrence, by hash; 0: none
   std::uint64_t end_ = 0, begin_ = 0, pointer_ = 0, length_ = 0;
   std::size_t class_ = 0, cell_ = 0;
   Symbol expected_ = kNoSymbol;
@@ -141,14 +141,14 @@ class MatchModel {
   std::vector<AdaptiveProbability> map_;
 };
 
-/// Gated mixing in the logistic domain: of several sets of weights one vector each is chosen by a context; a last mixer
-/// weighs their results. Weights follow the gradient of the coding cost.
+/// Gated mixing in the logistic domain: in each of several sets, a context selects one weight vector; a final mixer
+/// combines their results. Weights follow the gradient of the coding cost.
 class MixerLayers {
  public:
-  /// `sets`: the number of contexts of each set, at most kMixLanes sets; `start`: the first weights, [inputs].
+  /// `sets`: number of contexts of each set, at most kMixLanes sets; `start`: initial weights, [inputs].
   MixerLayers(const std::vector<float>& start, const std::vector<std::size_t>& sets, std::size_t last_contexts);
   void select(std::size_t set, std::size_t context) { chosen_[set] = context; }
-  float mix(const float* x, std::size_t last_context);  ///< a logit
+  float mix(const float* x, std::size_t last_context);  ///< returns a logit
   void learn(const float* x, int bit);
 
  private:
@@ -163,7 +163,8 @@ class MixerLayers {
   float mixed_ = 0, rate_;
 };
 
-/// Corrects a prediction in a context: interpolates between learnt values at 33 places of the logistic domain.
+/// Corrects a prediction in a context (secondary symbol estimation): interpolates between adaptive values at 33 points
+/// of the logistic domain.
 class RefinementMap {
  public:
   explicit RefinementMap(std::size_t contexts);
@@ -176,7 +177,7 @@ class RefinementMap {
 
  private:
   static constexpr std::size_t kPlaces = 33;
-  std::vector<std::uint16_t> map_;  // in units of 2^-16
+  std::vector<std::uint16_t> map_;  // probabilities in units of 2^-16
   std::size_t row_ = 0, low_ = 0;
   float share_ = 0;
 };

@@ -18,23 +18,24 @@ namespace {
 constexpr std::size_t kSide = BitHistories::kSide;
 constexpr std::size_t kMostContexts = HistoryRows::kMost;
 constexpr float kBias = 0.4F;
-/// Errors below this teach the weights nothing that is worth its time; sizes are no larger.
+/// Smaller errors do not update the weights. This saves time and does not increase compressed sizes.
 constexpr float kLeastError = 0.02F;
-constexpr std::size_t kLengths = 16 * (kMostContexts + 1) * 8;  // of matches, contexts that know, depth
+// Number of weight rows, selected by match length, number of contexts with observations, and depth.
+constexpr std::size_t kLengths = 16 * (kMostContexts + 1) * 8;
 
-/// What versions differ in.
+/// The differences between versions.
 struct HistoryRecipe {
-  bool runs;                       // of contexts that one symbol alone has followed
-  bool lines;                      // contexts of lines, and of texts fewer others
-  bool estimates;                  // a map and an input of estimates beside those of histories
-  float first_weight;              // of what histories say
-  double caution;                  // by which logits are multiplied that nothing was learnt of
-  bool expected;                   // an input: the symbol that the match expects after the last one
-  std::vector<std::size_t> sets;   // of weights
-  std::vector<std::size_t> lasts;  // mixers of what the sets say
+  bool runs;                       // contexts that were followed by only one symbol are stored as runs
+  bool lines;                      // contexts of lines, and fewer other text contexts
+  bool estimates;                  // an additional map and input for estimates
+  float first_weight;              // initial weight of the histories
+  double caution;                  // multiplies initial logits
+  bool expected;                   // additional input: the symbol that the match expects after the last symbol
+  std::vector<std::size_t> sets;   // number of contexts of each set of weights
+  std::vector<std::size_t> lasts;  // number of contexts of each final mixer
   bool hurry_rows;
-  Index match_memory;  // in fifteenths of the memory: decides how far back matches are found
-  bool counted;        // refinement that learns by counts, and keeps a quarter of what it refines
+  Index match_memory;  // in fifteenths of the memory: limits the distance of matches
+  bool counted;        // refinement with counts, which keeps a quarter of its input
 };
 
 const HistoryRecipe& recipe_of(HistoryVersion version) {
@@ -63,7 +64,7 @@ const HistoryRecipe& recipe_of(HistoryVersion version) {
   return version == HistoryVersion::three ? three : four;
 }
 
-/// p with its logit multiplied.
+/// Multiplies the logit of p.
 double with_caution(double p, double caution) {
   if (caution == 1) return p;
   std::array<double, 2> logs = {p, 1 - p};
@@ -73,18 +74,19 @@ double with_caution(double p, double caution) {
   return x;
 }
 
-/// What the counters of all contexts are worth, learnt: adaptive probabilities (22 bits above a count of 10).
+/// Adaptive maps from the counters of all contexts to probabilities (22 bits above a 10-bit count), evaluated in
+/// parallel.
 template <std::size_t kCells>
 class SideBySideMaps {
  public:
   template <class Meaning>
   SideBySideMaps(std::size_t contexts, Meaning&& meaning) {
-    constexpr std::uint32_t kTrust = 6;  // before anything is learnt a counter means what it says
+    constexpr std::uint32_t kTrust = 6;  // initially a counter is interpreted as its estimate
     std::vector<AdaptiveProbability> of_one(kCells);
     for (std::size_t i = 1; i < kCells; ++i) of_one[i] = AdaptiveProbability::of(meaning(i), kTrust);
     for (std::size_t c = 0; c < (contexts + 3) / 4 * 4; ++c) cells_.insert(cells_.end(), of_one.begin(), of_one.end());
   }
-  /// Logits of the contexts, four by four.
+  /// Logits of the contexts, four at a time.
   void ask(const std::uint16_t* cell, std::size_t contexts, float* x) {
     for (std::size_t i = 0; i < contexts; i += 4) {
       const AdaptiveProbability* const of = &cells_[i * kCells];
@@ -95,14 +97,14 @@ class SideBySideMaps {
       store(FourFloats{stretched(0), stretched(1), stretched(2), stretched(3)}, x + i);
     }
   }
-  /// Their probabilities, twice the distance from a half.
+  /// Probabilities of the contexts, as twice the distance from 1/2.
   void linear(std::size_t contexts, float* x) const {
     for (std::size_t i = 0; i < contexts; i += 4) {
       const auto p = reinterpret_cast<FourIntegers>(load<FourWords>(&values_[i]) >> 20);
       store((__builtin_convertvector(p, FourFloats) - 2048) * (1.0F / 1024), x + i);
     }
   }
-  /// Teaches the cells asked last; what nothing was seen of (cell 0) stays at a half.
+  /// Updates the cells of the last query; the cell of no observation (0) stays at 1/2.
   void learn(const std::uint16_t* cell, std::size_t contexts, int bit) {
     const float target = bit != 0 ? (1 << 22) - 1 : 0;
     for (std::size_t i = 0; i < contexts; i += 4) teach(cell + i, values_.data() + i, target);
@@ -126,7 +128,7 @@ class SideBySideMaps {
   alignas(64) std::array<std::uint32_t, kMostContexts> values_{};
 };
 
-/// What followed the last occurrences of the last symbol, and of the last two.
+/// The symbols that followed the last occurrences of the last symbol, and of the last two.
 class Followers {
  public:
   std::uint64_t of_one(std::uint64_t last) const { return hash(one_[last & 0xFF] & 0xFFFF, last & 0xFF); }
@@ -140,7 +142,8 @@ class Followers {
   std::vector<std::uint32_t> one_ = std::vector<std::uint32_t>(256), two_ = std::vector<std::uint32_t>(1 << 16);
 };
 
-/// What follows the last symbol where a match expects a certain symbol: a line of memory for each half of a symbol.
+/// An adaptive map that predicts the bits of a symbol from the previous symbol and the symbol that a match expects,
+/// with one memory line for each half of a symbol.
 class ExpectedAfter {
  public:
   void begin(Symbol expected, std::uint64_t last) {
@@ -169,12 +172,12 @@ class ExpectedAfter {
   std::size_t line_ = 0, cell_ = 0;
 };
 
-/// The two maps that refine what was mixed, by the last symbol and by the last three.
+/// The two maps that refine the mixed prediction, selected by the last symbol and by the last three.
 template <class Map>
 struct TwoRefinements {
   TwoRefinements(int bits_by_one, int bits_by_three)
       : by_one(std::size_t{1} << bits_by_one), by_three(std::size_t{1} << bits_by_three), shift(64 - bits_by_three) {}
-  /// Also before the last bit is learnt, so that memory is asked for in time.
+  /// Also called before the last bit is learned, in order to prefetch memory.
   void select(const ReadPast& past, BitPath path) {
     if (path == selected) return;
     selected = path;
@@ -243,7 +246,7 @@ struct HistoryMixing::Body {
   static int match_size(Index memory) {
     return std::clamp(static_cast<int>(std::bit_width(static_cast<std::uint64_t>(memory))) - 7, 18, 22);
   }
-  /// Of the cells of runs: the more often one symbol came, the surer.
+  /// For cells of runs, the confidence increases with the number of occurrences.
   double meaning_of_history(std::size_t cell) const {
     if (cell < kRunsFrom) return with_caution(BitHistories::tables().meaning_of_history(cell), recipe.caution);
     const std::size_t seen = (cell - kRunsFrom) / 2;
@@ -277,7 +280,7 @@ struct HistoryMixing::Body {
     if (counted) counted->begin(past);
   }
 
-  /// Reads the symbol as soon as it is known, and asks for the memory of the next one.
+  /// Reads the symbol as soon as it is known and prefetches the memory for the next one.
   void read(Symbol symbol) {
     if (!above.empty()) above[place & kAbove] = static_cast<std::uint8_t>(symbol);
     ++place;
@@ -344,13 +347,13 @@ struct HistoryMixing::Body {
     return lanes - unknown;
   }
 
-  /// Gathers the inputs; the number of contexts that have seen this node.
+  /// Collects the inputs; returns the number of contexts that have seen this node.
   std::size_t gather(BitPath path, int depth) {
     rows.ask(path, depth, counters.data());
     for (std::size_t i = 0; i < lanes; i += kSide) BitHistories::history_cells(&counters[i], &histories[i]);
     if (recipe.runs) rows.tell_runs(counters.data(), depth, kRunsFrom, histories.data());
     const std::size_t known = known_contexts();
-    float* x = inputs.data();  // each part writes over what the part before had of its last four too many
+    float* x = inputs.data();  // each part overwrites the surplus of up to four values that the previous one wrote
     by_history.ask(histories.data(), contexts, x);
     x += contexts;
     if (recipe.estimates) {
@@ -380,7 +383,7 @@ struct HistoryMixing::Body {
     return mixers.mix(inputs.data());
   }
 
-  /// With the refinement that learns by counts.
+  /// Returns the probability refined with counts.
   float probability(BitPath path, int depth) {
     counted->select(past, path);
     const float mixed = mix(path, depth);
@@ -426,7 +429,7 @@ struct HistoryMixing::Body {
   HistoryRows rows;
   SideBySideMaps<BitHistories::kByHistory + HistoryRows::kRunCells> by_history;
   SideBySideMaps<BitHistories::kByEstimate> by_estimate;
-  alignas(64) HistoryRows::Counters counters{}, histories{}, estimates{};  // of the node asked last
+  alignas(64) HistoryRows::Counters counters{}, histories{}, estimates{};  // for the node of the last query
   MatchModel match;
   std::optional<ExpectedAfter> expected;
   std::vector<float> inputs;
@@ -434,9 +437,9 @@ struct HistoryMixing::Body {
   std::optional<TwoRefinements<RefinementMap>> plain;
   std::optional<TwoRefinements<CountedRefinement>> counted;
   Followers followers;
-  std::vector<std::uint8_t> above;  // ring of what stands above; empty without rows
+  std::vector<std::uint8_t> above;  // ring buffer of the bytes above; empty without rows
   std::uint64_t place = 0, chance = 1;
-  bool read_ahead = false;  // the present symbol was read before it was learnt whole
+  bool read_ahead = false;  // the current symbol was read before all its bits were learned
   ReadPast past;
   ReadLines lines;
 };
@@ -463,7 +466,8 @@ double HistoryMixing::decision_bytes() const {
   const std::size_t maps = b.recipe.estimates ? 2 : 1, sets = b.recipe.sets.size(), lasts = b.recipe.lasts.size();
   const std::size_t counters = b.contexts * (sizeof(std::uint16_t) + maps * sizeof(AdaptiveProbability));
   const std::size_t weights = sizeof(float) * (sets * b.inputs.size() + lasts * sets);
-  return static_cast<double>(counters + weights + 4 * sizeof(std::uint32_t));  // and two refinements, two places each
+  // Plus two refinements with two values each.
+  return static_cast<double>(counters + weights + 4 * sizeof(std::uint32_t));
 }
 void HistoryMixing::finish(Symbol symbol) {
   forget_distribution();

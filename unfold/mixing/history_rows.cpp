@@ -8,7 +8,7 @@
 namespace unfold {
 namespace {
 
-/// What runs say of half a symbol, by how often the symbol came and by its half.
+/// The counters of half a symbol that a run implies, by the number of occurrences and by the half.
 class RunRows {
  public:
   static const HistoryRow* of_bits(int bits) {
@@ -50,7 +50,7 @@ HistoryRows::HistoryRows(std::size_t contexts, HistoryTable table, int symbol_bi
 
 HistoryRows::HistoryRows(const HistoryRows& other)
     : HistoryRows(other.contexts_, HistoryTable(other.table_), other.bits_, other.runs_) {
-  hashes_ = other.hashes_;  // the rows found belong to the other's table
+  hashes_ = other.hashes_;  // the rows found belong to the table of the other object
   next_ = other.next_;
 }
 
@@ -80,7 +80,7 @@ HistoryRow* HistoryRows::find_or_create(std::uint64_t key) {
 }
 
 void HistoryRows::select_first() {
-  for (std::size_t i = 0; i < contexts_; ++i) {  // without a branch
+  for (std::size_t i = 0; i < contexts_; ++i) {  // branch-free
     keys_[i] = key_of(hashes_[i], 1);
     HistoryRow* const row = table_.find(keys_[i], &nothing_);
     const bool run = runs_ && (row == &nothing_ || is_run(*row));
@@ -93,14 +93,15 @@ void HistoryRows::select_first() {
 }
 
 void HistoryRows::select_second(BitPath prefix) {
-  for (std::size_t i = 0; i < contexts_; ++i) {  // without a branch
+  for (std::size_t i = 0; i < contexts_; ++i) {  // branch-free
     const int expected = int{seen_[i] == 0} | int{expected_prefix(i) == prefix};
     const bool runs_on = (int{running(i)} & expected) != 0;
     keys_[i] = key_of(hashes_[i], prefix);
     second_[i] = second_of_run(i);
     HistoryRow* const row =
         HistoryTable::find_in(runs_on ? no_line_.data() : table_.line(keys_[i]), keys_[i], &nothing_);
-    // The hash of a second half may be that of the first half of another context, of which a run tells nothing.
+    // The hash of a second half can collide with that of the first half of a different context, whose run carries no
+    // information here.
     HistoryRow* const counters = is_run(*row) ? &nothing_ : row;
     rows_[i] = runs_on ? &second_[i] : counters;
   }
@@ -134,7 +135,7 @@ void HistoryRows::tell_runs(const std::uint16_t* counters, int depth, std::uint1
   }
 }
 
-/// Asks for the rows of both halves that may follow, a bit before it is known which it is.
+/// Prefetches the rows of both possible halves, one bit before it is known which one follows.
 void HistoryRows::foresee(BitPath prefix) const {
   for (std::size_t i = 0; i < contexts_; ++i) {
     if (running(i)) continue;
@@ -143,7 +144,7 @@ void HistoryRows::foresee(BitPath prefix) const {
   }
 }
 
-/// What is read is written to from now on.
+/// Makes the rows writable: counts their use and creates the missing ones.
 void HistoryRows::own_rows() {
   taught_ = true;
   if (node_ == 0)
@@ -163,21 +164,21 @@ void HistoryRows::learn(BitPath path, int depth, int bit, const std::uint16_t* n
     const auto known = reinterpret_cast<EightCounters>(load<EightCounters>(&seen_[i]) != 0);
     const auto other = reinterpret_cast<EightCounters>((load<EightCounters>(&expected_[i]) & at) != as_learnt);
     const EightCounters unlike = known & other & load<EightCounters>(&running_[i]);
-    if (!any_bit(unlike)) continue;  // mostly there is none
+    if (!any_bit(unlike)) continue;  // usually there is none
     for (std::size_t k = 0; k < BitHistories::kSide; ++k)
       if (unlike[k] != 0) leave_run(i + k, depth);
   }
 }
 
-/// Another symbol comes: what is learnt of it goes on beside the table, and its memory is asked for.
+/// A different symbol occurs in a run: its counters are updated outside the table, and memory for them is prefetched.
 void HistoryRows::leave_run(std::size_t context, int depth) {
   running_[context] = 0;
   left_.at(left_count_++) = {static_cast<std::uint8_t>(context), depth < first_bits_};
   if (bits_ > first_bits_) table_.prefetch(key_of(hashes_[context], expected_prefix(context)));
 }
 
-/// Writes down as ordinary rows what was a run. `in_first`: it ended in the first half, so that nothing was learnt of
-/// the second half of the symbol that was expected.
+/// Converts a run to ordinary rows. `in_first`: the run ended in the first half, so that the second half of the
+/// expected symbol was not observed.
 void HistoryRows::write_down(std::size_t context, bool in_first) {
   HistoryRow* const first = find_or_create(key_of(hashes_[context], 1));
   first->counter = first_[context].counter;

@@ -6,7 +6,7 @@ namespace unfold {
 namespace {
 
 constexpr AdaptiveProbability kUntouched{0};
-constexpr std::uint32_t kTrust = 2;  // a prior counts like so many answers
+constexpr std::uint32_t kTrust = 2;  // number of observations that a prior counts for
 
 std::vector<float> first_weights() {
   std::vector<float> w(static_cast<std::size_t>(kMixLanes), 1.0F / LearntDecision::kHints);
@@ -34,7 +34,7 @@ double LearntDecision::estimate(Case& c, double prior) {
   for (std::size_t i = 0; i < kEstimates; ++i) p[kEstimates + i] = 1 - p[i];
   vector_log(p.data(), p.data(), static_cast<Index>(p.size()));
   for (std::size_t i = 0; i < kEstimates; ++i) c.inputs[i] = static_cast<float>(p[i] - p[kEstimates + i]);
-  c.inputs[kEstimates] = 0.3F;  // the bias
+  c.inputs[kEstimates] = 0.3F;  // bias
   return static_cast<double>(Logistic::tables().squash(mix(c)));
 }
 

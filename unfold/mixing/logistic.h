@@ -1,8 +1,8 @@
 #pragma once
-/// The logistic domain in which predictions are mixed: stretch(p) = ln(p / (1 - p)) and its inverse, squash, from
-/// tables that are the same on every machine, and the small weighted sums of a mixer.
+/// The logistic domain, in which predictions are mixed: stretch(p) = ln(p / (1 - p)) and its inverse, squash, computed
+/// from tables that are the same on every machine, and the small weighted sums of a mixer.
 ///
-/// Law 2: sums run over kMixLanes virtual lanes in a fixed order, without fused operations; everything else is + - * /
+/// Invariant 2: sums use kMixLanes virtual lanes in a fixed order, without fused operations; everything else is + - * /
 /// and table look-ups.
 
 #include <array>
@@ -13,15 +13,15 @@
 
 namespace unfold {
 
-inline constexpr float kLargestLogit = 15;  ///< predictions are cut off there: p from 3e-7 to 1 - 3e-7
+inline constexpr float kLargestLogit = 15;  ///< predictions are clipped to p from 3e-7 to 1 - 3e-7
 
 class Logistic {
  public:
   static const Logistic& tables();
 
-  /// ln(p / (1 - p)) of a probability in units of 2^-12; 0 stands for half a unit.
+  /// ln(p / (1 - p)) of a probability in units of 2^-12; 0 is treated as half a unit.
   float stretch(std::uint32_t p12) const { return stretch_[p12]; }
-  /// 1 / (1 + exp(-x)); x beyond the largest logit is cut off.
+  /// 1 / (1 + exp(-x)); x is clipped to the largest logit.
   float squash(float x) const {
     x = x < -kLargestLogit ? -kLargestLogit : x > kLargestLogit ? kLargestLogit : x;
     const float place = (x + kLargestLogit) * kSteps;
@@ -29,7 +29,7 @@ class Logistic {
     return squash_[i] + (place - static_cast<float>(i)) * (squash_[i + 1] - squash_[i]);
   }
 
-  /// The same of four that are not beyond it.
+  /// The same for four values that are within the limits.
   FourFloats squash_four(FourFloats x) const {
     const FourFloats place = (x + kLargestLogit) * kSteps;
     const auto i = __builtin_convertvector(place, FourIntegers);
@@ -39,7 +39,7 @@ class Logistic {
   }
 
  private:
-  static constexpr float kSteps = 128;  // per unit of the logit: an error of 8e-6 of p
+  static constexpr float kSteps = 128;  // table entries per unit of the logit, which gives an error of 8e-6 in p
   Logistic();
   std::array<float, 4096> stretch_;
   std::array<float, 2 * 15 * 128 + 2> squash_;
@@ -47,7 +47,7 @@ class Logistic {
 
 inline constexpr Index kMixLanes = 8;
 
-/// sum_i x_i w_i over n (a multiple of kMixLanes) in kMixLanes lanes, which are added pairwise.
+/// sum_i x_i w_i over n values (a multiple of kMixLanes) in kMixLanes lanes, which are added pairwise.
 inline float mix_dot(const float* x, const float* w, Index n) {
   std::array<float, kMixLanes> lane{};
   for (Index i = 0; i < n; i += kMixLanes)

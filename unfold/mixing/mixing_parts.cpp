@@ -13,7 +13,7 @@ namespace {
 
 const Logistic& kLogit = Logistic::tables();
 
-/// A cell for an estimate in units of 2^-12.
+/// The cell of an estimate in units of 2^-12.
 const std::array<std::uint16_t, 4096> kEstimateCell = [] {
   std::array<std::uint16_t, 4096> table{};
   for (std::uint32_t p = 0; p < 4096; ++p) table[p] = static_cast<std::uint16_t>(kUseClasses * estimate_level(p));
@@ -46,7 +46,7 @@ void require_mixing(Index alphabet, Index memory, Index row) {
 }
 
 CounterMeaning::CounterMeaning(int limit) : limit_(static_cast<std::uint32_t>(limit)) {
-  constexpr std::uint32_t kPlaceTrustInMeaning = 6;  // before anything is learnt a counter means what it says
+  constexpr std::uint32_t kPlaceTrustInMeaning = 6;  // initially a counter is interpreted as its estimate
   for (std::uint32_t p = 0; p < 4096; ++p)
     for (std::size_t c = 1; c < kUseClasses; ++c)
       by_estimate_[kEstimateCell[p] + c] =
@@ -92,7 +92,7 @@ void CounterMeaning::learn(CounterRow& row, std::size_t node, int bit) {
 
 namespace {
 constexpr float kFirstStep = 0.02F, kLastStep = 0.0015F, kStepFall = 2e-5F, kOuterStep = 0.002F;
-/// What is added to the step of a row that was never chosen, what is left of that after each time, and at least.
+/// Initial increase of the learning rate of a row, its decay factor per selection, and its minimum.
 constexpr float kHurry = 0.02F, kHurryLeft = 0.99F, kLeastHurry = 1e-6F;
 }  // namespace
 
@@ -136,7 +136,7 @@ float GatedMixer::mix(const float* x) {
   return sum / static_cast<float>(lasts);
 }
 
-/// What is added to the rates of four sets, which it makes less.
+/// Returns the increases of the learning rates of four sets, and decays them.
 FourFloats GatedMixer::hurry_of(std::size_t set) {
   const std::size_t* const row = &chosen_[set];
   const FourFloats hurry = {hurry_[row[0]], hurry_[row[1]], hurry_[row[2]], hurry_[row[3]]};

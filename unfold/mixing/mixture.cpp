@@ -10,7 +10,7 @@
 namespace unfold {
 namespace {
 
-constexpr std::size_t kGates = 1024;  // contexts that weights are chosen by
+constexpr std::size_t kGates = 1024;  // contexts that select weights
 constexpr std::size_t kRefinements = 1 << 14;
 
 std::vector<float> first_part_weights(std::size_t parts) {
@@ -87,7 +87,7 @@ float MixturePredictor::logit(BitPath path, int depth) {
     inputs_[i] = x > -kLargestLogit && x < kLargestLogit ? x : x < 0 ? -kLargestLogit : kLargestLogit;
     strongest = std::max(strongest, std::abs(inputs_[i]));
   }
-  inputs_[parts_.size()] = 0.3F;  // the bias
+  inputs_[parts_.size()] = 0.3F;  // bias
   const auto node = static_cast<std::size_t>(tree().bits() <= 10 ? path : static_cast<BitPath>(depth));
   const auto before = static_cast<std::uint64_t>(previous_);
   mixers_.select(0, node);

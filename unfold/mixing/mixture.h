@@ -1,7 +1,7 @@
 #pragma once
-/// Several predictors as one: the probability of each bit of the next symbol is mixed in the logistic domain by gated
-/// weights that are learnt online, and corrected by a learnt map. Parts may be of any kind: those that work bit by bit
-/// are asked for the bit, from the others' distributions the bit's probability is summed up.
+/// A mixture of several predictors: the probabilities of each bit of the next symbol are mixed in the logistic domain
+/// by gated weights that are learned online, and corrected by an adaptive map. Components can be of any kind: bitwise
+/// predictors give the probability of the bit, and for others it is computed from their distribution over symbols.
 ///
 ///   p(1) = squash(sum_i w_i stretch(p_i(1)));  w_i += rate (bit - p(1)) stretch(p_i(1))     (Mahoney 2005)
 
@@ -15,7 +15,7 @@ namespace unfold {
 
 class MixturePredictor final : public BitwisePredictor {
  public:
-  /// Throws UsageError: no part, parts of different alphabets.
+  /// Throws UsageError: no components, or components with different alphabets.
   explicit MixturePredictor(std::vector<std::unique_ptr<Predictor>> parts);
 
   float logit(BitPath path, int depth) override;
@@ -29,8 +29,9 @@ class MixturePredictor final : public BitwisePredictor {
  private:
   struct Part {
     std::unique_ptr<Predictor> predictor;
-    BitwisePredictor* bitwise = nullptr;  ///< the same, where it is one
-    std::vector<double> sums;             ///< [alphabet + 1] of the present distribution; empty: not asked yet
+    BitwisePredictor* bitwise = nullptr;  ///< the same object if it is bitwise, otherwise null
+    /// [alphabet + 1] cumulative sums of the current distribution; empty: not computed yet.
+    std::vector<double> sums;
   };
   MixturePredictor(const MixturePredictor& other);
   bool learning() const override { return learning_; }

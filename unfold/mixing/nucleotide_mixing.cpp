@@ -23,7 +23,7 @@ constexpr std::array<std::int32_t, 1024> kBaseRates = [] {
   return table;
 }();
 
-/// What one context of fixed length knows: the last bases as they stand and as the other strand reads them.
+/// The state of a context of fixed length: the last bases on this strand, and their reverse complement.
 class StrandContext {
  public:
   explicit StrandContext(int order) : order_(order) {}
@@ -42,7 +42,7 @@ class StrandContext {
   std::uint64_t forward_ = 0, inverted_ = 0;
 };
 
-/// Short contexts: P(1) of the three nodes of a base in units of 2^-16, and how many bases were seen.
+/// Short contexts: P(1) of the three nodes of a base in units of 2^-16, and the number of bases seen.
 class BaseProbabilities {
  public:
   static constexpr std::size_t kInputs = 1;
@@ -72,7 +72,8 @@ class BaseProbabilities {
   std::uint64_t chosen_ = 0;
 };
 
-/// Long contexts: how often each base followed, up to 15, hashed; what two counts mean is learnt.
+/// Long contexts: hashed counts, up to 15, of the bases that followed, with an adaptive map from two counts to a
+/// probability.
 class BaseCounts {
  public:
   static constexpr std::size_t kInputs = 2;
@@ -103,14 +104,14 @@ class BaseCounts {
     const unsigned n = counts >> (4 * base) & 15U;
     if (n == 15) counts = static_cast<std::uint16_t>(counts >> 1 & 0x7777);
     counts = static_cast<std::uint16_t>(counts + (1U << (4 * base)));
-    if (order_ <= kNoForgetting) return;  // in long contexts what was seen last tells more
+    if (order_ <= kNoForgetting) return;  // in long contexts, recent observations are more informative
     for (unsigned other = 0; other < 4; ++other)
       if (other != base && (counts >> (4 * other) & 15U) > 1)
         counts = static_cast<std::uint16_t>(counts - (1U << (4 * other)));
   }
 
  private:
-  static constexpr std::size_t kSide = 31;  // counts of two bases together
+  static constexpr std::size_t kSide = 31;  // number of values for the counts of two bases
   static constexpr int kNoForgetting = 12;
   int order_, bits_;
   std::vector<std::uint16_t> counts_;
@@ -119,7 +120,7 @@ class BaseCounts {
   std::size_t cell_ = 0;
 };
 
-/// The last 2^bits bases, four to a byte.
+/// The last 2^bits bases, four per byte.
 class BaseHistory {
  public:
   explicit BaseHistory(int bits) : mask_((std::uint64_t{1} << bits) - 1), bases_((mask_ + 1) / 4) {}
@@ -146,7 +147,7 @@ class RecentBases {
     bases_ = bases_ << 2 | base;
     ++count_;
   }
-  unsigned back(std::uint64_t distance) const { return bases_ >> (2 * distance) & 3U; }  ///< 0: the last
+  unsigned back(std::uint64_t distance) const { return bases_ >> (2 * distance) & 3U; }  ///< distance 0: the last base
   std::uint64_t last(int bases) const { return bases_ & ((std::uint64_t{1} << (2 * bases)) - 1); }
   std::uint64_t count() const { return std::min<std::uint64_t>(count_, 32); }
 
@@ -154,8 +155,8 @@ class RecentBases {
   std::uint64_t bases_ = 0, count_ = 0;
 };
 
-/// Follows an earlier occurrence of the last bases, on this strand or the other. It is given up when it misses too
-/// often, not at the first miss.
+/// Follows an earlier occurrence of the last bases, on this strand or the other one. It is dropped after too many
+/// misses instead of after the first one.
 class Copy {
  public:
   static constexpr std::size_t kInputs = 2;
@@ -167,7 +168,7 @@ class Copy {
   }
   void start() { following_ = false; }
   bool following() const { return following_; }
-  /// Begins at the base that would come next.
+  /// Starts at the base that is expected next.
   void follow(std::uint64_t place, std::uint32_t length) {
     following_ = true;
     place_ = place;
@@ -207,7 +208,7 @@ class Copy {
   }
 
  private:
-  /// The last eight hits and misses, how many of those before missed, and how long it hit without a miss.
+  /// The last eight hits and misses, the number of earlier misses, and the number of hits since the last miss.
   std::size_t history() const {
     const std::size_t grown = length_ < 16 ? 0
                               : length_ < 24
@@ -227,7 +228,7 @@ class Copy {
   std::vector<AdaptiveProbability> sure_;
 };
 
-/// Copies of both strands, found by the last `order` bases.
+/// The copies on both strands, found by the last `order` bases.
 struct Copies {
   Copies(int order, int place_bits) : context(order), bits(place_bits), ends(std::size_t{1} << place_bits) {}
   std::uint64_t place(std::uint64_t bases) const { return hash(bases, 11) >> (64 - bits); }
@@ -258,7 +259,7 @@ struct Copies {
       ++same;
     if (same >= static_cast<std::uint64_t>(context.order())) forward.follow(end, static_cast<std::uint32_t>(same));
   }
-  /// The other strand reads on where the occurrence begins.
+  /// On the other strand, the copy continues where the occurrence begins.
   void look_back(std::uint64_t end, const BaseHistory& history, const RecentBases& recent) {
     const auto order = static_cast<std::uint64_t>(context.order());
     if (end <= order) return;
@@ -269,12 +270,12 @@ struct Copies {
     if (same >= order) inverted.follow(from - 1, static_cast<std::uint32_t>(same));
   }
 
-  /// How sure both are, below 64.
+  /// Class of the confidence of both copies, below 64.
   std::size_t certainty() const { return forward.certainty() * 8 + inverted.certainty(); }
 
   StrandContext context;
   int bits;
-  std::vector<std::uint32_t> ends;  // the place after the last occurrence, by hash; 0: none
+  std::vector<std::uint32_t> ends;  // the position after the last occurrence, by hash; 0: none
   Copy forward{false}, inverted{true};
 };
 
@@ -339,7 +340,7 @@ struct NucleotideMixing::Body {
       c.inverted.ask(node, x + Copy::kInputs);
       x += 2 * Copy::kInputs;
     }
-    *x = 0.3F;  // the bias
+    *x = 0.3F;  // bias
     const std::size_t near = copies.front().certainty(), far = copies.back().certainty();
     mixers.select(0, node * 256 + recent.last(4));
     mixers.select(1, node * 64 + near);
@@ -366,7 +367,7 @@ struct NucleotideMixing::Body {
   void advance(unsigned base) {
     if (learning)
       for_each_context([&](auto& model, const StrandContext& context) { model.learn(context.forward(), base); });
-    if (learning) history.add(base);  // what is not learnt is not found again
+    if (learning) history.add(base);  // bases that are not learned are not found again
     recent.add(base);
     for (StrandContext& context : contexts) context.advance(base);
     for_each_context([&](auto& model, const StrandContext& context) {
@@ -378,7 +379,7 @@ struct NucleotideMixing::Body {
     select();
   }
 
-  /// What the other strand, read to here, says of the base before.
+  /// Learns from the reverse strand: the base before the context, read in the reverse direction.
   void learn_inverted() {
     for_each_context([&](auto& model, const StrandContext& context) {
       const auto order = static_cast<std::uint64_t>(context.order());
@@ -393,14 +394,14 @@ struct NucleotideMixing::Body {
     for (BaseCounts& model : counts) work(model, *context++);
   }
 
-  static constexpr std::size_t kNodes = 3;  // of the tree of a base
+  static constexpr std::size_t kNodes = 3;  // nodes of the tree of a base
   static constexpr std::size_t kAsked =
       kShort.size() + BaseCounts::kInputs * kLong.size() + 2 * Copy::kInputs * kCopied.size() + 1;
   static constexpr std::size_t kLaneCount = static_cast<std::size_t>(kMixingLanes);
   static constexpr std::size_t kInputs = (kAsked + kLaneCount - 1) / kLaneCount * kLaneCount;
 
   bool learning = true;
-  std::vector<StrandContext> contexts;  // of probabilities, then of counts
+  std::vector<StrandContext> contexts;  // probabilities first, then counts
   std::vector<BaseProbabilities> probabilities;
   std::vector<BaseCounts> counts;
   std::vector<Copies> copies;

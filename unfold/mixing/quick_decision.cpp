@@ -7,8 +7,8 @@
 namespace unfold {
 namespace {
 
-constexpr std::uint32_t kLongest = 200;  // counts stop there
-constexpr std::uint32_t kTrusted = 1;    // a prior counts like so many answers
+constexpr std::uint32_t kLongest = 200;  // maximum count
+constexpr std::uint32_t kTrusted = 1;    // number of observations that a prior counts for
 
 /// 2^16 / (n + 1.6)
 const std::array<std::uint32_t, kLongest + 1> kCellSteps = [] {
@@ -60,16 +60,16 @@ std::uint32_t QuickDecision::estimate(const Case& c, std::uint32_t prior) {
     places[i] = (static_cast<std::uint32_t>(i) << kCellBits) + (h >> (32 - kCellBits));
   }
   const std::uint16_t* const refined_row = &refined_[c.refine * kPlaces];
-  __builtin_prefetch(refined_row);  // which of its places are wanted is known last of all
+  __builtin_prefetch(refined_row);  // the position within the row is known only after mixing
   __builtin_prefetch(refined_row + kPlaces - 1);
   for (std::size_t i = 0; i < kHints; ++i) found_[i] = &cells_[places[i]];
   for (std::size_t i = 0; i < kHints; ++i) {
-    const std::uint32_t unseen = found_[i]->count == 0 ? ~0U : 0;  // without a branch: there is no telling
+    const std::uint32_t unseen = found_[i]->count == 0 ? ~0U : 0;  // branch-free, because the outcome is unpredictable
     inputs_[i] = logistic.stretch((prior & unseen) | (found_[i]->p & ~unseen));
   }
   prior_ = prior;
   inputs_[kHints] = logistic.stretch(prior);
-  inputs_[kHints + 1] = 96;  // the bias
+  inputs_[kHints + 1] = 96;  // bias
   rows_ = {&weights_[c.gates[0] * kInputs], &weights_[(kGates + c.gates[1]) * kInputs],
            &weights_[(2 * kGates + c.gates[2]) * kInputs]};
   std::int64_t sum = 0;

@@ -1,12 +1,12 @@
 #pragma once
-/// LearntDecision (learnt_decision.h) in integers, for models that must be fast: a yes-or-no question answered from
-/// hints, contexts in which the answers are counted, mixed in the logistic domain by gated weights.
+/// LearntDecision (learnt_decision.h) in integer arithmetic, for fast models: estimates a yes-or-no decision from
+/// hints, which are contexts in which the outcomes are counted, mixed in the logistic domain by gated weights.
 ///
-///   stretch(p) = ln(p / (1 - p)) in units of 1/256;  x_i = stretch of what hint i says, the prior, a bias
-///   P(yes) = squash(sum_i w_i x_i),  w = sum of one row of weights from each of three sets;  w_i += rate (yes -
-///   P(yes)) x_i
+///   stretch(p) = ln(p / (1 - p)) in units of 1/256;  x_i = stretch of the estimate of hint i, the prior, a bias
+///   P(yes) = squash(sum_i w_i x_i),  w = sum of one row of weights from each of three sets
+///   w_i += rate (yes - P(yes)) x_i
 ///
-/// Integers alone: the same bits everywhere.
+/// Uses only integers, so results are bit-identical on all machines.
 
 #include <array>
 #include <cstdint>
@@ -19,7 +19,7 @@ class IntegerLogistic {
  public:
   static constexpr std::int32_t kMost = 2815;  ///< 11 nats
   static const IntegerLogistic& tables();
-  /// Of p in [0, 65536), to 1/4096.
+  /// `p` in [0, 65536), used with a resolution of 1/4096.
   std::int32_t stretch(std::uint32_t p) const { return stretch_[p >> 4]; }
   std::uint32_t squash(std::int32_t x) const {
     const std::int32_t entry = (x < -kMost ? -kMost : x > kMost ? kMost : x) + kMost;
@@ -37,29 +37,31 @@ class QuickDecision {
   static constexpr std::size_t kHints = 6, kInputs = kHints + 2;
   static constexpr std::size_t kGates = 1024;
   static constexpr std::size_t kRefined = 8192;
-  /// Of cells, weights and refinement: what a question is answered from.
+  /// Size of the cells, weights and refinement values that a query reads.
   static constexpr std::size_t kBytes = 4 * kHints + 3 * 4 * kInputs + 2 * 2;
   struct Case {
-    std::array<std::uint32_t, kHints> hints{};  ///< any numbers: hashed here
+    std::array<std::uint32_t, kHints> hints{};  ///< arbitrary numbers, hashed internally
     std::uint32_t refine = 0;                   // below kRefined
-    std::array<std::uint32_t, 3> gates{};       ///< which weights, each below kGates
+    std::array<std::uint32_t, 3> gates{};       ///< select the weights, each below kGates
   };
 
   QuickDecision();
-  /// P(yes) in units of 2^-16, above 0 and below 1. `prior` in (0, 65536): what a hint says that was never seen.
+  /// Returns P(yes) in units of 2^-16, above 0 and below 1. `prior` in (0, 65536): the estimate of a hint without
+  /// observations.
   std::uint32_t estimate(const Case& c, std::uint32_t prior);
-  void learn(bool yes);  ///< the case that was estimated last
+  void learn(bool yes);  ///< for the case of the last `estimate`
 
  private:
-  static constexpr int kCellBits = 15;                       // of the cells of each hint
-  static constexpr std::int32_t kPlaces = 24, kApart = 256;  // of logits
+  static constexpr int kCellBits = 15;  // binary logarithm of the number of cells per hint
+  // Grid of logits for the refinement: number of points and distance.
+  static constexpr std::int32_t kPlaces = 24, kApart = 256;
   struct Cell {
     std::uint16_t p, count;
   };
 
   std::vector<Cell> cells_;
   std::vector<std::int32_t> weights_;   // [3 kGates x kInputs], in units of 2^-16
-  std::array<Cell*, kHints> found_{};   // of the present case
+  std::array<Cell*, kHints> found_{};   // cells of the current case
   std::vector<std::uint16_t> refined_;  // [kRefined x kPlaces]
   std::uint16_t* nearest_ = nullptr;
   std::array<std::int32_t, kInputs> inputs_{};

@@ -1,5 +1,5 @@
 #pragma once
-/// Internal: what context mixing has read, and the contexts that it makes of that: symbols, words, columns.
+/// Internal: the past of context mixing, and the contexts derived from it: symbols, words, columns.
 
 #include <cstdint>
 #include <initializer_list>
@@ -11,10 +11,10 @@ namespace unfold {
 
 struct ReadPast {
   std::uint64_t recent = 0;                             ///< the last eight symbols
-  std::uint64_t word = 0, before = 0, before_that = 0;  ///< hashes of the present word and of those before it
-  std::uint64_t column = 0;                             ///< symbols since the line began
+  std::uint64_t word = 0, before = 0, before_that = 0;  ///< hashes of the current word and of those before it
+  std::uint64_t column = 0;                             ///< symbols since the beginning of the line
 
-  /// `byte`: what the symbol looks like.
+  /// `byte`: the byte that represents the symbol.
   void advance(Symbol symbol, std::uint8_t byte) {
     recent = recent << 8 | static_cast<std::uint64_t>(symbol);
     if (makes_words(byte)) {
@@ -35,7 +35,7 @@ struct ReadPast {
     for (const int order : {1, 2, 3, 4, 6}) add(last(order));
     add(hash(word, last(1)));
   }
-  /// For each of the twelve that tell something of texts; eleven without the column.
+  /// Calls add(value) for each of the twelve contexts selected for text; eleven without the column.
   template <class Add>
   void text_contexts(bool with_column, Add&& add) const {
     add(0);
@@ -46,7 +46,7 @@ struct ReadPast {
     add(recent & 0xF8F8F8F8);
     if (with_column) add(hash(column, last(1)));
   }
-  /// For each of the eight that tell something of texts beside those of their lines; seven without the column.
+  /// Calls add(value) for each of the eight text contexts that complement the line contexts; seven without the column.
   template <class Add>
   void line_text_contexts(bool with_column, Add&& add) const {
     add(0);
@@ -55,14 +55,14 @@ struct ReadPast {
     add(hash(word, before));
     if (with_column) add(hash(column, last(1)));
   }
-  /// For each of ten that tell something of files that are no texts.
+  /// Calls add(value) for each of the ten contexts selected for files other than text.
   template <class Add>
   void binary_contexts(Add&& add) const {
     add(0);
     for (int order = 1; order <= 6; ++order) add(last(order));
     for (const std::uint64_t mask : {0xFFFF00ULL, 0xFF00FF00ULL, 0xF8F8F8F8ULL}) add(recent & mask);
   }
-  /// For each of the sixteen of the full one; fifteen without the column.
+  /// Calls add(value) for each of the sixteen contexts of the full level; fifteen without the column.
   template <class Add>
   void full_contexts(bool with_column, Add&& add) const {
     add(0);
@@ -71,7 +71,7 @@ struct ReadPast {
     add(hash(word, before));
     add(hash(word, before_that));
     add(hash(hash(word, before), before_that));
-    // For tables and binary files: what stood two to four symbols ago, symbols but for their low bits, the column.
+    // For tables and binary files: the symbols two to four positions ago, symbols without their low bits, the column.
     add(recent & 0xFFFF00);
     add(recent & 0xFF00FF00);
     add(recent & 0xF8F8F8F8);
@@ -84,14 +84,15 @@ struct ReadPast {
   }
 };
 
-/// What texts are made of beside words: lines, and their letters whatever their case and the blanks between them.
+/// The past of text beyond words: its lines, and its letters regardless of case and of the white space between them.
 struct ReadLines {
-  std::uint64_t plain = 0;    ///< the last eight letters, small, and other symbols, blanks and line ends as one blank
-  std::uint64_t letters = 0;  ///< since the last symbol that is none
-  std::uint8_t first = 0;     ///< of the present line
-  std::vector<std::uint8_t> line, line_above;  ///< the beginnings of the present line and of the one before
+  /// The last eight symbols, with letters in lower case and sequences of blanks and line ends as one blank.
+  std::uint64_t plain = 0;
+  std::uint64_t letters = 0;                   ///< since the last symbol that is not a letter
+  std::uint8_t first = 0;                      ///< first symbol of the current line
+  std::vector<std::uint8_t> line, line_above;  ///< the beginnings of the current line and of the previous one
 
-  /// `byte`: what the symbol looks like.
+  /// `byte`: the byte that represents the symbol.
   void advance(std::uint8_t byte) {
     const bool capital = byte >= 'A' && byte <= 'Z',
                blank = byte == '\n' || byte == '\r' || byte == '\t' || byte == ' ';
@@ -108,7 +109,7 @@ struct ReadLines {
   }
   std::uint64_t above() const { return line.size() < line_above.size() ? line_above[line.size()] : 0; }
 
-  /// Calls add(value) for each of the four contexts of whatever has lines.
+  /// Calls add(value) for each of the four line contexts.
   template <class Add>
   void contexts(const ReadPast& past, Add&& add) const {
     add(hash(above(), past.last(1)));

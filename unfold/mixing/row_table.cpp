@@ -51,7 +51,7 @@ std::uint32_t RowTable::find(std::uint64_t key) const {
     __builtin_prefetch(&rows_[i]);
     return i;
   }
-  __builtin_prefetch(&rows_[least_used(begin)], 1);  // the row that would be made
+  __builtin_prefetch(&rows_[least_used(begin)], 1);  // the row that would be replaced
   return kNone;
 }
 
@@ -67,7 +67,7 @@ std::uint32_t RowTable::least_used(std::uint32_t begin) const {
 std::uint32_t RowTable::create(std::uint64_t key) {
   const std::uint32_t begin = first(key);
   const std::uint32_t victim = least_used(begin);
-  if (marks_[victim] != 0)  // what stays grows old
+  if (marks_[victim] != 0)  // the surviving rows age
     for (std::uint32_t i = begin; i < begin + kBucket; ++i)
       if ((marks_[i] & kMostUses) != 0) --marks_[i];
   marks_[victim] = check(key) << kUseBits;

@@ -1,7 +1,7 @@
 #pragma once
-/// A hash table of rows of bit counters (byte_mixing.h) in a given number of bytes. A row holds the 15 counters of half
-/// a symbol in one context and is a cache line. What finding needs (part of the hash, how often a row was used) stands
-/// apart, 16 bytes for four rows: a context that is not there costs one line, not four.
+/// A hash table of rows of bit counters (byte_mixing.h) with a given size in bytes. A row contains the 15 counters of
+/// half a symbol in one context and fills a cache line. The data for look-ups (part of the hash, the use count) is
+/// stored separately, 16 bytes for four rows, so that a failed look-up touches one cache line instead of four.
 
 #include <array>
 #include <cstdint>
@@ -9,8 +9,8 @@
 
 namespace unfold {
 
-/// The counters: an estimate of P(1) in units of 2^-16, how many bits were seen, and the last (up to seven) of them
-/// after a leading one.
+/// The counters: an estimate of P(1) in units of 2^-16, the number of bits seen, and the last ones (up to seven) after
+/// a leading one.
 struct CounterRow {
   std::array<std::uint16_t, 15> estimate;
   std::array<std::uint8_t, 15> count;
@@ -22,18 +22,18 @@ static_assert(sizeof(CounterRow) == 64, "a row is a cache line");
 
 class RowTable {
  public:
-  explicit RowTable(std::size_t bytes);  ///< as many rows as fit, four at least
+  explicit RowTable(std::size_t bytes);  ///< as many rows as fit, at least four
   RowTable(const RowTable& other);
   RowTable(RowTable&&) noexcept = default;
   RowTable& operator=(const RowTable&) = delete;
   RowTable& operator=(RowTable&&) = delete;
   ~RowTable() = default;
 
-  /// Before `find`, so that memory is asked for many rows at once.
+  /// Prefetches the look-up data; call it for many keys before `find`.
   void prefetch(std::uint64_t key) const { __builtin_prefetch(&marks_[first(key)]); }
-  /// The number of the row; kNone: there is none. Asks for its memory.
+  /// Returns the index of the row, or kNone. Prefetches the row.
   std::uint32_t find(std::uint64_t key) const;
-  /// A cleared row in the place of the least used one of four.
+  /// Returns a cleared row that replaces the least used one of four.
   std::uint32_t create(std::uint64_t key);
   CounterRow& row(std::uint32_t number) { return rows_[number]; }
   void used(std::uint32_t number) {
@@ -64,7 +64,7 @@ class RowTable {
 
   std::uint64_t buckets_;
   Lines<CounterRow> rows_;
-  Lines<std::uint32_t> marks_;  // check above uses
+  Lines<std::uint32_t> marks_;  // hash check above the use count
 };
 
 }  // namespace unfold

@@ -1,7 +1,7 @@
 #pragma once
-/// Internal: a few numbers side by side, in the vectors that every processor has (16 bytes). Operators work element by
-/// element, comparisons give all bits or none: the same bits as a loop. Loops over counters are too short and too mixed
-/// for compilers to find this by themselves.
+/// Internal: SIMD vectors of 16 bytes, which every supported processor has. Operators work element by element, and
+/// comparisons set all bits or none; results are bit-identical to a loop. Loops over counters are too short and too
+/// irregular for automatic vectorization.
 
 #include <array>
 #include <cstdint>
@@ -24,7 +24,7 @@ template <class Vector>
 inline void store(Vector v, void* to) {
   std::memcpy(to, &v, sizeof(v));
 }
-/// Where `mask` has all bits `yes`, where it has none `no`.
+/// Selects elements: `yes` where `mask` has all bits set, `no` where it has none.
 template <class Vector, class Mask>
 inline Vector choose(Mask mask, Vector yes, Vector no) {
   const auto m = reinterpret_cast<FourWords>(mask);

@@ -1,7 +1,7 @@
 #pragma once
-/// Internal: a large table that begins with zeros. Its memory comes from the system page by page as it is used for the
-/// first time, so that a table costs what is used of it; in large pages where the system has them, which spares a
-/// look-up of the address for nearly every entry of a hash table.
+/// Internal: a large table that is initially zero. The system provides its memory page by page on first use, so that
+/// only the pages in use take memory; it uses large pages if available, which saves a TLB miss for nearly every access
+/// to a hash table.
 
 #include <sys/mman.h>
 
@@ -41,7 +41,7 @@ class ZeroPages {
 
   static Pages allocate(std::size_t bytes) {
     constexpr std::size_t kLarge = std::size_t{2} << 20;
-    const std::size_t mapped = bytes + kLarge;  // so that a large page may begin it
+    const std::size_t mapped = bytes + kLarge;  // allows alignment to a large page
     void* const begin = mmap(nullptr, mapped, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (begin == MAP_FAILED) throw std::bad_alloc();
     void* first = begin;
