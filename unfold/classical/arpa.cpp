@@ -49,7 +49,7 @@ class ArpaWriter {
   }
 
  private:
-  /// Writes all n-grams that begin with `node` of level k, whose words are `words`.
+  /// Writes all n-grams that begin with `node` of level k; `words` are the words of that node.
   void section(Index n, Index k, std::uint32_t node, const std::string& words) {
     if (k < n) {
       const auto& children = trie_.level(k).children;
@@ -76,7 +76,7 @@ class ArpaWriter {
 
 // ---- reading ----
 
-/// The exact text of a symbol from its printable name.
+/// Returns the exact text of a symbol, given its printable name.
 std::string text_of(std::string_view name, SymbolKind kind) {
   if (name == kSentenceEnd) return kind == SymbolKind::words ? std::string(kLineEndWord) : "\n";
   if (kind == SymbolKind::words) return std::string(name);
@@ -96,7 +96,7 @@ std::string text_of(std::string_view name, SymbolKind kind) {
   return std::string(name);
 }
 
-/// One line of a section, in natural logarithms.
+/// One line of a section, with natural logarithms.
 struct Entry {
   std::uint32_t parent, symbol;
   float log_probability, log_backoff;
@@ -171,14 +171,14 @@ class ArpaReader {
     return error == std::errc() && end == text.data() + text.size();
   }
 
-  /// The natural logarithm of a base-10 logarithm in the text.
+  /// Parses a base-10 logarithm and converts it to a natural one.
   float logarithm(std::string_view text) const {
     double value = 0;
     if (!parse(text, value) || std::isnan(value)) fail(fmt::format("\"{}\" is not a logarithm", text));
     return static_cast<float>(std::clamp(value, -99.0, 99.0) * kLn10);
   }
 
-  /// Reads the next n-gram of a section; false at its end. `fields_`: probability, n words, perhaps a backoff.
+  /// Reads the next n-gram of a section; false at its end. `fields_`: probability, n words, and optionally a backoff.
   bool next_entry(Index n, Index done) {
     if (done == 0) {
       while (line_.empty() && next_line()) {
@@ -285,7 +285,7 @@ class ArpaReader {
   float probability_ = 0, backoff_ = 0;
   bool has_begin_ = false, has_sentence_end_ = false;
   std::vector<std::string> texts_;
-  std::unordered_map<std::string, std::uint32_t> symbols_;  // only looked up, never walked through
+  std::unordered_map<std::string, std::uint32_t> symbols_;  // used for lookups only, never iterated
   NgramTrie trie_;
 };
 

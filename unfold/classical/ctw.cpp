@@ -38,7 +38,7 @@ void CtwPredictor::reset() {
 std::uint64_t CtwPredictor::key(int level, BitPath path) const {
   return hash(contexts_[static_cast<std::size_t>(level)],
               std::uint64_t{path} << 8 | static_cast<std::uint64_t>(level)) |
-         1;  // 0 is a free place
+         1;  // 0 marks an empty slot
 }
 
 CtwPredictor::Node* CtwPredictor::find(std::uint64_t key) {
@@ -78,7 +78,8 @@ double CtwPredictor::one(const Node* node) const {
 }
 
 float CtwPredictor::logit(BitPath path, int) {
-  // From the longest context to the empty one; a node that is not there has seen nothing and says what its child says.
+  // From the longest context to the empty one. A missing node has no observations and passes on the prediction of its
+  // child.
   weighted_[static_cast<std::size_t>(known_) + 1] = 0.5;
   for (int level = known_; level >= 0; --level) {
     const auto at = static_cast<std::size_t>(level);

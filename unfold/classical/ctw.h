@@ -1,13 +1,15 @@
 #pragma once
-/// Context tree weighting over a binary decomposition: every bit of a symbol, given the bits before it, has a context
-/// tree of its own whose branches are the symbols before, the latest first. Each node holds a Krichevsky-Trofimov
-/// estimator; the weighted probability at a node is half the estimator's, half the product of its children's:
+/// Context tree weighting (CTW) with a binary decomposition: every bit of a symbol, given the bits before it, has a
+/// separate context tree, which branches on the preceding symbols, the most recent first. Each node holds a
+/// Krichevsky-Trofimov (KT) estimator; the weighted probability of a node is the mean of its estimator and the product
+/// of its children:
 ///   Pw(s) = (Pe(s) + Pw(0 s) Pw(1 s) ...) / 2
-/// Kept as beta(s) = Pe(s) / prod Pw(children), the bit's probability is read off along one path:
+/// With beta(s) = Pe(s) / prod Pw(children) stored per node, the probability of a bit is computed along one path:
 ///   Pw(1 | s) = (beta Pe(1 | s) + Pw(1 | child)) / (beta + 1),   beta *= Pe(x | s) / Pw(x | child).
 /// Willems, Shtarkov & Tjalkens 1995; the decomposition: Tjalkens, Willems & Shtarkov 1994.
 ///
-/// Only + - * / of doubles: the same bits everywhere. A node costs 16 bytes; the tree grows with the text.
+/// Uses only + - * / on doubles, so results are bit-identical on all machines. A node takes 16 bytes; the tree grows
+/// with the data.
 
 #include <array>
 #include <memory>
@@ -18,8 +20,8 @@
 namespace unfold {
 
 struct CtwOptions {
-  Index depth = 24;  ///< bits of context: depth / bits-per-symbol symbols, rounded up
-  double add = 0.5;  ///< of the estimators; 0.5 is Krichevsky and Trofimov's, less suits text better
+  Index depth = 24;  ///< bits of context, rounded up to depth / bits-per-symbol symbols
+  double add = 0.5;  ///< pseudo-count of the estimators; 0.5 is the KT estimator, smaller values suit text better
 };
 
 template <class Visitor>
@@ -30,7 +32,7 @@ void describe(Visitor& v, CtwOptions& o) {
 
 class CtwPredictor final : public BitwisePredictor {
  public:
-  /// Throws UsageError: a depth that is negative or beyond 16 symbols, `add` not above 0.
+  /// Throws UsageError: a depth that is negative or above 16 symbols, `add` not above 0.
   CtwPredictor(Index alphabet, const CtwOptions& options);
 
   float logit(BitPath path, int depth) override;
@@ -44,7 +46,7 @@ class CtwPredictor final : public BitwisePredictor {
 
  private:
   struct Node {
-    std::uint64_t key = 0;  // 0: free
+    std::uint64_t key = 0;  // 0: empty slot
     std::uint16_t zeros = 0, ones = 0;
     float beta = 1;
   };
@@ -56,17 +58,17 @@ class CtwPredictor final : public BitwisePredictor {
   Node* find(std::uint64_t key);
   Node& find_or_create(std::uint64_t key);
   void grow();
-  double one(const Node* node) const;  ///< the estimator's P(1)
+  double one(const Node* node) const;  ///< P(1) of the estimator
 
-  int depth_;  // in symbols
+  int depth_;  // depth in symbols
   double add_;
   bool learning_ = true;
   std::vector<std::uint64_t> contexts_;  // hashes of the last 0, 1, ... symbols
-  std::vector<Symbol> recent_;           // the latest first
+  std::vector<Symbol> recent_;           // most recent first
   int known_ = 0;                        // symbols since the start of the sequence, up to depth_
   std::vector<Node> table_;
   std::size_t used_ = 0;
-  // Along the path of the node asked last: the nodes' keys, and P(1) weighted from the leaf up to each level.
+  // Along the path of the last prediction: the keys of the nodes, and the weighted P(1) from the leaf up to each level.
   std::array<std::uint64_t, kMostDepth + 1> keys_{};
   std::array<double, kMostDepth + 2> weighted_{};
 };

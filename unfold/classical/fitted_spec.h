@@ -1,6 +1,6 @@
 #pragma once
-/// SPECs of fitted models: a struct of options with `describe(visitor, options)` as everywhere; the bare number of a
-/// SPEC is the option named `main`, so that `ngram:6` and `ngram:order=6` are the same.
+/// SPECs of fitted models. The options are a struct with `describe(visitor, options)`; a bare number in a SPEC sets the
+/// option named `main`, so that `ngram:6` and `ngram:order=6` are the same.
 
 #include "unfold/base/error.h"
 #include "unfold/base/options.h"
@@ -8,7 +8,7 @@
 
 namespace unfold {
 
-/// `main`: empty when the model has no bare number. Throws UsageError.
+/// `main`: empty if the model does not accept a bare number. Throws UsageError.
 template <class Options>
 Options parse_fitted_spec(std::string_view text, std::string_view main) {
   Options options;
@@ -16,7 +16,7 @@ Options parse_fitted_spec(std::string_view text, std::string_view main) {
   return options;
 }
 
-/// The options in the card of a file. Throws ModelError.
+/// Reads the options from the card of a file. Throws ModelError.
 template <class Options>
 Options read_fitted_spec(const ModelFile& file, std::string_view name, std::string_view main) {
   const auto text = file.value<std::string>("model");
@@ -28,7 +28,7 @@ Options read_fitted_spec(const ModelFile& file, std::string_view name, std::stri
   }
 }
 
-/// The SPEC with the main number and what else differs from the defaults.
+/// Formats a SPEC: the main number, then the options that differ from their defaults.
 inline std::string fitted_spec(std::string_view name, const AnyOptions& options, const AnyOptions& defaults,
                                std::string_view main) {
   const std::vector<OptionHelp> values = help_of(options);

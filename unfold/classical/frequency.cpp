@@ -10,7 +10,7 @@
 namespace unfold {
 namespace {
 
-/// Always the same distribution.
+/// Predicts the same distribution at every step.
 class ConstantPredictor final : public Predictor, public MarkovContext {
  public:
   explicit ConstantPredictor(const std::vector<double>& weights) {

@@ -1,5 +1,6 @@
 #pragma once
-/// The floors that every other model must beat: all symbols alike, and each as frequent as in the training part.
+/// The baselines that every other model must beat: the uniform distribution, and the symbol frequencies of the training
+/// part.
 
 #include "unfold/base/options.h"
 #include "unfold/capabilities/symbol_model.h"
@@ -32,7 +33,7 @@ void describe(Visitor& v, FrequencyOptions& o) {
   v("add", o.add, "added to the count of every symbol", above(0));
 }
 
-/// `frequency`: p(x) = (count(x) + add) / (all counts + add * symbols); add = 1/2 is Krichevsky and Trofimov's.
+/// `frequency`: p(x) = (count(x) + add) / (all counts + add * symbols); add = 1/2 is the Krichevsky-Trofimov estimator.
 class FrequencyModel final : public FittedModel {
  public:
   static constexpr const char *kName = "frequency", *kHelp = "each symbol as often as in the training part";

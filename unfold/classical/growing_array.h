@@ -1,6 +1,6 @@
 #pragma once
-/// Internal: an array that grows at its end, in pages of the system: it is not copied, does not stand twice while it
-/// grows, and what was never used of it takes no memory. For models of many megabytes.
+/// Internal: an array that grows at its end in pages of the system. Growing neither copies the array nor needs a second
+/// one, and pages that were never used take no memory. For models of many megabytes.
 
 #include <sys/mman.h>
 
@@ -35,13 +35,13 @@ class GrowingArray {
   const T& operator[](std::size_t i) const { return data_[i]; }
 
   void push_back(T value) { *more(1) = value; }
-  /// So many more elements, whose contents have no meaning: the first of them.
+  /// Appends `count` elements with unspecified contents and returns the first of them.
   T* more(std::size_t count) {
     if (const std::size_t needed = (size_ + count) * sizeof(T); needed > bytes_) enlarge(needed);
     size_ += count;
     return data_ + size_ - count;
   }
-  /// Keeps the memory.
+  /// Clears the array and keeps its memory.
   void clear() { size_ = 0; }
 
  private:

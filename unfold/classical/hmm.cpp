@@ -16,7 +16,7 @@ namespace {
 
 constexpr const char* kMain = "states";
 
-/// One symbol at a time, as reestimate does it; f is the distribution of the state before the next symbol.
+/// Predicts one symbol at a time, as reestimate does; f is the distribution of the state before the next symbol.
 class HmmPredictor final : public Predictor {
  public:
   explicit HmmPredictor(const HmmParameters& hmm) : hmm_(&hmm) { reset(); }
@@ -62,7 +62,7 @@ class HmmPredictor final : public Predictor {
     if (total >= kLeastProbability)
       for (double& x : seen) x /= total;
     else
-      seen = state_;  // no state can emit it: as if it had not been looked at
+      seen = state_;  // no state can emit the symbol: continue as if it had not been observed
     std::fill(state_.begin(), state_.end(), 0.0);
     for (std::size_t i = 0; i < n; ++i)
       for (std::size_t j = 0; j < n; ++j) state_[j] += seen[i] * hmm_->transitions[i * n + j];
@@ -171,7 +171,7 @@ nlohmann::json HmmModel::fit(const TrainingData& data, const FitOptions& options
       before = start.objective;
     }
   };
-  if (options_.restarts > 1 && team.size() > 1) {  // each start is one member's own
+  if (options_.restarts > 1 && team.size() > 1) {  // each restart runs on one member of the team
     team.run([&](Member& me) {
       Team alone(1);
       for (Index r = me.id(); r < options_.restarts; r += me.size()) climb(r, alone, me.id() == 0);

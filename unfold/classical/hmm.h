@@ -1,21 +1,22 @@
 #pragma once
-/// Hidden Markov models: a chain of hidden states s_1, s_2, ..., each of which emits one symbol.
+/// Hidden Markov models (HMMs): a chain of hidden states s_1, s_2, ..., each of which emits one symbol.
 ///
 ///   pi(i) = p(s_1 = i),  a(i,j) = p(s_{t+1} = j | s_t = i),  b(j,x) = p(x_t = x | s_t = j)
 ///
-/// Forward, scaled so that no power of a small number is ever formed (Rabiner 1989):
-///   c_t = sum_j f_t(j) b(j,x_t),   f_1 = pi,   f_{t+1}(j) = sum_i f_t(i) b(i,x_t)/c_t a(i,j),   log p(x) = sum_t log
-///   c_t
+/// The scaled forward algorithm, which never forms powers of small numbers (Rabiner 1989):
+///   c_t = sum_j f_t(j) b(j,x_t),   f_1 = pi,   f_{t+1}(j) = sum_i f_t(i) b(i,x_t)/c_t a(i,j)
+///   log p(x) = sum_t log c_t
 /// f_t is the distribution of the state at t given the symbols before t, so c_t is the probability of the next symbol.
-/// A symbol that no state can emit costs infinity; afterwards the chain goes on as if it had not been looked at.
+/// A symbol that no state can emit has infinite surprisal; the chain then continues as if it had not been observed.
 ///
-/// Fitting is expectation-maximisation (Baum & Welch) over all sequences, from several random starts, the best one
-/// kept:
-///   a(i,j) ~ expected number of steps i -> j,   b(j,x) ~ expected number of x in j + add,   pi(i) ~ of starts in i.
-/// With add = 0 the likelihood never falls; with add > 0 it is the posterior under a Dirichlet prior that never does. A
-/// state that empties keeps its transitions; it may come back.
+/// Fitting is expectation maximization (Baum-Welch) over all sequences from several random initializations, of which
+/// the best is kept:
+///   a(i,j) ~ expected number of steps i -> j,   b(j,x) ~ expected number of x in j + add,   pi(i) ~ expected starts in
+///   i
+/// With add = 0 the likelihood never decreases; with add > 0 this holds for the posterior under a Dirichlet prior. A
+/// state whose expected count is 0 keeps its transitions and may be used again later.
 ///
-/// An HMM is a network with symbol-dependent linear transitions and a linear output: set_hmm below.
+/// An HMM is equivalent to a network with symbol-dependent linear transitions and a linear output: see set_hmm below.
 
 #include "unfold/base/options.h"
 #include "unfold/capabilities/symbol_model.h"
@@ -29,41 +30,42 @@ struct HmmParameters {
   std::vector<double> initial, transitions, emissions;  ///< [N], [N x N], [N x V]
 
   HmmParameters() = default;
-  HmmParameters(Index states, Index alphabet);  ///< everything uniform
-  /// Uniform, every number times a random factor between 1/2 and 3/2.
+  HmmParameters(Index states, Index alphabet);  ///< all distributions uniform
+  /// Uniform, with every entry multiplied by a random factor between 1/2 and 3/2.
   static HmmParameters random(Index states, Index alphabet, std::uint64_t seed, Index number);
 };
 
-/// What steps of expectation-maximisation would otherwise do anew each time: find out how many symbols the chain
-/// remembers, and take memory, for each member of the team. Changes no result beyond rounding.
+/// State that is reused between steps of expectation maximization: how many symbols the chain remembers, and the memory
+/// of each member of the team. It does not change results beyond rounding.
 struct HmmMemory {
   Index warm_up = 128;
   std::vector<Buffer<double>> histories = {};
-  const std::atomic<bool>* stop = nullptr;  ///< polled now and then; then InterruptedError
+  const std::atomic<bool>* stop = nullptr;  ///< polled regularly; if set, InterruptedError is thrown
 };
 
-/// One step of expectation-maximisation over the sequences of a part. Returns the objective of the parameters that came
-/// in: log likelihood, plus add * sum of log b. Threads share the work (hmm_lanes.h); the result does not depend on
-/// them. `memory` may go from one step to the next.
+/// Makes one step of expectation maximization over the sequences of a part. Returns the objective at the parameters
+/// passed in: log likelihood plus add * sum of log b. Threads share the work (hmm_lanes.h); the result does not depend
+/// on their number. `memory` can be passed from one step to the next.
 double reestimate(HmmParameters& hmm, const Corpus& corpus, const Split& part, double add, Team& team,
                   HmmMemory* memory = nullptr);
 
 /// log p(x) of a sequence.
 double log_likelihood(const HmmParameters& hmm, std::span<const Symbol> symbols);
-/// The most probable sequence of states, of equals the one that ends in the smallest states (Viterbi 1967).
+/// Returns the most probable sequence of states; ties are resolved in favor of the one that ends in the smallest states
+/// (Viterbi 1967).
 std::vector<Index> most_probable_states(const HmmParameters& hmm, std::span<const Symbol> symbols);
-/// p(s_t = j | x), [symbols x states], by forward and backward.
+/// Returns p(s_t = j | x), [symbols x states], by the forward-backward algorithm.
 std::vector<double> state_posteriors(const HmmParameters& hmm, std::span<const Symbol> symbols);
 
-/// An HMM as a gated network of linear units with a linear output, `linear-gnn` (cells/linear_gnn.cpp; section 1.2.2 of
-/// Ollivier's "Riemannian metrics for recurrent networks"):
+/// Converts an HMM to a gated network of linear units with a linear output, `linear-gnn` (cells/linear_gnn.cpp; section
+/// 1.2.2 of Ollivier's "Riemannian metrics for recurrent networks"):
 ///   V_i = sum_j tau_{j i x} a_j,  tau_{j i x} = b(j,x) a(j,i),  a_j = V_j / sum_k V_k,  p(x) ~ sum_j a_j b(j,x)
-/// Sets the parameters of such a network of as many units and symbols. Throws UsageError: other sizes; a state that
-/// cannot emit a symbol, whose logarithm has no gradient.
+/// Sets the parameters of a network with as many units as states and the same alphabet. Throws UsageError: different
+/// sizes; a state that cannot emit some symbol, since the logarithm of 0 has no gradient.
 void set_hmm(const HmmParameters& hmm, Parameters<double>& network);
-/// ... and back, where the weights allow it: none is negative, and after each symbol x they are those above up to a
-/// factor of x, to `tolerance`. Units may be scaled: a unit of n times the activity with an n-th of the weights is the
-/// same state. Throws ModelError that says what stands in the way.
+/// The inverse conversion, possible if no weight is negative and, for each symbol x, the weights have the form above up
+/// to a factor that depends on x, within `tolerance`. Units may be scaled: a unit with n times the activation and 1/n
+/// times the weights is the same state. Throws ModelError that names the condition that is violated.
 HmmParameters hmm_of(const Parameters<double>& network, double tolerance = 1e-9);
 
 struct HmmOptions {

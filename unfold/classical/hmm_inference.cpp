@@ -23,14 +23,15 @@ void add_to(Buffer<double>& sum, const Buffer<double>& more) {
   for (Index i = 0; i < sum.size(); ++i) sum[i] += more[i];
 }
 
-/// A single text.
+/// A reader for a single sequence.
 TextReader reader_of(std::span<const Symbol> symbols) {
   return [symbols](Index, Range range) {
     return std::vector<Symbol>(symbols.begin() + range.begin, symbols.begin() + range.end);
   };
 }
 
-/// Scales `count` values, `stride` apart, to a sum of 1 into `out`; leaves `out` as it is when they are all 0.
+/// Normalizes `count` values, `stride` apart, to a sum of 1 and writes them to `out`; leaves `out` unchanged if all are
+/// 0.
 void set_distribution(const double* values, std::size_t count, std::size_t stride, double* out) {
   double total = 0;
   for (std::size_t i = 0; i < count; ++i) total += values[i * stride];
@@ -118,7 +119,7 @@ std::vector<Index> most_probable_states(const HmmParameters& hmm, std::span<cons
       next[j] = best[j] + b[j * v + static_cast<std::size_t>(symbols[t])];
       possible = possible || next[j] > -std::numeric_limits<double>::infinity();
     }
-    if (possible) best = next;  // what no state can emit is not looked at
+    if (possible) best = next;  // a symbol that no state can emit is skipped
   }
   std::vector<Index> states(length);
   auto state = static_cast<std::size_t>(std::max_element(best.begin(), best.end()) - best.begin());

@@ -11,16 +11,17 @@
 namespace unfold {
 namespace {
 
-constexpr double kLeastProbability = 1e-290;  // below it the division by c_t would not be exact
-constexpr double kSameStates = 1e-12;         // sum of differences of two distributions that count as equal
+constexpr double kLeastProbability = 1e-290;  // below this the division by c_t would not be exact
+constexpr double kSameStates = 1e-12;         // L1 distance of two distributions that count as equal
 constexpr Index kGroupSymbols = 90'000, kMostGroups = 16;
-constexpr Index kLaneSymbols = 2048, kLeastStretch = 512;  // no lane, no stretch behind a cut is shorter
+constexpr Index kLaneSymbols = 2048, kLeastStretch = 512;  // minimum length of a lane, and of a segment after a cut
 constexpr Index kLongestWarmUp = 4096;
-constexpr Index kHistoryBytes = Index{64} << 20;  // of a group
-constexpr Index kWindow = 32;                     // steps whose transitions are counted by one product
+constexpr Index kHistoryBytes = Index{64} << 20;  // size of the history per group
+constexpr Index kWindow = 32;                     // steps whose transitions are counted by one matrix product
 
-/// Cuts as the lanes on both sides see them: the states before the first symbol behind, and what that symbol and those
-/// after it say about them (w of hmm_inference's equations), which is known up to a factor only.
+/// The cuts as the lanes on both sides see them: the states before the first symbol after the cut, and the backward
+/// message of that symbol and the following ones (w in the equations of hmm_inference), which is known only up to a
+/// factor.
 struct Cuts {
   Cuts(Index count, Index width) : rows(count), columns(width) {
     for (Buffer<double>* x : {&guessed, &reached, &expected, &found}) x->resize(count * width);
@@ -33,19 +34,19 @@ struct Cuts {
   }
 
   Index rows, columns;
-  Buffer<double> guessed, reached;  ///< forward: by the lane behind, by the lane before
-  Buffer<double> expected, found;   ///< backward: by the lane before, by the lane behind
+  Buffer<double> guessed, reached;  ///< forward: by the lane after the cut, by the lane before it
+  Buffer<double> expected, found;   ///< backward: by the lane before the cut, by the lane after it
 
  private:
   bool same(const double* x, const double* y) const {
     const double of_x = std::accumulate(x, x + columns, 0.0), of_y = std::accumulate(y, y + columns, 0.0);
     double apart = 0;
     for (Index j = 0; j < columns; ++j) apart += std::abs(x[j] * of_y - y[j] * of_x);
-    return apart <= kSameStates * of_x * of_y;  // both 0 where there was no pass in that direction
+    return apart <= kSameStates * of_x * of_y;  // both are 0 if there was no pass in that direction
   }
 };
 
-/// One group of lanes.
+/// The forward and backward passes over one group of lanes.
 class Walk {
  public:
   Walk(const HmmTables& tables, std::span<const std::vector<Stretch>> lanes, const std::vector<Index>& lengths,
@@ -86,7 +87,7 @@ class Walk {
     later_.resize((kWindow + 1) * row);
     for (Index s = segments; s-- > 0;) {
       stop_if_asked();
-      if (s + 1 < segments) {  // the history of the last one is still there
+      if (s + 1 < segments) {  // the history of the last segment is still in memory
         f_ = starts[at(s)];
         forward(part(s));
       }
@@ -138,11 +139,11 @@ class Walk {
   HmmSums& sums_;
   Index steps_ = 0;
   std::vector<Symbol> symbols_;       // [steps x lanes]
-  std::vector<Event> begins_, ends_;  // of stretches, by step
-  // Of the present step, [lanes x width]: the states before the symbol; what later symbols say about the states.
+  std::vector<Event> begins_, ends_;  // beginnings and ends of segments, by step
+  // The state distributions before the current symbol, and the backward messages of the later symbols, [lanes x width].
   Buffer<double> f_, beta_;
-  Buffer<double> c_;      // of all steps
-  Buffer<double> later_;  // w that follows each step of a window, and the step before
+  Buffer<double> c_;      // c_t of all steps
+  Buffer<double> later_;  // w after each step of a window, and after the step before it
 };
 
 void Walk::lay_out() {
@@ -189,7 +190,7 @@ void Walk::forward(Range part) {
   }
 }
 
-/// What follows a step at which stretches end, and what that says about its states.
+/// Sets w after a step at which segments end, and the resulting backward message.
 void Walk::end_chains(Index step, Matrix<double> g, Matrix<double> later) {
   const auto first = std::ranges::lower_bound(ends_, step, {}, &Event::step);
   const auto last = std::ranges::upper_bound(ends_, step, {}, &Event::step);
@@ -207,7 +208,7 @@ void Walk::end_chains(Index step, Matrix<double> g, Matrix<double> later) {
       set_alike(beta, 1);
       continue;
     }
-    double sum = 0;  // of gamma, which is 1 for the right factor
+    double sum = 0;  // sum of gamma, which is 1 with the right factor
     for (Index j = 0; j < t_.states; ++j) sum += g.row(e->lane)[j] * beta[j];
     const double factor = sum > 0 ? 1 / sum : 1;
     for (Index j = 0; j < t_.width; ++j) w[j] *= factor, beta[j] *= factor;
@@ -243,7 +244,7 @@ void Walk::backward(Range part) {
   for (Index end = part.end; end > part.begin; end -= std::min(kWindow, end - part.begin)) {
     const Index begin = std::max(part.begin, end - kWindow);
     const auto later = [&](Index step) { return rows(later_, step - begin + 1); };
-    // What follows the last step is what the window after this one has found out; after all of them, nothing.
+    // What follows the last step was computed by the next window; after the last window there is nothing.
     if (end == steps_)
       std::fill_n(later(end - 1).data, count() * t_.width, 0.0);
     else
@@ -290,7 +291,7 @@ void Walk::warm_up_forward(Index warm_up) {
 
 void Walk::warm_up_backward(Index warm_up) {
   std::vector<Symbol> x(at(warm_up * count()), kNoSymbol);
-  std::vector<Index> starts(at(count()), -1);  // going down
+  std::vector<Index> starts(at(count()), -1);  // the backward pass counts down
   for (Index m = 0; m < count(); ++m) {
     const Stretch& s = lanes_[at(m)].back();
     if (s.cut_after < 0) continue;
@@ -336,7 +337,7 @@ LaneDeal::LaneDeal(const std::vector<Index>& lengths, bool may_cut) {
   const Index groups = std::clamp<Index>(total / kGroupSymbols, 1, kMostGroups);
   const Index count = std::clamp<Index>(total / kLaneSymbols, 1, kLanes * groups);
   lanes.resize(at(count));
-  Index lane = 0, before = 0;  // symbols of the texts before
+  Index lane = 0, before = 0;  // symbols of the preceding sequences
   for (Index text = 0; text < static_cast<Index>(lengths.size()); ++text) {
     const Index length = lengths[at(text)];
     Stretch rest{.text = text, .range = {0, length}};

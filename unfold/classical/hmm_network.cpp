@@ -12,8 +12,8 @@ namespace {
 
 [[noreturn]] void refuse(const std::string& why) { throw ModelError("the network is no hidden Markov model: " + why); }
 
-/// The parameters of a linear gated network: what it carries before the first symbol, less 1/n; the weights tau(x, i n
-/// + j) from unit j to unit i after symbol x; and the output.
+/// The parameters of a linear gated network: its initial state minus 1/n; the weights tau(x, i n + j) from unit j to
+/// unit i after symbol x; and the output.
 template <class Network>
 struct LinearGnn {
   using Block = decltype(std::declval<Network&>()[0]);
@@ -40,7 +40,7 @@ struct LinearGnn {
 
 using Trained = LinearGnn<const Parameters<double>>;
 
-/// Makes a sum of 1; refuses what is no weight of a probability.
+/// Normalizes the weights to a sum of 1; throws if they are not valid probabilities up to scale.
 void normalise(std::span<double> weights, const std::string& what) {
   double total = 0;
   for (const double w : weights) {
@@ -51,7 +51,8 @@ void normalise(std::span<double> weights, const std::string& what) {
   for (double& w : weights) w /= total;
 }
 
-/// What unit j says; `sizes`: the sums, which a unit of an HMM has not: its activity times them is its probability.
+/// Sets the emissions from the output weights of each unit. `sizes`: the sums, which an HMM does not have; the
+/// activation of a unit times its sum is its probability.
 void take_emissions(const Trained& net, HmmParameters& hmm, std::vector<double>& sizes) {
   for (Index j = 0; j < hmm.states; ++j) {
     const std::span<double> row = std::span(hmm.emissions).subspan(at(j * hmm.alphabet), at(hmm.alphabet));
@@ -63,7 +64,7 @@ void take_emissions(const Trained& net, HmmParameters& hmm, std::vector<double>&
   }
 }
 
-/// From j to all units after x, as probabilities up to a factor of x.
+/// The weights from unit j to all units after x, as probabilities up to a factor that depends on x.
 std::vector<double> moves(const Trained& net, const std::vector<double>& sizes, Index j, Index x) {
   std::vector<double> row;
   for (Index i = 0; i < net.states(); ++i) {
@@ -107,7 +108,7 @@ HmmParameters hmm_of(const Parameters<double>& network, double tolerance) {
   take_emissions(net, hmm, sizes);
   for (Index j = 0; j < n; ++j) hmm.initial[at(j)] = (net.start(0, j) + 1 / static_cast<double>(n)) * sizes[at(j)];
   normalise(hmm.initial, "the activity of a unit before the first symbol");
-  // A unit moves after x with the weights c_x b_jx a_ji: c is free, a and b are not.
+  // After symbol x, unit j has the weights c_x b_jx a_ji: c is free, a and b are not.
   std::vector<double> factors(at(v), 0);
   std::fill(hmm.transitions.begin(), hmm.transitions.end(), 0.0);
   for (Index x = 0; x < v; ++x) {

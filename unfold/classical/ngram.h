@@ -1,21 +1,22 @@
 #pragma once
-/// n-gram models: interpolated modified Kneser-Ney and Witten-Bell.
+/// n-gram models: interpolated modified Kneser-Ney and Witten-Bell smoothing.
 ///
-/// With h the last n-1 symbols, h' without the first of them, c(hx) counts, and in Kneser-Ney for all orders but the
-/// highest a(hx) = number of different symbols before hx instead of c(hx) (n-grams that begin a sentence keep c):
+/// With h the last n-1 symbols, h' = h without its first symbol, and c(hx) the counts. In Kneser-Ney, all orders but
+/// the highest replace c(hx) by a(hx) = number of different symbols before hx (n-grams that begin a sentence keep c):
 ///
 ///   Kneser-Ney   p(x|h) = (a(hx) - D(a(hx))) / a(h) + gamma(h) p(x|h'),   gamma(h) = sum_x D(a(hx)) / a(h)
 ///                D(1), D(2), D(3+) of each order from its numbers n_k of n-grams seen k times:
 ///                D(k) = k - (k+1) Y n_{k+1} / n_k,  Y = n_1 / (n_1 + 2 n_2); 0.5, 1, 1.5 where that is not defined
 ///   Witten-Bell  p(x|h) = (c(hx) + t(h) p(x|h')) / (c(h) + t(h)),  t(h) = number of different symbols after h
 ///
-/// below the lowest order: 1 / symbols. Chen & Goodman 1998; Witten & Bell 1991.
+/// The lowest order is interpolated with 1 / symbols. Chen & Goodman 1998; Witten & Bell 1991.
 ///
-/// Sentences: in words each line is a sentence of its own, as in the literature: its context begins anew after `<eos>`,
-/// which is predicted like a word. Bytes and characters run on over line ends. `sentences` chooses otherwise.
+/// Sentences: in alphabets of words every line is a separate sentence, as in the literature: the context is cleared
+/// after `<eos>`, which is predicted like a word. Bytes and characters continue across line ends. The option
+/// `sentences` overrides this.
 ///
-/// Estimation counts the n-grams of the highest order within a limit of memory, in several processes if there are
-/// (counting/corpus_counts.h), and needs about 32 bytes for each different n-gram besides.
+/// Estimation counts the n-grams of the highest order within a memory limit, in several processes if available
+/// (counting/corpus_counts.h), and needs about 32 additional bytes for each distinct n-gram.
 
 #include "unfold/base/options.h"
 #include "unfold/classical/ngram_trie.h"
@@ -39,8 +40,8 @@ void describe(Visitor& v, NgramOptions& o) {
     {{Sentences::automatic, "auto"}, {Sentences::yes, "yes"}, {Sentences::no, "no"}});
 }
 
-/// The n-grams of a part of a corpus; in all processes but the first none. `line_end`: the symbol that ends a sentence;
-/// kNoSymbol: none. Throws InterruptedError; DataError for more than 2^32 - 2 symbols.
+/// Estimates the n-grams of a part of a corpus; empty in all processes but the first. `line_end`: the symbol that ends
+/// a sentence, or kNoSymbol. Throws InterruptedError; DataError for more than 2^32 - 2 symbols.
 NgramTrie estimate_ngrams(const Corpus& corpus, const Split& part, Index order, Smoothing smoothing, Symbol line_end,
                           const FitOptions& options, Team& team);
 
@@ -50,7 +51,7 @@ class NgramModel final : public FittedModel {
   static std::string canonical(std::string_view spec);
   static std::vector<OptionHelp> options();
   NgramModel(std::string_view spec, const Alphabet& alphabet);
-  /// From n-grams that were estimated elsewhere (arpa.h).
+  /// Constructs a model from n-grams that were estimated elsewhere (arpa.h).
   NgramModel(const NgramOptions& options, const Alphabet& alphabet, NgramTrie trie);
   explicit NgramModel(const ModelFile& file);
 
@@ -59,7 +60,7 @@ class NgramModel final : public FittedModel {
   nlohmann::json fit(const TrainingData& data, const FitOptions& options, Team& team) override;
 
   const NgramTrie& trie() const { return trie_; }
-  /// The symbol that ends a sentence; kNoSymbol where sentences mean nothing.
+  /// The symbol that ends a sentence; kNoSymbol if the model does not distinguish sentences.
   Symbol sentence_end() const;
 
  protected:

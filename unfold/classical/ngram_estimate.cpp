@@ -12,14 +12,14 @@ namespace {
 
 constexpr std::size_t kBetweenTicks = std::size_t{1} << 20;  // n-grams
 
-/// What is known of the n-grams of one order while probabilities are estimated.
+/// The counts of the n-grams of one order during estimation.
 struct Counts {
   std::vector<std::uint32_t> counts, links;  // links: the n-gram without its first symbol, in the level below
 };
 
 class Estimation {
  public:
-  /// `positions`: how many n-grams there are, about, the same ones included.
+  /// `positions`: approximate number of n-grams, counting repetitions.
   Estimation(CountStream& ngrams, Index positions, Index alphabet, Index order, Smoothing smoothing,
              const FitOptions& options, Team& team)
       : options_(options),
@@ -56,7 +56,7 @@ class Estimation {
   std::vector<Counts> counts_;
 };
 
-/// Fills the trie's symbols and children, and the counts, from all n-grams of the highest order in their order.
+/// Fills the symbols and children of the trie, and the counts, from all n-grams of the highest order in their order.
 void Estimation::count(CountStream& ngrams) {
   const Index order = trie_.order(), alphabet = trie_.alphabet();
   counts(1).counts.assign(static_cast<std::size_t>(alphabet) + 1, 0);
@@ -80,7 +80,7 @@ void Estimation::count(CountStream& ngrams) {
   }
 }
 
-/// The first n of some codes are an n-gram that was not there before.
+/// Adds the n-gram of the first n codes, which is not in the trie yet.
 void Estimation::add_ngram(Index n, const std::vector<Code>& codes) {
   NgramLevel& level = trie_.level(n);
   if (n > 1) level.symbols.push_back(codes[static_cast<std::size_t>(n - 1)] - 1);
@@ -88,7 +88,7 @@ void Estimation::add_ngram(Index n, const std::vector<Code>& codes) {
   if (n == trie_.order()) return;
   const auto children = static_cast<std::uint32_t>(trie_.level(n + 1).symbols.size());
   if (n > 1) level.children.push_back(children);
-  while (n == 1 && level.children.size() < codes[0]) level.children.push_back(children);  // of absent symbols, too
+  while (n == 1 && level.children.size() < codes[0]) level.children.push_back(children);  // also for absent symbols
 }
 
 void Estimation::link() {
@@ -105,8 +105,8 @@ void Estimation::link() {
   }
 }
 
-/// Below the highest order: numbers of different symbols before an n-gram, except for those that begin a sentence,
-/// which are the last of their level.
+/// Below the highest order: replaces counts by the number of different symbols before an n-gram, except for n-grams
+/// that begin a sentence, which are the last of their level.
 void Estimation::adjust() {
   std::uint32_t first_begin = trie_.begin();
   for (Index n = 1; n < trie_.order(); ++n) {
@@ -118,9 +118,9 @@ void Estimation::adjust() {
   }
 }
 
-/// D(k) for k = 0, 1, 2 and more; of Chen and Goodman.
+/// The discounts D(k) of Chen and Goodman for k = 0, 1, 2 and more.
 std::array<double, 4> Estimation::discounts(Index n) {
-  std::array<double, 5> seen{};  // n-grams seen so many times
+  std::array<double, 5> seen{};  // number of n-grams with each count
   const auto& all = counts(n).counts;
   for (std::size_t i = 0; i < all.size() - (n == 1 ? 1 : 0); ++i)
     if (all[i] <= 4) ++seen[all[i]];
@@ -136,7 +136,7 @@ std::array<double, 4> Estimation::discounts(Index n) {
 
 std::vector<double> Estimation::unigrams() {
   const auto& all = counts(1).counts;
-  const std::size_t symbols = all.size() - 1;  // without the begin
+  const std::size_t symbols = all.size() - 1;  // without the beginning of a sentence
   const auto d = discounts(1);
   const double uniform = 1 / static_cast<double>(symbols);
   double total = 0, left = 0;
@@ -145,7 +145,7 @@ std::vector<double> Estimation::unigrams() {
     left += smoothing_ == Smoothing::kneser_ney ? d[std::min<std::uint32_t>(all[x], 3)] : all[x] > 0 ? 1 : 0;
   }
   const double scale = smoothing_ == Smoothing::kneser_ney ? total : total + left;
-  std::vector<double> p(all.size(), uniform);  // that of the begin is never used
+  std::vector<double> p(all.size(), uniform);  // the entry of the beginning of a sentence is never used
   for (std::size_t x = 0; x < symbols && total > 0; ++x) {
     const double kept = smoothing_ == Smoothing::kneser_ney ? all[x] - d[std::min<std::uint32_t>(all[x], 3)] : all[x];
     p[x] = (kept + left * uniform) / scale;
@@ -153,7 +153,7 @@ std::vector<double> Estimation::unigrams() {
   return p;
 }
 
-/// The probabilities of level n from those of level n - 1; sets the backoffs of level n - 1.
+/// Computes the probabilities of level n from those of level n - 1; sets the backoffs of level n - 1.
 std::vector<double> Estimation::extend(Index n, const std::vector<double>& lower) {
   NgramLevel& parents = trie_.level(n - 1);
   const Counts& here = counts(n);

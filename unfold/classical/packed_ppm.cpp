@@ -16,13 +16,13 @@
 namespace unfold {
 namespace {
 
-constexpr std::uint32_t kOne = 4;           // a count of one occurrence
-constexpr std::uint32_t kMost = 250;        // counts are halved beyond
-constexpr std::uint32_t kMostAlone = 4000;  // ... of a symbol that is nearly alone in its context
+constexpr std::uint32_t kOne = 4;           // the count that one occurrence adds
+constexpr std::uint32_t kMost = 250;        // counts above this are halved
+constexpr std::uint32_t kMostAlone = 4000;  // ... for a symbol that is nearly alone in its context
 constexpr std::uint32_t kNowhere = ~0U;
 constexpr std::uint32_t kIsContext = 1U << 31;
 
-/// What follows a context: 0 nothing known; a context (kIsContext | its number); else 1 + a place in the text.
+/// What follows a context. 0: unknown; kIsContext | index: a context; any other value: 1 + a position in the history.
 using Following = std::uint32_t;
 
 struct PackedEntry {
@@ -32,8 +32,8 @@ struct PackedEntry {
 };
 static_assert(sizeof(PackedEntry) == 8);
 
-/// A context of several symbols: `size` of them, `total` of their counts, where their block begins. Of one: kSingle and
-/// the symbol, its count, what follows.
+/// A context. With several symbols: `size` of them, the `total` of their counts, and the index of their block. With a
+/// single symbol: kSingle and the symbol, its count, and what follows.
 struct PackedContext {
   static constexpr std::uint16_t kSingle = 1 << 15;
   std::uint16_t head = 0, total = 0;
@@ -51,7 +51,7 @@ std::uint32_t level(std::uint32_t n) {  // 0, 1, 2, 3, 4-5, 6-7, 8-11, 12-15, ..
   return 2 * width - 2 + (n >> (width - 2) & 1);
 }
 
-/// Blocks of entries in one array, of 2, 3, 4, 6, 8, 12, ... 256 entries; those given back are used again.
+/// Blocks of entries in one array, with 2, 3, 4, 6, 8, 12, ... 256 entries; freed blocks are reused.
 class EntryBlocks {
  public:
   static std::uint32_t room(std::uint32_t size) {
@@ -91,13 +91,13 @@ class EntryBlocks {
   }();
 };
 
-/// What is left of a context when the masked symbols are taken out.
+/// The counts of a context without the masked symbols.
 struct Left {
   std::uint32_t total = 0, size = 0, favourite_count = 0;
   std::uint8_t favourite = 0;
 };
 
-/// Answers for a symbol that is known: nothing is coded.
+/// Used when the symbol is known: nothing is coded.
 class NoCoder final : public DecisionCoder {
  public:
   bool decide(bool answer, std::uint32_t) override { return answer; }
@@ -131,12 +131,12 @@ struct PackedPpm::Body {
   }
 
   bool full() const {
-    constexpr std::size_t kRoom = std::size_t{1} << 17;  // more than a symbol can take
+    constexpr std::size_t kRoom = std::size_t{1} << 17;  // more memory than one symbol can take
     return text.size() + contexts.size() * sizeof(PackedContext) + blocks.bytes() + kRoom > memory ||
            text.size() + 2 >= kIsContext;
   }
 
-  // Masks: a symbol is masked when it stands for the present symbol's number.
+  // Masks: a symbol is masked if its mask equals the stamp of the current symbol.
 
   void unmask_all() {
     if (++stamp == 0) masks.fill(0), stamp = 1;
@@ -144,25 +144,26 @@ struct PackedPpm::Body {
   bool masked(std::uint8_t symbol) const { return masks[symbol] == stamp; }
   void mask(std::uint8_t symbol) { masks[symbol] = stamp; }
 
-  // Nodes lie anywhere, and each is known only when the one before has come: they are asked for as early as can be.
+  // Nodes are scattered in memory, and each address is known only after the previous node has been loaded: prefetch
+  // early.
 
-  /// Where it stands, if it is a context.
+  /// Prefetches the context, if it is one.
   void foresee(Following following) const {
     if ((following & kIsContext) != 0) __builtin_prefetch(&contexts[following & ~kIsContext]);
   }
-  /// What is read of a context first.
+  /// Prefetches the part of a context that is read first.
   void approach(Following following) const {
     if ((following & kIsContext) == 0) return;
     const PackedContext& c = contexts[following & ~kIsContext];
     if (!c.single()) __builtin_prefetch(blocks.at(c.block));
     if (c.suffix != kNowhere) __builtin_prefetch(&contexts[c.suffix]);
   }
-  /// What follows the favourite; 0 where none is known.
+  /// What follows the favorite symbol; 0 if unknown.
   Following after_favourite(const PackedContext& c) const {
     return c.single() ? c.block : c.head == 0 ? 0 : blocks.at(c.block)->following;
   }
 
-  // What a context knows.
+  // Queries of a context.
 
   Left left_of(const PackedContext& c, bool any_masked) const {
     Left left;
@@ -182,7 +183,7 @@ struct PackedPpm::Body {
     return left;
   }
 
-  /// The count of a symbol in a context; 0: not there.
+  /// The count of a symbol in a context; 0 if it does not occur there.
   std::uint32_t count_of(const PackedContext& c, std::uint8_t symbol) const {
     if (c.single()) return c.symbol() == symbol ? c.total : 0;
     const PackedEntry* const entries = blocks.at(c.block);
@@ -191,7 +192,7 @@ struct PackedPpm::Body {
     return 0;
   }
 
-  /// The two questions in a context: what they depend on.
+  /// The two decisions in a context and the features that they depend on.
   struct Questions {
     QuickDecision::Case favourite, escape;
     std::uint32_t favourite_prior = 0, escape_prior = 0;
@@ -235,7 +236,7 @@ struct PackedPpm::Body {
     return q;
   }
 
-  /// The way of a symbol: the contexts that did not know it, the one that did.
+  /// The path of a symbol: the contexts from which it escaped, and the one that contains it.
   struct Way {
     std::array<std::uint32_t, 34> unknown{};
     std::uint32_t escaped = 0;
@@ -279,12 +280,12 @@ struct PackedPpm::Body {
     return symbol;
   }
 
-  /// Codes the symbol if the context knows it; else kNoSymbol, its symbols are masked.
+  /// Codes the symbol if the context contains it; otherwise returns kNoSymbol and masks the symbols of the context.
   Symbol code_in(const PackedContext& c, const Left& left, std::uint32_t order, std::uint32_t depth,
                  std::uint32_t& free, std::uint8_t wanted, DecisionCoder& coder, std::uint32_t& answer) {
     foresee(after_favourite(c));
     const Questions q = questions(c, left, order, depth);
-    const bool certain = left.size == free;  // one of these it must be
+    const bool certain = left.size == free;  // the symbol must be one of these
     if (certain && left.size == 1) return left.favourite;
     const std::uint32_t p = favourites.estimate(q.favourite, q.favourite_prior);
     const bool yes = coder.decide(wanted == left.favourite, p);
@@ -333,7 +334,7 @@ struct PackedPpm::Body {
     }
   }
 
-  /// One that no context knows: all alike.
+  /// Codes a symbol that no context contains, with the uniform distribution over the remaining symbols.
   Symbol code_new(std::uint32_t free, std::uint8_t wanted, DecisionCoder& coder) const {
     std::uint32_t rank = 0;
     for (std::uint32_t x = 0; x < wanted; ++x) rank += masked(static_cast<std::uint8_t>(x)) ? 0 : 1;
@@ -354,7 +355,7 @@ struct PackedPpm::Body {
     Following* following;
   };
 
-  /// A symbol's entry in a context; nullptrs: not there.
+  /// The entry of a symbol in a context; null pointers if there is none.
   Place find(std::uint32_t at, std::uint8_t symbol) {
     PackedContext& c = contexts[at];
     if (c.single()) return c.symbol() == symbol ? Place{&c.total, &c.block} : Place{nullptr, nullptr};
@@ -374,7 +375,7 @@ struct PackedPpm::Body {
     c.total = static_cast<std::uint16_t>(total);
   }
 
-  /// Counts a symbol that the context knows; the more frequent stay in front.
+  /// Increments the count of a symbol that the context contains and keeps the entries sorted by frequency.
   void count(std::uint32_t at, std::uint8_t symbol, std::uint32_t by) {
     PackedContext& c = contexts[at];
     if (c.single()) {
@@ -420,7 +421,7 @@ struct PackedPpm::Body {
     if (c.total > 60000) halve(c);
   }
 
-  /// The count that a symbol new in `c` begins with: what the next shorter context thinks of it.
+  /// The initial count of a symbol that is new in `c`: derived from its probability in the next shorter context.
   std::uint32_t inherited(std::uint32_t total, std::uint32_t size, std::uint32_t shorter,
                           std::uint32_t count_there) const {
     if (shorter == kNowhere) return kOne / 2;
@@ -429,7 +430,7 @@ struct PackedPpm::Body {
     return std::clamp((2 * count_there * here + 3 * there) / (2 * there), 1U, 2 * kOne);
   }
 
-  /// The context that a context and a symbol it knows make; made where it was seen once before.
+  /// The child of a context by a symbol that it contains; created on the second occurrence.
   std::uint32_t child(std::uint32_t at, std::uint32_t order, std::uint8_t symbol) {
     const Place entry = find(at, symbol);
     if (entry.following == nullptr) return 0;
@@ -448,7 +449,7 @@ struct PackedPpm::Body {
                           .block = seen + 1,
                           .suffix = shorter});
     } else if (order < most_order) {
-      return shorter;  // nothing is known that could follow
+      return shorter;  // nothing is known to follow
     }
     *find(at, symbol).following = kIsContext | made;
     return made;
@@ -456,7 +457,7 @@ struct PackedPpm::Body {
 
   void learn(std::uint8_t symbol, const Way& way) {
     text.push_back(symbol);
-    const auto next = static_cast<Following>(text.size() + 1);  // where what follows will stand
+    const auto next = static_cast<Following>(text.size() + 1);  // where the following symbol will be stored
     std::uint32_t shorter = way.found, count_there = 0;
     if (way.found != kNowhere) {
       count_there = *find(way.found, symbol).count;
@@ -481,7 +482,7 @@ struct PackedPpm::Body {
     if (full()) forget();
   }
 
-  /// The longest context that is there already.
+  /// Moves to the longest context that already exists.
   void move_on(std::uint8_t symbol) {
     std::uint32_t order = longest_order;
     for (std::uint32_t at = longest; at != kNowhere; at = contexts[at].suffix, --order) {
@@ -512,7 +513,7 @@ struct PackedPpm::Body {
     current = true;
   }
 
-  /// Gives the symbols of a context their share; returns what is left for the shorter ones.
+  /// Distributes probability over the symbols of a context; returns what is left for the shorter ones.
   double spread(const PackedContext& c, const Left& left, std::uint32_t order, std::uint32_t depth, std::uint32_t& free,
                 double share) {
     const Questions q = questions(c, left, order, depth);
@@ -536,11 +537,11 @@ struct PackedPpm::Body {
   std::uint32_t alphabet, most_order;
   std::size_t memory;
   bool learning = true, current = false;
-  GrowingArray<PackedContext> contexts;  // 0: the empty one
+  GrowingArray<PackedContext> contexts;  // index 0: the empty context
   EntryBlocks blocks;
   GrowingArray<std::uint8_t> text;
   std::uint32_t longest = 0, longest_order = 0;
-  std::uint32_t one = 0, two = 0;  // the last symbol and the one before
+  std::uint32_t one = 0, two = 0;  // the last symbol and the one before it
   std::uint32_t past = 0;
   std::uint32_t history = 0;  // how the last four symbols were found
   std::array<std::uint32_t, 256> masks{};

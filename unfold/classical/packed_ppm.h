@@ -1,15 +1,15 @@
 #pragma once
-/// Prediction by partial matching for bytes at the speed of a compressor: the model of ppm.h (escapes, favourites,
-/// inherited counts, exclusion) in bounded memory and integers.
+/// Prediction by partial matching (PPM) for bytes, fast enough for a compressor: the model of ppm.h (escapes, favorite
+/// symbols, inherited counts, exclusion) with bounded memory and integer arithmetic.
 ///
-/// A context stands in 12 bytes, with its symbol where there is only one; the symbols of others in blocks, 8 bytes
-/// each, the most frequent ones first. A context is made when it is seen for the second time: until then the entry of
-/// its last symbol points to what followed in the text. When all memory is used, contexts, text and what they count
-/// start anew; what was learnt about escapes stays.
+/// A context takes 12 bytes, which include its symbol if there is only one; otherwise its symbols are in blocks of
+/// 8-byte entries, the most frequent first. A context is created when it is seen for the second time; until then the
+/// entry of its last symbol points to the following position in the history. When the memory is full, contexts, history
+/// and counts are cleared; the adaptive escape probabilities are kept.
 ///
-/// A symbol is coded by questions (decision_coder.h), context by context from the longest down: is it the favourite? if
-/// not, does it escape? if not, which of the others, by their counts. The distribution of all symbols is there too, and
-/// slower.
+/// A symbol is coded by a sequence of decisions (decision_coder.h), context by context from the longest down: is it the
+/// favorite symbol? If not, does it escape? If not, which of the others, by their counts? The distribution over all
+/// symbols is also available, but slower.
 
 #include <memory>
 

@@ -15,8 +15,8 @@ namespace unfold {
 namespace {
 
 constexpr std::int32_t kNone = -1;
-constexpr std::uint32_t kOccurrence = 4;      // a count of one occurrence
-constexpr std::uint32_t kMostPpmCount = 500;  // counts are halved beyond
+constexpr std::uint32_t kOccurrence = 4;      // the count that one occurrence adds
+constexpr std::uint32_t kMostPpmCount = 500;  // counts above this are halved
 
 struct Context {
   std::int32_t suffix = kNone;  // the context without its first symbol
@@ -55,19 +55,19 @@ struct PpmPredictor::Body {
     current = false;
   }
 
-  /// One context on the way down, as predict() saw it.
+  /// One context on the path downward, as predict() saw it.
   struct Visit {
     std::int32_t context = kNone;
-    Symbol favourite = kNoSymbol;  // none: only one symbol or less was not excluded
-    bool has_symbols = false;      // something that was not excluded stood there
-    bool can_escape = false;       // ... and something would be left below
+    Symbol favourite = kNoSymbol;  // none: at most one symbol was not excluded
+    bool has_symbols = false;      // some symbol was not excluded
+    bool can_escape = false;       // ... and some symbol is left for shorter contexts
     LearntDecision::Case escape{}, favoured{};
   };
 
-  /// What is left of a context when the excluded symbols are taken out.
+  /// The counts of a context without the excluded symbols.
   struct Rest {
     std::uint32_t total = 0, distinct = 0, largest = 0;
-    Symbol favourite = kNoSymbol;  // the one that was counted most often
+    Symbol favourite = kNoSymbol;  // the one with the highest count
   };
 
   Rest rest_of(const Context& c) const {
@@ -84,13 +84,13 @@ struct PpmPredictor::Body {
     return rest;
   }
 
-  /// What the two decisions in a context depend on: its shape (how many symbols and occurrences, how much more the
-  /// shorter context knows and what it thinks of the favourite), its order, the last symbols, and how far the last
-  /// four predictions escaped.
+  /// Computes the features that the two decisions in a context depend on: its shape (the number of symbols and
+  /// occurrences, how many more the shorter context has, and its estimate for the favorite), its order, the last
+  /// symbols, and how far the last four predictions escaped.
   void describe(const Context& c, const Rest& rest, Visit& visit) const {
     const std::size_t depth = visits.size() - 1;
     const auto this_order = static_cast<std::uint64_t>(longest_order) - depth;
-    std::uint64_t below = 0;  // the favourite's share of the shorter context
+    std::uint64_t below = 0;  // the favorite's share of the shorter context
     std::uint32_t distinct_below = 0;
     if (c.suffix != kNone) {
       const Context& shorter = contexts[static_cast<std::size_t>(c.suffix)];
@@ -142,7 +142,7 @@ struct PpmPredictor::Body {
       describe(c, rest, visit);
       const double escape = visit.can_escape ? escapes.estimate(visit.escape, first_escape(rest)) : 0;
       const double here = left * (1 - escape);
-      double favoured = here, each = 0;  // of the favourite; of the others, for one count
+      double favoured = here, each = 0;  // probability of the favorite; probability of the others per count
       if (rest.distinct > 1) {
         visit.favourite = rest.favourite;
         const double share = favourites.estimate(visit.favoured, static_cast<double>(rest.largest) / rest.total);
@@ -170,7 +170,7 @@ struct PpmPredictor::Body {
     current = true;
   }
 
-  /// Where nothing is learnt yet: what the number of distinct symbols suggests.
+  /// The initial escape probability, from the number of distinct symbols.
   static double first_escape(const Rest& rest) {
     return std::min(0.95, 2.0 * rest.distinct / (rest.total + 2.0 * rest.distinct));
   }
@@ -195,7 +195,7 @@ struct PpmPredictor::Body {
     }
   }
 
-  /// The count that a symbol new in `c` begins with: what the next shorter context thinks of it.
+  /// The initial count of a symbol that is new in `c`: derived from its probability in the next shorter context.
   static std::uint32_t inherited(const Context& c, const Context* shorter, std::uint32_t count_there) {
     if (shorter == nullptr) return kOccurrence / 2;
     const double there = static_cast<double>(count_there) / (shorter->total + 2.0 * shorter->distinct);
@@ -206,7 +206,7 @@ struct PpmPredictor::Body {
   void observe(Symbol symbol) {
     if (!current) predict();
     current = false;
-    // Down to the context that knows the symbol; what came true is learnt.
+    // Descend to the context that contains the symbol and learn the outcome of each decision.
     std::int32_t found = kNone;
     std::size_t escaped = 0;
     for (; escaped < visits.size(); ++escaped) {
@@ -235,7 +235,7 @@ struct PpmPredictor::Body {
       inherit_from = at;
       count(at, found, kOccurrence);
       to_front(at, found);
-      // The shorter context learns a little too: contexts that come later start from it.
+      // The shorter context is also incremented slightly, because later contexts are initialized from it.
       const std::int32_t suffix = contexts[static_cast<std::size_t>(at)].suffix;
       if (suffix != kNone && entries[static_cast<std::size_t>(found)].count < kOccurrence * 8) {
         const std::int32_t there = find(suffix, symbol);
@@ -278,7 +278,7 @@ struct PpmPredictor::Body {
     c.entries = entry;
   }
 
-  /// The longest context that ends in the symbol.
+  /// Moves to the longest context that ends in the symbol.
   void move_on(Symbol symbol) {
     std::int32_t at = longest;
     Index at_order = longest_order;
@@ -300,8 +300,8 @@ struct PpmPredictor::Body {
   std::vector<SymbolEntry> entries;
   std::int32_t longest = 0, inherit_from = kNone;
   Index longest_order = 0;
-  std::array<Symbol, 2> last{};  // the last symbol and the one before
-  std::uint64_t history = 0;     // how many contexts each of the last four predictions escaped from (0 .. 3)
+  std::array<Symbol, 2> last{};  // the last symbol and the one before it
+  std::uint64_t history = 0;     // the number of contexts (0 .. 3) from which each of the last four predictions escaped
   std::vector<char> excluded;
   LearntDecision escapes, favourites;
   std::vector<Visit> visits;

@@ -1,13 +1,13 @@
 #pragma once
-/// Prediction by partial matching: the distribution of the longest context that was seen, an escape to the next shorter
-/// one, and so on down to all symbols alike; symbols of longer contexts are excluded from shorter ones. Cleary & Witten
-/// 1984; exclusion of updates: Moffat 1990.
+/// Prediction by partial matching (PPM): predicts with the distribution of the longest context seen before, with an
+/// escape to the next shorter one, and so on down to the uniform distribution; symbols of longer contexts are excluded
+/// from shorter ones. Cleary & Witten 1984; update exclusion: Moffat 1990.
 ///
-/// What an escape is worth and how sure the most frequent symbol of a context is are learnt (learnt_decision.h), and a
+/// Escape probabilities and the confidence in the most frequent symbol of a context are learned (learnt_decision.h). A
 /// symbol that is new in a context starts with a count inherited from the next shorter one (information inheritance,
-/// Shkarin 2002). When a symbol is counted, the next shorter context learns it a little too, the others do not.
+/// Shkarin 2002). When a symbol is counted, the next shorter context is also incremented slightly; the others are not.
 ///
-/// The same bits everywhere. The trie grows with the text: 32 bytes for each new context.
+/// Results are bit-identical on all machines. The trie grows with the data: 32 bytes for each new context.
 
 #include <memory>
 
@@ -17,8 +17,8 @@
 namespace unfold {
 
 struct PpmOptions {
-  Index order = 6;   ///< symbols of the longest context, 0 .. 32
-  Index memory = 0;  ///< MiB; 0: this model, which grows; else that of packed_ppm.h
+  Index order = 6;   ///< length of the longest context in symbols, 0 .. 32
+  Index memory = 0;  ///< MiB; 0: this model, whose memory grows; otherwise the model of packed_ppm.h
 };
 
 template <class Visitor>
