@@ -12,21 +12,21 @@
 namespace unfold {
 namespace {
 
-/// A continuation that may go on.
+/// A continuation that can be extended.
 struct Branch {
   Completion made;
-  std::shared_ptr<Predictor> predictor;  // after `made`
+  std::shared_ptr<Predictor> predictor;  // the state after `made`
   std::string tail;                      // the end of its text, as long as `stop`
 };
 
-/// A continuation one symbol longer than a branch.
+/// An extension of a branch by one symbol.
 struct Step {
   std::size_t branch;
   Symbol symbol;
   double log_probability;
 };
 
-/// The `beam` most probable steps; of equals, those of the better branch and the smaller symbol.
+/// Returns the `beam` most probable steps; ties are ordered by branch, then by symbol.
 std::vector<Step> best_steps(const std::vector<Branch>& branches, std::size_t beam) {
   std::vector<Step> steps;
   for (std::size_t b = 0; b < branches.size(); ++b) {

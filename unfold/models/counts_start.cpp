@@ -12,17 +12,17 @@
 namespace unfold {
 namespace {
 
-/// Of the sum of the log ratios, which counts words that go together several times and is too sure of itself.
+/// Scales the sum of the log ratios: naive Bayes counts correlated words several times and is overconfident.
 constexpr double kTrust = 0.25;
 
 [[noreturn]] void refuse(const std::string& why) {
   throw UsageError("a start from counts needs " + why + "; leave start=counts out");
 }
 
-/// log p(a | c) of every symbol, less the mean over labels: [symbols x labels].
+/// log p(a | c) of every symbol, minus the mean over labels: [symbols x labels].
 std::vector<double> log_ratios(const FieldColumn& column, const ExampleSet& examples, Index symbols,
                                const std::vector<Symbol>& labels, Index label_count) {
-  std::vector<double> ratios(at(symbols * label_count), 1);  // add one
+  std::vector<double> ratios(at(symbols * label_count), 1);  // add-one smoothing
   std::vector<double> totals(at(label_count), static_cast<double>(symbols));
   std::vector<Symbol> seen;
   for (Index e = 0; e < examples.count(); ++e) {
@@ -49,7 +49,8 @@ std::vector<double> log_ratios(const FieldColumn& column, const ExampleSet& exam
   return ratios;
 }
 
-/// Rows of length 1, one for each label, of the same absolute value everywhere: dropout takes no label away.
+/// Random signs, one row per label, scaled to length 1. All entries have the same magnitude, so that dropout removes no
+/// label.
 template <class T>
 std::vector<T> random_signs(Index labels, Index width, std::uint64_t seed) {
   Random random(seed, "start/counts");
@@ -59,7 +60,7 @@ std::vector<T> random_signs(Index labels, Index width, std::uint64_t seed) {
   return signs;
 }
 
-/// The parameter by which the circuit looks symbols up; -1: none.
+/// The embedding parameter of a symbol input; -1 if there is none.
 int table_of(const Circuit& circuit, Signal symbols) {
   for (const Node& node : circuit.nodes())
     for (const Node::AffineTerm& term : node.terms)
@@ -85,7 +86,7 @@ void start_from_counts(NetworkModel<T>& model, const ExampleSet& training, std::
   const double scale = std::sqrt(kTrust * positions);
   for (const NetworkInput& input : network.inputs) {
     const int table = table_of(circuit, input.signal);
-    if (table < 0) continue;  // numbers
+    if (table < 0) continue;  // a numeric field
     const Matrix<T> rows = model.parameters()[table];
     if (rows.cols != width) refuse("embeddings as wide as the bag");
     const std::string field = parse_read(input.field).field;

@@ -1,6 +1,6 @@
 #pragma once
-/// What the command uses when the user says nothing: the settings with the best result on ordinary text within minutes
-/// on a small machine (docs/performance.md). Change them here and nowhere else.
+/// Default settings of the command: those with the best result on ordinary text within minutes on a small machine
+/// (docs/performance.md). This is the only place where they are defined.
 
 #include "unfold/base/types.h"
 
@@ -8,12 +8,12 @@ namespace unfold {
 
 inline constexpr const char* kDefaultModel = "gru:448,reset=after,dropout=0.15";
 inline constexpr const char* kDefaultOptimizer = "adam:rate=0.006,clip=1,schedule=cosine,warmup=100";
-/// Of running text with minutes as the budget: this, or fewer units at a higher rate (runs/size_choice.h).
+/// For running text with a budget in minutes: this, or fewer units with a higher learning rate (runs/size_choice.h).
 inline constexpr const char* kTimedModel = "gru:448,reset=after,gated-state=true,dropout=0.15";
 inline constexpr const char* kTimedOptimizer = "adamw:rate={},clip=1,decay=0.05,schedule=cosine,warmup=100";
 inline constexpr double kTimedRate = 0.006;
 inline constexpr Index kDefaultWindow = 64;
 inline constexpr Index kDefaultBatch = 16;
-inline constexpr double kDefaultEpochs = 10;  ///< when no budget is given
+inline constexpr double kDefaultEpochs = 10;  ///< if no budget is given
 
 }  // namespace unfold

@@ -12,13 +12,13 @@ namespace {
 
 Signal what_is_read(Circuit&, Signal x, Index, const NoOptions&) { return x; }
 
-/// No cell of the registry: it adds nothing.
+/// A placeholder cell that is not in the registry and adds no layers.
 const CellEntry& density_cell() {
   static const CellEntry entry = CellOf<NoOptions>{.name = "density", .help = "reads nothing", .add = what_is_read};
   return entry;
 }
 
-/// Only what differs from the defaults, the main option in front.
+/// Only the options that differ from the defaults, with the main option first.
 std::string canonical(const ChosenLoss& loss) {
   Spec spec;
   spec.name = loss.entry.name;
@@ -29,7 +29,7 @@ std::string canonical(const ChosenLoss& loss) {
   return to_string(spec);
 }
 
-/// Of its options; null: it has none of that name.
+/// The option `columns` of a loss; null if it does not have it.
 std::unique_ptr<OptionHelp> columns_option(const ChosenLoss& loss) {
   for (const OptionHelp& option : help_of(loss.options))
     if (option.name == "columns") return std::make_unique<OptionHelp>(option);

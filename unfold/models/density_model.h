@@ -1,7 +1,7 @@
 #pragma once
-/// Models that read nothing: distributions of vectors, `nade:500`, `logistic-ar`, `rnade:50,components=20`. Their SPEC
-/// is that of a loss which may be a model by itself (LossEntry::density); the signal that the loss reads is a vector of
-/// parameters, the same for all examples: a map of the field "one", which holds the number 1.
+/// Models without inputs: distributions of vectors, such as `nade:500`, `logistic-ar`, `rnade:50,components=20`. Their
+/// SPEC is that of a loss that can serve as a model (LossEntry::density). The signal that the loss reads is a vector of
+/// parameters, the same for all examples, computed as a linear map of the field "one", which is the constant 1.
 
 #include <string>
 #include <string_view>
@@ -11,25 +11,26 @@
 
 namespace unfold {
 
-/// The field that is predicted, and the one that is read.
+/// The predicted field, and the input field.
 inline constexpr const char *kVector = "values", *kOne = "one";
 
 /// Whether a SPEC names such a model.
 bool names_density(std::string_view spec);
 /// Whether a model is one; its ModelSpec::density is the SPEC of the loss.
 inline bool is_density(const ModelSpec& spec) { return !spec.density.empty(); }
-/// Whether such a model is of sequences of vectors: then they stand at every position. REQUIRES names_density.
+/// Whether such a model is over sequences of vectors, with one vector per position. REQUIRES names_density.
 bool is_of_sequences(std::string_view spec);
-/// Throws UsageError for options that the loss does not know. REQUIRES names_density.
+/// Throws UsageError for options that the loss does not have. REQUIRES names_density.
 ModelSpec parse_density(std::string_view spec);
 
-/// What the numbers of its vectors are: as its option `columns` says, or all bits, or all numbers. REQUIRES is_density.
+/// The types of the numbers of its vectors: as given by its option `columns`, or all bits, or all numbers. REQUIRES
+/// is_density.
 std::vector<Column> density_columns(const ModelSpec& spec, Index numbers);
-/// The SPEC with this option, or without it where the numbers are what the model is of anyhow. Throws UsageError for a
-/// model that has no such option, and where the SPEC says something else.
+/// Returns the SPEC with the option `columns`, or without it if these are the types that the model has by default.
+/// Throws UsageError for a model without that option, and if the SPEC contradicts the columns.
 std::string with_columns(std::string_view spec, const std::vector<Column>& columns);
 
-/// What parse_model_spec lists when it knows a name of neither kind.
+/// The names that parse_model_spec adds to its error message for an unknown name.
 std::vector<std::string> density_names();
 std::vector<EntryHelp> density_help();
 

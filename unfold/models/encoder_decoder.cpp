@@ -18,7 +18,7 @@ Signal crossing(Circuit& circuit, Signal source, Delay delay) {
   return link;
 }
 
-/// What the encoder gives at every position, after dropout: one signal, or those of both directions.
+/// Adds the encoder and returns its output at every position, after dropout: one signal, or one per direction.
 std::vector<Signal> encode(const ModelSpec& spec, Signal source, Circuit& circuit) {
   const auto scope = circuit.scope("encoder");
   const auto part = circuit.in_part(kSourcePart);
@@ -27,7 +27,7 @@ std::vector<Signal> encode(const ModelSpec& spec, Signal source, Circuit& circui
   return layers.last;
 }
 
-/// The last state of one direction, the first of the other.
+/// Returns the last state of the forward direction and the first of the backward direction.
 Signal summarise(const ModelSpec& spec, const std::vector<Signal>& encoded, Circuit& circuit) {
   const auto part = circuit.in_part(kSummaryPart);
   std::vector<Signal> ends = {crossing(circuit, encoded[0], Delay::source_last())};
@@ -35,7 +35,7 @@ Signal summarise(const ModelSpec& spec, const std::vector<Signal>& encoded, Circ
   return tanh(circuit.affine("summary", spec.units, {{"R", circuit.join(std::move(ends))}}));
 }
 
-/// The same of what is known once.
+/// The summary of a source that is given once.
 Signal summarise_once(const ModelSpec& spec, Signal source, Circuit& circuit) {
   if (spec.attention != Attend::none)
     throw UsageError(
@@ -55,7 +55,7 @@ Signal summarise_once(const ModelSpec& spec, Signal source, Circuit& circuit) {
   return tanh(crossing(circuit, given, Delay::source_last()));
 }
 
-/// What is found with the state before each step.
+/// Attention over the source with the state before each step as query.
 class SourceMemory {
  public:
   SourceMemory(const ModelSpec& spec, const std::vector<Signal>& encoded, Circuit& circuit)
@@ -95,7 +95,7 @@ Layers build_encoder_decoder(const ModelSpec& spec, Signal source, bool once, Si
   const Signal none;
   const auto start = circuit.starting_from(spec.condition == Condition::steps ? none : summary);
   const Index embedding = spec.embedding > 0 ? spec.embedding : spec.units;
-  // Where something is given once, the network is the one that is given nothing, and what is given.
+  // If the source is given once, the network is the unconditional network plus the terms of the source.
   const double drop = once ? 0 : spec.dropout;
   std::vector<Signal> read = {
       dropped(spec, circuit.affine("embedding", embedding, {{"E", target, Init::normal(1)}}, Init::zero(), false), drop,

@@ -8,15 +8,15 @@
 namespace unfold {
 namespace {
 
-/// Logits of one pass, at most: with an alphabet of 10^6 words, 8,192 positions at once would take 32 GB.
+/// Maximum number of logits per pass: with an alphabet of 10^6 words, 8,192 positions at once would take 32 GB.
 constexpr Index kMostLogits = Index{1} << 26;
 
-/// No more symbols of each stream in a pass than there is room for; at least one.
+/// Limits the number of symbols of each stream per pass to this maximum, but to no less than one.
 Index fitting_window(Index window, Index streams, Index alphabet) {
   return std::clamp<Index>(kMostLogits / (streams * alphabet), 1, window);
 }
 
-/// A symbol that is not there would never come, and nothing be predicted.
+/// A symbol outside the alphabet would never occur, and nothing would be predicted.
 void check_predict_after(Symbol symbol, Index alphabet) {
   if (symbol != kNoSymbol && (symbol < 0 || symbol >= alphabet))
     throw UsageError(fmt::format("evaluation: predict_after {} is not in an alphabet of {}", symbol, alphabet));

@@ -12,7 +12,8 @@
 namespace unfold {
 namespace {
 
-/// Asked with numbers of its own: whether a signal holds its mean, number by number, before all else.
+/// Whether the signal of a loss begins with its mean, element by element. Tested by evaluating the loss on sample
+/// values.
 template <class T>
 bool begins_with_mean(const Loss<T>& loss, Index size) {
   const auto* law = loss.template as<ValueDistribution<T>>();

@@ -1,10 +1,11 @@
 #pragma once
-/// Output recurrence: a network whose numbers read as "previous F" may be those that it gave there, with the gradient
-/// through them (training/free_positions.h says where). With x what is true and o the mean that the head gave,
+/// Output feedback: the network reads its own predictions as "previous F" instead of the true values, and gradients
+/// flow through them (training/free_positions.h selects the positions). With the true value x and the mean o of the
+/// head,
 ///
-///   what is read = (1 - free) x + free o      free: an input of its own, 0 or 1
+///   input = (1 - free) x + free o      free: a separate input, 0 or 1
 ///
-/// It is the network that is kept but for this, with the same parameters. Internal to models/.
+/// Otherwise the network is the same, with the same parameters. Internal to models/.
 
 #include "unfold/models/network_body.h"
 
@@ -14,15 +15,15 @@ class FeedbackLoops {
  public:
   FeedbackLoops(const NetworkLayout& layout, bool wanted) : layout_(layout), wanted_(wanted) {}
 
-  /// What layers read in place of a true input: itself, where nothing is fed back.
+  /// Returns the signal that layers read in place of a true input; the input itself if it is not fed back.
   Signal open(const std::string& read, Signal input, Circuit& circuit);
-  /// Feeds the mean of a head to what reads its field. Throws UsageError: the signal of the loss does not begin with
-  /// its mean.
+  /// Connects the mean of a head to the inputs that read its field. Throws UsageError if the signal of the loss does
+  /// not begin with its mean.
   template <class T>
   void close(const HeadSpecification& head, const Loss<T>& loss, Signal signal, Circuit& circuit);
-  /// The inputs of the network, of those that layers read.
+  /// Returns the inputs of the network, given those that the layers read.
   std::vector<NetworkInput> inputs(std::vector<NetworkInput> read) const;
-  /// Throws UsageError: feedback was wanted, and nothing is fed back.
+  /// Throws UsageError if feedback was requested but no field is fed back.
   void require_some() const;
 
  private:

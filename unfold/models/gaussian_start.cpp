@@ -15,9 +15,9 @@ namespace unfold {
 namespace {
 
 constexpr Index kMostIterations = 100;
-constexpr double kLeastGain = 1e-6;         // nats a vector
-constexpr double kStay = 0.8;               // where expectation-maximisation begins
-constexpr double kLeastProbability = 1e-6;  // what never happened is improbable, not impossible
+constexpr double kLeastGain = 1e-6;         // nats per vector
+constexpr double kStay = 0.8;               // initial value for expectation maximization
+constexpr double kLeastProbability = 1e-6;  // events without observations have a small, positive probability
 
 /// The sequences of one label.
 struct LabelRuns {
@@ -42,7 +42,7 @@ LabelRuns runs_of(const ExampleSet& examples, const FieldColumn& column, const s
   return found;
 }
 
-/// States in a row, of the moments of the vectors that an even cut gives to each.
+/// A left-to-right chain of states, initialized with the moments of the vectors in equal parts of each sequence.
 VectorHmm even_start(const LabelRuns& of, Index states) {
   VectorHmm hmm({.states = states, .numbers = of.numbers});
   const Index n = of.numbers;
@@ -99,7 +99,7 @@ struct QuadraticForm {
     const Index n = hmm.shape.numbers;
     const double* mean = hmm.means.data() + state * n;
     const GaussianFactors of(std::span(hmm.covariances).subspan(at(state * n * n), at(n * n)), n, true);
-    std::vector<double> row(at(n));  // of the regressions: C^-1 = sum of row' row / d^2
+    std::vector<double> row(at(n));  // row of the regressions: C^-1 = sum of row' row / d^2
     constant = of.log_density(mean, mean);
     for (Index i = 0; i < n; ++i) {
       std::ranges::fill(row, 0.0);
@@ -117,13 +117,13 @@ struct QuadraticForm {
   }
 };
 
-/// The parameters of an output, by their names in direct terms (network_body.cpp).
+/// The parameters of an output, by the names of its direct terms (network_body.cpp).
 template <class T>
 class GaussianOutput {
  public:
   GaussianOutput(NetworkModel<T>& model, Index numbers, double scale)
       : parameters_(model.parameters()), name_(model.layout().output_name(0)), numbers_(numbers), scale_(scale) {
-    for (const ParameterInfo& p : model.circuit().parameters())  // "V", or of both directions "V1" and "V2"
+    for (const ParameterInfo& p : model.circuit().parameters())  // "V", or "V1" and "V2" with both directions
       if (p.name.starts_with(name_ + "/V"))
         for (T& x : parameters_.flat().subspan(at(p.offset), at(p.size()))) x = 0;
   }

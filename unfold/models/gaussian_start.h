@@ -1,7 +1,7 @@
 #pragma once
-/// A start from Gaussians for `F=hybrid:K` of one label a sequence, over a network that reads vectors of numbers:
-/// before anything is learnt, states say what those of plain hidden Markov models say, one fitted to the sequences of
-/// each label. Training together then makes them tell labels apart, which likelihood never asked them to.
+/// Initialization from Gaussians for `F=hybrid:K` with one label per sequence, in a network that reads vectors of
+/// numbers: before training, the states score as those of separate hidden Markov models, one fitted to the sequences of
+/// each label. Joint training then makes them discriminate between labels, which maximum likelihood does not.
 
 #include "unfold/base/team.h"
 #include "unfold/data/example_set.h"
@@ -9,10 +9,11 @@
 
 namespace unfold {
 
-/// Where the SPEC says gaussians=S above 0, replaces parameters that were drawn at random. Each label gets a hidden
-/// Markov model of K states in a row (markov/vector_hmm.h), fitted from an even cut of its sequences; the output at a
-/// state becomes S log N(x_t; m, C), which is a sum over x, and over all products of two numbers of it; steps become
-/// those of the fit, and the layers begin by saying nothing. Throws UsageError for other heads and other fields.
+/// If the SPEC has gaussians=S above 0, replaces randomly initialized parameters. Each label gets a left-to-right
+/// hidden Markov model of K states (markov/vector_hmm.h), fitted from an equal division of its sequences. The output of
+/// a state becomes S log N(x_t; m, C), which is linear in x and in all products of two of its components; the
+/// transitions become those of the fit; the initial output of the layers is zero. Throws UsageError for any other kind
+/// of head or input field.
 template <class T>
 void start_from_gaussians(NetworkModel<T>& model, const ExampleSet& training, Team& team);
 

@@ -16,7 +16,7 @@ namespace {
 
 GaussianHmmOptions options_of(const std::string& spec) { return choose_loss(spec).options.as<GaussianHmmOptions>(); }
 
-/// The sequences in one piece, in double.
+/// The concatenated sequences, in double.
 struct RunsOfExamples {
   explicit RunsOfExamples(const ExampleSet& examples) {
     const FieldColumn& column = examples.column(kVector);
@@ -37,7 +37,7 @@ struct RunsOfExamples {
   Index numbers = 0;
 };
 
-/// What never happened is improbable, not impossible.
+/// Converts probabilities to logits; events without observations have a small, positive probability.
 void to_logits(const std::vector<double>& shares, Index from, Index count, std::vector<double>& out) {
   constexpr double kLeast = 1e-12;
   std::vector<double> logs(shares.begin() + from, shares.begin() + from + count);
@@ -46,7 +46,7 @@ void to_logits(const std::vector<double>& shares, Index from, Index count, std::
   out.insert(out.end(), logs.begin(), logs.end());
 }
 
-/// s of log d = 10 tanh(s / 10) (densities/deviation.h), within its range.
+/// The s for which log d = 10 tanh(s / 10) (densities/deviation.h), within its range.
 double deviation_logit(double log_d) {
   constexpr double kMost = 10, kFarthest = 9.9;
   const double x = std::clamp(log_d, -kFarthest, kFarthest) / kMost;
@@ -72,7 +72,7 @@ std::vector<double> signal_of(const VectorHmm& hmm) {
       own.insert(own.end(), of.l.begin(), of.l.end());
       if (shape.full) {
         signal.insert(signal.end(), own.begin(), own.end());
-      } else {  // mixture.cpp: all means, then all deviations
+      } else {  // layout of mixture.cpp: all means, then all deviations
         means.insert(means.end(), own.begin(), own.begin() + n);
         deviations.insert(deviations.end(), own.begin() + n, own.end());
       }

@@ -1,7 +1,7 @@
 #pragma once
-/// Hidden Markov models of vectors as models by themselves, `gaussian-hmm:4`: fitted as a whole, by
-/// expectation-maximisation (markov/vector_hmm.h), then put into the parameters of a network that reads nothing, so
-/// that every verb of networks is theirs.
+/// Hidden Markov models of vectors as models, `gaussian-hmm:4`: fitted by expectation maximization
+/// (markov/vector_hmm.h) and then stored as the parameters of a network without inputs, so that all commands for
+/// networks apply to them.
 
 #include <atomic>
 #include <nlohmann/json_fwd.hpp>
@@ -17,8 +17,8 @@ namespace unfold {
 bool is_hidden_markov(const ModelSpec& spec);
 
 struct HmmFit {
-  std::string model;               ///< its SPEC, with the number of states that was chosen
-  std::vector<VectorHmmFit> fits;  ///< the chosen one, then the others that were tried
+  std::string model;               ///< its SPEC, with the selected number of states
+  std::vector<VectorHmmFit> fits;  ///< the selected fit, then the others that were tried
   Index positions = 0;
 
   /// "5 states: log likelihood ..., BIC ...; others ...".
@@ -26,8 +26,8 @@ struct HmmFit {
   nlohmann::json history() const;
 };
 
-/// Fits to all examples, which are sequences of `values`. With `fewest` of the SPEC, all numbers of states from there
-/// on; the one of the smallest BIC is chosen. Throws UsageError, DataError, InterruptedError.
+/// Fits to all examples, which are sequences of `values`. If the SPEC has `fewest`, fits all numbers of states from
+/// there on and selects the one with the lowest BIC. Throws UsageError, DataError, InterruptedError.
 HmmFit fit_states(const ModelSpec& spec, const ExampleSet& training, std::uint64_t seed, const std::atomic<bool>* stop,
                   Team& team);
 /// REQUIRES a model of fit.model.

@@ -1,6 +1,6 @@
 #pragma once
-/// The recurrent language model: a circuit from a SPEC, an alphabet, parameters, and a card that says where it comes
-/// from.
+/// A recurrent language model: a circuit built from a SPEC, an alphabet, parameters, and a card that records how it was
+/// made.
 ///
 ///   LanguageModel<float> model("lstm:512", alphabet);
 ///   model.initialise(seed);
@@ -10,9 +10,9 @@
 ///   Evaluation e = loaded.evaluate(corpus, part, team);
 ///   RecurrentPredictor predictor(loaded);                     // one symbol at a time
 ///
-/// File (capabilities/model.h): one tensor per parameter, by its name; kind "language-model".
-/// Loading executes nothing and checks every tensor against the circuit. Equal models give equal bytes.
-/// A model may be moved, and read by several threads at once.
+/// File (capabilities/model.h): one tensor per parameter, by its name; kind "language-model". Loading executes no code
+/// and checks every tensor against the circuit. Equal models give equal bytes. A model can be moved, and several
+/// threads may read it at the same time.
 
 #include <memory>
 #include <string>
@@ -34,10 +34,10 @@ class LanguageModel final : public SymbolModel, public NetworkHolder {
  public:
   static constexpr const char* kKind = "language-model";
 
-  /// Throws UsageError for a bad SPEC. Parameters are zero until initialised.
+  /// Throws UsageError for a bad SPEC. Parameters are zero until initialized.
   LanguageModel(std::string_view spec, const Alphabet& alphabet);
-  /// Throws ModelError: another kind of model, a tensor missing, extra or of the wrong shape or type, a value that is
-  /// not finite.
+  /// Throws ModelError: a different kind of model, a tensor that is missing, superfluous or of the wrong shape or type,
+  /// or a value that is not finite.
   explicit LanguageModel(const ModelFile& file);
   void initialise(std::uint64_t seed) { body_.parameters().initialise(seed); }
 
@@ -54,12 +54,13 @@ class LanguageModel final : public SymbolModel, public NetworkHolder {
   const Network<T>& network() const { return body_.network(); }
 
   std::unique_ptr<Predictor> predictor() const override;
-  /// Many sequences or segments side by side; with the bits of the predictor, except that `segments` start anew.
+  /// Evaluates many sequences or segments in parallel; bit-identical to the predictor, except that `segments` start
+  /// from the initial state.
   Evaluation evaluate(const Corpus& corpus, const Split& part, Team& team,
                       const EvaluateOptions& options = {}) const override;
 
   using SymbolModel::save;
-  /// The same with other parameters of the same circuit.
+  /// Saves the model with other parameters of the same circuit.
   void save(const std::string& path, const Parameters<T>& parameters) const;
   /// Throws ModelError.
   static LanguageModel load(const std::string& path);
@@ -72,8 +73,8 @@ class LanguageModel final : public SymbolModel, public NetworkHolder {
   NetworkBody<T> body_;
 };
 
-/// A language model one symbol at a time. Clones share the weights and one stepper, so a predictor and its clones must
-/// be used from one thread; clones cost one state vector. The model must outlive them.
+/// Runs a language model one symbol at a time. Clones share the weights and one stepper, so a predictor and its clones
+/// must be used from one thread; a clone takes the memory of one state vector. The model must outlive them.
 template <class T>
 class RecurrentPredictor final : public Predictor {
  public:
@@ -91,11 +92,11 @@ class RecurrentPredictor final : public Predictor {
   void advance();
 
   std::shared_ptr<Engine> engine_;
-  State<T> state_;              // after all symbols but the pending one
+  State<T> state_;              // state after all symbols except the pending one
   Symbol pending_ = kNoSymbol;  // observed, but not yet read by the circuit
-  bool current_ = false;        // the log-probabilities are those after the pending symbol
+  bool current_ = false;        // the log probabilities are those after the pending symbol
   std::vector<float> log_probabilities_;
-  std::vector<T> exact_;  // the same before they were rounded; empty where they need no rounding
+  std::vector<T> exact_;  // the same before rounding; empty if no rounding is needed
 };
 
 }  // namespace unfold

@@ -54,7 +54,7 @@ void describe(Visitor& v, DnaOptions& o) {
     range(NucleotideMixing::kLeastSize, NucleotideMixing::kMostSize));
 }
 
-/// What each symbol looks like to models of text: its byte, or its code point up to 127, 128 for the others.
+/// The byte that represents each symbol in text models: its byte, or its code point up to 127, and 128 for the others.
 std::vector<std::uint8_t> looks(const Alphabet& alphabet) {
   std::vector<std::uint8_t> bytes;
   bytes.reserve(static_cast<std::size_t>(alphabet.size()));
@@ -62,10 +62,10 @@ std::vector<std::uint8_t> looks(const Alphabet& alphabet) {
   return bytes;
 }
 
-/// Bytes of what does not grow with the options.
+/// Bytes of the parts whose size does not depend on the options.
 constexpr double kSmall = 4 << 20;
 
-/// Of a network that learns: its weights, the gradient, what the optimiser remembers, what it came with.
+/// For a network that learns: weights, gradients, optimizer state, and the initial weights.
 double network_memory(const ModelSpec& spec, Index alphabet) {
   constexpr double kCopies = 8;
   Circuit circuit;
@@ -79,7 +79,7 @@ double network_memory(const ModelSpec& spec, Index alphabet) {
 struct LearnerEntry : Entry {
   std::string main;  ///< the option that a bare number sets
   std::unique_ptr<Predictor> (*make)(const AnyOptions&, const Alphabet&);
-  double (*memory)(const AnyOptions&);  ///< bytes that it begins with, about
+  double (*memory)(const AnyOptions&);  ///< approximate initial size in bytes
 };
 
 std::unique_ptr<Predictor> make_history_mixing(const CmOptions& o, const Alphabet& alphabet) {
@@ -114,7 +114,7 @@ std::unique_ptr<Predictor> make_cm(const AnyOptions& options, const Alphabet& al
       looks(alphabet));
 }
 
-/// The slots of all contexts, and by what matches are found.
+/// The slots of all contexts and the table of matches.
 double cm_memory(const AnyOptions& options) {
   const auto& o = options.as<CmOptions>();
   if (o.memory > 0) return 1.15 * static_cast<double>(o.memory << 20) + 2 * kSmall;
@@ -126,15 +126,15 @@ std::unique_ptr<Predictor> make_dna(const AnyOptions& options, const Alphabet& a
   return std::make_unique<NucleotideMixing>(alphabet.size(), static_cast<int>(options.as<DnaOptions>().size));
 }
 
-/// Counters of 2 bytes, those of order 12 four times as many, by which copies are found 3 bytes; 11 MB of short
-/// contexts.
+/// Counters take 2 bytes each, with four times as many for order 12; the tables for finding copies take 3 bytes per
+/// counter, and the short contexts 11 MB.
 double dna_memory(const AnyOptions& options) {
   return 19 * std::exp2(static_cast<double>(options.as<DnaOptions>().size)) + 5 * kSmall;
 }
 
 double small_memory(const AnyOptions&) { return kSmall; }
 
-/// A predictor that is made from the size of the alphabet and its options.
+/// Creates a predictor from the size of the alphabet and its options.
 template <class Model, class Options>
 std::unique_ptr<Predictor> make_plain(const AnyOptions& options, const Alphabet& alphabet) {
   return std::make_unique<Model>(alphabet.size(), options.as<Options>());
@@ -150,7 +150,7 @@ double ppm_memory(const AnyOptions& options) {
   return static_cast<double>(options.as<PpmOptions>().memory << 20) + kSmall;
 }
 
-/// Those that are no network; what they are, the registry of models says.
+/// The learners other than networks; their descriptions are in the registry of models.
 const Registry<LearnerEntry>& learners() {
   static const Registry<LearnerEntry> list(
       "learner", {{{"cm", "", CmOptions()}, "size", make_cm, cm_memory},
@@ -160,7 +160,7 @@ const Registry<LearnerEntry>& learners() {
   return list;
 }
 
-/// `64M` and `1G` as the MiB that they are; anything else is left to those who read numbers.
+/// Converts `64M` and `1G` to MiB; anything else is returned unchanged and left to the number parser.
 std::string in_mebibytes(const std::string& size) {
   const std::string_view digits = std::string_view(size).substr(0, size.find_last_not_of("kKmMgG") + 1);
   Index number = 0;
@@ -171,7 +171,7 @@ std::string in_mebibytes(const std::string& size) {
     case 'M': return std::to_string(number);
     case 'g':
     case 'G': return number <= 1024 ? std::to_string(number << 10) : size;
-    default:  // whole MiB only
+    default:  // only whole MiB
       return number % 1024 == 0 ? std::to_string(number >> 10) : size;
   }
 }
@@ -187,7 +187,7 @@ AnyOptions options_of(const LearnerEntry& entry, std::string_view spec) {
 
 constexpr std::string_view kMix = "mix";
 
-/// The parts of `mix:A+B`; empty for other SPECs.
+/// The components of `mix:A+B`; empty for other SPECs.
 std::vector<std::string> parts_of(std::string_view spec) {
   std::vector<std::string> parts;
   if (spec_name(spec) != kMix) return parts;
@@ -202,14 +202,14 @@ std::vector<std::string> parts_of(std::string_view spec) {
   return parts;
 }
 
-/// Of one that is neither a learner nor a mixture of them.
+/// Parses a SPEC that is neither a learner nor a mixture of learners.
 ModelSpec network_spec(std::string_view spec) {
   std::vector<std::string> names = learners().names();
   names.insert(names.begin(), std::string(kMix));
   return parse_model_spec(spec, names);
 }
 
-/// A network that knows nothing must learn faster than one that was trained.
+/// An untrained network needs a higher learning rate than a trained one.
 const OnlineOptions kFromNothing = {.optimizer = "adam:rate=0.006,clip=1", .window = 8, .recall = 0};
 
 OnlineOptions online(const LearningOptions& options, OnlineOptions result) {
@@ -219,7 +219,7 @@ OnlineOptions online(const LearningOptions& options, OnlineOptions result) {
   return result;
 }
 
-/// Learning online is in float, whatever a model was trained in.
+/// Online learning uses float, whatever precision the model was trained in.
 LanguageModel<float> in_float(const LanguageModel<double>& model) {
   LanguageModel<float> result(model.spec_text(), model.alphabet());
   const auto from = model.parameters().flat();

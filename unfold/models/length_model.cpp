@@ -17,7 +17,7 @@ namespace {
 
 constexpr const char *kGeometric = "geometric", *kPoisson = "poisson", *kNegativeBinomial = "negative-binomial",
                      *kTable = "table";
-/// Lengths that anyone draws are below this.
+/// Upper limit of sampled lengths.
 constexpr Index kLongestDrawn = 10'000'000;
 constexpr Index kLongestTable = 1 << 20;
 
@@ -27,7 +27,7 @@ double log_of(double x) {
   return result;
 }
 
-/// The mean of T - 1, above 0 also where all lengths are 1.
+/// Returns the mean of T - 1, kept above 0 even if all lengths are 1.
 double mean_more(std::span<const Index> lengths) {
   double sum = 0;
   for (const Index length : lengths) sum += static_cast<double>(length - 1);
@@ -60,7 +60,7 @@ double log_negative_binomial(double rising, double r, double mean, double k) {
   return rising + r * log_of(r / (r + mean)) + k * log_of(mean / (r + mean));
 }
 
-/// The r that makes lengths most probable, by golden sections of ln r.
+/// Returns the maximum likelihood estimate of r, found by golden-section search over ln r.
 double best_shape(std::span<const Index> counts, double mean) {
   const auto value = [&](double log_r) {
     double r = log_r;
@@ -132,7 +132,7 @@ std::vector<double> LengthModel::log_probabilities(Index last) const {
     for (Index length = 1; length <= last; ++length) result[at(length - 1)] = log_of_table(length, all);
     return result;
   }
-  // Of T - 1 = k: a constant, k times a slope, and a sum over k that both counts have.
+  // With T - 1 = k: a constant, k times a slope, and a term that both count distributions share.
   const double p = parameters_.front(), mean = parameters_.back();
   const bool geometric = kind_ == kGeometric, poisson = kind_ == kPoisson;
   const double start = geometric ? log_of(p) : poisson ? -mean : p * log_of(p / (p + mean));
@@ -160,14 +160,14 @@ Index LengthModel::draw(Random& random) const {
       sum += p[at(seen)];
       if (u < sum) return seen + 1;
     }
-    constexpr double kNearlyAll = 1 - 1e-12;  // rounding may leave a rest
+    constexpr double kNearlyAll = 1 - 1e-12;  // rounding can leave a remainder
     if (sum > kNearlyAll) return last;
   }
   return kLongestDrawn;
 }
 
 Index LengthModel::most_probable() const {
-  // All but tables have one peak, not beyond their mean.
+  // All distributions except tables have one mode, not above their mean.
   const Index last =
       kind_ == kTable ? static_cast<Index>(parameters_.size()) : 2 + static_cast<Index>(parameters_.back());
   const std::vector<double> p = log_probabilities(last);

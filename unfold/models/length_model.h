@@ -1,14 +1,14 @@
 #pragma once
-/// A distribution of the lengths of sequences, 1, 2, ...: p(x) = p(T) p(x | T), where what predicts x knows the steps
-/// left. Fitted to lengths in closed form, or for the negative binomial by a search along one line.
+/// A distribution of sequence lengths 1, 2, ...: p(x) = p(T) p(x | T), where the model of x reads the remaining steps.
+/// Fitted in closed form, or for the negative binomial by a line search.
 ///
 ///   geometric           p(T) = (1 - q)^(T - 1) q
 ///   poisson             T - 1 ~ Poisson(l)
 ///   negative-binomial   T - 1 ~ NB(r, l): the mean l, the variance l + l^2 / r
-///   table               (how often it occurs + 1) / (all + the longest L + 1); what is left of the 1 lies beyond L,
+///   table               (count of T + 1) / (all + the maximum L + 1); the remaining probability lies beyond L,
 ///                       half of it on L + 1, a quarter on L + 2, ...
 ///
-/// Each sums to 1 over 1, 2, ...; a length of 0 is none.
+/// Each sums to 1 over 1, 2, ...; a length of 0 has probability 0.
 
 #include <nlohmann/json_fwd.hpp>
 #include <span>
@@ -24,13 +24,13 @@ namespace unfold {
 class LengthModel {
  public:
   static const std::vector<std::string>& kinds();
-  /// Throws UsageError: a kind that there is none of, no lengths, one below 1.
+  /// Throws UsageError: an unknown kind, no lengths, or a length below 1.
   static LengthModel fit(std::string_view kind, std::span<const Index> lengths);
 
   const std::string& kind() const { return kind_; }
   /// ln p(T); minus infinity below 1.
   double log_probability(Index length) const;
-  /// Of 1 ... last, in time proportional to their number.
+  /// Log probabilities of 1 ... last, in linear time.
   std::vector<double> log_probabilities(Index last) const;
   Index draw(Random& random) const;
   Index most_probable() const;
@@ -45,7 +45,7 @@ class LengthModel {
   double log_of_table(Index length, double all) const;
 
   std::string kind_;
-  std::vector<double> parameters_;  // q; l; r and l; how often each length occurs, from 1 on
+  std::vector<double> parameters_;  // q; l; r and l; the count of each length, from 1 on
 };
 
 }  // namespace unfold

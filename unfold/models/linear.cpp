@@ -32,7 +32,7 @@ struct ReadColumn {
   Symbol unknown;
 };
 
-/// Seen pairs as rows of flags [symbols x outputs], packed: alphabets are large, and few pairs are seen.
+/// The pairs seen, as packed rows of flags [symbols x outputs]; alphabets are large, and few pairs occur.
 class PairFlags {
  public:
   PairFlags(Index symbols, Index outputs) : outputs_(outputs), words_((outputs + 63) / 64) {
@@ -51,7 +51,8 @@ class PairFlags {
   std::vector<std::uint64_t> flags_;
 };
 
-/// What a read weighs: labels, of so many states each, and steps from label to label behind them.
+/// The outputs that an input has weights for: labels, with `each` states, and the transitions between labels after
+/// them.
 struct Weighed {
   Index labels, each;
   bool of_labels, of_steps;
@@ -60,7 +61,7 @@ struct Weighed {
   Range steps_range() const { return {labels, of_steps ? labels + labels * labels : labels}; }
 };
 
-/// Pairs that a column and the labels have together.
+/// Sets the flags of the pairs of a column and the labels.
 void flag_pairs(const ExampleSet& examples, const ReadColumn& column, const std::vector<Symbol>& labels, Index first,
                 const Weighed& weighed, PairFlags& flags) {
   for (Index e = 0; e < examples.count(); ++e)

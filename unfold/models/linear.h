@@ -1,18 +1,18 @@
 #pragma once
-/// The model without layers: heads weigh what is read. With the loss crf it is the conditional random field of
-/// templates over columns (data/templates.h), with softmax logistic regression.
+/// The linear model without layers: heads are linear in the inputs. With the loss crf it is a conditional random field
+/// with feature templates over columns (data/templates.h), and with softmax it is logistic regression.
 ///
-/// Weights are those of pairs: a symbol that is read, and a label that was seen with it in training; with `all=true`
-/// any label. Which pairs there are is a list (circuit/listed.h), made once from the training data, and kept in the
-/// model file as two tensors, NAME/listing/begin and NAME/listing/outputs, NAME being the output of the head.
+/// There is one weight per pair of an input symbol and a label that occurred with it in training; with `all=true`, with
+/// any label. The list of pairs (circuit/listed.h) is created once from the training data and stored in the model file
+/// as two tensors, NAME/listing/begin and NAME/listing/outputs, where NAME is the output of the head.
 ///
-/// What is read may also weigh steps from label to label (the loss crf:steps=read): outputs are then n labels and
-/// behind them n^2 steps. With several hidden states a label (hybrid:K) a pair is listed for each of them.
+/// Inputs may also have weights for transitions between labels (the loss crf:steps=read): the outputs are then n labels
+/// followed by n^2 transitions. With several hidden states per label (hybrid:K), a pair is listed for each of them.
 ///
-/// `hash=BITS`: texts are no symbols of their own, but those of each name share 2^BITS by their hash (Weinberger,
-/// Dasgupta, Langford, Smola & Attenberg 2009): no text is kept, and what was never seen has the weights of its number.
+/// `hash=BITS`: instead of separate symbols, the texts of each field are hashed to 2^BITS symbols (Weinberger,
+/// Dasgupta, Langford, Smola & Attenberg 2009): texts are not stored, and a new text uses the weights of its hash.
 ///
-/// `crf:template=FILE`, which only training knows, reads what a template of CRF++ names.
+/// `crf:template=FILE`, which is used only in training, reads the fields of a CRF++ template.
 
 #include <memory>
 #include <string>
@@ -42,23 +42,24 @@ void describe(Visitor& v, LinearOptions& o) {
          .help = "what weighs steps from label to label, with ; between; a name that ends in ! weighs nothing else"});
 }
 
-/// Its entry, which is no cell of the registry: it adds nothing.
+/// Its entry, which is not in the registry of cells, because it adds no layers.
 const CellEntry& linear_model();
 
-/// The fields of symbols among those that are read, in their order: the signals of a listing.
+/// The symbol fields among the inputs, in order: the signals of a listing.
 std::vector<std::string> listed_reads(const DataSpecification& data, const std::vector<std::string>& reads);
 
-/// What the option `steps` names.
+/// The fields that the option `steps` names.
 struct StepReads {
-  std::vector<std::string> steps, alone;  ///< what weighs steps; those of them that weigh no labels
+  /// Fields with weights for transitions; those of them without weights for labels.
+  std::vector<std::string> steps, alone;
 
   static StepReads parse(std::string_view option);
   std::string option() const;
 };
 
-/// The pairs of what is read and the labels of a field in the examples. What was never seen in training, `<unk>`, has
-/// none. `loss`: SPEC of what judges the field; empty: softmax. Throws DataError: no example has a label; UsageError
-/// for a loss that does not score what the options name.
+/// Lists the pairs of inputs and labels of a field in the examples. `<unk>`, which stands for texts that did not occur
+/// in training, has no pairs. `loss`: SPEC of the loss of the field; empty: softmax. Throws DataError: no example has a
+/// label; UsageError for a loss that does not support the options.
 std::shared_ptr<const Listing> list_pairs(const ExampleSet& examples, const std::vector<std::string>& reads,
                                           const std::string& labels, const LinearOptions& options,
                                           const std::string& loss);
@@ -67,10 +68,10 @@ inline std::shared_ptr<const Listing> list_pairs(const ExampleSet& examples, con
   return list_pairs(examples, reads, labels, LinearOptions{.all = all}, "");
 }
 
-/// The tensors of a listing, by the output that has it.
+/// The tensors of a listing, by the name of its output.
 std::vector<std::string> listing_tensors(const std::string& output);
 void add_listing(SafetensorsWriter& writer, const std::string& output, const Listing& listing);
-/// Null: the file has none for this output. Throws ModelError.
+/// Null if the file has no listing for this output. Throws ModelError.
 std::shared_ptr<const Listing> read_listing(const ModelFile& file, const std::string& output,
                                             const std::vector<std::string>& reads, Index outputs);
 

@@ -30,7 +30,7 @@ namespace {
 using Json = nlohmann::json;
 using Type = FieldSpecification::Type;
 
-/// The name of a cell without "bi", which makes layers of both directions.
+/// The name of a cell without the prefix "bi", which selects layers in both directions.
 std::string cell_name(const std::string& spec) {
   const std::string name(spec_name(spec));
   return name.starts_with("bi") && cells().find(name) == nullptr ? name.substr(2) : name;
@@ -51,19 +51,21 @@ ModelSpec spec_of(const ModelFile& file) {
   }
 }
 
-/// Deviation of the embeddings of several fields at the start: small, so that what is learned soon outweighs it.
+/// Standard deviation of the initial embeddings if there are several fields; small, so that it is soon outweighed by
+/// what is learned.
 constexpr double kFieldScale = 0.1;
-/// Of what a density has in place of a signal: components of a mixture must differ.
+/// For the parameter vector of a density: components of a mixture must differ initially.
 constexpr double kDensityScale = 0.3;
 
-/// Of which all pairs are multiplied.
+/// Limit for terms with all products of pairs of inputs.
 constexpr Index kMostGaussianNumbers = 128;
 
-/// Units of the small network that reads the characters of a word, in each direction, and its embedding (Lample et al.
-/// 2016).
+/// Units of the character network for the spelling of a word, in each direction, and size of its embedding (Lample et
+/// al. 2016).
 constexpr Index kSpellingUnits = 25;
 
-/// The ends of a net in both directions over the characters of a word, at its position.
+/// Adds a bidirectional network over the characters of a word and returns its final states, at the position of the
+/// word.
 Signal add_spelling(const ModelSpec& spec, const NetworkInput& input, Circuit& circuit) {
   const auto scope = circuit.scope(input.field);
   ModelSpec small = spec;
@@ -85,7 +87,7 @@ Signal add_spelling(const ModelSpec& spec, const NetworkInput& input, Circuit& c
   return circuit.join(std::move(ends));
 }
 
-/// One input, or several embedded together. Adds to `inputs`.
+/// Embeds one input, or several together. Appends to `inputs`.
 Signal add_inputs(const ModelSpec& spec, const DataSpecification& data, const std::vector<std::string>& reads,
                   Circuit& circuit, FeedbackLoops& loops, std::vector<NetworkInput>& inputs) {
   if (reads.empty()) throw UsageError("a network reads at least one field");
@@ -116,7 +118,7 @@ Signal add_inputs(const ModelSpec& spec, const DataSpecification& data, const st
                  spec.dropouti > 0 ? spec.dropouti : spec.dropout, circuit);
 }
 
-/// A network of both directions would read what it is to predict.
+/// Throws if a network in both directions would read the field that it predicts.
 void refuse_to_see_ahead(const ModelSpec& spec, const NetworkLayout& layout) {
   for (const std::string& read : layout.reads)
     for (const HeadSpecification& head : layout.heads)
@@ -127,8 +129,8 @@ void refuse_to_see_ahead(const ModelSpec& spec, const NetworkLayout& layout) {
                         to_string(spec), head.field));
 }
 
-/// The last `spec.direct` inputs as terms of an output: "D1" the present one, "D2" the one before, ...; of several
-/// fields "FIELD/D1", ...
+/// Adds the last `spec.direct` inputs as terms of an output: "D1" the current one, "D2" the previous one, ...; with
+/// several fields "FIELD/D1", ...
 std::vector<Term> direct_terms(const ModelSpec& spec, const std::vector<NetworkInput>& inputs, Circuit& circuit,
                                std::deque<std::string>& names) {
   std::vector<Term> terms;
@@ -148,8 +150,8 @@ std::vector<Term> direct_terms(const ModelSpec& spec, const std::vector<NetworkI
   return terms;
 }
 
-/// Log densities of Gaussians are sums of these: "G" of the numbers, "G0" of their squares, "G1" of the products of
-/// each with the next, ...
+/// Adds the terms of log densities of Gaussians: "G" for the numbers, "G0" for their squares, "G1" for the products of
+/// each with the next one, ...
 void add_gaussian_terms(const ModelSpec& spec, const NetworkLayout& layout, const DataSpecification& data,
                         const std::vector<NetworkInput>& inputs, Circuit& circuit, std::deque<std::string>& names,
                         std::vector<Term>& terms) {
@@ -174,8 +176,8 @@ void add_gaussian_terms(const ModelSpec& spec, const NetworkLayout& layout, cons
   }
 }
 
-/// What a head of a model without layers weighs: the pairs of a list, or where there is none all symbols with all
-/// labels; and numbers.
+/// The terms of a head of a linear model: the listed pairs, or without a listing all symbols with all labels; and
+/// numbers.
 std::vector<Term> linear_terms(const std::vector<NetworkInput>& inputs, const std::shared_ptr<const Listing>& listing,
                                const Circuit& circuit) {
   std::vector<Term> terms;
@@ -194,10 +196,10 @@ std::vector<Term> linear_terms(const std::vector<NetworkInput>& inputs, const st
   return terms;
 }
 
-/// What the positions of examples are.
+/// The kind of structure that examples have.
 const char* positions_of(bool trees, bool grids) { return trees ? "trees" : grids ? "grids" : "sequences"; }
 
-/// Trees and grids are read by cells for them, and by no others.
+/// Checks that trees and grids are read by cells for trees and grids, and sequences by other cells.
 void require_fitting_cell(const ModelSpec& spec, const DataSpecification& data) {
   const CellEntry& own = *spec.cell;
   if (own.reads_trees() == data.trees && own.reads_grids() == data.grids) return;
@@ -213,10 +215,10 @@ void require_fitting_cell(const ModelSpec& spec, const DataSpecification& data) 
                           : ""));
 }
 
-/// Half of the numbers that say which neighbours of a tree are merged.
+/// Half the size of the vector that determines which neighbors of a tree are merged.
 constexpr Index kMergeSize = 16;
 
-/// What a node is as a child, of a network that finds trees: of its last layer, before dropout.
+/// Adds the representation of a node as a child, in a network that finds trees: from its last layer, before dropout.
 Signal add_merges(const ModelSpec& spec, const Layers& layers, Circuit& circuit) {
   if (spec.cell->children(spec.options) < 2)
     throw UsageError(
@@ -226,8 +228,8 @@ Signal add_merges(const ModelSpec& spec, const Layers& layers, Circuit& circuit)
   return circuit.affine("merges", 2 * kMergeSize, {{"M", layers.last.front()}});
 }
 
-/// Of grids: whether a field is read and predicted, so that a position must not see itself. Throws UsageError where the
-/// model would.
+/// Whether a field over grids is both read and predicted, so that a position must not see itself. Throws UsageError if
+/// the model does not support that.
 bool predicts_what_it_reads(const ModelSpec& spec, const DataSpecification& data, const NetworkLayout& layout) {
   const auto is_read = [&](const HeadSpecification& head) {
     return std::ranges::find(layout.reads, head.field) != layout.reads.end();
@@ -241,7 +243,7 @@ bool predicts_what_it_reads(const ModelSpec& spec, const DataSpecification& data
   return true;
 }
 
-/// Everything up to what heads read. Where some field is a source, the network is an encoder and a decoder.
+/// Adds everything below the heads. If some field is a source, this is an encoder-decoder network.
 Layers add_layers(const ModelSpec& spec, const DataSpecification& data, const NetworkLayout& layout, Circuit& circuit,
                   FeedbackLoops& loops, std::vector<NetworkInput>& inputs) {
   require_fitting_cell(spec, data);
@@ -264,7 +266,7 @@ Layers add_layers(const ModelSpec& spec, const DataSpecification& data, const Ne
       throw UsageError(
           fmt::format("model {}: attention needs a source to look at (--format pairs); leave it out", to_string(spec)));
     if (own.size() > 1 || data.field(parse_read(own.front()).field).spelt)
-      stack.embedding = 0, stack.dropouti = 0;  // the fields are embedded already, and dropped
+      stack.embedding = 0, stack.dropouti = 0;  // the fields are already embedded, with dropout
     return build_layers(stack, input, circuit);
   }
   if (spec.direct > 0)
@@ -287,7 +289,7 @@ Layers add_layers(const ModelSpec& spec, const DataSpecification& data, const Ne
   return build_encoder_decoder(stack, source, once, target, circuit);
 }
 
-/// What heads read: every position, or the whole sequence.
+/// The inputs of heads: every position, or the whole sequence.
 class HeadSignals {
  public:
   HeadSignals(const ModelSpec& spec, const DataSpecification& data, const NetworkLayout& layout, const Layers& layers,
@@ -300,7 +302,7 @@ class HeadSignals {
     add_gaussian_terms(spec, layout, data, inputs, circuit, names_, direct_);
   }
 
-  /// An affine map of `size` numbers.
+  /// Adds an affine map to `size` numbers.
   Signal add(const std::string& name, Index size, bool once, const std::shared_ptr<const Listing>& listing) {
     if (is_linear(spec_)) return add_linear(name, size, once, listing);
     if (is_density(spec_)) return add_density(name, size);
@@ -311,7 +313,7 @@ class HeadSignals {
   }
 
  private:
-  /// Symbols that are listed need no bias: each label is seen with some of them everywhere.
+  /// Listed symbols need no bias: every label occurs with some of them at every position.
   Signal add_linear(const std::string& name, Index size, bool once, const std::shared_ptr<const Listing>& listing) {
     if (once)
       throw UsageError(fmt::format("model {} predicts at every position, not once a sequence", to_string(spec_)));
@@ -322,8 +324,8 @@ class HeadSignals {
     return output;
   }
 
-  /// A vector of parameters: what is read is the number 1. Layers that know some of what is predicted have weights; the
-  /// components of their mixtures begin apart.
+  /// Adds a parameter vector: the input is the constant 1. Orderless layers, which read some of the predicted values,
+  /// have weights; the components of mixtures are initialized to different values.
   Signal add_density(const std::string& name, Index size) {
     const bool known = is_orderless(spec_);
     const Signal read = inputs_.front().signal;
@@ -340,7 +342,7 @@ class HeadSignals {
   const Layers& layers_;
   const std::vector<NetworkInput>& inputs_;
   Circuit& circuit_;
-  std::deque<std::string> names_;  // of the direct terms, which refer to them
+  std::deque<std::string> names_;  // names of the direct terms, which refer to them
   std::vector<Term> direct_;
   Signal pooled_;
 };
@@ -355,8 +357,9 @@ ChosenLoss loss_for(const HeadSpecification& head, const FieldSpecification& fie
   return loss;
 }
 
-/// Losses of whole sequences learn what their labels are called, and whether there is one a sequence; then they read
-/// the signal at every position all the same, which is what is returned. UsageError: they cannot judge one.
+/// Passes the label names, and whether there is one label per sequence, to losses over whole sequences. Returns true if
+/// such a loss reads the signal at every position although there is one label per sequence. Throws UsageError if the
+/// loss does not support that.
 template <class T>
 bool tell_labels(Loss<T>& loss, const FieldSpecification& field) {
   const bool one = field.once && loss.template as<LabelSequences<T>>() != nullptr;
@@ -378,7 +381,7 @@ bool tell_labels(Loss<T>& loss, const FieldSpecification& field) {
   return one;
 }
 
-/// Numbers of the signal that a head reads.
+/// Size of the signal that a head reads.
 Index outputs_of(const DataSpecification& data, const HeadSpecification& head) {
   const FieldSpecification& field = data.field(head.field);
   return loss_for(head, field).signal_size(field.size);
@@ -494,9 +497,10 @@ Network<T> build_network(const ModelSpec& spec, const DataSpecification& data, c
   network.plan = std::make_shared<const Plan>(circuit);
   network.dropout =
       std::ranges::any_of(circuit.nodes(), [](const Node& node) { return node.kind == Node::Kind::mask; });
-  if (!variant.feedback) network.drops = weight_drops(spec, *network.plan);  // else what is read is in a loop, too
-  if (spec.tied && variant.candidates == 0)  // else the whole matrices are tied, not the columns of a sample
-    network.ties = {tied_weights(spec, layout, circuit)};
+  // With feedback, the input weights are also in a loop.
+  if (!variant.feedback) network.drops = weight_drops(spec, *network.plan);
+  // With candidates, the whole matrices would have to be tied instead of the columns of a sample.
+  if (spec.tied && variant.candidates == 0) network.ties = {tied_weights(spec, layout, circuit)};
   network.validate();
   return network;
 }

@@ -1,13 +1,13 @@
 #pragma once
-/// The part that all models of networks share: a circuit made from a SPEC for the fields that it reads and the heads
-/// that predict, with its plan and its parameters.
+/// The common part of all network models: a circuit that is built from a SPEC for given input fields and prediction
+/// heads, with its plan and its parameters.
 ///
 ///   DataSpecification data = ...;                                      // fields "word", "tag"
 ///   NetworkBody<float> body(parse_model_spec("lstm:64"), data, {.reads = {"word"}, .heads = {{"tag"}}});
 ///
 /// A field named "previous F" is the field F one position earlier: a language model reads "previous symbol" and
-/// predicts "symbol". Where a field that is read is a source, the network is an encoder and a decoder
-/// (encoder_decoder.h). Several fields that are read are embedded together, b + sum of one term a field.
+/// predicts "symbol". If an input field is a source, the network is an encoder-decoder (encoder_decoder.h). Several
+/// input fields are embedded together, as b + a sum of one term per field.
 
 #include <memory>
 #include <nlohmann/json_fwd.hpp>
@@ -24,9 +24,9 @@ namespace unfold {
 
 struct HeadSpecification {
   std::string field;
-  std::string loss = {};  ///< by name (losses/registry.h); empty: softmax of symbols, Gaussian of values
+  std::string loss = {};  ///< by name (losses/registry.h); empty: softmax for symbols, Gaussian for values
   double weight = 1;
-  /// Of a model without layers (linear.h): which symbols that are read have weights for which labels. Null: all.
+  /// For a linear model (linear.h): the pairs of input symbols and labels that have weights. Null: all pairs.
   std::shared_ptr<const Listing> listing = nullptr;
 };
 
@@ -38,38 +38,38 @@ struct NetworkLayout {
   /// Throws ModelError.
   static NetworkLayout from_file(const ModelFile& file);
   static NetworkLayout language_model();
-  /// The signal that a head reads, by its place among the heads.
+  /// The name of the signal that a head reads, by the index of the head.
   std::string output_name(std::size_t head) const;
-  /// Tensors of a model file beside the parameters.
+  /// Tensors of a model file other than the parameters.
   std::vector<std::string> listing_tensors() const;
   void add_listings(SafetensorsWriter& writer) const;
 };
 
-/// How the network that is trained differs from the one that is kept; parameters lie alike.
+/// Variants of the network used in training; the layout of the parameters is the same.
 struct NetworkVariant {
-  bool watch_hidden = false;  ///< what each layer gives is an output too, for penalties
-  Index candidates = 0;       ///< > 0: so many outputs instead of one a symbol, for a sampled softmax
-  bool feedback = false;      ///< numbers read as "previous F" may be its own (feedback.h)
-  bool merges = false;        ///< of trees that it finds: a head more, of their merges (losses/merges.h)
+  bool watch_hidden = false;  ///< the output of each layer is also an output of the network, for penalties
+  Index candidates = 0;       ///< > 0: number of outputs for a sampled softmax, instead of one per symbol
+  bool feedback = false;      ///< numbers read as "previous F" can be the network's own predictions (feedback.h)
+  bool merges = false;        ///< for trees that it finds: an additional head for their merges (losses/merges.h)
 };
 
-/// Adds the network to an empty circuit, which must outlive the result. Throws UsageError: a field that the data do not
-/// have, a loss that does not fit its field.
+/// Adds the network to an empty circuit, which must outlive the result. Throws UsageError: a field that is not in the
+/// data, or a loss that does not support its field.
 template <class T>
 Network<T> build_network(const ModelSpec& spec, const DataSpecification& data, const NetworkLayout& layout,
                          Circuit& circuit, const NetworkVariant& variant = {});
 
-/// Throws UsageError: an option that would have no effect, such as pool where every position is predicted, condition
-/// without a source, dropouth of one layer. Asked before training; what was trained so is read all the same.
+/// Throws UsageError: an option without effect, such as pool if every position is predicted, condition without a
+/// source, or dropouth with one layer. Called before training; existing models with such options can still be read.
 void require_options_used(const ModelSpec& spec, const DataSpecification& data, const NetworkLayout& layout);
 
 template <class T>
 class NetworkBody {
  public:
-  /// Parameters are zero until initialised. Throws UsageError.
+  /// Parameters are zero until initialized. Throws UsageError.
   NetworkBody(const ModelSpec& spec, const DataSpecification& data, const NetworkLayout& layout);
-  /// The SPEC of the card, and the parameters. Throws ModelError: a card that cannot be built, a tensor missing, extra
-  /// or of the wrong shape or type, a value that is not finite.
+  /// Reads the SPEC of the card and the parameters. Throws ModelError: a card that cannot be built, a tensor that is
+  /// missing, superfluous or of the wrong shape or type, or a value that is not finite.
   NetworkBody(const ModelFile& file, const DataSpecification& data, const NetworkLayout& layout);
 
   const ModelSpec& spec() const { return spec_; }
@@ -86,7 +86,7 @@ class NetworkBody {
   Parameters<T> parameters_;
 };
 
-/// The capability of models that are a network.
+/// The capability of models that are networks.
 class NetworkHolder {
  public:
   static constexpr const char* kWhat = "a network";

@@ -1,6 +1,6 @@
 #pragma once
-/// A network model: it reads fields and predicts fields, whatever they are (data/specification.h). Taggers, classifiers
-/// and models of tasks are network models; the language model, which is a stream of its own, is language_model.h.
+/// A network model reads and predicts arbitrary fields (data/specification.h). Taggers, classifiers and models of tasks
+/// are network models; language models, which read a stream of text, are in language_model.h.
 ///
 ///   auto task = make_task("adding:100");
 ///   NetworkModel<float> model("irnn:100", task_specification("adding:100", *task), task_layout());
@@ -29,7 +29,7 @@ class NetworkModel final : public Model, public NetworkHolder {
  public:
   static constexpr const char* kKind = "network";
 
-  /// Throws UsageError for a bad SPEC or layout. Parameters are zero until initialised.
+  /// Throws UsageError for a bad SPEC or layout. Parameters are zero until initialized.
   NetworkModel(std::string_view spec, const DataSpecification& data, const NetworkLayout& layout);
   /// Throws ModelError.
   explicit NetworkModel(const ModelFile& file);
@@ -46,7 +46,7 @@ class NetworkModel final : public Model, public NetworkHolder {
   const Network<T>& network() const { return body_.network(); }  ///< valid as long as the model
 
   using Model::save;
-  /// The same with other parameters of the same circuit.
+  /// Saves the model with other parameters of the same circuit.
   void save(const std::string& path, const Parameters<T>& parameters) const;
 
  protected:
@@ -61,54 +61,55 @@ class NetworkModel final : public Model, public NetworkHolder {
   NetworkBody<T> body_;
 };
 
-/// Trains a network model on whatever a source gives; afterwards it holds the best parameters, and its history one more
-/// entry. `model_file`: the best model so far is written there whenever it changes; empty: nowhere. Throws as Trainer.
+/// Trains a network model on the batches of a source. Afterwards the model has the best parameters and a new entry in
+/// its history. `model_file`: file to which the best model so far is written whenever it changes; empty: none. Throws
+/// as Trainer.
 template <class T>
 TrainingResult train(NetworkModel<T>& model, TrainingSources<T> sources, const TrainerOptions& options,
                      const std::string& model_file, Team& team, Observer* observer = nullptr);
 
-/// The network of a model with its own numbers read where it is told to (training/free_positions.h), added to an empty
-/// circuit; weights are dropped and tied as in the model's. Throws UsageError where nothing is fed back, or where what
-/// is predicted is no mean.
+/// Adds to an empty circuit the network of a model that reads its own predictions at selected positions
+/// (training/free_positions.h), with weight dropping and tying as in the model. Throws UsageError if no field is fed
+/// back, or if the prediction is not a mean.
 template <class T>
 Network<T> feedback_network(const NetworkModel<T>& model, Circuit& circuit);
 
-/// The network of a model that finds trees with a head for their merges, added to an empty circuit. REQUIRES
+/// Adds to an empty circuit the network of a model that finds trees, with an additional head for their merges. REQUIRES
 /// network().merges.
 template <class T>
 Network<T> merging_network(const NetworkModel<T>& model, Circuit& circuit);
 
-// Models of tasks (tasks/tasks.h): they read symbols or vectors and predict a value or a class at the end, or one at
-// every step.
+// Models of tasks (tasks/tasks.h) read symbols or vectors and predict a value or a class at the end, or one at every
+// step.
 
-/// The data of a task: its SPEC, canonical, is their source. Where it predicts one thing for all of a sequence, the
-/// model reads its last state, or what its SPEC pools of it. Throws UsageError.
+/// The data specification of a task, with the canonical SPEC of the task as the source. If the task has one target per
+/// sequence, the head reads the last state, or the pooled states according to the SPEC of the model. Throws UsageError.
 DataSpecification task_specification(std::string_view spec, const Task& task, const ModelSpec& model = {});
 NetworkLayout task_layout();
-/// The SPEC of the task that a model was trained on; empty for a model of other data.
+/// Returns the SPEC of the task that a model was trained on; empty for a model of other data.
 std::string task_of(const Model& model);
-/// What examples look like to a model of a task.
+/// Returns the shape of the examples of the task that a model was trained on.
 TaskShape task_shape_of(const Model& model);
 
 struct TaskScore {
   Evaluation evaluation = {};
   Index sequences = 0;
-  double error_rate = 0;   ///< share of wrong sequences
-  Measures measures = {};  ///< that, and the mean squared error of values
+  double error_rate = 0;   ///< fraction of incorrect sequences
+  Measures measures = {};  ///< the error rate, and the mean squared error of values
 };
 
-/// Measures the first `count` examples of a part.
+/// Evaluates the first `count` examples of a part.
 template <class T>
 TaskScore evaluate(const NetworkModel<T>& model, const Task& task, TaskSplit part, std::uint64_t seed, Index count,
                    Team& team);
 
 struct TaskTrainOptions {
-  TrainerOptions trainer = {};  ///< its batches have no meaning here
+  TrainerOptions trainer = {};  ///< its batch options are not used
   TaskOptions task = {};
-  std::string model_file = {};  ///< the best model so far is written here whenever it changes; empty: nowhere
+  std::string model_file = {};  ///< file to which the best model so far is written whenever it changes; empty: none
 };
 
-/// Trains the model; afterwards it holds the best parameters. Throws as Trainer.
+/// Trains the model; afterwards it has the best parameters. Throws as Trainer.
 template <class T>
 TrainingResult train(NetworkModel<T>& model, const Task& task, const TaskTrainOptions& options, Team& team,
                      Observer* observer = nullptr);

@@ -14,7 +14,7 @@
 namespace unfold {
 namespace {
 
-/// Copies what an optimiser remembers into another of the same kind.
+/// Copies the state of an optimizer to another one of the same kind.
 struct Memory final : StateVisitor<float> {
   void operator()(std::string_view, std::span<float> values) override {
     if (writing)
@@ -87,7 +87,7 @@ struct OnlinePredictor::Body final : Objective<float> {
     pass.set_parameters(values);
   }
 
-  /// Lets the network read the pending symbol.
+  /// Runs the network on the pending symbol.
   void advance() {
     step.symbols(model.symbols())[0] = pending;
     step.forward(&now);
@@ -110,7 +110,8 @@ struct OnlinePredictor::Body final : Objective<float> {
 
   void learn() {
     lay();
-    // A step whose gradient is not finite moves nothing; what was learnt so far goes on predicting.
+    // A step with a gradient that is not finite changes nothing; the predictor continues with what it has learned so
+    // far.
     optimizer->step(*this, {steps, 0}, 1);
     ++steps;
     if (!trained->empty()) interpolate<float>(1 - static_cast<float>(options.recall), *trained, values.flat());
@@ -118,7 +119,7 @@ struct OnlinePredictor::Body final : Objective<float> {
     begin_window();
   }
 
-  /// Windows are of one length, but for the ends of sequences.
+  /// Windows have the same length, except at the ends of sequences.
   void lay() {
     const Index rows = batch.symbol_field(kSymbol).rows();
     if (rows == batch.symbols) return;
@@ -133,14 +134,15 @@ struct OnlinePredictor::Body final : Objective<float> {
   }
 
   OnlineOptions options;
-  Weights trained;  // what is recalled, shared by clones; empty when nothing is
+  Weights trained;  // the weights that recall returns to, shared by clones; empty without recall
   LanguageModel<float> model;
   Parameters<float>& values;
   Team crew{1};
   Unfolding<float> step;
   BatchPass<float> pass;
   std::unique_ptr<Optimizer<float>> optimizer;
-  State<float> now, before, scratch;  // after all symbols but the pending one; at the start of the window
+  // State after all symbols except the pending one; state at the start of the window.
+  State<float> now, before, scratch;
   Batch batch;
   Index steps = 0;
   Symbol pending = kNoSymbol;

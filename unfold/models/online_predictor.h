@@ -1,13 +1,13 @@
 #pragma once
-/// A recurrent network that goes on learning while it reads: after every `window` symbols one step of the optimiser on
-/// them, by back-propagation through the window (the state before it is carried over, not differentiated). Together
-/// with the network's memory of earlier windows and a decay towards the trained weights this is dynamic evaluation
-/// (Mikolov et al. 2010; Krause et al. 2018).
+/// A recurrent network that keeps learning while it reads: after every `window` symbols, the optimizer makes one step
+/// on them by backpropagation through the window (the preceding state is carried over as a constant). With the memory
+/// of earlier windows in the network state and a decay toward the trained weights, this is dynamic evaluation (Mikolov
+/// et al. 2010; Krause et al. 2018).
 ///
 ///   OnlinePredictor predictor(model, {.optimizer = "adam:rate=0.001", .window = 20});
 ///
-/// Everything runs through the engine and the optimisers of training: the same bits on every machine (law 2), so both
-/// ends of a compressed stream learn the same network.
+/// It uses the engine and the optimizers of training, which give identical bits on every machine (invariant 2), so that
+/// both ends of a compressed stream learn the same network.
 
 #include <memory>
 #include <string>
@@ -19,16 +19,16 @@ namespace unfold {
 struct OnlineOptions {
   std::string optimizer = "adam:rate=0.0005,clip=1";
   Index window = 20;  ///< symbols per step
-  /// After each step the weights go this share of the way back to those that the network came with: what was trained on
-  /// much text is worth more than what a few windows say (the decay of Krause et al. 2018). 0 for what knows nothing.
+  /// After each step the weights move this fraction of the way back to their trained values, because a large training
+  /// set is more informative than a few windows (the decay of Krause et al. 2018). 0 for an untrained network.
   double recall = 0.005;
-  /// Whether what a sequence ends with, less than a window, is learnt from, too. Archives are coded without it.
+  /// Whether to learn from the end of a sequence, which is shorter than a window. Archives do not use it.
   bool ends = false;
 };
 
 class OnlinePredictor final : public Predictor {
  public:
-  /// Starts from the model's parameters, which are copied. Throws UsageError for a bad optimiser.
+  /// Starts from a copy of the parameters of the model. Throws UsageError for a bad optimizer.
   OnlinePredictor(const LanguageModel<float>& model, const OnlineOptions& options);
   ~OnlinePredictor() override;
 
@@ -36,8 +36,8 @@ class OnlinePredictor final : public Predictor {
   std::span<const float> log_probabilities() override;
   void observe(Symbol symbol) override;
   void set_learning(bool on) override;
-  void reset() override;                              ///< the window that is not full yet is not learnt from
-  std::unique_ptr<Predictor> clone() const override;  ///< copies parameters and optimiser
+  void reset() override;                              ///< an incomplete window is not learned
+  std::unique_ptr<Predictor> clone() const override;  ///< copies parameters and optimizer
   bool clones_are_large() const override { return true; }
 
  private:

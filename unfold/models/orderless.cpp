@@ -11,13 +11,13 @@
 namespace unfold {
 namespace {
 
-/// What hides numbers of rows of some columns.
+/// Masks numbers in rows of some columns.
 class Hiding {
  public:
   Hiding(std::string field, const std::vector<Column>& columns)
       : field_(std::move(field)), shape_(columns, std::vector<Index>(columns.size(), 1)) {}
 
-  /// Draws for every row what is known of it.
+  /// Draws the known numbers of every row.
   void hide(Batch& batch, Random random) const {
     const ValueRows all = std::get<ValueRows>(batch.field(field_));
     const Index numbers = shape_.numbers();
@@ -28,10 +28,10 @@ class Hiding {
     for (Index r = 0; r < all.rows(); ++r) {
       const auto count = static_cast<Index>(random.below(static_cast<std::uint64_t>(numbers)));
       draw_order(random, order, count);
-      // What is behind `count` need not be in random order: all of it has one weight.
+      // The numbers after `count` need not be in random order, because they all have the same weight.
       const float *x = all.values<float>(r, 1).row(0),
                   weight = static_cast<float>(static_cast<double>(numbers) / static_cast<double>(numbers - count));
-      known.set(r, 0, 0);  // the row is there, though all of it may be zero
+      known.set(r, 0, 0);  // marks the row as present, although it can be all zero
       for (Index d = 0; d < numbers; ++d) target.set(r, d, x[d]);
       for (Index i = 0; i < numbers; ++i) {
         const Index d = order[at(i)];

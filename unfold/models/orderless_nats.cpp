@@ -15,8 +15,9 @@ namespace {
 constexpr Index kExamplesAtOnce = 32;
 constexpr std::uint64_t kOrderSeed = 1;
 
-/// The layers of a model, told what is known number by number: what the first one adds up grows by two rows of its
-/// weights, and of the outputs those of the next number alone are wanted. What outputs read of it directly grows alike.
+/// Evaluates the layers of a model as numbers become known one at a time: the sums of the first layer are updated by
+/// two rows of its weights, and only the outputs for the next number are computed. Direct terms of the outputs are
+/// updated in the same way.
 template <class T>
 class LayersInOrder {
  public:
@@ -81,21 +82,22 @@ class LayersInOrder {
     if (memory.size() < n) memory.resize(n);
     return memory.data();
   }
-  /// Inputs as the model's columns have them, outputs as its loss has.
+  /// Inputs as defined by the columns of the model, outputs as defined by its loss.
   VectorShape density_shape() const { return loss_.shape_of(model_.network().heads.front().signal.size()); }
-  /// Number d becomes known: sums [n] grow by the rows of its flag and of its input, of weights [2 sets of inputs x n].
+  /// Makes number d known: adds the rows of its flag and of its input to the sums [n]. `weights`: [2 sets of inputs x
+  /// n].
   void tell(const T* weights, Index n, Index d, T x, T* sums) const {
     axpy<T>(T{1}, {weights + (shape_.all_inputs() + d) * n, at(n)}, {sums, at(n)});
     const auto [place, value] = shape_.input(d, x);
     if (value != 0) axpy<T>(value, {weights + place * n, at(n)}, {sums, at(n)});
   }
-  /// `below`: of all outputs, without the units.
+  /// `below`: all outputs without the contribution of the units.
   void put_outputs(const T* units_above, const T* below, Index d, T* o) const {
     for (Index out = shape_.first_output(d); out < shape_.first_output(d + 1); ++out)
       *o++ = below[out] +
              static_cast<T>(dot<T>({units_above, at(units())}, {outputs_.data() + out * units(), at(units())}));
   }
-  /// Units of the last layer.
+  /// Returns the units of the last layer.
   const T* layers_above(const T* sums, Index examples, T* const* layers) const {
     const Index size = examples * units();
     T* here = layers[0];
@@ -112,13 +114,13 @@ class LayersInOrder {
   }
 
   const NetworkModel<T>& model_;
-  Index numbers_, most_ = 0;  // outputs of a number at most
+  Index numbers_, most_ = 0;  // maximum number of outputs for a number
   OrderlessOptions options_;
   const EachNumber<T>& loss_;
   VectorShape shape_;
   const T *first_ = nullptr, *output_biases_ = nullptr, *direct_ = nullptr;
   std::vector<const T*> biases_;
-  std::vector<PackedMatrix<T>> packed_;  // of the second layer on
+  std::vector<PackedMatrix<T>> packed_;  // from the second layer on
   Buffer<T> outputs_;                    // transposed
 };
 
@@ -131,7 +133,7 @@ std::vector<std::vector<Index>> draw_orders(Index orders, Index numbers) {
   return all;
 }
 
-/// Over orders, for one example after another; nats: order by order.
+/// Averages over orders for each example; `nats` is stored order by order.
 OrderlessNats averaged(const std::vector<double>& nats, Index orders, Index count) {
   OrderlessNats result;
   const auto n = static_cast<double>(orders);

@@ -9,7 +9,7 @@
 namespace unfold {
 namespace {
 
-/// How many positions of the sequence in each slot were read.
+/// The number of positions read so far of the sequence in each slot.
 class Positions {
  public:
   void enter(const Carry& carry) {
@@ -27,7 +27,7 @@ class Positions {
   std::vector<Index> seen_;
 };
 
-/// One head: what its affine map reads, and the sums.
+/// The regression for one head: the inputs of its affine map, and the sums.
 template <class T>
 class HeadFit {
  public:
@@ -99,7 +99,7 @@ class HeadFit {
     filled_ = 0;
   }
 
-  /// The signal of a deviation, log d = 10 tanh(s / 10) (densities/deviation.h), within its range.
+  /// The signal s of a deviation, with log d = 10 tanh(s / 10) (densities/deviation.h), within its range.
   static double deviation_signal(double square) {
     constexpr double kMost = 10, kFarthest = 9.9;
     double log_d = std::max(square, 1e-300);

@@ -41,7 +41,7 @@ void RecurrentPredictor<T>::reset() {
   current_ = false;
 }
 
-/// Lets the circuit read the pending symbol. The stepper works on the state of whoever uses it.
+/// Runs the circuit on the pending symbol. The stepper operates on the state of the calling predictor.
 template <class T>
 void RecurrentPredictor<T>::advance() {
   Stepper<T>& stepper = engine_->stepper;
@@ -49,7 +49,7 @@ void RecurrentPredictor<T>::advance() {
   stepper.symbols(engine_->symbols)[0] = pending_;
   stepper.step();
   state_.copy_slot(stepper.state(), 0, 0);
-  // As in the softmax readout, so that surprisals have the bits of an evaluation through the unfolding.
+  // As in the softmax readout, so that surprisals are bit-identical to an evaluation through the unfolding.
   const T* logits = stepper.value(engine_->logits).row(0);
   const T normaliser = log_sum_exp(logits, engine_->alphabet);
   for (std::size_t x = 0; x < log_probabilities_.size(); ++x) {

@@ -16,7 +16,7 @@
 namespace unfold {
 namespace {
 
-/// A kind of fitted model. Its class knows its options.
+/// A kind of fitted model. Its options are defined by its class.
 struct FittedKind {
   const char *name, *help;
   std::string (*canonical)(std::string_view);
@@ -46,7 +46,7 @@ const Registry<FittedKind>& fitted_kinds() {
 
 const FittedKind* find_kind(std::string_view spec) { return fitted_kinds().find(spec_name(spec)); }
 
-/// Of either precision, as its tensors are.
+/// Reads a network in the precision of its tensors.
 template <template <class> class NetworkKind>
 std::unique_ptr<Model> read_network(const ModelFile& file) {
   const auto& tensors = file.tensors().tensors();
@@ -62,7 +62,7 @@ std::unique_ptr<Model> read_model(const ModelFile& file) {
   file.fail(fmt::format("\"{}\" is no kind of model that this program knows", kind));
 }
 
-/// What a model is, if it is a model of symbols.
+/// Converts to a model of symbols. Throws if it is not one.
 std::unique_ptr<SymbolModel> symbol_model(std::unique_ptr<Model> model, const std::string& name) {
   auto* symbols = model->as<SymbolModel>();
   if (symbols == nullptr)

@@ -1,5 +1,5 @@
 #pragma once
-/// All models there are: by SPEC, and by the kind that a file says it holds. An explicit list.
+/// The registry of models: by SPEC, and by the kind that a file contains.
 ///
 /// A kind of fitted model is a class with
 ///   static constexpr const char* kName, kHelp;                // "ngram", also its kind; one line
@@ -19,23 +19,24 @@
 
 namespace unfold {
 
-/// The canonical SPEC of any model. Throws UsageError: unknown (with the nearest name), not built yet, a wrong option.
+/// Returns the canonical SPEC of any model. Throws UsageError: an unknown model (with the nearest name), a model that
+/// is not implemented yet, or an invalid option.
 std::string canonical_model(std::string_view spec);
-/// True for a model that is fitted, false for one that is trained by gradient. REQUIRES a valid SPEC.
+/// True for a model that is fitted, false for one that is trained by gradient descent. REQUIRES a valid SPEC.
 bool is_fitted_model(std::string_view spec);
-/// Of fitted models: whether several processes may fit one together, within a limit of memory (FitOptions).
+/// For fitted models: whether several processes can fit one together, within a memory limit (FitOptions).
 bool is_counted_model(std::string_view spec);
-/// A fitted model that was not fitted yet. Throws UsageError.
+/// Creates a fitted model that has not been fitted yet. Throws UsageError.
 std::unique_ptr<FittedModel> make_fitted_model(std::string_view spec, Alphabet alphabet);
 
-/// Throws ModelError: missing, damaged, of an unknown format, version or kind, a tensor that does not fit.
+/// Throws ModelError: missing, damaged, an unknown format, version or kind, or a tensor that does not match the model.
 std::unique_ptr<Model> load_model_file(const std::string& path);
 std::unique_ptr<Model> model_from_bytes(std::string bytes, std::string name);
-/// The same, also of a run folder; ModelError for one that is no model of symbols.
+/// The same, also for a run folder. Throws ModelError if it is not a model of symbols.
 std::unique_ptr<SymbolModel> load_symbol_model(const std::string& path);
 std::unique_ptr<SymbolModel> symbol_model_from_bytes(std::string bytes, std::string name);
 
-/// All models there are, recurrent ones first, for help texts.
+/// All models, recurrent ones first, for help texts.
 std::vector<ModelHelp> all_models();
 
 }  // namespace unfold

@@ -10,13 +10,13 @@
 namespace unfold {
 namespace {
 
-/// Its index, or -1.
+/// Returns the index of a parameter, or -1.
 int find_parameter(const std::vector<ParameterInfo>& parameters, std::string_view name) {
   const auto found = std::ranges::find(parameters, name, &ParameterInfo::name);
   return found == parameters.end() ? -1 : static_cast<int>(found - parameters.begin());
 }
 
-/// The matrices that a step multiplies what came before with: those that stay in loops.
+/// The recurrent weight matrices: those inside loops.
 std::vector<int> recurrent_matrices(const Plan& plan) {
   std::vector<int> result;
   for (const Segment& segment : plan.segments()) {

@@ -1,16 +1,17 @@
 #pragma once
-/// Which weights training drops and ties (training/weight_rules.h), by the options of a model. Internal to models/.
+/// Selects the weights to drop and to tie in training (training/weight_rules.h) according to the options of a model.
+/// Internal to models/.
 
 #include "unfold/models/network_body.h"
 
 namespace unfold {
 
-/// `wdrop`: the matrices of loops; `dropoute`: the rows of the embedding. Throws UsageError naming what the model
-/// lacks.
+/// `wdrop`: the recurrent matrices; `dropoute`: the rows of the embedding. Throws UsageError that names the missing
+/// part of the model.
 std::vector<WeightDrop> weight_drops(const ModelSpec& spec, const Plan& plan);
 
-/// `tied`: embedding and output. Throws UsageError unless one field of symbols is read and predicted at every position,
-/// by an output that reads as many numbers as an embedding has.
+/// `tied`: embedding and output. Throws UsageError unless one symbol field is both read and predicted at every
+/// position, and the input of its output layer has the size of the embedding.
 WeightTie tied_weights(const ModelSpec& spec, const NetworkLayout& layout, const Circuit& circuit);
 
 }  // namespace unfold

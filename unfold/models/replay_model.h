@@ -1,9 +1,9 @@
 #pragma once
-/// Models that learn while they read (models/learning.h) as models with files: a file holds the SPEC and the symbols
-/// that were read, and loading reads them again. So it is small, exact, and as safe as any data; loading costs what
-/// fitting cost.
+/// Model files for models that learn online (models/learning.h). A file contains the SPEC and the symbols that were
+/// read, and loading reads them again. It is therefore small, exact, and as safe as data; loading takes as long as
+/// fitting did.
 ///
-/// Their predictors do not go on learning unless told to (`set_learning`; `eval --dynamic`, `compress --online`).
+/// Their predictors do not keep learning unless requested (`set_learning`; `eval --dynamic`, `compress --online`).
 
 #include "unfold/models/learning.h"
 
@@ -24,12 +24,12 @@ class ReplayModel : public FittedModel {
   void replay(const FitOptions& options);
 
   std::string spec_;
-  std::vector<std::int32_t> symbols_;  // of all sequences, one after another
-  std::vector<std::int64_t> lengths_;  // of the sequences
+  std::vector<std::int32_t> symbols_;  // symbols of all sequences, one after another
+  std::vector<std::int64_t> lengths_;  // lengths of the sequences
   std::unique_ptr<Predictor> prototype_;
 };
 
-/// One kind of them: what the registry wants to know.
+/// One kind of replay model, with the interface that the registry requires.
 template <class Kind>
 class ReplayKind final : public ReplayModel {
  public:

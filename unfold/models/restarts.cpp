@@ -12,16 +12,16 @@
 namespace unfold {
 namespace {
 
-/// How often every symbol is read, and predicted, in training.
+/// The number of times that every symbol is read, and predicted, in training.
 struct Counts {
   std::vector<double> read, predicted;
 };
 
-/// What a process goes through of the training part: its share of the symbols.
+/// Returns the symbols of the training part that a process handles.
 std::vector<Passage> share_of_part(const Split& part, const Processes& processes) {
   const Range mine = share_of_process(part.symbols(), processes.number(), processes.count());
   std::vector<Passage> passages;
-  Index first = 0;  // number of the first symbol of a piece among all
+  Index first = 0;  // global index of the first symbol of a piece
   for (const Piece& piece : part.pieces) {
     const Range own = {piece.range.begin + std::max<Index>(0, mine.begin - first),
                        piece.range.begin + std::min(piece.range.size(), mine.end - first)};
@@ -38,7 +38,7 @@ std::vector<Passage> share_of_part(const Split& part, const Processes& processes
   return passages;
 }
 
-/// Counts are whole numbers, so that their sums are exact in any order.
+/// Counts are integers, so that their sums are exact in any order.
 void add_over(std::vector<double>& counts, Processes& processes) {
   if (processes.alone()) return;
   std::vector<double> all(counts.size() * static_cast<std::size_t>(processes.count()));
@@ -66,7 +66,7 @@ Counts count_symbols(const TrainingData& data, Symbol predict_after) {
   return counts;
 }
 
-/// What one candidate does: its part of the budget, without anything that only the run itself should leave behind.
+/// Returns the options of one candidate: its share of the budget, and none of the outputs of a full training run.
 TrainerOptions candidate_options(const TrainerOptions& all, const RestartOptions& restarts,
                                  const std::string& checkpoint) {
   const auto count = static_cast<double>(restarts.count);
@@ -74,7 +74,7 @@ TrainerOptions candidate_options(const TrainerOptions& all, const RestartOptions
   c.steps = all.steps > 0 ? std::max<Index>(1, all.steps / (2 * restarts.count)) : 0;
   c.epochs = all.epochs / (2 * count);
   c.minutes = all.minutes / 2 * std::min(static_cast<double>(restarts.side_by_side), count) / count;
-  c.spent_seconds = 0;  // what is left is halved
+  c.spent_seconds = 0;  // the remaining time is halved
   c.checkpoint = checkpoint;
   c.checkpoint_seconds = 0;
   c.checkpoint_steps = 0;

@@ -12,7 +12,7 @@
 namespace unfold {
 namespace {
 
-/// Symbols by falling probability, equal ones by number.
+/// Symbols by descending probability; ties are ordered by index.
 std::vector<std::size_t> ranking(const std::vector<double>& p) {
   std::vector<std::size_t> order(p.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
@@ -26,7 +26,7 @@ void normalise(std::vector<double>& p) {
   for (double& x : p) x /= total;
 }
 
-/// How many of the ranked symbols top_k and top_p keep.
+/// Returns how many of the ranked symbols top_k and top_p keep.
 std::size_t kept_by_rank(const std::vector<double>& p, const std::vector<std::size_t>& order,
                          const SamplingOptions& options) {
   std::size_t kept = p.size();
@@ -81,7 +81,7 @@ Symbol draw_from(std::span<const double> p, Random& random) {
     left -= p[x];
     if (left < 0) break;
   }
-  return last;  // rounding may leave a rest beyond the last symbol
+  return last;  // rounding can leave a remainder after the last symbol
 }
 
 void sample(Predictor& predictor, const Alphabet& alphabet, const SamplingOptions& options,

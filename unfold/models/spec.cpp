@@ -16,11 +16,12 @@ namespace unfold {
 namespace {
 
 constexpr double kMostLayers = 64, kMostDirect = 1024;
-/// Deviation of the embeddings at the start: in trees most words are rare, and what is not learned should weigh little.
+/// Standard deviation of the initial embeddings in trees, where most words are rare and untrained embeddings should
+/// have little weight.
 constexpr double kTreeScale = 0.1;
 constexpr std::string_view kBothDirections = "bi";
 
-/// The options of the cell, then those of every model.
+/// The options of the cell, followed by those of all models.
 OptionTable table_of(ModelSpec& spec) {
   OptionTable table;
   describe(table, spec.options);
@@ -69,7 +70,7 @@ std::vector<std::string> spellings() {
   return names;
 }
 
-/// The same model under its cell's own name. What is given explicitly overrides the spelling.
+/// Replaces an alias by the name of its cell. Explicitly given options override those of the alias.
 Spec plain_spelling(const Spec& spec) {
   for (const CellEntry& cell : cells())
     for (const Spelling& spelling : cell.spellings) {
@@ -85,7 +86,7 @@ Spec plain_spelling(const Spec& spec) {
   return spec;
 }
 
-/// Whether the name says so; takes the prefix away.
+/// Removes the prefix for both directions from the name, and returns whether it was there.
 bool take_both_directions(Spec& spec) {
   if (!spec.name.starts_with(kBothDirections)) return false;
   Spec one = spec;
@@ -112,12 +113,12 @@ Index parse_units(const Spec& spec) {
   return units;
 }
 
-/// The dropout of what layer `layer`, from 1 on, gives.
+/// The dropout rate of the output of layer `layer`, counted from 1.
 double rate_above(const ModelSpec& spec, Index layer) {
   return layer < spec.layers && spec.dropouth > 0 ? spec.dropouth : spec.dropout;
 }
 
-/// What the first layer reads, after dropout.
+/// The input of the first layer, after dropout.
 Signal dropped_input(const ModelSpec& spec, Signal input, Circuit& circuit) {
   if (spec.dropouti == 0) return input;
   if (input.id < 0 || circuit.holds_symbols(input))
@@ -132,7 +133,7 @@ Signal joined(const std::vector<Signal>& signals, Circuit& circuit) {
   return signals.size() == 1 ? signals.front() : circuit.join(signals);
 }
 
-/// What signals are at a neighbour.
+/// Links that read the signals at a neighboring position.
 std::vector<Signal> beside(const std::vector<Signal>& signals, Delay where, Circuit& circuit) {
   std::vector<Signal> links;
   for (const Signal& signal : signals) {
@@ -142,9 +143,9 @@ std::vector<Signal> beside(const std::vector<Signal>& signals, Delay where, Circ
   return links;
 }
 
-/// What a layer that runs from a corner reads of the one below it, or of the input. Where only what came before may be
-/// seen, the first layer reads what is at the left and above; and the direction from the right reads everything above:
-/// what is at its own row was seen at the right, too, from where it comes.
+/// The inputs from below of a layer that runs from a corner. If only preceding positions may be seen, the first layer
+/// reads the positions to the left and above, and the direction from the right reads the position above instead of the
+/// current one, because its recurrence would otherwise carry later positions of the same row.
 Signal read_from(std::size_t corner, const std::vector<Signal>& below, bool first, bool causal, Circuit& circuit) {
   if (!causal) return joined(below, circuit);
   std::vector<Signal> read = corner > 0 || first ? beside(below, Delay::up(), circuit) : below;
@@ -153,7 +154,7 @@ Signal read_from(std::size_t corner, const std::vector<Signal>& below, bool firs
   return joined(read, circuit);
 }
 
-/// A layer over grids, from one corner or several: what it gives, before dropout.
+/// Adds a layer over grids, from one corner or several, and returns its output before dropout.
 std::vector<Signal> add_grid_layer(const ModelSpec& spec, const std::vector<Signal>& below, bool first,
                                    Circuit& circuit) {
   constexpr std::array<const char*, 4> kCorners = {"top-left", "top-right", "bottom-left", "bottom-right"};
@@ -169,7 +170,7 @@ std::vector<Signal> add_grid_layer(const ModelSpec& spec, const std::vector<Sign
   return result;
 }
 
-/// The signals of a finer grid, joined or not, block by block.
+/// Links that collect the signals of a finer grid, joined or not, block by block.
 std::vector<Signal> add_blocks(const std::vector<Signal>& fine, Index side, Circuit& circuit) {
   std::vector<Signal> blocks;
   for (const Signal& signal : fine) {
@@ -179,7 +180,7 @@ std::vector<Signal> add_blocks(const std::vector<Signal>& fine, Index side, Circ
   return blocks;
 }
 
-/// Layers over grids: between two of them positions may become blocks.
+/// Builds layers over grids; between two of them, positions can be merged into blocks.
 Layers build_grid_layers(const ModelSpec& spec, Signal input, Circuit& circuit) {
   const std::vector<Index> sides = patches_of(spec);
   int part = input_part(spec);
@@ -201,7 +202,7 @@ Layers build_grid_layers(const ModelSpec& spec, Signal input, Circuit& circuit) 
   return result;
 }
 
-/// A layer in one direction, or in both: what it gives, before dropout.
+/// Adds a layer in one direction or both, and returns its output before dropout.
 std::vector<Signal> add_layer(const ModelSpec& spec, Signal x, Circuit& circuit) {
   const auto add = [&] { return spec.cell->add(circuit, x, spec.units, spec.options, spec.trained_initial); };
   if (!spec.both_directions) return {add()};
@@ -216,7 +217,7 @@ std::vector<Signal> add_layer(const ModelSpec& spec, Signal x, Circuit& circuit)
   return result;
 }
 
-/// y_i = g_i (x_i - mean) / deviation + b_i of each signal.
+/// Normalizes each signal: y_i = g_i (x_i - mean) / deviation + b_i.
 Signal normalised(const std::vector<Signal>& signals, Circuit& circuit) {
   std::vector<Signal> result;
   for (const Signal& x : signals) {
@@ -227,7 +228,7 @@ Signal normalised(const std::vector<Signal>& signals, Circuit& circuit) {
   return joined(result, circuit);
 }
 
-/// Whether a layer gives as many numbers as it reads, by their sizes.
+/// Whether the output of a layer has the size of its input, so that it can be added.
 bool adds_what_it_reads(const ModelSpec& spec, Index layer, const std::vector<Signal>& below, const Circuit& circuit) {
   if (spec.residual == Residual::none) return false;
   if (layer > 1) return true;
@@ -235,7 +236,7 @@ bool adds_what_it_reads(const ModelSpec& spec, Index layer, const std::vector<Si
   return !spec.both_directions && x.id >= 0 && !circuit.holds_symbols(x) && x.size() == spec.units;
 }
 
-/// A layer of a stack: what it gives, and that after dropout, which is what goes up.
+/// A layer of a stack: its output before and after dropout. The latter is the input of the next layer.
 struct StackedLayer {
   std::vector<Signal> given, up;
 };
@@ -244,7 +245,7 @@ StackedLayer add_stacked_layer(const ModelSpec& spec, Index layer, const std::ve
   const auto scope = circuit.scope(fmt::format("layer{}", layer));
   const bool adds = adds_what_it_reads(spec, layer, below, circuit);
   Signal x = adds && spec.residual == Residual::norm ? normalised(below, circuit) : joined(below, circuit);
-  // What is joined has a negative number, and parts; such a cell wants one signal.
+  // A joined signal has a negative id and several parts; such a cell requires a single signal.
   if (x.id < 0 && !spec.cell->reads_joined) x = circuit.affine("gather", spec.units, {{"J", x}}, Init::zero(), false);
   StackedLayer result = {.given = add_layer(spec, x, circuit), .up = {}};
   for (Signal& signal : result.given) result.up.push_back(dropped(spec, signal, rate_above(spec, layer), circuit));
@@ -314,7 +315,7 @@ ModelSpec cut_down(ModelSpec spec, Index units) {
 Layers build_layers(const ModelSpec& spec, Signal input, Circuit& circuit) {
   Layers result{.top = input, .hidden = {}, .last = {}};
   if (is_linear(spec) || is_density(spec)) return result;
-  // Symbols are no numbers that links could bring from elsewhere, so they are embedded there.
+  // Symbols are not numbers and cannot be passed through links, so they are embedded first.
   const bool linked = spec.cell->reads_grids() && (spec.causal || patches_of(spec).front() > 1);
   const bool embeds = linked && circuit.holds_symbols(input);
   if (const Index size = spec.embedding > 0 ? spec.embedding : embeds ? spec.units : 0; size > 0)

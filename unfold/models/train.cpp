@@ -13,7 +13,7 @@
 namespace unfold {
 namespace {
 
-/// What the card says about a run: nothing that depends on the clock.
+/// Returns the history entry of a training run, without anything that depends on the clock.
 nlohmann::json history_entry(const TrainOptions& options, const TrainingResult& result) {
   nlohmann::json entry = {{"optimizer", canonical_optimizer(options.trainer.optimizer)},
                           {"window", options.trainer.batches.window},
@@ -34,7 +34,7 @@ nlohmann::json history_entry(const TrainOptions& options, const TrainingResult& 
   return entry;
 }
 
-/// How many outputs a sampled softmax has. Throws UsageError where it makes no sense.
+/// Returns the number of outputs of a sampled softmax. Throws UsageError if it is not applicable.
 Index candidates_of(const TrainOptions& options, Index alphabet) {
   const BatchOptions& batches = options.trainer.batches;
   const Index candidates = options.sampled_softmax + batches.batch * batches.window;
@@ -122,7 +122,7 @@ TrainingResult train(LanguageModel<T>& model, TrainingSources<T> sources, const 
   Trainer<T> trainer(network, model.parameters(), std::move(sources), trainer_options, team);
   trainer.set_observer(observer);
   trainer.set_sampler([&](const Parameters<T>&, Index) {
-    RecurrentPredictor predictor(model);  // at the present parameters
+    RecurrentPredictor predictor(model);  // at the current parameters
     return model.alphabet().decode(sample(predictor, model.alphabet(), options.sampling));
   });
   if (!options.model_file.empty())

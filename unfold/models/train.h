@@ -1,5 +1,5 @@
 #pragma once
-/// Training a model of symbols: the trainer with a recurrent model around it; or fitting one as a whole.
+/// Trains a model of symbols: a recurrent model by gradient descent, or a fitted model as a whole.
 
 #include "unfold/models/language_model.h"
 #include "unfold/models/sampling.h"
@@ -9,25 +9,25 @@ namespace unfold {
 
 struct TrainOptions {
   TrainerOptions trainer = {};
-  Index sampled_softmax = 0;      ///< so many symbols at least that a window does not predict; 0: the whole softmax
-  std::string model_file = {};    ///< the best model so far is written here whenever it changes; empty: nowhere
-  SamplingOptions sampling = {};  ///< of the samples while training (trainer.sample_every)
+  Index sampled_softmax = 0;      ///< minimum number of sampled symbols that a window does not predict; 0: full softmax
+  std::string model_file = {};    ///< file to which the best model so far is written whenever it changes; empty: none
+  SamplingOptions sampling = {};  ///< for samples during training (trainer.sample_every)
 };
 
-/// Trains the model; afterwards it holds the best parameters, and its history one more entry: optimiser, steps, epochs,
-/// symbols, best validation. With `trainer.resume` the given parameters do not matter. Throws as Trainer; then the
-/// model holds the last parameters reached. T is float or double.
+/// Trains the model. Afterwards it has the best parameters and a new entry in its history: optimizer, steps, epochs,
+/// symbols, best validation. With `trainer.resume` the given parameters are ignored. Throws as Trainer; the model then
+/// has the last parameters reached. T is float or double.
 template <class T>
 TrainingResult train(LanguageModel<T>& model, const TrainingData& data, const TrainOptions& options, Team& team,
                      Observer* observer = nullptr);
 
-/// The same from batches of elsewhere, of the model's alphabet.
+/// The same with batches from another source, over the alphabet of the model.
 template <class T>
 TrainingResult train(LanguageModel<T>& model, TrainingSources<T> sources, const TrainOptions& options, Team& team,
                      Observer* observer = nullptr);
 
-/// Fits a model and measures it on the validation part, if there is one; its history gets one more entry. Writes it to
-/// `model_file` (empty: nowhere). Of the result only what has a meaning here is set. Throws as FittedModel::fit.
+/// Fits a model, evaluates it on the validation part, if there is one, and adds an entry to its history. Writes it to
+/// `model_file` (empty: none). Sets only the applicable members of the result. Throws as FittedModel::fit.
 TrainingResult train(FittedModel& model, const TrainingData& data, const FitOptions& options, Team& team,
                      const std::string& model_file, Observer* observer = nullptr, Symbol predict_after = kNoSymbol);
 

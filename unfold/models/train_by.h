@@ -1,11 +1,12 @@
 #pragma once
-/// Training of a network model by other losses than those that it is measured by (search/objective.h).
+/// Trains a network model with losses that differ from those used for its evaluation (search/objective.h).
 
 #include "unfold/models/network_model.h"
 
 namespace unfold {
 
-/// As train (network_model.h), with the losses of `network`: that of the model, but for these.
+/// As train (network_model.h), but with the losses of `network`. Otherwise `network` must equal the network of the
+/// model.
 template <class T>
 TrainingResult train_by(const Network<T>& network, NetworkModel<T>& model, TrainingSources<T> sources,
                         const TrainerOptions& options, const std::string& model_file, Team& team,

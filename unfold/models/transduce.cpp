@@ -11,16 +11,16 @@
 namespace unfold {
 namespace {
 
-/// A target that still grows.
+/// A target that is not complete yet.
 struct Growing {
-  Index chain = 0;   ///< of the source
-  Index slot = 0;    ///< of the state
-  Index length = 0;  ///< where it is known before; else 0
+  Index chain = 0;   ///< chain of the source
+  Index slot = 0;    ///< slot of the state
+  Index length = 0;  ///< if known in advance, otherwise 0
   Transduced so_far = {};
-  Index state = 0;  ///< of what is allowed
+  Index state = 0;  ///< state of the automaton
 };
 
-/// A symbol more for a growing target.
+/// An extension of an incomplete target by one symbol.
 struct Extension {
   std::size_t of;
   Symbol symbol;
@@ -46,7 +46,7 @@ struct Transducer<T>::Body {
     return 3 * decoder.source_length(target.chain) + 10;
   }
 
-  /// log p of the next symbol of each growing target, the end among them: [targets x symbols].
+  /// Returns log p of the next symbol of each incomplete target, including the end: [targets x symbols].
   std::vector<std::vector<T>> step(std::vector<Growing>& targets, bool weights) {
     std::vector<TargetRow> rows;
     rows.reserve(targets.size());
@@ -68,17 +68,17 @@ struct Transducer<T>::Body {
     if (options.allowed->empty()) throw UsageError("no target is allowed: the expression matches nothing");
   }
 
-  /// Whether a target that goes on with a symbol can still become what is allowed; sets the state behind it.
+  /// Whether a target followed by a symbol can still be completed to an allowed one; sets the automaton state after it.
   bool may_go_on(const Growing& target, Symbol symbol, const TransduceOptions& options, Index& state) const {
     if (options.allowed == nullptr) return true;
     if (symbol == decoder.end()) return options.allowed->accepts(target.state);
     state = options.allowed->next(target.state, symbol);
     if (state == Automaton::kDead) return false;
     const auto made = static_cast<Index>(target.so_far.symbols.size()) + 1;
-    return made + options.allowed->least(state) + 1 <= limit(target, options);  // the end is one of the symbols
+    return made + options.allowed->least(state) + 1 <= limit(target, options);  // the end counts as a symbol
   }
 
-  /// Adds a symbol; true when the target is complete.
+  /// Adds a symbol; returns true if the target is complete.
   bool extend(Growing& target, Symbol symbol, double log_probability, const TransduceOptions& options) const {
     Transduced& t = target.so_far;
     t.log_probability += log_probability;
@@ -95,8 +95,8 @@ struct Transducer<T>::Body {
 
 namespace {
 
-/// The `count` most probable extensions of the targets of one source, of those that may be. Equal ones: the earlier
-/// target, the smaller symbol.
+/// Returns the `count` most probable admissible extensions of the targets of one source. Ties are ordered by target,
+/// then by symbol.
 template <class T, class MayBe>
 std::vector<Extension> most_probable(const std::vector<Growing>& targets, Range own,
                                      const std::vector<std::vector<T>>& log_p, Index count, const MayBe& may_be) {
@@ -174,7 +174,7 @@ std::vector<std::vector<Transduced>> Transducer<T>::best(const Batch& batch, con
       for (const Extension& e : most_probable(growing, {first, last}, log_p, options.beam, may_be)) {
         Growing target = growing[e.of];
         b.may_go_on(target, e.symbol, options, target.state);
-        target.so_far.log_probability = 0;  // set to the exact sum
+        target.so_far.log_probability = 0;  // will be set to the exact sum
         if (b.extend(target, e.symbol, e.log_probability, options)) {
           done.push_back(std::move(target.so_far));
           continue;
@@ -183,7 +183,7 @@ std::vector<std::vector<Transduced>> Transducer<T>::best(const Batch& batch, con
         target.slot = slot++;
         own.push_back(std::move(target));
       }
-      // Enough are complete: what still grows is less probable than the beam was wide.
+      // `beam` targets are complete, so the incomplete ones are dropped
       if (static_cast<Index>(done.size()) >= options.beam) continue;
       std::ranges::move(own, std::back_inserter(kept));
     }

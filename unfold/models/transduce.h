@@ -1,14 +1,15 @@
 #pragma once
-/// Whole sequences that a network finds, by beam search, or samples: targets of sources, where it has two chains
-/// (encoder_decoder.h), sequences of something that is given, or of nothing.
+/// Finds whole output sequences of a network by beam search, or samples them: targets of sources, if the network is an
+/// encoder-decoder (encoder_decoder.h), or sequences conditioned on a field that is given once, or unconditional
+/// sequences.
 ///
 ///   Transducer<float> transducer(network, parameters, data, {.symbol = "</s>"}, team);
-///   std::vector<std::vector<Transduced>> found = transducer.best(batch, {.beam = 5, .best = 3});    // one list a
+///   std::vector<std::vector<Transduced>> found = transducer.best(batch, {.beam = 5, .best = 3});    // a list per
 ///   chain
 ///
-/// The encoder runs once; the decoder is stepped over all targets at once (search/target_decoder.h), each with a slot
-/// of the state. Where lengths are known before, samples draw them, searches take the most probable one, and its
-/// probability counts; what has no end stops at the limit.
+/// The encoder runs once; the decoder is stepped over all targets together (search/target_decoder.h), each with a slot
+/// of the state. If lengths are known in advance, sampling draws them, the search uses the most probable one, and its
+/// probability is included; targets without an end stop at the limit.
 
 #include <algorithm>
 #include <memory>
@@ -23,28 +24,28 @@ namespace unfold {
 class Automaton;
 
 struct TransduceOptions {
-  Index beam = 1;  ///< targets kept at each step; 1: the most probable symbol at each step
-  Index best = 1;  ///< so many of each source, at most `beam`
-  /// Symbols of a target, its end included; 0: three for each of the source, and ten; of what is given once, or of
-  /// nothing, kLongestFound.
+  Index beam = 1;  ///< targets kept at each step; 1: greedy search
+  Index best = 1;  ///< number of results per source, at most `beam`
+  /// Maximum number of symbols of a target, including its end. 0: three per source symbol plus ten; kLongestFound if
+  /// the source is given once or if there is none.
   Index longest = 0;
-  bool weights = false;  ///< of attention too
-  /// Of samples: temperature and the filters that follow it; the rest has no meaning here. The log probabilities of
-  /// what is found stay those of the model.
+  bool weights = false;  ///< also return attention weights
+  /// For sampling: temperature and the filters after it; the other options are ignored. The log probabilities of the
+  /// results are those of the model without filters.
   SamplingOptions filters = {};
-  /// What targets may be, their end symbol left out (search/automaton.h); of `best` alone. They all end then.
+  /// The allowed targets, without their end symbol (search/automaton.h); only for `best`. All results then have an end.
   const Automaton* allowed = nullptr;
 };
 inline constexpr Index kLongestFound = 1000;
 
 struct Transduced {
   std::vector<Symbol> symbols = {};  ///< without the end symbol
-  bool ended = false;                ///< false: the limit came first
-  double log_probability = 0;        ///< of all symbols, the end included
-  /// Of each step, one weight for each position of the source; empty unless asked for.
+  bool ended = false;                ///< false: the limit was reached first
+  double log_probability = 0;        ///< log probability of all symbols, including the end
+  /// For each step, one weight for each position of the source; empty unless requested.
   std::vector<std::vector<double>> weights = {};
 
-  /// What a beam search goes by: nats of a symbol in the mean, so that long targets are not at a loss.
+  /// The score of beam search: mean log probability per symbol, so that long targets are not at a disadvantage.
   double score() const {
     return log_probability /
            static_cast<double>(symbols.size() + (ended ? 1 : 0) + (symbols.empty() && !ended ? 1 : 0));
@@ -54,17 +55,17 @@ struct Transduced {
 template <class T>
 class Transducer {
  public:
-  /// `lengths`: of networks that read the steps left. Throws UsageError as TargetDecoder, and where lengths are needed
-  /// and not there.
+  /// `lengths`: for networks that read the remaining steps. Throws UsageError as TargetDecoder, and if lengths are
+  /// needed but missing.
   Transducer(const Network<T>& network, const Parameters<T>& parameters, const DataSpecification& data,
              const TargetEnds& ends, Team& team, const LengthModel* lengths = nullptr);
   ~Transducer();
 
   bool attends() const;
-  /// For each chain of a batch, the best first. Reads the fields of sources alone. DataError where nothing that is
-  /// allowed is short enough, or possible.
+  /// Returns results for each chain of a batch, the best first. Reads only the fields of sources. Throws DataError if
+  /// no allowed target is short enough or has a positive probability.
   std::vector<std::vector<Transduced>> best(const Batch& batch, const TransduceOptions& options);
-  /// `count` samples of each, drawn for (seed, number of its passage).
+  /// Returns `count` samples for each chain, with random numbers that depend on (seed, index of its passage).
   std::vector<std::vector<Transduced>> samples(const Batch& batch, Index count, std::uint64_t seed,
                                                const TransduceOptions& options);
 
@@ -73,7 +74,8 @@ class Transducer {
   std::unique_ptr<Body> body_;
 };
 
-/// Whether positions look at a source, a chain of its own. (What is spelt has chains too, but they are no source.)
+/// Whether positions attend to a source, which is a separate chain. (Spelled fields also have chains, but these are not
+/// sources.)
 inline bool reads_source(const DataSpecification& data) {
   return std::ranges::any_of(data.fields, &FieldSpecification::source);
 }
