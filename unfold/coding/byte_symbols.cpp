@@ -13,7 +13,7 @@ enum Kind : std::uint64_t { kInstead = 0, kBefore = 1 };
 class Corrections {
  public:
   void add(Index token, Kind kind, std::string_view bytes) {
-    if (kind == kBefore && open_ && token == last_) {  // prolong the correction before the same token
+    if (kind == kBefore && open_ && token == last_) {  // extend the correction before the same token
       pending_ += bytes;
       return;
     }
@@ -49,7 +49,7 @@ class Corrections {
   bool has_ = false, open_ = false;
 };
 
-/// The corrections, one by one.
+/// Reads the corrections one at a time.
 class CorrectionReader {
  public:
   explicit CorrectionReader(std::string_view bytes) : bytes_(bytes) { advance(); }
@@ -90,7 +90,7 @@ class CorrectionReader {
   bool has_ = false;
 };
 
-/// A stretch of valid text, from `begin` on.
+/// Reads a span of valid text that starts at `begin`.
 void read_stretch(const Alphabet& alphabet, std::string_view text, SymbolText& out, Corrections& corrections) {
   for (Index position = 0; position < static_cast<Index>(text.size());) {
     const Index begin = position;

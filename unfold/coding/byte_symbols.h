@@ -1,7 +1,8 @@
 #pragma once
-/// Bytes as symbols of an alphabet, and exactly back. What the symbols do not tell (characters that the alphabet lacks,
-/// words behind `<unk>`, blanks that are not single, bytes that are no UTF-8) goes into a list of corrections:
-///   tokens since the last correction, 2 length + kind (0: instead of the token; 1: before it), the bytes.
+/// Lossless conversion between bytes and the symbols of an alphabet. Information that the symbols do not carry
+/// (characters outside the alphabet, words mapped to `<unk>`, white space other than a single blank, bytes that are not
+/// valid UTF-8) is stored in a list of corrections. Each correction holds the number of tokens since the previous
+/// correction, 2 length + kind (0: replaces the token; 1: precedes it), and the bytes.
 
 #include <string>
 #include <string_view>
@@ -18,10 +19,11 @@ struct SymbolText {
 
 SymbolText to_symbols(const Alphabet& alphabet, std::string_view bytes);
 
-/// Exactly the bytes that `to_symbols` read. Throws VerificationError when the corrections do not fit.
+/// Returns exactly the bytes that `to_symbols` read. Throws VerificationError if the corrections do not fit.
 std::string to_bytes(const Alphabet& alphabet, const SymbolText& text);
 
-/// Where to cut a block: the end of its last line, else of its last character; its size for alphabets of bytes.
+/// Returns where to cut a block: after its last complete line, otherwise after its last complete character. For
+/// alphabets of bytes this is the size of the block.
 std::size_t block_end(const Alphabet& alphabet, std::string_view bytes);
 
 }  // namespace unfold

@@ -18,8 +18,8 @@
 namespace unfold {
 namespace {
 
-/// The model of a container: its alphabet, and how a predictor before the first symbol is made. Equal headers give
-/// equal predictors.
+/// The model of a container: its alphabet and a factory for predictors in the initial state. Equal headers give equal
+/// predictors.
 class Codec {
  public:
   Codec(ContainerHeader header, std::shared_ptr<const SymbolModel> trained)
@@ -28,8 +28,8 @@ class Codec {
         alphabet_(trained_ ? trained_->alphabet() : bytes_alphabet(header_.bytes)) {}
 
   const Alphabet& alphabet() const { return alphabet_; }
-  /// Bytes that a predictor takes before the first symbol, about: of a network, weights, gradient and what its
-  /// optimiser remembers.
+  /// Approximate size in bytes of a predictor in the initial state; for a network: weights, gradients and optimizer
+  /// state.
   double memory() const {
     constexpr double kCopies = 8;
     return trained_ ? kCopies * sizeof(float) * static_cast<double>(trained_->parameter_count())
@@ -57,7 +57,8 @@ class Codec {
   Alphabet alphabet_;
 };
 
-/// What a sequence of blocks has learnt so far: one at the writer's end, one at the reader's.
+/// Codes consecutive blocks with one predictor, which keeps what it has learned. The writer and the reader each have
+/// one.
 class BlockCoder {
  public:
   explicit BlockCoder(const Codec& codec) : alphabet_(codec.alphabet()), predictor_(codec.predictor()) {}
@@ -72,7 +73,7 @@ class BlockCoder {
                          .code = encoder.finish(),
                          .side = {}};
     if (text.corrections.empty()) return block;
-    for (std::size_t left = text.corrections.size();; left >>= 7) {  // their length comes first
+    for (std::size_t left = text.corrections.size();; left >>= 7) {  // the length comes first
       block.side += static_cast<char>(left >= 0x80 ? left | 0x80 : left);
       if (left < 0x80) break;
     }
@@ -82,7 +83,7 @@ class BlockCoder {
     return block;
   }
 
-  /// Throws VerificationError when the contents are not those that were compressed.
+  /// Throws VerificationError if the decoded contents differ from the original.
   std::string decode(const ContainerBlock& block) {
     SymbolText text;
     SymbolDecoder decoder(*predictor_, block.code);
@@ -98,7 +99,8 @@ class BlockCoder {
   }
 
  private:
-  /// Corrections of `contents` bytes: each is of at least one byte and takes two numbers of at most five bytes.
+  /// Upper bound for the corrections of `contents` bytes: each correction has at least one byte and two numbers of at
+  /// most five bytes each.
   std::string decode_side(std::string_view side, Index contents) {
     std::uint64_t size = 0;
     for (int shift = 0; !side.empty(); shift += 7) {
@@ -132,12 +134,12 @@ void poll(const std::atomic<bool>* stop) {
   if (stop != nullptr && *stop) throw InterruptedError("interrupted; nothing was written");
 }
 
-/// The source cut into blocks.
+/// Cuts the source into blocks.
 class BlockReader {
  public:
   BlockReader(const ByteSource& source, const Alphabet& alphabet, Index block)
       : source_(source), alphabet_(alphabet), block_(static_cast<std::size_t>(block)) {}
-  /// Empty at the end.
+  /// Returns an empty string at the end.
   std::string next() {
     std::string bytes = std::move(left_);
     left_.clear();
@@ -156,7 +158,7 @@ class BlockReader {
   std::string left_;
 };
 
-/// One block after another with one model; what was coded is decoded on a second thread while the next is coded.
+/// Codes the blocks one after another with one model; a second thread decodes each block while the next one is coded.
 void compress_chain(BlockReader& reader, const Codec& codec, ContainerWriter& writer, const CompressOptions& options,
                     CompressResult& result) {
   BlockCoder coder(codec);
@@ -189,7 +191,7 @@ void compress_chain(BlockReader& reader, const Codec& codec, ContainerWriter& wr
   settle();
 }
 
-/// Runs work(i) for i < n, each on a thread of its own; the first error is thrown when all are done.
+/// Runs work(i) for every i < n on a separate thread; rethrows the first error after all threads have finished.
 template <class Work>
 void side_by_side(std::size_t n, Work&& work) {
   std::vector<std::future<void>> running;
@@ -207,7 +209,7 @@ void side_by_side(std::size_t n, Work&& work) {
   if (error) std::rethrow_exception(error);
 }
 
-/// Blocks that start anew, each on a thread of its own.
+/// Codes independent blocks, each on a separate thread.
 std::vector<ContainerBlock> code_apart(const std::vector<std::string>& bytes, const Codec& codec, bool verify) {
   std::vector<ContainerBlock> blocks(bytes.size());
   side_by_side(bytes.size(), [&](std::size_t i) {
@@ -217,7 +219,7 @@ std::vector<ContainerBlock> code_apart(const std::vector<std::string>& bytes, co
   return blocks;
 }
 
-/// The next blocks of a source, at most so many; fewer at its end.
+/// Returns the next blocks of the source: at most `most`, fewer at its end.
 std::vector<std::string> next_blocks(BlockReader& reader, Index most) {
   std::vector<std::string> blocks;
   while (static_cast<Index>(blocks.size()) < most) {
@@ -261,12 +263,13 @@ ContainerHeader header_of(const CompressOptions& options) {
   return header;
 }
 
-/// What an archive may cost, counted before it costs it.
+/// The resource limits of an archive, checked before memory is allocated or work is done.
 class Budget {
  public:
   explicit Budget(const DecompressOptions& options) : options_(options) {}
 
-  /// How many models of this size there may be side by side, up to `most`. Throws when not even one.
+  /// Returns how many models of this size may exist at the same time, at most `most`. Throws if there is not enough
+  /// memory for one.
   int models(double bytes, int most) const {
     constexpr double kLeast = 1024.0 * 1024 * 1024, kShare = 1024;
     const double limit = options_.limits.memory > 0
@@ -280,7 +283,7 @@ class Budget {
     return static_cast<int>(std::clamp(limit / std::max(bytes, 1.0), 1.0, static_cast<double>(most)));
   }
 
-  /// `bytes` in all, of an archive of which `read` bytes were read so far.
+  /// Checks the total output of `bytes` bytes for an archive of which `read` bytes have been read so far.
   void output(Index bytes, Index read) const {
     constexpr Index kLeast = Index{1} << 20, kRatio = Index{1} << 16;
     const Index limit = options_.limits.output > 0 ? options_.limits.output : kLeast + kRatio * read;
@@ -296,7 +299,7 @@ class Budget {
   const DecompressOptions& options_;
 };
 
-/// The trained model of a container; none where it learns from nothing.
+/// The trained model of a container; null if the container uses a model without training.
 std::shared_ptr<const SymbolModel> trained_model(const ContainerHeader& header, const DecompressOptions& options) {
   if (header.source == ModelSource::spec) return nullptr;
   if (header.source == ModelSource::embedded)
@@ -311,7 +314,7 @@ std::shared_ptr<const SymbolModel> trained_model(const ContainerHeader& header, 
   return symbol_model_from_bytes(std::move(file), header.model);
 }
 
-/// Reads, decodes and hands on the blocks of a container.
+/// Reads, decodes and writes the blocks of a container.
 class Decompressor {
  public:
   Decompressor(const ByteSource& source, const DecompressOptions& options)
@@ -320,7 +323,8 @@ class Decompressor {
     try {
       codec_ = std::make_unique<const Codec>(header, trained_model(header, options));
       side_by_side_ = budget_.models(codec_->memory(), header.independent ? options.threads : 1);
-      chain_ = std::make_unique<BlockCoder>(*codec_);  // of independent blocks it shows that there can be such a model
+      // For independent blocks: checks that the model can be constructed.
+      chain_ = std::make_unique<BlockCoder>(*codec_);
     } catch (const UsageError& error) {
       throw ModelError(fmt::format("{}: its model cannot be built here: {}", options.name, error.what()));
     }
@@ -366,7 +370,7 @@ class Decompressor {
   Budget budget_;
   ContainerReader reader_;
   std::unique_ptr<const Codec> codec_;
-  std::unique_ptr<BlockCoder> chain_;  ///< none: every block starts anew
+  std::unique_ptr<BlockCoder> chain_;  ///< null if the blocks are independent
   int side_by_side_ = 1;
   Index written_ = 0;
   bool ended_ = false;
@@ -404,7 +408,7 @@ struct PieceCompressor::Parts {
       : codec(header_of(options), options.trained), reader(source, codec.alphabet(), options.block) {}
   Codec codec;
   BlockReader reader;
-  Index next = 0;  ///< block of the reader
+  Index next = 0;  ///< next block to read
 };
 
 PieceCompressor::PieceCompressor(ByteSource source, const CompressOptions& options)

@@ -1,12 +1,12 @@
 #pragma once
-/// Lossless compression with any predictor: bytes in, container out, and back.
+/// Lossless compression with any predictor. `compress` writes a container; `decompress` restores the bytes.
 ///
 ///   CompressOptions options{.model = "cm:18"};
 ///   compress(source, sink, options);
 ///   decompress(container_source, sink, {});
 ///
-/// What is written is decoded again and compared before it leaves, block by block. Memory: one predictor (two when
-/// verified) and a few blocks, however long the input.
+/// Every block is decoded again and compared before it is written. Memory: one predictor (two when verifying) and a few
+/// blocks, whatever the length of the input.
 
 #include <atomic>
 #include <memory>
@@ -18,41 +18,42 @@
 namespace unfold {
 
 struct CompressOptions {
-  std::string model = {};  ///< SPEC of a model that learns from nothing (models/learning.h); or, with `file`, its name
-  std::shared_ptr<const SymbolModel> trained = {};  ///< a trained model; then `file` holds its bytes
+  /// SPEC of a model that needs no training (models/learning.h); with `trained`, the file name of the model.
+  std::string model = {};
+  std::shared_ptr<const SymbolModel> trained = {};  ///< a trained model; `file` then holds its bytes
   std::string file = {};
-  bool embed = false;          ///< put the model file into the container
-  bool learns = true;          ///< the trained model goes on learning while it reads
-  std::string optimizer = {};  ///< of a network that learns; empty: its default
-  Index window = 0;            ///< of a network that learns; 0: its default
-  std::string bytes = {};      ///< a SPEC: the bytes that occur, in rising order; empty: all 256
+  bool embed = false;          ///< store the model file in the container
+  bool learns = true;          ///< the trained model keeps learning from the data it codes
+  std::string optimizer = {};  ///< optimizer of a network that learns; empty: its default
+  Index window = 0;            ///< window of a network that learns; 0: its default
+  std::string bytes = {};      ///< with a SPEC: the byte values that occur, in ascending order; empty: all 256
   Index block = 1 << 20;       ///< bytes per block
-  bool independent = false;    ///< every block starts anew, so that threads can share the work
-  int threads = 1;             ///< no influence on the result
-  bool verify = true;          ///< decode what was written and compare
-  const Key* key = nullptr;    ///< authenticate what is written
+  bool independent = false;    ///< every block starts from the initial state, so that threads can share the work
+  int threads = 1;             ///< does not affect the result
+  bool verify = true;          ///< decode the output and compare
+  const Key* key = nullptr;    ///< authenticates the container
   const std::atomic<bool>* stop = nullptr;
-  std::function<void(Index)> progress = {};  ///< bytes done
+  std::function<void(Index)> progress = {};  ///< called with the number of bytes processed
 };
 
 struct CompressResult {
   Index bytes_in = 0, bytes_out = 0;
 };
 
-/// Throws VerificationError when what was coded does not decode to what was read; UsageError for a model that does not
-/// fit; ModelError for one whose predictions are not finite, DivergedError when it was learning; InterruptedError.
+/// Throws VerificationError if the code does not decode to the input; UsageError for a model that does not fit;
+/// ModelError for a model whose predictions are not finite (DivergedError if it was learning); InterruptedError.
 CompressResult compress(const ByteSource& source, const ByteSink& sink, const CompressOptions& options);
 
-/// Codes pieces of what `compress` makes where blocks start anew (options.independent): several processes share them,
-/// and whoever joins all pieces in order (`join_pieces`) has the same container.
+/// Codes parts of the container that `compress` writes with independent blocks (options.independent). Several processes
+/// can share the work; `join_pieces` joins all parts in order into the identical container.
 class PieceCompressor {
  public:
-  /// Errors are those of `compress`.
+  /// Throws the errors of `compress`.
   PieceCompressor(ByteSource source, const CompressOptions& options);
   ~PieceCompressor();
-  /// Blocks [begin, end) of the source, or as many of them as there are. Pieces are asked for in rising order.
+  /// Codes the blocks [begin, end) of the source, fewer at its end. Pieces must be requested in ascending order.
   std::string piece(Range blocks);
-  /// Reads on without coding; how many blocks there were, at most so many.
+  /// Reads at most `blocks` blocks without coding them and returns how many were read.
   Index skip(Index blocks);
 
  private:
@@ -61,30 +62,32 @@ class PieceCompressor {
   CompressOptions options_;
   std::unique_ptr<Parts> parts_;
 };
-/// `next` sets the next piece; false: there is none.
+/// `next` sets its argument to the next piece and returns true, or returns false after the last piece.
 CompressResult join_pieces(const std::function<bool(std::string&)>& next, const ByteSink& sink,
                            const CompressOptions& options);
 
-/// What an archive may cost: a hundred bytes may ask for gigabytes and hours, and only the end of the work would show
-/// whether they mean it. What is claimed is checked before anything is allocated or decoded.
+/// Limits on the resources that an archive may use. A hundred bytes can claim to need gigabytes and hours, and only the
+/// end of the work would show whether the claim is true. The limits are checked before anything is allocated or
+/// decoded.
 struct DecompressLimits {
-  Index memory = 0;  ///< bytes, about, of the models; 0: 1 GiB and 1024 times the archive
-  Index output = 0;  ///< bytes; 0: 1 MiB and 65,536 times what was read so far
+  Index memory = 0;  ///< approximate memory of the models in bytes; 0: 1 GiB plus 1024 times the archive
+  Index output = 0;  ///< bytes; 0: 1 MiB plus 65,536 times the bytes read so far
 };
 
 struct DecompressOptions {
-  std::string name = "the compressed data";  ///< for messages
-  Index size = -1;                           ///< of the archive; -1: not known
+  std::string name = "the compressed data";  ///< used in messages
+  Index size = -1;                           ///< size of the archive; -1: unknown
   DecompressLimits limits = {};
-  /// Finds the file of an external model; called with its name and identity. Throws ModelError when there is none.
+  /// Returns the bytes of an external model file; called with its name and identity. Throws ModelError if there is
+  /// none.
   std::function<std::string(const std::string& name, std::uint64_t identity)> find_model = {};
   int threads = 1;
-  const Key* key = nullptr;  ///< read only what was written with it
+  const Key* key = nullptr;  ///< accept only data that was written with this key
   const std::atomic<bool>* stop = nullptr;
   std::function<void(Index)> progress = {};
 };
 
-/// Throws VerificationError, ModelError, RuntimeFailure for what is beyond the limits.
+/// Throws VerificationError; ModelError; RuntimeFailure if the archive exceeds the limits.
 CompressResult decompress(const ByteSource& source, const ByteSink& sink, const DecompressOptions& options);
 
 }  // namespace unfold

@@ -51,7 +51,7 @@ std::string payload_of(const ContainerHeader& h) {
   return out;
 }
 
-/// Reads a payload whose crc was right: what does not fit was written by something else than this program.
+/// Reads a payload whose CRC was correct: an inconsistency means that a different program wrote it.
 class PayloadReader {
  public:
   PayloadReader(std::string_view bytes, std::string name) : bytes_(bytes), name_(std::move(name)) {}
@@ -110,7 +110,7 @@ ContainerHeader parse_payload(std::string_view bytes, const std::string& name) {
 }  // namespace
 
 std::string read_up_to(const ByteSource& source, std::size_t size) {
-  constexpr std::size_t kStep = 1 << 20;  // memory grows with what is really there, not with what a length says
+  constexpr std::size_t kStep = 1 << 20;  // memory grows with the data actually present, not with a claimed length
   std::string bytes;
   while (bytes.size() < size) {
     const std::size_t before = bytes.size();
@@ -223,7 +223,8 @@ void ContainerReader::check_seal() {
   record_.clear();
 }
 
-/// Which kind of container it is stands in the open, so that a wrong key can be told from a missing one.
+/// The version byte shows whether the container was written with a key and can be read without it, so that a missing
+/// key can be distinguished from a wrong one.
 void ContainerReader::choose_seal(char version, const Key* key) {
   if (version == kKeyedVersion && key == nullptr)
     throw VerificationError(fmt::format("{} was made with a key; name the file that holds it with --key", name_));

@@ -16,7 +16,7 @@ std::uint64_t part(std::uint64_t range, std::uint64_t place, int bits) {
 void RangeEncoder::add(std::uint64_t begin) {
   low_ += begin;
   if (low_ >= begin) return;
-  for (auto byte = code_.rbegin(); byte != code_.rend(); ++byte) {  // the carry
+  for (auto byte = code_.rbegin(); byte != code_.rend(); ++byte) {  // carry propagation
     *byte = static_cast<char>(static_cast<std::uint8_t>(*byte) + 1);
     if (*byte != 0) return;
   }
@@ -50,10 +50,10 @@ void RangeEncoder::encode_bit(int bit, std::uint64_t one, int bits) {
 }
 
 std::string RangeEncoder::finish() {
-  // The shortest number in the range; the decoder reads zeros behind the end.
+  // The shortest number in the range; the decoder reads zeros past the end.
   for (int kept = 1; kept <= 8; ++kept) {
     const std::uint64_t below = kept == 8 ? 0 : ~std::uint64_t{0} >> (8 * kept);
-    const std::uint64_t up = (~low_ + 1) & below;  // to the next number that ends in zeros
+    const std::uint64_t up = (~low_ + 1) & below;  // distance to the next number that ends in zeros
     if (up >= range_) continue;
     add(up);
     for (int i = 0; i < kept; ++i) code_ += static_cast<char>(low_ >> (56 - 8 * i));
@@ -78,7 +78,7 @@ std::uint8_t RangeDecoder::next() {
 std::uint64_t RangeDecoder::place(int bits) const {
   const auto found = static_cast<std::uint64_t>((((static_cast<Wide>(value_) + 1) << bits) - 1) / range_);
   const std::uint64_t last = (std::uint64_t{1} << bits) - 1;
-  return found < last ? found : last;  // beyond only in damaged codes
+  return found < last ? found : last;  // out of range only in damaged codes
 }
 
 void RangeDecoder::consume(std::uint64_t first, std::uint64_t size, int bits) {
@@ -88,7 +88,7 @@ void RangeDecoder::consume(std::uint64_t first, std::uint64_t size, int bits) {
 
 std::uint32_t RangeDecoder::place_of(std::uint32_t total) const {
   const std::uint64_t found = value_ / (range_ / total);
-  return found < total ? static_cast<std::uint32_t>(found) : total - 1;  // beyond only in damaged codes
+  return found < total ? static_cast<std::uint32_t>(found) : total - 1;  // out of range only in damaged codes
 }
 
 void RangeDecoder::consume_share(std::uint32_t first, std::uint32_t size, std::uint32_t total) {

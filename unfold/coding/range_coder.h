@@ -1,9 +1,9 @@
 #pragma once
-/// A range coder over integer frequencies (Martin 1979; carries as in Schindler's): 64-bit state, totals of up to
-/// 2^40, byte by byte. Integer arithmetic only.
+/// A range coder with integer frequencies (Martin 1979; carry propagation as in Schindler's coder): 64-bit state,
+/// totals up to 2^40, byte-wise output. Uses only integer arithmetic.
 ///
-/// A symbol is an interval [first, first + size) of [0, 2^bits). Its cost is -log2(size / 2^bits) bits up to 2^-16 of a
-/// unit; a whole code costs at most two bytes more than the sum.
+/// A symbol is an interval [first, first + size) of [0, 2^bits). Its cost is -log2(size / 2^bits) bits to within 2^-16
+/// bit; a whole code is at most two bytes longer than the sum.
 
 #include <cstdint>
 #include <string>
@@ -17,11 +17,12 @@ class RangeEncoder {
  public:
   /// REQUIRES: 0 < size, first + size <= 2^bits, 0 <= bits <= kMostCodingBits.
   void encode(std::uint64_t first, std::uint64_t size, int bits);
-  /// One bit with P(1) = one / 2^bits, 0 < one < 2^bits.
+  /// Encodes one bit with P(1) = one / 2^bits, 0 < one < 2^bits.
   void encode_bit(int bit, std::uint64_t one, int bits);
-  /// One of several with integer weights, which sum to `total`. REQUIRES: 0 < size, first + size <= total < 2^24.
+  /// Encodes one of several alternatives with integer weights that sum to `total`. REQUIRES: 0 < size, first + size <=
+  /// total < 2^24.
   void encode_share(std::uint32_t first, std::uint32_t size, std::uint32_t total);
-  /// Ends the code and hands it over; the encoder is as new.
+  /// Ends the code and returns it; resets the encoder.
   std::string finish();
 
  private:
@@ -31,12 +32,13 @@ class RangeEncoder {
   std::string code_;
 };
 
-/// Reads what the encoder wrote. Any bytes are accepted: damage shows as other symbols, never as an error.
+/// Decodes the output of RangeEncoder. Accepts any bytes: damaged input decodes to different symbols and never raises
+/// an error.
 class RangeDecoder {
  public:
-  explicit RangeDecoder(std::string_view code);  ///< which must live as long
+  explicit RangeDecoder(std::string_view code);  ///< `code` must outlive the decoder
   explicit RangeDecoder(std::string&&) = delete;
-  /// The place in [0, 2^bits) that lies in the interval of the next symbol.
+  /// Returns the position in [0, 2^bits) that lies in the interval of the next symbol.
   std::uint64_t place(int bits) const;
   void consume(std::uint64_t first, std::uint64_t size, int bits);
   int decode_bit(std::uint64_t one, int bits);
@@ -48,7 +50,7 @@ class RangeDecoder {
   std::uint8_t next();
   std::string_view code_;
   std::size_t position_ = 0;
-  std::uint64_t value_ = 0, range_ = ~std::uint64_t{0};  // value: of the code, above the low end of the range
+  std::uint64_t value_ = 0, range_ = ~std::uint64_t{0};  // value: of the code, relative to the low end of the range
 };
 
 }  // namespace unfold

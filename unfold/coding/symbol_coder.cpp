@@ -64,7 +64,7 @@ void Frequencies::set(std::span<const float> log_probabilities, Index position) 
     used += sizes_[x];
     if (sizes_[x] > sizes_[best]) best = x;
   }
-  sizes_[best] += kTotal - used;  // modulo 2^64: rounding may also leave a little too much
+  sizes_[best] += kTotal - used;  // modulo 2^64: rounding can also give a sum that is slightly too large
 }
 
 std::uint64_t Frequencies::first(Symbol symbol) const {

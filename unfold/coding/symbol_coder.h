@@ -1,8 +1,8 @@
 #pragma once
-/// Symbols as codes: the distribution of a predictor becomes integer frequencies; predictors that work bit by bit give
-/// the probability of each bit, those that decide step by step that of each decision. Encoder and decoder ask the
-/// predictor for the same things in the same order, and tell it the same symbols, so they agree as long as the
-/// predictor is deterministic (law 2).
+/// Entropy coding of symbols with a predictor. The predicted distribution is converted to integer frequencies;
+/// predictors that work bit by bit give the probability of each bit, and those that make a sequence of decisions give
+/// the probability of each decision. Encoder and decoder query the predictor in the same order and pass it the same
+/// symbols, so they agree if the predictor is deterministic (invariant 2).
 ///
 ///   SymbolEncoder encoder(predictor);
 ///   for (Symbol s : symbols) encoder.encode(s);
@@ -18,16 +18,16 @@
 
 namespace unfold {
 
-/// Frequencies in [1, 2^kMostCodingBits] that sum up to 2^kMostCodingBits, from log probabilities: proportional, every
-/// symbol at least 1, what is left over to the most probable symbol. Throws NotFiniteError for a distribution that
-/// holds a NaN or is infinite, of the symbol at `position`; one that is zero everywhere counts as uniform. At most 2^24
-/// symbols.
+/// Integer frequencies in [1, 2^kMostCodingBits] with sum 2^kMostCodingBits, computed from log probabilities:
+/// proportional, at least 1 per symbol, with the remainder assigned to the most probable symbol. Throws NotFiniteError,
+/// with the `position` of the symbol, for a distribution that contains NaN or infinity; a distribution that is zero
+/// everywhere counts as uniform. At most 2^24 symbols.
 class Frequencies {
  public:
   void set(std::span<const float> log_probabilities, Index position = 0);
   std::uint64_t size(Symbol symbol) const { return sizes_[static_cast<std::size_t>(symbol)]; }
-  std::uint64_t first(Symbol symbol) const;  ///< sum of the sizes of the symbols before
-  Symbol find(std::uint64_t& place) const;   ///< the symbol at a place, which becomes the first of the symbol
+  std::uint64_t first(Symbol symbol) const;  ///< sum of the sizes of the preceding symbols
+  Symbol find(std::uint64_t& place) const;   ///< the symbol at `place`, which is set to the `first` of that symbol
   std::span<const std::uint64_t> sizes() const { return sizes_; }
 
  private:
@@ -38,7 +38,7 @@ class Frequencies {
 class SymbolEncoder {
  public:
   explicit SymbolEncoder(Predictor& predictor);
-  void encode(Symbol symbol);  ///< and lets the predictor observe it
+  void encode(Symbol symbol);  ///< encodes a symbol and passes it to the predictor
   std::string finish() { return coder_.finish(); }
 
  private:
