@@ -1,5 +1,5 @@
 #pragma once
-/// Models in the formats of other programs. ARPA: n-grams as SRILM and KenLM read them.
+/// Import and export of n-gram models in the ARPA format that SRILM and KenLM read and write.
 
 #include <functional>
 #include <string>
@@ -9,16 +9,16 @@
 
 namespace unfold {
 
-/// `model`: run folder or model file. Calls write(text) piece by piece. Throws ModelError, UsageError for a model that
-/// is no n-gram model.
+/// Writes an n-gram model in the ARPA format by calling write(text) repeatedly. `model` is a run folder or a model
+/// file. Throws ModelError, and UsageError if the model is not an n-gram model.
 void export_arpa(const std::string& model, const std::function<void(std::string_view)>& write);
 
 struct ImportOutcome {
-  std::string model;  ///< SPEC
-  Index symbols = 0;  ///< in its alphabet
+  std::string model;  ///< SPEC of the imported model
+  Index symbols = 0;  ///< size of its alphabet
 };
-/// Writes the model file `out`; `symbols`: what the words of the file are, "words", "chars" or "bytes". Throws
-/// DataError, UsageError, RuntimeFailure.
+/// Reads an ARPA file and writes the model file `out`. `symbols` says what the words of the file are: "words", "chars"
+/// or "bytes". Throws DataError, UsageError, RuntimeFailure.
 ImportOutcome import_arpa(const std::string& file, const std::string& symbols, const std::string& out);
 
 }  // namespace unfold

@@ -1,5 +1,6 @@
 #pragma once
-/// Lines of the text models of CRFsuite and CRF++ (crf_texts.h), and numbers in them. Internal to exchange/.
+/// A line reader for the text models of CRFsuite and CRF++ (crf_texts.h), which also parses numbers. Internal to
+/// exchange/.
 
 #include <fmt/format.h>
 
@@ -17,7 +18,7 @@ class CrfLines {
  public:
   explicit CrfLines(const Input& input) : name_(input.name()), rest_(input.bytes()) {}
 
-  /// The next line, without its end; false at the end of the file.
+  /// Sets `line` to the next line, without its line end. Returns false at the end of the file.
   bool next(std::string_view& line) {
     if (rest_.empty()) return false;
     const std::size_t end = std::min(rest_.find('\n'), rest_.size());

@@ -18,7 +18,7 @@ namespace unfold {
 namespace {
 
 constexpr const char* kFeatures = "output/features";
-constexpr Index kMostColumns = 100;  // whose names are numbers
+constexpr Index kMostColumns = 100;  // limit for columns without names, which are numbered
 
 template <class T>
 std::vector<double> own_numbers(const Parameters<T>& parameters, const std::string& name) {
@@ -32,7 +32,8 @@ std::vector<double> own_numbers(const Parameters<T>& parameters, const std::stri
       fmt::format("{}: {} is no field of features that CRFsuite or CRF++ know: {}", name, model.spec_text(), why));
 }
 
-/// The field of a model of ours. UsageError naming what has no counterpart.
+/// Converts a CRF model to the common representation. Throws UsageError that names the part without a counterpart in
+/// the other formats.
 template <class T>
 CrfTexts texts_of(const std::string& name, const NetworkModel<T>& model) {
   const Network<T>& network = model.network();
@@ -71,7 +72,7 @@ std::shared_ptr<const Alphabet> alphabet_of(const std::vector<std::string>& text
   return std::make_shared<const Alphabet>(SymbolKind::entries, std::move(all));
 }
 
-/// A model of ours of such a field.
+/// Builds a model from the common representation of a CRF; sets `features` to the number of weights.
 std::unique_ptr<NetworkModel<float>> model_of(const CrfTexts& crf, const std::string& label, Index& features) {
   DataSpecification data{.source = "columns", .fields = {}};
   NetworkLayout layout;
@@ -211,7 +212,7 @@ ImportCrfOutcome import_crf(const ImportCrfRequest& request) {
   std::string label = request.label;
   if (crfpp) {
     crf = read_crfpp(input, columns);
-    if (label.empty()) {  // it stands behind what is read
+    if (label.empty()) {  // the label column follows the feature columns
       if (at(crf.columns) >= columns.size())
         throw UsageError(
             fmt::format("--columns names {} columns, and the model reads {}: say what labels are called "

@@ -11,8 +11,8 @@ namespace {
 
 constexpr const char *kFirstLabel = "Ufirst", *kLastLabel = "Ulast";
 
-/// Reads a text model of CRF++: numbers, labels, templates, texts with the place of their first weight, weights; empty
-/// lines between.
+/// Parses a text model of CRF++. Its sections, separated by empty lines, are numbers, labels, templates, feature
+/// strings with the offset of their first weight, and weights.
 class CrfppReader {
  public:
   CrfppReader(const Input& input, const std::vector<std::string>& columns)
@@ -76,7 +76,7 @@ class CrfppReader {
   }
 
   void take_weights(Index count, double factor, CrfTexts& crf) {
-    std::vector<double> weights;  // grows with what is there: the count may be any number
+    std::vector<double> weights;  // grows with the data: the declared count is not trusted
     for (Index i = 0; i < count; ++i) weights.push_back(factor * lines_.number(lines_.need("a weight")));
     for (std::string_view line; lines_.next(line);)
       if (!line.empty()) lines_.fail(fmt::format("more stands here than the {} weights", count));
@@ -87,14 +87,14 @@ class CrfppReader {
         std::copy(from, from + static_cast<Index>(n * n), crf.transitions.begin());
         continue;
       }
-      // Behind the labels, weights of steps.
+      // Outputs of transitions follow those of labels.
       const bool steps = found.text.starts_with('B');
       const auto outputs = static_cast<Index>(steps ? n * n : n), first = static_cast<Index>(steps ? n : 0);
       put(found.text, first, {from, from + outputs}, crf);
     }
   }
 
-  /// The weights of the outputs from `first` on.
+  /// Adds the weights of the outputs from `first` on.
   void put(std::string_view text, Index first, std::span<const double> weights, CrfTexts& crf) {
     const std::string key(text.substr(0, text.find(':')));
     const auto found = reads_.find(key);
@@ -106,7 +106,7 @@ class CrfppReader {
     for (const std::vector<std::string>& cut : all) {
       std::string ours = cut.front();
       for (std::size_t i = 1; i < cut.size(); ++i) ours += '|' + cut[i];
-      // Where the parts themselves hold our separator, several texts of theirs are one of ours, written so often.
+      // If the parts themselves contain '|', several CRF++ strings map to one feature value; it is added only once.
       const auto separators = static_cast<std::size_t>(std::ranges::count(ours, '|'));
       if (separators >= parts && !taken_.insert(key + ':' + ours).second) continue;
       for (std::size_t i = 0; i < weights.size(); ++i) {
@@ -125,10 +125,10 @@ class CrfppReader {
   const std::vector<std::string>& columns_;
   std::map<std::string, std::string, std::less<>> reads_;
   std::vector<PlacedText> texts_;
-  std::set<std::string> taken_;  ///< texts of ours that several of theirs are
+  std::set<std::string> taken_;  ///< feature values with several CRF++ strings that have been added
 };
 
-/// A template of ours in CRF++'s words.
+/// Converts a feature name to the template syntax of CRF++.
 std::string crfpp_template(const std::string& name, const std::vector<std::string>& columns, Index& width) {
   std::vector<TemplatePart> parts = parse_template(name);
   if (parts.empty()) parts = {{name, 0}};
@@ -168,7 +168,8 @@ void write_crfpp(const CrfTexts& crf, const std::vector<std::string>& names,
     weights.resize(weights.size() + count);
     return weights.end() - static_cast<Index>(count);
   };
-  /// The weights of labels, or those of steps, of one read; its texts as templates of CRF++ cut them.
+  /// Adds the weights of labels or of transitions, outputs [first, end), of one feature, with its values split as CRF++
+  /// splits them.
   const auto add_read = [&](const CrfTexts::Read& read, const std::string& key, Index first, Index end) {
     const auto parts = static_cast<std::size_t>(std::ranges::count(read.name, '|')) + 1;
     for (const std::string& text : read.texts) {

@@ -8,13 +8,13 @@ namespace {
 
 constexpr std::string_view kBegins = "__BOS__", kEnds = "__EOS__", kArrow = " --> ", kFileHeader = "FILEHEADER = {";
 
-/// "  (0) FROM --> TO: WEIGHT"; either name may hold anything but a line end.
+/// A line "  (0) FROM --> TO: WEIGHT". Both names may contain any character except a line end.
 struct DumpedWeight {
   std::string_view from, to;
   double weight = 0;
 };
 
-/// Reads the sections of a dump one after another.
+/// Parses the sections of a dump in order.
 class CrfsuiteReader {
  public:
   CrfsuiteReader(const Input& input, const std::map<std::string, std::string, std::less<>>& templates)
@@ -48,13 +48,13 @@ class CrfsuiteReader {
     if (line != head) lines_.fail(fmt::format("\"{}\" should stand here, as in what `crfsuite dump` prints", head));
     while ((line = lines_.need("}")) != "}") use(line);
   }
-  /// "      3: NAME".
+  /// Parses "      3: NAME".
   std::string_view listed(std::string_view line) const {
     const std::size_t colon = line.find(": ");
     if (colon == std::string_view::npos) lines_.fail("a number, a colon and a name should stand here");
     return line.substr(colon + 2);
   }
-  /// The label at the end is known; what stands before may hold arrows and colons itself.
+  /// Parses a weight from the right, where the label is known: the name before it may contain arrows and colons.
   DumpedWeight weight_in(std::string_view line) const {
     const std::size_t open = line.find(") "), colon = line.rfind(": "), arrow = line.substr(0, colon).rfind(kArrow);
     if (open == std::string_view::npos || colon == std::string_view::npos || arrow == std::string_view::npos ||

@@ -20,10 +20,10 @@ namespace {
 
 using Json = nlohmann::json;
 
-constexpr Index kPositions = 64;      // of the test
-constexpr Index kPairPositions = 16;  // of the pair that goes with the weights
+constexpr Index kPositions = 64;      // compared by the self-test
+constexpr Index kPairPositions = 16;  // in the test pair stored with the weights
 
-/// Calls use(model) with the model as what it is, if it is a network; UsageErrors then say which model it was.
+/// Calls use(model) with the concrete type of the model if it is a network. Adds the name of the model to UsageErrors.
 template <class Use>
 void with_network(Model& model, const std::string& name, const Use& use) {
   try {
@@ -50,7 +50,8 @@ struct ModelTraits<NetworkModel<Real>> {
   static constexpr bool kNext = false;
 };
 
-/// As bytes of T, which live as long as this.
+/// Arrays rounded to T and added to a safetensors writer. The writer refers to `numbers`, so this object must outlive
+/// it.
 template <class T>
 struct RoundedArrays {
   explicit RoundedArrays(const std::vector<NpyArray>& arrays) {
@@ -64,7 +65,7 @@ struct RoundedArrays {
   SafetensorsWriter writer;
 };
 
-/// One row more, of zeros: of what stands before the first symbol.
+/// Appends a row of zeros, read in place of a symbol before the first one.
 void add_row_of_none(StackMatrix& embedding) {
   embedding.rows += 1;
   embedding.numbers.resize(static_cast<std::size_t>(embedding.rows * embedding.cols));
@@ -117,7 +118,7 @@ std::unique_ptr<Model> model_of_card(const Json& card, bool adopt, StackWeights&
   return model;
 }
 
-/// As the card says that an export of ours has with it.
+/// Creates a model from the card stored in an exported file.
 std::unique_ptr<Model> model_of_card(const std::string& text, const NamedArrays& arrays, bool adopt,
                                      StackWeights& stack) {
   const Json card = parse_json(text, arrays.source());
@@ -132,12 +133,12 @@ std::unique_ptr<Model> model_of_card(const std::string& text, const NamedArrays&
   }
 }
 
-/// The model that weights are put into, as yet without them.
+/// Creates the model that the weights are imported into, without setting them.
 std::unique_ptr<Model> empty_model(const ImportNetworkRequest& request, const NamedArrays& arrays,
                                    StackWeights& stack) {
   if (!request.like.empty()) {
     std::unique_ptr<Model> model = load_model_file(model_file(request.like));
-    model->history() = Json::array();  // of other weights
+    model->history() = Json::array();  // the history belongs to other weights
     if (const auto* holder = model->as<NetworkHolder>(); holder != nullptr && request.activation.empty())
       adopt_activation(holder->spec(), stack);
     return model;
@@ -156,7 +157,7 @@ std::unique_ptr<Model> empty_model(const ImportNetworkRequest& request, const Na
   return model_of_card(*card, arrays, request.activation.empty(), stack);
 }
 
-/// The symbol that their program reads before the first one; kNoSymbol: zeros.
+/// The symbol that the other program reads before the first one; kNoSymbol stands for zeros.
 Symbol first_symbol(const ImportNetworkRequest& request, const StackWeights& stack, const Alphabet& alphabet) {
   const Index symbols = stack.symbols();
   if (symbols == alphabet.size() + 1 && stack.embedding.rows > 0 && request.begin.empty())

@@ -1,5 +1,5 @@
-/// Keras' weights (named_arrays.h), by the paths that Keras 3 gives them. Source: the documentation of
-/// keras.layers.SimpleRNN, LSTM, GRU, Embedding, Dense, and the order of gates in their cells.
+/// Keras weights (named_arrays.h), found by the paths that Keras 3 gives them. Source: the documentation of
+/// keras.layers.SimpleRNN, LSTM, GRU, Embedding and Dense, and the order of gates in their cells.
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::string_view kRecurrent = "/recurrent_kernel", kKernel = "/kernel", kEmbeddings = "/embeddings";
 
-/// Blocks of n columns of [rows x gates n] as rows, in PyTorch's order.
+/// Transposes a kernel [rows x gates n] and reorders its blocks of n columns into PyTorch's gate order.
 StackMatrix turned(const StackMatrix& kernel, const std::vector<Index>& order, Index n) {
   StackMatrix result(kernel.cols, kernel.rows);
   for (std::size_t gate = 0; gate < order.size(); ++gate)
@@ -60,7 +60,7 @@ class KerasReader {
     return arrays_.matrix(*array, rows, cols);
   }
 
-  /// Reads the layers from below to above: `stack_.layers` has those before it.
+  /// Reads one layer. Layers are read from the input upwards; `stack_.layers` holds the layers below.
   void read_layer(const std::string& path, const StackMatrix& recurrent) {
     const Index n = recurrent.rows, gates = n > 0 ? recurrent.cols / n : 0;
     if (gates * n != recurrent.cols || (gates != 1 && gates != 3 && gates != 4))

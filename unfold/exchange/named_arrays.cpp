@@ -11,9 +11,9 @@
 namespace unfold {
 namespace {
 
-constexpr std::size_t kHeadBytes = 16;  // that tell what a file is
+constexpr std::size_t kHeadBytes = 16;  // enough to recognize the format
 
-/// Whether an archive is one of PyTorch's, which holds a pickle.
+/// Returns whether an archive is a PyTorch file, which contains a pickle.
 bool is_pickle(std::string_view bytes) {
   return bytes.starts_with("\x80") || bytes.substr(0, 4096).find("data.pkl") != std::string_view::npos;
 }
@@ -42,7 +42,7 @@ std::vector<double> numbers_of(const SafetensorsFile& file, const Tensor& tensor
 NamedArrays NamedArrays::open(const std::string& path) {
   const Input input = Input::open(path);
   const std::string_view head = input.bytes().substr(0, kHeadBytes);
-  const bool safetensors = head.size() > 8 && head[8] == '{';  // whatever the length before it looks like
+  const bool safetensors = head.size() > 8 && head[8] == '{';  // checked first: the preceding length may have any bytes
   if (!safetensors && is_pickle(input.bytes()))
     throw ModelError(
         fmt::format("{}: this is a pickle, which can run any program when it is loaded; save the weights with "

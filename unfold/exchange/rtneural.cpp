@@ -9,7 +9,7 @@ namespace {
 
 using Json = nlohmann::json;
 
-/// What is read at the first layer: a vector of one 1, where the stack embeds symbols.
+/// The input weights of the first layer for one-hot input: multiplied by the embedding if there is one.
 StackMatrix without_embedding(const StackWeights& stack) {
   const StackMatrix &w = stack.layers.front().input, &e = stack.embedding;
   if (e.rows == 0) return w;
@@ -20,7 +20,7 @@ StackMatrix without_embedding(const StackWeights& stack) {
   return result;
 }
 
-/// Row r of the result: what leaves input r, gates in the given order.
+/// Transposes a weight matrix: row r of the result holds the weights from input r, with gates in the given order.
 Json kernel(const StackMatrix& w, const std::vector<Index>& order, Index n) {
   Json rows = Json::array();
   for (Index r = 0; r < w.cols; ++r) {

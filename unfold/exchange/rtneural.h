@@ -1,6 +1,6 @@
 #pragma once
-/// RTNeural's JSON (https://github.com/jatinchowdhury18/RTNeural): layers with weights in Keras' layout. Internal to
-/// exchange/.
+/// Export to RTNeural's JSON (https://github.com/jatinchowdhury18/RTNeural): layers with weights in Keras layout.
+/// Internal to exchange/.
 
 #include <string>
 
@@ -8,7 +8,8 @@
 
 namespace unfold {
 
-/// Throws UsageError: both directions, an RNN, a GRU with reset_after=False, of which RTNeural has none.
+/// Converts a stack to JSON. Throws UsageError for layers that RTNeural lacks: bidirectional layers, RNN, GRU with
+/// reset_after=False.
 std::string rtneural_json(const StackWeights& stack);
 
 }  // namespace unfold

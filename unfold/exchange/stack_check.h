@@ -1,6 +1,6 @@
 #pragma once
-/// The numeric self-test of what is exchanged: a model of ours beside the equations that PyTorch documents, in double
-/// (stack_weights.h, `reference`). Internal to exchange/.
+/// Numeric self-test of import and export: compares a model with the equations documented by PyTorch, evaluated in
+/// double (`reference` in stack_weights.h). Internal to exchange/.
 
 #include <nlohmann/json_fwd.hpp>
 
@@ -8,10 +8,10 @@
 
 namespace unfold {
 
-/// Log-probabilities may differ by so much, and values by so much of 1 plus their size: rounding of floats.
+/// Tolerance for float rounding: absolute for log-probabilities, relative to 1 + |value| for values.
 inline constexpr double kMostDifference = 1e-4;
 
-/// What a model is tried on: so many positions. What is read is a symbol or a vector.
+/// Random test input, a symbol or a vector per position.
 struct StackTrial {
   std::vector<Symbol> symbols = {};
   std::vector<std::vector<double>> values = {};
@@ -20,20 +20,21 @@ struct StackTrial {
 template <class T>
 StackTrial make_trial(const StackHolder<T>& model, Index positions);
 
-/// Log-probabilities of the symbols, or values as they are in the data, position by position. A model that predicts the
-/// next symbol reads at each position the symbol before; `first` is what stands before the first one: of ours always
-/// kNoSymbol, of theirs the symbol that their program reads then.
+/// Outputs by position: log-probabilities of the symbols, or values in units of the data. A model that predicts the
+/// next symbol reads the preceding symbol at each position. `first` is read at position 0: kNoSymbol for models of this
+/// library, the start symbol of the other program otherwise.
 template <class T>
 std::vector<std::vector<double>> outputs_of(const StackHolder<T>& model, const Parameters<T>& parameters,
                                             const StackTrial& trial, bool next_symbol);
 std::vector<std::vector<double>> outputs_of(const StackWeights& stack, const StackTrial& trial, bool next_symbol,
                                             Symbol first, bool of_symbols);
-/// The largest difference, of values in units of 1 plus their size.
+/// The largest difference; for values, relative to 1 + |value|.
 double largest_difference(const std::vector<std::vector<double>>& a, const std::vector<std::vector<double>>& b,
                           bool of_symbols);
 
-/// What is read and one number of what is given at each position, as JSON, to go with the weights; and the largest
-/// difference from it. Throws ModelError for a text that is none.
+/// Converts a trial and one component of the output per position to JSON, to be stored with the weights.
+/// difference_from returns the largest difference of a model from such a record; it throws ModelError if the JSON is
+/// invalid.
 nlohmann::json to_json(const StackTrial& trial, const std::vector<std::vector<double>>& outputs);
 template <class T>
 double difference_from(const nlohmann::json& told, const StackHolder<T>& model, const Parameters<T>& parameters,

@@ -11,8 +11,8 @@
 namespace unfold {
 namespace {
 
-/// Where a gate lies in a map of ours: in the columns [column n, column n + n) of the matrices of "<input>" and
-/// "<recurrent>"; their numbers times `sign` are those of PyTorch's gate number `gate`.
+/// The location of a gate in the parameters of a model: columns [column n, column n + n) of the matrices "<input>" and
+/// "<recurrent>". These weights times `sign` are those of gate number `gate` in PyTorch.
 struct GatePlace {
   const char* input;
   const char* recurrent;
@@ -20,7 +20,8 @@ struct GatePlace {
   double sign;
 };
 
-/// Ours: LSTM i, f, o, g; GRU z, r, g, where z lets the new state in: it is 1 minus PyTorch's, sigmoid(-x).
+/// Gate order of this library: LSTM i, f, o, g; GRU z, r, g. The GRU's z is 1 minus PyTorch's z, as it weights the new
+/// state: sigmoid(-x), hence the sign.
 std::vector<GatePlace> gate_places(StackCell cell) {
   switch (cell) {
     case StackCell::lstm: return {{"z", "z", 0, 0, 1}, {"z", "z", 1, 1, 1}, {"z", "z", 2, 3, 1}, {"z", "z", 3, 2, 1}};
@@ -33,7 +34,7 @@ std::vector<GatePlace> gate_places(StackCell cell) {
 StackCell cell_of(const ModelSpec& spec) {
   const Spec words = parse_spec(to_string(spec));
   std::string activation = "tanh", reset = "before";
-  // How weights start, and what acts in training alone, is no property of what was trained.
+  // Options that affect only initialization or training are not part of the trained function.
   constexpr std::array kSilent = {"layers", "dropout", "embedding", "forget-bias", "chrono",
                                   "init",   "scale",   "biases",    "pool",        "input-scale"};
   for (const auto& [key, value] : words.values) {
@@ -79,7 +80,7 @@ StackHolder<T> checked(const ModelSpec& spec, const DataSpecification& data, con
   return {spec, circuit, network, symbols, scale_of(read), scale_of(given)};
 }
 
-/// The parameters of one direction of one layer.
+/// Names of the parameters of one direction of one layer.
 class LayerNames {
  public:
   LayerNames(const ModelSpec& spec, Index layer, Index direction) : spec_(spec), layer_(layer) {
@@ -89,7 +90,7 @@ class LayerNames {
   std::string of(const char* map, const std::string& parameter) const {
     return fmt::format("{}{}/{}", prefix_, map, parameter);
   }
-  /// The matrices that read what is below: one, or of both directions one for each of the two.
+  /// The input matrices; with a bidirectional layer below, one for each of its directions.
   std::vector<std::string> inputs(const char* map) const { return parts(layer_ > 0, of(map, "W")); }
   std::vector<std::string> outputs() const { return parts(true, "output/V"); }
 
@@ -107,8 +108,8 @@ bool has_parameter(const Circuit& circuit, const std::string& name) {
   return std::ranges::any_of(circuit.parameters(), [&](const ParameterInfo& p) { return p.name == name; });
 }
 
-/// Calls use(number of ours, number of the stack, sign) for every weight that both have. A bias of the stack that ours
-/// keeps together with another is left to `add_biases`.
+/// Calls use(weight of the model, weight of the stack, sign) for every weight that both have. Biases that the stack
+/// stores separately and the model stores as a sum are left to set_biases and read_biases.
 template <class T, class Stack, class Use>
 class Correspondence {
  public:
@@ -142,7 +143,7 @@ class Correspondence {
     }
   }
 
-  /// Columns of ours, one matrix under the other, are rows of theirs.
+  /// Columns of the model's matrices, stacked vertically, correspond to rows of the other program's matrix.
   template <class Theirs>
   void matrices(const char* what, const std::vector<std::string>& names, Index column, Index gate, Index n, double sign,
                 Theirs& theirs) {
@@ -173,7 +174,7 @@ class Correspondence {
   Use use_;
 };
 
-/// Biases of ours from those of a stack, which has two for each gate.
+/// Sets the model's biases from a stack, which has two biases per gate.
 template <class T>
 void set_biases(const ModelSpec& spec, const StackWeights& stack, const LayerNames& names, const StackLayer& theirs,
                 const Circuit& circuit, Parameters<T>& parameters) {
@@ -200,7 +201,8 @@ void set_biases(const ModelSpec& spec, const StackWeights& stack, const LayerNam
   }
 }
 
-/// The other way: what ours has one of is the bias of the inputs, but in a GRU the one inside the reset gate.
+/// The inverse of set_biases. A single bias becomes the input bias, or for a GRU the recurrent bias, inside the reset
+/// gate.
 template <class T>
 void read_biases(StackCell cell, Index n, const LayerNames& names, const Circuit& circuit, Parameters<T>& parameters,
                  StackLayer& theirs) {
@@ -245,7 +247,7 @@ StackWeights stack_of(const StackHolder<T>& model, const Parameters<T>& paramete
     }
   stack.output = StackMatrix(model.output().size(), stack.directions() * spec.units);
   stack.output_bias.resize(static_cast<std::size_t>(stack.output.rows));
-  Parameters<T> copy = parameters;  // they are only read
+  Parameters<T> copy = parameters;  // Correspondence takes a mutable reference
   const auto use = [](T& ours, double& theirs, double sign) { theirs = sign * static_cast<double>(ours); };
   Correspondence<T, StackWeights, decltype(use)>(model, copy, stack, use).run();
   for (Index l = 0; l < spec.layers; ++l)

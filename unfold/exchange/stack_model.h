@@ -1,5 +1,5 @@
 #pragma once
-/// Models of ours as stacks of layers that other programs know (stack_weights.h), and such stacks as models of ours.
+/// Conversion between models of this library and stacks of layers as other programs define them (stack_weights.h).
 /// Internal to exchange/.
 
 #include "unfold/exchange/stack_weights.h"
@@ -8,38 +8,38 @@
 
 namespace unfold {
 
-/// A model with one input and one head at every position, whatever its kind.
+/// A model with one input and one head that predicts at every position, independent of its concrete type.
 template <class T>
 struct StackHolder {
   const ModelSpec& spec;
   const Circuit& circuit;
   const Network<T>& network;
-  bool gives_symbols;                ///< by softmax; otherwise values
-  StackScale read = {}, given = {};  ///< how values of the fields become the numbers of the network
+  bool gives_symbols;                ///< by softmax; false: it predicts values
+  StackScale read = {}, given = {};  ///< transformation from data values to network inputs and outputs
   bool reads_symbols() const { return circuit.holds_symbols(network.inputs.front().signal); }
   Signal input() const { return network.inputs.front().signal; }
   Signal output() const { return network.heads.front().signal; }
 };
 
-/// Throws UsageError naming what other programs have no word for: another cell or option, several inputs or heads, one
-/// prediction for a whole sequence.
+/// Throws UsageError that names what other programs do not support: a different cell or option, several inputs or
+/// heads, one prediction for a whole sequence.
 template <class T>
 StackHolder<T> stack_holder(const LanguageModel<T>& model);
 template <class T>
 StackHolder<T> stack_holder(const NetworkModel<T>& model);
 
-/// The weights of a model, which then reads and gives values as they are in the data. A GRU of ours that has no second
-/// bias has zeros there, but for what comes of the scale of values.
+/// The weights of a model, with standardization folded in, so that the stack reads and predicts values in units of the
+/// data. A GRU without a second bias gets zeros there, except for the contribution of the standardization.
 template <class T>
 StackWeights stack_of(const StackHolder<T>& model, const Parameters<T>& parameters);
 
-/// The SPEC of a model that a stack fits: "lstm:64,layers=2,embedding=32".
+/// The SPEC of a model that fits a stack: "lstm:64,layers=2,embedding=32".
 std::string spec_of(const StackWeights& stack);
-/// Files do not tell an RNN of ReLU from one of tanh: takes what the model says.
+/// Sets the activation of an RNN from the SPEC, since weight files do not record it.
 void adopt_activation(const ModelSpec& spec, StackWeights& stack);
-/// Throws UsageError unless the layers of a model are those of the stack. To be called before memory is taken for one.
+/// Throws UsageError unless the layers of a model match those of the stack. Call it before allocating a model.
 void require_layers(const ModelSpec& spec, const StackWeights& stack);
-/// Sets the parameters of such a model. Throws UsageError naming what does not fit.
+/// Sets the parameters of a model from a stack. Throws UsageError that names what does not match.
 template <class T>
 void set_weights(const StackHolder<T>& model, const StackWeights& stack, Parameters<T>& parameters);
 

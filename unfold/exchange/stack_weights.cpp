@@ -12,7 +12,7 @@ using Rows = std::vector<Vector>;
 
 std::size_t place(Index i) { return static_cast<std::size_t>(i); }
 
-/// W x + b, for the rows of a gate.
+/// Computes W x + b for the rows of one gate.
 Vector gate_sum(const StackMatrix& w, const Vector& b, const Vector& x, Index gate, Index n) {
   Vector y(place(n));
   for (Index i = 0; i < n; ++i) {
@@ -25,7 +25,7 @@ Vector gate_sum(const StackMatrix& w, const Vector& b, const Vector& x, Index ga
 
 double logistic(double x) { return 1 / (1 + std::exp(-x)); }
 
-/// One step of a layer; h and c are read and set.
+/// One time step of a layer; updates h and c in place.
 class StackStep {
  public:
   StackStep(StackCell cell, const StackLayer& layer, Index units)
@@ -53,7 +53,7 @@ class StackStep {
     const Vector w = from_input(x, 0), u = from_state(h_, 0);
     for (std::size_t i = 0; i < h_.size(); ++i) {
       const double sum = w[i] + u[i];
-      h_[i] = cell_ == StackCell::rnn_tanh ? std::tanh(sum) : sum < 0 ? 0 : sum;  // NaN stays
+      h_[i] = cell_ == StackCell::rnn_tanh ? std::tanh(sum) : sum < 0 ? 0 : sum;  // propagates NaN
     }
   }
 

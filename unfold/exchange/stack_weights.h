@@ -1,13 +1,13 @@
 #pragma once
-/// What PyTorch, Keras and RTNeural hold of a recurrent network: stacked layers of one kind of cell, in one direction
-/// or both, below them perhaps an embedding, above them one linear layer. In PyTorch's layout and order of gates, so
-/// that the names and orders of others are one conversion each:
+/// A recurrent network as PyTorch, Keras and RTNeural represent it: stacked layers of one cell type, unidirectional or
+/// bidirectional, with an optional embedding below and one linear layer above. Weights have PyTorch's layout and gate
+/// order, so that each other format needs a single conversion:
 ///
-///   from PyTorch's state dict (torch_names.h) ---+                     +--- a model of ours (stack_model.h)
+///   from PyTorch's state dict (torch_names.h) ---+                     +--- a model of this library (stack_model.h)
 ///   from Keras' weights (keras_names.h) ---------+--- StackWeights ----+
-///   to RTNeural (rtneural.h) --------------------+                     +--- what the equations give (reference)
+///   to RTNeural (rtneural.h) --------------------+                     +--- evaluation of the equations (reference)
 ///
-/// Source: the documentation of torch.nn.RNN, LSTM, GRU; Keras' GRU with reset_after=False for gru_before.
+/// Source: the documentation of torch.nn.RNN, LSTM and GRU; for gru_before, of Keras' GRU with reset_after=False.
 
 #include <string>
 #include <vector>
@@ -16,7 +16,7 @@
 
 namespace unfold {
 
-/// Row-major.
+/// A row-major matrix.
 struct StackMatrix {
   Index rows = 0, cols = 0;
   std::vector<double> numbers = {};
@@ -32,12 +32,12 @@ enum class StackCell {
   rnn_relu,
   lstm,       ///< gates i, f, g, o
   gru,        ///< r, z, n; n = tanh(W x + b + r (U h + b'))
-  gru_before  ///< r, z, n; n = tanh(W x + b + U (r h)): Keras alone
+  gru_before  ///< r, z, n; n = tanh(W x + b + U (r h)): only in Keras
 };
 Index gates_of(StackCell cell);         ///< 1, 4 or 3
-const char* to_string(StackCell cell);  ///< "LSTM", as PyTorch says; "GRU with reset_after=False"
+const char* to_string(StackCell cell);  ///< "LSTM", as in PyTorch; "GRU with reset_after=False"
 
-/// One layer in one direction; G gates of n units each, that read m numbers.
+/// One direction of one layer: G gates of n units each, with m inputs.
 struct StackLayer {
   StackMatrix input = {};                                    ///< [G n x m]
   StackMatrix recurrent = {};                                ///< [G n x n]
@@ -48,34 +48,35 @@ struct StackWeights {
   StackCell cell = StackCell::lstm;
   Index units = 0;
   bool both_directions = false;
-  std::vector<StackLayer> layers = {};  ///< from below; of both directions forward, then backward of each
-  StackMatrix embedding = {};           ///< [symbols x m]; no rows: none, and symbols are read as vectors of one 1
-  StackMatrix output = {};              ///< [outputs x n], of both directions [outputs x 2 n]
+  std::vector<StackLayer> layers = {};  ///< from the input upwards; if bidirectional, forward and then backward of each
+                                        ///< layer
+  StackMatrix embedding = {};           ///< [symbols x m]; no rows: symbols are read as one-hot vectors
+  StackMatrix output = {};              ///< [outputs x n], or [outputs x 2 n] if bidirectional
   std::vector<double> output_bias = {};
 
   Index directions() const { return both_directions ? 2 : 1; }
   Index depth() const { return static_cast<Index>(layers.size()) / directions(); }
-  Index inputs() const { return layers.front().input.cols; }  ///< numbers that the first layer reads
-  /// Symbols, or numbers, that it can be given: rows of the embedding, or else inputs.
+  Index inputs() const { return layers.front().input.cols; }  ///< size of the input of the first layer
+  /// Number of different input symbols: the rows of the embedding, or the size of the one-hot input.
   Index symbols() const { return embedding.rows > 0 ? embedding.rows : inputs(); }
-  std::vector<double> vector_of(Symbol symbol) const;  ///< what the first layer reads for it; kNoSymbol: zeros
+  std::vector<double> vector_of(Symbol symbol) const;  ///< the first layer's input for a symbol; zeros for kNoSymbol
 };
 
-/// What the network gives at each position for what the first layer reads there: the equations, one number at a time,
-/// in double. States start from zero.
+/// Evaluates the equations in double, one number at a time. `x` holds the inputs of the first layer by position; the
+/// initial states are zero. Returns the outputs by position.
 std::vector<std::vector<double>> reference(const StackWeights& stack, const std::vector<std::vector<double>>& x);
 
-/// Moves what a symbol adds into the biases of the first layer, so that nothing stands for it: the network that reads
-/// "no symbol" then gives what this one gives for that symbol. REQUIRES one direction.
+/// Moves the contribution of a symbol into the biases of the first layer, so that reading "no symbol" gives the same
+/// outputs as reading that symbol did before. REQUIRES a unidirectional stack.
 void fold_symbol(StackWeights& stack, Symbol symbol);
 
-/// y = scale (x - shift), number by number; empty: y = x.
+/// The affine map y = scale (x - shift), element by element; empty: y = x.
 struct StackScale {
   std::vector<double> shift = {}, scale = {};
   StackScale inverse() const;
   double operator()(double x, Index i) const;
 };
-/// The network that reads x where this one reads read(x), and gives y where this one gives given(y).
+/// Folds scales into the weights: the new network maps x to y where the old one maps read(x) to given(y).
 void rescale(StackWeights& stack, const StackScale& read, const StackScale& given);
 
 }  // namespace unfold

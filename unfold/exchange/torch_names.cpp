@@ -1,4 +1,4 @@
-/// PyTorch's state dicts (named_arrays.h). Source: the documentation of torch.nn.RNN, LSTM, GRU, Embedding, Linear.
+/// PyTorch state dicts (named_arrays.h). Source: the documentation of torch.nn.RNN, LSTM, GRU, Embedding, Linear.
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -16,7 +16,7 @@ namespace {
 
 constexpr std::string_view kInputWeights = "weight_ih_l", kReverse = "_reverse";
 
-/// The parts of "rnn.weight_ih_l2_reverse".
+/// The parts of a name such as "rnn.weight_ih_l2_reverse".
 struct TorchName {
   std::string module;  ///< "rnn."
   Index layer = 0;
@@ -39,7 +39,7 @@ std::string layer_suffix(Index layer, bool reverse) {
   return fmt::format("l{}{}", layer, reverse ? kReverse : std::string_view());
 }
 
-/// The one module with recurrent layers.
+/// Returns the only module with recurrent layers.
 std::string recurrent_module(const NamedArrays& arrays) {
   std::set<std::string> modules;
   for (const NpyArray& array : arrays.all())
@@ -50,7 +50,7 @@ std::string recurrent_module(const NamedArrays& arrays) {
   return *modules.begin();
 }
 
-/// Takes arrays out of those that are there, so that at the end none is left.
+/// Removes each array that it reads, so that any array left at the end is unexpected.
 class TorchReader {
  public:
   TorchReader(const NamedArrays& arrays, bool relu) : arrays_(arrays), module_(recurrent_module(arrays)) {
@@ -108,7 +108,7 @@ class TorchReader {
       }
   }
 
-  /// What is left and ends in "weight": by its bias or its place.
+  /// Names of the remaining arrays that end in "weight", which are identified by their bias or their position.
   std::vector<std::string> weights_left() const {
     std::vector<std::string> names;
     for (const std::string& name : left_)
