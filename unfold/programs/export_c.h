@@ -1,7 +1,8 @@
 #pragma once
-/// A model as one file of C99 that needs nothing but the C library: weights, state, step. Log-probabilities have the
-/// bits of the library's (models/language_model.h, RecurrentPredictor) wherever float and double are those of IEEE 754:
-/// the file follows the plan, its order of sums and its functions (docs/export.md).
+/// Export of a model as one C99 file that depends only on the C library: weights, state and a step function. The
+/// log-probabilities are bit-identical to those of the library (RecurrentPredictor in models/language_model.h) wherever
+/// float and double are IEEE 754 types, because the file follows the plan, its order of sums and its functions
+/// (docs/export.md).
 
 #include <functional>
 #include <string>
@@ -11,10 +12,10 @@ namespace unfold {
 
 struct ExportCRequest {
   std::string model;           ///< run folder or model file
-  std::string name = "model";  ///< what its names begin with: an identifier
+  std::string name = "model";  ///< prefix of all names in the file; a C identifier
 };
-/// Calls write(text) piece by piece. Throws ModelError; UsageError for a name that is none in C, and for a model that
-/// cannot be written so, naming what in it cannot.
+/// Writes the file by calling write(text) repeatedly. Throws ModelError; UsageError for a name that is not a C
+/// identifier, and for a model that cannot be exported, naming the unsupported part.
 void export_c(const ExportCRequest& request, const std::function<void(std::string_view)>& write);
 
 }  // namespace unfold

@@ -95,7 +95,7 @@ class FieldsFile {
     names.insert(names.end(), read_.texts.begin(), read_.texts.end());
     return names;
   }
-  /// What a step is given: parameters, arguments, or what stands for none.
+  /// The inputs of a step as a C list: parameters, arguments or placeholders for missing input.
   std::string given(const char* numbers, const char* texts, const char* between = ", ") const {
     return fmt::format("{}{}{}", has_numbers() ? numbers : "", has_numbers() && has_texts() ? between : "",
                        has_texts() ? texts : "");
@@ -228,7 +228,7 @@ int @find_read(int field, const char *text, size_t size);
     return text;
   }
 
-  /// A block: the numbers are functions of the outputs, in units of the data.
+  /// A C block that fills an array of results, in units of the data, from a function of the outputs.
   static std::string given_numbers(const std::string& name, const std::string& from, const std::string& function) {
     return fmt::format(R"(  {{
     @real y[(@@_OUTPUTS + 15) / 16 * 16] = {{0}};

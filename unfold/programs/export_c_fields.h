@@ -1,6 +1,6 @@
 #pragma once
-/// A network that reads numbers as a C file (export_c.h): a step standardises what it reads and restores what it gives.
-/// Internal to programs/.
+/// Export of networks that read numbers as a C file (export_c.h). The step standardizes its inputs and converts its
+/// outputs back to units of the data. Internal to programs/.
 
 #include <functional>
 #include <string_view>
@@ -10,7 +10,7 @@
 
 namespace unfold {
 
-/// Throws UsageError naming what in the model cannot be written.
+/// Throws UsageError that names the unsupported part of the model.
 template <class T>
 void export_c_fields(const NetworkModel<T>& model, const ExportCRequest& request,
                      const std::function<void(std::string_view)>& write);

@@ -62,7 +62,7 @@ int @find_read(int field, const char *text, size_t size) {
 }
 )";
 
-/// The bytes of a text as a C string; octal escapes have three digits, so that no digit after one is taken in.
+/// Returns a C string literal. Octal escapes have three digits, so that a following digit is not read as part of one.
 std::string quoted(std::string_view text) {
   std::string result = "\"";
   for (const char c : text) {

@@ -1,5 +1,5 @@
 #pragma once
-/// What every C file of a model has (export_c.h), whatever it reads. Internal to programs/.
+/// The parts that all exported C files share (export_c.h), independent of the model's input. Internal to programs/.
 
 #include <string>
 #include <vector>
@@ -9,14 +9,15 @@
 
 namespace unfold {
 
-/// A text that ends no comment and begins none.
+/// Returns the text without the character sequences that begin or end a C comment.
 std::string comment_text(std::string text);
-/// What the file refuses to be compiled with, the headers that it needs, and its types.
+/// The beginning of the file: checks of compiler options, the included headers, and the types.
 std::string c_guards(const CText& text);
-/// The texts of symbols, and the symbol of a text. Throws UsageError for a symbol of more than 255 bytes.
+/// The table of symbol texts, and the function that finds the symbol of a text. Throws UsageError for a symbol of more
+/// than 255 bytes.
 std::string c_alphabet(const Alphabet& alphabet, const CText& text);
-/// The function that finds the symbol of a text of one of several alphabets, and what it looks into; null: numbers
-/// alone. Throws as above.
+/// The function that finds a symbol in one of several alphabets, and its tables. A null pointer stands for a field that
+/// holds only numbers. Throws UsageError as above.
 std::string c_find_read(const std::vector<const Alphabet*>& alphabets, const CText& text);
 
 }  // namespace unfold

@@ -1,9 +1,9 @@
 #pragma once
-/// The functions that an exported C file calls (export_c.h), as text: the arithmetic of numerics/ once more, in C99,
-/// over vectors of the processor where they are known. Internal to programs/.
+/// Source text of the C functions that an exported file calls (export_c.h): the arithmetic of numerics/ in C99, with
+/// SIMD vectors on processors whose instruction set the text supports. Internal to programs/.
 ///
-/// In texts, "@" stands for the prefix of all names, "@@" for the same in capitals, "$" for the suffix "f" of functions
-/// and constants in single precision.
+/// In the source text, "@" stands for the prefix of all names, "@@" for the prefix in capitals, and "$" for the suffix
+/// "f" of functions and constants in single precision.
 
 #include <set>
 #include <string>
@@ -11,22 +11,22 @@
 
 namespace unfold {
 
-/// Texts for one name and one precision.
+/// Substitutes one prefix and one precision in source text.
 class CText {
  public:
   CText(std::string name, bool wide);
-  /// The text with "@", "@@" and "$" replaced.
+  /// Returns the text with "@", "@@" and "$" replaced.
   std::string operator()(std::string_view text) const;
   bool wide() const { return wide_; }  ///< numbers are doubles
   const std::string& name() const { return name_; }
-  std::string number(double value) const;  ///< a constant, exact
+  std::string number(double value) const;  ///< an exact literal
 
  private:
   std::string name_, capitals_;
   bool wide_;
 };
 
-/// The functions named and those that they call, in an order that C understands. REQUIRES: names of this file.
+/// Returns the named functions and the functions that they call, each after its callees. REQUIRES names defined here.
 std::string c_functions(const CText& text, const std::set<std::string>& names);
 
 }  // namespace unfold

@@ -1,4 +1,4 @@
-/// The functions of numerics/functions-inl.h in C: the same bits, of single numbers and of vectors.
+/// The functions of numerics/functions-inl.h in C, bit-identical, for single numbers and for vectors.
 
 #include <fmt/format.h>
 
@@ -9,7 +9,8 @@
 namespace unfold {
 namespace {
 
-/// c[0] + c[1] x + ... as numerics/functions-inl.h adds it up: pairs of coefficients, then Horner's rule in x^2.
+/// Evaluates c[0] + c[1] x + ... in the order of numerics/functions-inl.h: pairs of coefficients, then Horner's rule in
+/// x^2.
 std::string polynomial(std::initializer_list<const char*> c, const char* x, const char* square) {
   const std::vector<const char*> list(c);
   const std::size_t even = (list.size() - 1) / 2 * 2;
@@ -40,7 +41,7 @@ std::string tanh_polynomial(bool wide) {
                           "square", "fourth");
 }
 
-/// log1p(f) beyond f - f^2/2, plus k times the low part of ln 2.
+/// log1p(f) minus (f - f^2/2), plus k times the low part of ln 2.
 std::string log_correction(bool wide) {
   if (!wide)
     return "  const @vector correction =\n      @@_FMA(square * f, " +
@@ -56,7 +57,7 @@ std::string log_correction(bool wide) {
          ", half_square), low);\n";
 }
 
-/// Constants of both precisions, by the names that the texts use.
+/// Constants of both precisions under the names used in the source text.
 std::string constants(bool wide) {
   return wide ? R"(enum { @mantissa = 52 };
 #define @@_BITS(x) UINT64_C(x)
@@ -100,8 +101,8 @@ std::string constants(bool wide) {
 )";
 }
 
-/// Vectors of the processor, where their registers are known, else single numbers, which compilers put together where
-/// they can. All functions of numbers are written over vectors, once.
+/// The vector type of the processor if its instruction set is supported, otherwise single numbers, which compilers may
+/// vectorize. All functions of numbers are written once, over this type.
 std::string vectors_text(bool wide) {
   return fmt::format(R"(
 #if defined(__GNUC__) && defined(__AVX512F__)
@@ -188,7 +189,7 @@ constexpr const char* kPower = R"(
 static inline @vector @power(@vector shifted) { return @from_bits(@bits_of(shifted) << @mantissa); }
 )";
 
-/// exp(x) = 2^n (1 + q), n and q given, for x within bounds.
+/// exp(x) = 2^n (1 + q) for x within bounds; computes n and q.
 std::string expm1_text(bool wide) {
   return R"(
 /* exp(r) - 1 for |r| <= ln(2) / 2 */
@@ -212,7 +213,7 @@ static inline @vector @exp(@vector given) {
   return (p * @power_of(half)) * @power_of(rest);
 }
 )";
-/// 2^n (1 + q) again: as n <= 0, 2^(n + 64) is finite and no denormal, and 2^-64 rounds once.
+/// 2^n (1 + q) for n <= 0: 2^(n + 64) is finite and not subnormal, and the multiplication by 2^-64 rounds once.
 constexpr const char* kExpBelow = R"(
 #if !defined(@@_SCALED)
 #define @@_SCALED(p, shifted, n) ((p * @power(shifted)) * @@_ALL(0x1p-64$))

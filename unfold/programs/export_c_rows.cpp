@@ -1,4 +1,4 @@
-/// Sums, products and maps of rows in C, in the order of additions that numerics/ has.
+/// Sums, products and element-wise functions of rows in C, with the order of additions of numerics/.
 
 #include <fmt/format.h>
 
@@ -7,7 +7,7 @@
 namespace unfold {
 namespace {
 
-/// Sums in 16 lanes, added as a tree.
+/// Sums in 16 lanes, which are then added pairwise as a tree.
 constexpr const char* kLogSumExp = R"(
 static @real @largest(@real *lanes) {
   int j;
@@ -56,7 +56,7 @@ static @real @log_sum_exp(const @real *x) {
 }
 )";
 
-/// Columns of a product: as many sums at a time as stay in registers, each a chain of fused multiply-adds.
+/// Columns of a product: as many accumulators as fit into registers, each a chain of fused multiply-adds.
 std::string columns_text(int width) {
   return fmt::format(R"(
 /* y = start + x W for {0} columns, W [rows x {0}] */
@@ -77,7 +77,7 @@ static inline void @columns{0}(const @real *x, const @real *w, const @real *star
 )",
                      width);
 }
-/// Twelve vectors of sums, of 16 registers; compilers may make vectors of four of single numbers.
+/// Twelve vector accumulators, which fit into 16 registers. Compilers may turn four single numbers into one vector.
 constexpr const char* kSums = R"(
 #define @@_MOST (@@_LANES > 1 ? 12 * @@_LANES : 64)
 #define @@_SUMS(n) ((n) <= @@_MOST ? (n) : (n) <= 2 * @@_MOST ? (n) / 2 : (n) / 4)

@@ -28,7 +28,7 @@ CStep CStepWriter<T>::write(int output) {
   return std::move(out_);
 }
 
-/// Whether the last thing that a step does is for its output alone, so that it can wait until the state is carried on.
+/// Returns whether the last item of a step is used only by its output and can run after the state is updated.
 template <class T>
 bool CStepWriter<T>::last_is_of_output(int output) const {
   const Item& last = *items_.back();
@@ -40,7 +40,7 @@ bool CStepWriter<T>::last_is_of_output(int output) const {
          });
 }
 
-/// Writes item k, and those after it that are done with it; returns the next one.
+/// Writes item k and the items that are fused with it; returns the index of the next item.
 template <class T>
 std::size_t CStepWriter<T>::step_from(std::size_t k) {
   if (const std::size_t next = tiles_from(k); next > k) return next;
@@ -51,7 +51,7 @@ std::size_t CStepWriter<T>::step_from(std::size_t k) {
   return k + 1;
 }
 
-/// An expression: the first of the numbers of a node.
+/// A C expression for a pointer to the first number of a node.
 template <class T>
 std::string CStepWriter<T>::pointer(int i) const {
   const StepPlace place = places_.find(i);
@@ -62,7 +62,7 @@ std::string CStepWriter<T>::pointer(int i) const {
                      place.offset);
 }
 
-/// What is carried comes first in the state, then what a step works with.
+/// Declares the members of the state: first the values carried between steps, then working memory.
 template <class T>
 void CStepWriter<T>::declare_values() {
   if (turns_) out_.fields += "  int turn;\n";
@@ -154,7 +154,7 @@ void CStepWriter<T>::affine(const Item& item) {
   settle();
 }
 
-/// Over all components, or over those of a tile.
+/// Writes an element-wise program over all components, or over those of a tile.
 template <class T>
 void CStepWriter<T>::pointwise(const Item& item, const CTile* tile) {
   const std::string first = tile != nullptr ? tile->first + " + " : "";
@@ -183,7 +183,7 @@ void CStepWriter<T>::pointwise(const Item& item, const CTile* tile) {
   by_vectors(tile != nullptr ? tile->count : node(item.nodes.front()).size, body);
 }
 
-/// What is done to so many numbers, a vector at a time, and to those left together.
+/// Writes a loop over `size` numbers, one vector at a time, followed by the remaining numbers.
 template <class T>
 void CStepWriter<T>::by_vectors(Index size, const std::function<std::string(const CVectors&)>& body) {
   const std::string whole = body(CVectors{});
@@ -203,7 +203,7 @@ void CStepWriter<T>::by_vectors(Index size, const std::function<std::string(cons
   out_.statements += "#endif\n";
 }
 
-/// As the table of numerics/maps-inl.h.
+/// The C expression of an element-wise function; corresponds to the table in numerics/maps-inl.h.
 template <class T>
 std::string CStepWriter<T>::map_text(const Node& n, const std::string& x, const std::string& y) {
   const std::string all = fmt::format("@@_ALL({})", text_.number(static_cast<double>(static_cast<T>(n.constant))));

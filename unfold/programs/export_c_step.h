@@ -1,6 +1,6 @@
 #pragma once
-/// The step of a circuit as C: what the plan runs on one row, in the plan's order of sums (export_c.h). Internal to
-/// programs/.
+/// The step of a circuit as C source: the plan evaluated on one row, with the plan's order of sums (export_c.h).
+/// Internal to programs/.
 
 #include <map>
 #include <set>
@@ -14,21 +14,21 @@
 
 namespace unfold {
 
-/// The parts of a C file; texts are final.
+/// The parts of a C file, with all placeholders replaced.
 struct CStep {
   std::string constants;            ///< weights and tables
   std::string fields;               ///< members of the state
-  std::string begin;                ///< statements: the state before the first symbol
+  std::string begin;                ///< statements that initialize the state
   std::string statements;           ///< of a step
-  std::string output_statements;    ///< after them, where the output is wanted
-  std::string output;               ///< where it is then
-  std::set<std::string> functions;  ///< of c_functions
-  bool uses_places = false;         ///< there are tables of places
+  std::string output_statements;    ///< after `statements`, only if the output is needed
+  std::string output;               ///< pointer to the output after these statements
+  std::set<std::string> functions;  ///< names for c_functions
+  bool uses_places = false;         ///< there are index tables
 };
 
-/// The step has `x[i]`, what is read, and `read[k]`, or `symbol` where nothing is said of texts; below 0: none.
-/// Throws UsageError naming what in the circuit cannot be written: another signal that is given, a link that does not
-/// look back, an operator that no text is known for.
+/// Writes the step. Its inputs in C are the numbers `x[i]` and the symbols `read[k]`, or a single `symbol` if
+/// `inputs.texts` is empty; a negative symbol means none. Throws UsageError that names the unsupported part of the
+/// circuit: a different input signal, a link to a later position, or an operator without a C implementation.
 template <class T>
 CStep write_c_step(const Plan& plan, const Parameters<T>& parameters, int output, const CText& text,
                    const StepInputs& inputs = {});

@@ -12,9 +12,9 @@
 namespace unfold {
 namespace {
 
-constexpr Index kColumns = 64;  // of a product at a time
+constexpr Index kColumns = 64;  // per call of a product function
 
-/// Appends `numbers` in rows of text.
+/// Formats `numbers` in lines.
 template <class Write>
 std::string listing(std::size_t count, Write write) {
   std::string text;
@@ -28,7 +28,7 @@ std::string listing(std::size_t count, Write write) {
   return text;
 }
 
-/// What a rule reads for one row.
+/// Buffers to apply an operator to one row.
 template <class T>
 struct OneRow {
   OneRow(const Operator& op, Matrix<const T> w, Index ones)
@@ -62,7 +62,7 @@ std::string CStepWriter<T>::places(const std::string& name, std::span<const std:
   return full;
 }
 
-/// Memory of the state that a step works with.
+/// Adds working memory to the state.
 template <class T>
 std::string CStepWriter<T>::room(Index size) {
   const std::string name = fresh("t");
@@ -70,8 +70,8 @@ std::string CStepWriter<T>::room(Index size) {
   return "s->" + name;
 }
 
-/// What an affine map starts from: its bias, plus the row of a symbol. The table has that sum for every symbol, and
-/// last, for none, the bias alone.
+/// The initial value of an affine map: its bias, plus the row of a symbol. The table has the sum for every symbol,
+/// followed by the bias alone for a missing symbol.
 template <class T>
 std::string CStepWriter<T>::looked_up(const Node& n, const Node::AffineTerm* term) {
   const auto tiling = tilings_.find(static_cast<int>(&n - plan_.nodes().data()));
@@ -100,7 +100,7 @@ std::string CStepWriter<T>::looked_up(const Node& n, const Node::AffineTerm* ter
   return fmt::format("{} + {} * {}", name, row, width);
 }
 
-/// An expression: the symbol given for a node.
+/// A C expression for the input symbol of a node.
 template <class T>
 std::string CStepWriter<T>::symbol_of(int i) const {
   if (inputs_.texts.empty()) return "symbol";
@@ -109,7 +109,7 @@ std::string CStepWriter<T>::symbol_of(int i) const {
   return fmt::format("read[{}]", found - inputs_.texts.begin());
 }
 
-/// The matrix in columns of 64, and what is left in columns of 16, 32 or 48, filled with zeros.
+/// Stores a matrix in blocks of 64 columns; the remaining columns form a block of 16, 32 or 48, padded with zeros.
 template <class T>
 std::string CStepWriter<T>::columns(const Matrix<const T>& w) {
   std::vector<T> packed;
@@ -144,7 +144,7 @@ void CStepWriter<T>::product(const Matrix<const T>& w, const std::string& x, con
   columns_calls(w.rows, w.cols, columns(w), x, from, to);
 }
 
-/// f(w, x) for an x that begins with so many ones and is zero elsewhere.
+/// f(w, x) for an x whose first `ones` components are 1 and whose other components are 0.
 template <class T>
 std::vector<T> CStepWriter<T>::response_to(const Node::AffineTerm& term, Index ones) const {
   const Operator& op = *term.op;
@@ -167,7 +167,7 @@ void CStepWriter<T>::apply_operator(const Node::AffineTerm& term, const std::str
     case Kind::layer_norm:
       call("layer_norm");
       return say("@layer_norm({}, {}, {}, {}, {});", weights(), x, to, room(n.size), n.size);
-    case Kind::leak: {  // numbers that do not depend on x, found by asking
+    case Kind::leak: {  // the rates do not depend on x; read off from the response
       const std::string rates = array(fresh("w"), response_to(term, op.inputs()));
       return say("for (i = 0; i < {0}; ++i) {1}[i] = {1}[i] + {2}[i] * ({3})[i];", n.size, to, rates, x);
     }
@@ -190,7 +190,7 @@ void CStepWriter<T>::apply_operator(const Node::AffineTerm& term, const std::str
   }
 }
 
-/// A gate chooses the weights or keeps the state; where all edges are there, they are a matrix.
+/// A gate selects a row of weights or keeps the state. A complete set of edges is stored as a matrix.
 template <class T>
 void CStepWriter<T>::apply_sparse(const Node::AffineTerm& term, const std::string& to) {
   const SparseOperator& op = *as_sparse(term.op.get());
@@ -217,7 +217,7 @@ void CStepWriter<T>::apply_sparse(const Node::AffineTerm& term, const std::strin
   const bool chosen = gated && w.rows > 1;
   std::string weights, entering, from;
   if (full) {
-    std::vector<T> all;  // of every row of weights, as a product reads them
+    std::vector<T> all;  // every row of weights in the layout of the product functions
     for (Index r = 0; r < w.rows; ++r)
       for (Index begin = 0; begin < outputs; begin += kColumns)
         for (Index j = 0; j < inputs; ++j)

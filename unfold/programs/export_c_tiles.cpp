@@ -1,7 +1,8 @@
-/// Affine maps and the maps of their units, tile by tile (export_c_writer.h): the sums of sixteen units or more are
-/// still in the first-level cache, or in registers, when their gates are computed, and while these are, the processor
-/// fetches the weights of the next tile. Where a cache cannot hold all weights, but some of those that were used last,
-/// every other step goes through the tiles backwards: it begins with these. Neither changes the order of any sum.
+/// Loop tiling of affine maps and the element-wise programs that read them (export_c_writer.h). The sums of sixteen
+/// units or more are still in registers or in the L1 cache when their gates are computed; meanwhile the processor
+/// prefetches the weights of the next tile. If the weights do not fit into a cache but part of them stays there, every
+/// other step visits the tiles in reverse order, so that it begins with the weights used last. Neither optimization
+/// changes the order of any sum.
 
 #include <algorithm>
 #include <iterator>
@@ -12,11 +13,12 @@ namespace unfold {
 namespace {
 
 constexpr Index kLanes = 16;
-constexpr Index kMostGates = 6;  // whose sums, 16 of each, stay in registers
+constexpr Index kMostGates = 6;  // whose sums, 16 each, stay in registers
 constexpr Index kTileColumns = 64;
-/// Where the first level has all weights, fewer loads of x and more chains of gates side by side are worth more.
+/// If all weights fit into the L1 cache, larger tiles are faster: fewer loads of x, and more independent chains of
+/// gates.
 constexpr Index kTileColumnsInCache = 128;
-constexpr Index kFirstLevelBytes = 1 << 15, kSecondLevelBytes = 1 << 19;  // of caches of most processors
+constexpr Index kFirstLevelBytes = 1 << 15, kSecondLevelBytes = 1 << 19;  // cache sizes of most processors
 
 Index width_for(Index gates, Index columns) { return std::max(kLanes, columns / gates / kLanes * kLanes); }
 
@@ -32,7 +34,7 @@ std::vector<Index> CTiling::components(Index tile) const {
   return result;
 }
 
-/// One item of a tiled map: from where it starts, and its products.
+/// One item of a tiled map: its initial value and its products.
 template <class T>
 struct CStepWriter<T>::TiledMap {
   struct Product {
@@ -40,17 +42,17 @@ struct CStepWriter<T>::TiledMap {
     Index rows;
   };
   int node;
-  std::string from = {};  // empty: from what is there
+  std::string from = {};  // empty: accumulate into the destination
   std::vector<Product> products = {};
 };
 
-/// The maps whose sums are read by element-wise programs alone, each gate by components.
+/// Finds the affine maps that are read only by element-wise programs, each gate component by component.
 template <class T>
 void CStepWriter<T>::find_tiles(int output) {
   std::map<int, Index> units;
   std::set<int> refused = {places_.find(output).base};
   note_readers(units, refused);
-  std::map<Index, Index> most_gates;  // by units
+  std::map<Index, Index> most_gates;  // largest number of gates, by number of units
   Index bytes = 0;
   for (const Item* item : items_)
     for (const Item::Part& part : item->parts)
@@ -67,7 +69,7 @@ void CStepWriter<T>::find_tiles(int output) {
   for (auto i = tilings_.begin(); i != tilings_.end();) {
     CTiling& tiling = i->second;
     tiling.width = width_for(most_gates[tiling.units], columns);
-    // A single gate is where it always is; alone it has too few sums to keep the processor busy.
+    // A single gate is not reordered by tiling. If it is alone, a tile has too few sums to keep the processor busy.
     const bool alone = tiling.gates == 1 && tiling.width < width_for(1, columns);
     i = alone ? tilings_.erase(i) : std::next(i);
   }
@@ -77,7 +79,8 @@ void CStepWriter<T>::find_tiles(int output) {
   for (auto& [i, tiling] : tilings_) tiling.local = is_local(i);
 }
 
-/// For every affine node that is read by programs: how many components they have; and those that are read otherwise.
+/// Collects the number of components read at a time for every affine node that programs read, and the nodes that are
+/// read in any other way.
 template <class T>
 void CStepWriter<T>::note_readers(std::map<int, Index>& units, std::set<int>& refused) const {
   for (const auto& [base, steps] : places_.history()) refused.insert(base);
@@ -100,7 +103,7 @@ void CStepWriter<T>::note_readers(std::map<int, Index>& units, std::set<int>& re
   }
 }
 
-/// Whether all that adds to the sums of a node, and the one program that reads them, is done in one loop over tiles.
+/// Returns whether all terms of a node, and the only program that reads it, run in one loop over tiles.
 template <class T>
 bool CStepWriter<T>::is_local(int i) const {
   std::size_t first = items_.size(), readers = 0, last = 0;
@@ -140,7 +143,8 @@ const CTiling* CStepWriter<T>::tiling_of(const Item& item) const {
   return found == tilings_.end() ? nullptr : &found->second;
 }
 
-/// Writes tiled maps from item k on, with the program after them, in one loop over tiles; returns the item after them.
+/// Writes the tiled maps from item k on and the program after them as one loop over tiles; returns the index of the
+/// next item.
 template <class T>
 std::size_t CStepWriter<T>::tiles_from(std::size_t k) {
   const CTiling* tiling = tiling_of(*items_[k]);
@@ -172,7 +176,7 @@ std::size_t CStepWriter<T>::tiles_from(std::size_t k) {
   return k;
 }
 
-/// Its weights, and what is not done tile by tile.
+/// Prepares the weights of a tiled map and writes the statements outside the loop over tiles.
 template <class T>
 typename CStepWriter<T>::TiledMap CStepWriter<T>::tiled_map(const Item& item) {
   const Node& n = node(item.node);
@@ -196,7 +200,7 @@ typename CStepWriter<T>::TiledMap CStepWriter<T>::tiled_map(const Item& item) {
   return map;
 }
 
-/// A block, which is open already.
+/// Writes the body of a tile, whose opening brace is already written, and the closing brace.
 template <class T>
 void CStepWriter<T>::tile(std::span<const TiledMap> maps, const Item* program, const CTile& tile) {
   indent_ += "  ";
@@ -225,7 +229,7 @@ void CStepWriter<T>::tile(std::span<const TiledMap> maps, const Item* program, c
   say("}}");
 }
 
-/// The matrix tile by tile, in each row by row.
+/// Stores a matrix tile by tile, and each tile row by row.
 template <class T>
 std::string CStepWriter<T>::tiled_columns(const Matrix<const T>& w, const CTiling& tiling) {
   std::vector<T> packed;
@@ -237,7 +241,7 @@ std::string CStepWriter<T>::tiled_columns(const Matrix<const T>& w, const CTilin
   return array(fresh("w"), packed);
 }
 
-/// An expression: the first of the numbers of a node that are of this tile.
+/// A C expression for a pointer to the first number of a node within this tile.
 template <class T>
 std::string CStepWriter<T>::pointer(int i, const CTile& tile) const {
   const StepPlace place = places_.find(i);
@@ -249,7 +253,7 @@ std::string CStepWriter<T>::pointer(int i, const CTile& tile) const {
                       : fmt::format("s->v{} + {} * {} + {}", place.base, tile.number, tiling.columns(), gate);
 }
 
-/// Numbers that the state has for a node.
+/// Size of the memory of a node in the state.
 template <class T>
 Index CStepWriter<T>::room_of(int i) const {
   const auto found = tilings_.find(i);

@@ -1,5 +1,5 @@
 #pragma once
-/// Writes the step of export_c_step.h piece by piece. Internal to programs/.
+/// Writes the step of export_c_step.h. Internal to programs/.
 
 #include <fmt/format.h>
 
@@ -12,28 +12,29 @@
 
 namespace unfold {
 
-/// How the sums of an affine map of several gates lie in the state, for a step that goes through its units: in tiles of
-/// `width` units, in each the same units of all gates one after another. The last tile has what is left, in 16s.
+/// Memory layout of the sums of an affine map with several gates: tiles of `width` units, each with the same units of
+/// all gates, one gate after another. The last tile has the remaining units, padded to multiples of 16.
 struct CTiling {
   Index units, gates, width;
-  bool local = false;                            ///< the sums of a tile are nobody's but its block's: not in the state
-  Index whole() const { return units / width; }  ///< tiles
+  bool local = false;                            ///< the sums are a local variable of the tile's block, not part of the
+                                                 ///< state
+  Index whole() const { return units / width; }  ///< number of whole tiles
   Index rest() const { return units % width; }
   Index columns() const { return gates * width; }  ///< of a whole tile
   Index size() const;
-  /// For each column of a tile, from 0 to whole(), the component of the map; -1: none.
+  /// For each column of a tile in [0, whole()], the component of the map; -1: padding.
   std::vector<Index> components(Index tile) const;
 };
-/// Units of a tile that is being written.
+/// The tile that is being written.
 struct CTile {
-  std::string number, first;  ///< expressions: which tile it is, and the first of its units
+  std::string number, first;  ///< C expressions: the index of the tile and of its first unit
   Index count, width;
-  std::string next = {};  ///< an expression: which tile comes after it; empty: the one that lies there
+  std::string next = {};  ///< a C expression: the index of the tile visited next; empty: no prefetch
 };
 
-/// Expressions for the vector that begins at component i, or for the last numbers, which fill none.
+/// C expressions that load and store the vector at component i, or the remaining numbers that do not fill a vector.
 struct CVectors {
-  std::string part = {};  ///< how many; empty: a vector
+  std::string part = {};  ///< number of remaining numbers; empty: a whole vector
   std::string load(const std::string& from) const {
     return part.empty() ? fmt::format("@@_LOAD({} + i)", from) : fmt::format("@load_part({} + i, {})", from, part);
   }
@@ -118,7 +119,7 @@ class CStepWriter {
   StepPlaces places_;
   std::vector<const Item*> items_ = {};
   std::map<int, CTiling> tilings_ = {};  // of affine nodes
-  bool turns_ = false;                   // every other step goes through its tiles backwards
+  bool turns_ = false;                   // every other step visits the tiles in reverse order
   std::string indent_ = "  ";
   int names_ = 0;
 };

@@ -15,7 +15,8 @@ namespace unfold {
 namespace {
 
 constexpr std::uint64_t kIrVersion = 8, kOpset = 17;
-constexpr Index kMostBytes = (Index{1} << 31) - (Index{1} << 20);  // Protocol Buffers read no larger message
+constexpr Index kMostBytes = (Index{1} << 31) - (Index{1} << 20);  // the size limit of Protocol Buffers messages, with
+                                                                   // a margin
 
 void add_property(ProtoMessage& model, const std::string& key, const std::string& value) {
   ProtoMessage property;
@@ -24,20 +25,21 @@ void add_property(ProtoMessage& model, const std::string& key, const std::string
   model.message(14, property);
 }
 
-/// What the body of the scan sees, step by step, of something given over time.
+/// An input that varies over time: its name in the graph, and the name of one step of it in the body of the scan.
 struct Scanned {
   std::string given, seen;
   OnnxType type;
-  std::vector<std::string> shape;  // of a step
+  std::vector<std::string> shape;  // of one step
 };
 
-/// A graph: what is given over time, lengths and states in; a scan; its output and states out.
+/// An ONNX graph with a scan: its inputs are the time-dependent inputs, lengths and initial states; its outputs are the
+/// output of the scan and the final states.
 template <class T>
 class OnnxFile {
  public:
   static constexpr OnnxType kType = OnnxStep<T>::kType;
 
-  /// `given`: inputs of the graph, "lengths" comes after them.
+  /// `given` are inputs of the graph; "lengths" follows them.
   OnnxFile(const Plan& plan, const Parameters<T>& parameters, int output, const StepInputs& inputs,
            const std::vector<Scanned>& given)
       : size_(plan.nodes()[static_cast<std::size_t>(output)].size) {
@@ -49,11 +51,11 @@ class OnnxFile {
     graph.input("lengths", OnnxType::i64, {"batch"});
     step_.emplace(plan, parameters, output, inputs, graph);
   }
-  OnnxFile(const OnnxFile&) = delete;  // the step refers to the graph
+  OnnxFile(const OnnxFile&) = delete;  // step_ refers to graph_
   OnnxFile& operator=(const OnnxFile&) = delete;
 
-  /// Adds the scan over what may have been made of the inputs; `output` [time x batch x size] are logarithms of
-  /// probabilities where `softmax`.
+  /// Adds the scan over `over`, which may be computed from the inputs of the graph. `output` [time x batch x size]
+  /// holds log-probabilities if `softmax` is true.
   void scan(const std::vector<Scanned>& over, const std::string& output, bool softmax) {
     std::vector<std::string> inputs, outputs;
     for (const OnnxState& state : step_->states()) {
@@ -71,7 +73,7 @@ class OnnxFile {
                      onnx_attribute("num_scan_inputs", static_cast<std::int64_t>(1 + over.size()))});
   }
 
-  /// The file; metadata says where states that do not start from zeros do.
+  /// Returns the file. The metadata hold the initial values of states that do not start from zero.
   ProtoMessage finish(const std::string& name) {
     nlohmann::json starts = nlohmann::json::object();
     for (const OnnxState& state : step_->states())
@@ -89,8 +91,8 @@ class OnnxFile {
   OnnxGraph graph;
 
  private:
-  /// States, the number of the step and what it sees in; states and output out. Beyond the end of a sequence its state
-  /// stays.
+  /// The body of the scan. Its inputs are states, the step number and the inputs of the step; its outputs are states
+  /// and output. Beyond the end of a sequence its state stays constant.
   ProtoMessage body(const std::vector<Scanned>& over, bool softmax) {
     OnnxGraph body("step_");
     for (const OnnxState& state : step_->states()) body.input(state.name, kType, {"batch", std::to_string(state.size)});
@@ -139,7 +141,7 @@ nlohmann::json alphabets_of(const FieldReads& reads) {
   return list;
 }
 
-/// Numbers as the step reads them: standardised, 0 for those that are not there.
+/// Standardizes numbers for the step; missing numbers become 0.
 template <class T>
 std::string standardised(OnnxGraph& graph, const FieldReads& reads) {
   const auto count = static_cast<Index>(reads.names.size());
@@ -153,7 +155,7 @@ std::string standardised(OnnxGraph& graph, const FieldReads& reads) {
   return cast(cast(there, OnnxType::f32), OnnxFile<T>::kType);
 }
 
-/// The outputs of the graph from those of the scan, "told", in units of the data.
+/// Converts the output "told" of the scan to outputs of the graph in units of the data.
 void restore(OnnxGraph& graph, const FieldSpecification& field, FieldGiven given) {
   std::vector<std::string> names;
   std::vector<double> mean, deviation;

@@ -1,6 +1,6 @@
 #pragma once
-/// A network that predicts the next symbol as an ONNX graph, of operations that every runtime has (opset 17), over a
-/// batch of sequences of any lengths, with its state as inputs and outputs (docs/export.md).
+/// Export of a network as an ONNX graph of widely supported operators (opset 17). The graph processes a batch of
+/// sequences of different lengths and has the states as inputs and outputs (docs/export.md).
 
 #include <functional>
 #include <string>
@@ -8,8 +8,8 @@
 
 namespace unfold {
 
-/// Calls write(bytes). `model`: run folder or model file. Throws ModelError; UsageError for a model that cannot be
-/// written so, naming what in it cannot.
+/// Writes the file by calling write(bytes). `model` is a run folder or a model file. Throws ModelError, and UsageError
+/// that names the unsupported part of a model that cannot be exported.
 void export_onnx(const std::string& model, const std::function<void(std::string_view)>& write);
 
 }  // namespace unfold

@@ -1,6 +1,6 @@
 #pragma once
-/// What a step of a network of fields is given and what it gives, for who writes it down in another language
-/// (export_c_fields.h, export_onnx_fields.h). Internal to programs/.
+/// Inputs and outputs of one step of a network over named fields, for export to other languages (export_c_fields.h,
+/// export_onnx_fields.h). Internal to programs/.
 
 #include <string>
 #include <string_view>
@@ -14,17 +14,17 @@ namespace unfold {
 
 struct FieldReads {
   StepInputs signals = {};
-  std::vector<std::string> names = {};  ///< of all numbers, in their order
+  std::vector<std::string> names = {};  ///< of all numbers, in order
   std::vector<double> mean = {}, deviation = {};
-  std::vector<std::string> texts = {};  ///< of all texts
+  std::vector<std::string> texts = {};  ///< of all symbolic fields
   std::vector<const FieldSpecification*> fields = {};
-  bool looks_back = false;  ///< a step reads the position before the one that it speaks of
+  bool looks_back = false;  ///< a step reads the position before the one that it predicts
 };
-/// Throws UsageError naming what a step cannot be given.
+/// Throws UsageError that names an input that a step cannot have.
 template <class T>
 FieldReads reads_of(const NetworkModel<T>& model);
 
-/// Throws UsageError where a network has several heads: a step gives one thing.
+/// Returns the head of a network. Throws UsageError if it has several: a step has a single output.
 template <class T>
 const Head<T>& exported_head(const Network<T>& network, std::string_view who) {
   if (network.heads.size() == 1) return network.heads.front();
@@ -32,12 +32,12 @@ const Head<T>& exported_head(const Network<T>& network, std::string_view who) {
                    std::to_string(network.heads.size()));
 }
 
-/// What a step gives of its field.
+/// The quantity that a step outputs for its field.
 enum class FieldGiven { labels, means, probabilities, means_and_deviations };
 /// Throws UsageError for other losses.
 FieldGiven given_by(std::string_view loss);
 
-/// Appends the names of a field's numbers, and how they are standardised.
+/// Appends the names of a field's numbers and their means and standard deviations.
 void add_field(const FieldSpecification& field, std::vector<std::string>& names, std::vector<double>& mean,
                std::vector<double>& deviation);
 

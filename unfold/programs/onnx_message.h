@@ -1,5 +1,5 @@
 #pragma once
-/// The few messages of ONNX that a graph needs, in the encoding of Protocol Buffers. Field numbers: onnx/onnx.proto of
+/// A minimal writer for ONNX messages in Protocol Buffers encoding. Field numbers: onnx/onnx.proto of
 /// https://github.com/onnx/onnx. Internal to programs/.
 
 #include <cstdint>
@@ -13,7 +13,7 @@
 
 namespace unfold {
 
-/// A message as bytes, field by field.
+/// A serialized message to which fields are appended.
 class ProtoMessage {
  public:
   void number(int field, std::uint64_t value);
@@ -28,24 +28,24 @@ class ProtoMessage {
 
 enum class OnnxType { f32 = 1, i64 = 7, boolean = 9, f64 = 11 };
 
-/// A tensor with its numbers as they lie in memory (little-endian).
+/// A tensor; `raw_data` holds its numbers in little-endian byte order.
 ProtoMessage onnx_tensor(const std::string& name, OnnxType type, const std::vector<Index>& shape,
                          std::string_view numbers);
-/// An input or output; sizes that are names are not fixed. {"time", "batch", "7"}
+/// An input or output. Sizes given as names are dynamic, numbers are fixed: {"time", "batch", "7"}.
 ProtoMessage onnx_value(const std::string& name, OnnxType type, const std::vector<std::string>& shape);
 
-/// A graph while it grows: nodes, and constants of its own.
+/// A graph under construction: nodes and constants.
 class OnnxGraph {
  public:
-  /// Names of a graph and of those inside it must differ: they begin with `prefix`.
+  /// Names in nested graphs must be unique; `prefix` distinguishes them.
   explicit OnnxGraph(std::string prefix = "") : prefix_(std::move(prefix)) {}
 
-  /// Adds a node with one output, and returns the output's name.
+  /// Adds a node with one output; returns the name of the output.
   std::string add(const std::string& op, const std::vector<std::string>& inputs,
                   const std::vector<ProtoMessage>& attributes = {});
   void add_named(const std::string& op, const std::vector<std::string>& inputs, const std::vector<std::string>& outputs,
                  const std::vector<ProtoMessage>& attributes = {});
-  /// A constant; returns its name.
+  /// Adds a constant; returns its name.
   template <class Number>
   std::string constant(OnnxType type, const std::vector<Index>& shape, const std::vector<Number>& numbers) {
     std::string name = prefix_ + "c" + std::to_string(++names_);
@@ -53,8 +53,8 @@ class OnnxGraph {
                                   {reinterpret_cast<const char*>(numbers.data()), numbers.size() * sizeof(Number)}));
     return name;
   }
-  std::string numbers(std::initializer_list<std::int64_t> values);  ///< a vector of whole numbers
-  std::string number(std::int64_t value);                           ///< one
+  std::string numbers(std::initializer_list<std::int64_t> values);  ///< an integer vector
+  std::string number(std::int64_t value);                           ///< an integer scalar
   void input(const std::string& name, OnnxType type, const std::vector<std::string>& shape) {
     graph_.message(11, onnx_value(name, type, shape));
   }

@@ -120,7 +120,7 @@ void OnnxStep<T>::affine(const Item& item) {
   if (item.start) {
     std::vector<T> bias(static_cast<std::size_t>(n.size), T{0});
     if (n.bias >= 0) std::copy_n(parameters_[n.bias].data, n.size, bias.begin());
-    sum = add(constant({n.size}, bias), zeros_);  // one row for each sequence
+    sum = add(constant({n.size}, bias), zeros_);  // broadcast: one row for each sequence
   }
   for (const Item::Part& part : item.parts) sum = term(n, n.terms[static_cast<std::size_t>(part.term)], sum);
 }

@@ -11,11 +11,11 @@
 
 namespace unfold {
 
-/// What a step carries: one matrix [batch x size], the last values of a node, the latest first.
+/// A state carried between steps: a matrix [batch x size] with the last values of a node, latest first.
 struct OnnxState {
   std::string name;
   Index size;
-  std::vector<double> start;  ///< before the first symbol; empty: zeros
+  std::vector<double> start;  ///< value before the first symbol; empty: zeros
 };
 
 template <class T>
@@ -23,20 +23,21 @@ class OnnxStep {
  public:
   static constexpr OnnxType kType = sizeof(T) == sizeof(double) ? OnnxType::f64 : OnnxType::f32;
 
-  /// Constants go into `constants`, which the body sees from outside. Throws UsageError naming what cannot be written.
+  /// Constants are added to `constants`, the outer graph. Throws UsageError that names the unsupported part of the
+  /// model.
   OnnxStep(const Plan& plan, const Parameters<T>& parameters, int output, const StepInputs& inputs,
            OnnxGraph& constants);
 
   const std::vector<OnnxState>& states() const { return states_; }
-  /// Adds the step to a body that has an input of each state's name, and "symbol" [batch], -1 for none, or "read_now"
-  /// [batch x texts] and "x" [batch x numbers]; "lengths" [batch] is outside. Returns the name of the output [batch x
-  /// size]; names of the new states go to `next`.
+  /// Adds the step to `body`. Its inputs are one per state, with the state's name, and "symbol" [batch] (-1 for none),
+  /// or "read_now" [batch x texts] and "x" [batch x numbers]; "lengths" [batch] belongs to the outer graph. Returns the
+  /// name of the output [batch x size] and stores the names of the new states in `next`.
   std::string write(OnnxGraph& body, std::vector<std::string>& next);
 
  private:
   // onnx_step.cpp
   struct Read {
-    std::string row, known;  // the symbol, or 0 for none; whether there is one, [batch x 1]
+    std::string row, known;  // the symbol, or 0 if missing; a mask [batch x 1] of symbols that are present
   };
   void find_states();
   void take_inputs();
@@ -73,8 +74,8 @@ class OnnxStep {
   OnnxGraph& constants_;
   OnnxGraph* body_ = nullptr;
   std::vector<OnnxState> states_ = {};
-  std::map<int, std::string> values_ = {};           // of a node: where it is
-  std::map<std::string, std::string> columns_ = {};  // that were cut out already
+  std::map<int, std::string> values_ = {};           // names by node
+  std::map<std::string, std::string> columns_ = {};  // slices that exist already
   std::map<int, Read> reads_ = {};
   std::string zeros_;  // [batch x 1]
 };

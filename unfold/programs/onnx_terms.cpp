@@ -11,11 +11,11 @@
 namespace unfold {
 namespace {
 
-constexpr Index kMostWeights = Index{1} << 27;  // of sparse weights written as matrices
+constexpr Index kMostWeights = Index{1} << 27;  // limit for sparse weights stored as dense matrices
 
 }  // namespace
 
-/// The sum with the term added.
+/// Returns the sum with the term added.
 template <class T>
 std::string OnnxStep<T>::term(const Node& n, const Node::AffineTerm& term, const std::string& sum) {
   using Kind = KnownOperator::Kind;
@@ -37,7 +37,7 @@ std::string OnnxStep<T>::term(const Node& n, const Node::AffineTerm& term, const
   };
   switch (known->known_kind()) {
     case Kind::layer_norm: return add(sum, layer_norm(term, x));
-    case Kind::leak:  // numbers that do not depend on x, found by asking
+    case Kind::leak:  // the rates do not depend on x; read off from the response
     case Kind::complex_gain: return add(sum, mul(x, constant({op.outputs()}, response(term, ones(op.inputs())))));
     case Kind::complex_decay: return add(sum, complex_turn(term, x));
     case Kind::modulus_relu: return add(sum, modulus_relu(term, x));
@@ -65,7 +65,7 @@ std::string OnnxStep<T>::term(const Node& n, const Node::AffineTerm& term, const
   return sum;
 }
 
-/// The row of the symbol read; zeros for none.
+/// The row of the input symbol; zeros if it is missing.
 template <class T>
 std::string OnnxStep<T>::lookup(const Node::AffineTerm& term) {
   const Matrix<const T> w = parameters_[term.parameter];
@@ -87,7 +87,7 @@ std::vector<T> OnnxStep<T>::response(const Node::AffineTerm& term, const std::ve
   return y;
 }
 
-/// Gains times x with mean 0 and variance 1 (circuit/layer_norm.cpp).
+/// Gains times x, normalized to mean 0 and variance 1 (circuit/layer_norm.cpp).
 template <class T>
 std::string OnnxStep<T>::layer_norm(const Node::AffineTerm& term, const std::string& x) {
   const std::vector<ProtoMessage> last = {onnx_attribute("axes", std::vector<Index>{1}), onnx_attribute("keepdims", 1)};
@@ -98,7 +98,7 @@ std::string OnnxStep<T>::layer_norm(const Node::AffineTerm& term, const std::str
   return mul(normal, constant({gains.cols}, {gains.data, gains.data + gains.cols}));
 }
 
-/// l x, complex numbers of n real and n imaginary parts.
+/// l x, for complex numbers stored as n real parts followed by n imaginary parts.
 template <class T>
 std::string OnnxStep<T>::complex_turn(const Node::AffineTerm& term, const std::string& x) {
   const Index n = term.op->inputs() / 2;
@@ -111,7 +111,7 @@ std::string OnnxStep<T>::complex_turn(const Node::AffineTerm& term, const std::s
                     {onnx_attribute("axis", 1)});
 }
 
-/// x with moduli raised by b, those below 0 off (circuit/modulus_relu.cpp).
+/// x with each modulus increased by b, or set to 0 if negative (circuit/modulus_relu.cpp).
 template <class T>
 std::string OnnxStep<T>::modulus_relu(const Node::AffineTerm& term, const std::string& x) {
   const Index n = term.op->inputs() / 2;
@@ -123,7 +123,7 @@ std::string OnnxStep<T>::modulus_relu(const Node::AffineTerm& term, const std::s
   return body_->add("Concat", {mul(s, re), mul(s, im)}, {onnx_attribute("axis", 1)});
 }
 
-/// A row of weights of edges as a matrix [inputs x outputs].
+/// One row of sparse weights as a dense matrix [inputs x outputs].
 template <class T>
 std::vector<T> OnnxStep<T>::dense_weights(const Node::AffineTerm& term, Index row) const {
   const Edges& edges = as_sparse(term.op.get())->edges();
@@ -136,7 +136,7 @@ std::vector<T> OnnxStep<T>::dense_weights(const Node::AffineTerm& term, Index ro
   return matrix;
 }
 
-/// Edges as matrices; a gate chooses one, or keeps the state.
+/// Sparse weights as dense matrices. A gate selects one of them or keeps the state.
 template <class T>
 std::string OnnxStep<T>::sparse(const Node::AffineTerm& term, const std::string& sum, const std::string& x) {
   const SparseOperator& op = *as_sparse(term.op.get());

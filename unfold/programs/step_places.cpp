@@ -57,7 +57,7 @@ StepPlace StepPlaces::find(int i) const {
       return place;
     }
     case Node::Kind::map: return plan_.is_exit(i) ? find(n.operands[0]) : StepPlace{.base = i};
-    case Node::Kind::mask: return {.ones = true};  // nothing is dropped
+    case Node::Kind::mask: return {.ones = true};  // dropout is off outside training
     case Node::Kind::affine: return {.base = i};
     case Node::Kind::input:
       if (reads_numbers_) return {.base = i};

@@ -1,7 +1,6 @@
 #pragma once
-/// Where the values of a step are, for who writes the step of a plan down in another language (export_c.h,
-/// export_onnx.h): views resolved, and which values outlive the program or the step that computes them. Internal to
-/// programs/.
+/// Locations of the values in one step of a plan, for export to other languages (export_c.h, export_onnx.h): resolves
+/// views, and determines which values outlive the program or the step that computes them. Internal to programs/.
 
 #include <map>
 #include <set>
@@ -11,13 +10,13 @@
 
 namespace unfold {
 
-/// What a step is given, as signals in their order.
+/// The input signals of a step, in order.
 struct StepInputs {
   std::vector<int> numbers = {};
-  std::vector<int> texts = {};  ///< empty: the symbol of a text
+  std::vector<int> texts = {};  ///< empty: a language model's symbol
 };
 
-/// Columns from `offset` of the value of node `base`, `shift` steps ago; or ones everywhere.
+/// Columns from `offset` of the value of node `base`, `shift` steps ago; or all ones.
 struct StepPlace {
   int base = -1;
   Index offset = 0, shift = 0;
@@ -26,16 +25,16 @@ struct StepPlace {
 
 class StepPlaces {
  public:
-  /// `reads_numbers`: the step is given them. Throws UsageError naming what a step cannot know: otherwise numbers, and
-  /// links that do not look back.
+  /// `reads_numbers`: numbers are inputs of the step. Throws UsageError that names an input that a step does not have:
+  /// numbers otherwise, and links to later positions.
   StepPlaces(const Plan& plan, int logits, bool reads_numbers = false);
 
   StepPlace find(int node) const;
-  /// How many of the last values are kept, by node.
+  /// For each node that is read in later steps, the number of past values kept.
   const std::map<int, Index>& history() const { return history_; }
-  /// Whether others than the program that computes it read a value.
+  /// Returns whether a value is read outside the program that computes it.
   bool stored(int base) const { return stored_.contains(base); }
-  bool mapped(int base) const { return item_of_.contains(base); }  ///< a map of some program computes it
+  bool mapped(int base) const { return item_of_.contains(base); }  ///< computed by an element-wise program
 
  private:
   void note_reads(const Item& item, int number);
