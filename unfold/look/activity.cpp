@@ -83,7 +83,7 @@ Index Activity<T>::unit_count() const {
   return all;
 }
 
-/// By falling variance.
+/// Units sorted by decreasing variance.
 template <class T>
 std::vector<typename Activity<T>::Unit> Activity<T>::liveliest() const {
   const auto count = static_cast<double>(rows_.size());
@@ -106,7 +106,7 @@ std::vector<typename Activity<T>::Unit> Activity<T>::liveliest() const {
   return units;
 }
 
-/// In steps of a 127th of the largest.
+/// Activations quantized in steps of 1/127 of the largest magnitude.
 template <class T>
 PageJson Activity<T>::unit_json(const Unit& unit) const {
   const Matrix<const T> h = gradients_.value(watched_.hidden()[unit.layer]);

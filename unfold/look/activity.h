@@ -1,5 +1,5 @@
 #pragma once
-/// Internal: sections of a report about what the layers and gates of a network are at the places of a text.
+/// Sections of a report about the activations of layers and gates at the positions of a text. Internal to look/.
 
 #include <string>
 #include <vector>
@@ -9,14 +9,14 @@
 
 namespace unfold {
 
-/// The text below the units, place by place.
+/// The text shown below the units, position by position.
 struct ShownPlaces {
   std::vector<std::string> texts = {};  ///< "\n" ends a line
-  std::vector<Index> rows = {};         ///< of the pass, where that text has just been read; -1: none
-  bool words = false;                   ///< blanks stand between them
+  std::vector<Index> rows = {};         ///< row of the pass that has just read the text; -1: none
+  bool words = false;                   ///< separate the texts by spaces
 };
 
-/// What a pass has left in `gradients`. All of it is referred to.
+/// Builds sections from the pass last run by `gradients`. Keeps references to all arguments.
 template <class T>
 class Activity {
  public:
@@ -38,11 +38,11 @@ class Activity {
   const Watched<T>& watched_;
   const Gradients<T>& gradients_;
   const ShownPlaces& places_;
-  std::vector<Index> rows_;  // those that are there
+  std::vector<Index> rows_;  // those that are not -1
 };
 
-/// Adds the norms of the state's gradient by lag, `over` so many places; `estimated`: by fewer seeds than it has
-/// numbers.
+/// Adds a chart of the gradient norms of the state by lag. `over` describes the positions averaged over. `estimated`:
+/// the norms were estimated with fewer seeds than the state has components.
 void add_lags(PageSection& section, const std::string& unit, const std::vector<ChartSeries>& norms,
               const std::string& over, bool estimated);
 

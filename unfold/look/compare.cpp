@@ -20,15 +20,16 @@
 namespace unfold {
 namespace {
 
-/// Sequences that are blocks by themselves, where there are so many.
+/// From this number of sequences on, each sequence is a block.
 constexpr std::size_t kManySequences = 50;
 constexpr std::size_t kFewBlocks = 10;
 
-/// What a model costs: bits of every symbol in order, NaN where nothing was predicted.
+/// The code length of a data set under a model: bits of every symbol in order, NaN where nothing was predicted.
 struct Costs {
   std::string model, unit, data;
-  std::string alike;                   ///< what else must be equal for bits to be comparable, for people
-  std::optional<Alphabet> words = {};  ///< where others are read as <unk>, which costs the less the more there are
+  std::string alike;                   ///< description of what must also be equal for bits to be comparable
+  std::optional<Alphabet> words = {};  ///< the vocabulary if other words are read as <unk>: the more of them, the fewer
+                                       ///< bits
   bool validation = false;
   std::vector<double> bits;
   std::vector<Index> ends;  ///< of sequences
@@ -103,7 +104,7 @@ Costs costs_of(const std::string& name, const CompareRequest& request, Reporter&
   return costs_of_text(name, request, reporter);
 }
 
-/// Bits of one thing are not bits of another.
+/// Throws UsageError unless the bits of two models are comparable.
 void require_alike(const std::string& first, const Costs& a, const std::string& second, const Costs& b) {
   if (a.unit != b.unit)
     throw UsageError(

@@ -1,6 +1,6 @@
 #pragma once
-/// Whether one model predicts better than another: the paired bootstrap (report/bootstrap.h) on bits per symbol, or per
-/// position or example of data with fields, on the same data.
+/// Comparison of models on the same data with the paired bootstrap (report/bootstrap.h): bits per symbol, or per
+/// position or example for data with fields.
 ///
 ///   const Comparison found = compare({.models = {"lstm", "gru"}});
 ///   found.pairs.front().difference.differs();
@@ -15,45 +15,46 @@ namespace unfold {
 
 struct CompareRequest {
   std::vector<std::string> models;     ///< two or more run folders or model files
-  std::vector<std::string> data = {};  ///< files; empty: the part that each run says, which must be the same
-  std::string unknown = "error";       ///< symbols that a model does not know: "error" or "skip"
-  Index block = 0;                     ///< symbols of a block; 0: chosen
+  std::vector<std::string> data = {};  ///< files; empty: the part specified by each run, which must be the same
+  std::string unknown = "error";       ///< handling of symbols that a model does not know: "error" or "skip"
+  Index block = 0;                     ///< symbols per block; 0: automatic
   Index samples = 10'000;
   double level = 0.95;
   std::uint64_t seed = 1;
-  Index threads = 0;  ///< 0: every processor available
+  Index threads = 0;  ///< 0: all available processors
 };
 
 struct ComparedModel {
-  std::string name, model;  ///< as given; its SPEC
+  std::string name, model;  ///< name as in the request; SPEC
   double bits = 0;          ///< per symbol, position or example
 };
-/// b against a: bits of a minus bits of b, so that above 0 b is better.
+/// The comparison of two models. The difference is bits of a minus bits of b, so positive values mean that b is better.
 struct ComparedPair {
   std::size_t a = 0, b = 0;
   PairedDifference difference;
-  /// "b is better", "a is better", "no difference".
+  /// Returns "b is better", "a is better" or "no difference".
   std::string verdict(const std::vector<ComparedModel>& models) const;
 };
 struct Comparison {
   std::string unit = {};    ///< "character", "byte", "word", "symbol"; "position of chunk", "example of label"
-  std::string data = {};    ///< for people
-  bool validation = false;  ///< the models were chosen by the data that they are compared on
-  Index symbols = 0;        ///< predicted, or positions, or examples
-  Index block = 0;          ///< symbols of a block; 0: a block is a sequence or an example
+  std::string data = {};    ///< description
+  bool validation = false;  ///< the data were also used to select the models
+  Index symbols = 0;        ///< number of predicted symbols, positions or examples
+  Index block = 0;          ///< symbols per block; 0: each sequence or example is a block
   double level = 0;
   std::vector<ComparedModel> models = {};
-  std::vector<ComparedPair> pairs = {};  ///< every one, in order
+  std::vector<ComparedPair> pairs = {};  ///< all pairs, in order
 
-  std::string entries() const;  ///< what `symbols` counts: "symbols", "positions", "examples"
-  std::string units() const;    ///< the unit, of several: "characters", "positions of chunk"
+  std::string entries() const;  ///< plural of what `symbols` counts: "symbols", "positions", "examples"
+  std::string units() const;    ///< plural of `unit`: "characters", "positions of chunk"
 };
 
-/// How long blocks are, where nobody says: a 400th of the symbols, at least 32, so that what is alike in neighbours
-/// does not count as often as it occurs.
+/// Returns the default block length: 1/400 of the symbols, at least 32. Blocks account for the dependence between
+/// neighboring symbols.
 Index choose_block(Index symbols);
 
-/// Throws UsageError: fewer than two models, unlike units or data, too little for blocks; DataError, ModelError.
+/// Throws UsageError for fewer than two models, different units or data, or too little data for blocks; DataError,
+/// ModelError.
 Comparison compare(const CompareRequest& request, Reporter& reporter);
 Comparison compare(const CompareRequest& request);
 

@@ -19,7 +19,7 @@
 namespace unfold {
 namespace {
 
-/// Rows of one pass at most: copies of a stretch side by side.
+/// Maximum number of rows in one pass, which processes several copies of a segment in parallel.
 constexpr Index kMostRows = Index{1} << 14;
 
 std::vector<Guess> best_guesses(std::span<const float> log_probabilities, const Alphabet& alphabet, Index count) {
@@ -54,7 +54,7 @@ std::vector<ExplainedSymbol> explain_symbols(const SymbolModel& model, const std
   return all;
 }
 
-/// Positions [begin, end] of a text, `copies` times side by side.
+/// A batch with `copies` copies of positions [begin, end] of a text.
 Batch stretch_of(const std::vector<Symbol>& text, Index begin, Index end, Index copies) {
   Batch batch;
   const Index length = end - begin + 1;
@@ -72,7 +72,7 @@ Batch stretch_of(const std::vector<Symbol>& text, Index begin, Index end, Index 
   return batch;
 }
 
-/// A language model that is followed back.
+/// Computes gradients of a language model with respect to its inputs.
 template <class T>
 class Followed {
  public:
@@ -84,7 +84,7 @@ class Followed {
   bool has_state() const { return !watched_.hidden().empty() && !watched_.readers().empty(); }
   bool estimated() const { return watched_.hidden().back().size() > kStateSeeds; }
 
-  /// Squared norms at positions [begin, position] of the state that predicts `position` (from 0).
+  /// Squared gradient norms, at positions [begin, position], of the state that predicts `position` (0-based).
   std::vector<double> state(const std::vector<Symbol>& text, Index begin, Index position) {
     const Signal hidden = watched_.hidden().back();
     const auto seeds = state_seeds<T>(hidden.size(), 1);
@@ -101,7 +101,7 @@ class Followed {
     return sum;
   }
 
-  /// The same of the surprise at `position`, in nats.
+  /// Squared gradient norms of the surprisal at `position`, in nats.
   std::vector<double> surprise(const std::vector<Symbol>& text, Index begin, Index position) {
     read(text, begin, position, 1);
     const Head<T>& head = watched_.network().heads.front();
@@ -121,7 +121,7 @@ class Followed {
   }
 
  private:
-  /// Lays and runs copies of [begin, position], from the state that the text before left.
+  /// Runs copies of [begin, position], starting from the state after the preceding text.
   void read(const std::vector<Symbol>& text, Index begin, Index position, Index copies) {
     const Plan& plan = *watched_.network().plan;
     State<T> state(plan, copies);
@@ -145,7 +145,7 @@ class Followed {
 constexpr const char* kNoGradient = "it is no network: there is no gradient to follow";
 constexpr const char* kNoLayers = "nothing in it carries what was read: there is no state to follow";
 
-/// Calls use(followed) for a model that is a network; the reason otherwise.
+/// Calls use(followed) if the model is a network and returns an empty string; otherwise returns the reason.
 template <class Use>
 std::string with_followed(const SymbolModel& model, Index threads, const Use& use) {
   const auto run = [&]<class T>(const LanguageModel<T>& network) -> std::string {
@@ -159,7 +159,7 @@ std::string with_followed(const SymbolModel& model, Index threads, const Use& us
   return kNoGradient;
 }
 
-/// The position to follow back, from 0.
+/// The position to explain (0-based).
 Index position_of(const std::vector<ExplainedSymbol>& symbols, const std::optional<Index>& asked) {
   const auto count = static_cast<Index>(symbols.size());
   if (asked) {
@@ -196,7 +196,7 @@ Explanation explain_text(const SymbolModel& model, const std::vector<Symbol>& te
     const std::vector<double> surprise =
         predicted ? followed.surprise(text, begin, position) : std::vector<double>(state.size());
     result.estimated = followed.estimated();
-    // The symbol at position s is what row s + 1 reads.
+    // Row s + 1 reads the symbol at position s.
     for (Index row = position; row >= begin && row > 0; --row)
       result.lags.push_back({.lag = position - row + 1,
                              .position = row,
@@ -229,7 +229,7 @@ MeanLags mean_lags(const SymbolModel& model, const std::vector<Symbol>& text, In
   }
   result.none = with_followed(model, threads, [&](auto& followed) {
     result.norms.assign(at(lags), 0.0);
-    const Index free = length - lags;  // positions that have so many before them: [lags, length)
+    const Index free = length - lags;  // number of positions with enough predecessors: [lags, length)
     result.positions = std::min(count, free);
     for (Index i = 0; i < result.positions; ++i) {
       const Index position = lags + free * i / result.positions;

@@ -1,6 +1,7 @@
 #pragma once
-/// Why a model says what it says: of a text, how surprising each symbol was, what the model would have guessed, and
-/// what its state goes back to; of data with fields, what was predicted and which positions, or features, voted for it.
+/// Explanation of a model's predictions. For a text: the surprisal of each symbol, the most probable alternatives, and
+/// the influence of earlier symbols on the state. For data with fields: the predicted labels, and the influence of
+/// positions or features on one of them.
 ///
 ///   const Explanation why = explain_text({.model = "run", .text = "The cat sat"});
 ///   for (const ExplainedSymbol& s : why.symbols) use(s.name, s.bits, s.guesses);
@@ -17,17 +18,18 @@ namespace unfold {
 
 struct ExplainRequest {
   std::string model;                   ///< run folder or model file
-  std::string text = {};               ///< of models of running text: what is explained
-  std::vector<std::string> data = {};  ///< of models of data with fields: files
-  std::string unknown = "error";       ///< symbols that the model does not know: "error" or "skip"
+  std::string text = {};               ///< text to explain, for language models
+  std::vector<std::string> data = {};  ///< files to explain, for models of data with fields
+  std::string unknown = "error";       ///< handling of symbols that the model does not know: "error" or "skip"
   Index guesses = 5;
-  /// From 1: the position whose state, or label, is followed back; without it the most surprising symbol, or the label
-  /// that was most surprising, or where none is known the least certain one.
+  /// The position whose state or label is explained, from 1. Default: the symbol or label with the highest surprisal,
+  /// or, if the labels are not observed, the least certain prediction.
   std::optional<Index> at = {};
-  Index example = 1;             ///< of data with fields, from 1
-  Index reach = 256;             ///< positions looked back at most; texts before them count as the state that they left
-  Index threads = 0;             ///< 0: every processor available
-  Reporter* reporter = nullptr;  ///< told what the reader of data with fields remarks
+  Index example = 1;             ///< for data with fields, from 1
+  Index reach = 256;             ///< largest number of earlier positions; the text before them determines the initial
+                                 ///< state
+  Index threads = 0;             ///< 0: all available processors
+  Reporter* reporter = nullptr;  ///< receives notes from the reader of data with fields
 };
 
 struct Guess {
@@ -38,15 +40,15 @@ struct ExplainedSymbol {
   Index position = 0;               ///< from 1
   std::string name = {};            ///< printable
   double bits = 0;                  ///< NaN where the model was not trained to predict
-  std::vector<Guess> guesses = {};  ///< the most probable symbols, falling
+  std::vector<Guess> guesses = {};  ///< the most probable symbols, in descending order
 };
-/// What one earlier symbol counts for.
+/// The influence of one earlier symbol.
 struct Lag {
-  Index lag = 0;       ///< 1: the symbol before
-  Index position = 0;  ///< from 1, of the symbol
+  Index lag = 0;       ///< 1: the preceding symbol
+  Index position = 0;  ///< of the earlier symbol, from 1
   std::string name = {};
-  double state = 0;     ///< norm of the gradient of the state in what the symbol added to the network
-  double surprise = 0;  ///< the same of the surprise, in bits, of the symbol explained
+  double state = 0;     ///< norm of the gradient of the state with respect to the symbol's contribution to the network
+  double surprise = 0;  ///< the same for the surprisal, in bits, of the explained symbol
 };
 struct Explanation {
   std::string model;
@@ -54,48 +56,49 @@ struct Explanation {
   Index at = 0;  ///< from 1
   std::vector<Lag> lags = {};
   bool estimated = false;    ///< the norms of the state are estimates (look/gradients.h)
-  std::string no_lags = {};  ///< why there are none; empty where there are
+  std::string no_lags = {};  ///< the reason if there are no lags, otherwise empty
 };
 
-/// Throws UsageError (no text, a position that it does not have), DataError, ModelError.
+/// Throws UsageError for an empty text or a position outside it; DataError, ModelError.
 Explanation explain_text(const ExplainRequest& request);
 Explanation explain_text(const SymbolModel& model, const std::vector<Symbol>& text, const ExplainRequest& request);
 
-/// What voted for a label.
+/// The contribution of one position or feature to a predicted label.
 struct Vote {
   Index position = 0;  ///< from 1
-  std::string what;    ///< what stands there, or "word=the": the feature
-  double weight = 0;   ///< norm of the gradient of the label's log odds; of features their weight for the label
+  std::string what;    ///< the value at the position, or a feature such as "word=the"
+  double weight = 0;   ///< norm of the gradient of the label's log odds; for features, their weight for the label
 };
 struct ExplainedLabel {
   Index position = 0;  ///< from 1
   std::string read = {}, observed = {},
-              best = {};   ///< what stands there; the label that was there, if it is known; the predicted one
-  double probability = 0;  ///< of the predicted one
-  double bits = 0;         ///< surprise of the observed one; NaN where none was observed
+              best = {};   ///< the value at the position; the observed label, if known; the predicted label
+  double probability = 0;  ///< of the predicted label
+  double bits = 0;         ///< surprisal of the observed label; NaN if there is none
 };
 struct FieldExplanation {
   std::string model, field;
-  std::vector<ExplainedLabel> labels;  ///< one a position, or one in all where it is predicted once
+  std::vector<ExplainedLabel> labels;  ///< one per position, or one per example if the label is predicted once
   Index at = 0;
-  std::string label;        ///< whose votes these are
-  std::vector<Vote> votes;  ///< the strongest first where they are features, else by position
-  bool features = false;    ///< votes are weights of features
+  std::string label;        ///< the explained label
+  std::vector<Vote> votes;  ///< features by decreasing |weight|, positions in order
+  bool features = false;    ///< the votes are weights of features
 };
 
-/// Of the first head that predicts symbols. Throws UsageError (models of a source and a target, of numbers alone, an
-/// example or position that is not there), DataError, ModelError.
+/// Explains the first head that predicts symbols. Throws UsageError for models of a source and a target, models that
+/// predict only numbers, and an example or position that does not exist; DataError, ModelError.
 FieldExplanation explain_fields(const ExplainRequest& request);
 
-/// Mean over positions of the norm of the state's gradient, by lag from 1: how far back a network remembers, on
-/// average.
+/// Mean norm of the gradient of the state by lag, over several positions: a measure of how far back a network
+/// remembers.
 struct MeanLags {
-  std::vector<double> norms;  ///< norms[k]: lag k + 1
-  Index positions = 0;        ///< that were averaged over
+  std::vector<double> norms;  ///< norms[k] belongs to lag k + 1
+  Index positions = 0;        ///< number of positions averaged over
   bool estimated = false;
-  std::string none;  ///< why there are none
+  std::string none;  ///< the reason if there are no norms
 };
-/// Of a text that is read from a fresh state, at up to `count` positions spread over it which have `lags` before them.
+/// Reads a text from the initial state and averages over at most `count` evenly spaced positions with at least `lags`
+/// predecessors.
 MeanLags mean_lags(const SymbolModel& model, const std::vector<Symbol>& text, Index lags, Index count, Index threads);
 
 }  // namespace unfold

@@ -20,7 +20,7 @@ namespace {
 
 using Type = FieldSpecification::Type;
 
-/// What stands at a position: the columns of text and single numbers that are not predicted.
+/// The values at a position of the columns of text and single numbers that are not predicted.
 std::string read_at(const Examples& examples, const std::vector<std::string>& predicts, Index entry) {
   std::string text;
   for (const ExampleColumn& column : examples.columns) {
@@ -31,7 +31,7 @@ std::string read_at(const Examples& examples, const std::vector<std::string>& pr
   return text;
 }
 
-/// One example of data with fields, explained.
+/// Explains one example of data with fields.
 template <class T>
 class ExplainedExample {
  public:
@@ -125,7 +125,8 @@ class ExplainedExample {
     return batch;
   }
 
-  /// The gradient of the label's log odds: of its score against those of the others by what they are worth now.
+  /// Uses the gradient of the label's log odds: its score against the scores of the other labels, weighted by their
+  /// current probabilities.
   void vote_by_gradient() {
     const Watched<T> watched(model_.spec(), model_.data(), model_.layout(), model_.parameters());
     Gradients<T> gradients(watched, team_);
@@ -145,7 +146,7 @@ class ExplainedExample {
                                .weight = std::sqrt(squares[p])});
   }
 
-  /// The weights of what is read there for the label.
+  /// Uses the weights that the features at the position have for the label.
   void vote_by_features() {
     const Listing& listing = *model_.layout().heads[head_].listing;
     const std::string name = model_.layout().output_name(head_) + "/features";
@@ -179,9 +180,9 @@ class ExplainedExample {
   Examples examples_;
   std::shared_ptr<const DataSpecification> data_;
   std::optional<ExampleSet> set_;
-  Index first_ = 0;           // position of the example in the data
-  std::vector<Symbol> best_;  // of each label
-  std::ptrdiff_t place_ = 0;  // among the labels
+  Index first_ = 0;           // index of the example's first position in the data
+  std::vector<Symbol> best_;  // by label position
+  std::ptrdiff_t place_ = 0;  // index of the explained label
   FieldExplanation result_;
 };
 

@@ -1,7 +1,6 @@
 #pragma once
-/// Where what a network says or keeps at a position comes from: the gradient in what every position adds to the
-/// network, which is the gradient at the affine maps that read inputs. It is defined alike for symbols and numbers, and
-/// for every cell.
+/// Gradients of outputs or states of a network with respect to each position's contribution to the network, that is,
+/// the gradients at the affine maps that read the inputs. They are defined for symbols and numbers and for every cell.
 ///
 ///   Gradients<float> gradients(watched, team);
 ///   gradients.read(batch);                                      // forward
@@ -20,12 +19,12 @@ class Gradients {
  public:
   Gradients(const Watched<T>& watched, Team& team);
 
-  /// Runs the network over a batch; chains start from `state`, if there is one, and leave theirs there. All seeds are 0
-  /// then.
+  /// Runs the network over a batch and sets all seeds to 0. Chains start from `state`, if given, which receives their
+  /// final states.
   void read(const Batch& batch, State<T>* state = nullptr);
   Matrix<const T> value(Signal output) const { return unfolding_.value(output); }
   Matrix<T> adjoint(Signal output) { return unfolding_.adjoint(output); }
-  /// Squared norms for each chain and position, of the seeds that were set; these are 0 afterwards.
+  /// Returns the squared gradient norms by chain and position for the current seeds, and resets the seeds to 0.
   std::vector<std::vector<double>> squares();
 
  private:
@@ -34,12 +33,13 @@ class Gradients {
   std::vector<T> gradient_;
 };
 
-/// A state of n numbers has a gradient of n rows. Up to so many it is found exactly, row by row; otherwise it is
-/// estimated by as many random sums of rows with signs, whose squares have the same mean (Hutchinson 1990).
+/// The gradient of a state of n numbers has n rows. Up to this size it is computed exactly, row by row. For larger
+/// states it is estimated from this number of random signed sums of rows, whose squared norms have the same mean
+/// (Hutchinson 1990).
 inline constexpr Index kStateSeeds = 64;
 
-/// The seeds for a state of n numbers, one a row: [min(n, kStateSeeds) x n]. The sum of the squares found by all of
-/// them is the squared Frobenius norm of the state's gradient, or its estimate.
+/// Returns the seeds for a state of n numbers as rows [min(n, kStateSeeds) x n]. The sum of the squares over all seeds
+/// is the squared Frobenius norm of the state's gradient, or an estimate of it.
 template <class T>
 std::vector<std::vector<T>> state_seeds(Index n, std::uint64_t seed);
 

@@ -1,6 +1,6 @@
 #pragma once
-/// The data that a run is judged on: the test part of what it was trained on, or what its configuration says it was
-/// validated on, or files that somebody names.
+/// Selection of evaluation data for a run: explicitly named files, or else the test part of the training data, or the
+/// validation data recorded in the run's configuration.
 
 #include <memory>
 #include <string>
@@ -13,27 +13,28 @@
 
 namespace unfold {
 
-/// What a run folder's configuration says; the defaults, with no data, of a model file or a folder without one.
+/// Returns the configuration of a run folder. For a model file, or a folder without a configuration, returns the
+/// defaults without data.
 TrainSettings settings_of_run(const std::string& model);
 
-/// Which files, and which part of them.
+/// The evaluation files and the part of them to use.
 struct JudgedFiles {
   std::vector<std::string> files;
-  std::string split;   ///< empty: the files as they are
+  std::string split;   ///< empty: whole files
   std::string part;    ///< "test", "validation" or "all"
-  bool named = false;  ///< people named them, not the run
-  /// The same for people: "the test part of 90/5/5 of book.txt".
+  bool named = false;  ///< the files were named by the caller, not taken from the run
+  /// Returns a description: "the test part of 90/5/5 of book.txt".
   std::string text() const;
   bool operator==(const JudgedFiles&) const = default;
 };
-/// `data`: files that were named; empty: what the run says. Throws UsageError where neither says anything.
+/// `data`: files named by the caller; empty: use the run's configuration. Throws UsageError if neither names any data.
 JudgedFiles judged_files(const std::string& model, const std::vector<std::string>& data);
 
 struct JudgedText {
   Corpus corpus;
   Split part;
 };
-/// Throws DataError, which names what can be given instead, for files that are not there (any more).
+/// Throws DataError for missing files; the message says which option names other files.
 JudgedText load_judged(const SymbolModel& model, const JudgedFiles& judged, const std::string& unknown = "error");
 
 }  // namespace unfold

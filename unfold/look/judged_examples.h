@@ -1,12 +1,12 @@
 #pragma once
-/// Internal: the examples that a run of data with fields is judged on.
+/// Evaluation examples of a run on data with fields. Internal to look/.
 
 #include "unfold/fields/field_model.h"
 #include "unfold/look/judged_data.h"
 
 namespace unfold {
 
-/// `unknown`: labels never seen in training, "error" or "skip". Throws DataError.
+/// `unknown`: handling of labels not seen in training, "error" or "skip". Throws DataError.
 ExampleSet judged_examples(const Model& model, const NetworkLayout& layout, const JudgedFiles& judged,
                            const std::string& unknown);
 

@@ -1,5 +1,5 @@
 #pragma once
-/// How probable symbols or labels are held, and which are held most probable.
+/// Probabilities of symbols or labels, and selection of the most probable ones.
 
 #include <algorithm>
 #include <numeric>
@@ -10,7 +10,7 @@
 
 namespace unfold {
 
-/// Of logits, or of logarithms of posteriors: one a label; they sum to 1.
+/// Converts logits, or logarithms of posteriors, to probabilities that sum to 1.
 template <class T>
 std::vector<double> label_probabilities(std::span<const T> signal) {
   std::vector<double> p(signal.begin(), signal.end());
@@ -23,7 +23,8 @@ std::vector<double> label_probabilities(std::span<const T> signal) {
   return p;
 }
 
-/// The `count` most probable ones, best first, by their probabilities or logarithms; of equals the smaller symbol.
+/// Returns the `count` most probable symbols in descending order, given their probabilities or log-probabilities. Ties
+/// are broken by the smaller symbol.
 template <class X>
 std::vector<Symbol> most_probable(std::span<const X> of, Index count) {
   std::vector<Symbol> order(of.size());

@@ -9,7 +9,7 @@ namespace {
 
 constexpr std::size_t kMostPoints = 400;
 
-/// Evenly by number, the first and the last among them.
+/// Selects evenly spaced points by index, including the first and the last.
 std::vector<CurvePoint> thinned(const std::vector<CurvePoint>& points) {
   if (points.size() <= kMostPoints) return points;
   std::vector<CurvePoint> some;
@@ -18,7 +18,7 @@ std::vector<CurvePoint> thinned(const std::vector<CurvePoint>& points) {
   return some;
 }
 
-/// Five digits are as many as a screen can show.
+/// Rounds to five significant digits, which is enough for a screen.
 PageJson short_number(double x) {
   if (!std::isfinite(x)) return nullptr;
   return std::strtod(fmt::format("{:.5g}", x).c_str(), nullptr);
@@ -44,7 +44,7 @@ std::string escaped_html(const std::string& text) {
   return result;
 }
 
-/// JSON inside a script element: no text in it may end the element or begin a comment.
+/// JSON for a script element, escaped so that no text in it ends the element or begins a comment.
 std::string script_json(const PageJson& json) {
   const std::string text = json.dump(-1, ' ', false, PageJson::error_handler_t::replace);
   std::string safe;

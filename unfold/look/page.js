@@ -5,7 +5,7 @@
   const colourOf = i => (isDark.matches ? ["#5aa9e6", "#ff7b72", "#56d364", "#bc9cf0", "#f0a040", "#39c5d5", "#d99a88", "#a8b0b8"]
                                         : ["#1f77b4", "#d62728", "#2ca02c", "#9467bd", "#e07b00", "#0f9fb4", "#b0705f", "#808080"])[i % 8];
 
-  // An element: tag, attributes, children (elements or texts).
+  // Creates an element from tag, attributes and children (elements or strings).
   function make(tag, attributes = {}, ...children) {
     const element = document.createElement(tag);
     for (const [name, value] of Object.entries(attributes))
@@ -13,7 +13,7 @@
     element.append(...children);
     return element;
   }
-  // Styles are read once for each drawing: to ask between changes would lay the page out anew every time.
+  // Cache of computed styles, filled once per drawing: reading them between DOM changes would force a reflow each time.
   const styles = new Map();
   function css(name) {
     if (!styles.has(name)) styles.set(name, getComputedStyle(document.documentElement).getPropertyValue(name).trim());
@@ -21,7 +21,7 @@
   }
   const alpha = (name, share) => `rgba(${css(name)}, ${Math.max(0, Math.min(1, share)).toFixed(3)})`;
 
-  // What stands at the pointer.
+  // Tooltip at the pointer.
   const tip = make("div", { id: "tip" });
   function showTip(event, content) {
     tip.replaceChildren(...content);
@@ -34,9 +34,9 @@
   const hideTip = () => { tip.style.display = "none"; };
 
   // ---- charts ----
-  const drawn = [];  // what is painted anew when light turns dark: functions, and charts with the box that they are in
+  const drawn = [];  // redrawn when the color scheme changes: functions, and charts with their container
 
-  // Labels where lines end, none over another.
+  // Labels at the ends of lines, moved apart so that they do not overlap.
   const endLabels = {
     id: "endLabels",
     afterDatasetsDraw(chart) {
@@ -75,7 +75,7 @@
     const pen = document.createElement("canvas").getContext("2d");
     return text => { pen.font = "600 11px system-ui, sans-serif"; return pen.measureText(text).width; };
   })();
-  // The longest label leaves the chart at least half of its width.
+  // Truncates a label so that it takes at most `most` pixels.
   function fitted(text, most) {
     if (textWidth(text) <= most) return text;
     while (text.length > 4 && textWidth(text + "…") > most) text = text.slice(0, -1);
@@ -114,7 +114,7 @@
     } }
   });
 
-  // A few high values leave the rest no room: the frame then ends below them.
+  // Upper limit of the y axis when a few high values would compress the rest; undefined if no limit is needed.
   function highest(series) {
     const values = series.filter(s => s.style !== "dash").flatMap(s => s.points.map(p => p[1])).filter(v => v !== null).sort((a, b) => a - b);
     if (values.length < 20) return undefined;
@@ -131,9 +131,9 @@
       const most = Math.max(60, Math.min(220, box.clientWidth * 0.4));
       const room = Math.max(...block.series.map(s => textWidth(fitted(s.label, most)))) + 16;
       const x = axis(block.x), y = axis(block.y);
-      if (scattered) for (const of of [x, y]) { of.suggestedMin = 0; of.suggestedMax = 1; }  // dots of shares
+      if (scattered) for (const of of [x, y]) { of.suggestedMin = 0; of.suggestedMax = 1; }  // probabilities
       const top = block.y.log || scattered ? undefined : highest(block.series);
-      if (top !== undefined) { y.max = top; y.ticks.includeBounds = false; }  // no label where the frame happens to end
+      if (top !== undefined) { y.max = top; y.ticks.includeBounds = false; }  // no tick label at the cut edge
       return new Chart(canvas, {
         type: "scatter",
         data: { datasets: seriesSets(block.series, most) },
@@ -185,7 +185,7 @@
   }
 
   // ---- texts ----
-  // Symbols of a text as elements; what is put into `box` is returned by place.
+  // Appends the symbols of a text to `box` as elements; returns them by index.
   function spell(box, block, symbols) {
     return symbols.map((symbol, i) => {
       const text = block.texts[symbol];
@@ -270,7 +270,7 @@
       make("tr", {}, ...["bits", "before", "there", "after", "first guess"].map(t => make("th", {}, t))), ...rows));
   }
 
-  // ---- the rest ----
+  // ---- other blocks ----
   function shades(block) {
     const table = make("table"), head = make("tr", {}, make("th", {}, ""));
     block.columns.forEach(name => head.append(make("th", {}, name)));
@@ -319,7 +319,7 @@
     picture: block => { const box = make("div", { className: "picture" }); box.innerHTML = block.svg; return box; }
   };
 
-  // Charts that follow each other stand side by side.
+  // Consecutive charts are placed side by side.
   function blocksOf(section) {
     const all = [];
     let row = null;
@@ -341,7 +341,7 @@
   document.body.append(make("header", {}, make("h1", {}, page.title), make("p", {}, page.subtitle)), make("nav", {}, links), main,
     make("footer", {}, "Made by unfold report. " + (window.Chart ? `Plots: Chart.js ${Chart.version}, © Chart.js Contributors, MIT licence.` : "")), tip);
 
-  // Charts are drawn when they come near what is seen, so that a page opens at once however many it has.
+  // Charts are drawn lazily, when they come close to the viewport, so that a page opens quickly.
   function drawChart(one) {
     if (one.chart) one.chart.destroy();
     one.chart = one.draw();

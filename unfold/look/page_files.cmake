@@ -1,7 +1,7 @@
-# What pages of `report` are drawn with, as texts in the library: a style, a script, and the plotting library Chart.js
-# (https://www.chartjs.org, MIT licence, whose note stands at its head and so in every page). It is the file of the
-# package libjs-chart.js of Debian 12; another one may be named with UNFOLD_CHART_JS and, once its hash was checked,
-# accepted with UNFOLD_CHART_SHA256. Without it reports are built too: their plots are then plain pictures.
+# Embeds the assets of `report` pages as string literals: a style, a script, and the plotting library Chart.js
+# (https://www.chartjs.org, MIT license; its notice is at the beginning of the file and therefore in every page). The
+# file is that of the package libjs-chart.js of Debian 12. UNFOLD_CHART_JS names a different file, and
+# UNFOLD_CHART_SHA256 accepts it after its hash has been checked. Without Chart.js, reports contain static SVG plots.
 find_file(UNFOLD_CHART_JS chart.min.js PATHS /usr/share/javascript/chart.js NO_DEFAULT_PATH
           DOC "The plotting library of reports, Chart.js 3 or 4, one minified file")
 set(UNFOLD_CHART_SHA256 "" CACHE STRING "Another hash of Chart.js to accept")
@@ -23,7 +23,7 @@ else()
 endif()
 set(UNFOLD_CHART_VERSION "${chart_version}" CACHE INTERNAL "Of the Chart.js in reports; empty: none")
 
-# Literals are cut because compilers need not take long ones; the marks occur in none of the files.
+# Literals are split because compilers need not support long ones; the delimiters occur in none of the files.
 function(unfold_text_literal name text)
   set(literal "")
   string(LENGTH "${text}" length)

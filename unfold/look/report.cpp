@@ -15,7 +15,7 @@
 namespace unfold {
 namespace {
 
-/// All sections that look into a model, empty, for one that nothing can look into.
+/// All sections that need to inspect a model, empty, with the reason.
 std::vector<PageSection> all_missing(const std::string& why) {
   std::vector<PageSection> sections;
   for (const auto& [id, title] :
@@ -34,7 +34,7 @@ Looked look_into(const ReportRequest& request, Reporter& reporter) {
   return holds_field_model(model) ? look_into_fields(request, reporter) : look_into_text(request, reporter);
 }
 
-/// Where a section that was found replaces the empty one of its name.
+/// All sections in page order; the ones in `found` replace the empty ones with the same id.
 std::vector<PageSection> complete(std::vector<PageSection> found) {
   std::vector<PageSection> all = all_missing("Not for models of this kind.");
   for (PageSection& section : all) {
@@ -48,7 +48,7 @@ std::vector<PageSection> complete(std::vector<PageSection> found) {
 
 std::string report_page(const ReportRequest& request, Reporter& reporter) {
   if (request.runs.empty()) throw UsageError("report needs a run folder");
-  for (const std::string& run : request.runs) model_file(run);  // throws where there is none
+  for (const std::string& run : request.runs) model_file(run);  // throws if there is none
   const std::string unit = logged_unit(request.runs);
   const Looked looked = look_into(request, reporter);
   std::vector<PageSection> sections = {card_section(request),

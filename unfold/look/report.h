@@ -1,11 +1,11 @@
 #pragma once
-/// A page about runs: one HTML file that needs no network and no other file. What was trained on what and how, how it
-/// went, what the model knows and where it fails. A section for which there is nothing says why.
+/// A report about one or more runs: a self-contained HTML file that works offline. It shows configuration and data, the
+/// course of training, and an inspection of the model and its errors. A section without content gives the reason.
 ///
 ///   write_file_atomically("page.html", report_page({.runs = {"run"}}, reporter));
 ///
-/// The runs are of one thing, in the end: several differ in their seeds, or in their models. What looks into a model
-/// looks into the first.
+/// Several runs are expected to solve the same problem with different seeds or models. Sections that inspect a model
+/// use the first run.
 
 #include <optional>
 #include <string>
@@ -17,20 +17,21 @@ namespace unfold {
 
 struct ReportRequest {
   std::vector<std::string> runs;       ///< run folders, or one model file
-  std::vector<std::string> data = {};  ///< files the first model is shown on; empty: what its run says
-  std::optional<double> floor = {};    ///< bits per symbol that no model can go below, where that is known
-  bool baselines = true;               ///< of text: measure simple models on the same data
-  Index symbols = 20'000;              ///< of the data that are looked at
+  std::vector<std::string> data = {};  ///< files for the inspection of the first model; empty: the data specified by
+                                       ///< its run
+  std::optional<double> floor = {};    ///< known lower bound of bits per symbol
+  bool baselines = true;               ///< for text: also evaluate simple baseline models on the same data
+  Index symbols = 20'000;              ///< number of symbols used for the inspection
   std::string unknown = "skip";
-  Index threads = 0;  ///< 0: every processor available
+  Index threads = 0;  ///< 0: all available processors
 };
 
-/// The page. Throws UsageError, DataError, ModelError for runs that cannot be read; what is missing of the rest is said
-/// in the page.
+/// Returns the page. Throws UsageError, DataError or ModelError for runs that cannot be read. Anything else that is
+/// missing is noted in the page.
 std::string report_page(const ReportRequest& request, Reporter& reporter);
 
-/// The plotting library in the page, "Chart.js 3.9.1"; empty where the build did not find it: plots are then plain
-/// pictures.
+/// Returns the name and version of the plotting library, "Chart.js 3.9.1"; empty if the build has none and plots are
+/// static SVG.
 std::string plotting_library();
 
 }  // namespace unfold

@@ -35,7 +35,7 @@ std::string limited(std::string text) {
   return text + " ...";
 }
 
-/// One model of data with fields, looked into.
+/// Inspects one model of data with fields.
 template <class T>
 class FieldLook {
  public:
@@ -78,7 +78,7 @@ class FieldLook {
     return model_.data().field(model_.network().heads[head].field);
   }
 
-  /// One pass over all: the first head of labels, and the first of numbers.
+  /// Predicts all positions in one pass with the first head of labels and the first head of numbers.
   void predict() {
     const auto& heads = model_.network().heads;
     for (std::size_t h = 0; h < heads.size(); ++h) {
@@ -110,7 +110,7 @@ class FieldLook {
     return guesses;
   }
 
-  /// Of the head of labels, or else of numbers, that predicts at every position; null: none does.
+  /// Results of the head of labels, or else of numbers, that predicts at every position; null if there is none.
   const SaidOfPositions* said_of_positions() {
     for (const std::optional<std::size_t>& head : {labels_, numbers_}) {
       if (!head || field(*head).once) continue;
@@ -151,7 +151,7 @@ class FieldLook {
     band.y.upper = restored(of, 0, static_cast<double>(z.front()));
   }
 
-  /// What stands at a position of the set, of the fields that are read.
+  /// The value at a position of the set of the first available symbolic field that the model reads.
   std::string read_text(Index position) const {
     std::string text;
     for (const std::string& read : model_.layout().reads) {
@@ -337,7 +337,7 @@ class FieldLook {
   Team team_;
   std::string data_;
   std::optional<ExampleSet> set_;
-  std::optional<std::size_t> labels_, numbers_;  // heads
+  std::optional<std::size_t> labels_, numbers_;  // indices of heads
   Calibration calibration_;
   std::optional<Confusion> confusion_;
   std::vector<Symbol> best_;  // by position
@@ -358,7 +358,9 @@ Looked look_into_fields(const ReportRequest& request, Reporter&) {
       return FieldLook<T>(model, request).sections();
     });
   } catch (const Error& error) {
-    if (error.code() == ExitCode::bad_data && !request.data.empty()) throw;  // they were asked for
+    if (error.code() == ExitCode::bad_data && !request.data.empty())
+      throw;  // files named by the caller must be
+              // readable
     for (const auto& [id, title] :
          {std::pair{"text", "Text by surprise"}, std::pair{"neurons", "Neurons"}, std::pair{"gates", "Gates"},
           std::pair{"lags", "How far back"}, std::pair{"calibration", "Calibration"},

@@ -1,5 +1,5 @@
 #pragma once
-/// Internal: where the sections of a report come from.
+/// Functions that create the sections of a report. Internal to look/.
 
 #include <optional>
 #include <string>
@@ -13,41 +13,43 @@
 
 namespace unfold {
 
-/// A horizontal line among the curves.
+/// A horizontal reference line in a chart.
 struct Level {
   std::string label;
   double bits = 0;
 };
 
-// Of the folders alone: what their configurations and logs say (report_run.cpp).
+// Sections that need only the configurations and logs of the run folders (report_run.cpp).
 PageSection card_section(const ReportRequest& request);
 PageSection command_section(const ReportRequest& request);
-// `unit`: what their logs count in (app/info.h, logged_unit).
+// `unit`: the unit used in the logs (logged_unit in app/info.h).
 PageSection curves_section(const ReportRequest& request, const std::string& unit, const std::vector<Level>& levels,
                            const std::string& no_levels);
 PageSection seeds_section(const ReportRequest& request, const std::string& unit);
 PageSection cost_section(const ReportRequest& request);
 PageSection samples_section(const ReportRequest& request, const std::string& last_sample);
-/// The command that trained a run, as one writes it in a shell.
+/// Returns the shell command that trained a run.
 std::string command_of(const std::string& run);
 
-/// What looking into a model found: of text (report_text.cpp), of data with fields (report_fields.cpp), of a task.
+/// Results of the inspection of a model: of text (report_text.cpp), of data with fields (report_fields.cpp), or of a
+/// task (report_task.cpp).
 struct Looked {
   std::vector<Level> levels = {};
-  std::string no_levels = {};  ///< why there are none
+  std::string no_levels = {};  ///< the reason if there are no levels
   std::string sample = {};
-  /// In the order of the page: text, neurons, gates, lags, radius, calibration, confusion, worst, forecasts, attention,
-  /// trees, rolls.
+  /// In page order: text, neurons, gates, lags, radius, calibration, confusion, worst, forecasts, attention, trees,
+  /// rolls.
   std::vector<PageSection> sections = {};
 };
 Looked look_into_text(const ReportRequest& request, Reporter& reporter);
 Looked look_into_fields(const ReportRequest& request, Reporter& reporter);
-/// Of a model of a generated task, by examples of its test part (report_task.cpp).
+/// Inspects a model of a generated task on examples of its test part (report_task.cpp).
 Looked look_into_task(const ReportRequest& request);
-/// Spectral radii of a network: at its start, where it was best and at its last checkpoint (report_radius.cpp).
+/// Spectral radii of a network at initialization, at the best validation and at the last checkpoint
+/// (report_radius.cpp).
 PageSection radius_section(const std::string& run);
 
-/// How often a prediction of a certain probability came true.
+/// Collects calibration data: how often predictions of a given probability were correct.
 class Calibration {
  public:
   void see(double probability, bool came_true);
@@ -59,7 +61,7 @@ class Calibration {
   std::vector<Index> counts_ = std::vector<Index>(kBins);
 };
 
-/// What was there, and what was predicted.
+/// A confusion matrix of observed and predicted labels.
 class Confusion {
  public:
   explicit Confusion(std::vector<std::string> names)

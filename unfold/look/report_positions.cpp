@@ -26,7 +26,7 @@ using Type = FieldSpecification::Type;
 
 constexpr Index kFarthest = 100, kWindows = 16;
 
-/// Why nothing can be shown position by position; empty: it can.
+/// The reason why predictions cannot be shown position by position; empty if they can.
 template <class T>
 std::string reason_against(const NetworkModel<T>& model, const ExampleSet& set) {
   if (is_density(model.spec()) || is_orderless(model.spec())) return "The model reads nothing: it is a distribution.";
@@ -40,7 +40,7 @@ PageSection empty_section(const std::string& id, const std::string& title, const
   return {.id = id, .title = title, .missing = why};
 }
 
-/// The first examples, up to so many positions; of a longer one its beginning.
+/// The first examples, up to `most` positions in total; if the first example is longer, its beginning.
 ExampleSet first_positions(const ExampleSet& set, Index most) {
   if (set.length(0) > most) return set.part(0, 0, most, 0);
   std::vector<Index> chosen;
@@ -52,10 +52,11 @@ ExampleSet first_positions(const ExampleSet& set, Index most) {
   return set.subset(chosen);
 }
 
-/// A place whose state is followed: of an example, and within it.
+/// A position whose state is analyzed: index of the example, position within it.
 using Window = std::pair<Index, Index>;
 
-/// Spread over the examples: the last position of each, or with both directions its middle; several of few examples.
+/// Chooses positions spread over the examples: the last position of each, or the middle one for bidirectional models;
+/// several per example if there are few examples.
 std::set<Window> windows_of(const ExampleSet& set, bool both_directions) {
   const Index count = std::min(kWindows, set.count()), each = (kWindows + count - 1) / count;
   std::set<Window> windows;
@@ -98,7 +99,7 @@ class PositionLook {
  private:
   const FieldSpecification& field(const std::string& name) const { return model_.data().field(name); }
 
-  /// The notes of a piano roll, "60,64", or the first numbers of a vector.
+  /// The notes of a piano roll, "60,64", or the first components of a vector.
   std::string vector_text(const FieldSpecification& of, std::span<const float> values) const {
     constexpr std::size_t kShownNumbers = 4;
     std::vector<std::string> shown;
@@ -112,7 +113,7 @@ class PositionLook {
     return fmt::format("{}{}", fmt::join(shown, ","), values.size() > kShownNumbers ? ",..." : "");
   }
 
-  /// What an entry of a field holds.
+  /// The value of an entry of a field as text.
   std::string entry_of(const std::string& name, Index entry) const {
     const FieldSpecification& of = field(name);
     const FieldColumn& column = shown_.column(name);
@@ -124,7 +125,7 @@ class PositionLook {
     return x == kNoSymbol || !of.alphabet ? std::string() : std::string(of.alphabet->text(x));
   }
 
-  /// What the network has read of the set at position t of an example: the first field that says something there.
+  /// The input at position t of an example: the value of the first field that is not missing there.
   std::string read_at(Index example, Index t) const {
     for (const Type type : {Type::symbols, Type::values})
       for (const std::string& name : reads_) {
@@ -146,7 +147,7 @@ class PositionLook {
     section.missing = "What the model predicts stands once an example: see the worst predictions.";
     if (said_ == nullptr) return section;
     const std::string& predicted = model_.network().heads[said_->head].field;
-    const bool itself = is_read(predicted);  // the text is what was predicted; otherwise what it is predicted from
+    const bool itself = is_read(predicted);  // the text is the predicted value itself; otherwise it is the input
     section.note =
         fmt::format("The begin of {}. The redder a place, the more bits the field {} cost there{}.", data_, predicted,
                     said_->guesses.empty() ? "" : "; point at one to see what the model would have guessed");
@@ -154,7 +155,7 @@ class PositionLook {
     PageJson symbols = PageJson::array();
     for (Index e = 0; e < shown_.count(); ++e) {
       for (Index t = 0; t < shown_.length(e); ++t) {
-        const Index entry = shown_.begin(e) + t;  // also of the whole set: it is its beginning
+        const Index entry = shown_.begin(e) + t;  // also an index into the whole set, of which shown_ is the beginning
         std::string there = entry_of(predicted, entry);
         if (there.empty()) there = "·";
         const std::string shown = itself ? there : read_at(e, t);
@@ -184,7 +185,7 @@ class PositionLook {
     return entry < static_cast<Index>(said_->guesses.size()) ? said_->guesses[at(entry)] : std::vector<LabelGuess>();
   }
 
-  /// Texts and what they are called, each pair once.
+  /// Pairs of a text and a description, without duplicates.
   struct Dictionary {
     PageJson texts = PageJson::array(), names = PageJson::array();
     std::map<std::pair<std::string, std::string>, Index> places = {};
@@ -198,7 +199,7 @@ class PositionLook {
     }
   };
 
-  /// All examples of a set side by side.
+  /// All examples of a set in one batch.
   Batch batch_of(const ExampleSet& set) const {
     ExampleBatchOptions options = batch_options(model_.layout());
     options.batch = set.count();
@@ -223,11 +224,11 @@ class PositionLook {
     return places;
   }
 
-  /// Adds the norms of the gradient of the state at a window's position, by how far before and behind it they are.
+  /// Adds the gradient norms of the state at a window's position, by distance before and behind it.
   void follow(const Window& window, std::vector<std::vector<double>>& before,
               std::vector<std::vector<double>>& behind) {
     const auto [example, position] = window;
-    const Index reach = 2 * kFarthest;  // beyond the last lag, so that its state does not begin there
+    const Index reach = 2 * kFarthest;  // beyond the largest lag, so that the initial state has no effect
     const Index from = std::max<Index>(0, position - reach), length = set_.length(example);
     const Index to = both_directions() ? std::min(length, position + reach + 1) : position + 1;
     const ExampleSet part = set_.part(example, from, to, 0);
@@ -254,7 +255,7 @@ class PositionLook {
   }
 
   bool both_directions() const { return model_.spec().both_directions; }
-  /// What the output reads: the last layer, of both directions.
+  /// The signals that the output reads: the last layer, in both directions for bidirectional models.
   std::span<const Signal> state() const {
     return std::span(watched_.hidden())
         .last(std::min<std::size_t>(watched_.hidden().size(), both_directions() ? 2 : 1));
@@ -287,7 +288,7 @@ class PositionLook {
     return section;
   }
 
-  /// Of the lags that half of the windows have.
+  /// The mean over windows for each lag that at least half of the windows have.
   static Curve mean_curve(const char* name, const std::vector<std::vector<double>>& norms, std::size_t windows) {
     Curve curve{.label = name, .points = {}};
     for (std::size_t k = 0; k < norms.size(); ++k) {

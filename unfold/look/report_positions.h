@@ -1,6 +1,6 @@
 #pragma once
-/// Internal: sections of a report on a model of data with fields, position by position: how surprising each was, what
-/// layers and gates were there, and how far back the state goes.
+/// Report sections on a model of data with fields, position by position: surprisal, activations of layers and gates,
+/// and influence of earlier positions on the state. Internal to look/.
 
 #include <string>
 #include <vector>
@@ -12,27 +12,27 @@
 
 namespace unfold {
 
-/// A label, and how probable the model holds it.
+/// A label and its predicted probability.
 using LabelGuess = std::pair<Symbol, double>;
 
-/// What the model said about the positions of a set.
+/// Predictions at the positions of a set.
 struct SaidOfPositions {
-  std::size_t head = 0;                               ///< that predicts something at every position
+  std::size_t head = 0;                               ///< index of the head, which predicts at every position
   std::vector<double> nats = {};                      ///< NaN: not predicted
-  std::vector<std::vector<LabelGuess>> guesses = {};  ///< of the first positions, best first; empty of numbers
+  std::vector<std::vector<LabelGuess>> guesses = {};  ///< for the first positions, best first; empty for numbers
 };
 
-/// "text", "neurons", "gates" and "lags" of the first examples; `said` null: nothing is predicted position by position.
-/// Each says why, where it has nothing to show.
+/// Returns the sections "text", "neurons", "gates" and "lags" for the first examples. `said` is null if no head
+/// predicts at every position. A section without content gives the reason.
 template <class T>
 std::vector<PageSection> position_sections(const NetworkModel<T>& model, const ExampleSet& set,
                                            const SaidOfPositions* said, const std::string& data, Team& team);
 
-/// A number of a field in its own units, as people wrote it: digits that come from keeping it in float, standardised,
-/// are no digits of it.
+/// Formats a number of a field in units of the data, without spurious digits from its standardized float
+/// representation.
 std::string number_text(const FieldSpecification& field, Index component, float z, int digits);
 
-/// Positions that are shown.
+/// Maximum number of positions shown.
 inline constexpr Index kShownPositions = 2000;
 
 }  // namespace unfold

@@ -32,7 +32,7 @@ std::vector<double> radii(const std::vector<RecurrentBlock>& blocks, const Param
   return result;
 }
 
-/// The parameters of the last checkpoint of a run, and its step; nothing where there is none that fits.
+/// The parameters of the last checkpoint of a run and its step; empty if there is no matching checkpoint.
 template <class T>
 std::optional<std::pair<Index, Parameters<T>>> last_checkpoint(const std::string& run, const Parameters<T>& like) {
   const RunFolder folder(run);
@@ -46,7 +46,7 @@ std::optional<std::pair<Index, Parameters<T>>> last_checkpoint(const std::string
     const auto steps = read_log_curve(folder.log(), "done", "step", "step");
     return std::pair(steps.empty() ? Index{0} : static_cast<Index>(steps.back().first), std::move(parameters));
   } catch (const Error&) {
-    return std::nullopt;  // of another version, or damaged: the page does without it
+    return std::nullopt;  // from a different version, or damaged: omit it from the page
   }
 }
 

@@ -53,7 +53,7 @@ Points log_points(const std::string& run, const char* event, const char* x, cons
   return points;
 }
 
-/// The mean of each hundredth of a long curve.
+/// Replaces a long curve by the means over hundredths of it.
 Points smoothed(const Points& points) {
   constexpr std::size_t kStretches = 200;
   if (points.size() <= kStretches) return points;
@@ -98,7 +98,7 @@ std::string file_size(const std::string& path) {
   return error ? std::string() : fmt::format("{:.1f} KiB", static_cast<double>(bytes) / 1024);
 }
 
-/// As a shell reads it back.
+/// Quotes a word for the shell.
 std::string quoted(const std::string& text) {
   const bool plain = !text.empty() && std::ranges::all_of(text, [](unsigned char c) {
     return std::isalnum(c) != 0 || std::string_view("-_./:,=+%@").find(static_cast<char>(c)) != std::string_view::npos;

@@ -19,7 +19,7 @@ namespace {
 constexpr Index kFollowedExamples = 16, kJudgedExamples = 500, kShownSteps = 2000, kWorstExamples = 24;
 constexpr std::uint64_t kSeed = 1;
 
-/// A model of a generated task, looked into by examples of its test part.
+/// Inspects a model of a generated task on examples of its test part.
 template <class T>
 class TaskLook {
  public:
@@ -57,7 +57,7 @@ class TaskLook {
     return batch;
   }
 
-  /// A line an example: symbols as their numbers, the numbers of a step with strokes between them.
+  /// One line per example: symbols as numbers, and the components of a vector separated by bars.
   ShownPlaces places_of(const Batch& batch) const {
     ShownPlaces places{.words = true};
     const Field& input = batch.field(kTaskInput);
@@ -103,7 +103,7 @@ class TaskLook {
         for (std::size_t t = 0; t < squares[c].size(); ++t) sums[c][t] += squares[c][t];
     }
     Curve curve{.label = "before", .points = {}};
-    const Index shortest = structure.order().steps();  // examples of a task have one length
+    const Index shortest = structure.order().steps();  // examples of a task have equal lengths
     for (Index lag = 1; lag < shortest; ++lag) {
       double mean = 0;
       for (const std::vector<double>& sum : sums) mean += std::sqrt(sum[sum.size() - 1 - at(lag)]);
@@ -123,7 +123,7 @@ class TaskLook {
     std::string wanted, found;
   };
 
-  /// What was predicted of some examples: calibration and confusion of classes, and the worst predictions.
+  /// Adds the sections on calibration and confusion of classes and on the worst predictions.
   void judge(std::vector<PageSection>& found) {
     Calibration calibration;
     const bool classes = task_->shape().predicts_symbols;

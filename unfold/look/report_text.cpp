@@ -20,21 +20,21 @@
 namespace unfold {
 namespace {
 
-constexpr Index kShownText = 3000;   // symbols coloured by surprise
+constexpr Index kShownText = 3000;   // symbols colored by surprisal
 constexpr Index kNeuronText = 2000;  // symbols over which neurons are shown
 constexpr Index kGuesses = 5, kLagText = 600, kLags = 100, kLagPositions = 16;
 constexpr std::size_t kWorst = 24;
 constexpr Index kContext = 40;
 constexpr Index kSampleSymbols = 400;
-constexpr Index kMostFitted = 2'000'000;  // symbols that a baseline is fitted to
+constexpr Index kMostFitted = 2'000'000;  // symbols used to fit a baseline
 
-/// What a model said at every symbol that was looked at.
+/// Predictions of a model at every inspected symbol.
 struct Said {
   std::vector<Symbol> symbols;
   std::vector<double> bits;  // NaN where nothing was predicted
   std::vector<Symbol> best;
   std::vector<double> best_probability;
-  std::vector<std::vector<std::pair<Symbol, double>>> guesses;  // of the first ones
+  std::vector<std::vector<std::pair<Symbol, double>>> guesses;  // of the first symbols
 };
 
 double probability_of(float log_p) {
@@ -49,7 +49,7 @@ std::vector<std::pair<Symbol, double>> first_guesses(std::span<const float> log_
   return guesses;
 }
 
-/// Reads the first pieces of a part, each from a fresh state.
+/// Evaluates the first pieces of a part, each from the initial state.
 Said listen(const SymbolModel& model, const JudgedText& text, Index most, Reporter& reporter) {
   Said said;
   const std::unique_ptr<Predictor> predictor = model.predictor();
@@ -86,7 +86,7 @@ std::vector<std::string> names_of(const Alphabet& alphabet) {
   return names;
 }
 
-/// How symbols stand in running text: words between blanks, all else as it is.
+/// A symbol as shown in running text.
 std::string shown_text(const Alphabet& alphabet, Symbol symbol) {
   std::string text(alphabet.text(symbol));
   const bool printable = alphabet.kind() != SymbolKind::bytes || (text.size() == 1 && text[0] >= ' ' && text[0] < 127);
@@ -94,7 +94,7 @@ std::string shown_text(const Alphabet& alphabet, Symbol symbol) {
   return printable ? text : alphabet.name(symbol);
 }
 
-/// Large alphabets are told by what occurs alone.
+/// Symbols that occur in the text, numbered by first occurrence, so that large alphabets are not stored as a whole.
 struct Shown {
   PageJson texts = PageJson::array(), names = PageJson::array();
   std::vector<Index> place;
@@ -174,7 +174,7 @@ PageSection worst_section(const Alphabet& alphabet, const Said& said) {
   return section;
 }
 
-/// The symbols below the units: row t + 1 has read symbol t.
+/// The symbols shown below the units: row t + 1 has read symbol t.
 ShownPlaces places_of(const Alphabet& alphabet, const std::vector<Symbol>& text) {
   ShownPlaces places{.words = alphabet.kind() == SymbolKind::words};
   for (std::size_t t = 0; t + 1 < text.size(); ++t) {
@@ -184,7 +184,7 @@ ShownPlaces places_of(const Alphabet& alphabet, const std::vector<Symbol>& text)
   return places;
 }
 
-/// A text from its beginning.
+/// A batch that reads a text from its beginning.
 Batch batch_of(const std::vector<Symbol>& text) {
   Batch batch;
   batch.structure = Structure::chains(1, static_cast<Index>(text.size()));
@@ -233,7 +233,7 @@ PageSection lags_section(const SymbolModel& model, const Said& said, const Repor
   return section;
 }
 
-/// Uniform, by frequency and by a short context, measured on what the run validates on.
+/// Adds baselines evaluated on the run's validation data: uniform, by symbol frequency and by a short context.
 void add_levels(const SymbolModel& model, const ReportRequest& request, Looked& looked, Reporter& reporter) {
   if (!request.baselines) return;
   const TrainSettings settings = settings_of_run(request.runs.front());
@@ -300,7 +300,9 @@ Looked look_into_text(const ReportRequest& request, Reporter& reporter) {
     looked.sections.push_back(worst_section(model->alphabet(), said));
     add_levels(*model, request, looked, reporter);
   } catch (const Error& error) {
-    if (error.code() == ExitCode::bad_data && !request.data.empty()) throw;  // they were asked for
+    if (error.code() == ExitCode::bad_data && !request.data.empty())
+      throw;  // files named by the caller must be
+              // readable
     why = error.what();
     looked.no_levels = fmt::format("{}.", why);
   }

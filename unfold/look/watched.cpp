@@ -10,14 +10,14 @@
 namespace unfold {
 namespace {
 
-/// What the blocks of an affine map are called, column block by column block.
+/// Names of the column blocks of an affine map.
 struct BlockNames {
   const char* cell;
   const char* affine;
   std::vector<std::string> names;
 };
 
-/// Of the cells whose equations give their gates names.
+/// Block names of the cells whose gates have established names.
 const std::vector<BlockNames>& block_names() {
   static const std::vector<BlockNames> all = {{"lstm", "z", {"input", "forget", "output", "candidate"}},
                                               {"gru", "zr", {"update", "reset"}},
@@ -33,7 +33,7 @@ std::string scope_of(const std::string& path) {
   return slash == std::string::npos ? std::string() : path.substr(0, slash);
 }
 
-/// The name of block `i` of an affine map; empty where the cell has none for it.
+/// The name of block `i` of an affine map; empty if it has none.
 std::string block_name(const ModelSpec& spec, const Node& affine, Index i) {
   if (spec.cell == nullptr) return {};
   for (const BlockNames& known : block_names())
@@ -43,7 +43,7 @@ std::string block_name(const ModelSpec& spec, const Node& affine, Index i) {
   return {};
 }
 
-/// The affine map whose block a node is, and which block: through slices, and through sums of two of them.
+/// The name of the block of an affine map that a node refers to, possibly through slices and sums of two of them.
 std::string name_of_operand(const Circuit& circuit, const ModelSpec& spec, int id) {
   const Node* node = &circuit.nodes()[at(id)];
   if (node->kind == Node::Kind::map && node->operands[1] >= 0) return name_of_operand(circuit, spec, node->operands[0]);
@@ -81,7 +81,7 @@ void Watched<T>::find_gates(const ModelSpec& spec) {
     if (node.kind != Node::Kind::map || node.part != 0) continue;
     if (node.map != Map::sigmoid && node.map != Map::hard_sigmoid) continue;
     const auto id = static_cast<int>(i);
-    // A layer of sigmoid units is what it gives, not a gate.
+    // The output of a layer of sigmoid units is not a gate.
     if (std::ranges::any_of(network_.hidden, [&](const Signal& hidden) { return hidden.id == id; })) continue;
     std::string name = name_of_operand(circuit_, spec, node.operands[0]);
     if (name.empty()) name = fmt::format("{} {}", scope_of(node.name), last_part(node.name));
@@ -124,7 +124,7 @@ std::vector<RecurrentBlock> recurrent_blocks(const Circuit& circuit, const Model
 
 namespace {
 
-/// v becomes v B, of length 1; returns the logarithm of the length that it had.
+/// Replaces v by v B normalized to length 1; returns the logarithm of the length before normalization.
 template <class T>
 double apply(Matrix<const T> block, std::vector<double>& v, std::vector<double>& next) {
   std::ranges::fill(next, 0.0);
@@ -146,7 +146,8 @@ template <class T>
 double spectral_radius(Matrix<const T> block) {
   constexpr int kSettle = 500, kSteps = 1000;
   std::vector<double> v(at(block.rows)), next(at(block.cols));
-  for (std::size_t i = 0; i < v.size(); ++i) v[i] = 1 + 0.37 * static_cast<double>(i % 7);  // in no eigenvector's way
+  for (std::size_t i = 0; i < v.size(); ++i)
+    v[i] = 1 + 0.37 * static_cast<double>(i % 7);  // unlikely to be orthogonal to the dominant eigenvector
   double sum = 0;
   for (int k = 0; k < kSettle + kSteps; ++k) {
     const double log_length = apply(block, v, next);

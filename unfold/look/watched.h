@@ -1,6 +1,6 @@
 #pragma once
-/// A network of which more is to be seen: what each layer gives and every gate in it are outputs too. Its parameters
-/// are those of the model, which must outlive it.
+/// A copy of a network with additional outputs: the output of each layer and every gate in it. It uses the parameters
+/// of the model, which must outlive it.
 ///
 ///   const Watched<float> watched(model.spec(), model.data(), NetworkLayout::language_model(), model.parameters());
 ///   Unfolding<float> u(watched.network().plan, team);
@@ -14,9 +14,9 @@
 
 namespace unfold {
 
-/// A signal between 0 and 1 that others are multiplied with: the image of a sigmoid inside a layer.
+/// A signal between 0 and 1 that multiplies other signals: the output of a sigmoid inside a layer.
 struct Gate {
-  std::string name;  ///< "layer1 forget"; of cells that are not known by name "layer1 sigmoid9"
+  std::string name;  ///< "layer1 forget"; for cells without established gate names "layer1 sigmoid9"
   Signal signal;
 };
 
@@ -31,9 +31,13 @@ class Watched {
   const Network<T>& network() const { return network_; }
   const Parameters<T>& parameters() const { return parameters_; }
   const Circuit& circuit() const { return circuit_; }
-  const std::vector<Signal>& hidden() const { return network_.hidden; }  ///< of each layer, from below
+  const std::vector<Signal>& hidden() const {
+    return network_.hidden;
+  }  ///< outputs of the layers, from the input
+     ///< upwards
   const std::vector<Gate>& gates() const { return gates_; }
-  /// Affine maps that read what goes in: the gradient there is the one in what a position adds to the network.
+  /// The affine maps that read the inputs. The gradient at them is the gradient with respect to a position's
+  /// contribution.
   const std::vector<Signal>& readers() const { return readers_; }
 
  private:
@@ -47,18 +51,18 @@ class Watched {
   std::vector<Signal> readers_;
 };
 
-/// A recurrent matrix: a square block of weights from what a layer was to what it becomes.
+/// A recurrent weight matrix: a square block that maps a layer's previous output to its next one.
 struct RecurrentBlock {
-  std::string name;  ///< "layer1 forget", or of one block alone "layer1"
+  std::string name;  ///< "layer1 forget", or "layer1" if there is only one block
   int parameter;     ///< index in the circuit
   Index column = 0, size = 0;
 };
-/// The square blocks of weights on links along `previous`, in the order of the circuit. None for networks whose
-/// recurrence has no matrix.
+/// Returns the square blocks of weights on links along `previous`, in the order of the circuit. Empty for networks
+/// whose recurrence has no matrix.
 std::vector<RecurrentBlock> recurrent_blocks(const Circuit& circuit, const ModelSpec& spec);
 
-/// The largest modulus of an eigenvalue of a square block, by the growth of a vector that it is applied to 1,500 times:
-/// exact up to a few thousandths where eigenvalues share a modulus. 0 where powers vanish.
+/// Returns the spectral radius of a square block, computed from the growth of a vector over 1,500 multiplications. The
+/// error is up to a few thousandths if several eigenvalues have the largest modulus. Returns 0 if the powers vanish.
 template <class T>
 double spectral_radius(Matrix<const T> block);
 
