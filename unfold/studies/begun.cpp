@@ -14,7 +14,7 @@ bool goes_on(const std::string& folder, const std::string& settings) {
   std::ifstream file(begun);
   if (std::string(std::istreambuf_iterator<char>(file), {}) == settings) return run.has_checkpoint();
   run.lock();
-  run.clear();  // first: a checkpoint of other settings must not stand beside the new ones
+  run.clear();  // first, so that no checkpoint of other settings remains beside the new file
   write_file_atomically(begun, settings);
   return false;
 }

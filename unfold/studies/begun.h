@@ -1,12 +1,13 @@
 #pragma once
-/// Which settings a run of a study was begun with: only runs of the same settings go on where they were interrupted.
+/// Records the settings of a study's run, so that an interrupted run is resumed only with the same settings.
 
 #include <string>
 
 namespace unfold {
 
-/// Whether `folder` holds a checkpoint of a run of these settings. If not, the run that it holds is removed, and that
-/// one of these settings begins there is written down beside it (`folder`.begun). Throws RuntimeFailure.
+/// Returns whether `folder` holds a checkpoint of a run with these settings, which can then be resumed. Otherwise
+/// removes the run in the folder and records the settings of the new one in a file beside it (`folder`.begun). Throws
+/// RuntimeFailure.
 bool goes_on(const std::string& folder, const std::string& settings);
 
 }  // namespace unfold

@@ -18,7 +18,7 @@ namespace {
 
 constexpr Index kRowFolds = 10;
 
-/// Numbers in named columns, as the file has them.
+/// Numbers in named columns, in the order of the file.
 struct NumberTable {
   std::vector<std::string> names;
   std::vector<std::vector<std::string>> rows;
@@ -35,7 +35,7 @@ std::vector<std::string> cells_of(const std::string& line, char separator) {
   return cells;
 }
 
-/// What is no measurement is left out: texts, classes, counts of few values.
+/// Reads the columns of measurements; skips texts, classes and columns with few distinct values.
 NumberTable read_numbers(const std::string& path, char separator, bool heading,
                          const std::vector<std::size_t>& left_out) {
   const Input input = Input::open(path);
@@ -80,7 +80,7 @@ double correlation(const std::vector<double>& x, const std::vector<double>& y) {
   return xx * yy > 0 ? xy / std::sqrt(xx * yy) : 0;
 }
 
-/// Of each pair of columns whose correlation is above 0.98 the second goes (Uria, Murray & Larochelle 2013).
+/// Removes the second column of each pair whose correlation is above 0.98 (Uria, Murray & Larochelle 2013).
 void drop_twins(NumberTable& table) {
   constexpr double kTwin = 0.98;
   std::vector<std::vector<double>> kept;
@@ -98,8 +98,9 @@ void drop_twins(NumberTable& table) {
   table = std::move(result);
 }
 
-/// Rows in an order drawn with seed 1; fold f tests on every tenth from f on, chooses by a tenth of the others and
-/// trains on the rest. Writes STEM-F.train.csv, STEM-F.valid.csv and STEM-F.test.csv for F = 1 ... 10.
+/// Shuffles the rows with seed 1 and writes ten folds, STEM-F.train.csv, STEM-F.valid.csv and STEM-F.test.csv for F = 1
+/// ... 10. Fold f tests on every tenth row starting with f, validates on a tenth of the other rows and trains on the
+/// rest.
 void write_row_folds(NumberTable table, const std::string& stem) {
   drop_twins(table);
   Random random(1, "folds");
@@ -125,8 +126,9 @@ void make_red_wine(const std::string& data, const std::string& stem) {
 void make_white_wine(const std::string& data, const std::string& stem) {
   write_row_folds(read_numbers(data + "/density/winequality-white.csv", ';', true, {11}), stem);
 }
-/// 195 rows of 16 columns that remain. The published figures are of other data, 15 columns: one Gaussian of these is
-/// 2.4 nats worse than the published one, while those of the other three sets agree to 0.1 (docs/results/density.md).
+/// Writes folds of 195 rows with the 16 columns that remain. The published results are for a different version with 15
+/// columns: a single Gaussian is 2.4 nats worse on this one, while the results on the other three data sets agree
+/// within 0.1 (docs/results/density.md).
 void make_parkinsons(const std::string& data, const std::string& stem) {
   write_row_folds(read_numbers(data + "/density/parkinsons.data", ',', true, {0, 17}), stem);
 }
@@ -134,7 +136,7 @@ void make_ionosphere(const std::string& data, const std::string& stem) {
   write_row_folds(read_numbers(data + "/density/ionosphere.data", ',', false, {0, 1, 34}), stem);
 }
 
-/// An array of bytes as numpy.save writes it, version 1.
+/// A byte array in the format of numpy.save, version 1.
 std::string npy_of_bytes(Index rows, Index cols, const std::string& bytes) {
   std::string header = fmt::format("{{'descr': '|u1', 'fortran_order': False, 'shape': ({}, {}), }}", rows, cols);
   constexpr std::size_t kFixed = 10, kAligned = 64;
@@ -146,8 +148,8 @@ std::string npy_of_bytes(Index rows, Index cols, const std::string& bytes) {
   return out + header + bytes;
 }
 
-/// Pixels that are 1 with the probability of their grey, drawn once with seed 1: 50,000 to train on, the 10,000 behind
-/// them to choose by, and the 10,000 of the test.
+/// Writes binarized digits: each pixel is 1 with the probability of its gray level, drawn once with seed 1. The first
+/// 50,000 images are for training, the following 10,000 for validation, and the 10,000 test images for testing.
 void make_binary_digits(const std::string& data, const std::string& stem) {
   constexpr Index kTrain = 50'000;
   constexpr double kWhite = 255;

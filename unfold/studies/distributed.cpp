@@ -18,7 +18,7 @@ double elapsed_since(SteadyClock::time_point start) {
   return std::chrono::duration<double>(SteadyClock::now() - start).count();
 }
 
-/// The least of a few times, which other work on the machine disturbs least.
+/// The minimum of several times, which is least affected by other load on the machine.
 template <class Work>
 double least_time(int times, const Work& work) {
   double least = 0;
@@ -31,7 +31,7 @@ double least_time(int times, const Work& work) {
   return least;
 }
 
-/// There and back between process 0 and another; half of it. Only these two take part.
+/// Half the round-trip time between process 0 and another one. Only these two call it.
 double one_way(Processes& all, int other, std::span<std::byte> bytes, int times) {
   const int peer = all.first() ? other : 0;
   const Sending sending{peer, bytes};
@@ -137,7 +137,7 @@ std::vector<StepPrediction> predict_growing(const StepCost& cost, const LinkSpee
   return predict(cost, link, batch, false);
 }
 
-/// (a b + c) / (a b + c + e) = efficiency.
+/// Solves (a b + c) / (a b + c + e) = efficiency for b.
 double sequences_for(const StepCost& cost, const LinkSpeed& link, int processes, double efficiency) {
   const double exchange = exchange_cost(link, cost.parameters, processes).seconds();
   return std::max(1.0, (exchange * efficiency / (1 - efficiency) - cost.fixed) / cost.per_sequence);

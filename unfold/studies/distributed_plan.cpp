@@ -16,7 +16,7 @@ namespace {
 using DistributedJson = nlohmann::ordered_json;
 constexpr int kTracedSteps = 3;
 
-/// Of an exchange that nothing runs beside: what a step does not wait for.
+/// The share of the exchange that overlaps with computation.
 double hidden_share(const DistributedFigures& f) { return std::max(0.0, 1 - f.waited / f.exchange_measured); }
 
 std::string prediction_rows(const std::vector<StepPrediction>& predictions) {
@@ -53,7 +53,7 @@ Curve curve_of(const std::string& label, const std::vector<StepPrediction>& pred
   return curve;
 }
 
-/// The last K, of those without a gap from 1 on, that is efficient enough; 1 if none is.
+/// The largest number of processes up to which all predictions are efficient enough; 1 if none is.
 int most_efficient(const std::vector<StepPrediction>& predictions, double wanted) {
   int most = 1;
   for (const StepPrediction& p : predictions) {

@@ -1,5 +1,5 @@
 #pragma once
-/// What the processes of a training do when: how much of the exchange computing waits for, and a trace to look at.
+/// Analysis of the timelines of distributed training: time spent waiting for the exchange, and traces for a viewer.
 
 #include <string>
 
@@ -8,12 +8,12 @@
 
 namespace unfold {
 
-/// Seconds of a step in which this process computes nothing for the sake of the exchange: the mean over the steps of a
-/// timeline but the first two, which make room.
+/// Seconds per step in which this process waits for the exchange: the mean over the steps of a timeline, without the
+/// first two, which allocate memory.
 double waited_in_step(const Timeline& timeline);
 
-/// The last steps of all processes as trace events (JSON, which chrome://tracing and Perfetto show): one process below
-/// the other, each with what it computes and what it exchanges meanwhile. By all processes; the text is that of all.
+/// Returns the last steps of all processes as trace events in JSON, for chrome://tracing and Perfetto: one row per
+/// process for computation and exchange. Called by all processes; all receive the complete text.
 std::string to_trace(Processes& processes, const Timeline& timeline, int steps);
 
 }  // namespace unfold

@@ -26,7 +26,7 @@ std::vector<std::string> lines_of(const std::string& path) {
   return lines;
 }
 
-/// Bytes of ISO-8859-1 as UTF-8, where they are not UTF-8 already.
+/// Converts ISO-8859-1 to UTF-8 unless the text is valid UTF-8 already.
 std::string as_utf8(const std::string& text) {
   if (find_invalid_utf8(text) < 0) return text;
   std::string out;
@@ -34,8 +34,8 @@ std::string as_utf8(const std::string& text) {
   return out;
 }
 
-/// Labelled lines in ten folds, each with the same share of every class: line i of a class is tested in fold i mod 10.
-/// Writes STEM-F.train and STEM-F.test for F = 1 ... 10.
+/// Divides labeled lines into ten stratified folds: line i of a class is tested in fold i mod 10. Writes STEM-F.train
+/// and STEM-F.test for F = 1 ... 10.
 void write_folds(const std::vector<std::pair<std::string, std::string>>& classes, const std::string& stem) {
   for (Index fold = 0; fold < kFolds; ++fold) {
     std::string training, test;
@@ -61,7 +61,8 @@ void make_polarity(const std::string& data, const std::string& stem) {
   write_folds({{"positive", path + "pos"}, {"negative", path + "neg"}}, stem);
 }
 
-/// Blocks of lines of twelve numbers, apart by empty lines, as JSON lines; `sizes`: examples of each speaker.
+/// Converts blocks of lines of twelve numbers, separated by empty lines, to JSON lines. `sizes`: number of examples per
+/// speaker.
 std::string vowels(const std::string& path, const std::vector<Index>& sizes) {
   const Input input = Input::open(path);
   std::istringstream stream{std::string(input.bytes())};
@@ -107,7 +108,7 @@ void make_sunspots(const std::string& data, const std::string& stem) {
   write_file_atomically(stem + ".csv", out);
 }
 
-/// Solves a x = b by elimination with pivots; a [n x n] is destroyed.
+/// Solves a x = b by Gaussian elimination with partial pivoting; overwrites a [n x n].
 std::vector<double> solve(std::vector<std::vector<double>> a, std::vector<double> b) {
   const std::size_t n = b.size();
   for (std::size_t k = 0; k < n; ++k) {
@@ -129,8 +130,8 @@ std::vector<double> solve(std::vector<std::vector<double>> a, std::vector<double
   return b;
 }
 
-/// Normalised squared error, one step ahead, of an autoregression of order p fitted by least squares to the values
-/// before `split`, on those from there on; order 0: what was is what will be.
+/// Normalized squared error of one-step-ahead forecasts by an autoregression of order p. It is fitted by least squares
+/// to the values before `split` and evaluated on the rest. Order 0 is persistence: the last value is the forecast.
 double autoregression(const std::vector<double>& y, std::size_t split, std::size_t p) {
   std::vector<double> w(p + 1);
   if (p == 0) {
@@ -157,7 +158,7 @@ double autoregression(const std::vector<double>& y, std::size_t split, std::size
   return error / variance;
 }
 
-/// What simple methods do on the same split.
+/// Results of simple baselines on the same split.
 std::string simple_forecasts() {
   const std::vector<double> y = sunspots(data_folder());
   const auto split = static_cast<std::size_t>(0.8 * static_cast<double>(y.size()));
@@ -172,7 +173,7 @@ std::string simple_forecasts() {
 }
 
 const Variant kDefault{"the default", ""};
-/// Tags go with each other: by a field, which is the default, or each by itself.
+/// Variants that predict the labels jointly with a CRF, which is the default, or each one separately.
 std::vector<Variant> label_losses(const std::string& field, const std::string& read) {
   return {{"labels together", fmt::format("--predict {}{}", field, read)},
           {"each label by itself", fmt::format("--predict {}=softmax{}", field, read)}};
@@ -321,7 +322,7 @@ Reproduction music() {
 }
 
 Reproduction music_of_dependent_notes() {
-  // Chosen by validation (docs/results/density.md).
+  // Hyperparameters selected on validation data (docs/results/density.md).
   const std::string smaller = " --model lstm:200,dropout=0.5,embedding=128 --predict notes=nade:150";
   const std::string larger = " --predict notes=nade:200 --batch 4 --model lstm:300,embedding=128,";
   const std::string decaying = " --optimizer adamw:rate=0.003,clip=1,schedule=cosine,warmup=100,decay=";
@@ -387,7 +388,7 @@ Reproduction letter_to_sound() {
 
 }  // namespace
 
-/// Of "WORD number PHONES"; what is said twice without stress is left out.
+/// Parses lines "WORD number PHONES"; omits duplicates that differ only in stress.
 void make_sounds(const std::string& data, const std::string& stem) {
   std::set<std::string> seen;
   std::string out;

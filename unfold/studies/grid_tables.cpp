@@ -7,7 +7,7 @@
 namespace unfold {
 namespace {
 
-/// Rooms that have not been seen, to choose by and to test on.
+/// Writes generated grids for training, validation and testing, with different seeds.
 void make_rooms(const std::string&, const std::string& stem) {
   const auto write = [&](const char* part, std::uint64_t seed, Index count) {
     write_file_atomically(fmt::format("{}.{}.grids", stem, part), generate_grids("texture", seed, count).text);

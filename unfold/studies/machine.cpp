@@ -24,11 +24,11 @@ namespace unfold {
 namespace HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-/// Twelve independent chains of multiply-adds in registers: enough to hide the latency on every processor we know.
+/// Twelve independent chains of multiply-adds in registers, enough to hide the latency on all known processors.
 float multiply_add_chains(Index rounds) {
   const hn::ScalableTag<float> d;
   const auto factor = hn::Set(d, 0.999f), term = hn::Set(d, 0.001f);
-  // Chains that differ: of equal ones the compiler would keep a single one.
+  // The chains differ: the compiler would merge equal ones.
   auto a = hn::Set(d, 1.0f), b = hn::Set(d, 2.0f), c = hn::Set(d, 3.0f), e = hn::Set(d, 4.0f), f = hn::Set(d, 5.0f);
   auto g = hn::Set(d, 6.0f), h = hn::Set(d, 7.0f), i = hn::Set(d, 8.0f), j = hn::Set(d, 9.0f), k = hn::Set(d, 10.0f);
   auto l = hn::Set(d, 11.0f), m = hn::Set(d, 12.0f);
@@ -44,7 +44,7 @@ float multiply_add_chains(Index rounds) {
 
 Index multiply_add_chain_flops() { return 12 * 2 * static_cast<Index>(hn::Lanes(hn::ScalableTag<float>())); }
 
-/// `count` is a multiple of 64 and `x` is aligned to 64 bytes.
+/// REQUIRES `count` to be a multiple of 64 and `x` to be aligned to 64 bytes.
 float read_floats(const float* x, Index count) {
   const hn::ScalableTag<float> d;
   const auto step = static_cast<Index>(hn::Lanes(d));
@@ -71,19 +71,20 @@ HWY_EXPORT(read_floats);
 constexpr double kSeconds = 0.03;
 constexpr int kRepeats = 5;
 
-/// How long threads were at work, and for how much of it they had a processor.
+/// Wall-clock time of the measuring threads, and the processor time that they received.
 struct Presence {
   std::atomic<double> seconds = 0, had = 0;
 };
 
-/// The best rate of several runs of all threads together; `work` returns what one of its calls achieves on one thread.
+/// The best total rate over several repetitions with all threads; `work` returns the amount of work done by one call on
+/// one thread.
 double best_rate(Team& team, double (*clock)(), Presence& presence, const std::function<double(int)>& work) {
   double best = 0;
   for (int repeat = 0; repeat < kRepeats; ++repeat) {
     std::vector<double> done(static_cast<std::size_t>(team.size()));
     const double start = clock();
     team.run([&](Member& me) {
-      double mine = 0;  // on this thread's stack: neighbours in `done` share a cache line
+      double mine = 0;  // on this thread's stack: adjacent entries of `done` share a cache line
       const double began = seconds_now(), before = processor_seconds_now();
       while (clock() - start < kSeconds) mine += work(me.id());
       presence.seconds += seconds_now() - began;
@@ -111,7 +112,7 @@ double processor_seconds_now() {
 }
 
 double seconds_to_read(Index floats) {
-  constexpr Index kGrain = 64, kLeast = Index{1} << 22;  // floats between two looks at the clock
+  constexpr Index kGrain = 64, kLeast = Index{1} << 22;  // kLeast: floats read per timing sample
   const Index size = (floats + kGrain - 1) / kGrain * kGrain, times = std::max<Index>(1, kLeast / size);
   Buffer<float> buffer(size);
   std::fill(buffer.begin(), buffer.end(), 1.0f);
@@ -139,7 +140,7 @@ double seconds_to_fetch_a_line(Index bytes, double (*clock)()) {
     std::uint64_t place = 1, sum = 0;
     const double start = clock();
     for (int i = 0; i < kFetches; ++i) {
-      place = place * 0xD1342543DE82EF95ULL + 1;  // what comes next does not depend on what was read
+      place = place * 0xD1342543DE82EF95ULL + 1;  // the next address does not depend on the value read
       sum += buffer[static_cast<Index>((place >> 32) & (lines - 1)) * kLine];
     }
     const double took = (clock() - start) / kFetches;
@@ -153,7 +154,7 @@ double seconds_to_fetch_a_line(Index bytes, double (*clock)()) {
 Floor measure_floor(Team& team, double (*clock)()) {
   Floor floor;
   Presence presence;
-  volatile float sink = 0;  // what nobody reads would not be computed
+  volatile float sink = 0;  // keeps the compiler from removing the computation
   floor.flops = best_rate(team, clock, presence, [&](int) {
     constexpr Index kRounds = 20000;
     const float value = HWY_DYNAMIC_DISPATCH(multiply_add_chains)(kRounds);
@@ -172,7 +173,7 @@ Floor measure_floor(Team& team, double (*clock)()) {
       best_rate(team, clock, presence, [&](int id) { return read(near[static_cast<std::size_t>(id)], 0, kNear); }) /
       team.size();
   Buffer<float> far(kFar);
-  std::fill(far.begin(), far.end(), 1.0f);  // pages that were never written share one page of zeros
+  std::fill(far.begin(), far.end(), 1.0f);  // pages that were never written may all map to a single zero page
   std::vector<Index> next(static_cast<std::size_t>(team.size()) * 16);
   const Index share = kFar / team.size() / 64 * 64, piece = std::min<Index>(share, Index{1} << 18);
   floor.bytes_from_memory = best_rate(team, clock, presence, [&](int id) {

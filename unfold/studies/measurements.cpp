@@ -22,7 +22,7 @@ namespace {
 
 constexpr int kSamples = 5;
 
-/// Seconds of one call: the median over samples that together last about `seconds`.
+/// Seconds of one call: the median over samples that take about `seconds` in total.
 double seconds_per_call(const std::function<void()>& call, double seconds) {
   call();
   std::vector<double> samples;
@@ -43,7 +43,7 @@ void fill_random(Random& random, std::span<float> values) {
   for (float& value : values) value = static_cast<float>(random.uniform(-1, 1));
 }
 
-/// Characters from U+4E00 on, so that there is room for every size of alphabet.
+/// Consecutive characters starting with U+4E00, a range large enough for any alphabet size.
 Alphabet numbered_alphabet(Index symbols) {
   std::vector<std::string> texts(static_cast<std::size_t>(symbols));
   for (std::size_t i = 0; i < texts.size(); ++i) append_utf8(texts[i], static_cast<char32_t>(0x4E00 + i));
@@ -58,7 +58,7 @@ Corpus random_corpus(const Alphabet& alphabet, Index length) {
   return Corpus::from_text(std::move(text), alphabet);
 }
 
-/// Weights that products read for a symbol; a symbol's row is looked up, not multiplied.
+/// Number of weights multiplied per symbol. The row of an input symbol is looked up and not counted.
 double dense_weights(const Circuit& circuit) {
   double weights = 0;
   for (const Node& node : circuit.nodes()) {
@@ -70,10 +70,10 @@ double dense_weights(const Circuit& circuit) {
   return weights;
 }
 
-/// Two operations for each weight read forward, four backward.
+/// Per weight, two operations in the forward pass and four in the backward pass.
 double flops_per_symbol(const Circuit& circuit) { return 6 * dense_weights(circuit); }
 
-/// Notes the time of every step and ends the training when the time is up.
+/// Records the time of every step, and stops training when the time is up.
 class StepClock final : public Observer {
  public:
   StepClock(double seconds, std::atomic<bool>& stop) : seconds_(seconds), stop_(stop) {}
@@ -83,7 +83,7 @@ class StepClock final : public Observer {
     if (event.step > kWarmup && times_.back() - times_[static_cast<std::size_t>(kWarmup - 1)] >= seconds_) stop_ = true;
   }
 
-  /// Median over samples of neighbouring steps.
+  /// The median over samples of consecutive steps.
   double seconds_per_step() const {
     const auto warmup = static_cast<std::size_t>(kWarmup);
     const std::size_t steps = times_.size() - warmup, samples = std::min<std::size_t>(kSamples, steps);
@@ -113,7 +113,7 @@ double measure_product(const ProductShape& shape, Team& team, double seconds) {
   packed.pack(Matrix<const float>{w.data(), shape.k, shape.n, shape.n});
   const Matrix<const float> x{a.data(), shape.m, shape.k, shape.k};
   const Matrix<float> y{c.data(), shape.m, shape.n, shape.n};
-  // Several products in one run of the team, with the barrier that a recurrent loop needs between them.
+  // Several products in one parallel region, separated by the barrier that a recurrent loop needs.
   const Index repeats = std::max<Index>(1, 4'000'000 / (shape.m * shape.k * shape.n));
   const auto call = [&] {
     team.run([&](Member& me) {
@@ -135,7 +135,7 @@ LanguageModel<float> random_model(const TrainingShape& shape) {
 }
 
 TrainingSpeed measure_training(const TrainingShape& shape, Team& team, double seconds, const Sharding& sharding) {
-  constexpr Index kWindows = 200;  // per epoch: rare enough that an epoch's ragged ends do not count
+  constexpr Index kWindows = 200;  // per epoch; enough that incomplete batches at its end do not matter
   LanguageModel<float> model = random_model(shape);
   const Corpus corpus = random_corpus(model.alphabet(), shape.batch * shape.window * kWindows);
   const Split part = whole_corpus(corpus, "training");
@@ -154,7 +154,7 @@ TrainingSpeed measure_training(const TrainingShape& shape, Team& team, double se
   trainer.set_observer(&clock);
   try {
     trainer.run();
-  } catch (const InterruptedError&) {  // by the clock, as planned
+  } catch (const InterruptedError&) {  // stopped by StepClock, as intended
   }
   TrainingSpeed speed;
   speed.parameters = model.parameters().size();
@@ -166,7 +166,7 @@ TrainingSpeed measure_training(const TrainingShape& shape, Team& team, double se
 
 namespace {
 
-/// Seconds of each call, for so many seconds in all; at least one.
+/// Calls `call` at least once and until `seconds` have passed; returns the duration of each call.
 template <class Call>
 std::vector<double> times_one_by_one(const Call& call, double seconds) {
   using Clock = std::chrono::steady_clock;
@@ -207,7 +207,7 @@ StepperSpeed measure_stepper(const std::string& spec, Index symbols, Team& team,
 
 namespace {
 
-/// Bytes of the process that are in memory now, without pages of files: the program itself.
+/// Resident memory of the process in bytes, excluding file-backed pages such as the program itself.
 std::size_t resident_bytes() {
   std::ifstream statm("/proc/self/statm");
   std::size_t all = 0, resident = 0, of_files = 0;
@@ -218,7 +218,7 @@ std::size_t resident_bytes() {
 }  // namespace
 
 MemoryUse measure_memory(const TrainingShape& shape, Team& team) {
-  constexpr std::size_t kOfParameters = 4;  // themselves, gradient, two moments
+  constexpr std::size_t kOfParameters = 4;  // parameters, gradient, two moments of Adam
   const std::size_t before = resident_bytes();
   LanguageModel<float> model = random_model(shape);
   const Network<float> network = model.network();

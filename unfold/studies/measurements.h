@@ -1,5 +1,5 @@
 #pragma once
-/// What `unfold bench` measures. Every figure is the median of several samples after a warm-up.
+/// The measurements of `unfold bench`. Each result is the median of several samples after a warm-up.
 
 #include <string>
 #include <vector>
@@ -11,39 +11,41 @@
 
 namespace unfold {
 
-/// One matrix product y [m x n] = x [m x k] W [k x n], W packed.
+/// A matrix product y [m x n] = x [m x k] W [k x n] with packed W.
 struct ProductShape {
   Index m, k, n;
 };
-/// Floating-point operations per second, a fused multiply-add counting two.
+/// Floating-point operations per second; a fused multiply-add counts as two.
 double measure_product(const ProductShape& shape, Team& team, double seconds);
 
-/// One step of training on random symbols: forward, backward, Adam.
+/// A training step on random symbols: forward, backward, Adam.
 struct TrainingShape {
   std::string model;
   Index batch, window, symbols;
 };
-/// The model of a shape, initialised, over an alphabet of that size.
+/// Returns an initialized model of the given shape.
 LanguageModel<float> random_model(const TrainingShape& shape);
 struct TrainingSpeed {
   Index parameters = 0;
   double seconds_per_step = 0, symbols_per_second = 0;
   double flops_per_symbol = 0;  ///< of all matrix products, forward and backward
 };
-/// Of one of several processes, which all measure: seconds of a step of all, which divide the batch.
+/// With several processes, all call it and divide the batch; the result is the time of their joint step.
 TrainingSpeed measure_training(const TrainingShape& shape, Team& team, double seconds, const Sharding& sharding = {});
 
 struct StepperSpeed {
-  double seconds_per_step = 0;  ///< one symbol in, one distribution over all symbols out
+  double seconds_per_step = 0;  ///< for one input symbol and the distribution of the next
   double rare = 0,
-         worst = 0;          ///< of steps timed one by one: 1 of 1,000 takes longer; the longest (other work included)
-  double weight_bytes = 0;   ///< that products read in a step
-  double floor_seconds = 0;  ///< one thread reads them once from the cache that they fit in
+         worst = 0;          ///< of individually timed steps: the 99.9th percentile and the maximum (includes other
+                             ///< load)
+  double weight_bytes = 0;   ///< read by the products of a step
+  double floor_seconds = 0;  ///< time in which one thread reads them once from the cache that they fit into
 };
 StepperSpeed measure_stepper(const std::string& model, Index symbols, Team& team, double seconds);
 
-/// Bytes of a training step: what the plan says (engine/memory.h) with parameters, gradient and both moments of Adam,
-/// what was allocated for it, and how much the process grew. A process that measures twice reuses its memory.
+/// Memory of a training step in bytes: as predicted from the plan (engine/memory.h), as allocated, and as growth of the
+/// process. All include parameters, gradient and both moments of Adam. Growth is underestimated when the process has
+/// measured before, because it reuses memory.
 struct MemoryUse {
   std::size_t planned = 0, allocated = 0, resident = 0;
 };

@@ -1,5 +1,4 @@
-/// First names given gender: whether a network that is told the class of a sequence predicts it better, and worse when
-/// it is told another.
+/// First names conditioned on gender: compares class-conditional prediction with the right and with a wrong class.
 
 #include <fmt/format.h>
 

@@ -25,7 +25,7 @@ struct Ratios {
     both = first;
   }
   double over(Index length) {
-    // Each kappa comes with a power of two.
+    // Both sums are scaled by powers of two.
     const PathSums one = pass->run(parameters, {.length = length}, first);
     const PathSums two = pass->run(parameters, {.length = length, .with_second = true}, both);
     const Matrix<double> u = parameters.at("z/U");

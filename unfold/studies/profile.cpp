@@ -21,26 +21,27 @@ namespace {
 
 constexpr double kFloat = sizeof(float);
 
-/// Seconds that all members need for their shares of some work, measured by repeating it on data at hand.
+/// Attainable times of operations by all threads of a team, measured on sample data.
 class Rates {
  public:
-  /// Each from samples as long as a step, within limits: what shares the machine then disturbs both alike.
+  /// Samples are about as long as a step, within limits, so that other load affects both equally.
   Rates(Team& team, double seconds, double step_seconds)
       : team_(team), seconds_(seconds), sample_seconds_(std::clamp(step_seconds, 2e-4, 2e-2)) {}
 
-  /// One product, weights packed: members own columns and meet afterwards, or own rows and do not: the faster.
+  /// One product with packed weights: threads divide the columns and meet at a barrier (`meet`), or divide the rows
+  /// without a barrier; the faster way counts.
   double product(Index m, Index k, Index n, bool meet);
   /// The gradient of k x n weights from `rows` positions.
   double outer(Index rows, Index k, Index n);
-  /// A function of `elements` numbers in the first-level cache.
+  /// A function of `elements` numbers in the L1 cache.
   double function(Map map, double elements);
-  /// Adam on so many parameters: its arithmetic, or its memory traffic if that takes longer.
+  /// An Adam update of this number of parameters: the larger of its computing time and its memory traffic.
   double adam(Index parameters);
-  /// Bytes read and written where data of this size lie.
+  /// Transfer of `bytes` to or from data of size `footprint`, at the bandwidth of the cache or memory that holds them.
   double traffic(double bytes, double footprint);
 
  private:
-  /// Seconds of one call of body(member), by all members side by side.
+  /// Seconds of one call of body(member) by all threads in parallel.
   double time(const std::function<void(Member&)>& body) const {
     return seconds_per_call([&](Index calls) {
       team_.run([&](Member& me) {
@@ -51,12 +52,12 @@ class Rates {
   double seconds_per_call(const std::function<void(Index)>& run) const;
 
   Team& team_;
-  double seconds_;  // for each rate
+  double seconds_;  // of measurement per rate
   double sample_seconds_;
   std::map<std::string, double> known_;
 };
 
-/// How many of n samples are the quiet ones: what the machine does, not what it does while others use it.
+/// Number of fastest samples, out of n, to average: the ones least affected by other load.
 std::size_t quiet(std::size_t n) { return std::max<std::size_t>(n / 10, std::min<std::size_t>(n, 2)); }
 
 double Rates::seconds_per_call(const std::function<void(Index)>& run) const {
@@ -66,7 +67,7 @@ double Rates::seconds_per_call(const std::function<void(Index)>& run) const {
     run(calls);
     return (seconds_now() - start) / static_cast<double>(calls);
   };
-  const auto long_enough = [&](Index calls) {  // every time
+  const auto long_enough = [&](Index calls) {  // in each of kLeast samples
     for (std::size_t i = 0; i < kLeast; ++i)
       if (sample(calls) * static_cast<double>(calls) < sample_seconds_) return false;
     return true;
@@ -166,7 +167,7 @@ double Rates::adam(Index parameters) {
 }
 
 double Rates::traffic(double bytes, double footprint) {
-  Index size = 1 << 12;  // steps of a factor 2 are fine enough
+  Index size = 1 << 12;  // powers of two are fine enough
   while (static_cast<double>(size) * kFloat < footprint && size < (1 << 26)) size *= 2;
   const auto name = "traffic " + std::to_string(size);
   if (!known_.contains(name)) {
@@ -180,7 +181,7 @@ double Rates::traffic(double bytes, double footprint) {
   return known_[name] * bytes;
 }
 
-// ------------------------------------------------------------------------------------------------------------- floors
+// ------------------------------------------------------------------------------------------------------- lower bounds
 
 bool is_lookup(const Plan& plan, int source) {
   while (plan.nodes()[static_cast<std::size_t>(source)].kind == Node::Kind::reorder)
@@ -188,7 +189,7 @@ bool is_lookup(const Plan& plan, int source) {
   return plan.nodes()[static_cast<std::size_t>(source)].kind == Node::Kind::symbols;
 }
 
-/// Operations, bytes and attainable time of the stages of an unfolding, from its plan.
+/// Computes operations, bytes and attainable time of the stages of an unfolding from its plan.
 class Floors {
  public:
   Floors(const Plan& plan, const TrainingShape& shape, Rates& rates)
@@ -222,7 +223,7 @@ class Floors {
         static_cast<double>(times) * rates_.product(m, k, n, loop));
   }
 
-  /// What an operator reads and writes: each has loops of its own, whose arithmetic no rate here stands for.
+  /// Counts only the memory traffic of an operator: none of the measured rates describes the arithmetic of its loops.
   void operated(bool loop, const Operator& op, bool back) {
     const double passes = back ? 2 : 1;
     const double row = kFloat * static_cast<double>(op.inputs() + op.outputs());
@@ -249,14 +250,15 @@ class Floors {
       }
       product(segment.loop, k, n);
       if (back) product(segment.loop, n, k);
-      const double weights = kFloat * static_cast<double>(k * n), packed = weights * 4;  // read and written, both ways
+      const double weights = kFloat * static_cast<double>(k * n),
+                   packed = weights * 4;  // read and written, in both directions
       add(Stage::pack, 0, packed, rates_.traffic(packed, 2 * weights));
     }
   }
 
-  /// The functions of the forward pass at their rate, and what the tiles exchange with the caches: adjoints of a ring
-  /// come back in the next step, while values, and adjoints that wait for the weight gradients, come back when the pass
-  /// has gone through everything else.
+  /// The functions of the forward pass at their measured rate, and the traffic between tiles and caches. Adjoints in a
+  /// ring buffer are read again in the next step. Values, and adjoints needed for the weight gradients, are read again
+  /// only after the pass has gone through all other data.
   void maps(const Item& item) {
     constexpr double kNear = 256 << 10;
     for (const int i : item.nodes) {
@@ -265,7 +267,7 @@ class Floors {
       const bool costly = node.map == Map::tanh || node.map == Map::sigmoid || node.map == Map::exp ||
                           node.map == Map::log || node.map == Map::softplus;
       if (costly) add(Stage::pointwise, elements, 0, rates_.function(node.map, elements));
-      // Forward: written once; backward: value and adjoint read, adjoint written.
+      // Forward: one write. Backward: value and adjoint are read, and the adjoint is written.
       const double once = kFloat * elements;
       if (!plan_.value_place(i).scratch()) add(Stage::pointwise, 0, 2 * once, rates_.traffic(2 * once, all_));
       if (!plan_.needs_adjoint(i) || plan_.adjoint_place(i).scratch()) continue;
@@ -295,7 +297,7 @@ class Floors {
   const Plan& plan_;
   const TrainingShape& shape_;
   Index rows_;
-  double all_;  // bytes that a pass goes through before it comes back to the same place
+  double all_;  // bytes that a pass touches before it returns to the same address
   Rates& rates_;
   ProfileLine lines_[kStageCount];
 };
@@ -377,7 +379,7 @@ Profile measure_profile(const TrainingShape& shape, Team& team, double seconds) 
   const auto logits = static_cast<double>(rows * shape.symbols), p = static_cast<double>(parameters.size());
   add({.operations = logits,
        .bytes = 2 * kFloat * logits,
-       .attainable_seconds = 2 * rates.function(Map::exp, logits) +  // the normaliser, then the probabilities
+       .attainable_seconds = 2 * rates.function(Map::exp, logits) +  // the normalizer, then the probabilities
                              rates.traffic(2 * kFloat * logits, kFloat * logits)},
       "losses", kLosses);
   add({.operations = p, .bytes = 7 * kFloat * p, .attainable_seconds = rates.adam(parameters.size())}, "optimiser",

@@ -43,7 +43,7 @@ std::vector<std::string> words_of(const std::string& text) {
   return words;
 }
 
-/// A name for a file.
+/// Converts a title to a file name.
 std::string slug(const std::string& text) {
   std::string result;
   for (const char c : text) {
@@ -57,19 +57,19 @@ std::string slug(const std::string& text) {
   return result;
 }
 
-/// One training of a cell.
+/// One training run of a cell.
 struct Run {
   std::vector<std::string> arguments;  ///< of `unfold train`, without the folder
   std::string folder;
   Index seed;
-  Json result = {};  ///< what train --json said, or {"failed": why}; with "command"
+  Json result = {};  ///< output of train --json, or {"failed": reason}; in both cases with "command"
 };
 
 struct Cell {
   const Variant *row, *column;
   std::vector<Run> runs;
-  double floor = 0;    ///< taken from the measure of every run
-  double success = 0;  ///< at most this afterwards
+  double floor = 0;    ///< subtracted from the measure of every run
+  double success = 0;  ///< threshold for the measure after this subtraction
 };
 
 /// One table of the page.
@@ -88,10 +88,10 @@ std::string filled_in(std::string text, const Names& values) {
   return text;
 }
 
-/// Whether a row goes on from the run of another.
+/// Whether a row starts from the parameters of another row's run.
 bool starts_from_another(const Variant& row) { return row.arguments.find(kStart) != std::string::npos; }
 
-/// The texts of a column, written for its runs.
+/// Training and validation text written for the runs of a column.
 struct PreparedText {
   std::vector<std::string> arguments, commands;
   double floor = 0, success = 0;
@@ -118,7 +118,7 @@ PreparedText prepare(const SourceText& text, const std::string& stem, bool write
   return result;
 }
 
-/// One call of reproduce.
+/// State of one call of reproduce.
 class Reproducing {
  public:
   Reproducing(const ReproduceRequest& request, Reporter& reporter) : r_(request), reporter_(reporter) {}
@@ -157,7 +157,7 @@ class Reproducing {
   std::map<const Variant*, PreparedText> texts_;  // by column
 };
 
-/// What `unfold train` would be told by these words.
+/// Parses the words as arguments of `unfold train`.
 TrainRequest train_request(const std::vector<std::string>& words) {
   TrainRequest request;
   const std::vector<Setting> settings = all_settings(request.settings, request.run);
@@ -177,7 +177,7 @@ TrainRequest train_request(const std::vector<std::string>& words) {
   return request;
 }
 
-/// The tables of the name, without those whose data are not there.
+/// The tables with the requested name whose data are available.
 std::vector<Section> Reproducing::plan() {
   std::vector<std::string> names;
   std::vector<Section> sections;
@@ -209,7 +209,7 @@ std::vector<Section> Reproducing::plan() {
   return sections;
 }
 
-/// Those that columns make of the real data.
+/// Writes the files that columns prepare from the data sets.
 void Reproducing::make_files(const std::vector<Cell>& cells) const {
   const Variant* last = nullptr;
   if (!all().first()) return;
@@ -240,7 +240,7 @@ std::vector<std::string> Reproducing::arguments_of(const Variant& row, const Var
   return arguments;
 }
 
-/// By --only; with a row, what it starts from.
+/// Applies --only. The first row is also included if a selected row starts from it.
 bool Reproducing::is_wanted(const Reproduction& table, const Variant& row, const Variant& column) const {
   const auto named = [&](const Variant& other) {
     return !r_.only || fmt::format("{} / {}", other.label, column.label).find(*r_.only) != std::string::npos;
@@ -272,7 +272,7 @@ std::vector<Cell> Reproducing::plan(const Reproduction& table) {
 
 std::string command_of(const Run& run) { return fmt::format("unfold train {}", fmt::join(run.arguments, " ")); }
 
-/// Whether the result is there already; reads it.
+/// Reads the result of a run, if it exists and has the same command; otherwise returns false.
 bool Reproducing::finished(Run& run) const {
   const Json old = try_own_json_file(run.folder + "/result.json");
   if (!old.is_object() || old.value("command", "") != command_of(run)) return false;
@@ -280,13 +280,13 @@ bool Reproducing::finished(Run& run) const {
   return true;
 }
 
-/// Runs side by side share the processors.
+/// Concurrent runs share the processors.
 Index Reproducing::threads() const {
   if (r_.threads > 0) return r_.threads;
   return std::max(1, threads_of_process(0, all()) / static_cast<int>(std::max<Index>(1, r_.jobs)));
 }
 
-/// Trains; goes on where a run of the same command was interrupted.
+/// Trains a run, or resumes it if it was interrupted with the same command.
 void Reproducing::carry_out(const Run& run, Reporter& reporter) const {
   TrainRequest request = train_request(run.arguments);
   request.out = run.folder;
@@ -295,7 +295,7 @@ void Reproducing::carry_out(const Run& run, Reporter& reporter) const {
   (goes_on(run.folder, command_of(run)) ? request.resume : request.overwrite) = true;
   Json result;
   try {
-    result = parse_own_json(to_json(train(request, reporter)).dump(), "result");  // as --json would print it
+    result = parse_own_json(to_json(train(request, reporter)).dump(), "result");  // formatted like the output of --json
   } catch (const DivergedError& error) {
     result = {{"failed", error.what()}};
   } catch (const InterruptedError&) {
@@ -305,7 +305,7 @@ void Reproducing::carry_out(const Run& run, Reporter& reporter) const {
   write_file_atomically(run.folder + "/result.json", result.dump(2) + "\n");
 }
 
-/// The measure of every run; as bad as can be for those that failed.
+/// The measure of every run; the worst possible value for failed runs.
 std::vector<double> Reproducing::values(const Reproduction& table, const Cell& cell) const {
   constexpr double kInfinity = std::numeric_limits<double>::infinity();
   std::vector<double> result;
@@ -324,7 +324,7 @@ std::string Reproducing::shown(const Reproduction& table, double value) const {
   return table.percent ? fmt::format("{:.2f}", 100 * value) : fmt::format("{:.4g}", value);
 }
 
-/// The command that makes the page.
+/// The command that generates the page.
 std::string Reproducing::own_command() const {
   std::string command = fmt::format("unfold reproduce {} --scale {}", r_.table, r_.scale);
   if (r_.only) command += fmt::format(" --only '{}'", *r_.only);
@@ -355,7 +355,7 @@ std::string Reproducing::solved_text(const Reproduction& table) const {
   return result;
 }
 
-/// Until the run ended, by its goal or its budget; of those that did not diverge.
+/// Duration of the runs that did not diverge, until they reached the goal or used up the budget.
 std::string median_seconds(const Cell& cell) {
   std::vector<double> seconds;
   for (const Run& run : cell.runs)
@@ -384,7 +384,7 @@ TextTable Reproducing::summary(const Reproduction& table, const std::vector<Cell
   return result;
 }
 
-/// Each row beside the first of its column, seed by seed, where both have two seeds or more in common.
+/// Paired differences between each row and the first row of its column, for cells that share at least two seeds.
 TextTable Reproducing::differences(const Reproduction& table, const std::vector<Cell>& cells) const {
   TextTable result{{"problem", "method", "mean", "deviation", "above the first row", "error of this mean"}, {}};
   const Cell* first = nullptr;
@@ -419,7 +419,8 @@ Json Reproducing::results_json(const std::vector<Section>& sections) const {
   return {{"table", r_.table}, {"scale", r_.scale}, {"cells", std::move(list)}};
 }
 
-constexpr double kLeastAbove = 1e-4;  // bits above a source, or so; less, or by luck below it, is drawn there
+constexpr double kLeastAbove = 1e-4;  // lower limit of plotted values above the source's entropy, which by chance may
+                                      // be negative
 
 /// Writes the plots of a section and returns the Markdown that shows them.
 std::string Reproducing::plots(const Section& section) const {
@@ -446,16 +447,17 @@ std::string Reproducing::plots(const Section& section) const {
       }
       curves.push_back({cell.row->label, join_curves(runs)});
       Quartiles q = quartiles(values(table, cell));
-      const auto shown_value = [&](double value) { return std::max(0.0, factor * value); };  // a lucky text
+      const auto shown_value = [&](double value) { return std::max(0.0, factor * value); };  // negative by chance
       bars.push_back({cell.row->label, {shown_value(q.lower), shown_value(q.median), shown_value(q.upper)}});
     }
     const std::string name = slug(column->label);
     page += fmt::format("\n### {}\n\n", column->label);
-    if (bars.size() > 1) {  // one bar is its number, which the table has
+    if (bars.size() > 1) {  // a single bar would only repeat the table
       write_file_atomically(fmt::format("{}/{}.svg", r_.out, name), bar_plot(column->label, table.measure_text, bars));
       page += fmt::format("![{}]({}.svg) ", column->label, name);
     }
-    // Rows that are compared pay in units of their own.
+    // If rows are only compared with each other, their losses have different units, and only plots over epochs are
+    // meaningful.
     const bool by_time = table.curve_over == "seconds";
     if (!(table.compares && by_time) &&
         std::ranges::any_of(curves, [](const Curve& curve) { return curve.points.size() > 1; })) {
@@ -514,7 +516,7 @@ WorkPiece Reproducing::piece_of(const Cell& cell, Run& run) const {
 }
 
 void Reproducing::carry_out(std::vector<Section>& sections) const {
-  // What others start from comes first; then seed by seed, so that what is finished so far has all rows.
+  // Runs that others start from come first. The rest is ordered by seed, so that partial results include all rows.
   for (const bool starts : {false, true}) {
     std::vector<WorkPiece> pieces;
     std::size_t most = 0;
@@ -532,7 +534,7 @@ void Reproducing::carry_out(std::vector<Section>& sections) const {
 ReproduceOutcome Reproducing::run() {
   if (r_.out.empty()) throw UsageError("reproduce needs --out DIR, the folder for runs and results");
   std::vector<Section> sections = plan();
-  all().any(false);  // the first has written the data
+  all().any(false);  // barrier: the first process has written the data
   if (r_.finished) keep_finished(sections);
   carry_out(sections);
   if (all().first()) write_files(sections);

@@ -1,5 +1,6 @@
 #pragma once
-/// Runs a table of published results again (reproduction.h): ours, theirs and a verdict, as tables and as a page.
+/// Reproduces tables of published results (reproduction.h). The output compares measured with published results, as
+/// tables and as a page.
 
 #include <optional>
 #include <string>
@@ -12,24 +13,26 @@
 namespace unfold {
 
 struct ReproduceRequest {
-  std::string table;            ///< name of those that are run together
-  std::string out;              ///< folder of the runs and results; runs that are finished there are not repeated
-  std::string scale = "small";  ///< "small" (minutes) or "full" (hours)
-  std::optional<std::string> only = {};  ///< only rows and columns with this in "ROW / COLUMN"
-  std::optional<double> minutes = {};    ///< of each run, instead of what the scale says
-  std::optional<Index> seeds = {};       ///< runs of each cell, instead of what the scale says
-  bool finished = false;                 ///< run nothing: make the page of the runs that are finished
-  Index threads = 0;                     ///< of each run; 0: every processor available
-  Index jobs = 1;                        ///< runs side by side, each in a process of its own (work.h)
-  Processes* processes = nullptr;        ///< of mpirun, which all do this; the first writes the page
+  std::string table;                     ///< name shared by the tables to run
+  std::string out;                       ///< folder for runs and results; finished runs in it are not repeated
+  std::string scale = "small";           ///< "small" (minutes) or "full" (hours)
+  std::optional<std::string> only = {};  ///< only cells that contain this text in "ROW / COLUMN"
+  std::optional<double> minutes = {};    ///< per run, instead of the budget of the scale
+  std::optional<Index> seeds = {};       ///< runs per cell, instead of the number of the scale
+  bool finished = false;                 ///< run nothing; create the page from finished runs
+  Index threads = 0;                     ///< per run; 0: all available processors
+  Index jobs = 1;                        ///< number of runs in parallel, each in its own process (work.h)
+  Processes* processes = nullptr;        ///< all processes of mpirun, which call this function together; the first one
+                                         ///< writes the page
 };
 
 struct ReproduceOutcome {
-  std::vector<TextTable> tables = {};  ///< problem, method, ours, theirs, solved, verdict
-  std::string page;                    ///< Markdown file, with its plots beside it
-  std::string results_file;            ///< JSON file with the results of every run
+  std::vector<TextTable> tables = {};  ///< problem, method, measured and published result, solved runs, verdict
+  std::string page;                    ///< Markdown file; its plots are in the same folder
+  std::string results_file;            ///< JSON file with the results of all runs
 };
-/// Throws UsageError, DataError, InterruptedError (the same request goes on), RuntimeFailure.
+/// Runs the table. After InterruptedError, the same request resumes. Throws UsageError, DataError, InterruptedError,
+/// RuntimeFailure.
 ReproduceOutcome reproduce(const ReproduceRequest& request, Reporter& reporter);
 
 }  // namespace unfold

@@ -1,6 +1,7 @@
 #pragma once
-/// Tables that `unfold reproduce` runs again: rows (methods) x columns (problems), each cell several seeds of a command
-/// `unfold train ...`. The tables themselves are an explicit list in reproductions.cpp: a row or a column is one line.
+/// Definitions of the tables that `unfold reproduce` runs: rows (methods) x columns (problems). Each cell consists of
+/// several seeds of a command `unfold train ...`. The tables are listed explicitly in reproductions.cpp; a row or a
+/// column is one line.
 
 #include <map>
 #include <optional>
@@ -12,83 +13,86 @@
 
 namespace unfold {
 
-/// What the runs of a column read: texts of a source of known entropy, one to train and one to validate on. Their
-/// measure is then counted from what the source itself scores on the validation text.
+/// Generated training and validation texts for the runs of a column, from a source of known entropy. The measure of
+/// these runs is the excess over the score of the source itself on the validation text.
 struct SourceText {
   std::string source;            ///< SPEC, as for `unfold generate`
-  Index units = 0, symbols = 0;  ///< of the text to train on; one of the two
+  Index units = 0, symbols = 0;  ///< size of the training text; one of them is set
   Index valid_units = 0, valid_symbols = 0;
-  double solved = 0;  ///< at most so much above the source; 0: a twentieth of what it scores
+  double solved = 0;  ///< largest excess that counts as solved; 0: 5 % of the source's score
 };
 
-/// A row or a column: how it is named, and what it adds to the command. There {data} stands for the folder of the real
-/// data sets (UNFOLD_DATA, by default ../shared/data), {units} for the size that the scale says, {rate} for the
-/// column's, {seed} for the number of the run, {made} for where the files of the column are (Variant::prepare), and in
-/// rows {start} for the run of the first row in the same column with the same seed, which is carried out before.
+/// A row or a column: its label and its part of the command line. Placeholders in the arguments: {data} is the folder
+/// of the data sets (UNFOLD_DATA, by default ../shared/data), {units} the size given by the scale, {rate} the learning
+/// rate given by the column, {seed} the seed of the run, and {made} the path prefix of the column's files
+/// (Variant::prepare). In rows, {start} is the run of the first row with the same column and seed, which is trained
+/// before.
 struct Variant {
   std::string label;
-  std::string arguments;                ///< of `unfold train`, separated by blanks
-  std::optional<SourceText> text = {};  ///< of a column
-  bool fitted = false;                  ///< a row's model is fitted as a whole: it takes no budget, and one seed
-  std::string rate = {};                ///< of a column: {rate} of its rows
-  /// Of a column: writes the files that its runs read, whose names begin with `stem` ({made} in arguments), from the
-  /// real data sets in `data`. The page tells what it did in its own words.
+  std::string arguments;                ///< of `unfold train`, separated by spaces
+  std::optional<SourceText> text = {};  ///< for columns
+  bool fitted = false;                  ///< for rows: the model is fitted without gradient descent, so it has no budget
+                                        ///< and a single seed
+  std::string rate = {};                ///< for columns: the value of {rate} in the rows
+  /// For columns: writes the files for its runs, with names that begin with `stem` ({made} in the arguments), from the
+  /// data sets in `data`. The page describes the conversion.
   void (*prepare)(const std::string& data, const std::string& stem) = nullptr;
-  double success = 0;  ///< of a column, where it is not the table's; 0: it is
+  double success = 0;  ///< for columns: overrides Reproduction::success; 0: no override
 };
 
-/// One size of a table.
+/// One scale of a table.
 struct ReproductionScale {
   std::vector<Variant> columns;
   int seeds = 1;
-  std::string budget;  ///< arguments of every run
+  std::string budget;  ///< arguments of all runs
   std::string units = {};
-  std::string start = {};  ///< of the rows that start from nothing, where others have {start}: their budget
+  std::string start = {};  ///< budget of the rows without {start}, if other rows have {start}
 };
 
-/// Those of one name are run together and make one page, one section each.
+/// A table. Tables with the same name are run together and form one page, with one section each.
 struct Reproduction {
   std::string name, title, source;
-  std::string measure;       ///< key in the results of `train --json` under "valid", or a JSON pointer into all of them
+  std::string measure;       ///< key under "valid" in the results of `train --json`, or a JSON pointer into the results
   std::string measure_text;  ///< "wrong sequences"
-  bool percent = false;      ///< shown times 100
-  /// A run has succeeded when its measure is at most this, or, where more is better, at least.
+  bool percent = false;      ///< shown in percent
+  /// Threshold of the measure for a successful run: an upper bound, or a lower bound if more_is_better.
   double success = 0;
   bool more_is_better = false;
-  bool compares = false;        ///< nothing is to be reached: rows are compared with each other
-  std::string curve;            ///< key of validation events for the plots of learning
-  std::string curve_text = {};  ///< what that is, where it is not the measure; empty: it is
-  double curve_factor = 1;      ///< from its unit to that of the measure
-  /// What plots of learning go over: "epochs", where all rows read the same; of rows that are compared there are no
-  /// others.
+  bool compares = false;        ///< there is no threshold: rows are only compared with each other
+  std::string curve;            ///< key in validation events plotted as learning curve
+  std::string curve_text = {};  ///< its description if it differs from the measure; empty: it is the measure
+  double curve_factor = 1;      ///< conversion from its unit to that of the measure
+  /// The x axis of learning curves, "seconds" or "epochs". The latter requires that all rows read the same data. Tables
+  /// with `compares` have plots only over epochs.
   std::string curve_over = "seconds";
   std::vector<Variant> rows;
   ReproductionScale small, full;
-  std::map<std::pair<std::string, std::string>, std::string> theirs = {};  ///< by (row, column): as published
-  std::string data = {};                                                   ///< what it needs of {data}; "": nothing
-  std::string (*appendix)() = nullptr;  ///< more of the page, computed without training (Markdown)
+  std::map<std::pair<std::string, std::string>, std::string> theirs = {};  ///< published results by (row, column)
+  std::string data = {};                                                   ///< path needed in {data}; "": none
+  std::string (*appendix)() = nullptr;  ///< additional content of the page (Markdown), computed without training
 };
 
-/// Of the real data sets: UNFOLD_DATA, by default ../shared/data.
+/// Folder of the data sets: UNFOLD_DATA, by default ../shared/data.
 std::string data_folder();
 
 const std::vector<Reproduction>& reproductions();
-/// Those of data with fields (field_tables.cpp): tagging, classification, forecasting, music,
-/// letter-to-sound.
+/// Tables on data with fields (field_tables.cpp): tagging, classification, forecasting, music, grapheme-to-phoneme
+/// conversion.
 std::vector<Reproduction> field_reproductions();
-/// Those of distributions of vectors (density_tables.cpp).
+/// Density estimation of vectors (density_tables.cpp).
 std::vector<Reproduction> density_reproductions();
-/// Those of trees (tree_tables.cpp).
+/// Tables on trees (tree_tables.cpp).
 std::vector<Reproduction> tree_reproductions();
 /// Learning through search (search_tables.cpp).
 Reproduction learning_through_search();
-/// Of the CMU dictionary in `data`: writes STEM.pairs, words and their sounds without stress.
+/// Writes STEM.pairs, words and their phonemes without stress, from the CMU dictionary in `data`.
 void make_sounds(const std::string& data, const std::string& stem);
-/// Those of grids (grid_tables.cpp).
+/// Tables on grids (grid_tables.cpp).
 std::vector<Reproduction> grid_reproductions();
-/// Writes STEM.csv, the first 5,000 values of the laser: 2,000 to train and choose by, 3,000 to test.
+/// Writes STEM.csv, the first 5,000 values of the laser data set: 2,000 for training and validation, 3,000 for testing.
 void make_laser(const std::string& data, const std::string& stem);
-/// |kappa2| / |kappa1| of a recurrent matrix over lengths and sizes: the table in figure 2 of Neyshabur et al. 2016.
+/// |kappa2| / |kappa1| of a recurrent matrix for several lengths and sizes: the table in figure 2 of Neyshabur et al.
+/// 2016.
 std::string path_ratio_table();
 
 }  // namespace unfold

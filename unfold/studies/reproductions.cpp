@@ -7,7 +7,7 @@
 namespace unfold {
 namespace {
 
-/// The pathological tasks at one length T.
+/// The pathological long-range tasks of length T.
 std::vector<Variant> long_range_columns(const std::string& length) {
   const auto column = [&](const std::string& label, const std::string& task) {
     return Variant{label + " " + length, "--task " + task};
@@ -23,7 +23,7 @@ std::vector<Variant> long_range_columns(const std::string& length) {
           column("copy", "copy:" + length)};
 }
 
-/// Those of length 100 that a minute may be enough for.
+/// The tasks of length 100 that can be solved in about a minute.
 std::vector<Variant> long_range_small() {
   std::vector<Variant> few;
   for (const Variant& column : long_range_columns("100"))
@@ -32,16 +32,17 @@ std::vector<Variant> long_range_small() {
   return few;
 }
 
-/// The start of Hessian-free optimisation: an orthogonal recurrent matrix and inputs so small that noise does not
-/// saturate the units before the end of a sequence.
+/// The initialization for Hessian-free optimization: an orthogonal recurrent matrix, and input weights so small that
+/// noise does not saturate the units before the end of a sequence.
 std::string tanh_rnn(const std::string& optimizer) {
   return "--model rnn:100,input-scale=0.2 --optimizer " + optimizer;
 }
 
-/// A curriculum: the shortest sequences first, twice as long after every four steps of Hessian-free optimisation.
+/// A curriculum that starts with the shortest sequences and doubles their length after every four steps of Hessian-free
+/// optimization.
 constexpr const char* kByLength = " --curriculum 2048";
 
-/// A linear recurrent unit whose slowest parts forget less than a tenth in a thousand steps.
+/// A linear recurrent unit whose slowest components decay by less than 10 % in a thousand steps.
 std::string long_memory_lru(const std::string& optimizer) {
   return "--model lru:128,slowest=0.9999,fastest=0.99,output=linear --optimizer " + optimizer;
 }
@@ -53,11 +54,11 @@ std::vector<Variant> long_range_full() {
   return all;
 }
 
-/// The four examples of the text, by how much there is to read.
+/// The four example problems of the paper, with the given amount of training text.
 std::vector<Variant> symbolic_columns(Index symbols, Index lines) {
   return {{"nested alphabet", "", SourceText{.source = "alphabet", .symbols = symbols, .valid_symbols = symbols}},
           {"distant xor", "",
-           SourceText{.source = "xor:10", .units = lines, .valid_units = lines, .solved = 0.05}},  // 0.5 % wrong
+           SourceText{.source = "xor:10", .units = lines, .valid_units = lines, .solved = 0.05}},  // 0.5 % errors
           {"music", "", SourceText{.source = "music", .symbols = symbols, .valid_symbols = symbols}},
           {"anbn", "", SourceText{.source = "anbn", .units = 10, .valid_units = 100}}};
 }
@@ -84,14 +85,15 @@ std::vector<Variant> riemannian_rows() {
           {"context tree, depth 24", "--model ctw:24", {}, true}};
 }
 
-/// The ReLU network of Neyshabur, Wu, Salakhutdinov and Srebro 2016 with an optimiser.
+/// The ReLU network of Neyshabur, Wu, Salakhutdinov and Srebro 2016 with the given optimizer.
 std::string relu_rnn(const std::string& optimizer) {
   return "--model irnn:{units},input-scale=0.1 --optimizer " + optimizer;
 }
 
 /// Neyshabur, Wu, Salakhutdinov and Srebro 2016: the adding problem.
 Reproduction path_adding() {
-  // What a change of the recurrent matrix does grows with the length; Adam's steps do not shrink with it.
+  // The effect of a change of the recurrent matrix grows with the sequence length, but Adam's step size does not shrink
+  // with it, so longer sequences need a smaller learning rate.
   const auto column = [](const std::string& length, const std::string& rate, const std::string& steps) {
     return Variant{
         .label = "adding " + length, .arguments = "--task adding:" + length + " --steps " + steps, .rate = rate};
@@ -150,7 +152,8 @@ Reproduction path_mnist() {
 }
 
 Reproduction path_characters() {
-  // What a step of all weights into a unit does grows with their number.
+  // The joint effect of changing all weights into a unit grows with their number, so larger layers need a smaller
+  // learning rate.
   const auto ptb = [](const std::string& rate) {
     return Variant{
         .label = "PTB characters",
@@ -188,9 +191,9 @@ Reproduction path_characters() {
       .appendix = path_ratio_table};
 }
 
-/// Each with momentum and without: what a metric is worth shows between optimisers that differ in nothing else. Rates
-/// from the grid 0.01, 0.03, 0.1, 0.3, ... by validation after 150 steps; with momentum path is ahead there at 0.03,
-/// which is unstable after 500.
+/// Each optimizer with and without momentum: the benefit of a metric shows only between optimizers that are otherwise
+/// equal. Learning rates come from the grid 0.01, 0.03, 0.1, 0.3, ..., selected by validation after 150 steps. With
+/// momentum, `path` would be best at 0.03, which is unstable after 500 steps.
 Reproduction path_words() {
   const Variant ptb{"PTB words", "{data}/ptb/ptb.train.txt.gz --valid {data}/ptb/ptb.valid.txt --symbols words"};
   const std::string relu = "--model rnn:{units},activation=relu,init=uniform,scale=0.1,input-scale=0.1 --optimizer ";

@@ -1,5 +1,5 @@
-/// The figures that echo state networks are known by, in double: Mackey-Glass on its own for 84 steps, and how much of
-/// past inputs a reservoir holds.
+/// Standard benchmarks of echo state networks, in double: free-running prediction of the Mackey-Glass series over 84
+/// steps, and memory capacity.
 
 #include <fmt/format.h>
 
@@ -19,14 +19,14 @@
 namespace unfold {
 namespace {
 
-/// A reservoir that reads one number a step.
+/// An echo state network with scalar input.
 class Echo {
  public:
   Echo(Index n, const EsnOptions& options, std::uint64_t seed)
       : x_(circuit_.input("x", 1)), h_(esn(circuit_, x_, n, options)), parameters_(made(seed)), state_(*plan_, 1) {}
 
   void reset() { state_.reset_all(); }
-  /// The states after each of some more numbers.
+  /// Feeds more inputs and returns the state after each of them.
   Matrix<const double> feed(std::span<const double> numbers) {
     unfolding_.lay(Structure::chains(1, static_cast<Index>(numbers.size())));
     const Matrix<double> in = unfolding_.input(x_);
@@ -68,7 +68,8 @@ double read_out(const RidgeFit& fit, const double* state) {
 
 constexpr Index kChunk = 256;
 
-/// log10 of the error 84 steps on over the deviation, from 50 moments of a test stretch that follows the training part.
+/// log10 of the RMS error after 84 free-running steps, divided by the standard deviation of the series. The average is
+/// over 50 starting points in the test data, which follow the training data.
 double mackey_glass_84(std::uint64_t seed) {
   constexpr Index kUnits = 1000, kTraining = 4500, kWashout = 1000, kAhead = 84, kMoments = 50;
   static const std::vector<double> series = mackey_glass_series(kTraining + kAhead * (kMoments + 2), 17, 1.2);
@@ -88,7 +89,7 @@ double mackey_glass_84(std::uint64_t seed) {
   for (Index moment = 0; moment < kMoments; ++moment) {
     const Matrix<const double> h = echo.feed(std::span(series).subspan(at(t), at(kAhead)));
     t += kAhead;
-    double y = read_out(fit, h.row(kAhead - 1));  // of the moment t
+    double y = read_out(fit, h.row(kAhead - 1));  // prediction for time t
     const State<double> there = echo.state();
     for (Index ahead = 1; ahead < kAhead; ++ahead) y = read_out(fit, echo.feed(std::span(&y, 1)).row(0));
     echo.state() = there;
@@ -98,8 +99,8 @@ double mackey_glass_84(std::uint64_t seed) {
   return 0.5 * std::log10(squares / variance);
 }
 
-/// Sum over k of the squared correlation between u_{t-k} and what a readout says of it, on steps that it was not fitted
-/// to.
+/// Memory capacity: the sum over k of the squared correlation between u_{t-k} and its linear readout, on held-out
+/// steps.
 double memory_capacity(Index units, const EsnOptions& options, std::uint64_t seed) {
   constexpr Index kSteps = 20000, kWashout = 500;
   const Index delays = 2 * units;
@@ -192,7 +193,7 @@ std::string memory_table() {
 
 std::string reservoir_tables() { return mackey_glass_table() + memory_table(); }
 
-/// One sequence of NARMA: what is read, and what is to be predicted at the same step.
+/// Writes NARMA series: the input, and the target at the same step.
 void make_narma_series(const std::string&, const std::string& stem) {
   constexpr Index kSteps = 6000;
   Example example;

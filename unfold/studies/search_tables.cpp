@@ -28,7 +28,8 @@ std::vector<Variant> objectives_of_sequences() {
 
 }  // namespace
 
-/// All go on from the same parameters for the same number of steps at one rate; the last parameters are kept.
+/// All rows continue from the same parameters with the same learning rate and number of steps, and keep the final
+/// parameters.
 Reproduction learning_through_search() {
   const auto column = [](const std::string& label, void (*prepare)(const std::string&, const std::string&)) {
     return Variant{.label = label,

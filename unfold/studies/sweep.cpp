@@ -32,7 +32,7 @@ std::vector<std::string> divided(const std::string& text, char by) {
   return parts;
 }
 
-/// A SPEC with one option set.
+/// Returns a SPEC with one option set.
 std::string with_option(const std::string& spec, const std::string& key, const std::string& value) {
   Spec parsed = parse_spec(spec);
   if (key == "units") {
@@ -47,7 +47,7 @@ std::string with_option(const std::string& spec, const std::string& key, const s
   return to_string(parsed);
 }
 
-/// The message of what `check` throws; empty: it throws nothing.
+/// The message of the exception that `check` throws; empty if it throws none.
 template <class Check>
 std::string complaint(const Check& check) {
   try {
@@ -78,7 +78,7 @@ void assign_in_spec(const std::string& key, const std::string& value, TrainReque
   request.given.emplace(in_model ? "model" : "optimizer");
 }
 
-/// A point of the grid, with its runs.
+/// One run of a grid point.
 struct SweepRun {
   TrainRequest request;
   std::string description;
@@ -119,7 +119,7 @@ class Sweeping {
   std::vector<SweepPoint> points_;
 };
 
-/// Runs side by side share the processors.
+/// Concurrent runs share the processors.
 Index Sweeping::threads() const {
   if (r_.base.run.threads > 0) return r_.base.run.threads;
   return std::max(1, threads_of_process(0, all_) / static_cast<int>(std::max<Index>(1, r_.jobs)));
@@ -127,7 +127,7 @@ Index Sweeping::threads() const {
 
 SweepRun Sweeping::run_of(const SweepPoint& point, Index seed) const {
   SweepRun run{.request = r_.base, .description = {}};
-  for (const bool whole : {true, false})  // SPECs before their options
+  for (const bool whole : {true, false})  // whole SPECs first, then their options
     for (std::size_t a = 0; a < axes_.size(); ++a)
       if ((axes_[a].key == "model" || axes_[a].key == "optimizer") == whole)
         assign_in_sweep(axes_[a].key, point.values[a], run.request);
@@ -139,7 +139,7 @@ SweepRun Sweeping::run_of(const SweepPoint& point, Index seed) const {
   return run;
 }
 
-/// All points, the last axis the fastest.
+/// Lists all grid points; the last axis varies fastest.
 void Sweeping::plan() {
   points_.assign(1, {});
   for (const SweepAxis& axis : axes_) {
@@ -165,7 +165,7 @@ bool Sweeping::read_result(SweepRun& run) const {
   return true;
 }
 
-/// Trains; goes on where a run of the same settings was interrupted.
+/// Trains a run, or resumes it if it was interrupted with the same settings.
 void Sweeping::carry_out(SweepRun& run, Reporter& reporter) const {
   TrainRequest request = run.request;
   (goes_on(request.out, run.description) ? request.resume : request.overwrite) = true;
@@ -181,17 +181,17 @@ void Sweeping::carry_out(SweepRun& run, Reporter& reporter) const {
   write_file_atomically(request.out + "/result.json", result.dump(2) + "\n");
 }
 
-/// The number at a place as people write it, `valid/perplexity`; nothing where there is none.
+/// The number at a path such as `valid/perplexity`; empty if there is none.
 std::optional<double> number_at(const SweepJson& result, const std::string& place) {
   try {
     const SweepJson::json_pointer pointer((place.starts_with('/') ? "" : "/") + place);
     if (result.contains(pointer) && result.at(pointer).is_number()) return result.at(pointer).get<double>();
-  } catch (const SweepJson::exception&) {  // no place at all, as one with a lone ~
+  } catch (const SweepJson::exception&) {  // not a valid JSON pointer, for example with a lone ~
   }
   return {};
 }
 
-/// The places of all numbers of a result.
+/// The paths of all numbers in a result.
 std::vector<std::string> places_of_numbers(const SweepJson& result) {
   std::vector<std::string> places;
   const SweepJson flat = result.flatten();
@@ -200,7 +200,8 @@ std::vector<std::string> places_of_numbers(const SweepJson& result) {
   return places;
 }
 
-/// A measure that no run has is a slip of the pen, not a failure of the runs. Where all diverged nobody knows.
+/// Throws UsageError if no run has the requested measure, which suggests a typing error. If all runs diverged, this
+/// cannot be decided.
 void Sweeping::require_measure() const {
   std::vector<std::string> places;
   for (const SweepPoint& point : points_)
@@ -215,7 +216,7 @@ void Sweeping::require_measure() const {
                   *r_.measure, fmt::join(places, ", "), did_you_mean(*r_.measure, places)));
 }
 
-/// Throws DivergedError, with the results written, when there is nothing to compare.
+/// Throws DivergedError if all runs diverged; the results have been written before.
 void Sweeping::require_one_that_ended() const {
   std::string first;
   for (const SweepPoint& point : points_)
@@ -227,7 +228,7 @@ void Sweeping::require_one_that_ended() const {
   throw DivergedError(fmt::format("every run failed; the first, {}", first));
 }
 
-/// Where the measure stands: as asked for, or the first that a result has.
+/// The path of the measure: the requested one, or the first default that occurs in a result.
 std::string Sweeping::find_measure() const {
   if (r_.measure) {
     require_measure();
@@ -248,7 +249,7 @@ std::string Sweeping::find_measure() const {
       "with --measure");
 }
 
-/// Of the runs that have it.
+/// The measure of the runs that have it.
 std::vector<double> Sweeping::measured(const SweepPoint& point, const std::string& measure) const {
   std::vector<double> result;
   for (const SweepRun& run : point.runs)
@@ -256,7 +257,7 @@ std::vector<double> Sweeping::measured(const SweepPoint& point, const std::strin
   return result;
 }
 
-/// Measures whose name says that more is better.
+/// Whether larger values of a measure are better, judged by its name.
 bool more_is_better(const std::string& measure) {
   return measure.ends_with("accuracy") || measure.ends_with("_f1") || measure.ends_with("auc");
 }

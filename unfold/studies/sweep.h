@@ -1,5 +1,5 @@
 #pragma once
-/// Trainings over a grid of settings and several seeds, and one table of what came out.
+/// Hyperparameter sweep: trains over a grid of settings with several seeds, and collects the results in a table.
 
 #include <optional>
 #include <string>
@@ -11,38 +11,41 @@
 
 namespace unfold {
 
-/// A setting and the values that it takes.
+/// A setting and its values.
 struct SweepAxis {
   std::string key;
   std::vector<std::string> values;
 };
-/// "rate=1e-3,3e-3;units=128,256"; values that hold commas, as SPECs do, are divided by bars:
+/// Parses a grid: "rate=1e-3,3e-3;units=128,256". Values that contain commas, such as SPECs, are separated by bars:
 /// "model=lstm:9,layers=2|gru:9". Throws UsageError.
 std::vector<SweepAxis> parse_grid(const std::string& text);
 
-/// Gives a setting its value: a setting of train by its name, `units`, the main size of the model, or an option of the
-/// SPEC of the optimiser or the model, before whose name `optimizer.` or `model.` may stand. Throws UsageError: no such
-/// setting, one that both SPECs have, a value that does not fit.
+/// Assigns a value to a setting: a setting of `train` by its name; `units`, the main size of the model; or an option in
+/// the SPEC of the optimizer or the model, optionally with the prefix `optimizer.` or `model.`. Throws UsageError if
+/// there is no such setting, both SPECs have it, or the value is invalid.
 void assign_in_sweep(const std::string& key, const std::string& value, TrainRequest& request);
 
 struct SweepRequest {
-  TrainRequest base;  ///< what all runs have; `out` is the folder of the sweep
+  TrainRequest base;  ///< settings common to all runs; `out` is the folder of the sweep
   std::string grid;
-  Index seeds = 1;  ///< of each point: the base's seed and those after it
-  Index jobs = 1;   ///< processes on this machine
-  /// Where in what train says as JSON the measure stands, as "valid/bits_per_symbol"; none: what there is.
+  Index seeds = 1;  ///< per grid point: the seed of `base` and the following ones
+  Index jobs = 1;   ///< number of local processes
+  /// Path of the measure in the JSON output of train, such as "valid/bits_per_symbol". Default: the first known measure
+  /// that is present.
   std::optional<std::string> measure = {};
-  Processes* processes = nullptr;  ///< of mpirun, which all do this sweep
+  Processes* processes = nullptr;  ///< all processes of mpirun, which run this sweep together
 };
 
 struct SweepOutcome {
-  TextTable table;  ///< a row a point: its values, mean, deviation and best of the measure over seeds, seconds
+  TextTable table;  ///< one row per grid point: its values; mean, standard deviation and best of the measure over
+                    ///< seeds; seconds
   std::string measure;
-  std::string best;          ///< the point of the best mean
-  std::string results_file;  ///< JSON, with the result of every run
+  std::string best;          ///< the grid point with the best mean
+  std::string results_file;  ///< JSON, with the results of all runs
 };
-/// Runs that are finished in the folder are not repeated, and those begun go on. Throws UsageError, DataError,
-/// InterruptedError, RuntimeFailure. A run that diverges is a row without a number; DivergedError when all do.
+/// Runs the sweep. Finished runs in the folder are not repeated, interrupted ones are resumed. A diverged run has no
+/// value in the table. Throws DivergedError if all runs diverge; UsageError, DataError, InterruptedError,
+/// RuntimeFailure.
 SweepOutcome sweep(const SweepRequest& request, Reporter& reporter);
 
 }  // namespace unfold

@@ -24,14 +24,14 @@
 namespace unfold {
 namespace {
 
-/// Of one thread what it had of a processor, so that other programs do not count; of several what passed.
+/// Processor time for a single thread, so that other load does not count; wall-clock time for several.
 double (*clock_of(const Team& team))() { return team.size() == 1 ? processor_seconds_now : seconds_now; }
 
-/// The least of several times, of works done in turns.
+/// The minimum times of several pieces of work that are run alternately.
 class InTurns {
  public:
   explicit InTurns(double seconds, double (*clock)() = processor_seconds_now) : seconds_(seconds), clock_(clock) {}
-  /// REQUIRES that works are asked for in the same order in every round.
+  /// REQUIRES the same order of work in every round.
   void add(const std::function<void()>& work) {
     if (next_ == least_.size()) least_.push_back(std::numeric_limits<double>::infinity());
     const double start = clock_();
@@ -63,9 +63,9 @@ Alphabet bytes_that_occur(const std::string& text) {
   return {SymbolKind::bytes, std::move(names)};
 }
 
-// ------------------------------------------------------------------------------------------------------------ learners
+// ----------------------------------------------------------------------------------------------------- online learners
 
-/// What the range coder is told: P(yes) / 2^bits, or [first, first + size) of a total (bits = 0).
+/// Input of the range coder: P(yes) / 2^bits, or the interval [first, first + size) of a total (if bits = 0).
 struct CodedDecision {
   std::uint32_t first = 0, size = 0, total = 0;
   int bits = 0;
@@ -88,7 +88,7 @@ class DecisionRecorder final : public DecisionCoder {
   std::vector<CodedDecision>& to_;
 };
 
-/// What a coder asks of the model for a symbol, bit by bit.
+/// Records the decisions by which a coder encodes a symbol, bit by bit.
 void read_bits(BitwisePredictor& predictor, Symbol symbol, std::vector<CodedDecision>& to) {
   const BitTree& tree = predictor.tree();
   BitPath path = 1;
@@ -105,7 +105,7 @@ void read_bits(BitwisePredictor& predictor, Symbol symbol, std::vector<CodedDeci
   predictor.finish(symbol);
 }
 
-/// None for models that give the distribution of all symbols.
+/// Empty for models that predict the distribution over all symbols at once.
 std::vector<CodedDecision> decisions_of(Predictor& predictor, std::span<const Symbol> text) {
   std::vector<CodedDecision> decisions;
   if (auto* bitwise = dynamic_cast<BitwisePredictor*>(&predictor)) {
@@ -140,14 +140,15 @@ std::string encoded(Predictor& predictor, std::span<const Symbol> text) {
   return encoder.finish();
 }
 
-/// Seconds of a decision, or of a distribution, where everything lies near: two letters, one more often than the other.
+/// Seconds per decision, or per distribution, when all data stay in the nearest caches: a text of two letters with
+/// unequal frequencies.
 double near_seconds(const std::string& model, const Alphabet& alphabet, double seconds) {
   constexpr std::size_t kLength = 1 << 13;
   Random random(1, "two letters");
   std::vector<Symbol> text(kLength);
   for (Symbol& x : text) x = alphabet.find(random.uniform() < 0.7 ? "a" : "b");
   const std::unique_ptr<Predictor> predictor = make_learner(model, alphabet);
-  decisions_of(*predictor, text);  // what is new to it is learnt here
+  decisions_of(*predictor, text);  // the model adapts to the text before the measurement
   InTurns turns(seconds);
   while (turns.another_round()) turns.add([&] { encoded(*predictor, text); });
   const std::size_t decisions = decisions_of(*predictor, text).size();
@@ -190,7 +191,7 @@ void measure_learner(SymbolCost& cost, const std::string& text, double seconds) 
   cost.beside = {{"decoding", operations, bytes * operations, decoding, near}};
 }
 
-// ------------------------------------------------------------------------------------------------------ hidden Markov
+// ----------------------------------------------------------------------------------------------- hidden Markov models
 
 void measure_hmm(SymbolCost& cost, const std::string& text, Index states, Team& team, double seconds) {
   const Alphabet alphabet = bytes_that_occur(text);
@@ -210,7 +211,8 @@ void measure_hmm(SymbolCost& cost, const std::string& text, Index states, Team& 
     HmmParameters hmm = start;
     turns.add([&] { reestimate(hmm, corpus, all, 0.01, team, &memory); });
   }
-  const double peak = measure_floor(team, clock).flops / 2;  // of float: vectors hold half as many doubles
+  const double peak = measure_floor(team, clock).flops / 2;  // flops are measured in float; a vector holds half as many
+                                                             // doubles
   const auto n = static_cast<double>(states), row = static_cast<double>(HmmTables(start).width) * sizeof(double);
   const double product = 2 * n * n, forward = turns.least(kForward) / symbols, walk = turns.least(kWalk) / symbols;
   cost.unit = "multiplications and additions";
@@ -221,7 +223,7 @@ void measure_hmm(SymbolCost& cost, const std::string& text, Index states, Team& 
 
 // ------------------------------------------------------------------------------------------------------------- n-grams
 
-/// N-grams that a predictor looks for while it reads a text: one for each context that it knows.
+/// Number of n-gram lookups of a predictor while it reads a text: one per known context.
 double lookups_of(const NgramTrie& trie, std::span<const Symbol> text) {
   std::vector<std::uint32_t> nodes = {trie.begin()};  // of the last 1, 2, ... symbols
   double count = 0;
@@ -241,7 +243,7 @@ double lookups_of(const NgramTrie& trie, std::span<const Symbol> text) {
 }
 
 void measure_ngrams(SymbolCost& cost, const std::string& text, Team& team, double seconds) {
-  constexpr double kNgramBytes = 32;  // while estimated (ngram.h)
+  constexpr double kNgramBytes = 32;  // during estimation (ngram.h)
   const Alphabet alphabet = bytes_that_occur(text);
   const Corpus corpus = Corpus::from_text(text, alphabet);
   const Split all = whole_corpus(corpus, "training");
@@ -250,7 +252,7 @@ void measure_ngrams(SymbolCost& cost, const std::string& text, Team& team, doubl
   const std::unique_ptr<FittedModel> model = make_fitted_model(cost.model, alphabet);
   const auto& ngrams = dynamic_cast<const NgramModel&>(*model);
 
-  std::vector<std::string> stages;  // in the order in which a fit tells of them
+  std::vector<std::string> stages;  // in the order in which `fit` reports them
   std::map<std::string, double> least;
   double (*const clock)() = clock_of(team);
   InTurns turns(seconds, clock);
@@ -347,7 +349,7 @@ std::string made_up_text(Index bytes) {
   for (std::string& word : words)
     for (std::uint64_t letters = 1 + random.below(kLongest); letters > 0; --letters)
       word += kOften[random.below(kOften.size())];
-  const auto any = [&] {  // the r-th with a probability of about 1 / r
+  const auto any = [&] {  // rank r has a probability proportional to 1 / r
     std::uint64_t most = 1;
     while (most < kWords && random.below(8) != 0) most *= 2;
     return random.below(most);

@@ -1,6 +1,5 @@
 #pragma once
-/// Internal: whether a network that is told the class of a sequence predicts it better, and worse when it is told
-/// another.
+/// Comparison of class-conditional prediction with the right and with a wrong class. Internal to studies/.
 
 #include <string>
 #include <vector>
@@ -9,16 +8,16 @@
 
 namespace unfold {
 
-/// Sequences of some classes, a line each.
+/// Files of sequences with class labels, one per line.
 struct ToldFiles {
   std::vector<std::string> classes;
   std::string train, valid;
-  std::vector<std::string> test = {};  ///< of each class
-  std::vector<Index> tested = {};      ///< sequences in these
+  std::vector<std::string> test = {};  ///< test file by class
+  std::vector<Index> tested = {};      ///< number of sequences by test file
 };
 
-/// Every tenth sequence of a class is tested, the one after it is validated on: STEM.train, .valid, .test and
-/// STEM-CLASS.test.
+/// Writes STEM.train, STEM.valid, STEM.test and STEM-CLASS.test. In each class, every tenth sequence is for testing and
+/// the one after it for validation.
 ToldFiles write_told(const std::string& stem, const std::vector<std::string>& classes,
                      const std::vector<std::vector<std::string>>& sequences);
 
@@ -27,13 +26,14 @@ struct ToldTraining {
   Index epochs = 0;
   bool given = false;
 };
-/// Returns the run.
+/// Trains a network and returns its run folder.
 std::string train_told(const ToldFiles& files, const std::string& out, const ToldTraining& training);
 
-/// Bits of a sequence in the mean, its end too, of one class's part; `told`: what the network is told in its place.
+/// Mean bits per test sequence of class `of`, including its end. If `told` is not empty, the network is conditioned on
+/// that class instead of the right one.
 double bits_told(const std::string& run, const ToldFiles& files, std::size_t of, const std::string& told = {});
 
-/// A folder of its own, which goes when it is done.
+/// A temporary folder, removed by the destructor.
 class StudyFolder {
  public:
   explicit StudyFolder(const std::string& name);

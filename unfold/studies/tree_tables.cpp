@@ -7,7 +7,7 @@
 namespace unfold {
 namespace {
 
-/// Expressions that have not been seen, to choose by and to test on.
+/// Writes generated expressions for training, validation and testing, with different seeds.
 void make_expressions(const std::string&, const std::string& stem) {
   const auto write = [&](const char* part, std::uint64_t seed, Index count) {
     write_file_atomically(fmt::format("{}.{}.trees", stem, part), generate_trees("arithmetic:4", seed, count).text);

@@ -1,5 +1,5 @@
-/// Tunes in ABC notation, given their key: whether a network that is told the key predicts a melody better, and worse
-/// when it is told another.
+/// Tunes in ABC notation conditioned on their key: compares class-conditional prediction with the right and with a
+/// wrong key.
 
 #include <fmt/format.h>
 
@@ -15,11 +15,11 @@
 namespace unfold {
 namespace {
 
-const std::vector<std::string> kKeys = {"D", "G", "A", "C"};  // those of 50 tunes and more
+const std::vector<std::string> kKeys = {"D", "G", "A", "C"};  // the keys with at least 50 tunes
 constexpr const char* kTunesModel = "gru:256,dropout=0.4,embedding=32";
 constexpr Index kTunesEpochs = 30;
 
-/// Without chords, which stand in quotes, and blanks.
+/// Removes chords, which are in quotes, and spaces.
 std::string melody_of(const std::string& line) {
   std::string melody;
   bool chord = false;
@@ -34,7 +34,7 @@ bool is_header(const std::string& line) {
   return line.size() >= 2 && line[1] == ':' && std::isalpha(static_cast<unsigned char>(line[0])) != 0;
 }
 
-/// Adds the melodies of a collection to those of their keys. Tunes that change their key are left out.
+/// Adds the melodies of a collection, grouped by key. Skips tunes that change their key.
 void read_tunes(std::string_view text, std::vector<std::vector<std::string>>& of_key) {
   std::string key, melody;
   bool changes = false;
