@@ -18,7 +18,7 @@ DifferenceBlock total_of(std::span<const DifferenceBlock> blocks) {
   return total;
 }
 
-/// The value below which a share q of sorted values lies, between the two nearest.
+/// The quantile q of sorted values, by linear interpolation.
 double share_of(const std::vector<double>& sorted, double q) {
   const double place = q * static_cast<double>(sorted.size() - 1);
   const auto below = static_cast<std::size_t>(place);
@@ -57,7 +57,8 @@ PairedDifference paired_bootstrap(std::span<const DifferenceBlock> blocks, Index
   std::ranges::sort(means);
   result.low = share_of(means, (1 - level) / 2);
   result.high = share_of(means, (1 + level) / 2);
-  // One sample more counts as lying on the other side: no number of samples shows that it never happens.
+  // Adding one sample on the other side of 0 keeps the estimate positive: no finite number of samples proves
+  // probability 0.
   result.probability =
       std::min(1.0, 2 * static_cast<double>(1 + std::min(positive, negative)) / static_cast<double>(1 + samples));
   result.blocks = static_cast<Index>(blocks.size());

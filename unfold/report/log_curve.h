@@ -1,5 +1,5 @@
 #pragma once
-/// Curves from the logs of runs (log.jsonl, one object per event).
+/// Curves read from the logs of training runs (log.jsonl, one JSON object per event).
 
 #include <string>
 #include <utility>
@@ -9,13 +9,13 @@
 
 namespace unfold {
 
-/// (x, y) of all events of a kind that hold both keys as numbers: read_log_curve(path, "validation", "seconds",
-/// "error_rate"). Lines that are cut off are skipped; a file that is not there gives no points.
+/// Returns (x, y) for all events of a type that have both keys as numbers: read_log_curve(path, "validation",
+/// "seconds", "error_rate"). Truncated lines are skipped. A missing file yields no points.
 std::vector<std::pair<double, double>> read_log_curve(const std::string& path, const std::string& event,
                                                       const std::string& x, const std::string& y);
 
-/// The runs together, from where all but the latest have begun: at every x of any of them, quartiles of the lines
-/// between each run's points. A run keeps its last value.
+/// Joins the curves of several runs: at every x of any run, quartiles of the linearly interpolated curves. The joined
+/// curve begins when all runs except late ones have begun. After its last point, a curve is constant.
 std::vector<CurvePoint> join_curves(const std::vector<std::vector<std::pair<double, double>>>& runs);
 
 }  // namespace unfold

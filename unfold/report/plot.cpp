@@ -14,17 +14,17 @@ namespace unfold {
 namespace {
 
 constexpr double kHeight = 420, kLeft = 70, kTop = 40, kBottom = 50;
-constexpr double kAcross = 460;       // of the area that curves are drawn in
-constexpr double kLetter = 8.5;       // width of a letter of the labels, rather too much than too little
-constexpr double kTitleLetter = 9.5;  // of the title
+constexpr double kAcross = 460;       // width of the plot area
+constexpr double kLetter = 8.5;       // upper estimate of the width of a character in labels
+constexpr double kTitleLetter = 9.5;  // the same for the title
 constexpr double kToLabel = 24;       // from the frame to the labels of lines
 constexpr double kLabelStep = 16;     // between labels
-/// Told apart on light and dark ground.
+/// Colors that are distinguishable on light and dark backgrounds.
 constexpr std::array kColours = {"#1f77b4", "#d62728", "#2ca02c", "#9467bd",
                                  "#e07b00", "#0f9fb4", "#b0705f", "#808080"};
 static_assert(kColours.size() == kMostLines);
 
-/// Attributes hold where styles are not known.
+/// Attributes are used by viewers without support for styles.
 constexpr const char* kStyle =
     "<style>.paper{fill:#fff}.ink{fill:#1b1f24}.axis{stroke:#57606a}.grid{stroke:#d8dee4}"
     "@media (prefers-color-scheme:dark){.paper{fill:#0d1117}.ink{fill:#e6edf3}.axis{stroke:#9aa4ae}"
@@ -47,7 +47,7 @@ std::size_t letters_of(const std::string& text) {
   return static_cast<std::size_t>(std::ranges::count_if(text, [](char c) { return (c & 0xC0) != 0x80; }));
 }
 
-/// Room for the longest of some labels.
+/// Width of the longest label.
 template <class Labelled>
 double room_for(const std::vector<Labelled>& all) {
   std::size_t letters = 0;
@@ -55,7 +55,7 @@ double room_for(const std::vector<Labelled>& all) {
   return std::ceil(kLetter * static_cast<double>(letters));
 }
 
-/// At least as wide as its title.
+/// The start of an SVG picture, at least as wide as its title.
 std::string start(const std::string& title, double width, double height) {
   width = std::max(width, std::ceil(kLeft + kTitleLetter * static_cast<double>(letters_of(title))));
   return fmt::format(
@@ -66,7 +66,7 @@ std::string start(const std::string& title, double width, double height) {
          label(kLeft, 22, "start", title, " font-size=\"15\" class=\"ink\"");
 }
 
-/// Where the values of an axis lie.
+/// Maps the values of an axis to coordinates.
 class Scale {
  public:
   Scale(const Axis& axis, double from, double to) : logarithmic_(axis.logarithmic), from_(from), to_(to) {}
@@ -76,19 +76,19 @@ class Scale {
     high_ = std::max(high_, value);
   }
   bool fits(double value) const { return std::isfinite(value) && (!logarithmic_ || value > 0); }
-  /// Values beyond the range lie on its edge.
+  /// Values out of range are clamped to the edge.
   double operator()(double value) const {
     const double low = map(low_), high = map(high_), inside = std::clamp(map(value), low, std::max(low, high));
     return high > low ? from_ + (to_ - from_) * (inside - low) / (high - low) : (from_ + to_) / 2;
   }
   bool empty() const { return low_ > high_; }
-  /// Round numbers within the range: powers of ten, where there are few also 2 and 5 times them; or steps of 1, 2 or 5
-  /// times one.
+  /// Tick values within the range. On a logarithmic axis, powers of ten and, if these are few, also 2 and 5 times them;
+  /// on a linear axis, multiples of 1, 2 or 5 times a power of ten.
   std::vector<double> ticks() const {
     std::vector<double> result;
     if (empty()) return result;
     if (logarithmic_) {
-      constexpr double kWide = 200;  // from here on powers of ten are enough
+      constexpr double kWide = 200;  // from this ratio on, powers of ten are enough
       for (double p = std::floor(std::log10(low_)); p <= std::ceil(std::log10(high_)); ++p)
         for (const double times : {1.0, 2.0, 5.0})
           if (const double t = times * std::pow(10, p);
@@ -102,7 +102,7 @@ class Scale {
     double step = std::pow(10, std::floor(std::log10(raw)));
     step *= raw / step > 5 ? 10 : raw / step > 2 ? 5 : raw / step > 1 ? 2 : 1;
     for (double i = std::ceil(low_ / step - 1e-9); i * step <= high_ + 1e-9 * step; ++i)
-      result.push_back(i * step + 0.0);  // no -0
+      result.push_back(i * step + 0.0);  // avoids -0
     return result;
   }
 
@@ -149,7 +149,8 @@ struct Frame {
   }
 };
 
-/// Curves of one point, models that were fitted at once, do not stretch the x axis of those that are learned.
+/// Returns the common frame. Curves with a single point, of models that are fitted at once, do not extend the x axis of
+/// learning curves.
 Frame frame_of(const Axis& x, const Axis& y, const std::vector<Curve>& curves) {
   Frame frame{Scale(x, kLeft, kLeft + kAcross), Scale(y, kHeight - kBottom, kTop)};
   const bool lines = std::ranges::any_of(curves, [](const Curve& curve) { return curve.points.size() > 1; });
@@ -162,7 +163,7 @@ Frame frame_of(const Axis& x, const Axis& y, const std::vector<Curve>& curves) {
   return frame;
 }
 
-/// Whether values lie so far apart, and above 0, that on an even axis all but the largest would be one line.
+/// Whether all values are positive and span so wide a range that a linear axis would flatten all but the largest.
 bool spans_orders(const std::vector<Curve>& curves) {
   constexpr double kFar = 30;
   double low = std::numeric_limits<double>::infinity(), high = 0;
@@ -176,7 +177,7 @@ bool spans_orders(const std::vector<Curve>& curves) {
   return low > 0 && high > kFar * low;
 }
 
-/// Heights for labels that want to stand at `wanted`, none over another, within the frame.
+/// Vertical positions for labels near `wanted`, without overlap and within the frame.
 std::vector<double> spread(const std::vector<double>& wanted) {
   std::vector<std::size_t> order(wanted.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
@@ -212,7 +213,7 @@ DrawnCurve drawn(const Curve& curve, const Frame& frame) {
   return result;
 }
 
-/// A few curves in a frame.
+/// Draws curves in one frame.
 std::string panel(const std::string& title, const Axis& x, const Axis& y, const Frame& frame,
                   std::span<const Curve> curves, double labels) {
   constexpr double kRight = kLeft + kAcross;
@@ -229,7 +230,7 @@ std::string panel(const std::string& title, const Axis& x, const Axis& y, const 
         "<path d=\"{}\" fill=\"none\" stroke=\"{}\" stroke-width=\"1.8\" stroke-linejoin=\"round\" "
         "class=\"series\"/>\n",
         path_of(curve.line), kColours[i]);
-    if (curve.line.size() == 1)  // a line of one point is nowhere to be seen
+    if (curve.line.size() == 1)  // a path with a single point is invisible
       svg += fmt::format("<circle cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"3\" fill=\"{}\"/>\n", last[i].first, last[i].second,
                          kColours[i]);
   }
@@ -290,7 +291,7 @@ namespace {
 
 constexpr double kBarStep = 24, kBarsAcross = 400;
 
-/// Whether bars from 0 would all look alike.
+/// Whether bars that start at 0 would have almost the same length.
 bool alike(const std::vector<Bar>& bars) {
   constexpr double kNear = 0.8;
   double low = std::numeric_limits<double>::infinity(), high = 0;
@@ -311,7 +312,7 @@ std::string bar_ticks(const Scale& across, double bottom) {
   return svg;
 }
 
-/// A bar from 0, or a dot where there is an axis, and a line between the quartiles.
+/// A bar from 0, or a dot if the axis does not start at 0, with a line between the quartiles.
 std::string bar_mark(const Quartiles& v, const Scale& across, double from, double y, bool dot) {
   const double at = across(v.median);
   const std::string mark =

@@ -26,7 +26,7 @@ Roc roc(std::span<const double> scores, const std::vector<bool>& positive) {
   std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return scores[a] > scores[b]; });
   const auto p = static_cast<double>(result.positives), n = static_cast<double>(result.negatives);
   Index true_positives = 0, false_positives = 0;
-  double twice_pairs = 0;  // pairs in the right order, counted twice so that halves are whole numbers
+  double twice_pairs = 0;  // number of correctly ordered pairs, doubled so that ties count as integers
   result.curve.push_back({std::numeric_limits<double>::infinity(), 0, 0});
   for (std::size_t i = 0; i < order.size();) {
     const double threshold = scores[order[i]];

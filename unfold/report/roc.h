@@ -1,5 +1,5 @@
 #pragma once
-/// How well scores tell two classes apart: the receiver operating characteristic.
+/// The receiver operating characteristic (ROC) of scores that separate two classes.
 
 #include <span>
 #include <vector>
@@ -8,19 +8,21 @@
 
 namespace unfold {
 
-/// Everything scored at least `threshold` taken for positive.
+/// A point of the curve: all examples with a score of at least `threshold` are classified as positive.
 struct RocPoint {
   double threshold, false_positive_rate, true_positive_rate;
 };
 
 struct Roc {
-  /// Probability that a positive is scored above a negative, equal scores counting one half (Mann & Whitney 1947).
+  /// The area under the curve: the probability that a positive has a higher score than a negative, where ties count one
+  /// half (Mann & Whitney 1947).
   double area = 0;
   Index positives = 0, negatives = 0;
-  std::vector<RocPoint> curve;  ///< from (0, 0) to (1, 1), one point per different score, thresholds falling
+  std::vector<RocPoint> curve;  ///< from (0, 0) to (1, 1), one point per distinct score, by decreasing threshold
 };
 
-/// One label per score. Throws DataError unless both classes occur and all scores are numbers.
+/// Computes the curve; `positive` has one label per score. Throws DataError unless both classes occur and all scores
+/// are numbers.
 Roc roc(std::span<const double> scores, const std::vector<bool>& positive);
 
 }  // namespace unfold

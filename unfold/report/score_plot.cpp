@@ -11,12 +11,13 @@
 namespace unfold {
 namespace {
 
-/// As many points as the picture has columns for.
+/// Number of plotted points, one per column of the picture.
 constexpr std::size_t kStretches = 400;
 
 CurvePoint point_of(double x, double y) { return {.x = x, .y = {y, y, y}}; }
 
-/// For each stretch of lines with any that count: the middle line's number, and a summary of the scores that count.
+/// For each segment of lines with at least one score that counts: the number of its middle line, and a summary of these
+/// scores.
 template <class Counts, class Summary>
 Curve summed_up(std::string label, std::span<const double> scores, const Counts& counts, const Summary& summary) {
   Curve curve{.label = std::move(label), .points = {}};

@@ -1,6 +1,5 @@
 #pragma once
-/// A picture of the scores of lines: how they run through the text and, where labels say which lines are anomalous, how
-/// well scores tell (the ROC curve) below it.
+/// A plot of anomaly scores over the lines of a text, with a ROC curve below it if labels are available.
 
 #include <span>
 #include <string>
@@ -8,9 +7,9 @@
 
 namespace unfold {
 
-/// SVG. `score` names the scores, higher ones being more surprising. `anomalous` is empty or holds one flag a score;
-/// the ROC curve is left out where both kinds do not occur. Long texts are drawn as stretches: the largest score of
-/// each, and its quartiles. Scores that are not finite are left out.
+/// Returns the plot as SVG. `score` is the label of the scores; higher scores are more anomalous. `anomalous` is empty
+/// or holds one flag per score; the ROC curve is omitted unless both classes occur. Long texts are divided into
+/// segments, each drawn with its maximum and quartiles. Scores that are not finite are omitted.
 std::string score_plot(const std::string& title, const std::string& score, std::span<const double> scores,
                        const std::vector<bool>& anomalous);
 

@@ -1,5 +1,6 @@
 #pragma once
-/// A curve of one line of text, in eight heights: "█▆▅▄▃▃▂▂▁▁". However many values are added, little is kept.
+/// A curve drawn in one line of text with eight block characters: "█▆▅▄▃▃▂▂▁▁". It uses constant memory, regardless of
+/// the number of values.
 
 #include <cstddef>
 #include <string>
@@ -9,16 +10,16 @@ namespace unfold {
 
 class SmallCurve {
  public:
-  /// Values that are not finite are left out.
+  /// Values that are not finite are ignored.
   void add(double value);
-  /// Up to `cells` letters, of the means of stretches of equally many values; the lowest and the highest mean give the
-  /// range. Fewer where there are fewer values; empty where there are none.
+  /// Returns up to `cells` characters, each the mean of equally many consecutive values, scaled to the range of the
+  /// means. Shorter if there are fewer values, and empty if there are none.
   std::string text(std::size_t cells) const;
 
  private:
   std::vector<double> means_;  // of `each_` values
   std::size_t each_ = 1;
-  double open_sum_ = 0;  // of values that do not make a mean yet
+  double open_sum_ = 0;  // of values that are not yet part of a mean
   std::size_t open_count_ = 0;
 };
 

@@ -15,19 +15,19 @@ void check(const TextTable& table) {
       throw UsageError(fmt::format("table: a row of {} cells under {} headings", row.size(), table.heading.size()));
 }
 
-/// Characters of UTF-8 text.
+/// Number of characters in UTF-8 text.
 std::size_t width(const std::string& text) {
   return static_cast<std::size_t>(
       std::count_if(text.begin(), text.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; }));
 }
 
-/// Nothing, "-", or what begins as a number does: "-0.5", "**12**", "9 of 10".
+/// Whether a cell counts as a number: empty, "-", or beginning like a number: "-0.5", "**12**", "9 of 10".
 bool is_number(const std::string& cell) {
   const std::size_t begin = cell.find_first_not_of("*-+. ");
   return begin == std::string::npos || (cell[begin] >= '0' && cell[begin] <= '9');
 }
 
-/// Whether a column is set to the right.
+/// Whether each column is right-aligned.
 std::vector<bool> sides(const TextTable& table) {
   std::vector<bool> right(table.heading.size());
   for (std::size_t c = 1; c < right.size(); ++c)
