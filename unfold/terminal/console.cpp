@@ -35,7 +35,7 @@ class Output {
     if (pending_.size() >= kBlock || (terminal_ && text.find('\n') != std::string_view::npos)) flush();
   }
   void flush() {
-    const std::string bytes = std::exchange(pending_, {});  // what cannot be written is not tried again
+    const std::string bytes = std::exchange(pending_, {});  // after an error, the bytes are not written again
     const WaitingForOthers waiting;
     for (std::size_t done = 0; done < bytes.size();) {
       const ssize_t count = ::write(STDOUT_FILENO, bytes.data() + done, bytes.size() - done);
@@ -66,7 +66,7 @@ bool set_in_environment(const char* name) {
   return value != nullptr && *value != '\0';
 }
 
-/// The first letters of a text, each one column wide.
+/// The first `count` characters of a text, each assumed to be one column wide.
 std::string_view first_letters(std::string_view text, std::size_t count) {
   std::size_t end = 0;
   while (end < text.size() && (count > 0 || (text[end] & 0xC0) == 0x80)) {
@@ -76,7 +76,7 @@ std::string_view first_letters(std::string_view text, std::size_t count) {
   return text.substr(0, end);
 }
 
-std::string* captured_text = nullptr;  // of the CapturedResults that lives
+std::string* captured_text = nullptr;  // of the live CapturedResults, or null
 
 }  // namespace
 
@@ -101,7 +101,7 @@ Console::Console(bool quiet) : quiet_(quiet), next_(std::chrono::steady_clock::n
 }
 
 void Console::write(std::string_view text) {
-  // Nobody can be told when standard error fails.
+  // A failure of standard error cannot be reported.
   std::fwrite(text.data(), 1, text.size(), stderr);
   std::fflush(stderr);
 }

@@ -1,5 +1,5 @@
 #pragma once
-/// Where the command writes: results to standard output, everything else to standard error.
+/// Output of the command: results go to standard output, everything else to standard error.
 
 #include <chrono>
 #include <mutex>
@@ -8,18 +8,18 @@
 
 namespace unfold {
 
-/// Thrown when whoever read our standard output has gone: there is nobody to tell, and nothing left to do.
+/// Thrown when the reader of standard output has closed it. There is nothing to report.
 struct ClosedOutput {};
-/// The exit code then: that of a program which SIGPIPE ends, as other commands do.
+/// Exit code after ClosedOutput: that of a process killed by SIGPIPE, as with other commands.
 inline constexpr int kClosedOutputCode = 141;
 
-/// Writes to standard output, now or later. Throws RuntimeFailure when it cannot be written (a full disk),
+/// Writes to standard output, possibly buffered. Throws RuntimeFailure on write errors such as a full disk;
 /// ClosedOutput.
 void print_result(std::string_view text);
-/// Brings everything printed to its destination; the same error.
+/// Flushes the buffer. Throws as print_result does.
 void flush_results();
 
-/// While it lives, what is printed is kept here instead of going to standard output. Not to be nested.
+/// Captures the output of print_result during its lifetime. Must not be nested.
 class CapturedResults {
  public:
   CapturedResults();
@@ -32,8 +32,8 @@ class CapturedResults {
   std::string text_;
 };
 
-/// Standard error: remarks and the progress line. On a terminal the progress line is rewritten in place; elsewhere a
-/// plain line appears every ten seconds; nothing when quiet. Several threads may write.
+/// Standard error: notes, warnings and the progress line. On a terminal, the progress line is rewritten in place;
+/// otherwise a line is printed every ten seconds. In quiet mode, there is no progress. Thread-safe.
 class Console {
  public:
   explicit Console(bool quiet = false);
@@ -43,16 +43,16 @@ class Console {
 
   void set_quiet(bool quiet) { quiet_ = quiet; }
   bool quiet() const { return quiet_; }
-  /// A line of its own, silent when quiet.
+  /// Prints a note on a separate line; suppressed in quiet mode.
   void remark(std::string_view text);
-  /// A line that appears even when quiet: losses of data and the like.
+  /// Prints a warning, for example about lost data, even in quiet mode.
   void warn(std::string_view text);
-  /// `unfold: message`, always.
+  /// Prints `unfold: message`, even in quiet mode.
   void error(std::string_view message);
 
-  /// True when a progress line is due; callers make its text only then.
+  /// Returns whether a progress line is due, so that callers format it only then.
   bool due() const;
-  /// Columns of the terminal; 0 where standard error is none.
+  /// Returns the width of the terminal; 0 if standard error is not a terminal.
   std::size_t columns() const;
   void progress(std::string_view text);
 

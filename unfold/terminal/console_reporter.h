@@ -1,5 +1,5 @@
 #pragma once
-/// What the functions of app/ tell while they work, on the console.
+/// Reporters that show the progress and warnings of the functions of app/ on the console.
 
 #include <optional>
 #include <string>
@@ -10,7 +10,7 @@
 
 namespace unfold {
 
-/// Of a process that is not the first of several: it says nothing, but can be told to stop.
+/// The reporter of all processes but the first: it prints nothing, but can be interrupted.
 class SilentReporter final : public Reporter {
  public:
   const std::atomic<bool>* stop() override;
@@ -23,14 +23,14 @@ class ConsoleReporter final : public Reporter {
   void remark(std::string_view text) override { console_.remark(text); }
   void warn(std::string_view text) override { console_.warn(text); }
   void progress(const WorkDone& work) override;
-  /// SIGINT and SIGTERM, from then on.
+  /// Set by SIGINT and SIGTERM from this call on.
   const std::atomic<bool>* stop() override;
   Observer* observer(Index steps) override { return &training_.emplace(console_, steps); }
 
  private:
   Console& console_;
   std::optional<TrainProgress> training_;
-  std::string what_;  // the work whose progress is shown, since `start_` seconds
+  std::string what_;  // the task whose progress is shown, since `start_` seconds
   double start_ = 0;
 };
 

@@ -1,5 +1,5 @@
 #pragma once
-/// Figures as the command prints them.
+/// Formatting of metrics for the output of the command.
 
 #include <nlohmann/json_fwd.hpp>
 #include <string>
@@ -10,18 +10,18 @@
 
 namespace unfold {
 
-/// One figure a line.
+/// One metric per line.
 std::string to_text(const Figures& figures);
 std::string to_text(const TaskFigures& figures);
 std::string to_text(const FieldFigures& figures);
 
-/// The name of a measure as people say it: "error rate".
+/// Returns the name of a metric with spaces: "error rate".
 std::string in_words(std::string name);
 
-/// The ten most frequent confusions of each head that predicts symbols: how often, what was wanted, what was said.
+/// Lists the ten most frequent confusions of each head that predicts symbols: count, observed label, predicted label.
 std::string mistakes_text(const FieldFigures& figures);
 
-/// One line of JSON and its line end; text that is not valid UTF-8 is shown with replacement characters.
+/// Returns the JSON on one line with a line end. Bytes that are not valid UTF-8 are replaced.
 std::string one_line(const nlohmann::ordered_json& json);
 
 }  // namespace unfold

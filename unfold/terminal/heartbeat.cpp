@@ -12,7 +12,7 @@ Heartbeat::Heartbeat(std::chrono::milliseconds pause, std::function<void(double)
   try {
     thread_ = std::thread([this] { run(); });
   } catch (const std::system_error&) {
-    stopped_ = true;  // no thread to spare: the work matters more
+    stopped_ = true;  // no thread available: continue without heartbeat
   }
 }
 
@@ -33,14 +33,14 @@ void Heartbeat::stop() {
 }
 
 void Heartbeat::run() {
-  sigset_t all;  // signals are for the threads that work
+  sigset_t all;  // signals are handled by other threads
   sigfillset(&all);
   pthread_sigmask(SIG_BLOCK, &all, nullptr);
   std::unique_lock lock(mutex_);
   Clock::time_point told = last_;
   while (!wake_.wait_until(lock, std::max(last_, told) + pause_, [this] { return stopped_; })) {
     const Clock::time_point now = Clock::now();
-    if (now < std::max(last_, told) + pause_) continue;  // there was a sign of life meanwhile
+    if (now < std::max(last_, told) + pause_) continue;  // beat() was called in the meantime
     told = now;
     tell_(std::chrono::duration<double>(now - last_).count());
   }

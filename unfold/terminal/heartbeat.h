@@ -1,5 +1,6 @@
 #pragma once
-/// Says that work goes on while nothing else says so: a step of training, or a validation, may take minutes.
+/// Reports that work continues while there is no other output, because a training step or a validation may take
+/// minutes.
 
 #include <chrono>
 #include <condition_variable>
@@ -12,16 +13,16 @@ namespace unfold {
 class Heartbeat {
  public:
   using Clock = std::chrono::steady_clock;
-  /// Calls `tell(seconds since the last sign of life)` from a thread of its own once every `pause` without one. Where
-  /// the system gives no thread, it is silent.
+  /// Starts a thread that calls `tell(seconds since the last beat)` after each `pause` without a beat. If no thread can
+  /// be started, there are no calls.
   Heartbeat(std::chrono::milliseconds pause, std::function<void(double)> tell);
   ~Heartbeat();
   Heartbeat(const Heartbeat&) = delete;
   Heartbeat& operator=(const Heartbeat&) = delete;
 
-  /// A sign of life.
+  /// Signals activity, which restarts the pause.
   void beat();
-  /// No more calls from when it returns.
+  /// Stops the calls; none is made after this returns.
   void stop();
 
  private:

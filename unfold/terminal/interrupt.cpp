@@ -14,10 +14,10 @@ namespace {
 
 std::atomic<bool> polled{false};
 
-// What follows may only call what signal handlers may call.
+// The following functions may call only async-signal-safe functions.
 
 void say(const char* text) {
-  if (::write(STDERR_FILENO, text, std::strlen(text)) < 0) return;  // nobody can be told
+  if (::write(STDERR_FILENO, text, std::strlen(text)) < 0) return;  // the failure cannot be reported
 }
 
 [[noreturn]] void end(ExitCode code) {
@@ -35,7 +35,7 @@ void on_stop(int) {
 void on_lost_memory(int, siginfo_t* what, void*) {
   const char* name = mapped_file_at(what->si_addr);
   if (name == nullptr) {
-    std::signal(SIGBUS, SIG_DFL);  // not ours: it happens again, and ends the process
+    std::signal(SIGBUS, SIG_DFL);  // not in a mapped file: returning repeats the fault, which now ends the process
     return;
   }
   say("unfold: ");
@@ -47,7 +47,7 @@ void on_lost_memory(int, siginfo_t* what, void*) {
 }  // namespace
 
 void handle_signals() {
-  // A file that may not grow and a pipe that nobody reads are errors where they are written to.
+  // Exceeded file sizes and closed pipes are reported as write errors.
   std::signal(SIGXFSZ, SIG_IGN);
   std::signal(SIGPIPE, SIG_IGN);
   struct sigaction stop {};
@@ -55,7 +55,8 @@ void handle_signals() {
   sigaction(SIGINT, &stop, nullptr);
   sigaction(SIGTERM, &stop, nullptr);
   struct sigaction hangup {};
-  if (sigaction(SIGHUP, nullptr, &hangup) == 0 && hangup.sa_handler != SIG_IGN)  // under nohup it stays ignored
+  if (sigaction(SIGHUP, nullptr, &hangup) == 0 && hangup.sa_handler != SIG_IGN)  // nohup ignores SIGHUP: keep it
+                                                                                 // ignored
     sigaction(SIGHUP, &stop, nullptr);
   struct sigaction lost {};
   lost.sa_sigaction = on_lost_memory;

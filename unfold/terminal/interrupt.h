@@ -1,19 +1,20 @@
 #pragma once
-/// What the signals do to the command.
+/// Signal handling of the command.
 ///
-/// SIGINT, SIGTERM and SIGHUP end it with code 130 and remove its temporary files. A verb that has something to save
-/// polls `catch_interrupts`: then the first of them asks for an end in good order, unless the process waits for others
-/// (a pipe), and a second one ends it at once. SIGBUS in a mapped file, which somebody has shortened, ends it with code
-/// 1 and names the file. Pipes and files that cannot be written are errors, not signals.
+/// SIGINT, SIGTERM and SIGHUP end the process with exit code 130 and remove its temporary files. A command that can
+/// save its state polls `catch_interrupts`: then the first of these signals requests an orderly stop, unless the
+/// process is blocked on another one (a pipe), and the second one ends it immediately. SIGBUS in a mapped file that has
+/// been truncated ends the process with exit code 1 and names the file. Write errors of pipes and files are reported as
+/// errors, not by signals.
 
 #include <atomic>
 
 namespace unfold {
 
-/// To be called once, at the start of the program.
+/// Call once, at the start of the program.
 void handle_signals();
 
-/// From here on, until the end of the process, a signal is a flag.
+/// From this call until the end of the process, interrupts set the returned flag.
 const std::atomic<bool>& catch_interrupts();
 
 }  // namespace unfold

@@ -17,12 +17,13 @@
 namespace unfold {
 namespace {
 
-/// Variables that are no options, whatever options are called: UNFOLD_DATA is the folder of the data sets.
+/// Environment variables that are not options. UNFOLD_DATA is the folder of the data sets.
 constexpr std::array<std::string_view, 4> kOwnVariables = {"UNFOLD_SIMD", "UNFOLD_DATA", "UNFOLD_BF16", "UNFOLD_TEAM"};
 
 std::string in_quotes(std::string_view text) { return fmt::format("\"{}\"", text); }
 
-/// As CLI11 wants them. It reads `--name=` as if the value were the next word, so an empty value becomes its own word.
+/// Arguments in the reverse order that CLI11 expects. It reads `--name=` as if the value were the next word, so an
+/// empty value is passed as a separate word.
 std::vector<std::string> reversed_words(std::span<const std::string> arguments) {
   std::vector<std::string> words;
   for (const std::string& word : arguments) {
@@ -34,7 +35,7 @@ std::vector<std::string> reversed_words(std::span<const std::string> arguments) 
   return words;
 }
 
-/// An option of the command line with the name that the table has for it, where people call it otherwise.
+/// Replaces a common alias of an option by the name in the table.
 std::string in_our_words(const std::string& word, std::span<const std::string> names) {
   if (!word.starts_with("--") || word.size() == 2) return word;
   const std::size_t end = std::min(word.find('='), word.size());
@@ -42,8 +43,8 @@ std::string in_our_words(const std::string& word, std::span<const std::string> n
   return name.empty() ? word : "--" + name + word.substr(end);
 }
 
-/// "; it is part of a SPEC: --optimizer adam:rate=...", where one of the entries has an option of this name: `usual`,
-/// or the first of them.
+/// Returns "; it is part of a SPEC: --optimizer adam:rate=..." if one of the entries has an option of this name;
+/// prefers the entry `usual`, otherwise the first one.
 std::string in_spec(std::string_view name, const std::vector<EntryHelp>& entries, std::string_view usual,
                     std::string_view form) {
   std::string found;
@@ -58,7 +59,7 @@ std::string in_spec(std::string_view name, const std::vector<EntryHelp>& entries
   return found;
 }
 
-/// Where an option that a verb does not have stands in one of its SPECs.
+/// If a SPEC accepts an option that the command lacks, returns a hint that says where.
 std::string where_in_specs(std::string_view name, std::span<const std::string> names) {
   const auto has = [&](const char* option) { return std::ranges::find(names, option) != names.end(); };
   if (has("model") && is_main_size(name)) return "; it is part of a SPEC: --model lstm:128";

@@ -1,10 +1,9 @@
 #pragma once
-/// The options of one verb as a table. Each row drives four things alike: the option --name of the command line, the
-/// variable UNFOLD_NAME of the environment, the key `name` of a configuration file, and the default (what the target
-/// holds when the row is added). The command line wins over the environment, that over --config, that over a stored
-/// configuration, that over the default.
+/// The options of one command as a table. Each row defines the command-line option --name, the environment variable
+/// UNFOLD_NAME, the key `name` of a configuration file, and the default, which is the value of the target when the row
+/// is added. The order of precedence is: command line, environment, --config, stored configuration, default.
 ///
-/// Every error is a UsageError that names where the value came from and suggests the nearest name.
+/// Every error is a UsageError that names the source of the value and suggests the nearest name.
 
 #include <limits>
 #include <map>
@@ -21,50 +20,50 @@
 
 namespace unfold {
 
-/// Where the value of an option is kept after the command has ended.
+/// Where the value of an option is stored after the command has ended.
 enum class Keep {
   nowhere,
-  run,    ///< in config.toml: it may differ when a run is resumed, because it does not change what is learnt
-  fixed,  ///< in config.toml and the same whenever the run is resumed, but not in the card (names of files)
-  model   ///< like fixed, and in the card of the model
+  run,    ///< in config.toml; may change when a run is resumed, because it does not affect the result
+  fixed,  ///< in config.toml, and fixed for the run, but not in the card (file names)
+  model   ///< like fixed, and in the model card
 };
 
-/// What the files are for that an option names.
+/// How a command uses the files that an option names.
 enum class FileUse {
-  none,      ///< it names no files
-  data,      ///< they are read
-  settings,  ///< they are read whole before the work begins
-  model,     ///< they are read, and the first of them, or all, are run folders or model files
-  written,   ///< a file that is written
-  printed,   ///< the same, or "-": standard output
-  filled     ///< a folder that is made, or filled
+  none,      ///< the option does not name files
+  data,      ///< read
+  settings,  ///< read completely before the work begins
+  model,     ///< read; the first one, or all, are run folders or model files
+  written,   ///< written
+  printed,   ///< written; "-" stands for standard output
+  filled     ///< a folder that is created or filled
 };
 
-/// A file as the user named it, and where: "--out", or "DATA..." for what stands without an option.
+/// A file name given by the user, and the option that named it: "--out", or "DATA..." for a positional argument.
 struct FileNamed {
   std::string by, path;
 };
 
-/// What a verb says of an option. The value that the target holds when the row is added may be outside the range.
+/// The definition of an option. The default may be outside the range [least, most].
 struct OptionRow {
   std::string name;  ///< in kebab-case
   OptionTarget target;
-  std::string placeholder = {};           ///< of the value, for the help
-  std::string help = {};                  ///< empty: it is understood, but not listed
-  std::vector<std::string> choices = {};  ///< when not empty: the only values allowed
+  std::string placeholder = {};           ///< of the value in the help
+  std::string help = {};                  ///< empty: the option is accepted but not listed
+  std::vector<std::string> choices = {};  ///< if not empty, the only allowed values
   double least = -std::numeric_limits<double>::infinity();
   double most = std::numeric_limits<double>::infinity();
-  bool above_least = false;  ///< the least itself is not allowed
+  bool above_least = false;  ///< the lower limit itself is not allowed
   Keep keep = Keep::nowhere;
   std::string default_text = {};  ///< shown instead of the default
-  std::string letter = {};        ///< of a short form: "o" for -o; kDigits for -1 .. -9, each the value itself
+  std::string letter = {};        ///< short form: "o" for -o; kDigits for -1 .. -9, each of which is the value itself
   FileUse file = FileUse::none;
 };
 inline constexpr std::string_view kDigits = "1-9";
 
-/// What stands without an option's name on the command line.
+/// The definition of positional arguments.
 struct InputsRow {
-  std::string name;  ///< key in a configuration file; inputs have no variable of the environment
+  std::string name;  ///< key in a configuration file; positional arguments have no environment variable
   std::vector<std::string>* target;
   std::string placeholder;
   std::string help;
@@ -75,37 +74,37 @@ struct InputsRow {
 
 class VerbOptions {
  public:
-  /// `examples`: complete commands; the help starts with them.
+  /// `examples`: complete commands, shown at the beginning of the help.
   VerbOptions(std::string verb, std::string summary, std::vector<std::string> examples);
 
   void add(OptionRow row);
   void add_inputs(InputsRow row);
-  /// --config, --json and --quiet, which every verb has. `prints_json`: false for a verb that has another option for it
-  /// and refuses --json.
+  /// Adds --config, --json and --quiet, which every command has. `prints_json`: false for a command that rejects --json
+  /// because it has a different option for it.
   void add_common(bool& json, bool& quiet, bool prints_json = true);
 
-  /// Takes the arguments after the verb apart; nothing is assigned yet. True if help was asked for.
+  /// Parses the arguments after the command name, without assigning values. Returns true if help was requested.
   bool read_arguments(std::span<const std::string> arguments);
-  /// Assigns every target anew. REQUIRES read_arguments. `stored` is a configuration that lies above the defaults.
+  /// Assigns all targets. `stored` is a configuration that overrides the defaults. REQUIRES read_arguments.
   void resolve(const Config* stored = nullptr);
 
-  /// True if the value came from the command line, the environment or --config.
+  /// Returns whether the value came from the command line, the environment or --config.
   bool given(std::string_view name) const;
-  /// Throws UsageError where one of these is given: "--NAME WHY; leave it out".
+  /// Throws UsageError if one of these options was given: "--NAME WHY; leave it out".
   void refuse(std::initializer_list<std::string_view> names, std::string_view why) const;
-  /// For verbs that find out themselves whether inputs are needed.
+  /// The error for missing positional arguments, for commands that check this themselves.
   UsageError missing_inputs() const;
-  /// The present values of all rows kept there or in a later place of Keep. Options without a value are left out.
+  /// Returns the current values of all rows whose `keep` is at least `least`. Options without a value are omitted.
   Config config(Keep least) const;
   Keep keep(std::string_view name) const;
-  /// The files of this use that the present values name, as they were given, in the order of the rows.
+  /// Returns the files with this use that the current values name, as given by the user, in the order of the rows.
   std::vector<FileNamed> files(FileUse use) const;
 
   const std::string& verb() const { return verb_; }
   std::string help() const;
-  std::vector<std::string> names() const;  ///< of all options, without the inputs
+  std::vector<std::string> names() const;  ///< names of all options, without positional arguments
 
-  /// UNFOLD_NAME for an option's name.
+  /// Returns UNFOLD_NAME for an option name.
   static std::string variable(std::string_view name);
 
  private:
@@ -131,7 +130,8 @@ class VerbOptions {
   std::map<std::string, std::vector<std::string>, std::less<>> arguments_;
 };
 
-/// The verbs' options and other programs of the project know these variables; any other UNFOLD_* is a UsageError.
+/// Checks the environment: variables of `known_options` and those used elsewhere in the project are allowed; any other
+/// UNFOLD_* is a UsageError.
 void check_environment(std::span<const std::string> known_options);
 
 }  // namespace unfold

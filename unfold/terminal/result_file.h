@@ -1,6 +1,5 @@
 #pragma once
-/// Where a verb writes results of its own format: a file that appears whole or not at all, or, for "-", standard
-/// output.
+/// Output of a command's results in a specific format: a file that is written atomically, or standard output for "-".
 ///
 ///   ResultFile file(out);
 ///   file.write(bytes);

@@ -9,17 +9,17 @@
 namespace unfold {
 
 namespace {
-constexpr std::chrono::seconds kSilence{10};  // a long step or a long validation
+constexpr std::chrono::seconds kSilence{10};  // without progress, during a long step or validation
 constexpr std::size_t kWide = 100, kLongestCurve = 40, kShortestCurve = 6;
 
-/// The curve behind a line of a terminal that has room for it; otherwise nothing.
+/// The curve shown after a line if the terminal is wide enough; otherwise empty.
 std::string beside(const std::string& line, const SmallCurve& curve, std::size_t columns) {
   constexpr std::size_t kBetween = 2;
   if (columns < kWide || line.size() + kBetween + kShortestCurve >= columns) return {};
   return "  " + curve.text(std::min(kLongestCurve, columns - 1 - kBetween - line.size()));
 }
 
-/// Passes over the data; nothing where there are none, as with generated examples.
+/// The number of epochs; empty for generated data, which have no epochs.
 std::string epochs_text(double epochs) { return epochs > 0 ? fmt::format("epoch {:.2f}  ", epochs) : std::string(); }
 }  // namespace
 
@@ -35,7 +35,7 @@ void TrainProgress::progress(const ProgressEvent& event) {
   if (!console_.due()) return;
   const double loss = event.mean_loss > 0 ? event.mean_loss : event.loss;
   const std::string total = steps_ > 0 ? fmt::format("/{}", steps_) : std::string();
-  // A wide terminal shows the curve in place of the nats.
+  // A wide terminal shows the curve instead of the loss in nats.
   const std::string nats = console_.columns() < kWide ? fmt::format("{:.4f} nats  ", loss) : std::string();
   std::string text = fmt::format("step {}{}  {}{:.0f} %  {}{:.4f} bits  {} symbols/s  {} left", event.step, total,
                                  epochs_text(event.epochs), 100 * std::min(event.fraction, 1.0), nats, bits(loss),

@@ -1,5 +1,5 @@
 #pragma once
-/// The events of a training run as remarks and a progress line.
+/// Shows the events of a training run as notes and a progress line.
 
 #include <atomic>
 #include <optional>
@@ -13,7 +13,7 @@ namespace unfold {
 
 class TrainProgress final : public Observer {
  public:
-  /// `steps`: the budget, 0 when it is counted otherwise.
+  /// `steps`: the budget in steps; 0 if it has a different unit.
   TrainProgress(Console& console, Index steps);
 
   void progress(const ProgressEvent& event) override;
@@ -26,7 +26,7 @@ class TrainProgress final : public Observer {
  private:
   Console& console_;
   Index steps_;
-  SmallCurve curve_;                          // of the loss, for a terminal wide enough
+  SmallCurve curve_;                          // of the loss, for wide terminals
   std::optional<CurvatureReport> curvature_;  // of the last step
   std::atomic<Index> step_ = 0;
   Heartbeat heartbeat_;
