@@ -1,5 +1,5 @@
 #pragma once
-/// The units of every result: natural logarithms inside, bits outside, always with what was counted.
+/// Metrics of a result: computed in nats, printed in bits, always with the number of symbols.
 
 #include <nlohmann/json_fwd.hpp>
 
@@ -11,7 +11,7 @@ namespace unfold {
 struct Figures {
   double nats_per_symbol = 0;
   Index symbols = 0;  ///< predicted
-  Index bytes = 0;    ///< source bytes of the part; 0: unknown
+  Index bytes = 0;    ///< size of the source in bytes; 0: unknown
 
   double bits_per_symbol() const;
   double bits_per_byte() const;
@@ -20,10 +20,10 @@ struct Figures {
 
 double bits(double nats);
 
-/// {"bits_per_symbol", "nats_per_symbol", "bits_per_byte", "perplexity", "symbols"}.
+/// Returns the keys "bits_per_symbol", "nats_per_symbol", "bits_per_byte", "perplexity" and "symbols".
 nlohmann::ordered_json to_json(const Figures& figures);
 
-/// A configuration as a JSON object.
+/// Converts a configuration to a JSON object.
 nlohmann::json to_json(const Config& config);
 
 }  // namespace unfold

@@ -36,7 +36,7 @@ LineSource::~LineSource() {
   if (descriptor_ > STDIN_FILENO) ::close(descriptor_);
 }
 
-/// Reads more behind what is left; false when there is no more.
+/// Reads more bytes into the buffer after the remaining ones; returns false at the end of the input.
 bool LineSource::fill() {
   if (ended_) return false;
   buffer_.erase(0, buffer_.size() - rest_.size());

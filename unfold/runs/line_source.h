@@ -1,5 +1,5 @@
 #pragma once
-/// The lines of a file, of standard input or of a pipe, as they come.
+/// Streaming reader for the lines of a file, standard input or a pipe.
 
 #include <optional>
 #include <string>
@@ -11,20 +11,21 @@ namespace unfold {
 
 class LineSource {
  public:
-  /// "-" is standard input. Compressed files are unpacked at once. Throws DataError.
+  /// Opens a file; "-" is standard input. Compressed files are decompressed completely. Throws DataError.
   explicit LineSource(const std::string& path);
-  /// Lines of what was read already.
+  /// Reads lines from input that is already in memory.
   explicit LineSource(Input input);
   ~LineSource();
   LineSource(const LineSource&) = delete;
   LineSource& operator=(const LineSource&) = delete;
 
-  /// The next line without its line end; false at the end. `line` lives until the next call. Throws DataError: nothing
-  /// there at all, a read that fails.
+  /// Sets `line` to the next line without its line end; returns false at the end. `line` is valid until the next call.
+  /// Throws DataError for empty input and read errors.
   bool next(std::string_view& line);
-  /// Whether the line that `next` gave last had a line end; the last one of a file may have none.
+  /// Returns whether the last line returned by `next` had a line end, which may be missing only in the last line of a
+  /// file.
   bool line_ended() const { return line_ended_; }
-  /// Whether the next line is here already, so that `next` waits for nobody.
+  /// Returns whether `next` can return without waiting for input.
   bool ready() const;
   const std::string& name() const { return name_; }
 
@@ -33,7 +34,7 @@ class LineSource {
 
   std::string name_;
   std::optional<Input> whole_;
-  std::string_view rest_;  // of `whole_` or of `buffer_`
+  std::string_view rest_;  // part of `whole_` or of `buffer_`
   std::string buffer_;
   int descriptor_ = -1;
   bool ended_ = false, any_ = false, line_ended_ = true;

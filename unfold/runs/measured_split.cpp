@@ -13,7 +13,7 @@ std::optional<std::string> measured_split(const std::optional<std::string>& spli
     const auto found = model.configuration().find(key);
     return found != model.configuration().end() && found->is_string() ? found->get<std::string>() : std::string();
   };
-  // Lines of one label were cut, which are other lines than those that are read now.
+  // With only-label, the split in training divided different lines from those read now.
   if (const std::string own = text("split"); !own.empty() && text("only-label").empty()) return own;
   throw UsageError("--part needs --split: which split is it a part of? For example --split 90/5/5");
 }

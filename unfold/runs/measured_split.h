@@ -1,5 +1,5 @@
 #pragma once
-/// Which part of data is measured after training.
+/// Choice of the part of the data to evaluate after training.
 
 #include <optional>
 #include <string>
@@ -8,8 +8,8 @@
 
 namespace unfold {
 
-/// The split that was asked for; where a part alone was, the split of the run that trained the model. Throws
-/// UsageError where that had none, or cut other data than are read now.
+/// Returns the requested split; if only a part was requested, the split of the run that trained the model. Throws
+/// UsageError if that run had no split or divided different data from those read now.
 std::optional<std::string> measured_split(const std::optional<std::string>& split,
                                           const std::optional<std::string>& part, const Model& model);
 

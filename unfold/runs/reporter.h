@@ -1,6 +1,6 @@
 #pragma once
-/// What the functions of this room tell while they work. They print nothing: a front end passes a reporter that shows
-/// as much as it likes; one that does nothing is a Reporter as it stands.
+/// Interface for the notes, warnings and progress of long-running functions. The functions print nothing; a front end
+/// passes a reporter that shows as much as it wants. The base class ignores everything.
 
 #include <atomic>
 #include <string_view>
@@ -9,30 +9,31 @@
 
 namespace unfold {
 
-/// How much of a piece of work is done.
+/// The progress of a task.
 struct WorkDone {
   std::string_view what;       ///< "eval", "counting"
   double done = 0, total = 1;  ///< done <= total
-  std::string_view unit = {};  ///< of both: "symbols"; empty: they are a share
+  std::string_view unit = {};  ///< of `done` and `total`: "symbols"; empty: they are fractions
 };
 
 class Reporter {
  public:
   virtual ~Reporter() = default;
-  /// A line that people may want to read.
+  /// A note to the user.
   virtual void remark(std::string_view) {}
-  /// The same, unless there is nothing to say.
+  /// Calls remark() unless the text is empty.
   void remark_if(std::string_view text) {
     if (!text.empty()) remark(text);
   }
-  /// A line that they should read even if they want no remarks.
+  /// A warning, to be shown even if the user does not want notes.
   virtual void warn(std::string_view) {}
-  /// Called often, at most once for a few hundred symbols.
+  /// Called often, at most once per few hundred symbols.
   virtual void progress(const WorkDone&) {}
-  /// Asked for when work begins that can be stopped in good order: a flag that is polled from then on; nullptr: none.
-  /// Once it is set, the function throws InterruptedError.
+  /// Called when work begins that can be interrupted. Returns a flag to poll, or nullptr. When the flag is set, the
+  /// function throws InterruptedError.
   virtual const std::atomic<bool>* stop() { return nullptr; }
-  /// Who is told the events of a training that now begins; `steps`: its budget, 0 when it is counted otherwise.
+  /// Called when training begins. Returns the observer of its events, or nullptr. `steps` is the budget in steps, or 0
+  /// if it has a different unit.
   virtual Observer* observer(Index steps) { return (void)steps, nullptr; }
 };
 

@@ -26,7 +26,7 @@ bool exists(const std::string& path) {
 
 }  // namespace
 
-/// A lock of the kernel on a file, which goes with the process that holds it. The file goes with the lock.
+/// An advisory lock (flock) on a file, released when the process ends. The destructor removes the file.
 class RunFolder::Lock {
  public:
   explicit Lock(const std::string& folder) : folder_(folder), path_(folder + "/lock") {
@@ -44,11 +44,11 @@ class RunFolder::Lock {
   }
 
  private:
-  /// False when the file was removed by the one who had the lock until now.
+  /// Returns false if the previous owner of the lock removed the file in the meantime.
   bool try_to_take() {
     descriptor_ = ::open(path_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0666);
     if (descriptor_ < 0) fail(errno);
-    // Some network file systems have no locks: then there is no protection, as there was none before.
+    // Some network file systems do not support locks; the folder is then not protected.
     if (::flock(descriptor_, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) refuse();
     struct stat status {};
     if (::fstat(descriptor_, &status) == 0 && status.st_nlink > 0) return true;

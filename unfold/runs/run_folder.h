@@ -1,6 +1,6 @@
 #pragma once
-/// A run folder: model.safetensors (the best), checkpoint.safetensors (the last), config.toml, log.jsonl; and, while a
-/// process works in it, the file `lock`, which tells the number of that process.
+/// A run folder: model.safetensors (the best parameters), checkpoint.safetensors (the latest state), config.toml and
+/// log.jsonl. While a process works in it, the file `lock` holds the number of that process.
 
 #include <memory>
 #include <string>
@@ -20,14 +20,14 @@ class RunFolder {
   std::string config() const { return path_ + "/config.toml"; }
   std::string log() const { return path_ + "/log.jsonl"; }
 
-  bool holds_run() const;  ///< any of the four files
+  bool holds_run() const;  ///< whether any of the four files exists
   bool has_config() const;
   bool has_checkpoint() const;
-  /// Keeps other processes that call this out, until this object and its copies are gone; nothing happens when the
-  /// folder is not there yet, or when it is locked by this object. The lock of a killed process does not count. Throws
-  /// RuntimeFailure naming the process that holds the lock.
+  /// Keeps other processes that call this out until this object and its copies are destroyed. Does nothing if the
+  /// folder does not exist yet or this object holds the lock already. The lock of a process that was killed is
+  /// released. Throws RuntimeFailure that names the process holding the lock.
   void lock() const;
-  /// Makes the folder with its parents, and locks it. Throws RuntimeFailure.
+  /// Creates the folder with its parents, and locks it. Throws RuntimeFailure.
   void create() const;
   /// Removes the four files. Throws RuntimeFailure.
   void clear() const;
@@ -39,10 +39,11 @@ class RunFolder {
   mutable std::shared_ptr<const Lock> lock_;
 };
 
-/// The first difference between two configurations: "batch is 32 there and 64 here"; empty if there is none.
+/// Returns the first difference between two configurations: "batch is 32 there and 64 here"; empty if they are equal.
 std::string first_difference(const Config& there, const Config& here);
 
-/// MODEL as users name it, a run folder or a model file, as the file. Throws ModelError for a folder without a model.
+/// Returns the model file of a run folder or of a model file, as given by the user. Throws ModelError for a folder
+/// without a model.
 std::string model_file(const std::string& model);
 std::unique_ptr<SymbolModel> load_model(const std::string& model);
 

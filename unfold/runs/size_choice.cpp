@@ -14,7 +14,7 @@ namespace unfold {
 namespace {
 
 constexpr Index kLargest = 448, kSmallest = 64, kMultiple = 32;
-constexpr double kStepsASecond = 30;  // of the largest, on two cores
+constexpr double kStepsASecond = 30;  // of the largest model, on two cores
 constexpr double kSteps = 3500, kEpochs = 12;
 
 }  // namespace
@@ -28,7 +28,7 @@ Index default_units(double minutes, Index symbols) {
   const double step = static_cast<double>(kDefaultWindow * kDefaultBatch);
   const double wanted = std::clamp(kEpochs * static_cast<double>(symbols) / step, 1.0, kSteps);
   constexpr double kSecondsAMinute = 60;
-  // The time of a step goes with the square of the units.
+  // The time of a step is proportional to the square of the number of units.
   const double units = static_cast<double>(kLargest) * std::sqrt(kStepsASecond * kSecondsAMinute * minutes / wanted);
   if (units >= static_cast<double>(kLargest)) return kLargest;
   return std::max(kSmallest, static_cast<Index>(std::lround(units / static_cast<double>(kMultiple))) * kMultiple);

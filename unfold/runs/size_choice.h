@@ -1,9 +1,9 @@
 #pragma once
-/// The model that is taken when training has minutes and nobody named one: a state that is gated by what is read, and
-/// decaying weights, learn more of a text in equal time; and a small text or a short budget is learnt best by a net
-/// that makes some thousand steps in it, or a dozen epochs of a small text: a large one is not yet anywhere by then
-/// (docs/performance.md has the figures). The choice is kept with the run like a model
-/// that was given; with a budget in steps or epochs it is always the same model.
+/// The default model when the training budget is in minutes and no model was specified. A state with input-dependent
+/// gates and weight decay reach a lower loss in equal time. For a short budget, the best size allows a few thousand
+/// steps, and for a small text about a dozen epochs; larger models are not yet trained by then (docs/performance.md has
+/// measurements). The chosen model is stored with the run like a specified one. With a budget in steps or epochs, the
+/// default model is always the same.
 
 #include <string>
 
@@ -12,14 +12,15 @@
 
 namespace unfold {
 
-/// True when the choice is open: running text, minutes as the budget, no model given.
+/// Returns whether the default model applies: running text, a budget in minutes, and no model specified.
 bool chooses_size(const TrainSettings& settings, const Given& given);
 
-/// Of a part to train on of so many symbols, at the pace of two cores. REQUIRES minutes > 0, symbols >= 0.
+/// Returns the number of units for training data of `symbols` symbols, at the speed of two cores. REQUIRES minutes > 0,
+/// symbols >= 0.
 Index default_units(double minutes, Index symbols);
 
-/// Sets the model, and the optimiser where that was not given either. Returns what was chosen, why, and how to choose
-/// otherwise.
+/// Sets the model, and the optimizer unless it was specified. Returns a note that says what was chosen, why, and how to
+/// override it.
 std::string choose_size(TrainSettings& settings, const Given& given, Index symbols);
 
 }  // namespace unfold

@@ -60,7 +60,7 @@ void check_device(const TrainSettings& s, const RunSettings& run) {
     if (s.precision == "tf32") throw UsageError("--precision tf32 is of GPUs; add --device cuda");
     return;
   }
-  if (is_fitted_model(s.model)) return;  // refused where it was given
+  if (is_fitted_model(s.model)) return;  // an explicit setting has been rejected before
   const auto refuse = [](std::string_view what) {
     throw UsageError(fmt::format("{} does not run on a device yet: leave it out, or --device", what));
   };

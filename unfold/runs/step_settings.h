@@ -1,18 +1,18 @@
 #pragma once
-/// Settings that say how a step is computed: what cannot go together is refused here, before data are read. Internal to
-/// runs/.
+/// Checks and canonical forms of settings that determine how a step is computed. Invalid combinations are rejected
+/// before data are read. Internal to runs/.
 
 #include "unfold/runs/train_settings.h"
 
 namespace unfold {
 
-/// Looking back is what no gradient says.
+/// `gradient`: backpropagation through time is stored as no value.
 void settle_gradient(TrainSettings& s);
-/// 1 is as if nobody had said anything.
+/// `shards` and `gradient-sums`: 1 and "exact" are stored as no value.
 void check_shards(TrainSettings& s);
-/// Half the memory of a gradient, of floats that are computed on the processor.
+/// `activations`: "bf16" requires training by backpropagation through time, in float, on the CPU.
 void check_activations(TrainSettings& s, const RunSettings& run);
-/// What no device runs.
+/// Throws UsageError for settings that devices do not support.
 void check_device(const TrainSettings& s, const RunSettings& run);
 
 }  // namespace unfold

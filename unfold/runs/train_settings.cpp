@@ -28,7 +28,7 @@ namespace {
 
 constexpr auto kBudget = std::to_array<std::string_view>({"epochs", "steps", "minutes"});
 constexpr std::string_view kMemoryLimit = "memory-limit";
-/// Options of training by gradient: models that are fitted as a whole have no use for them.
+/// Options of gradient-based training, not applicable to models that are fitted directly.
 constexpr auto kGradientOnly = std::to_array<std::string_view>(
     {"restarts",         "optimizer",       "window",       "batch",           "whole-sequences",
      "curriculum",       "epochs",          "steps",        "minutes",         "validate-every",
@@ -38,23 +38,23 @@ constexpr auto kGradientOnly = std::to_array<std::string_view>(
      "label-smoothing",  "feedback",        "start-from",   "best-by",         "device",
      "activations"});
 
-/// Options of files: tasks have no use for them.
+/// Options for input files, not applicable to tasks.
 constexpr auto kFilesOnly = std::to_array<std::string_view>(
     {"mask",  "lines",  "trees",   "follow",    "feedback",     "vocabulary",     "word-dropout",    "teacher-forcing",
      "read",  "split",  "shift",   "symbols",   "sequences",    "valid-mask",     "predict-after",   "forcing-schedule",
      "test",  "valid",  "window",  "unknown",   "log-rules",    "start-from",     "sampled-softmax", "ends",
      "ahead", "format", "predict", "objective", "sample-every", "whole-sequences"});
-/// Options of text: data with fields have no use for them.
+/// Options for text, not applicable to data with fields.
 constexpr auto kTextOnly = std::to_array<std::string_view>(
     {"vocabulary", "lines", "predict-after", "mask", "valid-mask", "label-column", "only-label", "sample-every",
      "sampled-softmax", "activity-penalty", "flow-penalty", "restarts", "curriculum", "log-rules", "follow"});
-/// Of these, what says nothing of how a file is to be read.
+/// Those of kTextOnly that do not determine how a file is read.
 constexpr auto kTextTraining = std::to_array<std::string_view>(
     {"sample-every", "sampled-softmax", "activity-penalty", "flow-penalty", "restarts", "curriculum"});
 constexpr auto kFieldsOnly =
     std::to_array<std::string_view>({"read", "predict", "ahead", "sequences", "test", "word-dropout", "ends", "trees",
                                      "shift", "objective", "feedback", "best-by"});
-/// Options of data that have an end: a stream has none that is known.
+/// Options that require finite data, not applicable to streams.
 constexpr auto kEndsOnly =
     std::to_array<std::string_view>({"format", "vocabulary", "label-column", "only-label", "lines", "split", "valid",
                                      "unknown", "predict-after", "mask", "valid-mask", "whole-sequences", "curriculum",
@@ -111,7 +111,7 @@ std::optional<ConfigValue> value_of(const Setting& setting) {
       setting.target);
 }
 
-/// Names of files need not be valid UTF-8; what is written down about a run must be.
+/// File names need not be valid UTF-8, but the records of a run must be.
 ConfigValue in_valid_utf8(ConfigValue value) {
   if (auto* text = std::get_if<std::string>(&value)) *text = replace_invalid_utf8(*text);
   if (auto* texts = std::get_if<std::vector<std::string>>(&value))
@@ -128,7 +128,7 @@ const Setting& find_setting(const std::vector<Setting>& all, std::string_view na
   throw UsageError(fmt::format("{}: train has no key \"{}\"{}", where, name, did_you_mean(std::string(name), names)));
 }
 
-/// A budget that is given replaces the whole of an earlier one.
+/// A new budget replaces an earlier one completely.
 void forget_budget(const Given& given, TrainSettings& s) {
   if (std::ranges::none_of(kBudget, [&](std::string_view name) { return given.contains(name); })) return;
   if (!given.contains("epochs")) s.epochs.reset();
@@ -183,7 +183,7 @@ void check_field_options(const TrainSettings& s, const Given& given) {
                     *s.format));
 }
 
-/// Options that would change nothing: what is refused by value may stand in the configuration of a run as it comes.
+/// Throws UsageError for explicitly given options without effect. Stored values are not rejected.
 void refuse_unused(const TrainSettings& s, const Given& given) {
   const bool fitted = is_fitted_model(s.model);
   if (fitted && (s.activity_penalty > 0 || s.flow_penalty > 0))
@@ -199,7 +199,7 @@ void refuse_unused(const TrainSettings& s, const Given& given) {
     throw UsageError("--early-stop looks at validations, and --follow has none: leave it out");
 }
 
-/// A stream is one sequence of bytes, read once.
+/// Sets the defaults for a stream, which is one sequence of bytes, read once.
 void settle_follow(TrainSettings& s, const Given& given) {
   if (!s.follow) return;
   for (const std::string_view name : kEndsOnly)
@@ -215,13 +215,13 @@ void settle_follow(TrainSettings& s, const Given& given) {
   s.epochs = 1;
 }
 
-/// Whether a file can be looked at before it is read.
+/// Returns whether a path is a regular file, which can be inspected before it is read.
 bool is_file(const std::string& path) {
   std::error_code ignored;
   return std::filesystem::is_regular_file(path, ignored);
 }
 
-/// Running text in one form or another: not data with fields.
+/// Returns whether a format is a form of running text, as opposed to data with fields.
 bool is_text_format(std::string_view format) {
   return format == kTextFormat || format == kLogFormat || format == kFastaFormat;
 }
@@ -235,7 +235,8 @@ void check_fasta_options(const TrainSettings& s) {
         "--label-column and --only-label are for lines; records of FASTA have headers, which are left out");
 }
 
-/// Where an option alone makes running text of a file that looks like something else.
+/// A note for the case that only an option causes a file to be read as running text, although it looks like a different
+/// format.
 std::string remark_on_text(const TrainSettings& s, const Given& given) {
   const auto option = std::ranges::find_if(kTextTraining, [&](std::string_view name) { return given.contains(name); });
   if (option == kTextTraining.end()) return {};
@@ -245,7 +246,7 @@ std::string remark_on_text(const TrainSettings& s, const Given& given) {
                      s.data.front(), *option, guess.format, guess.format, guess.why);
 }
 
-/// What a log is read as, and the model for it where none is named: each line a sequence of words.
+/// Sets the defaults for logs: each line is a sequence of words, and the default model.
 void set_log_defaults(TrainSettings& s, const Given& given) {
   if (s.log_rules && s.format != kLogFormat) throw UsageError("--log-rules belongs to --format log");
   if (s.format != kLogFormat) return;
@@ -254,9 +255,9 @@ void set_log_defaults(TrainSettings& s, const Given& given) {
   s.symbols = "words";
   s.lines = true;
   s.label_column = s.label_column || s.only_label.has_value();
-  if (given.contains("resume")) return;  // all else is stored
+  if (given.contains("resume")) return;  // everything else has been stored
   if (!given.contains("model")) s.model = kDefaultLogModel;
-  // What is fitted as a whole has no use for a part to validate on.
+  // Models that are fitted directly need no validation data.
   if (!s.valid && !s.split && is_fitted_model(s.model)) s.split = "100/0/0";
 }
 
@@ -278,7 +279,7 @@ std::string settle_format(TrainSettings& s, const Given& given) {
   const bool text = std::ranges::any_of(kTextOnly, [&](std::string_view name) { return given.contains(name); }) ||
                     given.contains("symbols") || is_fitted_model(s.model);
   const bool fields = std::ranges::any_of(kFieldsOnly, [&](std::string_view name) { return given.contains(name); });
-  if (!is_file(s.data.front())) {  // a pipe is read once
+  if (!is_file(s.data.front())) {  // a pipe can be read only once
     if (!fields) return {};
     if (std::error_code none; s.data.front() == "-" || std::filesystem::exists(s.data.front(), none))
       throw UsageError(fmt::format("{} can be read only once: --format says what it is", s.data.front()));
@@ -512,7 +513,7 @@ bool applies(std::string_view setting, const TrainSettings& s) {
   if (setting == "follow" && !s.follow) return false;
   if (setting == kMemoryLimit && is_counted_model(s.model)) return true;
   if (is_fitted_model(s.model) && is_in(kGradientOnly, setting)) return false;
-  // Earlier versions trained tasks in float alone, and did not say so.
+  // Earlier versions trained tasks only in float and did not store the precision.
   if (s.task && setting == "precision") return s.precision != "float";
   if (s.task) return !is_in(kFilesOnly, setting);
   return !is_in(kTaskOnly, setting) && !(has_fields(s) ? is_in(kTextOnly, setting) : is_in(kFieldsOnly, setting));

@@ -29,7 +29,7 @@ namespace {
 
 constexpr int kMostDeaths = 3;
 
-/// A piece that nobody else does while this lives.
+/// Exclusive ownership of a piece of work during its lifetime.
 class Claim {
  public:
   static std::optional<Claim> try_to_take(const std::string& path) {
@@ -52,7 +52,7 @@ class Claim {
   int descriptor_;
 };
 
-/// What nobody has done or claimed, piece after piece, until one fails.
+/// Does the pieces that are neither done nor claimed, in order, until one fails.
 void do_what_is_free(std::span<const WorkPiece> pieces, Reporter& reporter, const std::atomic<bool>& failed) {
   std::size_t number = 0;
   for (const WorkPiece& piece : pieces) {
@@ -66,7 +66,7 @@ void do_what_is_free(std::span<const WorkPiece> pieces, Reporter& reporter, cons
   }
 }
 
-/// What threads tell, one at a time.
+/// Serializes the reports of several threads.
 class SharedReporter final : public Reporter {
  public:
   explicit SharedReporter(Reporter& one) : one_(one), stop_(one.stop()) {}
@@ -86,7 +86,7 @@ class SharedReporter final : public Reporter {
   std::mutex mutex_;
 };
 
-/// The same on several threads; the first error is thrown when all have ended.
+/// Like do_what_is_free, on several threads. The first error is thrown after all threads have ended.
 void do_side_by_side(std::span<const WorkPiece> pieces, int threads, Reporter& reporter) {
   std::atomic<bool> failed = false;
   if (threads <= 1) return do_what_is_free(pieces, reporter, failed);
@@ -102,14 +102,14 @@ void do_side_by_side(std::span<const WorkPiece> pieces, int threads, Reporter& r
     }
   };
   {
-    std::vector<std::jthread> others;  // joined, too, where not all of them can be started
+    std::vector<std::jthread> others;  // joined even if some threads cannot be started
     for (int i = 1; i < threads; ++i) others.emplace_back(work);
     work();
   }
   if (failure) std::rethrow_exception(failure);
 }
 
-/// Of a child: its remarks are lines of the parent's, it can be told to stop.
+/// The reporter of a child process: prints warnings only, and can be interrupted.
 class ChildReporter final : public Reporter {
  public:
   explicit ChildReporter(Reporter& parent) : parent_(parent) {}
@@ -120,7 +120,7 @@ class ChildReporter final : public Reporter {
   Reporter& parent_;
 };
 
-/// Child processes that do the work. The parent does none, so that it has no threads when it forks.
+/// Child processes that do the work. The parent only waits, so that it has no threads when it forks.
 class Jobs {
  public:
   Jobs(std::span<const WorkPiece> pieces, Reporter& reporter) : pieces_(pieces), reporter_(reporter) {}
@@ -136,7 +136,7 @@ class Jobs {
     for (Index i = 0; i < count; ++i) start();
     for (bool told = false; !children_.empty();) {
       if (!told && stop != nullptr && stop->load()) {
-        told = true;  // once: a second signal would end them in the midst of writing
+        told = true;  // only once: a second signal would end them while they are saving
         for (const pid_t id : children_) ::kill(id, SIGTERM);
       }
       tell_progress();
@@ -152,7 +152,7 @@ class Jobs {
     const pid_t id = ::fork();
     if (id < 0) throw RuntimeFailure(fmt::format("cannot start a process: {}", std::generic_category().message(errno)));
     if (id == 0) {
-      ::setpgid(0, 0);  // what a terminal sends, the parent hands on
+      ::setpgid(0, 0);  // the parent forwards signals from the terminal
       be_child();
     }
     children_.insert(id);
@@ -225,7 +225,7 @@ void do_work(std::span<const WorkPiece> pieces, const WorkOptions& options, Repo
     Jobs(pieces, reporter).run(std::min(options.jobs, static_cast<Index>(pieces.size())));
   else
     do_side_by_side(pieces, std::min(options.threads, static_cast<int>(pieces.size())), reporter);
-  all.any(false);  // everybody has done what he claimed
+  all.any(false);  // barrier: all processes have finished the pieces that they claimed
   for (const WorkPiece& piece : pieces)
     if (!piece.is_done())
       throw RuntimeFailure(
