@@ -1,6 +1,6 @@
 #pragma once
-/// The least time that something takes, of the process unless another clock is named: other work on the machine only
-/// adds.
+/// Timing by the minimum over several repetitions, which is least affected by other load. Measures processor time
+/// unless a different clock is given.
 
 #include <algorithm>
 #include <ctime>
@@ -13,7 +13,7 @@ inline double seconds_of(clockid_t clock) {
   return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
 }
 
-/// The least time that `body` took.
+/// Returns the minimum duration of `body`.
 template <class Body>
 double best_seconds(double seconds, const Body& body, clockid_t clock = CLOCK_PROCESS_CPUTIME_ID) {
   double best = 1e9;

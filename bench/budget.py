@@ -18,7 +18,7 @@ import tempfile
 import time
 
 SHARE = 0.05
-RUNS = [  # bytes of text, model, optimiser, threads, more options
+RUNS = [  # bytes of text, model, optimizer, threads, more options
     (10_000, "rnn:20", "sgd", 1, ["--window", "16"]),
     (10_000, "glnn:20", "ruop", 2, []),
     (30_000, "glnn:20", "rbpm", 1, []),
@@ -82,7 +82,7 @@ def main():
             if options.only not in entry[2]:
                 continue
             took, result = run(os.path.abspath(options.unfold), folder, options.text, options.minutes, entry)
-            if result is None:  # diverged, say: the other runs count all the same
+            if result is None:  # for example, diverged; continue with the other runs
                 all_kept = False
                 continue
             step = result["seconds"] / max(1, result["steps"])

@@ -20,7 +20,7 @@ def brackets(line):
             open_.append(words)
         elif token == ")":
             spans.append((open_.pop(), words))
-        elif before != "(":  # what stands behind an opening bracket is a label
+        elif before != "(":  # a word after an opening bracket is a label
             words += 1
     return {(b, e) for b, e in spans if 1 < e - b < words}, words
 

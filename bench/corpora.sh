@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
-# Peak memory of a process, and how much it reads, where one process and several train on a large text (docs/processes.md).
+# Peak memory of a process and the amount of data that it reads, when one process and when several train on a large text
+# (docs/processes.md).
 #
-#   bench/corpora.sh build/release/bin/unfold [MEGABYTES]      400 if nothing is said; needs mpirun and as much room in TMPDIR
+#   bench/corpora.sh build/release/bin/unfold [MEGABYTES]      default: 400; needs mpirun and as much space in TMPDIR
 set -euo pipefail
 
 unfold=$(realpath "$1")
@@ -21,7 +22,7 @@ with open("text", "wb") as out:
         out.write(part[part.index(b"\n", random.randrange(len(part) // 2)) + 1:])
 PYTHON
 
-# Runs a command and says what the kernel counted of it.
+# Runs a command and prints the resource usage reported by the kernel.
 cat > counted.sh <<'COUNTED'
 "$@" > /dev/null & process=$!
 while kill -0 $process 2> /dev/null; do

@@ -1,16 +1,20 @@
-// What a conditional random field costs beside its floor: its matrix products and exponentials alone.
+// Time of a conditional random field, compared with a lower bound: its matrix products and exponentials alone.
 //
-//   bench_crf [LABELS [CHAINS [SECONDS]]]        default: 22 labels, 512 chains of 1 to 47 positions, 0.5 seconds a row
-//   bench_crf LABELS CHAINS SECONDS THREADS      one JSON object for bench/peers/pytorch_crf.py: a step on the clock
+//   bench_crf [LABELS [CHAINS [SECONDS]]]        default: 22 labels, 512 chains of 1 to 47 positions, 0.5 seconds per
+//   row bench_crf LABELS CHAINS SECONDS THREADS      one JSON object for bench/peers/pytorch_crf.py: wall-clock time of
+//   a step
 //
-// Rows: what the products and exponentials of `crf` need, run by themselves in memory of the first-level cache (the
-// floor): of as many columns as there are labels, and of as many as fill whole vectors, which is how `crf` runs them;
-// value and gradient of the loss, in float and double; the same loss by logarithms, as textbooks write it. Nanoseconds
-// of processor time a position, the best of several repetitions, one thread.
+// Rows:
+// - the lower bound: products and exponentials of `crf`, run separately on data in the L1 cache; with as many columns
+//   as labels, and padded to whole vectors, as `crf` runs them;
+// - value and gradient of the loss, in float and double;
+// - the same loss in log space, the textbook implementation.
 //
-// 22 labels: 3 x 22 x 22 multiply-adds (3 x 22 x 24 of whole vectors) and 24 exponentials a position, for which each
-// number is read and written once in the second-level cache: exp of the scores, alpha, beta, entering, 192 bytes each;
-// the signal and its slopes are 88 bytes each in float.
+// Each result is nanoseconds of processor time per position, the minimum over several repetitions, on one thread.
+//
+// For 22 labels, a position needs 3 x 22 x 22 multiply-adds (3 x 22 x 24 with whole vectors) and 24 exponentials. It
+// reads and writes once in the L2 cache: exp of the scores, alpha, beta and incoming sums, 192 bytes each; the signal
+// and its gradient are 88 bytes each in float.
 
 #include <algorithm>
 #include <cmath>
@@ -28,7 +32,7 @@
 namespace unfold {
 namespace {
 
-/// Chains as a training set has them, with a loss over a signal of the size of its labels.
+/// A batch of chains, and a loss over a signal of matching size.
 template <class T>
 struct Chains {
   Circuit circuit;
@@ -63,8 +67,9 @@ struct Chains {
   }
 };
 
-/// Products of the recursions and of the counts of neighbours, and one exponential a score, of 16 chains side by side.
-/// `columns`: of the products; as many as labels, or more, so that no vector is cut.
+/// The lower bound: products of the recursions and of the expected transition counts, and one exponential per score,
+/// for 16 chains in parallel. `columns`: columns of the products, at least the number of labels; larger values pad to
+/// whole vectors.
 class Floor {
  public:
   Floor(const Structure& structure, Index labels, Index columns)
@@ -100,7 +105,7 @@ class Floor {
   PackedMatrix<double> matrix_;
 };
 
-/// Forward, backward and marginals of each chain by logarithms.
+/// Forward, backward and marginals of each chain in log space.
 void by_logarithms(const Chains<double>& c) {
   ChainScores scores{.labels = c.labels,
                      .transitions = std::vector<double>(at(c.labels * c.labels), 0.25),
@@ -127,7 +132,7 @@ void run(Index labels, Index count, double seconds) {
   Chains<double> exact(labels, count);
   Floor floor(exact.structure, labels, labels), whole(exact.structure, labels, (labels + 7) / 8 * 8);
   const double each = 1e9 / static_cast<double>(exact.rows());
-  // In turns: a machine that others use is slower now than then.
+  // Run alternately, because the speed of a shared machine varies over time.
   double in_float = 1e9, in_double = 1e9, least = 1e9, least_whole = 1e9;
   for (int turn = 0; turn < 5; ++turn) {
     in_float = std::min(in_float, best_seconds(seconds / 5, [&] { single.judge(team); }));

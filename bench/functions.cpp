@@ -1,5 +1,5 @@
-// Rates of the element-wise functions and pointwise instructions on data in the first-level cache, one thread.
-// Prints one line per function: elements per second in units of 10^9, best of several runs.
+// Throughput of the element-wise functions on data in the L1 cache, one thread. Prints one line per function: 10^9
+// elements per second, the best of several runs.
 
 #include <algorithm>
 #include <chrono>
@@ -61,7 +61,8 @@ void measure_functions() {
   of("log_softmax of 1024", log_softmax<T>, x);
 }
 
-/// The gates of an LSTM step over `rows` x `cols` units: z [rows x 4 cols] and the cell to the next cell and output.
+/// The gates of an LSTM step for `rows` x `cols` units: computes the next cell state and output from z [rows x 4 cols]
+/// and the cell state.
 template <class T>
 void measure_gates(Index rows, Index cols) {
   enum { i, f, o, g, cell, next, h, si, sf, so, tg, tn, kSlots };
@@ -111,7 +112,7 @@ void measure() {
 }  // namespace
 }  // namespace unfold
 
-/// functions [INSTRUCTION SET ...]: the best one by default.
+/// functions [INSTRUCTION SET ...]; default: the best available one.
 int main(int argc, char** argv) {
   std::vector<std::string> targets(argv + 1, argv + argc);
   if (targets.empty()) targets.push_back(unfold::simd_available().front());

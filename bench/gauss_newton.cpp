@@ -1,9 +1,10 @@
-// What one Gauss-Newton product costs beside one gradient (forward, readout, backward), with structural damping.
+// Time of a Gauss-Newton product relative to that of a gradient (forward, readout, backward), with structural damping.
 //
 //   bench_gauss_newton [--threads N] [--seconds S]
 //
-// Both in turns in one run; medians. The floor counts matrix products: a gradient has 1 forward and 2 backward, a
-// product 2 in the tangent pass (x dW and dx W) and 2 backward: 4/3.
+// Both are measured alternately in one run; results are medians. The lower bound counts matrix products: a gradient has
+// 1 forward and 2 backward, a Gauss-Newton product 2 in the tangent pass (x dW and dx W) and 2 backward, so the ratio
+// is 4/3.
 
 #include <algorithm>
 #include <chrono>
@@ -74,7 +75,7 @@ void measure(const Shape& shape, Team& team, double seconds) {
   std::vector<double> gradients, products;
   for (const double end = seconds_now() + seconds; seconds_now() < end || gradients.size() < 3;) {
     const double start = seconds_now();
-    pass.set_parameters(parameters);  // packed anew, as after every update
+    pass.set_parameters(parameters);  // includes packing, as after every update
     pass.gradient(batch, state = fresh, 1e-3, gradient.span());
     const double middle = seconds_now();
     curvature.product(gradient.span(), 0.1, product.span());

@@ -1,5 +1,5 @@
 #pragma once
-/// Measurements of several libraries that do not disturb each other.
+/// Runs measurements of different libraries in separate processes, so that they do not affect each other.
 
 #include <sys/wait.h>
 #include <unistd.h>
@@ -13,8 +13,8 @@
 
 namespace unfold {
 
-/// What `measure` returns in a process of its own: the threads of one library, which spin while they wait, are gone
-/// when the other is measured. REQUIRES: this process never had a thread.
+/// Returns the result of `measure` in a child process. The threads of a library, which may spin while idle, end with
+/// the child. REQUIRES a process that has never had more than one thread.
 inline double in_a_process(const std::function<double()>& measure) {
   int ends[2];
   std::fflush(stdout);

@@ -1,11 +1,12 @@
-// Matrix products at the recurrent shapes, ours beside those of OpenBLAS and oneDNN, in turns in one run.
+// Matrix products at recurrent shapes, compared with OpenBLAS and oneDNN in one run.
 //
 //   bench_libraries [--threads N] [--seconds S]
 //
-// x [M x K] W [K x N], float, GFLOP/s: the median over rounds of which every library has one in turn, each in a process
-// of its own. Ours with weights packed beforehand, as in training, where a pack serves a window of 64 steps; a library
-// keeps W as it likes best (OpenBLAS and dnnl_sgemm take it row-major or transposed: the better is shown). With several
-// threads ours divides panels and meets after every product, as the columns of a recurrent step do.
+// Computes x [M x K] W [K x N] in float. The result is GFLOP/s, the median over rounds; in each round, all libraries
+// are measured in turn, each in a separate process. Our product uses packed weights, as in training, where packed
+// weights serve a window of 64 steps. The other libraries use their preferred layout of W (for OpenBLAS and dnnl_sgemm,
+// the better of row-major and transposed). With several threads, our product divides the panels and ends with a
+// barrier, as the columns of a recurrent step do.
 
 #include <cblas.h>
 #include <omp.h>
@@ -37,7 +38,7 @@ double seconds_now() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 
-/// Calls per second of body(calls), over about `seconds`.
+/// Calls per second of body(calls), measured for about `seconds`.
 double rate(double seconds, const std::function<void(Index)>& body) {
   Index calls = 1;
   for (;; calls *= 2) {
@@ -92,7 +93,7 @@ class Products {
 
 constexpr int kRounds = 5, kWays = 5;
 
-/// GFLOP/s of one way, in a process of its own.
+/// GFLOP/s of one library, measured in a separate process.
 double measured_apart(const Shape& shape, int way, int threads, double seconds) {
   const double calls = in_a_process([&] {
     omp_set_num_threads(threads);

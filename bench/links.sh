@@ -1,11 +1,10 @@
 #!/usr/bin/env bash
-# Measures `bench --distributed` between two processes with a limited link between them, as two machines have it: each
-# process in a network of its own. Needs root, MPI, iproute2
-# and a compiler.
+# Measures `bench --distributed` between two processes on one machine, connected by a link with limited rate and added
+# delay. Each process has a separate network namespace. Needs root, MPI, iproute2 and a compiler.
 #
 #   bench/links.sh [UNFOLD [MODEL [BATCH [FOLDER]]]]         default: build/release/bin/unfold lstm:512 32
 #
-# With a folder: also writes what both do in three steps there, a trace for each link (chrome://tracing, Perfetto).
+# With FOLDER: also writes traces of three steps of both processes for each link (chrome://tracing, Perfetto).
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 unfold=$(realpath "${1:-build/release/bin/unfold}") model=${2:-lstm:512} batch=${3:-32} traces=${4:+$(realpath "$4")}
@@ -28,8 +27,8 @@ trap clean EXIT
 for space in "${spaces[@]}"; do ip netns add "$space"; ip -n "$space" link set lo up; done
 "${CXX:-c++}" -std=c++20 -O2 -o "$folder/slow_link" bench/slow_link.cpp
 
-# Puts the wire between the two: RATE DELAY FRAME in bits a second, seconds and bytes; nothing: as fast as the kernel is. A
-# frame of segmentation offload is at most 50 us of the rate, because it arrives whole and not bit by bit.
+# Connects the two namespaces. Arguments: RATE DELAY FRAME in bits per second, seconds and bytes; none: at the speed of
+# the kernel. A frame of segmentation offload takes at most 50 us at this rate, because it arrives as a whole.
 connect() {
   [ -z "$wire" ] || { kill "$wire"; wait "$wire" 2>/dev/null || true; }
   ip -n "${spaces[0]}" link delete wire 2>/dev/null || true
@@ -49,7 +48,7 @@ connect() {
   done
 }
 
-# mpirun starts its helper on the other machine by this instead of ssh: `agent HOST COMMAND...`.
+# mpirun starts its daemon on the other machine with this script instead of ssh: `agent HOST COMMAND...`.
 cat >"$folder/agent" <<AGENT
 #!/bin/sh
 shift

@@ -1,16 +1,18 @@
-// What a step of a NADE costs: -log p of rows of bits and its slopes in all weights; beside its floor.
+// Time of a NADE step, -log p of binary rows and its gradient with respect to all weights, compared with a lower bound.
 //
-//   bench_nade [NUMBERS [UNITS [ROWS [SECONDS]]]]        default: 784 numbers, 500 units, 100 rows, a second a row
-//   bench_nade NUMBERS UNITS ROWS SECONDS THREADS        one JSON object for bench/peers/pytorch_nade.py, on the clock
+//   bench_nade [NUMBERS [UNITS [ROWS [SECONDS]]]]        default: 784 numbers, 500 units, 100 rows, one second per row
+//   bench_nade NUMBERS UNITS ROWS SECONDS THREADS        one JSON object for bench/peers/pytorch_nade.py, wall-clock
+//   time
 //
-// Each bit is 1 with probability 0.13, as in binarised MNIST. Rows: the floor; the step in float, of a quarter, half,
-// once and twice as many numbers: a step is O(numbers x units). Microseconds of processor time a row, the least of
-// several repetitions, one thread.
+// Each bit is 1 with probability 0.13, as in binarized MNIST. Printed rows: the lower bound, and the step in float for
+// 1/4, 1/2, 1 and 2 times as many numbers, because a step is O(numbers x units). Results are microseconds of processor
+// time per row, the minimum over several repetitions, on one thread.
 //
-// The floor is the sums alone, run by the kernels that the step uses in memory of the first-level cache: for each
-// number a product of UNITS (in double, law 2), and two sums of UNITS fused multiply-adds, for the slopes of h and of
-// V; for each 1 a sigmoid, the slopes of the sigmoid, and with each of these one more sum. 784 x 500: 1.2 million
-// multiply-adds a row; V and its gradient are 1.6 MB each, what is kept of a row is 4 bytes a unit and 1, 0.2 MB.
+// The lower bound consists of the sums alone, computed by the kernels that the step uses on data in the L1 cache. For
+// each number: a dot product of length UNITS (in double, rule 2), and two sums of UNITS fused multiply-adds, for the
+// gradients of h and of V. For each 1: a sigmoid, its derivative, and one more sum for each of these. For 784 x 500,
+// this is 1.2 million multiply-adds per row. V and its gradient are 1.6 MB each; the values stored per row are 4 bytes
+// per unit and 1, 0.2 MB in total.
 
 #include <algorithm>
 #include <cstdio>
@@ -29,7 +31,7 @@ namespace {
 
 constexpr double kOnes = 0.13;
 
-/// A NADE with rows to learn from.
+/// A NADE with training data.
 class NadeStep {
  public:
   NadeStep(Index numbers, Index units, Index rows)
@@ -64,7 +66,7 @@ class NadeStep {
   std::vector<float> signal_, bits_, parameters_, nats_, adjoint_, own_;
 };
 
-/// The sums of one row, a stretch of numbers after the other; all stretches read the same few weights.
+/// The sums of one row, processed in segments of numbers; all segments use the same weights, which stay in the cache.
 class RowFloor {
  public:
   RowFloor(Index numbers, Index units) : units_(units) {
@@ -107,7 +109,7 @@ void run(Index numbers, Index units, Index rows, double seconds) {
     NadeStep step(count, units, rows);
     RowFloor floor(count, units);
     double least = 1e9, found = 1e9;
-    for (int turn = 0; turn < 5; ++turn) {  // in turns: a machine that others use is slower now than then
+    for (int turn = 0; turn < 5; ++turn) {  // alternately, because the speed of a shared machine varies over time
       found = std::min(found, best_seconds(seconds / 5, [&] { step.run(team); }));
       least = std::min(least, best_seconds(seconds / 25, [&] { floor.run(); }));
     }

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# Counts the n-grams of a large generated text in one process, and in two that may have 256 MiB of data each, with tables of
-# 8 MiB: the models must have the same bytes (docs/processes.md). Needs MPI, and three times the text in TMPDIR.
+# Counts the n-grams of a large generated text in one process, and in two with a limit of 256 MiB of data each and
+# tables of 8 MiB. The models must be identical (docs/processes.md). Needs MPI, and three times the size of the text in
+# TMPDIR.
 #
 #   bench/ngrams.sh [UNFOLD [MEGABYTES]]            default: build/release/bin/unfold 1000
 set -euo pipefail

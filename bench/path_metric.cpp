@@ -1,5 +1,6 @@
-/// What the path metric costs beside a mini-batch step: forward and backward over 32 sequences of 50 symbols with 512
-/// ReLU units, and the direction with the metric at every step, at every fourth, and without it. Medians; two threads.
+/// Time of the path metric relative to a mini-batch step: forward and backward over 32 sequences of 50 symbols with 512
+/// ReLU units, and the direction with the metric updated at every step, at every fourth step, and without it. Medians;
+/// two threads.
 ///
 ///   bench_path_metric [units [length [batch [threads]]]]
 
@@ -77,7 +78,7 @@ void run(Index units, Index length, Index batch, int threads) {
   }
   constexpr int kRounds = 15, kSteps = 4;
   std::vector<double> times[3];
-  for (int round = 0; round < kRounds; ++round)  // alternately: what disturbs one disturbs all
+  for (int round = 0; round < kRounds; ++round)  // alternately, so that other load affects all equally
     for (std::size_t k = 0; k < optimizers.size(); ++k) {
       const auto start = std::chrono::steady_clock::now();
       for (int i = 0; i < kSteps; ++i) optimizers[k]->step(step, {}, 1);

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# Draws what a step costs in K processes up to 1024, by the model of `bench --distributed`, for three sizes of an LSTM and
-# two networks: docs/results/processes-*.svg (docs/processes.md shows two), and the tables that stand there.
+# Plots the predicted time of a step in up to 1024 processes, by the model of `bench --distributed`, for three sizes of
+# an LSTM and two networks: docs/results/processes-*.svg (docs/processes.md shows two of them), and the tables of that
+# page.
 #
 #   bench/processes.sh [UNFOLD [FOLDER]]            default: build/release/bin/unfold docs/results
 set -euo pipefail

@@ -1,9 +1,10 @@
-// GFLOP/s of the products at the shapes of recurrent networks, beside the peak of fused multiply-adds on this machine.
+// GFLOP/s of the matrix products at the shapes of recurrent networks, and as a fraction of the peak rate of fused
+// multiply-adds on this machine.
 //
 //   bench_products [--threads N] [--double] [--seconds S]
 //
-// A row is one shape, a column one batch size M (rows R for outer sums); each cell is the best of several repetitions:
-// GFLOP/s (share of the peak). UNFOLD_SIMD chooses the instruction set.
+// Each row is a shape and each column a batch size M (for outer products, a number of rows R). A cell is the best of
+// several repetitions: GFLOP/s (fraction of the peak). UNFOLD_SIMD selects the instruction set.
 
 #include <algorithm>
 #include <chrono>
@@ -17,9 +18,9 @@
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "bench/products.cpp"
-#include "unfold/numerics/targets-inl.h"  // first: it says what Highway compiles for
+#include "unfold/numerics/targets-inl.h"  // first: defines the Highway targets
 
-#include "hwy/foreach_target.h"  // then this, which includes this file again for each target
+#include "hwy/foreach_target.h"  // then this one, which includes this file again for each target
 
 #include "unfold/numerics/fma-inl.h"
 
@@ -27,13 +28,13 @@ HWY_BEFORE_NAMESPACE();
 namespace unfold {
 namespace HWY_NAMESPACE {
 
-/// Operations of `steps` steps of twelve independent chains of fused multiply-adds, which it carries out.
+/// Runs twelve independent chains of fused multiply-adds for `steps` steps; returns the number of operations.
 template <class T>
 double fused_chains(Index steps) {
   const hn::ScalableTag<T> d;
   using V = hn::Vec<decltype(d)>;
   const V a = hn::Set(d, T(0.5)), b = hn::Set(d, T(0.25));
-  // Chains that differ, lest the compiler keep one.
+  // The chains differ: the compiler would merge equal ones.
   const auto start = [&](int chain) HWY_ATTR { return hn::Set(d, static_cast<T>(chain)); };
   V c0 = start(0), c1 = start(1), c2 = start(2), c3 = start(3), c4 = start(4), c5 = start(5);
   V c6 = start(6), c7 = start(7), c8 = start(8), c9 = start(9), c10 = start(10), c11 = start(11);
@@ -43,7 +44,7 @@ double fused_chains(Index steps) {
     c8 = Fma(d, c8, a, b), c9 = Fma(d, c9, a, b), c10 = Fma(d, c10, a, b), c11 = Fma(d, c11, a, b);
   }
   const V sum = c0 + c1 + c2 + c3 + c4 + c5 + c6 + c7 + c8 + c9 + c10 + c11;
-  volatile T kept = hn::GetLane(sum);  // the compiler must not drop the chains
+  volatile T kept = hn::GetLane(sum);  // keeps the compiler from removing the chains
   static_cast<void>(kept);
   return 24.0 * static_cast<double>(steps) * static_cast<double>(hn::Lanes(d));
 }
@@ -67,7 +68,7 @@ struct Options {
   bool use_double = false;
 };
 
-/// Best rate of body(repetitions), which returns the operations done, over `seconds`.
+/// The best rate of body(repetitions) within `seconds`; `body` returns the number of operations.
 template <class Body>
 double best_rate(double seconds, const Body& body) {
   using Clock = std::chrono::steady_clock;

@@ -1,6 +1,6 @@
-/// What a Riemannian iteration costs: forward, backward, metric and both updates over one long sequence of the nested
-/// alphabet (63 symbols), in float and in double, beside one forward and backward pass of the same net and beside the
-/// floor in operations. Medians over iterations, measured in turn.
+/// Time of a Riemannian iteration: forward, backward, metric and both updates over one long sequence of the nested
+/// alphabet (63 symbols), in float and double, compared with one forward and backward pass of the same network and with
+/// a lower bound on the number of operations. Medians over iterations, measured alternately.
 ///
 ///   bench_riemannian [units [edges [length [threads]]]]      one shape: microseconds per symbol and iteration
 ///   bench_riemannian scaling [threads [folder]]              tables over lengths, units and edges; plots
@@ -31,7 +31,7 @@ struct Shape {
   Index units = 20, edges = 3, length = 100000;
 };
 
-/// The text as one batch, and what an optimiser asks for.
+/// The text as one batch, with the interface that optimizers use.
 template <class T>
 class Problem final : public Objective<T> {
  public:
@@ -89,10 +89,10 @@ double seconds_of(Do&& run) {
 }
 
 struct Times {
-  double plain, ruop, rbpm;  ///< seconds an iteration
+  double plain, ruop, rbpm;  ///< seconds per iteration
 };
 
-/// A schedule of 1e-6 keeps every step a success: an iteration without a step back is what is measured.
+/// A step size of 1e-6 makes every step successful, so that iterations without backtracking are measured.
 template <class T>
 Times measure(const Shape& shape, int threads, int rounds) {
   Problem<T> problem(shape, threads);
@@ -125,9 +125,9 @@ Times measure(const Shape& shape, int threads, int rounds) {
   return {quantile(times[0], 0.5), quantile(times[1], 0.5), quantile(times[2], 0.5)};
 }
 
-/// Multiplications and additions of an iteration without a step back, per symbol, counted from the equations of
-/// docs/riemannian.md: products of the readout (logits twice, gradient, two Hessian sums, seeds, variances), the sparse
-/// sums of the passes, the matrices of the units.
+/// Number of multiplications and additions per symbol in an iteration without backtracking, counted from the equations
+/// of docs/riemannian.md: products of the readout (logits twice, gradient, two Hessian sums, seeds, variances), sparse
+/// sums of the passes, matrices of the units.
 double operations(const Shape& s, bool modulus) {
   const auto n = static_cast<double>(s.units), a = static_cast<double>(kSymbols);
   const auto d = static_cast<double>(std::min(s.edges, s.units));
@@ -152,7 +152,8 @@ void print_heading() {
              "length", "threads", "fwd+bwd", "ruop", "rbpm", "ratios", "GFLOP/s");
 }
 
-/// One table: shapes that differ in one number, and (with a folder) the plot of seconds an iteration over that number.
+/// Prints a table of shapes that differ in one parameter and, if a folder is given, plots seconds per iteration over
+/// it.
 void scale(const std::string& what, Index Shape::*number, Shape shape, const std::vector<Index>& values, int threads,
            const std::string& folder) {
   std::vector<Curve> curves = {

@@ -1,12 +1,15 @@
-// A training step of a character language model beside oneDNN's own RNN primitives, in turns in one run.
+// A training step of a character language model, compared with oneDNN's RNN primitives in one run.
 //
 //   bench_rnn_primitives [--threads N] [--rounds R] [--seconds S] [CELL:UNITSxBATCH...]     CELL: lstm, gru, rnn
 //
-// Both: 64 symbols, windows of 64, float, forward + backward + Adam; thousand symbols/s, medians of rounds in turns.
-// oneDNN: its LSTM, linear-before-reset GRU or vanilla RNN on one-hot vectors (it has no lookup), forward_training and
-// backward, weights reordered once a step into the layouts that it asks for; dnnl_sgemm for the readout; our softmax
-// and Adam, on as many threads. The better of one and N threads is shown. Ours: what `unfold bench` measures. Every
-// measurement has a process of its own: waiting threads of one library would hold up the other.
+// Both use 64 symbols, windows of 64, float, and forward + backward + Adam. The result is thousand symbols/s, the
+// median over alternating rounds.
+// - oneDNN: its LSTM, linear-before-reset GRU or vanilla RNN on one-hot vectors (it has no lookup), forward_training
+//   and backward, weights reordered once per step into the layouts that it requests; dnnl_sgemm for the readout; our
+//   softmax and Adam with the same number of threads. The better result of one and N threads is shown.
+// - Ours: the measurement of `unfold bench`.
+//
+// Every measurement runs in a separate process, because spinning threads of one library would slow down the other.
 
 #include <omp.h>
 
@@ -44,7 +47,7 @@ struct Shape {
   Index units, batch;
 };
 
-/// Shapes of the tensors of a cell, in the layouts that a caller has them in; weights in whatever layout oneDNN likes.
+/// Tensor shapes of a cell in the layouts of the caller; weights in the layout that oneDNN prefers.
 struct Tensors {
   Tensors(const Shape& s, Index gates, Index biases)
       : x(md({kWindow, s.batch, kSymbols}, Tag::tnc)),
@@ -84,14 +87,14 @@ class Primitives {
     for (auto& [from, to] : reorders_) dnnl::reorder(from, to).execute(stream_, from, to);
     forward_.execute(stream_, args_);
     readout();
-    for (memory& m : cleared_) std::fill_n(data(m), size(m), 0.F);  // oneDNN adds to gradients of weights
+    for (memory& m : cleared_) std::fill_n(data(m), size(m), 0.F);  // oneDNN accumulates into gradients of weights
     backward_.execute(stream_, args_);
     for (auto& [from, to] : gradient_reorders_) dnnl::reorder(from, to).execute(stream_, from, to);
     stream_.wait();
     adam();
   }
 
-  /// Mean of the last step.
+  /// Mean loss of the last step.
   double nats() const {
     double sum = 0;
     for (const float x : nats_.span()) sum += static_cast<double>(x);
@@ -144,7 +147,7 @@ class Primitives {
     make_memories(forward, backward);
   }
 
-  /// One memory for every argument; those of weights and their gradients also in the caller's layout.
+  /// Creates one memory object per argument; for weights and their gradients, also one in the caller's layout.
   template <class Forward, class Backward>
   void make_memories(const Forward& forward, const Backward& backward) {
     const auto desc = [](const auto& of, int arg) { return of.query_md(dnnl::query::exec_arg_md, arg); };
@@ -162,7 +165,7 @@ class Primitives {
       make(plain_, arg, plain);
       make(args_, arg, desc(forward, arg));
       reorders_.emplace_back(plain_.at(arg), args_.at(arg));
-      // The layouts of the two passes differ: the backward one has its own copy under the same name.
+      // If the layouts of the two passes differ, the backward pass has a separate copy under the same name.
       if (desc(backward, arg) != desc(forward, arg)) {
         for_backward_.emplace_back(arg, memory(desc(backward, arg), engine_));
         reorders_.emplace_back(plain_.at(arg), for_backward_.back().second);
@@ -180,7 +183,7 @@ class Primitives {
     std::fill_n(data(into[arg]), size(into[arg]), 0.F);
   }
 
-  /// dlogits, dh and dV of the softmax over h V.
+  /// Computes dlogits, dh and dV of the softmax over h V.
   void readout() {
     const Index rows = kWindow * s_.batch, n = s_.units;
     const float* h = data(args_.at(DNNL_ARG_DST_LAYER));
@@ -198,7 +201,7 @@ class Primitives {
   }
 
   void adam() {
-    const AdamStep step{.rate = 1e-6,  // small enough that every step must lower the loss
+    const AdamStep step{.rate = 1e-6,  // so small that every step must decrease the loss
                         .beta1 = 0.9,
                         .beta2 = 0.999,
                         .epsilon = 1e-8,
@@ -248,7 +251,8 @@ class Primitives {
   std::unique_ptr<Loss<float>> softmax_ = softmax_loss<float>();
 };
 
-/// Thousand symbols/s of oneDNN. It must learn what it is shown again and again: the steps are whole ones.
+/// Thousand symbols/s of oneDNN. Checks that the loss on repeated data decreases, which shows that the steps are
+/// complete.
 double measure_primitives(const Shape& shape, int threads, double seconds) {
   omp_set_num_threads(threads);
   Primitives primitives(shape);

@@ -1,11 +1,11 @@
-// A wire between two network namespaces with a rate and a delay, as links.sh needs it: kernels are often built without
-// netem. Makes a TAP device of the same name in both and carries frames from one to the other: a frame leaves when the
-// ones before it have left at the rate, and arrives the delay later. Frames of segmentation offload pass whole, so that
-// 10 Gbit/s cost a fraction of a core.
+// Emulates a link with limited rate and delay between two network namespaces, for links.sh; many kernels are built
+// without netem. Creates a TAP device of the same name in both namespaces and forwards frames between them. A frame is
+// sent when the preceding frames have been sent at the given rate, and arrives after the delay. Frames of segmentation
+// offload are forwarded as a whole, so that 10 Gbit/s need only a fraction of a core.
 //
-//   slow_link SPACE SPACE DEVICE RATE DELAY      bits a second, seconds: slow_link left right wire 1e9 1e-4
+//   slow_link SPACE SPACE DEVICE RATE DELAY      bits per second, seconds: slow_link left right wire 1e9 1e-4
 //
-// Prints "ready" when both devices exist, goes on until it is ended. Needs root and /dev/net/tun.
+// Prints "ready" when both devices exist, and runs until it is terminated. Needs root and /dev/net/tun.
 #include <fcntl.h>
 #include <linux/if_tun.h>
 #include <net/if.h>
@@ -37,7 +37,7 @@ int checked(int result, const std::string& what) {
   return result;
 }
 
-// Opens a new TAP device in a namespace; it lasts as long as the descriptor.
+// Creates a TAP device in a namespace. It exists until the descriptor is closed.
 int open_tap(const std::string& space, const std::string& device) {
   const int entry = checked(open(("/run/netns/" + space).c_str(), O_RDONLY | O_CLOEXEC), "namespace " + space);
   checked(setns(entry, CLONE_NEWNET), "setns " + space);
@@ -56,12 +56,13 @@ struct Frame {
   std::vector<char> bytes;
 };
 
-// One direction of the wire.
+// One direction of the link.
 class Lane {
  public:
   Lane(int from, int to, double rate, double delay) : from_(from), to_(to), rate_(rate), delay_(delay) {}
 
-  // Takes what waits at the sender, unless more than a tenth of a second of the rate is under way already.
+  // Reads the frames that wait at the sender, unless the frames in transit exceed a tenth of a second at the given
+  // rate.
   void take() {
     while (static_cast<double>(under_way_) < rate_ / 80) {
       Frame frame;
@@ -83,7 +84,7 @@ class Lane {
     }
   }
 
-  // Hands over what has arrived.
+  // Delivers the frames that have arrived.
   void give() {
     while (!frames_.empty() && frames_.front().due <= Clock::now()) {
       Frame& frame = frames_.front();
@@ -111,7 +112,7 @@ class Lane {
   std::vector<std::vector<char>> spare_;
 };
 
-// Sleeps until a frame waits or one has arrived.
+// Waits until a frame can be read or delivered.
 void wait(const std::array<Lane, 2>& lanes) {
   std::array<pollfd, 2> polled{pollfd{lanes[0].from(), POLLIN, 0}, pollfd{lanes[1].from(), POLLIN, 0}};
   std::optional<Clock::time_point> next;

@@ -61,7 +61,7 @@ class Bench:
         command = [self.unfold, "score", run, source, "--by", "line", "--quiet", "--threads", "1"]
         process = subprocess.Popen(command, stdin=None if fifo else subprocess.PIPE, stdout=subprocess.PIPE)
         writer = open(source, "wb", buffering=0) if fifo else process.stdin
-        process.stdout.readline()  # the header comes before any line
+        process.stdout.readline()  # the header precedes all lines
         took = []
         for line in lines(count, labelled):
             writer.write(line.encode())

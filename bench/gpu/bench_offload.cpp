@@ -1,10 +1,10 @@
-/// Passes of one layer on a device, forward and backward with all gradients, by the device's clock: a line of JSON for
-/// each cell, size, batch and precision, as bench/gpu/peers.py prints them of PyTorch.
+/// Time of the passes of one layer on a device, forward and backward with all gradients, by the device's clock. Prints
+/// one JSON object per cell, size, batch and precision, in the format of bench/gpu/peers.py for PyTorch.
 ///
 ///   bench_offload [--seconds 60] [--only lstm,gru] [--hidden 512] [--batch 64] [--precision bf16]
-///                 [--whole]    a whole training step instead, by the host's clock
-///                 [--steps]    loops step by step instead of as one kernel
-///                 [--stages]   where the time of the passes goes
+///                 [--whole]    a whole training step, by the host's clock
+///                 [--steps]    loops step by step instead of as a single kernel
+///                 [--stages]   breakdown of the time by stage
 
 #include <fmt/format.h>
 
@@ -44,9 +44,9 @@ Signal layer(Circuit& c, const std::string& cell, Signal x, Index n) {
   throw UsageError("no such cell: " + cell);
 }
 
-/// What is measured of a case.
+/// What to measure.
 struct How {
-  bool loops = true;  ///< false: step by step
+  bool loops = true;  ///< false: one kernel per step
   bool by_stage = false;
   bool whole = false;  ///< a training step: embedding, layer, linear map, softmax, norm, Adam; by the host's clock
 };
@@ -69,7 +69,7 @@ void print(const Case& of, const How& how, const std::vector<double>& seconds, c
   std::cout.flush();
 }
 
-/// A network and what it needs to run on the device.
+/// A network with the data needed to run it on the device.
 struct Bench {
   Bench(const std::shared_ptr<Device>& device, const Case& of, const How& how)
       : times(std::make_shared<DeviceTimes>()) {
@@ -94,7 +94,7 @@ struct Bench {
   Team team;
   std::shared_ptr<DeviceTimes> times;
   std::shared_ptr<const Plan> plan;
-  Parameters<float> parameters;  // outlive the unfolding, to which they are lent
+  Parameters<float> parameters;  // outlive the unfolding, which refers to them
   std::unique_ptr<Unfolding<float>> u;
 };
 

@@ -32,7 +32,7 @@ import threading
 import time
 from dataclasses import asdict, dataclass, replace
 
-BEGAN = time.perf_counter()  # before PyTorch is loaded, which takes seconds that count
+BEGAN = time.perf_counter()  # before loading PyTorch, which takes seconds that count towards the budget
 
 import torch  # noqa: E402
 import torch.nn.functional as F  # noqa: E402
@@ -45,11 +45,11 @@ MIDDLE_SIZE, MIDDLE_BATCH = 512, 64
 COPIED_BYTES, HALF_SIDE, SINGLE_SIDE = 1 << 30, 8192, 4096
 
 WARM_UPS, FEWEST, MOST = 3, 5, 1000  # repetitions
-MEASURED_SECONDS = 0.3  # that the repetitions of a measurement may last, unless the fewest last longer
-CASE_SECONDS, COMPILE_SECONDS = 12, 25  # after which a case is given up
-FIRST_COMPILE_SECONDS = 40  # for the first that is compiled, which loads the compiler
-LEAST_SECONDS, LEAST_COMPILE_SECONDS = 1, 6  # with less than this left, a case is not begun
-GRACE_SECONDS = 8  # past the budget, after which the script ends whatever it is in
+MEASURED_SECONDS = 0.3  # target duration of a measurement, extended if needed for FEWEST repetitions
+CASE_SECONDS, COMPILE_SECONDS = 12, 25  # time limits per case
+FIRST_COMPILE_SECONDS = 40  # for the first compiled case, which loads the compiler
+LEAST_SECONDS, LEAST_COMPILE_SECONDS = 1, 6  # do not begin a case with less time than this left
+GRACE_SECONDS = 8  # beyond the budget; then the script is terminated
 
 
 @dataclass(frozen=True)
@@ -75,7 +75,7 @@ class Late(BaseException):
     """A case has had its time. No Exception, so that no compiler takes it for a failure of its own and carries on."""
 
 
-# ---- cells that cuDNN lacks: `step` is a function of one position, a state (its first part is the output) and weights --------
+# ---- cells that cuDNN lacks: `step` maps one position, a state (whose first part is the output) and weights to a state
 
 
 def uniform(*shape):
@@ -128,7 +128,7 @@ class ResetBeforeGru(Loop):
     def products(self, x):
         return F.linear(x, self.w, self.b)
 
-    def weights(self, dtype):  # cast once before the loop, as autocast does for code that is not compiled
+    def weights(self, dtype):  # cast once before the loop, as autocast does for eager code
         return self.u_gates.to(dtype), self.u_new.to(dtype)
 
     def state_types(self, inputs):
@@ -220,7 +220,7 @@ class LeakyTanh(Loop):
         return (torch.lerp(h, torch.tanh(torch.addmm(x, h.to(u.dtype), u)).to(h.dtype), a),)
 
 
-# ---- cells without a product in the loop: `loop` and `scan` compute the same ------------------------------------------------
+# ---- cells without a product in the loop: `loop` and `scan` compute the same function --------------------------------
 
 
 def shifted(x, by):
@@ -315,7 +315,7 @@ class Lru(nn.Module):
         self.nu = nn.Parameter(torch.log(-0.5 * torch.log(squares)))
         self.phase = nn.Parameter(torch.rand(hidden) * 2 * math.pi)
         self.gamma = nn.Parameter(torch.sqrt(1 - squares))
-        self.w, self.c = uniform(2 * hidden, hidden), uniform(hidden, 2 * hidden)  # real parts, then imaginary ones
+        self.w, self.c = uniform(2 * hidden, hidden), uniform(hidden, 2 * hidden)  # real parts, then imaginary parts
         self.d, self.b = uniform(hidden, hidden), uniform(hidden)
 
     def multiplier(self):
@@ -354,12 +354,12 @@ OWN_CELLS = {
     "rnn-leak": LeakyTanh,
 }
 SCANNED = ("mingru", "lru")
-# Where the compiler stops writing operations into one another and keeps what they make. At its own 30 it takes three times as
-# long over `lru`, for as many kernels.
+# Limit above which the compiler stops fusing operations and materializes intermediate results. With its default of 30,
+# compiling `lru` takes three times as long and results in as many kernels.
 COMPILE_OPTIONS = {"lru": {"realize_opcount_threshold": 12}}
 
 
-# ---- work to be timed: functions without arguments --------------------------------------------------------------------------
+# ---- workloads: functions without arguments --------------------------------------------------------------------------
 
 
 def set_precision(precision):
@@ -446,7 +446,7 @@ def captured(work):
     return graph.replay
 
 
-# ---- measuring --------------------------------------------------------------------------------------------------------------
+# ---- measurement -----------------------------------------------------------------------------------------------------
 
 
 def measure(work):
@@ -504,7 +504,7 @@ def recurrent(case, hows):
     work = layer_pass(case) if case.what == "layer" else training_step(case)
     work()
     torch.cuda.synchronize()
-    first = {"first_seconds": round(time.perf_counter() - began, 2)}  # building, compiling, and a repetition
+    first = {"first_seconds": round(time.perf_counter() - began, 2)}  # construction, compilation and one repetition
     for how in hows:
         case = replace(case, how=how)
         times = measure(captured(work) if case.captured else work)
@@ -522,7 +522,7 @@ def perform(case, hows):
     return recurrent(case, hows)
 
 
-# ---- the list ---------------------------------------------------------------------------------------------------------------
+# ---- list of cases ---------------------------------------------------------------------------------------------------
 
 
 def ceilings():
@@ -556,7 +556,7 @@ def all_cases():
     yield from (pair for pair in by_library(precisions, sizes=SIZES, batches=BATCHES) if pair not in middle)
     yield from by_hand(("eager", "graph"))
     yield from by_hand(("compile", "compile+graph"))
-    # PyTorch takes cuDNN's persistent kernels for float16 alone, so bfloat16 may not be the best that cuDNN has.
+    # PyTorch uses cuDNN's persistent kernels only for float16, so bfloat16 may not show the best performance of cuDNN.
     yield from by_library(("half",), sizes=SIZES)
     yield from by_library(precisions, hows=("graph",))
 
@@ -569,7 +569,7 @@ def chosen(cells, hows):
             yield replace(case, how=ways[0]), ways
 
 
-# ---- output -----------------------------------------------------------------------------------------------------------------
+# ---- output ----------------------------------------------------------------------------------------------------------
 
 
 class Report:
@@ -633,7 +633,7 @@ def header(options):
     }
 
 
-# ---- running ----------------------------------------------------------------------------------------------------------------
+# ---- execution -------------------------------------------------------------------------------------------------------
 
 
 def elapsed():
@@ -648,7 +648,7 @@ def attempt(case, hows, seconds, report):
     """One case; whatever goes wrong becomes a line. Says whether the GPU still answers."""
     began, waiting = time.perf_counter(), list(hows)
     try:
-        signal.setitimer(signal.ITIMER_REAL, seconds, 2)  # again every 2 s: Python drops what is raised within a destructor
+        signal.setitimer(signal.ITIMER_REAL, seconds, 2)  # repeats: Python drops exceptions raised in destructors
         try:
             for measured, numbers in perform(case, hows):
                 report.result(measured, numbers)
@@ -657,13 +657,13 @@ def attempt(case, hows, seconds, report):
             signal.setitimer(signal.ITIMER_REAL, 0)
     except Late:
         report.error(replace(case, how=waiting[0]), f"given up after {time.perf_counter() - began:.1f} s")
-    except Exception as e:  # noqa: BLE001  no case may end the others
+    except Exception as e:  # noqa: BLE001  a failed case must not stop the others
         lines = str(e).strip().splitlines() or [""]
         report.error(replace(case, how=waiting[0]), f"{type(e).__name__}: {lines[0][:300]}")
     else:
         return True
     try:
-        torch.cuda.set_stream(torch.cuda.default_stream())  # a capture that failed can leave another one behind
+        torch.cuda.set_stream(torch.cuda.default_stream())  # a failed capture may leave a different current stream
         torch.cuda.synchronize()
     except Exception as e:  # noqa: BLE001
         report.line({"error": f"the GPU no longer answers: {type(e).__name__}"})

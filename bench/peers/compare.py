@@ -59,7 +59,7 @@ class Load:
 
 def compare(options, shape):
     measurement = Measurement(*shape, options.window, options.symbols)
-    measurement.sample(options.seconds)  # warm: caches, threads, clock
+    measurement.sample(options.seconds)  # warms up caches, threads and clock frequency
     load, ours, theirs = Load(), [], []
     for _ in range(options.rounds):
         theirs.append(measurement.sample(options.seconds))

@@ -1,13 +1,14 @@
 #!/usr/bin/env bash
-# Sizes, CPU seconds (user and system) and memory of unfold and other compressors on the same files, as a table: that of
-# docs/compression.md.
-#   apt-get install 7zip zpaq brotli xz-utils bzip2 zstd time   # p7zip-full where there is no 7zip
+# Compares unfold with other compressors on the same files: sizes, CPU seconds (user and system) and memory. Prints the
+# table of docs/compression.md.
+#   apt-get install 7zip zpaq brotli xz-utils bzip2 zstd time   # p7zip-full if there is no 7zip
 #   bench/peers/compression.sh UNFOLD FILE... | tee table.md
-#   python3 bench/peers/frontier.py table.md frontier.svg        # bytes against seconds of all files together
-# Programs that are not installed are left out. unfold runs with --no-verify: the others do not verify either.
-#   SLOW=1                     the slow models too: context trees, a recurrent network that learns online, its mixture
-#   LSTM_COMPRESS=FOLDER       beside lstm-compress: its sources (github.com/byronknoll/lstm-compress), built there with
-#                              clang if need be; very slow
+#   python3 bench/peers/frontier.py table.md frontier.svg        # plot of size over time for all files together
+# Programs that are not installed are omitted. unfold runs with --no-verify, because the other programs do not verify
+# either.
+#   SLOW=1                     include slow models: context trees, an LSTM that learns online, and their mixture
+#   LSTM_COMPRESS=FOLDER       include lstm-compress: the folder with its sources (github.com/byronknoll/lstm-compress),
+#                              built there with clang if needed; very slow
 #   MEASURE="chrt -f 20"       a prefix of every command
 set -euo pipefail
 unfold=$1
@@ -42,7 +43,7 @@ for file in "$@"; do
     models+=("--model ctw:48,add=0.0625" "--model mix:lstm:128+ppm:5" "--model lstm:128" "--model lstm:96")
   fi
   for options in "${models[@]}"; do
-    # shellcheck disable=SC2086  # the options are words
+    # shellcheck disable=SC2086  # split the options into words
     measure "unfold compress $options" "$file" "$unfold" compress "$file" $options --no-verify --quiet --threads 1 -o "$work/out"
   done
   if [[ -n ${LSTM_COMPRESS:-} ]]; then

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# Bytes of every file of the Calgary and Canterbury corpora under `unfold compress`, `--fast` and the peers, a row a file
-# (Markdown). Sizes do not depend on the machine. Needs xz, bzip2, zstd, 7z (or 7zz) and zpaq; data from UNFOLD_DATA.
+# Compressed sizes of the files of the Calgary and Canterbury corpora with `unfold compress`, `--fast` and other
+# programs, as a Markdown table with one row per file. Sizes do not depend on the machine. Needs xz, bzip2, zstd, 7z (or
+# 7zz) and zpaq; the data are in UNFOLD_DATA.
 #
 #   bench/peers/corpora.sh [build/release/bin/unfold]
 set -euo pipefail

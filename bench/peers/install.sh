@@ -1,7 +1,6 @@
 #!/usr/bin/env bash
-# Installs the newest PyTorch that pip offers, and pytorch-crf, into a virtual environment, for the comparisons of this
-# folder. The wheel for x86-64 brings the CUDA libraries along (5.4 GB on disk in all); on a processor it works without a
-# GPU.
+# Installs the latest PyTorch and pytorch-crf with pip into a virtual environment, for the comparisons in this folder.
+# The x86-64 wheel includes the CUDA libraries (5.4 GB on disk in total); it also works on a CPU without a GPU.
 #
 #   bench/peers/install.sh [FOLDER]      default: build/peers
 set -euo pipefail

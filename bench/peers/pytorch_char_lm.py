@@ -60,7 +60,7 @@ class Measurement:
         self.inputs = torch.randint(symbols, (window, batch))
         self.targets = torch.randint(symbols, (window * batch,))
         self.step_symbols = window * batch
-        self.step()  # the first step allocates and chooses kernels
+        self.step()  # the first step allocates memory and selects kernels
 
     def step(self):
         self.optimiser.zero_grad(set_to_none=True)

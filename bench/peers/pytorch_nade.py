@@ -18,7 +18,7 @@ import time
 
 import torch
 
-ONES = 0.13  # as bench_nade
+ONES = 0.13  # as in bench_nade
 
 
 def measured(options, threads):

@@ -40,7 +40,7 @@ def narma(random, length):
 
 def there(sequences, units):
     """Fits in this process; prints one JSON object."""
-    # This file has the package's name: its folder must not be looked in.
+    # This file shadows the package of the same name: remove its folder from the search path.
     sys.path = [path for path in sys.path if os.path.abspath(path or ".") != os.path.dirname(os.path.abspath(__file__))]
     import time
 

@@ -1,6 +1,6 @@
-/// One step of an exported C file beside RTNeural's, in turns; bench/peers/rtneural.py builds it, once for each size.
-/// `model.c` gives log-probabilities, `logits.c` is the same file without the softmax, and UNITS is the size of the
-/// LSTM.
+/// One step of an exported C file and one of RTNeural, measured alternately. bench/peers/rtneural.py builds this
+/// program for each size. `model.c` computes log-probabilities, `logits.c` is the same file without the softmax, and
+/// UNITS is the size of the LSTM.
 
 #include <RTNeural/RTNeural.h>
 
@@ -25,7 +25,7 @@ using Dense = RTNeural::DenseT<float, kUnits, kOutputs>;
 using Net = RTNeural::ModelT<float, 1, kOutputs, Lstm, Dense>;
 using NetWithSoftmax = RTNeural::ModelT<float, 1, kOutputs, Lstm, Dense, RTNeural::SoftmaxActivationT<float, kOutputs>>;
 
-/// Small numbers of both signs, the same every time.
+/// Small positive and negative numbers, the same in each call.
 std::vector<std::vector<float>> weights(int rows, int columns) {
   std::vector<std::vector<float>> w(rows, std::vector<float>(columns));
   unsigned state = 1;
