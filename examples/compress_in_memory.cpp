@@ -1,4 +1,4 @@
-/// Compresses and decompresses in memory, without loss, with a model that learns while it reads.
+/// Compresses and decompresses data in memory, without loss, with a model that learns online.
 ///
 ///   compress_in_memory
 
@@ -12,7 +12,8 @@ using namespace unfold;
 
 namespace {
 
-/// A source hands out bytes until there are none, a sink takes them: a file, a pipe or, as here, a string.
+/// A source supplies bytes until there are none left, and a sink receives them. They can be files, pipes or, as here,
+/// strings.
 ByteSource from(const std::string& bytes) {
   return [&bytes, at = std::size_t{0}](char* out, std::size_t size) mutable {
     const std::size_t n = std::min(size, bytes.size() - at);
@@ -33,18 +34,18 @@ int main() {
     std::string text;
     for (int i = 0; i < 200; ++i) text += "line " + std::to_string(i) + " of " + std::to_string(i * i) + "\n";
 
-    // Any model that learns from nothing: "cm:14" is fast, "mix:cm:14+ppm:4+lstm:32" slow and better. What was coded is
-    // decoded again and compared before it leaves.
+    // Any online model works: "cm:14" is fast, "mix:cm:14+ppm:4+lstm:32" is slow and compresses better. By default, the
+    // output is decoded and verified before it is written.
     std::string packed;
     compress(from(text), into(packed), {.model = "cm:14"});
 
-    // The container says how to decode, and checksums find every damage. It decodes on any machine.
+    // The container stores the model specification, and checksums detect any damage. It can be decoded on any machine.
     std::string restored;
     decompress(from(packed), into(restored), {});
     std::cout << text.size() << " bytes, " << packed.size() << " compressed, "
               << (restored == text ? "restored" : "LOST") << "\n";
 
-    // A damaged container is an error, never a wrong text.
+    // A damaged container causes an error, never wrong output.
     packed[packed.size() / 2] ^= 1;
     try {
       decompress(from(packed), into(restored), {});

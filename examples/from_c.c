@@ -1,4 +1,4 @@
-/* Reads lines from standard input and prints how surprising each is, in bits, from plain C.
+/* Reads lines from standard input and prints the surprisal of each in bits, from plain C.
  *
  *   cc from_c.c -lunfold -lm -o from_c;  ./from_c run < today.log
  */

@@ -1,5 +1,4 @@
-/// How far above its source does a small model stay? Generates text whose entropy is known exactly, trains on it for a
-/// while and compares.
+/// Compares a small model with the entropy of its data: generates text of exactly known entropy and trains on it.
 ///
 ///   nested_alphabet [STEPS]
 

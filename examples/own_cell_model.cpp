@@ -1,4 +1,4 @@
-/// A cell of your own as a model: trained, checked, saved; then loaded by another run of the program, scored, sampled.
+/// Uses a custom cell in a model: trains and saves it; a second run of the program loads it, scores text and samples.
 ///
 ///   own_cell_model TEXT MODEL.safetensors && own_cell_model MODEL.safetensors
 
@@ -37,7 +37,7 @@ void train_and_save(const std::string& text, const std::string& file) {
 }
 
 void score_and_sample(const std::string& file) {
-  const auto model = load_symbol_model(file);  // a run folder will do, too
+  const auto model = load_symbol_model(file);  // also accepts a run folder
   const auto predictor = model->predictor();
   double nats = 0;
   for (const Symbol s : model->alphabet().encode("the cat\n", UnknownPolicy::skip)) {
@@ -49,7 +49,7 @@ void score_and_sample(const std::string& file) {
 }
 
 int main(int argc, char** argv) try {
-  register_cell("gated", gated);  // before models are made or loaded: their files hold the name only
+  register_cell("gated", gated);  // before models are created or loaded: their files store only the name of the cell
   argc > 2 ? train_and_save(argv[1], argv[2]) : score_and_sample(argc > 1 ? argv[1] : "model.safetensors");
 } catch (const Error& error) {
   std::cerr << "own_cell_model: " << error.what() << "\n";

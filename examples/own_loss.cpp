@@ -1,5 +1,5 @@
-/// A loss of your own: what stays below the output nine times out of ten (quantile regression, Koenker & Bassett 1978),
-/// learnt by an LSTM from a noisy series, with its derivatives checked.
+/// Defines a custom loss, quantile regression (Koenker & Bassett 1978): the output is a bound that the value stays
+/// below with probability 0.9. An LSTM learns it from a noisy series, and its derivatives are checked.
 ///
 ///   own_loss
 
@@ -35,7 +35,7 @@ class QuantileLoss final : public ComponentLoss<T> {
   static constexpr T kShare = static_cast<T>(0.9);
 };
 
-/// Reads the value before, predicts the next. Circuits are the same for float and double.
+/// Reads the previous value and predicts the next one. The same circuit works for float and double.
 template <class T>
 Network<T> network_on(Circuit& c) {
   const Signal x = c.input("previous value", 1), o = c.affine("quantile", 1, {{"V", lstm(c, x, 8)}});
@@ -49,7 +49,7 @@ int main() try {
   const CheckReport report = check_derivatives(network_on<double>(checked), Structure::chains({4, 1, 3}));
   std::cout << "derivatives: " << (report.passed() ? "right" : report.text()) << "\n";
 
-  // 40 waves whose noise grows and shrinks. Fields of numbers are standardised.
+  // 40 waves whose noise level varies. Fields of numbers are standardized.
   Examples series{.source = "waves", .columns = {{.name = "value", .width = 1}}};
   Random noise(/*seed=*/1, "noise");
   for (Index position = 0; position < 4000; ++position) {

@@ -1,4 +1,4 @@
-/// An optimiser of your own: a direction (where to go), here sign descent, with a control and a loss on top of an LSTM.
+/// Defines a custom optimizer: a direction, here sign descent, combined with a control, and used to train an LSTM.
 ///
 ///   own_optimizer
 
@@ -13,7 +13,7 @@
 
 using namespace unfold;
 
-/// p -= rate sign(g). What a direction carries from step to step, as a momentum, it visits: for checkpoints.
+/// p -= rate sign(g). A direction with state, such as momentum, also implements `visit` to save it in checkpoints.
 class SignDescent final : public Direction<float> {
   void move(Team&, std::span<float> p, std::span<const float> g, double, double rate) override {
     for (std::size_t i = 0; i < p.size(); ++i) p[i] -= static_cast<float>(rate) * (g[i] > 0 ? 1.0f : -1.0f);
@@ -27,7 +27,8 @@ struct Net {
   Signal x = c.symbols("x", 4), logits = c.affine("logits", 4, {{"V", lstm(c, x, 8)}});
 };
 
-/// What an optimiser sees: parameters, and the loss with its gradient. Here: each of ten letters from those before.
+/// The interface that an optimizer uses: the parameters, and the loss with its gradient. Here: predict each of ten
+/// letters from the ones before it.
 class Word final : public Objective<float> {
  public:
   Word() {
@@ -44,7 +45,7 @@ class Word final : public Objective<float> {
     std::array<float, 10> nats{};
     const Observed<float> word{u_.structure(), u_.value(net_.logits), {word_.data(), {}, nullptr}, parameters_.flat()};
     softmax_->gradient(word, 0.1f, team_, nats.data(), u_.adjoint(net_.logits), gradient);
-    if (!gradient.empty()) u_.backward(gradient);  // seeded by the adjoint of the logits
+    if (!gradient.empty()) u_.backward(gradient);  // starts from the adjoint of the logits
     return 0.1 * std::accumulate(nats.begin(), nats.end(), 0.0);
   }
 

@@ -1,4 +1,5 @@
-# cmake -DPROGRAM=... -DARGUMENTS=... -DINPUT=... -DSAYS=... -P run.cmake: runs an example and looks at what it prints.
+# Runs an example and checks its output:
+#   cmake -DPROGRAM=... -DARGUMENTS=... -DINPUT=... -DSAYS=... -P run.cmake
 if(INPUT STREQUAL "")
   set(INPUT /dev/null)
 endif()

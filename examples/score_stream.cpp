@@ -1,4 +1,5 @@
-/// Reads lines as they come and says how surprising each is: a watcher of logs. Any model file of symbols will do.
+/// Reads lines from a stream and prints the surprisal of each, for example to monitor a log. Accepts any model of
+/// symbol sequences.
 ///
 ///   tail -f today.log | score_stream MODEL
 
@@ -14,12 +15,12 @@ namespace {
 
 constexpr double kNatsPerBit = 0.69314718055994530942;
 
-/// Bits per symbol of a line, which the predictor has read afterwards.
+/// Returns the bits per symbol of a line. Afterwards, the predictor has read the line.
 double surprise(Predictor& predictor, const std::vector<Symbol>& line) {
   double nats = 0;
   for (const Symbol symbol : line) {
-    nats -= static_cast<double>(predictor.log_probability(symbol));  // before the symbol is seen ...
-    predictor.observe(symbol);                                       // ... and now it is
+    nats -= static_cast<double>(predictor.log_probability(symbol));  // before the symbol is observed
+    predictor.observe(symbol);                                       // update the state with the symbol
   }
   return line.empty() ? 0 : nats / kNatsPerBit / static_cast<double>(line.size());
 }
@@ -32,12 +33,13 @@ int main(int argc, char** argv) {
     return 2;
   }
   try {
-    // The file says what kind of model it is: a network, n-grams, a hidden Markov model, ... All give a predictor.
+    // The file determines the type of the model: a network, n-grams, a hidden Markov model, ... All of them provide a
+    // predictor.
     const std::unique_ptr<SymbolModel> model = load_symbol_model(argv[1]);
     const std::unique_ptr<Predictor> predictor = model->predictor();
     std::cout << std::fixed << std::setprecision(3);
     for (std::string line; std::getline(std::cin, line);) {
-      // Symbols that the model was not trained on are left out here; UnknownPolicy::error would stop at them.
+      // Symbols that do not occur in the training data are skipped here; UnknownPolicy::error would throw.
       const auto symbols = model->alphabet().encode(line + "\n", UnknownPolicy::skip);
       std::cout << surprise(*predictor, symbols) << "\t" << line << std::endl;
     }

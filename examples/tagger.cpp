@@ -1,4 +1,4 @@
-/// A tagger: words in, one tag for each word out, trained on sentences that the program holds.
+/// A part-of-speech tagger that predicts one tag per word, trained on sentences in this program.
 ///
 ///   tagger "the old dog sees a small bird"
 
@@ -27,7 +27,7 @@ const std::array kSentences = {
     "cats/N sleep/V",
 };
 
-/// Appends a sentence of words, and of tags where they are known.
+/// Appends a sentence of words with their tags, if known.
 void append_sentence(Examples& examples, const std::string& text) {
   std::istringstream words(text);
   for (std::string word; words >> word;) {
@@ -44,14 +44,14 @@ int main(int argc, char** argv) try {
   Examples known{.source = "sentences", .columns = {{.name = "word"}, {.name = "tag"}}};
   for (const char* sentence : kSentences) append_sentence(known, sentence);
 
-  // What is read: the word and its last letters, a field that is made from it. What was never seen is <unk>.
+  // The input is the word in lower case and its last letter, a derived field. Unseen values become <unk>.
   const FieldChoice choice{.reads = {"word.lower", "word.suffix1"}, .predicts = {"tag"}};
   const auto data = std::make_shared<const DataSpecification>(specify(known, choice, known.source));
   const ExampleBatchOptions batches{
       .reads = choice.reads, .predicts = choice.predicts, .batch = 3, .unknown_rate = 0.5};
   const ExampleSet training(known, data, choice.predicts);
 
-  // Both directions: the tag of "walk" depends on what stands beside it.
+  // Bidirectional: the tag of "walk" depends on its neighbors.
   NetworkModel<float> model("bilstm:16", *data, {.reads = choice.reads, .heads = {{.field = "tag"}}});
   model.initialise(/*seed=*/1);
   Team team(available_threads());

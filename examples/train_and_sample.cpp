@@ -1,4 +1,4 @@
-/// Trains a small network on a text of yours, keeps it in a file and lets it write. Start with this one.
+/// Trains a small network on a text file, saves it and samples from it. A good first example.
 ///
 ///   train_and_sample TEXT MODEL.safetensors [STEPS]
 
@@ -18,16 +18,17 @@ int main(int argc, char** argv) {
   }
   const Index steps = argc > 3 ? std::atol(argv[3]) : 1000;
   try {
-    // A corpus is sequences of symbols of one alphabet: here one sequence, of the characters that the file has.
+    // A corpus consists of sequences of symbols from one alphabet: here one sequence, of the characters in the file.
     const std::vector<std::string> files = {argv[1]};
     const Corpus corpus = Corpus::load(files, build_alphabet(files, {.kind = SymbolKind::chars}));
-    const auto parts = split_corpus(corpus, parse_split("90/10"));  // training, validation, (no) test
+    const auto parts = split_corpus(corpus, parse_split("90/10"));  // training, validation and (empty) test part
 
-    // A model is a SPEC, as at the command, with an alphabet. Equal seeds give equal models, on every machine.
+    // A model is created from a SPEC, as on the command line, and an alphabet. Equal seeds give equal models on every
+    // machine.
     LanguageModel<float> model("gru:64", corpus.alphabet());
     model.initialise(/*seed=*/1);
 
-    // A team of threads does the work. How many there are changes the time and no digit.
+    // The number of threads affects only the running time, not the result.
     Team team(available_threads());
     const TrainOptions options{
         .trainer = {.optimizer = "adam:rate=0.005,clip=1", .batches = {.window = 32, .batch = 8}, .steps = steps}};
@@ -35,10 +36,11 @@ int main(int argc, char** argv) {
     std::cout << result.best_nats_per_symbol << " nats per symbol of the validation part, at step " << result.best_step
               << "\n";
 
-    // The model now holds the parameters that were best in validation. The file holds all it needs to be used again.
+    // The model now has the parameters with the best validation loss. The file contains everything needed to use it
+    // again.
     model.save(argv[2]);
 
-    // A predictor gives the distribution of the next symbol; whatever generates, scores or compresses is made of that.
+    // A predictor gives the distribution of the next symbol. Sampling, scoring and compression are based on it.
     const auto predictor = model.predictor();
     const std::vector<Symbol> drawn =
         sample(*predictor, model.alphabet(), {.length = 200, .temperature = 0.8, .seed = 7});

@@ -1,5 +1,5 @@
-/// Unfold inside a program that has no files: trained on text in memory, kept as bytes (in a database, in a message),
-/// used from these bytes while others train on.
+/// Uses Unfold without files: trains on text in memory, serializes the model to bytes (for a database or a message),
+/// and uses a model restored from these bytes while another one is trained.
 ///
 ///   without_files
 
@@ -14,7 +14,7 @@ using namespace unfold;
 
 namespace {
 
-/// What the program has seen: commands, one a line.
+/// Training text: commands, one per line.
 std::string history() {
   std::ostringstream text;
   for (int day = 0; day < 60; ++day)
@@ -22,9 +22,9 @@ std::string history() {
   return text.str();
 }
 
-/// The most probable rest of a line.
+/// Returns the most probable completion of a line.
 std::string complete(const SymbolModel& model, const std::string& typed) {
-  const auto predictor = model.predictor();  // one for each user: it holds what was read
+  const auto predictor = model.predictor();  // one per user, because it holds the text read so far
   const Alphabet& alphabet = model.alphabet();
   for (const Symbol symbol : alphabet.encode("\n" + typed, UnknownPolicy::skip)) predictor->observe(symbol);
   std::string rest;
@@ -47,11 +47,11 @@ int main() try {
   const Split all = whole_corpus(corpus, "history");
   LanguageModel<float> model("gru:24", corpus.alphabet());
   model.initialise(/*seed=*/1);
-  Team team(1);  // a program that does other things gives one thread
+  Team team(1);  // a program that does other work as well may give only one thread
   train(model, {corpus, all},
         {.trainer = {.optimizer = "adam:rate=0.02,clip=1", .batches = {.window = 32, .batch = 4}, .steps = 400}}, team);
 
-  const std::string bytes = model.bytes();  // a model file, in memory: checked in full when it is read again
+  const std::string bytes = model.bytes();  // a model file in memory; it is validated completely when it is loaded
   const std::unique_ptr<SymbolModel> loaded = symbol_model_from_bytes(bytes, "model in memory");
   std::cout << bytes.size() << " bytes\n";
   for (const char* typed : {"git st", "ma"}) std::cout << typed << "|" << complete(*loaded, typed) << "\n";
