@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
-"""What the classical models execute and touch a symbol: instructions and cache misses, counted by Cachegrind, beside time.
+"""Instructions and cache misses per symbol of the classical models, counted by Cachegrind, and their running time.
 
   apt-get install valgrind
   bench/account.py ../shared/data/corpora/calgary/book1 [--unfold build/release/bin/unfold]
 
-Each model works on a half and on a quarter of the file (fits: an eighth and a sixteenth); the difference is what a symbol costs, without starting and ending.
-Cachegrind plays caches of 32 KiB (8 ways) and 1 MiB (16 ways) and knows no AVX-512: its runs use AVX2, and so do the timed
-ones (least processor time of five). Four instructions a cycle are what such a processor can do at its best.
+Each model processes a half and a quarter of the file (for fits: an eighth and a sixteenth). The difference is the cost
+per symbol, without startup and shutdown. Cachegrind simulates caches of 32 KiB (8 ways) and 1 MiB (16 ways) and does
+not support AVX-512, so its runs use AVX2, as do the timed runs (minimum processor time of five). The peak rate of such
+a processor is four instructions per cycle.
 """
 
 import argparse
@@ -53,7 +54,7 @@ def seconds(arguments):
 
 
 def counts(arguments, folder):
-    """Instructions, misses of the first data cache, misses of the last cache."""
+    """Instructions, misses of the L1 data cache, misses of the last-level cache."""
     said = checked(["valgrind", "--tool=cachegrind", "--cache-sim=yes", "--D1=32768,8,64", "--LL=1048576,16,64",
                     f"--cachegrind-out-file={folder}/counts", *arguments])
     found = [int(re.search(rf"{name}\s*([\d,]+)", said)[1].replace(",", "")) for name in

@@ -1,13 +1,14 @@
 #!/usr/bin/env python3
-"""aⁿbⁿ over many random graphs: does the graph decide, and by what should a run be chosen?
+"""Experiment on aⁿbⁿ with many random graphs: the influence of the graph, and criteria for selecting a run.
 
   bench/anbn_graphs.py --unfold build/release/bin/unfold --folder graphs --seeds 1,2,3,4 --graphs 30 --steps 300
 
-For every seed S one text of 10 blocks to train on, 10 to validate on and 200 that nobody looks at (seeds S, 1000 + S and
-3000 + S); for every graph G one run of `glnn:10,edges=3,graph=G`. Prints, for each seed, bits a symbol on the 200 blocks of
-the run that is chosen by validation and of that chosen by training, the best and the median of all; the rank correlation of
-either choice with the 200 blocks; for each pair of seeds the rank correlation of the same graphs; and the medians of graphs
-in which some unit is entered by its own loop alone, and of the others. What is there already is not run again.
+For every seed S, generates a text of 10 blocks for training, 10 for validation and 200 held-out ones (seeds S, 1000 + S
+and 3000 + S). For every graph G, trains `glnn:10,edges=3,graph=G`. Prints for each seed: held-out bits per symbol of
+the runs selected by validation and by training loss, and the best and median of all runs; and the rank correlation of
+both criteria with the held-out bits. Also prints the rank correlation of the same graphs for each pair of seeds, and
+the medians of the graphs in which the only edge into some unit is its self-loop, and of the other graphs. Finished runs
+are not repeated.
 """
 import argparse
 import itertools
@@ -33,7 +34,8 @@ def bits(unfold, model, text):
 
 
 def entering(unfold, model):
-    """Edges into each unit, by the arrays of the C file: where those of a unit begin."""
+    """Edges into each unit, read from the arrays of the exported C file, which store the offset of each unit's
+    edges."""
     text = command(unfold, "export", model, "--to", "c")
     for array in re.finditer(r"\[\d*\] = \{([0-9,\s]+)\}", text):
         begin = [int(x) for x in re.findall(r"\d+", array[1])]

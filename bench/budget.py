@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""How exactly `--minutes` is kept: whole commands by the clock, validation and saving included.
+"""Accuracy of `--minutes`: wall-clock time of complete commands, including validation and saving.
 
   bench/budget.py TEXT [--unfold build/release/bin/unfold] [--minutes 0.3] [--only NAME]
 
-TEXT is repeated or cut to texts of 10 kB to 100 MB. Every optimiser has a run, with one and two threads in turn. A run
-keeps its budget when the command takes between 95 and 105 % of it, or is off by no more than one step (the mean of the
-run). Prints Markdown; the exit code is 1 when a run does not keep its budget. Other work on the machine makes steps
-unequal: the table shows the load beside it.
+TEXT is repeated or truncated to texts of 10 kB to 100 MB. Every optimizer has a run, with one and two threads
+alternately. A run keeps its budget if the command takes between 95 and 105 % of it, or differs by at most one step (the
+mean of the run). Prints Markdown; the exit code is 1 if a run does not keep its budget. Other load on the machine makes
+steps unequal; the table shows the load.
 """
 
 import argparse

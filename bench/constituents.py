@@ -1,11 +1,13 @@
 #!/usr/bin/env python3
-"""How many of the brackets in trees are nodes of the trees that a model found for the same words, in percent.
+"""Percentage of brackets in reference trees that are nodes of the trees that a model found for the same words.
 
     unfold predict MODEL test.trees --format jsonl > found.jsonl
     bench/constituents.py test.trees found.jsonl
 
-Brackets around one word and around all of them are not counted: every tree has those. Beside it what trees over the
-same words have that go from the left, that halve them, and the mean of one tree each merged at random (seed 1)."""
+Brackets around a single word and around the whole sentence are not counted, because every tree has them. For
+comparison, prints the results of left-branching trees, of balanced trees, and the mean over one random tree per
+sentence (seed 1).
+"""
 import json
 import random
 import sys

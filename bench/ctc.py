@@ -1,18 +1,20 @@
 #!/usr/bin/env python3
-"""Labels without places (`--predict F=ctc`) on two tasks.
+"""Evaluates label sequences without alignment (`--predict F=ctc`) on two tasks.
 
   bench/ctc.py --unfold build/release/bin/unfold                        generated sequences
   bench/ctc.py --unfold ... --cmudict ../shared/data/sequences/cmudict/cmudict.gz
 
-Prints the share of labels that are to be added, taken away or changed, %, and of sequences with any such error, on
-test, once for each seed: of the most probable path, collapsed, and of prefix search with 16 prefixes.
+Prints the label error rate (insertions, deletions and substitutions, in %) and the sequence error rate on the test
+data, for each seed: of the most probable path, collapsed, and of prefix search with 16 prefixes.
 
-Generated: 3 to 8 labels of 6, drawn alike, equal neighbours allowed. Each label is 2 to 5 frames of two numbers around
-its place on a circle of radius 1 (deviation 0.2), before and behind it 1 to 3 frames around the middle; 2,000 sequences
-to train on, 200 to choose by, 1,000 to test. Nobody says where a label begins.
-Dictionary: letters of a word, each twice so that there is room for more sounds than letters, and sounds without stress;
-the first pronunciation of every word of three letters or more without other signs; every twentieth word to choose by, the
-next one to test.
+Generated task: 3 to 8 labels out of 6, drawn uniformly; equal neighbors are allowed. Each label produces 2 to 5 frames
+of two numbers around its point on the unit circle (standard deviation 0.2), preceded and followed by 1 to 3 frames
+around the center. 2,000 sequences for training, 200 for validation, 1,000 for testing. The data do not contain the
+positions of the labels.
+
+Dictionary: the input is the letters of a word, each repeated twice so that the input is longer than the output; the
+output is the phonemes without stress. Uses the first pronunciation of every word of at least three letters without
+other characters. Every twentieth word is for validation, the next one for testing.
 """
 import argparse
 import gzip

@@ -1,13 +1,12 @@
 #!/usr/bin/env python3
-"""How far a network can be left to itself: errors of free-running forecasts over the horizon, trained by teacher forcing,
-by feedback and by scheduled sampling.
+"""Errors of free-running forecasts by horizon, for teacher forcing, feedback and scheduled sampling.
 
   bench/free_running.py SERIES.csv --learn 2000 [--ahead 100] [--origins 20] [--seeds 5] [--folder free] [--unfold PATH]
 
-The first --learn values of the series train (a tenth of them validates); forecasts of --ahead values then begin at
---origins places of the rest, each after everything before it. A forecast is the mean of 200 sampled paths. Prints Markdown:
-the root mean squared error over the deviation of the series, by ranges of the horizon, median and range over seeds.
-Trained models stay in --folder and are not trained again.
+The first --learn values of the series are for training (a tenth of them for validation). Forecasts of --ahead values
+start at --origins positions of the rest, each after reading all preceding values. A forecast is the mean of 200 sampled
+paths. Prints Markdown: the root mean squared error divided by the standard deviation of the series, by ranges of the
+horizon, median and range over seeds. Trained models are kept in --folder and not trained again.
 """
 
 import argparse
@@ -57,7 +56,7 @@ class Bench:
         return run
 
     def errors(self, run):
-        """Squared errors by horizon, all origins."""
+        """Squared errors by horizon, over all origins."""
         squares = [[] for _ in range(self.options.ahead)]
         for origin in self.origins:
             write(self.path("past.csv"), self.values[:origin])

@@ -1,17 +1,22 @@
 #!/usr/bin/env python3
-"""Hidden Markov models and networks, together and one after the other, on one label a sequence.
+"""Compares hidden Markov models, networks and their combinations on sequence classification.
 
   bench/hybrid.py --unfold build/release/bin/unfold                        the generated task
   bench/hybrid.py --unfold ... --vowels ../shared/data/timeseries/japanese_vowels
 
-Prints the share of wrong sequences, %, of: a Gaussian hidden Markov model for each label (the best likelihood wins), the
-two-step hybrid (positions trained alone on an even path, then scaled likelihoods), the joint one, the joint one that
-starts with the weights of the two-step one (half of the epochs each), and softmax over the same network. "From Gaussians":
-the joint one that begins as Gaussian hidden Markov models of each label, its states in a row (--gaussians, a rate and
-epochs of its own); "in a row" is what those say by themselves. With --folds N nothing of the test part is read: what is
-printed is the mean over N folds of the training part, to choose settings by. The generated task has three labels: the same three rings in the plane (radii 1, 2 and 3, any angle,
-deviation 0.5), in the orders 1 2 3, 3 2 1 and 2 3 1; how long each lasts is geometric. Its optimum is that of the
-distribution it was drawn from, computed exactly but for the integral over the angle.
+Prints the percentage of misclassified sequences for:
+- a Gaussian hidden Markov model for each label (the highest likelihood wins);
+- the two-step hybrid (a network trained separately on a uniform alignment, then scaled likelihoods);
+- the jointly trained hybrid;
+- the joint hybrid initialized with the weights of the two-step one (half of the epochs each);
+- softmax over the same network;
+- "From Gaussians": the joint hybrid initialized with Gaussian left-to-right hidden Markov models of each label
+  (--gaussians, with a separate learning rate and number of epochs); "in a row" is the result of these models alone.
+
+With --folds N, the test data are not read: the result is the mean over N folds of the training data, for model
+selection. The generated task has three labels: the same three rings in the plane (radii 1, 2 and 3, uniform angle,
+standard deviation 0.5), in the orders 1 2 3, 3 2 1 and 2 3 1, with geometric durations. The optimum is that of the true
+distribution, computed exactly except for the numerical integral over the angle.
 """
 import argparse
 import json
@@ -52,7 +57,7 @@ def ring(frame, radius):
 
 
 def optimum(examples):
-    """Wrong, %, of who knows the distribution."""
+    """Error rate in % of a classifier that knows the true distribution."""
     wrong = 0
     for example in examples:
         best = None
@@ -111,7 +116,7 @@ class Bench:
         return run
 
     def plain(self, train, test, states, covariance, seed):
-        """A model for each label; the best likelihood wins."""
+        """One model per label; the highest likelihood wins."""
         labels = sorted({example["label"] for example in train})
         scores = []
         everything = self.write("test-frames", [{"frames": example["frames"]} for example in test])
@@ -127,7 +132,7 @@ class Bench:
         return 100 * wrong / len(test)
 
     def network(self, train, test, losses, given, seed, gaussians=None):
-        """Trained by one loss after the other, each with its share of the epochs; the last parameters are kept."""
+        """Trains with one loss after another, each for its share of the epochs; keeps the final parameters."""
         model, optimizer, length = given.model, given.optimizer, ["--epochs", str(given.epochs / len(losses))]
         if gaussians is not None:
             model, optimizer = f"{given.gaussian_model},gaussians={gaussians}", f"adam:rate={given.gaussian_rate}"

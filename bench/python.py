@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""What Python adds: seconds to import the package, microseconds of a stream's step over the command's, a score beside
-the command's. The best of several rounds, in turns.
+"""Overhead of the Python package: seconds to import it, microseconds per step of a stream compared with the command,
+and the time of a score compared with the command. The best of several alternating rounds.
 
     PYTHONPATH=build/release/python/package bench/python.py --unfold build/release/bin/unfold
 """

@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
-"""How soon `unfold score MODEL - --by line` answers, and how fast it reads a pipe beside a file.
+"""Latency of `unfold score MODEL - --by line`, and its throughput on a pipe compared with a file.
 
   bench/stream.py [--unfold build/release/bin/unfold] [--lines 1000000] [--pairs 5] [--seconds 20]
 
-Latency: one line a second (--pause) goes into standard input or a FIFO; what is measured is the time from the end of the
-write to the arrival of the row, of plain lines and of lines with labels. Throughput: the same lines from a file and
-through a pipe, in interleaved pairs; beside the clock stands the processor time of the command, which other work on the
-machine disturbs less. Prints Markdown; the exit code is 1 when a row came later than 50 ms or a pipe has less than 95 % of
-the speed of a file in processor time.
+Latency: one line per second (--pause) is written to standard input or a FIFO. The result is the time from the end of
+the write to the arrival of the output row, for lines with and without labels. Throughput: the same lines are read from
+a file and through a pipe, in interleaved pairs. Reports wall-clock time and processor time, which is less affected by
+other load. Prints Markdown; the exit code is 1 if a row arrives later than 50 ms or the throughput of a pipe is below
+95 % of that of a file in processor time.
 """
 
 import argparse
@@ -24,7 +24,7 @@ WORDS = "the cat sat on the mat and saw a dog run over the hill to a far town".s
 
 
 def lines(count, labelled):
-    """Lines of a log, the same every time; with labels in the first column, one of a hundred an alert."""
+    """Lines of a log, the same in each call. With labels in the first column, one line in a hundred is an alert."""
     state = 1
     for number in range(count):
         state = (state * 1103515245 + 12345) % 2**31
@@ -52,7 +52,7 @@ class Bench:
         return run
 
     def latencies(self, run, labelled, fifo, count, pause):
-        """Seconds from each line to its row."""
+        """Seconds from each line to its output row."""
         source = "-"
         if fifo:
             source = self.path("fifo")
@@ -78,7 +78,7 @@ class Bench:
         return took
 
     def once(self, run, data, pipe):
-        """Clock and processor seconds of one reading."""
+        """Wall-clock and processor seconds of one run."""
         command = [self.unfold, "score", run, "-" if pipe else data, "--by", "line", "--quiet", "--threads", "1"]
         with open(os.devnull, "wb") as nowhere:
             feeder = subprocess.Popen(["cat", data], stdout=subprocess.PIPE) if pipe else None

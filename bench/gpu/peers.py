@@ -1,25 +1,39 @@
 #!/usr/bin/env python3
-"""Recurrent layers and training steps in PyTorch on one NVIDIA GPU: milliseconds, one JSON object a line, a table at the end.
+"""Recurrent layers and training steps in PyTorch on one NVIDIA GPU. Prints the time in milliseconds as one JSON object
+per line, and a table at the end.
 
-  python3 bench/gpu/peers.py                                   everything, in order of importance, for about 100 s
-  python3 bench/gpu/peers.py --only lstm,gru --seconds 60      cells by name; `copy` and `matmul` are the ceilings
+  python3 bench/gpu/peers.py                                   everything, most important first, for about 100 s
+  python3 bench/gpu/peers.py --only lstm,gru --seconds 60      selected cells; `copy` and `matmul` are upper bounds
   python3 bench/gpu/peers.py --only mingru,lru --how compile,compile+graph --out peers.jsonl
 
-Needs PyTorch 2.11 with CUDA, and Triton for torch.compile. Cases that no time is left for are counted in the last JSON line.
+Needs PyTorch 2.11 with CUDA, and Triton for torch.compile. The last JSON line counts the cases skipped for lack of
+time.
 
 What is measured (`what`), on B sequences of 128 positions:
   ceiling  a copy of 1 GB within the device (bytes read and written), square matrix products
-  layer    the recurrent layer alone: forward, then gradients of its weights and its inputs [128, B, H] for a given gradient of
-           its outputs
+  layer    the recurrent layer alone: forward, then gradients of its weights and its inputs [128, B, H] for a given
+           gradient of its outputs
   step     a training step: embedding of 64 symbols, layer, linear map to 64, mean cross-entropy, backward, fused Adam
-How it is run (`how`): `eager`; `graph`, the same captured in a CUDA graph and replayed; `compile`, through torch.compile;
-`compile+graph`, that captured and replayed.
-As what (`form`): `cudnn`; `loop`, a loop over positions in Python with the products of the inputs before it, of which
-torch.compile gets the function of one position; `scan`, log2(128) passes over all positions, compiled as a whole.
-In what (`precision`): `float`, float32 without TF32; `tf32`, float32 with TF32 products; `bf16` and `half`, weights and inputs
-so (for cuDNN); `bf16-autocast`, float32 weights, products in bfloat16, states of the loop in float32 where a sum runs on.
+How it is run (`how`):
+- `eager`;
+- `graph`: captured in a CUDA graph and replayed;
+- `compile`: with torch.compile;
+- `compile+graph`: compiled, captured and replayed.
 
-Times are of CUDA events around each repetition, after three warm-ups; `wall_ms` is the mean by the clock of the host.
+The implementation (`form`):
+- `cudnn`;
+- `loop`: a Python loop over positions, preceded by the products of the inputs; torch.compile compiles the function of
+  one position;
+- `scan`: log2(128) passes over all positions, compiled as a whole.
+
+The precision (`precision`):
+- `float`: float32 without TF32;
+- `tf32`: float32 with TF32 products;
+- `bf16` and `half`: weights and inputs of this type (for cuDNN);
+- `bf16-autocast`: float32 weights, products in bfloat16, and recurrent states in float32 where a sum is accumulated.
+
+Times are measured with CUDA events around each repetition, after three warm-ups; `wall_ms` is the mean by the host's
+clock.
 """
 import argparse
 import json
@@ -72,14 +86,15 @@ class Case:
 
 
 class Late(BaseException):
-    """A case has had its time. No Exception, so that no compiler takes it for a failure of its own and carries on."""
+    """Raised when a case exceeds its time limit. Not an Exception, so that no compiler handles it as an internal
+    failure."""
 
 
 # ---- cells that cuDNN lacks: `step` maps one position, a state (whose first part is the output) and weights to a state
 
 
 def uniform(*shape):
-    """Weights as PyTorch begins with them, for the one size that these cells are measured in."""
+    """Weights with PyTorch's default initialization, for the single size at which these cells are measured."""
     bound = 1 / math.sqrt(MIDDLE_SIZE)
     return nn.Parameter(torch.empty(*shape).uniform_(-bound, bound))
 
@@ -89,13 +104,13 @@ def filled(value, *shape):
 
 
 def product_type(x):
-    """The type that a product of x comes in, here, under autocast or not."""
+    """The type of a product with x, with or without autocast."""
     device = x.device.type
     return torch.get_autocast_dtype(device) if torch.is_autocast_enabled(device) else x.dtype
 
 
 class Loop(nn.Module):
-    """Inputs [T, B, H] -> outputs [T, B, H] by a loop over positions."""
+    """Maps inputs [T, B, H] to outputs [T, B, H] with a loop over positions."""
 
     def forward(self, x):
         inputs = self.products(x)
@@ -107,8 +122,8 @@ class Loop(nn.Module):
         return torch.stack(outputs)
 
     def start(self, inputs):
-        """States of zero, in the types that `step` returns them in, so that it is compiled once. They ask for gradients for
-        the same reason."""
+        """Zero states in the types that `step` returns, and with gradients enabled, so that `step` is compiled only
+        once."""
         shape, types = (inputs.shape[1], self.hidden), self.state_types(inputs.dtype)
         return tuple(torch.zeros(shape, device=inputs.device, dtype=t, requires_grad=True) for t in types)
 
@@ -144,13 +159,13 @@ class ResetBeforeGru(Loop):
 
 
 def cell_and_gates(gates, c):
-    """The new cell of an LSTM, and its output gate."""
+    """The new cell state of an LSTM and its output gate."""
     i, f, g, o = gates.chunk(4, 1)
     return torch.sigmoid(f) * c + torch.sigmoid(i) * torch.tanh(g), torch.sigmoid(o)
 
 
 class NormalisedLstm(Loop):
-    """gates of LN(x W) + LN(h U) + b, h = o tanh(LN(c)), each LN with gains of its own"""
+    """gates of LN(x W) + LN(h U) + b, h = o tanh(LN(c)), where each LN has separate gains"""
 
     def __init__(self, hidden):
         super().__init__()
@@ -175,7 +190,7 @@ class NormalisedLstm(Loop):
 
 
 class MultiplicativeLstm(Loop):
-    """m = (x Wm) (h Um), an LSTM's gates of x W + m U"""
+    """m = (x Wm) (h Um), LSTM gates of x W + m U"""
 
     def __init__(self, hidden):
         super().__init__()
@@ -224,17 +239,18 @@ class LeakyTanh(Loop):
 
 
 def shifted(x, by):
-    """x[t - by] at t, and zero before the first position."""
+    """x[t - by] at position t, and zero before the first position."""
     return F.pad(x[:-by], (0, 0) * (x.dim() - 1) + (by, 0))
 
 
 def distances(steps):
-    """1, 2, 4, .. below the number of positions: the passes of a scan by Hillis and Steele (1986)."""
+    """1, 2, 4, ... below the number of positions: the passes of a scan by Hillis and Steele (1986)."""
     return [1 << k for k in range((steps - 1).bit_length())]
 
 
 class DecayScan(torch.autograd.Function):
-    """h[t] = a[t] h[t-1] + b[t]. Its gradient is the same the other way round, so that no pass need be kept."""
+    """h[t] = a[t] h[t-1] + b[t]. The gradient is the same scan in reverse, so that no intermediate pass need be
+    stored."""
 
     @staticmethod
     def passes(a, h):
@@ -257,8 +273,8 @@ class DecayScan(torch.autograd.Function):
 
 
 class TurnScan(torch.autograd.Function):
-    """h[t] = a h[t-1] + b[t], complex, the same a at all positions. Real and imaginary parts are apart, since torch.compile
-    makes no kernels for complex numbers."""
+    """h[t] = a h[t-1] + b[t], complex, with the same a at all positions. Real and imaginary parts are separate, because
+    torch.compile does not generate kernels for complex numbers."""
 
     @staticmethod
     def passes(a_re, a_im, re, im):
@@ -323,7 +339,8 @@ class Lru(nn.Module):
         return modulus * torch.cos(self.phase), modulus * torch.sin(self.phase)
 
     def drive(self, x):
-        """Real and imaginary parts. There is no complex bfloat16: the recurrence is in float32 whatever the products are in."""
+        """Real and imaginary parts. There is no complex bfloat16, so the recurrence is in float32 regardless of the
+        type of the products."""
         re, im = F.linear(x, self.w).float().chunk(2, 2)
         return re * self.gamma, im * self.gamma
 
@@ -363,7 +380,7 @@ COMPILE_OPTIONS = {"lru": {"realize_opcount_threshold": 12}}
 
 
 def set_precision(precision):
-    """The older switches alone: PyTorch refuses a mixture of these and `fp32_precision`."""
+    """Uses only the older switches: PyTorch rejects a mixture of these and `fp32_precision`."""
     tf32 = precision != "float"
     torch.backends.cudnn.allow_tf32 = tf32
     torch.set_float32_matmul_precision("high" if tf32 else "highest")
@@ -374,7 +391,7 @@ def storage_type(precision):
 
 
 def library_layer(case):
-    """A layer by cuDNN and the function that runs it."""
+    """A cuDNN layer and the function that runs it."""
     layer = LIBRARY_CELLS[case.cell](case.hidden, case.hidden).to(DEVICE, storage_type(case.precision))
     return layer, lambda x: layer(x)[0]
 
@@ -433,7 +450,8 @@ def training_step(case):
 
 
 def captured(work):
-    """The work in a CUDA graph. It runs on another stream first, as PyTorch asks, so that nothing is set up while captured."""
+    """Captures the work in a CUDA graph. As PyTorch requires, it runs on a separate stream first, so that no
+    initialization is captured."""
     stream = torch.cuda.Stream()
     stream.wait_stream(torch.cuda.current_stream())
     with torch.cuda.stream(stream):
@@ -476,7 +494,7 @@ def measure(work):
 
 
 def wake():
-    """Clocks of an idle GPU are low: products for a moment, before anything is measured."""
+    """Runs products for a moment before measurements, because the clock frequency of an idle GPU is low."""
     a = torch.randn(SINGLE_SIDE, SINGLE_SIDE, device=DEVICE)
     began = time.perf_counter()
     while time.perf_counter() - began < 0.3:
@@ -499,7 +517,7 @@ def matmul_ceiling(case):
 
 
 def recurrent(case, hows):
-    """Measures the same work in each of these ways: as it is, then captured."""
+    """Measures the same work in each of these modes: directly, then captured."""
     began = time.perf_counter()
     work = layer_pass(case) if case.what == "layer" else training_step(case)
     work()
@@ -562,7 +580,7 @@ def all_cases():
 
 
 def chosen(cells, hows):
-    """The cases of these cells, in these ways; without cells or ways, of all."""
+    """The cases of the given cells and modes; empty lists select all."""
     for case, ways in all_cases():
         ways = tuple(how for how in ways if not hows or how in hows)
         if ways and (not cells or case.cell in cells):
@@ -573,7 +591,7 @@ def chosen(cells, hows):
 
 
 class Report:
-    """Prints JSON lines as they come, into a file as well if one is given, and a table of them at the end."""
+    """Prints results as JSON lines immediately, optionally also to a file, and a table of them at the end."""
 
     def __init__(self, path):
         self.file = open(path, "w", encoding="utf-8") if path else None
@@ -645,7 +663,7 @@ def late(*_):
 
 
 def attempt(case, hows, seconds, report):
-    """One case; whatever goes wrong becomes a line. Says whether the GPU still answers."""
+    """Runs one case and reports any failure as a JSON line. Returns whether the GPU still responds."""
     began, waiting = time.perf_counter(), list(hows)
     try:
         signal.setitimer(signal.ITIMER_REAL, seconds, 2)  # repeats: Python drops exceptions raised in destructors
@@ -672,7 +690,7 @@ def attempt(case, hows, seconds, report):
 
 
 def run_all(cases, budget, report):
-    """As many as there is time for."""
+    """Runs as many cases as time allows."""
     compiler_loaded = False
     for done, (case, hows) in enumerate(cases):
         left = budget - elapsed()
@@ -690,7 +708,7 @@ def run_all(cases, budget, report):
 
 
 def end_anyway(report):
-    """For work that no signal interrupts, such as a compiler's in a thread of its own."""
+    """Terminates work that signals cannot interrupt, such as a compiler in a separate thread."""
     report.line({"error": f"ended after {elapsed():.1f} s, within a case"})
     report.table()
     os._exit(1)

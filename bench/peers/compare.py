@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
-"""Training speed of Unfold beside PyTorch: both in turns, in one run, on this machine; medians and their ratio.
+"""Training speed of Unfold compared with PyTorch, measured alternately in one run on this machine: medians and their
+ratio.
 
     make peers                                       # installs PyTorch, then runs this
     build/peers/bin/python bench/peers/compare.py --unfold build/release/bin/unfold lstm:512x32 lstm:128x1
 
-The ratio is the median over the rounds of (Unfold / PyTorch) in the same round. Measure on a quiet machine: the last
-column is what other programs took of the processors meanwhile, and above a few per cent the figures mean nothing.
+The ratio is the median over the rounds of (Unfold / PyTorch) in the same round. Measure on an idle machine: the last
+column is the share of the processors used by other programs, and above a few percent the results are meaningless.
 """
 
 import argparse
@@ -36,7 +37,8 @@ def unfold_sample(options, cell, units, batch):
 
 
 class Load:
-    """The share of the processors that neither this process nor its children used since it was made."""
+    """The share of the processors used by other processes than this one and its children since the object was
+    created."""
 
     def __init__(self):
         self.start, self.busy, self.own = time.monotonic(), self.busy_seconds(), self.own_seconds()

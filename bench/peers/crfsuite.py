@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""CRFsuite on the data and the templates of a run of `unfold train --model crf:template=FILE`, for comparison.
+"""Trains CRFsuite on the data and templates of `unfold train --model crf:template=FILE`, for comparison.
 
   pip install python-crfsuite
   bench/peers/crfsuite.py train.txt.gz test.txt --template bench/chunking.template --l2 1
 
-Columns are apart by blanks, the last is the label. Prints the loss of CRFsuite after each tenth iteration, processor
-seconds of training, and accuracy and F1 of chunks (B-, I-, O) on the test file.
+Columns are separated by spaces; the last one is the label. Prints the loss of CRFsuite after every tenth iteration,
+processor seconds of training, and accuracy and chunk F1 (B-, I-, O) on the test file.
 """
 import argparse
 import gzip
@@ -51,7 +51,7 @@ def features(rows, templates):
 
 
 def chunks(tags):
-    """Begin, end and type of each chunk, as conlleval sees them."""
+    """Begin, end and type of each chunk, as defined by conlleval."""
     found, begin, kind = set(), None, None
     for t, tag in enumerate([*tags, "O"]):
         place, _, type_ = tag.partition("-")

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
-"""Bytes against seconds of all files of a table of compression.sh, as a picture: frontier.py TABLE.md OUT.svg
+"""Plots the total size over the time of all files in a table of compression.sh: frontier.py TABLE.md OUT.svg
 
-A program is on the frontier if no other is both smaller and faster. Programs that lack a file are left out.
+A program is on the Pareto frontier if no other is both smaller and faster. Programs without results for all files are
+omitted.
 """
 import html
 import math
@@ -39,7 +40,7 @@ def frontier(points):
 
 
 def free_place(x, y, width, taken):
-    """Where a label of this width stands beside a point without touching what is there."""
+    """A position for a label of this width near a point that does not overlap existing elements."""
     tries = [(x + 7, y + 4, "start", x + 7), (x - 7, y + 4, "end", x - 7 - width),
              (x, y - 9, "middle", x - width / 2), (x, y + 17, "middle", x - width / 2),
              (x + 4, y - 9, "start", x + 4), (x - 4, y + 17, "end", x - 4 - width)]

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Baum-Welch of unfold beside hmmlearn: processor time of a symbol and iteration, and log likelihoods beside each other.
+"""Baum-Welch training of Unfold compared with hmmlearn: processor time per symbol and iteration, and log-likelihoods.
 
   pip install hmmlearn
   bench/peers/hmm.py TEXT [--states 20,50] [--symbols 190000] [--pairs 3] [--unfold build/release/bin/unfold]
 
-TEXT is read as characters, its first --symbols of them as one sequence, on one thread. unfold's time is that of a long fit
-less that of a short one, in turns with hmmlearn's (`CategoricalHMM(implementation="scaling")`, the same iterations without
-its start); the least of all pairs is printed.
+The first --symbols characters of TEXT are read as one sequence, on one thread. The time of Unfold is the difference
+between a long and a short fit, measured alternately with hmmlearn (`CategoricalHMM(implementation="scaling")`, the same
+number of iterations, without initialization). The minimum over all pairs is printed.
 """
 
 import argparse

@@ -2,13 +2,13 @@
 """One training step of a character language model in PyTorch: thousand symbols per second, one JSON object per shape.
 
 The model is the one that `unfold bench` measures: symbols as one-hot vectors, one recurrent layer, a linear readout,
-softmax cross-entropy; forward, backward and Adam, in float. PyTorch gets its best settings on a processor: the
-library's own recurrent layers (not a loop in Python), the fused Adam, and gradients freed by `set_to_none`.
+softmax cross-entropy; forward, backward and Adam, in float. PyTorch uses its best settings on a CPU: the built-in
+recurrent layers (not a loop in Python), the fused Adam, and gradients freed by `set_to_none`.
 
     pytorch_char_lm.py lstm:512x32 gru:128x1          # CELL:UNITSxBATCH
 
-PyTorch's threads spin while they wait: with other work on the machine its figures drop by factors. Measure on a quiet
-machine; a median far below `best` says that it was not.
+PyTorch's threads spin while they wait, so that other load on the machine can slow it down several times. Measure on an
+idle machine; a median far below `best` indicates other load.
 """
 
 import argparse
@@ -42,7 +42,7 @@ class CharacterModel(nn.Module):
 
 
 def fastest_adam(parameters):
-    """The fused step where this version has one for processors (2.4 and later)."""
+    """The fused step if this version supports it on CPUs (2.4 and later)."""
     parameters = list(parameters)
     try:
         return torch.optim.Adam(parameters, lr=1e-3, fused=True)
@@ -51,7 +51,7 @@ def fastest_adam(parameters):
 
 
 class Measurement:
-    """A model with its data and optimiser; `sample` times steps for some seconds."""
+    """A model with its data and optimizer; `sample` measures steps for some seconds."""
 
     def __init__(self, cell, units, batch, window, symbols):
         torch.manual_seed(1)

@@ -1,12 +1,14 @@
 #!/usr/bin/env python3
-"""A training step of a linear-chain field beside pytorch-crf: -log p of the labels and its slopes in all scores.
+"""A training step of a linear-chain CRF compared with pytorch-crf: -log p of the labels and its gradient with respect
+to all scores.
 
     bench/peers/install.sh
     build/peers/bin/python bench/peers/pytorch_crf.py --unfold build/release/bin/bench_crf
 
-Both in turns, in one run, with the same lengths (`bench_crf` says which), float, on one thread and on two; microseconds of a
-step on the clock, the least and the median of the rounds, and the ratio of the least ones. pytorch-crf pads the chains to the
-longest and masks what is beyond; it gets the layout that it likes best (positions first) and gradients freed before each step.
+Both are measured alternately in one run, with the same lengths (reported by `bench_crf`), in float, on one thread and
+on two. Prints microseconds per step of wall-clock time, the minimum and the median over rounds, and the ratio of the
+minima. pytorch-crf pads the chains to the longest and masks the rest; it gets its preferred layout (positions first),
+and gradients are freed before each step.
 """
 
 import argparse
@@ -21,7 +23,7 @@ import torchcrf
 
 
 def measured(options, threads):
-    """What bench_crf says: the lengths of its chains, microseconds of a step."""
+    """Results of bench_crf: the lengths of its chains, microseconds per step."""
     command = [options.unfold, str(options.labels), str(options.batch), str(options.seconds), str(threads)]
     done = subprocess.run(command, stdout=subprocess.PIPE, check=True, encoding="utf-8")
     return json.loads(done.stdout.splitlines()[-1])
@@ -43,7 +45,7 @@ class PyTorchStep:
         loss.backward()
 
     def sample(self, seconds):
-        """Microseconds of a step: the least."""
+        """Microseconds per step: the minimum."""
         least, begin = float("inf"), time.perf_counter()
         while time.perf_counter() - begin < seconds:
             start = time.perf_counter()

@@ -1,13 +1,14 @@
 #!/usr/bin/env python3
-"""A training step of a NADE beside PyTorch: -log p of rows of bits and its slopes in all weights, by the running sum.
+"""A training step of a NADE compared with PyTorch: -log p of binary rows and its gradient with respect to all weights,
+by the running sum.
 
     bench/peers/install.sh
     build/peers/bin/python bench/peers/pytorch_nade.py --unfold build/release/bin/bench_nade
 
-Both in turns, in one run, float, on one thread and on two; microseconds of a step on the clock, the least and the median of
-the rounds, and the ratio of the least ones. PyTorch runs the sum from number to number over the whole batch at once, in two
-ways: `loop`, a step a number, whose slopes autograd finds; `blocks`, the sums of a block of numbers by one cumsum, so that
-few calls do much work (with the block that suits it best). The faster one counts.
+Both are measured alternately in one run, in float, on one thread and on two. Prints microseconds per step of wall-clock
+time, the minimum and the median over rounds, and the ratio of the minima. PyTorch computes the running sum for the
+whole batch at once, in two ways: `loop`, one step per number, differentiated by autograd; `blocks`, the sums of a block
+of numbers by one cumsum, so that few calls do much work (with the best block size). The faster one counts.
 """
 
 import argparse
@@ -63,7 +64,7 @@ class Nade:
         return loss.item()
 
     def sample(self, way, seconds):
-        """Microseconds of a step: the least."""
+        """Microseconds per step: the minimum."""
         least, begin = float("inf"), time.perf_counter()
         while time.perf_counter() - begin < seconds:
             start = time.perf_counter()

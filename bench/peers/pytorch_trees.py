@@ -1,14 +1,15 @@
 #!/usr/bin/env python3
-"""Training of a tree-LSTM beside PyTorch, which walks through each tree node by node.
+"""Training of a tree-LSTM compared with PyTorch, which visits each tree node by node.
 
     bench/peers/install.sh
     build/peers/bin/python bench/peers/pytorch_trees.py train.txt --unfold build/release/bin/unfold
 
-`tree-lstm:N,embedding=N` with labels at all nodes of trees in brackets, each with two children or one word: forward, backward
-and Adam of batches of trees, in float, both in turns in one run, on one thread and on two. Nodes a second of
-stretches of about half a second, the most and the median, and the ratio of the most. PyTorch adds a bias, gates and products of a node at once ([h_1 h_2] is one
-vector), reads all words and judges all nodes of a batch together, and has its fused Adam; only the nodes of a tree it
-computes one after the other, as its text is written.
+The model is `tree-lstm:N,embedding=N` with labels at all nodes of bracketed trees, each node with two children or one
+word: forward, backward and Adam on batches of trees, in float. Both are measured alternately in one run, on one thread
+and on two. Prints nodes per second over intervals of about half a second, the maximum and the median, and the ratio of
+the maxima. PyTorch adds a bias, computes gates and products of a node at once ([h_1 h_2] is one vector), embeds all
+words and classifies all nodes of a batch together, and uses its fused Adam; only the nodes of a tree are computed one
+after another, in the usual way.
 """
 
 import argparse
@@ -87,7 +88,7 @@ class PyTorchTraining:
         self.optimiser = torch.optim.Adam(self.model.parameters(), lr=1e-3, fused=True)
 
     def rates(self, seconds):
-        """Nodes a second, batch by batch."""
+        """Nodes per second, batch by batch."""
         found, begin = [], time.perf_counter()
         for batch in self.batches:
             start = time.perf_counter()
@@ -102,7 +103,7 @@ class PyTorchTraining:
 
 
 def unfold_rates(options, path, threads, folder):
-    """Nodes a second of ten steps at a time, which take about as long as one of PyTorch, behind the first ten."""
+    """Nodes per second of ten steps at a time, which take about as long as one of PyTorch, after ten warm-up steps."""
     model = f"tree-lstm:{options.units},embedding={options.units}"
     command = [options.unfold, "train", path, "--format", "trees", "--read", "word", "--split", "99/1", "--model", model,
                "--optimizer", "adam:rate=0.001", "--batch", str(options.batch), "--epochs", "1", "--validate-every", "1000000",

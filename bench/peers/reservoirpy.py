@@ -1,15 +1,16 @@
 #!/usr/bin/env python3
-"""An echo state network over a million steps, here and in reservoirpy, in the same run: processor time and memory.
+"""An echo state network over a million steps in Unfold and in reservoirpy, in the same run: processor time and memory.
 
   python3 -m venv esn && esn/bin/pip install reservoirpy
   esn/bin/python bench/peers/reservoirpy.py --unfold build/release/bin/unfold --steps 1000000 --units 200
 
-The problem is NARMA of order 10 in sequences of 4,000 steps, the reservoir sparse (10 edges a unit), tanh, of spectral
-radius 0.9, a ridge readout, one thread each. Both draw their own sequences. Times are processor seconds: here of a
-process that reads and fits all sequences, less one that fits a single sequence (starting and measuring on 1,000 sequences
-are in both), each the least of three; there of `fit` alone, the sequences drawn before. The error is the mean square over the variance on
-sequences that were not fitted. Peak memory is of the whole process; a second row with a tenth of the steps shows what
-grows with them.
+The problem is NARMA of order 10 in sequences of 4,000 steps. The reservoir is sparse (10 edges per unit) with tanh
+units and spectral radius 0.9, and the readout is a ridge regression; one thread each. Both programs generate their own
+sequences. Times are processor seconds. For Unfold: of a process that reads and fits all sequences, minus one that fits
+a single sequence (startup and the evaluation on 1,000 sequences are in both), each the minimum of three. For
+reservoirpy: of `fit` alone, with sequences generated before. The error is the mean square divided by the variance, on
+held-out sequences. Peak memory is that of the whole process; a second row with a tenth of the steps shows what grows
+with them.
 """
 import argparse
 import json
@@ -26,8 +27,8 @@ LENGTH, ORDER, WASHOUT, RUNS = 4000, 10, 100, 3
 
 
 def narma(random, length):
-    """u uniform on [0, 0.5]; y_{t+1} = 0.3 y_t + 0.05 y_t sum of the last 10 y + 1.5 u_{t-9} u_t + 0.1. What grows without
-    bound, as few sequences do, is drawn anew."""
+    """u uniform on [0, 0.5]; y_{t+1} = 0.3 y_t + 0.05 y_t sum of the last 10 y + 1.5 u_{t-9} u_t + 0.1. The few
+    sequences that diverge are drawn again."""
     while True:
         u, y = random.uniform(0, 0.5, length), [0.0] * length
         for t in range(ORDER - 1, length - 1):
@@ -39,7 +40,7 @@ def narma(random, length):
 
 
 def there(sequences, units):
-    """Fits in this process; prints one JSON object."""
+    """Fits reservoirpy in this process; prints one JSON object."""
     # This file shadows the package of the same name: remove its folder from the search path.
     sys.path = [path for path in sys.path if os.path.abspath(path or ".") != os.path.dirname(os.path.abspath(__file__))]
     import time
@@ -66,7 +67,7 @@ def there(sequences, units):
 
 
 def child(command):
-    """What it prints, its processor seconds and its peak memory in KiB."""
+    """Output, processor seconds and peak memory in KiB of a child process."""
     with tempfile.TemporaryFile() as out:
         process = subprocess.Popen(command, stdout=out)
         _, status, usage = os.wait4(process.pid, 0)
@@ -116,7 +117,7 @@ def main():
 
 
 def variance():
-    """Of NARMA, from a long sequence."""
+    """The variance of NARMA, estimated from a long sequence."""
     import random
     source = random.Random(1)
 

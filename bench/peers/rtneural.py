@@ -1,12 +1,14 @@
 #!/usr/bin/env python3
-"""One step of the C file of `unfold export --to c` beside RTNeural (Eigen, sizes known at compile time).
+"""One step of the C file written by `unfold export --to c`, compared with RTNeural (Eigen, sizes known at compile
+time).
 
     bench/peers/rtneural.py CHECKOUT [--unfold build/release/bin/unfold] [--units 16,32,64,128,256] [--cxx g++] [--cc gcc]
 
-CHECKOUT is a clone of https://github.com/jatinchowdhury18/RTNeural, with the Eigen that it brings. An LSTM with a dense
-layer of 64 outputs: ours reads one of 64 symbols, RTNeural one number. All is compiled with -O3 -march=native and runs in
-turns on one core; of 400 rounds the best counts, because others can only make a round longer. Prints Markdown:
-microseconds a step without the softmax on either side (in the C file its line is taken out), then with it on both.
+CHECKOUT is a clone of https://github.com/jatinchowdhury18/RTNeural, including its copy of Eigen. The model is an LSTM
+with a dense layer of 64 outputs: Unfold's reads one of 64 symbols, RTNeural's a single number. Both are compiled with
+-O3 -march=native and run alternately on one core; the best of 400 rounds counts, because other load can only make a
+round longer. Prints Markdown: microseconds per step without the softmax in both (its line is removed from the C file),
+then with it in both.
 """
 
 import argparse
@@ -21,7 +23,7 @@ NORMALISER = "const {0}_real normaliser = {0}_log_sum_exp(logits);"
 
 
 def text():
-    """Letters in an order without much sense, the same every time."""
+    """Pseudo-random letters, the same in each call."""
     state, letters = 1, []
     for _ in range(20000):
         state = (state * 1103515245 + 12345) % 2**31
@@ -30,7 +32,7 @@ def text():
 
 
 def export(options, units, folder):
-    """The C file of a model that has hardly been trained: its speed is that of any other."""
+    """The C file of a barely trained model; training does not affect its speed."""
     run = subprocess.run
     data, model = os.path.join(folder, "text.txt"), os.path.join(folder, "run")
     with open(data, "w", encoding="ascii") as file:
