@@ -12,9 +12,9 @@
 //
 // Each result is nanoseconds of processor time per position, the minimum over several repetitions, on one thread.
 //
-// For 22 labels, a position needs 3 x 22 x 22 multiply-adds (3 x 22 x 24 with whole vectors) and 24 exponentials. It
-// reads and writes once in the L2 cache: exp of the scores, alpha, beta and incoming sums, 192 bytes each; the signal
-// and its gradient are 88 bytes each in float.
+// For 22 labels, a position needs 3 x 22 x 22 multiply-adds (3 x 22 x 24 with whole vectors) and 24 exponentials. Each
+// of these numbers is read and written once in the L2 cache: exp of the scores, alpha, beta and the incoming sums have
+// 192 bytes each, the signal and its gradient 88 bytes each in float.
 
 #include <algorithm>
 #include <cmath>

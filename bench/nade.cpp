@@ -9,10 +9,10 @@
 // time per row, the minimum over several repetitions, on one thread.
 //
 // The lower bound consists of the sums alone, computed by the kernels that the step uses on data in the L1 cache. For
-// each number: a dot product of length UNITS (in double, rule 2), and two sums of UNITS fused multiply-adds, for the
-// gradients of h and of V. For each 1: a sigmoid, its derivative, and one more sum for each of these. For 784 x 500,
-// this is 1.2 million multiply-adds per row. V and its gradient are 1.6 MB each; the values stored per row are 4 bytes
-// per unit and 1, 0.2 MB in total.
+// each number: a dot product of length UNITS (in double, in fixed order), and two sums of UNITS fused multiply-adds,
+// for the gradients of h and of V. For each 1: a sigmoid, its derivative, and one more sum for each of these. For 784 x
+// 500, this is 1.2 million multiply-adds per row. V and its gradient are 1.6 MB each; the values stored per row are 4
+// bytes per unit and 1, 0.2 MB in total.
 
 #include <algorithm>
 #include <cstdio>

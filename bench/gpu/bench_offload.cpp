@@ -94,7 +94,7 @@ struct Bench {
   Team team;
   std::shared_ptr<DeviceTimes> times;
   std::shared_ptr<const Plan> plan;
-  Parameters<float> parameters;  // outlive the unfolding, which refers to them
+  Parameters<float> parameters;  // must outlive the unfolding, which refers to them
   std::unique_ptr<Unfolding<float>> u;
 };
 

@@ -9,7 +9,7 @@ import math
 import sys
 
 WIDTH, HEIGHT, LEFT, BOTTOM, MARGIN = 760, 480, 90, 60, 30
-LEAST_SECONDS = 0.01  # shown as 0.00 in the table
+LEAST_SECONDS = 0.01  # used for times shown as 0.00 in the table
 DARK = ('<style>@media (prefers-color-scheme:dark){rect{fill:#0d1117}text{fill:#e6edf3}text[stroke]{stroke:#0d1117}'
         'path[stroke="#ddd"],path[stroke="#eee"]{stroke:#30363d}[fill="#c0392b"]{fill:#ff7b72}'
         '[fill="#2c3e50"]{fill:#a5b4c4}}</style>')

@@ -23,7 +23,8 @@ using Json = nlohmann::json;
 constexpr Index kPositions = 64;      // compared by the self-test
 constexpr Index kPairPositions = 16;  // in the test pair stored with the weights
 
-/// Calls use(model) with the concrete type of the model if it is a network. Adds the name of the model to UsageErrors.
+/// Calls use(model) with the concrete type of the model if it is a network. Adds the name of the model to the message
+/// of a UsageError.
 template <class Use>
 void with_network(Model& model, const std::string& name, const Use& use) {
   try {

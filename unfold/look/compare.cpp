@@ -28,8 +28,7 @@ constexpr std::size_t kFewBlocks = 10;
 struct Costs {
   std::string model, unit, data;
   std::string alike;                   ///< description of what must also be equal for bits to be comparable
-  std::optional<Alphabet> words = {};  ///< the vocabulary if other words are read as <unk>: the more of them, the fewer
-                                       ///< bits
+  std::optional<Alphabet> words = {};  ///< set if the model has <unk>; bits are comparable only for equal vocabularies
   bool validation = false;
   std::vector<double> bits;
   std::vector<Index> ends;  ///< of sequences

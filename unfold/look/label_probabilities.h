@@ -24,7 +24,7 @@ std::vector<double> label_probabilities(std::span<const T> signal) {
 }
 
 /// Returns the `count` most probable symbols in descending order, given their probabilities or log-probabilities. Ties
-/// are broken by the smaller symbol.
+/// are resolved in favor of the smaller symbol.
 template <class X>
 std::vector<Symbol> most_probable(std::span<const X> of, Index count) {
   std::vector<Symbol> order(of.size());

@@ -1,6 +1,6 @@
 #pragma once
-/// A report about one or more runs: a self-contained HTML file that works offline. It shows configuration and data, the
-/// course of training, and an inspection of the model and its errors. A section without content gives the reason.
+/// A report about one or more runs: a self-contained HTML file that works offline. It shows configuration and data,
+/// learning curves, and an inspection of the model and its errors. A section without content gives the reason.
 ///
 ///   write_file_atomically("page.html", report_page({.runs = {"run"}}, reporter));
 ///

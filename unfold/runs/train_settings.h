@@ -32,7 +32,7 @@ struct TrainSettings {
   std::optional<std::string> read = {}, predict = {}, sequences = {};
   std::optional<std::string> test = {};  ///< for data with fields: a file on which the best model is evaluated at the
                                          ///< end
-  std::optional<Index> ahead = {};       ///< number of positions between the last input and the predicted value
+  std::optional<Index> ahead = {};       ///< distance in positions from the input to the predicted value
   /// For data with fields: predict whole sequences including their end, with "symbol", "stop", or a length model
   /// (models/length_model.h). Fields with one value per example are then inputs at the beginning.
   std::optional<std::string> ends = {};

@@ -49,7 +49,8 @@ struct ReproductionScale {
   std::string start = {};  ///< budget of the rows without {start}, if other rows have {start}
 };
 
-/// A table. Tables with the same name are run together and form one page, with one section each.
+/// A table of published results to be reproduced. Tables with the same name are run together and form one page, with
+/// one section each.
 struct Reproduction {
   std::string name, title, source;
   std::string measure;       ///< key under "valid" in the results of `train --json`, or a JSON pointer into the results

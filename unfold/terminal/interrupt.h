@@ -3,9 +3,9 @@
 ///
 /// SIGINT, SIGTERM and SIGHUP end the process with exit code 130 and remove its temporary files. A command that can
 /// save its state polls `catch_interrupts`: then the first of these signals requests an orderly stop, unless the
-/// process is blocked on another one (a pipe), and the second one ends it immediately. SIGBUS in a mapped file that has
-/// been truncated ends the process with exit code 1 and names the file. Write errors of pipes and files are reported as
-/// errors, not by signals.
+/// process is waiting for another process (a pipe); a second signal ends it immediately. SIGBUS in a mapped file that
+/// has been truncated ends the process with exit code 1 and names the file. Write errors of pipes and files are
+/// reported as errors, not by signals.
 
 #include <atomic>
 
