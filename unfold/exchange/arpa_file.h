@@ -10,7 +10,7 @@
 namespace unfold {
 
 /// Writes an n-gram model in the ARPA format by calling write(text) repeatedly. `model` is a run folder or a model
-/// file. Throws ModelError, and UsageError if the model is not an n-gram model.
+/// file. Throws ModelError; UsageError if the model is not an n-gram model.
 void export_arpa(const std::string& model, const std::function<void(std::string_view)>& write);
 
 struct ImportOutcome {

@@ -32,8 +32,8 @@ std::vector<double> own_numbers(const Parameters<T>& parameters, const std::stri
       fmt::format("{}: {} is no field of features that CRFsuite or CRF++ know: {}", name, model.spec_text(), why));
 }
 
-/// Converts a CRF model to the common representation. Throws UsageError that names the part without a counterpart in
-/// the other formats.
+/// Converts a CRF model to the common representation. Throws a UsageError that names the part that the other formats do
+/// not support.
 template <class T>
 CrfTexts texts_of(const std::string& name, const NetworkModel<T>& model) {
   const Network<T>& network = model.network();

@@ -45,7 +45,7 @@ struct CrfTexts {
 };
 
 /// Reads the output of `crfsuite dump MODEL`. `templates` maps the names of CRF++ templates ("U05") to the feature
-/// names used here. Throws DataError that names file, line and remedy.
+/// names used here. Throws a DataError that names file, line and remedy.
 CrfTexts read_crfsuite(const Input& input, const std::map<std::string, std::string, std::less<>>& templates);
 void write_crfsuite(const CrfTexts& crf, const std::function<void(std::string_view)>& write);
 /// Reads a text model of CRF++. `columns` holds the names of the columns. Throws DataError as above.
@@ -56,7 +56,7 @@ void write_crfpp(const CrfTexts& crf, const std::vector<std::string>& columns,
 /// Reads a template file in the syntax of CRF++; returns feature names by template name.
 std::map<std::string, std::string, std::less<>> named_templates(const std::string& file,
                                                                 const std::vector<std::string>& columns);
-/// Returns all ways to split a text into `parts` parts at a separator.
+/// Returns all ways to split a string into `parts` parts at a separator.
 std::vector<std::vector<std::string>> cuts(std::string_view text, char separator, std::size_t parts);
 
 /// Returns the column names "1", "2", ...
@@ -69,8 +69,8 @@ struct ExportCrfRequest {
   bool crfpp = false;                     ///< false: CRFsuite
   std::vector<std::string> columns = {};  ///< CRF++: names of the columns, in order; empty: their numbers
 };
-/// Writes a CRF model by calling write(text) repeatedly. Throws ModelError, and UsageError for a model that is not a
-/// `crf` or has a part without a counterpart, which the message names.
+/// Writes a CRF model by calling write(text) repeatedly. Throws ModelError; UsageError if the model is not
+/// a `crf` or has a part that the format does not support.
 void export_crf(const ExportCrfRequest& request, const std::function<void(std::string_view)>& write);
 
 struct ImportCrfRequest {

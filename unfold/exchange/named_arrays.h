@@ -28,7 +28,7 @@ class NamedArrays {
   StackMatrix matrix(const NpyArray& array, Index rows, Index cols) const;
   std::vector<double> vector(std::string_view name, Index size) const;
   const std::string* metadata(const std::string& key) const;
-  [[noreturn]] void fail(const std::string& what) const;  ///< throws ModelError that names the file
+  [[noreturn]] void fail(const std::string& what) const;  ///< throws a ModelError that names the file
 
  private:
   void require_finite() const;
@@ -40,8 +40,8 @@ class NamedArrays {
 };
 
 /// Reads the layers of a PyTorch state dict: *weight_ih_l0, ... of one RNN, LSTM or GRU, the weight of an optional
-/// Embedding, and weight and bias of a Linear. `relu` is the activation of an RNN. Throws ModelError that names missing
-/// or unexpected arrays.
+/// Embedding, and weight and bias of a Linear. `relu` is the activation of an RNN. Throws a ModelError that names
+/// missing or unexpected arrays.
 StackWeights stack_from_torch(const NamedArrays& arrays, bool relu);
 bool has_torch_names(const NamedArrays& arrays);
 /// Converts a stack to the arrays embedding.weight, rnn.weight_ih_l0, ..., linear.weight, linear.bias.

@@ -21,7 +21,7 @@ struct StackHolder {
   Signal output() const { return network.heads.front().signal; }
 };
 
-/// Throws UsageError that names what other programs do not support: a different cell or option, several inputs or
+/// Throws a UsageError that names what other programs do not support: a different cell or option, several inputs or
 /// heads, one prediction for a whole sequence.
 template <class T>
 StackHolder<T> stack_holder(const LanguageModel<T>& model);
@@ -39,7 +39,7 @@ std::string spec_of(const StackWeights& stack);
 void adopt_activation(const ModelSpec& spec, StackWeights& stack);
 /// Throws UsageError unless the layers of a model match those of the stack. Call it before allocating a model.
 void require_layers(const ModelSpec& spec, const StackWeights& stack);
-/// Sets the parameters of a model from a stack. Throws UsageError that names what does not match.
+/// Sets the parameters of a model from a stack. Throws a UsageError that names what does not match.
 template <class T>
 void set_weights(const StackHolder<T>& model, const StackWeights& stack, Parameters<T>& parameters);
 

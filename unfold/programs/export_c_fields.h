@@ -10,7 +10,7 @@
 
 namespace unfold {
 
-/// Throws UsageError that names the unsupported part of the model.
+/// Throws a UsageError that names the unsupported part of the model.
 template <class T>
 void export_c_fields(const NetworkModel<T>& model, const ExportCRequest& request,
                      const std::function<void(std::string_view)>& write);

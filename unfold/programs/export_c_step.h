@@ -27,7 +27,7 @@ struct CStep {
 };
 
 /// Writes the step. Its inputs in C are the numbers `x[i]` and the symbols `read[k]`, or a single `symbol` if
-/// `inputs.texts` is empty; a negative symbol means none. Throws UsageError that names the unsupported part of the
+/// `inputs.texts` is empty; a negative symbol means none. Throws a UsageError that names the unsupported part of the
 /// circuit: a different input signal, a link to a later position, or an operator without a C implementation.
 template <class T>
 CStep write_c_step(const Plan& plan, const Parameters<T>& parameters, int output, const CText& text,

@@ -8,7 +8,7 @@
 
 namespace unfold {
 
-/// Writes the file by calling write(bytes). `model` is a run folder or a model file. Throws ModelError, and UsageError
+/// Writes the file by calling write(bytes). `model` is a run folder or a model file. Throws ModelError; a UsageError
 /// that names the unsupported part of a model that cannot be exported.
 void export_onnx(const std::string& model, const std::function<void(std::string_view)>& write);
 

@@ -20,7 +20,7 @@ struct FieldReads {
   std::vector<const FieldSpecification*> fields = {};
   bool looks_back = false;  ///< a step reads the position before the one that it predicts
 };
-/// Throws UsageError that names an input that a step cannot have.
+/// Throws a UsageError that names an input that a step cannot have.
 template <class T>
 FieldReads reads_of(const NetworkModel<T>& model);
 

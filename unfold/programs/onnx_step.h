@@ -23,7 +23,7 @@ class OnnxStep {
  public:
   static constexpr OnnxType kType = sizeof(T) == sizeof(double) ? OnnxType::f64 : OnnxType::f32;
 
-  /// Constants are added to `constants`, the outer graph. Throws UsageError that names the unsupported part of the
+  /// Constants are added to `constants`, the outer graph. Throws a UsageError that names the unsupported part of the
   /// model.
   OnnxStep(const Plan& plan, const Parameters<T>& parameters, int output, const StepInputs& inputs,
            OnnxGraph& constants);

@@ -25,8 +25,8 @@ struct StepPlace {
 
 class StepPlaces {
  public:
-  /// `reads_numbers`: numbers are inputs of the step. Throws UsageError that names an input that a step does not have:
-  /// numbers otherwise, and links to later positions.
+  /// `reads_numbers`: numbers are inputs of the step. Throws a UsageError that names an input that a step does not
+  /// have: numbers otherwise, and links to later positions.
   StepPlaces(const Plan& plan, int logits, bool reads_numbers = false);
 
   StepPlace find(int node) const;

@@ -25,7 +25,7 @@ class RunFolder {
   bool has_checkpoint() const;
   /// Keeps other processes that call this out until this object and its copies are destroyed. Does nothing if the
   /// folder does not exist yet or this object holds the lock already. The lock of a process that was killed is
-  /// released. Throws RuntimeFailure that names the process holding the lock.
+  /// released. Throws a RuntimeFailure that names the process holding the lock.
   void lock() const;
   /// Creates the folder with its parents, and locks it. Throws RuntimeFailure.
   void create() const;

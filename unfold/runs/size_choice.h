@@ -1,7 +1,7 @@
 #pragma once
-/// The default model when the training budget is in minutes and no model was specified. A state with input-dependent
-/// gates and weight decay reach a lower loss in equal time. For a short budget, the best size allows a few thousand
-/// steps, and for a small text about a dozen epochs; larger models are not yet trained by then (docs/performance.md has
+/// The default model when the training budget is in minutes and no model was specified. Gates that depend on the input,
+/// and weight decay, reach a lower loss in equal time. For a short budget, the best size allows a few thousand steps,
+/// and for a small text about a dozen epochs; larger models are not yet trained by then (docs/performance.md has
 /// measurements). The chosen model is stored with the run like a specified one. With a budget in steps or epochs, the
 /// default model is always the same.
 

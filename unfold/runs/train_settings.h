@@ -121,8 +121,8 @@ std::string settle_device(TrainSettings& settings, RunSettings& run, const Given
 /// Returns the part of a configuration that must not differ between a run and its continuation.
 Config comparable(const Config& all, bool resume);
 
-/// Removes settings that have their default values and are missing in the stored configuration, because an earlier
-/// version wrote it.
+/// Removes settings with default values that are missing in the stored configuration. This makes a configuration
+/// comparable with one that was stored by an earlier version.
 Config without_defaults_unknown_to(const Config& stored, const Config& here);
 
 /// Validates the settings before data are read, converts SPECs to canonical form, so that equal configurations are
