@@ -45,7 +45,7 @@ struct CrfTexts {
 };
 
 /// Reads the output of `crfsuite dump MODEL`. `templates` maps the names of CRF++ templates ("U05") to the feature
-/// names used here. Throws a DataError that names file, line and remedy.
+/// names used here. Throws a DataError that names the file, the line and a fix.
 CrfTexts read_crfsuite(const Input& input, const std::map<std::string, std::string, std::less<>>& templates);
 void write_crfsuite(const CrfTexts& crf, const std::function<void(std::string_view)>& write);
 /// Reads a text model of CRF++. `columns` holds the names of the columns. Throws DataError as above.
