@@ -69,8 +69,8 @@ struct ExportCrfRequest {
   bool crfpp = false;                     ///< false: CRFsuite
   std::vector<std::string> columns = {};  ///< CRF++: names of the columns, in order; empty: their numbers
 };
-/// Writes a CRF model by calling write(text) repeatedly. Throws ModelError; UsageError if the model is not
-/// a `crf` or has a part that the format does not support.
+/// Writes a CRF model by calling write(text) repeatedly. Throws ModelError; UsageError if the model is not a `crf` or
+/// has a part that the format does not support.
 void export_crf(const ExportCrfRequest& request, const std::function<void(std::string_view)>& write);
 
 struct ImportCrfRequest {

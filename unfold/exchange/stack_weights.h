@@ -1,8 +1,7 @@
 #pragma once
 /// A recurrent network as PyTorch, Keras and RTNeural represent it: stacked layers of one cell type, unidirectional or
 /// bidirectional, with an optional embedding below and one linear layer above. Weights have PyTorch's layout and gate
-/// order, so that every other format needs
-/// only one conversion:
+/// order, so that every other format needs only one conversion:
 ///
 ///   from PyTorch's state dict (torch_names.h) ---+                     +--- a model of this library (stack_model.h)
 ///   from Keras' weights (keras_names.h) ---------+--- StackWeights ----+
