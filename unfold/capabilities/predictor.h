@@ -22,11 +22,15 @@ class Predictor {
   /// network in double whichever way it is read. As a float it is -log_probability(symbol).
   virtual double surprisal(Symbol symbol) { return -static_cast<double>(log_probability(symbol)); }
   virtual void observe(Symbol symbol) = 0;
-  /// Predictors that learn what they observe (ppm, ctw, mixtures, online networks) can be told to stop: `observe` then
-  /// moves the context only. Without effect on models that do not learn.
+  /// Switches learning of predictors that learn what they observe (ppm, ctw, mixtures, online networks). Without
+  /// learning, predictions depend only on the symbols observed since the last `reset`, whatever was read before it.
+  /// Without effect on models that do not learn.
   virtual void set_learning(bool) {}
-  /// Before the first symbol of a sequence: the context is forgotten. What an adaptive predictor has learnt from the
-  /// symbols it observed is kept; to start anew, make a predictor anew.
+  /// `set_learning(false)` as archives of trained models are coded, whose bytes may not change: ppm still initializes
+  /// what it reads for the first time.
+  virtual void freeze_for_archive() { set_learning(false); }
+  /// Returns to the state before the first symbol of a sequence: the context is forgotten. What an adaptive predictor
+  /// has learnt from the symbols it observed is kept; a new predictor has learnt nothing.
   virtual void reset() = 0;
   /// A predictor in the same state, learnt things included, for the same thread; cheap enough for beam search (shares
   /// the weights and the place where networks compute, copies on writing).

@@ -117,8 +117,9 @@ class MatchModel {
   /// Remembers 2^size symbols, looks for matches of at least so many. `foreseen`: the place of the last occurrence of
   /// some symbols is known but for four bits before the last of them, so that its memory is asked for in time.
   MatchModel(int size, int least, bool foreseen = false);
-  void start();                                       ///< a new sequence
-  void advance(Symbol symbol, bool remember = true);  ///< not remembered: never found again
+  void start();  ///< a new sequence; what was not remembered of the last one is forgotten
+  /// Not remembered: never found again, and without a trace after the next start.
+  void advance(Symbol symbol, bool remember = true);
   /// How sure the expected bit is. `bits`: of a symbol.
   void inputs(BitPath path, int depth, int bits, float* x);
   void learn(int bit);
@@ -135,6 +136,8 @@ class MatchModel {
   ZeroPages<std::uint8_t> history_;  // ring
   ZeroPages<std::uint64_t> last_;    // the place after the last occurrence, by hash; 0: none
   std::uint64_t end_ = 0, begin_ = 0, pointer_ = 0, length_ = 0;
+  std::uint64_t remembered_ = 0;           // the end of what was remembered
+  std::vector<std::uint8_t> overwritten_;  // what stood in the ring from there on, as far as it was written to
   std::size_t class_ = 0, cell_ = 0;
   Symbol expected_ = kNoSymbol;
   int expected_bit_ = -1;

@@ -6,7 +6,7 @@
 ///
 ///   LearntDecision escapes;
 ///   LearntDecision::Case c{.hints = {...}, .gates = {...}};
-///   double p = escapes.estimate(c, prior);
+///   double p = escapes.estimate_and_initialize(c, prior);
 ///   escapes.learn(c, escaped);  // of the cases in whatever order
 ///
 /// Only tables and + - * / (and numerics' logarithm): the same bits everywhere.
@@ -32,18 +32,20 @@ class LearntDecision {
 
   LearntDecision();
   /// P(yes), above 0 and below 1. `prior` in (0, 1): what a hint says that was never seen.
-  double estimate(Case& c, double prior);
-  void learn(const Case& c, bool yes);  ///< REQUIRES that `c` was estimated
+  double estimate(Case& c, double prior) const;
+  /// The same, and initializes with the prior the cells of hints that were never seen, as `learn` requires.
+  double estimate_and_initialize(Case& c, double prior);
+  void learn(const Case& c, bool yes);  ///< REQUIRES estimate_and_initialize(c, ...)
 
  private:
   static constexpr std::size_t kCells = std::size_t{1} << 16;  // of each hint
-  AdaptiveProbability& cell(const Case& c, std::size_t hint) {
-    return cells_[hint * kCells + hash(c.hints[hint], hint) % kCells];
+  static std::size_t place(const Case& c, std::size_t hint) {
+    return hint * kCells + hash(c.hints[hint], hint) % kCells;
   }
-  float mix(const Case& c);
+  float mix(const Case& c) const;
 
   std::vector<AdaptiveProbability> cells_;
-  MixerLayers mixers_;
+  mutable MixerLayers mixers_;  // which rows were chosen and what they said: no prediction depends on it
 };
 
 }  // namespace unfold

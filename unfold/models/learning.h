@@ -13,11 +13,13 @@
 
 namespace unfold {
 
-/// How a recurrent network learns while it reads; the others need no options.
+/// How a recurrent network learns while it reads. Others only use `ends`.
 struct LearningOptions {
   std::string optimizer = {};  ///< SPEC; empty: the default
   Index window = 0;            ///< symbols per step; 0: the default
-  bool ends = false;           ///< it learns from the end of a sequence, shorter than a window, too
+  /// Whether a model that goes on learning knows where sequences end: the next one begins after the symbol that ends
+  /// one, and the last window, which may be shorter, is learnt from. Archives are coded without.
+  bool ends = false;
 };
 
 /// A predictor that has read nothing. Throws UsageError: an unknown name or option, an alphabet that is too large.
