@@ -48,6 +48,7 @@ MatchProbability match_probability(Predictor& predictor, const Automaton& allowe
 struct HiddenChain {
   Index states = 0, alphabet = 0;
   std::span<const double> initial, transitions, emissions;
+  Symbol end = kNoSymbol;  ///< after it the next sequence begins, from `initial`
 };
 /// REQUIRES a prime that is possible. Throws UsageError where it is not.
 double match_probability(const HiddenChain& chain, const Automaton& allowed, Index length,
