@@ -96,6 +96,7 @@ struct MeanLags {
   std::string none;  ///< why there are none
 };
 /// Of a text that is read from a fresh state, at up to `count` positions spread over it which have `lags` before them.
+/// Symbols before the begin of a sequence (SymbolModel::sequence_end) count as 0.
 MeanLags mean_lags(const SymbolModel& model, const std::vector<Symbol>& text, Index lags, Index count, Index threads);
 
 }  // namespace unfold
