@@ -9,8 +9,8 @@
 
 namespace unfold {
 
-/// `model`: run folder or model file. Calls write(text) piece by piece. Throws ModelError, UsageError for a model that
-/// is no n-gram model.
+/// `model`: run folder or model file. Calls write(text) piece by piece. Throws ModelError; UsageError for a model that
+/// is not an n-gram model, or whose scores depend on more than an ARPA file can express (a log, FASTA, labels).
 void export_arpa(const std::string& model, const std::function<void(std::string_view)>& write);
 
 struct ImportOutcome {
