@@ -3,7 +3,8 @@
 /// every sentence.
 ///
 /// Words stand as they are, other symbols by their printable names (Alphabet::name), the end of a sentence as `</s>`.
-/// Lines that are sequences (`train --lines`) are sentences. Where the model knows neither, `<s>` still stands for the begin of a sequence, and the line end keeps its name.
+/// Lines that are sequences (`train --lines`) are sentences. Where the model knows neither, `<s>` still stands for the
+/// begin of a sequence, and the line end keeps its name.
 /// Numbers have nine digits, so that a model that was exported and imported again gives the same bits.
 
 #include <functional>
