@@ -562,7 +562,8 @@ def bits(c):
 
 
 SEQUENCE_MODELS = ["ppm:4", "hmm:6", "mix:ppm:3+ctw:12", "ngram:3", "ctw:24", "cm:12", "lstm:6", "ppm:3,memory=1", "frequency",
-                   "cm:memory=1,version=4", "mix:ppm:2+lstm:4", "gru:5", "rnn:6", "esn:8", "mrnn:4", "ngram:3,smoothing=witten-bell"]
+                   "cm:memory=1,version=4", "mix:ppm:2+lstm:4", "gru:5", "rnn:6", "esn:8,readout=trained", "mrnn:4",
+                   "ngram:3,smoothing=witten-bell"]
 
 
 def line_models(c, count):
