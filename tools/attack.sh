@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # Attacks the command: damaged files of every format with right checksums, odd files, kills, signals, full disks, vanishing
-# files, limits, races, clocks that jump, and the same bits whatever the machine. Prints a table of what happened; fails if
-# anything crashed, hung, ended with a code that the manual does not name, or gave a wrong result without a word. Findings,
-# with the file and the command line that show them, are in build/attack/findings.
+# files, limits, races, clocks that jump, the same bits whatever the machine, and the same scores whatever was read before.
+# Prints a table of what happened; fails if anything crashed, hung, ended with a code that the manual does not name, or gave
+# a wrong result without a message. Findings, with the file and the command line that show them, are in build/attack/findings.
 #
 #   tools/attack.sh [--short] [--share 1] [--seed 1] [--stage NAME] [--unfold build/release/bin/unfold] [--folder build/attack]
 #

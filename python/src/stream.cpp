@@ -43,7 +43,8 @@ void add_streams(nb::module_& module) {
             return stream.array();
           },
           nb::arg("symbol").none(),
-          "Reads a symbol, given as its number or its text. Returns `log_probabilities`, those of the symbol after it.")
+          "Reads a symbol, given as its number or its text. Returns `log_probabilities`, those of the symbol after it. "
+          "After the line end of a model of lines, the next line begins.")
       .def_prop_ro(
           "log_probabilities", [](const Stream& stream) { return stream.array(); },
           "Natural logarithms of the probabilities of the next symbol, as a read-only array over the stream's own "

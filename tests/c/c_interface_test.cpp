@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <nlohmann/json.hpp>
 #include <numeric>
 #include <thread>
 
@@ -13,6 +14,7 @@
 #include "unfold/classical/ngram.h"
 #include "unfold/data/split.h"
 #include "unfold/models/language_model.h"
+#include "unfold/models/registry.h"
 
 namespace unfold {
 namespace {
@@ -93,6 +95,72 @@ TEST_F(CInterface, clones_in_threads_of_their_own_say_what_they_say_alone) {
   EXPECT_EQ(other, alone);
   unfold_close(clone);
   unfold_close(second);
+}
+
+TEST(CInterfaceOfLines, AStreamAndASampleBeginTheNextLineAfterALineEnd) {
+  ScratchFolder folder;
+  LanguageModel<float> lines("lstm:11", Alphabet::chars_of(kText));
+  lines.initialise(3);
+  lines.configuration()["lines"] = true;
+  lines.save(folder.path("lines.safetensors"));
+  unfold_model* model = nullptr;
+  ASSERT_EQ(unfold_load(folder.path("lines.safetensors").c_str(), &model), UNFOLD_OK) << unfold_message();
+  unfold_stream* stream = nullptr;
+  ASSERT_EQ(unfold_open(model, &stream), UNFOLD_OK);
+  const auto now = [&] {
+    const float* p = unfold_log_probabilities(stream);
+    return std::vector<float>(p, p + unfold_symbols(model));
+  };
+  const std::vector<float> first = now();
+  for (const Symbol x : lines.alphabet().encode(kText)) {
+    EXPECT_EQ(unfold_push(stream, x), UNFOLD_OK);
+    EXPECT_EQ(now() == first, x == lines.alphabet().line_end());
+  }
+  const auto sampled = [&](const std::string& prime) {
+    unfold_sampling options = unfold_default_sampling();
+    options.length = 50;
+    options.prime = prime.data();
+    options.prime_size = prime.size();
+    char* text = nullptr;
+    EXPECT_EQ(unfold_sample(model, &options, &text, nullptr), UNFOLD_OK) << unfold_message();
+    const std::string result = text;
+    unfold_free_text(text);
+    return result;
+  };
+  EXPECT_EQ(sampled(kText), sampled(""));
+  unfold_close(stream);
+  unfold_free(model);
+}
+
+/// A ppm that does not learn says the same after a reset, whatever was read.
+TEST(CInterfaceOfPpm, AResetGivesTheFirstNumbersAgain) {
+  ScratchFolder folder;
+  const Corpus corpus = Corpus::from_text(kText + kText, Alphabet::chars_of(kText));
+  const auto ppm = make_fitted_model("ppm:4", corpus.alphabet());
+  Team team(1);
+  ppm->fit({.corpus = corpus, .training = whole_corpus(corpus, "training")}, {}, team);
+  ppm->save(folder.path("ppm.safetensors"));
+  unfold_model* model = nullptr;
+  ASSERT_EQ(unfold_load(folder.path("ppm.safetensors").c_str(), &model), UNFOLD_OK) << unfold_message();
+  unfold_stream* stream = nullptr;
+  ASSERT_EQ(unfold_open(model, &stream), UNFOLD_OK);
+  const std::vector<Symbol> known = ppm->alphabet().encode("cat said\n"),
+                            other = ppm->alphabet().encode("tttabcsaidid,, dddc.iii");
+  const auto read = [&](const std::vector<Symbol>& symbols) {
+    std::vector<float> all;
+    for (const Symbol x : symbols) {
+      const float* p = unfold_log_probabilities(stream);
+      all.insert(all.end(), p, p + unfold_symbols(model));
+      EXPECT_EQ(unfold_push(stream, x), UNFOLD_OK);
+    }
+    unfold_reset(stream);
+    return all;
+  };
+  const std::vector<float> first = read(known);
+  read(other);
+  EXPECT_EQ(read(known), first);
+  unfold_close(stream);
+  unfold_free(model);
 }
 
 TEST_F(CInterface, no_model_has_no_symbols) {

@@ -58,6 +58,32 @@ TEST(Arpa, characters_keep_their_names) {
   }
 }
 
+/// Lines that are sequences are sentences in the file, and keep their probabilities.
+TEST(Arpa, LinesAreSentences) {
+  const std::string text = "xab0\nxab1\nxab1\nxba\n";
+  for (const char* spec : {"ngram:3", "ngram:2", "ngram:3,smoothing=witten-bell"}) {
+    const Corpus corpus = Corpus::load({Input::from_bytes("lines", text)}, Alphabet::chars_of(text), {.lines = true});
+    const auto model = make_fitted_model(spec, corpus.alphabet());
+    Team team(1);
+    model->fit({.corpus = corpus, .training = whole_corpus(corpus, "training")}, {}, team);
+    model->configuration()["lines"] = true;
+    const std::string arpa = arpa_of(*model);
+    EXPECT_NE(arpa.find("\t</s>\t"), std::string::npos);
+    const NgramModel back = read_arpa(Input::from_bytes("m.arpa", arpa), SymbolKind::chars);
+    EXPECT_EQ(back.alphabet(), model->alphabet());
+    const auto a = model->predictor(), b = back.predictor();
+    for (const Symbol x : model->alphabet().encode("xab1\nxba\nab\n\nx")) {
+      const auto p = a->log_probabilities(), q = b->log_probabilities();
+      ASSERT_TRUE(std::equal(p.begin(), p.end(), q.begin())) << spec;
+      a->observe(x);
+      b->observe(x);
+    }
+    const Corpus whole = Corpus::from_text(text, back.alphabet());
+    EXPECT_NEAR(back.evaluate(whole, whole_corpus(whole, "all"), team).nats,
+                model->evaluate(corpus, whole_corpus(corpus, "all"), team).nats, 1e-9);
+  }
+}
+
 // By hand: p(b | a) is stored, p(a | a) is backoff(a) p(a), and after the unknown context b, p(x | b) = p(x).
 constexpr const char* kByHand =
     "some remark\n\\data\\\nngram 1=4\nngram 2=2\n\n\\1-grams:\n-99\t<s>\t-0.1\n-0.5\ta\t-0.25\n-0.75\tb\n-1\t</s>\n\n"

@@ -1,7 +1,10 @@
 // Labelled lines, completions, states and ARPA files, through the command.
 #include "cli/fixture.h"
 
+#include <fmt/format.h>
+
 #include <nlohmann/json.hpp>
+#include <sstream>
 
 namespace unfold::test {
 namespace {
@@ -113,6 +116,61 @@ TEST_F(LabelTest, a_model_goes_to_arpa_and_back) {
   expect_failure({"export", run_, "--to", "arpa"}, 2, "n-gram");
   expect_failure({"export", run_, "--to", "c"}, 2, "cannot be written as C: only networks can");
   expect_failure({"export", run_, "--to", "arpa", "--name", "me"}, 2, "--name is of --to c");
+}
+
+/// Lines of `train --lines` are sentences in an ARPA file.
+TEST_F(LabelTest, ArpaKeepsTheScoresOfLines) {
+  const std::string lines = folder_ / "lines.txt", arpa = folder_ / "m.arpa", model = folder_ / "m.safetensors";
+  std::string text;
+  for (int i = 0; i < 40; ++i) text += i % 3 == 0 ? "xab0\n" : i % 7 == 0 ? "xba\n" : "xab1\n";
+  write_bytes(lines, text);
+  for (const char* symbols : {"chars", "words"}) {
+    ASSERT_EQ(unfold_command({"train", lines, "--lines", "--symbols", symbols, "--model", "ngram:3", "--out", run_,
+                              "--overwrite", "--quiet"})
+                  .code,
+              0);
+    ASSERT_EQ(unfold_command({"export", run_, "--to", "arpa", "--out", arpa}).code, 0);
+    ASSERT_EQ(unfold_command({"import", arpa, "--symbols", symbols, "--out", model}).code, 0);
+    const nlohmann::json before = only_object(unfold_command({"eval", run_, lines, "--json"}).out),
+                         after = only_object(unfold_command({"eval", model, lines, "--json"}).out);
+    EXPECT_NEAR(after["nats_per_symbol"].get<double>(), before["nats_per_symbol"].get<double>(), 1e-12) << symbols;
+    EXPECT_EQ(after["symbols"], before["symbols"]);
+  }
+}
+
+TEST_F(LabelTest, ArpaRefusesModelsWhoseReadingItCannotExpress) {
+  const std::string fasta = folder_ / "x.fa", log = folder_ / "x.log";
+  write_bytes(fasta, ">one\nACGTACGTAC\nGTA\n>two\nACGTTTACG\n");
+  write_bytes(log, "login from 1.2.3.4\nlogin from 1.2.3.5\nlogout\nlogin from 1.2.3.4\n");
+  const auto refused = [&](const Arguments& data, const std::string& message) {
+    const Finished trained =
+        unfold_command(Arguments{"train", "--model", "ngram:2", "--out", run_, "--overwrite", "--quiet"} + data);
+    ASSERT_EQ(trained.code, 0) << trained.err;
+    expect_failure({"export", run_, "--to", "arpa"}, 2, message);
+  };
+  refused({fasta, "--split", "100/0/0"}, "FASTA records, which an ARPA file cannot express");
+  refused({log, "--format", "log", "--split", "100/0/0"}, "log as shapes, which an ARPA file cannot express");
+  refused({log_, "--label-column", "--split", "100/0/0"}, "is a label, which an ARPA file cannot express");
+  refused({text_, "--predict-after", " ", "--split", "100/0/0"}, "--predict-after, which an ARPA file cannot express");
+}
+
+/// After a line end a model of lines begins the next line, in samples as in scores.
+TEST_F(LabelTest, SamplesOfLinesAreWellFormed) {
+  const std::string lines = folder_ / "lines.txt";
+  std::string text;
+  for (int i = 0; i < 400; ++i) text += fmt::format("xab{}\n", i % 2);
+  write_bytes(lines, text);
+  for (const char* model : {"hmm:6", "ngram:3", "ppm:4", "cm:12"}) {
+    ASSERT_EQ(
+        unfold_command({"train", lines, "--lines", "--model", model, "--out", run_, "--overwrite", "--quiet"}).code, 0);
+    const std::string drawn =
+        only_object(unfold_command({"sample", run_, "--length", "500", "--json"}).out)["samples"][0]["text"];
+    std::istringstream stream(drawn);
+    int well_formed = 0, count = 0;
+    for (std::string line; std::getline(stream, line); ++count) well_formed += line == "xab0" || line == "xab1" ? 1 : 0;
+    EXPECT_GE(well_formed, 90) << model << ": " << count << " lines";
+    EXPECT_LE(count, 101) << model;
+  }
 }
 
 }  // namespace

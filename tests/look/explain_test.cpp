@@ -129,6 +129,29 @@ TEST(Explain, surprise_and_guesses_are_those_of_the_predictor) {
   for (std::size_t t = 1; t < kText.size(); ++t) EXPECT_LE(why.symbols[t].bits, why.symbols[at(why.at - 1)].bits);
 }
 
+/// A line of a model of lines is explained as if it stood alone.
+TEST(Explain, FollowsAPositionBackToTheBeginOfItsLine) {
+  const Alphabet alphabet(SymbolKind::chars, {"\n", "a", "b", "c"});
+  LanguageModel<double> model("lstm:5", alphabet);
+  model.initialise(3);
+  model.configuration()["lines"] = true;
+  const std::vector<Symbol> line = alphabet.encode("bcab\n"), text = alphabet.encode("acb\nbcab\n");
+  const Explanation alone = explain_text(model, line, {.model = {}, .at = 4, .threads = 1});
+  const Explanation second = explain_text(model, text, {.model = {}, .at = 8, .threads = 1});
+  for (std::size_t i = 0; i < line.size(); ++i) EXPECT_EQ(second.symbols[i + 4].bits, alone.symbols[i].bits);
+  ASSERT_EQ(alone.lags.size(), 3U);
+  ASSERT_EQ(second.lags.size(), 3U);
+  for (std::size_t i = 0; i < 3; ++i) {
+    EXPECT_EQ(second.lags[i].state, alone.lags[i].state);
+    EXPECT_EQ(second.lags[i].surprise, alone.lags[i].surprise);
+    EXPECT_EQ(second.lags[i].position, alone.lags[i].position + 4);
+  }
+  EXPECT_EQ(explain_text(model, text, {.model = {}, .at = 5, .threads = 1}).no_lags, "nothing stands before it");
+  const MeanLags mean = mean_lags(model, text, 4, 100, 1);
+  EXPECT_EQ(mean.norms.size(), 4U);
+  EXPECT_GT(mean.norms[0], 0);
+}
+
 TEST(Explain, a_model_without_gradients_says_so) {
   const auto model = make_fitted_model("ngram:2", four());
   const Corpus corpus = Corpus::from_text("abcdabcd", four());

@@ -181,6 +181,18 @@ class StreamTest(unittest.TestCase):
 class TrainTest(Folder):
     settings = {"model": "lstm:8", "steps": 30, "window": 8, "batch": 4, "threads": 1}
 
+    def test_a_model_of_lines_begins_the_next_line_after_a_line_end(self):
+        text = self.write("lines", "".join(f"xab{i % 2}\n" for i in range(200)))
+        for model in ("hmm:6", "ngram:3", "ppm:4"):
+            with self.subTest(model):
+                lines = unfold.train(text, out=self.path("lines-run"), model=model, lines=True, overwrite=True).model
+                stream = lines.stream()
+                first = stream.log_probabilities.copy()
+                for symbol in lines.encode("xab1\n"):
+                    stream.push(symbol)
+                self.assertTrue((stream.log_probabilities == first).all())
+                self.assertEqual(lines.sample(50, prime="xab1\n"), lines.sample(50))
+
     def test_the_model_has_the_bytes_of_the_command(self):
         text = self.write("text", TEXT * 60)
         options = [a for name, value in self.settings.items() for a in ("--" + name, value)]

@@ -72,6 +72,41 @@ TEST(MatchProbability, of_a_hidden_markov_model_knows_what_came_before) {
   EXPECT_NEAR(match_probability(chain_of(hmm), allowed, 5, prime), sum, 1e-12);
 }
 
+/// After the end of a sequence the next one begins from the initial distribution.
+TEST(MatchProbability, OfSequencesBeginsAgainAfterTheirEnd) {
+  const Symbol end = 2;
+  for (std::uint64_t seed = 0; seed < 3; ++seed) {
+    const HmmParameters hmm = random_hmm(3, 3, seed);
+    HiddenChain chain = chain_of(hmm);
+    chain.end = end;
+    const auto log_likelihood_of_sequences = [&](const std::vector<Symbol>& symbols) {
+      double sum = 0;
+      std::vector<Symbol> sequence;
+      for (const Symbol x : symbols) {
+        sequence.push_back(x);
+        if (x != end) continue;
+        sum += log_likelihood(hmm, sequence);
+        sequence.clear();
+      }
+      return sequence.empty() ? sum : sum + log_likelihood(hmm, sequence);
+    };
+    for (const std::vector<Symbol>& prime : {std::vector<Symbol>{}, {0, 1}, {0, 1, 2}, {2, 0}})
+      for (const std::string& expression : kPatterns) {
+        const Automaton allowed = compile_expression(expression, kAbc);
+        double sum = 0;
+        each_sequence(HistoryPredictor(3, 0), 5, [&](const std::vector<Symbol>& symbols, double) {
+          for (std::size_t n = 1; n < symbols.size(); ++n)
+            if (allowed.matches(std::span(symbols).first(n))) return;
+          if (!allowed.matches(symbols)) return;
+          std::vector<Symbol> all = prime;
+          all.insert(all.end(), symbols.begin(), symbols.end());
+          sum += std::exp(log_likelihood_of_sequences(all) - log_likelihood_of_sequences(prime));
+        });
+        EXPECT_NEAR(match_probability(chain, allowed, 5, prime), sum, 1e-12) << expression;
+      }
+  }
+}
+
 TEST(MatchProbability, of_any_model_lies_between_its_bounds_and_is_exact_where_nothing_is_left_behind) {
   for (std::uint64_t seed = 0; seed < 5; ++seed)
     for (const std::string& expression : kPatterns) {

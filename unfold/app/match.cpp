@@ -102,7 +102,8 @@ MatchProbability match_probability(const MatchRequest& request, const Warn& warn
   const Matching matching = prepare(request, warn);
   if (const auto* model = matching.model->as<HmmModel>()) {
     const HmmParameters& hmm = model->parameters();
-    const HiddenChain chain{hmm.states, hmm.alphabet, hmm.initial, hmm.transitions, hmm.emissions};
+    const HiddenChain chain{hmm.states,      hmm.alphabet,  hmm.initial,
+                            hmm.transitions, hmm.emissions, matching.model->sequence_end()};
     const double p = match_probability(chain, matching.allowed, request.beam.length, matching.prime);
     return {.probability = p, .low = p, .high = p, .exact = true};
   }

@@ -15,14 +15,9 @@
 namespace unfold {
 namespace {
 
-bool reads_lines_apart(const SymbolModel& model) {
-  const auto lines = model.configuration().find("lines");
-  return lines != model.configuration().end() && lines->is_boolean() && lines->get<bool>();
-}
-
 /// Recurrent models are faster with many lines at once; fitted ones may learn from line to line.
 bool gains_from_lines_at_once(const SymbolModel& model) {
-  return reads_lines_apart(model) && dynamic_cast<const FittedModel*>(&model) == nullptr;
+  return model.reads_lines() && dynamic_cast<const FittedModel*>(&model) == nullptr;
 }
 
 double characters_of(std::string_view text, SymbolKind kind) {
@@ -45,7 +40,7 @@ TextScorer::TextScorer(const SymbolModel& model, std::string name, UnknownScore 
     : model_(model),
       name_(std::move(name)),
       policy_(unknown),
-      by_lines_(reads_lines_apart(model)),
+      by_lines_(model.reads_lines()),
       labelled_(has_label_column(model)),
       after_(predict_after(model)),
       team_(threads) {

@@ -67,12 +67,12 @@ int unfold_open(const unfold_model* model, unfold_stream** stream);
  * network take turns; for speed open a stream in each thread. */
 int unfold_clone(const unfold_stream* stream, unfold_stream** clone);
 void unfold_close(unfold_stream* stream); /* NULL is allowed */
-/* This was the next symbol. */
+/* This was the next symbol. After the line end of a model of lines (`train --lines`, logs) the next line begins. */
 int unfold_push(unfold_stream* stream, int symbol);
 /* Natural logarithms of the probabilities of the next symbol, unfold_symbols() of them; valid until the stream's next
  * call. NULL after a failure. */
 const float* unfold_log_probabilities(unfold_stream* stream);
-/* Forgets all symbols. */
+/* Forgets all symbols: the numbers that follow are those of a stream that was just opened. */
 int unfold_reset(unfold_stream* stream);
 
 /* Surprisal of a whole text in nats, and how many symbols were predicted; either may be NULL. Each nat is that of

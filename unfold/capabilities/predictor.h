@@ -24,11 +24,15 @@ class Predictor {
   /// -log_probability(symbol).
   virtual double surprisal(Symbol symbol) { return -static_cast<double>(log_probability(symbol)); }
   virtual void observe(Symbol symbol) = 0;
-  /// Switches off learning in predictors that learn from the symbols they observe (ppm, ctw, mixtures, online
-  /// networks): `observe` then only moves the context. No effect on models that do not learn.
+  /// Switches learning of predictors that learn what they observe (ppm, ctw, mixtures, online networks). Without
+  /// learning, predictions depend only on the symbols observed since the last `reset`, whatever was read before it.
+  /// Without effect on models that do not learn.
   virtual void set_learning(bool) {}
-  /// Returns to the beginning of a sequence: clears the context. What an adaptive predictor has learned from observed
-  /// symbols is kept; for the initial state, construct a new predictor.
+  /// `set_learning(false)` as archives of trained models are coded, whose bytes may not change: ppm still initializes
+  /// what it reads for the first time.
+  virtual void freeze_for_archive() { set_learning(false); }
+  /// Returns to the state before the first symbol of a sequence: the context is forgotten. What an adaptive predictor
+  /// has learnt from the symbols it observed is kept; a new predictor has learnt nothing.
   virtual void reset() = 0;
   /// Returns a predictor in the same state, including what it has learned, for use on the same thread. Cheap enough for
   /// beam search: it shares the weights and the workspace of networks and copies on write.

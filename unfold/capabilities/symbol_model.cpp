@@ -2,7 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <nlohmann/json.hpp>
+
 #include "unfold/base/error.h"
+#include "unfold/capabilities/sequence_predictor.h"
 
 namespace unfold {
 
@@ -13,6 +16,25 @@ SymbolModel::SymbolModel(const Alphabet& alphabet) : Model(DataSpecification::te
 SymbolModel::SymbolModel(const ModelFile& file) : Model(file) {
   if (data().fields.size() != 1 || !data().fields.front().alphabet)
     file.fail("the card does not name the one alphabet that such a model has");
+}
+
+bool SymbolModel::reads_lines() const {
+  const auto lines = configuration().find("lines");
+  return lines != configuration().end() && lines->is_boolean() && lines->get<bool>();
+}
+
+std::unique_ptr<Predictor> SymbolModel::predictor() const {
+  std::unique_ptr<Predictor> predictor = make_predictor();
+  predictor->set_learning(false);
+  predictor->reset();
+  return restart_after(sequence_end(), std::move(predictor));
+}
+
+std::unique_ptr<Predictor> SymbolModel::archive_predictor() const {
+  std::unique_ptr<Predictor> predictor = make_predictor();
+  predictor->freeze_for_archive();
+  predictor->reset();
+  return predictor;
 }
 
 void SymbolModel::check_alphabet(const Corpus& corpus) const {

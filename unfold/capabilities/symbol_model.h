@@ -39,10 +39,19 @@ class SymbolModel : public Model {
 
   const Alphabet& alphabet() const { return *data().fields.front().alphabet; }
 
-  /// Returns a predictor in the initial state. The model must outlive it.
-  virtual std::unique_ptr<Predictor> predictor() const = 0;
-  /// Total surprisal in nats of a part of a corpus with the alphabet of the model (UsageError otherwise). The default
-  /// reads the part symbol by symbol with the predictor; models may override it with a faster method.
+  /// Whether every line of the data, its line end included, is a sequence: `train --lines`, logs, FASTA of several
+  /// records.
+  bool reads_lines() const;
+  /// The symbol after which the next sequence of the data begins; kNoSymbol where only files end sequences.
+  Symbol sequence_end() const { return reads_lines() ? alphabet().line_end() : kNoSymbol; }
+
+  /// A predictor before the first symbol of a sequence. After `sequence_end()` it begins the next one. The model must
+  /// outlive it.
+  std::unique_ptr<Predictor> predictor() const;
+  /// The predictor that archives are coded with. It reads all symbols as one sequence, and its bits never change.
+  std::unique_ptr<Predictor> archive_predictor() const;
+  /// Nats of a part of a corpus of the model's alphabet (UsageError otherwise). Unless a model knows a faster way: its
+  /// predictor, symbol by symbol.
   virtual Evaluation evaluate(const Corpus& corpus, const Split& part, Team& team,
                               const EvaluateOptions& options = {}) const;
 
@@ -50,7 +59,11 @@ class SymbolModel : public Model {
   explicit SymbolModel(const Alphabet& alphabet);
   explicit SymbolModel(const ModelFile& file);
 
-  /// Throws UsageError if the corpus was read with a different alphabet.
+  /// A predictor of one sequence, before its first symbol. It may learn or not: `predictor` and `archive_predictor`
+  /// switch its learning off.
+  virtual std::unique_ptr<Predictor> make_predictor() const = 0;
+
+  /// Throws UsageError when the corpus was read with another alphabet.
   void check_alphabet(const Corpus& corpus) const;
 };
 

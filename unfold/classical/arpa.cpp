@@ -21,13 +21,15 @@ constexpr std::string_view kBegin = "<s>", kSentenceEnd = "</s>";
 // ---- writing ----
 
 std::vector<std::string> names_of(const NgramModel& model) {
+  // A line that is a sequence is a sentence: the context after its end is `<s>`, too.
+  const Symbol sentence_end = model.reads_lines() ? model.sequence_end() : model.sentence_end();
   std::vector<std::string> names;
   for (Symbol x = 0; x < model.alphabet().size(); ++x) {
     const bool word = model.alphabet().kind() == SymbolKind::words && x != model.alphabet().line_end();
-    names.push_back(x == model.sentence_end() ? std::string(kSentenceEnd)
-                    : word                    ? std::string(model.alphabet().text(x))
-                                              : model.alphabet().name(x));
-    if (x != model.sentence_end() && (names.back() == kBegin || names.back() == kSentenceEnd))
+    names.push_back(x == sentence_end ? std::string(kSentenceEnd)
+                    : word            ? std::string(model.alphabet().text(x))
+                                      : model.alphabet().name(x));
+    if (x != sentence_end && (names.back() == kBegin || names.back() == kSentenceEnd))
       throw UsageError(fmt::format("the word {} of the text has a meaning of its own in ARPA files", names.back()));
   }
   names.emplace_back(kBegin);

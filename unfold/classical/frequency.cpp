@@ -46,7 +46,7 @@ UniformModel::UniformModel(const ModelFile& file) : FittedModel(file) {
   file.expect_tensors({});
 }
 
-std::unique_ptr<Predictor> UniformModel::predictor() const {
+std::unique_ptr<Predictor> UniformModel::make_predictor() const {
   return std::make_unique<ConstantPredictor>(std::vector<double>(static_cast<std::size_t>(alphabet().size()), 1.0));
 }
 
@@ -79,7 +79,7 @@ FrequencyModel::FrequencyModel(const ModelFile& file)
 
 std::string FrequencyModel::spec_text() const { return fitted_spec(kName, options_, ""); }
 
-std::unique_ptr<Predictor> FrequencyModel::predictor() const {
+std::unique_ptr<Predictor> FrequencyModel::make_predictor() const {
   std::vector<double> weights;
   for (const Index n : counts_) weights.push_back(static_cast<double>(n) + options_.add);
   return std::make_unique<ConstantPredictor>(weights);

@@ -17,10 +17,10 @@ class UniformModel final : public FittedModel {
   explicit UniformModel(const ModelFile& file);
 
   std::string spec_text() const override { return kName; }
-  std::unique_ptr<Predictor> predictor() const override;
   nlohmann::json fit(const TrainingData& data, const FitOptions& options, Team& team) override;
 
  protected:
+  std::unique_ptr<Predictor> make_predictor() const override;
   std::string kind() const override { return kName; }
   void add_tensors(SafetensorsWriter&) const override {}
 };
@@ -43,10 +43,10 @@ class FrequencyModel final : public FittedModel {
   explicit FrequencyModel(const ModelFile& file);
 
   std::string spec_text() const override;
-  std::unique_ptr<Predictor> predictor() const override;
   nlohmann::json fit(const TrainingData& data, const FitOptions& options, Team& team) override;
 
  protected:
+  std::unique_ptr<Predictor> make_predictor() const override;
   std::string kind() const override { return kName; }
   void add_tensors(SafetensorsWriter& writer) const override;
 

@@ -144,7 +144,7 @@ HmmModel::HmmModel(const ModelFile& file)
 
 std::string HmmModel::spec_text() const { return fitted_spec(kName, options_, kMain); }
 
-std::unique_ptr<Predictor> HmmModel::predictor() const { return std::make_unique<HmmPredictor>(hmm_); }
+std::unique_ptr<Predictor> HmmModel::make_predictor() const { return std::make_unique<HmmPredictor>(hmm_); }
 
 nlohmann::json HmmModel::fit(const TrainingData& data, const FitOptions& options, Team& team) {
   check_alphabet(data.corpus);

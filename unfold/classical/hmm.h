@@ -94,11 +94,11 @@ class HmmModel final : public FittedModel {
   explicit HmmModel(const ModelFile& file);
 
   std::string spec_text() const override;
-  std::unique_ptr<Predictor> predictor() const override;
   nlohmann::json fit(const TrainingData& data, const FitOptions& options, Team& team) override;
   const HmmParameters& parameters() const { return hmm_; }
 
  protected:
+  std::unique_ptr<Predictor> make_predictor() const override;
   std::string kind() const override { return kName; }
   void add_tensors(SafetensorsWriter& writer) const override;
 

@@ -49,7 +49,7 @@ Symbol NgramModel::sentence_end() const {
   return sentences ? alphabet().line_end() : kNoSymbol;
 }
 
-std::unique_ptr<Predictor> NgramModel::predictor() const {
+std::unique_ptr<Predictor> NgramModel::make_predictor() const {
   return std::make_unique<NgramPredictor>(trie_, sentence_end());
 }
 

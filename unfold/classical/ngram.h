@@ -56,7 +56,6 @@ class NgramModel final : public FittedModel {
   explicit NgramModel(const ModelFile& file);
 
   std::string spec_text() const override;
-  std::unique_ptr<Predictor> predictor() const override;
   nlohmann::json fit(const TrainingData& data, const FitOptions& options, Team& team) override;
 
   const NgramTrie& trie() const { return trie_; }
@@ -64,6 +63,7 @@ class NgramModel final : public FittedModel {
   Symbol sentence_end() const;
 
  protected:
+  std::unique_ptr<Predictor> make_predictor() const override;
   std::string kind() const override { return kName; }
   void add_tensors(SafetensorsWriter& writer) const override { trie_.add_tensors(writer); }
 

@@ -140,12 +140,12 @@ struct PpmPredictor::Body {
       visit.has_symbols = true;
       visit.can_escape = free > static_cast<Index>(rest.distinct);
       describe(c, rest, visit);
-      const double escape = visit.can_escape ? escapes.estimate(visit.escape, first_escape(rest)) : 0;
+      const double escape = visit.can_escape ? ask(escapes, visit.escape, first_escape(rest)) : 0;
       const double here = left * (1 - escape);
       double favoured = here, each = 0;  // probability of the favorite; probability of the others per count
       if (rest.distinct > 1) {
         visit.favourite = rest.favourite;
-        const double share = favourites.estimate(visit.favoured, static_cast<double>(rest.largest) / rest.total);
+        const double share = ask(favourites, visit.favoured, static_cast<double>(rest.largest) / rest.total);
         favoured = here * share;
         each = here * (1 - share) / (rest.total - rest.largest);
       }
@@ -170,7 +170,11 @@ struct PpmPredictor::Body {
     current = true;
   }
 
-  /// The initial escape probability, from the number of distinct symbols.
+  double ask(LearntDecision& decision, LearntDecision::Case& c, double prior) const {
+    return initializes ? decision.estimate_and_initialize(c, prior) : decision.estimate(c, prior);
+  }
+
+  /// Where nothing is learnt yet: what the number of distinct symbols suggests.
   static double first_escape(const Rest& rest) {
     return std::min(0.95, 2.0 * rest.distinct / (rest.total + 2.0 * rest.distinct));
   }
@@ -296,6 +300,7 @@ struct PpmPredictor::Body {
 
   Index order, alphabet;
   bool learning = true, current = false;
+  bool initializes = true;  // cells of decisions that are read for the first time
   std::vector<Context> contexts;
   std::vector<SymbolEntry> entries;
   std::int32_t longest = 0, inherit_from = kNone;
@@ -331,7 +336,11 @@ void PpmPredictor::observe(Symbol symbol) {
   body_->observe(symbol);
 }
 
-void PpmPredictor::set_learning(bool on) { body_->learning = on; }
+void PpmPredictor::set_learning(bool on) { body_->learning = body_->initializes = on; }
+void PpmPredictor::freeze_for_archive() {
+  body_->learning = false;
+  body_->initializes = true;
+}
 void PpmPredictor::reset() { body_->start(); }
 
 std::unique_ptr<Predictor> PpmPredictor::clone() const {

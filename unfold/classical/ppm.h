@@ -38,6 +38,7 @@ class PpmPredictor final : public Predictor {
   std::span<const float> log_probabilities() override;
   void observe(Symbol symbol) override;
   void set_learning(bool on) override;
+  void freeze_for_archive() override;  ///< decisions still initialize the cells that they read for the first time
   void reset() override;
   std::unique_ptr<Predictor> clone() const override;
   bool clones_are_large() const override { return true; }

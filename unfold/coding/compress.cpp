@@ -39,9 +39,7 @@ class Codec {
     const LearningOptions learning{.optimizer = header_.optimizer, .window = header_.window};
     if (!trained_) return make_learner(header_.model, alphabet_, learning);
     if (header_.learns) return learning_predictor(*trained_, learning);
-    std::unique_ptr<Predictor> predictor = trained_->predictor();
-    predictor->set_learning(false);
-    return predictor;
+    return trained_->archive_predictor();
   }
 
  private:

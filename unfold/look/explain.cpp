@@ -142,6 +142,14 @@ class Followed {
   Batch batch_;
 };
 
+/// The position, up to `position`, at which the sequence that holds it begins.
+Index begin_of_sequence(const SymbolModel& model, const std::vector<Symbol>& text, Index position) {
+  const Symbol end = model.sequence_end();
+  Index begin = end == kNoSymbol ? 0 : position;
+  while (begin > 0 && text[at(begin - 1)] != end) --begin;
+  return begin;
+}
+
 constexpr const char* kNoGradient = "it is no network: there is no gradient to follow";
 constexpr const char* kNoLayers = "nothing in it carries what was read: there is no state to follow";
 
@@ -185,19 +193,21 @@ Explanation explain_text(const SymbolModel& model, const std::vector<Symbol>& te
                      .no_lags = {}};
   const Index position = position_of(result.symbols, request.at);
   result.at = position + 1;
-  if (position == 0) {
+  const Index first = begin_of_sequence(model, text, position);
+  if (position == first) {
     result.no_lags = "nothing stands before it";
     return result;
   }
-  const Index begin = std::max<Index>(0, position + 1 - request.reach);
+  const std::vector<Symbol> sequence(text.begin() + first, text.begin() + position + 1);
+  const Index begin = std::max(first, position + 1 - request.reach);
   result.no_lags = with_followed(model, request.threads, [&](auto& followed) {
-    const std::vector<double> state = followed.state(text, begin, position);
+    const std::vector<double> state = followed.state(sequence, begin - first, position - first);
     const bool predicted = !std::isnan(result.symbols[at(position)].bits);
     const std::vector<double> surprise =
-        predicted ? followed.surprise(text, begin, position) : std::vector<double>(state.size());
+        predicted ? followed.surprise(sequence, begin - first, position - first) : std::vector<double>(state.size());
     result.estimated = followed.estimated();
-    // Row s + 1 reads the symbol at position s.
-    for (Index row = position; row >= begin && row > 0; --row)
+    // The symbol at position s is what row s + 1 reads.
+    for (Index row = position; row >= begin && row > first; --row)
       result.lags.push_back({.lag = position - row + 1,
                              .position = row,
                              .name = result.symbols[at(row - 1)].name,
@@ -233,8 +243,12 @@ MeanLags mean_lags(const SymbolModel& model, const std::vector<Symbol>& text, In
     result.positions = std::min(count, free);
     for (Index i = 0; i < result.positions; ++i) {
       const Index position = lags + free * i / result.positions;
-      const std::vector<double> state = followed.state(text, position - lags + 1, position);
-      for (Index k = 0; k < lags; ++k)
+      // Symbols of earlier sequences add nothing, and nor does the row that begins a sequence: it reads no symbol.
+      const Index first = begin_of_sequence(model, text, position);
+      const std::vector<Symbol> sequence(text.begin() + first, text.begin() + position + 1);
+      const std::vector<double> state =
+          followed.state(sequence, std::max<Index>(0, position - first - lags + 1), position - first);
+      for (Index k = 0; k < std::min(lags, position - first); ++k)
         result.norms[at(k)] += std::sqrt(state[state.size() - 1 - at(k)]) / static_cast<double>(result.positions);
     }
     result.estimated = followed.estimated();

@@ -174,25 +174,36 @@ PageSection worst_section(const Alphabet& alphabet, const Said& said) {
   return section;
 }
 
-/// The symbols shown below the units: row t + 1 has read symbol t.
-ShownPlaces places_of(const Alphabet& alphabet, const std::vector<Symbol>& text) {
-  ShownPlaces places{.words = alphabet.kind() == SymbolKind::words};
-  for (std::size_t t = 0; t + 1 < text.size(); ++t) {
-    places.texts.push_back(shown_text(alphabet, text[t]));
-    places.rows.push_back(static_cast<Index>(t) + 1);
-  }
-  return places;
-}
-
-/// A batch that reads a text from its beginning.
-Batch batch_of(const std::vector<Symbol>& text) {
+/// A text as a network reads it: a chain for each sequence that ends with `end` (kNoSymbol: one chain).
+struct ReadText {
   Batch batch;
-  batch.structure = Structure::chains(1, static_cast<Index>(text.size()));
-  auto& read = batch.symbol_field(kPreviousSymbol).symbols;
-  read.assign(1, kNoSymbol);
-  read.insert(read.end(), text.begin(), text.end() - 1);
-  batch.symbol_field(kSymbol).symbols = text;
-  return batch;
+  ShownPlaces places;  ///< of the symbols below the units: the row that has just read the symbol
+};
+ReadText read_text(const Alphabet& alphabet, const std::vector<Symbol>& text, Symbol end) {
+  std::vector<Index> lengths(1, 0);
+  for (std::size_t t = 0; t < text.size(); ++t) {
+    ++lengths.back();
+    if (text[t] == end && t + 1 < text.size()) lengths.push_back(0);
+  }
+  ReadText result{.batch = {}, .places = {.words = alphabet.kind() == SymbolKind::words}};
+  const Structure structure = Structure::chains(lengths);
+  SymbolRows& read = result.batch.symbol_field(kPreviousSymbol);
+  SymbolRows& next = result.batch.symbol_field(kSymbol);
+  read.clear(static_cast<Index>(text.size()));
+  next.clear(static_cast<Index>(text.size()));
+  std::size_t at_text = 0;
+  for (std::size_t s = 0; s < lengths.size(); ++s) {
+    for (Index t = 0; t < lengths[s]; ++t, ++at_text) {
+      const auto sequence = static_cast<Index>(s), row = structure.row(sequence, t);
+      read.symbols[at(row)] = t > 0 ? text[at_text - 1] : kNoSymbol;
+      next.symbols[at(row)] = text[at_text];
+      if (at_text + 1 == text.size()) continue;  // nothing reads the last one
+      result.places.texts.push_back(shown_text(alphabet, text[at_text]));
+      result.places.rows.push_back(t + 1 < lengths[s] ? structure.row(sequence, t + 1) : -1);
+    }
+  }
+  result.batch.structure = structure;
+  return result;
 }
 
 void add_activity(const SymbolModel& model, const Said& said, const ReportRequest& request, Looked& looked) {
@@ -202,10 +213,9 @@ void add_activity(const SymbolModel& model, const Said& said, const ReportReques
     Team team(thread_count(request.threads));
     const Watched<T> watched(network.spec(), network.data(), NetworkLayout::language_model(), network.parameters());
     Gradients<T> pass(watched, team);
-    const Batch batch = text.empty() ? Batch() : batch_of(text);
-    if (!text.empty()) pass.read(batch);
-    const ShownPlaces places = places_of(model.alphabet(), text);
-    const Activity<T> activity(watched, pass, places);
+    const ReadText read = text.empty() ? ReadText() : read_text(model.alphabet(), text, model.sequence_end());
+    if (!text.empty()) pass.read(read.batch);
+    const Activity<T> activity(watched, pass, read.places);
     looked.sections.push_back(activity.neurons());
     looked.sections.push_back(activity.gates());
   };

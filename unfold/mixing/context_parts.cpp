@@ -142,7 +142,9 @@ MatchModel::MatchModel(int size, int least, bool foreseen)
 }
 
 void MatchModel::start() {
-  begin_ = end_;
+  for (std::size_t i = 0; i < overwritten_.size(); ++i) history_[(remembered_ + i) & mask_] = overwritten_[i];
+  overwritten_.clear();
+  begin_ = end_ = remembered_;
   length_ = 0;
   class_ = 0;
 }
@@ -185,8 +187,14 @@ void MatchModel::advance(Symbol symbol, bool remember) {
   } else {
     length_ = 0;
   }
-  history_[end_ & mask_] = static_cast<std::uint8_t>(symbol);
+  std::uint8_t& here = history_[end_ & mask_];
+  if (!remember && overwritten_.size() <= mask_) overwritten_.push_back(here);
+  here = static_cast<std::uint8_t>(symbol);
   ++end_;
+  if (remember) {
+    remembered_ = end_;
+    overwritten_.clear();
+  }
   look_up(remember);
   foresee();
   expected_ = history_[pointer_ & mask_];

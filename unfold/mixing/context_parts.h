@@ -135,6 +135,8 @@ class MatchModel {
   ZeroPages<std::uint8_t> history_;  // ring buffer
   ZeroPages<std::uint64_t> last_;    // the position after the last occurrence, by hash; 0: none
   std::uint64_t end_ = 0, begin_ = 0, pointer_ = 0, length_ = 0;
+  std::uint64_t remembered_ = 0;           // the end of what was remembered
+  std::vector<std::uint8_t> overwritten_;  // what stood in the ring from there on, as far as it was written to
   std::size_t class_ = 0, cell_ = 0;
   Symbol expected_ = kNoSymbol;
   int expected_bit_ = -1;

@@ -22,11 +22,19 @@ static_assert(LearntDecision::kHints + 2 == kMixLanes);
 LearntDecision::LearntDecision()
     : cells_(kHints * kCells, kUntouched), mixers_(first_weights(), {kGates, kGates, kGates}, kLastGates) {}
 
-double LearntDecision::estimate(Case& c, double prior) {
+double LearntDecision::estimate_and_initialize(Case& c, double prior) {
+  for (std::size_t i = 0; i < kHints; ++i) {
+    AdaptiveProbability& a = cells_[place(c, i)];
+    if (a.value == kUntouched.value) a = AdaptiveProbability::of(prior, kTrust);
+  }
+  return estimate(c, prior);
+}
+
+double LearntDecision::estimate(Case& c, double prior) const {
   constexpr std::size_t kEstimates = kHints + 1;
   std::array<double, 2 * kEstimates> p;
   for (std::size_t i = 0; i < kHints; ++i) {
-    AdaptiveProbability& a = cell(c, i);
+    AdaptiveProbability a = cells_[place(c, i)];
     if (a.value == kUntouched.value) a = AdaptiveProbability::of(prior, kTrust);
     p[i] = (static_cast<double>(a.value >> 10) + 0.5) / (1 << 22);
   }
@@ -38,7 +46,7 @@ double LearntDecision::estimate(Case& c, double prior) {
   return static_cast<double>(Logistic::tables().squash(mix(c)));
 }
 
-float LearntDecision::mix(const Case& c) {
+float LearntDecision::mix(const Case& c) const {
   for (std::size_t i = 0; i < c.gates.size(); ++i) mixers_.select(i, c.gates[i]);
   return mixers_.mix(c.inputs.data(), c.last_gate);
 }
@@ -46,7 +54,7 @@ float LearntDecision::mix(const Case& c) {
 void LearntDecision::learn(const Case& c, bool yes) {
   mix(c);
   mixers_.learn(c.inputs.data(), yes ? 1 : 0);
-  for (std::size_t i = 0; i < kHints; ++i) cell(c, i).learn(yes ? 1 : 0);
+  for (std::size_t i = 0; i < kHints; ++i) cells_[place(c, i)].learn(yes ? 1 : 0);
 }
 
 }  // namespace unfold

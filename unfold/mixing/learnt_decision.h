@@ -30,19 +30,21 @@ class LearntDecision {
   static constexpr std::size_t kGates = 1024, kLastGates = 64;
 
   LearntDecision();
-  /// Returns P(yes), above 0 and below 1. `prior` in (0, 1): the estimate of a hint without observations.
-  double estimate(Case& c, double prior);
-  void learn(const Case& c, bool yes);  ///< REQUIRES that `estimate` was called for `c`
+  /// P(yes), above 0 and below 1. `prior` in (0, 1): what a hint says that was never seen.
+  double estimate(Case& c, double prior) const;
+  /// The same, and initializes with the prior the cells of hints that were never seen, as `learn` requires.
+  double estimate_and_initialize(Case& c, double prior);
+  void learn(const Case& c, bool yes);  ///< REQUIRES estimate_and_initialize(c, ...)
 
  private:
-  static constexpr std::size_t kCells = std::size_t{1} << 16;  // cells per hint
-  AdaptiveProbability& cell(const Case& c, std::size_t hint) {
-    return cells_[hint * kCells + hash(c.hints[hint], hint) % kCells];
+  static constexpr std::size_t kCells = std::size_t{1} << 16;  // of each hint
+  static std::size_t place(const Case& c, std::size_t hint) {
+    return hint * kCells + hash(c.hints[hint], hint) % kCells;
   }
-  float mix(const Case& c);
+  float mix(const Case& c) const;
 
   std::vector<AdaptiveProbability> cells_;
-  MixerLayers mixers_;
+  mutable MixerLayers mixers_;  // which rows were chosen and what they said: no prediction depends on it
 };
 
 }  // namespace unfold

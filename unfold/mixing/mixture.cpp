@@ -63,6 +63,11 @@ void MixturePredictor::set_learning(bool on) {
   for (Part& part : parts_) part.predictor->set_learning(on);
 }
 
+void MixturePredictor::freeze_for_archive() {
+  learning_ = false;
+  for (Part& part : parts_) part.predictor->freeze_for_archive();
+}
+
 float MixturePredictor::part_logit(Part& part, BitPath path, int depth) {
   if (part.bitwise != nullptr) return part.bitwise->logit(path, depth);
   if (part.sums.empty()) {

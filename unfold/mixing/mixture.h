@@ -23,6 +23,7 @@ class MixturePredictor final : public BitwisePredictor {
   void finish(Symbol symbol) override;
   void reset() override;
   void set_learning(bool on) override;
+  void freeze_for_archive() override;
   std::unique_ptr<Predictor> clone() const override;
   bool clones_are_large() const override;
 

@@ -28,7 +28,7 @@ LanguageModel<T> LanguageModel<T>::from_bytes(std::string bytes, std::string nam
 }
 
 template <class T>
-std::unique_ptr<Predictor> LanguageModel<T>::predictor() const {
+std::unique_ptr<Predictor> LanguageModel<T>::make_predictor() const {
   return std::make_unique<RecurrentPredictor<T>>(*this);
 }
 

@@ -53,9 +53,7 @@ class LanguageModel final : public SymbolModel, public NetworkHolder {
   /// For the trainer and the evaluator; valid as long as the model.
   const Network<T>& network() const { return body_.network(); }
 
-  std::unique_ptr<Predictor> predictor() const override;
-  /// Evaluates many sequences or segments in parallel; bit-identical to the predictor, except that `segments` start
-  /// from the initial state.
+  /// Many sequences or segments side by side; with the bits of the predictor, except that `segments` start anew.
   Evaluation evaluate(const Corpus& corpus, const Split& part, Team& team,
                       const EvaluateOptions& options = {}) const override;
 
@@ -67,6 +65,7 @@ class LanguageModel final : public SymbolModel, public NetworkHolder {
   static LanguageModel from_bytes(std::string bytes, std::string name);
 
  protected:
+  std::unique_ptr<Predictor> make_predictor() const override;
   void add_tensors(SafetensorsWriter& writer) const override { unfold::add_tensors(writer, parameters()); }
 
  private:

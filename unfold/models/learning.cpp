@@ -9,6 +9,7 @@
 #include <cmath>
 
 #include "unfold/base/error.h"
+#include "unfold/capabilities/sequence_predictor.h"
 #include "unfold/classical/ctw.h"
 #include "unfold/classical/fitted_spec.h"
 #include "unfold/classical/packed_ppm.h"
@@ -279,11 +280,12 @@ std::vector<OptionHelp> learner_options(std::string_view name) {
 }
 
 std::unique_ptr<Predictor> learning_predictor(const SymbolModel& model, const LearningOptions& options) {
+  const Symbol end = options.ends ? model.sequence_end() : kNoSymbol;
   if (const auto* network = dynamic_cast<const LanguageModel<float>*>(&model))
-    return std::make_unique<OnlinePredictor>(*network, online(options, {}));
+    return restart_after(end, std::make_unique<OnlinePredictor>(*network, online(options, {})));
   if (const auto* network = dynamic_cast<const LanguageModel<double>*>(&model))
-    return std::make_unique<OnlinePredictor>(in_float(*network), online(options, {}));
-  std::unique_ptr<Predictor> predictor = model.predictor();
+    return restart_after(end, std::make_unique<OnlinePredictor>(in_float(*network), online(options, {})));
+  std::unique_ptr<Predictor> predictor = restart_after(end, model.archive_predictor());
   predictor->set_learning(true);
   return predictor;
 }

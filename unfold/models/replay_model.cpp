@@ -33,13 +33,6 @@ ReplayModel::ReplayModel(const ModelFile& file, std::string_view name)
   replay({});
 }
 
-std::unique_ptr<Predictor> ReplayModel::predictor() const {
-  std::unique_ptr<Predictor> predictor = prototype_->clone();
-  predictor->set_learning(false);
-  predictor->reset();
-  return predictor;
-}
-
 void ReplayModel::replay(const FitOptions& options) {
   std::size_t at = 0;
   for (const Index length : lengths_) {

@@ -12,10 +12,10 @@ namespace unfold {
 class ReplayModel : public FittedModel {
  public:
   std::string spec_text() const override { return spec_; }
-  std::unique_ptr<Predictor> predictor() const override;
   nlohmann::json fit(const TrainingData& data, const FitOptions& options, Team& team) override;
 
  protected:
+  std::unique_ptr<Predictor> make_predictor() const override { return prototype_->clone(); }
   ReplayModel(std::string_view spec, const Alphabet& alphabet);
   ReplayModel(const ModelFile& file, std::string_view name);
   void add_tensors(SafetensorsWriter& writer) const override;

@@ -122,8 +122,7 @@ TrainingResult train(LanguageModel<T>& model, TrainingSources<T> sources, const 
   Trainer<T> trainer(network, model.parameters(), std::move(sources), trainer_options, team);
   trainer.set_observer(observer);
   trainer.set_sampler([&](const Parameters<T>&, Index) {
-    RecurrentPredictor predictor(model);  // at the current parameters
-    return model.alphabet().decode(sample(predictor, model.alphabet(), options.sampling));
+    return model.alphabet().decode(sample(*model.predictor(), model.alphabet(), options.sampling));
   });
   if (!options.model_file.empty())
     trainer.on_best([&](const Parameters<T>& best) { model.save(options.model_file, best); });

@@ -184,16 +184,21 @@ double match_probability(const HiddenChain& chain, const Automaton& allowed, Ind
     if (!(total > 0)) throw UsageError("the model holds what is given before for impossible");
     for (double& each : seen) each /= total;
     std::fill(hidden.begin(), hidden.end(), 0.0);
-    step(seen, hidden);
+    if (x == chain.end)
+      std::ranges::copy(chain.initial, hidden.begin());
+    else
+      step(seen, hidden);
   }
   std::vector<double> of_column(at(n * width));  // p(a symbol of the column | hidden state)
   for (Index i = 0; i < n; ++i)
-    for (Symbol x = 0; x < chain.alphabet; ++x) of_column[at(i * width + allowed.column(x))] += emission(i, x);
+    for (Symbol x = 0; x < chain.alphabet; ++x)
+      if (x != chain.end) of_column[at(i * width + allowed.column(x))] += emission(i, x);
   std::vector<std::vector<double>> now(at(allowed.states()));
   now[at(allowed.start())] = hidden;
   double matched = 0;
   for (Index left = length - 1; left >= 0; --left) {
     std::vector<std::vector<double>> entered(at(allowed.states()));
+    std::vector<double> begun(at(allowed.states()));  // of sequences that begin in this state of the automaton
     for (Index s = 0; s < allowed.states(); ++s)
       for (Index c = 0; c < width && !now[at(s)].empty(); ++c) {
         const Index to = allowed.next_in_column(s, c);
@@ -206,11 +211,21 @@ double match_probability(const HiddenChain& chain, const Automaton& allowed, Ind
           if (allowed.accepts(to)) matched += mass;
         }
       }
+    for (Index s = 0; s < allowed.states() && chain.end != kNoSymbol; ++s) {
+      const Index to = allowed.next(s, chain.end);
+      if (now[at(s)].empty() || to == Automaton::kDead || allowed.least(to) > left) continue;
+      entered[at(to)].resize(at(n));
+      double mass = 0;
+      for (Index i = 0; i < n; ++i) mass += now[at(s)][at(i)] * emission(i, chain.end);
+      if (allowed.accepts(to)) matched += mass;
+      begun[at(to)] += mass;
+    }
     for (Index s = 0; s < allowed.states(); ++s) {
       now[at(s)].clear();
       if (entered[at(s)].empty() || allowed.accepts(s)) continue;
       now[at(s)].resize(at(n));
       step(entered[at(s)], now[at(s)]);
+      for (Index j = 0; j < n; ++j) now[at(s)][at(j)] += begun[at(s)] * chain.initial[at(j)];
     }
   }
   return std::min(matched, 1.0);

@@ -49,6 +49,7 @@ MatchProbability match_probability(Predictor& predictor, const Automaton& allowe
 struct HiddenChain {
   Index states = 0, alphabet = 0;
   std::span<const double> initial, transitions, emissions;
+  Symbol end = kNoSymbol;  ///< after it the next sequence begins, from `initial`
 };
 /// Throws UsageError if the prime has probability 0.
 double match_probability(const HiddenChain& chain, const Automaton& allowed, Index length,
