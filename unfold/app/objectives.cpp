@@ -15,7 +15,7 @@ namespace unfold {
 
 namespace {
 
-/// Losses of trees that are drawn anew are no losses to compare.
+/// Throws for optimizers that compare losses, because losses on randomly drawn trees are not comparable.
 template <class T>
 Network<T> network_that_finds_trees(const NetworkModel<T>& model, const TrainSettings& settings, Circuit& circuit,
                                     Team& team, TrainingSources<T>& sources) {
