@@ -10,7 +10,7 @@
 
 namespace unfold {
 
-/// Splits examples into training, validation and test parts.
+/// The assignment of examples to the training, validation and test parts.
 ///
 /// By default, the parts follow one another in file order. If the model predicts once per example, or predicts whole
 /// sequences, each part is spread evenly over the file, because such files are often sorted. Sources are shuffled with

@@ -16,14 +16,14 @@ namespace unfold {
 
 /// Returns the data settings stored in the model card.
 TrainSettings stored_settings(const Model& model);
-/// Whether the model predicts whole sequences with their ends (`train --ends`).
+/// Returns whether the model predicts whole sequences with their ends (`train --ends`).
 bool predicts_whole_sequences(const Model& model);
 /// Returns the length distribution p(T), if the model ends sequences by length. Throws ModelError.
 std::optional<LengthModel> length_model_of(const Model& model);
 /// Key of the model card that holds the length distribution.
 inline constexpr const char* kLengthKey = "length";
 
-/// Returns reader options that give columns the types stored in the model, whatever the file looks like.
+/// Returns reader options that give columns the types stored in the model, regardless of the file contents.
 ReaderOptions reader_options_for(const Model& model);
 /// Reads data in the format of the training data; `reporter` receives the notes of the reader. Throws DataError.
 Examples read_for(const Model& model, const std::vector<std::string>& files, Reporter* reporter = nullptr);

@@ -14,7 +14,6 @@ namespace unfold {
 
 /// Returns how many positions the inputs of a network look back, for example 3 for "previous(3) load". Features that
 /// join several positions, such as word.run2, are included.
-/// of three values.
 template <class T>
 Index reach_back(const NetworkModel<T>& model) {
   Index reach = 0;

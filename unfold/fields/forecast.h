@@ -1,7 +1,7 @@
 #pragma once
-/// Internal: forecasts beyond the end of each sequence, by a network that predicts fields from their past values.
-/// Positions whose inputs are all known are predicted directly. Positions beyond them are estimated from sampled paths,
-/// each of which feeds back its own samples, and summarized by means and quantiles.
+/// Internal: forecasts of the positions after the end of each sequence. The network predicts fields from their past
+/// values. Positions whose inputs are all known are predicted directly. Positions beyond them are estimated from
+/// sampled paths, each of which feeds back its own samples, and summarized by means and quantiles.
 
 #include <functional>
 #include <string_view>
