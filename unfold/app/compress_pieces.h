@@ -18,7 +18,7 @@ struct SharedCompression {
 };
 
 /// Called by all processes. Only the sink and the result of the first process are used. Throws like `compress`, and
-/// UsageError in all processes if one has different options or a different file from the first.
+/// UsageError in all processes if the options or the input file of one process differ from those of the first.
 CompressResult compress_in_processes(const SharedCompression& work, const ByteSink& sink, Processes& processes,
                                      Reporter& reporter);
 

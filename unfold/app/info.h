@@ -52,8 +52,9 @@ std::string print_plan(const std::string& model);
 /// Returns the output of `unfold info --json`.
 nlohmann::ordered_json to_json(const ModelInfo& info);
 
-/// Returns the unit of the losses in the logs, with "bits" for nats: "bits per symbol", or "bits per prediction" for
-/// data with fields, with a note if numbers are standardized. Throws UsageError if the runs have different units.
+/// Returns the unit of the logged losses after conversion from nats to bits: "bits per symbol", or "bits per
+/// prediction" for data with fields, with a note if numbers are standardized. Throws UsageError if the runs have
+/// different units.
 std::string logged_unit(const std::vector<std::string>& runs);
 
 /// Plots bits per symbol or per prediction against `over` ("seconds" or "step"): medians and quartiles over the runs

@@ -1,5 +1,5 @@
 #pragma once
-/// Anomaly scores for the lines of a log, computed in streaming fashion with constant time and memory per line.
+/// Anomaly scores for the lines of a log, computed in streaming mode with constant time and memory per line.
 ///
 ///   LogScorer scorer(*model);
 ///   while (source.next(line)) use(scorer.score(line));
@@ -30,9 +30,9 @@ namespace unfold {
 struct LogScoreOptions {
   /// Whether previously scored lines count (c, m and d above). If false, equal lines have equal scores.
   bool adapt = true;
-  /// The name of a placeholder, such as host or pid. The previous line with the same value there is the context: with
-  /// c(y, x) the number of lines x that followed y, the probability above is mixed with the share of x after y by the
-  /// same rule. Empty: no context.
+  /// The name of a placeholder, such as host or pid. The context of a line is the previous line with the same value for
+  /// this placeholder: with c(y, x) the number of lines x that followed y, the probability above is mixed with the
+  /// share of x after y by the same rule. Empty: no context.
   std::string context = {};
   std::string name = "the log";  ///< used in messages
 };

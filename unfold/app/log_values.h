@@ -2,8 +2,8 @@
 /// Surprisal of the values that the placeholders of a log stand for, such as an address, a user or a number of bytes.
 ///
 /// Let m be the number of values observed for one rule, d the number of distinct ones, and n(c) the number of
-/// observations whose value was seen at most c times. The surprisal of a value seen c times is based on how rarely a
-/// value occurs that is equally or less common:
+/// observations whose value was seen at most c times. The surprisal of a value seen c times is the negative log
+/// probability of a value that is not more common:
 ///
 ///   surprise = - log2 [ (d + n(c)) / (m + d) ].
 ///

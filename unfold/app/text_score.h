@@ -30,7 +30,7 @@ enum class UnknownScore {
 /// Parses "error", "skip" or "surprise". Throws UsageError that suggests the nearest name.
 UnknownScore parse_unknown_score(const std::string& name);
 
-/// ln 1,112,064: the nats to specify one of all Unicode code points with equal probability.
+/// ln 1,112,064: the surprisal of one of all Unicode code points, if they are equally probable.
 inline constexpr double kUnknownNats = 13.921728;
 
 struct TextLine {

@@ -14,8 +14,8 @@ int threads_of_process(Index wanted, const Processes& processes);
 int sum_over(int mine, Processes& processes);
 
 /// Called by all processes with the final settings. Throws UsageError in all of them if the training is not divided
-/// into shards, if there are more processes than shards, or if a process has a different version, byte order, setting
-/// or data file from the first process; the message names the difference. `resumes`: a checkpoint was found.
+/// into shards, if there are more processes than shards, or if a process differs from the first one in version, byte
+/// order, a setting or a data file; the message names the difference. `resumes`: a checkpoint was found.
 void require_same_training(Processes& processes, const TrainSettings& settings, const RunSettings& run, bool resumes);
 
 }  // namespace unfold

@@ -39,8 +39,8 @@ class TrainingDevice {
 };
 
 /// Returns whether a run that began with the settings `before` can be resumed with a different precision. That is
-/// allowed if it moves to or from a device, because the arithmetic changes anyway, but the size of the numbers must
-/// stay the same.
+/// allowed if the run moves to or from a device, because the arithmetic changes anyway, but not between float and
+/// double.
 bool may_keep_precision(const Config& before, const TrainSettings& settings, const RunSettings& run);
 
 }  // namespace unfold
