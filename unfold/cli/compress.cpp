@@ -125,8 +125,8 @@ Index block_size(const std::optional<std::string>& text) {
   return static_cast<Index>(bytes);
 }
 
-/// Returns the block size, in bytes, for a single chain. A file that would fit into one block is split into about four,
-/// so that finished blocks are verified while the next is compressed. A small file is one block.
+/// Returns the block size, in bytes, for a single chain. A file that would fit into one block is split into about four
+/// blocks, so that finished blocks are verified while the next one is compressed. A small file is one block.
 Index chain_block(Index size) {
   constexpr Index kWhole = 1 << 20, kLeastCut = 1 << 18;
   if (size < kLeastCut || size > kWhole) return kWhole;
@@ -450,7 +450,7 @@ std::string Decompress::external_model(const std::string& archive, const std::st
 }
 
 /// Checks the model options. An archive requires its external model before the first byte is decompressed or not at
-/// all; the file that it names may not be among the options.
+/// all; the model file that it names need not be one of the options.
 void Decompress::check_model() const {
   if (!used_model_.empty()) refuse_own_input("--output", output_, used_model_);
   if (model_ && used_model_.empty())
