@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Packs the command with all its libraries, including the loader, into an archive that runs on any Linux system with the
-# same processor architecture, independent of its C library (docs/packages.md).
+# same processor architecture, regardless of its C library (docs/packages.md).
 #
 #   tools/portable.sh COMMAND OUT.tar.gz
 set -euo pipefail

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Soak test: trains, kills, resumes, evaluates, samples, compresses and decompresses generated inputs in an endless
-loop, and monitors memory and open files. Resumes where the last call stopped; its log is FOLDER/soak.json.
+"""Soak test: repeatedly trains, kills, resumes, evaluates, samples, compresses and decompresses generated inputs, and
+monitors memory and open files. Resumes where the last call stopped; its log is FOLDER/soak.json.
 """
 
 import argparse
@@ -98,7 +98,7 @@ class Soak(Workplace):
                     raise Failure(f"{outcome.line()}: {outcome.err}")
                 shutil.rmtree(self.at("cut"), ignore_errors=True)
                 continue
-            if outcome.code not in (-9, -15, -2, 130, 4, 3, 1) or outcome.hung:  # -15, -2: no signal handlers yet
+            if outcome.code not in (-9, -15, -2, 130, 4, 3, 1) or outcome.hung:  # -15, -2: killed during startup
                 raise Failure(f"{outcome.line()}: exit {outcome.code}: {outcome.err[-300:]}")
             if outcome.code in (4, 3, 1):
                 if os.path.exists(self.at("cut/checkpoint.safetensors")):

@@ -127,7 +127,7 @@ def by_parts(text, change, change_block):
 
 
 def columns(block):
-    """Align lines with tabs as columns. Python-Markdown replaces each tab by spaces, independent of other lines."""
+    """Align lines with tabs as columns. Python-Markdown replaces tabs with spaces line by line."""
     result = []
     for tabbed, lines in itertools.groupby(block.split("\n"), lambda line: "\t" in line):
         if not tabbed:
