@@ -70,7 +70,7 @@ class LogLineReader {
   bool label_column_;
   LogScanner scanner_;
   std::optional<bool> labelled_ = {};
-  Index lines_ = 0, unlabelled_ = 0;  // unlabelled_: the first line that does not begin with a word; 0: none so far
+  Index lines_ = 0, unlabelled_ = 0;  // unlabelled_: number of the first line without a label word; 0: none so far
   std::optional<std::string> label_ = {};
   std::string_view text_;
   LogLine parts_;

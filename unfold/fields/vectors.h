@@ -30,8 +30,8 @@ struct VectorTable {
   /// Class names of each column, indexed by the values in the rows; empty for numeric columns.
   std::vector<std::vector<std::string>> classes = {};
 };
-/// Draws vectors in units of the data. Throws UsageError, also if the model has a fixed variable order and the given
-/// numbers are not its first ones, and ModelError.
+/// Draws vectors in units of the data. Throws ModelError, and UsageError for an invalid request, which includes given
+/// numbers that are not the first ones of a model with a fixed variable order.
 VectorTable sample_vectors(const VectorRequest& request);
 
 struct CompletedNumber {
