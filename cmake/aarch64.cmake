@@ -1,5 +1,5 @@
-# Cross-compiles for 64-bit Arm on Debian and Ubuntu; UNFOLD_ARM64_ROOT holds the libraries (tools/arm64.sh puts them
-# there). Programs run under qemu.
+# Toolchain file to cross-compile for 64-bit Arm on Debian and Ubuntu. UNFOLD_ARM64_ROOT is the folder of the libraries,
+# which tools/arm64.sh creates. Programs run under qemu.
 set(CMAKE_SYSTEM_NAME Linux)
 set(CMAKE_SYSTEM_PROCESSOR aarch64)
 set(CMAKE_CXX_COMPILER aarch64-linux-gnu-g++)

@@ -1,8 +1,8 @@
-# The software bill of materials: which library of which version this build was made with, as CycloneDX 1.5 JSON in
-# unfold.cdx.json, installed beside the command. https://cyclonedx.org/docs/1.5/json
+# The software bill of materials: the libraries and versions used by this build, as CycloneDX 1.5 JSON in
+# unfold.cdx.json, which is installed with the command. https://cyclonedx.org/docs/1.5/json
 set(UNFOLD_BILL_OF_MATERIALS ${PROJECT_BINARY_DIR}/unfold.cdx.json)
 
-# component(<name> <version> <licence in SPDX's words> <address>)
+# component(<name> <version> <SPDX license expression> <URL>)
 set(components "")
 function(component name version licence address)
   if(NOT version)
@@ -27,7 +27,7 @@ component(zstd "${zstd_VERSION}" "BSD-3-Clause OR GPL-2.0-only" "https://github.
 component(utf8proc "${utf8proc_VERSION}" "MIT" "https://github.com/JuliaStrings/utf8proc")
 component(pcre2 "${pcre2_VERSION}" "BSD-3-Clause" "https://github.com/PCRE2Project/pcre2")
 component(libsodium "${sodium_VERSION}" "ISC" "https://github.com/jedisct1/libsodium")
-if(UNFOLD_CHART_VERSION)  # inside the command: in the pages of report (unfold/look/page_files.cmake)
+if(UNFOLD_CHART_VERSION)  # embedded in the command, for the pages of report (unfold/look/page_files.cmake)
   component(chart.js "${UNFOLD_CHART_VERSION}" "MIT" "https://www.chartjs.org")
 endif()
 list(JOIN components ",\n" components)

@@ -1,9 +1,10 @@
-# The libraries that Unfold is built from, each at least as old as in Debian 12 and Ubuntu 22.04, which are known to work.
-# Keep in step with tools/setup.sh and cmake/unfold-config.cmake.in. cmake/bill_of_materials.cmake lists what was found.
+# The libraries that Unfold depends on. The minimum versions are those of Debian 12 and Ubuntu 22.04, which are tested.
+# Keep in sync with tools/setup.sh and cmake/unfold-config.cmake.in. cmake/bill_of_materials.cmake lists the versions
+# found.
 
 find_package(Threads REQUIRED)
 find_package(PkgConfig REQUIRED)
-# Debian's CMake package of Highway names files it does not ship.
+# Debian's CMake package for Highway refers to files that it does not install.
 pkg_check_modules(hwy REQUIRED IMPORTED_TARGET libhwy>=0.15.0)
 find_package(fmt 8.1 REQUIRED)
 find_package(nlohmann_json 3.10 REQUIRED)
@@ -17,7 +18,7 @@ pkg_check_modules(utf8proc REQUIRED IMPORTED_TARGET libutf8proc>=2.5.0)
 pkg_check_modules(pcre2 REQUIRED IMPORTED_TARGET libpcre2-8>=10.39)
 pkg_check_modules(sodium REQUIRED IMPORTED_TARGET libsodium>=1.0.18)
 
-# Optional: without it the command trains in one process (unfold/processes/no_mpi.cpp).
+# Optional: without MPI the command trains in a single process (unfold/processes/no_mpi.cpp).
 set(UNFOLD_HAS_MPI OFF)
 if(UNFOLD_MPI AND NOT CMAKE_CROSSCOMPILING AND NOT UNFOLD_SANITIZE)
   set(MPI_CXX_SKIP_MPICXX ON)
@@ -26,7 +27,8 @@ if(UNFOLD_MPI AND NOT CMAKE_CROSSCOMPILING AND NOT UNFOLD_SANITIZE)
 endif()
 message(STATUS "MPI: ${UNFOLD_HAS_MPI} (training in several processes; libopenmpi-dev)")
 
-# Optional, and asked for: headers alone, the libraries are opened when a device is (unfold/devices/cuda_library.cpp).
+# Opt-in. Only the headers are needed to build; the libraries are loaded when a device is opened
+# (unfold/devices/cuda_library.cpp).
 if(UNFOLD_CUDA)
   find_package(CUDAToolkit 12.0 REQUIRED)
   message(STATUS "CUDA: ${CUDAToolkit_VERSION} in ${CUDAToolkit_LIBRARY_DIR}")

@@ -1,5 +1,5 @@
-# Installation: the command, the rooms as static libraries with their headers, and find_package(unfold), which defines
-# unfold::unfold (everything) and one target for each room. The rooms of the command itself are not part of the library.
+# Installation: the command, the modules as static libraries with their headers, and find_package(unfold), which defines
+# unfold::unfold (everything) and one target per module. The modules of the command itself are not part of the library.
 include(CMakePackageConfigHelpers)
 
 get_property(rooms GLOBAL PROPERTY UNFOLD_ROOMS)
@@ -27,7 +27,7 @@ endif()
 install(DIRECTORY docs/ DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT command FILES_MATCHING PATTERN "*.md")
 install(DIRECTORY examples DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT development FILES_MATCHING PATTERN "*.cpp" PATTERN "*.c")
 if(TARGET unfold_command)
-  # Not at the top of the build tree: there, unfold/ is the folder of the rooms.
+  # Not in the root of the build tree, where unfold/ is the folder of the modules.
   set_target_properties(unfold_command PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/bin)
   install(TARGETS unfold_command RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT command)
 endif()

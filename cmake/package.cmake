@@ -1,6 +1,6 @@
-# `make package`: three .deb files for the system they are made on: unfold (the command with its manual pages and
-# completions), libunfold (the shared library) and libunfold-dev (headers, rooms, find_package). The manual pages are
-# those that tools/manual.sh has left in the build folder.
+# `make package` creates three .deb files for the current system: unfold (the command with manual pages and
+# completions), libunfold (the shared library) and libunfold-dev (headers, static modules, find_package).
+# tools/manual.sh must have written the manual pages to the build folder.
 install(DIRECTORY ${PROJECT_BINARY_DIR}/manual/ DESTINATION ${CMAKE_INSTALL_MANDIR}/man1 COMPONENT command OPTIONAL)
 install(FILES tools/completions/unfold.bash DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions
         RENAME unfold COMPONENT command)
@@ -28,7 +28,7 @@ set(CPACK_DEBIAN_LIBRARY_PACKAGE_SECTION libs)
 set(CPACK_COMPONENT_LIBRARY_DESCRIPTION "The C interface of Unfold as a shared library.")
 set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_NAME libunfold-dev)
 set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_SECTION libdevel)
-# What unfold-config.cmake looks for.
+# Dependencies that unfold-config.cmake looks for.
 set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_DEPENDS
     "libunfold (= ${PROJECT_VERSION}), libhwy-dev, libfmt-dev, nlohmann-json3-dev, libtomlplusplus-dev, zlib1g-dev, liblzma-dev, libzstd-dev, libutf8proc-dev, libpcre2-dev, libsodium-dev, libpng-dev, pkg-config")
 set(CPACK_COMPONENT_DEVELOPMENT_DESCRIPTION "Headers and static libraries of Unfold, for C++ and C.")

@@ -1,4 +1,4 @@
-# How every library, test and program of this project is made.
+# Functions that define libraries, programs and tests, and the compile options they share.
 
 include(GNUInstallDirs)
 
@@ -22,9 +22,9 @@ if(PROJECT_IS_TOP_LEVEL)
   endforeach()
 endif()
 
-# What makes errors in memory harder to exploit: the command reads files of strangers. Position-independent rooms and
-# programs, guarded stacks, checked calls of the C library, tables of functions that are read-only once loaded. The
-# kernels of numerics, which see no bytes of files and are called millions of times a second, do without guards.
+# Hardening against memory errors, because the command reads untrusted files: position-independent code, stack
+# protection, checked C library calls, and relocation tables that are read-only after loading. The numerics kernels are
+# excluded: they do not process file contents and are called millions of times per second.
 option(UNFOLD_HARDEN "Harden optimised builds" ON)
 include(CheckPIESupported)
 check_pie_supported(LANGUAGES CXX)
@@ -42,20 +42,20 @@ function(unfold_harden target)
   endif()
 endfunction()
 
-# Law 2, one arithmetic: the compiler may neither contract nor reorder floating-point operations, neither here nor in
-# code that instantiates the templates of our headers.
+# Invariant 2, one arithmetic: the compiler must not contract or reorder floating-point operations, neither here nor in
+# code that instantiates templates from our headers.
 function(unfold_compile_options target)
   target_compile_features(${target} PUBLIC cxx_std_20)
   target_compile_options(${target} PUBLIC -ffp-contract=off)
-  # Looking for what is suspicious takes a twentieth of the time. An optimised build of those who only use the program
-  # does without, unless UNFOLD_WERROR makes errors of warnings.
+  # Warnings take a twentieth of the compile time. Optimized builds do without them unless UNFOLD_WERROR turns them into
+  # errors.
   if(UNFOLD_WERROR OR NOT CMAKE_BUILD_TYPE STREQUAL Release)
     target_compile_options(${target} PRIVATE -Wall -Wextra -Wshadow -Wno-psabi
                            "$<$<CXX_COMPILER_ID:GNU>:-Wno-restrict;-Wno-subobject-linkage;-Wno-dangling-reference>")
   else()
     target_compile_options(${target} PRIVATE -w)
   endif()
-  # GCC spends a tenth of its time on collecting its own garbage; it may hold up to 0.8 GB before it begins.
+  # GCC spends a tenth of its time on garbage collection. With this parameter it starts only at 0.8 GB.
   target_compile_options(${target} PRIVATE "$<$<CXX_COMPILER_ID:GNU>:SHELL:--param ggc-min-heapsize=800000>")
   if(UNFOLD_WERROR)
     target_compile_options(${target} PRIVATE -Werror)
@@ -68,18 +68,18 @@ function(unfold_compile_options target)
   unfold_harden(${target})
 endfunction()
 
-# A build from nothing is half as long with CMAKE_UNITY_BUILD=ON: several files are compiled as one, since a third to a
-# half of what compiling one costs is reading the headers. Names in unnamed namespaces are therefore unique within a room.
-# Rooms with loops over numbers are in parts: as one, `lbfgs` seemed slower (docs/performance.md).
+# CMAKE_UNITY_BUILD=ON halves the time of a full build: several files are compiled as one, because parsing headers takes
+# a third to a half of the compile time. Names in unnamed namespaces must therefore be unique within a module. Modules
+# with numeric loops are split into batches, because `lbfgs` seemed slower when compiled as one (docs/performance.md).
 set(CMAKE_UNITY_BUILD_BATCH_SIZE 12)
 
-# Code that runs seldom, or waits for files and people: -O3 makes it slower to compile and no faster to use.
+# For code that runs rarely or waits for files and users: -O3 would compile more slowly without a benefit.
 function(unfold_cold target)
   target_compile_options(${target} PRIVATE $<$<CONFIG:Release>:-O1>)
 endfunction()
 
-# Code that runs once a command: what is said, drawn, written for others. -Og takes a quarter less to compile than -O1.
-# Its many format strings are checked while compiling only where warnings are, too.
+# For code that runs once per command, such as messages, plots and exports. -Og compiles a quarter faster than -O1. Its
+# many format strings are checked at compile time only in builds with warnings.
 function(unfold_rare target)
   target_compile_options(${target} PRIVATE $<$<CONFIG:Release>:-Og>)
   if(CMAKE_BUILD_TYPE STREQUAL Release AND NOT UNFOLD_WERROR)
@@ -87,15 +87,15 @@ function(unfold_rare target)
   endif()
 endfunction()
 
-# Code with loops over symbols whose sums over numbers are made in the rooms above: nothing that -O3 would vectorise.
+# For code with loops over symbols that calls other modules for numeric sums, so that -O3 would vectorize nothing.
 function(unfold_warm target)
   target_compile_options(${target} PRIVATE $<$<CONFIG:Release>:-O2>)
 endfunction()
 
-# unfold_room(<name> [APART] [RARE | COLD | WARM] SOURCES ... USES <upper rooms and libraries>
-#             PRIVATE_USES <libraries that no header shows>)
-# APART: each file alone even in a unity build, for files that include themselves or instantiate templates of others.
-# RARE: runs once a command. COLD: no loop over symbols or numbers of its own. WARM: loops over symbols, none over numbers.
+# unfold_room(<name> [APART] [RARE | COLD | WARM] SOURCES ... USES <modules above it, libraries>
+#             PRIVATE_USES <libraries that do not appear in headers>)
+# APART: compiles each file separately even in a unity build, for files that include themselves or instantiate templates
+# of others. RARE: runs once per command. COLD: no loops over symbols or numbers. WARM: loops over symbols, not numbers.
 function(unfold_room name)
   cmake_parse_arguments(ROOM "APART;RARE;COLD;WARM" "" "SOURCES;USES;PRIVATE_USES" ${ARGN})
   add_library(unfold_${name} STATIC ${ROOM_SOURCES})
@@ -115,15 +115,15 @@ function(unfold_room name)
     unfold_warm(unfold_${name})
   endif()
   if(ROOM_RARE OR ROOM_COLD OR ROOM_WARM)
-    set_target_properties(unfold_${name} PROPERTIES UNITY_BUILD_BATCH_SIZE 0)  # all as one
+    set_target_properties(unfold_${name} PROPERTIES UNITY_BUILD_BATCH_SIZE 0)  # one batch
   endif()
   target_link_libraries(unfold_${name} PUBLIC ${ROOM_USES} PRIVATE ${ROOM_PRIVATE_USES})
   set_property(GLOBAL APPEND PROPERTY UNFOLD_ROOMS ${name})
 endfunction()
 
-# unfold_test(<name> SOURCES ... USES ... [LABELS ...] [LOCK <name>]): one GoogleTest program. Tests with one LOCK never
-# run side by side. Label fast, the default, is for tests
-# that also run under the sanitizers; the others say slow.
+# unfold_test(<name> SOURCES ... USES ... [LABELS ...] [LOCK <name>]) defines a GoogleTest program. Tests with the same
+# LOCK never run concurrently. The label fast, the default, is for tests that also run under the sanitizers; others use
+# slow.
 function(unfold_test name)
   cmake_parse_arguments(TEST "" "" "SOURCES;USES;LABELS;LOCK" ${ARGN})
   add_executable(${name} ${TEST_SOURCES})
@@ -135,7 +135,7 @@ function(unfold_test name)
   if(NOT TEST_LABELS)
     set(TEST_LABELS fast)
   endif()
-  set(properties LABELS "${TEST_LABELS}")  # an empty one would take the name of the next for its value
+  set(properties LABELS "${TEST_LABELS}")  # with an empty value, CMake would take the next property name as the value
   if(TEST_LOCK)
     list(APPEND properties RESOURCE_LOCK ${TEST_LOCK})
   endif()

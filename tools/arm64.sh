@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Builds Unfold for 64-bit Arm (NEON) on an x86-64 Debian or Ubuntu, runs the tests of the arithmetic under qemu, and
-# trains the same small model on both: the files must be equal byte for byte. Takes some ten minutes.
+# Builds Unfold for 64-bit Arm (NEON) on x86-64 Debian or Ubuntu, runs the arithmetic tests under qemu, and trains the
+# same small model on both architectures. The model files must be byte-identical. Takes about ten minutes.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -13,7 +13,7 @@ as_root() {
   if [ "$(id -u)" = 0 ]; then "$@"; else sudo "$@"; fi
 }
 
-# The Arm packages are only unpacked into build/arm64-root: the system keeps its own architecture.
+# The Arm packages are only unpacked into build/arm64-root; the architecture of the system does not change.
 fetch_libraries() {
   if [ -e "$root/done" ]; then return; fi
   local options=(-oAPT::Architecture=arm64 -oAPT::Architectures=arm64 -oDir::State::Lists="$lists")
@@ -24,7 +24,7 @@ fetch_libraries() {
   touch "$root/done"
 }
 
-# Their names carry a version, which differs between releases.
+# The package names contain a version, which differs between releases.
 versioned_libraries() { dpkg-query -W -f '${db:Status-Abbrev} ${Package}\n' 'libfmt[0-9]*' 'libtomlplusplus[0-9]*' 'libutf8proc[0-9]*' | sed -n 's/^ii *//p'; }
 
 train() {  # train COMMAND... FOLDER

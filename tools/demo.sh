@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
-# Three small trainings with the built command: two networks on text with a known entropy, then text that people wrote.
-# `make demo` builds first. MINUTES=1 is the time of each training.
+# Trains three small models with the built command: two on text of known entropy, and one on natural text. `make demo`
+# builds the command first. MINUTES=1 is the time for each training.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 bin=build/release/bin
 out=build/demo
 minutes=${MINUTES:-1}
 
-# The plays of Shakespeare where they lie beside the project, else the licences that every Debian system carries.
+# The plays of Shakespeare if they are next to the project, otherwise the license texts that every Debian system has.
 written_text() {
   local plays=${UNFOLD_DATA:-../shared/data}/tinyshakespeare/input.txt
   if [ -f "$plays" ]; then
@@ -22,7 +22,7 @@ show() { printf '\n$ %s\n' "${*//$bin\//}"; "$@"; }
 rm -rf "$out"
 mkdir -p "$out"
 
-# The bits per symbol of a model, or of the source itself, on the unseen text.
+# Prints the bits per symbol of a model, or of the source itself, on the test text.
 bits() { "$@" --json --quiet | sed -E 's/.*"(bits_per_symbol|source_bits_per_symbol)":([0-9.]+).*/\2/'; }
 compare() {
   printf '  %-24s %.3f bits per symbol, %.3f above the source\n' "$1" "$2" "$(awk "BEGIN { print $2 - $source_bits }")"

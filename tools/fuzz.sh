@@ -1,10 +1,12 @@
 #!/usr/bin/env bash
-# Runs every fuzz target of build/asan-ubsan for SECONDS each, one on each processor at a time. New inputs are kept in
-# build/fuzz/corpus, the inputs of tests/fuzz/corpus are read only; tests/fuzz/dictionaries has words of the formats. Fails with the first finding, whose input it names.
+# Runs every fuzz target of build/asan-ubsan for SECONDS, one per processor at a time. New inputs are stored in
+# build/fuzz/corpus; the inputs in tests/fuzz/corpus are not modified. tests/fuzz/dictionaries has tokens of the
+# formats. Fails at the first finding and names its input.
 #
 #   tools/fuzz.sh [SECONDS] [SEED]
 #
-# Without a seed, or with 0, it makes other inputs every time; CI gives one, so that no change fails by the luck of another.
+# Without a seed, or with 0, inputs differ on every run. CI sets a seed, so that a change cannot fail because of random
+# inputs.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 seconds=${1:-60}

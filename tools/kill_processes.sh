@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# Trains in several processes, kills one of them at random moments, each time resumes in another number of processes, and
-# compares the model with that of one process that nobody disturbed: every byte must be the same. Needs MPI.
+# Trains in several processes, kills one of them at random moments, resumes with a different number of processes each
+# time, and compares the model with that of an uninterrupted single process. The files must be byte-identical. Needs
+# MPI.
 #
 #   tools/kill_processes.sh [UNFOLD [MOMENTS [SEED]]]      default: build/release/bin/unfold 20 1
 set -euo pipefail
@@ -21,7 +22,7 @@ began=$SECONDS
 "${train[@]}" --out "$folder/whole" >/dev/null
 echo "undisturbed, in one process: $((SECONDS - began)) s"
 
-# Sets `job` to the process of mpirun, whose children are those of unfold.
+# Starts mpirun in the background and sets `job` to its process id. Its child processes run unfold.
 start() {
   mpirun -n "$1" --oversubscribe --bind-to none "${@:2}" >"$folder/output" 2>&1 &
   job=$!
@@ -36,7 +37,7 @@ while [ "$killed" -lt "$moments" ]; do
   waited=$((700 + RANDOM % 1500))
   sleep "$(printf '%d.%03d' $((waited / 1000)) $((waited % 1000)))"
   mapfile -t children < <(pgrep -P "$job")
-  # One that is killed before mpirun has started the others may leave mpirun waiting.
+  # If a process is killed before mpirun has started the others, mpirun may wait forever.
   while [ ${#children[@]} -lt "$count" ] && kill -0 "$job" 2>/dev/null; do
     sleep 0.1
     mapfile -t children < <(pgrep -P "$job")

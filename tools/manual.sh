@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Writes the manual pages of the command and its verbs, made from its own help: unfold.1.gz, unfold-train.1.gz, ...
+# Generates the manual pages of the command and its subcommands from their help: unfold.1.gz, unfold-train.1.gz, ...
 #
 #   tools/manual.sh build/release/bin/unfold build/release/manual
 set -euo pipefail

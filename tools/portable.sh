@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# The command with all libraries that it needs, the loader among them, as one archive that runs on any Linux of the same
-# processor, whatever its C library (docs/packages.md).
+# Packs the command with all its libraries, including the loader, into an archive that runs on any Linux system with the
+# same processor architecture, regardless of its C library (docs/packages.md).
 #
 #   tools/portable.sh COMMAND OUT.tar.gz
 set -euo pipefail
@@ -24,7 +24,7 @@ if [ -z "$loader" ]; then echo "portable: $command names no loader; is it static
 
 cat >"$folder/$name/unfold" <<SCRIPT
 #!/bin/sh
-# Starts the command with the libraries beside it and with none of the system's.
+# Starts the command with the bundled libraries only.
 here=\$0
 while [ -L "\$here" ]; do
   to=\$(readlink "\$here")
@@ -35,6 +35,6 @@ exec "\$here/lib/$loader" --inhibit-cache --library-path "\$here/lib" "\$here/li
 SCRIPT
 chmod 755 "$folder/$name/unfold"
 mkdir -p "$(dirname "$out")"
-# Equal files give equal archives.
+# Makes archives reproducible.
 tar -C "$folder" --sort=name --owner=0 --group=0 --numeric-owner --mtime=@0 -czf "$out" "$name"
 echo "$out: $(du -h "$out" | cut -f1), $(find "$lib" -name '*.so*' | wc -l) libraries"

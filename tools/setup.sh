@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Installs what Unfold is built from, on Debian 12, Ubuntu 22.04 and later. Does nothing, quickly, when all is there.
+# Installs the build dependencies of Unfold on Debian 12, Ubuntu 22.04 and later. Exits quickly if all are installed.
 #
 #   tools/setup.sh [build|test|lint|fuzz|attack|site|python|processes]...      without arguments: build and test
 set -euo pipefail
@@ -23,7 +23,7 @@ packages_of() {
   esac
 }
 
-# The sanitizers and the fuzzer of clang have their own package, whose name follows the version.
+# The sanitizers and fuzzer of clang are in a separate package, whose name depends on the version.
 clang_runtime() {
   local name
   for name in libclang-rt-dev libclang-rt-14-dev; do
@@ -40,8 +40,7 @@ as_root() {
 
 at_least() { [ "$(printf '%s\n' "$1" "$2" | sort -V | head -n 1)" = "$1" ]; }  # at_least WANTED FOUND
 
-# Ubuntu 22.04 has CMake 3.22. A newer one from the Python package index is kept inside the build folder, where the
-# Makefile finds it.
+# Ubuntu 22.04 has CMake 3.22. Installs a newer version from PyPI into the build folder, where the Makefile finds it.
 provide_cmake() {
   local found
   found=$(cmake --version 2>/dev/null | sed -n 's/^cmake version \([0-9.]*\).*/\1/p')
@@ -53,7 +52,7 @@ provide_cmake() {
   build/tools/bin/pip install --quiet "cmake>=$needed_cmake,<4"
 }
 
-# MkDocs and its theme, in the versions that the pages were looked at with, from the Python package index.
+# Installs MkDocs and its theme from PyPI, in the versions that the site was tested with.
 provide_mkdocs() {
   if cmp -s tools/site/requirements.txt build/site-tools/requirements.txt; then return; fi
   echo "setup: installing MkDocs into build/site-tools"
@@ -77,13 +76,13 @@ main() {
   local group list name names wanted=() missing=()
   [ $# -gt 0 ] || set -- build test
   for group in "$@"; do
-    list=$(packages_of "$group")  # not inside <<<"...", which would swallow its failure
+    list=$(packages_of "$group")  # not inside <<<"...", which would hide its failure
     read -ra names <<<"$list"
     wanted+=("${names[@]}")
   done
   if ! command -v apt-get >/dev/null || ! command -v dpkg-query >/dev/null; then
     echo "setup: no apt here; the build needs what Debian packages as: ${wanted[*]}" >&2
-    if command -v cmake >/dev/null && command -v c++ >/dev/null; then exit 0; fi  # CMake names what is missing
+    if command -v cmake >/dev/null && command -v c++ >/dev/null; then exit 0; fi  # CMake reports what is missing
     exit 1
   fi
   for name in "${wanted[@]}"; do

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# Works the command for hours: train, kill, resume, evaluate, compress, decompress, damaged files, memory and open files
-# flat. Can be stopped and called again: it goes on where it was. Fails with what it found.
+# Runs the soak test for hours: training, kills, resuming, evaluation, compression, decompression and damaged files,
+# while memory and open files must not grow. Can be stopped and restarted; it resumes where it stopped. Fails and lists
+# the findings.
 #
 #   tools/soak.sh --hours 24 [--unfold build/release/bin/unfold] [--folder build/soak] [--seed 1]
 set -euo pipefail

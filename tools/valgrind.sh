@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Runs the main verbs on small inputs under valgrind: no invalid access, no value that was never set, nothing leaked. Needs
-# valgrind (apt install valgrind) and a release build; valgrind hides AVX-512, so that the AVX2 kernels run.
+# Runs the main subcommands on small inputs under valgrind, which must find no invalid access, uninitialized value or
+# leak. Requires valgrind (apt install valgrind) and a release build. valgrind hides AVX-512, so the AVX2 kernels run.
 #
 #   tools/valgrind.sh [build/release/bin/unfold]
 set -euo pipefail
@@ -18,7 +18,7 @@ for i in $(seq 80); do echo "Dec 10 06:55:$((i % 60)) web sshd[$i]: Accepted pas
 failed=0
 while read -r line; do
   [ -n "$line" ] || continue
-  # shellcheck disable=SC2086  # a line is a list of arguments
+  # shellcheck disable=SC2086  # each line is a list of arguments
   if valgrind --quiet --error-exitcode=99 --leak-check=full --errors-for-leak-kinds=definite \
       "$unfold" $line >out 2>err </dev/null; then
     echo "clean: unfold $line"

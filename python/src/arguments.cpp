@@ -17,7 +17,7 @@ bool is_path(nb::handle given) { return nb::isinstance<nb::str>(given) || nb::ha
   throw UsageError("symbol " + number + " is not in an alphabet of " + std::to_string(alphabet.size()));
 }
 
-/// Reads an array of whole numbers of this width as it lies in memory; false for anything else.
+/// Copies an array of integers of this width. Returns false for other objects.
 template <class Whole>
 bool read_array(const Alphabet& alphabet, nb::handle given, std::vector<Symbol>& symbols) {
   nb::ndarray<const Whole, nb::ndim<1>, nb::c_contig, nb::device::cpu> array;

@@ -1,6 +1,6 @@
 #pragma once
-/// What callers of Python give, as the library wants it. What does not fit is a TypeError in words of Python, a number
-/// out of range a UsageError.
+/// Conversion of Python arguments to library types. Raises TypeError for a wrong type and UsageError for a number out
+/// of range.
 
 #include <nanobind/nanobind.h>
 
@@ -15,27 +15,28 @@ namespace unfold::python {
 
 namespace nb = nanobind;
 
-/// "list", "numpy.bool": what messages say was given.
+/// Returns the type name for messages: "list", "numpy.bool".
 std::string name_of_type(nb::handle given);
 
-/// A str in UTF-8. UnicodeEncodeError: it holds half of a surrogate pair.
+/// Returns a str encoded as UTF-8. Raises UnicodeEncodeError for an unpaired surrogate.
 std::string utf8_of(nb::handle str);
-/// A text: a str in UTF-8, or bytes as they are. TypeError.
+/// Returns the bytes of a text, which is a str (encoded as UTF-8) or bytes. Raises TypeError.
 std::string text_of(nb::handle given);
 
-/// A path, str or os.PathLike, as the system writes it. TypeError; ValueError for null characters.
+/// Returns a path (str or os.PathLike) in the encoding of the file system. Raises TypeError, and ValueError for null
+/// characters.
 std::string path_of(nb::handle given, const char* what);
-/// One path, or several of anything that can be iterated.
+/// Returns one path or the paths of an iterable.
 std::vector<std::string> paths_of(nb::handle given, const char* what);
 
-/// True or False, of Python or NumPy; nothing for whatever else.
+/// Returns the value of a Python or NumPy bool; empty for other objects.
 std::optional<bool> truth_of(nb::handle given);
-/// The same; TypeError for whatever else.
+/// Same as above, but raises TypeError for other objects.
 bool flag_of(nb::handle given, const char* what);
 
-/// The number of a symbol: any whole number but True and False. TypeError, UsageError.
+/// Returns the index of a symbol from any integer, excluding True and False. Raises TypeError, UsageError.
 Symbol symbol_number(const Alphabet& alphabet, nb::handle given);
-/// Those of several: an array, a list, anything that can be iterated.
+/// Returns the symbol indices of an array, a list or another iterable.
 std::vector<Symbol> symbol_numbers(const Alphabet& alphabet, nb::handle given);
 
 }  // namespace unfold::python

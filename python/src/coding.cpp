@@ -13,7 +13,7 @@
 namespace unfold::python {
 namespace {
 
-/// The bytes of any object that has them: bytes, bytearray, memoryview, an array.
+/// Returns the contents of a bytes-like object: bytes, bytearray, memoryview or array.
 std::string bytes_like(nb::handle given) {
   Py_buffer view;
   if (PyObject_GetBuffer(given.ptr(), &view, PyBUF_SIMPLE) != 0) throw nb::python_error();

@@ -29,13 +29,13 @@
 namespace unfold::python {
 namespace {
 
-/// A text for Python: bytes where the symbols are bytes.
+/// Returns a text as a Python object: bytes if the symbols are bytes, otherwise str.
 nb::object to_text(const Alphabet& alphabet, const std::string& text) {
   if (alphabet.kind() == SymbolKind::bytes) return nb::bytes(text.data(), text.size());
   return nb::str(text.data(), text.size());
 }
 
-/// What a Python object holds: a model, and the name of the file that it was read from.
+/// The C++ side of unfold.Model: a model and the name of the file it was loaded from.
 class PythonModel {
  public:
   PythonModel(std::shared_ptr<const Model> model, std::string path)
@@ -52,7 +52,7 @@ class PythonModel {
   }
 
   const Model& model() const { return *model_; }
-  /// Throws UsageError for models of data with fields.
+  /// Throws UsageError for models of data with named fields.
   const SymbolModel& symbols(const char* who) const { return model_->need<SymbolModel>(who); }
   std::shared_ptr<const SymbolModel> shared_symbols(const char* who) const { return {model_, &symbols(who)}; }
   std::string name() const { return path_.empty() ? "the model" : path_; }
@@ -68,7 +68,7 @@ struct ScoredInMemory {
   Index bytes = 0;
 };
 
-/// As the verbs read a file with this text.
+/// Scores a text exactly as the command scores a file with the same content.
 ScoredInMemory score_text(const PythonModel& self, const SymbolModel& model, std::string text,
                           const std::string& unknown, const ReadingSettings& reading, Index threads) {
   PythonReporter reporter{nb::none()};
@@ -195,7 +195,7 @@ nb::list complete(const PythonModel& self, nb::handle prime, Index beam, Index l
   return list;
 }
 
-/// JSON lines as dictionaries.
+/// Converts JSON lines to dictionaries.
 nb::list rows_of(const std::string& text) {
   nb::list list;
   std::istringstream lines(text);
@@ -233,7 +233,7 @@ nb::list predict(const PythonModel& self, nb::handle data, Index ahead, Index sa
   return rows_of(text);
 }
 
-/// Rows of `unfold score --json`: a dictionary for each example, or for each position.
+/// Returns the rows of `unfold score --json`: one dictionary per example or per position.
 nb::object score_examples(const PythonModel& self, nb::handle data, const std::string& by, const std::string& unknown,
                           Index threads) {
   if (by != "line" && by != "symbol")
@@ -268,7 +268,7 @@ nb::ndarray<nb::numpy, double, nb::ndim<2>> sample_rows(const PythonModel& self,
   return {numbers->data(), {table.rows.size(), table.names.size()}, owner};
 }
 
-/// The rows of tables, holes filled, as dictionaries.
+/// Returns table rows with missing values filled in, as dictionaries.
 nb::list fill(const PythonModel& self, nb::handle data, const std::string& how, Index samples, std::uint64_t seed) {
   const std::vector<std::string> files = paths_of(data, "fill: data");
   std::string text;

@@ -1,5 +1,5 @@
 #pragma once
-/// A model and its streams, as Python sees them.
+/// The streams of a model as Python objects.
 
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
@@ -17,7 +17,7 @@ namespace nb = nanobind;
 using Numbers = nb::ndarray<nb::numpy, float, nb::ndim<1>>;
 using Symbols = nb::ndarray<nb::numpy, std::int32_t, nb::ndim<1>>;
 
-/// An array that owns its numbers.
+/// Returns an array that owns its numbers.
 template <class T>
 nb::ndarray<nb::numpy, T, nb::ndim<1>> owned(std::vector<T> numbers) {
   auto* kept = new std::vector<T>(std::move(numbers));
@@ -25,10 +25,10 @@ nb::ndarray<nb::numpy, T, nb::ndim<1>> owned(std::vector<T> numbers) {
   return nb::ndarray<nb::numpy, T, nb::ndim<1>>(kept->data(), {kept->size()}, owner);
 }
 
-/// A symbol as its number, its text, or its byte. Throws UsageError, TypeError.
+/// Returns the symbol given by its index, its text or its byte. Throws UsageError, TypeError.
 Symbol symbol_of(const Alphabet& alphabet, nb::handle given);
 
-/// Distributions of the next symbol. Those of one stream share one array, `log_probabilities`.
+/// Predicts the next symbol of a stream. All results of one stream share one array, `log_probabilities`.
 class Stream {
  public:
   Stream(std::shared_ptr<const SymbolModel> model, std::unique_ptr<Predictor> predictor)
@@ -61,7 +61,8 @@ class Stream {
   std::shared_ptr<const SymbolModel> model_;
   std::unique_ptr<Predictor> predictor_;
   std::shared_ptr<std::vector<float>> numbers_;
-  nb::object array_;  // over the numbers, which it keeps alive; made once, since that takes longer than a step
+  nb::object
+      array_;  // a view of the numbers, which it keeps alive; created once, because that takes longer than a step
 };
 
 void add_models(nb::module_& module);

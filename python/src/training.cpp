@@ -27,14 +27,14 @@ std::vector<std::string> setting_names() {
   return names;
 }
 
-/// A value of Python as the text of a setting.
+/// Converts a Python value to the text of a setting.
 std::string setting_text(nb::handle value) {
   if (const std::optional<bool> truth = truth_of(value)) return *truth ? "true" : "false";
   if (nb::hasattr(value.type(), "__fspath__")) return path_of(value, "a setting");
   return utf8_of(nb::str(value));
 }
 
-/// Assigns keywords to settings; None leaves one out. Throws UsageError.
+/// Assigns keyword arguments to settings; None is ignored. Throws UsageError.
 void assign(const nb::dict& options, TrainRequest& request) {
   const std::vector<std::string> names = setting_names();
   for (const auto& [key, value] : options) {

@@ -35,7 +35,7 @@ nb::object converted(const Value& json) {
   return dictionary;
 }
 
-/// The name of the class in unfold/errors.py.
+/// Returns the name of the class in unfold/errors.py.
 const char* class_of(ExitCode code) {
   switch (code) {
     case ExitCode::usage: return "UsageError";
@@ -60,7 +60,7 @@ void translate_errors() {
           std::rethrow_exception(thrown);
         } catch (const Error& error) {
           const nb::object made = nb::module_::import_("unfold.errors").attr(class_of(error.code()));
-          // A message may quote what is no text, as the name of a file.
+          // A message may contain invalid UTF-8, for example in a file name.
           const std::string_view what = error.what();
           PyObject* text = PyUnicode_DecodeUTF8(what.data(), static_cast<Py_ssize_t>(what.size()), "replace");
           PyErr_SetObject(made.ptr(), nb::steal(text).ptr());

@@ -1,6 +1,5 @@
 #pragma once
-/// Work of the library called from Python: without the interpreter's lock, stopped by Ctrl-C in good order, told to
-/// callbacks of Python.
+/// Runs library work called from Python: releases the GIL, handles Ctrl-C, and reports events to Python callbacks.
 
 #include <nanobind/nanobind.h>
 
@@ -18,15 +17,15 @@ namespace unfold::python {
 
 namespace nb = nanobind;
 
-/// The classes of unfold/errors.py for the errors of the library.
+/// Translates library exceptions to the classes of unfold/errors.py.
 void translate_errors();
 
-/// A JSON value as Python has it.
+/// Converts a JSON value to Python objects.
 nb::object to_python(const nlohmann::ordered_json& json);
 nb::object to_python(const nlohmann::json& json);
 
-/// Calls a function of Python, if there is one, with a dictionary for each event: {"event": "progress", "step": 10,
-/// ...}. Progress comes ten times a second at most. What the function throws stops the work and comes out of `run`.
+/// Reports events to an optional Python callback as dictionaries: {"event": "progress", "step": 10, ...}. Progress
+/// events occur at most ten times per second. An exception in the callback stops the work and is rethrown by `run`.
 class PythonReporter final : public Reporter, private Observer {
  public:
   explicit PythonReporter(nb::object callback) : callback_(std::move(callback)) {}
@@ -35,12 +34,12 @@ class PythonReporter final : public Reporter, private Observer {
   void warn(std::string_view text) override;
   void progress(const WorkDone& work) override;
   const std::atomic<bool>* stop() override { return &stop_; }
-  /// Throws InterruptedError once a signal or a callback of Python has stopped the work.
+  /// Throws InterruptedError if a signal or a callback has requested a stop.
   void stop_here() const;
   Observer* observer(Index) override { return this; }
 
-  /// Runs the work on a thread of its own, while this one, the one that Python called, looks for signals. Throws what
-  /// the work throws, or what a handler or a callback of Python has thrown.
+  /// Runs the work on a separate thread, while the calling thread checks for signals. Rethrows exceptions of the work,
+  /// of signal handlers and of callbacks.
   void run(const std::function<void()>& work);
 
  private:
@@ -58,7 +57,7 @@ class PythonReporter final : public Reporter, private Observer {
 
   nb::object callback_;
   std::atomic<bool> stop_ = false;
-  std::exception_ptr from_python_ = nullptr;  // guarded by the interpreter's lock
+  std::exception_ptr from_python_ = nullptr;  // guarded by the GIL
   std::chrono::steady_clock::time_point last_ = {};
 };
 

@@ -8,8 +8,8 @@
 >>> stream = model.stream()
 >>> stream.push("a")                              # log-probabilities of what comes next, an array
 
-Numbers have the bits of the command ``unfold``. Errors are in ``unfold.errors``; estimators with the habits of
-scikit-learn in ``unfold.estimators``.
+Results are bit-identical to those of the command ``unfold``. Exceptions are in ``unfold.errors``;
+scikit-learn-compatible estimators are in ``unfold.estimators``.
 """
 
 from . import errors
@@ -31,7 +31,7 @@ load = Model.load
 
 
 def _model_from_bytes(bytes):
-    """For pickles, which name functions of Python."""
+    """Restore a pickled model. A module-level function, because pickle stores functions by name."""
     return Model.from_bytes(bytes)
 
 

@@ -14,7 +14,7 @@ Event = dict[str, Any]
 __version__: str
 
 class Stream:
-    """Reads symbols one at a time and says how probable each next one is. Made by `Model.stream()`."""
+    """A stream of symbols with a prediction of the next one, created by `Model.stream()`."""
 
     @property
     def log_probabilities(self) -> NDArray[numpy.float32]: ...
@@ -28,7 +28,7 @@ class Stream:
     def set_learning(self, on: bool) -> None: ...
 
 class Model:
-    """A model of sequences, read from a run folder or a model file."""
+    """A sequence model loaded from a run folder or a model file."""
 
     @staticmethod
     def load(path: Path) -> Model: ...

@@ -1,50 +1,50 @@
-"""The errors of Unfold, each with the exit code that the command gives for it.
+"""Exceptions of Unfold, each with the exit code of the command for the same error.
 
-Messages say what is wrong, where, and what to do about it; they are those of the command.
+Messages are those of the command. They state what is wrong, where, and what to do about it.
 """
 
 
 class UnfoldError(Exception):
-    """What all errors of Unfold are."""
+    """Base class of all exceptions of Unfold."""
 
     exit_code = 1
 
 
 class RuntimeFailure(UnfoldError, RuntimeError):
-    """Input or output failed: a full disk, a folder that cannot be written."""
+    """An input or output operation failed, for example because of a full disk or a read-only folder."""
 
 
 class UsageError(UnfoldError, ValueError):
-    """An argument, a SPEC or a setting that means nothing here."""
+    """An argument, SPEC or setting is invalid."""
 
     exit_code = 2
 
 
 class DataError(UnfoldError, ValueError):
-    """Data that are not what they claim to be."""
+    """Data is invalid or does not match its format."""
 
     exit_code = 3
 
 
 class ModelError(UnfoldError, ValueError):
-    """A file that holds no model, or not one of the kind that is wanted."""
+    """A file is not a model, or the model does not support the operation."""
 
     exit_code = 4
 
 
 class DivergedError(UnfoldError, ArithmeticError):
-    """Training diverged and could not be rescued."""
+    """Training diverged and did not recover."""
 
     exit_code = 5
 
 
 class VerificationError(UnfoldError, ValueError):
-    """A checksum is wrong, or what was decoded is not what was coded."""
+    """A checksum does not match, or decompression did not restore the original data."""
 
     exit_code = 6
 
 
 class Interrupted(UnfoldError, KeyboardInterrupt):
-    """Stopped in good order, after a checkpoint where there is one."""
+    """The work was interrupted. Training writes a checkpoint first, if possible."""
 
     exit_code = 130

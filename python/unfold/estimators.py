@@ -1,7 +1,8 @@
-"""Estimators with the habits of scikit-learn: fit, predict, predict_proba, score, get_params, set_params, pickling.
+"""Scikit-learn-compatible estimators: fit, predict, predict_proba, score, get_params, set_params and pickling.
 
-They need no scikit-learn; with it, ``clone``, grids and pipelines work. Parameters are those of ``unfold.train``;
-what is fitted is kept as the bytes of a model file, which a pickle carries: loading one runs no code of the model.
+They do not require scikit-learn. If it is installed, ``clone``, grid search and pipelines work. Parameters are those of
+``unfold.train``. The fitted model is stored as the bytes of a model file, which are part of a pickle; restoring them
+executes no code from the model.
 """
 
 import inspect
@@ -18,11 +19,11 @@ from .training import train
 
 
 class NotFittedError(UsageError, AttributeError):
-    """The estimator was asked before ``fit``."""
+    """Raised if an estimator is used before ``fit``."""
 
 
 class _Estimator:
-    """What all have in common. ``options``: further settings of ``unfold.train``, a dictionary."""
+    """Base class of the estimators. ``options`` is a dictionary of further settings of ``unfold.train``."""
 
     def __init__(self, model="bilstm:64", *, optimizer=None, steps=None, epochs=None, minutes=None, seed=1, threads=0,
                  options=None, progress=None):
@@ -34,11 +35,11 @@ class _Estimator:
         return [name for name in inspect.signature(cls.__init__).parameters if name != "self"]
 
     def get_params(self, deep=True):
-        """The parameters by name."""
+        """Return the parameters as a dictionary."""
         return {name: getattr(self, name) for name in self._names()}
 
     def set_params(self, **params):
-        """Assigns parameters."""
+        """Set parameters by name."""
         for name, value in params.items():
             if name not in self._names():
                 raise UsageError(f"{type(self).__name__} has no parameter {name}; it has {', '.join(self._names())}")
@@ -77,7 +78,7 @@ class _Estimator:
         return {name: value for name, value in given.items() if value is not None}
 
     def _train(self, files, **settings):
-        """Trains on texts, {name: text}, of which the first is the data."""
+        """Train on the files {name: contents}; the first one is the data."""
         with tempfile.TemporaryDirectory(prefix="unfold-") as folder:
             paths = {}
             for name, text in files.items():
@@ -92,7 +93,7 @@ class _Estimator:
         return self
 
     def _ask(self, data, ask):
-        """``ask(model, path)`` of the fitted model and of a file with these bytes."""
+        """Return ``ask(model, path)``, where ``path`` is a temporary file with the contents ``data``."""
         if not hasattr(self, "model_bytes_"):
             raise NotFittedError(f"this {type(self).__name__} is not fitted yet; call fit first")
         with tempfile.TemporaryDirectory(prefix="unfold-") as folder:
@@ -114,7 +115,7 @@ def _plain(value):
 
 
 def _value(value, where, what):
-    """A text, decoded, or a number; whatever else has no place in data."""
+    """Return a number or a decoded text. Raise UsageError for other types and for missing values."""
     value = _plain(value)
     if isinstance(value, bytes):
         return _decoded(value, where)
@@ -133,7 +134,7 @@ def _decoded(text, where):
 
 
 def _list(values, who, what):
-    """What can be gone through, as a list."""
+    """Return the values of an iterable as a list."""
     if values is None or isinstance(values, (str, bytes)) or not hasattr(values, "__iter__"):
         given = "one text" if isinstance(values, (str, bytes)) else type(_plain(values)).__name__
         raise UsageError(f"{who} wants a list of {what}, not {given}")
@@ -141,7 +142,7 @@ def _list(values, who, what):
 
 
 def _entries(sequences, who):
-    """Sequences of texts; a text alone is one of words."""
+    """Return sequences as lists of strings; a string is split into words."""
     result = []
     for i, sequence in enumerate(_list(sequences, who, "sequences")):
         where = f"{who}: sequence {i}:"
@@ -160,7 +161,7 @@ def _entries(sequences, who):
 
 
 def _labels(y, who):
-    """A label for each sequence: any value, but no list of them, none that is missing, and texts not beside others."""
+    """Return one label per sequence. Labels are scalars, not missing, and either all strings or all non-strings."""
     labels = [_plain(label) for label in _list(y, who, "labels")]
     for i, label in enumerate(labels):
         kind = type(label).__name__
@@ -177,7 +178,7 @@ def _labels(y, who):
 
 
 def _tags(y, words, who):
-    """A label for each entry of each sequence."""
+    """Return one label per entry of each sequence."""
     every = _list(y, who, "lists of labels")
     _same_length(words, every, who)
     result = []
@@ -190,7 +191,7 @@ def _tags(y, words, who):
 
 
 def _texts(X, who):
-    """Texts; one alone is a list of it."""
+    """Return a list of texts; a single text becomes a list of one."""
     texts = [X] if isinstance(X, (str, bytes)) else _list(X, who, "texts")
     for i, text in enumerate(texts):
         if not isinstance(text, (str, bytes)):
@@ -206,7 +207,7 @@ def _same_length(x, y, who):
 
 
 def _numbers(given, who):
-    """Real numbers as an array: what would lose a part of itself is refused."""
+    """Return an array of floats. Raise UsageError for types that cannot be converted without loss."""
     if numpy.ma.isMaskedArray(given):
         raise UsageError(f"{who}: a masked array; give .filled(numpy.nan) where holes may be, or leave them out")
     try:
@@ -224,7 +225,7 @@ def _numbers(given, who):
 
 
 def _seed(random_state, otherwise):
-    """A number for a seed; of a generator of NumPy the next that it draws."""
+    """Return an integer seed, drawn from ``random_state`` if that is a NumPy generator."""
     if random_state is None:
         return otherwise
     if isinstance(random_state, numpy.random.RandomState):
@@ -235,12 +236,12 @@ def _seed(random_state, otherwise):
 
 
 class SequenceClassifier(_Estimator):
-    """One label for each sequence. X: lists of texts, or texts whose words they are; y: labels."""
+    """Predict one label per sequence. X: lists of strings, or texts that are split into words; y: labels."""
 
     _kind = "classifier"
 
     def fit(self, X, y):
-        """Trains on sequences and their labels; a tenth of them chooses the best model."""
+        """Train on sequences and their labels. A tenth of them is used for validation, to select the best model."""
         words, labels = _entries(X, "fit"), _labels(y, "fit")
         _same_length(words, labels, "fit")
         self.classes_ = numpy.unique(numpy.asarray(labels))
@@ -251,29 +252,29 @@ class SequenceClassifier(_Estimator):
         return self._train({"data.jsonl": lines}, format="jsonl", read="entry", predict="label@end")
 
     def predict_proba(self, X):
-        """Probabilities [sequences x classes], in the order of ``classes_``."""
+        """Return probabilities [sequences x classes], in the order of ``classes_``."""
         found = self._predict(_json_lines({"entry": w} for w in _entries(X, "predict")), probabilities=True)
         return numpy.array([[one.get(f"label.{i}", 0.0) for i in range(len(self.classes_))] for one in found])
 
     def predict(self, X):
-        """The most probable labels."""
+        """Return the most probable labels."""
         p = self.predict_proba(X)
         return self.classes_[p.argmax(axis=1)]
 
     def score(self, X, y):
-        """The share of labels that are right."""
+        """Return the accuracy."""
         found, labels = self.predict(X), _labels(y, "score")
         _same_length(found, labels, "score")
         return float(numpy.mean(found == numpy.asarray(labels)))
 
 
 class SequenceTagger(_Estimator):
-    """One label for each entry of each sequence. X: lists of texts; y: lists of labels, as long."""
+    """Predict one label per entry of each sequence. X: lists of strings; y: lists of labels of the same lengths."""
 
     _kind = "classifier"
 
     def fit(self, X, y):
-        """Trains on sequences and their labels; a tenth of them chooses the best model."""
+        """Train on sequences and their labels. A tenth of them is used for validation, to select the best model."""
         words = _entries(X, "fit")
         labels = _tags(y, words, "fit")
         self.classes_ = numpy.unique([v for one in labels for v in one])
@@ -281,26 +282,26 @@ class SequenceTagger(_Estimator):
         return self._train({"data.jsonl": lines}, format="jsonl", read="entry", predict="tag")
 
     def predict(self, X):
-        """The best labels, a list for each sequence."""
+        """Return the most probable labels, as one list per sequence."""
         return [one["tag.best"] for one in self._predict(_json_lines({"entry": w} for w in _entries(X, "predict")))]
 
     def predict_proba(self, X):
-        """Probabilities, an array [entries x classes] for each sequence."""
+        """Return probabilities, as one array [entries x classes] per sequence."""
         words = _entries(X, "predict")
         found = self._predict(_json_lines({"entry": w} for w in words), probabilities=True)
-        # A label that was not in the part trained on has no column: it is never predicted.
+        # A label that is missing from the training part has no column, because it is never predicted.
         return [numpy.array([one.get(f"tag.{c}", numpy.zeros(len(w))) for c in self.classes_]).T
                 for w, one in zip(words, found)]
 
     def score(self, X, y):
-        """The share of labels that are right, over all entries."""
+        """Return the accuracy over all entries."""
         found = self.predict(X)
         pairs = [(a, b) for one, tags in zip(found, _tags(y, found, "score")) for a, b in zip(one, tags)]
         return sum(a == b for a, b in pairs) / len(pairs)
 
 
 class Forecaster(_Estimator):
-    """The next numbers of a series. y: numbers, [T] or [T x n]."""
+    """Forecast the next values of a series. y: numbers, [T] or [T x n]."""
 
     _kind = "regressor"
 
@@ -310,18 +311,19 @@ class Forecaster(_Estimator):
                          threads=threads, options=options, progress=progress)
 
     def fit(self, y):
-        """Trains on all of a series; the last model is kept."""
+        """Train on the whole series, without validation; the final model is kept."""
         self.series_ = self._series(y)
         return self._train({"data.jsonl": self._line(self.series_)}, format="jsonl", read="value", predict="value",
                            ahead=1, split="100/0/0")
 
     def predict(self, horizon, y=None, samples=200):
-        """The means of the next ``horizon`` numbers after the series ``y``, by default the one that was fitted."""
+        """Return the mean forecast of the next ``horizon`` values after the series ``y``; default: the fitted series.
+        """
         found = self._ahead(horizon, y, samples)
         return self._columns(found, "mean")
 
     def predict_interval(self, horizon, y=None, samples=200):
-        """The tenth and the ninetieth percentile of the next numbers."""
+        """Return the 10th and the 90th percentile of the forecast."""
         found = self._ahead(horizon, y, samples)
         return self._columns(found, "q10"), self._columns(found, "q90")
 
@@ -357,9 +359,10 @@ class Forecaster(_Estimator):
 
 
 class DensityEstimator(_Estimator):
-    """A distribution of rows of numbers. X: [rows x columns], of 0 and 1 or of numbers.
+    """Estimate the density of rows of numbers. X: [rows x columns], binary or real.
 
-    ``model``: ``nade:100`` where all numbers are 0 or 1, else ``rnade:50``; any other of ``docs/density.md``.
+    ``model`` is any model of ``docs/density.md``. The default is ``nade:100`` for binary data and ``rnade:50``
+    otherwise.
     """
 
     _kind = "density_estimator"
@@ -370,7 +373,7 @@ class DensityEstimator(_Estimator):
                          threads=threads, options=options, progress=progress)
 
     def fit(self, X, y=None):
-        """Trains on rows; a part of them chooses the best model."""
+        """Train on rows. Part of them is used for validation, to select the best model."""
         rows = self._rows(X, "fit")
         self.n_features_in_ = rows.shape[1]
         binary = bool(numpy.isin(rows, (0, 1)).all())
@@ -378,22 +381,22 @@ class DensityEstimator(_Estimator):
         return self._train({"data.csv": self._table(rows)}, format="table", **settings)
 
     def score_samples(self, X):
-        """The log-density of each row, natural; of rows of 0 and 1 the log-probability."""
+        """Return the log-density of each row in nats; for binary data, the log-probability."""
         table = self._table(self._rows(X, "score_samples", self._columns_fitted()))
         rows = self._ask(table, lambda model, path: model.score_examples(path, threads=self.threads or 0))
         return -numpy.log(2) * numpy.array([row["bits"] for row in rows])
 
     def score(self, X, y=None):
-        """The mean of ``score_samples``: higher is better."""
+        """Return the mean of ``score_samples``; higher is better."""
         return float(self.score_samples(X).mean())
 
     def sample(self, n_samples=1, *, random_state=None):
-        """Rows that the distribution would give."""
+        """Draw rows from the distribution."""
         seed = _seed(random_state, self.seed)
         return self._ask(b"", lambda model, _: model.sample_rows(operator.index(n_samples), seed=seed))
 
     def fill(self, X, how="mean", *, random_state=None):
-        """X with what is NaN filled from the rest of its row: by its "mean", its "best" value, or a "sample" of all."""
+        """Return X with NaN replaced by the conditional "mean", the "best" value, or a joint "sample" per row."""
         rows = self._rows(X, "fill", self._columns_fitted(), holes=True)
         seed = _seed(random_state, self.seed)
         found = self._ask(self._table(rows), lambda model, path: model.fill([path], how=how, seed=seed))
@@ -422,13 +425,13 @@ class DensityEstimator(_Estimator):
 
     @classmethod
     def _table(cls, rows):
-        """A table as the command reads it; what is NaN is a hole."""
+        """Return rows as CSV; NaN becomes NA."""
         cells = [",".join("NA" if x != x else repr(x) if x % 1 else str(int(x)) for x in row) for row in rows.tolist()]
         return "\n".join([",".join(cls._names_of(rows.shape[1])), *cells, ""]).encode()
 
 
 class SymbolModel(_Estimator):
-    """A model of texts. X: a text, or a list of texts, each of which begins anew."""
+    """A language model. X: a text, or a list of texts, which are independent sequences."""
 
     _kind = "density_estimator"
 
@@ -439,7 +442,7 @@ class SymbolModel(_Estimator):
         self.symbols = symbols
 
     def fit(self, X, y=None):
-        """Trains on texts."""
+        """Train on texts."""
         texts = _texts(X, "fit")
         files = {f"{i:06d}.txt": t if isinstance(t, bytes) else t.encode() for i, t in enumerate(texts)}
         return self._train(files, symbols=self.symbols, format="text")
@@ -452,13 +455,13 @@ class SymbolModel(_Estimator):
         return Model.from_bytes(self.model_bytes_)
 
     def score_samples(self, X):
-        """The log-probability of each text, natural."""
+        """Return the log-probability of each text in nats."""
         model = self.model_
         return numpy.array([-float(numpy.nansum(model.score(t, threads=1), dtype=float))
                             for t in _texts(X, "score_samples")])
 
     def score(self, X, y=None):
-        """Log-probability per symbol over all texts: higher is better."""
+        """Return the log-probability per symbol over all texts; higher is better."""
         model = self.model_
         nats = [model.score(t, threads=1) for t in _texts(X, "score")]
         predicted = sum(int((~numpy.isnan(n)).sum()) for n in nats)
@@ -467,5 +470,5 @@ class SymbolModel(_Estimator):
         return -sum(float(numpy.nansum(n, dtype=float)) for n in nats) / predicted
 
     def sample(self, n_samples=1, *, length=256, random_state=None, **options):
-        """Texts that the model would write."""
+        """Draw texts from the model."""
         return self.model_.sample(length, count=n_samples, seed=_seed(random_state, self.seed), **options)

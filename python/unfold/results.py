@@ -1,4 +1,4 @@
-"""What functions of Unfold return."""
+"""Result types of the functions of Unfold."""
 
 import json
 import os
@@ -7,31 +7,31 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True)
 class Completion:
-    """A continuation of a text, found by beam search. Equal are those with equal texts and probabilities."""
+    """A continuation of a text found by beam search. Equality compares text, probability and ``stopped``."""
 
     text: "str | bytes"
-    log_probability: float  #: of all of it, given the prime; natural
-    log_probabilities: object = field(compare=False)  #: of each symbol, an array
-    symbols: object = field(compare=False)  #: their numbers, an array
-    stopped: bool  #: ended by ``stop``, not by the length
+    log_probability: float  #: of the whole continuation given the prime, in nats
+    log_probabilities: object = field(compare=False)  #: of each symbol, as an array
+    symbols: object = field(compare=False)  #: symbol indices, as an array
+    stopped: bool  #: ended by ``stop`` rather than by the maximum length
 
 
 @dataclass(frozen=True)
 class Run:
-    """A run folder, and what the training said of it."""
+    """A run folder and the results of training."""
 
     path: str
-    figures: dict  #: what ``unfold train --json`` prints
+    figures: dict  #: the output of ``unfold train --json``
 
     @property
     def model(self):
-        """The best model by validation."""
+        """The best model by validation loss."""
         from ._core import Model
 
         return Model.load(self.path)
 
     @property
     def log(self):
-        """The events of the training, dictionaries."""
+        """The events of the training log, as dictionaries."""
         with open(os.path.join(self.path, "log.jsonl"), encoding="utf-8") as lines:
             return [json.loads(line) for line in lines]

@@ -1,4 +1,4 @@
-"""Training, with the settings of ``unfold train`` as keywords."""
+"""Training with the settings of ``unfold train`` as keyword arguments."""
 
 import sys
 
@@ -7,7 +7,7 @@ from .results import Run
 
 
 class _Line:
-    """Progress as a line on standard error that is written over; whole lines where that is no terminal."""
+    """Show progress on one overwritten line of standard error, or on separate lines if it is not a terminal."""
 
     def __init__(self, stream):
         self.stream = stream
@@ -41,18 +41,18 @@ class _Line:
 
 
 def train(data=None, *, out, progress=None, resume=False, overwrite=False, **settings):
-    """Trains a model and leaves a run folder; the model file has the bytes that ``unfold train`` gives.
+    """Train a model and write a run folder. The model file is byte-identical to that of ``unfold train``.
 
-    data: a file, or several, each a str or os.PathLike; of a task, the folder of its files if it needs any.
+    data: a file, or several, each a str or os.PathLike; for tasks with files, their folder.
     out: the run folder.
     progress: a function that is called with a dictionary for each event ("progress", "validation", "checkpoint",
-        "done", ...), or True for lines on standard error.
-    resume, overwrite: go on with the run in ``out``, or replace it.
-    settings: every option of ``unfold train`` (``unfold.settings()`` names them), with _ for -: ``model="lstm:128"``,
+        "done", ...), or True to print progress to standard error.
+    resume, overwrite: resume the run in ``out``, or replace it.
+    settings: any option of ``unfold train`` (see ``unfold.settings()``), with _ instead of -: ``model="lstm:128"``,
         ``optimizer="adam:rate=0.002"``, ``minutes=3``, ``split="90/5/5"``, ``whole_sequences=True``. Lists of fields
-        may be lists.
+        may be passed as lists.
 
-    Ctrl-C raises KeyboardInterrupt after a checkpoint was written: ``train(out=..., resume=True)`` goes on.
+    Ctrl-C writes a checkpoint and raises KeyboardInterrupt; ``train(out=..., resume=True)`` resumes the run.
     Returns a Run. Raises UsageError, DataError, ModelError, DivergedError, RuntimeFailure.
     """
     if data is not None:

@@ -1,5 +1,7 @@
 #!/usr/bin/env python3
-"""Attacks the command and counts what happens. Every finding keeps the file and the command line that show it."""
+"""Runs robustness tests against the command and counts the outcomes. Each finding is stored with the file and the
+command line that reproduce it.
+"""
 
 import argparse
 import collections
@@ -16,7 +18,7 @@ from command import DOCUMENTED, Forks, Unfold, Workplace
 
 
 class Campaign(Workplace):
-    """What the stages share: the command, a folder, random numbers, and the book of what happened."""
+    """Shared state of the stages: the command, a folder, a random generator, and the log of outcomes."""
 
     def __init__(self, unfold, folder, seed, short, share):
         self.unfold, self.folder, self.seed, self.short, self.share = unfold, folder, seed, short, share
@@ -47,8 +49,9 @@ class Campaign(Workplace):
         self.findings.append(f"{self.stage}: {kind}: {why}: {folder}")
 
     def judge(self, outcome, allowed=DOCUMENTED, files=(), killed=False, mute=False):
-        """Counts a run; what it did that it must not is a finding. True if it ended as allowed. `mute`: it had nowhere to
-        write a message."""
+        """Count a run and record a finding if it did not end as allowed. Return whether it did. `mute`: it could not
+        write a message.
+        """
         book = self.book[self.stage]
         book["runs"] += 1
         book["codes"][outcome.code] += 1
@@ -72,7 +75,7 @@ class Campaign(Workplace):
         return outcome
 
     def need(self, arguments, **how):
-        """A run that must succeed, of which the stage is made."""
+        """Run the command for the setup of a stage; raise RuntimeError if it fails."""
         outcome = self.run(arguments, {0}, **how)
         if outcome.code != 0:
             raise RuntimeError(f"{outcome.line()}: exit {outcome.code}: {outcome.err}")

@@ -1,4 +1,4 @@
-"""Runs the command under limits and says what became of it."""
+"""Runs the command under resource limits and reports the outcome."""
 
 import json
 import os
@@ -9,16 +9,16 @@ import tempfile
 import time
 from dataclasses import dataclass, field
 
-# Exit codes that the manual names (docs/cli.md); 141: the reader of a pipe went away.
+# Documented exit codes (docs/cli.md). 141 means that the reader of a pipe closed it.
 DOCUMENTED = {0, 1, 2, 3, 4, 5, 6, 130, 141}
-HANG_SECONDS = 20  # of processor time, or several times as long on the clock, for the machine may be busy
+HANG_SECONDS = 20  # of processor time; the wall-clock limit is several times as long, because the machine may be busy
 HANG_CLOCK_SECONDS = 120
 
 
 @dataclass
 class Outcome:
     arguments: list
-    code: int  # of the process; below 0: minus the signal that ended it
+    code: int  # of the process; negative: minus the number of the signal that ended it
     out: bytes
     err: str
     seconds: float
@@ -31,7 +31,7 @@ class Outcome:
 
 @dataclass
 class Unfold:
-    """The command, with what every run of it shares."""
+    """The command with the settings shared by all its runs."""
 
     path: str
     environment: dict = field(default_factory=dict)
@@ -41,12 +41,12 @@ class Unfold:
         return {**environment, "UNFOLD_THREADS": "1", **self.environment, **(env or {})}
 
     def start(self, arguments, *, stdin=None, stdout=None, cwd=None, env=None, limits=None, before=()):
-        """A running process. `limits`: {resource.RLIMIT_X: (soft, hard)}; `before`: a command in front of it."""
+        """Start a process. `limits`: {resource.RLIMIT_X: (soft, hard)}; `before`: a command prefix."""
         environment = self.surroundings(env)
 
         def restrict():
             os.setpgid(0, 0)
-            for name in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):  # under nohup one is ignored, and stays so
+            for name in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):  # nohup ignores SIGHUP; children inherit that
                 signal.signal(name, signal.SIG_DFL)
             for name, value in (limits or {}).items():
                 resource.setrlimit(name, value)
@@ -64,7 +64,7 @@ class Unfold:
 
 
 class Forks(Unfold):
-    """The command in copies of one process (forks.cpp), where a run needs nothing but files and a limit on memory."""
+    """Runs the command in forks of one process (forks.cpp), if a run needs only files and a memory limit."""
 
     def __init__(self, path, forks, folder):
         super().__init__(path)
@@ -95,7 +95,7 @@ def processor_seconds(pid):
 
 
 def finish(process, clock=HANG_CLOCK_SECONDS, processor=HANG_SECONDS):
-    """Waits for the end; whatever takes too long is killed and called hung."""
+    """Wait for the process to end. A process that exceeds the time limits is killed and reported as hung."""
     hung, pause = False, 0.002
     while True:
         pid, status, usage = os.wait4(process.pid, os.WNOHANG)
@@ -122,7 +122,7 @@ def finish(process, clock=HANG_CLOCK_SECONDS, processor=HANG_SECONDS):
 
 
 class Workplace:
-    """Files of the work at hand, which lie in the folder `work`."""
+    """File access in the working folder `work`."""
 
     work = None
 

@@ -1,9 +1,9 @@
-/// The command, run in a copy of this process for every line of standard input: of damaged files three times as many
-/// are read in an hour as by starting the program for each. Made for tools/attack.sh --forks.
+/// Runs the command in a fork of this process for every line of standard input. This tests three times as many damaged
+/// files per hour as starting the program for each. Used by tools/attack.sh --forks.
 ///
-/// A line is {"arguments": [...], "out": FILE, "err": FILE, "memory": BYTES, "processor": SECONDS, "clock": SECONDS};
-/// the answer is "CODE PEAK_KILOBYTES", the code below zero where a signal ended the copy: SIGXCPU and SIGALRM say that
-/// its time was over.
+/// An input line is {"arguments": [...], "out": FILE, "err": FILE, "memory": BYTES, "processor": SECONDS, "clock":
+/// SECONDS}. The answer is "CODE PEAK_KILOBYTES". CODE is negative if a signal ended the fork; SIGXCPU and SIGALRM mean
+/// that the time limit was exceeded.
 
 #include <fcntl.h>
 #include <sys/resource.h>
@@ -25,7 +25,7 @@ namespace {
 using nlohmann::json;
 
 void limit(decltype(RLIMIT_CPU) resource, rlim_t most) {
-  const rlimit both{most, most + 1};  // above the limit on the processor comes SIGXCPU, above the second one SIGKILL
+  const rlimit both{most, most + 1};  // the soft limit sends SIGXCPU, the hard limit SIGKILL
   if (setrlimit(resource, &both) != 0) std::perror("forks: setrlimit");
 }
 

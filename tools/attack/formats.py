@@ -1,4 +1,4 @@
-"""The project's own file formats, taken apart and put together again with right checksums."""
+"""Parsers and writers for the project's file formats, with recomputed checksums."""
 
 import json
 import struct
@@ -11,13 +11,13 @@ MAGIC = b"\x8fUNF"
 # Model files and checkpoints ------------------------------------------------------------------------------------------
 
 def split_model(data):
-    """(header as bytes, tensors as bytes)"""
+    """Return (header as bytes, tensors as bytes)."""
     length = struct.unpack("<Q", data[:8])[0]
     return data[8:8 + length], data[8 + length:]
 
 
 def join_model(header, tensors):
-    """With the checksum that belongs to it, where the header has a place for one."""
+    """Return the file with a valid checksum, if the header has space for one."""
     data = bytearray(struct.pack("<Q", len(header)) + header + tensors)
     at = 8 + len(CHECKSUM_START)
     if bytes(data[8:at]) == CHECKSUM_START and len(data) >= at + 8:
@@ -31,7 +31,7 @@ def header_of(data):
 
 
 def with_header(data, value):
-    """The file with this header; the checksum stays its first entry."""
+    """Return the file with a different header; the checksum remains its first entry."""
     text = json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "surrogatepass")
     return join_model(text, split_model(data)[1])
 
@@ -67,7 +67,7 @@ class Bytes:
 
 
 def split_archive(data):
-    """Fields of the header, and a dictionary for each record behind it."""
+    """Return the header fields, and one dictionary per record."""
     b = Bytes(data)
     assert b.take(4) == MAGIC and b.take(1) == b"\x01"
     payload = Bytes(b.take(b.number()))

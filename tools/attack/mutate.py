@@ -1,4 +1,4 @@
-"""Mutations: of bytes, of texts, of JSON, and of the project's formats with their checksums repaired."""
+"""Mutations of bytes, text, JSON and the project's file formats, with recomputed checksums."""
 
 import copy
 import struct
@@ -17,7 +17,7 @@ TOKENS = [b"\0", b"\xff\xfe", b"\xef\xbb\xbf", b"\r\n", b"\r", b"\n\n\n", b"\xc3
 
 
 def bytes_of(random, data, others=()):
-    """One to four changes of bytes."""
+    """Apply one to four changes to bytes."""
     data = bytearray(data)
     for _ in range(random.choice([1, 1, 1, 2, 3, 4])):
         size = len(data)
@@ -48,7 +48,7 @@ def bytes_of(random, data, others=()):
 
 
 def json_of(random, value):
-    """One change somewhere in a JSON value."""
+    """Apply one change to a JSON value."""
     value = copy.deepcopy(value)
     places = []
 
@@ -91,7 +91,7 @@ def json_of(random, value):
 
 
 def model_of(random, data, others=()):
-    """A model file or checkpoint: header, card or tensors changed, the checksum made right (nearly always)."""
+    """Mutate the header, the card or the tensors of a model file or checkpoint. The checksum is usually recomputed."""
     header, tensors = formats.split_model(data)
     kind = random.randrange(10)
     if kind == 0:
@@ -111,7 +111,7 @@ def model_of(random, data, others=()):
             parsed[key] = formats.json.loads(text)
         except ValueError:
             pass
-    if kind <= 8 and parsed:  # the card, or the state of a run
+    if kind <= 8 and parsed:  # the model card, or the state of a run
         key = random.choice(sorted(parsed))
         for _ in range(random.choice([1, 1, 2])):
             parsed[key] = json_of(random, parsed[key])
@@ -122,7 +122,7 @@ def model_of(random, data, others=()):
 
 
 def archive_of(random, data, others=()):
-    """An archive: fields of its header or of its blocks changed, all checksums but those of the contents made right."""
+    """Mutate header or block fields of an archive. All checksums are recomputed except those of the contents."""
     header, records = formats.split_archive(data)
     kind = random.randrange(10)
     blocks = [r for r in records if r["tag"] == 1]
@@ -145,7 +145,8 @@ def archive_of(random, data, others=()):
             block[key] = random.randbytes(4)
         else:
             block[key] = bytes_of(random, block[key], others)
-    elif kind == 7 and not header["flags"] & 2:  # blocks that stand alone may change places: checksums stop accidents only
+    elif kind == 7 and not header["flags"] & 2:
+        # Reordered independent blocks may go undetected: checksums only protect against accidental damage.
         random.shuffle(records)
     elif kind == 8:
         at = random.randrange(len(records))

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""Soaks the command in work that never ends: train, kill, resume, evaluate, sample, compress, decompress on generated
-inputs, with a watch on memory and open files. Goes on where the last call ended; its book is FOLDER/soak.json."""
+"""Soak test: repeatedly trains, kills, resumes, evaluates, samples, compresses and decompresses generated inputs, and
+monitors memory and open files. Resumes where the last call stopped; its log is FOLDER/soak.json.
+"""
 
 import argparse
 import json
@@ -65,7 +66,7 @@ class Soak(Workplace):
         return outcome
 
     def killed_and_resumed(self, r):
-        """A run killed at random moments, resumed each time, ends with the bytes of one that was left alone."""
+        """Check that a run that is repeatedly killed and resumed ends with the same bytes as an uninterrupted run."""
         data = self.write("text", text(r, r.choice([3000, 20000, 60000])))
         model, optimizer = r.choice(TRAINED), r.choice(OPTIMIZERS)
         if optimizer.startswith("path"):
@@ -91,13 +92,13 @@ class Soak(Workplace):
             self.book["runs"] += 1
             if outcome.code == 0:
                 break
-            if outcome.code == 2 and "--resume" in outcome.arguments:  # killed before there was anything to resume
+            if outcome.code == 2 and "--resume" in outcome.arguments:  # killed before the first checkpoint
                 train_anew = not os.path.exists(self.at("cut/checkpoint.safetensors"))
                 if not train_anew:
                     raise Failure(f"{outcome.line()}: {outcome.err}")
                 shutil.rmtree(self.at("cut"), ignore_errors=True)
                 continue
-            if outcome.code not in (-9, -15, -2, 130, 4, 3, 1) or outcome.hung:  # -15, -2: before it had begun
+            if outcome.code not in (-9, -15, -2, 130, 4, 3, 1) or outcome.hung:  # -15, -2: killed during startup
                 raise Failure(f"{outcome.line()}: exit {outcome.code}: {outcome.err[-300:]}")
             if outcome.code in (4, 3, 1):
                 if os.path.exists(self.at("cut/checkpoint.safetensors")):
@@ -109,9 +110,10 @@ class Soak(Workplace):
         self.evaluated("whole", data)
 
     def evaluated(self, run, data):
-        """The same digits whichever way and with however many threads; the model samples, scores and completes."""
+        """Check that results do not depend on method, threads or SIMD level, and that sample, score and info succeed.
+        """
         outcome = self.expect(["eval", self.at(run), data, "--json"], (0, 4))
-        if outcome.code == 4:  # a ReLU net, trained on short windows, whose states grow over the whole text, says so
+        if outcome.code == 4:  # a ReLU network trained on short windows reports states that grow over the whole text
             if "states grow" not in outcome.err:
                 raise Failure(f"{outcome.line()}: exit 4: {outcome.err[-300:]}")
             return
@@ -124,12 +126,12 @@ class Soak(Workplace):
         self.expect(["info", self.at(run), "--json"])
 
     def coded(self, r):
-        """What is compressed comes back."""
+        """Check that decompression restores the compressed data."""
         data = self.write("text", text(r, r.choice([0, 1, 100, 5000, 40000])))
         compress = ["compress", data, "--model", r.choice(CODED), "-o", self.at("packed")]
         if r.random() < 0.3:
             compress += ["--block", r.choice([500, 4096])]
-        if self.expect(compress, (0, 2)).code == 2:  # no model is fitted to an empty file
+        if self.expect(compress, (0, 2)).code == 2:  # fitted models do not accept an empty file
             if os.path.getsize(data) > 0:
                 raise Failure(f"{compress}: exit 2")
             return
@@ -144,7 +146,7 @@ class Soak(Workplace):
                 raise Failure(f"{compress}: a damaged archive is decoded to other bytes, and nothing is said")
 
     def flat(self, r):
-        """Memory and open files of a long piece of work are as at its start."""
+        """Check that memory and open files do not grow during long work."""
         data = self.write("text", text(r, 60000))
         model = r.choice(TRAINED)
         work = [["train", data, "--symbols", "bytes", "--model", model, "--minutes", 100, "--batch", 4, "--window", 16,
@@ -171,14 +173,15 @@ class Soak(Workplace):
                     pass
                 outcome = finish(process, 900, 600)
             self.book["runs"] += 1
-            if outcome.code == 5:  # a ReLU net that diverges says so
+            if outcome.code == 5:  # a ReLU network reports that it diverged
                 continue
             if outcome.code != 130:
                 raise Failure(f"{outcome.line()}: exit {outcome.code}: {outcome.err[-300:]}")
             if len(memory) < (SECONDS_WATCHED - 5) * LOOKS_A_SECOND:
                 continue
             begun, half = 5 * LOOKS_A_SECOND, len(memory) // 2
-            early, late = max(memory[begun:half]), max(memory[half:])  # peaks: of `compress`, memory comes and goes with each block
+            # Compares peaks, because the memory of `compress` varies with each block.
+            early, late = max(memory[begun:half]), max(memory[half:])
             first_files, last_files = max(files[:half]), max(files[half:])
             self.book["watched"].append([arguments[0], early, late, first_files, last_files])
             if late > early * 1.05 + (1 << 20) or last_files > first_files + 2:

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Finds what a built site would fetch from elsewhere: scripts, styles, fonts, pictures. Links that a reader follows do not count.
+"""Finds resources that a built site would load from other hosts: scripts, styles, fonts and images. Ordinary links are
+allowed.
 
     check_offline.py build/site
 """

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Draws the first picture of the README: a network learns a text whose entropy is known; what it writes on the way.
+"""Draws the first figure of the README: the learning curve of a network on a text of known entropy, with samples during
+training.
 
     first_picture.py --unfold build/release/bin/unfold -o docs/first.svg
 """
@@ -12,7 +13,7 @@ import pathlib
 import subprocess
 import tempfile
 
-STAGES = [10, 30, 60, 2000]  # steps after which it is asked for a line
+STAGES = [10, 30, 60, 2000]  # training steps after which a line is sampled
 WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM = 860, 400, 60, 24, 58, 46
 HIGH, LOW, LAST = 5.6, 1.2, 2000
 STYLE = ("<style>.paper{fill:#fff}.ink{fill:#1b1f24}.faint{fill:#555}.grid{stroke:#e4e4e4}.net{fill:#1f5fa8}.floor{fill:#c0392b}"
@@ -21,7 +22,7 @@ STYLE = ("<style>.paper{fill:#fff}.ink{fill:#1b1f24}.faint{fill:#555}.grid{strok
 
 
 def learn(unfold, folder):
-    """[(steps, bits)], {steps: a line that it wrote}, bits of the source."""
+    """Return [(steps, bits)], {steps: a sampled line}, and the bits of the source."""
     def run(*arguments):
         return subprocess.run([unfold, *arguments], check=True, capture_output=True, text=True, cwd=folder).stdout
 

@@ -1,4 +1,4 @@
-"""Sources as pages with an anchor at every line, `#L42`: plain HTML, light and dark."""
+"""Source listings as plain HTML pages with an anchor for every line, `#L42`, in light and dark styles."""
 
 import html
 
@@ -30,7 +30,7 @@ body {{ background: #1e2129; color: #d5d7e2; }}
 
 
 class _Lines(HtmlFormatter):
-    """One block a line, with its number in front."""
+    """Return one block element per line, with line numbers."""
 
     def wrap(self, source):
         yield 0, '<pre class="highlight">'

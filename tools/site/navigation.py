@@ -1,4 +1,4 @@
-"""Completes the navigation: the verbs that the command has, and pages that mkdocs.yml does not name, at the end of their part."""
+"""Adds the subcommands, and pages that are not listed in mkdocs.yml, to the navigation of the site."""
 
 import pathlib
 
@@ -7,7 +7,7 @@ PARTS = {"results": "Results", "howto": "How to", "theory": "Theory", "tutorials
 
 
 def named(nav):
-    """Every page that a navigation names."""
+    """Yield every page of a navigation."""
     for entry in nav:
         value = entry if isinstance(entry, str) else next(iter(entry.values()))
         if isinstance(value, str):

@@ -1,4 +1,4 @@
-"""Notebooks as pages: their text, and their code in blocks."""
+"""Converts notebooks to pages with their text and code blocks."""
 
 import json
 

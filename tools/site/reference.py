@@ -1,4 +1,4 @@
-"""Pages of reference, made from what the program says of itself."""
+"""Generates the reference pages from the help of the command and the docstrings of the Python package."""
 
 import ast
 import html
@@ -12,7 +12,7 @@ def _help(unfold, *verb):
 
 
 def verbs(unfold):
-    """{place: text}: a page for every verb, and the list of them."""
+    """Return {path: text}: one page per subcommand, and an index."""
     main = _help(unfold)
     listed = re.findall(r"^  ([a-z]+) +(\S.*)$", main.split("Verbs:")[1].split("\n\n")[0], re.M)
     pages = {"reference/index.md": _index(main, listed)}
@@ -30,12 +30,12 @@ def _index(main, listed):
 
 
 def _text(text):
-    """Text of the help as text of a page: spellings that Markdown would take for marks are kept."""
+    """Escape help text so that Markdown does not interpret its special characters."""
     return re.sub(r"([\\`*_{}\[\]<>|~^$#])", lambda m: "&#%d;" % ord(m[1]), text)
 
 
 def _rows(section):
-    """(name, text) of every row of an indented section of the help."""
+    """Return (name, text) for each row of an indented section of the help."""
     rows = []
     for line in section.split("\n"):
         found = re.match(r"^  (\S.*?)(?:  +|(?<=bf16) )(\S.*)$", line)
@@ -71,7 +71,7 @@ def _table(rows, *heading):
 
 
 def python(folder):
-    """{place: text}: the names of the Python package with their docstrings, read without importing it."""
+    """Return {path: text}: the names of the Python package with their docstrings, parsed without importing it."""
     parts = ["# Reference of the Python package",
              "Made from the docstrings of the package when this site was built. How to install it, and what belongs together, "
              "stands in [Python](../python.md)."]

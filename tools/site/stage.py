@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
-"""Lays out what the documentation site is built from: build/site-pages.
+"""Prepares the source of the documentation site in build/site-pages.
 
     stage.py --unfold build/release/bin/unfold --out build/site-pages
 
-- README.md is the first page, docs/ the pages, SECURITY.md and its like lie under project/.
-- A link to a source file leads to a listing of it; `file.cpp#name` to the line that defines the name, whose text is laid
-  below a line that begins with "Code:". A name that is not defined there is an error.
-- reference/ is made from the program's own help and from the docstrings of the Python package.
-- Notebooks become pages.
-- Mathematics is rendered by KaTeX, which is taken from the packages libjs-katex and fonts-katex.
+- README.md becomes the first page, docs/ the other pages; SECURITY.md and similar files go to project/.
+- A link to a source file points to a listing of the file; `file.cpp#name` points to the line that defines the name.
+  After a line that begins with "Code:", the definition itself is inserted. An undefined name is an error.
+- reference/ is generated from the help of the command and the docstrings of the Python package.
+- Notebooks are converted to pages.
+- Mathematics is rendered by KaTeX, from the packages libjs-katex and fonts-katex.
 """
 
 import argparse
@@ -26,17 +26,17 @@ from symbols import find_symbol
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 PROJECT = ["SECURITY.md", "CONTRIBUTING.md", "CHANGELOG.md"]
-LONGEST = 50  # lines of an excerpt
+LONGEST = 50  # maximum number of lines of an excerpt
 KATEX = pathlib.Path("/usr/share/javascript/katex")
 LINK = re.compile(r"(!?\[(?:[^\[\]]|\[[^\]]*\])*\]\()([^)\s]+)(\))")
 
 
 class SiteError(Exception):
-    """A page that cannot be laid out: the message says which, where, and what to do."""
+    """A page cannot be processed; the message says which page, where, and what to do."""
 
 
 def place_of(path):
-    """Where a file of the repository lies on the site; None: it is a source."""
+    """Return the path of a repository file on the site, or None for a source file."""
     if path == "README.md":
         return "index.md"
     if path in PROJECT:
@@ -57,7 +57,7 @@ class Site:
         path.write_text(text, encoding="utf-8")
 
     def page(self, source, text):
-        """Lays out the text of the page `source`, a path in the repository."""
+        """Write the page of the repository file `source`."""
         place = place_of(source)
         front = "---\nhide: [navigation]\n---\n\n" if place == "index.md" else ""
         self.write(place, front + by_parts(text, lambda part: lists(self.links(part, source, place)), columns))
@@ -67,7 +67,7 @@ class Site:
         return LINK.sub(lambda m: m[1] + self.target(m[2], source, place) + m[3], text)
 
     def resolve(self, link, source):
-        """The path in the repository, and the name behind #."""
+        """Return the path in the repository, and the name after #."""
         path, _, name = link.partition("#")
         return os.path.normpath(os.path.join(os.path.dirname(source), path)) if path else source, name
 
@@ -102,7 +102,7 @@ class Site:
         return True
 
     def excerpts(self, links, source):
-        """The text of every definition that a line of links names, folded away."""
+        """Return collapsed code blocks with the definitions of all names in a line of links."""
         result = ""
         for _, link, _ in LINK.findall(links):
             path, name = self.resolve(link, source)
@@ -121,13 +121,13 @@ class Site:
 
 
 def by_parts(text, change, change_block):
-    """Applies `change_block` to the fenced blocks of a page and `change` to what stands between them."""
+    """Apply `change_block` to the fenced blocks of a page and `change` to the text between them."""
     parts = re.split(r"(^```.*?^```[ \t]*$)", text, flags=re.M | re.S)
     return "".join(change_block(part) if part.startswith("```") else change(part) for part in parts)
 
 
 def columns(block):
-    """Lines with tabs, one below the other, as columns: Python-Markdown makes blanks of a tab, whatever stands above."""
+    """Align lines with tabs as columns. Python-Markdown replaces tabs with spaces line by line."""
     result = []
     for tabbed, lines in itertools.groupby(block.split("\n"), lambda line: "\t" in line):
         if not tabbed:
@@ -143,7 +143,7 @@ ITEM = re.compile(r"(\s*)([-*]|\d+\.)\s+\S")
 
 
 def lists(text):
-    """Lists as Python-Markdown wants them: an empty line in front, levels of four blanks."""
+    """Adapt lists to Python-Markdown, which needs a preceding empty line and four spaces per level."""
     result, inside = [], False
     for line in text.split("\n"):
         item = ITEM.match(line)

@@ -1,4 +1,4 @@
-"""Finds where a C++ source defines a name, so that pages can point at code by name and never by number."""
+"""Finds the definition of a name in a C++ source, so that pages link to code by name rather than by line number."""
 
 import re
 
@@ -6,9 +6,10 @@ COMMENT = re.compile(r"^\s*(//|\*|#|return\b|else\b)")
 
 
 def find_symbol(text, name):
-    """The first and last line (from 1, comment in front included) of the definition of `name` or `Class::name`.
+    """Return the first and last line (from 1, including a preceding comment) of the definition of `name` or
+    `Class::name`.
 
-    A definition with a body comes before a declaration. None where there is neither.
+    Prefers a definition with a body to a declaration. Returns None if there is neither.
     """
     lines = text.split("\n")
     owner, _, member = name.rpartition("::")
@@ -46,12 +47,12 @@ def _defines(line, pattern):
     if found is None:
         return False
     before = line[:found.start()]
-    # A call stands behind an operator or inside brackets; a definition behind a type, or at the start of a line.
+    # A call follows an operator or a bracket. A definition follows a type or is at the start of a line.
     return re.search(r"[=(,!?+\-/]|\breturn\b", re.sub(r"<[^<>]*>|template\s*<.*?>", "", before)) is None
 
 
 def _end(lines, n):
-    """The last line of the body that begins at line n or soon after; None where a semicolon comes first."""
+    """Return the last line of the body that begins at or shortly after line n, or None if a semicolon comes first."""
     indent = re.match(r"\s*", lines[n])[0]
     for k in range(n, min(n + 12, len(lines))):
         line = re.sub(r"//.*|\"(\\.|[^\"])*\"", "", lines[k])
@@ -68,7 +69,7 @@ def _end(lines, n):
 
 
 def _with_comment(lines, n):
-    """The line, from 1, at which the comment and the template in front of line n begin."""
+    """Return the line, from 1, where the comment and template before line n begin."""
     while n > 0 and re.match(r"\s*(///|template\s*<)", lines[n - 1]):
         n -= 1
     return n + 1

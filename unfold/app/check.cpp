@@ -21,13 +21,13 @@ Structure small_structure() {
   return Structure::chains(lengths);
 }
 
-/// A node with three children, of which one is absent, one below the other, and nodes alone.
+/// A node with three children of which one is missing, a chain of nodes, and single nodes.
 Structure small_trees() {
   const Tree trees[] = {{{{}, {}, {0, 1}, {}, {2, -1, 3}}}, {{{}}}, {{{}, {0}, {}, {1, 2}}}};
   return Structure::trees(trees);
 }
 
-/// Grids of different shapes, at least two positions of the last layer wide or high.
+/// Grids of different shapes, with at least two positions of the last layer in width or height.
 Structure small_grids(const std::vector<Index>& sides) {
   Index block = 1;
   for (const Index side : sides) block *= side;
@@ -35,7 +35,7 @@ Structure small_grids(const std::vector<Index>& sides) {
   return Structure::grids(shapes, sides);
 }
 
-/// Of vectors of as many numbers as other models have symbols.
+/// Checks a density model on vectors with `request.symbols` numbers.
 CheckOutcome check_density(const CheckRequest& request, Reporter& reporter) {
   using Type = FieldSpecification::Type;
   const ModelSpec spec = parse_model_spec(request.model);
@@ -56,7 +56,7 @@ CheckOutcome check_density(const CheckRequest& request, Reporter& reporter) {
 CheckOutcome check_network(const CheckRequest& request, Reporter& reporter) {
   if (names_density(request.model)) return check_density(request, reporter);
   ModelSpec spec = cut_down(parse_model_spec(request.model), request.units);
-  spec.dropout = spec.dropouti = spec.dropouth = 0;  // a mask is a constant for every derivative
+  spec.dropout = spec.dropouti = spec.dropouth = 0;  // dropout masks are constant under differentiation
   CheckOutcome outcome{.model = to_string(spec), .report = {}};
   Circuit circuit;
   const Signal input = [&] {
@@ -73,7 +73,7 @@ CheckOutcome check_network(const CheckRequest& request, Reporter& reporter) {
   return outcome;
 }
 
-/// p(next symbol | symbols read) of the HMM, by its forward algorithm.
+/// Returns p(next symbol | symbols read) of the HMM, computed by the forward algorithm.
 std::vector<double> next_probabilities(const HmmParameters& hmm, std::vector<Symbol> read) {
   std::vector<double> result;
   const double before = log_likelihood(hmm, read);
@@ -86,7 +86,7 @@ std::vector<double> next_probabilities(const HmmParameters& hmm, std::vector<Sym
   return result;
 }
 
-/// The HMM as a network, and the parameters that make it so.
+/// The HMM as a network with equivalent parameters.
 class HmmAsNetwork {
  public:
   explicit HmmAsNetwork(const CheckRequest& request)
@@ -97,7 +97,8 @@ class HmmAsNetwork {
     set_hmm(hmm_, parameters_);
     passes_.set_parameters(parameters_.flat());
     CircuitInputs inputs = passes_.inputs();
-    for (Symbol& x : inputs.symbols.at(signals_.symbols.id)) x = std::max(x, Symbol{0});  // an HMM knows no missing one
+    for (Symbol& x : inputs.symbols.at(signals_.symbols.id))
+      x = std::max(x, Symbol{0});  // an HMM has no missing symbol
     passes_.set_inputs(std::move(inputs));
   }
 
@@ -137,7 +138,7 @@ class HmmAsNetwork {
 
   static void compare(CheckResult& result, std::span<const double> o, const std::vector<double>& expected,
                       const std::string& where) {
-    std::vector<double> p(o.begin(), o.end());  // logarithms
+    std::vector<double> p(o.begin(), o.end());  // log probabilities
     vector_exp(p.data(), p.data(), static_cast<Index>(p.size()));
     for (std::size_t x = 0; x < o.size(); ++x) {
       const double error = std::fabs(p[x] - expected[x]);

@@ -1,6 +1,6 @@
 #pragma once
-/// The derivatives of a model against finite differences, at a small size. A hidden Markov model is checked as the
-/// network that it is (classical/hmm.h), and the probabilities of the network with its forward algorithm.
+/// Gradient check: compares the derivatives of a small model with finite differences. A hidden Markov model is checked
+/// as its equivalent network (classical/hmm.h), whose probabilities are also compared with the forward algorithm.
 
 #include <string>
 
@@ -10,15 +10,15 @@
 namespace unfold {
 
 struct CheckRequest {
-  std::string model;             ///< SPEC, as for train; its size is cut down to `units`
-  Index units = 5, symbols = 4;  ///< at most in a layer; in the alphabet
-  std::uint64_t seed = 1;        ///< of parameters and data
+  std::string model;             ///< SPEC, as for train; sizes are reduced to `units`
+  Index units = 5, symbols = 4;  ///< maximum units per layer; alphabet size
+  std::uint64_t seed = 1;        ///< of the parameters and data
 };
 struct CheckOutcome {
-  std::string model;  ///< SPEC of what was checked
+  std::string model;  ///< SPEC of the checked model
   CheckReport report;
 };
-/// Throws UsageError, also for a fitted model. Whether the checks passed, the report says.
+/// Throws UsageError, also for a model that is not trained by gradients. The report says whether the checks passed.
 CheckOutcome check(const CheckRequest& request, Reporter& reporter);
 
 }  // namespace unfold

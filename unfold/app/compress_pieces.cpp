@@ -20,7 +20,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// A file from its beginning, piece by piece.
+/// Reads a file from the beginning, in pieces.
 ByteSource bytes_of_file(const std::string& path) {
   const std::shared_ptr<const int> file(new int(open_for_reading(path)), [](const int* descriptor) {
     ::close(*descriptor);
@@ -29,7 +29,7 @@ ByteSource bytes_of_file(const std::string& path) {
   return [file, path](char* out, std::size_t size) { return read_some(*file, path, out, size); };
 }
 
-/// What decides the bytes that are written.
+/// Everything that determines the compressed bytes.
 std::vector<Claim> claims_of(const SharedCompression& work) {
   const CompressOptions& o = work.options;
   return {{"the version", UNFOLD_VERSION},
@@ -47,7 +47,7 @@ std::vector<Claim> claims_of(const SharedCompression& work) {
           {"the fingerprint of " + work.input, fingerprint_of_file(work.input)}};
 }
 
-/// Pieces of the same work alone have the same names.
+/// Returns a name for pieces that is unique to this input and these options.
 std::string name_of(const std::vector<Claim>& claims) {
   std::string all;
   for (const Claim& claim : claims) all += fmt::format("{}={}\n", claim.what, claim.value);
@@ -77,7 +77,7 @@ CompressResult compress_in_processes(const SharedCompression& work, const ByteSi
          .do_it = [&compressor, piece, file](Reporter&) { write_file_atomically(file, compressor.piece(piece)); }});
   }
   do_work(pieces, {.processes = &processes}, reporter);
-  processes.any(false);  // everybody has seen that all is done
+  processes.any(false);  // barrier: every process has seen that all pieces are done
   if (!processes.first()) return {};
   const CompressResult result = join_pieces(
       [&, next = files.begin()](std::string& piece) mutable {

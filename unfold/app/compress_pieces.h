@@ -1,7 +1,7 @@
 #pragma once
-/// `compress --block` by several processes that share a folder: each codes pieces of the file, the first joins them.
-/// The bytes are those of one process. What is finished stays beside the output until all is: the same command goes on
-/// where processes were killed.
+/// `compress --block` in several processes that share a folder. Each process compresses pieces of the file; the first
+/// process joins them. The result has the same bytes as with one process. Finished pieces stay next to the output until
+/// all are done, so that the same command resumes after processes were killed.
 
 #include <string>
 
@@ -13,12 +13,12 @@ namespace unfold {
 
 struct SharedCompression {
   std::string input;             ///< a regular file
-  std::string folder;            ///< of pieces; made, and removed at the end
-  CompressOptions options = {};  ///< blocks start anew; threads: of this process
+  std::string folder;            ///< for the pieces; created here and removed at the end
+  CompressOptions options = {};  ///< blocks are independent; `threads` per process
 };
 
-/// By all processes; the sink of the first alone is used, and its result counts. Throws as `compress`; UsageError in
-/// all where processes have other options or another file than the first.
+/// Called by all processes. Only the sink and the result of the first process are used. Throws like `compress`, and
+/// UsageError in all processes if the options or the input file of one process differ from those of the first.
 CompressResult compress_in_processes(const SharedCompression& work, const ByteSink& sink, Processes& processes,
                                      Reporter& reporter);
 

@@ -1,5 +1,5 @@
 #pragma once
-/// How well a model predicts data, as one call. Models of tasks: task_figures.h.
+/// Evaluates how well a model predicts data. Models of tasks: task_figures.h.
 
 #include <functional>
 #include <optional>
@@ -14,30 +14,31 @@
 namespace unfold {
 
 struct EvaluateRequest {
-  std::string model;                                 ///< run folder or model file
-  std::vector<std::string> data;                     ///< files, each one sequence
-  std::optional<std::string> split = {}, part = {};  ///< "90/5/5" as in training, and "train", "valid" or "test" of it
-  std::optional<std::string> mask = {};              ///< file: which symbols are to be predicted
-  std::string unknown = "error";                     ///< symbols that the model does not know: "error" or "skip"
+  std::string model;              ///< run folder or model file
+  std::vector<std::string> data;  ///< files, one sequence each
+  std::optional<std::string> split = {},
+                             part = {};  ///< "90/5/5" as in training, and its part "train", "valid" or "test"
+  std::optional<std::string> mask = {};  ///< file that marks the symbols to be predicted
+  std::string unknown = "error";         ///< for symbols not in the alphabet: "error" or "skip"
   ReadingSettings reading = {};
-  bool by_stepper = false;                      ///< one symbol at a time, with the same digits
-  std::optional<LearningOptions> dynamic = {};  ///< the model goes on learning: each symbol is predicted, then learnt
-  Index threads = 0;                            ///< 0: every processor available
-  /// Every symbol in order, once all are measured: position in the part, its name, nats (NaN: not predicted).
+  bool by_stepper = false;                      ///< one symbol at a time, with the same results
+  std::optional<LearningOptions> dynamic = {};  ///< online learning: the model learns each symbol after predicting it
+  Index threads = 0;                            ///< 0: all available processors
+  /// Called for every symbol in order, after all are evaluated: position in the part, name, nats (NaN: not predicted).
   std::function<void(Index, std::string_view, float)> symbol = {};
-  const SymbolModel* loaded = nullptr;  ///< read already, in place of the file; `model` is what messages call it
+  const SymbolModel* loaded = nullptr;  ///< used instead of loading a file; `model` is then its name in messages
 };
 
 struct EvaluateOutcome {
   Figures figures = {};
   Evaluation evaluation = {};
   std::string part;              ///< "all", "training", "validation", "test"
-  Index unknown = 0;             ///< symbols that the model does not know ...
-  bool unknown_is_read = false;  ///< ... read as its symbol for such, not left out
+  Index unknown = 0;             ///< symbols not in the alphabet ...
+  bool unknown_is_read = false;  ///< ... read as the unknown symbol instead of being skipped
 };
 
-/// Throws UsageError (what excludes each other), DataError, ModelError (also for predictions that are not finite),
-/// DivergedError (the model went on learning).
+/// Throws UsageError (also for options that cannot be combined), DataError, ModelError (also for non-finite
+/// predictions), and DivergedError (online learning).
 EvaluateOutcome evaluate(const EvaluateRequest& request, Reporter& reporter);
 EvaluateOutcome evaluate(const EvaluateRequest& request);
 

@@ -10,7 +10,7 @@
 namespace unfold {
 namespace {
 
-/// Appends the records of a file: as one input of lines, or each as an input of its own, which has no end.
+/// Appends the records of a file, either as lines of one input or as separate inputs without an end symbol.
 void append_records(std::vector<Input>& out, const std::string& name, FastaFile file, bool lines) {
   if (lines) {
     out.push_back(Input::from_bytes(name, std::move(file.letters)));
@@ -26,7 +26,7 @@ void append_records(std::vector<Input>& out, const std::string& name, FastaFile 
   }
 }
 
-/// What people should know of a file: "x.fna: 3 records, 4200 letters, 12 of them in lower case".
+/// Summarizes a file: "x.fna: 3 records, 4200 letters, 12 of them in lower case".
 std::string found_in(const std::string& name, const FastaFile& file) {
   const Index letters = static_cast<Index>(file.letters.size()) - file.count();
   return fmt::format("{}: {} {}, {} letters{}{}", name, file.count(), file.count() == 1 ? "record" : "records", letters,

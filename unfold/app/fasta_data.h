@@ -1,7 +1,7 @@
 #pragma once
-/// FASTA and FASTQ as training and verbs read them (readers/fasta.h): the letters in the place of the files. Where a
-/// file of DATA holds several records, every record is a line and so a sequence of its own, whose end is a symbol that
-/// the model predicts; else every record is a sequence without an end.
+/// FASTA and FASTQ input for training and the commands (readers/fasta.h). The sequence letters replace the file
+/// contents. If a file of DATA has several records, each record becomes a line, which is a sequence with an end symbol
+/// that the model predicts; otherwise each record is a sequence without an end symbol.
 
 #include <vector>
 
@@ -13,12 +13,12 @@
 namespace unfold {
 
 bool is_fasta(const TrainSettings& settings);
-/// Whether the model was trained on such data.
+/// Returns whether the model was trained on FASTA or FASTQ data.
 bool is_fasta(const SymbolModel& model);
 
-/// The files of DATA; says what was found and settles `lines`. Throws DataError.
+/// Reads the files of DATA, reports a summary, and sets `lines`. Throws DataError.
 std::vector<Input> read_fasta_data(const std::vector<Input>& inputs, TrainSettings& settings, Reporter& reporter);
-/// Other files, read in the same way. Throws DataError.
+/// Reads further files in the same way. Throws DataError.
 std::vector<Input> fasta_inputs(const std::vector<Input>& inputs, bool lines);
 
 }  // namespace unfold

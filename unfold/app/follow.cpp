@@ -34,7 +34,7 @@ TrainingResult follow_stream(LanguageModel<T>& model, const TrainSettings& setti
   reporter.remark(fmt::format("{}: {} parameters; follows {}, one update every {} bytes{}", settings.model,
                               model.parameter_count(), settings.data.front(), settings.window,
                               trainer.resume ? "; what the run has read already is read over" : ""));
-  // As far back as the last good state, which may be one interval old when the next one is not good.
+  // Reaches back to the last good state, which may be one interval older if the next one is not good.
   const Index kept = 4 * trainer.snapshot_every;
   return train(model, followed_sources<T>(settings.data.front(), settings.window, kept), options, team,
                reporter.observer(trainer.steps));

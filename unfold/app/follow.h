@@ -1,6 +1,6 @@
 #pragma once
-/// Training on a stream of bytes as it comes (`train --follow`): a language model of all 256 bytes, one update a
-/// window, in constant memory. The model file is written anew with every checkpoint.
+/// Streaming training on bytes (`train --follow`): a language model over all 256 byte values, with one update per
+/// window, in constant memory. The model file is rewritten at every checkpoint.
 
 #include "unfold/models/train.h"
 #include "unfold/runs/reporter.h"
@@ -8,11 +8,11 @@
 
 namespace unfold {
 
-/// The model that such a run begins with. Throws UsageError: a model that no gradient trains.
+/// Creates the initial model of a streaming run. Throws UsageError for a model that is not trained by gradients.
 template <class T>
 LanguageModel<T> model_of_stream(const TrainSettings& settings, const RunSettings& run);
 
-/// Reads to the end of the stream, or of the budget. Throws as `train`.
+/// Trains until the stream or the budget ends. Throws like `train`.
 template <class T>
 TrainingResult follow_stream(LanguageModel<T>& model, const TrainSettings& settings, TrainOptions options, int threads,
                              Reporter& reporter);

@@ -22,7 +22,7 @@ std::unique_ptr<LanguageModel<double>> as_network(const HmmModel& hmm) {
   return network;
 }
 
-/// Calls use(model) for a language model of either precision; false for another model.
+/// Calls use(model) for a language model of either precision. Returns false for other models.
 template <class Use>
 bool with_language_model(const SymbolModel& model, const Use& use) {
   if (const auto* wide = model.as<LanguageModel<double>>()) return use(*wide), true;

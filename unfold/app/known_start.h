@@ -1,6 +1,6 @@
 #pragma once
-/// Models whose parameters training begins with, and hidden Markov models as networks: `hmm:20` is a `linear-gnn:20`
-/// with the same probabilities (classical/hmm.h).
+/// Training from the parameters of a known model, and conversion of hidden Markov models to and from networks: `hmm:20`
+/// is equivalent to a `linear-gnn:20` (classical/hmm.h).
 
 #include <functional>
 #include <memory>
@@ -12,21 +12,21 @@
 
 namespace unfold {
 
-/// `model`: run folder or model file of an hmm. Calls write(bytes) with a model file of the network. Throws ModelError,
-/// UsageError: it is none, or says that something is impossible.
+/// `model` is a run folder or model file of an hmm. Calls write(bytes) with the model file of the network. Throws
+/// ModelError, and UsageError if the model is not an hmm or has zero probabilities.
 void export_hmm_as_network(const std::string& model, const std::function<void(std::string_view)>& write);
-/// `model`: of a linear-gnn. Throws ModelError that says why it is no HMM.
+/// `model` is a run folder or model file of a linear-gnn. Throws ModelError that says why it is not an HMM.
 void export_network_as_hmm(const std::string& model, const std::function<void(std::string_view)>& write);
 
-/// What training starts from: the parameters of a network; of an hmm, those of it as a network.
+/// The initial parameters of training: those of a network, or of an hmm converted to a network.
 class KnownStart {
  public:
-  /// Settings that nobody gave follow from the model: what it is, what its symbols are, how exact it is. Throws
-  /// ModelError, UsageError: a model of another kind.
+  /// Loads the model and fills in settings that were not set explicitly: architecture, symbols and precision. Throws
+  /// ModelError, and UsageError for an unsupported kind of model.
   KnownStart(const std::string& model, TrainSettings& settings, const Given& given);
 
   const Alphabet& alphabet() const { return network_->alphabet(); }
-  /// Throws UsageError: another SPEC.
+  /// Throws UsageError if the SPEC differs.
   template <class T>
   void put_into(LanguageModel<T>& model) const;
 

@@ -13,7 +13,7 @@
 namespace unfold {
 namespace {
 
-/// Shapes that are kept; a log of which more differ is masked too little for their counts to say much.
+/// Maximum number of cached shapes. A log with more distinct shapes is masked too little for counts to be informative.
 constexpr std::size_t kMostShapes = std::size_t{1} << 20;
 
 double natural_log(double x) {
@@ -29,7 +29,7 @@ LogCard required_card(const SymbolModel& model) {
   return *std::move(card);
 }
 
-/// Cuts the label off a line.
+/// Removes the label from a line and returns it.
 std::string take_label(std::string_view& line) {
   const std::size_t length = std::min(line.find_first_of(" \t\r"), line.size());
   std::string label(line.substr(0, length));
@@ -91,7 +91,7 @@ LogScorer::LogScorer(const SymbolModel& model, LogScoreOptions options)
   predictor_->set_learning(false);
 }
 
-/// The surprise of every token of the last line's shape, summed and at its largest.
+/// Returns the surprisal of the last line's shape: the sum over its tokens and the maximum.
 LogScorer::Shape LogScorer::measured() const {
   Shape shape;
   predictor_->reset();
@@ -104,7 +104,7 @@ LogScorer::Shape LogScorer::measured() const {
     shape.nats += nats;
     if (shape.symbols++ == 0 || nats > shape.token_nats) {
       shape.token_nats = nats;
-      shape.number = shape.symbols - 1;  // the token's place, for now
+      shape.number = shape.symbols - 1;  // temporarily the index of the token
     }
     predictor_->observe(symbol);
   }
@@ -124,7 +124,7 @@ LogScorer::Shape& LogScorer::shape_of_line() {
   return shapes_.emplace(text, std::move(shape)).first->second;
 }
 
-/// Shapes seen once make room; all go when that is not enough.
+/// Evicts shapes seen only once; evicts all if that does not free enough.
 void LogScorer::forget_rare() {
   std::erase_if(shapes_, [](const auto& entry) { return entry.second.seen <= 1; });
   if (shapes_.size() >= kMostShapes / 2) shapes_.clear();

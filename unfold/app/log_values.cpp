@@ -13,7 +13,7 @@
 namespace unfold {
 namespace {
 
-/// Values of one rule that are remembered; then those seen once make room.
+/// Maximum number of values stored per rule; beyond it, values seen only once are evicted.
 constexpr std::size_t kMostValues = std::size_t{1} << 20;
 
 double log_of_share(Index part, Index whole) {

@@ -1,13 +1,15 @@
 #pragma once
-/// How rare the values are that the placeholders of a log stand for: an address, a user, a number of bytes.
+/// Surprisal of the values that the placeholders of a log stand for, such as an address, a user or a number of bytes.
 ///
-/// With m values seen in the places of one rule, d of them different, and n(c) the places whose value was seen at most
-/// c times, a value seen c times is as surprising as it is rare that one comes which is no more usual,
+/// Let m be the number of values observed for one rule, d the number of distinct ones, and n(c) the number of
+/// observations whose value was seen at most c times. The surprisal of a value seen c times is the negative log
+/// probability of a value that is not more common:
 ///
 ///   surprise = - log2 [ (d + n(c)) / (m + d) ].
 ///
-/// d of m + d is the Witten-Bell estimate that a value comes which was never seen. So where every value is new, such as
-/// times, none surprises (1 bit at most); a new host among few that are always the same does; without any seen, 0 bits.
+/// d / (m + d) is the Witten-Bell estimate of the probability of a new value. If every value is new, as with times, the
+/// surprisal is at most 1 bit. A new host among a few recurring ones has a high surprisal. Without observations, it is
+/// 0 bits.
 
 #include <functional>
 #include <map>
@@ -21,25 +23,25 @@ namespace unfold {
 
 class LogValues {
  public:
-  /// A value was seen in a place of its rule.
+  /// Counts an observed value of a rule.
   void count(const MaskedValue& value);
-  /// In nats, before the value itself is counted.
+  /// Returns the surprisal in nats. Call it before counting the value itself.
   double surprise(const MaskedValue& value) const;
 
-  /// Of each rule: m, d, and of the values seen twice or more the kMostKept most frequent; the others count as seen
-  /// once.
+  /// Stores, for each rule, m, d and the kMostKept most frequent of the values seen at least twice. After loading, all
+  /// other values count as seen once.
   nlohmann::json to_json() const;
-  /// Throws ModelError for what `to_json` cannot have written.
+  /// Throws ModelError for JSON that `to_json` cannot have produced.
   static LogValues from_json(const nlohmann::json& json);
 
   static constexpr std::size_t kMostKept = 1000;
 
  private:
-  /// What stood in the places of one rule.
+  /// The observed values of one rule.
   struct Places {
     Index seen = 0, different = 0;
     std::map<std::string, Index, std::less<>> counts = {};
-    std::map<Index, Index> by_count = {};  ///< places, by how often their value was seen
+    std::map<Index, Index> by_count = {};  ///< number of observations, keyed by the count of their value
     void add(std::string_view value);
     void forget_rare();
   };

@@ -1,5 +1,5 @@
 #pragma once
-/// Continuations among what is allowed, and how probable it is that a text goes on with something that is.
+/// Constrained completion of text, and the probability that a continuation satisfies a constraint.
 ///
 ///   complete({.model = "run", .prime = "Tel. ", .allowed = {.match = "[0-9]{3}-[0-9]{4}"}}, warn);
 
@@ -15,35 +15,37 @@
 
 namespace unfold {
 
-/// All of them together.
+/// Constraints on continuations; all of them must hold.
 struct AllowedTexts {
-  std::optional<std::string> match = {};  ///< a regular expression (search/expression.h) for all of the continuation
-  std::optional<std::string> words = {};  ///< a file of words (search/lexicon.h); the last of the prime may go on
-  Index least = 1;                        ///< symbols
+  std::optional<std::string> match =
+      {};  ///< a regular expression (search/expression.h) that the whole continuation matches
+  std::optional<std::string> words =
+      {};           ///< a file of allowed words (search/lexicon.h); the last word of the prime may be continued
+  Index least = 1;  ///< minimum number of symbols
 };
 
 struct MatchRequest {
   std::string model = {};  ///< run folder or model file
-  std::string prime = {};  ///< what is continued
+  std::string prime = {};  ///< text to continue
   AllowedTexts allowed = {};
-  BeamOptions beam = {};                 ///< length, beam (at least one for each group), count and normalisation
-  DecodeOptions search = {};             ///< groups, diversity and `prove`; the rest is set here
-  MatchOptions probability = {};         ///< samples and seed; the rest is set here
-  std::optional<Index> expansions = {};  ///< of either; without it their defaults
-  bool asks_probability = false;         ///< of `answer_text` and `answer_json`
+  BeamOptions beam = {};                 ///< length, beam (at least one per group), count and length normalization
+  DecodeOptions search = {};             ///< groups, diversity and `prove`; other members are overwritten
+  MatchOptions probability = {};         ///< samples and seed; other members are overwritten
+  std::optional<Index> expansions = {};  ///< limit for both searches; unset: their defaults
+  bool asks_probability = false;         ///< for `answer_text` and `answer_json`
 };
 
-/// The best first. Without `match` and `words`: of `beam.length` symbols. Throws as sample, and UsageError. `warn`
-/// hears of words that are left out.
+/// Returns completions, best first. Without `match` and `words`, they have `beam.length` symbols. Throws like sample,
+/// and UsageError. `warn` receives a warning about omitted words.
 using Warn = std::function<void(const std::string&)>;
 std::vector<CompletedText> complete(const MatchRequest& request, const Warn& warn);
-/// Of a hidden Markov model exactly.
+/// Exact for hidden Markov models.
 MatchProbability match_probability(const MatchRequest& request, const Warn& warn);
 
-/// As the command prints them: a heading and a line each, or an object.
+/// The output format of the command: a header and one line per completion, or a JSON object.
 std::string completions_text(const std::vector<CompletedText>& found);
 nlohmann::ordered_json completions_json(const std::vector<CompletedText>& found);
-/// Completions, or the probability of a match.
+/// Returns the completions, or the probability of a match if `asks_probability`.
 std::string answer_text(const MatchRequest& request, const Warn& warn);
 nlohmann::ordered_json answer_json(const MatchRequest& request, const Warn& warn);
 

@@ -15,7 +15,8 @@ namespace unfold {
 
 namespace {
 
-/// Losses of trees that are drawn anew are no losses to compare.
+/// Adds the network for latent trees. Throws for optimizers that compare losses, because losses on randomly drawn trees
+/// are not comparable.
 template <class T>
 Network<T> network_that_finds_trees(const NetworkModel<T>& model, const TrainSettings& settings, Circuit& circuit,
                                     Team& team, TrainingSources<T>& sources) {

@@ -30,7 +30,7 @@ void require_passes(const Network<T>& network, const ModelSpec& spec, const Trai
 void require_one_pass(const TrainSettings& s, bool resume) {
   const std::initializer_list<std::pair<std::string_view, bool>> options = {
       {"early-stop", s.early_stop > 0},
-      {"best-by", s.task && s.best_by},  // of fields it may be a default
+      {"best-by", s.task && s.best_by},  // for data with fields it may be a default
       {"curriculum", s.curriculum > 0},
       {"goal-error", s.goal_error.has_value()},
       {"feedback", s.feedback.has_value()},

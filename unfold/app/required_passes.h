@@ -1,5 +1,5 @@
 #pragma once
-/// What an optimiser and a way to its gradient ask of a network, checked before a run begins.
+/// Checks that a network supports the optimizer and gradient method, before a run begins.
 
 #include "unfold/losses/network.h"
 #include "unfold/models/spec.h"
@@ -7,14 +7,15 @@
 
 namespace unfold {
 
-/// Throws UsageError: units that an optimiser has no metric for (path_units.h); a gradient that cannot be found without
-/// looking back, or that takes more memory or time than is allowed.
+/// Throws UsageError for units without a metric for the optimizer (path_units.h), and for a gradient that needs a
+/// backward pass or more memory or time than is allowed.
 template <class T>
 void require_passes(const Network<T>& network, const ModelSpec& spec, const TrainSettings& settings,
                     const RunSettings& run);
 
-/// Of a model that is fitted as a whole, in one pass. Throws UsageError: what is asked of training by gradient, seen by
-/// its value, since the configuration of a run holds all options; what cannot be gone on with; examples without end.
+/// For models that are fitted in one pass. Throws UsageError for settings of gradient training (detected by their
+/// value, because the configuration of a run has all options), for runs that cannot be resumed, and for examples
+/// without end.
 void require_one_pass(const TrainSettings& settings, bool resume);
 
 }  // namespace unfold

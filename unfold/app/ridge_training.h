@@ -1,5 +1,5 @@
 #pragma once
-/// Training of models whose readout is fitted in one pass (models/readout.h).
+/// Training of models whose readout is fitted in one pass by ridge regression (models/readout.h).
 
 #include "unfold/models/network_model.h"
 #include "unfold/models/readout.h"
@@ -8,7 +8,7 @@
 
 namespace unfold {
 
-/// Fits the readout, says how, and notes it in the history of the model, which is not written.
+/// Fits the readout, reports the result, and adds it to the history of the model. Does not write the model.
 template <class T>
 TrainingResult fit_ridge(NetworkModel<T>& model, BatchReader& reader, const ReadoutOptions& options, Team& team,
                          Reporter& reporter);

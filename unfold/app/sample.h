@@ -1,5 +1,5 @@
 #pragma once
-/// What a model would write: samples and the most probable continuations, as calls.
+/// Samples and most probable continuations from a model.
 
 #include <functional>
 #include <optional>
@@ -13,20 +13,20 @@ namespace unfold {
 
 struct SampleRequest {
   std::string model;              ///< run folder or model file
-  SamplingOptions sampling = {};  ///< `prime` and `number` are set here
-  std::string prime = {};         ///< read first; not part of the sample
+  SamplingOptions sampling = {};  ///< `prime` and `number` are overwritten
+  std::string prime = {};         ///< read before sampling; not part of the sample
   Index count = 1;
-  std::vector<std::string> given = {};  ///< of models of whole sequences: "FIELD=VALUE" (fields/given.h)
+  std::vector<std::string> given = {};  ///< for models of whole sequences: "FIELD=VALUE" (fields/given.h)
 };
-/// A piece of a sample. However long a sample is, nothing is kept of it but its piece.
+/// A block of a sample. Memory does not grow with the length of the sample.
 struct SampledBlock {
-  Index number = 0;  ///< of its sample, from 0
-  std::string text;  ///< empty only in a sample without symbols
+  Index number = 0;  ///< index of the sample, from 0
+  std::string text;  ///< empty only for a sample without symbols
   Index symbols = 0;
-  bool last = false;  ///< of its sample
+  bool last = false;  ///< last block of the sample
 };
-/// One sample after another, block by block as they are drawn. Throws UsageError (before anything is loaded),
-/// DataError, ModelError (also for predictions that are not finite).
+/// Draws the samples one after another and passes each block to `use` as it is drawn. Throws UsageError (before
+/// anything is loaded), DataError, and ModelError (also for non-finite predictions).
 void sample(const SampleRequest& request, const std::function<void(const SampledBlock&)>& use);
 
 struct SampledText {
@@ -39,43 +39,44 @@ std::vector<SampledText> sample(const SampleRequest& request);
 struct SampledSequence {
   std::string text = {};
   Index symbols = 0;
-  bool ended = false;  ///< false: `length` came first
-  double nats = 0;     ///< -ln of its probability, of its end or length too
+  bool ended = false;  ///< false: stopped by `length`
+  double nats = 0;     ///< -ln of the probability, including the end or length
 };
-/// Of models of data with fields: sequences with their ends (`train --ends`), or targets of a source. Of `sampling` the
-/// length, the filters and the seed count. Throws as sample, and UsageError for models without ends.
+/// For models of data with fields: samples whole sequences (`train --ends`) or targets of a source. From `sampling`, it
+/// uses only the length, the filters and the seed. Throws like sample, and UsageError for models without sequence ends.
 std::vector<SampledSequence> sample_sequences(const SampleRequest& request, Index threads);
 
 /// A whole sequence of numbers.
 struct SampledNumbers {
   std::vector<double> values = {};  ///< [positions x columns]
-  bool ended = false;               ///< false: `length` came first
-  double nats = 0;                  ///< -ln of its density, and of the probability of its end or length
+  bool ended = false;               ///< false: stopped by `length`
+  double nats = 0;                  ///< -ln of the density, including the probability of the end or length
 };
 struct SampledNumberSequences {
   std::vector<std::string> columns = {};
   std::vector<SampledNumbers> sequences = {};
 };
-/// The same of models for which holds_number_sequences(model). Of `sampling` the length and the seed count.
+/// Same as above for models that satisfy holds_number_sequences(model). From `sampling`, it uses only the length and
+/// the seed.
 SampledNumberSequences sample_number_sequences(const SampleRequest& request, Index threads);
 
 struct CompleteRequest {
   std::string model;       ///< run folder or model file
-  BeamOptions beam = {};   ///< `prime` is set here
-  std::string prime = {};  ///< what is continued
+  BeamOptions beam = {};   ///< `prime` is overwritten
+  std::string prime = {};  ///< text to continue
 };
 struct CompletedText {
   Completion completion;
   std::string text;
-  std::vector<std::string> names;   ///< of its symbols
-  std::optional<bool> proved = {};  ///< of searches that know: nothing else that is allowed is better
+  std::vector<std::string> names;   ///< names of its symbols
+  std::optional<bool> proved = {};  ///< for searches that support it: true if no better allowed completion exists
   double bits() const;
   double probability() const;
 };
-/// The best first. Throws as sample.
+/// Returns completions, best first. Throws like sample.
 std::vector<CompletedText> complete(const CompleteRequest& request);
 
-/// A prime as symbols: what is not in the alphabet cannot be continued. Throws DataError.
+/// Encodes a prime. Throws DataError for symbols not in the alphabet, which cannot be continued.
 std::vector<Symbol> encode_prime(const Alphabet& alphabet, const std::string& text);
 
 }  // namespace unfold

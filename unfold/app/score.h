@@ -1,5 +1,5 @@
 #pragma once
-/// How surprising every symbol or line of a text is, as one call.
+/// Surprisal of every symbol or line of a text.
 ///
 ///   const ScoredText text = score({.model = "run", .data = "today.log", .by = ScoreUnit::line});
 ///   for (const ScoredLine& line : text.lines()) use(line.bits());
@@ -19,23 +19,23 @@ enum class ScoreUnit { symbol, line, state };
 
 struct ScoreRequest {
   std::string model, data;  ///< run folder or model file; one text file
-  /// What will be asked for. Lines need an alphabet with a line end, states a hidden Markov model.
+  /// The unit that will be queried. Lines require an alphabet with a line end, states a hidden Markov model.
   ScoreUnit by = ScoreUnit::symbol;
-  std::optional<std::string> mask = {};  ///< file: which symbols are to be predicted
-  std::string unknown = "error";         ///< symbols that the model does not know: "error" or "skip"
+  std::optional<std::string> mask = {};  ///< file that marks the symbols to be predicted
+  std::string unknown = "error";         ///< for symbols not in the alphabet: "error" or "skip"
   ReadingSettings reading = {};
-  Index threads = 0;  ///< 0: every processor available
+  Index threads = 0;  ///< 0: all available processors
 };
 
 struct ScoredSymbol {
   Index position;
   std::string name;
-  float nats;  ///< NaN where nothing was to be predicted
+  float nats;  ///< NaN: not predicted
 };
 struct ScoredState {
   ScoredSymbol symbol;
-  Index state;       ///< of the most probable path
-  double posterior;  ///< how sure that is, given the whole sequence
+  Index state;       ///< on the most probable path
+  double posterior;  ///< posterior probability of the state, given the whole sequence
 };
 struct ScoredLine {
   Index number = 1, symbols = 0;
@@ -54,8 +54,9 @@ class ScoredText {
   void for_each_symbol(const std::function<void(const ScoredSymbol&)>& use) const;
   void for_each_state(const std::function<void(const ScoredState&)>& use) const;
   std::vector<ScoredLine> lines() const;
-  /// A label for each line: from a file, or from the first column where the model's data have their labels there; empty
-  /// when there are none. Throws UsageError when both say so, DataError when they are not as many as the lines.
+  /// Returns one label per line, from a file, or from the first column if the training data of the model had labels
+  /// there. Empty if there are none. Throws UsageError if there are labels in both, and DataError if the number of
+  /// labels differs from the number of lines.
   std::vector<std::string> labels(const std::optional<std::string>& file, const std::vector<ScoredLine>& lines) const;
 
  private:
@@ -68,13 +69,13 @@ class ScoredText {
   Evaluation evaluation_ = {};
 };
 
-/// Throws UsageError, DataError, ModelError (also for predictions that are not finite).
+/// Throws UsageError, DataError, and ModelError (also for non-finite predictions).
 ScoredText score(const ScoreRequest& request, Reporter& reporter);
 ScoredText score(const ScoreRequest& request);
-/// The same with the model that `request.model` names already loaded.
+/// Same as above, with the model named by `request.model` already loaded.
 ScoredText score(std::unique_ptr<SymbolModel> model, const ScoreRequest& request, Reporter& reporter);
 
-/// How well the scores of lines tell those with another label than `normal` from the others. One label per line.
+/// How well line scores separate lines whose label is not `normal` from the others. Needs one label per line.
 struct LineJudgement {
   Roc by_bits_per_symbol, by_bits;
 };

@@ -1,9 +1,9 @@
 #pragma once
-/// How surprising whole files are: many of them, one after another, by child processes (`jobs`), or by several
-/// processes that share a folder. What is finished stays there: the same request goes on where it was broken off.
+/// Surprisal of whole files, scored one after another, by child processes (`jobs`), or by several processes that share
+/// a folder. Finished results stay in the folder, so that the same request resumes after an interruption.
 ///
 ///   for (const ScoredFile& file : score_files({.model = "run", .data = {"a.txt", "b.txt"}}, reporter))
-///   use(file.figures);
+///     use(file.figures);
 
 #include <nlohmann/json_fwd.hpp>
 #include <string>
@@ -18,13 +18,13 @@ namespace unfold {
 
 struct ScoreFilesRequest {
   std::string model;              ///< run folder or model file
-  std::vector<std::string> data;  ///< files, none twice
-  std::string unknown = "error";  ///< symbols that the model does not know: "error" or "skip"
+  std::vector<std::string> data;  ///< files, without duplicates
+  std::string unknown = "error";  ///< for symbols not in the alphabet: "error" or "skip"
   ReadingSettings reading = {};
-  std::string out = {};            ///< folder of what is finished; needed where several processes work
+  std::string out = {};            ///< folder for finished results; required with several processes
   Index jobs = 1;                  ///< child processes
-  Index threads = 0;               ///< of a process; 0: its share of the processors
-  Processes* processes = nullptr;  ///< that all do this; nullptr: this one
+  Index threads = 0;               ///< per process; 0: an equal share of the processors
+  Processes* processes = nullptr;  ///< all processes with this request; nullptr: only this process
 };
 
 struct ScoredFile {
@@ -32,10 +32,11 @@ struct ScoredFile {
   Figures figures;
 };
 
-/// The files in their order. Throws UsageError, DataError, ModelError, InterruptedError, RuntimeFailure.
+/// Returns the results in the order of the files. Throws UsageError, DataError, ModelError, InterruptedError,
+/// RuntimeFailure.
 std::vector<ScoredFile> score_files(const ScoreFilesRequest& request, Reporter& reporter);
 
-/// Lines of columns divided by tabs, one a file and one of all; the same as JSON, under `scores` and `all`.
+/// Tab-separated text with one line per file and a line for the total; as JSON, under `scores` and `all`.
 std::string to_text(const std::vector<ScoredFile>& files);
 nlohmann::ordered_json to_json(const std::vector<ScoredFile>& files);
 

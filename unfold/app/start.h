@@ -1,5 +1,5 @@
 #pragma once
-/// Training that begins with the parameters of another model: `train --start-from RUN`.
+/// Initialization from the parameters of another model: `train --start-from RUN`.
 
 #include <string>
 
@@ -7,9 +7,9 @@
 
 namespace unfold {
 
-/// Takes every parameter that both models have under one name; the others stay as they are. Returns a remark about
-/// what was taken. Throws ModelError: one of another shape or type; UsageError: the model is of other data, shares
-/// nothing, or has no layers.
+/// Copies every parameter that both models have under the same name; the others are unchanged. Returns a note about the
+/// copied parameters. Throws ModelError for a parameter of a different shape or type, and UsageError if the model is
+/// for different data, shares no parameter, or has no layers.
 template <class T>
 std::string start_from(const std::string& run, NetworkModel<T>& model);
 

@@ -19,10 +19,11 @@ namespace {
 
 constexpr Index kTimedPositions = 8, kTimedChains = 16, kTimedRows = 64, kTimedMatrix = 160;
 constexpr double kWorthSaying = 5;         // seconds
-constexpr double kWorthTiming = 2e10;      // floating-point operations: seconds on the slowest machines
-constexpr double kPassesOfRiemannian = 3;  // two evaluations and what is between them, in gradients
+constexpr double kWorthTiming = 2e10;      // floating-point operations, which take seconds on the slowest machines
+constexpr double kPassesOfRiemannian = 3;  // two evaluations and the work between them, in units of one gradient
 
-/// Seconds of the fastest of a few calls: the first one makes room, and others have work to do on the machine too.
+/// Returns the time of the fastest of several calls, in seconds. The first call allocates memory, and other processes
+/// add noise.
 template <class Work>
 double seconds_of(Work&& work) {
   using Clock = std::chrono::steady_clock;
@@ -36,8 +37,8 @@ double seconds_of(Work&& work) {
   return best;
 }
 
-/// Of a gradient on one thread, for each position. (Waiting for one another in so small a pass would be counted as
-/// work.)
+/// Returns the seconds per position of a gradient on one thread. With several threads, so small a pass would mostly
+/// measure synchronization.
 template <class T>
 double pass_seconds(const LanguageModel<T>& model) {
   Team team(1);
@@ -54,9 +55,9 @@ double pass_seconds(const LanguageModel<T>& model) {
          static_cast<double>(kTimedChains * kTimedPositions);
 }
 
-/// An affine map whose components are units: how many, and what enters each.
+/// The units of an affine map: how many there are, and how many inputs each has.
 struct UnitsOfMap {
-  Index units = 0, gated = 0, shared = 1, alphabet = 0;  // shared: the bias too
+  Index units = 0, gated = 0, shared = 1, alphabet = 0;  // shared: including the bias
   Index weights() const { return gated + shared; }
 };
 
@@ -78,7 +79,7 @@ UnitsOfMap units_of(const Plan& plan, const Node& node) {
   return map;
 }
 
-/// Seconds that the sums of one unit take for each position.
+/// Returns the seconds per position for the sums of one unit.
 template <class T>
 double sum_seconds(const UnitsOfMap& map, bool full) {
   std::vector<std::int32_t> gated(static_cast<std::size_t>(map.gated)), shared(static_cast<std::size_t>(map.shared));
@@ -94,7 +95,7 @@ double sum_seconds(const UnitsOfMap& map, bool full) {
          static_cast<double>(kTimedRows);
 }
 
-/// Of one multiply-add in a factorisation.
+/// Returns the seconds per multiply-add of a factorization.
 double factor_seconds() {
   constexpr Index n = kTimedMatrix;
   std::vector<double> matrix(static_cast<std::size_t>(n * n));
@@ -107,19 +108,19 @@ double factor_seconds() {
          work;
 }
 
-/// Multiply-adds of the solution of one unit: its shared block, bordered by one block for each symbol.
+/// Returns the multiply-adds to solve for one unit: its shared block, bordered by one block per symbol.
 double solution_work(const UnitsOfMap& map) {
   const auto s = static_cast<double>(map.shared), g = static_cast<double>(map.gated);
   return s * s * s / 6 + static_cast<double>(map.alphabet) * (g * s * s / 2 + g * g * g / 6);
 }
 
-/// Adds what the matrices of the units of a map cost.
+/// Adds the cost of the matrices of a map's units.
 template <class T>
 void add_metric(StepCost& cost, const UnitsOfMap& map, bool full, Index positions, int threads) {
   const auto units = static_cast<double>(map.units), s = static_cast<double>(map.shared),
              g = static_cast<double>(map.gated), a = static_cast<double>(map.alphabet);
   const double sums = sum_seconds<T>(map, full) * static_cast<double>(positions) * units / threads;
-  const double rows = full ? 1 : 3 / std::max(1.0, s);  // of the shared block, in its size
+  const double rows = full ? 1 : 3 / std::max(1.0, s);  // rows of the shared block, relative to its size
   cost.metric_seconds += sums + (full ? units * solution_work(map) * factor_seconds() : 0);
   cost.metric_bytes += 8 * units * (s * s * rows + (a + 1) * (g + 1) * (g + s));
   cost.units += map.units;
@@ -134,7 +135,7 @@ std::string seconds_text(double seconds) {
 
 bool has_metric(std::string_view optimizer) { return spec_name(optimizer) == "ruop" || spec_name(optimizer) == "rbpm"; }
 
-/// Passes of a step, in gradients of what it reads.
+/// Returns the passes per step, in units of one gradient.
 template <class T>
 double passes_of(std::string_view optimizer) {
   const bool riemannian = has_metric(optimizer) || spec_name(optimizer) == "ascent";

@@ -30,14 +30,14 @@ bool holds_task_model(const std::string& model) {
     const ModelFile file = ModelFile::open(model_file(model));
     return file.kind() == NetworkModel<float>::kKind && file.data().source.starts_with("task ");
   } catch (const ModelError&) {
-    return false;  // whoever loads it says what is wrong
+    return false;  // reported when the model is loaded
   }
 }
 
 bool holds_damaged_model(const std::string& model) {
   try {
     const std::unique_ptr<Model> loaded = load_model_file(model_file(model));
-    return loaded->as<SymbolModel>() == nullptr;  // nor any that verbs know
+    return loaded->as<SymbolModel>() == nullptr;  // not a model that any command supports
   } catch (const ModelError&) {
     std::error_code ignored;
     if (!std::filesystem::is_regular_file(model, ignored)) return true;
@@ -100,7 +100,7 @@ std::string task_table(const Task& task, TaskSplit part, std::uint64_t seed, Ind
         const Symbol target = example.target_symbols[step];
         table += target == kNoSymbol ? "\t-\n" : fmt::format("\t{}\n", target);
       } else {
-        const float target = example.target_values[step];  // tasks with values have one output
+        const float target = example.target_values[step];  // tasks with numeric targets have one output
         table += std::isnan(target) ? "\t-\n" : fmt::format("\t{}\n", target);
       }
     }

@@ -1,5 +1,5 @@
 #pragma once
-/// Models of tasks (tasks/tasks.h): what train, evaluate, describe and generate have to do with them.
+/// Training support for models of tasks (tasks/tasks.h): loading, evaluation and tables of examples.
 
 #include <memory>
 #include <nlohmann/json_fwd.hpp>
@@ -9,7 +9,7 @@
 
 namespace unfold {
 
-/// How well a model did on examples of its task.
+/// The results of a model on examples of its task.
 struct TaskFigures {
   std::string task;  ///< SPEC
   TaskShape shape = {};
@@ -17,17 +17,17 @@ struct TaskFigures {
 };
 nlohmann::ordered_json to_json(const TaskFigures& figures);
 
-/// "reads 2 numbers a step, predicts 1 number".
+/// Returns a description: "reads 2 numbers a step, predicts 1 number".
 std::string what_it_reads(const TaskShape& shape);
 
-/// Whether a run folder or model file holds one; false, too, when it cannot be read.
+/// Returns whether a run folder or model file holds a model of a task; false if it cannot be read.
 bool holds_task_model(const std::string& model);
-/// Whether a file begins as our models do, or is empty, and cannot be loaded, or is of no kind that is known: there is
-/// no knowing what it is evaluated on. True, too, for a run folder without a model.
+/// Returns whether a file is a damaged or unknown model: it begins like a model file or is empty, and it cannot be
+/// loaded or is of an unknown kind. Also true for a run folder without a model.
 bool holds_damaged_model(const std::string& model);
-/// A NetworkModel of a task. Throws ModelError, also where the task is none that there is.
+/// Loads a NetworkModel of a task. Throws ModelError, also if the task is unknown.
 std::unique_ptr<Model> load_task_model(const std::string& model);
-/// Calls use(model) with it, whatever its precision.
+/// Calls use(model) with the model in its own precision.
 template <class Use>
 auto with_task_model(const std::string& model, const Use& use) {
   const std::unique_ptr<Model> loaded = load_task_model(model);
@@ -36,18 +36,21 @@ auto with_task_model(const std::string& model, const Use& use) {
 }
 
 struct TaskEvaluation {
-  std::string model;      ///< run folder or model file
-  std::string task = {};  ///< SPEC of one with the same inputs and outputs, longer, say; empty: what it was trained on
+  std::string model;  ///< run folder or model file
+  std::string task =
+      {};  ///< SPEC of another task with the same inputs and outputs, such as a longer one; empty: the task of training
   std::string folder = {};  ///< of the task's files, if it needs any
   TaskSplit part = TaskSplit::test;
-  Index count = 1000;  ///< examples, where there is no end of them
+  Index count = 1000;  ///< examples, for tasks that generate an unlimited number of them
   std::uint64_t seed = 1;
-  Index threads = 0;  ///< 0: every processor available
+  Index threads = 0;  ///< 0: all available processors
 };
-/// Throws ModelError, UsageError for a task that is not known, DataError for one of another shape than the model's.
+/// Throws ModelError, UsageError for an unknown task, and DataError for a task whose shape differs from that of the
+/// model.
 TaskFigures evaluate_on_task(const TaskEvaluation& request);
 
-/// `count` examples as a table: a row per step, `example step inputs... target`; "-" where nothing is to be predicted.
+/// Returns `count` examples as a table with one row per step, `example step inputs... target`; "-" marks steps without
+/// a target.
 std::string task_table(const Task& task, TaskSplit part, std::uint64_t seed, Index count);
 
 }  // namespace unfold

@@ -1,11 +1,11 @@
 #pragma once
-/// How surprising the lines of a text are, as they come: of a file, of standard input, of a pipe without end.
+/// Surprisal of the lines of a text in streaming mode, from a file, standard input or an endless pipe.
 ///
 ///   TextScorer scorer(*model, "run");
 ///   for (std::string_view line; source.next(line);) scorer.score({{std::string(line), true}}, print);
 ///
-/// The numbers are those of `SymbolModel::evaluate` bit for bit: a model that was trained on lines begins anew with
-/// each line, another one reads on.
+/// The results are bit-identical to those of `SymbolModel::evaluate`. A model that was trained on lines is reset at
+/// each line; other models carry their state over.
 
 #include <functional>
 #include <memory>
@@ -21,16 +21,16 @@
 
 namespace unfold {
 
-/// What a symbol that the model does not know does to the score of its line.
+/// How symbols that are not in the alphabet affect the score of their line.
 enum class UnknownScore {
-  error,    ///< DataError
-  skip,     ///< nothing
-  surprise  ///< kUnknownNats for each of its characters; the model reads on as if it was not there
+  error,    ///< throws DataError
+  skip,     ///< they do not count
+  surprise  ///< adds kUnknownNats per character; the model does not read them
 };
-/// "error", "skip", "surprise". Throws UsageError suggesting the nearest name.
+/// Parses "error", "skip" or "surprise". Throws UsageError that suggests the nearest name.
 UnknownScore parse_unknown_score(const std::string& name);
 
-/// ln 1,112,064: to name one of the characters that Unicode has room for.
+/// ln 1,112,064: the surprisal of one of all Unicode code points, if they are equally probable.
 inline constexpr double kUnknownNats = 13.921728;
 
 struct TextLine {
@@ -40,25 +40,26 @@ struct TextLine {
 
 struct ScoredTextLine {
   Index number = 0;   ///< from 1
-  Index symbols = 0;  ///< predicted ones, and the unknown ones that count
+  Index symbols = 0;  ///< predicted symbols, and unknown symbols that count
   double nats = 0;
   std::optional<std::string_view> label = {};
-  std::string_view text = {};  ///< without the label; lives as long as the TextLine
+  std::string_view text = {};  ///< without the label; valid as long as the TextLine
 };
 
 class TextScorer {
  public:
-  /// The model must outlive the scorer; `name` is for messages. Throws UsageError for an alphabet without a line end.
+  /// The model must outlive the scorer; `name` is used in messages. Throws UsageError for an alphabet without a line
+  /// end.
   TextScorer(const SymbolModel& model, std::string name, UnknownScore unknown = UnknownScore::error, int threads = 1);
 
-  /// Scores the next lines of one text, in order. More than one at once are faster where lines are sequences of their
-  /// own. Throws DataError naming the line: an unknown symbol, invalid UTF-8, no label where the model's data have
-  /// them; ModelError for a model that predicts no numbers.
+  /// Scores the next lines of one text, in order. Passing several lines at once is faster if each line is a separate
+  /// sequence. Throws DataError that names the line (an unknown symbol, invalid UTF-8, or no label although the
+  /// training data had labels), and ModelError if a prediction is not finite.
   void score(std::span<const TextLine> lines, const std::string& source,
              const std::function<void(const ScoredTextLine&)>& use);
 
   bool has_labels() const { return labelled_; }
-  Index unknown() const { return unknown_seen_; }  ///< symbols so far that the model does not know
+  Index unknown() const { return unknown_seen_; }  ///< symbols so far that are not in the alphabet
 
  private:
   struct Line {
@@ -77,7 +78,7 @@ class TextScorer {
   bool by_lines_, labelled_;
   Symbol after_, previous_ = kNoSymbol;
   Team team_;
-  std::unique_ptr<Predictor> predictor_ = nullptr;  // null: lines are evaluated side by side
+  std::unique_ptr<Predictor> predictor_ = nullptr;  // null: lines are evaluated as a batch
   SurprisalCheck check_ = {};
   Index lines_ = 0, symbols_ = 0, unknown_seen_ = 0;
 };

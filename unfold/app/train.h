@@ -1,14 +1,15 @@
 #pragma once
-/// Training as one call: reads the data, splits them, chooses among restarts, trains or fits, and leaves a run folder.
+/// The training pipeline: reads and splits the data, selects among restarts, trains or fits the model, and writes a run
+/// folder.
 ///
 ///   TrainRequest request{.out = "run"};
 ///   request.settings.data = {"book.txt"};
 ///   request.settings.model = "lstm:128";
 ///   request.settings.steps = 1000;
-///   request.given = {"model", "steps"};              // what the caller chose; the rest may follow from it
+///   request.given = {"model", "steps"};              // settings chosen by the caller; others get dependent defaults
 ///   TrainOutcome outcome = train(request);
 ///
-/// The model file has the bytes that `unfold train` gives for the same settings.
+/// The model file is byte-identical to that of `unfold train` with the same settings.
 
 #include <memory>
 #include <nlohmann/json_fwd.hpp>
@@ -29,35 +30,37 @@ class Device;
 
 struct TrainRequest {
   std::string out;         ///< the run folder
-  bool resume = false;     ///< go on where the run in `out` stands; what is not given is taken from there
+  bool resume = false;     ///< continue the run in `out`; settings that are not in `given` are taken from it
   bool overwrite = false;  ///< replace the run in `out`
   TrainSettings settings = {};
   RunSettings run = {};
   Given given = {};
-  /// That train together (docs/processes.md), each with this request; the first writes the folder. nullptr: this one.
+  /// The processes that train together (docs/processes.md), each with this request; the first one writes the folder.
+  /// nullptr: only this process.
   Processes* processes = nullptr;
-  /// What `run.device` names, where it is open already; null: it is opened.
+  /// The device named by `run.device` if it is already open; null: it is opened here.
   std::shared_ptr<Device> device = nullptr;
 };
 
 struct TrainOutcome {
   std::string run;         ///< folder
-  std::string model_file;  ///< the best model by validation
-  TrainSettings settings;  ///< as they were used: canonical, with the graph of the best restart
+  std::string model_file;  ///< the best model by validation loss
+  TrainSettings settings;  ///< the settings in canonical form, with the graph of the best restart
   Index parameters = 0;
   TrainingResult result = {};
-  std::optional<Figures> valid = {};           ///< of the best model, when something was validated on
-  bool has_test = false;                       ///< the split left a test part
-  std::optional<TaskFigures> task_valid = {};  ///< of a task, instead; on examples of its own
+  std::optional<Figures> valid = {};           ///< metrics of the best model, if there is validation data
+  bool has_test = false;                       ///< whether the split has a test part
+  std::optional<TaskFigures> task_valid = {};  ///< for tasks, instead of `valid`; on separate examples
   std::optional<TaskFigures> task_test = {};
-  std::optional<FieldFigures> field_valid = {};  ///< of data with fields, instead; of the best model
-  std::optional<FieldFigures> field_test = {};   ///< of the part that the split left
+  std::optional<FieldFigures> field_valid =
+      {};                                       ///< for data with fields, instead of `valid`; metrics of the best model
+  std::optional<FieldFigures> field_test = {};  ///< metrics on the test part of the split
 };
-/// What `unfold train --json` prints.
+/// Returns the output of `unfold train --json`.
 nlohmann::ordered_json to_json(const TrainOutcome& outcome);
 
-/// Throws UsageError (settings that do not fit each other, a folder that holds another run), DataError, ModelError,
-/// DivergedError, InterruptedError (after a checkpoint, where there is one), RuntimeFailure.
+/// Throws UsageError (settings that cannot be combined, or a folder that holds another run), DataError, ModelError,
+/// DivergedError, InterruptedError (after a checkpoint, if there is one), and RuntimeFailure.
 TrainOutcome train(const TrainRequest& request, Reporter& reporter);
 TrainOutcome train(const TrainRequest& request);
 

@@ -14,14 +14,14 @@
 namespace unfold {
 namespace {
 
-/// DATA as running text. `log`: how logs are read; nullptr for other data.
+/// Reads DATA as running text. `log` has the settings for logs; nullptr for other data.
 std::vector<Input> read_data(TrainSettings& s, LogTraining* log, Reporter& reporter) {
   if (log != nullptr) return log->read_data(open_inputs(s.data), s, reporter);
   if (is_fasta(s)) return read_fasta_data(open_inputs(s.data), s, reporter);
   return unlabelled(open_inputs(s.data), s.label_column, s.only_label);
 }
 
-/// Another file, read in the same way.
+/// Reads a further file in the same way.
 std::vector<Input> read_more(const std::string& file, const TrainSettings& s, const LogTraining* log) {
   if (log != nullptr) return log->read_more(open_inputs({file}), s);
   if (is_fasta(s)) return fasta_inputs(open_inputs({file}), s.lines);
@@ -35,8 +35,8 @@ AlphabetOptions alphabet_options(const TrainSettings& s, bool is_log) {
           .with_unknown = is_log || (s.valid.has_value() && kind == SymbolKind::words)};
 }
 
-/// As many blocks as there are places that a process reads side by side: its lanes and those of validation; all lanes,
-/// where every thread trains a candidate.
+/// Returns the number of blocks to cache: one per position that a process reads concurrently, which are its batch lanes
+/// and those of validation. With restarts, it counts the lanes of all candidates trained at the same time.
 Index kept_blocks(const TrainSettings& s, const Processes& processes) {
   const Index validation = TrainerOptions().validation_streams, shards = s.shards.value_or(1);
   if (s.restarts > 1) return std::min<Index>(s.restarts, thread_count(0)) * (s.batch + validation);

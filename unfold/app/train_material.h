@@ -1,5 +1,5 @@
 #pragma once
-/// Internal: running text as `train` reads it: data and validation data of any kind of text, in parts.
+/// Internal: training and validation data of `train` for running text, split into parts.
 
 #include <optional>
 
@@ -13,7 +13,7 @@
 
 namespace unfold {
 
-/// What is trained on. Parts refer to the corpora by number only.
+/// Training and validation data. Parts refer to the corpora only by index.
 struct Material {
   Corpus corpus;
   std::optional<Corpus> valid;
@@ -23,16 +23,16 @@ struct Material {
   const Corpus& validation_corpus() const { return valid ? *valid : corpus; }
 };
 
-/// Whether of DATA each of several processes reads only what it needs: running text in plain files. What is rewritten,
-/// unpacked, masked or cut into lines is read by everybody.
+/// Returns whether each of several processes reads only the parts of DATA it needs. This applies to running text in
+/// plain files. Data that is converted, decompressed, masked or cut into lines is read completely by every process.
 bool is_read_in_parts(const TrainSettings& s);
 
-/// Of the files to train and to validate on, by their sizes and parts of them (processes/agreement.h). Empty where they
-/// can be read once only, where they are folders, and for a stream.
+/// Returns a fingerprint of the training and validation files, from their sizes and samples of their content
+/// (processes/agreement.h). Empty for folders, streams and files that can be read only once.
 std::string fingerprint_of_data(const TrainSettings& s);
 
-/// `log`: how logs are read; nullptr for other data. `known`: has the alphabet; nullptr: DATA have it. Settings that
-/// the data decide are filled in. By all processes. Throws DataError, UsageError.
+/// `log` has the settings for logs; nullptr for other data. `known` provides the alphabet; nullptr: it is built from
+/// DATA. Fills in settings that depend on the data. Called by all processes. Throws DataError, UsageError.
 Material load_material(TrainSettings& s, LogTraining* log, const KnownStart* known, Reporter& reporter,
                        Processes& processes);
 

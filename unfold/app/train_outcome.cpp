@@ -1,4 +1,4 @@
-/// What a training came to, as JSON.
+/// The outcome of training as JSON.
 
 #include <nlohmann/json.hpp>
 

@@ -16,7 +16,7 @@
 namespace unfold {
 namespace {
 
-/// Settings that may differ: they change no bit and no decision.
+/// Returns whether a setting may differ between processes, because it affects neither results nor decisions.
 bool may_differ(std::string_view key) { return key == "threads" || key == "memory-limit"; }
 
 void add_settings(const TrainSettings& settings, const RunSettings& run, std::vector<Claim>& claims) {
@@ -30,7 +30,7 @@ void add_files(const TrainSettings& s, std::vector<Claim>& claims) {
     if (file == "-") throw UsageError("standard input reaches one of several processes alone: name a file");
     claims.push_back({"the fingerprint of " + file, fingerprint_of(file)});
   };
-  // What is read in parts is checked as it is read (Corpus::of_blocks).
+  // Data read in parts is verified while it is read (Corpus::of_blocks).
   for (const std::string& file : s.data) add(file, is_read_in_parts(s) ? fingerprint_of_parts : fingerprint_of_file);
   for (const auto* file : {&s.valid, &s.mask, &s.valid_mask, &s.test, &s.log_rules})
     if (*file) add(**file, fingerprint_of_file);

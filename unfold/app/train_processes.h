@@ -1,22 +1,21 @@
 #pragma once
-/// Training in several processes, seen from `train`: what must be the same in all of them before anything is written,
-/// and how many threads each takes.
+/// Training in several processes: consistency checks before anything is written, and the number of threads per process.
 
 #include "unfold/processes/processes.h"
 #include "unfold/runs/train_settings.h"
 
 namespace unfold {
 
-/// Where nobody chose a number (0): the processors that this process may use, but no more than its share of the
-/// machine, so that processes do not get in each other's way.
+/// Returns the number of threads. If `wanted` is 0, it is the number of processors that this process may use, but at
+/// most its share of the machine, so that processes do not compete.
 int threads_of_process(Index wanted, const Processes& processes);
 
-/// The sum of a number of every process.
+/// Returns the sum of `mine` over all processes.
 int sum_over(int mine, Processes& processes);
 
-/// By all processes, when the settings are final. Throws UsageError in all of them: nothing is divided (no shards),
-/// there are more processes than shards, or a process has another version, order of bytes, setting or file of data than
-/// the first, which is named. `resumes`: a checkpoint was found.
+/// Called by all processes with the final settings. Throws UsageError in all of them if the training is not divided
+/// into shards, if there are more processes than shards, or if a process differs from the first one in version, byte
+/// order, a setting or a data file; the message names the difference. `resumes`: a checkpoint was found.
 void require_same_training(Processes& processes, const TrainSettings& settings, const RunSettings& run, bool resumes);
 
 }  // namespace unfold

@@ -17,7 +17,7 @@
 namespace unfold {
 namespace {
 
-/// What is kept of a candidate; the message where it diverged.
+/// The stored result of a candidate, or the message if it diverged.
 struct CandidateResult {
   TrainingResult result = {};
   std::string diverged = {};
@@ -109,7 +109,7 @@ Index choose_restart(const ModelSpec& spec, const TrainingData& data, const Trai
     const double loss = loss_to_compare(found->result);
     if (best < 0 || loss < least) best = k, least = loss;
   }
-  all.any(false);  // everybody has read them
+  all.any(false);  // barrier: every process has read the results
   if (all.first()) {
     if (best >= 0) std::filesystem::rename(candidates.checkpoint(best), options.checkpoint);
     candidates.remove();

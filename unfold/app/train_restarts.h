@@ -1,7 +1,7 @@
 #pragma once
-/// Internal: the candidates of `train --restarts`, trained side by side on the threads of all processes that share the
-/// run folder, and the choice among them. A candidate that is finished stays so (candidate-K.json): whoever resumes the
-/// run goes on with the others.
+/// Internal: trains the candidates of `train --restarts` concurrently, on the threads of all processes that share the
+/// run folder, and selects the best one. The result of a finished candidate is stored (candidate-K.json), so that a
+/// resumed run trains only the remaining ones.
 
 #include <string>
 
@@ -13,13 +13,13 @@ namespace unfold {
 
 struct RestartWork {
   std::string folder = {};
-  int threads = 1;                 ///< of this process, each for a candidate
-  bool goes_on = false;            ///< candidates that are finished in the folder are those of this run
-  Processes* processes = nullptr;  ///< nullptr: this one
+  int threads = 1;                 ///< of this process, one per candidate
+  bool goes_on = false;            ///< resuming: finished candidates in the folder belong to this run
+  Processes* processes = nullptr;  ///< nullptr: only this process
 };
 
-/// By all processes. Moves the checkpoint of the best candidate to options.checkpoint, removes what the others left,
-/// and returns its number. Throws as Trainer; DivergedError only when every candidate diverged.
+/// Called by all processes. Moves the checkpoint of the best candidate to options.checkpoint, removes the files of the
+/// others, and returns its index. Throws like Trainer; throws DivergedError only if every candidate diverged.
 template <class T>
 Index choose_restart(const ModelSpec& spec, const TrainingData& data, const TrainerOptions& options,
                      const RestartOptions& restarts, const RestartWork& work, Reporter& reporter);

@@ -1,13 +1,13 @@
 #pragma once
-/// What the settings of a training say to the trainer.
+/// Conversion of training settings to trainer options.
 
 #include "unfold/runs/train_settings.h"
 #include "unfold/training/trainer.h"
 
 namespace unfold {
 
-/// All but where files are and who takes part. REQUIRES canonical settings. Throws UsageError for one that says
-/// something impossible.
+/// Returns all options except file paths and participating processes. REQUIRES canonical settings. Throws UsageError
+/// for an invalid setting.
 TrainerOptions trainer_options(const TrainSettings& settings, const RunSettings& run);
 
 }  // namespace unfold

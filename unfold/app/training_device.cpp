@@ -16,7 +16,7 @@ DevicePrecision precision_on_device(const TrainSettings& settings) {
   return *settings.precision == "tf32" ? DevicePrecision::tf32 : DevicePrecision::exact;
 }
 
-/// Which arithmetic bf16 comes to on this processor.
+/// Reports which arithmetic this processor uses for bf16.
 void tell_precision(const TrainSettings& settings, Reporter& reporter) {
   if (*settings.precision != "bf16") return;
   if (bf16_unit() == Bf16Unit::none)

@@ -1,5 +1,5 @@
 #pragma once
-/// Internal: the device that one call of train runs on, or the processor.
+/// Internal: the device that a call of `train` runs on, or the CPU.
 
 #include <memory>
 #include <string>
@@ -16,20 +16,20 @@ namespace unfold {
 
 class TrainingDevice {
  public:
-  /// The processor.
+  /// The CPU.
   TrainingDevice() = default;
-  /// What the settings name; `given`, where a caller has one at hand, in its place. Says which one it is, or what the
-  /// processor makes of --precision bf16. Throws as open_device.
+  /// Opens the device named in the settings, or uses `given` if the caller has opened it. Reports the device, or how
+  /// the CPU handles --precision bf16. Throws like open_device.
   TrainingDevice(const TrainSettings& settings, const RunSettings& run, std::shared_ptr<Device> given,
                  Reporter& reporter);
 
   bool is_processor() const { return device_ == nullptr; }
-  /// Of the device, for the card of the model.
+  /// Returns the name of the device, for the model card.
   std::string name() const { return device_->name(); }
-  /// For the trainer; nullptr: the processor.
+  /// For the trainer; nullptr for the CPU.
   const std::shared_ptr<const Offload>& offload() const { return offload_; }
 
-  /// Whether it runs the network at all: asked before anything is written. Throws UsageError.
+  /// Checks that the device can run the network, before anything is written. Throws UsageError.
   template <class T>
   void require(const Network<T>& network, const DataSpecification& data = {}) const;
 
@@ -38,8 +38,9 @@ class TrainingDevice {
   std::shared_ptr<const Offload> offload_;
 };
 
-/// Whether a run that began with the settings `before` may go on with others' precision: where it leaves a device, or
-/// comes to one, all is of another arithmetic anyway, but numbers keep their size.
+/// Returns whether a run that began with the settings `before` can be resumed with a different precision. That is
+/// allowed if the run moves to or from a device, because the arithmetic changes anyway, but not between float and
+/// double.
 bool may_keep_precision(const Config& before, const TrainSettings& settings, const RunSettings& run);
 
 }  // namespace unfold

@@ -132,7 +132,7 @@ Bench::Bench()
   add_common();
 }
 
-/// Lines of the table appear as they are measured.
+/// Prints the lines of the table as they are measured.
 void Bench::say(const std::string& text) const {
   if (json_) return;
   print_result(text);
@@ -199,7 +199,7 @@ void Bench::one_model(Team& team) {
   say(training_row(row));
 }
 
-/// A step stage by stage: time, what is attainable, their ratio.
+/// Profiles a training step by stage: measured time, attainable time and their ratio.
 void Bench::profile(Team& team) {
   const std::string model = to_string(parse_model_spec(*model_));
   const Profile profile = measure_profile({model, batch_, window_, symbols_}, team, seconds_);
@@ -234,7 +234,7 @@ void Bench::profile(Team& team) {
                          {"share_of_attainable", profile.attainable_seconds / profile.seconds_per_step}}));
 }
 
-/// What a symbol costs a model that is fitted.
+/// Measures the cost per symbol of a fitted model.
 void Bench::symbol_cost(Team& team) {
   constexpr Index kMadeUp = Index{1} << 18, kMost = Index{1} << 20;
   std::string text = text_ ? read_file(*text_) : made_up_text(kMadeUp);
@@ -254,7 +254,7 @@ void Bench::check_model() const {
   if (text_ && !fitted) throw UsageError("--text is what a fitted model reads: give one, as in --model ppm --profile");
 }
 
-/// The share of attainable at every size, and the stages that take more than they should.
+/// Prints, for each size, the ratio of attainable to measured time and the stages that lose the most time.
 void Bench::profile_table(Team& team) {
   Json rows = Json::array();
   say(fmt::format("window {}, {}, {}", window_, threads_of(team), simd_name()));
@@ -335,7 +335,7 @@ Json Bench::trainings(Team& team, Console& console) const {
 }
 
 Json Bench::steppers(Console& console) const {
-  Team team(threads_ > 0 ? threads() : 1, Attendance::all);  // a step is too short to be worth dividing
+  Team team(threads_ > 0 ? threads() : 1, Attendance::all);  // a step is too short to be divided among threads
   Json rows = Json::array();
   say(
       fmt::format("\n{:<12} {:>10} {:>12} {:>8} {:>10} {:>10}   {}; floor: one thread reads the weights once "

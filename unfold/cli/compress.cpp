@@ -31,7 +31,7 @@
 namespace unfold {
 namespace {
 
-/// The bytes of a file as they are, or of standard input, read piece by piece.
+/// Reads the raw bytes of a file or of standard input in pieces.
 class RawInput {
  public:
   explicit RawInput(std::string path) : path_(std::move(path)) {
@@ -52,14 +52,14 @@ class RawInput {
   }
 
   std::string name() const { return path_ == "-" ? "standard input" : path_; }
-  Index size() const { return size_; }  ///< -1: not known
+  Index size() const { return size_; }  ///< -1: unknown
   ByteSource source() {
     return [this](char* out, std::size_t size) { return read_some(descriptor_, name(), out, size); };
   }
 
  private:
   void open() {
-    const WaitingForOthers waiting;  // a pipe is opened when its other end is
+    const WaitingForOthers waiting;  // opening a pipe blocks until the other end is opened
     do descriptor_ = ::open(path_.c_str(), O_RDONLY | O_CLOEXEC);
     while (descriptor_ < 0 && errno == EINTR);
   }
@@ -71,7 +71,7 @@ class RawInput {
   Index size_ = -1;
 };
 
-/// A progress line for bytes.
+/// Returns a callback that updates a progress line.
 std::function<void(Index)> count_bytes(Console& console, Index total, const std::string& what) {
   const double start = seconds_now();
   return [&console, total, what, start](Index done) {
@@ -84,7 +84,7 @@ std::function<void(Index)> count_bytes(Console& console, Index total, const std:
   };
 }
 
-/// The bytes that occur in a file, in rising order; empty when all do.
+/// Returns the byte values that occur in a file, in ascending order; empty if all 256 occur.
 std::string bytes_in(const std::string& path) {
   std::array<bool, 256> seen{};
   RawInput input(path);
@@ -98,8 +98,8 @@ std::string bytes_in(const std::string& path) {
   return bytes.size() == seen.size() ? std::string() : bytes;
 }
 
-/// `ppm` without a word about memory, and `cm` without a size, become the ones of bounded memory. Containers and model
-/// files of earlier versions mean the others by them, so it is named here.
+/// Adds the default memory limit to `ppm` without a memory option and to `cm` without a size. Containers and model
+/// files of earlier versions use the plain names for unbounded memory, so the limit has to be explicit.
 std::string with_memory(const std::string& spec) {
   constexpr const char* kMemory = "memory=64";
   if (spec == "cm") return fmt::format("{}:{}", spec, kMemory);
@@ -107,16 +107,16 @@ std::string with_memory(const std::string& spec) {
   return silent ? fmt::format("{},{}", spec, kMemory) : spec;
 }
 
-/// True for the SPEC of a model that is fitted as a whole and cannot learn while it reads from nothing.
+/// Returns whether SPEC names a model that is fitted in one pass and cannot learn while compressing.
 bool is_fitted_only(const std::string& spec) {
   const std::string name = spec.substr(0, spec.find(':'));
   return is_fitted_model(spec) && !is_learner(name);
 }
 
-/// What a model knows before it reads: nothing, so that it always learns, or what it was trained on or fitted to.
+/// The knowledge of a model before compression: none, in which case it always learns, or from training or fitting.
 enum class Knowledge { none, trained };
 
-/// The size of blocks, which may carry a unit.
+/// Parses a block size, which may have a unit.
 Index block_size(const std::optional<std::string>& text) {
   if (!text || *text == "0") return 0;
   const std::size_t bytes = parse_bytes(*text, "--block");
@@ -125,15 +125,15 @@ Index block_size(const std::optional<std::string>& text) {
   return static_cast<Index>(bytes);
 }
 
-/// Bytes of the blocks of one chain: of a file that fits into one, some four, so that those before are verified while
-/// the next is coded; of a small one, one.
+/// Returns the block size, in bytes, for a single chain. A file that would fit into one block is split into about four
+/// blocks, so that finished blocks are verified while the next one is compressed. A small file is one block.
 Index chain_block(Index size) {
   constexpr Index kWhole = 1 << 20, kLeastCut = 1 << 18;
   if (size < kLeastCut || size > kWhole) return kWhole;
   return static_cast<Index>(std::bit_ceil(static_cast<std::uint64_t>(size))) / 4;
 }
 
-/// Bytes on a screen help nobody.
+/// Throws UsageError if the output is a terminal.
 void refuse_terminal(const std::string& output) {
   if (output == "-" && ::isatty(STDOUT_FILENO) == 1)
     throw UsageError("compressed data are not for a terminal: name a file with -o, or send them into a pipe");
@@ -219,7 +219,7 @@ Compress::Compress()
   add_common();
 }
 
-/// By what the file begins with; of a pipe nothing is known.
+/// Chooses the model from the first bytes of a file. Nothing is known in advance about a pipe.
 LevelChoice Compress::level_choice(RawInput& input, Index level) const {
   std::string beginning;
   if (input.size() > 0) {
@@ -231,7 +231,7 @@ LevelChoice Compress::level_choice(RawInput& input, Index level) const {
   return choose_level(level, beginning, size);
 }
 
-/// --online, --optimizer and --window where they change nothing.
+/// Throws UsageError for --online, --optimizer and --window where they have no effect.
 void Compress::check_learning(const std::string& spec, Knowledge knows) const {
   const bool trained = knows == Knowledge::trained;
   if (online_ && !trained)
@@ -280,7 +280,7 @@ void Compress::choose_model(CompressOptions& options, RawInput& input) const {
     return fit_model(options, input);
   }
   if (embed_) throw UsageError(fmt::format("--embed needs a model file; {} is none", text));
-  // `ppm` without an order takes the one that suits the file, as the fast level does.
+  // `ppm` without an order uses the order that the fast level would choose for the file.
   const bool without_order = text == "ppm";
   options.model = canonical_learner(without_order ? level_choice(input, kFastLevel).model : with_memory(text));
   check_learning(options.model, Knowledge::none);
@@ -288,7 +288,7 @@ void Compress::choose_model(CompressOptions& options, RawInput& input) const {
   if (has_network(options.model) && input.size() > 0) options.bytes = bytes_in(inputs_.front());
 }
 
-/// A model that knows the file before it codes it: the reader of the container needs the model, too.
+/// Fits a model to the file before compressing it. Decompression requires the same model.
 void Compress::fit_model(CompressOptions& options, const RawInput& input) const {
   if (input.size() < 1)
     throw UsageError(fmt::format(
@@ -315,7 +315,7 @@ void Compress::read_back(const std::string& path) const {
   }
 }
 
-/// What several processes need to share the work.
+/// Throws UsageError unless the input can be compressed by several processes.
 void Compress::require_divided(const RawInput& input) const {
   if (block_ == 0)
     throw UsageError("several processes were started, and one chain is not divided among them: give --block, as 1M");
@@ -374,7 +374,7 @@ ExitCode Compress::run(Console& console) {
             });
   if (!processes.first()) return ExitCode::success;
   output->commit();
-  // What went into a pipe cannot be read again.
+  // Output that was written to a pipe cannot be read back.
   if (std::error_code none; !no_verify_ && std::filesystem::is_regular_file(output_, none)) read_back(output_);
   tell(console, input, options, result, seconds_now() - start);
   return ExitCode::success;
@@ -393,7 +393,7 @@ class Decompress final : public Verb {
   std::vector<std::string> inputs_;
   std::string output_ = "-";
   std::optional<std::string> model_, memory_limit_, max_output_;
-  std::string used_model_;  ///< the file, or run folder, that the archive asked for; empty: none
+  std::string used_model_;  ///< the external model file or run folder that the archive required; empty: none
 };
 
 Decompress::Decompress()
@@ -437,7 +437,7 @@ DecompressLimits Decompress::limits() const {
   return limits;
 }
 
-/// The file of a model that the archive does not hold.
+/// Reads a model file that is not part of the archive.
 std::string Decompress::external_model(const std::string& archive, const std::string& name) {
   const std::string& path = model_.value_or(name);
   if (!std::filesystem::exists(path))
@@ -449,8 +449,8 @@ std::string Decompress::external_model(const std::string& archive, const std::st
   return read_file(model_file(path));
 }
 
-/// An archive asks for its model before its first byte is restored, or never. It may have named a file that no option
-/// does.
+/// Checks the model options. An archive requires its external model before the first byte is decompressed or not at
+/// all; the model file that it names need not be one of the options.
 void Decompress::check_model() const {
   if (!used_model_.empty()) refuse_own_input("--output", output_, used_model_);
   if (model_ && used_model_.empty())
@@ -477,7 +477,7 @@ ExitCode Decompress::run(Console& console) {
       .key = authentication_key(),
       .progress = count_bytes(console, -1, "decompress")};
   const CompressResult result = decompress(input.source(), sink, options);
-  check_model();  // of no bytes, which no sink saw
+  check_model();  // for an empty result, for which the sink is not called
   output.commit();
   if (json_)
     print_result(one_line({{"bytes_in", result.bytes_in}, {"bytes_out", result.bytes_out}}));

@@ -11,11 +11,11 @@
 namespace unfold {
 namespace {
 
-// Files that take no time, and records among them that are twice as long: all contexts.
+// Files up to kSmall bytes, and record files up to kSmallRecords bytes, compress so fast that all contexts are used.
 constexpr Index kSmall = 1 << 16, kSmallRecords = 1 << 17;
 
-/// The largest memory of context mixing, MiB; its contexts for texts, for other files and where nothing is known; the
-/// model of a level: {} is the context mixing.
+/// A compression level: the memory limit of context mixing in MiB; the context sets for text, for other files and for
+/// unknown content; and the model, in which {} is replaced by the context-mixing model.
 struct Level {
   Index memory;
   const char *of_texts, *of_others, *of_unknown;
@@ -34,23 +34,24 @@ constexpr std::array<Level, 9> kLevels = {{without_mixing("ppm:4,memory={1}"),
                                            {512, kAll, kAll, kAll, "{}"},
                                            {512, kAll, kAll, kAll, "mix:{}+ppm:6,memory=256"}}};
 
-/// The order of prediction by partial matching that suits what a file begins with: long repetitions are rare in large
-/// texts, and common elsewhere.
+/// Returns the order of prediction by partial matching that suits the beginning of the file. Long repetitions are rare
+/// in large texts and common elsewhere.
 Index order_of(std::string_view beginning, Index size) {
-  constexpr Index kLargeText = 448 << 10;  // order 7 is smaller for news and lcet10, 6 for plrabn12 and book1
+  constexpr Index kLargeText =
+      448 << 10;  // order 7 gives smaller files for news and lcet10, order 6 for plrabn12 and book1
   if (beginning.empty()) return 7;
   if (!is_text(beginning)) return 32;
   return size > kLargeText ? 6 : 7;
 }
 
-/// MiB of prediction by partial matching: what nearly every file of a MiB has room in; others start anew sooner, to
-/// their advantage.
+/// Returns the memory for prediction by partial matching in MiB. It is sufficient for nearly all files up to 1 MiB; for
+/// larger files the model restarts when memory is full, which improves compression.
 Index matching_memory(Index size) {
   constexpr Index kOfMebibyte = 10, kOfLarger = 64;
   return size >= 0 && size <= (Index{1} << 20) ? kOfMebibyte : kOfLarger;
 }
 
-/// A byte needs two rows of each context, and shares most of them: more memory makes files 0.1 % smaller at most.
+/// A byte needs two rows per context and shares most of them. More memory reduces the file size by at most 0.1 %.
 Index mixing_memory(Index size, Index most) {
   const Index per_byte = most > kDefaultMemory ? 1024 : 512;
   return size < 0 || size >= (most << 20) / per_byte ? most : std::clamp<Index>((size * per_byte >> 20) + 1, 1, most);
@@ -78,7 +79,7 @@ std::string bases_of(std::string_view bytes) {
 }
 
 bool is_text(std::string_view bytes) {
-  constexpr std::ptrdiff_t kRest = 100;  // one of so many may be a control character
+  constexpr std::ptrdiff_t kRest = 100;  // one byte in kRest may be a control character
   constexpr std::string_view kOfTexts = "\t\n\f\r";
   const auto strange = std::ranges::count_if(bytes, [&](char byte) {
     const auto code = static_cast<std::uint8_t>(byte);

@@ -1,5 +1,5 @@
 #pragma once
-/// What `compress -1` .. `-9` mean, and what the bytes of a file suggest: records, bitmaps, genomes.
+/// Models for the levels `compress -1` .. `-9`, and content detection: text, records, bitmaps, genomes.
 
 #include <string>
 #include <string_view>
@@ -12,17 +12,18 @@ inline constexpr Index kFastLevel = 4, kDefaultLevel = 6, kBestLevel = 9;
 
 struct LevelChoice {
   std::string model;       ///< SPEC
-  std::string bytes = {};  ///< the alphabet of the model, in rising order; empty: all bytes
+  std::string bytes = {};  ///< the alphabet of the model in ascending order; empty: all bytes
 };
 
-/// The model of a level, 1 .. 9. `beginning`: of what is to be compressed, as much as is at hand; empty: nothing is
-/// known. `size`: in all, or of a block, in bytes; -1: not known.
+/// Returns the model of a level, 1 .. 9. `beginning` has the available first bytes of the input; empty: unknown
+/// content. `size` is the number of bytes of the input or of a block; -1: unknown.
 LevelChoice choose_level(Index level, std::string_view beginning, Index size);
 
-/// The letters of a genome, ACGT, acgt or ACGU, if nearly all bytes are among them; empty: it is none.
+/// Returns the nucleotide letters (ACGT, acgt or ACGU) if nearly all bytes are among them; otherwise empty.
 std::string bases_of(std::string_view bytes);
 
-/// Nearly all bytes are those of texts: printable ones, ends of lines, anything from 128 on. False for no bytes.
+/// Returns whether nearly all bytes occur in text: printable characters, line ends, and bytes from 128 up. False if
+/// `bytes` is empty.
 bool is_text(std::string_view bytes);
 
 }  // namespace unfold

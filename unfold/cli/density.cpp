@@ -35,7 +35,7 @@ DensityVerb::DensityVerb()
 }
 
 ExitCode DensityVerb::run(Console& console) {
-  (void)load_model_file(model_file(inputs_.front()));  // throws for what is no model at all
+  (void)load_model_file(model_file(inputs_.front()));  // throws if the file is not a model
   if (!holds_field_model(inputs_.front()))
     throw UsageError(
         "density is of models of data with fields (tables, images, music); of running text, `unfold score` "

@@ -134,7 +134,7 @@ Eval::Eval()
   add_common();
 }
 
-/// What depends on which options were given; the rest is for evaluate to say.
+/// Checks combinations of options; evaluate checks the rest.
 void Eval::check_options() const {
   check_reading_options(options_, reading_);
   if (dynamic_ && (!reading_.exact() || method_ == "stepper"))
@@ -144,7 +144,7 @@ void Eval::check_options() const {
   if (json_ && per_symbol_ == "-") throw UsageError("--json and --per-symbol - both want standard output; name a file");
 }
 
-/// What only other models than those of text have.
+/// Throws UsageError for options that do not apply to models of text.
 void Eval::check_text_options() const {
   if (given_) throw UsageError("--given is for models of whole sequences (train --ends)");
   if (task_) throw UsageError("--task is for models of tasks (train --task)");
@@ -158,7 +158,7 @@ void Eval::check_text_options() const {
         "predicted symbol by symbol: leave it out");
 }
 
-/// That --dynamic has something to do, and that what goes with it has.
+/// Throws UsageError if --dynamic has no effect on the model.
 void Eval::check_learning() const {
   if (!dynamic_) return;
   const std::string kind = ModelFile::open(model_file(inputs_.front())).kind();
@@ -173,7 +173,7 @@ void Eval::check_learning() const {
         "--optimizer and --window say how a recurrent network learns; {} learns by itself: leave them out", kind));
 }
 
-/// A model of a task, on examples of it.
+/// Evaluates a model of a task on generated examples.
 ExitCode Eval::run_on_task() const {
   if (given_) throw UsageError("--given is for models of data with fields, not of tasks");
   for (const char* name : {"split", "unknown", "mask", "per-symbol", "segments", "warmup", "method", "dynamic"})
@@ -197,7 +197,7 @@ ExitCode Eval::run_on_task() const {
   return ExitCode::success;
 }
 
-/// A model of data with fields.
+/// Evaluates a model of data with named fields.
 ExitCode Eval::run_on_fields(Console& console) const {
   for (const char* name : {"mask", "per-symbol", "segments", "warmup", "method", "dynamic", "task", "count", "seed"})
     if (options_.given(name)) throw UsageError(fmt::format("--{} is not for models of data with fields", name));
@@ -253,7 +253,8 @@ ExitCode Eval::run(Console& console) {
   if (holds_field_model(inputs_.front())) return run_on_fields(console);
   if (holds_task_model(inputs_.front())) return run_on_task();
   check_text_options();
-  if (inputs_.size() < 2 && holds_damaged_model(inputs_.front())) load_model(inputs_.front());  // which says what it is
+  if (inputs_.size() < 2 && holds_damaged_model(inputs_.front()))
+    load_model(inputs_.front());  // throws an error that describes the damage
   if (inputs_.size() < 2) throw options_.missing_inputs();
   check_learning();
   EvaluateRequest what = request();

@@ -1,5 +1,5 @@
 #pragma once
-/// Work of verbs that `mpirun` may have started several times: every process does it, and the first one tells.
+/// Subcommands that `mpirun` can start in several processes: all of them run the work, and only the first one prints.
 
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -15,7 +15,7 @@
 
 namespace unfold {
 
-/// What `work(reporter)` gives in this process; the first one tells what it reports.
+/// Returns `work(reporter)`. Only the reporter of the first process prints.
 template <class Work>
 auto in_processes(const Processes& processes, Console& console, const Work& work) {
   SilentReporter silent;
@@ -23,7 +23,7 @@ auto in_processes(const Processes& processes, Console& console, const Work& work
   return work(processes.first() ? static_cast<Reporter&>(reporter) : silent);
 }
 
-/// What `work(request, reporter)` gives in the first process; in the others, which say nothing, nothing.
+/// Returns `work(request, reporter)` in the first process and an empty value in the others, which print nothing.
 template <class Request, class Work>
 auto in_processes(Processes& processes, Request& request, Console& console, const Work& work) {
   request.processes = &processes;
@@ -33,7 +33,7 @@ auto in_processes(Processes& processes, Request& request, Console& console, cons
   return outcome;
 }
 
-/// The same of work that may also be done by `--jobs` processes of its own. Throws UsageError for both at once.
+/// Same as above for work that can also start child processes (`--jobs`). Throws UsageError if both are used.
 template <class Request, class Work>
 auto in_processes_or_jobs(Request& request, Console& console, const Work& work) {
   Processes& processes = launched_processes();
@@ -41,7 +41,7 @@ auto in_processes_or_jobs(Request& request, Console& console, const Work& work) 
   return in_processes(processes, request, console, work);
 }
 
-/// The JSON of a file as one line of standard output.
+/// Prints the JSON of a file on one line of standard output.
 inline void print_results(const std::string& file) { print_result(one_line(parse_own_json(read_file(file), file))); }
 
 }  // namespace unfold

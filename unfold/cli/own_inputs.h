@@ -1,6 +1,6 @@
 #pragma once
-/// What is written never replaces what is read: it would be gone. Every verb is checked once, by the rows of its
-/// options that name files (FileUse); a file that only the work itself finds out about is checked where it is found.
+/// Checks that output files do not overwrite input files. The checks run once per subcommand, on the options that name
+/// files (FileUse). A file that is only discovered during the work is checked at that point.
 
 #include <string>
 
@@ -8,17 +8,16 @@
 
 namespace unfold {
 
-/// Throws UsageError where an option names as output what another names as input: the same file, through whatever
-/// link, or one of the files of a run folder; of an output that is a folder, that it is read itself, or as a run;
-/// and where two outputs are one file.
-/// REQUIRES that the options were resolved.
+/// Throws UsageError if an output is also an input (the same file, also through links, or a file of a run folder), if
+/// an output folder is also read, directly or as a run, and if two outputs are the same file. REQUIRES that the options
+/// were resolved.
 void refuse_own_inputs(const VerbOptions& options);
 
-/// The same for an input that no option names. `option`: the output's, "--out".
+/// Same as above for an input that is not an option. `option` is the name of the output option, such as "--out".
 void refuse_own_input(const std::string& option, const std::string& output, const std::string& input);
 
-/// Throws ModelError for a run folder that may not be looked into, which would seem to be one without a model.
-/// REQUIRES that the options were resolved.
+/// Throws ModelError for a run folder without read permission, which would otherwise look like a folder without a
+/// model. REQUIRES that the options were resolved.
 void require_readable_models(const VerbOptions& options);
 
 }  // namespace unfold

@@ -14,7 +14,7 @@
 namespace unfold {
 namespace {
 
-/// predict, and its spellings tag, classify and forecast.
+/// The subcommand predict, with its variants tag, classify and forecast.
 class Predict final : public Verb {
  public:
   explicit Predict(const char* name);
@@ -124,7 +124,7 @@ Predict::Predict(const char* name) : Verb(VerbOptions(name, summary_of(name), ex
   add_common(/*prints_json=*/false);
 }
 
-/// The data with their holes filled.
+/// Writes the data with missing values filled in.
 void Predict::fill(const std::function<void(std::string_view)>& write) const {
   for (const char* name :
        {"probabilities", "ahead", "beam", "best", "sample", "attention", "given", "constraint", "follow"})
@@ -142,7 +142,7 @@ void Predict::fill(const std::function<void(std::string_view)>& write) const {
              write);
 }
 
-/// Without anything that is drawn, there is nothing for a number of draws or their seed to change.
+/// Throws UsageError for --samples and --seed if nothing is sampled.
 void Predict::check_drawing() const {
   if (request_.ahead > 0 || request_.sampled) return;
   options_.refuse({"samples", "seed"},

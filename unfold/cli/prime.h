@@ -1,5 +1,5 @@
 #pragma once
-/// What sample and complete read first: --prime TEXT or --prime-file FILE.
+/// The prime of sample and complete: --prime TEXT or --prime-file FILE.
 
 #include <optional>
 #include <string>
@@ -9,7 +9,7 @@
 
 namespace unfold {
 
-/// Throws UsageError where both are given, DataError for a file that is not there.
+/// Throws UsageError if both are set, and DataError if the file does not exist.
 inline void take_prime(const std::optional<std::string>& file, std::string& prime) {
   if (!file) return;
   if (!prime.empty()) throw UsageError("--prime and --prime-file exclude each other");

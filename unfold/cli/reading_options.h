@@ -1,5 +1,5 @@
 #pragma once
-/// How eval and score let a text be read, and how they show what was read.
+/// Options that eval and score share: reading a text in parallel segments, and the output of per-symbol results.
 
 #include <nlohmann/json_fwd.hpp>
 #include <string>
@@ -10,20 +10,22 @@
 
 namespace unfold {
 
-/// --segments and --warmup.
+/// Adds --segments and --warmup.
 void add_reading_options(VerbOptions& options, ReadingSettings& reading);
-/// Throws UsageError for a warm-up of nothing.
+/// Throws UsageError for a warm-up without segments.
 void check_reading_options(const VerbOptions& options, const ReadingSettings& reading);
 
-/// What was done: "exact: every sequence from its first symbol", or how many segments, how warmed up.
+/// Describes how the text was read: "exact: every sequence from its first symbol", or the number of segments and the
+/// warm-up.
 std::string describe_reading(const ReadingSettings& reading, const Evaluation& evaluation);
-/// The keys "segments" (0: exact), "warmup" and "warmup_symbols" (read and not counted, in all).
+/// Adds the keys "segments" (0: exact), "warmup" and "warmup_symbols" (the total number of symbols read without being
+/// scored).
 void describe_reading(const ReadingSettings& reading, const Evaluation& evaluation, nlohmann::ordered_json& json);
 
-/// "position\tsymbol\tbits\n"; bits is `-` where nothing was predicted.
+/// Returns "position\tsymbol\tbits\n"; bits is `-` if the symbol was not predicted.
 std::string symbol_line(Index position, std::string_view symbol, float nats);
 inline constexpr const char* kSymbolHeading = "position\tsymbol\tbits\n";
-/// "1.234567", or "-" where nothing was predicted.
+/// Returns "1.234567", or "-" if nothing was predicted.
 std::string bits_text(float nats);
 
 }  // namespace unfold

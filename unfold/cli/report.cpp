@@ -80,7 +80,7 @@ ExitCode Report::run(Console& console) {
   request_.threads = threads_;
   request_.baselines = !no_baselines_;
   ConsoleReporter reporter(console);
-  // What it is shown on where --data names nothing.
+  // The training data, on which the report is computed unless --data is set.
   const TrainSettings trained = settings_of_run(request_.runs.front());
   for (const std::string& file : trained.data) refuse_own_input("--out", out_, file);
   for (const auto& file : {trained.valid, trained.test})

@@ -150,7 +150,7 @@ Score::Score()
   add_common();
 }
 
-/// null where nothing was predicted
+/// null: not predicted
 Json bits_json(float nats) { return std::isfinite(nats) ? Json(unsigned_zero(bits(nats))) : Json(); }
 
 void Score::by_symbol(const ScoredText& text) const {
@@ -163,7 +163,7 @@ void Score::by_symbol(const ScoredText& text) const {
   if (json_) print_result(one_line({{"by", "symbol"}, {"scores", std::move(scores)}}));
 }
 
-/// The path of hidden states, and how sure each of them is given the whole sequence.
+/// Prints the most probable path of hidden states with the posterior probability of each state.
 void Score::by_state(const ScoredText& text) const {
   Json scores = Json::array();
   if (!json_) print_result("position\tsymbol\tstate\tposterior\tbits\n");
@@ -181,7 +181,7 @@ void Score::by_state(const ScoredText& text) const {
   if (json_) print_result(one_line({{"by", "state"}, {"scores", std::move(scores)}}));
 }
 
-/// ROC figures of both scores of a line.
+/// Returns the ROC results for both scores of the lines.
 Json Score::judgement(Console& console, const std::vector<ScoredLine>& lines,
                       const std::vector<std::string>& labels) const {
   const LineJudgement found = judge(lines, labels, normal_);
@@ -203,7 +203,7 @@ Json Score::judgement(Console& console, const std::vector<ScoredLine>& lines,
           {"normal", by_mean.negatives}};
 }
 
-/// `label`: nullptr where there are none.
+/// `label`: nullptr if there are no labels.
 Json line_json(const ScoredLine& line, const std::string* label) {
   Json json = {{"line", line.number},
                {"symbols", line.symbols},
@@ -245,7 +245,7 @@ void Score::by_line(Console& console, const ScoredText& text) const {
     for (const auto& [key, value] : result["roc"].items()) print_result(fmt::format("{}\t{}\n", key, value.dump()));
 }
 
-/// Options that only models of logs have.
+/// Throws UsageError for options that only apply to models of logs.
 void Score::check_log_options() const {
   if (by_ == "value") throw UsageError("--by value is for a log: a model trained with --format log");
   if (follow_) throw UsageError("--follow is for models of data with fields; --by line answers line by line as it is");
@@ -254,7 +254,7 @@ void Score::check_log_options() const {
       throw UsageError(fmt::format("--{} is for lines of a log: a model trained with --format log, by line", name));
 }
 
-/// Options of lines that are read one after another.
+/// Throws UsageError for line options without `--by line`, and for options that do not apply to models of text.
 void Score::check_text_options() const {
   for (const char* name : {"labels", "normal", "roc", "summary", "top", "text", "plot"})
     if (by_ != "line" && options_.given(name)) throw UsageError(fmt::format("--{} is for lines: add --by line", name));
@@ -293,7 +293,7 @@ ScoreLogOptions Score::log_options() const {
           .by_value = by_ == "value"};
 }
 
-/// A model of data with fields.
+/// Scores data with named fields.
 void Score::run_on_fields(Console& console) const {
   for (const char* name : {"labels", "normal", "roc", "plot", "summary", "text", "masked", "context", "fixed", "mask",
                            "segments", "warmup"})
@@ -318,7 +318,7 @@ void Score::run_on_fields(Console& console) const {
                });
 }
 
-/// A row a file, and one of all.
+/// Prints one row per file and a row for the total.
 void Score::by_file(Console& console) {
   for (const char* name : {"labels", "normal", "roc", "plot", "summary", "top", "follow", "given", "text", "masked",
                            "context", "fixed", "mask"})
@@ -373,7 +373,7 @@ ExitCode Score::run(Console& console) {
   return ExitCode::success;
 }
 
-/// What is scored at once: symbols, states, segments side by side, and whatever a mask chooses.
+/// Scores the whole text at once: by symbol or state, in parallel segments, or with a mask.
 void Score::run_on_whole_text(Console& console, std::unique_ptr<SymbolModel> model) const {
   ConsoleReporter reporter(console);
   const ScoredText text = score(std::move(model),

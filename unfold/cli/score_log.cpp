@@ -69,7 +69,7 @@ std::string LogRows::masked() const {
   return all;
 }
 
-/// The text stands last, so that tabs in it do no harm.
+/// The text is the last column, so that it may contain tabs.
 std::string LogRows::row(const ScoredLogLine& s, const std::string* label) const {
   std::string text =
       fmt::format("{}\t{}\t{}\t{}\t{}\t{}\t{}", s.number, s.symbols, decimals(s.bits()), decimals(s.bits_per_symbol()),
@@ -99,7 +99,7 @@ std::string LogRows::json_row(const ScoredLogLine& s, const std::string* label) 
   return one_line(json);
 }
 
-/// A row for each masked value.
+/// Prints one row per masked value.
 class LogValueRows {
  public:
   LogValueRows(Console& console, const SymbolModel& model, const ScoreLogOptions& options)

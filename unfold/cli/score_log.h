@@ -1,5 +1,5 @@
 #pragma once
-/// `unfold score` for models of logs: a row a line or a masked value, as the lines come.
+/// `unfold score` for models of logs in streaming mode: one row per line or masked value.
 
 #include "unfold/app/log_score.h"
 #include "unfold/cli/score_rows.h"
@@ -12,8 +12,8 @@ struct ScoreLogOptions {
   bool masked = false, by_value = false;
 };
 
-/// Prints rows, each before it waits for the next line, and what labels say about them. Throws as LogScorer, LineSource
-/// and ScoreRows.
+/// Prints the row of each line before waiting for the next one, and finally the evaluation against the labels. Throws
+/// like LogScorer, LineSource and ScoreRows.
 void score_log(Console& console, const SymbolModel& model, const ScoreLogOptions& options);
 
 }  // namespace unfold

@@ -28,7 +28,7 @@ void ScoreRows::begin(bool labelled, const std::string& heading) {
         "--normal names one of the labels of lines: add --labels FILE, or leave it out; these lines have none");
   if (options_.json || options_.summary) return;
   print_result(heading);
-  flush_results();  // whoever reads a pipe sees that the program runs
+  flush_results();  // makes the row visible immediately to the reader of a pipe
 }
 
 void ScoreRows::see(const RowScore& scored, const std::function<std::string(const std::string* label)>& row) {
@@ -85,7 +85,7 @@ std::string ScoreRows::finish(const std::string& source) {
   return judge(source);
 }
 
-/// ROC figures, where there are labels of both kinds.
+/// Returns the ROC results if both normal and anomalous labels occur.
 std::string ScoreRows::judge(const std::string& source) const {
   const auto anomalies = std::ranges::count(anomalous_, true);
   if (anomalies == 0 || anomalies == static_cast<std::ptrdiff_t>(anomalous_.size())) {

@@ -1,6 +1,6 @@
 #pragma once
-/// Rows of `unfold score`, one for each line of a text: printed as they come or, with --top, the most surprising ones
-/// after the end; then what labels say about them, and a picture.
+/// Output of `unfold score` with one row per line of text. Rows are printed as they are scored or, with --top, the rows
+/// with the highest scores at the end. They are followed by the evaluation against labels and a plot.
 
 #include <functional>
 #include <optional>
@@ -15,31 +15,33 @@ namespace unfold {
 struct ScoreRowOptions {
   std::string data, normal = "-";
   std::optional<std::string> labels = {}, roc = {}, plot = {};  ///< files
-  Index top = 0;  ///< 0: every line in its order; else so many of the most surprising ones, after the end
+  Index top = 0;  ///< 0: all lines in order; otherwise the `top` highest scores, printed at the end
   bool text = false, summary = false, json = false;
-  bool values = false;  ///< a row is a value that stands in a line: it has no bits of its own
+  bool values = false;  ///< a row is a masked value of a line, which has no bits
 };
 
-/// What rows are ordered, drawn and judged by.
+/// The values of a row that are used for sorting, plotting and evaluation.
 struct RowScore {
-  Index number;  ///< of the line, from 1
+  Index number;  ///< line number, from 1
   double score, bits, bits_per_symbol;
-  std::optional<std::string> label = {};  ///< that stands in the line
+  std::optional<std::string> label = {};  ///< the label contained in the line
 };
 
 class ScoreRows {
  public:
-  /// `score`: the name of RowScore::score. Reads the file of labels. Throws DataError.
+  /// `score` is the column name of RowScore::score. Reads the label file. Throws DataError.
   ScoreRows(Console& console, const ScoreRowOptions& options, std::string score);
 
-  /// Whether labels come from a file.
+  /// Returns whether labels come from a file.
   bool has_label_file() const { return options_.labels.has_value(); }
-  /// Before the first row: its columns by their names. Throws UsageError where --roc or --summary lack labels.
+  /// Call before the first row, with the column names. Throws UsageError if --roc or --summary is set and there are no
+  /// labels.
   void begin(bool labelled, const std::string& heading);
-  /// The next line. `row` is called if its row is to be printed, with its label or nullptr.
+  /// Adds the next line. If its row is to be printed, calls `row` with its label or nullptr.
   void see(const RowScore& scored, const std::function<std::string(const std::string* label)>& row);
-  /// The end of the text: --top, labels, the picture. Returns what labels say (JSON in one line), empty where there are
-  /// none of both kinds. `source` is for messages. Throws DataError.
+  /// Call at the end of the text. Prints the --top rows, evaluates the labels and writes the plot. Returns the
+  /// evaluation as one line of JSON, or an empty string unless both kinds of labels occur. `source` is used in
+  /// messages. Throws DataError.
   std::string finish(const std::string& source);
 
  private:
@@ -60,8 +62,8 @@ class ScoreRows {
   Console& console_;
   const ScoreRowOptions& options_;
   std::string score_;
-  std::vector<std::string> labels_;  // of a file
-  std::vector<Row> top_;             // a heap, the least surprising in front
+  std::vector<std::string> labels_;  // from a file
+  std::vector<Row> top_;             // a heap with the lowest score in front
   std::vector<double> scores_, totals_, means_;
   std::vector<bool> anomalous_;
   Index lines_ = 0;

@@ -18,11 +18,11 @@
 namespace unfold {
 namespace {
 
-/// Lines that are scored at once when they are here already: enough for models that read them side by side.
+/// Maximum number of available lines that are scored as one batch.
 constexpr std::size_t kLinesAtOnce = 1024;
 constexpr std::size_t kBytesAtOnce = std::size_t{1} << 18;
 
-/// Lines to score. Records of FASTA are lines of letters, which have names.
+/// The source of the lines to score. FASTA records are lines of letters with names.
 struct TextRowSource {
   explicit TextRowSource(const std::string& path) : lines(path) {}
   explicit TextRowSource(FastaFile file, const std::string& name)
@@ -96,7 +96,7 @@ void TextRows::score(std::span<const TextLine> lines) {
   try {
     scorer_.score(lines, source_.name(), [this](const ScoredTextLine& scored) { see(scored); });
   } catch (const Error&) {
-    flush_results();  // what came before the line at fault is not lost
+    flush_results();  // keeps the output before the line that failed
     throw;
   }
 }
@@ -117,7 +117,7 @@ void TextRows::see(const ScoredTextLine& scored) {
             });
 }
 
-/// The text stands last, so that tabs in it do no harm.
+/// The text is the last column, so that it may contain tabs.
 std::string TextRows::row(const ScoredTextLine& line, double bits, double mean, const std::string* label) const {
   std::string text = fmt::format("{}\t{}\t{}\t{}", line.number, line.symbols, decimals(bits), decimals(mean));
   if (label != nullptr) text += '\t' + *label;
@@ -136,14 +136,14 @@ std::string TextRows::json_row(const ScoredTextLine& line, double bits, double m
   return one_line(json);
 }
 
-/// `rows`: one object a line.
+/// `rows` has one JSON object per line.
 void TextRows::print_object(const std::string& rows, const std::string& roc) const {
   std::string text = "{\"by\":\"line\"";
   if (!options_.rows.summary) {
     std::string list = rows;
     if (!list.empty()) list.pop_back();
     for (char& c : list)
-      if (c == '\n') c = ',';  // within an object there is none
+      if (c == '\n') c = ',';  // objects contain no newline
     text += ",\"scores\":[" + list + "]";
   }
   if (!roc.empty()) text += ",\"roc\":" + roc;

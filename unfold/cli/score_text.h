@@ -1,5 +1,5 @@
 #pragma once
-/// `unfold score --by line` for models of plain text: a row a line, as the lines come.
+/// `unfold score --by line` for models of plain text in streaming mode: one row per line.
 
 #include "unfold/app/text_score.h"
 #include "unfold/cli/score_rows.h"
@@ -8,13 +8,13 @@ namespace unfold {
 
 struct ScoreTextOptions {
   ScoreRowOptions rows = {};
-  std::string model;  ///< for messages
+  std::string model;  ///< used in messages
   UnknownScore unknown = UnknownScore::error;
   int threads = 1;
 };
 
-/// Prints rows, each before it waits for the next line, and what labels say about them; with `json`, which is one
-/// object, everything after the end. Throws as TextScorer, LineSource and ScoreRows.
+/// Prints the row of each line before waiting for the next one, and finally the evaluation against the labels. With
+/// `json`, prints a single object at the end. Throws like TextScorer, LineSource and ScoreRows.
 void score_text(Console& console, const SymbolModel& model, const ScoreTextOptions& options);
 
 }  // namespace unfold

@@ -35,7 +35,7 @@ class Train final : public Verb {
   TrainRequest request_;
 };
 
-/// What was measured.
+/// Returns the metrics as text.
 std::string figures_text(const TrainOutcome& outcome) {
   const TrainingResult& result = outcome.result;
   const std::string best = fmt::format("Best validation, at step {} of {}:\n", result.best_step, result.steps);
@@ -47,7 +47,7 @@ std::string figures_text(const TrainOutcome& outcome) {
   return fmt::format("Last loss: {:.4f} nats per symbol (nothing to validate on)\n", result.last_loss);
 }
 
-/// What it took, and where the model is.
+/// Returns the training time and the path of the model as text.
 std::string run_text(const TrainOutcome& outcome) {
   const TrainingResult& result = outcome.result;
   const double speed = result.seconds > 0 ? static_cast<double>(result.symbols) / result.seconds : 0;
@@ -58,16 +58,16 @@ std::string run_text(const TrainOutcome& outcome) {
                      outcome.model_file, outcome.settings.model);
 }
 
-/// What to do next with a model of whole sequences.
+/// Returns the suggested next command for a model of whole sequences.
 std::string next_of_sequences(const TrainOutcome& outcome) {
   std::string given;
-  const std::string predicted = parse_predicted(*outcome.settings.predict).field;  // which reads itself, too
+  const std::string predicted = parse_predicted(*outcome.settings.predict).field;  // which the model also reads
   for (const std::string& field : split_names(outcome.settings.read.value_or("")))
     if (field != predicted) given += fmt::format("{}{}=VALUE", given.empty() ? " --given " : ",", field);
   return fmt::format("\nNext:  unfold sample {0}{1} --count 5\n       unfold eval {0} OTHER\n", outcome.run, given);
 }
 
-/// What to do next with a model of text.
+/// Returns the suggested next command for a model of text.
 std::string next_text(const TrainOutcome& outcome) {
   if (outcome.task_valid) return {};
   if (outcome.settings.ends) return next_of_sequences(outcome);

@@ -16,7 +16,7 @@ void add_data_options(VerbOptions& options, TrainRequest& request) {
                       .placeholder = "DATA...",
                       .help = "files (also .gz, .xz, .zst; - is standard input): text, each one sequence, or data with "
                               "fields",
-                      .least = 0,  // a resumed run knows them
+                      .least = 0,  // not needed to resume a run
                       .most = std::string::npos,
                       .file = FileUse::data});
   options.add({.name = "out",

@@ -6,10 +6,10 @@
 
 namespace unfold {
 
-/// Declares the options, which write into `request`; it must outlive them.
+/// Adds the options. They write into `request`, which must outlive them.
 void add_train_options(VerbOptions& options, TrainRequest& request);
 
-/// Which of the settings were given. REQUIRES that the options were resolved.
+/// Records which settings were set explicitly. REQUIRES that the options were resolved.
 void take_given(const VerbOptions& options, TrainRequest& request);
 
 }  // namespace unfold

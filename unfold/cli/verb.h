@@ -1,5 +1,5 @@
 #pragma once
-/// What the verbs of the command have in common.
+/// Base class of the subcommands.
 
 #include <memory>
 #include <optional>
@@ -18,20 +18,20 @@ class Verb {
   virtual ~Verb() = default;
   VerbOptions& options() { return options_; }
   bool quiet() const { return quiet_; }
-  /// Puts into force what the options say about the process as a whole. REQUIRES that they were resolved.
+  /// Applies the options that affect the whole process. REQUIRES that the options were resolved.
   void apply_limits() const;
-  /// Does the work. REQUIRES that the options were resolved. Errors are thrown.
+  /// Runs the subcommand. REQUIRES that the options were resolved. Throws on errors.
   virtual ExitCode run(Console& console) = 0;
 
  protected:
   explicit Verb(VerbOptions table) : options_(std::move(table)) {}
-  /// `prints_json`: false where another option prints JSON; run() then says which.
+  /// `prints_json`: false if another option selects JSON output; the error of run() then names that option.
   void add_common(bool prints_json = true) { options_.add_common(json_, quiet_, prints_json); }
-  /// --max-unpacked: for verbs that read data, which may be compressed.
+  /// Adds --max-unpacked, for subcommands that read data, which may be compressed.
   void add_unpacking_limit();
-  /// --key: for verbs that read or write models or archives.
+  /// Adds --key, for subcommands that read or write models or archives.
   void add_key();
-  /// --threads, whose 0 stands for every processor available.
+  /// Adds --threads; 0 stands for all available processors.
   void add_threads(Keep keep = Keep::nowhere);
   int threads() const;
 
@@ -65,7 +65,8 @@ std::unique_ptr<Verb> make_generate();
 std::unique_ptr<Verb> make_reproduce();
 std::unique_ptr<Verb> make_sweep();
 
-/// The whole command: picks the verb, reports errors, returns the exit code. `arguments` without the program's name.
+/// Runs the command: selects the subcommand, reports errors, and returns the exit code. `arguments` does not include
+/// the program name.
 int run_command(std::span<const std::string> arguments);
 
 }  // namespace unfold

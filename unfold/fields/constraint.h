@@ -1,12 +1,12 @@
 #pragma once
-/// Labels of whole sequences, and targets, among those that are allowed: `predict --constraint`.
+/// Constraints on predicted labels and targets (`predict --constraint`).
 ///
 ///   "O* (B-NP I-NP*)+ O*"     a regular expression (search/expression.h) over the labels of all positions
-///   "iob"                     chunks are begun before they go on, and ended: iob2 or iobes, as the labels are
-///   "chunk=..."               of the field `chunk`, where several are predicted
+///   "iob"                     well-formed chunks, in iob2 or iobes depending on the label set
+///   "chunk=..."               applies to the field `chunk` if the model predicts several fields
 ///
-/// Labels come from a conditional random field, or position by position (softmax); both are chains, so that the best
-/// answer, all the sums and the probabilities are exact (search/label_search.h). Targets are found by beam search.
+/// Labels come from a conditional random field or from a softmax at each position. Both are chains, so the best label
+/// sequence, all sums and the probabilities are exact (search/label_search.h). Targets are found by beam search.
 
 #include <functional>
 #include <string>
@@ -20,27 +20,27 @@
 namespace unfold {
 
 struct FieldConstraint {
-  std::size_t head = 0;  ///< of labels; of targets without meaning
+  std::size_t head = 0;  ///< index of the label head; unused for targets
   Automaton allowed;
 };
 
-/// Throws UsageError for an expression that is none, a field that is not predicted, labels that are predicted once an
-/// example, that the network reads, or that are judged in another way.
+/// Throws UsageError for an invalid expression and for a field that is not predicted, is predicted once per example, is
+/// read by the network, or has a loss without constrained decoding.
 template <class T>
 FieldConstraint label_constraint(const NetworkModel<T>& model, const std::string& text);
-/// Of the targets of a source, or of whole sequences.
+/// Returns the constraint on the target of a source, or on whole generated sequences.
 template <class T>
 Automaton target_constraint(const NetworkModel<T>& model, const std::string& text);
 
-/// What an example may be labelled with.
+/// The constrained labelings of one example.
 struct AllowedLabels {
   std::vector<LabelledChain> best = {};     ///< log probabilities without the constraint
-  std::vector<double> log_posteriors = {};  ///< [positions x labels], given that the labels are allowed
-  double log_probability = 0;               ///< that they are, without the constraint
+  std::vector<double> log_posteriors = {};  ///< [positions x labels], conditioned on the constraint
+  double log_probability = 0;               ///< log probability that the constraint holds under the unconstrained model
 };
 
-/// Calls use(example, labels) for every example, in no particular order. Throws DataError naming an example of whose
-/// length nothing is allowed.
+/// Calls use(example, labels) for every example, in no particular order. Throws DataError that names an example if no
+/// labeling of its length satisfies the constraint.
 template <class T>
 void for_each_allowed(const NetworkModel<T>& model, const ExampleSet& examples, const FieldConstraint& constraint,
                       Index count, Team& team, const std::function<void(Index, const AllowedLabels&)>& use);

@@ -1,5 +1,5 @@
 #pragma once
-/// What models that read nothing (models/density_model.h) make of data and settings.
+/// Data preparation and default settings for density models, which have no inputs (models/density_model.h).
 
 #include <string>
 #include <vector>
@@ -8,28 +8,28 @@
 
 namespace unfold {
 
-/// How the rows of files become vectors: of a model that reads nothing, so; of others they stay what they are.
+/// Returns how table rows become vectors for a density model; for other models, rows are left unchanged.
 VectorRows density_rows(const TrainSettings& settings);
-/// The vector is predicted, and nothing is read. Throws UsageError for settings that have no meaning then, DataError
-/// where a model of bits meets other numbers.
+/// Returns a plan that predicts the vector and reads nothing. Throws UsageError for settings that do not apply to
+/// density models and DataError if a model of bits is given other numbers.
 FieldPlan plan_density(const Examples& examples, TrainSettings& settings);
-/// Optimiser, batch and budget, where nobody gave them.
+/// Chooses the optimizer, batch size and budget unless they were set explicitly.
 void settle_density(const Examples& examples, const Given& given, TrainSettings& settings);
 
-/// What is read behind the training data, and with the model, has the numbers `parts` of training: from tables by name,
-/// in whatever order they stand there. The classes that training showed are all that there are.
+/// Makes later files match the training data: the vector consists of the columns `parts`, found by name in tables (in
+/// any order), and only the classes seen in training are accepted.
 void know_vector(const std::vector<std::string>& parts, const ColumnClasses& classes, ReaderOptions& options);
-/// The same with the training data at hand; nothing where they are no vectors.
+/// Same as above, taking both from the training data. Does nothing if the data has no vectors.
 void know_vector(const Examples& training, ReaderOptions& options);
 
-/// Leaves out the constant that such models have for an input, which is none of the data; nothing of others.
+/// Removes the constant input column of a density model, which is not part of the data. Does nothing for other models.
 void drop_constant(const ModelSpec& spec, Examples& shown);
 
-/// The keys of the card where the names of the numbers of a vector are kept, and those of classes, by column.
+/// Keys of the model card that hold the column names of the vector and the class names of each column.
 inline constexpr const char *kPartsKey = "columns", *kClassesKey = "classes";
-/// Numbers of vectors by name.
+/// Returns the column names of the vector.
 std::vector<std::string> vector_parts(const Model& model);
-/// Throws ModelError where the card has no sense.
+/// Throws ModelError if the card is invalid.
 ColumnClasses vector_classes(const Model& model);
 
 }  // namespace unfold

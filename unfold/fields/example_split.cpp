@@ -14,7 +14,7 @@ namespace {
 
 constexpr Index kWholeShare = 100'000'000;
 
-/// The first of n that do not belong to the first `parts` parts.
+/// Returns the number of items, out of n, in the first `parts` parts.
 Index share_of(const SplitShares& shares, Index n, std::size_t parts) {
   Index share = 0;
   for (std::size_t p = 0; p < parts; ++p) share += shares.shares[p];

@@ -1,5 +1,5 @@
 #pragma once
-/// Examples in three parts: training, validation and test.
+/// Splits examples into training, validation and test parts.
 
 #include <array>
 #include <vector>
@@ -10,27 +10,28 @@
 
 namespace unfold {
 
-/// How examples are split into training, validation and test: one after another in the order of the file, or, where
-/// one thing is predicted for each, each part spread over all of it, because such files are often sorted. Sources are
-/// drawn at random, with the seed kSplitSeed, and all examples of one source are of one part. Whole sequences are
-/// spread as what is predicted once is. A single example is cut by positions.
+/// The assignment of examples to the training, validation and test parts.
+///
+/// By default, the parts follow one another in file order. If the model predicts once per example, or predicts whole
+/// sequences, each part is spread evenly over the file, because such files are often sorted. Sources are shuffled with
+/// the seed kSplitSeed, and all examples of one source go to the same part. A single example is split by position.
 inline constexpr std::uint64_t kSplitSeed = 1;
 class ExampleSplit {
  public:
-  /// Throws DataError: one example alone, which has a source or is a whole sequence.
+  /// Throws DataError if there is only one example and it has a source or is a whole sequence.
   ExampleSplit(const Examples& examples, const SplitShares& shares, Problem problem);
 
-  /// What alphabets and constants are made of.
+  /// Returns the training part, from which alphabets and normalization constants are computed.
   Examples training(const Examples& all) const;
-  /// All three. A part that starts inside an example reads up to `warmup` positions before its first without predicting
-  /// them.
+  /// Returns all three parts. A part that starts inside an example reads up to `warmup` preceding positions without
+  /// predicting them.
   std::array<ExampleSet, 3> parts(const ExampleSet& all, Index warmup) const;
 
  private:
   void split_by_source(const Examples& examples, const SplitShares& shares);
 
   std::array<std::vector<Index>, 3> examples_;
-  std::array<Index, 4> bounds_{};  // of positions, where there is one example
+  std::array<Index, 4> bounds_{};  // position bounds, used if there is a single example
   bool single_;
 };
 

@@ -18,7 +18,7 @@
 namespace unfold {
 namespace {
 
-/// Whether a beam is kept when the model is evaluated: targets of a source, or labels that have no position of theirs.
+/// Returns whether evaluation uses beam search: for targets of a source and for unaligned labels.
 template <class T>
 bool searches_with_beam(const NetworkModel<T>& model) {
   return finds_targets(model) || std::ranges::any_of(model.network().heads, [](const Head<T>& head) {
@@ -26,7 +26,8 @@ bool searches_with_beam(const NetworkModel<T>& model) {
          });
 }
 
-/// Of nothing there are no figures: 0 nats would look like the best. What was never seen in training counts as wrong.
+/// Throws if nothing was measured, because 0 nats would look like a perfect result. Values unseen in training count as
+/// wrong.
 FieldFigures measured(FieldFigures figures, const ExampleSet& of, const std::vector<std::string>& predicts) {
   const bool unseen = std::ranges::any_of(
       predicts, [&](const std::string& field) { return of.has(field) && !of.column(field).unseen.empty(); });

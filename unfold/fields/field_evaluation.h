@@ -1,5 +1,5 @@
 #pragma once
-/// How good a model is on data with fields, or on a part of them.
+/// Evaluates a model on data with named fields, or on one part of a split.
 ///
 ///   evaluate_on_fields({.model = "chunker", .data = {"test.txt"}}).heads[0].measures
 
@@ -17,12 +17,12 @@ struct FieldEvaluation {
   std::string model;
   std::vector<std::string> data;
   std::optional<std::string> split = {}, part = {};  ///< as in training; "train", "valid" or "test"
-  Index beam = 1;                                    ///< of models that read a source
-  std::string unknown = "error";  ///< labels never seen in training: "error", or "skip", which counts them as wrong
-  std::vector<std::string> given = {};  ///< as of PredictRequest
+  Index beam = 1;                                    ///< beam width, for models that read a source
+  std::string unknown = "error";  ///< for labels unseen in training: "error", or "skip", which counts them as wrong
+  std::vector<std::string> given = {};  ///< see PredictRequest
   Index threads = 0;
-  Reporter* reporter = nullptr;   ///< told what the reader remarks
-  const Model* loaded = nullptr;  ///< read already, in place of the file; `model` is what messages call it
+  Reporter* reporter = nullptr;   ///< receives the notes of the reader
+  const Model* loaded = nullptr;  ///< used instead of loading a file; `model` is then its name in messages
 };
 /// Throws UsageError, DataError, ModelError.
 FieldFigures evaluate_on_fields(const FieldEvaluation& request);

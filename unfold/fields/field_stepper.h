@@ -1,5 +1,5 @@
 #pragma once
-/// Internal: a network over rows of a table as they come, with carried state.
+/// Internal: steps a network through table rows in streaming mode, carrying its state.
 
 #include <algorithm>
 #include <utility>
@@ -12,7 +12,8 @@
 
 namespace unfold {
 
-/// Positions that the inputs of a network look back: 3 for "previous(3) load", and the texts of a run.
+/// Returns how many positions the inputs of a network look back, for example 3 for "previous(3) load". Features that
+/// join several positions, such as word.run2, are included.
 template <class T>
 Index reach_back(const NetworkModel<T>& model) {
   Index reach = 0;
@@ -30,7 +31,7 @@ Index reach_back(const NetworkModel<T>& model) {
 template <class T>
 class FieldStepper {
  public:
-  /// Throws UsageError for a network that looks ahead.
+  /// Throws UsageError for a network that reads future positions.
   FieldStepper(const NetworkModel<T>& model, Team& team)
       : model_(model), stepper_(model.plan(), model.parameters(), team) {
     for (const NetworkInput& input : model.network().inputs) reads_.push_back({parse_read(input.field), input.signal});
@@ -38,7 +39,7 @@ class FieldStepper {
 
   void reset() { stepper_.reset(); }
 
-  /// Reads the inputs of the last position of an example and runs the network there.
+  /// Reads the inputs at the last position of an example and runs one step of the network.
   void step_at_end_of(const ExampleSet& set) {
     for (const auto& [how, input] : reads_) {
       const FieldSpecification& field = model_.data().field(how.field);
@@ -55,7 +56,7 @@ class FieldStepper {
     stepper_.step();
   }
 
-  /// What a head's loss reads, [1 x size].
+  /// Returns the input of the head's loss, [1 x size].
   Matrix<const T> signal(const Head<T>& head) const { return stepper_.value(head.signal); }
 
  private:

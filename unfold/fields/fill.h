@@ -1,5 +1,5 @@
 #pragma once
-/// Tables with holes, filled by a distribution of vectors (models/density_model.h).
+/// Imputation of missing values in tables by a density model (models/density_model.h).
 
 #include <cstdint>
 #include <functional>
@@ -12,24 +12,24 @@
 
 namespace unfold {
 
-/// mean: of a bit the probability that it is 1; best: the same of numbers, of a bit the more probable value; sample: a
-/// draw of all the holes of a row together.
+/// mean: the conditional mean, for bits the probability of 1. best: the mean for numbers, the more probable value for
+/// bits. sample: one joint draw of all missing values of a row.
 enum class Filling { mean, best, sample };
-/// Throws UsageError for another name than these.
+/// Throws UsageError for an unknown name.
 Filling parse_filling(const std::string& name);
 
 struct FillRequest {
   std::string model = {};              ///< run folder or model file
-  std::vector<std::string> data = {};  ///< tables, with "", NA or ? where a number is missing
+  std::vector<std::string> data = {};  ///< tables in which "", NA or ? marks a missing number
   Filling how = Filling::mean;
-  Index draws = 200;  ///< for what has no closed form
+  Index draws = 200;  ///< samples, if there is no closed form
   std::uint64_t seed = 1;
   bool jsonl = false;
-  const Model* loaded = nullptr;  ///< read already, in place of the file; `model` is what messages call it
+  const Model* loaded = nullptr;  ///< used instead of loading a file; `model` is then its name in messages
 };
-/// Gives the rows one by one, with the columns of the vector: tab-separated behind a heading, or as JSON lines, which
-/// name what was filled. Numbers that are known stay as they are. A row is filled from what is known of it alone, so
-/// that no row depends on others. Throws UsageError, DataError, ModelError.
+/// Writes the rows one by one, restricted to the columns of the vector: tab-separated with a header, or as JSON lines
+/// that list the filled columns. Known numbers are unchanged. Each row is filled from its own known values only. Throws
+/// UsageError, DataError, ModelError.
 void fill_holes(const FillRequest& request, const std::function<void(std::string_view)>& write);
 
 }  // namespace unfold

@@ -1,7 +1,7 @@
 #pragma once
-/// Internal: what comes after the end of each sequence, by a network that predicts fields from what they were before.
-/// Positions whose inputs are all known are predicted at once; those beyond are sampled: paths that go on from their
-/// own samples, summed up by means and quantiles.
+/// Internal: forecasts of the positions after the end of each sequence. The network predicts fields from their past
+/// values. Positions whose inputs are all known are predicted directly. Positions beyond them are estimated from
+/// sampled paths, each of which feeds back its own samples, and summarized by means and quantiles.
 
 #include <functional>
 #include <string_view>
@@ -12,8 +12,8 @@
 
 namespace unfold {
 
-/// TSV: a row for each example and position ahead; JSON lines: an object an example. Throws UsageError for a model that
-/// reads what nobody knows ahead.
+/// Writes TSV with one row per example and position ahead, or JSON lines with one object per example. Throws UsageError
+/// for a model with inputs that are unknown in the future.
 template <class T>
 void forecast(const NetworkModel<T>& model, const Examples& examples, const PredictRequest& request,
               const std::function<void(std::string_view)>& write);

@@ -37,7 +37,7 @@ GivenField parse_given(const Model& model, const std::string& text, bool once) {
   return {&model.data().field(name), text.substr(equals + 1)};
 }
 
-/// A class that the model knows.
+/// Throws unless `value` is a class known to the model.
 void require_known(const FieldSpecification& field, const std::string& value) {
   if (value != kUnknownWord && field.alphabet->find(value) != kNoSymbol) return;
   constexpr Index kShown = 20;
@@ -65,7 +65,7 @@ std::vector<double> numbers_of(const FieldSpecification& field, const std::strin
   return numbers;
 }
 
-/// A column that every example has once.
+/// Returns a column with one value per example.
 ExampleColumn column_of(const GivenField& given, Index examples) {
   ExampleColumn column{.name = given.field->name, .once = true, .source = true};
   column.ends.resize(at(examples));
@@ -81,7 +81,7 @@ ExampleColumn column_of(const GivenField& given, Index examples) {
   return column;
 }
 
-/// A line of a file of pairs, which is one source.
+/// Builds examples from one source, by reading it as a line of a pairs file.
 Examples given_source(const Model& model, const std::string& text, Index count) {
   const GivenField given = parse_given(model, text, false);
   std::string lines;

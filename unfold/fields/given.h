@@ -1,5 +1,5 @@
 #pragma once
-/// What a caller says of examples himself: `--given FIELD=VALUE`.
+/// Conditions set by the caller for examples: `--given FIELD=VALUE`.
 
 #include <string>
 #include <vector>
@@ -9,16 +9,16 @@
 
 namespace unfold {
 
-/// "FIELD=VALUE,OTHER=VALUE" in pieces; what has no "=" belongs to the value before.
+/// Splits "FIELD=VALUE,OTHER=VALUE"; a piece without "=" belongs to the preceding value.
 std::vector<std::string> split_given(const std::string& text);
 
-/// Puts VALUE in place of what FIELD was in every example, for each "FIELD=VALUE"; numbers of a vector with commas
-/// between them. Throws UsageError: a text without "=", a field that the model is not given once, a class that it never
-/// saw, what is no number.
+/// Replaces FIELD by VALUE in every example, for each "FIELD=VALUE". The numbers of a vector are separated by commas.
+/// Throws UsageError for an item without "=", a field that is not a once-per-example input of the model, an unknown
+/// class, or an invalid number.
 void give(const Model& model, const std::vector<std::string>& given, Examples& examples);
 
-/// `count` examples of nothing but what is given; of pairs "source=TEXT". Throws as `give`, and UsageError where
-/// something that the model reads is not said.
+/// Returns `count` examples that consist only of the given fields; for pairs, "source=TEXT". Throws like `give`, and
+/// UsageError if an input of the model is not given.
 Examples given_examples(const Model& model, const std::vector<std::string>& given, Index count);
 
 }  // namespace unfold

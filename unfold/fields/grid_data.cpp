@@ -10,7 +10,7 @@
 namespace unfold {
 namespace {
 
-/// The side of blocks that leaves at most ten positions on each side of an image of up to eighty pixels.
+/// Returns the block side that leaves at most ten positions per axis for images of up to 80 x 80 pixels.
 Index patch_for(const Examples& examples) {
   constexpr Index kPositions = 10, kLargest = 8;
   Index most = 1;

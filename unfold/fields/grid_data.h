@@ -1,12 +1,13 @@
 #pragma once
-/// What models over grids make of data and settings.
+/// Default settings for models over grids (images).
 
 #include "unfold/fields/field_data.h"
 
 namespace unfold {
 
-/// Model, optimiser, batch and budget, where nobody gave them: labels of whole grids are read from blocks, in two
-/// layers, labels of positions from all positions. Throws UsageError for settings that have no meaning in grids.
+/// Sets model, optimizer, batch size and budget unless they were set explicitly. Models that label whole grids read
+/// blocks of pixels in two layers; models that label positions read every position. Throws UsageError for settings that
+/// do not apply to grids.
 void settle_grids(Problem problem, const Examples& examples, const Given& given, TrainSettings& settings);
 
 }  // namespace unfold

@@ -1,5 +1,5 @@
 #pragma once
-/// Internal: the N most probable labels of whole sequences, position by position.
+/// Internal: the N most probable label sequences of each example.
 
 #include <functional>
 
@@ -9,12 +9,13 @@
 
 namespace unfold {
 
-/// Whether a head can say more than its best answer.
+/// Returns whether a head can return more than the best label sequence.
 template <class T>
 bool has_n_best(const Head<T>& head);
 
-/// Calls use(head, example, answers) for every example and every head that has_n_best: at most `count` answers, best
-/// first, a label at each position; kNoSymbol where a label without a place does not begin. In no particular order.
+/// Calls use(head, example, answers) for every example and every head that satisfies has_n_best, in no particular
+/// order. `answers` has at most `count` label sequences, best first, with one label per position; for unaligned labels,
+/// kNoSymbol marks positions where no label begins.
 template <class T>
 void for_each_n_best(const NetworkModel<T>& model, const ExampleSet& examples, Index count, Team& team,
                      const std::function<void(std::size_t, Index, const std::vector<LabelledChain>&)>& use);

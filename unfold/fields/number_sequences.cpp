@@ -15,12 +15,12 @@
 namespace unfold {
 namespace {
 
-/// A sequence that still grows.
+/// A sequence that is being generated.
 struct Growing {
   Index chain = 0;
-  Index length = 0;  ///< where it is known before; else 0
+  Index length = 0;  ///< the length if known in advance, otherwise 0
   Random random;
-  std::vector<float> numbers = {};  ///< as the network reads them
+  std::vector<float> numbers = {};  ///< in the scale of the network input
   DrawnNumbers drawn = {};
 };
 
@@ -42,7 +42,7 @@ class NumberDecoder {
     decoder_.set_parameters(model.parameters());
   }
 
-  /// One sequence for each chain, in their order.
+  /// Returns one sequence per chain of the batch, in order.
   std::vector<DrawnNumbers> run(const Batch& batch) {
     std::vector<Growing> growing = begin(batch);
     std::vector<DrawnNumbers> complete(growing.size());
@@ -84,7 +84,7 @@ class NumberDecoder {
     return growing;
   }
 
-  /// The next position of a sequence, row k of the step; false: there is none, or it was the last.
+  /// Generates the next position of a sequence in row k. Returns false if the sequence is complete.
   bool go_on(Growing& g, Index k) {
     if (decoder_.stop_head() != nullptr) {
       const std::array<T, 2> log_p = decoder_.log_stop(k);
@@ -97,7 +97,7 @@ class NumberDecoder {
     for (Index i = 0; i < field_.size; ++i) {
       const auto z = static_cast<float>(values_[at(i)]);
       if (!std::isfinite(z)) throw ModelError(fmt::format("the numbers drawn of {} are not finite", field_.name));
-      values_[at(i)] = static_cast<T>(z);  // what is read next, and what its density is asked of
+      values_[at(i)] = static_cast<T>(z);  // the next input, and the value at which the density is evaluated
       g.numbers.push_back(z);
       g.drawn.values.push_back(restored(field_, i, static_cast<double>(z)));
     }

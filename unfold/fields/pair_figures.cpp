@@ -15,7 +15,7 @@
 namespace unfold {
 namespace {
 
-/// The symbols of an example's sources, one after another.
+/// Returns the concatenated source symbols of an example.
 std::vector<Symbol> source_of(const ExampleSet& examples, Index example) {
   std::vector<Symbol> symbols;
   for (const FieldSpecification& field : examples.data().fields) {
@@ -23,12 +23,12 @@ std::vector<Symbol> source_of(const ExampleSet& examples, Index example) {
     const FieldColumn& column = examples.column(field.name);
     const Range own = column.chain(example);
     symbols.insert(symbols.end(), column.symbols.begin() + own.begin, column.symbols.begin() + own.end);
-    symbols.push_back(kNoSymbol);  // between fields
+    symbols.push_back(kNoSymbol);  // separator between fields
   }
   return symbols;
 }
 
-/// The target of an example without its end, the last position.
+/// Returns the target of an example without its end symbol, which is the last position.
 std::vector<Symbol> target_of(const ExampleSet& examples, const std::string& field, Index example) {
   const auto begin = examples.column(field).symbols.begin() + examples.begin(example);
   return {begin, begin + examples.length(example) - 1};
@@ -78,8 +78,7 @@ Measures transduction_measures(const NetworkModel<T>& model, const ExampleSet& e
                              Index closest = -1, length = 0;
                              for (const Index e : by_source.at(source_of(sources, source))) {
                                const std::vector<Symbol> target = target_of(examples, field, e);
-                               // A symbol that was never seen in training cannot be found: it is kNoSymbol, which
-                               // nothing equals.
+                               // Symbols unseen in training are kNoSymbol here, which never equals a predicted symbol.
                                const Index distance = edit_distance(found.front().symbols, target);
                                if (closest >= 0 && distance >= closest) continue;
                                closest = distance;

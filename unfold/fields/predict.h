@@ -1,5 +1,5 @@
 #pragma once
-/// What a model says about data with fields, as a table: the data with columns added.
+/// Predictions on data with named fields: the input table with added columns.
 ///
 ///   predict({.model = "chunker", .data = {"test.txt"}}, [](std::string_view text) { std::cout << text; }, reporter);
 
@@ -19,40 +19,45 @@ enum class TableFormat { tsv, jsonl };
 
 struct PredictRequest {
   std::string model;              ///< run folder or model file
-  std::vector<std::string> data;  ///< files, in the format that the model was trained on
+  std::vector<std::string> data;  ///< files in the format of the training data
   TableFormat format = TableFormat::tsv;
-  bool probabilities = false;  ///< of symbols: a column for each class
-  /// Of models that predict what comes next: so many positions beyond the end of each sequence, instead of the
-  /// positions that are there.
+  bool probabilities = false;  ///< adds one column per class for symbol fields
+  /// For forecasting models: > 0 predicts this number of positions beyond the end of each sequence instead of the
+  /// existing positions.
   Index ahead = 0;
-  Index samples = 200;  ///< paths that positions beyond the next are sampled by
+  Index samples = 200;  ///< sampled paths for positions beyond the next one
   std::uint64_t seed = 1;
-  Index threads = 0;  ///< 0: every processor available
-  /// One stream without end: each example is answered as soon as it is complete; a row of a table at once where the
-  /// network reads in one direction.
+  Index threads = 0;  ///< 0: all available processors
+  /// Streaming: writes each example when it is complete. A table row is answered immediately if the network reads in
+  /// one direction.
   bool follow = false;
-  /// Of models that read a source: targets kept at each step, so many of each written, samples instead of the best, and
-  /// the weights of attention (JSON lines). `best` also of labels of whole sequences.
+  /// For models that read a source: the beam width, the number of targets to write, samples instead of the best
+  /// targets, and attention weights (JSON lines only). `best` also applies to label sequences.
   Index beam = 1, best = 1;
   bool sampled = false, attention = false;
-  /// "FIELD=VALUE" of what is given before a sequence begins, in place of what the data say (fields/given.h). Without
-  /// data: of one example.
+  /// "FIELD=VALUE" for fields that are known before a sequence begins; overrides the data (fields/given.h). Without
+  /// data, predicts a single example.
   std::vector<std::string> given = {};
-  std::optional<std::string> constraint = {};  ///< of labels or targets (fields/constraint.h)
-  const Model* loaded = nullptr;               ///< read already, in place of the file; `model` is what messages call it
+  std::optional<std::string> constraint = {};  ///< for labels or targets (fields/constraint.h)
+  const Model* loaded = nullptr;               ///< used instead of loading a file; `model` is then its name in messages
 };
 
-/// Gives the table piece by piece. TSV: a header, then a row a position, or, where every head predicts once an example,
-/// a row an example; texts with their tabs and line ends escaped. JSON lines: an object an example. Columns added: of
-/// symbols FIELD.best and FIELD.probability; of numbers FIELD.mean, FIELD.q10 and FIELD.q90, of vectors FIELD.mean.1
-/// and so on. With `best` above 1, of labels of whole sequences: FIELD.best.1 and so on, the labels of the n-th best,
-/// and FIELD.sequence.1, the probability of all of them together. Of a model that reads a source, for each example:
-/// FIELD.best and FIELD.probability, of the whole target, FIELD.best.2 and so on for further ones; with `sampled`,
-/// `samples` of FIELD.sample.1 and so on; with `attention`, FIELD.attention, rows of one weight for each position of
-/// the source. Throws UsageError, DataError, ModelError.
+/// Writes the table in pieces. TSV has a header and one row per position, or one row per example if every head predicts
+/// once per example; tabs and line ends in text are escaped. JSON lines have one object per example.
+///
+/// Added columns:
+///   symbols           FIELD.best, FIELD.probability
+///   numbers           FIELD.mean, FIELD.q10, FIELD.q90; for vectors FIELD.mean.1 and so on
+///   label sequences   with `best` > 1: FIELD.best.1 and so on (the labels of the n-th best sequence) and
+///                     FIELD.sequence.1 and so on (the probability of that sequence)
+///   targets           FIELD.best, FIELD.probability (of the whole target), FIELD.best.2 and so on; with `sampled`,
+///                     `samples` columns FIELD.sample.1 and so on; with `attention`, FIELD.attention, one row of
+///                     source weights per target position
+///
+/// Throws UsageError, DataError, ModelError.
 void predict(const PredictRequest& request, const std::function<void(std::string_view)>& write, Reporter& reporter);
 
-/// Whether a run folder or model file holds a model of data with fields; false, too, when it cannot be read.
+/// Returns whether a run folder or model file holds a model of data with fields; false if it cannot be read.
 bool holds_field_model(const std::string& model);
 
 }  // namespace unfold

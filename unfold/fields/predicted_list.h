@@ -1,5 +1,5 @@
 #pragma once
-/// Internal: lists of fields as --read and --predict name them.
+/// Internal: parsing of the field lists of --read and --predict.
 
 #include <string>
 #include <string_view>
@@ -7,20 +7,20 @@
 
 namespace unfold {
 
-/// What stands between commas, but for nothing. Here and below a known name may hold commas, `@` and `=`: the longest
-/// one that fits is taken as it stands.
+/// Splits a comma-separated list and drops empty items. Here and below, names in `known` may contain commas, `@` and
+/// `=`; the longest known name that matches is taken literally.
 std::vector<std::string> split_names(std::string_view list, const std::vector<std::string>& known = {});
-/// The same of --predict: what stands behind a comma and is an option of the loss before it belongs there
-/// ("label=hybrid:3,order=forward,value=normal" is two).
+/// Same as above for --predict: an item that is an option of the preceding loss stays attached to it.
+/// "label=hybrid:3,order=forward,value=normal" has two items.
 std::vector<std::string> split_predicted(std::string_view list, const std::vector<std::string>& known = {});
 
-/// "chunk", "label@end", "value=mixture:5".
+/// One item of --predict: "chunk", "label@end" or "value=mixture:5".
 struct Predicted {
   std::string field, loss;
   bool at_end = false;
 };
 Predicted parse_predicted(const std::string& text, const std::vector<std::string>& known = {});
-/// The list that says these.
+/// Returns the list in the syntax of --predict.
 std::string text_of(const std::vector<Predicted>& heads);
 std::vector<std::string> predicted_names(const std::vector<Predicted>& heads);
 

@@ -22,7 +22,7 @@ bool predicts_rolls(const NetworkModel<T>& model) {
          model.layout().heads.front().field == kNotes && model.data().field(kNotes).size == kCount;
 }
 
-/// One piece, step by step.
+/// Generates one piece, step by step.
 template <class T>
 class RollSampler {
  public:
@@ -64,7 +64,7 @@ class RollSampler {
     return frame;
   }
 
-  /// What sounds and one note more, or none: every such frame is asked for its probability.
+  /// Draws a frame that adds at most one note to the sounding notes, by scoring every such frame.
   std::vector<T> add_voice(const std::vector<int>& sounding, Random& random) {
     std::vector<T> frame(at(kCount)), candidates, nats;
     for (const int note : sounding) frame[at(note - kLowestNote)] = T{1};
@@ -101,18 +101,18 @@ class RollSampler {
   std::vector<std::vector<T>> frames_;
 };
 
-/// Numbers of MIDI files: most significant byte first.
+/// Appends a number to a MIDI file, most significant byte first.
 void put(std::string& out, std::uint32_t x, int bytes) {
   for (int shift = 8 * (bytes - 1); shift >= 0; shift -= 8) out += static_cast<char>((x >> shift) & 0xFFU);
 }
-/// Seven bits a byte, the high bit set in all but the last.
+/// Appends a variable-length quantity: seven bits per byte, with the high bit set in all but the last.
 void put_variable(std::string& out, std::uint32_t x) {
   std::string bytes(1, static_cast<char>(x & 0x7FU));
   while ((x >>= 7U) != 0) bytes.insert(bytes.begin(), static_cast<char>(0x80U | (x & 0x7FU)));
   out += bytes;
 }
 
-/// Notes that end and begin, one after another, each behind the time since the event before.
+/// A MIDI track: note-off and note-on events, each preceded by its delta time.
 class MidiTrack {
  public:
   explicit MidiTrack(std::uint32_t step) : step_(step) {}
@@ -123,7 +123,7 @@ class MidiTrack {
     bytes_ += static_cast<char>(note);
     bytes_ += static_cast<char>(velocity);
   }
-  /// Microseconds of a quarter.
+  /// `microseconds` per quarter note.
   void tempo(std::uint32_t microseconds) {
     bytes_ += std::string("\x00\xFF\x51\x03", 4);
     put(bytes_, microseconds, 3);
@@ -180,10 +180,10 @@ Roll read_roll(const std::string& path) {
 }
 
 std::string roll_midi(const Roll& roll, Index milliseconds) {
-  constexpr std::uint32_t kTicks = 96;  // a step is a quarter of so many
+  constexpr std::uint32_t kTicks = 96;  // per step, which is one quarter note
   constexpr unsigned kOn = 0x90, kOff = 0x80;
   constexpr int kVelocity = 80, kRelease = 64;
-  constexpr Index kLongest = 16'000;  // the tempo has 24 bits
+  constexpr Index kLongest = 16'000;  // milliseconds; the tempo field has 24 bits
   if (milliseconds < 1 || milliseconds > kLongest)
     throw UsageError(fmt::format("a step of {} milliseconds: MIDI files want 1 to {}", milliseconds, kLongest));
   MidiTrack track(kTicks);

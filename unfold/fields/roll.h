@@ -1,5 +1,5 @@
 #pragma once
-/// Piano rolls as models of music give them: drawn step by step, written as text, as a MIDI file and as a picture.
+/// Piano rolls sampled from music models, with conversion to text, MIDI files and SVG images.
 
 #include <cstdint>
 #include <string>
@@ -9,40 +9,41 @@
 
 namespace unfold {
 
-/// The MIDI note that the first number of a step stands for: the lowest of a piano.
+/// The MIDI note of the first number of a step, which is the lowest note of a piano.
 inline constexpr int kLowestNote = 21;
 
-/// The MIDI notes that sound at each step, ascending.
+/// The sounding MIDI notes of each step, in ascending order.
 using Roll = std::vector<std::vector<int>>;
 
-/// Whether a run folder or model file predicts the notes of piano rolls from those before (--format rolls).
+/// Returns whether a run folder or model file predicts the notes of piano rolls from preceding steps (--format rolls).
 bool holds_roll_model(const std::string& model);
 
 struct RollRequest {
   std::string model = {};
   Index length = 100;      ///< steps
-  std::uint64_t seed = 1;  ///< of the draws
-  Index number = 0;        ///< of the piece: others of one seed differ
-  /// Voices that are given: they are kept, and a voice is added, at each step one more note or none. Empty: all notes
-  /// are drawn.
+  std::uint64_t seed = 1;  ///< of the random draws
+  Index number = 0;        ///< of the piece; pieces with the same seed and different numbers differ
+  /// Fixed voices. They are kept, and one voice is added with at most one more note at each step. Empty: all notes are
+  /// drawn.
   Roll voices = {};
 };
-/// From silence on; as long as the voices, where there are any. Of an added voice a step is drawn from the exact
-/// distribution of the notes that may be added to what sounds, given all steps before; steps to come have no say in it.
-/// Throws UsageError for a model that reads anything but the notes before, ModelError.
+/// Samples a piece that starts from silence and is as long as the given voices, if any. Each step of an added voice is
+/// drawn from the exact distribution over the notes that can be added to the sounding ones, conditioned on all
+/// preceding steps; later steps of the voices are not taken into account. Throws UsageError for a model with inputs
+/// other than preceding notes, and ModelError.
 Roll sample_roll(const RollRequest& request);
 
-/// A line of the format `rolls`.
+/// Returns the piece as one line in the format `rolls`.
 std::string roll_text(const Roll& roll);
 
-/// The first piece of a file of the format `rolls`. Throws DataError: file, line, what is wrong.
+/// Reads the first piece of a file in the format `rolls`. Throws DataError with file, line and cause.
 Roll read_roll(const std::string& path);
 
-/// A Standard MIDI File of format 0, one track. A note that sounds at neighbouring steps is held.
-/// `milliseconds`: of a step, 1 to 16,000 (UsageError).
+/// Returns a Standard MIDI File of format 0 with one track. A note that sounds in consecutive steps is held.
+/// `milliseconds` is the duration of a step, 1 to 16,000 (otherwise UsageError).
 std::string roll_midi(const Roll& roll, Index milliseconds);
 
-/// SVG: time to the right, notes upwards.
+/// Returns an SVG image with time to the right and pitch upward.
 std::string roll_picture(const Roll& roll);
 
 }  // namespace unfold

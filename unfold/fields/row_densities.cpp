@@ -17,7 +17,7 @@ struct RowDensity {
   double log_density = 0, standardised = 0;
 };
 
-/// Of each example, over all heads and positions where something is predicted.
+/// Returns the log probability of each example, summed over all heads and predicted positions.
 template <class T>
 std::vector<RowDensity> densities_of(const NetworkModel<T>& model, const ExampleSet& set, Team& team) {
   std::vector<RowDensity> rows(at(set.count()));

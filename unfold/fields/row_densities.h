@@ -1,6 +1,6 @@
 #pragma once
-/// The logarithm of the probability of every example: of a distribution of vectors (models/density_model.h) every row
-/// of a table, of others a piece of music, an image, a labelled sequence.
+/// Log probability of each example. An example is a table row for density models (models/density_model.h); for other
+/// models it is, for instance, a piece of music, an image or a labeled sequence.
 
 #include <functional>
 #include <string>
@@ -14,16 +14,16 @@ namespace unfold {
 
 struct DensityRequest {
   std::string model = {};              ///< run folder or model file
-  std::vector<std::string> data = {};  ///< files in the format that it was trained on
+  std::vector<std::string> data = {};  ///< files in the format of the training data
   bool json = false;
-  Index threads = 0;             ///< 0: every processor available
-  Reporter* reporter = nullptr;  ///< told what the reader remarks
+  Index threads = 0;             ///< 0: all available processors
+  Reporter* reporter = nullptr;  ///< receives the notes of the reader
 };
 
-/// Gives a table piece by piece: `row` (from 1), `log_density`, the natural logarithm of the probability of all that
-/// the model predicts there, of numbers of a density in units of the data; and where the model standardises numbers
-/// `standardised`, that of standardised data. JSON: one object {"rows", "mean"}. Throws UsageError, DataError,
-/// ModelError.
+/// Writes a table in pieces with the columns `row` (from 1) and `log_density`, the natural logarithm of the probability
+/// of everything the model predicts in that row; numbers with a density are in units of the data. If the model
+/// standardizes numbers, the column `standardised` has the value for standardized data. JSON is one object {"rows",
+/// "mean"}. Throws UsageError, DataError, ModelError.
 void row_densities(const DensityRequest& request, const std::function<void(std::string_view)>& write);
 
 }  // namespace unfold

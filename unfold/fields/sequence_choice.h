@@ -1,8 +1,8 @@
 #pragma once
-/// Whether training reads whole sequences when nobody says so. Optimisers that compare losses (ruop, rbpm, ascent under
-/// their own control) ask whether a step has lowered the loss of the text; on windows with a carried state that is no
-/// question about one function, and they end far above what whole sequences reach. So they read whole sequences where
-/// memory allows.
+/// Chooses between whole sequences and windows if the user set neither. Optimizers that compare losses (ruop, rbpm, and
+/// ascent with step control) test whether a step has decreased the loss on the same data. With windows and carried
+/// state, the two losses are not values of one function, and training ends far above the loss that whole sequences
+/// reach. These optimizers therefore read whole sequences if memory allows.
 
 #include <cstddef>
 #include <string>
@@ -13,22 +13,22 @@
 
 namespace unfold {
 
-/// True when the choice is open: neither whole sequences nor a window was given, the optimiser compares losses, and
-/// nothing asks for windows.
+/// Returns true if the choice is open: neither whole sequences nor a window was set, the optimizer compares losses, and
+/// no other setting requires windows.
 bool chooses_sequences(const TrainSettings& settings, const Given& given);
 
-/// Bytes that training needs, about, to read `batch` whole sequences of a part at once: those of the longest ones. The
-/// optimisers in question lay only what is below the logits over a sequence, `outputs` of them at each position.
+/// Estimates the memory in bytes for training on `batch` whole sequences of a part at once, taking the longest ones.
+/// These optimizers keep only the values below the logits for a whole sequence, `outputs` numbers per position.
 std::size_t whole_sequence_bytes(const Plan& plan, Index outputs, const Split& part, Index batch,
                                  std::size_t element_bytes);
 
 struct SequenceChoice {
   bool whole = false;
-  std::string remark;  ///< what was chosen, why, and how to choose otherwise
+  std::string remark;  ///< what was chosen, why, and how to override it
 };
 SequenceChoice choose_sequences(const TrainSettings& settings, std::size_t needed, std::size_t available);
 
-/// "1.5 GB", "320 MB".
+/// Formats a number of bytes: "1.5 GB", "320 MB".
 std::string bytes_text(std::size_t bytes);
 
 }  // namespace unfold

@@ -7,7 +7,7 @@
 namespace unfold {
 namespace {
 
-/// Whether the labels above the middle are more probable together than those below.
+/// Returns whether the labels above the middle have more total probability than those below it.
 template <class T>
 bool is_positive(std::span<const T> logits, std::size_t middle) {
   std::vector<double> p(logits.begin(), logits.end());

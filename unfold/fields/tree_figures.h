@@ -1,6 +1,7 @@
 #pragma once
-/// What is measured of labels of trees beside those of all nodes: at the roots; and where labels are grades from very
-/// negative to very positive, "0" to "4" or another odd number of them, negative against positive.
+/// Metrics for tree labels in addition to the accuracy over all nodes: accuracy at the roots and, for graded labels
+/// from very negative to very positive ("0" to "4", or another odd number of grades), the binary negative/positive
+/// accuracy.
 
 #include <span>
 #include <string>
@@ -12,21 +13,21 @@
 
 namespace unfold {
 
-/// Whether labels are the numbers 0 .. 2k in this order, k >= 1: the middle one, k, is neutral.
+/// Returns whether the labels are the numbers 0 .. 2k in order, with k >= 1. The middle label k is neutral.
 bool are_grades(std::span<const std::string> labels);
 
 class TreeMeasures {
  public:
-  /// `once`: the head predicts at roots alone.
+  /// `once`: the head predicts only at roots.
   TreeMeasures(std::span<const std::string> labels, bool once) : grades_(are_grades(labels)), once_(once) {}
 
-  /// A labelled node: the label wanted (none of the alphabet's: never seen in training), the best one, and the logits
-  /// of all.
+  /// Adds a labeled node: the reference label (not in the alphabet if unseen in training), the predicted label, and all
+  /// logits.
   template <class T>
   void see(bool root, Symbol wanted, Symbol best, std::span<const T> logits);
 
-  /// root_accuracy, and of grades binary_accuracy and root_binary_accuracy: the share of nodes that are not neutral
-  /// whose side has the larger probability. Of a head at roots alone only binary_accuracy.
+  /// Returns root_accuracy and, for graded labels, binary_accuracy and root_binary_accuracy: the share of non-neutral
+  /// nodes whose side has the larger probability. A head that predicts only at roots has only binary_accuracy.
   Measures measures() const;
 
  private:

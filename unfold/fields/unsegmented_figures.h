@@ -1,5 +1,5 @@
 #pragma once
-/// Internal: labels that stand nowhere in particular (losses/unsegmented.h), as the functions of this room show them.
+/// Internal: metrics and decoding for unaligned labels (losses/unsegmented.h).
 
 #include <span>
 #include <string>
@@ -12,27 +12,28 @@
 
 namespace unfold {
 
-/// Labels to be added, taken away and changed until what was found is what was wanted.
+/// Counts the edits (insertions, deletions, substitutions) between predicted and reference labels.
 class LabelErrors {
  public:
   void see(std::span<const Symbol> wanted, std::span<const Symbol> found);
-  /// label_error_rate: edits a wanted label; sequence_error_rate: share of examples that are not found. Nothing when
-  /// nothing was wanted.
+  /// Returns label_error_rate (edits per reference label) and sequence_error_rate (share of examples with any error).
+  /// Empty if there are no reference labels.
   Measures measures() const;
 
  private:
   Index wanted_ = 0, edits_ = 0, examples_ = 0, wrong_ = 0;
 };
 
-/// The labels of an example in order; those never seen in training are kNoSymbol, which nobody finds.
+/// Returns the reference labels of an example in order. Labels unseen in training are kNoSymbol, which matches no
+/// prediction.
 std::vector<Symbol> wanted_labels(const ExampleSet& examples, const std::string& field, Index example);
 
-/// Answers for all chains.
+/// Decodes all chains.
 template <class T>
 std::vector<std::vector<LabelledChain>> decode_chains(const Unsegmented<T>& loss, const LabelQuestion<T>& question,
                                                       const UnsegmentedSearch& search, Team& team);
 
-/// The best labels of all chains where they begin, by row; kNoSymbol elsewhere.
+/// Returns the best labels by row, each at the position where it begins, and kNoSymbol elsewhere.
 template <class T>
 std::vector<Symbol> placed_labels(const Unsegmented<T>& loss, const LabelQuestion<T>& question, Team& team);
 

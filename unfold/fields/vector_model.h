@@ -1,6 +1,6 @@
 #pragma once
-/// Internal: a model that is a distribution of vectors by itself, with what its numbers are called, and what it says of
-/// numbers when others are given.
+/// Internal: density models with the names of their columns, and conditional distributions of some numbers given
+/// others.
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -25,30 +25,31 @@
 
 namespace unfold {
 
-/// A vector of which some numbers are known, as the model sees them.
+/// A partially known vector, in the scale of the model.
 template <class T>
 struct PartOfVector {
   std::vector<char> known;
   std::vector<T> values;
 };
 
-/// What a model says of vectors, standardised.
+/// The distribution of a density model over standardized vectors.
 template <class T>
 class VectorLaw {
  public:
   virtual ~VectorLaw() = default;
   virtual bool any_order() const = 0;
-  /// Of number d, where it is exact: any_order(), or the known ones are those before d.
+  /// Returns the conditional mean of number d. Exact; requires any_order() or that the known numbers are those before
+  /// d.
   virtual double mean(const PartOfVector<T>& part, std::size_t d) = 0;
-  /// The same of a bit or a class: what each of its values has.
+  /// Same as above for a bit or a class: returns the probability of each value.
   virtual std::vector<double> probabilities(const PartOfVector<T>& part, std::size_t d) = 0;
-  /// Draws what is not known; the logarithm of the draw's weight (VectorDensity::sample).
+  /// Draws the unknown numbers and returns the log weight of the draw (VectorDensity::sample).
   virtual double sample(PartOfVector<T>& part, Random& random) = 0;
-  /// -log p of a whole vector. REQUIRES !any_order().
+  /// Returns -log p of a complete vector. REQUIRES !any_order().
   virtual double nats(const std::vector<T>& values) = 0;
 };
 
-/// The loss says it, of the signal of a model that reads nothing.
+/// A distribution defined by the loss, for a model without inputs.
 template <class T>
 class LawOfLoss final : public VectorLaw<T> {
  public:
@@ -89,7 +90,7 @@ class LawOfLoss final : public VectorLaw<T> {
   Team team_{1};
 };
 
-/// The network says it, which knows some numbers and predicts the others (models/orderless.h).
+/// A distribution defined by a network that predicts the unknown numbers from the known ones (models/orderless.h).
 template <class T>
 class LawOfNetwork final : public VectorLaw<T> {
  public:
@@ -106,7 +107,7 @@ class LawOfNetwork final : public VectorLaw<T> {
   std::vector<double> probabilities(const PartOfVector<T>& part, std::size_t d) override {
     return each_.probabilities_of(outputs(part, d), static_cast<Index>(d));
   }
-  /// In an order of its own for every draw.
+  /// Uses a new random order for each draw.
   double sample(PartOfVector<T>& part, Random& random) override {
     std::vector<std::size_t> left;
     for (std::size_t d = 0; d < part.known.size(); ++d)
@@ -123,7 +124,7 @@ class LawOfNetwork final : public VectorLaw<T> {
   double nats(const std::vector<T>&) override { throw UsageError("a model of all orders has no one probability"); }
 
  private:
-  /// What the network says of number d.
+  /// Runs the network and returns its outputs for number d.
   const T* outputs(const PartOfVector<T>& part, std::size_t d) {
     T* known = stepper_.input(input_).row(0);
     std::fill_n(known, shape_.all_inputs() + shape_.numbers(), T{0});
@@ -145,7 +146,7 @@ class LawOfNetwork final : public VectorLaw<T> {
   Stepper<T> stepper_;
 };
 
-/// A model that is a distribution of vectors.
+/// A density model with column names, units and class names.
 template <class T>
 class VectorModel {
  public:
@@ -165,16 +166,16 @@ class VectorModel {
   const std::vector<std::string>& names() const { return names_; }
   const FieldSpecification& field() const { return field_; }
   VectorLaw<T>& law() const { return *law_; }
-  /// How many values number d may have; 0 of one that is neither a bit nor a class.
+  /// Returns the number of values of number d, or 0 if it is neither a bit nor a class.
   Index values_of(std::size_t d) const {
     if (columns_[d].kind == Column::Kind::bit) return 2;
     return columns_[d].classes;
   }
   bool is_bit(std::size_t d) const { return columns_[d].kind == Column::Kind::bit; }
   bool is_class(std::size_t d) const { return columns_[d].kind == Column::Kind::classes; }
-  /// What the classes are called that number d is the place of.
+  /// Returns the class names of number d.
   const std::vector<std::string>& classes(std::size_t d) const { return classes_[d]; }
-  /// The place of a class. UsageError: there is none of that name.
+  /// Returns the index of a class. Throws UsageError for an unknown name.
   std::size_t class_place(std::size_t d, const std::string& name) const {
     const auto found = std::ranges::find(classes_[d], name);
     if (found == classes_[d].end())
@@ -207,9 +208,9 @@ class VectorModel {
   std::unique_ptr<VectorLaw<T>> law_;
 };
 
-/// What is said of the numbers of a vector that are not given. Exact where the model answers it by itself; where
-/// unknown bits and classes can be up to kMostEnumerated things together, by summing over them; else by `draws` draws,
-/// weighted.
+/// Conditional distribution of the unknown numbers of a vector. Exact if the model provides it directly, or by
+/// enumeration if the unknown numbers are bits and classes with at most kMostEnumerated joint values. Otherwise
+/// estimated from `draws` weighted samples.
 template <class T>
 class GivenOthers {
  public:
@@ -217,14 +218,14 @@ class GivenOthers {
       : model_(model), part_(std::move(part)), draws_(draws), seed_(seed) {}
 
   struct Mean {
-    double value = 0, error = 0;  ///< standardised; error: standard, 0 where the mean is exact
+    double value = 0, error = 0;  ///< standardized; error: standard error, 0 if the mean is exact
   };
-  /// Of a number that is no class.
+  /// Returns the mean of a number that is not a class.
   Mean mean(std::size_t d) {
     if (answers(d)) return {model_.law().mean(part_, d), 0};
     return over_draws([d](const std::vector<T>& values) { return static_cast<double>(values[d]); });
   }
-  /// Of a class, the probability of each.
+  /// Returns the probability of each value of a class.
   std::vector<Mean> shares(std::size_t d) {
     std::vector<Mean> result;
     if (answers(d)) {
@@ -236,12 +237,12 @@ class GivenOthers {
           over_draws([&](const std::vector<T>& values) { return values[d] == static_cast<T>(k) ? 1. : 0.; }));
     return result;
   }
-  /// The most probable one.
+  /// Returns the most probable class.
   std::size_t best_class(std::size_t d) {
     const std::vector<Mean> all = shares(d);
     return static_cast<std::size_t>(std::ranges::max_element(all, {}, &Mean::value) - all.begin());
   }
-  /// The whole vector.
+  /// Draws the complete vector.
   std::vector<T> sample(Random& random) {
     if (model_.law().any_order() || is_prefix(part_.known)) {
       PartOfVector<T> part = part_;
@@ -259,10 +260,10 @@ class GivenOthers {
   static constexpr Index kMostEnumerated = 1024;
   struct Draw {
     std::vector<T> values;
-    double weight;  ///< first its logarithm; in the end all sum to one
+    double weight;  ///< the logarithm while collecting, finally normalized to sum to 1
   };
 
-  /// Whether the model knows of number d without summing over others.
+  /// Returns whether the model provides the distribution of number d directly.
   bool answers(std::size_t d) const {
     return model_.law().any_order() || (is_prefix(part_.known) && at(known_at_front(part_.known)) == d);
   }
@@ -282,7 +283,7 @@ class GivenOthers {
   void gather() {
     if (!drawn_.empty()) return;
     std::vector<std::size_t> unknown;
-    Index all = 1;  // that they can be together; 0: there is no end of them
+    Index all = 1;  // joint values; 0: infinitely many
     for (std::size_t d = 0; d < part_.known.size(); ++d) {
       if (part_.known[d] != 0) continue;
       unknown.push_back(d);

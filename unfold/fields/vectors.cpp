@@ -18,14 +18,14 @@ namespace {
 
 constexpr Index kMostDraws = 1'000'000'000;
 
-/// The first of them.
+/// Lists the first few names.
 std::string shown_names(const std::vector<std::string>& names) {
   constexpr std::size_t kShown = 10;
   const std::span first(names.data(), std::min(kShown, names.size()));
   return fmt::format("{}{}", fmt::join(first, ", "), names.size() > kShown ? ", ..." : "");
 }
 
-/// The place of a number by its name, or as "x3".
+/// Returns the index of a column, given by its name or as "x3".
 std::size_t place_of(const std::vector<std::string>& names, const std::string& name) {
   const auto found = std::ranges::find(names, name);
   if (found != names.end()) return static_cast<std::size_t>(found - names.begin());
@@ -38,7 +38,7 @@ std::size_t place_of(const std::vector<std::string>& names, const std::string& n
                                names.size(), names.size(), shown_names(names), did_you_mean(name, names)));
 }
 
-/// What stands in a text from a place on.
+/// Parses the number that starts at an offset of a text.
 double number_given(const std::string& text, std::size_t from) {
   double x = 0;
   const char* end = text.data() + text.size();

@@ -1,5 +1,5 @@
 #pragma once
-/// What distributions of vectors say beyond how probable a vector is: draws, and numbers given others.
+/// Samples from density models, and conditional means of some numbers given others.
 
 #include <cstdint>
 #include <string>
@@ -10,36 +10,37 @@
 
 namespace unfold {
 
-/// Whether a run folder or model file holds a model that reads nothing (models/density_model.h).
+/// Returns whether a run folder or model file holds a density model, which has no inputs (models/density_model.h).
 bool holds_density(const std::string& model);
 
 struct VectorRequest {
   std::string model = {};  ///< run folder or model file
   std::vector<std::string> given =
-      {};  ///< "NAME=NUMBER", "NAME=CLASS": what is known; the name of a column, or its place, "x3"
-  std::vector<std::string> wanted = {};  ///< of `complete_vector`: names of numbers; empty: all that are not given
-  Index count = 1;                       ///< draws
+      {};  ///< known values, "NAME=NUMBER" or "NAME=CLASS", where NAME is a column name or a position such as "x3"
+  std::vector<std::string> wanted =
+      {};           ///< for `complete_vector`: columns to complete; empty: all columns that are not given
+  Index count = 1;  ///< samples
   std::uint64_t seed = 1;
-  const Model* loaded = nullptr;  ///< read already, in place of the file; `model` is what messages call it
+  const Model* loaded = nullptr;  ///< used instead of loading a file; `model` is then its name in messages
 };
 
 struct VectorTable {
   std::vector<std::string> names;
   std::vector<std::vector<double>> rows;
-  /// Of each column what its classes are called, whose places the rows hold; empty of numbers.
+  /// Class names of each column, indexed by the values in the rows; empty for numeric columns.
   std::vector<std::vector<std::string>> classes = {};
 };
-/// Draws, in units of the data. Throws UsageError (also for what is given, where the model has its numbers in an order
-/// and they are not its first ones), ModelError.
+/// Draws vectors in units of the data. Throws ModelError, and UsageError for an invalid request, which includes given
+/// numbers that are not the first ones of a model with a fixed variable order.
 VectorTable sample_vectors(const VectorRequest& request);
 
 struct CompletedNumber {
-  std::string name;  ///< "color=red": a class; the mean is its probability
-  double mean = 0;   ///< of a bit the probability that it is 1
-  double error = 0;  ///< standard error of the mean, where it was found by draws; 0: it is exact
+  std::string name;  ///< a column, or "color=red" for a class, whose mean is its probability
+  double mean = 0;   ///< for a bit, the probability of 1
+  double error = 0;  ///< standard error of the mean if estimated from samples; 0 if exact
 };
-/// Means of numbers given others: exact where the model answers in any order, and of the first number behind what is
-/// given; others from `count` draws. Throws as sample_vectors.
+/// Returns conditional means given the known numbers. They are exact for models that support any order and for the
+/// first number after the given ones; the others are estimated from `count` samples. Throws like sample_vectors.
 std::vector<CompletedNumber> complete_vector(const VectorRequest& request);
 
 }  // namespace unfold
