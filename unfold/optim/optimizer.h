@@ -48,7 +48,7 @@ class Optimizer {
   /// Told the loss of every validation.
   virtual void judged(double /*nats*/) {}
   virtual Index batches() const { return 1; }    ///< of the data, for one step
-  virtual Index gradients() const { return 1; }  ///< what a step costs, roughly, in gradients of one batch
+  virtual Index gradients() const { return 1; }  ///< what a step costs, roughly, in gradients of one batch; at least 1
 
   const ScheduleOptions& schedule() const { return schedule_; }
   double rate() const { return rate_; }
