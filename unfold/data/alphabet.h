@@ -20,7 +20,7 @@ namespace unfold {
 ///  - bytes: every byte. Nothing is unknown and nothing is invalid.
 ///  - chars: Unicode characters (code points) of UTF-8 text, line ends included.
 ///  - words: runs of anything but blanks (space, tab, carriage return) in UTF-8 text; each line end is the symbol
-///    `<eos>`. The literal words `<eos>` and `<unk>` in a text are those symbols.
+///    `<eos>`. The literal word `<unk>` is that symbol; the literal word `<eos>` is refused, or unknown (words.h).
 ///  - entries: what stands in a field of an example, whole: any UTF-8 text that is not empty. Not for running text:
 ///    such an alphabet finds and names symbols, and does not encode.
 ///  - hashed: the same, in a given number of symbols that texts share by their hash; none is unknown, none is kept.
