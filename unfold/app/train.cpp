@@ -30,6 +30,7 @@
 #include "unfold/fields/field_data.h"
 #include "unfold/fields/field_model.h"
 #include "unfold/fields/sequence_choice.h"
+#include "unfold/fields/template_data.h"
 #include "unfold/models/counts_start.h"
 #include "unfold/models/density_model.h"
 #include "unfold/models/gaussian_start.h"
@@ -124,6 +125,8 @@ class Training {
   std::unique_ptr<KnownStart> known_;
   TrainingDevice device_;
   bool goes_on_ = false;             // with the settings of an earlier run
+  Given stored_ = {};                // names of these settings
+  std::string chosen_model_ = {};    // the SPEC of the best restart, with its graph; empty: as in the settings
   bool begins_ = true;               // not from a checkpoint
   std::set<std::string_view> open_;  // settings that the data are still to decide
 };
@@ -136,7 +139,11 @@ void Training::settle() {
   if (writes()) folder_.lock();
   if (request_.resume && request_.overwrite) throw UsageError("--resume and --overwrite exclude each other");
   goes_on_ = request_.resume && folder_.has_config();
-  if (goes_on_) take_stored(read_config(folder_.config()), given_, s_, run_);
+  if (goes_on_) {
+    const Config stored = read_config(folder_.config());
+    for (const ConfigEntry& entry : stored.entries()) stored_.insert(entry.key);
+    take_stored(stored, given_, s_, run_);
+  }
   if (s_.data.empty() && !s_.task)
     throw UsageError(request_.resume ? folder_.path() + " holds no run to go on with: no config.toml, or an empty one"
                                      : "train needs DATA: text files, each one sequence");
@@ -183,6 +190,7 @@ void Training::check_folder() const {
 
 nlohmann::json Training::card_configuration() const {
   nlohmann::json json = to_json(kept(Stored::model));
+  if (!chosen_model_.empty()) json["model"] = chosen_model_;
   if (log_) json["log"] = to_json(log_->card());
   if (!device_.is_processor()) json["device"] = device_.name();
   return json;
@@ -244,7 +252,9 @@ TrainOutcome Training::run_recurrent(const Material& material, const TrainingDat
   const Symbol after = s_.predict_after ? material.corpus.alphabet().parse(*s_.predict_after) : kNoSymbol;
   const auto seed = static_cast<std::uint64_t>(s_.seed);
   if (open_.contains("model")) reporter_.remark_if(choose_size(s_, given_, material.training.symbols()));
-  LanguageModel<T> model = make_candidate<T>(parse_model_spec(s_.model), data, after, seed, 0);
+  ModelSpec spec = parse_model_spec(s_.model);
+  if (s_.restarts > 1 && !begins_) spec = restart_of_checkpoint(folder_.checkpoint(), spec, s_.restarts);
+  LanguageModel<T> model = make_candidate<T>(spec, data, after, seed, 0);
   if (known_) known_->put_into(model);
   if (readout_of(model.spec()))
     throw UsageError("a ridge readout predicts numbers, not symbols: write esn:" + std::to_string(model.spec().units) +
@@ -263,10 +273,9 @@ TrainOutcome Training::run_recurrent(const Material& material, const TrainingDat
     std::exchange(options.trainer.begins, {})();
     const Index best = best_restart<T>(data, options.trainer, restarts);
     model = make_candidate<T>(parse_model_spec(s_.model), data, after, seed, best);
-    s_.model = to_string(model.spec());
-    if (writes()) folder_.write_config(kept(Stored::run));
     options.trainer.resume = true;
   }
+  if (s_.restarts > 1) chosen_model_ = to_string(model.spec());
   if (s_.restarts > 1) set_budget_after_restarts(options.trainer, restarts);
   model.configuration() = card_configuration();
   Team team(threads());
@@ -413,13 +422,17 @@ TrainOutcome Training::run_on_task() {
   return result;
 }
 
-/// Reads data with fields and settles what follows from them.
+/// Reads data with fields and settles what follows from them. A run that goes on settles its settings as if they had
+/// been given: then what the caller gives again comes to what it came to before.
 void Training::settle_fields() {
-  if (!given_.contains("symbols") && !goes_on_) s_.symbols = kAnyText;
+  Given known = given_;
+  known.insert(stored_.begin(), stored_.end());
+  if (!known.contains("symbols")) s_.symbols = kAnyText;
+  if (goes_on_ && given_.contains("model") && !given_.contains("read") && names_template(s_.model)) s_.read.reset();
   examples_ = read_fields(s_.data, reader_options(s_), reporter_);
   if (s_.symbols == kAnyText) s_.symbols = found_symbols(examples_);
   fields_ = plan_fields(examples_, s_);
-  if (!goes_on_) settle_for(fields_, examples_, given_, s_);
+  settle_for(fields_, examples_, known, s_);
 }
 
 /// Reads a file beside those to train on: what is known of its columns, they need not show.
@@ -576,6 +589,7 @@ TrainOutcome Training::outcome(const SymbolModel& model, const Material& materia
                        .parameters = model.parameter_count(),
                        .result = result,
                        .has_test = material.has_test};
+  if (!chosen_model_.empty()) outcome.settings.model = chosen_model_;
   if (!result.validated) return outcome;
   outcome.valid = Figures{.nats_per_symbol = result.best_nats_per_symbol, .symbols = result.validation_symbols};
   if (result.validation_share == 1)

@@ -33,6 +33,10 @@ struct RestartOptions {
   int side_by_side = 1;  ///< candidates that are trained at a time
 };
 
+/// The SPEC of the candidate that a checkpoint is of, among the first `count`: `spec` with the graph that was kept.
+/// `spec` itself where the candidates have no graph, or none of them fits.
+ModelSpec restart_of_checkpoint(const std::string& checkpoint, const ModelSpec& spec, Index count);
+
 /// Trains candidate `number` with its part of the budget of `options`, alone, to the checkpoint `file`. Throws as
 /// Trainer.
 template <class T>

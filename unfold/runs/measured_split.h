@@ -5,11 +5,15 @@
 #include <string>
 
 #include "unfold/capabilities/model.h"
+#include "unfold/runs/train_settings.h"
 
 namespace unfold {
 
-/// The split that was asked for; where a part alone was, the split of the run that trained the model. Throws
-/// UsageError where that had none, or cut other data than are read now.
+/// Whether training has something to validate on.
+bool validates(const TrainSettings& settings);
+
+/// `split`; where only a part is given, the split of the run that trained the model. Throws UsageError where that run
+/// had none.
 std::optional<std::string> measured_split(const std::optional<std::string>& split,
                                           const std::optional<std::string>& part, const Model& model);
 

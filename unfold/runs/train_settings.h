@@ -100,7 +100,8 @@ struct Setting {
 std::vector<Setting> all_settings(TrainSettings& settings, RunSettings& run);
 
 /// The settings stored there or in a later place of Stored, without those that have no value or no meaning for what is
-/// trained.
+/// trained. For config.toml also without those that are refused when all others are given, as a window of whole
+/// sequences.
 Config configuration(const TrainSettings& settings, const RunSettings& run, Stored least);
 /// Assigns the entries of a stored configuration but those in `given`. A budget among `given` replaces all that is
 /// stored of one. Throws UsageError for a key that is no setting or a value of another type.

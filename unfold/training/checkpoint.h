@@ -98,6 +98,9 @@ template <class T>
 void write_checkpoint(const std::string& path, const Snapshot<T>& now, const Snapshot<T>* rollback,
                       const nlohmann::json& configuration);
 
+/// What a checkpoint says of TrainerOptions::model. Throws ModelError for a damaged file.
+std::string model_of_checkpoint(const std::string& path);
+
 /// Reads into snapshots that already have the right shapes (captured from the run that is to go on). Throws ModelError
 /// for a damaged file or one of other shapes, UsageError for one of another configuration, naming what differs.
 /// Returns whether there was a rollback snapshot.
