@@ -4,15 +4,18 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <nlohmann/json.hpp>
 #include <numeric>
 #include <set>
 #include <utility>
 
+#include "unfold/app/baselines.h"
 #include "unfold/app/fasta_data.h"
 #include "unfold/app/follow.h"
 #include "unfold/app/log_data.h"
 #include "unfold/app/objectives.h"
+#include "unfold/app/reading.h"
 #include "unfold/app/required_passes.h"
 #include "unfold/app/ridge_training.h"
 #include "unfold/app/start.h"
@@ -43,6 +46,7 @@
 #include "unfold/optim/optimizer.h"
 #include "unfold/runs/run_folder.h"
 #include "unfold/runs/size_choice.h"
+#include "unfold/search/objective.h"
 #include "unfold/training/event_log.h"
 #include "unfold/training/example_sources.h"
 
@@ -109,6 +113,12 @@ class Training {
   TrainOptions train_options() const;
   void begin_folder(bool resume) const;
   void tell(const SymbolModel& model, const Material& material) const;
+  template <class T>
+  void compare_text(LanguageModel<T>& model, const Parameters<T>& initial, const Material& material,
+                    const TrainingResult& result, Team& team) const;
+  template <class T>
+  void compare_fields(NetworkModel<T>& model, const Parameters<T>& initial, const std::array<ExampleSet, 3>& parts,
+                      const std::optional<FieldFigures>& validated, Team& team) const;
   [[noreturn]] void interrupted_with_checkpoint() const;
   TrainOutcome outcome(const SymbolModel& model, const Material& material, const TrainingResult& result) const;
 
@@ -280,12 +290,40 @@ TrainOutcome Training::run_recurrent(const Material& material, const TrainingDat
   model.configuration() = card_configuration();
   Team team(threads());
   options.trainer.stop = reporter_.stop();
+  const Parameters<T> initial = model.parameters();
   try {
-    return outcome(model, material,
-                   unfold::train(model, data, options, team, reporter_.observer(options.trainer.steps)));
+    const TrainingResult result = unfold::train(model, data, options, team, reporter_.observer(options.trainer.steps));
+    compare_text(model, initial, material, result, team);
+    return outcome(model, material, result);
   } catch (const InterruptedError&) {
     interrupted_with_checkpoint();
   }
+}
+
+/// What `measure` returns while a model has other parameters.
+template <class Model, class T>
+auto with_parameters(Model& model, const Parameters<T>& other, const auto& measure) {
+  const Parameters<T> own = model.parameters();
+  std::ranges::copy(other.flat(), model.parameters().flat().begin());
+  auto result = measure();
+  std::ranges::copy(own.flat(), model.parameters().flat().begin());
+  return result;
+}
+
+template <class T>
+void Training::compare_text(LanguageModel<T>& model, const Parameters<T>& initial, const Material& material,
+                            const TrainingResult& result, Team& team) const {
+  const Symbol after = predict_after(model);
+  const Corpus& corpus = result.validated ? material.validation_corpus() : material.corpus;
+  const Split part = result.validated ? material.validation : beginning_of(material.training, kMeasuredPositions);
+  const auto measure = [&] {
+    constexpr Index kSideBySide = 64;
+    return model.evaluate(corpus, part, team, {.segments = kSideBySide, .predict_after = after}).nats_per_symbol();
+  };
+  const double nats = result.validated ? result.best_nats_per_symbol : measure();
+  compare_with_baselines(
+      {text_figure(nats, material.corpus, material.training, corpus, part, after)},
+      [&] { return std::vector{with_parameters(model, initial, measure)}; }, s_, folder_.path(), reporter_);
 }
 
 template <class T>
@@ -298,6 +336,12 @@ TrainOutcome Training::run_followed() {
       .run = folder_.path(), .model_file = folder_.model(), .settings = s_, .parameters = model.parameter_count()};
   try {
     result.result = follow_stream(model, s_, options, threads(), reporter_);
+    // A stream cannot be read again: the last step stands beside the uniform distribution.
+    const double uniform = std::log(static_cast<double>(model.alphabet().size()));
+    if (result.result.steps > 0)
+      compare_with_baselines(
+          {{.name = "nats per byte", .result = result.result.last_loss, .constant = uniform}},
+          [&] { return std::vector{uniform}; }, s_, folder_.path(), reporter_);
     return result;
   } catch (const InterruptedError&) {
     interrupted_with_checkpoint();
@@ -401,6 +445,7 @@ TrainOutcome Training::run_on_task() {
               static_cast<double>(std::max<Index>(1, task->at_most(TaskSplit::validation, s_.validate_on)));
   TrainOutcome result{
       .run = folder_.path(), .model_file = folder_.model(), .settings = s_, .parameters = model.parameters().size()};
+  const Parameters<T> initial = model.parameters();
   try {
     if (const auto readout = readout_of(model.spec())) {
       const Index all = task->examples(TaskSplit::training),
@@ -418,6 +463,19 @@ TrainOutcome Training::run_on_task() {
                        unfold::evaluate(model, *task, part, options.trainer.seed, count, team)};
   };
   result.task_valid = measure(TaskSplit::validation, options.task.validation);
+  if (!readout_of(model.spec())) {
+    const auto figure = [&](const TaskScore& score) {
+      return task_figure(score, *task, options.trainer.seed, options.task.validation);
+    };
+    compare_with_baselines(
+        {figure(result.task_valid->score)},
+        [&] {
+          return std::vector{with_parameters(model, initial, [&] {
+            return figure(measure(TaskSplit::validation, options.task.validation).score).result;
+          })};
+        },
+        s_, folder_.path(), reporter_);
+  }
   result.task_test = measure(TaskSplit::test, kTestExamples);
   return result;
 }
@@ -522,6 +580,7 @@ TrainOutcome Training::run_on_examples(const std::array<ExampleSet, 3>& parts) {
                       .settings = s_,
                       .parameters = model.parameters().size(),
                       .has_test = parts[2].count() > 0};
+  const Parameters<T> initial = model.parameters();
   try {
     if (states) {
       begin_folder(false);
@@ -549,6 +608,7 @@ TrainOutcome Training::run_on_examples(const std::array<ExampleSet, 3>& parts) {
     interrupted_with_checkpoint();
   }
   if (parts[1].count() > 0) result.field_valid = evaluate_fields(model, parts[1], team);
+  if (!states && !readout_of(model.spec())) compare_fields(model, initial, parts, result.field_valid, team);
   if (s_.test) {
     const ExampleSet test(read_further(*s_.test, parts[0].data()), parts[0].shared_data(), fields_.choice.predicts,
                           UnknownPolicy::skip);
@@ -556,6 +616,26 @@ TrainOutcome Training::run_on_examples(const std::array<ExampleSet, 3>& parts) {
   }
   if (parts[2].count() > 0 && !s_.test) result.field_test = evaluate_fields(model, parts[2], team);
   return result;
+}
+
+template <class T>
+void Training::compare_fields(NetworkModel<T>& model, const Parameters<T>& initial,
+                              const std::array<ExampleSet, 3>& parts, const std::optional<FieldFigures>& validated,
+                              Team& team) const {
+  if (s_.objective && !is_likelihood(*s_.objective)) return;  // what was trained for are not nats
+  std::optional<ExampleSet> beginning;
+  if (!validated) beginning = beginning_of(parts[0], kMeasuredPositions);
+  const ExampleSet& measured = beginning ? *beginning : parts[1];
+  const auto figures = [&](const FieldFigures& found) { return field_figures(model, found, parts[0], measured); };
+  const auto measure = [&] { return figures(evaluate_fields(model, measured, team)); };
+  compare_with_baselines(
+      validated ? figures(*validated) : measure(),
+      [&] {
+        std::vector<double> results;
+        for (const BaselineFigure& figure : with_parameters(model, initial, measure)) results.push_back(figure.result);
+        return results;
+      },
+      s_, folder_.path(), reporter_);
 }
 
 /// Comes when nothing is left to be refused: what an earlier run left there goes now.
