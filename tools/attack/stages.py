@@ -3,6 +3,7 @@
 import gzip
 import json
 import lzma
+import math
 import os
 import resource
 import shutil
@@ -561,6 +562,64 @@ def bits(c):
                 c.wrong(None, f"{spec}: {threads} threads with {level} give other bits")
 
 
+def own_configurations(c):
+    """A run on any data repeats itself: its config.toml and its own command with --resume give the same bytes."""
+    more = {"array.npy": ["--model", "gru:4"], "table.csv": ["--model", "gru:4"], "rolls.jsonl": ["--model", "gru:4"],
+            "columns.conll": ["--model", "bilstm:4", "--read", "1", "--predict", "2"],
+            "labelled.tsv": ["--model", "gru:4"], "lines.jsonl": ["--model", "gru:4", "--predict", "label"]}
+    kinds = []
+    for name, (data, options) in sorted(data_files(c.random).items()):
+        file = c.write(name, data)
+        if name == "lines.log":
+            options = [*options, "--split", "80/20"]
+        kinds.append((name, [file, *options, *more.get(name, ["--model", "rnn:4", "--window", 16]), "--steps", 3, "--batch", 4]))
+    text = c.write("book.txt", text_of(c.random, 1500))
+    columns = c.write("chunks.conll", columns_of(c.random, 30))
+    kinds += [("whole", [text, "--lines", "--whole-sequences", "--model", "rnn:4", "--steps", 3]),
+              ("ruop", [text, "--lines", "--optimizer", "ruop", "--model", "glnn:4", "--steps", 2]),
+              ("restarts", [text, "--optimizer", "ruop", "--model", "glnn:4", "--window", 16, "--restarts", 2, "--steps", 20]),
+              ("follow", [text, "--follow", "--model", "rnn:4,activation=relu", "--optimizer", "path", "--steps", 5]),
+              ("crf", [columns, "--model", "crf", "--predict", "2", "--epochs", 2]),
+              ("task", ["--task", "adding:8", "--model", "rnn:4", "--steps", 3, "--batch", 4])]
+    for name, options in c.random.sample(kinds, c.count(8, len(kinds))):
+        train = ["train", *options, "--quiet", "--out"]
+        outcome = c.need([*train, c.at("own")])
+        model = c.read("own/model.safetensors")
+        outcome = c.run(["train", "--config", c.at("own/config.toml"), "--quiet", "--out", c.at("again")], {0})
+        if outcome.code == 0 and c.read("again/model.safetensors") != model:
+            c.wrong(outcome, f"{name}: the run's own configuration gives another model")
+        outcome = c.run([*train, c.at("own"), "--resume"], {0})
+        if outcome.code == 0 and c.read("own/model.safetensors") != model:
+            c.wrong(outcome, f"{name}: the run's own command with --resume gives another model")
+        for folder in ("own", "again"):
+            shutil.rmtree(c.at(folder), ignore_errors=True)
+
+
+def divergence(c):
+    """A rate that is far too large: exit code 5, or a result that is not far worse than a constant prediction."""
+    text = c.write("book.txt", text_of(c.random, 2000))
+    wave = c.write("wave.csv", ("value\n" + "".join(f"{math.sin(i / 3)}\n" for i in range(300))).encode())
+    tagged = c.write("chunks.conll", columns_of(c.random, 40))
+    kinds = [([text, "--symbols", "bytes", "--window", 16], "nats_per_symbol"), ([wave, "--format", "table"], "mean_squared_error"),
+             ([tagged, "--read", "1", "--predict", "2=softmax"], "nats_per_position"),
+             (["--task", "adding:8"], "mean_squared_error")]
+    optimizers = ["adam:rate=1000", "sgd:rate=1000,clip=0", "rmsprop:rate=300", "natural:windows=2,rate=50", "path+adam:rate=100",
+                  "hf:windows=1,iterations=6", "hf:curvature=0.001"]
+    for i in range(c.count(7, 300)):
+        options, figure = kinds[i % len(kinds)]
+        optimizer = optimizers[i % len(optimizers)]
+        model = "rnn:5,activation=relu" if optimizer.startswith("path") else c.random.choice(["rnn:5", "gru:4"])
+        outcome = c.run(["train", *options, "--model", model, "--optimizer", optimizer, "--batch", 2, "--steps", 30, "--seed", i,
+                         "--json", "--quiet", "--out", c.at("run"), "--overwrite"], {0, 5})
+        if outcome.code != 0:
+            continue
+        found = json.loads(outcome.out)["valid"]
+        for part in [found, *found.get("heads", {}).values()]:
+            if part.get(figure, 0) > (100 if "squared" in figure else 25):
+                c.wrong(outcome, f"exit 0 with {figure} {part[figure]}")
+
+
 ALL = {"models": models, "archives": archives, "checkpoints": checkpoints, "data": data, "side-files": side_files,
        "odd-files": odd_files, "kills": kills, "signals": signals, "full-disks": full_disks, "vanishing": vanishing, "limits": limits,
-       "races": races, "clocks": clocks, "bits": bits}
+       "races": races, "clocks": clocks, "bits": bits,
+       "own-configurations": own_configurations, "divergence": divergence}
