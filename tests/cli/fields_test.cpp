@@ -209,6 +209,19 @@ TEST_F(FieldsTest, sequences_of_numbers_are_drawn_as_a_table_that_training_reads
   EXPECT_THAT(searching.err, HasSubstr("unfold sample"));
 }
 
+TEST_F(FieldsTest, RefusesToPredictOrReadTheColumnThatSeparatesSequences) {
+  const std::string file = data("rows.csv", "part,x,y\na,1,2\na,2,3\nb,3,4\nb,4,5\nc,5,6\nc,6,7\n");
+  const Arguments train = {"train", file, "--sequences", "part", "--model", "gru:3", "--steps", "2", "--out", run_};
+  for (const char* predicted : {"part", "x,part", "part@end", "part=softmax"})
+    expect_failure(train + Arguments{"--predict", predicted}, 2,
+                   "--predict part: part separates the sequences (--sequences part); name another field");
+  expect_failure(train + Arguments{"--predict", "x", "--read", "part,y"}, 2,
+                 "--read part: part separates the sequences");
+  expect_failure(
+      {"train", file, "--sequences", "part", "--model", "gaussian-hmm:2", "--predict", "x,part", "--out", run_}, 2,
+      "--predict part: part separates the sequences");
+}
+
 TEST_F(FieldsTest, a_file_to_validate_on_and_parts_that_are_named) {
   const std::string file = data("lines", labelled_lines(40)), other = data("other", labelled_lines(7));
   const nlohmann::json trained = train_on(file, {"--model", "bigru:4", "--valid", other});

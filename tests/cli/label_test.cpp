@@ -44,6 +44,22 @@ TEST_F(LabelTest, lines_are_judged_by_labels_that_the_model_never_reads) {
   EXPECT_THAT(summary.out, HasSubstr("anomalous\t6\n"));
 }
 
+TEST_F(LabelTest, PartsOfTheTrainingSplitArePartsOfTheLinesThatWereRead) {
+  for (const Arguments& only : {Arguments{}, Arguments{"--only-label", "-"}}) {
+    const Arguments options = {"train",    log_,          "--out",   run_,    "--model",        "rnn:4",
+                               "--steps",  "5",           "--batch", "4",     "--label-column", "--split",
+                               "60/20/20", "--overwrite", "--quiet", "--json"};
+    const nlohmann::json trained = only_object(unfold_command(options + only).out);
+    const Finished measured = unfold_command({"eval", run_, log_, "--part", "valid", "--json"});
+    ASSERT_EQ(measured.code, 0) << measured.err;
+    EXPECT_EQ(only_object(measured.out)["symbols"], trained["valid"]["symbols"]);
+    EXPECT_NEAR(only_object(measured.out)["nats_per_symbol"].get<double>(),
+                trained["valid"]["nats_per_symbol"].get<double>(), 1e-5);
+    const Finished compared = unfold_command({"compare", run_, run_, "--block", "4"});
+    EXPECT_EQ(compared.code, 0) << compared.err;
+  }
+}
+
 TEST_F(LabelTest, labels_may_come_from_a_file) {
   ASSERT_EQ(unfold_command(training({"--model", "ngram:2", "--overwrite"})).code, 2);  // gradient options
   ASSERT_EQ(unfold_command({"train", text_, "--out", run_, "--model", "ngram:2", "--quiet"}).code, 0);

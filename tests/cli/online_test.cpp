@@ -31,6 +31,21 @@ TEST_F(OnlineTest, a_stream_is_learnt_as_it_comes_and_ends_when_it_ends) {
   EXPECT_EQ(unfold_command({"score", folder_ / "run", text_, "--quiet"}).code, 0);
 }
 
+TEST_F(OnlineTest, PathNormalizedOptimizersFollowAStream) {
+  const std::string stream = small_text(2000);
+  for (const char* optimizer : {"path", "path+momentum", "path+adam"}) {
+    const Arguments with = {"--model", "rnn:6,activation=relu", "--optimizer", optimizer};
+    const std::string name = optimizer;
+    const Finished done = follow(name, stream, with + Arguments{"--steps", "60"});
+    ASSERT_EQ(done.code, 0) << done.err;
+    ASSERT_EQ(follow(name + "-cut", stream, with + Arguments{"--steps", "25"}).code, 0);
+    const Finished rest = unfold_command(
+        {"train", "--out", folder_ / (name + "-cut"), "--resume", "--steps", "60", "--quiet"}, {.input = stream});
+    ASSERT_EQ(rest.code, 0) << rest.err;
+    EXPECT_TRUE(model(name) == model(name + "-cut")) << optimizer;
+  }
+}
+
 TEST_F(OnlineTest, interrupted_equals_uninterrupted_when_the_stream_is_given_again) {
   const std::string stream = small_text(6000);
   for (const char* gradient : {"bptt", "rtrl", "uoro"}) {

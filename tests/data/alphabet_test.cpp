@@ -107,6 +107,21 @@ TEST(Alphabets, words_are_ordered_by_frequency_then_bytes) {
   EXPECT_EQ(texts_of(words_in("x y y", 0, true)), (Texts{"y", "<eos>", "x", "<unk>"}));
 }
 
+TEST(Alphabets, KeepTheLiteralWordOfLineEndsApartFromLineEnds) {
+  try {
+    words_in("a b\nc <eos> d\n", 4);
+    ADD_FAILURE() << "the text was read";
+  } catch (const DataError& error) {
+    EXPECT_NE(std::string(error.what()).find("line 2: the word <eos> stands for line ends"), std::string::npos)
+        << error.what();
+  }
+  const Alphabet closed(SymbolKind::words, {"<eos>", "a"}), open(SymbolKind::words, {"<eos>", "<unk>", "a"});
+  EXPECT_THROW(closed.encode("a\n<eos>"), DataError);
+  EXPECT_EQ(closed.encode("a <eos>\n", UnknownPolicy::skip), (std::vector<Symbol>{1, 0}));
+  EXPECT_EQ(open.encode("a <eos>\n"), (std::vector<Symbol>{2, 1, 0}));
+  EXPECT_EQ(open.parse("<eos>"), 0);  // as the name of a symbol
+}
+
 TEST(Alphabets, a_vocabulary_limit_counts_all_symbols_and_cuts_the_rarest) {
   const std::string text = "d d d d c c c b b a\n";
   EXPECT_EQ(texts_of(words_in(text, 5)), (Texts{"d", "c", "b", "<eos>", "a"}));  // nothing is cut

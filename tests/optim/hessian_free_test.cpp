@@ -73,6 +73,14 @@ TEST(HessianFree, damping_follows_the_rule) {
   EXPECT_DOUBLE_EQ(next_damping(6, std::nan("")), 9);
 }
 
+TEST(HessianFree, CostsAtLeastOneGradientAStep) {
+  for (const char* spec :
+       {"hf:windows=1,iterations=6", "hf:curvature=0.001", "hf:curvature=0", "natural:windows=1,iterations=3"})
+    EXPECT_EQ(make_optimizer<float>(spec, 1)->gradients(), 1) << spec;
+  EXPECT_EQ(make_optimizer<float>("hf:windows=16,iterations=50,curvature=0.125", 1)->gradients(), 102);
+  EXPECT_GE(make_optimizer<float>("natural:iterations=9000000000000000000", 1)->gradients(), 1);
+}
+
 TEST(HessianFree, trusts_a_true_quadratic_more_and_more_and_reaches_its_minimum) {
   Team team(1);
   Bowl bowl(team);

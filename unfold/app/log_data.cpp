@@ -109,11 +109,12 @@ std::vector<Input> LogTraining::read_more(const std::vector<Input>& inputs, cons
   return result;
 }
 
-std::vector<Input> log_shapes(const LogCard& card, const std::vector<Input>& inputs) {
+std::vector<Input> log_shapes(const LogCard& card, const std::vector<Input>& inputs,
+                              const std::optional<std::string>& only) {
   check_encoding(inputs);
   const LogScanner scanner(card.rules);
   std::vector<Input> result;
-  for (const Input& input : unlabelled(inputs, card.label_column))
+  for (const Input& input : unlabelled(inputs, card.label_column, only))
     result.push_back(Input::from_bytes(input.name(), shapes_of(input.bytes(), scanner).text));
   return result;
 }

@@ -46,6 +46,7 @@ class LogTraining {
 };
 
 /// Inputs as a model of a log reads them.
-std::vector<Input> log_shapes(const LogCard& card, const std::vector<Input>& inputs);
+std::vector<Input> log_shapes(const LogCard& card, const std::vector<Input>& inputs,
+                              const std::optional<std::string>& only = {});
 
 }  // namespace unfold

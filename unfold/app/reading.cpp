@@ -11,24 +11,33 @@
 namespace unfold {
 
 Corpus load_for(const SymbolModel& model, const std::vector<std::string>& files, UnknownPolicy unknown,
-                const std::optional<std::string>& mask) {
-  Corpus corpus = load_for(model, open_inputs(files), unknown);
+                const std::optional<std::string>& mask, const std::optional<std::string>& only) {
+  Corpus corpus = load_for(model, open_inputs(files), unknown, only);
   if (mask) corpus.set_mask(Input::open(*mask));
   return corpus;
 }
 
-Corpus load_for(const SymbolModel& model, std::vector<Input> inputs, UnknownPolicy unknown) {
-  const bool by_lines = model.reads_lines();
+Corpus load_for(const SymbolModel& model, std::vector<Input> inputs, UnknownPolicy unknown,
+                const std::optional<std::string>& only) {
+  const nlohmann::json& configuration = model.configuration();
+  const auto lines = configuration.find("lines");
+  const bool by_lines = lines != configuration.end() && lines->is_boolean() && lines->get<bool>();
   const std::optional<LogCard> log = log_card(model);
-  inputs = log               ? log_shapes(*log, inputs)
+  inputs = log               ? log_shapes(*log, inputs, only)
            : is_fasta(model) ? fasta_inputs(inputs, by_lines)
-                             : unlabelled(std::move(inputs), has_label_column(model));
+                             : unlabelled(std::move(inputs), has_label_column(model), only);
   return Corpus::load(std::move(inputs), model.alphabet(), {.unknown = unknown, .lines = by_lines});
 }
 
 bool has_label_column(const SymbolModel& model) {
   const auto found = model.configuration().find("label-column");
   return found != model.configuration().end() && found->is_boolean() && found->get<bool>();
+}
+
+std::optional<std::string> only_label(const SymbolModel& model) {
+  const auto found = model.configuration().find("only-label");
+  if (found == model.configuration().end() || !found->is_string()) return std::nullopt;
+  return found->get<std::string>();
 }
 
 Symbol predict_after(const SymbolModel& model) {

@@ -14,12 +14,16 @@
 namespace unfold {
 
 /// Data as the model was trained on: its alphabet, and lines as sequences if they were so in training.
-/// With a mask: only the symbols that it says are to be predicted.
+/// With a mask: only the symbols that it says are to be predicted. `only`: only the lines with this label.
 Corpus load_for(const SymbolModel& model, const std::vector<std::string>& files, UnknownPolicy unknown,
-                const std::optional<std::string>& mask = {});
+                const std::optional<std::string>& mask = {}, const std::optional<std::string>& only = {});
 
 /// The same of inputs that are open already: texts in memory (Input::from_bytes).
-Corpus load_for(const SymbolModel& model, std::vector<Input> inputs, UnknownPolicy unknown);
+Corpus load_for(const SymbolModel& model, std::vector<Input> inputs, UnknownPolicy unknown,
+                const std::optional<std::string>& only = {});
+
+/// The label of the lines that the model was trained on (train --only-label); empty: it was trained on all lines.
+std::optional<std::string> only_label(const SymbolModel& model);
 
 /// True if the model was trained on lines whose first column is a label, which it never reads.
 bool has_label_column(const SymbolModel& model);

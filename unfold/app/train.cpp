@@ -4,15 +4,18 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <nlohmann/json.hpp>
 #include <numeric>
 #include <set>
 #include <utility>
 
+#include "unfold/app/baselines.h"
 #include "unfold/app/fasta_data.h"
 #include "unfold/app/follow.h"
 #include "unfold/app/log_data.h"
 #include "unfold/app/objectives.h"
+#include "unfold/app/reading.h"
 #include "unfold/app/required_passes.h"
 #include "unfold/app/ridge_training.h"
 #include "unfold/app/start.h"
@@ -30,6 +33,7 @@
 #include "unfold/fields/field_data.h"
 #include "unfold/fields/field_model.h"
 #include "unfold/fields/sequence_choice.h"
+#include "unfold/fields/template_data.h"
 #include "unfold/models/counts_start.h"
 #include "unfold/models/density_model.h"
 #include "unfold/models/gaussian_start.h"
@@ -42,6 +46,7 @@
 #include "unfold/optim/optimizer.h"
 #include "unfold/runs/run_folder.h"
 #include "unfold/runs/size_choice.h"
+#include "unfold/search/objective.h"
 #include "unfold/training/event_log.h"
 #include "unfold/training/example_sources.h"
 
@@ -108,6 +113,12 @@ class Training {
   TrainOptions train_options() const;
   void begin_folder(bool resume) const;
   void tell(const SymbolModel& model, const Material& material) const;
+  template <class T>
+  void compare_text(LanguageModel<T>& model, const Parameters<T>& initial, const Material& material,
+                    const TrainingResult& result, Team& team) const;
+  template <class T>
+  void compare_fields(NetworkModel<T>& model, const Parameters<T>& initial, const std::array<ExampleSet, 3>& parts,
+                      const std::optional<FieldFigures>& validated, Team& team) const;
   [[noreturn]] void interrupted_with_checkpoint() const;
   TrainOutcome outcome(const SymbolModel& model, const Material& material, const TrainingResult& result) const;
 
@@ -124,6 +135,8 @@ class Training {
   std::unique_ptr<KnownStart> known_;
   TrainingDevice device_;
   bool goes_on_ = false;             // with the settings of an earlier run
+  Given stored_ = {};                // names of these settings
+  std::string chosen_model_ = {};    // the SPEC of the best restart, with its graph; empty: as in the settings
   bool begins_ = true;               // not from a checkpoint
   std::set<std::string_view> open_;  // settings that the data are still to decide
 };
@@ -136,7 +149,11 @@ void Training::settle() {
   if (writes()) folder_.lock();
   if (request_.resume && request_.overwrite) throw UsageError("--resume and --overwrite exclude each other");
   goes_on_ = request_.resume && folder_.has_config();
-  if (goes_on_) take_stored(read_config(folder_.config()), given_, s_, run_);
+  if (goes_on_) {
+    const Config stored = read_config(folder_.config());
+    for (const ConfigEntry& entry : stored.entries()) stored_.insert(entry.key);
+    take_stored(stored, given_, s_, run_);
+  }
   if (s_.data.empty() && !s_.task)
     throw UsageError(request_.resume ? folder_.path() + " holds no run to go on with: no config.toml, or an empty one"
                                      : "train needs DATA: text files, each one sequence");
@@ -183,6 +200,7 @@ void Training::check_folder() const {
 
 nlohmann::json Training::card_configuration() const {
   nlohmann::json json = to_json(kept(Stored::model));
+  if (!chosen_model_.empty()) json["model"] = chosen_model_;
   if (log_) json["log"] = to_json(log_->card());
   if (!device_.is_processor()) json["device"] = device_.name();
   return json;
@@ -244,7 +262,9 @@ TrainOutcome Training::run_recurrent(const Material& material, const TrainingDat
   const Symbol after = s_.predict_after ? material.corpus.alphabet().parse(*s_.predict_after) : kNoSymbol;
   const auto seed = static_cast<std::uint64_t>(s_.seed);
   if (open_.contains("model")) reporter_.remark_if(choose_size(s_, given_, material.training.symbols()));
-  LanguageModel<T> model = make_candidate<T>(parse_model_spec(s_.model), data, after, seed, 0);
+  ModelSpec spec = parse_model_spec(s_.model);
+  if (s_.restarts > 1 && !begins_) spec = restart_of_checkpoint(folder_.checkpoint(), spec, s_.restarts);
+  LanguageModel<T> model = make_candidate<T>(spec, data, after, seed, 0);
   if (known_) known_->put_into(model);
   if (readout_of(model.spec()))
     throw UsageError("a ridge readout predicts numbers, not symbols: write esn:" + std::to_string(model.spec().units) +
@@ -263,20 +283,47 @@ TrainOutcome Training::run_recurrent(const Material& material, const TrainingDat
     std::exchange(options.trainer.begins, {})();
     const Index best = best_restart<T>(data, options.trainer, restarts);
     model = make_candidate<T>(parse_model_spec(s_.model), data, after, seed, best);
-    s_.model = to_string(model.spec());
-    if (writes()) folder_.write_config(kept(Stored::run));
     options.trainer.resume = true;
   }
+  if (s_.restarts > 1) chosen_model_ = to_string(model.spec());
   if (s_.restarts > 1) set_budget_after_restarts(options.trainer, restarts);
   model.configuration() = card_configuration();
   Team team(threads());
   options.trainer.stop = reporter_.stop();
+  const Parameters<T> initial = model.parameters();
   try {
-    return outcome(model, material,
-                   unfold::train(model, data, options, team, reporter_.observer(options.trainer.steps)));
+    const TrainingResult result = unfold::train(model, data, options, team, reporter_.observer(options.trainer.steps));
+    compare_text(model, initial, material, result, team);
+    return outcome(model, material, result);
   } catch (const InterruptedError&) {
     interrupted_with_checkpoint();
   }
+}
+
+/// What `measure` returns while a model has other parameters.
+template <class Model, class T>
+auto with_parameters(Model& model, const Parameters<T>& other, const auto& measure) {
+  const Parameters<T> own = model.parameters();
+  std::ranges::copy(other.flat(), model.parameters().flat().begin());
+  auto result = measure();
+  std::ranges::copy(own.flat(), model.parameters().flat().begin());
+  return result;
+}
+
+template <class T>
+void Training::compare_text(LanguageModel<T>& model, const Parameters<T>& initial, const Material& material,
+                            const TrainingResult& result, Team& team) const {
+  const Symbol after = predict_after(model);
+  const Corpus& corpus = result.validated ? material.validation_corpus() : material.corpus;
+  const Split part = result.validated ? material.validation : beginning_of(material.training, kMeasuredPositions);
+  const auto measure = [&] {
+    constexpr Index kSideBySide = 64;
+    return model.evaluate(corpus, part, team, {.segments = kSideBySide, .predict_after = after}).nats_per_symbol();
+  };
+  const double nats = result.validated ? result.best_nats_per_symbol : measure();
+  compare_with_baselines(
+      {text_figure(nats, material.corpus, material.training, corpus, part, after)},
+      [&] { return std::vector{with_parameters(model, initial, measure)}; }, s_, folder_.path(), reporter_);
 }
 
 template <class T>
@@ -289,6 +336,12 @@ TrainOutcome Training::run_followed() {
       .run = folder_.path(), .model_file = folder_.model(), .settings = s_, .parameters = model.parameter_count()};
   try {
     result.result = follow_stream(model, s_, options, threads(), reporter_);
+    // A stream cannot be read again: the last step stands beside the uniform distribution.
+    const double uniform = std::log(static_cast<double>(model.alphabet().size()));
+    if (result.result.steps > 0)
+      compare_with_baselines(
+          {{.name = "nats per byte", .result = result.result.last_loss, .constant = uniform}},
+          [&] { return std::vector{uniform}; }, s_, folder_.path(), reporter_);
     return result;
   } catch (const InterruptedError&) {
     interrupted_with_checkpoint();
@@ -392,6 +445,7 @@ TrainOutcome Training::run_on_task() {
               static_cast<double>(std::max<Index>(1, task->at_most(TaskSplit::validation, s_.validate_on)));
   TrainOutcome result{
       .run = folder_.path(), .model_file = folder_.model(), .settings = s_, .parameters = model.parameters().size()};
+  const Parameters<T> initial = model.parameters();
   try {
     if (const auto readout = readout_of(model.spec())) {
       const Index all = task->examples(TaskSplit::training),
@@ -409,17 +463,34 @@ TrainOutcome Training::run_on_task() {
                        unfold::evaluate(model, *task, part, options.trainer.seed, count, team)};
   };
   result.task_valid = measure(TaskSplit::validation, options.task.validation);
+  if (!readout_of(model.spec())) {
+    const auto figure = [&](const TaskScore& score) {
+      return task_figure(score, *task, options.trainer.seed, options.task.validation);
+    };
+    compare_with_baselines(
+        {figure(result.task_valid->score)},
+        [&] {
+          return std::vector{with_parameters(model, initial, [&] {
+            return figure(measure(TaskSplit::validation, options.task.validation).score).result;
+          })};
+        },
+        s_, folder_.path(), reporter_);
+  }
   result.task_test = measure(TaskSplit::test, kTestExamples);
   return result;
 }
 
-/// Reads data with fields and settles what follows from them.
+/// Reads data with fields and settles what follows from them. A run that goes on settles its settings as if they had
+/// been given: then what the caller gives again comes to what it came to before.
 void Training::settle_fields() {
-  if (!given_.contains("symbols") && !goes_on_) s_.symbols = kAnyText;
+  Given known = given_;
+  known.insert(stored_.begin(), stored_.end());
+  if (!known.contains("symbols")) s_.symbols = kAnyText;
+  if (goes_on_ && given_.contains("model") && !given_.contains("read") && names_template(s_.model)) s_.read.reset();
   examples_ = read_fields(s_.data, reader_options(s_), reporter_);
   if (s_.symbols == kAnyText) s_.symbols = found_symbols(examples_);
   fields_ = plan_fields(examples_, s_);
-  if (!goes_on_) settle_for(fields_, examples_, given_, s_);
+  settle_for(fields_, examples_, known, s_);
 }
 
 /// Reads a file beside those to train on: what is known of its columns, they need not show.
@@ -509,6 +580,7 @@ TrainOutcome Training::run_on_examples(const std::array<ExampleSet, 3>& parts) {
                       .settings = s_,
                       .parameters = model.parameters().size(),
                       .has_test = parts[2].count() > 0};
+  const Parameters<T> initial = model.parameters();
   try {
     if (states) {
       begin_folder(false);
@@ -536,6 +608,7 @@ TrainOutcome Training::run_on_examples(const std::array<ExampleSet, 3>& parts) {
     interrupted_with_checkpoint();
   }
   if (parts[1].count() > 0) result.field_valid = evaluate_fields(model, parts[1], team);
+  if (!states && !readout_of(model.spec())) compare_fields(model, initial, parts, result.field_valid, team);
   if (s_.test) {
     const ExampleSet test(read_further(*s_.test, parts[0].data()), parts[0].shared_data(), fields_.choice.predicts,
                           UnknownPolicy::skip);
@@ -543,6 +616,26 @@ TrainOutcome Training::run_on_examples(const std::array<ExampleSet, 3>& parts) {
   }
   if (parts[2].count() > 0 && !s_.test) result.field_test = evaluate_fields(model, parts[2], team);
   return result;
+}
+
+template <class T>
+void Training::compare_fields(NetworkModel<T>& model, const Parameters<T>& initial,
+                              const std::array<ExampleSet, 3>& parts, const std::optional<FieldFigures>& validated,
+                              Team& team) const {
+  if (s_.objective && !is_likelihood(*s_.objective)) return;  // what was trained for are not nats
+  std::optional<ExampleSet> beginning;
+  if (!validated) beginning = beginning_of(parts[0], kMeasuredPositions);
+  const ExampleSet& measured = beginning ? *beginning : parts[1];
+  const auto figures = [&](const FieldFigures& found) { return field_figures(model, found, parts[0], measured); };
+  const auto measure = [&] { return figures(evaluate_fields(model, measured, team)); };
+  compare_with_baselines(
+      validated ? figures(*validated) : measure(),
+      [&] {
+        std::vector<double> results;
+        for (const BaselineFigure& figure : with_parameters(model, initial, measure)) results.push_back(figure.result);
+        return results;
+      },
+      s_, folder_.path(), reporter_);
 }
 
 /// Comes when nothing is left to be refused: what an earlier run left there goes now.
@@ -576,6 +669,7 @@ TrainOutcome Training::outcome(const SymbolModel& model, const Material& materia
                        .parameters = model.parameter_count(),
                        .result = result,
                        .has_test = material.has_test};
+  if (!chosen_model_.empty()) outcome.settings.model = chosen_model_;
   if (!result.validated) return outcome;
   outcome.valid = Figures{.nats_per_symbol = result.best_nats_per_symbol, .symbols = result.validation_symbols};
   if (result.validation_share == 1)

@@ -9,6 +9,7 @@
 
 #include "unfold/base/error.h"
 #include "unfold/base/utf8.h"
+#include "unfold/data/words.h"
 
 namespace unfold {
 namespace {
@@ -86,7 +87,7 @@ class TokenCounts {
     if (const Index invalid = find_invalid_utf8(block.bytes); invalid >= 0)
       throw invalid_utf8_error(file.name() + ": ", block.bytes[at(invalid)], block.begin + invalid,
                                file.line_of(block.begin + invalid));
-    return kind_ == SymbolKind::words ? add_words(block.bytes) : add_chars(block.bytes);
+    return kind_ == SymbolKind::words ? add_words(file, block) : add_chars(block.bytes);
   }
   void add_line_end() { ++count_of(kLineEndWord, words_); }
 
@@ -111,10 +112,14 @@ class TokenCounts {
     }
     return count;
   }
-  Index add_words(std::string_view text) {
+  Index add_words(const BlockFile& file, const TextBlock& block) {
+    const std::string_view text = block.bytes;
     Index count = 0, position = 0;
-    for (auto word = next_word(text, position); !word.empty(); word = next_word(text, position), ++count)
+    for (auto word = next_word(text, position); !word.empty(); word = next_word(text, position), ++count) {
+      if (word == kLineEndWord)
+        throw line_end_word_error(file.name() + ": ", file.line_of(block.begin + (word.data() - text.data())));
       ++count_of(word == "\n" ? kLineEndWord : word, words_);
+    }
     return count;
   }
 

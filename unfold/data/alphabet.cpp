@@ -10,6 +10,7 @@
 #include "unfold/base/error.h"
 #include "unfold/base/text_distance.h"
 #include "unfold/base/utf8.h"
+#include "unfold/data/words.h"
 #include "unfold/numerics/random.h"
 
 namespace unfold {
@@ -218,7 +219,7 @@ Alphabet::Token Alphabet::next_token(std::string_view text, Index& position) con
   if (kind_ == SymbolKind::words) {
     const std::string_view word = next_word(text, position);
     if (word.empty()) return {kNoSymbol, word, true};
-    const Symbol found = find(word);
+    const Symbol found = word == kLineEndWord ? kNoSymbol : find(word);  // a line end is "\n"
     return {found == kNoSymbol ? unknown_ : found, word, found != kNoSymbol};
   }
   const std::size_t code = kind_ == SymbolKind::bytes ? static_cast<std::uint8_t>(text[begin])
@@ -252,6 +253,8 @@ std::string Alphabet::shown(const Token& token) const {
 
 DataError Alphabet::unknown_symbol_error(const Token& token, std::string_view text, const std::string& where) const {
   const Index offset = token.text.data() - text.data();
+  if (kind_ == SymbolKind::words && token.text == kLineEndWord)
+    return line_end_word_error(where + ": ", line_of(text, offset));
   return DataError(fmt::format(
       "{}: \"{}\" at offset {} (line {}) is not in the alphabet of {} {}; leave such symbols out (--unknown skip) or "
       "train on a text that has them",
@@ -355,6 +358,8 @@ std::unordered_map<std::string_view, Index> count_words(std::span<const Input> i
     Index position = 0;
     for (auto word = next_word(input.bytes(), position); !word.empty(); word = next_word(input.bytes(), position)) {
       open_line = word != "\n";
+      if (word == kLineEndWord)
+        throw line_end_word_error(input.name() + ": ", line_of(input.bytes(), word.data() - input.bytes().data()));
       ++counts[open_line ? word : kLineEndWord];
     }
     if (open_line) ++counts[kLineEndWord];
@@ -377,6 +382,14 @@ DataError invalid_utf8_error(std::string_view where, char byte, Index offset, In
   return DataError(fmt::format(
       "{}byte 0x{:02X} at offset {} (line {}) is not valid UTF-8; use --symbols bytes or convert it (iconv)", where,
       static_cast<std::uint8_t>(byte), offset, line));
+}
+
+DataError line_end_word_error(std::string_view where, Index line) {
+  return DataError(
+      fmt::format("{}line {}: the word {} stands for line ends, so a text of words cannot contain it; replace it by "
+                  "another word or "
+                  "by a line end, or use --symbols chars",
+                  where, line, kLineEndWord));
 }
 
 Alphabet alphabet_of_chars(const CodeMap& seen) {

@@ -94,6 +94,9 @@ VectorRows density_rows(const TrainSettings& s) {
       name.resize(name.size() - kAsClasses.size());
       rows.as_classes.insert(name);
     }
+  if (s.sequences && std::ranges::find(rows.columns, *s.sequences) != rows.columns.end())
+    throw UsageError(
+        fmt::format("--predict {0}: {0} separates the sequences (--sequences {0}); name another field", *s.sequences));
   return rows;
 }
 
@@ -139,6 +142,8 @@ void settle_density(const Examples& examples, const Given& given, TrainSettings&
   settle("batch", s.batch, everything ? examples.count() : std::clamp(examples.count() / kSteps, kFewestRows, kRows));
   if (!s.epochs && !s.steps && !s.minutes)
     s.epochs = everything ? kUntilSolved : std::clamp(std::round(kExamples / count), kFewest, kMost);
+  if (given.contains("window"))
+    throw UsageError(fmt::format("model {} reads rows, or sequences, whole: leave --window out", spec_name(s.model)));
   s.whole_sequences = true;
 }
 

@@ -21,6 +21,7 @@
 #include "unfold/models/linear.h"
 #include "unfold/optim/optimizer.h"
 #include "unfold/readers/image_list.h"
+#include "unfold/runs/measured_split.h"
 #include "unfold/search/objective.h"
 
 namespace unfold {
@@ -291,7 +292,23 @@ Names column_names(const Examples& examples) {
 
 }  // namespace
 
+namespace {
+
+/// The column that separates sequences has one value in each of them, which every position would give away.
+void require_other_fields(const char* option, const std::optional<std::string>& list, const TrainSettings& s,
+                          const Names& known) {
+  if (!s.sequences || !list) return;
+  for (const std::string& text : split_predicted(*list, known))
+    if (parse_predicted(text, known).field == *s.sequences)
+      throw UsageError(fmt::format("--{0} {1}: {1} separates the sequences (--sequences {1}); name another field",
+                                   option, *s.sequences));
+}
+
+}  // namespace
+
 FieldPlan plan_fields(const Examples& examples, TrainSettings& s) {
+  require_other_fields("predict", s.predict, s, column_names(examples));
+  require_other_fields("read", s.read, s, column_names(examples));
   if (names_density(s.model)) return plan_density(examples, s);
   if (is_of_crf(s.model)) take_template(column_names(examples), s);
   if (!s.predict) {
@@ -519,7 +536,7 @@ void settle_for(FieldPlan& plan, const Examples& examples, const Given& given, T
       settle("optimizer", s.optimizer, "adam:rate=0.002,clip=1,schedule=cosine,warmup=100");
       settle("batch", s.batch, Index{64});
       // Nats rise again long before targets stop getting better.
-      if (finds_by_symbols(plan) && is_likelihood(s.objective.value_or("likelihood")))
+      if (finds_by_symbols(plan) && is_likelihood(s.objective.value_or("likelihood")) && validates(s))
         settle("best-by", s.best_by, "sequences");
       if (!budget) s.epochs = 20;
       break;

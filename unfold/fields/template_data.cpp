@@ -15,6 +15,12 @@ namespace unfold {
 
 bool is_of_crf(const std::string& model) { return model == "crf" || model.starts_with("crf:"); }
 
+bool names_template(const std::string& model) {
+  if (!is_of_crf(model)) return false;
+  const Spec spec = parse_spec(model);
+  return std::ranges::any_of(spec.values, [](const auto& value) { return value.first == "template"; });
+}
+
 void take_template(const std::vector<std::string>& columns, TrainSettings& s) {
   Spec spec = parse_spec(s.model);
   const auto given = std::ranges::find(spec.values, "template", [](const auto& value) { return value.first; });

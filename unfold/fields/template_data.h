@@ -11,6 +11,9 @@ namespace unfold {
 
 bool is_of_crf(const std::string& model);
 
+/// Whether the SPEC of a model is `crf` with the option `template`.
+bool names_template(const std::string& model);
+
 /// `crf:template=FILE`: what the file says takes the place of `read`, and the option is gone; what weighs steps goes
 /// into the option `steps`. Throws UsageError, DataError.
 void take_template(const std::vector<std::string>& columns, TrainSettings& settings);

@@ -35,9 +35,6 @@ JudgedFiles judged_files(const std::string& model, const std::vector<std::string
   if (settings.test) return {.files = {*settings.test}, .split = {}, .part = "test"};
   if (settings.data.empty())
     throw UsageError(fmt::format("{} does not say what it was trained on; name data with --data FILE", model));
-  if (settings.only_label)
-    throw UsageError(fmt::format(
-        "{} was trained on lines of one label, which are not cut again; name data with --data FILE", model));
   if (settings.valid) return {.files = {*settings.valid}, .split = {}, .part = "validation"};
   const std::string split = settings.split.value_or(kDefaultSplit);
   const SplitShares shares = parse_split(split);
@@ -51,7 +48,8 @@ JudgedText load_judged(const SymbolModel& model, const JudgedFiles& judged, cons
           fmt::format("{} is not there, which the run was trained with (names are seen from the folder that training "
                       "was started in); name data with --data FILE",
                       file));
-  Corpus corpus = load_for(model, judged.files, parse_unknown_policy(unknown));
+  Corpus corpus = load_for(model, judged.files, parse_unknown_policy(unknown), {},
+                           judged.named ? std::optional<std::string>() : only_label(model));
   if (judged.split.empty()) {
     Split part = whole_corpus(corpus, judged.part);
     return {std::move(corpus), std::move(part)};

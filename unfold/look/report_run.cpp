@@ -2,6 +2,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <filesystem>
 #include <fstream>
@@ -143,6 +144,19 @@ PageSection card_section(const ReportRequest& request) {
   return section;
 }
 
+namespace {
+
+/// Settings whose defaults depend on the data or on other settings.
+constexpr std::array<std::string_view, 7> kSettled = {"model",   "optimizer",    "window", "batch",
+                                                      "symbols", "word-dropout", "shift"};
+
+/// An argument that stands without an option: the name of a file.
+std::string file_argument(const std::string& file) {
+  return quoted(file.size() > 1 && file.starts_with('-') ? "./" + file : file);
+}
+
+}  // namespace
+
 std::string command_of(const std::string& run) {
   const RunFolder folder(run);
   if (!folder.has_config()) return {};
@@ -154,16 +168,19 @@ std::string command_of(const std::string& run) {
   const Config config = read_config(folder.config());
   for (const ConfigEntry& entry : config.entries()) {
     if (entry.key == "data") {
-      for (const std::string& file : std::get<std::vector<std::string>>(entry.value)) command += " " + quoted(file);
+      for (const std::string& file : std::get<std::vector<std::string>>(entry.value))
+        command += " " + file_argument(file);
       continue;
     }
     const ConfigEntry* usual = standard.find(entry.key);
-    if (usual != nullptr && to_string(usual->value) == to_string(entry.value)) continue;
+    const bool settled = std::ranges::find(kSettled, entry.key) != kSettled.end();
+    if (!settled && usual != nullptr && to_string(usual->value) == to_string(entry.value)) continue;
     if (const bool* flag = std::get_if<bool>(&entry.value)) {
       if (*flag) options += fmt::format(" \\\n  --{}", entry.key);
       continue;
     }
-    options += fmt::format(" \\\n  --{} {}", entry.key, quoted(to_string(entry.value)));
+    const std::string value = to_string(entry.value);
+    options += fmt::format(" \\\n  --{}{}{}", entry.key, value.starts_with('-') ? '=' : ' ', quoted(value));
   }
   return command + options + fmt::format(" \\\n  --out {}", quoted(run));
 }

@@ -253,7 +253,7 @@ void add_levels(const SymbolModel& model, const ReportRequest& request, Looked& 
     return;
   }
   try {
-    const Corpus corpus = load_for(model, settings.data, UnknownPolicy::skip);
+    const Corpus corpus = load_for(model, settings.data, UnknownPolicy::skip, {}, only_label(model));
     auto parts = split_corpus(corpus, parse_split(settings.split.value_or(kDefaultSplit)));
     if (parts[1].empty()) throw DataError("nothing was validated on");
     Index kept = 0;

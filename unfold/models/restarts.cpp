@@ -8,6 +8,7 @@
 
 #include "unfold/cells/cells.h"
 #include "unfold/data/text_batches.h"
+#include "unfold/training/checkpoint.h"
 
 namespace unfold {
 namespace {
@@ -110,6 +111,17 @@ LanguageModel<T> make_candidate(const ModelSpec& spec, const TrainingData& data,
   LanguageModel<T> model(to_string(own), data.corpus.alphabet());
   initialise(model, data, predict_after, seed + static_cast<std::uint64_t>(number));
   return model;
+}
+
+ModelSpec restart_of_checkpoint(const std::string& checkpoint, const ModelSpec& spec, Index count) {
+  if (!has_random_graph(spec)) return spec;
+  const std::string trained = model_of_checkpoint(checkpoint);
+  for (Index number = 0; number < count; ++number) {
+    ModelSpec own = spec;
+    graph_seed(own) += number;
+    if (trained.starts_with(to_string(own) + " over ")) return own;
+  }
+  return spec;
 }
 
 template <class T>

@@ -34,8 +34,12 @@ struct RestartOptions {
   int side_by_side = 1;  ///< candidates that are trained at the same time
 };
 
-/// Trains only candidate `number`, with its share of the budget of `options`, and writes the checkpoint `file`. Throws
-/// as Trainer.
+/// The SPEC of the candidate that a checkpoint is of, among the first `count`: `spec` with the graph that was kept.
+/// `spec` itself where the candidates have no graph, or none of them fits.
+ModelSpec restart_of_checkpoint(const std::string& checkpoint, const ModelSpec& spec, Index count);
+
+/// Trains candidate `number` with its part of the budget of `options`, alone, to the checkpoint `file`. Throws as
+/// Trainer.
 template <class T>
 TrainingResult train_candidate(const ModelSpec& spec, const TrainingData& data, const TrainerOptions& options,
                                const RestartOptions& restarts, Index number, const std::string& file);

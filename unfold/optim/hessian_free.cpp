@@ -84,8 +84,10 @@ class NewtonOptimizer : public Optimizer<T> {
         start_(parameters) {}
 
   Index batches() const override { return options_.windows; }
-  Index gradients() const override {  // half of the maximum number of iterations, each costing two gradients
-    return static_cast<Index>(static_cast<double>(options_.windows * (1 + options_.iterations)) * options_.curvature);
+  Index gradients() const override {  // half of the iterations allowed, at twice a gradient each
+    constexpr double kMost = 1e9;
+    const double cost = static_cast<double>(options_.windows) * (1 + static_cast<double>(options_.iterations));
+    return static_cast<Index>(std::clamp(cost * options_.curvature, 1.0, kMost));  // a step costs at least its gradient
   }
   void visit_state(StateVisitor<T>& visitor) override { direction_.visit_state(visitor); }
 

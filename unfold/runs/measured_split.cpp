@@ -3,8 +3,11 @@
 #include <nlohmann/json.hpp>
 
 #include "unfold/base/error.h"
+#include "unfold/data/split.h"
 
 namespace unfold {
+
+bool validates(const TrainSettings& s) { return s.task || s.valid || !s.split || parse_split(*s.split).shares[1] > 0; }
 
 std::optional<std::string> measured_split(const std::optional<std::string>& split,
                                           const std::optional<std::string>& part, const Model& model) {
@@ -13,8 +16,7 @@ std::optional<std::string> measured_split(const std::optional<std::string>& spli
     const auto found = model.configuration().find(key);
     return found != model.configuration().end() && found->is_string() ? found->get<std::string>() : std::string();
   };
-  // With only-label, the split in training divided different lines from those read now.
-  if (const std::string own = text("split"); !own.empty() && text("only-label").empty()) return own;
+  if (const std::string own = text("split"); !own.empty()) return own;
   throw UsageError("--part needs --split: which split is it a part of? For example --split 90/5/5");
 }
 

@@ -5,11 +5,15 @@
 #include <string>
 
 #include "unfold/capabilities/model.h"
+#include "unfold/runs/train_settings.h"
 
 namespace unfold {
 
-/// Returns the requested split; if only a part was requested, the split of the run that trained the model. Throws
-/// UsageError if that run had no split or divided different data from those read now.
+/// Whether training has something to validate on.
+bool validates(const TrainSettings& settings);
+
+/// `split`; where only a part is given, the split of the run that trained the model. Throws UsageError where that run
+/// had none.
 std::optional<std::string> measured_split(const std::optional<std::string>& split,
                                           const std::optional<std::string>& part, const Model& model);
 

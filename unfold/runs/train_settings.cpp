@@ -19,6 +19,7 @@
 #include "unfold/optim/optimizer.h"
 #include "unfold/readers/example_reader.h"
 #include "unfold/readers/fasta.h"
+#include "unfold/runs/measured_split.h"
 #include "unfold/runs/step_settings.h"
 #include "unfold/search/objective.h"
 #include "unfold/tasks/task_spec.h"
@@ -188,11 +189,10 @@ void refuse_unused(const TrainSettings& s, const Given& given) {
   const bool fitted = is_fitted_model(s.model);
   if (fitted && (s.activity_penalty > 0 || s.flow_penalty > 0))
     throw UsageError(fmt::format("penalties are for models trained by gradient; {} is fitted as a whole", s.model));
-  const bool validates = s.task || s.valid || !s.split || parse_split(*s.split).shares[1] > 0;
   for (const auto& [name, asked] : {std::pair{"early-stop", s.early_stop > 0},
                                     {"best-by", given.contains("best-by") && s.best_by.has_value()},
                                     {"validate-every", given.contains("validate-every") && s.validate_every > 0}})
-    if (!fitted && !validates && asked)
+    if (!fitted && !validates(s) && asked)
       throw UsageError(
           fmt::format("--{} looks at validations, and --split {} leaves nothing to validate on", name, *s.split));
   if (s.follow && s.early_stop > 0)
@@ -215,7 +215,14 @@ void settle_follow(TrainSettings& s, const Given& given) {
   s.epochs = 1;
 }
 
-/// Returns whether a path is a regular file, which can be inspected before it is read.
+/// Whether the setting, with the value that it has, is accepted when all settings are given.
+bool may_be_given(std::string_view setting, const TrainSettings& s) {
+  if (s.follow && is_in(kEndsOnly, setting)) return false;
+  if (s.whole_sequences && setting == "window") return false;
+  return setting != "symbols" || !has_fields(s) || readers().get(*s.format).has_texts;
+}
+
+/// Whether a file can be looked at before it is read.
 bool is_file(const std::string& path) {
   std::error_code ignored;
   return std::filesystem::is_regular_file(path, ignored);
@@ -379,6 +386,7 @@ Config configuration(const TrainSettings& settings, const RunSettings& run, Stor
   Config result;
   for (const Setting& setting : all_settings(s, r)) {
     if (setting.stored < least || !applies(setting.name, settings)) continue;
+    if (least != Stored::model && !may_be_given(setting.name, settings)) continue;
     if (auto value = value_of(setting)) result.set(std::string(setting.name), in_valid_utf8(std::move(*value)));
   }
   return result;
@@ -495,8 +503,10 @@ void make_canonical(TrainSettings& s, const RunSettings& run, const Given& given
   parse_unknown_policy(s.unknown);
   if (run.memory_limit) parse_bytes(*run.memory_limit);
   if (s.only_label && !s.label_column) throw UsageError("--only-label needs --label-column");
-  if (s.whole_sequences && given.contains("whole-sequences") && given.contains("window"))
-    throw UsageError("--window and --whole-sequences exclude each other: leave one of them out");
+  if (s.whole_sequences && given.contains("window"))
+    throw UsageError(given.contains("resume") && !given.contains("whole-sequences")
+                         ? "the run reads whole sequences, and --window cuts them: leave --window out to go on"
+                         : "--window and --whole-sequences exclude each other: leave one of them out");
   if (s.valid && s.split)
     throw UsageError("--valid and --split exclude each other: validation comes from a file or from a part of DATA");
   if (s.valid_mask && !s.valid) throw UsageError("--valid-mask belongs to --valid; --mask covers all of DATA");

@@ -405,6 +405,8 @@ PathReading BatchObjective<T>::path_reading() {
   require_own_inputs_apart();
   const Batch& first = batch(0);
   const Head<T>& head = network_.only_head("path");
+  if (!first.fields.contains(head.field))
+    return {.circuit = head.signal.circuit, .output = head.signal.id};  // no batch yet
   return {.circuit = head.signal.circuit,
           .output = head.signal.id,
           .length = first.structure.order().steps(),

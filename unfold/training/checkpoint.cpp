@@ -184,6 +184,13 @@ void write_checkpoint(const std::string& path, const Snapshot<T>& now, const Sna
   writer.write(path);
 }
 
+std::string model_of_checkpoint(const std::string& path) {
+  const SafetensorsFile file = SafetensorsFile::open(path);
+  const Json stored = parse_json(file.metadata("configuration"), path);
+  const auto model = stored.find("model");
+  return model != stored.end() && model->is_string() ? model->get<std::string>() : std::string();
+}
+
 template <class T>
 bool read_checkpoint(const std::string& path, const Json& configuration, Snapshot<T>& now, Snapshot<T>& rollback) {
   const SafetensorsFile file = SafetensorsFile::open(path);
