@@ -82,6 +82,8 @@ class Plan {
   /// The same for other outputs than the circuit declares: what they do not depend on is left out.
   Plan(const Circuit& circuit, std::vector<int> outputs, const PlanOptions& options = {});
 
+  /// That it was made from, to recognize its signals; it may be gone.
+  const Circuit* circuit() const { return circuit_; }
   const std::vector<Node>& nodes() const { return nodes_; }  ///< the circuit's, then those that the plan added
   const std::vector<ParameterInfo>& parameters() const { return parameters_; }
   Index parameter_count() const { return parameter_count_; }
@@ -132,6 +134,7 @@ class Plan {
   friend class PlanBuilder;
   static std::size_t at(int i) { return static_cast<std::size_t>(i); }
 
+  const Circuit* circuit_ = nullptr;
   std::vector<Node> nodes_;
   std::vector<ParameterInfo> parameters_;
   Index parameter_count_ = 0;

@@ -9,8 +9,24 @@
 
 namespace unfold {
 
+void require_steppable(const Plan& plan) {
+  for (const Node& node : plan.nodes())
+    if (node.kind == Node::Kind::link && node.delay.along != Delay::Along::previous &&
+        node.delay.along != Delay::Along::first)
+      throw UsageError("stepper: " + node.name + " looks along " + describe(node.delay) +
+                       "; a circuit can be stepped only when all its links look back in time");
+}
+
 template <class T>
 StepProgram<T>::StepProgram(Parts<T>& parts) : PassOver<T>(parts) {
+  require_steppable(plan_);
+  if (layout_.parts() > 1 || layout_.structure().positions() != 1 ||
+      layout_.structure().kind() != Structure::Kind::chains)
+    throw UsageError("stepper: lay the unfolding over one chain of one position, without a source");
+  if (parts.masks.drawn()) throw UsageError("stepper: there is no dropout in steps; call disable_dropout");
+  for (int i = 0; i < static_cast<int>(plan_.nodes().size()); ++i)
+    if (node(i).kind == Node::Kind::symbols && plan_.live(i))
+      reads_.push_back({layout_.symbols(i).data(), static_cast<std::uint32_t>(node(i).size), i});
   find_history();
   parts.team.run([&](Member& me) {
     if (me.id() != 0) return;
@@ -21,6 +37,7 @@ StepProgram<T>::StepProgram(Parts<T>& parts) : PassOver<T>(parts) {
 
 template <class T>
 void StepProgram<T>::run(State<T>& state) {
+  check_symbols();
   state_row_ = state.row(0);
   begins_ = state.fresh(0);
   load();

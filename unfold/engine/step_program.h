@@ -7,9 +7,13 @@
 #include <map>
 #include <vector>
 
+#include "unfold/base/checks.h"
 #include "unfold/engine/parts.h"
 
 namespace unfold {
+
+/// Throws UsageError unless all links of a plan look back in time along one chain.
+void require_steppable(const Plan& plan);
 
 template <class T>
 class StepProgram : private PassOver<T> {
@@ -44,6 +48,19 @@ class StepProgram : private PassOver<T> {
   void maps(const Program& program);
   void keep_first(int link);
 
+  /// A symbol that the caller gives before each step.
+  struct Read {
+    const Symbol* symbol;
+    std::uint32_t alphabet;
+    int node;
+  };
+  void check_symbols() const {
+    for (const Read& read : reads_)
+      if (static_cast<std::uint32_t>(*read.symbol) + 1 > read.alphabet) [[unlikely]]
+        fail_symbol("unfolding: " + node(read.node).name + ": ", *read.symbol, read.alphabet);
+  }
+
+  std::vector<Read> reads_;
   Steps steps_;
   std::vector<History> history_;
   std::map<int, std::vector<const Node::AffineTerm*>> waiting_;  // of affine maps that are not whole, while compiling

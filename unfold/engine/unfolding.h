@@ -15,11 +15,15 @@
 /// Law 2: the row of a sequence has the same bits alone, in any batch, on any number of threads, in the stepper.
 /// Memory belongs to the unfolding and is reused between calls: after `lay` no pass allocates.
 /// Not thread-safe; the passes use the team given.
+/// Errors: UsageError for a signal of another circuit, a symbol outside its alphabet, a vector of the wrong length, a
+/// state of another plan, and for calls out of order: everything needs `lay` first, `forward` needs the parameters,
+/// `backward` and `tangent` need `forward` since the last `lay` or `set_parameters`.
 
 #include <functional>
 #include <memory>
 #include <string>
 
+#include "unfold/base/checks.h"
 #include "unfold/base/team.h"
 #include "unfold/circuit/parameters.h"
 #include "unfold/engine/plan.h"
@@ -42,11 +46,9 @@ class State {
   State() = default;
   State(const Plan& plan, Index slots);
   Index slots() const { return slots_; }
-  void reset(Index slot) {
-    fresh_[static_cast<std::size_t>(slot)] = 1;
-  }  ///< the next window starts at the initial values
+  void reset(Index slot) { fresh_[checked(slot)] = 1; }  ///< the next window starts at the initial values
   void reset_all() { fresh_.assign(fresh_.size(), 1); }
-  bool fresh(Index slot) const { return fresh_[static_cast<std::size_t>(slot)] != 0; }
+  bool fresh(Index slot) const { return fresh_[checked(slot)] != 0; }
   void copy_slot(const State& from, Index from_slot, Index to_slot);
 
   /// Raw contents, for checkpoints: values, then one byte per slot that says whether it is fresh.
@@ -55,11 +57,16 @@ class State {
   std::span<char> fresh_flags() { return fresh_; }
   std::span<const char> fresh_flags() const { return fresh_; }
   Index width() const { return width_; }
-  T* row(Index slot) { return values_.data() + slot * width_; }
-  const T* row(Index slot) const { return values_.data() + slot * width_; }
-  void mark_carried(Index slot) { fresh_[static_cast<std::size_t>(slot)] = 0; }
+  T* row(Index slot) { return values_.data() + static_cast<Index>(checked(slot)) * width_; }
+  const T* row(Index slot) const { return values_.data() + static_cast<Index>(checked(slot)) * width_; }
+  void mark_carried(Index slot) { fresh_[checked(slot)] = 0; }
 
  private:
+  std::size_t checked(Index slot) const {
+    require_index("state: slot", slot, slots_);
+    return static_cast<std::size_t>(slot);
+  }
+
   Index slots_ = 0, width_ = 0;
   Buffer<T> values_;
   std::vector<char> fresh_;
@@ -95,7 +102,8 @@ class Unfolding {
   const Plan& plan() const;
   const Structure& structure() const;
 
-  /// Lays the plan over a structure. Chains read and write the state slots given (default: slot i for sequence i).
+  /// Lays the plan over a structure. Chains read and write the state slots given, each its own (default: slot i for
+  /// sequence i).
   /// Cheap when the structure equals the current one.
   void lay(const Structure& structure, std::span<const Index> slots = {});
   /// To be called after every change of the parameters: they are packed at the next pass. Keeps a reference: the
