@@ -36,13 +36,14 @@ class PpmPredictor final : public Predictor {
 
   Index alphabet() const override;
   std::span<const float> log_probabilities() override;
-  void observe(Symbol symbol) override;
   void set_learning(bool on) override;
   void reset() override;
   std::unique_ptr<Predictor> clone() const override;
   bool clones_are_large() const override { return true; }
 
  private:
+  void update(Symbol symbol) override;
+
   struct Body;
   explicit PpmPredictor(std::unique_ptr<Body> body);
   std::unique_ptr<Body> body_;
