@@ -173,7 +173,7 @@ class LabelField : public LabelSequences<T>, public NamedLabels<T> {
   /// Chain by chain, block by block; `judge` as below.
   template <class OfAll, class OfKnown>
   void judge_all(const Observed<T>& o, Team& team, T* nats, const OfAll& of_all, const OfKnown& of_known) const {
-    require_chains(o.structure, name());
+    require_chains(o.structure, o.signal.rows, name());
     const Scores scores = scores_in(o.parameters);
     team.run([&](Member& me) {
       Chain chain;
@@ -240,7 +240,7 @@ class LabelField : public LabelSequences<T>, public NamedLabels<T> {
   }
   /// Forward over the chain that a question names: log Z.
   double ask(const LabelQuestion<T>& q, Index s, const Scores& scores, Chain& chain) const {
-    require_chains(q.structure, name());
+    require_chains(q.structure, q.signal.rows, name());
     take_question(q, s, scores, chain);
     const double log_z = chain.forward();
     if (!(log_z > Chain::kExcluded)) refuse(s);
@@ -248,7 +248,7 @@ class LabelField : public LabelSequences<T>, public NamedLabels<T> {
   }
   template <class Use>
   void each_question(const LabelQuestion<T>& q, Team& team, const Use& use) const {
-    require_chains(q.structure, name());
+    require_chains(q.structure, q.signal.rows, name());
     const Scores scores = scores_in(q.parameters);
     team.run([&](Member& me) {
       Chain chain;

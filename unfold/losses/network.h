@@ -65,7 +65,11 @@ struct Network {
   std::vector<WeightDrop> drops = {};
   std::vector<WeightTie> ties = {};
 
-  const Circuit& circuit() const { return *heads.front().signal.circuit; }
+  const Circuit& circuit() const {
+    if (heads.empty() || !heads.front().signal.valid())
+      throw UsageError("a network needs at least one head: a signal, a field and a loss");
+    return *heads.front().signal.circuit;
+  }
   /// For what works on one head: UsageError naming who asks when there are several.
   const Head<T>& only_head(std::string_view who) const {
     if (heads.size() == 1) return heads.front();
@@ -83,7 +87,8 @@ struct Network {
   }
   /// Zeroes the gradient of parameters that belong to losses: the backward pass knows nothing of them.
   void clear_own(std::span<T> gradient) const;
-  /// Throws UsageError: no head, two heads on one signal, a signal that is no output of the circuit.
+  /// Throws UsageError: no plan, no head, a head without a signal or a loss or with a weight that is not finite, two
+  /// heads on one signal, a signal that is no output of the circuit, an input that is none.
   void validate() const;
 };
 
