@@ -87,7 +87,7 @@ class NewtonOptimizer : public Optimizer<T> {
   Index gradients() const override {  // half of the iterations allowed, at twice a gradient each
     return static_cast<Index>(static_cast<double>(options_.windows * (1 + options_.iterations)) * options_.curvature);
   }
-  void visit_state(StateVisitor<T>& visitor) override { direction_.visit_state(visitor); }
+  void visit(StateVisitor<T>& visitor) override { direction_.visit_state(visitor); }
 
  protected:
   StepReport begin(Objective<T>& objective) {
@@ -121,7 +121,7 @@ class HessianFree final : public NewtonOptimizer<T> {
         reset_(options.reset),
         lambda_(options.newton.lambda) {}
 
-  StepReport step(Objective<T>& objective, const Progress&, double factor) override {
+  StepReport take_step(Objective<T>& objective, const Progress&, double factor) override {
     StepReport report = this->begin(objective);
     if (!report.finite) return report;
     if (reset_) lambda_ = this->options_.lambda;
@@ -146,8 +146,8 @@ class HessianFree final : public NewtonOptimizer<T> {
                         .loss_after = loss};
     return report;
   }
-  void visit_state(StateVisitor<T>& visitor) override {
-    NewtonOptimizer<T>::visit_state(visitor);
+  void visit(StateVisitor<T>& visitor) override {
+    NewtonOptimizer<T>::visit(visitor);
     visitor("lambda", lambda_);
   }
 
@@ -224,7 +224,7 @@ class NaturalGradient final : public NewtonOptimizer<T> {
  public:
   using NewtonOptimizer<T>::NewtonOptimizer;
 
-  StepReport step(Objective<T>& objective, const Progress& progress, double factor) override {
+  StepReport take_step(Objective<T>& objective, const Progress& progress, double factor) override {
     StepReport report = this->begin(objective);
     if (!report.finite) return report;
     report.rate = this->rate() * schedule_factor(this->schedule(), progress) * factor;

@@ -36,10 +36,11 @@ class Optimizer {
   /// Once, before the first step and before `visit_state`: throws UsageError when the optimiser does not fit what is
   /// trained.
   void attach(Objective<T>& objective);
-  /// `factor` comes on top of the schedule: halvings on a plateau and after a divergence.
-  virtual StepReport step(Objective<T>& objective, const Progress& progress, double factor);
-  /// Everything that a checkpoint must hold.
-  virtual void visit_state(StateVisitor<T>& visitor);
+  /// `factor` comes on top of the schedule: halvings on a plateau and after a divergence. Throws UsageError before
+  /// `attach`, and for an objective with a different number of parameters.
+  StepReport step(Objective<T>& objective, const Progress& progress, double factor);
+  /// Everything that a checkpoint must hold. Throws UsageError before `attach`.
+  void visit_state(StateVisitor<T>& visitor);
   /// After `attach`: whether every vector that it visits holds what belongs to the slices of this process
   /// (Objective::slices), one behind the other, and not what belongs to all parameters.
   bool in_slices() const { return in_slices_; }
@@ -55,6 +56,9 @@ class Optimizer {
   const std::string& spec() const { return spec_; }  ///< canonical, with every option
 
  protected:
+  /// What `step` and `visit_state` do once the calls before them are known to be in order.
+  virtual StepReport take_step(Objective<T>& objective, const Progress& progress, double factor);
+  virtual void visit(StateVisitor<T>& visitor);
   /// Whether it keeps nothing besides direction and control that belongs to parameters.
   virtual bool may_keep_slices() const { return true; }
 
@@ -65,6 +69,7 @@ class Optimizer {
   ScheduleOptions schedule_;
   std::string spec_;
   bool in_slices_ = false;
+  Index attached_ = -1;  // parameters of what it was attached to
 };
 
 /// Throws UsageError: an unknown optimiser or option (with the nearest name), a value out of range.
