@@ -5,6 +5,7 @@
 
 #include <functional>
 #include <map>
+#include <string>
 #include <vector>
 
 #include "unfold/base/checks.h"
@@ -53,14 +54,21 @@ class StepProgram : private PassOver<T> {
     const Symbol* symbol;
     std::uint32_t alphabet;
     int node;
+    bool is_valid() const { return static_cast<std::uint32_t>(*symbol) + 1 <= alphabet; }
   };
-  void check_symbols() const {
-    for (const Read& read : reads_)
-      if (static_cast<std::uint32_t>(*read.symbol) + 1 > read.alphabet) [[unlikely]]
-        fail_symbol("unfolding: " + node(read.node).name + ": ", *read.symbol, read.alphabet);
+  void find_reads();
+  void check(const State<T>& state) const {
+    if (!read_.is_valid()) [[unlikely]]
+      refuse(read_);
+    if (state.width() != width_ || state.slots() < 1) [[unlikely]]
+      refuse(state);
   }
+  [[noreturn]] void refuse(const Read& read) const;
+  [[noreturn]] void refuse(const State<T>& state) const;
 
-  std::vector<Read> reads_;
+  static constexpr Symbol kNothing = kNoSymbol;  // is read where a circuit reads no symbols
+  Read read_ = {&kNothing, 0, -1};               // the first one: most circuits have no other
+  Index width_;
   Steps steps_;
   std::vector<History> history_;
   std::map<int, std::vector<const Node::AffineTerm*>> waiting_;  // of affine maps that are not whole, while compiling

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <utility>
 
 #include "unfold/engine/backend.h"
@@ -47,11 +48,17 @@ std::shared_ptr<const Plan> given(std::shared_ptr<const Plan> plan) {
 void check_slots(const Structure& structure, std::span<const Index> slots) {
   if (slots.empty()) return;
   require_length("unfolding: the list of state slots", slots.size(), structure.sequences());
+  const bool rising = std::adjacent_find(slots.begin(), slots.end(), std::greater_equal<>()) == slots.end();
+  if (rising && slots.front() >= 0) return;  // as they mostly are
   std::vector<Index> sorted(slots.begin(), slots.end());
   std::sort(sorted.begin(), sorted.end());
   if (sorted.front() < 0) throw UsageError("unfolding: state slot " + std::to_string(sorted.front()));
   const auto twice = std::adjacent_find(sorted.begin(), sorted.end());
   if (twice != sorted.end()) throw UsageError("unfolding: two sequences have the state slot " + std::to_string(*twice));
+}
+
+[[noreturn]] void refuse_circuit() {
+  throw UsageError("unfolding: the signal belongs to another circuit than the plan, or to none");
 }
 
 bool same_block(const ParameterInfo& a, const ParameterInfo& b) {
@@ -84,9 +91,9 @@ struct Unfolding<T>::Body : Parts<T> {
   }
   /// The node of a signal that a caller gives.
   int id_of(Signal signal) const {
-    if (signal.circuit != this->plan->circuit())
-      throw UsageError("unfolding: the signal belongs to another circuit than the plan, or to none");
-    require_index("unfolding: signal", signal.id, static_cast<Index>(this->plan->nodes().size()));
+    if (signal.circuit != this->plan->circuit()) [[unlikely]]
+      refuse_circuit();
+    require_index("unfolding: signal", signal.id, static_cast<Index>(kept.size()));
     return signal.id;
   }
   void require_node(int i) const {
@@ -127,6 +134,7 @@ struct Unfolding<T>::Body : Parts<T> {
   std::shared_ptr<const Offload> offload;
   std::unique_ptr<Backend<T>> backend;    // null: passes run on the team
   std::vector<int> symbol_nodes;          // that are read, in their order
+  std::vector<char> kept;                 // per node: its values have memory that callers may read
   std::vector<char> seeded;               // per node
   bool forwarded = false;                 // the values are those of the present structure and parameters
   bool source_known = false;              // so are those of deeper parts
@@ -140,8 +148,11 @@ Unfolding<T>::Unfolding(std::shared_ptr<const Plan> plan, Team& team, Precision 
                         std::shared_ptr<const Offload> offload)  // NOLINT(performance-unnecessary-value-param): moved
     : body_(std::make_unique<Body>(given(std::move(plan)), team, precision)) {
   const auto nodes = static_cast<int>(body_->plan->nodes().size());
-  for (int i = 0; i < nodes; ++i)
-    if (body_->node(i).kind == Node::Kind::symbols && body_->plan->live(i)) body_->symbol_nodes.push_back(i);
+  for (int i = 0; i < nodes; ++i) {
+    const bool live = body_->plan->live(i), symbols = body_->node(i).kind == Node::Kind::symbols;
+    body_->kept.push_back(live && !symbols && !body_->plan->value_place(i).scratch() ? 1 : 0);
+    if (live && symbols) body_->symbol_nodes.push_back(i);
+  }
   body_->seeded.assign(at(nodes), 0);
   body_->offload = std::move(offload);
   if (body_->offload != nullptr) body_->backend = body_->offload->backend(*body_);
@@ -228,10 +239,12 @@ template <class T>
 Matrix<const T> Unfolding<T>::value(Signal signal) const {
   Body& b = *body_;
   const int i = b.plan->outside(b.id_of(signal));
-  b.require_laid();
-  if (b.plan->value_place(i).scratch() || !b.plan->live(i))
+  if (b.kept[at(i)] == 0)
     throw UsageError("unfolding: " + b.node(i).name + " is not kept; declare it an output of the circuit");
-  if (b.node(i).kind != Node::Kind::input) b.require_forward("unfolding: value");
+  if (!b.forwarded) [[unlikely]] {
+    b.require_laid();
+    if (b.node(i).kind != Node::Kind::input) b.require_forward("unfolding: value");
+  }
   if (b.backend != nullptr) b.backend->fetch(What::value, i);
   return b.layout.matrix(What::value, i);
 }
@@ -338,14 +351,13 @@ void Unfolding<T>::recall(const KeptValues<T>& from, const State<T>* state) {
 template <class T>
 void Unfolding<T>::step(State<T>& state) {
   Body& b = *body_;
-  if (b.backend != nullptr || (b.team.size() > 1 && !too_small_to_share(*b.plan, sizeof(T)))) return forward(&state);
   if (b.step == nullptr) {
+    if (b.backend != nullptr || (b.team.size() > 1 && !too_small_to_share(*b.plan, sizeof(T)))) return forward(&state);
     b.require_laid();
     b.require_parameters();
     b.step = std::make_unique<StepProgram<T>>(b);
     b.forwarded = b.source_known = true;
   }
-  if (state.width() != b.plan->state_width()) b.require_state(state);
   b.step->run(state);
 }
 
