@@ -42,10 +42,15 @@ bool is_predicted(const Targets<T>& targets, Index row) {
                    std::to_string(row) + " of an alphabet of " + std::to_string(alphabet));
 }
 
+[[noreturn]] inline void refuse_no_symbols(std::string_view loss) {
+  throw UsageError(std::string(loss) + " loss: no target symbols were given");
+}
+
 /// Losses of symbols: kNoSymbol for a row that is not to be predicted. Throws UsageError for one outside the alphabet.
 template <class T>
 Symbol target_symbol(std::string_view loss, Matrix<const T> signal, const Targets<T>& targets, Index row) {
-  if (targets.symbols == nullptr) throw UsageError(std::string(loss) + " loss: no target symbols were given");
+  if (targets.symbols == nullptr) [[unlikely]]
+    refuse_no_symbols(loss);
   const Symbol target = targets.symbols[row];
   if (target != kNoSymbol && (target < 0 || target >= signal.cols)) refuse_symbol(loss, target, row, signal.cols);
   return target;
