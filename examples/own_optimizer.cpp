@@ -63,6 +63,7 @@ int main() {
   const Index n = word.parameters().size();
   Optimizer<float> optimizer(std::make_unique<SignDescent>(), fixed_control<float>(n, /*clip=*/1), {.rate = 0.01}, {},
                              "sign-descent");
+  optimizer.attach(word);  // once, before the first step: directions and controls look at what they train
   for (Index step = 0; step <= 200; ++step) {
     const StepReport report = optimizer.step(word, {.step = step}, /*factor=*/1);
     if (step % 50 == 0) std::cout << "step " << step << ": " << report.loss << " nats per letter\n";

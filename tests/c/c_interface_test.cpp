@@ -235,6 +235,82 @@ TEST_F(CInterface, errors_are_statuses_with_messages) {
   unfold_free(nullptr), unfold_close(nullptr);
 }
 
+TEST_F(CInterface, FailuresSetResultsToNull) {
+  auto* const nowhere = reinterpret_cast<unfold_model*>(8);
+  auto* const no_stream = reinterpret_cast<unfold_stream*>(8);
+  unfold_model* model = nowhere;
+  EXPECT_EQ(unfold_load(folder_.path("nothing").c_str(), &model), UNFOLD_BAD_MODEL);
+  EXPECT_EQ(model, nullptr);
+  model = nowhere;
+  EXPECT_EQ(unfold_load(nullptr, &model), UNFOLD_USAGE);
+  EXPECT_EQ(model, nullptr);
+  model = nowhere;
+  EXPECT_EQ(unfold_load_bytes("no model", 8, &model), UNFOLD_BAD_MODEL);
+  EXPECT_EQ(model, nullptr);
+  model = nowhere;
+  EXPECT_EQ(unfold_load_bytes(nullptr, 8, &model), UNFOLD_USAGE);
+  EXPECT_EQ(model, nullptr);
+  unfold_stream* stream = no_stream;
+  EXPECT_EQ(unfold_open(nullptr, &stream), UNFOLD_USAGE);
+  EXPECT_EQ(stream, nullptr);
+  stream = no_stream;
+  EXPECT_EQ(unfold_clone(nullptr, &stream), UNFOLD_USAGE);
+  EXPECT_EQ(stream, nullptr);
+  char byte = 0;
+  char* text = &byte;
+  size_t size = 7;
+  unfold_sampling options = unfold_default_sampling();
+  options.temperature = -1;
+  EXPECT_EQ(unfold_sample(model_, &options, &text, &size), UNFOLD_USAGE);
+  EXPECT_EQ(text, nullptr);
+  EXPECT_EQ(size, 0U);
+}
+
+TEST_F(CInterface, EveryFunctionChecksItsArguments) {
+  constexpr size_t kNegative = static_cast<size_t>(-1);
+  size_t count = 0;
+  char* text = nullptr;
+  float nats[4];
+  int32_t symbols[4];
+  EXPECT_EQ(unfold_load("run", nullptr), UNFOLD_USAGE);
+  EXPECT_EQ(unfold_load_bytes("no model", 8, nullptr), UNFOLD_USAGE);
+  EXPECT_EQ(unfold_open(model_, nullptr), UNFOLD_USAGE);
+  EXPECT_EQ(unfold_clone(stream_, nullptr), UNFOLD_USAGE);
+  for (const int symbol : {-1, -1000, 1000, unfold_symbols(model_)}) {
+    EXPECT_EQ(unfold_push(stream_, symbol), UNFOLD_USAGE) << symbol;
+    EXPECT_EQ(unfold_text(model_, symbol, &count), nullptr) << symbol;
+  }
+  EXPECT_EQ(unfold_push(nullptr, 0), UNFOLD_USAGE);
+  EXPECT_EQ(unfold_reset(nullptr), UNFOLD_USAGE);
+  EXPECT_EQ(unfold_log_probabilities(nullptr), nullptr);
+  EXPECT_EQ(unfold_encode(nullptr, "a", 1, symbols, 4, &count), UNFOLD_USAGE);
+  EXPECT_EQ(unfold_encode(model_, nullptr, 1, symbols, 4, &count), UNFOLD_USAGE);
+  EXPECT_EQ(unfold_encode(model_, "a", 1, nullptr, 4, &count), UNFOLD_USAGE);
+  EXPECT_EQ(unfold_encode(model_, "a", 1, symbols, 4, nullptr), UNFOLD_USAGE);
+  EXPECT_EQ(unfold_score(nullptr, "a", 1, nullptr, &count), UNFOLD_USAGE);
+  EXPECT_EQ(unfold_score(model_, nullptr, 1, nullptr, &count), UNFOLD_USAGE);
+  EXPECT_EQ(unfold_score_symbols(nullptr, "a", 1, nats, 4, &count), UNFOLD_USAGE);
+  EXPECT_EQ(unfold_score_symbols(model_, "a", 1, nullptr, 4, &count), UNFOLD_USAGE);
+  EXPECT_EQ(unfold_score_symbols(model_, "a", 1, nats, 4, nullptr), UNFOLD_USAGE);
+  EXPECT_EQ(unfold_sample(nullptr, nullptr, &text, &count), UNFOLD_USAGE);
+  EXPECT_EQ(unfold_sample(model_, nullptr, nullptr, &count), UNFOLD_USAGE);
+  EXPECT_EQ(unfold_encode(model_, "a", kNegative, symbols, 4, &count), UNFOLD_USAGE);
+  EXPECT_EQ(unfold_score(model_, "a", kNegative, nullptr, &count), UNFOLD_USAGE);
+  unfold_model* other = nullptr;
+  EXPECT_EQ(unfold_load_bytes("no model", kNegative, &other), UNFOLD_USAGE);
+  EXPECT_EQ(unfold_find(model_, "a", kNegative), UNFOLD_NO_SYMBOL);
+  const unfold_sampling options = unfold_default_sampling();
+  for (const auto& change : std::vector<void (*)(unfold_sampling&)>{
+           [](unfold_sampling& o) { o.length = static_cast<size_t>(-1); }, [](unfold_sampling& o) { o.top_k = -1; },
+           [](unfold_sampling& o) { o.top_p = 0; }, [](unfold_sampling& o) { o.min_p = std::nan(""); },
+           [](unfold_sampling& o) { o.temperature = std::nan(""); }, [](unfold_sampling& o) { o.prime_size = 3; }}) {
+    unfold_sampling wrong = options;
+    change(wrong);
+    EXPECT_EQ(unfold_sample(model_, &wrong, &text, nullptr), UNFOLD_USAGE);
+    EXPECT_EQ(text, nullptr);
+  }
+}
+
 TEST_F(CInterface, a_stream_outlives_the_handle_of_its_model) {
   unfold_model* other = nullptr;
   unfold_stream* stream = nullptr;

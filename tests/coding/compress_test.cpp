@@ -81,6 +81,27 @@ TEST(Compress, damage_of_whole_files_is_never_silent) {
   }
 }
 
+TEST(Compress, OptionsOutOfRangeAndEmptyStreamsAreRefused) {
+  const ByteSource source = [](char*, std::size_t) { return std::size_t{0}; };
+  const ByteSource boasting = [](char*, std::size_t size) { return size + 1; };
+  const ByteSink sink = [](std::string_view) {};
+  const CompressOptions valid{.model = "cm:10"};
+  EXPECT_THROW(compress(nullptr, sink, valid), UsageError);
+  EXPECT_THROW(compress(source, nullptr, valid), UsageError);
+  EXPECT_THROW(compress(boasting, sink, valid), UsageError);
+  EXPECT_THROW(compress(source, sink, {.model = "cm:10", .window = -1}), UsageError);
+  EXPECT_THROW(compress(source, sink, {.model = "cm:10", .block = 0}), UsageError);
+  EXPECT_THROW(compress(source, sink, {.model = "cm:10", .independent = true, .threads = 0}), UsageError);
+  EXPECT_THROW(decompress(nullptr, sink, {}), UsageError);
+  EXPECT_THROW(decompress(source, nullptr, {}), UsageError);
+  EXPECT_THROW(decompress(source, sink, {.threads = 0}), UsageError);
+  EXPECT_THROW(decompress(source, sink, {.limits = {.memory = -1}}), UsageError);
+  EXPECT_THROW(PieceCompressor(nullptr, valid), UsageError);
+  PieceCompressor pieces(source, {.model = "cm:10", .independent = true});
+  EXPECT_THROW(pieces.piece({2, 1}), UsageError);
+  EXPECT_THROW(pieces.piece({-1, 1}), UsageError);
+}
+
 /// A trained model of words or characters with unknown ones: side stream and all.
 TEST(Compress, trained_models_of_other_alphabets_restore_the_exact_bytes) {
   const std::string training = "the cat sat on the mat\nthe dog sat\n";

@@ -75,12 +75,12 @@ class Fixed final : public Predictor {
   }
   Index alphabet() const override { return static_cast<Index>(log_p_.size()); }
   std::span<const float> log_probabilities() override { return log_p_; }
-  void observe(Symbol symbol) override { seen.push_back(symbol); }
   void reset() override { seen.clear(); }
   std::unique_ptr<Predictor> clone() const override { return std::make_unique<Fixed>(*this); }
   std::vector<Symbol> seen;
 
  private:
+  void update(Symbol symbol) override { seen.push_back(symbol); }
   std::vector<float> log_p_;
 };
 

@@ -85,6 +85,7 @@ TEST(HessianFree, trusts_a_true_quadratic_more_and_more_and_reaches_its_minimum)
   Team team(1);
   Bowl bowl(team);
   const auto optimizer = make_optimizer<double>("hf:lambda=3,tolerance=0,structural=0", bowl.parameters().size());
+  optimizer->attach(bowl);
   double lambda = 3;
   for (int step = 0; step < 40; ++step) {
     const StepReport report = optimizer->step(bowl, {}, 1);
@@ -105,6 +106,7 @@ TEST(HessianFree, first_step_solves_the_damped_system) {
   bowl.damping = 2;
   const Vector start = flat(bowl);
   const auto optimizer = make_optimizer<double>("hf:lambda=3,tolerance=0,structural=0.5", bowl.parameters().size());
+  optimizer->attach(bowl);
   const StepReport report = optimizer->step(bowl, {}, 1);
   double foretold = 0;  // q at the solution: -1/2 g'(G + lambda (I + mu S))^-1 g
   for (std::size_t i = 0; i < start.size(); ++i) {
@@ -123,6 +125,7 @@ TEST(HessianFree, damps_the_length_of_a_step_by_sequence_and_activities_by_symbo
   bowl.symbols = 4;
   const Vector start = flat(bowl);
   const auto optimizer = make_optimizer<double>("hf:lambda=3,tolerance=0,structural=0.5", bowl.parameters().size());
+  optimizer->attach(bowl);
   optimizer->step(bowl, {}, 1);
   for (std::size_t i = 0; i < start.size(); ++i) {
     const double g = bowl.a[i] * (start[i] - bowl.goal[i]), damped = bowl.a[i] + 3.0 / 4 + 3 * 0.5 * 2;
@@ -135,6 +138,7 @@ TEST(HessianFree, lambda_rises_back_to_its_start_and_no_further_while_steps_are_
   Team team(1);
   Bowl bowl(team);
   const auto optimizer = make_optimizer<double>("hf:lambda=3,tolerance=0,structural=0", bowl.parameters().size());
+  optimizer->attach(bowl);
   EXPECT_DOUBLE_EQ(optimizer->step(bowl, {}, 1).curvature->damping, 3);
   EXPECT_DOUBLE_EQ(optimizer->step(bowl, {}, 1).curvature->damping, 2);
   for (const double lambda : {4.0 / 3, 2.0, 3.0, 3.0}) {
@@ -153,6 +157,7 @@ TEST(HessianFree, takes_no_step_uphill_and_trusts_less) {
   bowl.lie = [&](double) { return worse; };
   const Vector start = flat(bowl);
   const auto optimizer = make_optimizer<double>("hf:lambda=2", bowl.parameters().size());
+  optimizer->attach(bowl);
   for (const double lambda : {2.0, 3.0, 4.5}) {
     const StepReport report = optimizer->step(bowl, {}, 1);
     EXPECT_DOUBLE_EQ(report.curvature->damping, lambda);
@@ -169,6 +174,7 @@ TEST(HessianFree, goes_back_along_a_step_that_is_too_long) {
   int trials = 0;
   bowl.lie = [&](double loss) { return ++trials <= 4 ? std::nan("") : loss; };  // beyond the domain, then inside it
   const auto optimizer = make_optimizer<double>("hf:iterations=1", bowl.parameters().size());
+  optimizer->attach(bowl);
   const StepReport report = optimizer->step(bowl, {}, 1);
   EXPECT_NEAR(report.curvature->length, std::pow(0.8, 4), 1e-12);
   EXPECT_LT(bowl.true_loss(), start);
@@ -182,6 +188,7 @@ TEST(HessianFree, takes_the_iterate_with_the_lowest_loss) {
   const double base = bowl.true_loss();
   bowl.lie = [&](double) { return base - (Vector{1, 2, 3, 2.5})[static_cast<std::size_t>(std::min(trials++, 3))]; };
   const auto optimizer = make_optimizer<double>("hf:iterations=8,tolerance=0,lambda=0.001", bowl.parameters().size());
+  optimizer->attach(bowl);
   const StepReport report = optimizer->step(bowl, {}, 1);
   EXPECT_EQ(report.curvature->iterations, 8);
   EXPECT_EQ(report.curvature->kept, 6);
@@ -197,6 +204,7 @@ TEST(HessianFree, goes_back_past_iterates_that_are_worse_than_the_start) {
     return base + (Vector{3, 5, 4, -1, -0.5})[static_cast<std::size_t>(std::min(trials++, 4))];
   };
   const auto optimizer = make_optimizer<double>("hf:iterations=8,tolerance=0,lambda=0.001", bowl.parameters().size());
+  optimizer->attach(bowl);
   const StepReport report = optimizer->step(bowl, {}, 1);
   EXPECT_EQ(report.curvature->kept, 4);
   EXPECT_EQ(report.curvature->length, 1);
@@ -213,6 +221,7 @@ TEST(HessianFree, that_refuses_solves_again_with_more_damping_until_a_step_is_to
   bowl.lie = [&](double loss) { return ++trials <= 3 ? before + 1 : loss; };
   const auto optimizer =
       make_optimizer<double>("hf:lambda=2,tolerance=0,structural=0,warm=0,refuse=true", bowl.parameters().size());
+  optimizer->attach(bowl);
   const StepReport report = optimizer->step(bowl, {}, 1);
   const double damping = 2 * 1.5 * 1.5 * 1.5;
   EXPECT_EQ(trials, 4);
@@ -231,6 +240,7 @@ TEST(HessianFree, that_refuses_stands_still_where_nothing_is_to_be_trusted) {
   int trials = 0;
   bowl.lie = [&, before = bowl.true_loss()](double) { return ++trials, before - 1e-9; };  // falls, but far too little
   const auto optimizer = make_optimizer<double>("hf:lambda=2,refuse=true", bowl.parameters().size());
+  optimizer->attach(bowl);
   const StepReport report = optimizer->step(bowl, {}, 1);
   EXPECT_EQ(trials, 20);
   EXPECT_EQ(report.curvature->length, 0);
@@ -243,6 +253,7 @@ TEST(HessianFree, that_resets_begins_every_step_with_the_first_damping) {
   Bowl bowl(team);
   for (const char* spec : {"hf:lambda=3,tolerance=0,reset=true", "hf:lambda=3,tolerance=0,reset=true,refuse=true"}) {
     const auto optimizer = make_optimizer<double>(spec, bowl.parameters().size());
+    optimizer->attach(bowl);
     for (int step = 0; step < 3; ++step) EXPECT_DOUBLE_EQ(optimizer->step(bowl, {}, 1).curvature->damping, 3) << spec;
   }
 }
@@ -253,6 +264,7 @@ TEST(NaturalGradient, steps_along_the_damped_inverse_fisher_matrix) {
   const Vector start = flat(bowl);
   const auto optimizer =
       make_optimizer<double>("natural:rate=0.25,lambda=0.5,tolerance=0,iterations=100", bowl.parameters().size());
+  optimizer->attach(bowl);
   const StepReport report = optimizer->step(bowl, {}, 0.5);
   EXPECT_EQ(report.rate, 0.125);
   for (std::size_t i = 0; i < start.size(); ++i)
@@ -276,6 +288,7 @@ TEST(HessianFree, needs_an_objective_with_curvature) {
   Bowl bowl(team);
   Plain plain(bowl);
   const auto optimizer = make_optimizer<double>("hf", bowl.parameters().size());
+  optimizer->attach(plain);
   EXPECT_THROW(optimizer->step(plain, {}, 1), UsageError);
 }
 

@@ -72,6 +72,7 @@ double valley(std::span<const double> p, std::span<double> g) {
 /// Steps until it has converged; the number of steps.
 int converge(Landscape& landscape, const std::string& spec, int most = 500) {
   const auto optimizer = make_optimizer<double>(spec, landscape.parameters().size());
+  optimizer->attach(landscape);
   double before = std::numeric_limits<double>::infinity();
   for (int step = 0; step < most; ++step) {
     const StepReport report = optimizer->step(landscape, {.step = step}, 1);
@@ -132,6 +133,7 @@ TEST(Lbfgs, accepts_only_lengths_that_meet_the_conditions_of_wolfe) {
   Team team(1);
   Landscape landscape(team, valley, {-1.2, 1});
   const auto optimizer = make_optimizer<double>("lbfgs:change=0", 2);
+  optimizer->attach(landscape);
   for (int step = 0; step < 25; ++step) {
     const Point from(landscape.parameters().flat().begin(), landscape.parameters().flat().end());
     Point before(2), after(2);
@@ -161,6 +163,7 @@ TEST(Lbfgs, looks_at_no_point_twice_where_every_step_sees_the_same) {
     Landscape landscape(team, counting, {-1.2, 1});
     landscape.same = same;
     const auto optimizer = make_optimizer<double>("lbfgs:change=0", 2);
+    optimizer->attach(landscape);
     for (int step = 0; step < 20; ++step) optimizer->step(landscape, {.step = step}, 1);
     const auto twice = std::ranges::count_if(visits, [](const auto& visit) { return visit.second > 1; });
     EXPECT_EQ(twice, same ? 0 : 19);  // where batches differ each start is a new one
@@ -176,6 +179,7 @@ TEST(Lbfgs, says_that_it_has_converged_and_moves_no_more) {
   Team team(1);
   Landscape landscape(team, bowl, Point(4, 0.0));
   const auto optimizer = make_optimizer<double>("lbfgs", 4);
+  optimizer->attach(landscape);
   StepReport report;
   for (int step = 0; step < 200 && !report.converged; ++step) report = optimizer->step(landscape, {.step = step}, 1);
   ASSERT_TRUE(report.converged);
@@ -192,6 +196,7 @@ TEST(Lbfgs, a_slope_that_leads_nowhere_ends_the_run_where_it_was) {
   };
   Landscape landscape(team, lies, {0.5});
   const auto optimizer = make_optimizer<double>("lbfgs", 1);
+  optimizer->attach(landscape);
   EXPECT_TRUE(optimizer->step(landscape, {}, 1).converged);
   EXPECT_EQ(landscape.parameters().flat()[0], 0.5);
 }
@@ -230,14 +235,17 @@ TEST(Lbfgs, goes_on_from_its_state_with_the_same_bits_on_every_team) {
     Team one(1), three(3);
     Landscape whole(one, valley, {-1.2, 1}), cut(three, valley, {-1.2, 1});
     const auto through = make_optimizer<double>(spec, 2);
+    through->attach(whole);
     for (int step = 0; step < 14; ++step) through->step(whole, {.step = step}, 1);
     Keeper keeper;
     {
       const auto first = make_optimizer<double>(spec, 2);
+      first->attach(cut);
       for (int step = 0; step < 8; ++step) first->step(cut, {.step = step}, 1);
       first->visit_state(keeper);
     }
     const auto second = make_optimizer<double>(spec, 2);
+    second->attach(cut);
     keeper.restoring = true;
     second->visit_state(keeper);
     for (int step = 8; step < 14; ++step) second->step(cut, {.step = step}, 1);
@@ -259,14 +267,22 @@ class Forger final : public StateVisitor<double> {
   double value_;
 };
 
+std::unique_ptr<Optimizer<double>> optimizer_in_valley(Landscape& landscape) {
+  auto optimizer = make_optimizer<double>("lbfgs:history=3", 2);
+  optimizer->attach(landscape);
+  return optimizer;
+}
+
 TEST(Lbfgs, refuses_a_checkpoint_whose_counts_would_lead_out_of_its_memory) {
+  Team team(1);
+  Landscape landscape(team, valley, {-1.2, 1});
   for (const char* name : {"remembered", "next", "taken"})
     for (const double value : {-1.0, 0.5, 1e30, std::nan("")}) {
       Forger forger(name, value);
-      EXPECT_THROW(make_optimizer<double>("lbfgs:history=3", 2)->visit_state(forger), ModelError) << name << value;
+      EXPECT_THROW(optimizer_in_valley(landscape)->visit_state(forger), ModelError) << name << value;
     }
   Forger beyond("next", 3);
-  EXPECT_THROW(make_optimizer<double>("lbfgs:history=3", 2)->visit_state(beyond), ModelError);
+  EXPECT_THROW(optimizer_in_valley(landscape)->visit_state(beyond), ModelError);
 }
 
 }  // namespace

@@ -52,6 +52,7 @@ void expect_follows(const std::string& spec, double clip, const Reference& refer
   std::vector<double> p(objective.parameters().flat().begin(), objective.parameters().flat().end());
   std::vector<double> g(n), m(n, 0.0), v(n, 0.0);
   const auto optimizer = make_optimizer<double>(spec, static_cast<Index>(n));
+  optimizer->attach(objective);
   for (int t = 1; t <= 6; ++t) {
     GivenGradients<double> same(team);
     same.step = t - 1;
@@ -129,6 +130,7 @@ TEST(Optimizer, gives_the_same_bits_for_every_team) {
       Team team(threads);
       GivenGradients<float> objective(team);
       const auto optimizer = make_optimizer<float>(spec, objective.parameters().size());
+      optimizer->attach(objective);
       for (int t = 0; t < 5; ++t) optimizer->step(objective, {.step = t, .fraction = 0}, 1);
       const auto flat = objective.parameters().flat();
       results.emplace_back(flat.begin(), flat.end());
@@ -159,6 +161,7 @@ TEST(Optimizer, moves_nothing_when_the_gradient_is_not_finite) {
   Team team(1);
   GivenGradients<float> objective(team);
   const auto optimizer = make_optimizer<float>("adam", objective.parameters().size());
+  optimizer->attach(objective);
   const std::vector<float> before(objective.parameters().flat().begin(), objective.parameters().flat().end());
   Poisoned poisoned(objective);
   EXPECT_FALSE(optimizer->step(poisoned, {}, 1).finite);
@@ -211,6 +214,7 @@ TEST(AveragedSgd, takes_the_mean_once_validation_is_worse_than_the_best_of_those
     const auto n = objective.parameters().flat().size();
     const auto optimizer =
         make_optimizer<double>("asgd:rate=0.1,clip=0,nonmono=" + std::to_string(nonmono), static_cast<Index>(n));
+    optimizer->attach(objective);
     Random random(3, "validations");
     std::vector<double> logs, mean(n, 0.0);
     bool on = false;
@@ -238,6 +242,7 @@ TEST(AveragedSgd, takes_plain_steps_and_from_a_given_step_on_their_mean) {
   Team team(1);
   GivenGradients<float> objective(team);
   const auto optimizer = make_optimizer<float>("asgd:t0=2", kEntries * 51);
+  optimizer->attach(objective);
   optimizer->step(objective, {.step = 0, .fraction = 0}, 1);
   EXPECT_TRUE(optimizer->average().empty());
   optimizer->step(objective, {.step = 1, .fraction = 0}, 1);

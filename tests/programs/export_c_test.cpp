@@ -189,11 +189,17 @@ class ExportC : public ::testing::Test {
     if (!runs("command -v " + compiler)) return;
     for (const std::string flags : {"", "-mavx2 -mfma"})
       for (std::size_t i = 0; i < models_.size(); ++i)
-        EXPECT_EQ(std::system(fmt::format("cd {} && {} -std=c99 -Wall -Wextra -pedantic -Werror -O1 {} -c m{}.c",
-                                          folder_.path("."), compiler, flags, i)
-                                  .c_str()),
-                  0)
-            << models_[i].what << " as m" << i << " by " << compiler << " " << flags;
+        expect_compiles(compiler, flags, "m" + std::to_string(i) + ".c", models_[i].what);
+  }
+  /// As C99 and as C++11, without a warning.
+  void expect_compiles(const std::string& compiler, const std::string& flags, const std::string& file,
+                       const std::string& what) {
+    for (const char* dialect : {"-x c -std=c99", "-x c++ -std=c++11"})
+      EXPECT_EQ(std::system(fmt::format("cd {} && {} {} -pedantic -Wall -Wextra -Wconversion -Werror -O1 {} -c {}",
+                                        folder_.path("."), compiler, dialect, flags, file)
+                                .c_str()),
+                0)
+          << what << " as " << file << " by " << compiler << " " << dialect << " " << flags;
   }
   void compare_everywhere() {
     for (const char* compiler : {"gcc", "clang"}) {
@@ -205,6 +211,8 @@ class ExportC : public ::testing::Test {
     compile_alone("gcc");
     compile_alone("clang");  // which does not warn of unused functions in a file that is included
     compare("g++", "-x c++ -O2");
+    compare("g++", "-x c++ -std=c++11 -pedantic -O2");
+    if (has_vectors_of_32_bytes()) compare("g++", "-x c++ -std=c++11 -pedantic -O2 -mavx2 -mfma");
     compare("clang++", "-x c++ -O2");
     if (compared_ == 0) GTEST_SKIP() << "neither gcc nor clang is here";
   }
@@ -308,6 +316,37 @@ void compare_functions(const std::string& folder, const std::vector<T>& x) {
   }
 }
 
+/// A name is followed by `_` and more: keywords, types, macros and functions of libraries make valid names.
+TEST_F(ExportC, NamesThatAreKeywordsOrLibraryNamesCompileStrictly) {
+  LanguageModel<double> model("lstm:5", Alphabet::chars_of(kLetters));
+  randomise(model.parameters());
+  model.save(folder_.path("model"));
+  for (const std::string& name : std::vector<std::string>{
+           "int",   "double", "static", "struct", "class", "template", "operator", "new",    "and",
+           "const", "size",   "uint32", "main",   "exp",   "tanh",     "log",      "memset", "printf",
+           "NULL",  "M",      "m",      "FLT",    "INT",   "FP",       "std",      "x_1",    std::string(200, 'a')}) {
+    std::string text;
+    export_c({.model = folder_.path("model"), .name = name}, [&](std::string_view piece) { text += piece; });
+    folder_.write("named.c", text);
+    for (const char* compiler : {"gcc", "clang"})
+      if (runs(std::string("command -v ") + compiler)) expect_compiles(compiler, "", "named.c", "named " + name);
+    if (runs("command -v gcc")) expect_compiles("gcc", "-D_GNU_SOURCE -mavx2 -mfma", "named.c", "named " + name);
+  }
+}
+
+/// Declarations in C++ for a file that was compiled as C.
+TEST_F(ExportC, DeclarationsLinkFromCxxToTheFileInC) {
+  if (!runs("command -v gcc") || !runs("command -v g++")) GTEST_SKIP() << "gcc is not here";
+  add_random<float>("lstm:5");
+  folder_.write("use.cpp",
+                "#define M0_DECLARATIONS\n#include \"m0.c\"\n"
+                "int main() {\n  m0_state state;\n  m0_real p[M0_SYMBOLS];\n  m0_init(&state);\n"
+                "  return m0_step(&state, M0_NO_SYMBOL, p) != 0 || m0_text_sizes[0] == 0 || m0_find(m0_texts[1], "
+                "m0_text_sizes[1]) != 1;\n}\n");
+  EXPECT_TRUE(runs("cd " + folder_.path(".") + " && gcc -std=c99 -c m0.c -o m0.o && g++ -std=c++11 -pedantic -Wall " +
+                   "-Werror use.cpp m0.o -o use -lm && ./use"));
+}
+
 TEST_F(ExportC, functions_have_the_bits_of_the_library_for_numbers_of_all_sizes) {
   if (!runs("command -v gcc")) GTEST_SKIP() << "gcc is not here";
   const auto check = [&]<class T>(T) {
@@ -364,8 +403,25 @@ TEST_F(ExportC, what_cannot_be_written_is_refused_by_name) {
   const auto message = [&](const std::string& file, const std::string& name) {
     return message_of<UsageError>([&] { export_c({.model = file, .name = name}, [](std::string_view) {}); });
   };
-  EXPECT_TRUE(contains(message(folder_.path("gru"), "my-model"), "--name \"my-model\" is no name in C"));
-  EXPECT_TRUE(contains(message(folder_.path("gru"), "1st"), "is no name in C"));
+  EXPECT_TRUE(contains(message(folder_.path("gru"), "my-model"), "--name \"my-model\" cannot begin names in C"));
+  for (const auto& [name, fault] :
+       std::vector<std::pair<std::string, std::string>>{{"1st", "must begin with a letter"},
+                                                        {"_private", "must begin with a letter"},
+                                                        {"__builtin", "must begin with a letter"},
+                                                        {"a__b", "are reserved"},
+                                                        {"model_", "are reserved"},
+                                                        {"", "it is empty"},
+                                                        {"mod\xC3\xA8le", "only the letters"},
+                                                        {"a\xFF", "only the letters"},
+                                                        {"a\n", "only the letters"},
+                                                        {"a b", "only the letters"},
+                                                        {std::string("a\0b", 3), "only the letters"},
+                                                        {std::string(201, 'a'), "longer than 200"},
+                                                        {std::string(1 << 20, 'a'), "longer than 200"}}) {
+    const std::string found = message(folder_.path("gru"), name);
+    EXPECT_TRUE(contains(found, fault)) << name.substr(0, 20) << ": " << found;
+    EXPECT_LT(found.size(), 500U);
+  }
   TrainRequest request{.out = folder_.path("run")};
   request.settings.data = {folder_.write("text", testing_support::blocks(40))};
   request.settings.model = "ngram:3";

@@ -26,14 +26,15 @@ class HistoryPredictor : public Predictor {
     log_softmax(logs_.data(), logs_.data(), alphabet_);
     return logs_;
   }
-  void observe(Symbol symbol) override {
-    history_.push_back(static_cast<char>('a' + symbol));
-    if (history_.size() > reach_) history_.erase(0, history_.size() - reach_);
-  }
   void reset() override { history_.clear(); }
   std::unique_ptr<Predictor> clone() const override { return std::make_unique<HistoryPredictor>(*this); }
 
  protected:
+  void update(Symbol symbol) override {
+    history_.push_back(static_cast<char>('a' + symbol));
+    if (history_.size() > reach_) history_.erase(0, history_.size() - reach_);
+  }
+
   Index alphabet_;
   std::uint64_t seed_;
   std::size_t reach_;

@@ -60,6 +60,8 @@ int guarded(Action action) {
     last_message() = "out of memory";
   } catch (const std::exception& error) {
     last_message() = error.what();
+  } catch (...) {
+    last_message() = "an error of an unknown kind";
   }
   return UNFOLD_FAILURE;
 }
@@ -68,9 +70,24 @@ void need(const void* pointer, const char* what) {
   if (pointer == nullptr) throw UsageError(std::string(what) + " is NULL");
 }
 
-std::string_view view(const char* text, std::size_t size) {
-  if (size > 0) need(text, "text");
+/// No object has more bytes: what does is a negative number that became a size.
+constexpr std::size_t kMostBytes = std::numeric_limits<std::ptrdiff_t>::max();
+
+void need_size(std::size_t size, const char* what) {
+  if (size > kMostBytes) throw UsageError(std::string("the size of ") + what + " is out of range");
+}
+
+std::string_view view(const char* text, std::size_t size, const char* what = "text") {
+  if (size > 0) need(text, what);
+  need_size(size, what);
   return {text, size};
+}
+
+/// For a result that a caller frees: null until there is one, so that a failure leaves nothing to be freed twice.
+template <class Object>
+void need_result(Object** result, const char* what) {
+  need(result, what);
+  *result = nullptr;
 }
 
 unfold_model* holding(std::unique_ptr<unfold::SymbolModel> model) {
@@ -117,7 +134,7 @@ unfold::SamplingOptions options_of(const unfold_sampling& given, const unfold::S
                                   .min_p = given.min_p,
                                   .seed = given.seed};
   validate(options);
-  options.prime = model.alphabet().encode(view(given.prime, given.prime_size));
+  options.prime = model.alphabet().encode(view(given.prime, given.prime_size, "prime"));
   return options;
 }
 
@@ -130,14 +147,14 @@ const char* unfold_message(void) { return last_message().c_str(); }
 
 int unfold_load(const char* path, unfold_model** model) {
   return guarded([&] {
-    need(path, "path"), need(model, "model");
+    need_result(model, "model"), need(path, "path");
     *model = holding(unfold::load_model(path));
   });
 }
 
 int unfold_load_bytes(const void* bytes, size_t size, unfold_model** model) {
   return guarded([&] {
-    need(bytes, "bytes"), need(model, "model");
+    need_result(model, "model"), need(bytes, "bytes"), need_size(size, "bytes");
     *model = holding(unfold::symbol_model_from_bytes(std::string(static_cast<const char*>(bytes), size), "the model"));
   });
 }
@@ -150,6 +167,7 @@ int unfold_symbols(const unfold_model* model) {
 }
 
 const char* unfold_text(const unfold_model* model, int symbol, size_t* size) {
+  if (size != nullptr) *size = 0;
   if (symbol < 0 || symbol >= unfold_symbols(model)) return nullptr;
   const std::string_view text = model->model->alphabet().text(symbol);
   if (size != nullptr) *size = text.size();
@@ -157,14 +175,16 @@ const char* unfold_text(const unfold_model* model, int symbol, size_t* size) {
 }
 
 int unfold_find(const unfold_model* model, const char* text, size_t size) {
-  if (model == nullptr || text == nullptr) return UNFOLD_NO_SYMBOL;
+  if (model == nullptr || text == nullptr || size > kMostBytes) return UNFOLD_NO_SYMBOL;
   return model->model->alphabet().find({text, size});
 }
 
 int unfold_encode(const unfold_model* model, const char* text, size_t size, int32_t* symbols, size_t room,
                   size_t* count) {
   return guarded([&] {
-    need(model, "model"), need(count, "count");
+    need(count, "count");
+    *count = 0;
+    need(model, "model");
     if (room > 0) need(symbols, "symbols");
     const std::vector<Symbol> encoded = model->model->alphabet().encode(view(text, size));
     *count = encoded.size();
@@ -174,14 +194,14 @@ int unfold_encode(const unfold_model* model, const char* text, size_t size, int3
 
 int unfold_open(const unfold_model* model, unfold_stream** stream) {
   return guarded([&] {
-    need(model, "model"), need(stream, "stream");
+    need_result(stream, "stream"), need(model, "model");
     *stream = new unfold_stream{model->model, model->model->predictor()};
   });
 }
 
 int unfold_clone(const unfold_stream* stream, unfold_stream** clone) {
   return guarded([&] {
-    need(stream, "stream"), need(clone, "clone");
+    need_result(clone, "clone"), need(stream, "stream");
     if (!stream->turns) stream->turns = std::make_shared<std::mutex>();
     const auto turn = stream->turn();
     *clone = new unfold_stream{stream->model, stream->predictor->clone(), stream->turns};
@@ -219,6 +239,8 @@ int unfold_reset(unfold_stream* stream) {
 
 int unfold_score(const unfold_model* model, const char* text, size_t size, double* nats, size_t* predicted) {
   return guarded([&] {
+    if (nats != nullptr) *nats = 0;
+    if (predicted != nullptr) *predicted = 0;
     need(model, "model");
     const unfold::Evaluation result = score_text(*model->model, read_text(*model->model, view(text, size)), nullptr, 0);
     if (nats != nullptr) *nats = result.nats;
@@ -229,7 +251,9 @@ int unfold_score(const unfold_model* model, const char* text, size_t size, doubl
 int unfold_score_symbols(const unfold_model* model, const char* text, size_t size, float* nats, size_t room,
                          size_t* count) {
   return guarded([&] {
-    need(model, "model"), need(count, "count");
+    need(count, "count");
+    *count = 0;
+    need(model, "model");
     if (room > 0) need(nats, "nats");
     const unfold::Corpus corpus = read_text(*model->model, view(text, size));
     *count = at(corpus.symbols());
@@ -251,7 +275,9 @@ unfold_sampling unfold_default_sampling(void) {
 
 int unfold_sample(const unfold_model* model, const unfold_sampling* options, char** text, size_t* size) {
   return guarded([&] {
-    need(model, "model"), need(text, "text");
+    need_result(text, "text");
+    if (size != nullptr) *size = 0;
+    need(model, "model");
     const unfold::SymbolModel& symbols = *model->model;
     const unfold::SamplingOptions chosen =
         options_of(options != nullptr ? *options : unfold_default_sampling(), symbols);

@@ -6,12 +6,14 @@
  *   if (unfold_load("run", &model) != UNFOLD_OK) { puts(unfold_message()); return 1; }
  *   unfold_stream *stream;
  *   unfold_open(model, &stream);
- *   unfold_push(stream, unfold_find(model, "a", 1));
+ *   unfold_push(stream, unfold_find(model, "a", 1));                     UNFOLD_USAGE where the model has no "a"
  *   const float *log_probabilities = unfold_log_probabilities(stream);   of the symbol that comes next
  *
  * Numbers have the bits of the command. Functions that can fail return a status, 0 being success, and leave a message
  * for the thread that called them. A model may be used by several threads at once, a stream by one at a time; streams
- * keep the model alive. Texts are bytes with their size: UTF-8, unless the model's symbols are bytes. */
+ * keep the model alive. Arguments are checked: UNFOLD_USAGE stands for a NULL that is not allowed, a number out of
+ * range and a symbol outside the alphabet. A function that fails sets the pointer that it would have returned a model,
+ * a stream or a text through to NULL. Texts are bytes with their size: UTF-8, unless the model's symbols are bytes. */
 
 #include <stddef.h>
 #include <stdint.h>
@@ -55,7 +57,7 @@ const char* unfold_spec(const unfold_model* model);
 int unfold_symbols(const unfold_model* model);
 /* The text of a symbol, NULL if it is none; valid as long as the model. */
 const char* unfold_text(const unfold_model* model, int symbol, size_t* size);
-/* The symbol with this text, or UNFOLD_NO_SYMBOL. */
+/* The symbol with this text, or UNFOLD_NO_SYMBOL, which is no index: check it first. */
 int unfold_find(const unfold_model* model, const char* text, size_t size);
 /* A text as symbols, at most `room` of them; `count` is how many it has. NULL with a room of 0 counts. */
 int unfold_encode(const unfold_model* model, const char* text, size_t size, int32_t* symbols, size_t room,

@@ -97,14 +97,6 @@ class FinitePredictor final : public Predictor {
     }
     return logs;
   }
-  double surprisal(Symbol symbol) override {
-    log_probabilities();
-    return predictor_->surprisal(symbol);
-  }
-  void observe(Symbol symbol) override {
-    predictor_->observe(symbol);
-    ++position_;
-  }
   void set_learning(bool on) override { predictor_->set_learning(on); }
   bool clones_are_large() const override { return predictor_->clones_are_large(); }
   void reset() override {
@@ -118,6 +110,15 @@ class FinitePredictor final : public Predictor {
   }
 
  private:
+  double surprisal_of(Symbol symbol) override {
+    log_probabilities();
+    return predictor_->surprisal(symbol);
+  }
+  void update(Symbol symbol) override {
+    predictor_->observe(symbol);
+    ++position_;
+  }
+
   const SymbolModel& model_;
   std::string name_;
   std::unique_ptr<Predictor> predictor_;

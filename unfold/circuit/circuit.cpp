@@ -3,12 +3,20 @@
 #include <algorithm>
 #include <utility>
 
+#include "unfold/base/checks.h"
+
 namespace unfold {
+namespace {
+
+/// Of signals, and of either side of a parameter: products of two of them fit in an Index.
+constexpr Index kMostSize = Index{1} << 31;
+
+}  // namespace
 
 Index Signal::size() const {
   if (!valid()) throw UsageError("circuit: a signal that belongs to no circuit was used");
   Index size = 0;
-  for (const Signal& part : circuit->parts(*this)) size += circuit->nodes_[static_cast<std::size_t>(part.id)].size;
+  for (const Signal& part : circuit->parts(*this)) size += circuit->own(part, "size").size;
   return size;
 }
 
@@ -45,8 +53,9 @@ Circuit::Scope::~Scope() { circuit_.prefix_.resize(length_); }
 std::string Circuit::path(std::string_view name) const { return prefix_ + std::string(name); }
 
 Signal Circuit::add(Node node) {
-  if (node.size <= 0)
-    throw UsageError("circuit: " + node.name + " has size " + std::to_string(node.size) + "; sizes are at least 1");
+  if (node.size <= 0 || node.size > kMostSize)
+    throw UsageError("circuit: " + node.name + " has size " + std::to_string(node.size) +
+                     "; sizes are at least 1 and at most " + std::to_string(kMostSize));
   nodes_.push_back(std::move(node));
   return {this, static_cast<int>(nodes_.size()) - 1};
 }
@@ -54,12 +63,14 @@ Signal Circuit::add(Node node) {
 const Node& Circuit::own(Signal s, std::string_view who) const {
   if (s.circuit != this) throw UsageError("circuit: " + path(who) + " reads a signal of another circuit (or none)");
   if (s.id < 0) throw UsageError("circuit: " + path(who) + " reads joined signals; only terms of affine maps can");
+  require_index("circuit: signal", s.id, static_cast<Index>(nodes_.size()));
   return nodes_[static_cast<std::size_t>(s.id)];
 }
 
 int Circuit::add_parameter(std::string name, Index rows, Index cols, const Init& init) {
   for (const ParameterInfo& p : parameters_)
     if (p.name == name) throw UsageError("circuit: parameter " + name + " exists already; use a scope or another name");
+  check(init, name, cols);
   parameters_.push_back({std::move(name), rows, cols, init, 0});
   std::vector<ParameterInfo*> by_name;
   for (ParameterInfo& p : parameters_) by_name.push_back(&p);
@@ -70,8 +81,9 @@ int Circuit::add_parameter(std::string name, Index rows, Index cols, const Init&
 }
 
 int Circuit::parameter(std::string_view name, Index rows, Index cols, const Init& init) {
-  if (rows < 1 || cols < 1)
-    throw UsageError("circuit: parameter " + path(name) + " needs at least one row and one column");
+  if (rows < 1 || cols < 1 || rows > kMostSize || cols > kMostSize)
+    throw UsageError("circuit: parameter " + path(name) + " of " + std::to_string(rows) + " x " + std::to_string(cols) +
+                     " needs at least one row and one column, and at most " + std::to_string(kMostSize) + " of each");
   return add_parameter(path(name), rows, cols, init);
 }
 
@@ -79,6 +91,11 @@ Index Circuit::parameter_count() const {
   Index count = 0;
   for (const ParameterInfo& p : parameters_) count += p.size();
   return count;
+}
+
+Circuit::Beginning Circuit::starting_from(Signal signal) {
+  own(signal, "starting_from");
+  return Beginning(*this, signal);
 }
 
 Circuit::InPart Circuit::in_part(int part) {
@@ -151,6 +168,9 @@ Signal Circuit::begin_link(Signal link) {
 }
 
 Signal Circuit::link_like(const Node& node, const std::vector<ParameterInfo>& parameters) {
+  if (node.kind != Node::Kind::link) throw UsageError("circuit: link_like: " + node.name + " is not a link");
+  if (node.initial >= 0)
+    require_index("circuit: link_like: parameter", node.initial, static_cast<Index>(parameters.size()));
   Node copy{.kind = Node::Kind::link, .name = node.name, .size = node.size};
   copy.delay = node.delay;
   if (node.initial >= 0)
@@ -329,9 +349,9 @@ Signal Circuit::map(Map map, Signal x, Signal y) {
 Signal Circuit::slice(Signal x, Index offset, Index size) {
   const Node& a = own(x, "slice");
   if (a.kind == Node::Kind::symbols) throw UsageError("circuit: slice of symbols " + a.name);
-  if (offset < 0 || size < 1 || offset + size > a.size)
-    throw UsageError("circuit: slice [" + std::to_string(offset) + ", " + std::to_string(offset + size) + ") of " +
-                     a.name + ", which has size " + std::to_string(a.size));
+  if (offset < 0 || size < 1 || offset > a.size || size > a.size - offset)
+    throw UsageError("circuit: slice of " + std::to_string(size) + " components from " + std::to_string(offset) +
+                     " on of " + a.name + ", which has size " + std::to_string(a.size));
   Node node{.kind = Node::Kind::slice, .name = a.name + "[" + std::to_string(offset) + "]", .size = size};
   node.part = a.part;
   node.operands = {x.id, -1};
@@ -351,6 +371,7 @@ Signal Circuit::dropout(Signal x, double rate, Lasts lasts) {
 }
 
 Signal Circuit::mask_like(const Node& mask) {
+  if (mask.kind != Node::Kind::mask) throw UsageError("circuit: mask_like: " + mask.name + " is not a mask");
   Node copy{.kind = Node::Kind::mask, .name = mask.name, .size = mask.size};
   copy.constant = mask.constant;
   copy.lasts = mask.lasts;
@@ -384,11 +405,15 @@ Signal Circuit::join(std::vector<Signal> parts) {
 }
 
 std::vector<Signal> Circuit::parts(Signal x) const {
-  return x.id < 0 ? joins_[static_cast<std::size_t>(-1 - x.id)] : std::vector<Signal>{x};
+  if (x.circuit != this) throw UsageError("circuit: a signal of another circuit (or none) was used");
+  if (x.id >= 0) return {x};
+  require_index("circuit: joined signal", -1 - Index{x.id}, static_cast<Index>(joins_.size()));
+  return joins_[static_cast<std::size_t>(-1 - x.id)];
 }
 
 bool Circuit::holds_symbols(Signal x) const {
-  return x.circuit == this && x.id >= 0 && nodes_[static_cast<std::size_t>(x.id)].kind == Node::Kind::symbols;
+  return x.circuit == this && x.id >= 0 && x.id < static_cast<int>(nodes_.size()) &&
+         nodes_[static_cast<std::size_t>(x.id)].kind == Node::Kind::symbols;
 }
 
 void Circuit::output(Signal x) {
@@ -405,21 +430,30 @@ void Circuit::validate() const {
     if (node.kind == Node::Kind::link && node.source < 0) throw UsageError("circuit: " + node.name + " is never fed");
 }
 
-Signal operator+(Signal x, Signal y) { return x.circuit->map(Map::add, x, y); }
-Signal operator-(Signal x, Signal y) { return x.circuit->map(Map::sub, x, y); }
-Signal operator*(Signal x, Signal y) { return x.circuit->map(Map::mul, x, y); }
-Signal operator*(double k, Signal x) { return x.circuit->map(Map::scale, x, k); }
-Signal operator+(Signal x, double k) { return x.circuit->map(Map::shift, x, k); }
+namespace {
+
+Circuit& circuit_of(Signal x) {
+  if (!x.valid()) throw UsageError("circuit: a signal that belongs to no circuit was used");
+  return *x.circuit;
+}
+
+}  // namespace
+
+Signal operator+(Signal x, Signal y) { return circuit_of(x).map(Map::add, x, y); }
+Signal operator-(Signal x, Signal y) { return circuit_of(x).map(Map::sub, x, y); }
+Signal operator*(Signal x, Signal y) { return circuit_of(x).map(Map::mul, x, y); }
+Signal operator*(double k, Signal x) { return circuit_of(x).map(Map::scale, x, k); }
+Signal operator+(Signal x, double k) { return circuit_of(x).map(Map::shift, x, k); }
 Signal operator-(double k, Signal x) { return -1 * x + k; }
-Signal sigmoid(Signal x) { return x.circuit->map(Map::sigmoid, x); }
-Signal tanh(Signal x) { return x.circuit->map(Map::tanh, x); }
-Signal hard_sigmoid(Signal x) { return x.circuit->map(Map::hard_sigmoid, x); }
-Signal relu(Signal x) { return x.circuit->map(Map::relu, x); }
-Signal softplus(Signal x) { return x.circuit->map(Map::softplus, x); }
-Signal exp(Signal x) { return x.circuit->map(Map::exp, x); }
-Signal log(Signal x) { return x.circuit->map(Map::log, x); }
-Signal square(Signal x) { return x.circuit->map(Map::square, x); }
-Signal one_minus(Signal x) { return x.circuit->map(Map::one_minus, x); }
+Signal sigmoid(Signal x) { return circuit_of(x).map(Map::sigmoid, x); }
+Signal tanh(Signal x) { return circuit_of(x).map(Map::tanh, x); }
+Signal hard_sigmoid(Signal x) { return circuit_of(x).map(Map::hard_sigmoid, x); }
+Signal relu(Signal x) { return circuit_of(x).map(Map::relu, x); }
+Signal softplus(Signal x) { return circuit_of(x).map(Map::softplus, x); }
+Signal exp(Signal x) { return circuit_of(x).map(Map::exp, x); }
+Signal log(Signal x) { return circuit_of(x).map(Map::log, x); }
+Signal square(Signal x) { return circuit_of(x).map(Map::square, x); }
+Signal one_minus(Signal x) { return circuit_of(x).map(Map::one_minus, x); }
 
 namespace {
 
@@ -441,6 +475,12 @@ Signal path_map(Circuit& result, const Node& node, Signal a, Signal b) {
 }  // namespace
 
 std::vector<Signal> path_reading(const Circuit& circuit, Circuit& result, int probe) {
+  if (&result == &circuit) throw UsageError("path pass: the reading of a circuit is another circuit");
+  if (probe != -1) {
+    require_index("path pass: the node that is probed", probe, static_cast<Index>(circuit.nodes().size()));
+    if (circuit.nodes()[static_cast<std::size_t>(probe)].kind != Node::Kind::affine)
+      throw UsageError("path pass: only an affine map can be probed");
+  }
   std::vector<Signal> of(circuit.nodes().size());
   Signal unit;
   std::vector<std::pair<int, int>> feeds;

@@ -340,7 +340,6 @@ class Circuit::Beginning {
   Circuit& circuit_;
   Signal before_;
 };
-inline Circuit::Beginning Circuit::starting_from(Signal signal) { return Beginning(*this, signal); }
 
 Signal operator+(Signal x, Signal y);
 Signal operator-(Signal x, Signal y);
@@ -360,6 +359,7 @@ Signal one_minus(Signal x);
 
 template <std::size_t k>
 std::array<Signal, k> Circuit::split(Signal x) {
+  static_assert(k > 0);
   constexpr auto parts = static_cast<Index>(k);
   if (x.size() % parts != 0)
     throw UsageError("split: a signal of size " + std::to_string(x.size()) + " cannot be cut into " +

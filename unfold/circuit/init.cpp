@@ -1,5 +1,6 @@
 #include "unfold/circuit/init.h"
 
+#include <algorithm>
 #include <cmath>
 #include <string>
 
@@ -125,12 +126,26 @@ void fill_chrono(const Init& init, Random& random, Index n, double* w) {
 
 }  // namespace
 
-void fill(const Init& init, std::uint64_t seed, std::string_view name, Index inputs, Index outputs, double* w) {
+void check(const Init& init, std::string_view name, Index outputs) {
+  const std::string who = "init of " + std::string(name) + ": ";
   const Index blocks = init.blocks;
   if (blocks < 1 || outputs % blocks != 0)
-    throw UsageError("init of " + std::string(name) + ": " + std::to_string(outputs) + " columns cannot be cut into " +
-                     std::to_string(blocks) + " equal blocks");
-  const Index n = outputs / blocks;
+    throw UsageError(who + std::to_string(outputs) + " columns cannot be cut into " + std::to_string(blocks) +
+                     " equal blocks");
+  const auto values = static_cast<Index>(init.values.size());
+  const bool one_each =
+      init.kind == Init::Kind::chrono || (init.kind == Init::Kind::normal && init.values != std::vector<double>{0});
+  if (init.kind == Init::Kind::constant ? values < 1 : one_each && values != blocks)
+    throw UsageError(who + std::to_string(values) + " values for " + std::to_string(blocks) + " blocks");
+  const auto finite = [](double x) { return std::isfinite(x); };
+  if (!finite(init.scale) || !std::all_of(init.values.begin(), init.values.end(), finite))
+    throw UsageError(who + "its numbers must be finite");
+  if (init.count < 0) throw UsageError(who + std::to_string(init.count) + " weights into each output");
+}
+
+void fill(const Init& init, std::uint64_t seed, std::string_view name, Index inputs, Index outputs, double* w) {
+  check(init, name, outputs);
+  const Index blocks = init.blocks, n = outputs / blocks;
   Random random(seed, name);
   if (init.kind == Init::Kind::constant) {
     for (Index i = 0; i < inputs; ++i)

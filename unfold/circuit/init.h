@@ -72,8 +72,12 @@ struct Init {
   }
 };
 
-/// Fills w [inputs x outputs], row-major, from the stream `name` of `seed`. Computes in double, so float and double
-/// models with the same seed start from the same values.
+/// Throws UsageError naming the parameter: columns that cannot be cut into the blocks, values that are not one per
+/// block, numbers that are not finite.
+void check(const Init& init, std::string_view name, Index outputs);
+
+/// Fills w [inputs x outputs], row-major, from the stream `name` of `seed`. Computed in double, so float and double
+/// models of one seed start from the same numbers.
 void fill(const Init& init, std::uint64_t seed, std::string_view name, Index inputs, Index outputs, double* w);
 
 }  // namespace unfold

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "unfold/base/checks.h"
 #include "unfold/base/views.h"
 #include "unfold/circuit/circuit.h"
 
@@ -55,6 +56,7 @@ class Parameters {
   /// Returns block `parameter` of any vector with the same layout (a gradient, a direction).
   template <class U>
   Matrix<U> view(U* flat, int parameter) const {
+    require_index("parameters: block", parameter, static_cast<Index>(info_.size()));
     const ParameterInfo& p = info_[static_cast<std::size_t>(parameter)];
     return {flat + p.offset, p.rows, p.cols, p.cols};
   }

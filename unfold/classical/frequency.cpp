@@ -23,12 +23,13 @@ class ConstantPredictor final : public Predictor, public MarkovContext {
   }
   Index alphabet() const override { return static_cast<Index>(log_probabilities_->size()); }
   std::span<const float> log_probabilities() override { return *log_probabilities_; }
-  void observe(Symbol) override {}
   void reset() override {}
   void append_context(std::string&) const override {}
   std::unique_ptr<Predictor> clone() const override { return std::make_unique<ConstantPredictor>(*this); }
 
  private:
+  void update(Symbol) override {}
+
   std::shared_ptr<const std::vector<float>> log_probabilities_;
 };
 

@@ -27,15 +27,6 @@ class HmmPredictor final : public Predictor {
     log_probabilities_.clear();
   }
 
-  float log_probability(Symbol symbol) override {
-    double p = 0;
-    for (std::size_t j = 0; j < state_.size(); ++j)
-      p += state_[j] * hmm_->emissions[j * at(hmm_->alphabet) + static_cast<std::size_t>(symbol)];
-    p = std::min(p, 1.0);
-    vector_log(&p, &p, 1);
-    return static_cast<float>(p);
-  }
-
   std::span<const float> log_probabilities() override {
     if (!log_probabilities_.empty()) return log_probabilities_;
     const std::size_t symbols = at(hmm_->alphabet);
@@ -48,9 +39,19 @@ class HmmPredictor final : public Predictor {
     return log_probabilities_;
   }
 
-  void observe(Symbol symbol) override {
-    if (symbol < 0 || symbol >= alphabet())
-      throw UsageError(fmt::format("symbol {} is not in an alphabet of {}", symbol, alphabet()));
+  std::unique_ptr<Predictor> clone() const override { return std::make_unique<HmmPredictor>(*this); }
+
+ private:
+  float log_probability_of(Symbol symbol) override {
+    double p = 0;
+    for (std::size_t j = 0; j < state_.size(); ++j)
+      p += state_[j] * hmm_->emissions[j * at(hmm_->alphabet) + static_cast<std::size_t>(symbol)];
+    p = std::min(p, 1.0);
+    vector_log(&p, &p, 1);
+    return static_cast<float>(p);
+  }
+
+  void update(Symbol symbol) override {
     log_probabilities_.clear();
     const std::size_t n = state_.size();
     std::vector<double> seen(n);
@@ -68,9 +69,6 @@ class HmmPredictor final : public Predictor {
       for (std::size_t j = 0; j < n; ++j) state_[j] += seen[i] * hmm_->transitions[i * n + j];
   }
 
-  std::unique_ptr<Predictor> clone() const override { return std::make_unique<HmmPredictor>(*this); }
-
- private:
   static constexpr double kLeastProbability = 1e-290;
   const HmmParameters* hmm_;
   std::vector<double> state_;

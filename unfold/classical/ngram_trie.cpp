@@ -108,7 +108,7 @@ void NgramPredictor::reset() {
   log_probabilities_.clear();
 }
 
-float NgramPredictor::log_probability(Symbol symbol) {
+float NgramPredictor::log_probability_of(Symbol symbol) {
   if (!log_probabilities_.empty()) return log_probabilities_[static_cast<std::size_t>(symbol)];
   const auto x = static_cast<std::uint32_t>(symbol);
   Index k = longest_;  // length of the longest context that was seen before this symbol
@@ -145,9 +145,7 @@ std::span<const float> NgramPredictor::log_probabilities() {
   return log_probabilities_;
 }
 
-void NgramPredictor::observe(Symbol symbol) {
-  if (symbol < 0 || symbol >= alphabet())
-    throw UsageError(fmt::format("symbol {} is not in an alphabet of {}", symbol, alphabet()));
+void NgramPredictor::update(Symbol symbol) {
   if (symbol == line_end_) return reset();
   log_probabilities_.clear();
   const auto x = static_cast<std::uint32_t>(symbol);

@@ -65,13 +65,14 @@ class NgramPredictor final : public Predictor, public MarkovContext {
   NgramPredictor(const NgramTrie& trie, Symbol line_end);
   Index alphabet() const override { return trie_->alphabet(); }
   std::span<const float> log_probabilities() override;
-  float log_probability(Symbol symbol) override;
-  void observe(Symbol symbol) override;
   void reset() override;
   void append_context(std::string& to) const override;
   std::unique_ptr<Predictor> clone() const override;
 
  private:
+  float log_probability_of(Symbol symbol) override;
+  void update(Symbol symbol) override;
+
   const NgramTrie* trie_;
   Symbol line_end_;
   std::array<std::uint32_t, NgramTrie::kMaxOrder> nodes_{};  // [k]: the last k + 1 symbols of the context, or kNone

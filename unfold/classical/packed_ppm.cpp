@@ -570,14 +570,13 @@ std::span<const float> PackedPpm::log_probabilities() {
   return body_->logs;
 }
 
-void PackedPpm::observe(Symbol symbol) {
+void PackedPpm::update(Symbol symbol) {
   NoCoder none;
   code(symbol, none);
 }
 
 Symbol PackedPpm::code(Symbol symbol, DecisionCoder& coder) {
-  if (symbol < 0 || symbol >= alphabet())
-    throw UsageError(fmt::format("symbol {} is not in an alphabet of {}", symbol, alphabet()));
+  require_symbol(symbol, alphabet());
   return body_->code(symbol, coder);
 }
 

@@ -25,7 +25,6 @@ class PackedPpm final : public DecisionPredictor {
 
   Index alphabet() const override;
   std::span<const float> log_probabilities() override;
-  void observe(Symbol symbol) override;
   Symbol code(Symbol symbol, DecisionCoder& coder) override;
   double decision_bytes() const override;
   void set_learning(bool on) override;
@@ -34,6 +33,8 @@ class PackedPpm final : public DecisionPredictor {
   bool clones_are_large() const override { return true; }
 
  private:
+  void update(Symbol symbol) override;
+
   struct Body;
   explicit PackedPpm(std::unique_ptr<Body> body);
   std::unique_ptr<Body> body_;

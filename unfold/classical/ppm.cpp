@@ -330,11 +330,7 @@ std::span<const float> PpmPredictor::log_probabilities() {
   return body_->logs;
 }
 
-void PpmPredictor::observe(Symbol symbol) {
-  if (symbol < 0 || symbol >= alphabet())
-    throw UsageError(fmt::format("symbol {} is not in an alphabet of {}", symbol, alphabet()));
-  body_->observe(symbol);
-}
+void PpmPredictor::update(Symbol symbol) { body_->observe(symbol); }
 
 void PpmPredictor::set_learning(bool on) { body_->learning = body_->initializes = on; }
 void PpmPredictor::freeze_for_archive() {

@@ -36,7 +36,6 @@ class PpmPredictor final : public Predictor {
 
   Index alphabet() const override;
   std::span<const float> log_probabilities() override;
-  void observe(Symbol symbol) override;
   void set_learning(bool on) override;
   void freeze_for_archive() override;  ///< decisions still initialize the cells that they read for the first time
   void reset() override;
@@ -44,6 +43,8 @@ class PpmPredictor final : public Predictor {
   bool clones_are_large() const override { return true; }
 
  private:
+  void update(Symbol symbol) override;
+
   struct Body;
   explicit PpmPredictor(std::unique_ptr<Body> body);
   std::unique_ptr<Body> body_;

@@ -242,9 +242,17 @@ void compress_apart(BlockReader& reader, const Codec& codec, ContainerWriter& wr
   }
 }
 
+void require_streams(std::string_view who, bool source, bool sink) {
+  if (!source) throw UsageError(fmt::format("{}: the source is empty: give a function that reads bytes", who));
+  if (!sink) throw UsageError(fmt::format("{}: the sink is empty: give a function that takes bytes", who));
+}
+
 ContainerHeader header_of(const CompressOptions& options) {
   if (options.block < 1 || options.block > kMostBlock)
     throw UsageError(fmt::format("blocks of {} bytes: from 1 to {}", options.block, kMostBlock));
+  if (options.threads < 1) throw UsageError(fmt::format("compress: {} threads; at least 1 is needed", options.threads));
+  if (options.window < 0)
+    throw UsageError(fmt::format("compress: a window of {} symbols; 0 takes the default", options.window));
   ContainerHeader header{.learns = options.learns,
                          .optimizer = options.optimizer,
                          .window = options.window,
@@ -383,6 +391,7 @@ class Decompressor {
 }  // namespace
 
 CompressResult compress(const ByteSource& source, const ByteSink& sink, const CompressOptions& options) {
+  require_streams("compress", source != nullptr, sink != nullptr);
   const ContainerHeader header = header_of(options);
   const Codec codec(header, options.trained);
   ContainerWriter writer(sink, header, options.key);
@@ -410,7 +419,10 @@ struct PieceCompressor::Parts {
 };
 
 PieceCompressor::PieceCompressor(ByteSource source, const CompressOptions& options)
-    : source_(std::move(source)), options_(options), parts_(std::make_unique<Parts>(source_, options_)) {}
+    : source_(std::move(source)), options_(options) {
+  require_streams("compress", source_ != nullptr, true);
+  parts_ = std::make_unique<Parts>(source_, options_);
+}
 PieceCompressor::~PieceCompressor() = default;
 
 Index PieceCompressor::skip(Index blocks) {
@@ -422,6 +434,9 @@ Index PieceCompressor::skip(Index blocks) {
 
 std::string PieceCompressor::piece(Range blocks) {
   poll(options_.stop);
+  if (blocks.begin < parts_->next || blocks.end < blocks.begin)
+    throw UsageError(fmt::format("compress: blocks {} to {} after block {}: pieces are asked for in rising order",
+                                 blocks.begin, blocks.end, parts_->next));
   skip(blocks.begin - parts_->next);
   const std::vector<std::string> bytes = next_blocks(parts_->reader, blocks.size());
   parts_->next += static_cast<Index>(bytes.size());
@@ -439,6 +454,7 @@ std::string PieceCompressor::piece(Range blocks) {
 
 CompressResult join_pieces(const std::function<bool(std::string&)>& next, const ByteSink& sink,
                            const CompressOptions& options) {
+  require_streams("join_pieces", next != nullptr, sink != nullptr);
   ContainerWriter writer(sink, header_of(options), options.key);
   CompressResult result;
   for (std::string piece; next(piece);) {
@@ -460,6 +476,11 @@ CompressResult join_pieces(const std::function<bool(std::string&)>& next, const 
 }
 
 CompressResult decompress(const ByteSource& source, const ByteSink& sink, const DecompressOptions& options) {
+  require_streams("decompress", source != nullptr, sink != nullptr);
+  if (options.threads < 1)
+    throw UsageError(fmt::format("decompress: {} threads; at least 1 is needed", options.threads));
+  if (options.limits.memory < 0 || options.limits.output < 0 || options.size < -1)
+    throw UsageError("decompress: limits must be at least 0, and the size at least 0, or -1 where it is not known");
   return Decompressor(source, options).run(sink);
 }
 

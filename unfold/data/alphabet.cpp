@@ -7,6 +7,7 @@
 #include <bit>
 #include <nlohmann/json.hpp>
 
+#include "unfold/base/checks.h"
 #include "unfold/base/error.h"
 #include "unfold/base/text_distance.h"
 #include "unfold/base/utf8.h"
@@ -215,6 +216,8 @@ Symbol Alphabet::parse(std::string_view text_or_name) const {
 }
 
 Alphabet::Token Alphabet::next_token(std::string_view text, Index& position) const {
+  const bool at_end_of_words = kind_ == SymbolKind::words && position == static_cast<Index>(text.size());
+  if (!at_end_of_words) require_index("alphabet: position in the text", position, static_cast<Index>(text.size()));
   const std::size_t begin = static_cast<std::size_t>(position);
   if (kind_ == SymbolKind::words) {
     const std::string_view word = next_word(text, position);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "unfold/base/checks.h"
 #include "unfold/base/text_distance.h"
 
 namespace unfold {
@@ -52,6 +53,9 @@ void Batch::start_afresh() {
 
 template <class T>
 void enter_batch(const Batch& batch, const Plan& plan, State<T>& state) {
+  require_range("batch: number of state slots", 0, batch.carry.slots_needed, Index{1} << 40);
+  if (state.width() != plan.state_width() && state.slots() > 0)
+    throw UsageError("batch: the state belongs to another plan");
   if (state.slots() < batch.carry.slots_needed) {
     State<T> larger(plan, batch.carry.slots_needed);
     for (Index s = 0; s < state.slots(); ++s) larger.copy_slot(state, s, s);
@@ -77,6 +81,11 @@ void copy_state(const State<T>& from, State<T>& to) {
 
 namespace {
 
+int part_of(const Plan& plan, const NetworkInput& input) {
+  require_index("batch: input signal", input.signal.id, static_cast<Index>(plan.nodes().size()));
+  return plan.nodes()[at(input.signal.id)].part;
+}
+
 template <class T>
 void give(const Batch& batch, const NetworkInput& input, Range rows, Unfolding<T>& unfolding) {
   const Field& field = batch.field(input.field);
@@ -94,7 +103,7 @@ void give(const Batch& batch, const NetworkInput& input, Range rows, Unfolding<T
 template <class T>
 void give_sources(const Batch& batch, const Network<T>& network, Unfolding<T>& unfolding) {
   for (const NetworkInput& input : network.inputs) {
-    const int part = unfolding.plan().nodes()[at(input.signal.id)].part;
+    const int part = part_of(unfolding.plan(), input);
     if (part > 0 && unfolding.plan().live(input.signal.id))
       give(batch, input, {0, unfolding.structure().part(part).positions()}, unfolding);
   }
@@ -103,7 +112,7 @@ void give_sources(const Batch& batch, const Network<T>& network, Unfolding<T>& u
 template <class T>
 void give_inputs(const Batch& batch, Index first_row, Index rows, const Network<T>& network, Unfolding<T>& unfolding) {
   for (const NetworkInput& input : network.inputs)
-    if (unfolding.plan().nodes()[at(input.signal.id)].part == 0 && unfolding.plan().live(input.signal.id))
+    if (part_of(unfolding.plan(), input) == 0 && unfolding.plan().live(input.signal.id))
       give(batch, input, {first_row, first_row + rows}, unfolding);
   give_sources(batch, network, unfolding);
 }

@@ -204,18 +204,17 @@ Corpus Corpus::from_text(std::string text, Alphabet alphabet) {
 }
 
 const std::string& Corpus::source(Index sequence) const {
-  return sources_[static_cast<std::size_t>(sequences_[static_cast<std::size_t>(sequence)].source)]->name();
+  return sources_[static_cast<std::size_t>(sequence_at(sequence).source)]->name();
 }
 
 void Corpus::read(Index sequence, Index begin, std::span<Symbol> out) const {
-  const Sequence& s = sequences_[static_cast<std::size_t>(sequence)];
-  if (begin < 0 || begin + static_cast<Index>(out.size()) > s.range.size()) {
-    throw std::out_of_range("Corpus::read beyond the end of a sequence");
-  }
+  const Sequence& s = sequence_at(sequence);
+  require_range("corpus: position", begin, static_cast<Index>(out.size()), s.range.size());
   sources_[static_cast<std::size_t>(s.source)]->read(alphabet_, s.range.begin + begin, out);
 }
 
 std::vector<Symbol> Corpus::read(Index sequence, Range range) const {
+  require_range("corpus: position", range.begin, range.size(), length(sequence));
   std::vector<Symbol> out(static_cast<std::size_t>(range.size()));
   read(sequence, range.begin, out);
   return out;
@@ -250,7 +249,8 @@ Index Corpus::bytes() const {
 }
 
 Index Corpus::bytes(Index sequence, Range range) const {
-  const Sequence& s = sequences_[static_cast<std::size_t>(sequence)];
+  const Sequence& s = sequence_at(sequence);
+  require_range("corpus: position", range.begin, range.size(), s.range.size());
   const Source& source = *sources_[static_cast<std::size_t>(s.source)];
   return source.bytes_before(alphabet_, s.range.begin + range.end) -
          source.bytes_before(alphabet_, s.range.begin + range.begin);

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "unfold/base/checks.h"
 #include "unfold/base/file.h"
 #include "unfold/base/types.h"
 #include "unfold/data/alphabet.h"
@@ -48,11 +49,12 @@ class Corpus {
 
   const Alphabet& alphabet() const { return alphabet_; }
   Index sequences() const { return static_cast<Index>(sequences_.size()); }
-  Index length(Index sequence) const { return sequences_[static_cast<std::size_t>(sequence)].range.size(); }
-  Index symbols() const { return symbols_; }        ///< total over all sequences
-  const std::string& source(Index sequence) const;  ///< name of the file that contains a sequence
+  Index length(Index sequence) const { return sequence_at(sequence).range.size(); }
+  Index symbols() const { return symbols_; }        ///< of all sequences together
+  const std::string& source(Index sequence) const;  ///< name of the file a sequence came from
 
-  /// Fills `out` with the symbols begin, begin + 1, ... of a sequence; begin + out.size() <= length(sequence).
+  /// Fills `out` with the symbols begin, begin + 1, ... of a sequence; begin + out.size() <= length(sequence)
+  /// (UsageError).
   void read(Index sequence, Index begin, std::span<Symbol> out) const;
   std::vector<Symbol> read(Index sequence, Range range) const;
 
@@ -67,8 +69,9 @@ class Corpus {
   void set_mask(const Input& mask);
   bool has_mask() const { return !mask_.empty(); }
   bool is_predicted(Index sequence, Index position) const {
-    return mask_.empty() ||
-           mask_[static_cast<std::size_t>(sequences_[static_cast<std::size_t>(sequence)].first + position)];
+    if (mask_.empty()) return true;
+    require_index("corpus: position", position, length(sequence));
+    return mask_[static_cast<std::size_t>(sequence_at(sequence).first + position)];
   }
 
   /// Number of source symbols that are not in the alphabet and were left out or mapped to `<unk>`.
@@ -82,6 +85,10 @@ class Corpus {
     Index first;  ///< index of its first symbol over all sequences
   };
   Corpus();
+  const Sequence& sequence_at(Index sequence) const {
+    require_index("corpus: sequence", sequence, sequences());
+    return sequences_[static_cast<std::size_t>(sequence)];
+  }
   void add_source(std::unique_ptr<Source> source, bool lines);
   void add_sequences(bool lines);
 

@@ -74,6 +74,9 @@ SplitShares parse_split(std::string_view text) {
 }
 
 std::array<Split, 3> split_corpus(const Corpus& corpus, const SplitShares& split) {
+  if (std::ranges::any_of(split.shares, [](Index share) { return share < 0 || share > kWhole; }) ||
+      split.shares[0] + split.shares[1] + split.shares[2] != kWhole)
+    throw UsageError("split: the shares of the parts must be at least 0 and sum to 100 %; use parse_split");
   std::array<Split, 3> parts;
   Index begin = 0, share = 0;              // of the part, over all symbols
   Index sequence = 0, sequence_begin = 0;  // the sequence in which the part begins

@@ -31,6 +31,7 @@ class Account {
  public:
   explicit Account(int members) : times_(static_cast<std::size_t>(members)) {}
 
+  int members() const { return static_cast<int>(times_.size()); }
   void clear() { times_.assign(times_.size(), {}); }
   void add(int member, Stage stage, double seconds) {
     times_[static_cast<std::size_t>(member)].of[static_cast<std::size_t>(stage)] += seconds;

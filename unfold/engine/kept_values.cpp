@@ -28,9 +28,10 @@ bool holds_output(const Plan& plan, int root) {
 }  // namespace
 
 template <class T>
-void KeptValues<T>::find_parts(const Plan& plan, const Layout<T>& layout) {
-  parts_.clear();
-  Index exact = 0, rounded = 0;
+std::vector<typename KeptValues<T>::Part> KeptValues<T>::parts_of(const Plan& plan, const Layout<T>& layout,
+                                                                  Index& exact, Index& rounded) {
+  std::vector<Part> parts;
+  exact = rounded = 0;
   for (int root = 0; root < static_cast<int>(plan.nodes().size()); ++root) {
     const Node::Kind kind = layout.node(root).kind;
     if (!plan.live(root) || plan.value_place(root).root != root) continue;
@@ -38,16 +39,25 @@ void KeptValues<T>::find_parts(const Plan& plan, const Layout<T>& layout) {
     const bool whole = holds_output(plan, root);
     Index& end = whole ? exact : rounded;
     const Index rows = plan.history(root) * layout.places(layout.part(root)) + layout.rows(layout.part(root));
-    parts_.push_back({root, whole, end, rows * layout.node(root).size});
-    end += parts_.back().count;
+    parts.push_back({root, whole, end, rows * layout.node(root).size});
+    end += parts.back().count;
   }
-  if (exact_.size() != exact) exact_.resize(exact);
-  if (rounded_.size() != rounded) rounded_.resize(rounded);
+  return parts;
+}
+
+template <class T>
+void KeptValues<T>::require_for(const Plan& plan, const Layout<T>& layout) const {
+  Index exact = 0, rounded = 0;
+  if (parts_.empty() || parts_ != parts_of(plan, layout, exact, rounded))
+    throw UsageError("unfolding: recall: the values were not kept over this structure; call keep after its forward");
 }
 
 template <class T>
 void KeptValues<T>::take(const Plan& plan, Layout<T>& layout, Team& team) {
-  find_parts(plan, layout);
+  Index exact = 0, rounded = 0;
+  parts_ = parts_of(plan, layout, exact, rounded);
+  if (exact_.size() != exact) exact_.resize(exact);
+  if (rounded_.size() != rounded) rounded_.resize(rounded);
   team.run([&](Member& me) {
     for (const Part& part : parts_) {
       const Range mine = me.share(part.count, kGrain);

@@ -20,6 +20,8 @@ class KeptValues {
   void take(const Plan& plan, Layout<T>& layout, Team& team);
   /// Restores the values. REQUIRES: a layout over the structure that the values were taken from.
   void give(Layout<T>& layout, Team& team) const;
+  /// Throws UsageError: nothing was taken, or over another structure or plan.
+  void require_for(const Plan& plan, const Layout<T>& layout) const;
 
   std::size_t memory_bytes() const;
 
@@ -29,8 +31,10 @@ class KeptValues {
     int root;
     bool exact;
     Index begin, count;
+    bool operator==(const Part&) const = default;
   };
-  void find_parts(const Plan& plan, const Layout<T>& layout);
+  /// Of all values, and how many numbers of either kind there are.
+  static std::vector<Part> parts_of(const Plan& plan, const Layout<T>& layout, Index& exact, Index& rounded);
 
   std::vector<Part> parts_;
   Buffer<T> exact_;

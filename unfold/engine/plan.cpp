@@ -9,8 +9,10 @@ namespace unfold {
 namespace {
 std::vector<int> outputs_with(const Circuit& circuit, const std::vector<Signal>& watched) {
   std::vector<int> outputs = circuit.outputs();
-  for (const Signal signal : watched)
+  for (const Signal signal : watched) {
+    if (signal.circuit != &circuit) throw UsageError("plan: a watched signal belongs to another circuit, or to none");
     if (std::count(outputs.begin(), outputs.end(), signal.id) == 0) outputs.push_back(signal.id);
+  }
   return outputs;
 }
 }  // namespace

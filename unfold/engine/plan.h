@@ -85,7 +85,9 @@ class Plan {
   /// The same for different outputs from those that the circuit declares. Nodes that they do not depend on are omitted.
   Plan(const Circuit& circuit, std::vector<int> outputs, const PlanOptions& options = {});
 
-  const std::vector<Node>& nodes() const { return nodes_; }  ///< the circuit's nodes, then those added by the plan
+  /// That it was made from, to recognize its signals; it may be gone.
+  const Circuit* circuit() const { return circuit_; }
+  const std::vector<Node>& nodes() const { return nodes_; }  ///< the circuit's, then those that the plan added
   const std::vector<ParameterInfo>& parameters() const { return parameters_; }
   Index parameter_count() const { return parameter_count_; }
   const std::vector<Segment>& segments() const { return segments_; }
@@ -138,6 +140,7 @@ class Plan {
   friend class PlanBuilder;
   static std::size_t at(int i) { return static_cast<std::size_t>(i); }
 
+  const Circuit* circuit_ = nullptr;
   std::vector<Node> nodes_;
   std::vector<ParameterInfo> parameters_;
   Index parameter_count_ = 0;

@@ -3,11 +3,22 @@
 #include <algorithm>
 #include <functional>
 
+#include "unfold/base/checks.h"
+
 namespace unfold {
 
 PlanBuilder::PlanBuilder(Plan& plan, const Circuit& circuit, std::vector<int> outputs, const PlanOptions& options)
     : plan_(plan), options_(options) {
   circuit.validate();
+  if (outputs.empty()) throw UsageError("plan: no output given");
+  for (const int output : outputs) {
+    require_index("plan: output", output, static_cast<Index>(circuit.nodes().size()));
+    const Node& node = circuit.nodes()[at(output)];
+    const bool is_view = node.kind == Node::Kind::slice || (node.kind == Node::Kind::link && !node.delay.to_end());
+    if (node.kind == Node::Kind::symbols || is_view)
+      throw UsageError("plan: " + node.name + " cannot be an output: it is a view of another signal, or symbols");
+  }
+  plan_.circuit_ = &circuit;
   plan_.nodes_ = circuit.nodes();
   plan_.parameters_ = circuit.parameters();
   plan_.parameter_count_ = circuit.parameter_count();

@@ -9,8 +9,22 @@
 
 namespace unfold {
 
+void require_steppable(const Plan& plan) {
+  for (const Node& node : plan.nodes())
+    if (node.kind == Node::Kind::link && node.delay.along != Delay::Along::previous &&
+        node.delay.along != Delay::Along::first)
+      throw UsageError("stepper: " + node.name + " looks along " + describe(node.delay) +
+                       "; a circuit can be stepped only when all its links look back in time");
+}
+
 template <class T>
-StepProgram<T>::StepProgram(Parts<T>& parts) : PassOver<T>(parts) {
+StepProgram<T>::StepProgram(Parts<T>& parts) : PassOver<T>(parts), width_(plan_.state_width()) {
+  require_steppable(plan_);
+  if (layout_.parts() > 1 || layout_.structure().positions() != 1 ||
+      layout_.structure().kind() != Structure::Kind::chains)
+    throw UsageError("stepper: lay the unfolding over one chain of one position, without a source");
+  if (parts.masks.drawn()) throw UsageError("stepper: there is no dropout in steps; call disable_dropout");
+  find_reads();
   find_history();
   parts.team.run([&](Member& me) {
     if (me.id() != 0) return;
@@ -21,12 +35,40 @@ StepProgram<T>::StepProgram(Parts<T>& parts) : PassOver<T>(parts) {
 
 template <class T>
 void StepProgram<T>::run(State<T>& state) {
-  state_row_ = state.row(0);
-  begins_ = state.fresh(0);
+  check(state);
+  state_row_ = state.values().data();
+  begins_ = state.fresh_flags()[0] != 0;
   load();
   for (const Step& step : steps_) step();
   store();
-  state.mark_carried(0);
+  state.fresh_flags()[0] = 0;
+}
+
+/// The first symbol is checked before every step, others by steps of their own.
+template <class T>
+void StepProgram<T>::find_reads() {
+  for (int i = 0; i < static_cast<int>(plan_.nodes().size()); ++i) {
+    if (node(i).kind != Node::Kind::symbols || !plan_.live(i)) continue;
+    const Read read{layout_.symbols(i).data(), static_cast<std::uint32_t>(node(i).size), i};
+    if (read_.node < 0)
+      read_ = read;
+    else
+      steps_.push_back([this, read] {
+        if (!read.is_valid()) refuse(read);
+      });
+  }
+}
+
+template <class T>
+void StepProgram<T>::refuse(const Read& read) const {
+  fail_symbol("unfolding: " + node(read.node).name + ": ", *read.symbol, read.alphabet);
+}
+
+template <class T>
+void StepProgram<T>::refuse(const State<T>& state) const {
+  if (state.width() == width_) fail_index("state: slot", 0, state.slots());
+  throw UsageError("unfolding: the state belongs to another plan: " + std::to_string(state.width()) +
+                   " numbers per slot, this plan has " + std::to_string(width_));
 }
 
 /// Finds the state entries of each source; the most recent value comes first.

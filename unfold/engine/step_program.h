@@ -6,11 +6,16 @@
 
 #include <functional>
 #include <map>
+#include <string>
 #include <vector>
 
+#include "unfold/base/checks.h"
 #include "unfold/engine/parts.h"
 
 namespace unfold {
+
+/// Throws UsageError unless all links of a plan look back in time along one chain.
+void require_steppable(const Plan& plan);
 
 template <class T>
 class StepProgram : private PassOver<T> {
@@ -45,6 +50,26 @@ class StepProgram : private PassOver<T> {
   void maps(const Program& program);
   void keep_first(int link);
 
+  /// A symbol that the caller gives before each step.
+  struct Read {
+    const Symbol* symbol;
+    std::uint32_t alphabet;
+    int node;
+    bool is_valid() const { return static_cast<std::uint32_t>(*symbol) + 1 <= alphabet; }
+  };
+  void find_reads();
+  void check(const State<T>& state) const {
+    if (!read_.is_valid()) [[unlikely]]
+      refuse(read_);
+    if (state.width() != width_ || state.slots() < 1) [[unlikely]]
+      refuse(state);
+  }
+  [[noreturn]] void refuse(const Read& read) const;
+  [[noreturn]] void refuse(const State<T>& state) const;
+
+  static constexpr Symbol kNothing = kNoSymbol;  // is read where a circuit reads no symbols
+  Read read_ = {&kNothing, 0, -1};               // the first one: most circuits have no other
+  Index width_;
   Steps steps_;
   std::vector<History> history_;
   std::map<int, std::vector<const Node::AffineTerm*>>

@@ -5,11 +5,20 @@
 #include <string>
 
 namespace unfold {
+namespace {
+
+/// Positions that row numbers and sizes of buffers can be computed from without overflow.
+constexpr Index kMostPositions = Index{1} << 40;
+
+}  // namespace
+
 void Structure::number(std::vector<Index> sizes) {
   sizes_ = std::move(sizes);
   if (sizes_.empty()) throw UsageError("structure: no sequences");
   for (std::size_t s = 0; s < sizes_.size(); ++s) {
     if (sizes_[s] < 1) throw UsageError("structure: sequence " + std::to_string(s) + " is empty");
+    if (sizes_[s] > kMostPositions - positions_)
+      throw UsageError("structure: more than 2^40 positions in all, from sequence " + std::to_string(s) + " on");
     first_item_.push_back(positions_);
     positions_ += sizes_[s];
     sequence_of_.insert(sequence_of_.end(), at(sizes_[s]), static_cast<Index>(s));
@@ -54,6 +63,8 @@ Structure Structure::chains(std::span<const Index> lengths) {
 }
 
 Structure Structure::chains(Index count, Index length) {
+  if (count < 1 || count > kMostPositions)
+    throw UsageError("structure: " + std::to_string(count) + " chains; there must be between 1 and 2^40");
   const std::vector<Index> lengths(at(count), length);
   return chains(lengths);
 }
@@ -64,7 +75,7 @@ Structure Structure::grids(std::span<const std::pair<Index, Index>> shapes) {
   result.shapes_.assign(shapes.begin(), shapes.end());
   std::vector<Index> sizes;
   for (auto [height, width] : shapes) {
-    if (height < 1 || width < 1)
+    if (height < 1 || width < 1 || height > kMostPositions / width)
       throw UsageError("structure: a grid of " + std::to_string(height) + " x " + std::to_string(width));
     sizes.push_back(height * width);
   }
@@ -83,7 +94,8 @@ Structure Structure::grids(std::span<const std::pair<Index, Index>> shapes) {
 Structure Structure::grids(std::span<const std::pair<Index, Index>> shapes, std::span<const Index> sides) {
   Structure result = grids(shapes);
   for (const Index side : sides) {
-    if (side < 2) continue;
+    if (side < 1) throw UsageError("structure: blocks of side " + std::to_string(side) + "; it must be at least 1");
+    if (side == 1) continue;
     std::vector<std::pair<Index, Index>> coarse = result.shapes_;
     for (auto& [height, width] : coarse) height = (height + side - 1) / side, width = (width + side - 1) / side;
     result = grids(coarse).looking_at(std::move(result));
@@ -103,8 +115,8 @@ Structure Structure::trees(std::span<const Tree> trees) {
     std::vector<Index> parent(at(n), -1), height(at(n), 0), pending(at(n), 0), ready;
     for (Index v = 0; v < n; ++v)
       for (Index c : children[at(v)]) {
-        if (c < 0) continue;
-        if (c >= n)
+        if (c == -1) continue;
+        if (c < 0 || c >= n)
           throw UsageError(where + ": node " + std::to_string(v) + " has child " + std::to_string(c) + " of " +
                            std::to_string(n));
         if (parent[at(c)] >= 0) throw UsageError(where + ": node " + std::to_string(c) + " has two parents");
@@ -189,6 +201,8 @@ Index Structure::predecessor(const Delay& delay, Index sequence, Index position)
 
 std::vector<Index> Structure::predecessors(const Delay& delay, Corner corner) const {
   const Order& rows = order(corner);
+  if (delay.steps < (delay.along == Delay::Along::child ? 0 : 1))
+    throw UsageError("structure: " + describe(delay) + " looks nowhere");
   std::vector<Index> result(at(positions_));
   for (Index row = 0; row < positions_; ++row) {
     const Index i = rows.items[at(row)], s = sequence_of_item(i), p = i - first_item_[at(s)];
@@ -225,7 +239,7 @@ Structure Structure::looking_at(Structure source) const {
 
 const Structure& Structure::part(int depth) const {
   if (depth == 0) return *this;
-  if (source_ == nullptr)
+  if (source_ == nullptr || depth < 0)
     throw UsageError("structure: the circuit has a part over a source, but the chains look at none");
   return source_->part(depth - 1);
 }
@@ -262,6 +276,7 @@ std::vector<Index> Structure::rows_seen(const Delay& delay, int depth) const {
 }
 
 std::vector<Index> Structure::block_rows(Index side, int depth) const {
+  if (side < 1) throw UsageError("structure: blocks of side " + std::to_string(side) + "; it must be at least 1");
   const Structure& from = part(depth);
   if (kind_ != Kind::grids || from.kind_ != Kind::grids)
     throw UsageError("structure: " + describe(Delay::block(side)) + " is a block of a grid, and these are none");

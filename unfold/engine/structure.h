@@ -17,6 +17,7 @@
 #include <span>
 #include <vector>
 
+#include "unfold/base/checks.h"
 #include "unfold/circuit/circuit.h"
 
 namespace unfold {
@@ -75,8 +76,7 @@ class Structure {
   Kind kind() const { return kind_; }
   Index positions() const { return positions_; }
   Index sequences() const { return static_cast<Index>(sizes_.size()); }
-  /// Number of positions of one sequence.
-  Index size(Index sequence) const { return sizes_[static_cast<std::size_t>(sequence)]; }
+  Index size(Index sequence) const { return sizes_[sequence_index(sequence)]; }  ///< positions of one sequence
 
   /// Steps and rows of one order. The row ranges of the steps are consecutive.
   struct Order {
@@ -85,6 +85,7 @@ class Structure {
     std::vector<Index> items;       ///< the inverse of `rows`
     Index steps() const { return static_cast<Index>(step_begin.size()) - 1; }
     Range step(Index s) const {
+      require_index("structure: step", s, steps());
       return {step_begin[static_cast<std::size_t>(s)], step_begin[static_cast<std::size_t>(s) + 1]};
     }
   };
@@ -92,19 +93,24 @@ class Structure {
 
   /// Positions are numbered as items: sequence by sequence; within a sequence in order of time, raster or node number.
   Index item(Index sequence, Index position) const {
+    require_index("structure: position", position, size(sequence));
     return first_item_[static_cast<std::size_t>(sequence)] + position;
   }
   /// Returns the row of a position in the main order.
   Index row(Index sequence, Index position) const {
     return order().rows[static_cast<std::size_t>(item(sequence, position))];
   }
-  /// Returns the rank of a sequence in the sorted order (chains): its row within each of its steps.
-  Index place(Index sequence) const { return place_[static_cast<std::size_t>(sequence)]; }
-  Index sequence_at(Index place) const { return at_place_[static_cast<std::size_t>(place)]; }
-  Index sequence_of_item(Index item) const { return sequence_of_[static_cast<std::size_t>(item)]; }
+  /// Place of a sequence among the sorted ones (chains): its row within each of its steps.
+  Index place(Index sequence) const { return place_[sequence_index(sequence)]; }
+  Index sequence_at(Index place) const { return at_place_[sequence_index(place)]; }
+  Index sequence_of_item(Index item) const {
+    require_index("structure: item", item, positions_);
+    return sequence_of_[static_cast<std::size_t>(item)];
+  }
 
   /// For trees: the rows of a row's children in order, -1 for an absent child.
   std::span<const Index> child_rows(Index row) const {
+    require_index("structure: row of a tree", row, kind_ == Kind::trees ? positions_ : 0);
     const auto begin = static_cast<std::size_t>(child_begin_[static_cast<std::size_t>(row)]);
     return std::span(child_rows_)
         .subspan(begin, static_cast<std::size_t>(child_begin_[static_cast<std::size_t>(row) + 1]) - begin);
@@ -115,6 +121,10 @@ class Structure {
 
  private:
   Structure() = default;
+  std::size_t sequence_index(Index sequence) const {
+    require_index("structure: sequence", sequence, sequences());
+    return static_cast<std::size_t>(sequence);
+  }
   void number(std::vector<Index> sizes);
   Index predecessor(const Delay& delay, Index sequence, Index position) const;  ///< position or -1
   Order sort(const std::vector<Index>& level) const;

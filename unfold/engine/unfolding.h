@@ -21,6 +21,7 @@
 #include <memory>
 #include <string>
 
+#include "unfold/base/checks.h"
 #include "unfold/base/team.h"
 #include "unfold/circuit/parameters.h"
 #include "unfold/engine/plan.h"
@@ -43,10 +44,9 @@ class State {
   State() = default;
   State(const Plan& plan, Index slots);
   Index slots() const { return slots_; }
-  /// The next window of the slot starts from the initial values.
-  void reset(Index slot) { fresh_[static_cast<std::size_t>(slot)] = 1; }
+  void reset(Index slot) { fresh_[checked(slot)] = 1; }  ///< the next window starts at the initial values
   void reset_all() { fresh_.assign(fresh_.size(), 1); }
-  bool fresh(Index slot) const { return fresh_[static_cast<std::size_t>(slot)] != 0; }
+  bool fresh(Index slot) const { return fresh_[checked(slot)] != 0; }
   void copy_slot(const State& from, Index from_slot, Index to_slot);
 
   /// Raw contents, for checkpoints: the values, then one byte per slot that indicates whether the slot is fresh.
@@ -55,11 +55,16 @@ class State {
   std::span<char> fresh_flags() { return fresh_; }
   std::span<const char> fresh_flags() const { return fresh_; }
   Index width() const { return width_; }
-  T* row(Index slot) { return values_.data() + slot * width_; }
-  const T* row(Index slot) const { return values_.data() + slot * width_; }
-  void mark_carried(Index slot) { fresh_[static_cast<std::size_t>(slot)] = 0; }
+  T* row(Index slot) { return values_.data() + static_cast<Index>(checked(slot)) * width_; }
+  const T* row(Index slot) const { return values_.data() + static_cast<Index>(checked(slot)) * width_; }
+  void mark_carried(Index slot) { fresh_[checked(slot)] = 0; }
 
  private:
+  std::size_t checked(Index slot) const {
+    require_index("state: slot", slot, slots_);
+    return static_cast<std::size_t>(slot);
+  }
+
   Index slots_ = 0, width_ = 0;
   Buffer<T> values_;
   std::vector<char> fresh_;

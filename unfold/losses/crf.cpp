@@ -84,6 +84,7 @@ class CrfLoss final : public LabelField<T, CrfChain>, public LossCurvature<T> {
 
   void gradient(const Observed<T>& o, T scale, Team& team, T* nats, Matrix<T> adjoint,
                 std::span<T> own_gradient) const override {
+    require_shape<T>(this->name(), "the adjoint", adjoint, o.signal);
     std::vector<ChainScores> counts = no_counts(o);
     each_block(o, team,
                [&](BlockWork& work, Index block) { judge_block(o, work, nats, scale, &adjoint, &counts[at(block)]); });
@@ -94,6 +95,8 @@ class CrfLoss final : public LabelField<T, CrfChain>, public LossCurvature<T> {
   /// some are known, it is the Hessian of log Z, which is an upper bound; without labels it is 0.
   void curvature(const Observed<T>& o, T scale, Team& team, Matrix<const T> tangent, std::span<const T> direction,
                  Matrix<T> result, std::span<T> own_result) const override {
+    require_shape<T>(this->name(), "the tangent", tangent, o.signal);
+    require_shape<T>(this->name(), "the result", result, o.signal);
     const ChainScores along = this->numbers_in(direction);
     std::vector<ChainScores> counts = no_counts(o);
     each_labelled(o, team, result, [&](Index block, Index s, CrfChain& chain) {
@@ -109,6 +112,7 @@ class CrfLoss final : public LabelField<T, CrfChain>, public LossCurvature<T> {
   /// A sample of labels minus its mean has this covariance.
   void curvature_sample(const Observed<T>& o, T scale, Team& team, std::uint64_t seed, std::uint64_t stream,
                         Matrix<T> result, std::span<T> own_result) const override {
+    require_shape<T>(this->name(), "the result", result, o.signal);
     std::vector<ChainScores> counts = no_counts(o);
     each_labelled(o, team, result, [&](Index block, Index s, CrfChain& chain) {
       chain.count(1, counts[at(block)], chain.counts);
@@ -139,7 +143,7 @@ class CrfLoss final : public LabelField<T, CrfChain>, public LossCurvature<T> {
   /// Calls use(work, block number) for all blocks, divided among the team.
   template <class Use>
   void each_block(const Observed<T>& o, Team& team, const Use& use) const {
-    require_chains(o.structure, "crf");
+    require_chains(o.structure, o.signal.rows, "crf");
     const ChainScores scores = scores_in(o.parameters);
     const ScaledNeighbours neighbours(scores);
     team.run([&](Member& me) {

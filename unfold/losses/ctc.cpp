@@ -42,6 +42,7 @@ class CtcLoss final : public Unsegmented<T> {
 
   /// The slope is the probability of a symbol minus its posterior.
   void gradient(const Observed<T>& o, T scale, Team& team, T* nats, Matrix<T> adjoint, std::span<T>) const override {
+    require_shape<T>(name(), "the adjoint", adjoint, o.signal);
     const auto slope = [&](Index s, CtcWork& work, CtcLattice& lattice) {
       const Matrix<double> log_p = work.matrix(work.log_p), shares = work.matrix(work.shares);
       lattice.posteriors(shares);
@@ -83,7 +84,7 @@ class CtcLoss final : public Unsegmented<T> {
   /// others.
   template <class Use, class None>
   void each_chain(const Observed<T>& o, Team& team, T* nats, const Use& use, const None& none) const {
-    require_chains(o.structure, "ctc");
+    require_chains(o.structure, o.signal.rows, "ctc");
     std::vector<Index> short_of(at(o.structure.sequences()));
     team.run([&](Member& me) {
       CtcWork work;
@@ -130,7 +131,7 @@ class CtcLoss final : public Unsegmented<T> {
 
   /// Converts the signal to log-probabilities.
   void take(const Structure& structure, Index s, Matrix<const T> signal, CtcWork& work) const {
-    require_chains(structure, "ctc");
+    require_chains(structure, signal.rows, "ctc");
     work.rows = structure.size(s), work.cols = signal.cols;
     for (auto* each : {&work.log_p, &work.shares}) each->resize(at(work.rows * work.cols));
     const Matrix<double> log_p = work.matrix(work.log_p);

@@ -62,6 +62,7 @@ class GaussianHmm final : public HiddenStates<T> {
 
   void gradient(const Observed<T>& o, T scale, Team& team, T* nats, Matrix<T> adjoint,
                 std::span<T> own_gradient) const override {
+    require_shape<T>(name(), "the adjoint", adjoint, o.signal);
     const Index k = options_.states;
     std::vector<std::vector<double>> start(at(blocks(o.structure)), std::vector<double>(at(k)));
     each_chain(o, team, nats, [&](Index block, Index s, StateWork& work) {
@@ -109,6 +110,7 @@ class GaussianHmm final : public HiddenStates<T> {
   void each_chain(const Observed<T>& o, Team& team, T* nats, const Use& use) const {
     if (o.structure.kind() != Structure::Kind::chains)
       throw UsageError("gaussian-hmm: states stand in a row, not in grids or trees");
+    require_same_rows(name(), o.signal.rows, o.structure);
     require_values<T>(*this, o.signal, o.targets);
     const std::vector<double> start = log_start(o);
     team.run([&](Member& me) {

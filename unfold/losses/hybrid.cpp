@@ -110,6 +110,7 @@ class HybridLoss final : public LabelSequences<T>, public OneLabel<T> {
 
   void gradient(const Observed<T>& o, T scale, Team& team, T* nats, Matrix<T> adjoint,
                 std::span<T> own_gradient) const override {
+    require_shape<T>(name(), "the adjoint", adjoint, o.signal);
     const StateShares shares = shares_in(o.parameters);
     const ChainScores scores = shares.scores(states_);
     std::vector<StateSlopes> slopes(at(blocks(o.structure)), StateSlopes(states_.count()));
@@ -216,7 +217,7 @@ class HybridLoss final : public LabelSequences<T>, public OneLabel<T> {
   /// judged); for chains without labels, `judged` is false and the nats are 0.
   template <class Use>
   void judge_all(const Observed<T>& o, Team& team, const StateShares& shares, T* nats, const Use& use) const {
-    require_chains(o.structure, "hybrid");
+    require_chains(o.structure, o.signal.rows, "hybrid");
     const ChainScores scores = shares.scores(states_);
     team.run([&](Member& me) {
       HybridWork work;
@@ -394,13 +395,13 @@ class HybridLoss final : public LabelSequences<T>, public OneLabel<T> {
     }
   }
   ChainScores ask(const LabelQuestion<T>& q, Index s, HybridWork& work) const {
-    require_chains(q.structure, "hybrid");
+    require_chains(q.structure, q.signal.rows, "hybrid");
     lay_out(q, s, work);
     return shares_in(q.parameters).scores(states_);
   }
   template <class Use>
   void each_question(const LabelQuestion<T>& q, Team& team, const Use& use) const {
-    require_chains(q.structure, "hybrid");
+    require_chains(q.structure, q.signal.rows, "hybrid");
     const ChainScores scores = shares_in(q.parameters).scores(states_);
     team.run([&](Member& me) {
       HybridWork work;

@@ -175,7 +175,7 @@ class LabelField : public LabelSequences<T>, public NamedLabels<T> {
   /// Processes all chains, block by block; see `judge`.
   template <class OfAll, class OfKnown>
   void judge_all(const Observed<T>& o, Team& team, T* nats, const OfAll& of_all, const OfKnown& of_known) const {
-    require_chains(o.structure, name());
+    require_chains(o.structure, o.signal.rows, name());
     const Scores scores = scores_in(o.parameters);
     team.run([&](Member& me) {
       Chain chain;
@@ -242,7 +242,7 @@ class LabelField : public LabelSequences<T>, public NamedLabels<T> {
   }
   /// Loads the chain of a query and runs forward; returns log Z.
   double ask(const LabelQuestion<T>& q, Index s, const Scores& scores, Chain& chain) const {
-    require_chains(q.structure, name());
+    require_chains(q.structure, q.signal.rows, name());
     take_question(q, s, scores, chain);
     const double log_z = chain.forward();
     if (!(log_z > Chain::kExcluded)) refuse(s);
@@ -250,7 +250,7 @@ class LabelField : public LabelSequences<T>, public NamedLabels<T> {
   }
   template <class Use>
   void each_question(const LabelQuestion<T>& q, Team& team, const Use& use) const {
-    require_chains(q.structure, name());
+    require_chains(q.structure, q.signal.rows, name());
     const Scores scores = scores_in(q.parameters);
     team.run([&](Member& me) {
       Chain chain;

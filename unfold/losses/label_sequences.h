@@ -13,6 +13,7 @@
 
 #include "unfold/base/error.h"
 #include "unfold/losses/loss.h"
+#include "unfold/losses/rows.h"
 #include "unfold/markov/chain.h"
 
 namespace unfold {
@@ -47,8 +48,9 @@ class LabelSequences : public virtual Loss<T> {
   virtual void add_neighbours(const ChainScores& counts, double scale, std::span<T> own_gradient) const = 0;
 };
 
-/// Throws a UsageError that names the loss if the structure does not consist of chains.
-inline void require_chains(const Structure& structure, std::string_view loss) {
+/// Throws UsageError, in the name of a loss: what it judges are no chains, or the signal has not their rows.
+inline void require_chains(const Structure& structure, Index signal_rows, std::string_view loss) {
+  require_same_rows(loss, signal_rows, structure);
   if (structure.kind() != Structure::Kind::chains)
     throw UsageError(std::string(loss) + ": labels stand in a row, not in grids or trees");
 }

@@ -44,6 +44,7 @@ struct Targets {
 /// Rows [first, first + rows) of a field.
 template <class T>
 Targets<T> targets_of(const Field& field, Index first, Index rows) {
+  require_range("field: row", first, rows, rows_of(field));
   if (const auto* s = std::get_if<SymbolRows>(&field))
     return {.symbols = s->symbols.data() + first, .values = {}, .predicted = nullptr};
   const auto& v = std::get<ValueRows>(field);

@@ -59,6 +59,7 @@ class MergeLoss final : public Loss<T> {
   }
   void gradient(const Observed<T>& seen, T scale, Team& team, T* nats, Matrix<T> adjoint,
                 std::span<T> /*own_gradient*/) const override {
+    require_shape<T>(name(), "the adjoint", adjoint, seen.signal);
     each_tree(seen, team, [&](OneTree& tree, Index s) { tree.read(seen, s, scale, nats, adjoint); });
   }
 
@@ -145,6 +146,7 @@ class MergeLoss final : public Loss<T> {
 
   template <class Use>
   void each_tree(const Observed<T>& seen, Team& team, const Use& use) const {
+    require_same_rows(name(), seen.signal.rows, seen.structure);
     require_values(*this, seen.signal, seen.targets);
     if (seen.structure.kind() != Structure::Kind::trees) throw UsageError("merges loss: the structure is no trees");
     team.run([&](Member& me) {

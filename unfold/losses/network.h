@@ -67,8 +67,12 @@ struct Network {
   std::vector<WeightDrop> drops = {};
   std::vector<WeightTie> ties = {};
 
-  const Circuit& circuit() const { return *heads.front().signal.circuit; }
-  /// For functions that support a single head: throws a UsageError that names the caller if there are several.
+  const Circuit& circuit() const {
+    if (heads.empty() || !heads.front().signal.valid())
+      throw UsageError("a network needs at least one head: a signal, a field and a loss");
+    return *heads.front().signal.circuit;
+  }
+  /// For what works on one head: UsageError naming who asks when there are several.
   const Head<T>& only_head(std::string_view who) const {
     if (heads.size() == 1) return heads.front();
     throw UsageError(std::string(who) + " works on networks of one head; this one has " + std::to_string(heads.size()) +

@@ -54,6 +54,7 @@ class OrderedDensity final : public SeparateRows<T>, public LossCurvature<T>, pu
 
   void gradient(const Observed<T>& o, T scale, Team& team, T* nats, Matrix<T> adjoint,
                 std::span<T> own_gradient) const override {
+    require_shape<T>(name_, "the adjoint", adjoint, o.signal);
     std::fill_n(nats, o.signal.rows, T{0});
     back(o, team, scale, adjoint, own_gradient, [&](Index r, const NetPass<T>& pass) {
       nats[r] = laws_.slopes(shape_, pass.outputs, pass.x, name_, pass.slopes);
@@ -62,6 +63,8 @@ class OrderedDensity final : public SeparateRows<T>, public LossCurvature<T>, pu
 
   void curvature(const Observed<T>& o, T scale, Team& team, Matrix<const T> tangent, std::span<const T> direction,
                  Matrix<T> result, std::span<T> own_result) const override {
+    require_shape<T>(name_, "the tangent", tangent, o.signal);
+    require_shape<T>(name_, "the result", result, o.signal);
     const NetWeights<T> w = weights(o.parameters), along = weights(direction);
     back(o, team, scale, result, own_result, [&](Index r, const NetPass<T>& pass) {
       net_->tangent(w, along, tangent.row(r), pass.x, pass.kept, pass.slopes);
@@ -71,6 +74,7 @@ class OrderedDensity final : public SeparateRows<T>, public LossCurvature<T>, pu
 
   void curvature_sample(const Observed<T>& o, T scale, Team& team, std::uint64_t seed, std::uint64_t stream,
                         Matrix<T> result, std::span<T> own_result) const override {
+    require_shape<T>(name_, "the result", result, o.signal);
     const Index size = shape_.all_outputs();
     back(o, team, scale, result, own_result, [&](Index r, const NetPass<T>& pass) {
       fill_signs(seed, stream, r, Matrix<T>{pass.slopes, 1, size, size});
@@ -116,7 +120,12 @@ class OrderedDensity final : public SeparateRows<T>, public LossCurvature<T>, pu
 
   NetWeights<T> weights(std::span<const T> all) const {
     NetWeights<T> w{.shape = &shape_};
-    for (const int own : own_) w.blocks.push_back(all.data() + circuit_->parameters()[at(own)].offset);
+    require_order(circuit_ != nullptr, name_, "declare the loss in the circuit of its signal first");
+    for (const int own : own_) {
+      const ParameterInfo& block = circuit_->parameters()[at(own)];
+      require_range("loss: parameter", block.offset, block.size(), static_cast<Index>(all.size()));
+      w.blocks.push_back(all.data() + block.offset);
+    }
     return w;
   }
   NetWeights<T> asked(const DensityQuestion<T>& q, std::span<const char> known, std::size_t values) const {
@@ -165,7 +174,11 @@ class OrderedDensity final : public SeparateRows<T>, public LossCurvature<T>, pu
     require_values<T>(*this, o.signal, o.targets);
     const NetWeights<T> w = weights(o.parameters);
     std::vector<T*> out;
-    for (const int block : own_) out.push_back(own.data() + circuit_->parameters()[at(block)].offset);
+    for (const int i : own_) {
+      const ParameterInfo& block = circuit_->parameters()[at(i)];
+      require_range("loss: gradient of parameter", block.offset, block.size(), static_cast<Index>(own.size()));
+      out.push_back(own.data() + block.offset);
+    }
     for (Index r = 0; r < o.signal.rows; ++r)
       if (!is_predicted(o.targets, r)) set_row(adjoint.row(r), adjoint.cols, T{0});
     std::vector<Chunk> all = chunks(o, w);

@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "unfold/base/checks.h"
 #include "unfold/circuit/circuit.h"
 
 namespace unfold {
@@ -34,18 +35,26 @@ class OwnParameters {
   /// Returns a table as doubles.
   template <class T>
   std::vector<double> numbers(std::span<const T> all, std::size_t table) const {
-    const ParameterInfo& info = circuit_->parameters()[at(ids_[table])];
+    const ParameterInfo& info = info_of(table);
+    require_range("loss: parameter", info.offset, info.size(), static_cast<Index>(all.size()));
     const auto part = all.subspan(at(info.offset), at(info.size()));
     return {part.begin(), part.end()};
   }
   /// Adds scale * x to a table of `all`.
   template <class T>
   void add(const std::vector<double>& x, double scale, std::size_t table, std::span<T> all) const {
-    const std::size_t offset = at(circuit_->parameters()[at(ids_[table])].offset);
+    const std::size_t offset = at(info_of(table).offset);
+    require_range("loss: gradient of parameter", static_cast<Index>(offset), static_cast<Index>(x.size()),
+                  static_cast<Index>(all.size()));
     for (std::size_t i = 0; i < x.size(); ++i) all[offset + i] += static_cast<T>(scale * x[i]);
   }
 
  private:
+  const ParameterInfo& info_of(std::size_t table) const {
+    require_order(circuit_ != nullptr, "loss", "declare it in the circuit of its signal first");
+    return circuit_->parameters()[at(ids_[table])];
+  }
+
   const Circuit* circuit_ = nullptr;
   std::vector<int> ids_;
 };

@@ -1,4 +1,5 @@
 #include "unfold/losses/loss.h"
+#include "unfold/losses/rows.h"
 
 namespace unfold {
 namespace {
@@ -25,6 +26,7 @@ void RowLoss<T>::negative_log_likelihood(const Observed<T>& o, Team& team, T* na
 
 template <class T>
 void RowLoss<T>::gradient(const Observed<T>& o, T scale, Team& team, T* nats, Matrix<T> adjoint, std::span<T>) const {
+  require_shape<T>(this->name(), "the adjoint", adjoint, o.signal);
   divide_rows(team, o.signal.rows, [&](Index first, Index rows) {
     row_gradients(o.signal.rows_from(first, rows), o.targets.from_row(first, rows), scale, nats + first,
                   adjoint.rows_from(first, rows));
@@ -34,6 +36,8 @@ void RowLoss<T>::gradient(const Observed<T>& o, T scale, Team& team, T* nats, Ma
 template <class T>
 void RowCurvature<T>::curvature(const Observed<T>& o, T scale, Team& team, Matrix<const T> tangent, std::span<const T>,
                                 Matrix<T> result, std::span<T>) const {
+  require_shape<T>(this->name(), "the tangent", tangent, o.signal);
+  require_shape<T>(this->name(), "the result", result, o.signal);
   divide_rows(team, o.signal.rows, [&](Index first, Index rows) {
     row_curvatures(o.signal.rows_from(first, rows), o.targets.from_row(first, rows), scale,
                    tangent.rows_from(first, rows), result.rows_from(first, rows));
@@ -43,6 +47,7 @@ void RowCurvature<T>::curvature(const Observed<T>& o, T scale, Team& team, Matri
 template <class T>
 void RowCurvature<T>::curvature_sample(const Observed<T>& o, T scale, Team& team, std::uint64_t seed,
                                        std::uint64_t stream, Matrix<T> result, std::span<T>) const {
+  require_shape<T>(this->name(), "the result", result, o.signal);
   divide_rows(team, o.signal.rows, [&](Index first, Index rows) {
     const Matrix<T> noise = result.rows_from(first, rows);
     fill_signs(seed, stream, first, noise);

@@ -17,7 +17,21 @@ inline void require_same(std::string_view loss, std::string_view what, Index got
                      ", but the signal asks for " + std::to_string(expected));
 }
 
-/// For losses of numeric vectors: targets are `values`; `predicted` may mark rows without a target.
+/// The signal of a loss of whole sequences has a row for each position.
+inline void require_same_rows(std::string_view loss, Index signal_rows, const Structure& structure) {
+  require_same(loss, "positions", structure.positions(), signal_rows);
+}
+
+/// What a loss writes, or what its curvature multiplies, has the shape of its signal.
+template <class T, class U>
+void require_shape(std::string_view loss, std::string_view what, const Matrix<U>& m, Matrix<const T> signal) {
+  if (m.data == nullptr || m.rows != signal.rows || m.cols != signal.cols)
+    throw UsageError(std::string(loss) + " loss: " + std::string(what) + " is " + std::to_string(m.rows) + " x " +
+                     std::to_string(m.cols) + ", but the signal " + std::to_string(signal.rows) + " x " +
+                     std::to_string(signal.cols));
+}
+
+/// Losses of real vectors: targets are `values`, rows may be left out by `predicted`.
 template <class T>
 bool is_predicted(const Targets<T>& targets, Index row) {
   return targets.predicted == nullptr || targets.predicted[row] != 0;
@@ -28,10 +42,15 @@ bool is_predicted(const Targets<T>& targets, Index row) {
                    std::to_string(row) + " of an alphabet of " + std::to_string(alphabet));
 }
 
-/// For losses of symbols: returns kNoSymbol for a row without a target. Throws UsageError for a symbol outside the
-/// alphabet.
+[[noreturn]] inline void refuse_no_symbols(std::string_view loss) {
+  throw UsageError(std::string(loss) + " loss: no target symbols were given");
+}
+
+/// Losses of symbols: kNoSymbol for a row that is not to be predicted. Throws UsageError for one outside the alphabet.
 template <class T>
 Symbol target_symbol(std::string_view loss, Matrix<const T> signal, const Targets<T>& targets, Index row) {
+  if (targets.symbols == nullptr) [[unlikely]]
+    refuse_no_symbols(loss);
   const Symbol target = targets.symbols[row];
   if (target != kNoSymbol && (target < 0 || target >= signal.cols)) refuse_symbol(loss, target, row, signal.cols);
   return target;

@@ -72,6 +72,7 @@ class SegmentCrf final : public LabelField<T, SegmentFieldChain> {
 
   void gradient(const Observed<T>& o, T scale, Team& team, T* nats, Matrix<T> adjoint,
                 std::span<T> own_gradient) const override {
+    require_shape<T>(this->name(), "the adjoint", adjoint, o.signal);
     std::vector<SegmentScores> counts(at(this->blocks(o.structure)), SegmentScores::zeros(types_, longest_));
     const auto count = [&](Index s, SegmentFieldChain& chain, double sign) {
       chain.backward();

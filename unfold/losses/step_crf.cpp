@@ -82,6 +82,7 @@ class StepCrf final : public LabelField<T, StepChain> {
 
   void gradient(const Observed<T>& o, T scale, Team& team, T* nats, Matrix<T> adjoint,
                 std::span<T> own_gradient) const override {
+    require_shape<T>(this->name(), "the adjoint", adjoint, o.signal);
     std::vector<ChainScores> counts(at(this->blocks(o.structure)), ChainScores::zeros(this->n_));
     const auto clear = [&](Index s, Index length) {
       for (Index t = 0; t < length; ++t) set_row(adjoint.row(o.structure.row(s, t)), adjoint.cols, T{0});

@@ -22,7 +22,7 @@ std::uint32_t BitwisePredictor::to_probability(float logit) {
   return p < 1 ? 1 : p > kOne - 1 ? (1u << kBitPrecision) - 1 : static_cast<std::uint32_t>(p);
 }
 
-float BitwisePredictor::log_probability(Symbol symbol) {
+float BitwisePredictor::log_probability_of(Symbol symbol) {
   constexpr double kUnit = 1.0 / (1 << kBitPrecision);
   double p = 1;
   BitPath path = 1;
@@ -60,9 +60,7 @@ std::span<const float> BitwisePredictor::log_probabilities() {
   return log_probabilities_;
 }
 
-void BitwisePredictor::observe(Symbol symbol) {
-  if (symbol < 0 || symbol >= alphabet())
-    throw UsageError(fmt::format("symbol {} is not in an alphabet of {}", symbol, alphabet()));
+void BitwisePredictor::update(Symbol symbol) {
   current_ = false;
   BitPath path = 1;
   for (int depth = 0; depth < tree_.bits(); ++depth) {

@@ -73,8 +73,6 @@ class BitwisePredictor : public Predictor {
 
   Index alphabet() const final { return tree_.alphabet(); }
   std::span<const float> log_probabilities() final;
-  float log_probability(Symbol symbol) final;
-  void observe(Symbol symbol) final;
 
  protected:
   explicit BitwisePredictor(Index alphabet) : tree_(alphabet) {}
@@ -82,6 +80,8 @@ class BitwisePredictor : public Predictor {
   /// Called when the state changes other than by observing.
   void forget_distribution() { current_ = false; }
   virtual bool learning() const { return true; }
+  float log_probability_of(Symbol symbol) final;
+  void update(Symbol symbol) final;
 
  private:
   void fill(BitPath path, int depth, double probability);

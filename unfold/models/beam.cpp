@@ -75,6 +75,7 @@ void validate(const BeamOptions& o) {
 
 std::vector<Completion> complete(Predictor& predictor, const Alphabet& alphabet, const BeamOptions& options) {
   validate(options);
+  if (!options.stop.empty()) require_length("beam search: the alphabet", alphabet.size(), predictor.alphabet());
   predictor.reset();
   for (const Symbol symbol : options.prime) predictor.observe(symbol);
   std::vector<Branch> branches(1);

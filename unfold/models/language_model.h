@@ -80,14 +80,14 @@ class RecurrentPredictor final : public Predictor {
   explicit RecurrentPredictor(const LanguageModel<T>& model);
   Index alphabet() const override;
   std::span<const float> log_probabilities() override;
-  double surprisal(Symbol symbol) override;
-  void observe(Symbol symbol) override;
   void reset() override;
   std::unique_ptr<Predictor> clone() const override;
 
  private:
   struct Engine;
   RecurrentPredictor(const RecurrentPredictor&) = default;
+  double surprisal_of(Symbol symbol) override;
+  void update(Symbol symbol) override;
   void advance();
 
   std::shared_ptr<Engine> engine_;

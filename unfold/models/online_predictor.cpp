@@ -67,6 +67,7 @@ struct OnlinePredictor::Body final : Objective<float> {
     batch.carry.slots_needed = 1;
     now.reset_all();
     before.reset_all();
+    optimizer->attach(*this);
   }
 
   Parameters<float>& parameters() override { return values; }
@@ -162,11 +163,7 @@ std::span<const float> OnlinePredictor::log_probabilities() {
   return body_->log_probabilities;
 }
 
-void OnlinePredictor::observe(Symbol symbol) {
-  if (symbol < 0 || symbol >= alphabet())
-    throw UsageError(fmt::format("symbol {} is not in an alphabet of {}", symbol, alphabet()));
-  body_->observe(symbol);
-}
+void OnlinePredictor::update(Symbol symbol) { body_->observe(symbol); }
 
 void OnlinePredictor::set_learning(bool on) {
   body_->learning = on;

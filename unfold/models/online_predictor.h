@@ -34,13 +34,14 @@ class OnlinePredictor final : public Predictor {
 
   Index alphabet() const override;
   std::span<const float> log_probabilities() override;
-  void observe(Symbol symbol) override;
   void set_learning(bool on) override;
   void reset() override;                              ///< an incomplete window is not learned
   std::unique_ptr<Predictor> clone() const override;  ///< copies parameters and optimizer
   bool clones_are_large() const override { return true; }
 
  private:
+  void update(Symbol symbol) override;
+
   struct Body;
   explicit OnlinePredictor(std::unique_ptr<Body> body);
   std::unique_ptr<Body> body_;

@@ -1,8 +1,5 @@
-#include <fmt/format.h>
-
 #include <type_traits>
 
-#include "unfold/base/error.h"
 #include "unfold/models/language_model.h"
 #include "unfold/numerics/functions.h"
 
@@ -67,16 +64,14 @@ std::span<const float> RecurrentPredictor<T>::log_probabilities() {
 }
 
 template <class T>
-double RecurrentPredictor<T>::surprisal(Symbol symbol) {
+double RecurrentPredictor<T>::surprisal_of(Symbol symbol) {
   const std::span<const float> rounded = log_probabilities();
   const auto x = static_cast<std::size_t>(symbol);
   return -static_cast<double>(exact_.empty() ? rounded[x] : exact_[x]);
 }
 
 template <class T>
-void RecurrentPredictor<T>::observe(Symbol symbol) {
-  if (symbol < 0 || symbol >= alphabet())
-    throw UsageError(fmt::format("symbol {} is not in an alphabet of {}", symbol, alphabet()));
+void RecurrentPredictor<T>::update(Symbol symbol) {
   if (!current_) advance();
   pending_ = symbol;
   current_ = false;

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <numeric>
 
+#include "unfold/base/checks.h"
 #include "unfold/base/error.h"
 #include "unfold/numerics/functions.h"
 
@@ -53,6 +54,8 @@ void validate(const SamplingOptions& o) {
 }
 
 std::vector<double> filter_distribution(std::span<const float> log_probabilities, const SamplingOptions& options) {
+  validate(options);
+  if (log_probabilities.empty()) throw UsageError("sampling: there are no symbols to draw from");
   std::vector<double> p(log_probabilities.begin(), log_probabilities.end());
   if (options.temperature == 0) {
     const auto best = static_cast<std::size_t>(std::max_element(p.begin(), p.end()) - p.begin());
@@ -74,19 +77,21 @@ std::vector<double> filter_distribution(std::span<const float> log_probabilities
 
 Symbol draw_from(std::span<const double> p, Random& random) {
   double left = random.uniform();
-  Symbol last = 0;
+  Symbol last = kNoSymbol;
   for (std::size_t x = 0; x < p.size(); ++x) {
     if (p[x] <= 0) continue;
     last = static_cast<Symbol>(x);
     left -= p[x];
     if (left < 0) break;
   }
-  return last;  // rounding can leave a remainder after the last symbol
+  if (last == kNoSymbol) throw UsageError("sampling: no symbol has a positive probability");
+  return last;  // rounding may leave a rest beyond the last symbol
 }
 
 void sample(Predictor& predictor, const Alphabet& alphabet, const SamplingOptions& options,
             const std::function<void(Symbol)>& use) {
   validate(options);
+  if (!options.stop.empty()) require_length("sampling: the alphabet", alphabet.size(), predictor.alphabet());
   Random random(options.seed, stream_of("sample") + static_cast<std::uint64_t>(options.number));
   predictor.reset();
   for (const Symbol symbol : options.prime) predictor.observe(symbol);

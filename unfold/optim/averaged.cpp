@@ -32,8 +32,8 @@ AveragedOptimizer<T>::AveragedOptimizer(Index parameters, const AveragingOptions
       recent_(at(averaging.nonmono), kNone) {}
 
 template <class T>
-StepReport AveragedOptimizer<T>::step(Objective<T>& objective, const Progress& progress, double factor) {
-  const StepReport report = Optimizer<T>::step(objective, progress, factor);
+StepReport AveragedOptimizer<T>::take_step(Objective<T>& objective, const Progress& progress, double factor) {
+  const StepReport report = Optimizer<T>::take_step(objective, progress, factor);
   if (!report.finite) return report;
   steps_ += 1;
   if (options_.t0 > 0 && steps_ >= static_cast<double>(options_.t0)) on_ = 1;
@@ -58,8 +58,8 @@ void AveragedOptimizer<T>::judged(double nats) {
 }
 
 template <class T>
-void AveragedOptimizer<T>::visit_state(StateVisitor<T>& visitor) {
-  Optimizer<T>::visit_state(visitor);
+void AveragedOptimizer<T>::visit(StateVisitor<T>& visitor) {
+  Optimizer<T>::visit(visitor);
   visitor("mean", mean_.span());
   visitor("mean_count", count_);
   visitor("mean_steps", steps_);

@@ -27,13 +27,13 @@ class AveragedOptimizer final : public Optimizer<T> {
                     std::unique_ptr<Control<T>> control, const CommonOptions& common, const ScheduleOptions& schedule,
                     std::string spec);
 
-  StepReport step(Objective<T>& objective, const Progress& progress, double factor) override;
-  void visit_state(StateVisitor<T>& visitor) override;
   std::span<const T> average() const override { return count_ > 0 ? mean_.span() : std::span<const T>(); }
   void judged(double nats) override;
 
  protected:
-  bool may_keep_slices() const override { return false; }  // the mean covers all parameters, in every process
+  StepReport take_step(Objective<T>& objective, const Progress& progress, double factor) override;
+  void visit(StateVisitor<T>& visitor) override;
+  bool may_keep_slices() const override { return false; }  // the mean is of all parameters, for all processes
 
  private:
   AveragingOptions options_;

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "unfold/base/checks.h"
 #include "unfold/base/error.h"
 #include "unfold/losses/separate_rows.h"
 #include "unfold/numerics/vector.h"
@@ -255,6 +256,8 @@ double BatchPass<T>::total() const {
 /// A loss over whole sequences would treat a segment as a sequence.
 template <class T>
 void BatchPass<T>::check(const Batch& batch) const {
+  require_order(parameters_ != nullptr, "batch pass", "call set_parameters first");
+  require_length("batch: the list of state slots", batch.carry.slots.size(), batch.structure.sequences());
   if (!batch.whole) require_rows("a batch of segments (--whole-sequences reads whole ones)");
 }
 
@@ -279,6 +282,9 @@ double BatchPass<T>::gradient(const Batch& batch, State<T>& state, double scale,
   check(batch);
   cut(batch);
   const bool stays = gradient.empty();
+  if (stays && resident() == nullptr)
+    throw UsageError("batch pass: an empty gradient stays on a device, and there is none");
+  if (!stays) require_length("batch pass: the gradient", gradient.size(), network_.plan->parameter_count());
   if (!accumulate && !stays) network_.clear_own(gradient);
   if (cuts_.empty()) {
     run(batch, -1, state);

@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "unfold/base/checks.h"
 #include "unfold/engine/backend.h"
 #include "unfold/optim/conjugate_gradient.h"
 
@@ -16,6 +17,7 @@ class FixedControl final : public Control<T> {
   StepReport step(Objective<T>& objective, Direction<T>& direction, double rate) override {
     StepReport report;
     report.rate = rate;
+    if (slices_ == nullptr) require_length("control: the gradient", gradient_.size(), objective.parameters().size());
     if (slices_ == nullptr && direction.can_move_there())
       if (Resident<T>* there = objective.resident()) return step_there(objective, direction, *there, report);
     if (slices_ != nullptr) {

@@ -1,3 +1,4 @@
+#include "unfold/base/checks.h"
 #include "unfold/base/error.h"
 #include "unfold/engine/backend.h"
 #include "unfold/numerics/vector.h"
@@ -8,6 +9,12 @@ namespace {
 
 /// Ranges assigned to threads are multiples of this many elements, which are whole cache lines for every type.
 constexpr Index kGrain = 1024;
+
+/// What a direction keeps, and the gradient, belong to the parameters that move.
+void require_same_sizes(std::size_t parameters, std::size_t gradient, Index kept) {
+  require_length("direction: the gradient", gradient, static_cast<Index>(parameters));
+  require_length("direction: the vector of parameters", parameters, kept);
+}
 
 template <class T, class Step>
 void over_spans(Team& team, std::size_t size, Step&& step) {
@@ -24,6 +31,7 @@ class Sgd final : public Direction<T> {
       : options_(options), decay_(decay), velocity_(parameters) {}
 
   void move(Team& team, std::span<T> p, std::span<const T> g, double scale, double rate) override {
+    require_same_sizes(p.size(), g.size(), velocity_.size());
     const MomentumStep step{rate, options_.momentum, options_.nesterov, decay_, scale};
     over_spans<T>(team, p.size(), [&](std::size_t at, std::size_t n) {
       momentum_step<T>(p.subspan(at, n), g.subspan(at, n), velocity_.span().subspan(at, n), step);
@@ -48,6 +56,7 @@ class RmsProp final : public Direction<T> {
       : options_(options), decay_(decay), square_(parameters) {}
 
   void move(Team& team, std::span<T> p, std::span<const T> g, double scale, double rate) override {
+    require_same_sizes(p.size(), g.size(), square_.size());
     const RmsPropStep step{rate, options_.rho, options_.epsilon, decay_, scale};
     over_spans<T>(team, p.size(), [&](std::size_t at, std::size_t n) {
       rmsprop_step<T>(p.subspan(at, n), g.subspan(at, n), square_.span().subspan(at, n), step);
@@ -79,6 +88,7 @@ class Adam final : public Direction<T> {
 
   void move(Team& team, std::span<T> p, std::span<const T> g, double scale, double rate) override {
     bring_home();
+    require_same_sizes(p.size(), g.size(), mean_.size());
     const AdamStep step = next_step(with_decay_ ? 1 : scale, rate);
     over_spans<T>(team, p.size(), [&](std::size_t at, std::size_t n) {
       auto part = g.subspan(at, n);

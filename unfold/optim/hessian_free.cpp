@@ -89,7 +89,7 @@ class NewtonOptimizer : public Optimizer<T> {
     const double cost = static_cast<double>(options_.windows) * (1 + static_cast<double>(options_.iterations));
     return static_cast<Index>(std::clamp(cost * options_.curvature, 1.0, kMost));  // a step costs at least its gradient
   }
-  void visit_state(StateVisitor<T>& visitor) override { direction_.visit_state(visitor); }
+  void visit(StateVisitor<T>& visitor) override { direction_.visit_state(visitor); }
 
  protected:
   StepReport begin(Objective<T>& objective) {
@@ -123,7 +123,7 @@ class HessianFree final : public NewtonOptimizer<T> {
         reset_(options.reset),
         lambda_(options.newton.lambda) {}
 
-  StepReport step(Objective<T>& objective, const Progress&, double factor) override {
+  StepReport take_step(Objective<T>& objective, const Progress&, double factor) override {
     StepReport report = this->begin(objective);
     if (!report.finite) return report;
     if (reset_) lambda_ = this->options_.lambda;
@@ -148,8 +148,8 @@ class HessianFree final : public NewtonOptimizer<T> {
                         .loss_after = loss};
     return report;
   }
-  void visit_state(StateVisitor<T>& visitor) override {
-    NewtonOptimizer<T>::visit_state(visitor);
+  void visit(StateVisitor<T>& visitor) override {
+    NewtonOptimizer<T>::visit(visitor);
     visitor("lambda", lambda_);
   }
 
@@ -226,7 +226,7 @@ class NaturalGradient final : public NewtonOptimizer<T> {
  public:
   using NewtonOptimizer<T>::NewtonOptimizer;
 
-  StepReport step(Objective<T>& objective, const Progress& progress, double factor) override {
+  StepReport take_step(Objective<T>& objective, const Progress& progress, double factor) override {
     StepReport report = this->begin(objective);
     if (!report.finite) return report;
     report.rate = this->rate() * schedule_factor(this->schedule(), progress) * factor;

@@ -44,7 +44,7 @@ class Lbfgs final : public Optimizer<T> {
 
   Index batches() const override { return options_.windows; }
 
-  StepReport step(Objective<T>& objective, const Progress&, double factor) override {
+  StepReport take_step(Objective<T>& objective, const Progress&, double factor) override {
     StepReport report;
     const double scale = 1 / objective.predicted();
     l2_ = options_.l2 * scale, l1_ = options_.l1 * scale;
@@ -66,7 +66,7 @@ class Lbfgs final : public Optimizer<T> {
     return report;
   }
 
-  void visit_state(StateVisitor<T>& visitor) override {
+  void visit(StateVisitor<T>& visitor) override {
     for (std::size_t k = 0; k < steps_.size(); ++k) {
       visitor(fmt::format("step{}", k), steps_[k].span());
       visitor(fmt::format("change{}", k), changes_[k].span());

@@ -4,7 +4,9 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 
+#include "unfold/base/checks.h"
 #include "unfold/base/error.h"
 #include "unfold/optim/averaged.h"
 #include "unfold/optim/hessian_free.h"
@@ -335,17 +337,38 @@ Optimizer<T>::Optimizer(std::unique_ptr<Direction<T>> direction, std::unique_ptr
       control_(std::move(control)),
       rate_(common.rate),
       schedule_(schedule),
-      spec_(std::move(spec)) {}
+      spec_(std::move(spec)) {
+  if (!(std::isfinite(rate_) && rate_ > 0))
+    throw UsageError(fmt::format("optimizer {}: a rate of {}; it must be above 0", spec_, rate_));
+}
 
 template <class T>
 StepReport Optimizer<T>::step(Objective<T>& objective, const Progress& progress, double factor) {
+  require_order(attached_ >= 0, "optimizer: step", "call attach with the objective first");
+  require_length("optimizer: the vector of parameters", objective.parameters().size(), attached_);
+  if (!(std::isfinite(factor) && factor >= 0))
+    throw UsageError(fmt::format("optimizer: a factor of {}; it must be at least 0", factor));
+  return take_step(objective, progress, factor);
+}
+
+template <class T>
+void Optimizer<T>::visit_state(StateVisitor<T>& visitor) {
+  require_order(attached_ >= 0, "optimizer: visit_state", "call attach with the objective first");
+  visit(visitor);
+}
+
+template <class T>
+StepReport Optimizer<T>::take_step(Objective<T>& objective, const Progress& progress, double factor) {
+  if (!direction_ || !control_) throw UsageError("optimizer " + spec_ + ": it has no direction or no control");
   return control_->step(objective, *direction_, rate_ * schedule_factor(schedule_, progress) * factor);
 }
 
 template <class T>
 void Optimizer<T>::attach(Objective<T>& objective) {
+  if (attached_ >= 0) throw UsageError("optimizer: attach: it is attached already; make another one");
   if (direction_) direction_->attach(objective);
   if (control_) control_->attach(objective);
+  attached_ = objective.parameters().size();
   if (!direction_ || !control_ || !may_keep_slices()) return;
   const Slices* slices = objective.slices();
   in_slices_ = slices != nullptr && direction_->keep_slices(slices->own_size());
@@ -353,13 +376,15 @@ void Optimizer<T>::attach(Objective<T>& objective) {
 }
 
 template <class T>
-void Optimizer<T>::visit_state(StateVisitor<T>& visitor) {
-  direction_->visit_state(visitor);
-  control_->visit_state(visitor);
+void Optimizer<T>::visit(StateVisitor<T>& visitor) {
+  if (direction_) direction_->visit_state(visitor);
+  if (control_) control_->visit_state(visitor);
 }
 
 template <class T>
 std::unique_ptr<Optimizer<T>> make_optimizer(std::string_view spec, Index parameters) {
+  if (parameters < 1)
+    throw UsageError(fmt::format("optimizer {}: {} parameters; there must be at least 1", spec, parameters));
   const ParsedOptimizer parsed = parse_optimizer(spec);
   return parsed.entry.make<T>()(parameters, parsed.settings);
 }

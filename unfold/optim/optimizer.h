@@ -37,12 +37,13 @@ class Optimizer {
   /// Must be called once, before the first step and before `visit_state`. Throws UsageError if the optimizer does not
   /// support the objective.
   void attach(Objective<T>& objective);
-  /// `factor` multiplies the schedule: halvings on a plateau and after a divergence.
-  virtual StepReport step(Objective<T>& objective, const Progress& progress, double factor);
-  /// Visits all state that a checkpoint must store.
-  virtual void visit_state(StateVisitor<T>& visitor);
-  /// After `attach`: whether every visited vector holds only the concatenated slices of this process
-  /// (Objective::slices) rather than values for all parameters.
+  /// `factor` comes on top of the schedule: halvings on a plateau and after a divergence. Throws UsageError before
+  /// `attach`, and for an objective with a different number of parameters.
+  StepReport step(Objective<T>& objective, const Progress& progress, double factor);
+  /// Everything that a checkpoint must hold. Throws UsageError before `attach`.
+  void visit_state(StateVisitor<T>& visitor);
+  /// After `attach`: whether every vector that it visits holds what belongs to the slices of this process
+  /// (Objective::slices), one behind the other, and not what belongs to all parameters.
   bool in_slices() const { return in_slices_; }
   /// The parameters to be evaluated and saved, if they differ from those being updated; otherwise empty.
   virtual std::span<const T> average() const { return {}; }
@@ -56,7 +57,10 @@ class Optimizer {
   const std::string& spec() const { return spec_; }  ///< canonical form with every option
 
  protected:
-  /// Whether all state for parameters is held by direction and control.
+  /// What `step` and `visit_state` do once the calls before them are known to be in order.
+  virtual StepReport take_step(Objective<T>& objective, const Progress& progress, double factor);
+  virtual void visit(StateVisitor<T>& visitor);
+  /// Whether it keeps nothing besides direction and control that belongs to parameters.
   virtual bool may_keep_slices() const { return true; }
 
  private:
@@ -66,6 +70,7 @@ class Optimizer {
   ScheduleOptions schedule_;
   std::string spec_;
   bool in_slices_ = false;
+  Index attached_ = -1;  // parameters of what it was attached to
 };
 
 /// Throws UsageError for an unknown optimizer or option (suggesting the nearest name) and for a value out of range.

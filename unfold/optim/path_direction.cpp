@@ -3,6 +3,7 @@
 #include <limits>
 #include <numeric>
 
+#include "unfold/base/checks.h"
 #include "unfold/engine/path_pass.h"
 #include "unfold/numerics/vector.h"
 #include "unfold/optim/direction.h"
@@ -44,6 +45,8 @@ class Path final : public Direction<T> {
   }
 
   void move(Team& team, std::span<T> p, std::span<const T> g, double scale, double rate) override {
+    require_order(pass_ != nullptr, "path direction: move", "call attach first");
+    require_length("path direction: the gradient", g.size(), root_.size());
     for_chunks(team, [&](Index c, const Chunk& chunk, std::span<T> turned) {
       for (Index i = 0; i < chunk.size; ++i)
         turned[at(i)] = static_cast<T>(scale) * g[at(chunk.begin + i)] * root_[chunk.begin + i];

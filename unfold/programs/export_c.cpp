@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "unfold/base/error.h"
+#include "unfold/base/utf8.h"
 #include "unfold/models/language_model.h"
 #include "unfold/programs/export_c_fields.h"
 #include "unfold/programs/export_c_file.h"
@@ -15,10 +16,20 @@
 namespace unfold {
 namespace {
 
-bool is_identifier(const std::string& name) {
-  const auto letter = [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; };
-  if (name.empty() || !letter(name.front())) return false;
-  return std::ranges::all_of(name, [&](char c) { return letter(c) || (c >= '0' && c <= '9'); });
+constexpr std::size_t kLongestName = 200;
+
+/// What is wrong with a name that identifiers of C and C++ shall begin with; empty: nothing. It is followed by `_` and
+/// more in each of them, so that no keyword and no function of a library is hidden by it.
+std::string fault_of(std::string_view name) {
+  const auto letter = [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); };
+  const auto allowed = [&](char c) { return letter(c) || (c >= '0' && c <= '9') || c == '_'; };
+  if (name.empty()) return "it is empty";
+  if (!std::ranges::all_of(name, allowed)) return "only the letters a-z and A-Z, digits and _ are allowed";
+  if (!letter(name.front())) return "it must begin with a letter";
+  if (name.back() == '_' || name.find("__") != std::string_view::npos)
+    return "names with __ are reserved, and _ follows it";
+  if (name.size() > kLongestName) return fmt::format("it is longer than {} characters", kLongestName);
+  return {};
 }
 
 constexpr const char* kHead = R"( *
@@ -28,7 +39,7 @@ constexpr const char* kHead = R"( *
  *   @step(&state, @@_NO_SYMBOL, log_probabilities);  before the first symbol
  *   @step(&state, symbol, log_probabilities);        after each symbol: the next one's
  *
- * C99. A state is plain data of fixed size, to be copied at will; nothing is allocated. Log-probabilities have the bits
+ * C99 and C++11. A state is plain data of fixed size, to be copied at will; nothing is allocated. Log-probabilities have the bits
  * of the library wherever numbers are those of IEEE 754. With a processor's fused multiply-add (-march=native) a step
  * is fast; without, exact and slow. Link with -lm.
  * To include the declarations alone: #define @@_DECLARATIONS before #include. */
@@ -38,6 +49,9 @@ constexpr const char* kHead = R"( *
 )";
 
 constexpr const char* kDeclarations = R"(
+#ifdef __cplusplus
+extern "C" {
+#endif
 /* The state before the first symbol. */
 void @init(@state *state);
 /* Reads a symbol, or @@_NO_SYMBOL before the first one; log_probabilities: natural logarithms of the probabilities of
@@ -48,6 +62,9 @@ extern const char *const @texts[@@_SYMBOLS];
 extern const unsigned char @text_sizes[@@_SYMBOLS];
 /* The symbol with this text; @@_NO_SYMBOL if there is none. */
 int @find(const char *text, size_t size);
+#ifdef __cplusplus
+}
+#endif
 #endif
 
 #ifndef @@_DECLARATIONS
@@ -109,8 +126,9 @@ void write_model(const LanguageModel<T>& model, const ExportCRequest& request,
 }  // namespace
 
 void export_c(const ExportCRequest& request, const std::function<void(std::string_view)>& write) {
-  if (!is_identifier(request.name))
-    throw UsageError(fmt::format("--name \"{}\" is no name in C: letters, digits and _ only", request.name));
+  if (const std::string fault = fault_of(request.name); !fault.empty())
+    throw UsageError(fmt::format("--name \"{}\" cannot begin names in C: {}; use for example --name model",
+                                 replace_invalid_utf8(request.name.substr(0, kLongestName)), fault));
   const std::unique_ptr<Model> model = load_model_file(model_file(request.model));
   try {
     if (const auto* narrow = model->as<LanguageModel<float>>()) return write_model(*narrow, request, write);

@@ -21,7 +21,7 @@ std::string list_of(const std::vector<std::string>& names) {
 
 std::string table(const char* name, const std::vector<double>& numbers) {
   std::string text = fmt::format("static const double @{}[] = {{", name);
-  for (const double x : numbers) text += fmt::format("{:a}, ", x);
+  for (const double x : numbers) text += fmt::format("{:a}, ", x);  // which CText writes in decimal
   return text + "};\n";
 }
 
@@ -30,7 +30,7 @@ constexpr const char* kUse = R"( *
  *   @init(&state);
 %
  *
- * C99. A state is plain data of fixed size, to be copied at will; nothing is allocated. With a processor's fused
+ * C99 and C++11. A state is plain data of fixed size, to be copied at will; nothing is allocated. With a processor's fused
  * multiply-add (-march=native) a step is fast; without, exact and slow. Link with -lm.
  * To include the declarations alone: #define @@_DECLARATIONS before #include. */
 
@@ -121,6 +121,9 @@ class FieldsFile {
     text += fmt::format("typedef {} @real;\ntypedef struct {{\n{}}} @state;\n", text_.wide() ? "double" : "float",
                         step.fields.empty() ? "  char nothing;\n" : step.fields);
     text += fmt::format(R"(
+#ifdef __cplusplus
+extern "C" {{
+#endif
 /* The state before the first step. */
 void @init(@state *state);
 /* Reads {}{}; what it gives may be NULL: {}. Returns 0, or -1
@@ -143,7 +146,7 @@ int @find(const char *text, size_t size);
 int @find_read(int field, const char *text, size_t size);
 )",
           comment_text(fmt::format("{}", fmt::join(read_.texts, ", then "))));
-    return text + "#endif\n\n#ifndef @@_DECLARATIONS\n";
+    return text + "#ifdef __cplusplus\n}\n#endif\n#endif\n\n#ifndef @@_DECLARATIONS\n";
   }
 
   std::string what_is_read() const {

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <cctype>
+#include <charconv>
 #include <cmath>
 #include <utility>
 #include <vector>
@@ -15,11 +16,39 @@ CText::CText(std::string name, bool wide) : name_(std::move(name)), wide_(wide) 
   for (const char c : name_) capitals_ += static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
 }
 
+namespace {
+
+/// A number whose decimal digits give its bits again, in every dialect of C and C++: hexadecimal ones came with C++17.
+template <class T>
+std::string decimal(T value) {
+  std::string digits = fmt::format("{}", value);
+  if (digits.find_first_of(".e") == std::string::npos) digits += ".0";
+  return digits;
+}
+
+/// Reads a hexadecimal number with an exponent at the front of a text, and how many characters it has; 0: there is
+/// none.
+std::size_t hexadecimal_at(std::string_view text, double& value) {
+  if (!text.starts_with("0x")) return 0;
+  const std::size_t end = text.find_first_not_of("0123456789abcdefABCDEF.", 2);
+  if (end == std::string_view::npos || text[end] != 'p') return 0;
+  const auto [rest, error] = std::from_chars(text.data() + 2, text.data() + text.size(), value, std::chars_format::hex);
+  return error == std::errc() ? static_cast<std::size_t>(rest - text.data()) : 0;
+}
+
+}  // namespace
+
 std::string CText::operator()(std::string_view text) const {
   std::string result;
   result.reserve(text.size() + text.size() / 4);
   for (std::size_t i = 0; i < text.size(); ++i) {
-    if (text[i] == '$') {
+    double value = 0;
+    if (const std::size_t length = text[i] == '0' ? hexadecimal_at(text.substr(i), value) : 0; length > 0) {
+      const char next = i + length < text.size() ? text[i + length] : ' ';
+      const bool narrow = next == 'f' || (next == '$' && !wide_);
+      result += narrow ? decimal(static_cast<float>(value)) : decimal(value);
+      i += length - 1;
+    } else if (text[i] == '$') {
       if (!wide_) result += 'f';
     } else if (text[i] != '@') {
       result += text[i];
@@ -34,7 +63,7 @@ std::string CText::operator()(std::string_view text) const {
 
 std::string CText::number(double value) const {
   if (value == 0) return std::signbit(value) ? (wide_ ? "-0.0" : "-0.0f") : "0";
-  return fmt::format("{:a}{}", value, wide_ ? "" : "f");
+  return wide_ ? decimal(value) : decimal(static_cast<float>(value)) + "f";
 }
 
 std::string c_functions(const CText& text, const std::set<std::string>& names) {

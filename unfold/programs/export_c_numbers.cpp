@@ -59,11 +59,11 @@ std::string log_correction(bool wide) {
 
 /// Constants of both precisions under the names used in the source text.
 std::string constants(bool wide) {
-  return wide ? R"(enum { @mantissa = 52 };
+  return wide ? R"(#define @@_MANTISSA 52
 #define @@_BITS(x) UINT64_C(x)
 #define @@_ROUNDER 0x1.8p+52
 #define @@_BIASED_ROUNDER (0x1.8p+52 + 1023)
-#define @@_LOG2E 0x1.71547652b82fep+0
+#define @@_INVERSE_LN2 0x1.71547652b82fep+0
 #define @@_LN2_HIGH 0x1.62e42fefa38p-1
 #define @@_LN2_LOW 0x1.ef35793c7673p-45
 #define @@_UNDERFLOW -745.2
@@ -79,11 +79,11 @@ std::string constants(bool wide) {
 #define @@_MANTISSA_BASE 0x1p+52
 #define @@_BIASED_BASE (0x1p+52 + 1023.0)
 )"
-              : R"(enum { @mantissa = 23 };
+              : R"(#define @@_MANTISSA 23
 #define @@_BITS(x) UINT32_C(x)
 #define @@_ROUNDER 0x1.8p+23f
 #define @@_BIASED_ROUNDER (0x1.8p+23f + 127)
-#define @@_LOG2E 0x1.715476p+0f
+#define @@_INVERSE_LN2 0x1.715476p+0f
 #define @@_LN2_HIGH 0x1.62e4p-1f
 #define @@_LN2_LOW 0x1.7f7d1cp-20f
 #define @@_UNDERFLOW -104.0f
@@ -186,7 +186,7 @@ static inline @vector @from_bits(@bit_vector b) {
 )";
 constexpr const char* kPower = R"(
 /* 2^n for a whole number n, given n + @@_BIASED_ROUNDER */
-static inline @vector @power(@vector shifted) { return @from_bits(@bits_of(shifted) << @mantissa); }
+static inline @vector @power(@vector shifted) { return @from_bits(@bits_of(shifted) << @@_MANTISSA); }
 )";
 
 /// exp(x) = 2^n (1 + q) for x within bounds; computes n and q.
@@ -203,10 +203,10 @@ static inline @vector @expm1(@vector r) {
 
 constexpr const char* kExp = R"(
 /* 2^n for a whole number n, given n + @@_ROUNDER */
-static inline @vector @power_of(@vector shifted) { return @from_bits((@bits_of(shifted) << @mantissa) + @@_ONE); }
+static inline @vector @power_of(@vector shifted) { return @from_bits((@bits_of(shifted) << @@_MANTISSA) + @@_ONE); }
 static inline @vector @exp(@vector given) {
   const @vector least = @@_AT_LEAST(given, @@_ALL(@@_UNDERFLOW)), x = @@_AT_MOST(least, @@_ALL(@@_OVERFLOW));
-  const @vector rounder = @@_ALL(@@_ROUNDER), n = @@_FMA(x, @@_ALL(@@_LOG2E), rounder) - rounder;
+  const @vector rounder = @@_ALL(@@_ROUNDER), n = @@_FMA(x, @@_ALL(@@_INVERSE_LN2), rounder) - rounder;
   const @vector r = @@_FNMA(n, @@_ALL(@@_LN2_LOW), @@_FNMA(n, @@_ALL(@@_LN2_HIGH), x));
   const @vector p = @@_ALL(1) + @expm1(r), half = @@_FMA(n, @@_ALL(0.5$), rounder);
   const @vector rest = (n - (half - rounder)) + rounder;
@@ -221,7 +221,7 @@ constexpr const char* kExpBelow = R"(
 /* exp(x) for x <= 0 */
 static inline @vector @exp_below(@vector x) {
   const @vector bounded = @@_AT_LEAST(x, @@_ALL(@@_UNDERFLOW)), rounder = @@_ALL(@@_BIASED_ROUNDER + 64);
-  const @vector shifted = @@_FMA(bounded, @@_ALL(@@_LOG2E), rounder), n = shifted - rounder;
+  const @vector shifted = @@_FMA(bounded, @@_ALL(@@_INVERSE_LN2), rounder), n = shifted - rounder;
   const @vector r = @@_FNMA(n, @@_ALL(@@_LN2_LOW), @@_FNMA(n, @@_ALL(@@_LN2_HIGH), bounded));
   const @vector p = @@_ALL(1) + @expm1(r);
   return @@_SCALED(p, shifted, n);
@@ -244,7 +244,7 @@ static inline @vector @tanh(@vector x) {
   const @bit_vector sign = @bits_of(x) & @@_SIGN;
   const @vector a = @from_bits(@bits_of(x) ^ sign), bounded = @@_AT_MOST(a, @@_ALL(@@_SATURATES));
   const @vector twice = bounded + bounded, rounder = @@_ALL(@@_BIASED_ROUNDER);
-  const @vector shifted = @@_FMA(twice, @@_ALL(@@_LOG2E), rounder), n = shifted - rounder;
+  const @vector shifted = @@_FMA(twice, @@_ALL(@@_INVERSE_LN2), rounder), n = shifted - rounder;
   const @vector r = @@_FNMA(n, @@_ALL(@@_LN2_LOW), @@_FNMA(n, @@_ALL(@@_LN2_HIGH), twice));
   const @vector power = @power(shifted);
   const @vector large = @@_ALL(1) - @@_ALL(2) / @@_FMA(power, @expm1(r), power + @@_ALL(1));
@@ -273,7 +273,7 @@ static inline @vector @log(@vector x) {
   const @vector lifted = @@_PICK(LT, x, smallest, x * @@_ALL(@@_LIFT), x);
   const @bit_vector moved = @bits_of(lifted) + (@@_ONE - @@_SQRT_HALF);
   const @vector m = @from_bits((moved & @@_MANTISSA_MASK) + @@_SQRT_HALF);
-  const @vector tagged = @from_bits((moved >> @mantissa) | @bits_of(@@_ALL(@@_MANTISSA_BASE)));
+  const @vector tagged = @from_bits((moved >> @@_MANTISSA) | @bits_of(@@_ALL(@@_MANTISSA_BASE)));
   const @vector biased = tagged - @@_ALL(@@_BIASED_BASE);
   const @vector k = biased - @@_PICK(LT, x, smallest, @@_ALL(@@_LIFT_BITS), zero);
   const @vector result = @log_of_parts(k, m - @@_ALL(1)), infinite = @@_ALL(INFINITY);

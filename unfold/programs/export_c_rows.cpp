@@ -253,7 +253,7 @@ static void @unitary(const @unitary_map *u, const @real *from, @real *y, @real *
   @reflect(u, 0, x, x + n);
   for (k = 0; k < n; ++k) {
     spare[k] = x[u->order[k]];
-    spare[n + k] = x[n + u->order[k]];
+    spare[n + k] = x[n + (int)u->order[k]];
   }
   other = x;
   x = spare;

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "unfold/base/checks.h"
+
 namespace unfold {
 
 template <class T>
@@ -25,7 +27,10 @@ Evaluation Evaluator<T>::run(const Parameters<T>& parameters, BatchReader& reade
     result.warmed += batch.structure.positions() - batch.symbols;
     const auto nats = pass_.nats();
     const PredictedRows predicted(batch, network_);
+    require_length("batch: the list of passages", batch.passages.size(), batch.structure.sequences());
+    require_length("batch: the list of places", batch.places.size(), batch.structure.sequences());
     for (Index c = 0; c < batch.structure.sequences(); ++c) {
+      if (batch.passages[at(c)] < 0) throw UsageError("batch: passages are numbered from 0");
       const std::size_t passage = at(batch.passages[at(c)]);
       if (passage >= sums.size()) sums.resize(passage + 1);
       const Index* rows = batch.structure.order().rows.data() + batch.structure.item(c, 0);

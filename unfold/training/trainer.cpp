@@ -1,8 +1,10 @@
 #include "unfold/training/trainer.h"
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
+#include "unfold/base/checks.h"
 #include "unfold/base/error.h"
 #include "unfold/numerics/vector.h"
 #include "unfold/training/recovery.h"
@@ -24,9 +26,32 @@ const T& checked(const T& options) {
   if (options.validation_streams < 1 || options.validation_warmup < 0)
     throw UsageError("training: validation needs at least 1 lane and a warm-up of at least 0 symbols");
   if (options.shards < 1) throw UsageError("training: at least 1 shard is needed");
+  if (options.validate_every < 0 || options.patience < 0 || options.sample_every < 0 || options.attempts < 0)
+    throw UsageError("training: validate_every, patience, sample_every and attempts must be at least 0");
+  if (!(options.checkpoint_seconds >= 0) || options.checkpoint_steps < 0)
+    throw UsageError("training: checkpoint_seconds and checkpoint_steps must be at least 0");
+  if (!(options.spent_seconds >= 0) || !(options.validations_after >= 0))
+    throw UsageError("training: spent_seconds and validations_after must be at least 0");
+  for (const double number : {options.epochs, options.minutes, options.goal_error, options.spent_seconds})
+    if (std::isnan(number)) throw UsageError("training: epochs, minutes, spent_seconds and goal_error must be numbers");
   if (options.feedback.given < 0 || options.feedback.free < 0)
     throw UsageError("training: feedback is of numbers of positions");
   return options;
+}
+
+/// The network and the sources, once they fit.
+template <class T>
+const Network<T>& checked(const Network<T>& network, const Parameters<T>& parameters,
+                          const TrainingSources<T>& sources) {
+  network.validate();
+  if (sources.training == nullptr) throw UsageError("training: there are no sources of batches");
+  require_length("training: the vector of parameters", parameters.size(), network.plan->parameter_count());
+  for (const WeightDrop& drop : network.drops)
+    require_index("training: dropped parameter", drop.parameter, static_cast<Index>(parameters.info().size()));
+  for (const WeightTie& tie : network.ties)
+    for (const int tied : {tie.parameter, tie.transposed})
+      require_index("training: tied parameter", tied, static_cast<Index>(parameters.info().size()));
+  return network;
 }
 
 }  // namespace
@@ -36,9 +61,9 @@ template <class T>
 struct Trainer<T>::Body {
   Body(const Network<T>& network_given, Parameters<T>& values, TrainingSources<T> sources_given,
        const TrainerOptions& options_given, Team& team)
-      : network(network_given),
+      : network(checked(network_given, values, sources_given)),
         sources(std::move(sources_given)),
-        options(checked(options_given)),
+        options(options_given),
         optimizer(make_optimizer<T>(options.optimizer, values.size())),
         objective(
             sources.feedback ? *sources.feedback : network, values, *sources.training,
@@ -328,7 +353,7 @@ Trainer<T>::Trainer(const Network<T>& network, Parameters<T>& parameters, const 
 template <class T>
 Trainer<T>::Trainer(const Network<T>& network, Parameters<T>& parameters, TrainingSources<T> sources,
                     const TrainerOptions& options, Team& team)
-    : body_(std::make_unique<Body>(network, parameters, std::move(sources), options, team)) {}
+    : body_(std::make_unique<Body>(network, parameters, std::move(sources), checked(options), team)) {}
 
 template <class T>
 Trainer<T>::~Trainer() = default;
