@@ -17,25 +17,27 @@ class Predictor {
   /// Natural logarithms of the probabilities of the next symbol, [alphabet]. Valid until the next call of `observe` or
   /// `reset`.
   virtual std::span<const float> log_probabilities() = 0;
-  /// That of one symbol, with the same bits: cheaper where the model need not look at all symbols for it. Throws
-  /// UsageError for a symbol outside the alphabet, as the next two functions do.
+  /// The log probability of one symbol, bit-identical to the element of log_probabilities(); cheaper if the model does
+  /// not have to evaluate all symbols. Throws UsageError for a symbol outside the alphabet, as the next two functions do.
   float log_probability(Symbol symbol) {
     require_symbol(symbol, alphabet());
     return log_probability_of(symbol);
   }
-  /// Minus that, with the digits that the model computes with: evaluations sum these, so that they say the same of a
-  /// network in double whichever way it is read. As a float it is -log_probability(symbol).
+  /// Returns -log_probability(symbol) in the precision that the model computes with. Evaluations sum these values, so
+  /// that a network in double gives the same result however it is evaluated. Converted to float, it equals
+  /// -log_probability(symbol).
   double surprisal(Symbol symbol) {
     require_symbol(symbol, alphabet());
     return surprisal_of(symbol);
   }
-  /// This was the next symbol.
+  /// Moves on by the symbol that occurred.
   void observe(Symbol symbol) {
     require_symbol(symbol, alphabet());
     update(symbol);
   }
-  /// Predictors that learn what they observe (ppm, ctw, mixtures, online networks) can be told to stop: `observe` then
-  /// moves the context only. Without effect on models that do not learn.
+  /// Switches learning of predictors that learn from the symbols they observe (ppm, ctw, mixtures, online networks).
+  /// Without learning, predictions depend only on the symbols observed since the last `reset`. No effect on models that
+  /// do not learn.
   virtual void set_learning(bool) {}
   /// `set_learning(false)` as archives of trained models are coded, whose bytes may not change: ppm still initializes
   /// what it reads for the first time.
@@ -55,10 +57,10 @@ class Predictor {
   Predictor(const Predictor&) = default;
   Predictor& operator=(const Predictor&) = default;
 
-  // What a predictor implements. REQUIRES: a symbol of the alphabet.
+  // Implemented by predictors. REQUIRES: a symbol of the alphabet.
   virtual float log_probability_of(Symbol symbol) { return log_probabilities()[static_cast<std::size_t>(symbol)]; }
   virtual double surprisal_of(Symbol symbol) { return -static_cast<double>(log_probability_of(symbol)); }
-  virtual void update(Symbol symbol) = 0;  ///< observe it
+  virtual void update(Symbol symbol) = 0;  ///< implements observe
 };
 
 }  // namespace unfold

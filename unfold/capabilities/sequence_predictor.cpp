@@ -13,12 +13,6 @@ class SequencePredictor : public Predictor {
 
   Index alphabet() const override { return predictor_->alphabet(); }
   std::span<const float> log_probabilities() override { return predictor_->log_probabilities(); }
-  float log_probability(Symbol symbol) override { return predictor_->log_probability(symbol); }
-  double surprisal(Symbol symbol) override { return predictor_->surprisal(symbol); }
-  void observe(Symbol symbol) override {
-    predictor_->observe(symbol);
-    if (symbol == end_) predictor_->reset();
-  }
   void set_learning(bool on) override { predictor_->set_learning(on); }
   void freeze_for_archive() override { predictor_->freeze_for_archive(); }
   void reset() override { predictor_->reset(); }
@@ -27,6 +21,12 @@ class SequencePredictor : public Predictor {
 
  protected:
   const Predictor& predictor() const { return *predictor_; }
+  float log_probability_of(Symbol symbol) override { return predictor_->log_probability(symbol); }
+  double surprisal_of(Symbol symbol) override { return predictor_->surprisal(symbol); }
+  void update(Symbol symbol) override {
+    predictor_->observe(symbol);
+    if (symbol == end_) predictor_->reset();
+  }
 
  private:
   Symbol end_;
