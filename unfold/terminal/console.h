@@ -13,9 +13,12 @@ struct ClosedOutput {};
 /// The exit code then: that of a program which SIGPIPE ends, as other commands do.
 inline constexpr int kClosedOutputCode = 141;
 
-/// Writes to standard output, now or later. Throws RuntimeFailure when it cannot be written (a full disk),
-/// ClosedOutput.
+/// Writes to standard output, now or later. On a terminal control characters other than tabs and line feeds are written
+/// as escapes (printable.h); elsewhere every byte is kept. Throws RuntimeFailure when it cannot be written (a full
+/// disk), ClosedOutput.
 void print_result(std::string_view text);
+/// The same for text with colors, whose data were escaped by the caller: a terminal receives it as it is.
+void print_styled_result(std::string_view text);
 /// Brings everything printed to its destination; the same error.
 void flush_results();
 
@@ -33,7 +36,9 @@ class CapturedResults {
 };
 
 /// Standard error: remarks and the progress line. On a terminal the progress line is rewritten in place; elsewhere a
-/// plain line appears every ten seconds; nothing when quiet. Several threads may write.
+/// plain line appears every ten seconds; nothing when quiet. Every message is one line of bounded length in which
+/// control characters are escaped (printable.h), whatever the data, names and arguments that it quotes. Several threads
+/// may write.
 class Console {
  public:
   explicit Console(bool quiet = false);
@@ -45,6 +50,8 @@ class Console {
   bool quiet() const { return quiet_; }
   /// A line of its own, silent when quiet.
   void remark(std::string_view text);
+  /// A remark followed by a text of several lines: its line feeds and tabs are kept, and its length is not bounded.
+  void remark(std::string_view text, std::string_view lines);
   /// A line that appears even when quiet: losses of data and the like.
   void warn(std::string_view text);
   /// `unfold: message`, always.
