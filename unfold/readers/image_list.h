@@ -11,6 +11,9 @@ namespace unfold {
 /// Whether a name ends as those of images do that are read from files of their own: .png, .pgm, .ppm, .pnm.
 bool is_image_name(std::string_view name);
 
+/// Whether an input is the list that open_data made of a folder, and no file of its name.
+bool is_folder_list(const Input& input);
+
 /// The files of data of a format. Of images, in place of a folder the list of its images (read_images.cpp), in the
 /// order of their names: those in folders of it are labelled with the folder's name. Throws DataError: missing,
 /// unreadable, a folder without images.
