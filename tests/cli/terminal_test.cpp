@@ -155,17 +155,17 @@ TEST_F(TerminalTest, RemarksAndSamplesHoldNoControlCharacters) {
 TEST_F(TerminalTest, ATabAndItsEscapeAreDifferentLabels) {
   std::string lines;
   for (int i = 0; i < 20; ++i)
-    lines += i % 2 == 0 ? R"({"x": 1.5, "y": "a\tb"})"
+    lines += i % 2 == 0 ? R"({"word": ["u", "v"], "mood": "a\tb"})"
                           "\n"
-                        : R"({"x": -1.5, "y": "a\\tb"})"
+                        : R"({"word": ["w"], "mood": "a\\tb"})"
                           "\n";
   const std::string file = data("lines.jsonl", lines);
-  train_on(file, {"--format", "jsonl", "--predict", "y", "--model", "gru:4"});
+  train_on(file, {"--format", "jsonl", "--predict", "mood", "--model", "gru:4"});
   const std::string table = output_of({"predict", run_, file});
   EXPECT_THAT(table, HasSubstr("a\\tb"));
   EXPECT_THAT(table, HasSubstr("a\\\\tb"));
   const std::string measured = output_of({"eval", run_, file});
-  if (measured.find("mistakes") != std::string::npos) EXPECT_THAT(measured, Not(HasSubstr("\tb")));
+  EXPECT_THAT(measured, Not(HasSubstr("\tb")));
 }
 
 }  // namespace
