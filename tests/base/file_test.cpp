@@ -72,6 +72,15 @@ TEST(InputFile, packed_files_are_unpacked_by_their_ending) {
   }
 }
 
+TEST(InputFile, AWindowThatIsTooLongNamesTheLimit) {
+  const ScratchFolder folder;
+  const std::string file = folder.write("long.zst", from_hex("28b52ffd00a0010000"));  // a window of 1 GiB
+  const std::string message = message_of<DataError>([&] { Input::open(file); });
+  EXPECT_TRUE(contains(message, "a window of more than 128 MiB")) << message;
+  EXPECT_TRUE(contains(message, "--long=27")) << message;
+  EXPECT_FALSE(contains(message, "damaged")) << message;
+}
+
 TEST(InputFile, several_members_follow_each_other) {
   const ScratchFolder folder;
   for (const Packed& packed : kPacked) {

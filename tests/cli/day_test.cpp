@@ -1,5 +1,6 @@
 // What a day of use asked for.
-#include "cli/fixture.h"
+#include "cli/fields.h"
+#include "unfold/base/options.h"
 
 namespace unfold::test {
 namespace {
@@ -81,6 +82,38 @@ TEST_F(CommandTest, path_names_the_units_that_it_needs) {
       {"train", "--task", "adding:20", "--steps", "2", "--out", run_, "--optimizer", "path+adam", "--model", "rnn:5"},
       2, "--optimizer path+adam needs ReLU units; rnn uses tanh");
   EXPECT_EQ(read_bytes(run_ + "/config.toml"), "");  // nothing was begun
+}
+
+TEST_F(CommandTest, PathNamesTheDataThatItIsNotFor) {
+  const std::string trees = folder_ / "trees", grids = folder_ / "grids", pairs = folder_ / "pairs",
+                    lines = folder_ / "lines";
+  write_bytes(trees, tree_lines(20));
+  write_bytes(grids, grid_blocks(20));
+  write_bytes(lines, labelled_lines(40));
+  std::string words;
+  for (int i = 0; i < 20; ++i) words += i % 2 == 0 ? "ab\tba\n" : "aab\tbaa\n";
+  write_bytes(pairs, words);
+  const auto refused = [&](const std::string& file, const Arguments& more, const std::string& why) {
+    const Arguments start{"train", file, "--steps", "2", "--out", run_, "--optimizer", "path+adam"};
+    expect_failure(start + more, 2, why);
+  };
+  const std::string one = "--optimizer path+adam counts paths along one sequence, and ";
+  for (const char* model : {"tree-lstm:5", "recursive:5,activation=relu"})
+    refused(trees, {"--format", "trees", "--model", model}, one + std::string(spec_name(model)) + " runs over trees");
+  for (const char* model : {"grid-lstm:5", "grid-rnn:5,activation=relu"})
+    refused(grids, {"--format", "grids", "--model", model}, one + std::string(spec_name(model)) + " runs over grids");
+  refused(pairs, {"--format", "pairs", "--model", "rnn:5,activation=relu"}, one + "a source and its target are two");
+  const Arguments labelled{"--format", "labelled", "--model"};
+  refused(lines, labelled + Arguments{"rnn:5,activation=relu"},
+          "needs ReLU units and pool=last; this model pools all positions; try --model "
+          "rnn:5,activation=relu,init=identity,pool=last");
+  refused(lines, labelled + Arguments{"lstm:5"},
+          "lstm uses tanh, sigmoid; try --model "
+          "rnn:5,activation=relu,init=identity,pool=last");
+  const Finished works =
+      unfold_command({"train", lines, "--steps", "2", "--out", run_, "--optimizer", "path+adam", "--format", "labelled",
+                      "--model", "rnn:5,activation=relu,init=identity,pool=last"});
+  EXPECT_EQ(works.code, 0) << works.err;
 }
 
 class FastaTest : public CommandTest {

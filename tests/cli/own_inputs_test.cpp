@@ -137,6 +137,48 @@ TEST_F(OwnInputs, two_outputs_are_two_files) {
   expect_two({"generate", "alphabet", "--out", page, "--mask", folder_ / "./page.html"}, "both write");
 }
 
+TEST_F(OwnInputs, TwoSpellingsOfOneOutputAreRefused) {
+  const std::string inner = folder_ / "inner", linked = folder_ / "linked", file = data("file", "kept\n");
+  fs::create_directory(inner);
+  fs::create_symlink("inner", linked);
+  fs::create_symlink("inner/new", folder_ / "dangling");
+  fs::create_symlink("file", folder_ / "soft");
+  fs::create_hard_link(file, folder_ / "hard");
+  const auto expect_one = [&](const std::string& out, const std::string& mask) {
+    expect_failure({"generate", "alphabet", "--out", out, "--mask", mask}, 2, "both write " + mask + "; name two files",
+                   {.folder = folder_.path()});
+    EXPECT_FALSE(fs::exists(inner + "/new")) << out;
+    EXPECT_EQ(read_bytes(file), "kept\n") << out;
+  };
+  expect_one("inner/new", "./inner/new");
+  expect_one("new", "./new");
+  expect_one("new", folder_ / "new");
+  expect_one("inner/new", "inner/../inner/new");
+  expect_one("inner/new", "linked/new");
+  expect_one(linked + "/new", "inner/new");
+  expect_one("inner/new", "dangling");
+  expect_one("dangling", "linked/new");
+  expect_one("file", "soft");
+  expect_one("file", "hard");
+  expect_one("soft", "hard");
+  const Finished two = unfold_command({"generate", "alphabet", "--out", "inner/new", "--mask", "new"},
+                                      {.folder = folder_.path()});  // one name in two folders
+  EXPECT_EQ(two.code, 0) << two.err;
+}
+
+TEST_F(OwnInputs, OutputsAreNotMixedOnStandardOutput) {
+  expect_failure({"generate", "alphabet", "--out", "-", "--mask", "-"}, 2,
+                 "--out and --mask both write standard output; name two outputs");
+  const std::string file = data("redirected", "kept\n");
+  for (const char* out : {"-", "/dev/null"}) {
+    const Finished finished = unfold_command({"generate", "alphabet", "--out", out, "--mask", file}, {.output = file});
+    EXPECT_EQ(finished.code, 2) << finished.err;
+    EXPECT_EQ(read_bytes(file), "kept\n");
+  }
+  const Finished devices = unfold_command({"generate", "alphabet", "--out", "/dev/null", "--mask", "/dev/null"});
+  EXPECT_EQ(devices.code, 0) << devices.err;
+}
+
 TEST_F(OwnInputs, standard_output_takes_what_is_printed_and_nothing_else) {
   train();
   expect_failure({"info", run_, "--plot", "-"}, 2, "--plot - is not for standard output; name a file");

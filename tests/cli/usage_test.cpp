@@ -45,6 +45,50 @@ TEST_F(CommandTest, what_an_error_quotes_is_cut_where_it_is_long) {
   EXPECT_THAT(finished.err, HasSubstr("is no step"));
 }
 
+TEST_F(CommandTest, MessagesAreBounded) {
+  const std::string long_word(12'000, 'x'), spec = "lstm:5,dropout=0." + std::string(200, '1') + ",nothing=1";
+  for (const Arguments& arguments :
+       std::vector<Arguments>{{long_word},
+                              {"--" + long_word},
+                              {"info", long_word},
+                              {"train", text_, "--" + long_word, "1"},
+                              {"train", text_, "--out", run_, "--model", long_word},
+                              {"train", text_, "--out", run_, "--model", "lstm:" + long_word},
+                              {"train", text_, "--out", run_, "--model", spec},
+                              {"train", text_, "--out", run_, "--optimizer", long_word},
+                              {"train", text_, "--out", run_, "--batch", long_word},
+                              {"generate", long_word, "--out", "-"}}) {
+    const Finished finished = unfold_command(arguments);
+    EXPECT_NE(finished.code, 0);
+    EXPECT_THAT(finished.err, StartsWith("unfold: "));
+    EXPECT_LT(finished.err.size(), 1300U) << finished.err;
+    EXPECT_THAT(finished.err, Not(HasSubstr(std::string(110, 'x'))));
+    EXPECT_THAT(finished.err, Not(HasSubstr(std::string(180, '1'))));
+  }
+}
+
+TEST_F(CommandTest, InputWithoutAnEndIsNotAQuestionOfTheBatch) {
+  const Finished finished = unfold_command({"train", "/dev/zero", "--symbols", "bytes", "--out", run_},
+                                           {.before = {"/bin/sh", "-c", "ulimit -v 2000000; exec \"$@\"", "sh"}});
+  EXPECT_EQ(finished.code, 1);
+  EXPECT_THAT(finished.err, HasSubstr("/dev/zero: its first"));
+  EXPECT_THAT(finished.err, HasSubstr("does not end there"));
+  EXPECT_THAT(finished.err, Not(HasSubstr("batch")));
+}
+
+TEST_F(CommandTest, AnEditedLogNamesNoExceptionOfALibrary) {
+  train();
+  write_bytes(run_ + "/log.jsonl", "{\"event\": 3, \"best\": \"x\"}\n{\"event\": \"validation\", \"best\": 1}\n");
+  const Finished finished = unfold_command({"info", run_});
+  EXPECT_EQ(finished.code, 0) << finished.err;
+  EXPECT_THAT(finished.out, HasSubstr("2 entries"));
+  write_bytes(folder_ / "broken.jsonl", "{\"a\": }\n");
+  const Finished broken =
+      unfold_command({"train", folder_ / "broken.jsonl", "--format", "jsonl", "--out", folder_ / "other"});
+  EXPECT_EQ(broken.code, 3);
+  EXPECT_THAT(broken.err, Not(HasSubstr("json.exception")));
+}
+
 TEST_F(CommandTest, a_verb_that_does_not_exist_is_refused_with_the_nearest_one) {
   expect_failure({"trian", text_}, 2, "did you mean \"train\"?");
   expect_failure({}, 2, "no verb given");

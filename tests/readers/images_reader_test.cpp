@@ -199,5 +199,35 @@ TEST(ImagesReader, a_folder_is_the_list_of_its_images_labelled_by_their_folders)
   EXPECT_EQ(open_data({file}, "images").front().bytes(), "P2 1 1 1 1");
 }
 
+TEST(ImagesReader, NamesOfImagesNeedNotBeUtf8) {
+  const ScratchFolder folder;
+  for (const std::string label : {"Stra\xDF"
+                                  "e",
+                                  "Z\xC3\xBCrich"}) {
+    std::filesystem::create_directory(folder.path(label));
+    folder.write(label + "/a\xE9.pgm", "P2 1 1 9 2");
+  }
+  folder.write("Z\xC3\xBCrich/ b.pgm", "P2 1 1 9 3");
+  const Examples examples = read_examples(open_data({folder.path("")}, "images").front(), {.format = "images"});
+  EXPECT_EQ(entries_of(examples, "label"), (Texts{"Straße", "Zürich", "Zürich"}));
+  EXPECT_EQ(column_of(examples, "pixels").numbers, (Numbers{2, 3, 2}));
+  ASSERT_EQ(examples.remarks.size(), 1U);
+  EXPECT_THAT(examples.remarks.front(), HasSubstr("labels that are not UTF-8 are read as ISO-8859-1 (1 of them)"));
+  const std::string list = folder.write("list.tsv",
+                                        "Stra\xDF"
+                                        "e/a\xE9.pgm\tgr\xFCn\n");
+  EXPECT_EQ(entries_of(read_examples(Input::open(list), {.format = "images"}), "label"), (Texts{"grün"}));
+}
+
+TEST(ImagesReader, FaultsInAFolderNameTheImage) {
+  const ScratchFolder folder;
+  folder.write("a.pgm", "P2 1 1 9 2");
+  folder.write("b.ppm", "P3 1 1 9 1 2 3");
+  const std::string message = message_of<DataError>(
+      [&] { read_examples(open_data({folder.path("")}, "images").front(), {.format = "images"}); });
+  EXPECT_THAT(message, ::testing::StartsWith(folder.path("b.ppm") + ": "));
+  EXPECT_THAT(message, ::testing::Not(HasSubstr("*")));
+}
+
 }  // namespace
 }  // namespace unfold

@@ -44,7 +44,7 @@ class Campaign(Workplace):
         for file in files:
             if os.path.isfile(file):
                 shutil.copy(file, folder)
-        with open(os.path.join(folder, "what"), "w") as what:
+        with open(os.path.join(folder, "what"), "w", errors="surrogateescape") as what:  # names may be any bytes
             what.write(f"{outcome.line() if outcome else ''}\n{why}\n{outcome.err[-2000:] if outcome else ''}\n")
         self.findings.append(f"{self.stage}: {kind}: {why}: {folder}")
 
@@ -134,7 +134,7 @@ def main():
         json.dump({"seed": chosen.seed, "short": chosen.short, "book": campaign.book, "findings": campaign.findings}, file,
                   indent=1)
     for finding in campaign.findings:
-        print(f"attack: FOUND {finding}")
+        print(f"attack: FOUND {finding}".encode(errors="backslashreplace").decode())
     sys.exit(1 if campaign.findings else 0)
 
 

@@ -5,6 +5,8 @@ import json
 import lzma
 import math
 import os
+import pty
+import re
 import resource
 import shutil
 import signal
@@ -562,64 +564,78 @@ def bits(c):
                 c.wrong(None, f"{spec}: {threads} threads with {level} give other bits")
 
 
-def own_configurations(c):
-    """A run on any data repeats itself: its config.toml and its own command with --resume give the same bytes."""
-    more = {"array.npy": ["--model", "gru:4"], "table.csv": ["--model", "gru:4"], "rolls.jsonl": ["--model", "gru:4"],
-            "columns.conll": ["--model", "bilstm:4", "--read", "1", "--predict", "2"],
-            "labelled.tsv": ["--model", "gru:4"], "lines.jsonl": ["--model", "gru:4", "--predict", "label"]}
-    kinds = []
-    for name, (data, options) in sorted(data_files(c.random).items()):
-        file = c.write(name, data)
-        if name == "lines.log":
-            options = [*options, "--split", "80/20"]
-        kinds.append((name, [file, *options, *more.get(name, ["--model", "rnn:4", "--window", 16]), "--steps", 3, "--batch", 4]))
-    text = c.write("book.txt", text_of(c.random, 1500))
-    columns = c.write("chunks.conll", columns_of(c.random, 30))
-    kinds += [("whole", [text, "--lines", "--whole-sequences", "--model", "rnn:4", "--steps", 3]),
-              ("ruop", [text, "--lines", "--optimizer", "ruop", "--model", "glnn:4", "--steps", 2]),
-              ("restarts", [text, "--optimizer", "ruop", "--model", "glnn:4", "--window", 16, "--restarts", 2, "--steps", 20]),
-              ("follow", [text, "--follow", "--model", "rnn:4,activation=relu", "--optimizer", "path", "--steps", 5]),
-              ("crf", [columns, "--model", "crf", "--predict", "2", "--epochs", 2]),
-              ("task", ["--task", "adding:8", "--model", "rnn:4", "--steps", 3, "--batch", 4])]
-    for name, options in c.random.sample(kinds, c.count(8, len(kinds))):
-        train = ["train", *options, "--quiet", "--out"]
-        outcome = c.need([*train, c.at("own")])
-        model = c.read("own/model.safetensors")
-        outcome = c.run(["train", "--config", c.at("own/config.toml"), "--quiet", "--out", c.at("again")], {0})
-        if outcome.code == 0 and c.read("again/model.safetensors") != model:
-            c.wrong(outcome, f"{name}: the run's own configuration gives another model")
-        outcome = c.run([*train, c.at("own"), "--resume"], {0})
-        if outcome.code == 0 and c.read("own/model.safetensors") != model:
-            c.wrong(outcome, f"{name}: the run's own command with --resume gives another model")
-        for folder in ("own", "again"):
-            shutil.rmtree(c.at(folder), ignore_errors=True)
+# Terminals --------------------------------------------------------------------------------------------------------------
+
+CONTROLS = [b"\x1b[2J", b"\x1b]0;title\a", b"\x1b]52;c;aGk=\x1b\\", b"\x9b31m", "\x9b31m".encode(), "\x90q".encode(), b"\a\b\x7f",
+            b"\xff\xfe", b"\x1bc", b"\x0e", b"\r", b"\v\f"]
 
 
-def divergence(c):
-    """A rate that is far too large: exit code 5, or a result that is not far worse than a constant prediction."""
-    text = c.write("book.txt", text_of(c.random, 2000))
-    wave = c.write("wave.csv", ("value\n" + "".join(f"{math.sin(i / 3)}\n" for i in range(300))).encode())
-    tagged = c.write("chunks.conll", columns_of(c.random, 40))
-    kinds = [([text, "--symbols", "bytes", "--window", 16], "nats_per_symbol"), ([wave, "--format", "table"], "mean_squared_error"),
-             ([tagged, "--read", "1", "--predict", "2=softmax"], "nats_per_position"),
-             (["--task", "adding:8"], "mean_squared_error")]
-    optimizers = ["adam:rate=1000", "sgd:rate=1000,clip=0", "rmsprop:rate=300", "natural:windows=2,rate=50", "path+adam:rate=100",
-                  "hf:windows=1,iterations=6", "hf:curvature=0.001"]
-    for i in range(c.count(7, 300)):
-        options, figure = kinds[i % len(kinds)]
-        optimizer = optimizers[i % len(optimizers)]
-        model = "rnn:5,activation=relu" if optimizer.startswith("path") else c.random.choice(["rnn:5", "gru:4"])
-        outcome = c.run(["train", *options, "--model", model, "--optimizer", optimizer, "--batch", 2, "--steps", 30, "--seed", i,
-                         "--json", "--quiet", "--out", c.at("run"), "--overwrite"], {0, 5})
-        if outcome.code != 0:
-            continue
-        found = json.loads(outcome.out)["valid"]
-        for part in [found, *found.get("heads", {}).values()]:
-            if part.get(figure, 0) > (100 if "squared" in figure else 25):
-                c.wrong(outcome, f"exit 0 with {figure} {part[figure]}")
+def executed(text):
+    """Whether a terminal would execute something in these bytes other than line feeds and tabs."""
+    try:
+        return re.search("[\x00-\x08\x0b-\x1f\x7f-\x9f]", text.decode()) is not None
+    except UnicodeDecodeError:  # a terminal may read such a byte as a control character
+        return True
+
+
+def on_terminal(c, arguments):
+    """The outcome of a command whose standard output is a pseudo-terminal, with what it wrote there."""
+    ours, theirs = pty.openpty()
+    written = bytearray()
+
+    def collect():
+        try:
+            while piece := os.read(ours, 65536):
+                written.extend(piece)
+        except OSError:  # the command has ended
+            pass
+
+    reader = threading.Thread(target=collect)
+    reader.start()
+    process = c.unfold.start(arguments, stdout=theirs, env={"TERM": "xterm", "NO_COLOR": "1"})
+    os.close(theirs)
+    outcome = finish(process)
+    reader.join()
+    os.close(ours)
+    outcome.out = bytes(written).replace(b"\r\n", b"\n")
+    return outcome
+
+
+def hostile(random):
+    return b"".join(random.choice([*CONTROLS, b"a", b"\\t", b"b"]) for _ in range(random.randrange(1, 6)))
+
+
+def terminal(c):
+    """Control characters of data, labels, names and arguments reach no terminal, and no message."""
+    for _ in range(c.count(1, 60)):
+        r = c.random
+        name = os.fsdecode(hostile(r).replace(b"/", b""))
+        text = c.write("text" + name, b"".join(b"the " + hostile(r) + b" cat\n" for _ in range(40)))
+        classes = [(kind + hostile(r)).translate(None, b"\r\v\f").decode("utf-8", "replace") for kind in (b"one", b"two")]
+        labels = c.write("labels" + name, "".join(f"{classes[i % 2]}\tthe {classes[0]} cat\n" for i in range(40)).encode())
+        log = c.write("log" + name, b"".join(b"Nov  1 10:00:00 host sshd[3]: failed " + hostile(r) + b"\n" for _ in range(20)))
+        fresh = ["--quiet", "--overwrite", "--out"]
+        c.need(["train", text, *TINY, "--model", "rnn:4", "--steps", 4, *fresh[1:], c.at("run")])
+        c.need(["train", labels, "--format", "labelled", "--model", "rnn:4", "--steps", 3, *fresh, c.at("fields")])
+        c.need(["train", log, "--format", "log", "--model", "ngram:2", *fresh, c.at("log-run")])
+        missing = c.at("no" + name)
+        verbs = [["score", c.at("run"), text, "--by", "line", "--text"], ["score", c.at("run"), text], ["sample", c.at("run"), "--length", 200],
+                 ["complete", c.at("run"), "--length", 9], ["explain", c.at("run"), "the cat"], ["predict", c.at("fields"), labels],
+                 ["eval", c.at("fields"), labels], ["explain", c.at("fields"), labels], ["score", c.at("log-run"), log, "--text"],
+                 ["info", c.at("fields")], ["eval", c.at("run"), missing], ["train", text, "--model", "lstm:5," + name, "--out", c.at("other")],
+                 ["info", missing], [name], ["train", text, "--" + name, "1"], ["sample", c.at("run"), "--length", name],
+                 ["train", text, *TINY[:-1], "--model", "rnn:4", "--steps", 4, "--sample-every", 2, *fresh[1:], c.at("run")]]
+        for verb in verbs:
+            outcome = on_terminal(c, verb)
+            c.judge(outcome)
+            if executed(outcome.out):
+                c.wrong(outcome, f"control characters reach the terminal: {outcome.out[-300:]!r}", [text, labels, log])
+            if executed(outcome.err.encode()):
+                c.wrong(outcome, f"control characters in a message: {outcome.err[-300:]!r}", [text, labels, log])
+            if len(outcome.err) > 5000 and "sample" not in outcome.err:
+                c.wrong(outcome, f"a message of {len(outcome.err)} characters", [text, labels, log])
 
 
 ALL = {"models": models, "archives": archives, "checkpoints": checkpoints, "data": data, "side-files": side_files,
        "odd-files": odd_files, "kills": kills, "signals": signals, "full-disks": full_disks, "vanishing": vanishing, "limits": limits,
-       "races": races, "clocks": clocks, "bits": bits,
-       "own-configurations": own_configurations, "divergence": divergence}
+       "races": races, "clocks": clocks, "bits": bits, "terminal": terminal}

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "unfold/app/task_figures.h"
+#include "unfold/base/printable.h"
 #include "unfold/base/text_distance.h"
 #include "unfold/data/text_source_spec.h"
 #include "unfold/tasks/grid_tasks.h"
@@ -24,8 +25,8 @@ UsageError unknown_task(const std::string& task) {
   for (const EntryHelp& known : tree_tasks()) names.push_back(known.name);
   for (const EntryHelp& known : grid_tasks()) names.push_back(known.name);
   const std::string name = parse_spec(task).name;
-  return UsageError(
-      fmt::format("there is no task \"{}\"{} (tasks: {})", name, did_you_mean(name, names), fmt::join(names, ", ")));
+  return UsageError(fmt::format("there is no task {}{} (tasks: {})", in_quotes(name), did_you_mean(name, names),
+                                fmt::join(names, ", ")));
 }
 
 /// A task of examples, as a table.

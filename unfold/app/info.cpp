@@ -29,7 +29,9 @@ LogSummary read_log(const std::string& path) {
     if (!entry.is_object()) continue;  // a line that was cut off when the machine went down
     ++result.entries;
     result.last = entry.dump();
-    if (entry.value("event", "") == "validation" && entry.value("best", false)) result.best_validation = result.last;
+    const auto best = entry.find("best");
+    if (text_under(entry, "event") == "validation" && best != entry.end() && *best == true)
+      result.best_validation = result.last;
   }
   return result;
 }

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "unfold/base/decimals.h"
+#include "unfold/base/printable.h"
 #include "unfold/capabilities/finite.h"
 #include "unfold/capabilities/markov.h"
 #include "unfold/classical/hmm.h"
@@ -120,12 +121,9 @@ const char* answer_of(const CompletedText& text) { return *text.proved ? "proved
 
 /// On one line.
 std::string completion_line(const CompletedText& text) {
-  std::string shown;
-  for (const char c : text.text)
-    shown += c == '\n' ? "\\n" : c == '\t' ? "\\t" : c == '\\' ? "\\\\" : std::string(1, c);
   const std::string answer = text.proved ? fmt::format("{}\t", answer_of(text)) : "";
   return fmt::format("{}\t{}\t{}\t{}{}\n", decimals(text.bits()), text.names.size(), decimals(text.completion.score),
-                     answer, shown);
+                     answer, escape_cell(text.text));
 }
 
 nlohmann::ordered_json completion_json(const CompletedText& text) {

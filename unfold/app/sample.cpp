@@ -54,11 +54,10 @@ std::vector<Symbol> encode_prime(const Alphabet& alphabet, const std::string& te
   for (Index position = 0; position < static_cast<Index>(text.size());) {
     const Alphabet::Token token = alphabet.next_token(text, position);
     if (token.symbol == kNoSymbol && !token.text.empty())
-      throw DataError(
-          fmt::format("--prime: \"{}\" at offset {} is not in the alphabet of {} {}; leave it out, or take a "
-                      "model that was trained on a text with it",
-                      replace_invalid_utf8(token.text), token.text.data() - text.data(), alphabet.size(),
-                      to_string(alphabet.kind())));
+      throw DataError(fmt::format(
+          "--prime: \"{}\" at offset {} is not in the alphabet of {} {}; leave it out, or take a "
+          "model that was trained on a text with it",
+          alphabet.shown(token), token.text.data() - text.data(), alphabet.size(), to_string(alphabet.kind())));
   }
   return known;
 }

@@ -13,6 +13,7 @@
 #include "unfold/base/error.h"
 #include "unfold/base/file.h"
 #include "unfold/base/own_json.h"
+#include "unfold/base/printable.h"
 #include "unfold/processes/agreement.h"
 #include "unfold/runs/run_folder.h"
 #include "unfold/runs/work.h"
@@ -81,7 +82,7 @@ class FileScoring {
   }
   std::optional<Figures> read(std::size_t i) const {
     const nlohmann::ordered_json kept = try_own_json_file(result_file(i));
-    if (!kept.is_object() || kept.value("of", "") != description(i)) return std::nullopt;
+    if (!kept.is_object() || text_under(kept, "of") != description(i)) return std::nullopt;
     return Figures{
         .nats_per_symbol = kept.at("nats_per_symbol"), .symbols = kept.at("symbols"), .bytes = kept.at("bytes")};
   }
@@ -115,8 +116,8 @@ double bits_of(const Figures& figures) { return figures.bits_per_symbol() * stat
 
 std::string file_line(const ScoredFile& file) {
   const Figures& f = file.figures;
-  return fmt::format("{}\t{}\t{}\t{}\t{}\n", file.name, f.symbols, decimals(bits_of(f)), decimals(f.bits_per_symbol()),
-                     decimals(f.bits_per_byte()));
+  return fmt::format("{}\t{}\t{}\t{}\t{}\n", escape_cell(file.name), f.symbols, decimals(bits_of(f)),
+                     decimals(f.bits_per_symbol()), decimals(f.bits_per_byte()));
 }
 
 nlohmann::ordered_json file_json(const Figures& f) {

@@ -4,6 +4,7 @@
 #include <lzma.h>
 #include <zlib.h>
 #include <zstd.h>
+#include <zstd_errors.h>
 
 #include <algorithm>
 #include <memory>
@@ -95,7 +96,11 @@ std::string unxz_all(std::string_view input, const std::string& name, Unpacked o
     out.append(block, kInflatedBlock - stream.avail_out);
     if (status == LZMA_STREAM_END) return out.take();
     if (status == LZMA_BUF_ERROR) fail_cut_short(name);
-    if (status == LZMA_MEMLIMIT_ERROR) fail_damaged(name, "unpacking would take more than 1 GiB of working memory");
+    if (status == LZMA_MEMLIMIT_ERROR)
+      throw DataError(
+          fmt::format("{}: its dictionary takes more than 1 GiB of memory, the most that is allowed; compress it again "
+                      "with xz -9 or less",
+                      name));
     if (status == LZMA_MEM_ERROR) throw RuntimeFailure(fmt::format("{}: not enough memory to unpack it", name));
     if (status != LZMA_OK) fail_damaged(name, "liblzma refuses them");
   }
@@ -104,11 +109,18 @@ std::string unxz_all(std::string_view input, const std::string& name, Unpacked o
 std::string unzstd_all(std::string_view input, const std::string& name, Unpacked out) {
   const std::unique_ptr<ZSTD_DCtx, std::size_t (*)(ZSTD_DCtx*)> context(ZSTD_createDCtx(), ZSTD_freeDCtx);
   if (!context) throw RuntimeFailure("libzstd cannot start: not enough memory");
+  constexpr int kMostWindowBits = 27;
+  ZSTD_DCtx_setParameter(context.get(), ZSTD_d_windowLogMax, kMostWindowBits);
   std::vector<char> block(kInflatedBlock);
   ZSTD_inBuffer source{input.data(), input.size(), 0};
   for (;;) {
     ZSTD_outBuffer target{block.data(), block.size(), 0};
     const std::size_t status = ZSTD_decompressStream(context.get(), &target, &source);
+    if (ZSTD_getErrorCode(status) == ZSTD_error_frameParameter_windowTooLarge)
+      throw DataError(
+          fmt::format("{}: it was compressed with a window of more than {} MiB, the largest that is unpacked; compress "
+                      "it again with zstd --long={} or less",
+                      name, std::size_t{1} << (kMostWindowBits - 20), kMostWindowBits));
     if (ZSTD_isError(status)) fail_damaged(name, ZSTD_getErrorName(status));
     out.append(block, target.pos);
     const bool drained = source.pos == source.size && target.pos < target.size;

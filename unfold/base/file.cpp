@@ -13,12 +13,16 @@
 #include <climits>
 #include <cstdlib>
 #include <filesystem>
+#include <new>
 #include <optional>
 #include <system_error>
 #include <utility>
 
+#include "unfold/base/available_memory.h"
 #include "unfold/base/decompress.h"
 #include "unfold/base/error.h"
+#include "unfold/base/links.h"
+#include "unfold/base/printable.h"
 
 namespace unfold {
 namespace {
@@ -26,6 +30,8 @@ namespace {
 constexpr std::size_t kFileBlock = std::size_t{1} << 20;
 constexpr std::size_t kMappedFrom = std::size_t{16}
                                     << 20;  ///< smaller files are read: copying them costs less than mapping
+
+constexpr std::size_t kCheckedFrom = std::size_t{256} << 20;  ///< of an input of unknown size
 
 std::string reason(int error) { return std::generic_category().message(error); }
 
@@ -61,13 +67,28 @@ struct stat status_of(int descriptor, const std::string& name) {
   return status;
 }
 
-/// Reads to the end of the file. `likely_size` is the size that the file reports; it is only a hint, because the file
-/// may grow or shrink meanwhile.
+/// Of an input that does not say how large it is.
+[[noreturn]] void fail_too_long(const std::string& name, std::size_t size) {
+  throw RuntimeFailure(
+      fmt::format("{}: its first {} MiB fill the memory that is left, and it does not end there; give a shorter input "
+                  "(head -c 1G)",
+                  name, size >> 20));
+}
+
+/// `likely_size`: of a file that says how large it is; it may grow or shrink all the same.
 std::string read_to_end(int descriptor, const std::string& name, std::size_t likely_size = 0) {
   std::string out;
   std::size_t size = 0, room = likely_size > 0 ? likely_size + 1 : kFileBlock;
   for (;;) {
-    out.resize(size + room);
+    // A string that grows doubles, and keeps its old memory until it has the new.
+    const bool grows = likely_size == 0 && size >= kCheckedFrom && out.capacity() < size + room;
+    if (grows && available_memory() < 2 * out.capacity()) fail_too_long(name, size);
+    try {
+      out.resize(size + room);
+    } catch (const std::bad_alloc&) {
+      if (likely_size > 0) throw;
+      fail_too_long(name, size);
+    }
     const std::size_t got = read_some(descriptor, name, out.data() + size, room);
     if (got == 0) break;
     size += got;
@@ -306,22 +327,7 @@ int create_locked(const std::string& path) {
   return -1;
 }
 
-/// Follows a chain of symbolic links to its end, which need not exist. Sets `error` to ELOOP if there are too many
-/// links.
-std::string resolve_links(const std::string& path, int& error) {
-  constexpr int kMostLinks = 40;  // same limit as the kernel
-  std::filesystem::path place = path;
-  for (int links = 0; links < kMostLinks; ++links) {
-    std::error_code not_a_link;
-    const std::filesystem::path next = std::filesystem::read_symlink(place, not_a_link);
-    if (not_a_link) return place.string();
-    place = place.parent_path() / next;  // an absolute path replaces the directory
-  }
-  error = ELOOP;
-  return path;
-}
-
-/// Opens a device or a pipe; opening may block until the other end is open.
+/// A device or a pipe, whose other end may let one wait.
 int open_directly(const std::string& path) {
   const WaitingForOthers waiting;
   int descriptor = -1;
@@ -386,6 +392,12 @@ void AtomicFile::write(std::string_view bytes) {
 void AtomicFile::put(std::string_view bytes) {
   std::optional<WaitingForOthers> waiting;
   if (temporary_.empty()) waiting.emplace();
+  std::string printable;
+  if (temporary_.empty() && ::isatty(descriptor_) == 1) {  // pieces are whole blocks, or all
+    TerminalText text;
+    printable = text.next(bytes);
+    bytes = printable += text.finish();
+  }
   while (!bytes.empty()) {
     const ssize_t done = ::write(descriptor_, bytes.data(), std::min(bytes.size(), 64 * kFileBlock));
     if (done < 0 && errno != EINTR) fail(errno);

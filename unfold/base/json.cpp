@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "unfold/base/error.h"
+#include "unfold/base/own_json.h"
 
 namespace unfold {
 
@@ -48,7 +49,7 @@ class JsonBuilder {
     return true;
   }
   bool parse_error(std::size_t, const std::string&, const json::exception& error) {
-    fail(fmt::format("not valid JSON: {}", error.what()));
+    fail(fmt::format("not valid JSON: {}", json_fault(error)));
   }
 
   json take() { return std::move(root_); }

@@ -11,6 +11,7 @@
 
 #include "unfold/base/error.h"
 #include "unfold/base/option_aliases.h"
+#include "unfold/base/printable.h"
 #include "unfold/base/text_distance.h"
 
 namespace unfold {
@@ -75,13 +76,11 @@ std::string in_words(const Limits& limits) {
   return fmt::format("{} {} and {} {}", limits.low_open ? "above" : "at least", limits.low, below, limits.high);
 }
 
-std::string in_quotes(std::string_view text) { return fmt::format("\"{}\"", text); }
-
 [[noreturn]] void malformed(std::string_view text, const std::string& what) {
   throw UsageError(
-      fmt::format("SPEC \"{}\": {}; a SPEC is name:key=value,key=value, for example "
+      fmt::format("SPEC {}: {}; a SPEC is name:key=value,key=value, for example "
                   "lstm:512,layers=2 or adam:rate=0.002,clip=1",
-                  text, what));
+                  in_quotes(text), what));
 }
 
 }  // namespace
@@ -98,13 +97,13 @@ Spec parse_spec(std::string_view text) {
     const std::string_view entry = rest.substr(0, comma);
     const std::size_t equals = entry.find('=');
     if (equals == std::string_view::npos) {
-      if (!first || entry.empty()) malformed(text, fmt::format("\"{}\" is not of the form key=value", entry));
+      if (!first || entry.empty()) malformed(text, in_quotes(entry) + " is not of the form key=value");
       spec.size = entry;
     } else {
       std::string key(entry.substr(0, equals)), value(entry.substr(equals + 1));
-      if (key.empty() || value.empty()) malformed(text, fmt::format("\"{}\" lacks a key or a value", entry));
+      if (key.empty() || value.empty()) malformed(text, in_quotes(entry) + " lacks a key or a value");
       for (const auto& [known, unused] : spec.values)
-        if (name_the_same(known, key)) malformed(text, fmt::format("\"{}\" is given twice", known));
+        if (name_the_same(known, key)) malformed(text, in_quotes(known) + " is given twice");
       if (is_main_size(key)) {
         if (!spec.size.empty()) malformed(text, fmt::format("\"{}\" is the size, which is given twice", key));
         spec.size = std::move(value);
@@ -294,7 +293,7 @@ void OptionTable::set(std::string_view who, std::string_view name, std::string_v
           fmt::format("{}: option {}={} is not possible; {}: {}", who, name, value, name, range_text(option)));
     return;
   }
-  throw UsageError(fmt::format("{} has no option \"{}\"{} (options: {})", who, name, did_you_mean(name, names),
+  throw UsageError(fmt::format("{} has no option {}{} (options: {})", who, in_quotes(name), did_you_mean(name, names),
                                fmt::join(names, ", ")));
 }
 

@@ -23,4 +23,15 @@ nlohmann::ordered_json try_own_json_file(const std::string& path) {
   return try_own_json(std::string(std::istreambuf_iterator<char>(file), {}));
 }
 
+std::string text_under(const nlohmann::ordered_json& object, const char* key) {
+  const auto found = object.find(key);
+  return found != object.end() && found->is_string() ? found->get<std::string>() : std::string();
+}
+
+std::string json_fault(const std::exception& error) {
+  const std::string_view text = error.what();
+  const std::size_t end = text.starts_with("[json.exception.") ? text.find("] ") : std::string_view::npos;
+  return std::string(end == std::string_view::npos ? text : text.substr(end + 2));
+}
+
 }  // namespace unfold

@@ -2,6 +2,7 @@
 /// Parser for JSON that Unfold itself wrote; keeps the order of keys. Use `parse_json` for untrusted input. The parser
 /// takes more than a second to compile, so it is instantiated only here.
 
+#include <exception>
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <string_view>
@@ -15,5 +16,12 @@ nlohmann::ordered_json parse_own_json(std::string_view text, const std::string& 
 nlohmann::ordered_json try_own_json(std::string_view text);
 /// Like try_own_json, and also if the file does not exist.
 nlohmann::ordered_json try_own_json_file(const std::string& path);
+
+/// The text under a key of an object; empty where there is none, or something else than text: the file may have been
+/// edited.
+std::string text_under(const nlohmann::ordered_json& object, const char* key);
+
+/// What a nlohmann::json::exception says, without the identifier of the library: "type must be string, but is number".
+std::string json_fault(const std::exception& error);
 
 }  // namespace unfold

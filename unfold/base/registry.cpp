@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include "unfold/base/error.h"
+#include "unfold/base/printable.h"
 #include "unfold/base/text_distance.h"
 
 namespace unfold {
@@ -15,8 +16,8 @@ std::string plural(std::string_view kind) { return fmt::format("{}{}", kind, kin
 }  // namespace
 
 void refuse_unknown(std::string_view kind, std::string_view name, const std::vector<std::string>& names) {
-  throw UsageError(fmt::format("there is no {} \"{}\"{} ({}: {})", kind, name, did_you_mean(name, names), plural(kind),
-                               fmt::join(names, ", ")));
+  throw UsageError(fmt::format("there is no {} {}{} ({}: {})", kind, in_quotes(name), did_you_mean(name, names),
+                               plural(kind), fmt::join(names, ", ")));
 }
 
 void refuse_not_built(std::string_view kind, std::string_view name, const std::vector<std::string>& names) {

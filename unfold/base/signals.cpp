@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "unfold/base/error.h"
+#include "unfold/base/printable.h"
 
 namespace unfold {
 namespace {
@@ -66,7 +67,7 @@ AnnouncedFile AnnouncedFile::announce(const std::string& name, const void* begin
 AnnouncedFile AnnouncedFile::temporary(const std::string& path) { return announce(path, nullptr, 0); }
 
 AnnouncedFile AnnouncedFile::mapped(const std::string& name, const void* begin, std::size_t size) {
-  return announce(name, begin, size);
+  return announce(escape_controls(name), begin, size);  // it is only printed
 }
 
 AnnouncedFile::AnnouncedFile(AnnouncedFile&& other) noexcept : slot_(std::exchange(other.slot_, nullptr)) {}

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "unfold/base/printable.h"
+
 namespace unfold {
 
 Index text_distance(std::string_view a, std::string_view b) {
@@ -46,7 +48,7 @@ std::string nearest(std::string_view name, std::span<const std::string> candidat
 
 std::string did_you_mean(std::string_view name, std::span<const std::string> candidates) {
   const std::string best = nearest(name, candidates);
-  return best.empty() ? std::string() : fmt::format("; did you mean \"{}\"?", best);
+  return best.empty() ? std::string() : fmt::format("; did you mean {}?", in_quotes(best));
 }
 
 }  // namespace unfold

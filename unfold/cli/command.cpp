@@ -2,10 +2,13 @@
 
 #include <algorithm>
 #include <new>
+#include <nlohmann/json.hpp>
 #include <system_error>
 
 #include "unfold/base/file.h"
 #include "unfold/base/key.h"
+#include "unfold/base/own_json.h"
+#include "unfold/base/printable.h"
 #include "unfold/base/team.h"
 #include "unfold/base/text_distance.h"
 #include "unfold/cli/own_inputs.h"
@@ -71,7 +74,8 @@ const VerbEntry& find_verb(const std::string& name) {
     if (entry.name == name) return entry;
     names.push_back(entry.name);
   }
-  throw UsageError(fmt::format("there is no verb \"{}\"; see `unfold --help`{}", name, did_you_mean(name, names)));
+  throw UsageError(
+      fmt::format("there is no verb {}; see `unfold --help`{}", in_quotes(name), did_you_mean(name, names)));
 }
 
 /// Joins the others where there are any, so that what is wrong is said once. Throws UsageError where they would do the
@@ -107,12 +111,13 @@ ExitCode dispatch(std::span<const std::string> arguments, Console& console) {
     return ExitCode::success;
   }
   if (first == "--version") {
-    if (arguments.size() > 1) throw UsageError(fmt::format("--version stands alone; leave out {}", arguments[1]));
+    if (arguments.size() > 1)
+      throw UsageError(fmt::format("--version stands alone; leave out {}", escape_value(arguments[1])));
     print_result(fmt::format("unfold {}\n", UNFOLD_VERSION));
     return ExitCode::success;
   }
   if (first.starts_with('-'))
-    throw UsageError(fmt::format("the verb comes first, before {}; see `unfold --help`", first));
+    throw UsageError(fmt::format("the verb comes first, before {}; see `unfold --help`", escape_value(first)));
   const VerbEntry& entry = find_verb(first);
   require_use_for_processes(entry);
   const std::unique_ptr<Verb> verb = entry.make();
@@ -136,21 +141,9 @@ std::string thread_failure(const std::system_error& error) {
   return "the system gives no more threads (a limit of this user or container: ulimit -u); try fewer with --threads";
 }
 
-/// What data are quoted may be of any length: without the middle of what is long.
-std::string shortened(const std::string& message) {
-  constexpr std::size_t kBegin = 1200, kEnd = 600;
-  if (message.size() <= kBegin + kEnd) return message;
-  const auto inside = [](char c) { return (c & 0xC0) == 0x80; };  // of a character of UTF-8
-  std::size_t begin = kBegin, end = message.size() - kEnd;
-  while (inside(message[begin])) --begin;
-  while (end < message.size() && inside(message[end])) ++end;
-  return fmt::format("{} ... ({} bytes) ... {}", message.substr(0, begin), end - begin, message.substr(end));
-}
-
 /// Says what went wrong, and with which code to end. Several processes that come to the same end speak with one voice,
 /// that of the first. One that fails alone says which it is and ends the others, which would wait for it for ever.
-ExitCode tell_failure(Console& console, const std::string& whole, ExitCode code) {
-  const std::string message = shortened(whole);
+ExitCode tell_failure(Console& console, const std::string& message, ExitCode code) {
   if (!joined_others()) {
     const bool said_by_first = code == ExitCode::usage && count_in_environment().number > 0;
     if (!said_by_first) console.error(message);
@@ -217,7 +210,12 @@ int run_command(std::span<const std::string> arguments) {
   } catch (const std::system_error& error) {
     code = tell_failure(console, thread_failure(error), code);
   } catch (const std::bad_alloc&) {
-    code = tell_failure(console, "not enough memory; try a smaller --batch, --window or model", code);
+    code = tell_failure(console, "not enough memory; try a smaller --batch, --window or model, or less data", code);
+  } catch (const nlohmann::json::exception& error) {
+    code = tell_failure(
+        console,
+        fmt::format("a file of JSON that Unfold wrote was changed: {}; restore it, or remove it", json_fault(error)),
+        ExitCode::bad_model);
   } catch (const std::exception& error) {
     code = tell_failure(console, error.what(), code);
   }

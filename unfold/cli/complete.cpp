@@ -6,6 +6,7 @@
 
 #include "unfold/app/match.h"
 #include "unfold/base/decimals.h"
+#include "unfold/base/printable.h"
 #include "unfold/cli/prime.h"
 #include "unfold/cli/verb.h"
 #include "unfold/fields/given.h"
@@ -139,7 +140,7 @@ ExitCode Complete::complete_vectors() const {
     if (json_)
       numbers[number.name] = {{"mean", number.mean}, {"standard_error", number.error}};
     else
-      print_result(fmt::format("{}\t{}\t{:.6f}\n", number.name, decimals(number.mean), number.error));
+      print_result(fmt::format("{}\t{}\t{:.6f}\n", escape_cell(number.name), decimals(number.mean), number.error));
   }
   if (json_) print_result(one_line({{"numbers", std::move(numbers)}}));
   return ExitCode::success;

@@ -10,6 +10,7 @@
 
 #include "unfold/app/task_figures.h"
 #include "unfold/base/decimals.h"
+#include "unfold/base/printable.h"
 #include "unfold/cli/verb.h"
 #include "unfold/fields/predict.h"
 #include "unfold/terminal/console_reporter.h"
@@ -206,20 +207,21 @@ nlohmann::ordered_json explained_json(const Explanation& why) {
 
 void Explain::print(const Explanation& why) const {
   const Paint paint;
-  print_result(paint.on() ? symbols_painted(why, paint) : symbols_tsv(why, guesses_));
+  const auto print = [&](const std::string& text) { paint.on() ? print_styled_result(text) : print_result(text); };
+  print(paint.on() ? symbols_painted(why, paint) : symbols_tsv(why, guesses_));
   if (!why.no_lags.empty())
     return print_result(fmt::format("\n# what position {} goes back to: {}\n", why.at, why.no_lags));
   const std::string heading = fmt::format("\n# what the state before position {} goes back to: gradient{} by lag\n",
                                           why.at, why.estimated ? ", estimated," : "");
-  print_result(heading + (paint.on() ? lags_painted(why, paint) : lags_tsv(why)));
+  print(heading + (paint.on() ? lags_painted(why, paint) : lags_tsv(why)));
 }
 
-std::string cell(const std::string& text) { return text.empty() ? "-" : text; }
+std::string cell(const std::string& text) { return text.empty() ? "-" : escape_cell(text); }
 
 std::string labels_tsv(const FieldExplanation& why) {
   std::string text = "position\tread\tobserved\tbest\tprobability\tbits\n";
   for (const ExplainedLabel& l : why.labels)
-    text += fmt::format("{}\t{}\t{}\t{}\t{:.4f}\t{}\n", l.position, cell(l.read), cell(l.observed), l.best,
+    text += fmt::format("{}\t{}\t{}\t{}\t{:.4f}\t{}\n", l.position, cell(l.read), cell(l.observed), escape_cell(l.best),
                         l.probability, shown_bits(l.bits));
   return text;
 }
@@ -269,7 +271,8 @@ ExitCode Explain::run_on_fields(ExplainRequest request) {
     return ExitCode::success;
   }
   print_result(labels_tsv(why));
-  print_result(fmt::format("\n# what voted for {} = {} at position {}: {}\n", why.field, why.label, why.at,
+  print_result(fmt::format("\n# what voted for {} = {} at position {}: {}\n", escape_value(why.field),
+                           escape_value(why.label), why.at,
                            why.features ? "weights of features; those of neighbouring labels come on top"
                                         : "gradient of its log odds in what each position adds"));
   print_result(votes_text(why, Paint()));

@@ -1,14 +1,17 @@
 #include "unfold/cli/own_inputs.h"
 
 #include <fmt/format.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <filesystem>
+#include <map>
 #include <system_error>
 #include <vector>
 
 #include "unfold/base/error.h"
+#include "unfold/base/links.h"
 #include "unfold/runs/run_folder.h"
 
 namespace unfold {
@@ -46,17 +49,49 @@ void refuse_folder(const FileNamed& output, const std::string& input) {
           fmt::format("{} {} is the folder of {}, which is read; name another folder", output.by, output.path, input));
 }
 
-/// Both would be written, and one be lost. A device takes both.
-void refuse_one_file_for_two(const std::vector<FileNamed>& outputs) {
-  std::error_code none;
-  for (std::size_t i = 0; i < outputs.size(); ++i) {
-    const fs::path first = fs::weakly_canonical(outputs[i].path, none);
-    if (outputs[i].path == "-" || (fs::exists(first, none) && !fs::is_regular_file(first, none))) continue;
-    for (std::size_t j = i + 1; j < outputs.size(); ++j)
-      if (outputs[j].path != "-" && fs::weakly_canonical(outputs[j].path, none) == first)
-        throw UsageError(
-            fmt::format("{} and {} both write {}; name two files", outputs[i].by, outputs[j].by, outputs[j].path));
+constexpr const char* kStandardOutput = "standard output";
+
+std::string identity(const struct stat& status) { return fmt::format("{}:{}", status.st_dev, status.st_ino); }
+
+/// A text that two outputs share exactly when they write one file, whatever links and spellings lead there, or
+/// standard output. Empty: a device, which takes several outputs.
+std::string place_of(const std::string& output) {
+  struct stat standard {
+  }, status{};
+  const bool open = ::fstat(STDOUT_FILENO, &standard) == 0;
+  if (output == "-") return open && S_ISREG(standard.st_mode) ? identity(standard) : kStandardOutput;
+  if (::stat(output.c_str(), &status) == 0) {
+    if (S_ISREG(status.st_mode) || S_ISDIR(status.st_mode)) return identity(status);
+    const bool mixes = !S_ISCHR(status.st_mode) || ::isatty(STDOUT_FILENO) == 1;  // /dev/null does not
+    return open && mixes && identity(status) == identity(standard) ? kStandardOutput : "";
   }
+  int endless = 0;
+  const fs::path target = resolve_links(output, endless);
+  std::error_code missing;
+  const fs::path folder = fs::canonical(target.has_parent_path() ? target.parent_path() : ".", missing);
+  return missing ? target.lexically_normal().string() : (folder / target.filename()).string();
+}
+
+/// Names of standard output itself, which share it with what is printed on purpose.
+bool names_standard_output(const std::string& path) {
+  return path == "-" || path.starts_with("/dev/") || path.starts_with("/proc/");
+}
+
+/// Both would be written, and one be lost, or the two be mixed.
+void refuse_one_file_for_two(const std::vector<FileNamed>& outputs) {
+  std::map<std::string, const FileNamed*> places;
+  for (const FileNamed& output : outputs) {
+    const std::string place = place_of(output.path);
+    if (place.empty()) continue;
+    if (const auto [first, is_new] = places.emplace(place, &output); !is_new)
+      throw UsageError(fmt::format("{} and {} both write {}; name two {}", first->second->by, output.by,
+                                   place == kStandardOutput || output.path == "-" ? kStandardOutput : output.path,
+                                   place == kStandardOutput || output.path == "-" ? "outputs" : "files"));
+  }
+  const auto printed = places.find(place_of("-"));
+  if (printed != places.end() && !names_standard_output(printed->second->path))
+    throw UsageError(fmt::format("{} {} is the file that standard output is redirected to; name another one",
+                                 printed->second->by, printed->second->path));
 }
 
 }  // namespace
@@ -84,7 +119,9 @@ void refuse_own_inputs(const VerbOptions& options) {
         throw UsageError(fmt::format("{} - is not for standard output; name a {}", output.by,
                                      use == FileUse::filled ? "folder" : "file"));
   for (FileNamed& printed : options.files(FileUse::printed)) outputs.push_back(std::move(printed));
-  refuse_one_file_for_two(outputs);
+  std::vector<FileNamed> places = options.files(FileUse::filled);
+  places.insert(places.end(), outputs.begin(), outputs.end());
+  refuse_one_file_for_two(places);
   for (const FileNamed& output : outputs)
     for (const FileNamed& input : inputs) refuse_own_input(output.by, output.path, input.path);
 }

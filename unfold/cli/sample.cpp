@@ -1,5 +1,6 @@
 #include "unfold/app/sample.h"
 #include "unfold/base/file.h"
+#include "unfold/base/printable.h"
 #include "unfold/fields/given.h"
 #include "unfold/fields/number_sequences.h"
 #include "unfold/fields/predict.h"
@@ -226,7 +227,9 @@ ExitCode Sample::sample_rows() const {
   const bool named = !std::ranges::all_of(table.names, [](const std::string& name) {
     return std::ranges::all_of(name, [](unsigned char c) { return std::isdigit(c) != 0; });
   });
-  if (named) print_result(fmt::format("{}\n", fmt::join(table.names, ",")));
+  std::vector<std::string> heading;
+  for (const std::string& name : table.names) heading.push_back(quoted_cell(name));
+  if (named) print_result(fmt::format("{}\n", fmt::join(heading, ",")));
   for (const std::vector<double>& row : table.rows) print_result(row_of_cells(table, row));
   return ExitCode::success;
 }
@@ -239,7 +242,9 @@ ExitCode Sample::sample_numbers() const {
   const SampledNumberSequences drawn = sample_number_sequences(request_, threads_);
   const std::size_t width = drawn.columns.size();
   nlohmann::ordered_json samples = nlohmann::ordered_json::array();
-  if (!json_) print_result(fmt::format("sequence\t{}\n", fmt::join(drawn.columns, "\t")));
+  std::string heading = "sequence";
+  for (const std::string& column : drawn.columns) heading += '\t' + escape_cell(column);
+  if (!json_) print_result(heading + "\n");
   for (std::size_t s = 0; s < drawn.sequences.size(); ++s) {
     const SampledNumbers& sequence = drawn.sequences[s];
     nlohmann::ordered_json rows = nlohmann::ordered_json::array();

@@ -9,6 +9,7 @@
 
 #include "unfold/base/checks.h"
 #include "unfold/base/error.h"
+#include "unfold/base/printable.h"
 #include "unfold/base/text_distance.h"
 #include "unfold/base/utf8.h"
 #include "unfold/data/words.h"
@@ -25,8 +26,8 @@ const std::vector<std::string> kPolicyNames{"error", "skip"};
 Index choose(std::string_view name, const std::vector<std::string>& names, std::string_view option) {
   const auto found = std::find(names.begin(), names.end(), name);
   if (found != names.end()) return found - names.begin();
-  throw UsageError(
-      fmt::format("{}: \"{}\" is none of {}{}", option, name, fmt::join(names, ", "), did_you_mean(name, names)));
+  throw UsageError(fmt::format("{}: {} is none of {}{}", option, in_quotes(name), fmt::join(names, ", "),
+                               did_you_mean(name, names)));
 }
 
 bool is_blank(char c) { return c == ' ' || c == '\t' || c == '\r'; }

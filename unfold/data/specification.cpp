@@ -7,6 +7,7 @@
 
 #include "unfold/base/error.h"
 #include "unfold/base/json.h"
+#include "unfold/base/printable.h"
 #include "unfold/base/text_distance.h"
 #include "unfold/data/text_batches.h"
 
@@ -116,7 +117,7 @@ const FieldSpecification& DataSpecification::field(std::string_view name) const 
     if (field.name == name) return field;
     names.push_back(field.name);
   }
-  throw UsageError(fmt::format("the data have no field \"{}\"{}", name, did_you_mean(name, names)));
+  throw UsageError(fmt::format("the data have no field {}{}", in_quotes(name), did_you_mean(name, names)));
 }
 
 void DataSpecification::check(const Batch& batch) const {

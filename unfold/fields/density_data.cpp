@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "unfold/base/error.h"
+#include "unfold/base/own_json.h"
 #include "unfold/losses/registry.h"
 #include "unfold/models/density_model.h"
 #include "unfold/optim/optimizer.h"
@@ -169,7 +170,7 @@ ColumnClasses vector_classes(const Model& model) {
   try {
     return stored[kClassesKey].get<ColumnClasses>();
   } catch (const nlohmann::json::exception& error) {
-    throw ModelError(fmt::format("the card of the model: configuration: {}", error.what()));
+    throw ModelError(fmt::format("the card of the model: configuration: {}", json_fault(error)));
   }
 }
 
@@ -179,7 +180,7 @@ std::vector<std::string> vector_parts(const Model& model) {
   try {
     if (stored.contains(kPartsKey)) parts = stored[kPartsKey].get<std::vector<std::string>>();
   } catch (const nlohmann::json::exception& error) {
-    throw ModelError(fmt::format("the card of the model: configuration: {}", error.what()));
+    throw ModelError(fmt::format("the card of the model: configuration: {}", json_fault(error)));
   }
   const Index size = model.data().field(kVector).size;
   if (static_cast<Index>(parts.size()) != size)

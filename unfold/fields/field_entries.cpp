@@ -8,35 +8,25 @@
 #include <span>
 #include <vector>
 
-namespace unfold {
+#include "unfold/base/printable.h"
 
-std::string table_cell(std::string_view text) {
-  std::string out;
-  for (const char c : text) {
-    if (c == '\t')
-      out += "\\t";
-    else if (c == '\n')
-      out += "\\n";
-    else if (c != '\r')
-      out += c;
-  }
-  return out;
-}
+namespace unfold {
 
 std::string entry_text(const ExampleColumn& column, Index entry) {
   if (!column.present(entry)) return "";
-  if (column.is_text()) return table_cell(column.texts[at(entry)]);
+  if (column.is_text()) return column.texts[at(entry)];
   const double* numbers = column.numbers.data() + entry * column.width;
   if (column.classes.empty()) return fmt::format("{}", fmt::join(std::span(numbers, at(column.width)), ","));
   std::string text;
   for (std::size_t i = 0; i < at(column.width); ++i) {
     const bool is_class = column.is_class(i) && std::isfinite(numbers[i]);
     text += i > 0 ? "," : "";
-    text +=
-        is_class ? table_cell(column.classes[i].at(at(static_cast<Index>(numbers[i])))) : fmt::format("{}", numbers[i]);
+    text += is_class ? column.classes[i].at(at(static_cast<Index>(numbers[i]))) : fmt::format("{}", numbers[i]);
   }
   return text;
 }
+
+std::string entry_cell(const ExampleColumn& column, Index entry) { return escape_cell(entry_text(column, entry)); }
 
 nlohmann::ordered_json entry_json(const ExampleColumn& column, Index entry) {
   if (!column.present(entry)) return nullptr;

@@ -8,6 +8,7 @@
 
 #include "unfold/base/error.h"
 #include "unfold/base/json.h"
+#include "unfold/base/own_json.h"
 #include "unfold/fields/density_data.h"
 #include "unfold/losses/registry.h"
 #include "unfold/models/density_model.h"
@@ -46,7 +47,7 @@ TrainSettings stored_settings(const Model& model) {
     if (has_fields(settings)) (void)readers().get(*settings.format);
     return settings;
   } catch (const nlohmann::json::exception& error) {
-    throw ModelError(fmt::format("the card of the model: configuration: {}", error.what()));
+    throw ModelError(fmt::format("the card of the model: configuration: {}", json_fault(error)));
   } catch (const UsageError& error) {
     throw ModelError(fmt::format("the card of the model: configuration: {}", error.what()));
   }

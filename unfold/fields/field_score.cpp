@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "unfold/base/decimals.h"
+#include "unfold/base/printable.h"
 #include "unfold/fields/field_entries.h"
 #include "unfold/fields/field_figures.h"
 #include "unfold/fields/field_model.h"
@@ -83,7 +84,7 @@ class FieldScoreTable {
     std::string head = request_.by_example ? "example\tpositions\tbits\tbits_per_position" : "example";
     if (!request_.by_example && !once_) head += "\tposition";
     for (const HeadScores& h : heads)
-      if (!request_.by_example) head += fmt::format("\t{0}\t{0}.bits", table_cell(h.field));
+      if (!request_.by_example) head += fmt::format("\t{0}\t{0}.bits", escape_cell(h.field));
     write_(head + "\n");
   }
 
@@ -114,7 +115,7 @@ class FieldScoreTable {
       const bool shown = here && column != nullptr;
       const Index entry = shown && column->once ? e : p;
       row.bits += bits(or_zero(nats));
-      row.text += '\t' + (shown ? entry_text(*column, entry) : std::string());
+      row.text += '\t' + (shown ? entry_cell(*column, entry) : std::string());
       row.text += '\t' + (std::isnan(nats) ? std::string() : decimals(bits(nats)));
       row.json[h.field] = shown ? entry_json(*column, entry) : ScoreJson();
       row.json[h.field + ".bits"] = bits_or_null(nats);

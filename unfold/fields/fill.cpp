@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "unfold/base/error.h"
+#include "unfold/base/printable.h"
 #include "unfold/base/text_distance.h"
 #include "unfold/base/within.h"
 #include "unfold/fields/field_entries.h"
@@ -63,7 +64,7 @@ std::string row_text(const VectorModel<T>& model, const std::vector<char>& known
   std::vector<std::string> cells;
   cells.reserve(names.size());
   for (std::size_t d = 0; d < names.size(); ++d)
-    cells.push_back(model.is_class(d) ? table_cell(class_of(d))
+    cells.push_back(model.is_class(d) ? escape_cell(class_of(d))
                     : known[d] != 0   ? fmt::format("{}", row[d])
                                       : fmt::format("{:.6g}", row[d]));
   return fmt::format("{}\n", fmt::join(cells, "\t"));
@@ -92,7 +93,9 @@ void fill_holes(const FillRequest& request, const std::function<void(std::string
     if (vectors.width != static_cast<Index>(model.names().size()))
       throw DataError(fmt::format("{}: rows of {} numbers, and the model is of {}", examples.source, vectors.width,
                                   model.names().size()));
-    if (!request.jsonl) write(fmt::format("{}\n", fmt::join(model.names(), "\t")));
+    std::vector<std::string> heading;
+    for (const std::string& name : model.names()) heading.push_back(escape_cell(name));
+    if (!request.jsonl) write(fmt::format("{}\n", fmt::join(heading, "\t")));
     for (Index r = 0; r < vectors.entries(); ++r) {
       double* row = vectors.numbers.data() + r * vectors.width;
       const PartOfVector<T> part =

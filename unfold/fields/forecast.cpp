@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "unfold/base/printable.h"
 #include "unfold/engine/stepper.h"
 #include "unfold/losses/drawn_numbers.h"
 #include "unfold/numerics/functions.h"
@@ -268,13 +269,14 @@ void forecast(const NetworkModel<T>& model, const Examples& examples, const Pred
     }
     if (!headed) {
       std::string head = "example\tahead";
-      for (const Forecast& f : rows.front()) head += "\t" + f.name;
+      for (const Forecast& f : rows.front()) head += "\t" + escape_cell(f.name);
       write(head + "\n");
       headed = true;
     }
     for (std::size_t k = 0; k < rows.size(); ++k) {
       std::string line = fmt::format("{}\t{}", e + 1, k + 1);
-      for (const Forecast& f : rows[k]) line += f.text.empty() ? fmt::format("\t{:.6g}", f.number) : "\t" + f.text;
+      for (const Forecast& f : rows[k])
+        line += f.text.empty() ? fmt::format("\t{:.6g}", f.number) : "\t" + escape_cell(f.text);
       write(line + "\n");
     }
   }

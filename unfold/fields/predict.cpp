@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "unfold/base/printable.h"
 #include "unfold/base/within.h"
 #include "unfold/fields/constraint.h"
 #include "unfold/fields/density_data.h"
@@ -164,11 +165,11 @@ class TableWriter {
   void heading() const {
     std::vector<std::string> names;
     for (const ExampleColumn& column : examples_.columns)
-      if (is_shown(column)) names.push_back(table_cell(column.name));
+      if (is_shown(column)) names.push_back(escape_cell(column.name));
     if (shows_parents()) names.emplace_back(kParentColumn);
     if (shows_places())
       for (const char* name : {kGridRow, kGridColumn}) names.emplace_back(name);
-    for (const Added& column : added_) names.push_back(table_cell(column.name));
+    for (const Added& column : added_) names.push_back(escape_cell(column.name));
     write_(fmt::format("{}\n", fmt::join(names, "\t")));
   }
 
@@ -236,16 +237,16 @@ class TableWriter {
     for (const ExampleColumn& column : examples_.columns) {
       if (!is_shown(column)) continue;
       if (column.once)
-        cells.push_back(entry_text(column, example));
+        cells.push_back(entry_cell(column, example));
       else
-        cells.push_back(position < 0 ? whole_text(column, example) : entry_text(column, position));
+        cells.push_back(position < 0 ? whole_text(column, example) : entry_cell(column, position));
     }
     if (shows_parents()) cells.push_back(std::to_string(examples_.parents[at(position)] + 1));
     if (shows_places()) {
       const Index width = examples_.shapes[at(example)].second, place = position - examples_.begin(example);
       for (const Index number : {place / width, place % width}) cells.push_back(std::to_string(number + 1));
     }
-    for (const Added& column : added_) cells.push_back(table_cell(column.text(column.once ? example : position)));
+    for (const Added& column : added_) cells.push_back(escape_cell(column.text(column.once ? example : position)));
     write_(fmt::format("{}\n", fmt::join(cells, "\t")));
   }
 
@@ -261,7 +262,7 @@ class TableWriter {
     std::vector<std::string> texts;
     const Range own = entries(column, example);
     for (Index p = own.begin; p < own.end; ++p)
-      if (!is_end(column, p)) texts.push_back(entry_text(column, p));
+      if (!is_end(column, p)) texts.push_back(entry_cell(column, p));
     const bool together = of_pairs_ && !column.source ? target_characters_ : characters_;
     return fmt::format("{}", fmt::join(texts, together ? "" : " "));
   }

@@ -292,9 +292,10 @@ PageSection samples_section(const ReportRequest& request, const std::string& las
   std::ifstream file(RunFolder(request.runs.front()).log());
   for (std::string line; std::getline(file, line);) {
     const PageJson entry = try_own_json(line);
-    if (!entry.is_object() || entry.value("event", "") != "sample") continue;
-    samples.push_back(
-        {{"when", fmt::format("step {}", entry.value("step", Index{0}))}, {"text", entry.value("text", "")}});
+    if (!entry.is_object() || text_under(entry, "event") != "sample") continue;
+    const auto step = entry.find("step");
+    samples.push_back({{"when", fmt::format("step {}", step != entry.end() ? step->dump() : "?")},
+                       {"text", text_under(entry, "text")}});
   }
   constexpr std::size_t kShown = 8;
   PageJson some = PageJson::array();

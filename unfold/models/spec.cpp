@@ -6,6 +6,7 @@
 #include <array>
 
 #include "unfold/base/error.h"
+#include "unfold/base/printable.h"
 #include "unfold/cells/cells.h"
 #include "unfold/cells/grids.h"
 #include "unfold/circuit/cell_maps.h"
@@ -277,9 +278,9 @@ ModelSpec parse_model_spec(std::string_view text, const std::vector<std::string>
   for (const auto& [key, value] : spec.values) table.set(spec.name, key, value);
   result.units = parse_units(spec);
   if (const std::string fault = result.cell->fault(result, result.options); !fault.empty())
-    throw UsageError(fmt::format("model \"{}\": {}", text, fault));
+    throw UsageError(fmt::format("model {}: {}", in_quotes(text), fault));
   if (result.residual != Residual::none && (result.cell->reads_grids() || result.cell->says_probabilities))
-    throw UsageError(fmt::format("model \"{}\": {}; leave residual out", text,
+    throw UsageError(fmt::format("model {}: {}; leave residual out", in_quotes(text),
                                  result.cell->reads_grids() ? "layers over grids have other sizes than what they read"
                                                             : "a sum of probabilities is none"));
   return result;

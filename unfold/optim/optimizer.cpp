@@ -8,6 +8,7 @@
 
 #include "unfold/base/checks.h"
 #include "unfold/base/error.h"
+#include "unfold/base/printable.h"
 #include "unfold/optim/averaged.h"
 #include "unfold/optim/hessian_free.h"
 #include "unfold/optim/lbfgs.h"
@@ -322,7 +323,7 @@ ParsedOptimizer parse_optimizer(std::string_view text) {
   const Spec spec = parse_spec(text);
   const OptimizerEntry& entry = registry().get(spec.name);
   if (!spec.size.empty())
-    throw UsageError(fmt::format("optimiser \"{}\": write rate={} for the step size", text, spec.size));
+    throw UsageError(fmt::format("optimiser {}: write rate={} for the step size", in_quotes(text), spec.size));
   ParsedOptimizer result{entry, entry.options};
   parse_options(spec, result.settings);
   return result;

@@ -6,6 +6,7 @@
 #include <filesystem>
 
 #include "unfold/base/error.h"
+#include "unfold/base/printable.h"
 #include "unfold/readers/reader_text.h"
 
 namespace unfold {
@@ -22,7 +23,8 @@ std::vector<fs::path> names_in(const fs::path& folder) {
   if (error) throw DataError(fmt::format("{}: {}", folder.string(), error.message()));
   for (const fs::path& name : names)
     if (name.string().find_first_of("\t\n\r") != std::string::npos)
-      throw DataError(fmt::format("{}: a name with a tab or a line end in it; rename the file", folder.string()));
+      throw DataError(fmt::format("{}: the name {} has a tab or a line end in it; rename it", folder.string(),
+                                  in_quotes(name.string())));
   std::ranges::sort(names);
   return names;
 }
@@ -37,7 +39,9 @@ bool is_image_name(std::string_view name) {
 
 namespace {
 
-/// Opens a file, or creates the image list for a folder.
+constexpr std::string_view kAnyName = "*";  ///< stands for the names in a folder
+
+/// A file, or the list that stands for a folder. Names begin with "./", so that blanks at their beginning are kept.
 Input open_images(const std::string& path) {
   std::error_code ignored;
   if (path == "-" || !fs::is_directory(path, ignored)) return Input::open(path);
@@ -46,9 +50,9 @@ Input open_images(const std::string& path) {
   for (const fs::path& name : names_in(folder)) {
     if (fs::is_directory(folder / name, ignored)) {
       for (const fs::path& inner : names_in(folder / name))
-        if (is_image_name(inner.string())) list += fmt::format("{}\t{}\n", (name / inner).string(), name.string());
+        if (is_image_name(inner.string())) list += fmt::format("./{}\t{}\n", (name / inner).string(), name.string());
     } else if (is_image_name(name.string())) {
-      list += name.string() + "\n";
+      list += "./" + name.string() + "\n";
     }
   }
   if (list.empty())
@@ -56,10 +60,16 @@ Input open_images(const std::string& path) {
         fmt::format("{}: a directory without images; there should be .png, .pgm or .ppm files in it, or in "
                     "folders of it that are named after their labels",
                     path));
-  return Input::from_bytes((folder / "*").string(), std::move(list));
+  return Input::from_bytes((folder / kAnyName).string(), std::move(list));
 }
 
 }  // namespace
+
+bool is_folder_list(const Input& input) {
+  std::error_code ignored;
+  const fs::path path(input.name());
+  return path.filename() == kAnyName && !fs::exists(path, ignored) && fs::is_directory(path.parent_path(), ignored);
+}
 
 std::vector<Input> open_data(const std::vector<std::string>& files, std::string_view format) {
   if (format != "images") return open_inputs(files);

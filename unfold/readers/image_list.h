@@ -11,9 +11,12 @@ namespace unfold {
 /// Whether the name ends in .png, .pgm, .ppm or .pnm, the formats with one image per file.
 bool is_image_name(std::string_view name);
 
-/// Opens the data files of a format. For images, a folder is replaced by a list of its images (read_images.cpp), sorted
-/// by name; images in subfolders are labeled with the name of the subfolder. Throws DataError: missing, unreadable, or
-/// a folder without images.
+/// Whether an input is the list that open_data made of a folder, and no file of its name.
+bool is_folder_list(const Input& input);
+
+/// The files of data of a format. Of images, in place of a folder the list of its images (read_images.cpp), in the
+/// order of their names: those in folders of it are labelled with the folder's name. Throws DataError: missing,
+/// unreadable, a folder without images.
 std::vector<Input> open_data(const std::vector<std::string>& files, std::string_view format);
 
 }  // namespace unfold

@@ -118,16 +118,20 @@ Examples read_one_image(const Input& input) {
 /// the name of an image of the same size whose levels are the labels of the pixels.
 class ImageList {
  public:
-  explicit ImageList(const Input& input) : text_(input), folder_(fs::path(input.name()).parent_path()) {
-    examples_ = text_.no_examples();
+  explicit ImageList(const Input& input)
+      : text_(input), folder_(fs::path(input.name()).parent_path()), of_folder_(is_folder_list(input)) {
+    examples_.source = of_folder_ ? folder_.string() : text_.source();
     pixels_.name = kPixels, labels_.name = kLabel;
   }
 
   Examples read() {
-    for (ReaderLines lines(text_.text()); lines.next();) {
+    for (ReaderLines lines(text_.bytes()); lines.next();) {
       line_ = lines.number();
       if (!without_blanks(lines.line()).empty()) take(lines.line());
     }
+    if (converted_ > 0)
+      examples_.remarks.push_back(fmt::format("{}: labels that are not UTF-8 are read as ISO-8859-1 ({} of them)",
+                                              examples_.source, converted_));
     if (examples_.count() == 0) refuse_data(text_.source(), 0, "no image is named in it");
     examples_.columns.push_back(std::move(pixels_));
     if (kind_ != Kind::none) {
@@ -140,7 +144,11 @@ class ImageList {
  private:
   enum class Kind { none, whole, positions };
 
-  [[noreturn]] void refuse(const std::string& what) const { refuse_data(text_.source(), line_, what); }
+  /// Of an image of a folder, which has no list of the user's: names the image.
+  [[noreturn]] void refuse(const std::string& what) const {
+    if (of_folder_) refuse_data((folder_ / name_).lexically_normal().string(), 0, what);
+    refuse_data(text_.source(), line_, what);
+  }
 
   Image open(std::string_view name) const {
     const fs::path path = folder_ / fs::path(std::string(name));
@@ -161,27 +169,29 @@ class ImageList {
     split_at(line, '\t', cells);
     if (cells.size() > 2) refuse(fmt::format("{} columns; there are the name of an image and its label", cells.size()));
     const std::string_view label = cells.size() > 1 ? without_blanks(cells[1]) : std::string_view();
+    name_ = without_blanks(cells[0]);
     const Kind kind = cells.size() < 2 ? Kind::none : is_image_name(label) ? Kind::positions : Kind::whole;
     if (examples_.count() > 0 && kind != kind_)
       refuse("images with labels, without, and with labels of pixels do not stand in one list; give all alike");
     kind_ = kind;
-    const Image image = open(without_blanks(cells[0]));
-    add_pixels(image, cells[0]);
+    const Image image = open(name_);
+    add_pixels(image, name_);
     if (kind == Kind::whole) {
-      labels_.texts.emplace_back(label);
+      labels_.texts.push_back(in_utf8(label));
+      converted_ += labels_.texts.back() == label ? 0 : 1;
       mark_entry(labels_, label.empty());
     } else if (kind == Kind::positions) {
       add_mask(open(label), image);
     }
     add_grid(image.height, image.width, examples_);
-    examples_.example_lines.push_back(line_);
+    if (!of_folder_) examples_.example_lines.push_back(line_);
   }
 
   void add_pixels(const Image& image, std::string_view name) {
     if (pixels_.width == 0) pixels_.width = image.channels;
     if (pixels_.width != image.channels)
-      refuse(fmt::format("{} has {} numbers a pixel, and those before it {}; make all grey, or all coloured", name,
-                         image.channels, pixels_.width));
+      refuse(fmt::format("{} has {} numbers a pixel, and those before it {}; make all grey, or all coloured",
+                         fs::path(name).lexically_normal().string(), image.channels, pixels_.width));
     if (static_cast<Index>(pixels_.numbers.size() + image.pixels.size()) > kMostNumbers)
       refuse(fmt::format("more than {} pixels in one list; divide it", kMostNumbers));
     pixels_.numbers.insert(pixels_.numbers.end(), image.pixels.begin(), image.pixels.end());
@@ -198,7 +208,9 @@ class ImageList {
 
   ReaderText text_;
   fs::path folder_;
-  Index line_ = 0;
+  bool of_folder_ = false;
+  std::string_view name_;  // of the image of the line
+  Index line_ = 0, converted_ = 0;
   Examples examples_;
   ExampleColumn pixels_, labels_;
   Kind kind_ = Kind::none;

@@ -46,7 +46,11 @@ bool ends_in(std::string_view name, std::initializer_list<std::string_view> endi
   return std::any_of(endings.begin(), endings.end(), [&](std::string_view ending) { return name.ends_with(ending); });
 }
 
-ReaderText::ReaderText(const Input& input) : source_(input.name()), text_(without_mark(input.bytes())) {
+std::string in_utf8(std::string_view bytes) {
+  return find_invalid_utf8(bytes) < 0 ? std::string(bytes) : from_latin1(bytes);
+}
+
+ReaderText::ReaderText(const Input& input) : source_(input.name()), text_(without_mark(input.bytes())), bytes_(text_) {
   refuse_utf16(source_, text_);
   if (const std::size_t zero = text_.find('\0'); zero != std::string_view::npos) {
     const Index line = 1 + std::count(text_.begin(), text_.begin() + static_cast<std::ptrdiff_t>(zero), '\n');

@@ -17,8 +17,11 @@ namespace unfold {
 std::string_view without_blanks(std::string_view text);  ///< strips spaces, tabs and carriage returns from both ends
 bool ends_in(std::string_view name, std::initializer_list<std::string_view> endings);
 
-/// The text of an input in UTF-8, without byte order mark. Input that is not valid UTF-8 is read as ISO-8859-1, in
-/// which every byte is a character, and `remark` reports it.
+/// Bytes in UTF-8: as they are where they are valid UTF-8, else read as ISO-8859-1, in which every byte is a character.
+std::string in_utf8(std::string_view bytes);
+
+/// The text of an input in UTF-8, without byte order mark. Where it is not valid UTF-8 it is read as ISO-8859-1, in
+/// which every byte is a character, and `remark` says so.
 class ReaderText {
  public:
   /// Throws DataError if the input contains a zero byte, since it is then not text.
@@ -27,13 +30,15 @@ class ReaderText {
   ReaderText& operator=(const ReaderText&) = delete;
 
   std::string_view text() const { return text_; }
+  /// The same before any conversion: for names of files, which need not be UTF-8.
+  std::string_view bytes() const { return bytes_; }
   const std::string& source() const { return source_; }
   /// An empty set of examples with source and remark set.
   Examples no_examples() const;
 
  private:
   std::string source_, converted_, remark_;
-  std::string_view text_;
+  std::string_view text_, bytes_;
 };
 
 /// Iterates over lines without line ends (LF or CRLF): for (ReaderLines lines(text); lines.next();) lines.line();

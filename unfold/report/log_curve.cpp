@@ -14,7 +14,7 @@ std::vector<std::pair<double, double>> read_log_curve(const std::string& path, c
   std::ifstream file(path);
   for (std::string line; std::getline(file, line);) {
     const nlohmann::ordered_json entry = try_own_json(line);
-    if (!entry.is_object() || entry.value("event", "") != event) continue;
+    if (!entry.is_object() || text_under(entry, "event") != event) continue;
     const auto at = entry.find(x), value = entry.find(y);
     if (at == entry.end() || value == entry.end() || !at->is_number() || !value->is_number()) continue;
     points.emplace_back(at->get<double>(), value->get<double>());

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "unfold/base/error.h"
+#include "unfold/base/printable.h"
 
 namespace unfold {
 namespace {
@@ -56,8 +57,12 @@ std::string to_markdown(const TextTable& table) {
   return text;
 }
 
-std::string to_text(const TextTable& table) {
-  check(table);
+std::string to_text(const TextTable& unescaped) {
+  check(unescaped);
+  TextTable table = unescaped;
+  for (std::string& cell : table.heading) cell = escape_controls(cell);
+  for (auto& row : table.rows)
+    for (std::string& cell : row) cell = escape_controls(cell);
   std::vector<std::size_t> widths;
   for (const std::string& cell : table.heading) widths.push_back(width(cell));
   for (const auto& row : table.rows)

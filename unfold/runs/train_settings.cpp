@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <limits>
 
+#include "unfold/base/printable.h"
 #include "unfold/base/team.h"
 #include "unfold/base/text_distance.h"
 #include "unfold/base/text_encoding.h"
@@ -95,8 +96,8 @@ void assign_value(const Setting& setting, const ConfigValue& value) {
       },
       setting.target);
   if (!fits)
-    throw UsageError(fmt::format("the stored configuration: {} wants {}, not \"{}\"", setting.name,
-                                 wanted(setting.target), to_string(value)));
+    throw UsageError(fmt::format("the stored configuration: {} wants {}, not {}", setting.name, wanted(setting.target),
+                                 in_quotes(to_string(value))));
 }
 
 std::optional<ConfigValue> value_of(const Setting& setting) {
@@ -126,7 +127,8 @@ const Setting& find_setting(const std::vector<Setting>& all, std::string_view na
     if (setting.name == name) return setting;
     names.emplace_back(setting.name);
   }
-  throw UsageError(fmt::format("{}: train has no key \"{}\"{}", where, name, did_you_mean(std::string(name), names)));
+  throw UsageError(
+      fmt::format("{}: train has no key {}{}", where, in_quotes(name), did_you_mean(std::string(name), names)));
 }
 
 /// A new budget replaces an earlier one completely.
@@ -425,7 +427,7 @@ void assign_text(std::string_view name, const std::string& value, TrainSettings&
         return true;
       },
       setting.target);
-  if (!fits) throw UsageError(fmt::format("{} wants {}, not \"{}\"", name, wanted(setting.target), value));
+  if (!fits) throw UsageError(fmt::format("{} wants {}, not {}", name, wanted(setting.target), in_quotes(value)));
 }
 
 std::string settle_device(TrainSettings& s, RunSettings& run, const Given& given) {
@@ -478,11 +480,11 @@ void make_canonical(TrainSettings& s, const RunSettings& run, const Given& given
   s.optimizer = canonical_optimizer(s.optimizer);
   if (s.objective) s.objective = canonical_objective(*s.objective);
   if (s.best_by && !is_in(std::array<std::string_view, 3>{"nats", "labels", "sequences"}, *s.best_by))
-    throw UsageError(fmt::format("--best-by is nats, labels or sequences, not \"{}\"", *s.best_by));
+    throw UsageError(fmt::format("--best-by is nats, labels or sequences, not {}", in_quotes(*s.best_by)));
   if (!s.precision) s.precision = compares_losses(s.optimizer) && !s.task ? "double" : "float";
   if (!is_in(std::array<std::string_view, 4>{"float", "double", "bf16", kTf32}, *s.precision))
     throw UsageError(
-        fmt::format("--precision is float, double or bf16, or on a device tf32, not \"{}\"", *s.precision));
+        fmt::format("--precision is float, double or bf16, or on a device tf32, not {}", in_quotes(*s.precision)));
   check_task_options(s, given);
   check_field_options(s, given);
   check_fasta_options(s);
@@ -535,7 +537,7 @@ std::size_t parse_bytes(const std::string& text, std::string_view option) {
   const std::size_t power = std::string("KMGT").find(unit.empty() ? ' ' : unit[0]);
   if (digits == 0 || text.empty() || text.size() > 15 || unit.size() > 1 ||
       (!unit.empty() && power == std::string::npos))
-    throw UsageError(fmt::format("{} wants a number of bytes such as 500M or 2G, not \"{}\"", option, text));
+    throw UsageError(fmt::format("{} wants a number of bytes such as 500M or 2G, not {}", option, in_quotes(text)));
   const std::size_t number = std::stoull(text);
   const std::size_t shift = unit.empty() ? 0 : 10 * (power + 1);
   if (number > (std::numeric_limits<std::size_t>::max() >> shift))

@@ -14,6 +14,7 @@
 #include "unfold/app/train.h"
 #include "unfold/app/train_processes.h"
 #include "unfold/base/file.h"
+#include "unfold/base/printable.h"
 #include "unfold/base/text_distance.h"
 #include "unfold/data/text_source_spec.h"
 #include "unfold/numerics/simd.h"
@@ -198,8 +199,8 @@ std::vector<Section> Reproducing::plan() {
     }
   }
   if (!known)
-    throw UsageError(fmt::format("there is no table \"{}\"{} (tables: {})", r_.table, did_you_mean(r_.table, names),
-                                 fmt::join(names, ", ")));
+    throw UsageError(fmt::format("there is no table {}{} (tables: {})", in_quotes(r_.table),
+                                 did_you_mean(r_.table, names), fmt::join(names, ", ")));
   if (sections.empty() && missing)
     throw UsageError(
         fmt::format("{}: its data are not in {}; UNFOLD_DATA names their folder", r_.table, data_folder()));
@@ -275,7 +276,7 @@ std::string command_of(const Run& run) { return fmt::format("unfold train {}", f
 /// Reads the result of a run, if it exists and has the same command; otherwise returns false.
 bool Reproducing::finished(Run& run) const {
   const Json old = try_own_json_file(run.folder + "/result.json");
-  if (!old.is_object() || old.value("command", "") != command_of(run)) return false;
+  if (!old.is_object() || text_under(old, "command") != command_of(run)) return false;
   run.result = old;
   return true;
 }

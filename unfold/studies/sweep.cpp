@@ -14,6 +14,7 @@
 #include "unfold/app/train_processes.h"
 #include "unfold/base/error.h"
 #include "unfold/base/file.h"
+#include "unfold/base/printable.h"
 #include "unfold/base/text_distance.h"
 #include "unfold/models/registry.h"
 #include "unfold/optim/optimizer.h"
@@ -160,7 +161,7 @@ void Sweeping::plan() {
 
 bool Sweeping::read_result(SweepRun& run) const {
   const SweepJson old = try_own_json_file(run.request.out + "/result.json");
-  if (!old.is_object() || old.value("settings", "") != run.description) return false;
+  if (!old.is_object() || text_under(old, "settings") != run.description) return false;
   run.result = old;
   return true;
 }
@@ -330,13 +331,13 @@ SweepOutcome Sweeping::run() {
 
 std::vector<SweepAxis> parse_grid(const std::string& text) {
   const auto refuse = [&](const std::string& why) {
-    throw UsageError(fmt::format("--grid \"{}\": {}; it is written 'rate=1e-3,3e-3;units=128,256'", text, why));
+    throw UsageError(fmt::format("--grid {}: {}; it is written 'rate=1e-3,3e-3;units=128,256'", in_quotes(text), why));
   };
   std::vector<SweepAxis> axes;
   std::set<std::string> keys;
   for (const std::string& part : divided(text, ';')) {
     const std::size_t equals = part.find('=');
-    if (equals == std::string::npos || equals == 0) refuse(fmt::format("\"{}\" is no setting with values", part));
+    if (equals == std::string::npos || equals == 0) refuse(in_quotes(part) + " is no setting with values");
     SweepAxis axis{part.substr(0, equals), {}};
     const std::string values = part.substr(equals + 1);
     axis.values = divided(values, values.find('|') == std::string::npos ? ',' : '|');

@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "unfold/base/error.h"
+#include "unfold/base/printable.h"
 #include "unfold/base/signals.h"
 
 namespace unfold {
@@ -31,11 +32,27 @@ constexpr milliseconds kTerminalPause{100}, kPlainPause{10000};
 class Output {
  public:
   void write(std::string_view text) {
-    pending_ += text;
-    if (pending_.size() >= kBlock || (terminal_ && text.find('\n') != std::string_view::npos)) flush();
+    if (terminal_)
+      write_styled(printable_.next(text));
+    else
+      append(text);
+  }
+  void write_styled(std::string_view text) {
+    append(text);
+    if (terminal_ && text.find('\n') != std::string_view::npos) drain();
   }
   void flush() {
-    const std::string bytes = std::exchange(pending_, {});  // after an error, the bytes are not written again
+    pending_ += printable_.finish();
+    drain();
+  }
+
+ private:
+  void append(std::string_view text) {
+    pending_ += text;
+    if (pending_.size() >= kBlock) drain();
+  }
+  void drain() {
+    const std::string bytes = std::exchange(pending_, {});  // what cannot be written is not tried again
     const WaitingForOthers waiting;
     for (std::size_t done = 0; done < bytes.size();) {
       const ssize_t count = ::write(STDOUT_FILENO, bytes.data() + done, bytes.size() - done);
@@ -44,9 +61,9 @@ class Output {
     }
   }
 
- private:
   static constexpr std::size_t kBlock = std::size_t{1} << 16;
   std::string pending_;
+  TerminalText printable_;
   bool terminal_ = isatty(STDOUT_FILENO) == 1;
 };
 
@@ -91,6 +108,13 @@ void print_result(std::string_view text) {
   output().write(text);
 }
 
+void print_styled_result(std::string_view text) {
+  if (captured_text != nullptr)
+    captured_text->append(text);
+  else
+    output().write_styled(text);
+}
+
 void flush_results() { output().flush(); }
 
 Console::Console(bool quiet) : quiet_(quiet), next_(std::chrono::steady_clock::now()) {
@@ -123,15 +147,23 @@ void Console::line(std::string_view text) {
 }
 
 void Console::remark(std::string_view text) {
-  if (!quiet_) line(text);
+  if (!quiet_) line(bounded_message(text));
 }
 
-void Console::warn(std::string_view text) { line(text); }
+void Console::remark(std::string_view text, std::string_view lines) {
+  if (quiet_) return;
+  TerminalText printable;
+  std::string shown = printable.next(lines);
+  line(fmt::format("{}\n{}{}", bounded_message(text), shown, printable.finish()));
+}
+
+void Console::warn(std::string_view text) { line(bounded_message(text)); }
 
 void Console::error(std::string_view message) {
   const std::lock_guard lock(mutex_);
   clear_line();
-  write(fmt::format("{}unfold:{} {}\n", colours_ ? "\x1b[1;31m" : "", colours_ ? "\x1b[0m" : "", message));
+  write(fmt::format("{}unfold:{} {}\n", colours_ ? "\x1b[1;31m" : "", colours_ ? "\x1b[0m" : "",
+                    bounded_message(message)));
 }
 
 bool Console::is_due() const { return !quiet_ && std::chrono::steady_clock::now() >= next_; }
@@ -147,8 +179,8 @@ void Console::progress(std::string_view text) {
   const std::lock_guard lock(mutex_);
   if (!is_due()) return;
   next_ = std::chrono::steady_clock::now() + (terminal_ ? kTerminalPause : kPlainPause);
-  if (!terminal_) return write(fmt::format("{}\n", text));
-  write(fmt::format("\r{}\x1b[K", first_letters(text, terminal_width() - 1)));
+  if (!terminal_) return write(fmt::format("{}\n", bounded_message(text)));
+  write(fmt::format("\r{}\x1b[K", first_letters(escape_controls(text), terminal_width() - 1)));
   line_open_ = true;
 }
 

@@ -13,10 +13,13 @@ struct ClosedOutput {};
 /// Exit code after ClosedOutput: that of a process killed by SIGPIPE, as with other commands.
 inline constexpr int kClosedOutputCode = 141;
 
-/// Writes to standard output, possibly buffered. Throws RuntimeFailure on write errors such as a full disk;
-/// ClosedOutput.
+/// Writes to standard output, now or later. On a terminal control characters other than tabs and line feeds are written
+/// as escapes (printable.h); elsewhere every byte is kept. Throws RuntimeFailure when it cannot be written (a full
+/// disk), ClosedOutput.
 void print_result(std::string_view text);
-/// Flushes the buffer. Throws as print_result does.
+/// The same for text with colors, whose data were escaped by the caller: a terminal receives it as it is.
+void print_styled_result(std::string_view text);
+/// Brings everything printed to its destination; the same error.
 void flush_results();
 
 /// Captures the output of print_result during its lifetime. Must not be nested.
@@ -45,7 +48,9 @@ class Console {
   bool quiet() const { return quiet_; }
   /// Prints a note on a separate line; suppressed in quiet mode.
   void remark(std::string_view text);
-  /// Prints a warning, for example about lost data, even in quiet mode.
+  /// A remark followed by a text of several lines: its line feeds and tabs are kept, and its length is not bounded.
+  void remark(std::string_view text, std::string_view lines);
+  /// A line that appears even when quiet: losses of data and the like.
   void warn(std::string_view text);
   /// Prints `unfold: message`, even in quiet mode.
   void error(std::string_view message);

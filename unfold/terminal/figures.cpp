@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "unfold/base/decimals.h"
+#include "unfold/base/printable.h"
 
 namespace unfold {
 
@@ -36,7 +37,7 @@ std::string in_words(std::string name) {
 std::string to_text(const FieldFigures& figures) {
   std::string text = fmt::format("{:<16} {} ({} positions)\n", "examples", figures.examples, figures.positions);
   for (const HeadFigures& head : figures.heads) {
-    text += fmt::format("{}: {} predicted\n", head.field, head.predicted);
+    text += fmt::format("{}: {} predicted\n", escape_value(head.field), head.predicted);
     for (const auto& [name, value] : head.measures) text += fmt::format("  {:<22} {:.5g}\n", in_words(name), value);
     text += fmt::format("  {:<22} {:.5f}\n", head.once ? "nats per example" : "nats per position", head.nats_each());
   }
@@ -48,10 +49,11 @@ std::string mistakes_text(const FieldFigures& figures) {
   std::string text;
   for (const HeadFigures& head : figures.heads) {
     if (head.mistakes.empty()) continue;
-    text += fmt::format("{}: most frequent mistakes\n  {:>8}  {:<20} {}\n", head.field, "times", "wanted", "predicted");
+    text += fmt::format("{}: most frequent mistakes\n  {:>8}  {:<20} {}\n", escape_value(head.field), "times", "wanted",
+                        "predicted");
     for (std::size_t i = 0; i < std::min(kShown, head.mistakes.size()); ++i) {
       const HeadFigures::Mistake& m = head.mistakes[i];
-      text += fmt::format("  {:>8}  {:<20} {}\n", m.count, m.wanted, m.best);
+      text += fmt::format("  {:>8}  {:<20} {}\n", m.count, escape_value(m.wanted), escape_value(m.best));
     }
     if (head.mistakes.size() > kShown) text += fmt::format("  and {} other kinds\n", head.mistakes.size() - kShown);
   }

@@ -10,6 +10,7 @@
 
 #include "unfold/base/error.h"
 #include "unfold/base/option_aliases.h"
+#include "unfold/base/printable.h"
 #include "unfold/base/text_distance.h"
 #include "unfold/models/registry.h"
 #include "unfold/optim/optimizer.h"
@@ -20,10 +21,7 @@ namespace {
 /// Environment variables that are not options. UNFOLD_DATA is the folder of the data sets.
 constexpr std::array<std::string_view, 4> kOwnVariables = {"UNFOLD_SIMD", "UNFOLD_DATA", "UNFOLD_BF16", "UNFOLD_TEAM"};
 
-std::string in_quotes(std::string_view text) { return fmt::format("\"{}\"", text); }
-
-/// Arguments in the reverse order that CLI11 expects. It reads `--name=` as if the value were the next word, so an
-/// empty value is passed as a separate word.
+/// As CLI11 wants them. It reads `--name=` as if the value were the next word, so an empty value becomes its own word.
 std::vector<std::string> reversed_words(std::span<const std::string> arguments) {
   std::vector<std::string> words;
   for (const std::string& word : arguments) {
@@ -134,7 +132,7 @@ UsageError VerbOptions::unknown_option(const std::string& argument) const {
   const std::string option = argument.substr(0, argument.find('='));
   const std::string name = option.substr(std::min(option.find_first_not_of('-'), option.size()));
   const std::string elsewhere = where_in_specs(name, names());
-  return UsageError(fmt::format("{0} has no option {1}; see `unfold {0} --help`{2}", verb_, option,
+  return UsageError(fmt::format("{0} has no option {1}; see `unfold {0} --help`{2}", verb_, escape_value(option),
                                 elsewhere.empty() ? did_you_mean(name, names()) : elsewhere));
 }
 

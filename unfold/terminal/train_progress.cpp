@@ -60,7 +60,7 @@ void TrainProgress::validation(const ValidationEvent& event) {
 }
 
 void TrainProgress::sample(const SampleEvent& event) {
-  console_.remark(fmt::format("step {}  sample:\n{}\n", event.step, event.text));
+  console_.remark(fmt::format("step {}  sample:", event.step), event.text + "\n");
 }
 
 void TrainProgress::rollback(const RollbackEvent& event) {
