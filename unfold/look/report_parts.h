@@ -1,8 +1,10 @@
 #pragma once
 /// Internal: where the sections of a report come from.
 
+#include <map>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "unfold/data/corpus.h"
@@ -59,17 +61,17 @@ class Calibration {
   std::vector<Index> counts_ = std::vector<Index>(kBins);
 };
 
-/// What was there, and what was predicted.
+/// What was there, and what was predicted. Holds only the pairs that occurred: its memory grows with the labels, not
+/// with their square.
 class Confusion {
  public:
-  explicit Confusion(std::vector<std::string> names)
-      : names_(std::move(names)), counts_(names_.size() * names_.size()) {}
+  explicit Confusion(std::vector<std::string> names) : names_(std::move(names)) {}
   void see(Symbol wanted, Symbol best);
   PageSection section() const;
 
  private:
   std::vector<std::string> names_;
-  std::vector<Index> counts_;
+  std::map<std::pair<std::size_t, std::size_t>, Index> counts_;  // (wanted, best)
 };
 
 }  // namespace unfold
