@@ -32,6 +32,9 @@ struct ExampleBatchOptions {
   /// In training all epochs have the examples in the order of the set. Where they fit one batch and nothing is left to
   /// chance, the source is unchanging.
   bool in_order = false;
+  /// Of a reader: a batch of more positions than this is divided into several, its chains in their order; with a window
+  /// a single chain is, too. 0: never. Without influence on what is computed at any position.
+  Index most_positions = 0;
 };
 
 /// Epoch by epoch, each in a random order that is a function of (seed, epoch). The set must outlive it. Throws
