@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "unfold/base/interruptible.h"
 #include "unfold/forward/forward_gradient.h"
 #include "unfold/optim/objective.h"
 #include "unfold/optim/sharded_pass.h"
@@ -36,11 +37,12 @@ struct BatchObjectiveOptions {
   Precision activities = Precision::exact;           ///< that are kept for the gradient; likewise
   std::shared_ptr<const Offload> offload = nullptr;  ///< where they run; null: on the team
   Sharding sharding = {};                            ///< of each batch
-  const std::atomic<bool>* stop = nullptr;  ///< polled between passes; where it is set they throw StepBrokenOff
+  /// Polled between and within passes, which throw BrokenOff where it is set: then parameters and optimizer may be
+  /// between two steps.
+  const std::atomic<bool>* stop = nullptr;
+  /// The same, polled only within the first gradient of a step: nothing but `carried` has changed then.
+  const std::atomic<bool>* stop_first = nullptr;
 };
-
-/// A step was told to stop in its midst: parameters and optimiser are somewhere between two steps.
-struct StepBrokenOff {};
 
 template <class T>
 class BatchObjective final : public Objective<T> {
@@ -126,9 +128,10 @@ class BatchObjective final : public Objective<T> {
   void require_plain_weights() const;
   void require_own_inputs_apart() const;
   const Parameters<T>& seen() { return weights_ ? weights_->seen(static_cast<std::uint64_t>(step_)) : parameters_; }
+  const std::atomic<bool>* flag_within(bool first) const;
   void poll() const {
     if (options_.stop == nullptr) return;
-    if (options_.sharding.all().any(options_.stop->load(std::memory_order_relaxed))) throw StepBrokenOff();
+    if (options_.sharding.all().any(options_.stop->load(std::memory_order_relaxed))) throw BrokenOff();
   }
 
   const Network<T>& network_;
