@@ -13,6 +13,7 @@ import subprocess
 import threading
 import time
 
+import doubling as growth
 import mutate
 from command import finish, processor_seconds
 
@@ -561,6 +562,15 @@ def bits(c):
                 c.wrong(None, f"{spec}: {threads} threads with {level} give other bits")
 
 
+def doubling(c):
+    """Time and memory grow with lines, columns, words, classes and examples, and not with their square."""
+    worlds = growth.SHORT if c.short else dict.fromkeys(growth.WORLDS)
+    for name, only in worlds.items():
+        for line, wrong in growth.measure_world(c.unfold.path, name, c.work, only=only):
+            c.find("wrong", None, f"{line}: {wrong}")
+        c.book[c.stage]["runs"] += 1
+
+
 ALL = {"models": models, "archives": archives, "checkpoints": checkpoints, "data": data, "side-files": side_files,
        "odd-files": odd_files, "kills": kills, "signals": signals, "full-disks": full_disks, "vanishing": vanishing, "limits": limits,
-       "races": races, "clocks": clocks, "bits": bits}
+       "races": races, "clocks": clocks, "bits": bits, "doubling": doubling}
