@@ -88,7 +88,7 @@ TEST_F(HardeningTest, EndsFitsOfLargeVocabulariesSoonAfterASignal) {
   for (int i = 0; i < 400'000; ++i)
     words += "w" + std::to_string(i % 50'000 * 7919 % 50'000) + (i % 9 == 8 ? "\n" : " ");
   write_bytes(text_, words);
-  for (const char* model : {"hmm:60", "cm", "ppm:4"}) {
+  for (const char* model : {"hmm:60", "ppm:4"}) {
     Process process({"train", text_, "--symbols", "words", "--model", model, "--out", folder_ / "fit", "--overwrite"});
     expect_quick_end(process, SIGTERM);
   }

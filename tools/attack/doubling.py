@@ -180,7 +180,6 @@ def examples(r, n, folder):
     return [("train", train(text, "rnn:3", "net", "--format", "labelled", "--steps", 1)), ("eval", ["eval", "net", text]),
             ("predict", ["predict", "net", text]), ("predict probabilities", ["predict", "net", text, "--probabilities", "--format", "jsonl"]),
             ("score", ["score", "net", text]), ("follow", ["score", "net", "-", "--follow", "<", text]),
-            ("train crf", train(text, "crf", "crf", "--format", "labelled", "--steps", 1)),
             ("report", ["report", "net", "--data", text, "--look", 100000, "-o", "page.html"]),
             ("train pairs", train(pairs, "rnn:3", "pairs-net", "--steps", 1)), ("eval pairs", ["eval", "pairs-net", pairs]),
             ("train trees", train(trees, "tree-lstm:3", "tree-net", "--steps", 1)), ("eval trees", ["eval", "tree-net", trees])]
