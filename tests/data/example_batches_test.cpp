@@ -435,11 +435,6 @@ TEST(ExampleReader, DividesBatchesWithoutChangingChainsOrWhatIsCarried) {
       options.most_positions = most;
       const std::vector<Batch> parts = read_all(*example_reader(set, options));
       // Each chain is read in the same order, from the same slot, reset and handed over where it was before.
-      struct Event {
-        Index place, size, slot;
-        bool fresh;
-        bool operator==(const Event&) const = default;
-      };
       const auto events_of = [](const std::vector<Batch>& batches) {
         std::vector<std::tuple<Index, Index, bool>> events;  // place, slot, whether the slot is reset before
         for (const Batch& batch : batches) {
@@ -458,9 +453,13 @@ TEST(ExampleReader, DividesBatchesWithoutChangingChainsOrWhatIsCarried) {
       EXPECT_EQ(places_parts, places_whole);
       for (const Batch& batch : parts) {
         expect_rows(set, batch);
-        if (window > 0) EXPECT_LE(batch.symbols, most);
+        if (window > 0) {
+          EXPECT_LE(batch.symbols, most);
+        }
       }
-      if (most == 1000) EXPECT_EQ(parts.size(), whole.size());
+      if (most == 1000) {
+        EXPECT_EQ(parts.size(), whole.size());
+      }
     }
 }
 

@@ -198,7 +198,8 @@ def rows_of_a_table(r, n, folder):
     closed = write(folder, "closed.csv", rows(r, ["hour", "load"], 3, number) + '1,"2\n' + "and so on\n" * (4 * n) + '"\n')
     return [("train", train(table, "rnn:3", "net", "--predict", "load", *QUICK)), ("eval", ["eval", "net", table]),
             ("predict", ["predict", "net", table]), ("score", ["score", "net", table]), ("follow", ["predict", "net", table, "--follow"]),
-            ("forecast", ["forecast", "net", table, "--ahead", 3, "--samples", 2]), ("report", ["report", "net", "--look", 10**6, "-o", "page.html"]),
+            ("train series", train(table, "rnn:3", "series", "--read", "load", "--predict", "load", *QUICK)),
+            ("forecast", ["forecast", "series", table, "--ahead", 3, "--samples", 2]), ("report", ["report", "net", "--look", 10**6, "-o", "page.html"]),
             ("follow an open quote", ["predict", "net", "-", "--follow", "<", quoted]),
             ("follow a long cell", ["predict", "net", "-", "--follow", "<", closed])]
 
