@@ -12,6 +12,7 @@
 
 #include "base/late_members.h"
 #include "unfold/base/error.h"
+#include "unfold/base/interruptible.h"
 
 namespace unfold {
 namespace {
@@ -183,6 +184,32 @@ TEST(Team, refuses_a_run_within_a_run) {
 
 TEST(Team, comes_and_goes_without_a_run) {
   for (int i = 0; i < 50; ++i) Team team(3);
+}
+
+TEST_P(EveryTeam, IsBrokenOffAtTheNextBarrierWhenItsFlagIsSet) {
+  Team team(GetParam(), Attendance::all);
+  std::atomic<bool> stop{false};
+  const auto run = [&] {
+    std::atomic<int> passed{0};
+    team.run([&](Member& me) {
+      me.sync();
+      stop = true;
+      me.sync();
+      me.sync();  // a member may have passed the barrier before when the flag was set
+      ++passed;
+    });
+    return passed.load();
+  };
+  EXPECT_EQ(run(), GetParam());  // nobody asked for it
+  {
+    const Interruptible within(&stop);
+    EXPECT_THROW(run(), BrokenOff);  // at once: the flag is set
+    stop = false;
+    EXPECT_THROW(run(), BrokenOff);
+    const Interruptible never(nullptr);
+    EXPECT_EQ(run(), GetParam());
+  }
+  EXPECT_EQ(run(), GetParam());
 }
 
 }  // namespace

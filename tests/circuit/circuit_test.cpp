@@ -146,5 +146,39 @@ TEST(Circuit, links_look_the_other_way_while_it_is_reversed) {
   EXPECT_EQ(delay(c.link(1)), Delay::previous());
 }
 
+TEST(Circuit, KeepsNoParameterOfANodeThatIsRefused) {
+  Circuit c;
+  const auto x = c.input("x", 3);
+  c.output(c.affine("a", 2, {{"W", x}}));
+  EXPECT_EQ(message_of([&] {
+              c.affine("b", 2, {{"W", x}, {"W", x}});
+            }),
+            "circuit: parameter b/W exists already; use a scope or another name");
+  EXPECT_EQ(message_of([&] {
+              c.affine("a", 2, {{"V", x}, {"W", x}});
+            }),
+            "circuit: parameter a/W exists already; use a scope or another name");
+  EXPECT_NE(message_of([&] { c.affine("d", 2, {{"W", x}, {"V", Signal()}}); }), "no error");
+  EXPECT_EQ(c.parameters().size(), 2u);
+  EXPECT_EQ(c.parameter_count(), 8);
+}
+
+TEST(Circuit, PlacesTheParametersOfManyTermsByName) {
+  Circuit c;
+  std::vector<std::string> names;
+  for (int i = 0; i < 300; ++i) names.push_back("W" + std::to_string(i * 7919 % 300));
+  std::vector<Term> terms;
+  const auto x = c.input("x", 2);
+  for (const std::string& name : names) terms.push_back({.parameter = name, .source = x});
+  c.output(c.affine("a", 3, terms));
+  std::vector<std::string> sorted = names;
+  std::sort(sorted.begin(), sorted.end());
+  for (std::size_t i = 0; i < sorted.size(); ++i)
+    for (const ParameterInfo& p : c.parameters())
+      if (p.name == "a/" + sorted[i]) {
+        EXPECT_EQ(p.offset, static_cast<Index>(6 * i));
+      }
+}
+
 }  // namespace
 }  // namespace unfold

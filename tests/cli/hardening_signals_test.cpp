@@ -83,6 +83,17 @@ TEST_F(HardeningTest, a_signal_in_the_midst_of_coding_a_block_ends_it_at_once) {
   expect_quick_end(process, SIGTERM);
 }
 
+TEST_F(HardeningTest, EndsFitsOfLargeVocabulariesSoonAfterASignal) {
+  std::string words;
+  for (int i = 0; i < 400'000; ++i)
+    words += "w" + std::to_string(i % 50'000 * 7919 % 50'000) + (i % 9 == 8 ? "\n" : " ");
+  write_bytes(text_, words);
+  for (const char* model : {"hmm:60", "ppm:4"}) {
+    Process process({"train", text_, "--symbols", "words", "--model", model, "--out", folder_ / "fit", "--overwrite"});
+    expect_quick_end(process, SIGTERM);
+  }
+}
+
 TEST_F(HardeningTest, a_signal_in_the_midst_of_a_long_step_ends_it_soon_and_it_is_made_anew) {
   write_bytes(text_, small_text(100'000));
   const Arguments long_steps = {"--optimizer", "hf:windows=64,iterations=200,tolerance=0",

@@ -424,5 +424,44 @@ TEST(ExampleBatches, of_trees_refuse_what_only_sequences_have) {
   EXPECT_EQ(both.parents.size(), 12U);
 }
 
+TEST(ExampleReader, DividesBatchesWithoutChangingChainsOrWhatIsCarried) {
+  const ExampleSet set = set_from(ragged({5, 1, 8, 3, 3, 11, 2, 4, 4, 9}));
+  for (const Index window : {0, 4, 6, 20})
+    for (const Index most : {1, 2, 5, 12, 1000}) {
+      SCOPED_TRACE(testing::Message() << "window " << window << ", at most " << most);
+      ExampleBatchOptions options = kAll;
+      options.window = window;
+      const std::vector<Batch> whole = read_all(*example_reader(set, options));
+      options.most_positions = most;
+      const std::vector<Batch> parts = read_all(*example_reader(set, options));
+      // Each chain is read in the same order, from the same slot, reset and handed over where it was before.
+      const auto events_of = [](const std::vector<Batch>& batches) {
+        std::vector<std::tuple<Index, Index, bool>> events;  // place, slot, whether the slot is reset before
+        for (const Batch& batch : batches) {
+          std::set<Index> fresh(batch.carry.fresh.begin(), batch.carry.fresh.end());
+          for (Index c = 0; c < batch.structure.sequences(); ++c)
+            for (Index t = 0; t < batch.structure.size(c); ++t)
+              events.emplace_back(batch.places[at(c)] + t, batch.whole ? -1 : batch.carry.slots[at(c)],
+                                  batch.whole ? t == 0 : t == 0 && fresh.contains(batch.carry.slots[at(c)]));
+          for (const auto& [from, to] : batch.carry.moves) events.emplace_back(-1 - from, to, false);
+        }
+        return events;
+      };
+      std::vector<Index> places_whole, places_parts;
+      for (const auto& event : events_of(whole)) places_whole.push_back(std::get<0>(event));
+      for (const auto& event : events_of(parts)) places_parts.push_back(std::get<0>(event));
+      EXPECT_EQ(places_parts, places_whole);
+      for (const Batch& batch : parts) {
+        expect_rows(set, batch);
+        if (window > 0) {
+          EXPECT_LE(batch.symbols, most);
+        }
+      }
+      if (most == 1000) {
+        EXPECT_EQ(parts.size(), whole.size());
+      }
+    }
+}
+
 }  // namespace
 }  // namespace unfold

@@ -87,5 +87,20 @@ TEST(Splits, tiny_shakespeare_gives_the_usual_numbers) {
   EXPECT_EQ(parts[1].bytes(corpus), 111540);
 }
 
+TEST(Splits, CountBytesOfPiecesSideBySideAsOneByOne) {
+  std::string text;
+  for (int i = 0; i < 3000; ++i)
+    text += std::string(static_cast<std::size_t>(1 + i % 3), 'a') + "  b" + (i % 2 == 0 ? "\n" : " ");
+  const Corpus corpus = Corpus::load({Input::from_bytes("one", text), Input::from_bytes("two", "b a\n\na\n")},
+                                     Alphabet(SymbolKind::words, {"<eos>", "a", "aa", "aaa", "b"}),
+                                     {.unknown = UnknownPolicy::skip, .lines = true});
+  for (const char* shares : {"100", "70/30", "33.3/33.3/33.4", "99.9/0.1"})
+    for (const Split& part : split_corpus(corpus, parse_split(shares))) {
+      Index bytes = 0;
+      for (const Piece& piece : part.pieces) bytes += corpus.bytes(piece.sequence, piece.range);
+      EXPECT_EQ(part.bytes(corpus), bytes) << shares << part.name;
+    }
+}
+
 }  // namespace
 }  // namespace unfold

@@ -6,6 +6,7 @@
 #include <cstdio>
 
 #include "support/reading.h"
+#include "unfold/readers/reader_text.h"
 
 namespace unfold {
 namespace {
@@ -174,6 +175,25 @@ RC_GTEST_PROP(TableReader, numbers_are_read_to_the_last_digit, (const std::vecto
     file += text;
   }
   RC_ASSERT(column_of(read_as("table", file), "value").numbers == values);
+}
+
+bool ends_inside(const std::vector<std::string>& lines) {
+  OpenQuotes quotes;
+  for (const std::string& line : lines) quotes.add(line + "\n");
+  return quotes.inside();
+}
+
+TEST(OpenQuotes, OpenWhereACellBeginsAndCloseAtAQuoteThatIsNotDoubled) {
+  EXPECT_FALSE(ends_inside({}));
+  EXPECT_FALSE(ends_inside({"a,b", "1,2"}));
+  EXPECT_TRUE(ends_inside({"a,b", "1,\"x"}));
+  EXPECT_TRUE(ends_inside({"a,b", "1,\"x", "y, z", "\"\" and so on"}));
+  EXPECT_FALSE(ends_inside({"a,b", "1,\"x", "y, z", "\"\" and so on\""}));
+  EXPECT_FALSE(ends_inside({"a,b", "1,x\"y"}));          // in the middle of a cell it is a character
+  EXPECT_TRUE(ends_inside({"a;b", "1; \"x"}));           // blanks may stand before it
+  EXPECT_FALSE(ends_inside({"a;b", "1;x,\"y", "2;z"}));  // commas separate nothing here
+  EXPECT_TRUE(ends_inside({"\"a"}));
+  EXPECT_FALSE(ends_inside({"\"a", "\",b", "1,2"}));
 }
 
 }  // namespace

@@ -64,6 +64,39 @@ TEST_F(TrainerTest, steps_that_take_long_are_broken_off_and_made_anew_with_the_s
   }
 }
 
+/// Whatever the run was at: the gradient of a step, the move after it, or a validation.
+TEST_F(TrainerTest, ResumesToIdenticalBytesAfterAnInterruptionAtAnyMoment) {
+  for (const char* spec : {"adam:rate=0.01,clip=1", "rmsprop"}) {
+    TrainerOptions options = small_options(9);
+    options.optimizer = spec;
+    options.batches = {.window = 400, .batch = 2};
+    options.validate_every = 2;
+    Setting whole(0.1, 12000);
+    const Ending expected = finish(whole, options);
+    options.checkpoint = file("at-any-moment");
+    for (int microseconds = 0; microseconds < 30000; microseconds = 1 + 2 * microseconds) {
+      StopLater stop(3, std::chrono::microseconds(microseconds));
+      options.stop = &stop.flag;
+      options.resume = false;
+      Team team(2);
+      Setting cut(0.1, 12000);
+      Trainer<float> trainer(cut.small.network, cut.small.parameters, cut.data(), options, team);
+      trainer.set_observer(&stop);
+      try {
+        trainer.run();
+      } catch (const InterruptedError&) {  // or it was over before
+      }
+      options.stop = nullptr;
+      options.resume = true;
+      Setting resumed(0.1, 12000);
+      const Ending ending = finish(resumed, options);
+      EXPECT_EQ(ending.last, expected.last) << spec << " after " << microseconds;
+      EXPECT_EQ(ending.result.best_step, expected.result.best_step) << spec << " after " << microseconds;
+      EXPECT_EQ(ending.result.best_nats_per_symbol, expected.result.best_nats_per_symbol);
+    }
+  }
+}
+
 /// Keeps what was told, and waits a little at each of the steps up to `slow`.
 struct Waiting final : Observer {
   Waiting(Index slow_, Index stop_) : slow(slow_), stop(stop_) {}

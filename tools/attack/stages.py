@@ -16,6 +16,7 @@ import subprocess
 import threading
 import time
 
+import doubling as growth
 import mutate
 from command import finish, processor_seconds
 
@@ -564,78 +565,15 @@ def bits(c):
                 c.wrong(None, f"{spec}: {threads} threads with {level} give other bits")
 
 
-# Terminals --------------------------------------------------------------------------------------------------------------
-
-CONTROLS = [b"\x1b[2J", b"\x1b]0;title\a", b"\x1b]52;c;aGk=\x1b\\", b"\x9b31m", "\x9b31m".encode(), "\x90q".encode(), b"\a\b\x7f",
-            b"\xff\xfe", b"\x1bc", b"\x0e", b"\r", b"\v\f"]
-
-
-def executed(text):
-    """Whether a terminal would execute something in these bytes other than line feeds and tabs."""
-    try:
-        return re.search("[\x00-\x08\x0b-\x1f\x7f-\x9f]", text.decode()) is not None
-    except UnicodeDecodeError:  # a terminal may read such a byte as a control character
-        return True
-
-
-def on_terminal(c, arguments):
-    """The outcome of a command whose standard output is a pseudo-terminal, with what it wrote there."""
-    ours, theirs = pty.openpty()
-    written = bytearray()
-
-    def collect():
-        try:
-            while piece := os.read(ours, 65536):
-                written.extend(piece)
-        except OSError:  # the command has ended
-            pass
-
-    reader = threading.Thread(target=collect)
-    reader.start()
-    process = c.unfold.start(arguments, stdout=theirs, env={"TERM": "xterm", "NO_COLOR": "1"})
-    os.close(theirs)
-    outcome = finish(process)
-    reader.join()
-    os.close(ours)
-    outcome.out = bytes(written).replace(b"\r\n", b"\n")
-    return outcome
-
-
-def hostile(random):
-    return b"".join(random.choice([*CONTROLS, b"a", b"\\t", b"b"]) for _ in range(random.randrange(1, 6)))
-
-
-def terminal(c):
-    """Control characters of data, labels, names and arguments reach no terminal, and no message."""
-    for _ in range(c.count(1, 60)):
-        r = c.random
-        name = os.fsdecode(hostile(r).replace(b"/", b""))
-        text = c.write("text" + name, b"".join(b"the " + hostile(r) + b" cat\n" for _ in range(40)))
-        classes = [(kind + hostile(r)).translate(None, b"\r\v\f").decode("utf-8", "replace") for kind in (b"one", b"two")]
-        labels = c.write("labels" + name, "".join(f"{classes[i % 2]}\tthe {classes[0]} cat\n" for i in range(40)).encode())
-        log = c.write("log" + name, b"".join(b"Nov  1 10:00:00 host sshd[3]: failed " + hostile(r) + b"\n" for _ in range(20)))
-        fresh = ["--quiet", "--overwrite", "--out"]
-        c.need(["train", text, *TINY, "--model", "rnn:4", "--steps", 4, *fresh[1:], c.at("run")])
-        c.need(["train", labels, "--format", "labelled", "--model", "rnn:4", "--steps", 3, *fresh, c.at("fields")])
-        c.need(["train", log, "--format", "log", "--model", "ngram:2", *fresh, c.at("log-run")])
-        missing = c.at("no" + name)
-        verbs = [["score", c.at("run"), text, "--by", "line", "--text"], ["score", c.at("run"), text], ["sample", c.at("run"), "--length", 200],
-                 ["complete", c.at("run"), "--length", 9], ["explain", c.at("run"), "the cat"], ["predict", c.at("fields"), labels],
-                 ["eval", c.at("fields"), labels], ["explain", c.at("fields"), labels], ["score", c.at("log-run"), log, "--text"],
-                 ["info", c.at("fields")], ["eval", c.at("run"), missing], ["train", text, "--model", "lstm:5," + name, "--out", c.at("other")],
-                 ["info", missing], [name], ["train", text, "--" + name, "1"], ["sample", c.at("run"), "--length", name],
-                 ["train", text, *TINY[:-1], "--model", "rnn:4", "--steps", 4, "--sample-every", 2, *fresh[1:], c.at("run")]]
-        for verb in verbs:
-            outcome = on_terminal(c, verb)
-            c.judge(outcome)
-            if executed(outcome.out):
-                c.wrong(outcome, f"control characters reach the terminal: {outcome.out[-300:]!r}", [text, labels, log])
-            if executed(outcome.err.encode()):
-                c.wrong(outcome, f"control characters in a message: {outcome.err[-300:]!r}", [text, labels, log])
-            if len(outcome.err) > 5000 and "sample" not in outcome.err:
-                c.wrong(outcome, f"a message of {len(outcome.err)} characters", [text, labels, log])
+def doubling(c):
+    """Time and memory grow with lines, columns, words, classes and examples, and not with their square."""
+    worlds = growth.SHORT if c.short else dict.fromkeys(growth.WORLDS)
+    for name, only in worlds.items():
+        for line, wrong in growth.measure_world(c.unfold.path, name, c.work, only=only):
+            c.find("wrong", None, f"{line}: {wrong}")
+        c.book[c.stage]["runs"] += 1
 
 
 ALL = {"models": models, "archives": archives, "checkpoints": checkpoints, "data": data, "side-files": side_files,
        "odd-files": odd_files, "kills": kills, "signals": signals, "full-disks": full_disks, "vanishing": vanishing, "limits": limits,
-       "races": races, "clocks": clocks, "bits": bits, "terminal": terminal}
+       "races": races, "clocks": clocks, "bits": bits, "doubling": doubling}

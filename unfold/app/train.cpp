@@ -26,6 +26,7 @@
 #include "unfold/app/trainer_options.h"
 #include "unfold/app/training_device.h"
 #include "unfold/base/available_memory.h"
+#include "unfold/base/interruptible.h"
 #include "unfold/base/team.h"
 #include "unfold/data/labels.h"
 #include "unfold/fields/density_data.h"
@@ -384,6 +385,8 @@ TrainOutcome Training::run_fitted(const Material& material, const TrainingData& 
                              reporter_.progress({.what = what, .done = fraction});
                            }};
   try {
+    std::optional<NothingToSave> fitting;
+    if (processes().alone()) fitting.emplace();
     return outcome(*model, material,
                    unfold::train(*model, data, options, team, folder_.model(), log ? &*log : nullptr, after));
   } catch (const InterruptedError&) {
@@ -411,6 +414,8 @@ std::optional<HmmFit> Training::settle_states(const ExampleSet& training, Team& 
         fmt::format("model {} is fitted as a whole, by expectation-maximisation: leave --resume, --shards and "
                     "--objective out",
                     s_.model));
+  std::optional<NothingToSave> fitting;
+  if (processes().alone()) fitting.emplace();
   HmmFit fitted = fit_states(spec, training, static_cast<std::uint64_t>(s_.seed), reporter_.stop(), team);
   reporter_.remark(fitted.remark());
   s_.model = fields_.layout.heads.front().loss = fitted.model;

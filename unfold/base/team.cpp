@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "unfold/base/error.h"
+#include "unfold/base/interruptible.h"
 
 #if defined(__x86_64__) || defined(__i386__)
 #include <immintrin.h>
@@ -27,6 +28,12 @@ using Clock = std::chrono::steady_clock;
 
 /// Thrown by sync() in members that did not fail themselves; never escapes `run`.
 struct Abandoned {};
+
+/// Throws BrokenOff where this thread, which is the caller of `run`, is to stop.
+void break_off_if_asked() {
+  const std::atomic<bool>* const stop = Interruptible::flag();
+  if (stop != nullptr && stop->load(std::memory_order_relaxed)) throw BrokenOff();
+}
 
 void relax() {
 #if defined(__x86_64__) || defined(__i386__)
@@ -163,6 +170,7 @@ void Team::State::arrive(int id) {
 
 void Team::State::barrier(int id) {
   if (failed.load(std::memory_order_acquire)) throw Abandoned();
+  if (id == 0) break_off_if_asked();
   const int before = arrivals[static_cast<std::size_t>(id)].count.load(std::memory_order_relaxed);
   arrive(id);
   for (int other = 0; other < size; ++other) {
@@ -217,6 +225,7 @@ int Team::size() const { return state_->size; }
 
 void Team::run(const std::function<void(Member&)>& body) {
   State& s = *state_;
+  break_off_if_asked();
   const auto alone = [&] {
     Member me(0, 1, &s);
     body(me);
@@ -256,7 +265,10 @@ Range Member::share(Index n, Index grain) const {
 }
 
 void Member::sync() {
-  if (size_ > 1) state_->barrier(id_);
+  if (size_ > 1)
+    state_->barrier(id_);
+  else
+    break_off_if_asked();
 }
 
 }  // namespace unfold

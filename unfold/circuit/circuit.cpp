@@ -8,8 +8,41 @@
 namespace unfold {
 namespace {
 
-/// Of signals, and of either side of a parameter: products of two of them fit in an Index.
-constexpr Index kMostSize = Index{1} << 31;
+/// The parameters of a node that is being made. All of them get their places at once, for a map of many fields has as
+/// many parameters; without `place`, as after an exception, they are taken away again.
+class NewParameters {
+ public:
+  explicit NewParameters(std::vector<ParameterInfo>& all) : all_(all), before_(all.size()) {}
+  NewParameters(const NewParameters&) = delete;
+  NewParameters& operator=(const NewParameters&) = delete;
+  ~NewParameters() {
+    if (!placed_) all_.erase(all_.begin() + static_cast<std::ptrdiff_t>(before_), all_.end());
+  }
+
+  /// In the order of their names among all. Throws UsageError where two have the same.
+  void place() {
+    if (all_.size() > before_) place_all();
+    placed_ = true;
+  }
+
+ private:
+  void place_all() {
+    std::vector<ParameterInfo*> by_name;
+    by_name.reserve(all_.size());
+    for (ParameterInfo& p : all_) by_name.push_back(&p);
+    std::sort(by_name.begin(), by_name.end(), [](auto* a, auto* b) { return a->name < b->name; });
+    const auto same = [](auto* a, auto* b) { return a->name == b->name; };
+    const auto twice = std::adjacent_find(by_name.begin(), by_name.end(), same);
+    if (twice != by_name.end())
+      throw UsageError("circuit: parameter " + (*twice)->name + " exists already; use a scope or another name");
+    Index offset = 0;
+    for (ParameterInfo* p : by_name) p->offset = std::exchange(offset, offset + p->size());
+  }
+
+  std::vector<ParameterInfo>& all_;
+  std::size_t before_;
+  bool placed_ = false;
+};
 
 }  // namespace
 
@@ -67,24 +100,19 @@ const Node& Circuit::own(Signal s, std::string_view who) const {
   return nodes_[static_cast<std::size_t>(s.id)];
 }
 
+/// Without a place among the others: the caller has NewParameters.
 int Circuit::add_parameter(std::string name, Index rows, Index cols, const Init& init) {
-  for (const ParameterInfo& p : parameters_)
-    if (p.name == name) throw UsageError("circuit: parameter " + name + " exists already; use a scope or another name");
-  check(init, name, cols);
   parameters_.push_back({std::move(name), rows, cols, init, 0});
-  std::vector<ParameterInfo*> by_name;
-  for (ParameterInfo& p : parameters_) by_name.push_back(&p);
-  std::sort(by_name.begin(), by_name.end(), [](auto* a, auto* b) { return a->name < b->name; });
-  Index offset = 0;
-  for (ParameterInfo* p : by_name) p->offset = std::exchange(offset, offset + p->size());
   return static_cast<int>(parameters_.size()) - 1;
 }
 
 int Circuit::parameter(std::string_view name, Index rows, Index cols, const Init& init) {
-  if (rows < 1 || cols < 1 || rows > kMostSize || cols > kMostSize)
-    throw UsageError("circuit: parameter " + path(name) + " of " + std::to_string(rows) + " x " + std::to_string(cols) +
-                     " needs at least one row and one column, and at most " + std::to_string(kMostSize) + " of each");
-  return add_parameter(path(name), rows, cols, init);
+  if (rows < 1 || cols < 1)
+    throw UsageError("circuit: parameter " + path(name) + " needs at least one row and one column");
+  NewParameters added(parameters_);
+  const int number = add_parameter(path(name), rows, cols, init);
+  added.place();
+  return number;
 }
 
 Index Circuit::parameter_count() const {
@@ -138,10 +166,12 @@ Signal Circuit::link(Index size, Delay delay, bool trained_initial) {
   Node node{.kind = Node::Kind::link, .name = path("link" + std::to_string(nodes_.size())), .size = size};
   node.part = part_;
   node.delay = turned(delay);
+  NewParameters added(parameters_);
   if (trained_initial) node.initial = add_parameter(node.name + "/start", 1, size, Init::zero());
+  added.place();
   const bool begins = start_.valid() && part_ == 0 && !trained_initial && node.delay == Delay::previous();
-  const Signal added = add(std::move(node));
-  return begins ? begin_link(added) : added;
+  const Signal link = add(std::move(node));
+  return begins ? begin_link(link) : link;
 }
 
 /// Applies reversed() and mirrored() to a delay.
@@ -173,8 +203,10 @@ Signal Circuit::link_like(const Node& node, const std::vector<ParameterInfo>& pa
     require_index("circuit: link_like: parameter", node.initial, static_cast<Index>(parameters.size()));
   Node copy{.kind = Node::Kind::link, .name = node.name, .size = node.size};
   copy.delay = node.delay;
+  NewParameters added(parameters_);
   if (node.initial >= 0)
     copy.initial = add_parameter(parameters[static_cast<std::size_t>(node.initial)].name, 1, node.size, Init::zero());
+  added.place();
   return add(std::move(copy));
 }
 
@@ -288,6 +320,7 @@ Signal Circuit::affine(std::string_view name, Index size, const std::vector<Term
                        bool with_bias) {
   Node node{.kind = Node::Kind::affine, .name = path(name), .size = size};
   if (terms.empty()) throw UsageError("circuit: affine " + node.name + " has no terms");
+  NewParameters added(parameters_);
   for (const Term& term : terms) {
     if (term.source.circuit != this || term.source.id >= 0) {
       node.terms.push_back(add_term(node, term));
@@ -309,6 +342,7 @@ Signal Circuit::affine(std::string_view name, Index size, const std::vector<Term
     for (const int symbols : term.symbols) check_part(node, {this, symbols});
   }
   if (with_bias) node.bias = add_parameter(node.name + "/bias", 1, size, bias);
+  added.place();
   return add(std::move(node));
 }
 

@@ -3,8 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 #include <map>
 #include <numeric>
+#include <set>
 #include <utility>
 
 #include "unfold/base/error.h"
@@ -65,6 +67,76 @@ std::vector<Cut> cut(const ExampleSet& examples, std::span<const Index> order, c
     cuts.push_back(std::move(next));
   }
   return cuts;
+}
+
+/// A batch as several of at most so many positions: consecutive chains of it, or pieces of one chain. Every chain keeps
+/// its slot, which is reset before its first piece; streams are handed over after the last piece of all.
+class DividedCut {
+ public:
+  DividedCut(const Cut& whole, Index most, bool may_cut_chains)
+      : whole_(whole),
+        most_(most),
+        cuts_chains_(may_cut_chains),
+        fresh_(whole.carry.fresh.begin(), whole.carry.fresh.end()) {}
+
+  std::vector<Cut> parts() {
+    for (std::size_t c = 0; c < whole_.stretches.size(); ++c) {
+      const Cut::Stretch& stretch = whole_.stretches[c];
+      if (parts_.empty() || positions_ + stretch.length > most_) begin();
+      if (!cuts_chains_ || stretch.length <= most_) {
+        add(c, stretch);
+        continue;
+      }
+      for (Index done = 0; done < stretch.length; done += most_) {
+        if (done > 0) begin();
+        const Index length = std::min(most_, stretch.length - done);
+        add(c, {.example = stretch.example, .first = stretch.first + done, .length = length}, done == 0);
+        parts_.back().whole = false;
+      }
+    }
+    if (!whole_.whole) parts_.back().carry.moves = whole_.carry.moves;  // of whole examples nothing is handed over
+    return std::move(parts_);
+  }
+
+ private:
+  void begin() {
+    positions_ = 0;
+    Cut& part = parts_.emplace_back();
+    part.whole = whole_.whole;
+    part.carry.slots_needed = whole_.carry.slots_needed;
+  }
+  void add(std::size_t chain, const Cut::Stretch& stretch, bool starts = true) {
+    positions_ += stretch.length;
+    Cut& part = parts_.back();
+    part.stretches.push_back(stretch);
+    if (whole_.carry.slots.empty()) return;  // of whole examples nothing is carried
+    const Index slot = whole_.carry.slots[chain];
+    part.carry.slots.push_back(slot);
+    if (starts && fresh_.contains(slot)) part.carry.fresh.push_back(slot);
+  }
+
+  const Cut& whole_;
+  Index most_;
+  bool cuts_chains_;
+  std::set<Index> fresh_;
+  std::vector<Cut> parts_;
+  Index positions_ = 0;  // of the last part
+};
+
+/// For a reader.
+std::vector<Cut> divided(std::vector<Cut> cuts, const ExampleBatchOptions& options) {
+  if (options.most_positions == 0) return cuts;
+  std::vector<Cut> result;
+  for (Cut& cut : cuts) {
+    Index positions = 0;
+    for (const Cut::Stretch& stretch : cut.stretches) positions += stretch.length;
+    if (positions <= options.most_positions)
+      result.push_back(std::move(cut));
+    else
+      std::ranges::move(DividedCut(cut, options.most_positions, options.window > 0).parts(),
+                        std::back_inserter(result));
+  }
+  return result;
 }
 
 std::vector<Index> symbol_counts(const FieldColumn& column, Index size) {
@@ -406,7 +478,7 @@ class ExampleReader final : public BatchReader {
   ExampleReader(const ExampleSet& examples, const ExampleBatchOptions& options) : filler_(examples, options) {
     std::vector<Index> order(at(examples.count()));
     std::iota(order.begin(), order.end(), Index{0});
-    cuts_ = cut(examples, order, options);
+    cuts_ = divided(cut(examples, order, options), options);
   }
   bool next(Batch& out) override {
     if (next_ == cuts_.size()) return false;

@@ -33,6 +33,9 @@ struct ExampleBatchOptions {
   /// In training, all epochs use the order of the set. If the examples fit one batch and nothing is random, the source
   /// is unchanging.
   bool in_order = false;
+  /// Of a reader: a batch of more positions than this is divided into several, its chains in their order; with a window
+  /// a single chain is, too. 0: never. Without influence on what is computed at any position.
+  Index most_positions = 0;
 };
 
 /// Training batches, epoch by epoch, each in a random order that is a function of (seed, epoch). The set must outlive

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <numeric>
 #include <unordered_map>
+#include <unordered_set>
 
 #include "unfold/base/error.h"
 #include "unfold/data/derived.h"
@@ -19,9 +20,27 @@ using Type = FieldSpecification::Type;
 
 constexpr std::string_view kPrevious = "previous";
 
-/// Null if there is none. Throws DataError if the files disagree on the type of the column.
-const ExampleColumn* find_readable(const Examples& examples, const std::string& name) {
-  const ExampleColumn* column = examples.find(name);
+/// The columns of examples by name, for many lookups. Refers to the examples.
+class ColumnsByName {
+ public:
+  explicit ColumnsByName(const Examples& examples) : examples_(examples) {
+    for (const ExampleColumn& column : examples.columns) columns_.try_emplace(column.name, &column);
+  }
+  /// Null when there is none.
+  const ExampleColumn* find(std::string_view name) const {
+    const auto found = columns_.find(name);
+    return found == columns_.end() ? nullptr : found->second;
+  }
+  const Examples& examples() const { return examples_; }
+
+ private:
+  const Examples& examples_;
+  std::unordered_map<std::string_view, const ExampleColumn*> columns_;
+};
+
+/// Null when there is none. Throws DataError where files do not agree what it holds.
+const ExampleColumn* find_readable(const ColumnsByName& columns, const std::string& name) {
+  const ExampleColumn* column = columns.find(name);
   if (column != nullptr && !column->clash.empty()) throw DataError(column->clash);
   return column;
 }
@@ -30,11 +49,12 @@ const ExampleColumn* find_readable(const Examples& examples, const std::string& 
 class Origin {
  public:
   Origin() = default;
-  Origin(const Examples& examples, std::string name) {
-    if (examples.find(name) == nullptr)
-      for (const TemplatePart& part : parse_template(name)) add(examples, part);
+  Origin(const ColumnsByName& columns, std::string name) {
+    if (columns.find(name) == nullptr)
+      for (const TemplatePart& part : parse_template(name)) add(columns, part);
     if (!parts_.empty()) return;
-    while ((column = find_readable(examples, name)) == nullptr) {
+    const Examples& examples = columns.examples();
+    while ((column = find_readable(columns, name)) == nullptr) {
       std::optional<DerivedField> derived = parse_derived(name);
       if (!derived || (derived->kind == DerivedField::Kind::characters && !steps_.empty())) return;
       name = derived->field;
@@ -59,13 +79,13 @@ class Origin {
   bool spelt() const { return !steps_.empty() && steps_.front().kind == DerivedField::Kind::characters; }
 
  private:
-  /// If a part has no column, the whole template has none.
-  void add(const Examples& examples, const TemplatePart& part) {
-    Origin origin(examples, part.field);
+  /// Parts that have no column leave none at all.
+  void add(const ColumnsByName& columns, const TemplatePart& part) {
+    Origin origin(columns, part.field);
     const bool fits = origin.column != nullptr && origin.column->is_text() && !origin.column->once &&
                       !origin.column->source && !origin.spelt();
     column = fits && (parts_.empty() || column != nullptr) ? origin.column : nullptr;
-    ends_ = &examples.ends;
+    ends_ = &columns.examples().ends;
     parts_.emplace_back(std::move(origin), part.offset);
   }
 
@@ -110,9 +130,9 @@ class Origin {
   const std::vector<Index>* ends_ = nullptr;     // ends of the examples
 };
 
-Origin need_origin(const Examples& examples, const std::string& name) {
-  Origin origin(examples, name);
-  if (origin.column == nullptr) examples.column(name);  // throws
+Origin need_origin(const ColumnsByName& columns, const std::string& name) {
+  Origin origin(columns, name);
+  if (origin.column == nullptr) columns.examples().column(name);  // throws
   return origin;
 }
 
@@ -374,15 +394,18 @@ DataSpecification specify(const Examples& examples, const FieldChoice& choice, s
                          .trees = examples.are_trees(),
                          .found = examples.found,
                          .grids = examples.are_grids()};
+  const ColumnsByName columns(examples);
+  std::unordered_set<std::string> specified;
   const auto add = [&](const std::string& name, bool predicted) {
-    if (std::ranges::find(data.fields, name, &FieldSpecification::name) != data.fields.end()) return;
-    const Origin origin = need_origin(examples, name);
+    if (specified.contains(name)) return;
+    const Origin origin = need_origin(columns, name);
     const bool once = origin.column->once || (predicted && choice.once.contains(name));
     if (once && predicted && std::ranges::find(choice.reads, name) != choice.reads.end())
       throw UsageError(fmt::format("field {} is predicted once an example, so it cannot be read too", name));
     const std::vector<Index> entries = entries_of(examples, *origin.column, once);
     data.fields.push_back(origin.column->is_text() ? specify_symbols(origin, entries, name, predicted, choice)
                                                    : specify_values(*origin.column, entries, name, choice));
+    specified.insert(name);
     data.fields.back().once = once;
     data.fields.back().source = origin.column->source;
     data.fields.back().spelt = origin.spelt();
@@ -414,8 +437,9 @@ ExampleSet::ExampleSet(const Examples& examples, std::shared_ptr<const DataSpeci
                                 data_->trees   ? "trees (--format trees)"
                                 : data_->grids ? "grids (--format images or grids)"
                                                : "sequences"));
+  const ColumnsByName columns(examples);
   for (const FieldSpecification& field : data_->fields) {
-    const Origin origin(examples, field.name);
+    const Origin origin(columns, field.name);
     if (origin.column == nullptr) continue;
     const bool predicted = std::ranges::find(predicts, field.name) != predicts.end();
     if (field.type == Type::symbols && !origin.column->is_text())

@@ -2,7 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
+#include <functional>
+#include <map>
 #include <nlohmann/json.hpp>
 
 #include "unfold/base/error.h"
@@ -95,6 +98,27 @@ void check_field(const FieldSpecification& expected, const Field& rows) {
         fmt::format("field {} holds {} numbers a position; the model knows {}", expected.name, cols, expected.size));
 }
 
+/// The field of that name, or null. Specifications of thousands of fields are asked for one after another, so that this
+/// thread remembers where they stand. A place is looked at before it is believed: it may be that of another
+/// specification.
+const FieldSpecification* find_field(const std::vector<FieldSpecification>& fields, std::string_view name) {
+  constexpr std::size_t kFew = 8;
+  if (fields.size() <= kFew) {
+    const auto found = std::ranges::find(fields, name, &FieldSpecification::name);
+    return found == fields.end() ? nullptr : &*found;
+  }
+  thread_local std::map<std::string, std::size_t, std::less<>> places;
+  const auto known = [&]() -> const FieldSpecification* {
+    const auto found = places.find(name);
+    const bool here = found != places.end() && found->second < fields.size() && fields[found->second].name == name;
+    return here ? &fields[found->second] : nullptr;
+  };
+  if (const FieldSpecification* found = known()) return found;
+  places.clear();
+  for (std::size_t i = 0; i < fields.size(); ++i) places.try_emplace(fields[i].name, i);
+  return known();
+}
+
 }  // namespace
 
 bool FieldSpecification::operator==(const FieldSpecification& other) const {
@@ -112,12 +136,11 @@ DataSpecification DataSpecification::text(const Alphabet& alphabet) {
 }
 
 const FieldSpecification& DataSpecification::field(std::string_view name) const {
+  if (const FieldSpecification* found = find_field(fields, name)) return *found;
   std::vector<std::string> names;
-  for (const FieldSpecification& field : fields) {
-    if (field.name == name) return field;
-    names.push_back(field.name);
-  }
-  throw UsageError(fmt::format("the data have no field {}{}", in_quotes(name), did_you_mean(name, names)));
+  names.reserve(fields.size());
+  for (const FieldSpecification& field : fields) names.push_back(field.name);
+  throw UsageError(fmt::format("the data have no field \"{}\"{}", name, did_you_mean(name, names)));
 }
 
 void DataSpecification::check(const Batch& batch) const {

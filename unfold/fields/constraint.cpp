@@ -157,6 +157,7 @@ template <class T>
 void for_each_allowed(const NetworkModel<T>& model, const ExampleSet& examples, const FieldConstraint& constraint,
                       Index count, Team& team, const std::function<void(Index, const AllowedLabels&)>& use) {
   ExampleBatchOptions reading = batch_options(model.layout());
+  reading.most_positions = positions_at_once(model);
   reading.batch = kConstrainedAtOnce;
   const Head<T>& head = model.network().heads[constraint.head];
   const std::span<const T> parameters = model.parameters().flat();

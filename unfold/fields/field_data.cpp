@@ -82,13 +82,14 @@ const std::vector<const char*> kPartsOfLeaves = {"lower", "prefix3", "suffix3"};
 Names default_reads(const Examples& examples, const std::vector<Predicted>& heads) {
   Names reads;
   bool forecasts = false, tags = false;
+  const bool source = has_source(examples);
   for (const Predicted& head : heads) {
     const ExampleColumn& column = examples.column(head.field);
     tags = tags || (!column.once && !head.at_end);
     forecasts = forecasts || (!examples.are_grids() && !column.is_text() && !column.once && !head.at_end);
   }
   for (const ExampleColumn& column : examples.columns) {
-    if (column.once || (has_source(examples) && !column.source)) continue;
+    if (column.once || (source && !column.source)) continue;
     if (forecasts && !column.is_text()) reads.push_back(column.name);
     if (column.source)
       reads.push_back(column.name);

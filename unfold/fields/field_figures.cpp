@@ -203,6 +203,7 @@ ExampleBatchOptions reading_options(const NetworkModel<T>& model, const ExampleS
   options.batch = kSideBySide;
   const bool whole = sees_ahead(*model.plan()) || sees_whole_sequences(model.network()) || reads_source(model.data());
   options.window = whole ? 0 : kReadingWindow;
+  options.most_positions = positions_at_once(model);
   options.patches = patches_of(model.spec());
   return options;
 }
@@ -276,6 +277,14 @@ FieldFigures evaluate_orders(const NetworkModel<T>& model, const ExampleSet& exa
 }
 
 }  // namespace
+
+template <class T>
+Index positions_at_once(const NetworkModel<T>& model) {
+  constexpr Index kMostBytes = Index{256} << 20;
+  Index numbers = 0;
+  for (const Head<T>& head : model.network().heads) numbers += head.signal.size();
+  return std::max<Index>(1, kMostBytes / (static_cast<Index>(sizeof(T)) * std::max<Index>(1, numbers)));
+}
 
 ExampleBatchOptions batch_options(const NetworkLayout& layout) {
   ExampleBatchOptions options{.reads = layout.reads};
@@ -409,6 +418,8 @@ nlohmann::ordered_json to_json(const FieldFigures& figures) {
   return json;
 }
 
+template Index positions_at_once(const NetworkModel<float>&);
+template Index positions_at_once(const NetworkModel<double>&);
 template std::vector<Index> found_parents(const NetworkModel<float>&, const ExampleSet&, Team&);
 template std::vector<Index> found_parents(const NetworkModel<double>&, const ExampleSet&, Team&);
 template FieldFigures evaluate_fields(const NetworkModel<float>&, const ExampleSet&, Team&, Index);

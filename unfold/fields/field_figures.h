@@ -72,6 +72,11 @@ std::vector<HeadScores> score_heads(const NetworkModel<T>& model, const ExampleS
 /// Sum of ln(deviation): what taking the standardisation back adds to the nats of an entry.
 double log_scale(const FieldSpecification& field);
 
+/// How many positions a network model reads at once: what its heads say of them takes 256 MB at most, and of one
+/// position at least. A network that sees whole examples still reads each of them at once.
+template <class T>
+Index positions_at_once(const NetworkModel<T>& model);
+
 /// How a network model's batches are made of examples.
 ExampleBatchOptions batch_options(const NetworkLayout& layout);
 

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <set>
 #include <tuple>
 
 #include "unfold/base/error.h"
@@ -107,16 +108,20 @@ bool FieldStream::next_row(std::string& row) {
 
 void FieldStream::read_ahead() {
   std::string row;
+  OpenQuotes quotes = quotes_;
   for (std::string line; next_line(line);) {
     if (row.empty() && is_empty_line(line)) {
       if (one_column_) ahead_.emplace_back(kEmptyRow, line_);
       continue;
     }
     if (row.empty()) first_ = line_;
-    row += line + "\n";
-    if (ends_inside_quotes(header_ + first_row_ + row)) continue;
+    line += '\n';
+    row += line;
+    quotes.add(line);
+    if (quotes.inside()) continue;
     if (!headed_) {
       learn_header(row);
+      quotes_ = quotes;
       if (!header_.empty()) {
         row.clear();
         continue;
@@ -135,11 +140,15 @@ void FieldStream::read_ahead() {
 void FieldStream::learn_header(const std::string& line) {
   headed_ = true;
   const Examples twice = read_examples(Input::from_bytes(source_.name(), line + line), {.format = "table"});
+  std::set<std::string_view> names;  // of fields, and of what derived ones are made of
+  for (const FieldSpecification& field : data_.fields) {
+    const std::string_view name = field.name;
+    names.insert(name);
+    for (std::size_t dot = name.find('.'); dot != std::string_view::npos; dot = name.find('.', dot + 1))
+      names.insert(name.substr(0, dot));
+  }
   for (const ExampleColumn& column : twice.columns)
-    for (const FieldSpecification& field : data_.fields)
-      if (column.is_text() && !column.texts.empty() &&
-          (column.texts[0] == field.name || field.name.starts_with(column.texts[0] + ".")))
-        header_ = line;
+    if (column.is_text() && !column.texts.empty() && names.contains(column.texts[0])) header_ = line;
   options_.headed = !header_.empty();
   one_column_ = twice.columns.size() == 1;
 }

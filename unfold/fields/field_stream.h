@@ -9,6 +9,7 @@
 
 #include "unfold/data/specification.h"
 #include "unfold/readers/example_reader.h"
+#include "unfold/readers/reader_text.h"
 #include "unfold/runs/line_source.h"
 
 namespace unfold {
@@ -58,6 +59,7 @@ class FieldStream {
   Examples window_;
   std::string header_;     // the line that names columns, put before each piece
   std::string first_row_;  // of a table without such a line
+  OpenQuotes quotes_;      // of a table: behind the header or the first row
   bool headed_ = false, one_column_ = false, begins_ = true, started_ = false, remarked_ = false;
   Index line_ = 0, first_ = 0;                       // lines read; the first one of the piece
   std::string sequence_;                             // of a table: the sequence that the last row belongs to

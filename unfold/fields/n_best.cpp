@@ -40,6 +40,7 @@ void for_each_n_best(const NetworkModel<T>& model, const ExampleSet& examples, I
                      const std::function<void(std::size_t, Index, const std::vector<LabelledChain>&)>& use) {
   ExampleBatchOptions reading = batch_options(model.layout());
   reading.batch = kExamplesAtOnce;
+  reading.most_positions = positions_at_once(model);
   const std::vector<Head<T>>& heads = model.network().heads;
   std::vector<std::vector<LabelledChain>> answers;
   const auto see = [&](const Batch& batch, std::span<const Matrix<const T>> outputs) {

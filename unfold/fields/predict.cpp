@@ -157,11 +157,6 @@ class TableWriter {
     of_pairs_ = std::ranges::any_of(examples.columns, &ExampleColumn::source);
   }
 
-  void tsv() const {
-    heading();
-    rows();
-  }
-
   void heading() const {
     std::vector<std::string> names;
     for (const ExampleColumn& column : examples_.columns)
@@ -465,6 +460,57 @@ std::vector<Added> answers(const NetworkModel<T>& model, const ExampleSet& set, 
   return added;
 }
 
+/// The examples in portions whose answers take 128 MB at most, or are of one example: with --probabilities a position
+/// has a number for each class. All at once where an answer depends on the number of an example, or takes little.
+template <class T>
+std::vector<std::vector<Index>> portions_of(const NetworkModel<T>& model, const ExampleSet& set,
+                                            const PredictRequest& request) {
+  constexpr Index kMostNumbers = Index{1} << 24;
+  std::vector<std::vector<Index>> portions(1);
+  bool divides = request.probabilities && !Answering<T>(model, request).finds;
+  Index each = 0, numbers = 0;
+  for (const Head<T>& head : model.network().heads) {
+    each += head.signal.size();
+    divides = divides && model.data().field(head.field).type == Type::symbols;
+  }
+  for (Index e = 0; e < set.count(); ++e) {
+    numbers += each * set.length(e);
+    if (divides && numbers > kMostNumbers && !portions.back().empty()) {
+      portions.emplace_back();
+      numbers = each * set.length(e);
+    }
+    portions.back().push_back(e);
+  }
+  return portions;
+}
+
+/// Answers all examples and writes them.
+template <class T>
+void write_answers(const NetworkModel<T>& model, Examples examples, const PredictRequest& request,
+                   const std::function<void(std::string_view)>& write, Reporter& reporter) {
+  const auto data = std::make_shared<const DataSpecification>(model.data());
+  const ExampleSet set(examples, data, {});  // labels never seen do not matter here
+  reporter.remark(fmt::format("{} examples, {} positions", set.count(), set.positions()));
+  Team team(thread_count(request.threads));
+  const std::string symbols = stored_settings(model).symbols;
+  const auto write_portion = [&](Examples portion, const ExampleSet& numbers, bool first) {
+    const std::vector<Added> added = answers(model, numbers, request, team);
+    if (model.data().found) portion.parents = found_parents(model, numbers, team);
+    drop_constant(model.spec(), portion);
+    const TableWriter writer(portion, added, symbols, write);
+    if (request.format == TableFormat::jsonl) return writer.jsonl();
+    if (first)
+      writer.heading();
+    else if (writer.has_runs())
+      write("\n");
+    writer.rows();
+  };
+  const std::vector<std::vector<Index>> portions = portions_of(model, set, request);
+  if (portions.size() == 1) return write_portion(std::move(examples), set, true);
+  for (const std::vector<Index>& portion : portions)
+    write_portion(subset(examples, portion), set.subset(portion), &portion == &portions.front());
+}
+
 /// Answers a stream piece by piece.
 template <class T>
 void follow_stream(const NetworkModel<T>& model, const PredictRequest& request,
@@ -575,15 +621,7 @@ void predict(const PredictRequest& request, const std::function<void(std::string
     Examples examples = invented ? given_examples(model, request.given, 1) : read_for(model, request.data, &reporter);
     if (!invented) give(model, request.given, examples);
     if (request.ahead > 0) return forecast<T>(model, examples, request, write);
-    const auto data = std::make_shared<const DataSpecification>(model.data());
-    const ExampleSet set(examples, data, {});  // labels never seen do not matter here
-    reporter.remark(fmt::format("{} examples, {} positions", set.count(), set.positions()));
-    Team team(thread_count(request.threads));
-    const std::vector<Added> added = answers(model, set, request, team);
-    if (model.data().found) examples.parents = found_parents(model, set, team);
-    drop_constant(model.spec(), examples);
-    const TableWriter writer(examples, added, stored_settings(model).symbols, write);
-    request.format == TableFormat::jsonl ? writer.jsonl() : writer.tsv();
+    write_answers(model, std::move(examples), request, write, reporter);
   });
 }
 

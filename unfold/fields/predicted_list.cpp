@@ -4,6 +4,10 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <functional>
+#include <set>
+#include <string_view>
+#include <unordered_set>
 
 #include "unfold/losses/registry.h"
 
@@ -11,24 +15,37 @@ namespace unfold {
 
 namespace {
 
-/// The length of the longest known name at the beginning of a text, before its end or what may follow a name; 0: none.
-std::size_t known_at(std::string_view text, const std::vector<std::string>& known, std::string_view followers) {
-  std::size_t longest = 0;
-  for (const std::string& name : known)
-    if (name.size() > longest && text.starts_with(name) &&
-        (text.size() == name.size() || followers.find(text[name.size()]) != std::string_view::npos))
-      longest = name.size();
-  return longest;
-}
+class KnownNames {
+ public:
+  explicit KnownNames(const std::vector<std::string>& names) : names_(names.begin(), names.end()) {
+    for (const std::string& name : names) lengths_.insert(name.size());
+  }
+
+  /// The length of the longest known name at the beginning of a text, before its end or what may follow a name; 0:
+  /// none.
+  std::size_t length_at(std::string_view text, std::string_view followers) const {
+    for (const std::size_t length : lengths_)
+      if (length <= text.size() && (length == text.size() || followers.find(text[length]) != std::string_view::npos) &&
+          names_.contains(text.substr(0, length)))
+        return length;
+    return 0;
+  }
+
+ private:
+  std::unordered_set<std::string_view> names_;
+  std::set<std::size_t, std::greater<>> lengths_;
+};
 
 constexpr std::string_view kBehindPredicted = "@=";
 
 }  // namespace
 
 std::vector<std::string> split_names(std::string_view list, const std::vector<std::string>& known) {
+  const KnownNames names_known(known);
   std::vector<std::string> names;
   while (true) {
-    const std::size_t comma = list.find(',', known_at(list, known, ",.[@="));  // derived fields and neighbours, too
+    const std::size_t comma =
+        list.find(',', names_known.length_at(list, ",.[@="));  // derived fields and neighbours, too
     if (const std::string name(list.substr(0, comma)); !name.empty()) names.push_back(name);
     if (comma == std::string_view::npos) return names;
     list.remove_prefix(comma + 1);
@@ -36,10 +53,11 @@ std::vector<std::string> split_names(std::string_view list, const std::vector<st
 }
 
 std::vector<std::string> split_predicted(std::string_view list, const std::vector<std::string>& known) {
+  const KnownNames names_known(known);
   std::vector<std::string> texts;
   for (std::string& name : split_names(list, known)) {
     const std::string before = texts.empty() ? "" : texts.back();
-    const std::size_t equals = before.find('=', known_at(before, known, kBehindPredicted));
+    const std::size_t equals = before.find('=', names_known.length_at(before, kBehindPredicted));
     const LossEntry* loss = equals == std::string::npos ? nullptr : losses().find(spec_name(before.substr(equals + 1)));
     const std::string key = name.substr(0, name.find('='));
     const bool is_option =
@@ -55,7 +73,9 @@ std::vector<std::string> split_predicted(std::string_view list, const std::vecto
 
 Predicted parse_predicted(const std::string& text, const std::vector<std::string>& known) {
   Predicted result;
-  const std::size_t name = known_at(text, known, kBehindPredicted), equals = text.find('=', name);
+  result.field = text;
+  if (text.find_first_of(kBehindPredicted) == std::string::npos) return result;
+  const std::size_t name = KnownNames(known).length_at(text, kBehindPredicted), equals = text.find('=', name);
   result.field = text.substr(0, equals);
   if (equals != std::string::npos) result.loss = text.substr(equals + 1);
   constexpr std::string_view kAtEnd = "@end";

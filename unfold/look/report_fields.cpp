@@ -209,9 +209,15 @@ class FieldLook {
   }
 
   Index example_of(Index position) const {
-    Index e = 0;
-    while (set_->begin(e) + set_->length(e) <= position) ++e;
-    return e;
+    Index first = 0, end = set_->count();  // the first example that ends behind the position
+    while (first < end) {
+      const Index middle = first + (end - first) / 2;
+      if (set_->begin(middle) + set_->length(middle) <= position)
+        first = middle + 1;
+      else
+        end = middle;
+    }
+    return first;
   }
 
   PageSection forecasts() {

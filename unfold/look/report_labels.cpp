@@ -42,7 +42,7 @@ PageSection Calibration::section() const {
   return section;
 }
 
-void Confusion::see(Symbol wanted, Symbol best) { ++counts_[at(wanted) * names_.size() + at(best)]; }
+void Confusion::see(Symbol wanted, Symbol best) { ++counts_[{at(wanted), at(best)}]; }
 
 PageSection Confusion::section() const {
   PageSection section{.id = "confusion",
@@ -50,12 +50,12 @@ PageSection Confusion::section() const {
                       .note = "Rows: what was there; columns: the first guess; shade: share of the row."};
   section.missing = "Nothing was predicted in what was looked at.";
   const std::size_t n = names_.size();
-  std::vector<Index> seen(n);
-  for (std::size_t i = 0; i < n; ++i)
-    for (std::size_t j = 0; j < n; ++j) {
-      seen[i] += counts_[i * n + j];
-      if (i != j) seen[j] += counts_[i * n + j];
-    }
+  std::vector<Index> seen(n), wanted(n);
+  for (const auto& [pair, count] : counts_) {
+    wanted[pair.first] += count;
+    seen[pair.first] += count;
+    if (pair.first != pair.second) seen[pair.second] += count;
+  }
   std::vector<std::size_t> order(n);
   std::iota(order.begin(), order.end(), std::size_t{0});
   std::ranges::stable_sort(order, std::greater<>(), [&](std::size_t i) { return seen[i]; });
@@ -67,12 +67,13 @@ PageSection Confusion::section() const {
   for (const std::size_t i : order) {
     shades.rows.push_back(names_[i]);
     shades.columns.push_back(names_[i]);
-    const double row =
-        static_cast<double>(std::accumulate(counts_.begin() + static_cast<std::ptrdiff_t>(i * n),
-                                            counts_.begin() + static_cast<std::ptrdiff_t>((i + 1) * n), Index{0}));
+    const auto row = static_cast<double>(wanted[i]);
     std::vector<double> values;
     values.reserve(order.size());
-    for (const std::size_t j : order) values.push_back(row > 0 ? static_cast<double>(counts_[i * n + j]) / row : 0);
+    for (const std::size_t j : order) {
+      const auto found = counts_.find({i, j});
+      values.push_back(found != counts_.end() ? static_cast<double>(found->second) / row : 0);
+    }
     shades.values.push_back(std::move(values));
   }
   section.blocks.push_back(shades_block(shades));

@@ -1,8 +1,10 @@
 #pragma once
 /// Functions that create the sections of a report. Internal to look/.
 
+#include <map>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "unfold/data/corpus.h"
@@ -64,14 +66,13 @@ class Calibration {
 /// A confusion matrix of observed and predicted labels.
 class Confusion {
  public:
-  explicit Confusion(std::vector<std::string> names)
-      : names_(std::move(names)), counts_(names_.size() * names_.size()) {}
+  explicit Confusion(std::vector<std::string> names) : names_(std::move(names)) {}
   void see(Symbol wanted, Symbol best);
   PageSection section() const;
 
  private:
   std::vector<std::string> names_;
-  std::vector<Index> counts_;
+  std::map<std::pair<std::size_t, std::size_t>, Index> counts_;  // (wanted, best)
 };
 
 }  // namespace unfold

@@ -62,9 +62,8 @@ TrainingResult train(FittedModel& model, const TrainingData& data, const FitOpti
   if (data.validation != nullptr && !data.validation->empty()) {
     const Corpus& corpus = data.validation_corpus != nullptr ? *data.validation_corpus : data.corpus;
     std::size_t step = 0;
-    const auto tick = [&](Index, float) {
-      options.tick("validating", step++, static_cast<std::size_t>(data.validation->symbols()));
-    };
+    const auto symbols = static_cast<std::size_t>(data.validation->symbols());  // a sum over all pieces
+    const auto tick = [&](Index, float) { options.tick("validating", step++, symbols); };
     const Evaluation validation =
         model.evaluate(corpus, *data.validation, team, {.predict_after = predict_after, .surprisal = tick});
     result.validated = validation.predicted > 0;

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <deque>
+#include <unordered_set>
 
 #include "unfold/base/error.h"
 #include "unfold/readers/reader_text.h"
@@ -212,23 +213,43 @@ class TableReading {
   TableCells cells_;
 };
 
-/// Whether a separator splits the first rows into the same number of cells, more than one.
-bool separates(std::string_view text, char separator) {
-  constexpr Index kRowsToSee = 100;
-  std::vector<std::string_view> cells;
-  std::size_t wanted = 0;
-  try {
-    TableRows rows("", text, separator);
-    for (Index seen = 0; seen < kRowsToSee && rows.next(cells);) {
-      if (is_empty_row(cells)) continue;
-      if (wanted == 0) wanted = cells.size();
-      if (cells.size() != wanted || wanted < 2) return false;
-      ++seen;
+/// Whether a separator gives all first rows the same number of cells, more than one.
+class CellCount {
+ public:
+  explicit CellCount(char separator) : separator_(separator) {}
+
+  /// Counts the cells of further rows, which must be complete.
+  void see(std::string_view rows) {
+    if (differs_ || seen_ == kRowsToSee) return;
+    std::vector<std::string_view> cells;
+    try {
+      TableRows next("", rows, separator_);
+      while (seen_ < kRowsToSee && next.next(cells)) {
+        if (is_empty_row(cells)) continue;
+        if (wanted_ == 0) wanted_ = cells.size();
+        differs_ = cells.size() != wanted_ || wanted_ < 2;
+        if (differs_) return;
+        ++seen_;
+      }
+    } catch (const DataError&) {  // of a quote: with another separator it may be none
+      differs_ = true;
     }
-  } catch (const DataError&) {  // error in a quoted cell: another separator may split the text differently
-    return false;
   }
-  return wanted > 1;
+  bool separates() const { return !differs_ && wanted_ > 1; }
+  bool saw_enough() const { return seen_ == kRowsToSee; }
+
+ private:
+  static constexpr Index kRowsToSee = 100;
+  char separator_;
+  bool differs_ = false;
+  std::size_t wanted_ = 0;
+  Index seen_ = 0;
+};
+
+bool separates(std::string_view text, char separator) {
+  CellCount count(separator);
+  count.see(text);
+  return count.separates();
 }
 
 char consistent_separator(std::string_view text) {
@@ -238,15 +259,19 @@ char consistent_separator(std::string_view text) {
   return kNoSeparator;
 }
 
-/// If no separator is consistent, the most frequent one in the first line is used; the message then names the first row
-/// that differs.
-char table_separator(std::string_view text) {
-  if (const char separator = consistent_separator(text); separator != kNoSeparator) return separator;
+/// What the first line has most of.
+char most_frequent_separator(std::string_view text) {
   const std::string_view line = text.substr(0, text.find('\n'));
   const auto count = [&](char separator) { return std::count(line.begin(), line.end(), separator); };
   const char most =
       *std::max_element(kSeparators.begin(), kSeparators.end(), [&](char a, char b) { return count(a) < count(b); });
   return count(most) > 0 ? most : kNoSeparator;
+}
+
+/// If rows differ, what the first line has most of: the message then names the first row that differs.
+char table_separator(std::string_view text) {
+  const char separator = consistent_separator(text);
+  return separator != kNoSeparator ? separator : most_frequent_separator(text);
 }
 
 class TableExamples {
@@ -289,12 +314,13 @@ class TableExamples {
 
   void name_columns(const std::string& source) {
     const auto& columns = reading_.cells().columns;
+    std::unordered_set<std::string> different;
     const bool one_number = columns.size() == 1 &&
                             (reading_.has_numbers(0, 0) || wanted_entries(options_, kValue) == WantedEntries::numbers);
     for (std::size_t c = 0; c < columns.size(); ++c) {
       const bool named = header_ && !columns[c][0].empty();
       names_.push_back(named ? std::string(columns[c][0]) : one_number ? kValue : std::to_string(c + 1));
-      if (std::find(names_.begin(), names_.end() - 1, names_.back()) != names_.end() - 1) {
+      if (!different.insert(names_.back()).second) {
         refuse_data(source, reading_.cells().lines[0],
                     fmt::format("two columns are named {}; rename one", names_.back()));
       }
@@ -395,30 +421,57 @@ std::string guess_table(const DataSample& sample) {
   return {};
 }
 
-/// Returns the closing quote of a cell whose text begins at `from`: the first quote that is not doubled.
-std::size_t closing_quote(std::string_view text, std::size_t from) {
-  for (;;) {
-    const std::size_t quote = text.find('"', from);
-    if (quote == std::string_view::npos || quote + 1 >= text.size() || text[quote + 1] != '"') return quote;
-    from = quote + 2;
+}  // namespace
+
+/// Where a separator would leave the text: as TableRows reads, a quote opens where a cell begins, and nowhere else.
+struct OpenQuotes::Candidate {
+  explicit Candidate(char which) : separator(which), cells(which) {}
+
+  void read(std::string_view line) {
+    for (std::size_t i = 0; i < line.size(); ++i) {
+      if (inside) {
+        i = line.find('"', i);
+        if (i == std::string_view::npos) return;
+        const bool doubled = i + 1 < line.size() && line[i + 1] == '"';
+        i += doubled ? 1 : 0;
+        inside = doubled;
+        continue;
+      }
+      inside = begins && line[i] == '"';
+      const bool ends = line[i] == '\n' || (separator != kNoSeparator && line[i] == separator);
+      begins = ends || (begins && line[i] == ' ');
+    }
+  }
+
+  char separator;
+  CellCount cells;
+  bool inside = false, begins = true;  // begins: a cell begins at the next character
+  std::size_t row = 0;                 // where the first row that is not complete begins
+};
+
+OpenQuotes::OpenQuotes() {
+  for (const char separator : kSeparators) candidates_.emplace_back(separator);
+  candidates_.emplace_back(kNoSeparator);
+}
+OpenQuotes::OpenQuotes(const OpenQuotes&) = default;
+OpenQuotes& OpenQuotes::operator=(const OpenQuotes&) = default;
+OpenQuotes::~OpenQuotes() = default;
+
+void OpenQuotes::add(std::string_view line) {
+  if (text_.empty()) fallback_ = most_frequent_separator(line);
+  text_ += line;
+  for (Candidate& candidate : candidates_) {
+    candidate.read(line);
+    if (candidate.inside) continue;
+    if (candidate.separator != kNoSeparator) candidate.cells.see(std::string_view(text_).substr(candidate.row));
+    candidate.row = text_.size();
   }
 }
 
-}  // namespace
-
-/// As in TableRows, a quote opens only at the beginning of a cell.
-bool ends_inside_quotes(std::string_view rows) {
-  const char separator = table_separator(rows);
-  bool begins = true;
-  for (std::size_t i = 0; i < rows.size(); ++i) {
-    if (begins && rows[i] == '"') {
-      i = closing_quote(rows, i + 1);
-      if (i == std::string_view::npos) return true;
-    }
-    const bool ends = rows[i] == '\n' || (separator != kNoSeparator && rows[i] == separator);
-    begins = ends || (begins && rows[i] == ' ');
-  }
-  return false;
+bool OpenQuotes::inside() const {
+  for (const Candidate& candidate : candidates_)
+    if (candidate.cells.separates() && (!candidate.inside || candidate.cells.saw_enough())) return candidate.inside;
+  return std::ranges::find(candidates_, fallback_, &Candidate::separator)->inside;
 }
 
 ReaderEntry table_reader() {

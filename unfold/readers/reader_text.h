@@ -67,8 +67,24 @@ struct NumberText {
 /// missing: empty, NA, NaN, ?. infinite: inf, infinity, and overflow.
 NumberText number_of(std::string_view text);
 
-/// Whether the first lines of a table end within a quoted cell, so that it continues on the next line.
-bool ends_inside_quotes(std::string_view rows);
+/// Whether a table that is read line by line goes on in the middle of a cell in quotes. Which separator it has follows
+/// from its first rows, so all are tried; each line is read once, however many lines a cell has.
+class OpenQuotes {
+ public:
+  OpenQuotes();
+  OpenQuotes(const OpenQuotes&);
+  OpenQuotes& operator=(const OpenQuotes&);
+  ~OpenQuotes();
+
+  void add(std::string_view line);  ///< REQUIRES: it ends in its line end
+  bool inside() const;
+
+ private:
+  struct Candidate;
+  std::vector<Candidate> candidates_;
+  std::string text_;
+  char fallback_ = '\0';  ///< the separator if none gives all rows the same number of cells
+};
 
 /// The type that the options request for a column.
 enum class WantedEntries { as_they_look, texts, numbers };

@@ -1,5 +1,6 @@
 #include "unfold/terminal/interrupt.h"
 
+#include <sys/time.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -7,6 +8,7 @@
 #include <cstring>
 
 #include "unfold/base/error.h"
+#include "unfold/base/interruptible.h"
 #include "unfold/base/signals.h"
 
 namespace unfold {
@@ -25,9 +27,27 @@ void say(const char* text) {
   _exit(static_cast<int>(code));
 }
 
+/// Gives work of which nothing can be kept a moment to end by itself, with a message that says so. setitimer is a plain
+/// system call, as alarm is, which counts whole seconds.
+void set_deadline() {
+  itimerval moment{};
+  constexpr int kMicroseconds = 350'000;
+  moment.it_value.tv_usec = kMicroseconds;
+  ::setitimer(ITIMER_REAL, &moment, nullptr);
+}
+
+void on_deadline(int) {
+  if (!NothingToSave::any()) return;  // it has ended by itself
+  say("unfold: interrupted\n");
+  end(ExitCode::interrupted);
+}
+
 void on_stop(int) {
   const bool first = !stop_requested().exchange(true);
-  if (first && polled && !WaitingForOthers::any()) return;
+  if (first && polled && !WaitingForOthers::any()) {
+    if (NothingToSave::any()) set_deadline();
+    return;
+  }
   if (first) say("unfold: interrupted\n");
   end(ExitCode::interrupted);
 }
@@ -58,6 +78,10 @@ void handle_signals() {
   if (sigaction(SIGHUP, nullptr, &hangup) == 0 && hangup.sa_handler != SIG_IGN)  // nohup ignores SIGHUP: keep it
                                                                                  // ignored
     sigaction(SIGHUP, &stop, nullptr);
+  struct sigaction late {};
+  late.sa_handler = on_deadline;
+  late.sa_flags = SA_RESTART;
+  sigaction(SIGALRM, &late, nullptr);
   struct sigaction lost {};
   lost.sa_sigaction = on_lost_memory;
   lost.sa_flags = SA_SIGINFO;

@@ -5,8 +5,10 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <optional>
 
 #include "unfold/base/error.h"
+#include "unfold/base/interruptible.h"
 #include "unfold/engine/backend.h"
 #include "unfold/optim/control.h"
 
@@ -281,8 +283,16 @@ Resident<T>* BatchObjective<T>::resident() {
   return plain ? pass_.resident() : nullptr;
 }
 
+/// What breaks a pass off. Several processes stop together, between passes.
+template <class T>
+const std::atomic<bool>* BatchObjective<T>::flag_within(bool first) const {
+  if (!options_.sharding.all().alone() || forward_) return nullptr;
+  return first && options_.stop == nullptr ? options_.stop_first : options_.stop;
+}
+
 template <class T>
 double BatchObjective<T>::gradient(std::span<T> result) {
+  std::optional<Interruptible> within;
   if (sampled_)
     sampled_->set_parameters(seen());
   else
@@ -296,6 +306,7 @@ double BatchObjective<T>::gradient(std::span<T> result) {
     else
       enter_batch(batch(k), *network_.plan, carried_);
     copy_state(carried_, before_[at(k)]);
+    if (k == 0) within.emplace(flag_within(computed_.empty()));  // the state before the step is known from here on
     if (forward_) {
       computed_.empty() ? forward_->keep() : forward_->put_back();
       nats += forward_->gradient(batch(k), carried_, parameters_, step_, 1 / predicted_, result, dropout_seed(k));
@@ -360,6 +371,7 @@ Index BatchObjective<T>::first_non_finite_of_gradient() {
 
 template <class T>
 double BatchObjective<T>::loss() {
+  const Interruptible within(flag_within(false));
   require_full_softmax();
   pass_.set_parameters(seen());
   double nats = 0, penalty = 0;
@@ -440,6 +452,7 @@ void BatchObjective<T>::start_curvature(double share, Distance damping) {
 template <class T>
 void BatchObjective<T>::curvature_product(std::span<const T> v, double structural, std::span<T> result) {
   poll();
+  const Interruptible within(flag_within(false));
   curvature_->product(v, structural, result);
 }
 

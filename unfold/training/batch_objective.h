@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "unfold/base/interruptible.h"
 #include "unfold/forward/forward_gradient.h"
 #include "unfold/optim/objective.h"
 #include "unfold/optim/sharded_pass.h"
@@ -28,21 +29,20 @@ struct BatchObjectiveOptions {
   Index batches = 1;           ///< number of batches per step
   std::uint64_t seed = 1;      ///< seed of dropout
   std::size_t memory_limit = 0;
-  PenaltyOptions penalties = {};  ///< weights of the penalties, which are averaged over the batches
-  bool own_outputs = false;       ///< whether read_own_outputs will be called
-  /// If on, read_own_outputs will be called, and the gradient flows through the model's outputs
-  Feedback feedback = {};
-  GradientMethod gradient = {};  ///< backpropagation or forward methods (forward_gradient.h)
-  /// Precision of loss and gradient; curvature requires exact products (UsageError).
-  Precision precision = Precision::exact;
-  Precision activities = Precision::exact;           ///< stored for the gradient; curvature requires exact activations
-  std::shared_ptr<const Offload> offload = nullptr;  ///< device for the passes; null: on the team
-  Sharding sharding = {};                            ///< division of each batch into shards
-  const std::atomic<bool>* stop = nullptr;           ///< polled between passes; if set, they throw StepBrokenOff
+  PenaltyOptions penalties = {};                     ///< the mean over the batches
+  bool own_outputs = false;                          ///< read_own_outputs will be called
+  Feedback feedback = {};                            ///< so it will, and the gradient flows through what is read
+  GradientMethod gradient = {};                      ///< looking back, or carried along (forward_gradient.h)
+  Precision precision = Precision::exact;            ///< of loss and gradient; curvature wants exact ones (UsageError)
+  Precision activities = Precision::exact;           ///< that are kept for the gradient; likewise
+  std::shared_ptr<const Offload> offload = nullptr;  ///< where they run; null: on the team
+  Sharding sharding = {};                            ///< of each batch
+  /// Polled between and within passes, which throw BrokenOff where it is set: then parameters and optimizer may be
+  /// between two steps.
+  const std::atomic<bool>* stop = nullptr;
+  /// The same, polled only within the first gradient of a step: nothing but `carried` has changed then.
+  const std::atomic<bool>* stop_first = nullptr;
 };
-
-/// Thrown when a step is stopped before its end: parameters and optimizer are in an intermediate state.
-struct StepBrokenOff {};
 
 template <class T>
 class BatchObjective final : public Objective<T> {
@@ -130,9 +130,10 @@ class BatchObjective final : public Objective<T> {
   void require_plain_weights() const;
   void require_own_inputs_apart() const;
   const Parameters<T>& seen() { return weights_ ? weights_->seen(static_cast<std::uint64_t>(step_)) : parameters_; }
+  const std::atomic<bool>* flag_within(bool first) const;
   void poll() const {
     if (options_.stop == nullptr) return;
-    if (options_.sharding.all().any(options_.stop->load(std::memory_order_relaxed))) throw StepBrokenOff();
+    if (options_.sharding.all().any(options_.stop->load(std::memory_order_relaxed))) throw BrokenOff();
   }
 
   const Network<T>& network_;

@@ -79,7 +79,8 @@ struct Trainer<T>::Body {
              .activities = options.activities,
              .offload = options.offload,
              .sharding = sharding(),
-             .stop = optimizer->gradients() > 1 ? options.stop : nullptr},
+             .stop = optimizer->gradients() > 1 ? options.stop : nullptr,
+             .stop_first = options.stop},
             team,
             [this](double loss, const typename BatchObjective<T>::Norm& norm) { return recovery.entered(loss, norm); },
             sources.chooser.get()),
@@ -114,6 +115,7 @@ struct Trainer<T>::Body {
     now.clock.now();
     log_mark = {now.state.seconds, now.state.symbols};
     beginning = {now.state.seconds, progress().fraction};
+    if (options.resume && was_interrupted_in_validation()) validate();
     for (;;) {
       const std::string reason = finished();
       if (reason.empty()) {
@@ -129,7 +131,12 @@ struct Trainer<T>::Body {
     }
   }
 
-  /// Runs a step and whatever is due after it.
+  /// With a budget in minutes a validation may also have been left out for want of time.
+  bool was_interrupted_in_validation() const {
+    return options.minutes <= 0 && now.state.step > 0 && validation.is_due() && validation.is_pending();
+  }
+
+  /// A step, and what is due after it.
   void step_and_look() {
     if (told_to_stop()) {
       begin_files();
@@ -253,9 +260,11 @@ struct Trainer<T>::Body {
           optimizer->step(objective, progress(), now.state.plateau_factor * now.state.divergence_factor);
       begin_files();
       return report;
-    } catch (const StepBrokenOff&) {
+    } catch (const BrokenOff&) {
       begin_files();
-      recovery.interrupt_step();
+      if (optimizer->gradients() > 1) recovery.interrupt_step();
+      objective.swap_carried();
+      recovery.interrupt();
     }
   }
 
@@ -289,9 +298,13 @@ struct Trainer<T>::Body {
   /// Returns false after a rollback.
   bool validate() {
     if (!recovery.parameters_are_finite()) return false;
-    const std::string fault = validation.run(best_observer);
-    if (!fault.empty()) recovery.roll_back(fault);
-    return fault.empty();
+    try {
+      const std::string fault = validation.run(best_observer);
+      if (!fault.empty()) recovery.roll_back(fault);
+      return fault.empty();
+    } catch (const BrokenOff&) {
+      recovery.interrupt();  // a resumed run validates first
+    }
   }
 
   void draw_sample() {

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "unfold/base/error.h"
+#include "unfold/base/interruptible.h"
 
 namespace unfold {
 
@@ -35,7 +36,21 @@ class FirstRows final : public BatchReader {
   Index rows_, read_ = 0;
 };
 
-/// During its lifetime, the parameters are those to be evaluated, which some optimizers store separately.
+/// Throws BrokenOff instead of the next batch once a flag is set.
+class StoppedReader final : public BatchReader {
+ public:
+  StoppedReader(std::unique_ptr<BatchReader> all, const std::atomic<bool>& stop) : all_(std::move(all)), stop_(stop) {}
+  bool next(Batch& batch) override {
+    if (stop_.load(std::memory_order_relaxed)) throw BrokenOff();
+    return all_->next(batch);
+  }
+
+ private:
+  std::unique_ptr<BatchReader> all_;
+  const std::atomic<bool>& stop_;
+};
+
+/// While it lives, the parameters are those that are judged, where the optimiser keeps others than it moves.
 template <class T>
 class Judged {
  public:
@@ -100,6 +115,10 @@ Evaluation Validation<T>::measure() {
   Judge<T>* judge = sources_.judge.get();
   std::unique_ptr<BatchReader> reader = sources_.validation();
   if (share() < 1) reader = std::make_unique<FirstRows>(std::move(reader), run_.state.validation_rows);
+  // Several processes stop together, between steps.
+  const std::atomic<bool>* const stop = run_.sharding.all().alone() ? run_.options.stop : nullptr;
+  const Interruptible within(stop);
+  if (stop != nullptr) reader = std::make_unique<StoppedReader>(std::move(reader), *stop);
   if (chosen_) return measure_chosen(*reader);
   if (judge == nullptr) return evaluator_->run(run_.values, *reader);
   judge->start();
