@@ -1,5 +1,6 @@
 """The stages of the campaign, in the order in which they run."""
 
+import doubling as growth
 import gzip
 import json
 import lzma
@@ -16,7 +17,6 @@ import subprocess
 import threading
 import time
 
-import doubling as growth
 import mutate
 from command import finish, processor_seconds
 
@@ -565,6 +565,127 @@ def bits(c):
                 c.wrong(None, f"{spec}: {threads} threads with {level} give other bits")
 
 
+SEQUENCE_MODELS = ["ppm:4", "hmm:6", "mix:ppm:3+ctw:12", "ngram:3", "ctw:24", "cm:12", "lstm:6", "ppm:3,memory=1", "frequency",
+                   "cm:memory=1,version=4", "mix:ppm:2+lstm:4", "gru:5", "rnn:6", "esn:8,readout=trained", "mrnn:4",
+                   "ngram:3,smoothing=witten-bell"]
+
+
+def line_models(c, count):
+    """(SPEC, run folder) of models of lines, each trained on two words in turn."""
+    words = ["".join(c.random.choices("abcxyz", k=3)) for _ in range(2)]
+    lines = c.write("lines", "".join(f"{c.random.choice(words)}{i % 2}\n" for i in range(200)).encode())
+    for number, spec in enumerate(SEQUENCE_MODELS[:count]):
+        run = c.at(f"model{number}")
+        trained_by_gradient = spec.split(":")[0] in ("lstm", "gru", "rnn", "esn", "mrnn")
+        budget = ["--steps", 4, "--batch", 4] if trained_by_gradient else []
+        c.need(["train", lines, "--lines", "--model", spec, *budget, "--quiet", "--out", run])
+        yield spec, run
+
+
+def nats_of(c, run, *files):
+    found = json.loads(c.need(["eval", run, *files, "--json"]).out)
+    return found["nats_per_symbol"] * found["symbols"]
+
+
+def order(c):
+    """A model that does not learn gives every line and every file the same score, whatever it has read before."""
+    for spec, run in line_models(c, c.count(4, len(SEQUENCE_MODELS))):
+        # Of the letters of the training text, in contexts that it does not have.
+        letters = sorted(set(c.read("lines").decode()) - {"\n"})
+        lines = ["".join(c.random.choices(letters, k=c.random.randrange(1, 30))) for _ in range(30)]
+        expected = None
+        for _ in range(c.count(2, 20)):
+            c.random.shuffle(lines)
+            file = c.write("shuffled", "".join(line + "\n" for line in lines).encode())
+            outcome = c.need(["score", run, file, "--by", "line", "--json"])
+            scores = {line: score["bits"] for line, score in zip(lines, json.loads(outcome.out)["scores"], strict=True)}
+            expected = expected or scores
+            if scores != expected:
+                c.wrong(outcome, f"{spec}: the score of a line depends on the order of the lines", [file])
+        half = len(lines) // 2
+        files = [c.write(name, "".join(line + "\n" for line in some).encode())
+                 for name, some in (("first", lines[:half]), ("second", lines[half:]))]
+        total, parts = nats_of(c, run, *files), sum(nats_of(c, run, file) for file in files)
+        if abs(total - parts) > 1e-9 * parts:
+            c.wrong(None, f"{spec}: two files have {total} nats together, and {parts} as a sum", files)
+
+
+def ends(c):
+    """After the end of a sequence, samples and completions go on as at the begin of one; an ARPA file keeps the score."""
+    for spec, run in line_models(c, c.count(3, len(SEQUENCE_MODELS))):
+        line = c.read("lines").split(b"\n")[0].decode() + "\n"
+        for verb, more in (("sample", ["--length", 60, "--seed", c.random.randrange(1000)]), ("complete", ["--length", 6])):
+            outcome = c.need([verb, run, *more, "--json"])
+            primed = c.need([verb, run, *more, "--json", "--prime", line])
+            if primed.out != outcome.out:
+                c.wrong(primed, f"{spec}: {verb} after a whole line differs from that at the begin")
+    for symbols in ("chars", "words")[: c.count(1, 2)]:
+        c.need(["train", c.at("lines"), "--lines", "--symbols", symbols, "--model", "ngram:3", "--quiet", "--out", c.at("ngram"),
+                "--overwrite"])
+        c.need(["export", c.at("ngram"), "--to", "arpa", "--out", c.at("model.arpa")])
+        c.need(["import", c.at("model.arpa"), "--symbols", symbols, "--out", c.at("imported.safetensors")])
+        before, after = nats_of(c, c.at("ngram"), c.at("lines")), nats_of(c, c.at("imported.safetensors"), c.at("lines"))
+        if abs(before - after) > 1e-9 * before:
+            c.wrong(None, f"an ARPA file of {symbols}: {before} nats become {after}", [c.at("model.arpa")])
+
+
+def own_configurations(c):
+    """A run on any data repeats itself: its config.toml and its own command with --resume give the same bytes."""
+    more = {"array.npy": ["--model", "gru:4"], "table.csv": ["--model", "gru:4"], "rolls.jsonl": ["--model", "gru:4"],
+            "columns.conll": ["--model", "bilstm:4", "--read", "1", "--predict", "2"],
+            "labelled.tsv": ["--model", "gru:4"], "lines.jsonl": ["--model", "gru:4", "--predict", "label"]}
+    kinds = []
+    for name, (data, options) in sorted(data_files(c.random).items()):
+        file = c.write(name, data)
+        if name == "lines.log":
+            options = [*options, "--split", "80/20"]
+        kinds.append((name, [file, *options, *more.get(name, ["--model", "rnn:4", "--window", 16]), "--steps", 3, "--batch", 4]))
+    text = c.write("book.txt", text_of(c.random, 1500))
+    columns = c.write("chunks.conll", columns_of(c.random, 30))
+    kinds += [("whole", [text, "--lines", "--whole-sequences", "--model", "rnn:4", "--steps", 3]),
+              ("ruop", [text, "--lines", "--optimizer", "ruop", "--model", "glnn:4", "--steps", 2]),
+              ("restarts", [text, "--optimizer", "ruop", "--model", "glnn:4", "--window", 16, "--restarts", 2, "--steps", 20]),
+              ("follow", [text, "--follow", "--model", "rnn:4,activation=relu", "--optimizer", "path", "--steps", 5]),
+              ("crf", [columns, "--model", "crf", "--predict", "2", "--epochs", 2]),
+              ("task", ["--task", "adding:8", "--model", "rnn:4", "--steps", 3, "--batch", 4])]
+    for name, options in c.random.sample(kinds, c.count(8, len(kinds))):
+        train = ["train", *options, "--quiet", "--out"]
+        outcome = c.need([*train, c.at("own")])
+        model = c.read("own/model.safetensors")
+        outcome = c.run(["train", "--config", c.at("own/config.toml"), "--quiet", "--out", c.at("again")], {0})
+        if outcome.code == 0 and c.read("again/model.safetensors") != model:
+            c.wrong(outcome, f"{name}: the run's own configuration gives another model")
+        outcome = c.run([*train, c.at("own"), "--resume"], {0})
+        if outcome.code == 0 and c.read("own/model.safetensors") != model:
+            c.wrong(outcome, f"{name}: the run's own command with --resume gives another model")
+        for folder in ("own", "again"):
+            shutil.rmtree(c.at(folder), ignore_errors=True)
+
+
+def divergence(c):
+    """A rate that is far too large: exit code 5, or a result that is not far worse than a constant prediction."""
+    text = c.write("book.txt", text_of(c.random, 2000))
+    wave = c.write("wave.csv", ("value\n" + "".join(f"{math.sin(i / 3)}\n" for i in range(300))).encode())
+    tagged = c.write("chunks.conll", columns_of(c.random, 40))
+    kinds = [([text, "--symbols", "bytes", "--window", 16], "nats_per_symbol"), ([wave, "--format", "table"], "mean_squared_error"),
+             ([tagged, "--read", "1", "--predict", "2=softmax"], "nats_per_position"),
+             (["--task", "adding:8"], "mean_squared_error")]
+    optimizers = ["adam:rate=1000", "sgd:rate=1000,clip=0", "rmsprop:rate=300", "natural:windows=2,rate=50", "path+adam:rate=100",
+                  "hf:windows=1,iterations=6", "hf:curvature=0.001"]
+    for i in range(c.count(7, 300)):
+        options, figure = kinds[i % len(kinds)]
+        optimizer = optimizers[i % len(optimizers)]
+        model = "rnn:5,activation=relu" if optimizer.startswith("path") else c.random.choice(["rnn:5", "gru:4"])
+        outcome = c.run(["train", *options, "--model", model, "--optimizer", optimizer, "--batch", 2, "--steps", 30, "--seed", i,
+                         "--json", "--quiet", "--out", c.at("run"), "--overwrite"], {0, 5})
+        if outcome.code != 0:
+            continue
+        found = json.loads(outcome.out)["valid"]
+        for part in [found, *found.get("heads", {}).values()]:
+            if part.get(figure, 0) > (100 if "squared" in figure else 25):
+                c.wrong(outcome, f"exit 0 with {figure} {part[figure]}")
+
+
 def doubling(c):
     """Time and memory grow with lines, columns, words, classes and examples, and not with their square."""
     worlds = growth.SHORT if c.short else dict.fromkeys(growth.WORLDS)
@@ -574,6 +695,82 @@ def doubling(c):
         c.book[c.stage]["runs"] += 1
 
 
+CONTROLS = [b"\x1b[2J", b"\x1b]0;title\a", b"\x1b]52;c;aGk=\x1b\\", b"\x9b31m", "\x9b31m".encode(), "\x90q".encode(), b"\a\b\x7f",
+            b"\xff\xfe", b"\x1bc", b"\x0e", b"\r", b"\v\f"]
+
+
+def executed(text):
+    """Whether a terminal would execute something in these bytes other than line feeds and tabs."""
+    try:
+        return re.search("[\x00-\x08\x0b-\x1f\x7f-\x9f]", text.decode()) is not None
+    except UnicodeDecodeError:  # a terminal may read such a byte as a control character
+        return True
+
+
+def on_terminal(c, arguments):
+    """The outcome of a command whose standard output is a pseudo-terminal, with what it wrote there."""
+    ours, theirs = pty.openpty()
+    written = bytearray()
+
+    def collect():
+        try:
+            while piece := os.read(ours, 65536):
+                written.extend(piece)
+        except OSError:  # the command has ended
+            pass
+
+    reader = threading.Thread(target=collect)
+    reader.start()
+    process = c.unfold.start(arguments, stdout=theirs, env={"TERM": "xterm", "NO_COLOR": "1"})
+    os.close(theirs)
+    outcome = finish(process)
+    reader.join()
+    os.close(ours)
+    outcome.out = bytes(written).replace(b"\r\n", b"\n")
+    return outcome
+
+
+def hostile(random):
+    return b"".join(random.choice([*CONTROLS, b"a", b"\\t", b"b"]) for _ in range(random.randrange(1, 6)))
+
+
+def terminal(c):
+    """Control characters of data, labels, names and arguments reach no terminal, and no message."""
+    for _ in range(c.count(1, 60)):
+        r = c.random
+        name = os.fsdecode(hostile(r).replace(b"/", b""))
+        text = c.write("text" + name, b"".join(b"the " + hostile(r) + b" cat\n" for _ in range(40)))
+        classes = [(kind + hostile(r)).translate(None, b"\r\v\f").decode("utf-8", "replace") for kind in (b"one", b"two")]
+        labels = c.write("labels" + name, "".join(f"{classes[i % 2]}\tthe {classes[0]} cat\n" for i in range(40)).encode())
+        log = c.write("log" + name, b"".join(b"Nov  1 10:00:00 host sshd[3]: failed " + hostile(r) + b"\n" for _ in range(20)))
+        fresh = ["--quiet", "--overwrite", "--out"]
+        c.need(["train", text, *TINY, "--model", "rnn:4", "--steps", 4, *fresh[1:], c.at("run")])
+        c.need(["train", labels, "--format", "labelled", "--model", "rnn:4", "--steps", 3, *fresh, c.at("fields")])
+        c.need(["train", log, "--format", "log", "--model", "ngram:2", *fresh, c.at("log-run")])
+        missing = c.at("no" + name)
+        verbs = [["score", c.at("run"), text, "--by", "line", "--text"], ["score", c.at("run"), text], ["sample", c.at("run"), "--length", 200],
+                 ["complete", c.at("run"), "--length", 9], ["explain", c.at("run"), "the cat"], ["predict", c.at("fields"), labels],
+                 ["eval", c.at("fields"), labels], ["explain", c.at("fields"), labels], ["score", c.at("log-run"), log, "--text"],
+                 ["info", c.at("fields")], ["eval", c.at("run"), missing], ["train", text, "--model", "lstm:5," + name, "--out", c.at("other")],
+                 ["info", missing], [name], ["train", text, "--" + name, "1"], ["sample", c.at("run"), "--length", name],
+                 ["train", text, *TINY[:-1], "--model", "rnn:4", "--steps", 4, "--sample-every", 2, *fresh[1:], c.at("run")]]
+        for verb in verbs:
+            outcome = on_terminal(c, verb)
+            c.judge(outcome)
+            if executed(outcome.out):
+                c.wrong(outcome, f"control characters reach the terminal: {outcome.out[-300:]!r}", [text, labels, log])
+            if executed(outcome.err.encode()):
+                c.wrong(outcome, f"control characters in a message: {outcome.err[-300:]!r}", [text, labels, log])
+            if len(outcome.err) > 5000 and "sample" not in outcome.err:
+                c.wrong(outcome, f"a message of {len(outcome.err)} characters", [text, labels, log])
+
+
 ALL = {"models": models, "archives": archives, "checkpoints": checkpoints, "data": data, "side-files": side_files,
        "odd-files": odd_files, "kills": kills, "signals": signals, "full-disks": full_disks, "vanishing": vanishing, "limits": limits,
-       "races": races, "clocks": clocks, "bits": bits, "doubling": doubling}
+       "races": races, "clocks": clocks, "bits": bits,
+       "order": order,
+       "ends": ends,
+       "own-configurations": own_configurations,
+       "divergence": divergence,
+       "doubling": doubling,
+       "terminal": terminal}
