@@ -13,7 +13,6 @@ import os
 import random
 import resource
 import subprocess
-import time
 
 GROWTH = 8
 SLACK = 2.2  # of what is linear: caches, n log n, other programs

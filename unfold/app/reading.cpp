@@ -19,9 +19,7 @@ Corpus load_for(const SymbolModel& model, const std::vector<std::string>& files,
 
 Corpus load_for(const SymbolModel& model, std::vector<Input> inputs, UnknownPolicy unknown,
                 const std::optional<std::string>& only) {
-  const nlohmann::json& configuration = model.configuration();
-  const auto lines = configuration.find("lines");
-  const bool by_lines = lines != configuration.end() && lines->is_boolean() && lines->get<bool>();
+  const bool by_lines = model.reads_lines();
   const std::optional<LogCard> log = log_card(model);
   inputs = log               ? log_shapes(*log, inputs, only)
            : is_fasta(model) ? fasta_inputs(inputs, by_lines)

@@ -8,6 +8,9 @@
 namespace unfold {
 namespace {
 
+/// Largest size of a signal and of either side of a parameter: products of two of them fit in an Index.
+constexpr Index kMostSize = Index{1} << 31;
+
 /// The parameters of a node that is being made. All of them get their places at once, for a map of many fields has as
 /// many parameters; without `place`, as after an exception, they are taken away again.
 class NewParameters {
@@ -102,13 +105,15 @@ const Node& Circuit::own(Signal s, std::string_view who) const {
 
 /// Without a place among the others: the caller has NewParameters.
 int Circuit::add_parameter(std::string name, Index rows, Index cols, const Init& init) {
+  check(init, name, cols);
   parameters_.push_back({std::move(name), rows, cols, init, 0});
   return static_cast<int>(parameters_.size()) - 1;
 }
 
 int Circuit::parameter(std::string_view name, Index rows, Index cols, const Init& init) {
-  if (rows < 1 || cols < 1)
-    throw UsageError("circuit: parameter " + path(name) + " needs at least one row and one column");
+  if (rows < 1 || cols < 1 || rows > kMostSize || cols > kMostSize)
+    throw UsageError("circuit: parameter " + path(name) + " of " + std::to_string(rows) + " x " + std::to_string(cols) +
+                     " needs at least one row and one column, and at most " + std::to_string(kMostSize) + " of each");
   NewParameters added(parameters_);
   const int number = add_parameter(path(name), rows, cols, init);
   added.place();
