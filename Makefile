@@ -8,7 +8,7 @@ HOURS ?= 24
 PRESETS := release dev asan-ubsan tsan lint arm64 fuzz
 UNFOLD := build/release/bin/unfold
 PYTHON_TOOLS := build/python-tools
-SOURCES := find unfold tests bench examples -name '*.h' -o -name '*.cpp'
+SOURCES := find src include cli bindings tests bench examples -name '*.h' -o -name '*.cpp'
 
 # Where tools/setup.sh puts a CMake of its own if that of the system is too old.
 export PATH := $(CURDIR)/build/tools/bin:$(PATH)

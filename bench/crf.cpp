@@ -24,10 +24,10 @@
 #include <vector>
 
 #include "bench/best_seconds.h"
-#include "unfold/losses/registry.h"
-#include "unfold/markov/chain.h"
-#include "unfold/markov/chain_block.h"
-#include "unfold/numerics/functions.h"
+#include "loss/registry.h"
+#include "loss/crf/chain.h"
+#include "loss/crf/chain_block.h"
+#include "numerics/functions.h"
 
 namespace unfold {
 namespace {

@@ -7,11 +7,11 @@
 #include <string>
 #include <vector>
 
-#include "unfold/numerics/functions.h"
-#include "unfold/numerics/pointwise.h"
-#include "unfold/numerics/random.h"
-#include "unfold/numerics/simd.h"
-#include "unfold/numerics/vector.h"
+#include "numerics/functions.h"
+#include "numerics/pointwise.h"
+#include "numerics/random.h"
+#include "numerics/simd.h"
+#include "numerics/vector.h"
 
 namespace unfold {
 namespace {

@@ -12,10 +12,10 @@
 #include <cstdlib>
 #include <string>
 
-#include "unfold/cells/cells.h"
-#include "unfold/data/text_batches.h"
-#include "unfold/numerics/random.h"
-#include "unfold/optim/curvature.h"
+#include "graph/cells/cells.h"
+#include "data/text/text_batches.h"
+#include "numerics/random.h"
+#include "train/passes/curvature.h"
 
 namespace {
 

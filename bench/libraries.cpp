@@ -21,9 +21,9 @@
 #include <vector>
 
 #include "bench/in_a_process.h"
-#include "unfold/base/team.h"
-#include "unfold/numerics/product.h"
-#include "unfold/numerics/simd.h"
+#include "base/threads/team.h"
+#include "numerics/product.h"
+#include "numerics/simd.h"
 
 extern "C" void openblas_set_num_threads(int threads);
 

@@ -22,9 +22,9 @@
 #include <vector>
 
 #include "bench/best_seconds.h"
-#include "unfold/losses/registry.h"
-#include "unfold/numerics/random.h"
-#include "unfold/numerics/row_sums.h"
+#include "loss/registry.h"
+#include "numerics/random.h"
+#include "numerics/row_sums.h"
 
 namespace unfold {
 namespace {

@@ -10,10 +10,10 @@
 #include <chrono>
 #include <cmath>
 
-#include "unfold/cells/cells.h"
-#include "unfold/engine/unfolding.h"
-#include "unfold/losses/loss.h"
-#include "unfold/optim/optimizer.h"
+#include "graph/cells/cells.h"
+#include "graph/engine/unfolding.h"
+#include "loss/loss.h"
+#include "optim/optimizer.h"
 
 namespace unfold {
 namespace {

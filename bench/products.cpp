@@ -12,17 +12,17 @@
 #include <cstdlib>
 #include <string>
 
-#include "unfold/base/team.h"
-#include "unfold/numerics/product.h"
-#include "unfold/numerics/simd.h"
+#include "base/threads/team.h"
+#include "numerics/product.h"
+#include "numerics/simd.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "bench/products.cpp"
-#include "unfold/numerics/targets-inl.h"  // first: defines the Highway targets
+#include "numerics/targets-inl.h"  // first: defines the Highway targets
 
 #include "hwy/foreach_target.h"  // then this one, which includes this file again for each target
 
-#include "unfold/numerics/fma-inl.h"
+#include "numerics/fma-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace unfold {

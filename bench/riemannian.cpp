@@ -13,14 +13,14 @@
 #include <string>
 #include <string_view>
 
-#include "unfold/cells/cells.h"
-#include "unfold/data/text_batches.h"
-#include "unfold/data/text_sources.h"
-#include "unfold/numerics/simd.h"
-#include "unfold/optim/batch_pass.h"
-#include "unfold/optim/riemannian.h"
-#include "unfold/report/plot.h"
-#include "unfold/report/statistics.h"
+#include "graph/cells/cells.h"
+#include "data/text/text_batches.h"
+#include "data/text/text_sources.h"
+#include "numerics/simd.h"
+#include "train/passes/batch_pass.h"
+#include "optim/riemannian/riemannian.h"
+#include "app/plots/plot.h"
+#include "app/plots/statistics.h"
 
 namespace unfold {
 namespace {

@@ -25,12 +25,12 @@
 #include <vector>
 
 #include "bench/in_a_process.h"
-#include "unfold/losses/loss.h"
-#include "unfold/numerics/random.h"
-#include "unfold/numerics/simd.h"
-#include "unfold/numerics/vector.h"
-#include "unfold/studies/machine.h"
-#include "unfold/studies/measurements.h"
+#include "loss/loss.h"
+#include "numerics/random.h"
+#include "numerics/simd.h"
+#include "numerics/vector.h"
+#include "app/bench/peak_performance.h"
+#include "app/bench/measurements.h"
 
 namespace unfold {
 namespace {

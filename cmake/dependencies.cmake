@@ -18,7 +18,7 @@ pkg_check_modules(utf8proc REQUIRED IMPORTED_TARGET libutf8proc>=2.5.0)
 pkg_check_modules(pcre2 REQUIRED IMPORTED_TARGET libpcre2-8>=10.39)
 pkg_check_modules(sodium REQUIRED IMPORTED_TARGET libsodium>=1.0.18)
 
-# Optional: without MPI the command trains in a single process (unfold/processes/no_mpi.cpp).
+# Optional: without MPI the command trains in a single process (src/distributed/no_mpi_launch.cpp).
 set(UNFOLD_HAS_MPI OFF)
 if(UNFOLD_MPI AND NOT CMAKE_CROSSCOMPILING AND NOT UNFOLD_SANITIZE)
   set(MPI_CXX_SKIP_MPICXX ON)
@@ -28,7 +28,7 @@ endif()
 message(STATUS "MPI: ${UNFOLD_HAS_MPI} (training in several processes; libopenmpi-dev)")
 
 # Opt-in. Only the headers are needed to build; the libraries are loaded when a device is opened
-# (unfold/devices/cuda_library.cpp).
+# (src/graph/device/cuda_library.cpp).
 if(UNFOLD_CUDA)
   find_package(CUDAToolkit 12.0 REQUIRED)
   message(STATUS "CUDA: ${CUDAToolkit_VERSION} in ${CUDAToolkit_LIBRARY_DIR}")

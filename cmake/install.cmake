@@ -1,25 +1,17 @@
 # Installation: the command, the modules as static libraries with their headers, and find_package(unfold), which defines
-# unfold::unfold (everything) and one target per module. The modules of the command itself are not part of the library.
+# unfold::unfold (everything) and one target for each module.
 include(CMakePackageConfigHelpers)
 
-get_property(rooms GLOBAL PROPERTY UNFOLD_ROOMS)
-list(REMOVE_ITEM rooms terminal cli)
-list(TRANSFORM rooms PREPEND unfold_ OUTPUT_VARIABLE libraries)
+set(libraries ${modules})
+list(TRANSFORM libraries PREPEND unfold_)
 
-add_library(unfold_all INTERFACE)
-add_library(unfold::unfold ALIAS unfold_all)
-set_target_properties(unfold_all PROPERTIES EXPORT_NAME unfold)
-target_link_libraries(unfold_all INTERFACE ${libraries})
-
-install(TARGETS unfold_all ${libraries} EXPORT unfold-targets ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR}
+install(TARGETS unfold_all ${libraries} unfold_c EXPORT unfold-targets ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR}
         COMPONENT development)
-foreach(room ${rooms})
-  install(DIRECTORY unfold/${room} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/unfold COMPONENT development
+foreach(module ${modules})
+  install(DIRECTORY src/${module} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/unfold COMPONENT development
           FILES_MATCHING PATTERN "*.h" PATTERN "*-inl.h" EXCLUDE PATTERN "cuda_*.h" EXCLUDE)
 endforeach()
-install(FILES unfold/unfold.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/unfold COMPONENT development)
-# For C: #include <unfold.h>, -lunfold.
-install(FILES unfold/c/unfold.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} COMPONENT development)
+install(DIRECTORY include/unfold DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} COMPONENT development)
 if(TARGET unfold_shared)
   install(TARGETS unfold_shared EXPORT unfold-targets LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}
           COMPONENT library NAMELINK_COMPONENT development)
@@ -27,7 +19,6 @@ endif()
 install(DIRECTORY docs/ DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT command FILES_MATCHING PATTERN "*.md")
 install(DIRECTORY examples DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT development FILES_MATCHING PATTERN "*.cpp" PATTERN "*.c")
 if(TARGET unfold_command)
-  # Not in the root of the build tree, where unfold/ is the folder of the modules.
   set_target_properties(unfold_command PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/bin)
   install(TARGETS unfold_command RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT command)
 endif()

@@ -1,62 +1,45 @@
-# Functions that define libraries, programs and tests, and the compile options they share.
+# How every library, test and program of this project is built.
 
 include(GNUInstallDirs)
 
-if(NOT CMAKE_BUILD_TYPE AND NOT CMAKE_CONFIGURATION_TYPES)
-  set(CMAKE_BUILD_TYPE Release CACHE STRING "" FORCE)
-endif()
-
 if(PROJECT_IS_TOP_LEVEL)
+  if(NOT CMAKE_BUILD_TYPE AND NOT CMAKE_CONFIGURATION_TYPES)
+    set(CMAKE_BUILD_TYPE Release CACHE STRING "" FORCE)
+  endif()
   set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
   find_program(UNFOLD_CCACHE ccache)
   if(UNFOLD_CCACHE AND NOT DEFINED CMAKE_CXX_COMPILER_LAUNCHER)
     set(CMAKE_CXX_COMPILER_LAUNCHER ${UNFOLD_CCACHE})
   endif()
-  include(CheckLinkerFlag)
-  foreach(linker mold lld)
-    check_linker_flag(CXX -fuse-ld=${linker} UNFOLD_HAS_${linker})
-    if(UNFOLD_HAS_${linker})
-      add_link_options(-fuse-ld=${linker})
-      break()
-    endif()
-  endforeach()
 endif()
 
-# Hardening against memory errors, because the command reads untrusted files: position-independent code, stack
-# protection, checked C library calls, and relocation tables that are read-only after loading. The numerics kernels are
-# excluded: they do not process file contents and are called millions of times per second.
-option(UNFOLD_HARDEN "Harden optimised builds" ON)
+# Hardening against memory errors, because the command reads files from strangers: position-independent code, stack
+# protectors, checked calls of the C library, relocations that are read-only after loading. The kernels of numerics read
+# no bytes of files and are called millions of times a second; they are built without stack protectors.
+option(UNFOLD_HARDEN "Harden optimized builds" ON)
 include(CheckPIESupported)
 check_pie_supported(LANGUAGES CXX)
 function(unfold_harden target)
   if(NOT UNFOLD_HARDEN OR UNFOLD_SANITIZE OR target STREQUAL unfold_numerics)
     return()
   endif()
-  set(optimised "$<CONFIG:Release,RelWithDebInfo,MinSizeRel>")
+  set(optimized "$<CONFIG:Release,RelWithDebInfo,MinSizeRel>")
   target_compile_options(${target} PRIVATE
-                         "$<${optimised}:-fstack-protector-strong;-U_FORTIFY_SOURCE;-D_FORTIFY_SOURCE=2>")
+                         "$<${optimized}:-fstack-protector-strong;-U_FORTIFY_SOURCE;-D_FORTIFY_SOURCE=2>")
   get_target_property(type ${target} TYPE)
   if(type STREQUAL EXECUTABLE)
     set_target_properties(${target} PROPERTIES POSITION_INDEPENDENT_CODE ON)
-    target_link_options(${target} PRIVATE "$<${optimised}:LINKER:-z,relro,-z,now>")
+    target_link_options(${target} PRIVATE "$<${optimized}:LINKER:-z,relro,-z,now>")
   endif()
 endfunction()
 
-# Invariant 2, one arithmetic: the compiler must not contract or reorder floating-point operations, neither here nor in
-# code that instantiates templates from our headers.
+# One arithmetic: the compiler may neither contract nor reorder floating-point operations, neither here nor in code that
+# instantiates the templates of our headers.
 function(unfold_compile_options target)
   target_compile_features(${target} PUBLIC cxx_std_20)
   target_compile_options(${target} PUBLIC -ffp-contract=off)
-  # Warnings take a twentieth of the compile time. Optimized builds do without them unless UNFOLD_WERROR turns them into
-  # errors.
-  if(UNFOLD_WERROR OR NOT CMAKE_BUILD_TYPE STREQUAL Release)
-    target_compile_options(${target} PRIVATE -Wall -Wextra -Wshadow -Wno-psabi
-                           "$<$<CXX_COMPILER_ID:GNU>:-Wno-restrict;-Wno-subobject-linkage;-Wno-dangling-reference>")
-  else()
-    target_compile_options(${target} PRIVATE -w)
-  endif()
-  # GCC spends a tenth of its time on garbage collection. With this parameter it starts only at 0.8 GB.
-  target_compile_options(${target} PRIVATE "$<$<CXX_COMPILER_ID:GNU>:SHELL:--param ggc-min-heapsize=800000>")
+  target_compile_options(${target} PRIVATE -Wall -Wextra -Wshadow -Wno-psabi
+                         "$<$<CXX_COMPILER_ID:GNU>:-Wno-restrict;-Wno-subobject-linkage;-Wno-dangling-reference>")
   if(UNFOLD_WERROR)
     target_compile_options(${target} PRIVATE -Werror)
   endif()
@@ -68,74 +51,57 @@ function(unfold_compile_options target)
   unfold_harden(${target})
 endfunction()
 
-# CMAKE_UNITY_BUILD=ON halves the time of a full build: several files are compiled as one, because parsing headers takes
-# a third to a half of the compile time. Names in unnamed namespaces must therefore be unique within a module. Modules
-# with numeric loops are split into batches, because `lbfgs` seemed slower when compiled as one (docs/performance.md).
-set(CMAKE_UNITY_BUILD_BATCH_SIZE 12)
-
-# For code that runs rarely or waits for files and users: -O3 would compile more slowly without a benefit.
-function(unfold_cold target)
-  target_compile_options(${target} PRIVATE $<$<CONFIG:Release>:-O1>)
-endfunction()
-
-# For code that runs once per command, such as messages, plots and exports. -Og compiles a quarter faster than -O1. Its
-# many format strings are checked at compile time only in builds with warnings.
-function(unfold_rare target)
-  target_compile_options(${target} PRIVATE $<$<CONFIG:Release>:-Og>)
-  if(CMAKE_BUILD_TYPE STREQUAL Release AND NOT UNFOLD_WERROR)
-    target_compile_definitions(${target} PRIVATE FMT_CONSTEVAL=)
-  endif()
-endfunction()
-
-# For code with loops over symbols that calls other modules for numeric sums, so that -O3 would vectorize nothing.
-function(unfold_warm target)
-  target_compile_options(${target} PRIVATE $<$<CONFIG:Release>:-O2>)
-endfunction()
-
-# unfold_room(<name> [APART] [RARE | COLD | WARM] SOURCES ... USES <modules above it, libraries>
-#             PRIVATE_USES <libraries that do not appear in headers>)
-# APART: compiles each file separately even in a unity build, for files that include themselves or instantiate templates
-# of others. RARE: runs once per command. COLD: no loops over symbols or numbers. WARM: loops over symbols, not numbers.
-function(unfold_room name)
-  cmake_parse_arguments(ROOM "APART;RARE;COLD;WARM" "" "SOURCES;USES;PRIVATE_USES" ${ARGN})
-  add_library(unfold_${name} STATIC ${ROOM_SOURCES})
+# unfold_module(<name> USES <lower modules and libraries> [PRIVATE_USES <libraries that no header shows>]): the static
+# library unfold_<name>. Headers of a module are included as "<module>/<folder>/<file>.h". Each module has an include
+# root of its own that contains nothing else, so a target can include only headers of modules that it links.
+function(unfold_module name)
+  cmake_parse_arguments(MODULE "" "" "USES;PRIVATE_USES" ${ARGN})
+  add_library(unfold_${name} STATIC)
   add_library(unfold::${name} ALIAS unfold_${name})
-  set_target_properties(unfold_${name} PROPERTIES EXPORT_NAME ${name} POSITION_INDEPENDENT_CODE ON)
-  target_include_directories(unfold_${name} PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}>
-                                                   $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
+  file(RELATIVE_PATH path ${PROJECT_SOURCE_DIR} ${CMAKE_CURRENT_SOURCE_DIR})
+  string(REGEX REPLACE "^src/" "" path ${path})
+  set(root ${PROJECT_BINARY_DIR}/include-roots/${name})
+  cmake_path(GET path PARENT_PATH parent)
+  file(MAKE_DIRECTORY ${root}/${parent})
+  file(CREATE_LINK ${CMAKE_CURRENT_SOURCE_DIR} ${root}/${path} SYMBOLIC)
+  set_target_properties(unfold_${name} PROPERTIES EXPORT_NAME ${name} POSITION_INDEPENDENT_CODE ON
+                        UNITY_BUILD_MODE GROUP)
+  target_include_directories(unfold_${name} PUBLIC $<BUILD_INTERFACE:${root}>
+                                                   $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}/unfold>)
   unfold_compile_options(unfold_${name})
-  if(ROOM_APART)
-    set_target_properties(unfold_${name} PROPERTIES UNITY_BUILD OFF)
-  endif()
-  if(ROOM_RARE)
-    unfold_rare(unfold_${name})
-  elseif(ROOM_COLD)
-    unfold_cold(unfold_${name})
-  elseif(ROOM_WARM)
-    unfold_warm(unfold_${name})
-  endif()
-  if(ROOM_RARE OR ROOM_COLD OR ROOM_WARM)
-    set_target_properties(unfold_${name} PROPERTIES UNITY_BUILD_BATCH_SIZE 0)  # one batch
-  endif()
-  target_link_libraries(unfold_${name} PUBLIC ${ROOM_USES} PRIVATE ${ROOM_PRIVATE_USES})
-  set_property(GLOBAL APPEND PROPERTY UNFOLD_ROOMS ${name})
+  target_link_libraries(unfold_${name} PUBLIC ${MODULE_USES} PRIVATE ${MODULE_PRIVATE_USES})
+  target_compile_definitions(unfold_${name} PRIVATE UNFOLD_VERSION="${PROJECT_VERSION}")
 endfunction()
 
-# unfold_test(<name> SOURCES ... USES ... [LABELS ...] [LOCK <name>]) defines a GoogleTest program. Tests with the same
-# LOCK never run concurrently. The label fast, the default, is for tests that also run under the sanitizers; others use
-# slow.
+# unfold_sources(<module> <folder> <file>...): sources of a module in one of its folders. In a unity build the files of a
+# folder are compiled together, 12 at a time, so names in unnamed namespaces are unique within a folder.
+function(unfold_sources name folder)
+  set(count 0)
+  foreach(file ${ARGN})
+    set(path ${folder}/${file})
+    cmake_path(NORMAL_PATH path)
+    target_sources(unfold_${name} PRIVATE ${path})
+    math(EXPR part "${count} / 12")
+    string(MAKE_C_IDENTIFIER "${folder}_${part}" group)
+    set_source_files_properties(${path} PROPERTIES UNITY_GROUP ${group})
+    math(EXPR count "${count} + 1")
+  endforeach()
+endfunction()
+
+# unfold_test(<name> SOURCES ... USES ... [LABELS ...] [LOCK <name>]): one GoogleTest program. Tests with one LOCK never
+# run at the same time. The label `fast`, the default, is for tests that also run under the sanitizers; the label of the
+# others is `slow`.
 function(unfold_test name)
   cmake_parse_arguments(TEST "" "" "SOURCES;USES;LABELS;LOCK" ${ARGN})
   add_executable(${name} ${TEST_SOURCES})
-  target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR}/tests)
+  target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR} ${PROJECT_SOURCE_DIR}/include)
   unfold_compile_options(${name})
-  unfold_cold(${name})
   set_target_properties(${name} PROPERTIES UNITY_BUILD_BATCH_SIZE 24)
   target_link_libraries(${name} PRIVATE ${TEST_USES} GTest::gtest_main)
   if(NOT TEST_LABELS)
     set(TEST_LABELS fast)
   endif()
-  set(properties LABELS "${TEST_LABELS}")  # with an empty value, CMake would take the next property name as the value
+  set(properties LABELS "${TEST_LABELS}")  # an empty one would take the name of the next property for its value
   if(TEST_LOCK)
     list(APPEND properties RESOURCE_LOCK ${TEST_LOCK})
   endif()

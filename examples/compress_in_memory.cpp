@@ -6,7 +6,7 @@
 #include <cstring>
 #include <iostream>
 
-#include "unfold/coding/compress.h"
+#include "compression/compress.h"
 
 using namespace unfold;
 

@@ -5,7 +5,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
-#include <unfold.h>
+#include <unfold/c.h>
 
 int main(int argc, char** argv) {
   unfold_model* model;

@@ -4,9 +4,9 @@
 
 #include <iostream>
 
-#include "unfold/cells/cells.h"
-#include "unfold/losses/loss.h"
-#include "unfold/verify/derivative_check.h"
+#include "graph/cells/cells.h"
+#include "loss/loss.h"
+#include "gradcheck/derivative_check.h"
 
 using namespace unfold;
 

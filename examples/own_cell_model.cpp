@@ -4,12 +4,12 @@
 
 #include <iostream>
 
-#include "unfold/base/team.h"
-#include "unfold/cells/register.h"
-#include "unfold/models/registry.h"
-#include "unfold/models/sampling.h"
-#include "unfold/models/train.h"
-#include "unfold/verify/derivative_check.h"
+#include "base/threads/team.h"
+#include "graph/cells/register_cell.h"
+#include "model/registry/registry.h"
+#include "model/decoding/sampling.h"
+#include "model/network/train.h"
+#include "gradcheck/derivative_check.h"
 
 using namespace unfold;
 

@@ -6,11 +6,11 @@
 #include <cmath>
 #include <iostream>
 
-#include "unfold/cells/cells.h"
-#include "unfold/losses/components.h"
-#include "unfold/training/evaluate.h"
-#include "unfold/training/example_sources.h"
-#include "unfold/verify/derivative_check.h"
+#include "graph/cells/cells.h"
+#include "loss/components.h"
+#include "train/evaluate.h"
+#include "train/sources/example_sources.h"
+#include "gradcheck/derivative_check.h"
 
 using namespace unfold;
 

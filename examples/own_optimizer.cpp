@@ -7,9 +7,9 @@
 #include <iostream>
 #include <numeric>
 
-#include "unfold/cells/cells.h"
-#include "unfold/losses/loss.h"
-#include "unfold/optim/optimizer.h"
+#include "graph/cells/cells.h"
+#include "loss/loss.h"
+#include "optim/optimizer.h"
 
 using namespace unfold;
 

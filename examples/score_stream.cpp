@@ -7,7 +7,7 @@
 #include <iomanip>
 #include <iostream>
 
-#include "unfold/models/registry.h"
+#include "model/registry/registry.h"
 
 using namespace unfold;
 

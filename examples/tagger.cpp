@@ -7,9 +7,9 @@
 #include <iostream>
 #include <sstream>
 
-#include "unfold/models/network_model.h"
-#include "unfold/training/evaluate.h"
-#include "unfold/training/example_sources.h"
+#include "model/network/network_model.h"
+#include "train/evaluate.h"
+#include "train/sources/example_sources.h"
 
 using namespace unfold;
 

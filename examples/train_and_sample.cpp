@@ -5,9 +5,9 @@
 #include <cstdlib>
 #include <iostream>
 
-#include "unfold/base/team.h"
-#include "unfold/models/sampling.h"
-#include "unfold/models/train.h"
+#include "base/threads/team.h"
+#include "model/decoding/sampling.h"
+#include "model/network/train.h"
 
 using namespace unfold;
 

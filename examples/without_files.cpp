@@ -7,8 +7,8 @@
 #include <iostream>
 #include <sstream>
 
-#include "unfold/models/registry.h"
-#include "unfold/models/train.h"
+#include "model/registry/registry.h"
+#include "model/network/train.h"
 
 using namespace unfold;
 

@@ -13,12 +13,12 @@
 #include <functional>
 #include <iostream>
 
-#include "unfold/base/error.h"
-#include "unfold/cells/cells.h"
-#include "unfold/engine/backend.h"
-#include "unfold/engine/unfolding.h"
-#include "unfold/numerics/random.h"
-#include "unfold/offload/offload.h"
+#include "base/error.h"
+#include "graph/cells/cells.h"
+#include "graph/engine/backend.h"
+#include "graph/engine/unfolding.h"
+#include "numerics/random.h"
+#include "graph/offload/offload.h"
 
 namespace unfold {
 namespace {

@@ -4,7 +4,7 @@
 
 #include <type_traits>
 
-#include "unfold/base/error.h"
+#include "base/error.h"
 
 namespace unfold::python {
 namespace {

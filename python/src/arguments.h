@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "unfold/base/types.h"
-#include "unfold/data/alphabet.h"
+#include "base/types.h"
+#include "data/text/alphabet.h"
 
 namespace unfold::python {
 

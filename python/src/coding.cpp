@@ -5,9 +5,9 @@
 #include <cstring>
 
 #include "stream.h"
-#include "unfold/base/error.h"
-#include "unfold/coding/compress.h"
-#include "unfold/runs/train_settings.h"
+#include "base/error.h"
+#include "compression/compress.h"
+#include "app/settings/train_settings.h"
 #include "work.h"
 
 namespace unfold::python {

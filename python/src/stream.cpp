@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "arguments.h"
-#include "unfold/numerics/functions.h"
+#include "numerics/functions.h"
 
 namespace unfold::python {
 

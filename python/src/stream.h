@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "unfold/capabilities/symbol_model.h"
+#include "model/symbol_model.h"
 
 namespace unfold::python {
 

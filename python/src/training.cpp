@@ -7,9 +7,9 @@
 
 #include "arguments.h"
 #include "stream.h"
-#include "unfold/app/train.h"
-#include "unfold/base/error.h"
-#include "unfold/base/text_distance.h"
+#include "app/train/train.h"
+#include "base/error.h"
+#include "base/options/suggestions.h"
 #include "work.h"
 
 namespace unfold::python {

@@ -7,8 +7,8 @@
 #include <stdexcept>
 #include <thread>
 
-#include "unfold/base/error.h"
-#include "unfold/runs/figures.h"
+#include "base/error.h"
+#include "app/common/metrics.h"
 
 namespace unfold::python {
 namespace {

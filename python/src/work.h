@@ -11,7 +11,7 @@
 #include <string>
 #include <string_view>
 
-#include "unfold/runs/reporter.h"
+#include "app/common/reporter.h"
 
 namespace unfold::python {
 

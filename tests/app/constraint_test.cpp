@@ -1,6 +1,6 @@
 /// Labels and targets among those that are allowed, against all that there are.
 
-#include "unfold/fields/constraint.h"
+#include "app/predict/constraint.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -10,9 +10,9 @@
 #include <optional>
 #include <sstream>
 
-#include "app/small_runs.h"
-#include "base/scratch.h"
-#include "unfold/fields/field_model.h"
+#include "tests/app/small_runs.h"
+#include "tests/base/scratch.h"
+#include "app/fields/field_model.h"
 
 namespace unfold {
 namespace {

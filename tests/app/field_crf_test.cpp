@@ -8,14 +8,14 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
-#include "app/small_runs.h"
-#include "base/scratch.h"
-#include "unfold/app/train.h"
-#include "unfold/fields/field_evaluation.h"
-#include "unfold/fields/field_model.h"
-#include "unfold/fields/field_score.h"
-#include "unfold/fields/predict.h"
-#include "unfold/losses/label_sequences.h"
+#include "tests/app/small_runs.h"
+#include "tests/base/scratch.h"
+#include "app/train/train.h"
+#include "app/fields/field_evaluation.h"
+#include "app/fields/field_model.h"
+#include "app/fields/field_score.h"
+#include "app/predict/predict.h"
+#include "loss/crf/label_sequences.h"
 
 namespace unfold {
 namespace {

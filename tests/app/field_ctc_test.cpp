@@ -8,13 +8,13 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
-#include "app/small_runs.h"
-#include "base/scratch.h"
-#include "unfold/app/train.h"
-#include "unfold/base/error.h"
-#include "unfold/fields/field_evaluation.h"
-#include "unfold/fields/predict.h"
-#include "unfold/numerics/random.h"
+#include "tests/app/small_runs.h"
+#include "tests/base/scratch.h"
+#include "app/train/train.h"
+#include "base/error.h"
+#include "app/fields/field_evaluation.h"
+#include "app/predict/predict.h"
+#include "numerics/random.h"
 
 namespace unfold {
 namespace {

@@ -1,12 +1,12 @@
 /// What is read and predicted where nobody says, and how examples are split.
 
-#include "unfold/fields/field_data.h"
+#include "app/fields/field_data.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "unfold/base/error.h"
-#include "unfold/fields/example_split.h"
+#include "base/error.h"
+#include "app/fields/example_split.h"
 
 namespace unfold {
 namespace {

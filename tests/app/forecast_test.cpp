@@ -7,13 +7,13 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
-#include "app/small_runs.h"
-#include "base/scratch.h"
-#include "unfold/base/error.h"
-#include "unfold/densities/deviation.h"
-#include "unfold/fields/predict.h"
-#include "unfold/losses/distribution.h"
-#include "unfold/models/network_model.h"
+#include "tests/app/small_runs.h"
+#include "tests/base/scratch.h"
+#include "base/error.h"
+#include "loss/deviation.h"
+#include "app/predict/predict.h"
+#include "loss/distribution.h"
+#include "model/network/network_model.h"
 
 namespace unfold {
 namespace {

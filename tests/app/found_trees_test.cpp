@@ -8,14 +8,14 @@
 #include <set>
 #include <sstream>
 
-#include "app/small_runs.h"
-#include "app/texts.h"
-#include "base/scratch.h"
-#include "unfold/app/train.h"
-#include "unfold/fields/field_evaluation.h"
-#include "unfold/fields/field_score.h"
-#include "unfold/fields/predict.h"
-#include "unfold/numerics/random.h"
+#include "tests/app/small_runs.h"
+#include "tests/app/texts.h"
+#include "tests/base/scratch.h"
+#include "app/train/train.h"
+#include "app/fields/field_evaluation.h"
+#include "app/fields/field_score.h"
+#include "app/predict/predict.h"
+#include "numerics/random.h"
 
 namespace unfold {
 namespace {

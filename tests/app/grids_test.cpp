@@ -10,15 +10,15 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
-#include "app/small_runs.h"
-#include "app/texts.h"
-#include "base/scratch.h"
-#include "unfold/app/train.h"
-#include "unfold/fields/field_evaluation.h"
-#include "unfold/fields/field_figures.h"
-#include "unfold/fields/field_model.h"
-#include "unfold/fields/predict.h"
-#include "unfold/models/network_model.h"
+#include "tests/app/small_runs.h"
+#include "tests/app/texts.h"
+#include "tests/base/scratch.h"
+#include "app/train/train.h"
+#include "app/fields/field_evaluation.h"
+#include "app/fields/field_metrics.h"
+#include "app/fields/field_model.h"
+#include "app/predict/predict.h"
+#include "model/network/network_model.h"
 
 namespace unfold {
 namespace {

@@ -7,14 +7,14 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
-#include "app/small_runs.h"
-#include "base/scratch.h"
-#include "unfold/app/evaluate.h"
-#include "unfold/base/error.h"
-#include "unfold/fields/field_figures.h"
-#include "unfold/fields/field_model.h"
-#include "unfold/fields/predict.h"
-#include "unfold/markov/vector_hmm.h"
+#include "tests/app/small_runs.h"
+#include "tests/base/scratch.h"
+#include "app/evaluate/evaluate.h"
+#include "base/error.h"
+#include "app/fields/field_metrics.h"
+#include "app/fields/field_model.h"
+#include "app/predict/predict.h"
+#include "loss/hmm/vector_hmm.h"
 
 namespace unfold {
 namespace {

@@ -7,11 +7,11 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
-#include "base/scratch.h"
-#include "unfold/app/log_score.h"
-#include "unfold/app/score.h"
-#include "unfold/app/train.h"
-#include "unfold/runs/run_folder.h"
+#include "tests/base/scratch.h"
+#include "app/logs/log_anomaly_score.h"
+#include "app/score/score.h"
+#include "app/train/train.h"
+#include "model/registry/run_folder.h"
 
 namespace unfold {
 namespace {

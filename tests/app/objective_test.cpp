@@ -8,14 +8,14 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
-#include "app/small_runs.h"
-#include "base/scratch.h"
-#include "unfold/base/file.h"
-#include "unfold/data/example_batches.h"
-#include "unfold/fields/field_evaluation.h"
-#include "unfold/fields/field_model.h"
-#include "unfold/fields/pair_figures.h"
-#include "unfold/search/sequence_chooser.h"
+#include "tests/app/small_runs.h"
+#include "tests/base/scratch.h"
+#include "base/formats/file.h"
+#include "data/examples/example_batches.h"
+#include "app/fields/field_evaluation.h"
+#include "app/fields/field_model.h"
+#include "app/fields/transduction_metrics.h"
+#include "model/decoding/sequence_search_training.h"
 
 namespace unfold {
 namespace {

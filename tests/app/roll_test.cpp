@@ -1,13 +1,13 @@
 /// Piano rolls as text, MIDI files and pictures, read back by a parser that knows nothing of the writer.
 
-#include "unfold/fields/roll.h"
+#include "app/predict/piano_roll.h"
 
 #include <gtest/gtest.h>
 
 #include <map>
 
-#include "unfold/base/error.h"
-#include "unfold/readers/example_reader.h"
+#include "base/error.h"
+#include "data/readers/example_reader.h"
 
 namespace unfold {
 namespace {

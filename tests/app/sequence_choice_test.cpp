@@ -1,11 +1,11 @@
-#include "unfold/fields/sequence_choice.h"
+#include "app/fields/sequence_choice.h"
 
 #include <gtest/gtest.h>
 
-#include "app/texts.h"
-#include "base/scratch.h"
-#include "unfold/app/train.h"
-#include "unfold/models/language_model.h"
+#include "tests/app/texts.h"
+#include "tests/base/scratch.h"
+#include "app/train/train.h"
+#include "model/network/language_model.h"
 
 namespace unfold {
 namespace {

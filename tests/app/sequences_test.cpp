@@ -10,17 +10,17 @@
 #include <set>
 #include <sstream>
 
-#include "app/small_runs.h"
-#include "app/texts.h"
-#include "base/scratch.h"
-#include "unfold/app/sample.h"
-#include "unfold/app/train.h"
-#include "unfold/base/error.h"
-#include "unfold/base/file.h"
-#include "unfold/fields/field_evaluation.h"
-#include "unfold/fields/field_score.h"
-#include "unfold/fields/number_sequences.h"
-#include "unfold/fields/predict.h"
+#include "tests/app/small_runs.h"
+#include "tests/app/texts.h"
+#include "tests/base/scratch.h"
+#include "app/sample/sample.h"
+#include "app/train/train.h"
+#include "base/error.h"
+#include "base/formats/file.h"
+#include "app/fields/field_evaluation.h"
+#include "app/fields/field_score.h"
+#include "app/predict/number_sequences.h"
+#include "app/predict/predict.h"
 
 namespace unfold {
 namespace {

@@ -1,15 +1,15 @@
-#include "unfold/runs/size_choice.h"
+#include "app/settings/default_model.h"
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
-#include "app/texts.h"
-#include "base/scratch.h"
-#include "unfold/app/train.h"
-#include "unfold/base/error.h"
-#include "unfold/models/defaults.h"
-#include "unfold/optim/optimizer.h"
-#include "unfold/runs/run_folder.h"
+#include "tests/app/texts.h"
+#include "tests/base/scratch.h"
+#include "app/train/train.h"
+#include "base/error.h"
+#include "model/defaults.h"
+#include "optim/optimizer.h"
+#include "model/registry/run_folder.h"
 
 namespace unfold {
 namespace {

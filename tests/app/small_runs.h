@@ -4,8 +4,8 @@
 #include <functional>
 #include <string>
 
-#include "unfold/app/train.h"
-#include "unfold/fields/predict.h"
+#include "app/train/train.h"
+#include "app/predict/predict.h"
 
 namespace unfold::testing_support {
 

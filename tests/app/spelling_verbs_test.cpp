@@ -2,12 +2,12 @@
 
 #include <gtest/gtest.h>
 
-#include "app/small_runs.h"
-#include "base/scratch.h"
-#include "unfold/app/train.h"
-#include "unfold/fields/field_evaluation.h"
-#include "unfold/fields/field_model.h"
-#include "unfold/fields/predict.h"
+#include "tests/app/small_runs.h"
+#include "tests/base/scratch.h"
+#include "app/train/train.h"
+#include "app/fields/field_evaluation.h"
+#include "app/fields/field_model.h"
+#include "app/predict/predict.h"
 
 namespace unfold {
 namespace {

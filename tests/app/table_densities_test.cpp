@@ -8,12 +8,12 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
-#include "app/small_runs.h"
-#include "base/scratch.h"
-#include "unfold/base/error.h"
-#include "unfold/fields/fill.h"
-#include "unfold/fields/row_densities.h"
-#include "unfold/fields/vectors.h"
+#include "tests/app/small_runs.h"
+#include "tests/base/scratch.h"
+#include "base/error.h"
+#include "app/predict/imputation.h"
+#include "app/fields/row_densities.h"
+#include "app/predict/density_sampling.h"
 
 namespace unfold {
 namespace {

@@ -1,4 +1,4 @@
-#include "unfold/runs/train_settings.h"
+#include "app/settings/train_settings.h"
 
 #include <gtest/gtest.h>
 
@@ -7,7 +7,7 @@
 #include <set>
 #include <utility>
 
-#include "base/scratch.h"
+#include "tests/base/scratch.h"
 
 namespace unfold {
 namespace {

@@ -8,15 +8,15 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
-#include "app/small_runs.h"
-#include "app/texts.h"
-#include "base/scratch.h"
-#include "unfold/app/train.h"
-#include "unfold/fields/field_evaluation.h"
-#include "unfold/fields/field_score.h"
-#include "unfold/fields/predict.h"
-#include "unfold/fields/tree_figures.h"
-#include "unfold/models/network_model.h"
+#include "tests/app/small_runs.h"
+#include "tests/app/texts.h"
+#include "tests/base/scratch.h"
+#include "app/train/train.h"
+#include "app/fields/field_evaluation.h"
+#include "app/fields/field_score.h"
+#include "app/predict/predict.h"
+#include "app/fields/tree_metrics.h"
+#include "model/network/network_model.h"
 
 namespace unfold {
 namespace {

@@ -5,17 +5,17 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
-#include "app/texts.h"
-#include "base/scratch.h"
-#include "unfold/app/check.h"
-#include "unfold/app/evaluate.h"
-#include "unfold/app/generate.h"
-#include "unfold/app/info.h"
-#include "unfold/app/sample.h"
-#include "unfold/app/score.h"
-#include "unfold/app/train.h"
-#include "unfold/exchange/arpa_file.h"
-#include "unfold/runs/run_folder.h"
+#include "tests/app/texts.h"
+#include "tests/base/scratch.h"
+#include "app/inspect/gradient_check.h"
+#include "app/evaluate/evaluate.h"
+#include "app/sample/generate.h"
+#include "app/inspect/info.h"
+#include "app/sample/sample.h"
+#include "app/score/score.h"
+#include "app/train/train.h"
+#include "interop/arpa/arpa_file.h"
+#include "model/registry/run_folder.h"
 
 namespace unfold {
 namespace {

@@ -1,4 +1,4 @@
-#include "unfold/base/decimals.h"
+#include "base/decimals.h"
 
 #include <gtest/gtest.h>
 

@@ -4,7 +4,7 @@
 #include <chrono>
 #include <thread>
 
-#include "unfold/base/team.h"
+#include "base/threads/team.h"
 
 namespace unfold::testing_support {
 

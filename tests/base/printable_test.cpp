@@ -1,4 +1,4 @@
-#include "unfold/base/printable.h"
+#include "base/printable.h"
 
 #include <gtest/gtest.h>
 

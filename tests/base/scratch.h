@@ -7,7 +7,7 @@
 #include <stdexcept>
 #include <string>
 
-#include "unfold/base/error.h"
+#include "base/error.h"
 
 namespace unfold::testing_support {
 

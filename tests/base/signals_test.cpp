@@ -1,11 +1,11 @@
-#include "unfold/base/signals.h"
+#include "base/signals.h"
 
 #include <gtest/gtest.h>
 
 #include <array>
 
-#include "base/scratch.h"
-#include "unfold/base/file.h"
+#include "tests/base/scratch.h"
+#include "base/formats/file.h"
 
 namespace unfold {
 namespace {

@@ -1,9 +1,9 @@
-#include "unfold/base/utf8.h"
+#include "base/utf8.h"
 
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
-#include "unfold/base/error.h"
+#include "base/error.h"
 
 namespace unfold {
 namespace {

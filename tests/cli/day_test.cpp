@@ -1,6 +1,6 @@
 // What a day of use asked for.
-#include "cli/fields.h"
-#include "unfold/base/options.h"
+#include "tests/cli/fields.h"
+#include "base/options/options.h"
 
 namespace unfold::test {
 namespace {

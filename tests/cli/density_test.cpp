@@ -1,5 +1,5 @@
 // Distributions of vectors through the command: rows of tables, and frames of music given those before.
-#include "cli/fields.h"
+#include "tests/cli/fields.h"
 
 namespace unfold::test {
 namespace {

@@ -1,15 +1,15 @@
 /// Planning of training in several processes: the model by hand, and the command.
 
-#include "unfold/studies/distributed.h"
+#include "app/bench/distributed.h"
 
 #include <chrono>
 #include <map>
 #include <set>
 #include <thread>
 
-#include "cli/fixture.h"
-#include "support/simulated_processes.h"
-#include "unfold/studies/distributed_trace.h"
+#include "tests/cli/fixture.h"
+#include "tests/support/simulated_processes.h"
+#include "app/bench/distributed_trace.h"
 
 namespace unfold::test {
 namespace {

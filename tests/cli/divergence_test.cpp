@@ -2,7 +2,7 @@
 // code 5.
 #include <filesystem>
 
-#include "cli/fields.h"
+#include "tests/cli/fields.h"
 
 namespace unfold::test {
 namespace {

@@ -4,7 +4,7 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
-#include "cli/fixture.h"
+#include "tests/cli/fixture.h"
 
 namespace unfold::test {
 namespace {

@@ -1,5 +1,5 @@
 // Data with fields through the command: every format is trained on, measured and predicted.
-#include "cli/fields.h"
+#include "tests/cli/fields.h"
 
 #include <filesystem>
 

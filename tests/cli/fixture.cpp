@@ -1,9 +1,9 @@
-#include "cli/fixture.h"
+#include "tests/cli/fixture.h"
 
 #include <nlohmann/json.hpp>
 #include <sstream>
 
-#include "unfold/numerics/random.h"
+#include "numerics/random.h"
 
 namespace unfold::test {
 

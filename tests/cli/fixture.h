@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "cli/process.h"
+#include "tests/cli/process.h"
 
 namespace unfold::test {
 

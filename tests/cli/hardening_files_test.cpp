@@ -6,9 +6,9 @@
 #include <fstream>
 #include <functional>
 
-#include "cli/fixture.h"
-#include "unfold/coding/container.h"
-#include "unfold/data/safetensors.h"
+#include "tests/cli/fixture.h"
+#include "compression/container.h"
+#include "data/files/safetensors.h"
 
 namespace unfold::test {
 namespace {

@@ -9,7 +9,7 @@
 #include <functional>
 #include <thread>
 
-#include "cli/fixture.h"
+#include "tests/cli/fixture.h"
 
 namespace unfold::test {
 namespace {

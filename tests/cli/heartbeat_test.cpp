@@ -1,4 +1,4 @@
-#include "unfold/terminal/heartbeat.h"
+#include "cli/terminal/heartbeat.h"
 
 #include <gtest/gtest.h>
 

@@ -1,7 +1,7 @@
 // --key: what was not made with it is refused, and what was is refused without it.
 #include <filesystem>
 
-#include "cli/fixture.h"
+#include "tests/cli/fixture.h"
 
 namespace unfold::test {
 namespace {

@@ -1,5 +1,5 @@
 // Labelled lines, completions, states and ARPA files, through the command.
-#include "cli/fixture.h"
+#include "tests/cli/fixture.h"
 
 #include <fmt/format.h>
 

@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "cli/fixture.h"
+#include "tests/cli/fixture.h"
 
 namespace unfold::test {
 namespace {

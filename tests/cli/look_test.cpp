@@ -2,8 +2,8 @@
 
 #include <filesystem>
 
-#include "cli/fixture.h"
-#include "unfold/base/file.h"
+#include "tests/cli/fixture.h"
+#include "base/formats/file.h"
 
 namespace unfold::test {
 namespace {

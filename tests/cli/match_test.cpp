@@ -1,5 +1,5 @@
 // Searches among what is allowed, through the command.
-#include "cli/fields.h"
+#include "tests/cli/fields.h"
 
 namespace unfold::test {
 namespace {

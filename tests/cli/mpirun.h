@@ -11,7 +11,7 @@
 #include <thread>
 #include <vector>
 
-#include "cli/fixture.h"
+#include "tests/cli/fixture.h"
 
 namespace unfold::test {
 

@@ -1,5 +1,5 @@
 // Learning from a stream as it comes: `train --follow`, and gradients without looking back.
-#include "cli/fixture.h"
+#include "tests/cli/fixture.h"
 
 #include <algorithm>
 

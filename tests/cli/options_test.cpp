@@ -1,10 +1,10 @@
-#include "unfold/terminal/options.h"
+#include "cli/terminal/options.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "cli/process.h"
-#include "unfold/base/error.h"
+#include "tests/cli/process.h"
+#include "base/error.h"
 
 namespace unfold::test {
 namespace {

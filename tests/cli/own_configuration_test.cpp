@@ -2,7 +2,7 @@
 // same bytes again, whatever it was trained on.
 #include <fstream>
 
-#include "cli/fields.h"
+#include "tests/cli/fields.h"
 
 namespace unfold::test {
 namespace {

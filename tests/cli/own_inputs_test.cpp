@@ -4,8 +4,8 @@
 #include <filesystem>
 #include <regex>
 
-#include "cli/fields.h"
-#include "unfold/cli/verb.h"
+#include "tests/cli/fields.h"
+#include "cli/verb.h"
 
 namespace unfold::test {
 namespace {

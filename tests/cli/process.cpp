@@ -1,4 +1,4 @@
-#include "cli/process.h"
+#include "tests/cli/process.h"
 
 #include <fcntl.h>
 #include <sys/resource.h>

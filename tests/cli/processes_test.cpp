@@ -7,8 +7,8 @@
 #include <set>
 #include <thread>
 
-#include "cli/fields.h"
-#include "cli/mpirun.h"
+#include "tests/cli/fields.h"
+#include "tests/cli/mpirun.h"
 
 namespace unfold::test {
 namespace {

@@ -1,6 +1,6 @@
 #include <filesystem>
 
-#include "cli/fixture.h"
+#include "tests/cli/fixture.h"
 
 namespace unfold::test {
 namespace {

@@ -1,6 +1,6 @@
 /// Training of gated networks as users meet it: restarts, masks, and the edges of what is sensible.
 
-#include "cli/fixture.h"
+#include "tests/cli/fixture.h"
 
 namespace unfold::test {
 namespace {

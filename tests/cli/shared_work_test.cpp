@@ -4,7 +4,7 @@
 #include <filesystem>
 #include <random>
 
-#include "cli/mpirun.h"
+#include "tests/cli/mpirun.h"
 
 namespace unfold::test {
 namespace {

@@ -10,7 +10,7 @@
 #include <sstream>
 #include <thread>
 
-#include "cli/fixture.h"
+#include "tests/cli/fixture.h"
 
 namespace unfold::test {
 namespace {

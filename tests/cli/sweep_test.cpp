@@ -6,8 +6,8 @@
 #include <iterator>
 #include <thread>
 
-#include "cli/fixture.h"
-#include "unfold/studies/begun.h"
+#include "tests/cli/fixture.h"
+#include "app/sweep/run_settings_record.h"
 
 namespace unfold::test {
 namespace {

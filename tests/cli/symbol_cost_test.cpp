@@ -1,15 +1,15 @@
 /// What a symbol costs models that are fitted: what is counted, by hand, and the command.
 
-#include "unfold/studies/symbol_cost.h"
+#include "app/bench/symbol_profile.h"
 
 #include <algorithm>
 #include <atomic>
 #include <fstream>
 #include <thread>
 
-#include "cli/fixture.h"
-#include "unfold/base/error.h"
-#include "unfold/studies/machine.h"
+#include "tests/cli/fixture.h"
+#include "base/error.h"
+#include "app/bench/peak_performance.h"
 
 namespace unfold::test {
 namespace {

@@ -1,7 +1,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "cli/fixture.h"
+#include "tests/cli/fixture.h"
 
 namespace unfold::test {
 namespace {

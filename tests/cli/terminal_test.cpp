@@ -5,7 +5,7 @@
 
 #include <thread>
 
-#include "cli/fields.h"
+#include "tests/cli/fields.h"
 
 namespace unfold::test {
 namespace {

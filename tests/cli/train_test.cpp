@@ -6,10 +6,10 @@
 #include <nlohmann/json.hpp>
 #include <thread>
 
-#include "cli/fixture.h"
-#include "unfold/devices/device.h"
-#include "unfold/numerics/random.h"
-#include "unfold/numerics/simd.h"
+#include "tests/cli/fixture.h"
+#include "graph/device/device.h"
+#include "numerics/random.h"
+#include "numerics/simd.h"
 
 namespace unfold::test {
 namespace {

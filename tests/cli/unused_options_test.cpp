@@ -2,7 +2,7 @@
 
 #include <fstream>
 
-#include "cli/fields.h"
+#include "tests/cli/fields.h"
 
 namespace unfold::test {
 namespace {

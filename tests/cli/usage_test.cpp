@@ -1,4 +1,4 @@
-#include "cli/fixture.h"
+#include "tests/cli/fixture.h"
 
 #include <filesystem>
 #include <nlohmann/json.hpp>

@@ -1,9 +1,9 @@
 #include <nlohmann/json.hpp>
 
 #include "check.h"
-#include "unfold/base/error.h"
-#include "unfold/base/json.h"
-#include "unfold/data/alphabet.h"
+#include "base/error.h"
+#include "base/formats/json.h"
+#include "data/text/alphabet.h"
 
 using namespace unfold;
 

@@ -1,7 +1,7 @@
 #include "check.h"
 #include "repair.h"
-#include "unfold/base/error.h"
-#include "unfold/coding/compress.h"
+#include "base/error.h"
+#include "compression/compress.h"
 
 using namespace unfold;
 

@@ -1,8 +1,8 @@
 #include <cmath>
 
 #include "check.h"
-#include "unfold/base/config.h"
-#include "unfold/base/error.h"
+#include "base/formats/config.h"
+#include "base/error.h"
 
 using namespace unfold;
 

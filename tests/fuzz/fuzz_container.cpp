@@ -1,9 +1,9 @@
 #include "check.h"
-#include "unfold/base/error.h"
-#include "unfold/classical/ppm.h"
-#include "unfold/coding/byte_symbols.h"
-#include "unfold/coding/container.h"
-#include "unfold/coding/symbol_coder.h"
+#include "base/error.h"
+#include "model/ppm/ppm.h"
+#include "compression/byte_symbols.h"
+#include "compression/container.h"
+#include "compression/symbol_coder.h"
 
 using namespace unfold;
 

@@ -1,6 +1,6 @@
 #include "check.h"
-#include "unfold/base/error.h"
-#include "unfold/readers/image_file.h"
+#include "base/error.h"
+#include "data/readers/image_file.h"
 
 using namespace unfold;
 

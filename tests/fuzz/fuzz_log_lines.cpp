@@ -1,7 +1,7 @@
 #include "check.h"
-#include "unfold/base/error.h"
-#include "unfold/base/utf8.h"
-#include "unfold/readers/log_lines.h"
+#include "base/error.h"
+#include "base/utf8.h"
+#include "data/readers/log_lines.h"
 
 using namespace unfold;
 

@@ -2,8 +2,8 @@
 
 #include "check.h"
 #include "repair.h"
-#include "unfold/base/error.h"
-#include "unfold/models/registry.h"
+#include "base/error.h"
+#include "model/registry/registry.h"
 
 using namespace unfold;
 

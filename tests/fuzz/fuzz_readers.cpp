@@ -2,10 +2,10 @@
 #include <set>
 
 #include "check.h"
-#include "unfold/base/error.h"
-#include "unfold/data/derived.h"
-#include "unfold/readers/example_reader.h"
-#include "unfold/readers/fasta.h"
+#include "base/error.h"
+#include "data/examples/derived.h"
+#include "data/readers/example_reader.h"
+#include "data/readers/fasta.h"
 
 using namespace unfold;
 

@@ -1,6 +1,6 @@
 #include "check.h"
-#include "unfold/base/error.h"
-#include "unfold/data/safetensors.h"
+#include "base/error.h"
+#include "data/files/safetensors.h"
 
 using namespace unfold;
 

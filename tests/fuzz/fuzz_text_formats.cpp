@@ -1,17 +1,17 @@
 #include <nlohmann/json.hpp>
 
 #include "check.h"
-#include "unfold/base/decompress.h"
-#include "unfold/base/error.h"
-#include "unfold/base/json.h"
-#include "unfold/base/key.h"
-#include "unfold/classical/arpa.h"
-#include "unfold/data/idx.h"
-#include "unfold/data/split.h"
-#include "unfold/models/learning.h"
-#include "unfold/models/registry.h"
-#include "unfold/optim/optimizer.h"
-#include "unfold/tasks/task_spec.h"
+#include "base/formats/decompress.h"
+#include "base/error.h"
+#include "base/formats/json.h"
+#include "base/formats/authentication_key.h"
+#include "model/ngram/arpa.h"
+#include "data/files/idx.h"
+#include "data/text/split.h"
+#include "model/adaptive/learning.h"
+#include "model/registry/registry.h"
+#include "optim/optimizer.h"
+#include "data/tasks/task_spec.h"
 
 using namespace unfold;
 

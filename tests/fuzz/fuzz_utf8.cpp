@@ -1,6 +1,6 @@
 #include "check.h"
-#include "unfold/base/utf8.h"
-#include "unfold/data/alphabet.h"
+#include "base/utf8.h"
+#include "data/text/alphabet.h"
 
 using namespace unfold;
 

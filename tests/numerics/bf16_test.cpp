@@ -1,6 +1,6 @@
 // Products in bfloat16 against the chain of std::fma over rounded operands that bf16.h defines. Where the processor has
 // no such products they are emulated: everything but one instruction is then what runs where it has.
-#include "unfold/numerics/bf16.h"
+#include "numerics/bf16.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "unfold/numerics/functions.h"
+#include "numerics/functions.h"
 
 #include <gtest/gtest.h>
 
@@ -11,8 +11,8 @@
 #include <string>
 #include <vector>
 
-#include "unfold/numerics/random.h"
-#include "unfold/numerics/simd.h"
+#include "numerics/random.h"
+#include "numerics/simd.h"
 
 namespace unfold {
 namespace {

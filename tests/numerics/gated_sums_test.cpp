@@ -1,4 +1,4 @@
-#include "unfold/numerics/gated_sums.h"
+#include "numerics/gated_sums.h"
 
 #include <gtest/gtest.h>
 
@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "unfold/numerics/random.h"
-#include "unfold/numerics/simd.h"
+#include "numerics/random.h"
+#include "numerics/simd.h"
 
 namespace unfold {
 namespace {

@@ -1,11 +1,11 @@
-#include "unfold/numerics/moments.h"
+#include "numerics/moments.h"
 
 #include <gtest/gtest.h>
 
 #include <cmath>
 
-#include "unfold/numerics/random.h"
-#include "unfold/numerics/simd.h"
+#include "numerics/random.h"
+#include "numerics/simd.h"
 
 namespace unfold {
 namespace {

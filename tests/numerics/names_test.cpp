@@ -10,7 +10,7 @@
 #include <sstream>
 #include <string>
 
-#include "unfold/base/file.h"
+#include "base/formats/file.h"
 
 namespace unfold {
 namespace {
@@ -18,7 +18,7 @@ namespace {
 TEST(Kernels, have_structs_of_names_that_no_other_file_has) {
   const std::regex declaration(R"re(^\s*(?:struct|class) (\w+)(?: final)?(?: :.*)? \{)re");
   std::map<std::string, std::set<std::string>> files_of;
-  for (const auto& entry : std::filesystem::directory_iterator(UNFOLD_SOURCE_DIR "/unfold/numerics")) {
+  for (const auto& entry : std::filesystem::directory_iterator(UNFOLD_SOURCE_DIR "/src/numerics")) {
     const std::string file = entry.path().filename().string();
     if (!file.ends_with(".cpp") && !file.ends_with("-inl.h")) continue;
     std::istringstream lines(read_file(entry.path().string()));

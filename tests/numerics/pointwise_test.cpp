@@ -1,4 +1,4 @@
-#include "unfold/numerics/pointwise.h"
+#include "numerics/pointwise.h"
 
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
@@ -9,10 +9,10 @@
 #include <string>
 #include <vector>
 
-#include "unfold/numerics/bound_program.h"
-#include "unfold/numerics/functions.h"
-#include "unfold/numerics/random.h"
-#include "unfold/numerics/simd.h"
+#include "numerics/bound_program.h"
+#include "numerics/functions.h"
+#include "numerics/random.h"
+#include "numerics/simd.h"
 
 namespace unfold {
 namespace {

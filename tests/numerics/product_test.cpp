@@ -1,5 +1,5 @@
 // The products against the chain of std::fma that product.h defines: equal to the last bit, for every instruction set.
-#include "unfold/numerics/product.h"
+#include "numerics/product.h"
 
 #include <gtest/gtest.h>
 
@@ -8,10 +8,10 @@
 #include <string>
 #include <vector>
 
-#include "unfold/base/error.h"
-#include "unfold/base/team.h"
-#include "unfold/numerics/bound_affine.h"
-#include "unfold/numerics/simd.h"
+#include "base/error.h"
+#include "base/threads/team.h"
+#include "numerics/bound_affine.h"
+#include "numerics/simd.h"
 
 namespace unfold {
 namespace {

@@ -1,4 +1,4 @@
-#include "unfold/numerics/random.h"
+#include "numerics/random.h"
 
 #include <gtest/gtest.h>
 
@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "unfold/base/error.h"
+#include "base/error.h"
 
 namespace unfold {
 namespace {

@@ -1,4 +1,4 @@
-#include "unfold/numerics/row_sums.h"
+#include "numerics/row_sums.h"
 
 #include <gtest/gtest.h>
 
@@ -6,10 +6,10 @@
 #include <string>
 #include <vector>
 
-#include "unfold/numerics/functions.h"
-#include "unfold/numerics/random.h"
-#include "unfold/numerics/simd.h"
-#include "unfold/numerics/vector.h"
+#include "numerics/functions.h"
+#include "numerics/random.h"
+#include "numerics/simd.h"
+#include "numerics/vector.h"
 
 namespace unfold {
 namespace {

@@ -1,4 +1,4 @@
-#include "unfold/numerics/vector.h"
+#include "numerics/vector.h"
 
 #include <gtest/gtest.h>
 
@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "unfold/numerics/random.h"
-#include "unfold/numerics/simd.h"
+#include "numerics/random.h"
+#include "numerics/simd.h"
 
 namespace unfold {
 namespace {

@@ -8,14 +8,14 @@
 #include <functional>
 #include <map>
 
-#include "optim/metric_pass.h"
-#include "optim/slow_losses.h"
-#include "optim/small_network.h"
-#include "unfold/cells/pool.h"
-#include "unfold/metrics/output_metric.h"
-#include "unfold/metrics/unit_metric.h"
-#include "unfold/optim/riemannian.h"
-#include "unfold/verify/scalar_graph.h"
+#include "tests/optim/metric_pass.h"
+#include "tests/optim/slow_losses.h"
+#include "tests/optim/small_network.h"
+#include "graph/cells/pool.h"
+#include "optim/riemannian/output_metric.h"
+#include "optim/riemannian/unit_metric.h"
+#include "optim/riemannian/riemannian.h"
+#include "gradcheck/scalar_graph.h"
 
 namespace unfold {
 namespace {

@@ -1,12 +1,12 @@
-#include "unfold/optim/hessian_free.h"
+#include "optim/hessian_free.h"
 
 #include <gtest/gtest.h>
 
 #include <cmath>
 #include <functional>
 
-#include "unfold/base/error.h"
-#include "unfold/numerics/random.h"
+#include "base/error.h"
+#include "numerics/random.h"
 
 namespace unfold {
 namespace {

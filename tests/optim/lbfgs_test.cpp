@@ -1,4 +1,4 @@
-#include "unfold/optim/lbfgs.h"
+#include "optim/lbfgs.h"
 
 #include <gtest/gtest.h>
 
@@ -7,7 +7,7 @@
 #include <functional>
 #include <map>
 
-#include "unfold/base/error.h"
+#include "base/error.h"
 
 namespace unfold {
 namespace {

@@ -1,16 +1,16 @@
 /// Metrics of parameters that are no weights of units, against networks that have such parameters anew at each step.
 
-#include "unfold/metrics/map_metric.h"
+#include "optim/riemannian/map_metric.h"
 
 #include <gtest/gtest.h>
 
 #include <cmath>
 
-#include "optim/metric_pass.h"
-#include "optim/riemannian_reference.h"
-#include "unfold/circuit/vector_map.h"
-#include "unfold/optim/metric_shards.h"
-#include "unfold/verify/derivative_check.h"
+#include "tests/optim/metric_pass.h"
+#include "tests/optim/riemannian_reference.h"
+#include "graph/circuit/vector_map.h"
+#include "optim/riemannian/metric_shards.h"
+#include "gradcheck/derivative_check.h"
 
 namespace unfold {
 namespace {

@@ -3,8 +3,8 @@
 
 #include <vector>
 
-#include "unfold/metrics/output_metric.h"
-#include "unfold/metrics/unit_metric.h"
+#include "optim/riemannian/output_metric.h"
+#include "optim/riemannian/unit_metric.h"
 
 namespace unfold {
 

@@ -4,10 +4,10 @@
 
 #include <limits>
 
-#include "support/usage_error.h"
-#include "unfold/optim/batch_pass.h"
-#include "unfold/optim/optimizer.h"
-#include "unfold/training/trainer.h"
+#include "tests/support/usage_error.h"
+#include "train/passes/batch_pass.h"
+#include "optim/optimizer.h"
+#include "train/trainer.h"
 
 namespace unfold {
 namespace {

@@ -8,11 +8,11 @@
 #include <map>
 #include <numeric>
 
-#include "optim/small_network.h"
-#include "unfold/base/error.h"
-#include "unfold/engine/path_pass.h"
-#include "unfold/optim/batch_pass.h"
-#include "unfold/training/trainer.h"
+#include "tests/optim/small_network.h"
+#include "base/error.h"
+#include "graph/paths/path_pass.h"
+#include "train/passes/batch_pass.h"
+#include "train/trainer.h"
 
 namespace unfold {
 namespace {

@@ -8,9 +8,9 @@
 #include <string>
 #include <vector>
 
-#include "optim/small_network.h"
-#include "unfold/optim/riemannian.h"
-#include "unfold/verify/scalar_graph.h"
+#include "tests/optim/small_network.h"
+#include "optim/riemannian/riemannian.h"
+#include "gradcheck/scalar_graph.h"
 
 namespace unfold::reference {
 

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "unfold/losses/loss.h"
+#include "loss/loss.h"
 
 namespace unfold {
 

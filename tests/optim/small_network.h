@@ -4,11 +4,11 @@
 #include <string>
 #include <vector>
 
-#include "unfold/base/utf8.h"
-#include "unfold/cells/cells.h"
-#include "unfold/data/corpus.h"
-#include "unfold/data/split.h"
-#include "unfold/data/text_batches.h"
+#include "base/utf8.h"
+#include "graph/cells/cells.h"
+#include "data/text/corpus.h"
+#include "data/text/split.h"
+#include "data/text/text_batches.h"
 
 namespace unfold {
 

@@ -5,9 +5,9 @@
 #include <filesystem>
 #include <regex>
 
-#include "unfold/base/file.h"
-#include "unfold/losses/registry.h"
-#include "unfold/models/registry.h"
+#include "base/formats/file.h"
+#include "loss/registry.h"
+#include "model/registry/registry.h"
 
 namespace unfold {
 namespace {
@@ -74,7 +74,7 @@ TEST(Pages, headers_and_sources_that_they_name_exist) {
   for (const fs::path& page : pages()) {
     if (page.filename() == "CONTRIBUTING.md") continue;  // its recipes name files that are to be written
     for (const std::string& file : all_matches(read_file(page), R"(`((?:[a-z_]+/)+[a-z_]+\.(?:h|cpp))`)"))
-      EXPECT_TRUE(fs::exists(kSource / file) || fs::exists(kSource / "unfold" / file)) << page << " names " << file;
+      EXPECT_TRUE(fs::exists(kSource / file) || fs::exists(kSource / "src" / file)) << page << " names " << file;
   }
 }
 

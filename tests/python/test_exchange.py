@@ -141,7 +141,7 @@ class OnnxTest(Exchange):
 
 @unittest.skipIf(missing("onnx", "onnxruntime") or not shutil.which("gcc"), "onnx, onnxruntime or gcc is not there")
 class OnnxFieldsTest(Exchange):
-    """Beside the C file of the same model, which tests/programs/export_c_fields_test.cpp compares with the library."""
+    """Beside the C file of the same model, which tests/interop/c/export_c_fields_test.cpp compares with the library."""
 
     def table(self):
         random = numpy.random.default_rng(3)

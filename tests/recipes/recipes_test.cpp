@@ -12,7 +12,7 @@
 #include <sstream>
 #include <stdexcept>
 
-#include "unfold/base/file.h"
+#include "base/formats/file.h"
 
 namespace unfold {
 namespace {
@@ -67,7 +67,7 @@ class Recipes : public ::testing::Test {
  protected:
   Recipes() {
     fs::create_directories(copy_);
-    for (const char* name : {"CMakeLists.txt", "LICENSE", "cmake", "unfold"}) {
+    for (const char* name : {"CMakeLists.txt", "LICENSE", "cmake", "src", "include", "cli", "bindings"}) {
       fs::remove_all(copy_ / name);
       fs::copy(source_ / name, copy_ / name, fs::copy_options::recursive);
     }
@@ -81,12 +81,12 @@ class Recipes : public ::testing::Test {
       write_file_atomically(edit.file, edited(edit.where == "new" ? "" : read_file(edit.file), edit));
   }
 
-  /// Builds the program of this folder against these rooms, unoptimised, and runs it.
-  void build_and_run(const std::string& program, const std::string& rooms) {
+  /// Builds the program of this folder against these modules, unoptimized, and runs it.
+  void build_and_run(const std::string& program, const std::string& modules) {
     fs::copy_file(source_ / "tests/recipes" / program, copy_ / program, fs::copy_options::overwrite_existing);
     write_file_atomically("CMakeLists.txt", read_file("CMakeLists.txt") + "add_executable(recipe " + program +
                                                 ")\nunfold_compile_options(recipe)\ntarget_link_libraries(recipe " +
-                                                rooms + ")\n");
+                                                modules + ")\n");
     run(UNFOLD_CMAKE
         " -G '" UNFOLD_GENERATOR "' -DCMAKE_CXX_COMPILER='" UNFOLD_COMPILER
         "' -DCMAKE_CXX_COMPILER_LAUNCHER='" UNFOLD_LAUNCHER
@@ -101,17 +101,17 @@ class Recipes : public ::testing::Test {
 
 TEST_F(Recipes, an_operation_added_by_its_recipe_builds_and_has_all_its_derivatives) {
   ASSERT_NO_FATAL_FAILURE(follow("How to add an operation"));
-  build_and_run("operation.cpp", "unfold::verify");
+  build_and_run("operation.cpp", "unfold::gradcheck");
 }
 
 TEST_F(Recipes, a_cell_added_by_its_recipe_builds_and_has_all_its_derivatives) {
   ASSERT_NO_FATAL_FAILURE(follow("How to add a cell"));
-  build_and_run("cell.cpp", "unfold::verify unfold::cells");
+  build_and_run("cell.cpp", "unfold::gradcheck");
 }
 
 TEST_F(Recipes, a_loss_added_by_its_recipe_builds_and_has_all_its_derivatives) {
   ASSERT_NO_FATAL_FAILURE(follow("How to add a loss"));
-  build_and_run("loss.cpp", "unfold::verify");
+  build_and_run("loss.cpp", "unfold::gradcheck");
 }
 
 TEST(RecipeEdits, are_found_in_their_section_and_go_where_they_say) {

@@ -1,8 +1,8 @@
-#include "support/circuits.h"
+#include "tests/support/circuits.h"
 
 #include <algorithm>
 
-#include "unfold/numerics/random.h"
+#include "numerics/random.h"
 
 namespace unfold::test {
 

@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "unfold/circuit/circuit.h"
-#include "unfold/engine/structure.h"
+#include "graph/circuit/circuit.h"
+#include "graph/structure/structure.h"
 
 namespace unfold::test {
 

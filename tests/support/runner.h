@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "unfold/engine/unfolding.h"
-#include "unfold/numerics/random.h"
+#include "graph/engine/unfolding.h"
+#include "numerics/random.h"
 
 namespace unfold::test {
 

@@ -14,7 +14,7 @@
 #include <utility>
 #include <vector>
 
-#include "unfold/processes/processes.h"
+#include "distributed/processes.h"
 
 namespace unfold {
 

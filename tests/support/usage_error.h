@@ -6,7 +6,7 @@
 #include <functional>
 #include <string>
 
-#include "unfold/base/error.h"
+#include "base/error.h"
 
 namespace unfold::testing_support {
 

@@ -17,8 +17,8 @@
 #include <string>
 #include <vector>
 
-#include "unfold/cli/verb.h"
-#include "unfold/terminal/interrupt.h"
+#include "cli/verb.h"
+#include "cli/terminal/interrupt.h"
 
 namespace {
 

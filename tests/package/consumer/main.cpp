@@ -1,8 +1,9 @@
-// Uses something of the first room and refers to the last one, so that every archive has to be found and linked.
+// Uses the first module and links the last one, so that every archive has to be found and linked.
 #include <cstdio>
 
-#include <unfold/base/error.h>
-#include <unfold/numerics/random.h>
+#include <unfold/unfold.h>
+
+#include <numerics/random.h>
 
 int main() {
   unfold::Random random(1, "consumer");

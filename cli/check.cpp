@@ -1,0 +1,78 @@
+#include "app/inspect/gradient_check.h"
+
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+#include "cli/verb.h"
+#include "cli/terminal/console_reporter.h"
+#include "cli/terminal/metrics_text.h"
+
+namespace unfold {
+namespace {
+
+class Check final : public Verb {
+ public:
+  Check();
+  ExitCode run(Console& console) override;
+
+ private:
+  std::vector<std::string> model_;
+  Index units_ = 5, symbols_ = 4, seed_ = 1;
+};
+
+Check::Check()
+    : Verb(VerbOptions("check", "verifies all derivatives of a model against finite differences, at a small size",
+                       {"unfold check lstm:256,layers=2", "unfold check gru:8,reset=after --seed 3 --json"})) {
+  options_.add_inputs({.name = "model",
+                       .target = &model_,
+                       .placeholder = "MODEL-SPEC",
+                       .help = "the model, as for train; its size is cut down to --units"});
+  options_.add({.name = "units",
+                .target = &units_,
+                .placeholder = "N",
+                .help = "largest number of units in a layer",
+                .least = 1,
+                .most = 64});
+  options_.add({.name = "symbols",
+                .target = &symbols_,
+                .placeholder = "N",
+                .help = "size of the alphabet",
+                .least = 2,
+                .most = 256});
+  options_.add({.name = "seed", .target = &seed_, .placeholder = "N", .help = "of parameters and data", .least = 0});
+  add_common();
+}
+
+nlohmann::ordered_json to_json(const CheckOutcome& outcome) {
+  nlohmann::ordered_json checks = nlohmann::ordered_json::array();
+  for (const CheckResult& result : outcome.report.results) {
+    checks.push_back({{"name", result.name}, {"what", result.what}, {"run", result.run}});
+    if (result.run)
+      checks.back().update({{"passed", result.passed()}, {"worst", result.worst}, {"bound", result.bound}});
+    checks.back()["where"] = result.where;
+  }
+  return {{"model", outcome.model},
+          {"passed", outcome.report.passed()},
+          {"summary", outcome.report.summary()},
+          {"checks", std::move(checks)}};
+}
+
+ExitCode Check::run(Console& console) {
+  ConsoleReporter reporter(console);
+  const CheckOutcome outcome =
+      check({.model = model_.front(), .units = units_, .symbols = symbols_, .seed = static_cast<std::uint64_t>(seed_)},
+            reporter);
+  print_result(json_ ? one_line(to_json(outcome)) : outcome.report.text());
+  flush_results();
+  if (!outcome.report.passed())
+    throw VerificationError(
+        fmt::format("the derivatives of {} are wrong; the table says which and where", outcome.model));
+  return ExitCode::success;
+}
+
+}  // namespace
+
+std::unique_ptr<Verb> make_check() { return std::make_unique<Check>(); }
+
+}  // namespace unfold

@@ -1,0 +1,226 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <new>
+#include <nlohmann/json.hpp>
+#include <system_error>
+
+#include "base/formats/file.h"
+#include "base/formats/authentication_key.h"
+#include "base/formats/trusted_json.h"
+#include "base/printable.h"
+#include "base/threads/team.h"
+#include "base/options/suggestions.h"
+#include "cli/own_inputs.h"
+#include "cli/verb.h"
+#include "numerics/simd.h"
+#include "distributed/launch.h"
+#include "app/settings/train_settings.h"
+
+namespace unfold {
+namespace {
+
+struct VerbEntry {
+  std::string name, summary;
+  std::unique_ptr<Verb> (*make)();
+  bool divided = false;  ///< several processes (mpirun) share its work
+};
+
+const std::vector<VerbEntry>& verb_list() {
+  static const std::vector<VerbEntry> verbs = {
+      {"train", "trains a model on text or on data with fields", make_train, true},
+      {"eval", "measures a model on data: bits per symbol and per byte, perplexity", make_eval},
+      {"score", "prints how surprising every symbol or line is", make_score, true},
+      {"predict", "writes data with what a model predicts in columns beside it", make_predict},
+      {"tag", "predict, for something at every position", make_tag},
+      {"classify", "predict, for one thing a sequence", make_classify},
+      {"forecast", "predicts what comes after the end of each sequence", make_forecast},
+      {"sample", "generates text from a model", make_sample},
+      {"complete", "finds the most probable continuations of a text", make_complete},
+      {"density", "prints how probable every row of a table is, or every image", make_density},
+      {"explain", "shows why: surprise, first guesses, what a state goes back to", make_explain},
+      {"compare", "says whether a model is better than another, with an interval", make_compare},
+      {"report", "writes a page about runs: curves, text by surprise, neurons and more, in one file", make_report},
+      {"compress", "compresses a file without loss, with any model of symbols", make_compress, true},
+      {"decompress", "restores what compress made, bit for bit", make_decompress},
+      {"export", "writes a model for other programs: C, PyTorch, ONNX, ARPA and more", make_export},
+      {"import", "reads models of other programs: PyTorch, Keras, ARPA, CRF++ and more", make_import},
+      {"check", "verifies all derivatives of a model against finite differences", make_check},
+      {"info", "shows what a model file or run folder holds", make_info},
+      {"generate", "writes synthetic sequences with a known entropy", make_generate},
+      {"reproduce", "runs a table of published results again", make_reproduce, true},
+      {"sweep", "trains over a grid of settings and seeds: one table", make_sweep, true},
+      {"bench", "measures the speed of this machine beside its floor", make_bench, true},
+  };
+  return verbs;
+}
+
+std::string overview() {
+  std::string text =
+      "Example: unfold train book.txt --split 90/5/5 --out run && unfold sample run --length 500\n\n"
+      "unfold VERB [options] INPUT...\n"
+      "  learns the structure of sequences: trains recurrent models, then predicts, scores and samples\n\nVerbs:\n";
+  for (const VerbEntry& entry : verb_list()) text += fmt::format("  {:<10} {}\n", entry.name, entry.summary);
+  text +=
+      "\n  unfold VERB --help    the options of a verb, with examples\n  unfold --version      the version\n\n"
+      "Exit codes: 0 success, 1 run-time failure, 2 usage, 3 bad data, 4 bad model, 5 training diverged,\n"
+      "            6 verification failed, 130 interrupted (training: a checkpoint was written)\n";
+  return text;
+}
+
+const VerbEntry& find_verb(const std::string& name) {
+  std::vector<std::string> names;
+  for (const VerbEntry& entry : verb_list()) {
+    if (entry.name == name) return entry;
+    names.push_back(entry.name);
+  }
+  throw UsageError(
+      fmt::format("there is no verb {}; see `unfold --help`{}", in_quotes(name), did_you_mean(name, names)));
+}
+
+/// Joins the others where there are any, so that what is wrong is said once. Throws UsageError where they would do the
+/// same.
+void require_use_for_processes(const VerbEntry& verb) {
+  const Processes& all = launched_processes();
+  if (all.alone() || verb.divided) return;
+  std::string divided;
+  for (const VerbEntry& entry : verb_list())
+    if (entry.divided) divided += (divided.empty() ? "" : ", ") + entry.name;
+  throw UsageError(
+      fmt::format("{} processes were started, and {} has work for one: start it without mpirun (what several "
+                  "share is the work of {})",
+                  all.count(), verb.name, divided));
+}
+
+std::vector<std::string> all_option_names() {
+  std::vector<std::string> names;
+  for (const VerbEntry& entry : verb_list())
+    for (std::string& name : entry.make()->options().names()) names.push_back(std::move(name));
+  return names;
+}
+
+ExitCode dispatch(std::span<const std::string> arguments, Console& console) {
+  if (arguments.empty()) throw UsageError("no verb given; try `unfold --help`");
+  const std::string& first = arguments.front();
+  if (first == "help" && arguments.size() == 2) {
+    print_result(find_verb(arguments[1]).make()->options().help());
+    return ExitCode::success;
+  }
+  if (first == "-h" || first == "--help" || first == "help") {
+    print_result(overview());
+    return ExitCode::success;
+  }
+  if (first == "--version") {
+    if (arguments.size() > 1)
+      throw UsageError(fmt::format("--version stands alone; leave out {}", escape_value(arguments[1])));
+    print_result(fmt::format("unfold {}\n", UNFOLD_VERSION));
+    return ExitCode::success;
+  }
+  if (first.starts_with('-'))
+    throw UsageError(fmt::format("the verb comes first, before {}; see `unfold --help`", escape_value(first)));
+  const VerbEntry& entry = find_verb(first);
+  require_use_for_processes(entry);
+  const std::unique_ptr<Verb> verb = entry.make();
+  if (verb->options().read_arguments(arguments.subspan(1))) {
+    print_result(verb->options().help());
+    return ExitCode::success;
+  }
+  check_environment(all_option_names());
+  simd_name();  // refuses an instruction set in UNFOLD_SIMD that is not there
+  verb->options().resolve();
+  console.set_quiet(verb->quiet());
+  refuse_own_inputs(verb->options());
+  require_readable_models(verb->options());
+  verb->apply_limits();
+  return verb->run(console);
+}
+
+/// The system's own words for a thread that it does not give are "Resource temporarily unavailable".
+std::string thread_failure(const std::system_error& error) {
+  if (error.code() != std::errc::resource_unavailable_try_again) return error.what();
+  return "the system gives no more threads (a limit of this user or container: ulimit -u); try fewer with --threads";
+}
+
+/// Says what went wrong, and with which code to end. Several processes that come to the same end speak with one voice,
+/// that of the first. One that fails alone says which it is and ends the others, which would wait for it for ever.
+ExitCode tell_failure(Console& console, const std::string& message, ExitCode code) {
+  if (!joined_others()) {
+    const bool said_by_first = code == ExitCode::usage && count_in_environment().number > 0;
+    if (!said_by_first) console.error(message);
+    return code;
+  }
+  const Processes& processes = launched_processes();
+  if (all_have_failed()) {
+    if (!processes.first()) return ExitCode::success;
+    console.error(message);
+    return code;
+  }
+  console.error(
+      fmt::format("process {} of {}, on {}: {}", processes.number(), processes.count(), processes.machine(), message));
+  end_all(static_cast<int>(code));
+}
+
+}  // namespace
+
+void Verb::add_threads(Keep keep) {
+  options_.add({.name = "threads",
+                .target = &threads_,
+                .placeholder = "N",
+                .help = "threads; no result depends on their number",
+                .least = 0,
+                .most = 1024,
+                .keep = keep,
+                .default_text = "all processors"});
+}
+
+void Verb::add_unpacking_limit() {
+  options_.add({.name = "max-unpacked",
+                .target = &max_unpacked_,
+                .placeholder = "BYTES",
+                .help = "what a compressed file of data may unpack to; 500M or 2G",
+                .default_text = "256M and 100 times its size"});
+}
+
+void Verb::add_key() {
+  options_.add({.name = "key",
+                .target = &key_,
+                .placeholder = "FILE",
+                .help = "a secret: what is written is authenticated with it, and only models, checkpoints and archives "
+                        "are read that were",
+                .file = FileUse::data});
+}
+
+void Verb::apply_limits() const {
+  set_authentication_key(key_ ? std::optional<Key>(Key::of_file(*key_)) : std::nullopt);
+  set_unpacking_limit(max_unpacked_ ? static_cast<Index>(parse_bytes(*max_unpacked_, "--max-unpacked")) : 0);
+}
+
+int Verb::threads() const { return threads_ > 0 ? static_cast<int>(threads_) : available_threads(); }
+
+int run_command(std::span<const std::string> arguments) {
+  Console console;
+  ExitCode code = ExitCode::failure;
+  try {
+    code = dispatch(arguments, console);
+    flush_results();
+  } catch (const ClosedOutput&) {
+    return kClosedOutputCode;
+  } catch (const Error& error) {
+    code = tell_failure(console, error.what(), error.code());
+  } catch (const std::system_error& error) {
+    code = tell_failure(console, thread_failure(error), code);
+  } catch (const std::bad_alloc&) {
+    code = tell_failure(console, "not enough memory; try a smaller --batch, --window or model, or less data", code);
+  } catch (const nlohmann::json::exception& error) {
+    code = tell_failure(
+        console,
+        fmt::format("a file of JSON that Unfold wrote was changed: {}; restore it, or remove it", json_fault(error)),
+        ExitCode::bad_model);
+  } catch (const std::exception& error) {
+    code = tell_failure(console, error.what(), code);
+  }
+  part_from_others();
+  return static_cast<int>(code);
+}
+
+}  // namespace unfold

@@ -1,0 +1,202 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "app/sample/constrained_completion.h"
+#include "base/decimals.h"
+#include "base/printable.h"
+#include "cli/prime.h"
+#include "cli/verb.h"
+#include "app/fields/condition.h"
+#include "app/predict/predict.h"
+#include "app/predict/density_sampling.h"
+#include "cli/terminal/metrics_text.h"
+
+namespace unfold {
+namespace {
+
+class Complete final : public Verb {
+ public:
+  Complete();
+  ExitCode run(Console& console) override;
+
+ private:
+  ExitCode complete_vectors() const;
+  void add_matching();
+  void check_matching() const;
+  bool is_matched() const;
+  ExitCode complete_matched(Console& console);
+
+  std::vector<std::string> model_;
+  CompleteRequest request_;
+  std::optional<std::string> prime_file_, given_, wanted_;
+  MatchRequest match_;
+  Index samples_ = 1000, seed_ = 1;
+};
+
+Complete::Complete()
+    : Verb(VerbOptions("complete", "finds the most probable continuations of a text by beam search",
+                       {"unfold complete run --prime 'To be' --length 20",
+                        "unfold complete run --prime 'Tel. ' --match '[0-9]{3}-[0-9]{4}' --prove",
+                        "unfold complete density --given 'x3=1,x7=0' --predict x5",
+                        "unfold complete run --prime 'the cat' --stop $'\\n' --beam 32 --json"})) {
+  options_.add_inputs({.name = "model",
+                       .target = &model_,
+                       .placeholder = "MODEL",
+                       .help = "a run folder or model file",
+                       .file = FileUse::model});
+  options_.add({.name = "prime", .target = &request_.prime, .placeholder = "TEXT", .help = "what is continued"});
+  options_.add({.name = "prime-file",
+                .target = &prime_file_,
+                .placeholder = "FILE",
+                .help = "the same from a file; - is standard input",
+                .file = FileUse::data});
+  options_.add({.name = "length",
+                .target = &request_.beam.length,
+                .placeholder = "N",
+                .help = "symbols at most",
+                .least = 1,
+                .most = 1e6});
+  options_.add({.name = "beam",
+                .target = &request_.beam.beam,
+                .placeholder = "N",
+                .help = "continuations kept at every length",
+                .least = 1,
+                .most = 1e6});
+  options_.add(
+      {.name = "count", .target = &request_.beam.count, .placeholder = "N", .help = "continuations shown", .least = 1});
+  options_.add({.name = "normalisation",
+                .target = &request_.beam.normalisation,
+                .placeholder = "A",
+                .help = "rank by the score log p / length^A: 0 by probability, 1 by probability per symbol",
+                .least = 0});
+  options_.add({.name = "stop",
+                .target = &request_.beam.stop,
+                .placeholder = "TEXT",
+                .help = "a continuation is finished when it ends with this"});
+  add_matching();
+  options_.add(
+      {.name = "given",
+       .target = &given_,
+       .placeholder = "NAME=NUMBER",
+       .help = "of distributions of vectors: what is known of one, several with commas; x3 is its third number"});
+  options_.add({.name = "predict",
+                .target = &wanted_,
+                .placeholder = "NAME,NAME",
+                .help = "which numbers of it are wanted; without it all that are not given"});
+  options_.add({.name = "samples",
+                .target = &samples_,
+                .placeholder = "N",
+                .help = "draws for means, and probabilities, that have no closed form",
+                .least = 1,
+                .most = 1e9});
+  options_.add({.name = "seed", .target = &seed_, .placeholder = "N", .help = "of the draws", .least = 0});
+  add_key();
+  add_common();
+}
+
+void Complete::add_matching() {
+  const auto add = [&](const char* name, OptionTarget target, const char* placeholder, const char* help, double least,
+                       FileUse file = FileUse::none) {
+    options_.add({.name = name,
+                  .target = std::move(target),
+                  .placeholder = placeholder,
+                  .help = help,
+                  .least = least,
+                  .file = file});
+  };
+  add("match", &match_.allowed.match, "REGEX", "only continuations that match this expression as a whole", 0);
+  add("words", &match_.allowed.words, "FILE", "only words of this file, one a line, and what stands between words", 0,
+      FileUse::data);
+  add("least", &match_.allowed.least, "N", "symbols at least", 1);
+  add("prove", &match_.search.prove, "", "search on until nothing can be better, or --expansions are spent", 0);
+  add("expansions", &match_.expansions, "N",
+      "times that the model is asked (20000); at each length of --probability (1000)", 1);
+  add("diverse", &match_.search.groups, "N", "groups of the beam, which avoid each other's symbols", 1);
+  add("diversity", &match_.search.diversity, "A", "nats that a symbol loses for each group before that chose it there",
+      0);
+  add("probability", &match_.asks_probability, "",
+      "how probable it is that the text goes on with a match within --length", 0);
+}
+
+/// What numbers of a vector are expected to be.
+ExitCode Complete::complete_vectors() const {
+  VectorRequest request{.model = model_.front(), .count = samples_, .seed = static_cast<std::uint64_t>(seed_)};
+  if (given_) request.given = split_given(*given_);
+  for (const char* name : {"prime", "prime-file", "length", "beam", "count", "normalisation", "stop"})
+    if (options_.given(name)) throw UsageError(fmt::format("--{} is for models of running text", name));
+  if (is_matched()) throw UsageError("--match, --words and what goes with them are for models of running text");
+  const std::string wanted = wanted_.value_or("");
+  for (std::string_view left = wanted; !left.empty();) {
+    const std::size_t comma = std::min(left.find(','), left.size());
+    request.wanted.emplace_back(left.substr(0, comma));
+    left.remove_prefix(std::min(comma + 1, left.size()));
+  }
+  nlohmann::ordered_json numbers = nlohmann::ordered_json::object();
+  if (!json_) print_result("number\tmean\tstandard_error\n");
+  for (const CompletedNumber& number : complete_vector(request)) {
+    if (json_)
+      numbers[number.name] = {{"mean", number.mean}, {"standard_error", number.error}};
+    else
+      print_result(fmt::format("{}\t{}\t{:.6f}\n", escape_cell(number.name), decimals(number.mean), number.error));
+  }
+  if (json_) print_result(one_line({{"numbers", std::move(numbers)}}));
+  return ExitCode::success;
+}
+
+/// Whether anything asks for the search among what is allowed.
+bool Complete::is_matched() const {
+  const auto names = {"match", "words", "least", "prove", "expansions", "diverse", "diversity", "probability"};
+  return std::ranges::any_of(names, [&](const char* name) { return options_.given(name); });
+}
+
+/// Options that are for one of the answers only.
+void Complete::check_matching() const {
+  if (options_.given("stop"))
+    throw UsageError("--stop is for searches among all continuations; let the expression of --match end with it");
+  for (const char* name : {"beam", "count", "normalisation", "prove", "diverse", "diversity"})
+    if (match_.asks_probability && options_.given(name))
+      throw UsageError(
+          fmt::format("--{} is for the search of the best continuations, --probability sums over all that match; leave "
+                      "either out",
+                      name));
+  if (options_.given("diversity") && !options_.given("diverse"))
+    throw UsageError("--diversity is what the groups of --diverse N lose for what others chose: add --diverse");
+  if (options_.given("expansions") && !match_.search.prove && !match_.asks_probability)
+    throw UsageError("--expansions bounds the search of --prove and the sum of --probability: add either");
+}
+
+ExitCode Complete::complete_matched(Console& console) {
+  check_matching();
+  match_.model = request_.model;
+  match_.prime = request_.prime;
+  match_.beam = request_.beam;
+  match_.probability.samples = samples_;
+  match_.probability.seed = static_cast<std::uint64_t>(seed_);
+  const auto warn = [&](const std::string& text) { console.warn(text); };
+  print_result(json_ ? one_line(answer_json(match_, warn)) : answer_text(match_, warn));
+  return ExitCode::success;
+}
+
+ExitCode Complete::run(Console& console) {
+  request_.model = model_.front();
+  if (holds_field_model(request_.model) && holds_density(request_.model)) return complete_vectors();
+  std::error_code none;
+  const bool is_there = std::filesystem::exists(request_.model, none);  // else loading it says that it is not
+  for (const char* name : {"given", "predict", "samples", "seed"})
+    if (is_there && options_.given(name) && !(match_.asks_probability && name[0] == 's'))  // --samples and --seed
+      throw UsageError(fmt::format("--{} is for distributions of vectors (nade and others)", name));
+  take_prime(prime_file_, request_.prime);
+  if (is_matched()) return complete_matched(console);
+  const std::vector<CompletedText> found = complete(request_);
+  print_result(json_ ? one_line(completions_json(found)) : completions_text(found));
+  return ExitCode::success;
+}
+
+}  // namespace
+
+std::unique_ptr<Verb> make_complete() { return std::make_unique<Complete>(); }
+
+}  // namespace unfold

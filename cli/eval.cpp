@@ -1,0 +1,278 @@
+#include "app/evaluate/evaluate.h"
+#include "app/fields/field_evaluation.h"
+#include "app/fields/condition.h"
+#include "app/predict/predict.h"
+
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+#include "app/evaluate/task_evaluation.h"
+#include "cli/reading_options.h"
+#include "cli/verb.h"
+#include "model/adaptive/learning.h"
+#include "model/network/online_predictor.h"
+#include "model/registry/registry.h"
+#include "model/registry/run_folder.h"
+#include "cli/terminal/console_reporter.h"
+#include "cli/terminal/metrics_text.h"
+#include "cli/terminal/result_file.h"
+
+namespace unfold {
+namespace {
+
+class Eval final : public Verb {
+ public:
+  Eval();
+  ExitCode run(Console& console) override;
+
+ private:
+  void check_options() const;
+  void check_text_options() const;
+  void check_learning() const;
+  ExitCode run_on_task() const;
+  ExitCode run_on_fields(Console& console) const;
+  EvaluateRequest request() const;
+  void print(const EvaluateOutcome& outcome) const;
+
+  std::vector<std::string> inputs_;
+  std::optional<std::string> split_, part_, per_symbol_, mask_, task_;
+  std::string unknown_ = "error", method_ = "unfolding";
+  ReadingSettings reading_;
+  std::optional<std::string> given_;
+  Index window_ = 0, count_ = 1000, seed_ = 1, beam_ = 1;
+  bool dynamic_ = false;
+  std::string optimizer_;
+};
+
+Eval::Eval()
+    : Verb(VerbOptions("eval", "measures a model on data: bits per symbol and per byte, perplexity",
+                       {"unfold eval run other.txt", "unfold eval run book.txt --part test --json"})) {
+  options_.add_inputs(
+      {.name = "inputs",
+       .target = &inputs_,
+       .placeholder = "MODEL DATA...",
+       .help = "a run folder or model file, then text files (of a task model: the folder of its files, if any)",
+       .least = 1,
+       .most = std::string::npos,
+       .file = FileUse::model});
+  options_.add({.name = "split",
+                .target = &split_,
+                .placeholder = "A/B[/C]",
+                .help = "cut the data, and measure a --part of it",
+                .default_text = "with --part: as in training"});
+  options_.add({.name = "part",
+                .target = &part_,
+                .placeholder = "PART",
+                .help = "train, valid or test",
+                .choices = {"train", "valid", "test"},
+                .default_text = "valid, with --split; of a task: test"});
+  options_.add({.name = "unknown",
+                .target = &unknown_,
+                .placeholder = "error|skip",
+                .help = "symbols that the model does not know: stop, or leave them out and count them; labels: count "
+                        "them as wrong"});
+  options_.add({.name = "mask",
+                .target = &mask_,
+                .placeholder = "FILE",
+                .help = "a 0 or 1 for every symbol of DATA: which are to be predicted",
+                .file = FileUse::data});
+  options_.add({.name = "per-symbol",
+                .target = &per_symbol_,
+                .placeholder = "FILE",
+                .help = "write the surprisal of every symbol (TSV)",
+                .file = FileUse::printed});
+  add_reading_options(options_, reading_);
+  options_.add({.name = "method",
+                .target = &method_,
+                .placeholder = "METHOD",
+                .help = "unfolding, or stepper: one symbol at a time, with the same digits",
+                .choices = {"unfolding", "stepper"}});
+  options_.add({.name = "beam",
+                .target = &beam_,
+                .placeholder = "N",
+                .help = "models that read a source or place labels themselves (ctc): answers kept at each step",
+                .least = 1,
+                .most = 1e4});
+  options_.add({.name = "given",
+                .target = &given_,
+                .placeholder = "FIELD=VALUE",
+                .help =
+                    "of whole sequences (train --ends): what is known before they begin, in place of what DATA say; "
+                    "several with commas"});
+  options_.add(
+      {.name = "dynamic",
+       .target = &dynamic_,
+       .help = "the model goes on learning while it is measured: each symbol is predicted before it is learnt"});
+  options_.add({.name = "optimizer",
+                .target = &optimizer_,
+                .placeholder = "SPEC",
+                .help = "with --dynamic, of a recurrent network",
+                .default_text = OnlineOptions().optimizer});
+  options_.add({.name = "window",
+                .target = &window_,
+                .placeholder = "N",
+                .help = "with --dynamic, symbols per step of a recurrent network",
+                .least = 0,
+                .most = 4096,
+                .default_text = std::to_string(OnlineOptions().window)});
+  options_.add({.name = "task",
+                .target = &task_,
+                .placeholder = "SPEC",
+                .help = "tasks: one that reads and predicts the same, as longer examples do",
+                .default_text = "what the model was trained on"});
+  options_.add({.name = "count",
+                .target = &count_,
+                .placeholder = "N",
+                .help = "tasks: examples, where there is no end of them",
+                .least = 1,
+                .most = 1e9});
+  options_.add({.name = "seed", .target = &seed_, .placeholder = "N", .help = "tasks: of the examples", .least = 0});
+  add_threads();
+  add_unpacking_limit();
+  add_key();
+  add_common();
+}
+
+/// Checks combinations of options; evaluate checks the rest.
+void Eval::check_options() const {
+  check_reading_options(options_, reading_);
+  if (dynamic_ && (!reading_.exact() || method_ == "stepper"))
+    throw UsageError("--dynamic reads one symbol after another: --segments and --method have no meaning with it");
+  if (!dynamic_ && (options_.given("optimizer") || options_.given("window")))
+    throw UsageError("--optimizer and --window are for --dynamic");
+  if (json_ && per_symbol_ == "-") throw UsageError("--json and --per-symbol - both want standard output; name a file");
+}
+
+/// Throws UsageError for options that do not apply to models of text.
+void Eval::check_text_options() const {
+  if (given_) throw UsageError("--given is for models of whole sequences (train --ends)");
+  if (task_) throw UsageError("--task is for models of tasks (train --task)");
+  for (const char* name : {"count", "seed"})
+    if (options_.given(name))
+      throw UsageError(
+          fmt::format("--{} is for models of tasks (train --task), whose examples are drawn: leave it out", name));
+  if (options_.given("beam"))
+    throw UsageError(
+        "--beam is for models that read a source (--format pairs) or place labels themselves (ctc); a text is "
+        "predicted symbol by symbol: leave it out");
+}
+
+/// Throws UsageError if --dynamic has no effect on the model.
+void Eval::check_learning() const {
+  if (!dynamic_) return;
+  const std::string kind = ModelFile::open(model_file(inputs_.front())).kind();
+  if (!is_fitted_model(kind)) return;  // a network
+  if (!is_learner(kind))
+    throw UsageError(
+        fmt::format("--dynamic is for models that can go on learning: networks, ppm, cm, dna, ctw and mix; {} is "
+                    "fitted as a whole: leave it out",
+                    kind));
+  if (options_.given("optimizer") || options_.given("window"))
+    throw UsageError(fmt::format(
+        "--optimizer and --window say how a recurrent network learns; {} learns by itself: leave them out", kind));
+}
+
+/// Evaluates a model of a task on generated examples.
+ExitCode Eval::run_on_task() const {
+  if (given_) throw UsageError("--given is for models of data with fields, not of tasks");
+  for (const char* name : {"split", "unknown", "mask", "per-symbol", "segments", "warmup", "method", "dynamic"})
+    if (options_.given(name)) throw UsageError(fmt::format("--{} is for models of text, not of tasks", name));
+  if (options_.given("beam"))
+    throw UsageError(
+        "--beam is for models that read a source (--format pairs) or place labels themselves (ctc), not of tasks");
+  if (inputs_.size() > 2)
+    throw UsageError("a model of a task is measured on examples of the task: name at most the folder of its files");
+  const std::string part = part_.value_or("test");
+  const TaskFigures figures = evaluate_on_task({.model = inputs_.front(),
+                                                .task = task_.value_or(""),
+                                                .folder = inputs_.size() > 1 ? inputs_[1] : std::string(),
+                                                .part = part == "train"   ? TaskSplit::training
+                                                        : part == "valid" ? TaskSplit::validation
+                                                                          : TaskSplit::test,
+                                                .count = count_,
+                                                .seed = static_cast<std::uint64_t>(seed_),
+                                                .threads = threads_});
+  print_result(json_ ? one_line(to_json(figures)) : to_text(figures));
+  return ExitCode::success;
+}
+
+/// Evaluates a model of data with named fields.
+ExitCode Eval::run_on_fields(Console& console) const {
+  for (const char* name : {"mask", "per-symbol", "segments", "warmup", "method", "dynamic", "task", "count", "seed"})
+    if (options_.given(name)) throw UsageError(fmt::format("--{} is not for models of data with fields", name));
+  if (inputs_.size() < 2) throw options_.missing_inputs();
+  ConsoleReporter reporter(console);
+  const FieldFigures figures = evaluate_on_fields({.model = inputs_.front(),
+                                                   .data = {inputs_.begin() + 1, inputs_.end()},
+                                                   .split = split_,
+                                                   .part = part_,
+                                                   .beam = beam_,
+                                                   .unknown = unknown_,
+                                                   .given = given_ ? split_given(*given_) : std::vector<std::string>(),
+                                                   .threads = threads_,
+                                                   .reporter = &reporter});
+  print_result(json_ ? one_line(to_json(figures)) : to_text(figures) + mistakes_text(figures));
+  return ExitCode::success;
+}
+
+EvaluateRequest Eval::request() const {
+  EvaluateRequest request{.model = inputs_.front(),
+                          .data = {inputs_.begin() + 1, inputs_.end()},
+                          .split = split_,
+                          .part = part_,
+                          .mask = mask_,
+                          .unknown = unknown_,
+                          .reading = reading_,
+                          .by_stepper = method_ == "stepper",
+                          .threads = threads_};
+  if (dynamic_) request.dynamic = {.optimizer = optimizer_, .window = window_};
+  return request;
+}
+
+void Eval::print(const EvaluateOutcome& outcome) const {
+  if (json_) {
+    nlohmann::ordered_json json = to_json(outcome.figures);
+    json["unknown_symbols"] = outcome.unknown;
+    json["bytes"] = outcome.figures.bytes;
+    json["part"] = outcome.part;
+    describe_reading(reading_, outcome.evaluation, json);
+    print_result(one_line(json));
+  } else if (per_symbol_ != "-") {
+    print_result(to_text(outcome.figures));
+    print_result(fmt::format("unknown symbols  {}{}\n", outcome.unknown,
+                             outcome.unknown == 0      ? ""
+                             : outcome.unknown_is_read ? " (read as <unk>)"
+                                                       : " (left out)"));
+    print_result(fmt::format("read             {}\n", describe_reading(reading_, outcome.evaluation)));
+  }
+}
+
+ExitCode Eval::run(Console& console) {
+  check_options();
+  if (holds_field_model(inputs_.front())) return run_on_fields(console);
+  if (holds_task_model(inputs_.front())) return run_on_task();
+  check_text_options();
+  if (inputs_.size() < 2 && holds_damaged_model(inputs_.front()))
+    load_model(inputs_.front());  // throws an error that describes the damage
+  if (inputs_.size() < 2) throw options_.missing_inputs();
+  check_learning();
+  EvaluateRequest what = request();
+  std::optional<ResultFile> file;
+  if (per_symbol_)
+    what.symbol = [&](Index position, std::string_view symbol, float nats) {
+      if (!file) file.emplace(*per_symbol_).write(kSymbolHeading);
+      file->write(symbol_line(position, symbol, nats));
+    };
+  ConsoleReporter reporter(console);
+  const EvaluateOutcome outcome = evaluate(what, reporter);
+  if (file) file->commit();
+  print(outcome);
+  return ExitCode::success;
+}
+
+}  // namespace
+
+std::unique_ptr<Verb> make_eval() { return std::make_unique<Eval>(); }
+
+}  // namespace unfold

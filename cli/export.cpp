@@ -1,0 +1,228 @@
+#include <fmt/format.h>
+
+#include <optional>
+
+#include "app/train/initial_model.h"
+#include "cli/verb.h"
+#include "interop/arpa/arpa_file.h"
+#include "interop/crf/crf_formats.h"
+#include "interop/network_weights.h"
+#include "interop/c/export_c.h"
+#include "interop/onnx/export_onnx.h"
+#include "cli/terminal/result_file.h"
+
+namespace unfold {
+namespace {
+
+std::vector<std::string> names_in_list(std::string_view list) {
+  std::vector<std::string> names;
+  while (!list.empty()) {
+    const std::size_t comma = std::min(list.find(','), list.size());
+    names.emplace_back(list.substr(0, comma));
+    list.remove_prefix(std::min(comma + 1, list.size()));
+  }
+  return names;
+}
+
+class Export final : public Verb {
+ public:
+  Export()
+      : Verb(VerbOptions(
+            "export", "writes a model in the format of other programs",
+            {"unfold export run --to c --out model.c", "unfold export run --to safetensors --out model.safetensors"})) {
+    options_.add_inputs({.name = "model",
+                         .target = &model_,
+                         .placeholder = "MODEL",
+                         .help = "a run folder or model file",
+                         .file = FileUse::model});
+    options_.add(
+        {.name = "to",
+         .target = &to_,
+         .placeholder = "FORMAT",
+         .help = "arpa: n-grams as SRILM and KenLM read them; c: a network as one C99 file with the same bits; "
+                 "safetensors: rnn, lstm, gru with PyTorch's names; rtneural: lstm, gru as RTNeural's JSON; "
+                 "onnx: a network as an ONNX graph; crfsuite: a crf as `crfsuite dump` prints one; crfpp: a crf as "
+                 "a text model of CRF++; network: an hmm as a linear-gnn, a model file of Unfold; hmm: a linear-gnn as "
+                 "an hmm",
+         .choices = {"arpa", "c", "safetensors", "rtneural", "onnx", "crfsuite", "crfpp", "network", "hmm"}});
+    options_.add({.name = "columns",
+                  .target = &columns_,
+                  .placeholder = "NAME,...",
+                  .help = "crfpp: what the columns of the data are called, where their names are no numbers"});
+    options_.add({.name = "name",
+                  .target = &name_,
+                  .placeholder = "NAME",
+                  .help = "c: what the names in the file begin with (default model)"});
+    options_.add({.name = "out",
+                  .target = &out_,
+                  .placeholder = "FILE",
+                  .help = "where to; - is standard output",
+                  .letter = "o",
+                  .file = FileUse::printed});
+    add_key();
+    add_common();
+  }
+
+  ExitCode run(Console&) override {
+    if (json_ && out_ == "-") throw UsageError("--json and --out - both want standard output; name a file");
+    if (name_ && to_ != "c") throw UsageError("--name is of --to c");
+    if (!columns_.empty() && to_ != "crfpp") throw UsageError("--columns is of --to crfpp");
+    ResultFile file(out_);
+    const auto write = [&](std::string_view text) { file.write(text); };
+    if (to_ == "c")
+      export_c({.model = model_.front(), .name = name_.value_or("model")}, write);
+    else if (to_ == "safetensors")
+      export_torch(model_.front(), write);
+    else if (to_ == "onnx")
+      export_onnx(model_.front(), write);
+    else if (to_ == "crfsuite" || to_ == "crfpp")
+      export_crf({.model = model_.front(), .crfpp = to_ == "crfpp", .columns = names_in_list(columns_)}, write);
+    else if (to_ == "network")
+      export_hmm_as_network(model_.front(), write);
+    else if (to_ == "hmm")
+      export_network_as_hmm(model_.front(), write);
+    else if (to_ == "rtneural")
+      export_rtneural(model_.front(), write);
+    else
+      export_arpa(model_.front(), write);
+    file.commit();
+    if (json_) print_result(fmt::format("{{\"format\":\"{}\"}}\n", to_));
+    return ExitCode::success;
+  }
+
+ private:
+  std::vector<std::string> model_;
+  std::string to_ = "arpa", out_ = "-", columns_;
+  std::optional<std::string> name_;
+};
+
+class Import final : public Verb {
+ public:
+  Import()
+      : Verb(VerbOptions(
+            "import", "reads a model of another program: n-grams, fields of features, layers of PyTorch or Keras",
+            {"unfold import model.arpa --out model.safetensors", "unfold import model.txt --out model.safetensors",
+             "unfold import weights.safetensors --alphabet symbols.json --out model.safetensors"})) {
+    options_.add_inputs({.name = "file",
+                         .target = &file_,
+                         .placeholder = "FILE",
+                         .help = "an ARPA file (also .gz, .xz, .zst), safetensors of PyTorch or .npz of Keras, what "
+                                 "`crfsuite dump` prints, or a text model of CRF++",
+                         .file = FileUse::data});
+    options_.add({.name = "symbols",
+                  .target = &symbols_,
+                  .placeholder = "KIND",
+                  .help = "ARPA: what its words are: words, chars or bytes"});
+    options_.add({.name = "alphabet",
+                  .target = &network_.alphabet,
+                  .placeholder = "FILE",
+                  .help = "layers: a JSON file, the symbols of a model that predicts the next one",
+                  .file = FileUse::data});
+    options_.add({.name = "like",
+                  .target = &network_.like,
+                  .placeholder = "MODEL",
+                  .help = "layers: a run folder or model file over the same data, whose weights they replace",
+                  .file = FileUse::model});
+    options_.add({.name = "begin",
+                  .target = &network_.begin,
+                  .placeholder = "SYMBOL",
+                  .help = "layers: the symbol that their program reads before the first one"});
+    options_.add({.name = "activation",
+                  .target = &activation_,
+                  .placeholder = "NAME",
+                  .help = "layers of an RNN: tanh or relu (default tanh)",
+                  .choices = {"tanh", "relu"}});
+    options_.add({.name = "label",
+                  .target = &crf_.label,
+                  .placeholder = "NAME",
+                  .help = "CRFsuite, CRF++: what the labels are called; needed of CRFsuite"});
+    options_.add({.name = "template",
+                  .target = &crf_.templates,
+                  .placeholder = "FILE",
+                  .help = "CRFsuite: templates in the syntax of CRF++ that attributes like U05:a/b are of",
+                  .file = FileUse::data});
+    options_.add({.name = "columns",
+                  .target = &columns_,
+                  .placeholder = "NAME,...",
+                  .help = "CRFsuite, CRF++: what the columns of templates are called (default 1, 2, ...)"});
+    options_.add({.name = "out",
+                  .target = &out_,
+                  .placeholder = "FILE",
+                  .help = "the model file, needed",
+                  .letter = "o",
+                  .file = FileUse::written});
+    add_unpacking_limit();
+    add_key();
+    add_common();
+  }
+
+  ExitCode run(Console&) override {
+    if (out_.empty()) throw UsageError("import needs --out FILE, the model file to be written");
+    const bool crf = holds_crf(file_.front());
+    if (!crf && (!crf_.label.empty() || !crf_.templates.empty() || !columns_.empty()))
+      throw UsageError("--label, --template and --columns are of CRFsuite and CRF++, and " + file_.front() +
+                       " is no model of these");
+    if (!crf && holds_arrays(file_.front())) return import_layers();
+    for (const std::string* option : {&network_.alphabet, &network_.like, &network_.begin})
+      if (!option->empty() || activation_)
+        throw UsageError("--alphabet, --like, --begin and --activation are of layers of PyTorch or Keras, and " +
+                         file_.front() + " is no file of these");
+    if (crf) return import_features();
+    const ImportOutcome made = import_arpa(file_.front(), symbols_.value_or("words"), out_);
+    if (json_)
+      print_result(fmt::format("{{\"model\":\"{}\",\"symbols\":{}}}\n", made.model, made.symbols));
+    else
+      print_result(fmt::format("{}: {} over {} {}\n", out_, made.model, made.symbols, symbols_.value_or("words")));
+    return ExitCode::success;
+  }
+
+ private:
+  ExitCode import_features() {
+    if (symbols_) throw UsageError("--symbols is of ARPA files");
+    crf_.file = file_.front();
+    crf_.out = out_;
+    crf_.columns = names_in_list(columns_);
+    const ImportCrfOutcome made = import_crf(crf_);
+    if (json_)
+      print_result(fmt::format("{{\"model\":\"crf\",\"labels\":{},\"features\":{}}}\n", made.labels, made.features));
+    else
+      print_result(fmt::format("{}: crf of {} labels, {} features\n", out_, made.labels, made.features));
+    return ExitCode::success;
+  }
+
+  ExitCode import_layers() {
+    if (symbols_) throw UsageError("--symbols is of ARPA files; of layers, --alphabet FILE says what symbols are");
+    network_.file = file_.front();
+    network_.out = out_;
+    network_.activation = activation_.value_or("");
+    const ImportNetworkOutcome made = import_network(network_);
+    if (json_) {
+      print_result(fmt::format(
+          "{{\"model\":\"{}\",\"outputs\":{},\"positions\":{},\"difference\":{:.3g}{}}}\n", made.model, made.outputs,
+          made.positions, made.difference,
+          made.pair_difference < 0 ? "" : fmt::format(",\"pair_difference\":{:.3g}", made.pair_difference)));
+      return ExitCode::success;
+    }
+    print_result(fmt::format("{}: {}, which predicts {} {}\n", out_, made.model, made.outputs,
+                             made.of_symbols ? "symbols" : "numbers"));
+    print_result(fmt::format("tested over {} positions: {} differ by at most {:.1e} from the equations{}\n",
+                             made.positions, made.of_symbols ? "log-probabilities" : "numbers", made.difference,
+                             made.pair_difference < 0
+                                 ? ""
+                                 : fmt::format(", {:.1e} from the outputs that came along", made.pair_difference)));
+    return ExitCode::success;
+  }
+
+  std::vector<std::string> file_;
+  std::optional<std::string> symbols_, activation_;
+  std::string out_, columns_;
+  ImportNetworkRequest network_;
+  ImportCrfRequest crf_;
+};
+
+}  // namespace
+
+std::unique_ptr<Verb> make_export() { return std::make_unique<Export>(); }
+std::unique_ptr<Verb> make_import() { return std::make_unique<Import>(); }
+
+}  // namespace unfold

@@ -1,0 +1,130 @@
+#include "app/inspect/info.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <nlohmann/json.hpp>
+
+#include "base/printable.h"
+#include "cli/verb.h"
+#include "cli/terminal/metrics_text.h"
+
+namespace unfold {
+namespace {
+
+class Info final : public Verb {
+ public:
+  Info()
+      : Verb(VerbOptions("info", "shows what a model file or run folder holds: card, parameters, history",
+                         {"unfold info run", "unfold info run/model.safetensors --json", "unfold info run --plan",
+                          "unfold info run-a run-b run-c --plot curves.svg"})) {
+    options_.add_inputs({.name = "model",
+                         .target = &model_,
+                         .placeholder = "MODEL...",
+                         .help = "a run folder or model file; with --plot any number of run folders",
+                         .most = std::string::npos,
+                         .file = FileUse::model});
+    options_.add({.name = "plan",
+                  .target = &plan_,
+                  .help = "print the plan of a network instead: what runs batched, what step by step"});
+    options_.add(
+        {.name = "plot",
+         .target = &plot_,
+         .placeholder = "FILE.svg",
+         .help = "draw the validation curves of the runs instead (the training loss where one did not validate); equal "
+                 "models become one line with a band",
+         .file = FileUse::written});
+    options_.add({.name = "over",
+                  .target = &over_,
+                  .placeholder = "seconds|steps",
+                  .help = "what --plot draws from left to right",
+                  .choices = {"seconds", "steps"}});
+    add_key();
+    add_common();
+  }
+  ExitCode run(Console& console) override;
+
+ private:
+  std::vector<std::string> model_;
+  std::optional<std::string> plot_;
+  std::string over_ = "seconds";
+  bool plan_ = false;
+};
+
+std::string parameters_text(const ModelInfo& info) {
+  std::string text = fmt::format("parameters  {}\n", info.parameter_count);
+  for (const TensorShape& p : info.tensors)
+    text += fmt::format("  {:<24} {:>7} x {:<7} {:>10}\n", p.name, p.rows, p.cols, p.rows * p.cols);
+  return text;
+}
+
+/// "load  1 number, predicted with normal, standardised by mean 0.1 and deviation 0.7".
+std::string field_text(const FieldInfo& field) {
+  std::string text =
+      fmt::format("  {:<24} {}{}", escape_value(field.name), size_text(field), field.once ? " once an example" : "");
+  if (!field.loss.empty()) text += fmt::format(", predicted with {}", field.loss);
+  if (field.mean.size() == 1)
+    text += fmt::format(", standardised by mean {:.6g} and deviation {:.6g}", field.mean[0], field.deviation[0]);
+  else if (!field.mean.empty())
+    text += ", standardised number by number";
+  return text + "\n";
+}
+
+std::string fields_text(const ModelInfo& info) {
+  std::string text = fmt::format("data        {}; reads {}\nfields\n", info.format, fmt::join(info.inputs, ", "));
+  for (const FieldInfo& field : info.fields) text += field_text(field);
+  return text;
+}
+
+std::string log_text(const LogSummary& log) {
+  if (log.entries == 0) return {};
+  std::string text = fmt::format("log         {} entries\n", log.entries);
+  if (!log.best_validation.empty()) text += fmt::format("  best  {}\n", log.best_validation);
+  return text + fmt::format("  last  {}\n", log.last);
+}
+
+std::string text_of(const ModelInfo& info) {
+  const nlohmann::json& history = info.card->at("history");
+  std::string text = fmt::format("file        {}\nmodel       {}\n", info.file, info.model);
+  if (info.symbol_kind.empty() && info.format.empty()) {
+    text += fmt::format("task        {} ({})\n", info.task, info.reads) + parameters_text(info);
+    for (const auto& entry : history) text += fmt::format("history     {}\n", entry.dump());
+    return text;
+  }
+  text += info.format.empty() ? fmt::format("symbols     {} {}\n", info.symbols, info.symbol_kind) : fields_text(info);
+  text += parameters_text(info);
+  const nlohmann::json& configuration = info.card->at("configuration");
+  if (!configuration.empty()) text += "trained with\n";
+  for (const auto& [key, value] : configuration.items())
+    text += fmt::format("  {:<16} {}\n", key, value.is_string() ? value.get<std::string>() : value.dump());
+  if (!history.empty()) text += "history\n";
+  for (const auto& run : history) text += fmt::format("  {}\n", run.dump());
+  if (info.log) text += log_text(*info.log);
+  return text;
+}
+
+ExitCode Info::run(Console&) {
+  if (options_.given("over") && !plot_) throw UsageError("--over is what --plot FILE.svg draws over: add --plot");
+  if (plan_ && plot_) throw UsageError("--plan prints and --plot draws: they exclude each other, leave either out");
+  if (plot_) {
+    plot_runs(model_, *plot_, over_ == "steps" ? "step" : "seconds");
+    if (json_) print_result(one_line({{"plot", *plot_}, {"runs", model_.size()}}));
+    return ExitCode::success;
+  }
+  if (model_.size() > 1)
+    throw UsageError("too many models: info shows one; several runs can be drawn with --plot FILE.svg");
+  if (plan_) {
+    const std::string text = print_plan(model_.front());
+    print_result(json_ ? one_line({{"plan", text}}) : text);
+    return ExitCode::success;
+  }
+  const ModelInfo info = describe_model(model_.front());
+  print_result(json_ ? one_line(to_json(info)) : text_of(info));
+  return ExitCode::success;
+}
+
+}  // namespace
+
+std::unique_ptr<Verb> make_info() { return std::make_unique<Info>(); }
+
+}  // namespace unfold

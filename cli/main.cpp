@@ -1,0 +1,11 @@
+#include <string>
+#include <vector>
+
+#include "cli/verb.h"
+#include "cli/terminal/interrupt.h"
+
+int main(int argc, char** argv) {
+  unfold::handle_signals();
+  const std::vector<std::string> arguments(argv + (argc > 0 ? 1 : 0), argv + argc);
+  return unfold::run_command(arguments);
+}

@@ -1,0 +1,23 @@
+#pragma once
+/// Checks that output files do not overwrite input files. The checks run once per subcommand, on the options that name
+/// files (FileUse). A file that is only discovered during the work is checked at that point.
+
+#include <string>
+
+#include "cli/terminal/options.h"
+
+namespace unfold {
+
+/// Throws UsageError if an output is also an input (the same file, also through links, or a file of a run folder), if
+/// an output folder is also read, directly or as a run, and if two outputs are the same file. REQUIRES that the options
+/// were resolved.
+void refuse_own_inputs(const VerbOptions& options);
+
+/// Same as above for an input that is not an option. `option` is the name of the output option, such as "--out".
+void refuse_own_input(const std::string& option, const std::string& output, const std::string& input);
+
+/// Throws ModelError for a run folder without read permission, which would otherwise look like a folder without a
+/// model. REQUIRES that the options were resolved.
+void require_readable_models(const VerbOptions& options);
+
+}  // namespace unfold

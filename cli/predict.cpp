@@ -1,0 +1,186 @@
+#include "app/predict/predict.h"
+
+#include <fmt/format.h>
+
+#include <functional>
+
+#include "cli/verb.h"
+#include "app/predict/imputation.h"
+#include "app/fields/condition.h"
+#include "app/predict/density_sampling.h"
+#include "cli/terminal/console_reporter.h"
+#include "cli/terminal/result_file.h"
+
+namespace unfold {
+namespace {
+
+/// The subcommand predict, with its variants tag, classify and forecast.
+class Predict final : public Verb {
+ public:
+  explicit Predict(const char* name);
+  ExitCode run(Console& console) override;
+
+ private:
+  void fill(const std::function<void(std::string_view)>& write) const;
+  void check_drawing() const;
+
+  std::vector<std::string> inputs_;
+  std::string format_ = "tsv", out_ = "-";
+  PredictRequest request_;
+  std::optional<std::string> given_, fill_;
+  Index seed_ = 1;
+};
+
+std::vector<std::string> examples_of(std::string_view name) {
+  if (name == "tag") return {"unfold tag chunker sentences.txt > tagged.tsv"};
+  if (name == "classify") return {"unfold classify questions new.txt --probabilities"};
+  if (name == "forecast") return {"unfold forecast laser laser.csv --ahead 100 --samples 200"};
+  return {"unfold predict chunker test.txt > predicted.tsv", "unfold predict questions new.txt --format jsonl"};
+}
+
+const char* summary_of(std::string_view name) {
+  if (name == "forecast") return "predicts what comes after the end of each sequence";
+  return "writes data with what a model predicts in columns beside it";
+}
+
+Predict::Predict(const char* name) : Verb(VerbOptions(name, summary_of(name), examples_of(name))) {
+  const bool forecasts = std::string_view(name) == "forecast";
+  options_.add_inputs({.name = "inputs",
+                       .target = &inputs_,
+                       .placeholder = "MODEL DATA...",
+                       .help = "a run folder or model file, then files in the format that it was trained on",
+                       .least = 1,
+                       .most = std::string::npos,
+                       .file = FileUse::model});
+  options_.add({.name = "format",
+                .target = &format_,
+                .placeholder = "FORMAT",
+                .help = "of the result: tsv or jsonl",
+                .choices = {"tsv", "jsonl"}});
+  options_.add({.name = "out",
+                .target = &out_,
+                .placeholder = "FILE",
+                .help = "instead of standard output",
+                .file = FileUse::printed});
+  options_.add({.name = "probabilities",
+                .target = &request_.probabilities,
+                .help = "of classes and tags: a column for each of them"});
+  if (forecasts) request_.ahead = 1;
+  options_.add({.name = "ahead",
+                .target = &request_.ahead,
+                .placeholder = "K",
+                .help = "so many positions beyond the end of each sequence; 0: the positions that are there",
+                .least = forecasts ? 1.0 : 0.0,
+                .most = 1e6});
+  options_.add({.name = "samples",
+                .target = &request_.samples,
+                .placeholder = "N",
+                .help = "with --ahead: paths that the further positions are sampled by; with --sample: targets",
+                .least = 1,
+                .most = 1e6});
+  options_.add({.name = "beam",
+                .target = &request_.beam,
+                .placeholder = "N",
+                .help = "of a source: targets kept at each step of the search",
+                .least = 1,
+                .most = 1e4});
+  options_.add({.name = "best",
+                .target = &request_.best,
+                .placeholder = "N",
+                .help = "so many answers, the best first: targets of a source, labels of whole sequences (crf, ctc)",
+                .least = 1,
+                .most = 1e4});
+  options_.add({.name = "sample",
+                .target = &request_.sampled,
+                .help = "of a source: --samples N targets drawn by their probability instead of the best"});
+  options_.add({.name = "attention",
+                .target = &request_.attention,
+                .help = "of a source: the weight of each of its positions at each step (--format jsonl)"});
+  options_.add({.name = "given",
+                .target = &given_,
+                .placeholder = "FIELD=VALUE",
+                .help =
+                    "of a whole sequence (train --ends): what is known before it begins, in place of what DATA say; "
+                    "without DATA, of one sequence; of a source, source=TEXT; several with commas"});
+  options_.add({.name = "constraint",
+                .target = &request_.constraint,
+                .placeholder = "REGEX",
+                .help = "only labels, or targets, that match as a whole; iob: chunks begin before they go on"});
+  options_.add({.name = "fill",
+                .target = &fill_,
+                .placeholder = "HOW",
+                .help =
+                    "of a distribution of vectors (nade and others): missing numbers of DATA become their mean (of a "
+                    "bit its probability), best (of a bit the more probable value) or a sample (default mean)",
+                .choices = {"mean", "best", "sample"}});
+  options_.add({.name = "seed", .target = &seed_, .placeholder = "N", .help = "of the samples", .least = 0});
+  options_.add(
+      {.name = "follow",
+       .target = &request_.follow,
+       .help = "answer each example as soon as it is there, in a stream without end; a row of a table at once"});
+  add_threads();
+  add_unpacking_limit();
+  add_key();
+  add_common(/*prints_json=*/false);
+}
+
+/// Writes the data with missing values filled in.
+void Predict::fill(const std::function<void(std::string_view)>& write) const {
+  for (const char* name :
+       {"probabilities", "ahead", "beam", "best", "sample", "attention", "given", "constraint", "follow"})
+    if (options_.given(name))
+      throw UsageError(
+          fmt::format("--{} is not for distributions of vectors, which fill the holes of a table (--fill)", name));
+  if (request_.ahead > 0) throw UsageError("forecast is for sequences; predict fills the holes of a table");
+  if (request_.data.empty()) throw UsageError("predict needs DATA: a table, with holes where numbers are missing");
+  fill_holes({.model = request_.model,
+              .data = request_.data,
+              .how = parse_filling(fill_.value_or("mean")),
+              .draws = request_.samples,
+              .seed = request_.seed,
+              .jsonl = request_.format == TableFormat::jsonl},
+             write);
+}
+
+/// Throws UsageError for --samples and --seed if nothing is sampled.
+void Predict::check_drawing() const {
+  if (request_.ahead > 0 || request_.sampled) return;
+  options_.refuse({"samples", "seed"},
+                  "is for what is drawn: by --ahead K, or by --sample of a model that reads a source");
+}
+
+ExitCode Predict::run(Console& console) {
+  if (json_)
+    throw UsageError("--json prints one object, which this is not: --format jsonl prints one for each example");
+  request_.model = inputs_.front();
+  request_.data = {inputs_.begin() + 1, inputs_.end()};
+  request_.format = format_ == "jsonl" ? TableFormat::jsonl : TableFormat::tsv;
+  request_.seed = static_cast<std::uint64_t>(seed_);
+  request_.threads = threads_;
+  if (given_) request_.given = split_given(*given_);
+  ConsoleReporter reporter(console);
+  if (request_.follow && out_ != "-") throw UsageError("--follow writes to standard output; leave --out out");
+  ResultFile file(out_);
+  const auto write = [&](std::string_view text) {
+    file.write(text);
+    if (request_.follow) flush_results();
+  };
+  if (holds_field_model(request_.model) && holds_density(request_.model)) {
+    fill(write);
+  } else {
+    if (fill_) throw UsageError("--fill is for distributions of vectors (nade and others)");
+    check_drawing();
+    predict(request_, write, reporter);
+  }
+  file.commit();
+  return ExitCode::success;
+}
+
+}  // namespace
+
+std::unique_ptr<Verb> make_predict() { return std::make_unique<Predict>("predict"); }
+std::unique_ptr<Verb> make_tag() { return std::make_unique<Predict>("tag"); }
+std::unique_ptr<Verb> make_classify() { return std::make_unique<Predict>("classify"); }
+std::unique_ptr<Verb> make_forecast() { return std::make_unique<Predict>("forecast"); }
+
+}  // namespace unfold

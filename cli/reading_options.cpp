@@ -1,0 +1,52 @@
+#include "cli/reading_options.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "base/decimals.h"
+#include "app/common/metrics.h"
+
+namespace unfold {
+
+void add_reading_options(VerbOptions& options, ReadingSettings& reading) {
+  options.add({.name = "segments",
+               .target = &reading.segments,
+               .placeholder = "N",
+               .help =
+                   "recurrent models: cut the data into so many segments read side by side, faster than exactly; 0: "
+                   "exact",
+               .least = 0,
+               .most = 1e6});
+  options.add({.name = "warmup",
+               .target = &reading.warmup,
+               .placeholder = "N",
+               .help = "with --segments: at most so many symbols are read before each segment, not counted",
+               .least = 0});
+}
+
+void check_reading_options(const VerbOptions& options, const ReadingSettings& reading) {
+  if (reading.exact() && options.given("warmup"))
+    throw UsageError("--warmup is for --segments: an exact reading needs none; add --segments 64");
+}
+
+std::string describe_reading(const ReadingSettings& reading, const Evaluation& evaluation) {
+  if (reading.exact()) return "exact: every sequence from its first symbol";
+  return fmt::format("{} segments side by side, each after at most {} symbols of warm-up ({} in all, not counted)",
+                     evaluation.passages, reading.warmup, evaluation.warmed);
+}
+
+void describe_reading(const ReadingSettings& reading, const Evaluation& evaluation, nlohmann::ordered_json& json) {
+  json["segments"] = reading.exact() ? 0 : evaluation.passages;
+  json["warmup"] = reading.exact() ? 0 : reading.warmup;
+  json["warmup_symbols"] = evaluation.warmed;
+}
+
+std::string bits_text(float nats) { return std::isnan(nats) ? "-" : decimals(bits(nats)); }
+
+std::string symbol_line(Index position, std::string_view symbol, float nats) {
+  return fmt::format("{}\t{}\t{}\n", position, symbol, bits_text(nats));
+}
+
+}  // namespace unfold

@@ -1,0 +1,105 @@
+#include "app/report/report.h"
+
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+#include "base/formats/file.h"
+#include "cli/own_inputs.h"
+#include "cli/verb.h"
+#include "app/compare/evaluation_data.h"
+#include "cli/terminal/console_reporter.h"
+#include "cli/terminal/metrics_text.h"
+#include "cli/terminal/result_file.h"
+
+namespace unfold {
+namespace {
+
+class Report final : public Verb {
+ public:
+  Report();
+  ExitCode run(Console& console) override;
+
+ private:
+  ReportRequest request_;
+  std::string out_;
+  bool no_baselines_ = false;
+};
+
+Report::Report()
+    : Verb(
+          VerbOptions("report", "writes a page about runs: curves, text by surprise, neurons and more, in one file",
+                      {"unfold report run -o page.html", "unfold report seed-1 seed-2 seed-3 -o page.html --floor 1.25",
+                       "unfold report run --data other.txt -o page.html"})) {
+  options_.add_inputs({.name = "runs",
+                       .target = &request_.runs,
+                       .placeholder = "RUN...",
+                       .help = "run folders, or one model file; what looks into a model looks into the first",
+                       .least = 1,
+                       .most = std::string::npos,
+                       .file = FileUse::model});
+  options_.add({.name = "out",
+                .target = &out_,
+                .placeholder = "FILE",
+                .help = "the page, which needs no network; - is standard output",
+                .letter = "o",
+                .file = FileUse::printed});
+  options_.add({.name = "data",
+                .target = &request_.data,
+                .placeholder = "FILE",
+                .help = "what the model is shown on; several: once for each",
+                .default_text = "the test part of the run, else what it was validated on",
+                .file = FileUse::data});
+  options_.add({.name = "floor",
+                .target = &request_.floor,
+                .placeholder = "BITS",
+                .help = "bits per symbol that no model can go below, drawn among the curves",
+                .least = 0});
+  options_.add(
+      {.name = "no-baselines", .target = &no_baselines_, .help = "do not measure simple models on the same data"});
+  options_.add({.name = "look",
+                .target = &request_.symbols,
+                .placeholder = "N",
+                .help = "symbols or positions of the data that are looked at",
+                .least = 100,
+                .most = 1e7});
+  options_.add({.name = "unknown",
+                .target = &request_.unknown,
+                .placeholder = "error|skip",
+                .help = "symbols that the model does not know: stop, or leave them out",
+                .choices = {"error", "skip"}});
+  add_threads();
+  add_unpacking_limit();
+  add_key();
+  add_common();
+}
+
+ExitCode Report::run(Console& console) {
+  if (out_.empty()) throw UsageError("report needs -o FILE, the page; for example unfold report run -o page.html");
+  if (json_ && out_ == "-") throw UsageError("--json and -o - both want standard output; name a file");
+  request_.threads = threads_;
+  request_.baselines = !no_baselines_;
+  ConsoleReporter reporter(console);
+  // The training data, on which the report is computed unless --data is set.
+  const TrainSettings trained = settings_of_run(request_.runs.front());
+  for (const std::string& file : trained.data) refuse_own_input("--out", out_, file);
+  for (const auto& file : {trained.valid, trained.test})
+    if (file) refuse_own_input("--out", out_, *file);
+  const std::string page = report_page(request_, reporter);
+  ResultFile file(out_);
+  file.write(page);
+  file.commit();
+  if (json_)
+    print_result(one_line({{"page", out_}, {"bytes", page.size()}, {"plots", plotting_library()}}));
+  else if (out_ != "-")
+    console.remark(
+        fmt::format("{}: {:.0f} KiB{}", out_, static_cast<double>(page.size()) / 1024,
+                    plotting_library().empty() ? "; plots are plain pictures: this build has no Chart.js" : ""));
+  return ExitCode::success;
+}
+
+}  // namespace
+
+std::unique_ptr<Verb> make_report() { return std::make_unique<Report>(); }
+
+}  // namespace unfold

@@ -1,0 +1,91 @@
+#include "app/reproduce/reproduce.h"
+
+#include <fmt/format.h>
+
+#include "cli/in_processes.h"
+#include "app/reproduce/reproduction.h"
+
+namespace unfold {
+namespace {
+
+class Reproduce final : public Verb {
+ public:
+  Reproduce();
+  ExitCode run(Console& console) override;
+
+ private:
+  std::vector<std::string> table_;
+  ReproduceRequest request_;
+};
+
+Reproduce::Reproduce()
+    : Verb(VerbOptions("reproduce", "runs a table of published results again: prints ours, theirs and a verdict",
+                       {"unfold reproduce long-range --scale small --out long-range",
+                        "unfold reproduce long-range --scale full --only 'adding 100' --seeds 1 --out adding"})) {
+  std::string known, last;
+  for (const Reproduction& table : reproductions()) {
+    if (table.name != last) known += fmt::format("{}{}: ", known.empty() ? "" : "; ", table.name);
+    known += fmt::format("{}{}", table.name == last ? ", " : "", table.title);
+    last = table.name;
+  }
+  options_.add_inputs({.name = "table", .target = &table_, .placeholder = "TABLE", .help = known});
+  options_.add({.name = "out",
+                .target = &request_.out,
+                .placeholder = "DIR",
+                .help = "folder of the runs and the results, needed; runs that are finished there are not repeated",
+                .letter = "o",
+                .file = FileUse::filled});
+  options_.add({.name = "scale",
+                .target = &request_.scale,
+                .placeholder = "SCALE",
+                .help = "small (minutes) or full (hours)",
+                .choices = {"small", "full"}});
+  options_.add({.name = "only",
+                .target = &request_.only,
+                .placeholder = "TEXT",
+                .help = "only rows and columns with TEXT in \"ROW / COLUMN\""});
+  options_.add({.name = "minutes",
+                .target = &request_.minutes,
+                .placeholder = "N",
+                .help = "of each run",
+                .least = 0.001,
+                .default_text = "as the scale says"});
+  options_.add({.name = "seeds",
+                .target = &request_.seeds,
+                .placeholder = "N",
+                .help = "runs of each cell",
+                .least = 1,
+                .most = 1000,
+                .default_text = "as the scale says"});
+  options_.add({.name = "jobs",
+                .target = &request_.jobs,
+                .placeholder = "N",
+                .help = "runs side by side, each in a process of its own; they share the processors",
+                .least = 1,
+                .most = 1024});
+  options_.add({.name = "finished",
+                .target = &request_.finished,
+                .help = "run nothing: make the page of the runs that are finished in DIR"});
+  add_threads();
+  add_common();
+}
+
+ExitCode Reproduce::run(Console& console) {
+  request_.table = table_.front();
+  request_.threads = threads_;
+  const auto outcome = in_processes_or_jobs(request_, console, reproduce);
+  if (!outcome) return ExitCode::success;
+  if (json_) {
+    print_results(outcome->results_file);
+    return ExitCode::success;
+  }
+  for (const TextTable& table : outcome->tables) print_result(to_text(table));
+  print_result(fmt::format("\nThe page is {}\n", outcome->page));
+  return ExitCode::success;
+}
+
+}  // namespace
+
+std::unique_ptr<Verb> make_reproduce() { return std::make_unique<Reproduce>(); }
+
+}  // namespace unfold

@@ -1,0 +1,300 @@
+#include "app/sample/sample.h"
+#include "base/formats/file.h"
+#include "base/printable.h"
+#include "app/fields/condition.h"
+#include "app/predict/number_sequences.h"
+#include "app/predict/predict.h"
+#include "app/predict/piano_roll.h"
+#include "app/predict/density_sampling.h"
+#include "app/common/metrics.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cctype>
+#include <nlohmann/json.hpp>
+
+#include "cli/prime.h"
+#include "cli/verb.h"
+#include "cli/terminal/metrics_text.h"
+
+namespace unfold {
+namespace {
+
+class Sample final : public Verb {
+ public:
+  Sample();
+  ExitCode run(Console& console) override;
+
+ private:
+  ExitCode print_json() const;
+  ExitCode sample_fields();
+  ExitCode sample_rows() const;
+  ExitCode sample_rolls() const;
+  ExitCode sample_numbers() const;
+
+  std::vector<std::string> model_;
+  SampleRequest request_{.model = {}, .sampling = {.length = 500}};
+  std::optional<std::string> prime_file_, given_, midi_, picture_, voices_;
+  Index seed_ = 1, milliseconds_ = 500;
+};
+
+Sample::Sample()
+    : Verb(VerbOptions(
+          "sample", "generates text from a model; the text goes to standard output as it is",
+          {"unfold sample run --length 500 --temperature 0.8", "unfold sample names --given label=female --count 20",
+           "unfold sample run --prime 'To be' --top-p 0.95 --seed 7"})) {
+  options_.add_inputs({.name = "model",
+                       .target = &model_,
+                       .placeholder = "MODEL",
+                       .help = "a run folder or model file",
+                       .file = FileUse::model});
+  options_.add({.name = "length",
+                .target = &request_.sampling.length,
+                .placeholder = "N",
+                .help = "symbols to draw; of piano rolls, steps",
+                .least = 0,
+                .most = 1e12});
+  options_.add({.name = "prime",
+                .target = &request_.prime,
+                .placeholder = "TEXT",
+                .help = "read this first; it is not printed"});
+  options_.add({.name = "prime-file",
+                .target = &prime_file_,
+                .placeholder = "FILE",
+                .help = "the same from a file; - is standard input",
+                .file = FileUse::data});
+  options_.add({.name = "temperature",
+                .target = &request_.sampling.temperature,
+                .placeholder = "X",
+                .help = "below 1: safer, above: bolder; 0: always the most probable symbol",
+                .least = 0});
+  options_.add({.name = "top-k",
+                .target = &request_.sampling.top_k,
+                .placeholder = "N",
+                .help = "only the N most probable symbols; 0: all",
+                .least = 0});
+  options_.add({.name = "top-p",
+                .target = &request_.sampling.top_p,
+                .placeholder = "P",
+                .help = "only the most probable symbols that together reach P",
+                .least = 0,
+                .most = 1});
+  options_.add({.name = "min-p",
+                .target = &request_.sampling.min_p,
+                .placeholder = "P",
+                .help = "only symbols with at least P times the largest probability",
+                .least = 0,
+                .most = 1});
+  options_.add({.name = "stop",
+                .target = &request_.sampling.stop,
+                .placeholder = "TEXT",
+                .help = "end when the sample ends with this"});
+  options_.add({.name = "seed", .target = &seed_, .placeholder = "N", .help = "of the draws", .least = 0});
+  options_.add({.name = "count",
+                .target = &request_.count,
+                .placeholder = "N",
+                .help = "samples; several are separated by line ends",
+                .least = 1});
+  options_.add(
+      {.name = "given",
+       .target = &given_,
+       .placeholder = "FIELD=VALUE",
+       .help = "what is known before a whole sequence begins (train --ends), or source=TEXT; several with commas"});
+  options_.add({.name = "voices",
+                .target = &voices_,
+                .placeholder = "FILE",
+                .help = "of models of piano rolls: keep the notes of the first piece of FILE (format rolls), and add a "
+                        "voice to them, at each step one note or none",
+                .file = FileUse::data});
+  options_.add({.name = "midi",
+                .target = &midi_,
+                .placeholder = "FILE.mid",
+                .help = "of models of piano rolls: write the piece as a MIDI file too",
+                .file = FileUse::written});
+  options_.add({.name = "picture",
+                .target = &picture_,
+                .placeholder = "FILE.svg",
+                .help = "of models of piano rolls: draw the piece",
+                .file = FileUse::written});
+  options_.add({.name = "step",
+                .target = &milliseconds_,
+                .placeholder = "MS",
+                .help = "milliseconds of a step in the MIDI file",
+                .least = 1,
+                .most = 16000});
+  add_threads();
+  add_key();
+  add_common();
+}
+
+ExitCode Sample::run(Console&) {
+  request_.model = model_.front();
+  if (given_) request_.given = split_given(*given_);
+  if (holds_field_model(request_.model)) return sample_fields();
+  options_.refuse({"midi", "picture", "step", "voices"}, "is for models of piano rolls");
+  take_prime(prime_file_, request_.prime);
+  request_.sampling.seed = static_cast<std::uint64_t>(seed_);
+  if (json_) return print_json();
+  sample(request_, [&](const SampledBlock& block) {
+    print_result(block.text);
+    if (block.last && request_.count > 1 && !block.text.ends_with('\n')) print_result("\n");
+    flush_results();
+  });
+  return ExitCode::success;
+}
+
+/// Pieces, a line each.
+ExitCode Sample::sample_rolls() const {
+  options_.refuse({"prime", "prime-file", "temperature", "top-k", "top-p", "min-p", "stop", "given"},
+                  "has no meaning for piano rolls");
+  if ((midi_ || picture_) && request_.count > 1)
+    throw UsageError("--midi and --picture are of one piece: leave --count out, and change --seed for others");
+  if (options_.given("step") && !midi_)
+    throw UsageError("--step is how long a step lasts in the MIDI file: add --midi FILE.mid, or leave it out");
+  constexpr Index kSteps = 100;
+  RollRequest request{.model = request_.model,
+                      .length = options_.given("length") ? request_.sampling.length : kSteps,
+                      .seed = static_cast<std::uint64_t>(seed_)};
+  if (voices_) {
+    options_.refuse({"length"}, "is that of the voices");
+    request.voices = read_roll(*voices_);
+  }
+  nlohmann::ordered_json pieces = nlohmann::ordered_json::array();
+  for (; request.number < request_.count; ++request.number) {
+    const Roll roll = sample_roll(request);
+    if (midi_) write_file_atomically(*midi_, roll_midi(roll, milliseconds_));
+    if (picture_) write_file_atomically(*picture_, roll_picture(roll));
+    if (json_)
+      pieces.push_back(roll);
+    else
+      print_result(roll_text(roll) + "\n");
+  }
+  if (json_) print_result(one_line({{"pieces", std::move(pieces)}}));
+  return ExitCode::success;
+}
+
+/// A cell of a table with commas between them.
+std::string quoted_cell(const std::string& text) {
+  if (text.find_first_of(",\"\n") == std::string::npos) return text;
+  std::string quoted = "\"";
+  for (const char c : text) quoted += c == '"' ? "\"\"" : std::string(1, c);
+  return quoted + '"';
+}
+
+/// The class that a number of a row is the place of; null: it is a number.
+const std::string* class_of(const VectorTable& table, const std::vector<double>& row, std::size_t d) {
+  if (d >= table.classes.size() || table.classes[d].empty()) return nullptr;
+  return &table.classes[d].at(at(static_cast<Index>(row[d])));
+}
+
+std::string row_of_cells(const VectorTable& table, const std::vector<double>& row) {
+  std::vector<std::string> cells;
+  cells.reserve(row.size());
+  for (std::size_t d = 0; d < row.size(); ++d) {
+    const std::string* name = class_of(table, row, d);
+    cells.push_back(name != nullptr ? quoted_cell(*name) : fmt::format("{:.6g}", row[d]));
+  }
+  return fmt::format("{}\n", fmt::join(cells, ","));
+}
+
+nlohmann::ordered_json rows_json(const VectorTable& table) {
+  nlohmann::ordered_json rows = nlohmann::ordered_json::array();
+  for (const std::vector<double>& row : table.rows) {
+    nlohmann::ordered_json& cells = rows.emplace_back(nlohmann::ordered_json::array());
+    for (std::size_t d = 0; d < row.size(); ++d) {
+      const std::string* name = class_of(table, row, d);
+      cells.push_back(name != nullptr ? nlohmann::ordered_json(*name) : nlohmann::ordered_json(row[d]));
+    }
+  }
+  return rows;
+}
+
+/// Vectors: a table with a row each.
+ExitCode Sample::sample_rows() const {
+  options_.refuse({"length", "prime", "prime-file", "temperature", "top-k", "top-p", "min-p", "stop", "midi", "picture",
+                   "step", "voices"},
+                  "has no meaning for vectors");
+  const VectorTable table = sample_vectors({.model = request_.model,
+                                            .given = request_.given,
+                                            .count = request_.count,
+                                            .seed = static_cast<std::uint64_t>(seed_)});
+  if (json_) {
+    print_result(one_line({{"names", table.names}, {"rows", rows_json(table)}}));
+    return ExitCode::success;
+  }
+  const bool named = !std::ranges::all_of(table.names, [](const std::string& name) {
+    return std::ranges::all_of(name, [](unsigned char c) { return std::isdigit(c) != 0; });
+  });
+  std::vector<std::string> heading;
+  for (const std::string& name : table.names) heading.push_back(quoted_cell(name));
+  if (named) print_result(fmt::format("{}\n", fmt::join(heading, ",")));
+  for (const std::vector<double>& row : table.rows) print_result(row_of_cells(table, row));
+  return ExitCode::success;
+}
+
+/// Whole sequences of numbers: a table with a row a position.
+ExitCode Sample::sample_numbers() const {
+  options_.refuse(
+      {"prime", "prime-file", "temperature", "top-k", "top-p", "min-p", "stop", "midi", "picture", "step", "voices"},
+      "has no meaning for sequences of numbers");
+  const SampledNumberSequences drawn = sample_number_sequences(request_, threads_);
+  const std::size_t width = drawn.columns.size();
+  nlohmann::ordered_json samples = nlohmann::ordered_json::array();
+  std::string heading = "sequence";
+  for (const std::string& column : drawn.columns) heading += '\t' + escape_cell(column);
+  if (!json_) print_result(heading + "\n");
+  for (std::size_t s = 0; s < drawn.sequences.size(); ++s) {
+    const SampledNumbers& sequence = drawn.sequences[s];
+    nlohmann::ordered_json rows = nlohmann::ordered_json::array();
+    for (auto from = sequence.values.begin(); from != sequence.values.end();
+         from += static_cast<std::ptrdiff_t>(width)) {
+      const std::span<const double> row(from, width);
+      if (json_)
+        rows.push_back(row);
+      else
+        print_result(fmt::format("{}\t{:.6g}\n", s + 1, fmt::join(row, "\t")));
+    }
+    if (json_)
+      samples.push_back({{"values", std::move(rows)}, {"ended", sequence.ended}, {"bits", bits(sequence.nats)}});
+  }
+  if (json_) print_result(one_line({{"columns", drawn.columns}, {"samples", std::move(samples)}}));
+  return ExitCode::success;
+}
+
+/// Whole sequences, a line each.
+ExitCode Sample::sample_fields() {
+  if (holds_density(request_.model)) return sample_rows();
+  if (holds_roll_model(request_.model)) return sample_rolls();
+  request_.sampling.seed = static_cast<std::uint64_t>(seed_);
+  if (holds_number_sequences(request_.model)) return sample_numbers();
+  options_.refuse({"midi", "picture", "step", "voices"}, "is for models of piano rolls");
+  if (prime_file_) throw UsageError("--prime-file is for models of running text; whole sequences begin by themselves");
+  nlohmann::ordered_json samples = nlohmann::ordered_json::array();
+  for (const SampledSequence& sequence : sample_sequences(request_, threads_)) {
+    if (json_)
+      samples.push_back({{"text", sequence.text},
+                         {"symbols", sequence.symbols},
+                         {"ended", sequence.ended},
+                         {"bits", bits(sequence.nats)}});
+    else
+      print_result(sequence.text + "\n");
+  }
+  if (json_) print_result(one_line({{"samples", std::move(samples)}}));
+  return ExitCode::success;
+}
+
+ExitCode Sample::print_json() const {
+  nlohmann::ordered_json samples = nlohmann::ordered_json::array();
+  for (const SampledText& sample : sample(request_))
+    samples.push_back({{"text", sample.text}, {"symbols", sample.symbols}});
+  print_result(one_line({{"samples", std::move(samples)}}));
+  return ExitCode::success;
+}
+
+}  // namespace
+
+std::unique_ptr<Verb> make_sample() { return std::make_unique<Sample>(); }
+
+}  // namespace unfold

@@ -1,0 +1,404 @@
+#include "app/score/score.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "app/score/score_files.h"
+#include "base/decimals.h"
+#include "base/formats/file.h"
+#include "cli/in_processes.h"
+#include "cli/reading_options.h"
+#include "cli/score_log.h"
+#include "cli/score_text.h"
+#include "cli/verb.h"
+#include "app/fields/field_score.h"
+#include "app/fields/condition.h"
+#include "app/predict/predict.h"
+#include "app/common/metrics.h"
+#include "model/registry/run_folder.h"
+#include "cli/terminal/console_reporter.h"
+#include "cli/terminal/metrics_text.h"
+
+namespace unfold {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+class Score final : public Verb {
+ public:
+  Score();
+  ExitCode run(Console& console) override;
+
+ private:
+  void by_symbol(const ScoredText& text) const;
+  void by_state(const ScoredText& text) const;
+  void by_line(Console& console, const ScoredText& text) const;
+  Json judgement(Console& console, const std::vector<ScoredLine>& lines, const std::vector<std::string>& labels) const;
+
+  std::vector<std::string> inputs_;
+  std::string by_ = "symbol", unknown_ = "error", normal_ = "-";
+  void run_on_fields(Console& console) const;
+  void by_file(Console& console);
+  void check_log_options() const;
+  void check_text_options() const;
+  ScoreRowOptions row_options() const;
+  ScoreLogOptions log_options() const;
+  void run_on_whole_text(Console& console, std::unique_ptr<SymbolModel> model) const;
+
+  std::optional<std::string> mask_, labels_, roc_, plot_;
+  std::string context_;
+  Index top_ = 0;
+  std::optional<std::string> given_;
+  bool text_ = false, masked_ = false, fixed_ = false, follow_ = false;
+  ReadingSettings reading_;
+  ScoreFilesRequest files_;
+  bool summary_ = false;
+};
+
+Score::Score()
+    : Verb(VerbOptions("score", "prints how surprising every symbol or line is, in bits (TSV)",
+                       {"unfold score run today.log --by line --top 10 --text",
+                        "tail -f today.log | unfold score run - --by line --unknown surprise",
+                        "unfold score run today.log --by symbol > surprisals.tsv",
+                        "mpirun -n 4 unfold score run logs/*.txt --by file --out scores"})) {
+  options_.add_inputs({.name = "inputs",
+                       .target = &inputs_,
+                       .placeholder = "MODEL DATA",
+                       .help = "a run folder or model file, then a text file; several by file",
+                       .least = 2,
+                       .most = 1000000,
+                       .file = FileUse::model});
+  options_.add({.name = "by",
+                .target = &by_,
+                .placeholder = "UNIT",
+                .help =
+                    "symbol (position, symbol, bits), line (line, symbols, bits, bits per symbol), file (a row each, "
+                    "and one of all), or, of an hmm, state (the most probable path); of a log: value (what "
+                    "placeholders stand for)",
+                .choices = {"symbol", "line", "file", "state", "value"}});
+  options_.add({.name = "out",
+                .target = &files_.out,
+                .placeholder = "DIR",
+                .help = "by file: keep what is finished there, so that several processes share the work, and the same "
+                        "command goes on where it was broken off",
+                .file = FileUse::filled});
+  options_.add({.name = "jobs",
+                .target = &files_.jobs,
+                .placeholder = "N",
+                .help = "by file: files side by side, each in a process of its own; they share the processors",
+                .least = 1,
+                .most = 1024});
+  options_.add({.name = "labels",
+                .target = &labels_,
+                .placeholder = "FILE",
+                .help = "by line: a label for each line of DATA, for ROC figures",
+                .file = FileUse::data});
+  options_.add({.name = "normal",
+                .target = &normal_,
+                .placeholder = "LABEL",
+                .help = "the label of lines that are as they should be"});
+  options_.add({.name = "roc",
+                .target = &roc_,
+                .placeholder = "FILE",
+                .help = "with labels: write the ROC curve of bits per symbol (TSV)",
+                .file = FileUse::written});
+  options_.add({.name = "plot",
+                .target = &plot_,
+                .placeholder = "FILE.svg",
+                .help = "by line: draw the scores and, with labels, the ROC curve",
+                .file = FileUse::written});
+  options_.add({.name = "summary", .target = &summary_, .help = "with labels: print the figures only, not every line"});
+  options_.add({.name = "top",
+                .target = &top_,
+                .placeholder = "N",
+                .help = "by line: only the N most surprising rows, the first of them first; 0: all",
+                .least = 0,
+                .most = 1e7});
+  options_.add({.name = "follow",
+                .target = &follow_,
+                .help = "data with fields: each example is scored as soon as it is there, in a stream without end"});
+  options_.add({.name = "given",
+                .target = &given_,
+                .placeholder = "FIELD=VALUE",
+                .help =
+                    "of whole sequences (train --ends): what is known before they begin, in place of what DATA say; "
+                    "several with commas"});
+  options_.add({.name = "text", .target = &text_, .help = "by line: each line beside its score"});
+  options_.add({.name = "masked", .target = &masked_, .help = "logs: the values that placeholders stand for"});
+  options_.add({.name = "context",
+                .target = &context_,
+                .placeholder = "NAME",
+                .help = "logs: the line before with the same host, pid or other masked value is context"});
+  options_.add({.name = "fixed", .target = &fixed_, .help = "logs: lines scored before do not count"});
+  options_.add({.name = "mask",
+                .target = &mask_,
+                .placeholder = "FILE",
+                .help = "a 0 or 1 for every symbol of DATA: which are to be predicted",
+                .file = FileUse::data});
+  options_.add({.name = "unknown",
+                .target = &unknown_,
+                .placeholder = "error|skip|surprise",
+                .help =
+                    "symbols that the model does not know: stop, leave them out or, by line, let each cost 20.1 bits "
+                    "(one of all characters of Unicode)"});
+  add_reading_options(options_, reading_);
+  add_threads();
+  add_unpacking_limit();
+  add_key();
+  add_common();
+}
+
+/// null: not predicted
+Json bits_json(float nats) { return std::isfinite(nats) ? Json(unsigned_zero(bits(nats))) : Json(); }
+
+void Score::by_symbol(const ScoredText& text) const {
+  Json scores = Json::array();
+  if (!json_) print_result(kSymbolHeading);
+  text.for_each_symbol([&](const ScoredSymbol& s) {
+    if (!json_) return print_result(symbol_line(s.position, s.name, s.nats));
+    scores.push_back({{"position", s.position}, {"symbol", s.name}, {"bits", bits_json(s.nats)}});
+  });
+  if (json_) print_result(one_line({{"by", "symbol"}, {"scores", std::move(scores)}}));
+}
+
+/// Prints the most probable path of hidden states with the posterior probability of each state.
+void Score::by_state(const ScoredText& text) const {
+  Json scores = Json::array();
+  if (!json_) print_result("position\tsymbol\tstate\tposterior\tbits\n");
+  text.for_each_state([&](const ScoredState& s) {
+    const ScoredSymbol& symbol = s.symbol;
+    if (!json_)
+      return print_result(fmt::format("{}\t{}\t{}\t{:.6f}\t{}\n", symbol.position, symbol.name, s.state, s.posterior,
+                                      bits_text(symbol.nats)));
+    scores.push_back({{"position", symbol.position},
+                      {"symbol", symbol.name},
+                      {"state", s.state},
+                      {"posterior", s.posterior},
+                      {"bits", bits_json(symbol.nats)}});
+  });
+  if (json_) print_result(one_line({{"by", "state"}, {"scores", std::move(scores)}}));
+}
+
+/// Returns the ROC results for both scores of the lines.
+Json Score::judgement(Console& console, const std::vector<ScoredLine>& lines,
+                      const std::vector<std::string>& labels) const {
+  const LineJudgement found = judge(lines, labels, normal_);
+  const Roc &by_mean = found.by_bits_per_symbol, &by_total = found.by_bits;
+  if (roc_) {
+    std::string text = "bits_per_symbol\tfalse_positive_rate\ttrue_positive_rate\n";
+    for (const RocPoint& p : by_mean.curve)
+      text += fmt::format("{}\t{:.6f}\t{:.6f}\n", decimals(p.threshold), p.false_positive_rate, p.true_positive_rate);
+    write_file_atomically(*roc_, text);
+  }
+  if (!json_ && !summary_)
+    console.warn(
+        fmt::format("area under the ROC curve: {:.4f} by bits per symbol, {:.4f} by bits ({} of {} lines are "
+                    "anomalous)",
+                    by_mean.area, by_total.area, by_mean.positives, lines.size()));
+  return {{"auc_bits_per_symbol", by_mean.area},
+          {"auc_bits", by_total.area},
+          {"anomalous", by_mean.positives},
+          {"normal", by_mean.negatives}};
+}
+
+/// `label`: nullptr if there are no labels.
+Json line_json(const ScoredLine& line, const std::string* label) {
+  Json json = {{"line", line.number},
+               {"symbols", line.symbols},
+               {"bits", unsigned_zero(line.bits())},
+               {"bits_per_symbol", unsigned_zero(line.bits_per_symbol())}};
+  if (label != nullptr) json["label"] = *label;
+  return json;
+}
+
+std::string line_text(const ScoredLine& line, const std::string* label) {
+  return fmt::format("{}\t{}\t{}\t{}{}{}\n", line.number, line.symbols, decimals(line.bits()),
+                     decimals(line.bits_per_symbol()), label == nullptr ? "" : "\t", label == nullptr ? "" : *label);
+}
+
+void Score::by_line(Console& console, const ScoredText& text) const {
+  const std::vector<ScoredLine> lines = text.lines();
+  const std::vector<std::string> labels = text.labels(labels_, lines);
+  if (labels.empty() && (summary_ || roc_))
+    throw UsageError("--summary and --roc need labels: --labels FILE, or a model trained with --label-column");
+  if (labels.empty() && options_.given("normal"))
+    throw UsageError("--normal names one of the labels of lines: add --labels FILE, or leave it out");
+  Json scores = Json::array();
+  if (!json_ && !summary_)
+    print_result(labels.empty() ? "line\tsymbols\tbits\tbits_per_symbol\n"
+                                : "line\tsymbols\tbits\tbits_per_symbol\tlabel\n");
+  for (std::size_t i = 0; i < lines.size() && !summary_; ++i) {
+    const std::string* label = labels.empty() ? nullptr : &labels[i];
+    if (json_)
+      scores.push_back(line_json(lines[i], label));
+    else
+      print_result(line_text(lines[i], label));
+  }
+  Json result = {{"by", "line"}};
+  if (!summary_) result["scores"] = std::move(scores);
+  if (!labels.empty()) result["roc"] = judgement(console, lines, labels);
+  if (json_)
+    print_result(one_line(result));
+  else if (summary_)
+    for (const auto& [key, value] : result["roc"].items()) print_result(fmt::format("{}\t{}\n", key, value.dump()));
+}
+
+/// Throws UsageError for options that only apply to models of logs.
+void Score::check_log_options() const {
+  if (by_ == "value") throw UsageError("--by value is for a log: a model trained with --format log");
+  if (follow_) throw UsageError("--follow is for models of data with fields; --by line answers line by line as it is");
+  for (const char* name : {"masked", "context", "fixed"})
+    if (options_.given(name))
+      throw UsageError(fmt::format("--{} is for lines of a log: a model trained with --format log, by line", name));
+}
+
+/// Throws UsageError for line options without `--by line`, and for options that do not apply to models of text.
+void Score::check_text_options() const {
+  for (const char* name : {"labels", "normal", "roc", "summary", "top", "text", "plot"})
+    if (by_ != "line" && options_.given(name)) throw UsageError(fmt::format("--{} is for lines: add --by line", name));
+  if (given_) throw UsageError("--given is for models of whole sequences (train --ends)");
+  if (by_ != "line" && unknown_ == "surprise") throw UsageError("--unknown surprise is for lines: add --by line");
+  for (const char* name : {"top", "text", "plot"})
+    if (options_.given(name) && (mask_ || !reading_.exact()))
+      throw UsageError(fmt::format("--{} is for lines as they come: leave --mask and --segments out", name));
+}
+
+ScoreRowOptions Score::row_options() const {
+  return {.data = inputs_[1],
+          .normal = normal_,
+          .labels = labels_,
+          .roc = roc_,
+          .plot = plot_,
+          .top = top_,
+          .text = text_,
+          .summary = summary_,
+          .json = json_,
+          .values = by_ == "value"};
+}
+
+ScoreLogOptions Score::log_options() const {
+  if (mask_ || options_.given("unknown") || !reading_.exact())
+    throw UsageError("--mask, --unknown, --segments and --warmup have no meaning for lines of a log");
+  if (given_) throw UsageError("--given is for models of whole sequences (train --ends), not of logs: leave it out");
+  if (follow_)
+    throw UsageError("--follow is for models of data with fields; lines of a log are answered as they come without it");
+  for (const char* name : {"masked", "context"})
+    if (by_ == "value" && options_.given(name))
+      throw UsageError(fmt::format("--{} is for lines; leave it or --by value out", name));
+  return {.rows = row_options(),
+          .scorer = {.adapt = !fixed_, .context = context_, .name = inputs_[1] == "-" ? "standard input" : inputs_[1]},
+          .masked = masked_,
+          .by_value = by_ == "value"};
+}
+
+/// Scores data with named fields.
+void Score::run_on_fields(Console& console) const {
+  for (const char* name : {"labels", "normal", "roc", "plot", "summary", "text", "masked", "context", "fixed", "mask",
+                           "segments", "warmup"})
+    if (options_.given(name)) throw UsageError(fmt::format("--{} is not for models of data with fields", name));
+  if (by_ == "state" || by_ == "value")
+    throw UsageError(fmt::format("--by {} is for {}; data with fields have --by symbol and --by line", by_,
+                                 by_ == "state" ? "an hmm" : "a log"));
+  ConsoleReporter reporter(console);
+  score_fields({.model = inputs_[0],
+                .data = inputs_[1],
+                .by_example = by_ == "line",
+                .json = json_,
+                .follow = follow_,
+                .unknown = unknown_,
+                .top = top_,
+                .threads = threads_,
+                .given = given_ ? split_given(*given_) : std::vector<std::string>(),
+                .reporter = &reporter},
+               [&](std::string_view text) {
+                 print_result(text);
+                 if (follow_) flush_results();
+               });
+}
+
+/// Prints one row per file and a row for the total.
+void Score::by_file(Console& console) {
+  for (const char* name : {"labels", "normal", "roc", "plot", "summary", "top", "follow", "given", "text", "masked",
+                           "context", "fixed", "mask"})
+    if (options_.given(name)) throw UsageError(fmt::format("--{} is not for files: leave it or --by file out", name));
+  if (unknown_ == "surprise") throw UsageError("--unknown surprise is for lines: by file, error and skip");
+  if (holds_field_model(inputs_[0]))
+    throw UsageError(
+        "--by file is for models of text; data with fields are scored file after file: name one at a time");
+  files_.model = inputs_[0];
+  files_.data.assign(inputs_.begin() + 1, inputs_.end());
+  files_.unknown = unknown_;
+  files_.reading = reading_;
+  files_.threads = threads_;
+  const auto found = in_processes_or_jobs(files_, console, score_files);
+  if (!found) return;
+  print_result(json_ ? one_line(to_json(*found)) : to_text(*found));
+}
+
+ExitCode Score::run(Console& console) {
+  check_reading_options(options_, reading_);
+  if (by_ == "file") {
+    by_file(console);
+    return ExitCode::success;
+  }
+  if (!launched_processes().alone())
+    throw UsageError("several processes were started, and they share files: score MODEL FILE... --by file --out DIR");
+  const bool fields = holds_field_model(inputs_[0]);
+  if (inputs_.size() > 2)
+    throw UsageError(fields ? "data with fields are scored file after file: name one at a time"
+                            : "several files are scored by file: add --by file");
+  for (const char* name : {"out", "jobs"})
+    if (options_.given(name))
+      throw UsageError(fields ? fmt::format("--{} is for models of text, by file: leave it out", name)
+                              : fmt::format("--{} is for files: add --by file", name));
+  if (fields) {
+    run_on_fields(console);
+    return ExitCode::success;
+  }
+  std::unique_ptr<SymbolModel> model = load_model(inputs_[0]);
+  if (log_card(*model) && (by_ == "line" || by_ == "value" || !options_.given("by"))) {
+    score_log(console, *model, log_options());
+    return ExitCode::success;
+  }
+  check_log_options();
+  check_text_options();
+  const UnknownScore unknown = parse_unknown_score(unknown_);
+  if (by_ == "line" && !mask_ && reading_.exact())
+    score_text(console, *model,
+               {.rows = row_options(), .model = inputs_[0], .unknown = unknown, .threads = thread_count(threads_)});
+  else
+    run_on_whole_text(console, std::move(model));
+  return ExitCode::success;
+}
+
+/// Scores the whole text at once: by symbol or state, in parallel segments, or with a mask.
+void Score::run_on_whole_text(Console& console, std::unique_ptr<SymbolModel> model) const {
+  ConsoleReporter reporter(console);
+  const ScoredText text = score(std::move(model),
+                                {.model = inputs_[0],
+                                 .data = inputs_[1],
+                                 .by = by_ == "line"    ? ScoreUnit::line
+                                       : by_ == "state" ? ScoreUnit::state
+                                                        : ScoreUnit::symbol,
+                                 .mask = mask_,
+                                 .unknown = unknown_,
+                                 .reading = reading_,
+                                 .threads = threads_},
+                                reporter);
+  if (by_ == "symbol")
+    by_symbol(text);
+  else if (by_ == "state")
+    by_state(text);
+  else
+    by_line(console, text);
+  if (!reading_.exact()) console.remark("read as " + describe_reading(reading_, text.evaluation()));
+  if (text.unknown() > 0) console.remark(fmt::format("{} unknown symbols", text.unknown()));
+}
+
+}  // namespace
+
+std::unique_ptr<Verb> make_score() { return std::make_unique<Score>(); }
+
+}  // namespace unfold

@@ -1,0 +1,121 @@
+#include "cli/score_rows.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "base/decimals.h"
+#include "base/error.h"
+#include "base/formats/file.h"
+#include "data/text/labels.h"
+#include "app/plots/score_plot.h"
+
+namespace unfold {
+
+ScoreRows::ScoreRows(Console& console, const ScoreRowOptions& options, std::string score)
+    : console_(console), options_(options), score_(std::move(score)) {
+  if (options.labels) labels_ = read_labels(Input::open(*options.labels));
+}
+
+void ScoreRows::begin(bool labelled, const std::string& heading) {
+  if (!labelled && (options_.summary || options_.roc))
+    throw UsageError(
+        "--summary and --roc need labels: --labels FILE, or lines that begin with them as in training "
+        "(--label-column)");
+  if (!labelled && options_.normal != ScoreRowOptions().normal)
+    throw UsageError(
+        "--normal names one of the labels of lines: add --labels FILE, or leave it out; these lines have none");
+  if (options_.json || options_.summary) return;
+  print_result(heading);
+  flush_results();  // makes the row visible immediately to the reader of a pipe
+}
+
+void ScoreRows::see(const RowScore& scored, const std::function<std::string(const std::string* label)>& row) {
+  const std::string* label = scored.label ? &*scored.label : nullptr;
+  if (has_label_file()) {
+    if (label != nullptr)
+      throw UsageError("--labels: these lines carry their labels in the first column; leave the option out");
+    if (lines_ >= static_cast<Index>(labels_.size()))
+      throw DataError(fmt::format("{} labels do not fit: there are more lines", labels_.size()));
+    label = &labels_[static_cast<std::size_t>(lines_)];
+  }
+  ++lines_;
+  if (label != nullptr || options_.plot) scores_.push_back(scored.score);
+  if (label != nullptr) {
+    totals_.push_back(scored.bits);
+    means_.push_back(scored.bits_per_symbol);
+    anomalous_.push_back(*label != options_.normal);
+  }
+  if (options_.summary) return;
+  if (options_.top > 0) return keep(scored, row, label);
+  print_result(row(label));
+}
+
+void ScoreRows::keep(const RowScore& scored, const std::function<std::string(const std::string* label)>& row,
+                     const std::string* label) {
+  const auto before = [](const Row& a, const Row& b) { return a.comes_before(b); };
+  Row next{scored.score, scored.number, {}};
+  if (static_cast<Index>(top_.size()) == options_.top) {
+    if (!next.comes_before(top_.front())) return;
+    std::ranges::pop_heap(top_, before);
+    top_.pop_back();
+  }
+  next.text = row(label);
+  top_.push_back(std::move(next));
+  std::ranges::push_heap(top_, before);
+}
+
+void ScoreRows::print_top() {
+  std::ranges::sort(top_, [](const Row& a, const Row& b) { return a.comes_before(b); });
+  for (const Row& row : top_) print_result(row.text);
+}
+
+void ScoreRows::draw() const {
+  if (options_.plot)
+    write_file_atomically(*options_.plot,
+                          score_plot(fmt::format("{} of each line", score_), score_, scores_, anomalous_));
+}
+
+std::string ScoreRows::finish(const std::string& source) {
+  if (!labels_.empty() && static_cast<Index>(labels_.size()) != lines_)
+    throw DataError(fmt::format("{} labels do not fit {} lines", labels_.size(), lines_));
+  print_top();
+  draw();
+  return judge(source);
+}
+
+/// Returns the ROC results if both normal and anomalous labels occur.
+std::string ScoreRows::judge(const std::string& source) const {
+  const auto anomalies = std::ranges::count(anomalous_, true);
+  if (anomalies == 0 || anomalies == static_cast<std::ptrdiff_t>(anomalous_.size())) {
+    if (options_.summary || options_.roc)
+      throw DataError(fmt::format("every {} of {} or none has the label \"{}\": there is no ROC curve",
+                                  options_.values ? "value" : "line", source, options_.normal));
+    return {};
+  }
+  const Roc found = roc(scores_, anomalous_);
+  if (options_.roc) {
+    std::string text = score_ + "\tfalse_positive_rate\ttrue_positive_rate\n";
+    for (const RocPoint& p : found.curve)
+      text += fmt::format("{}\t{:.6f}\t{:.6f}\n", decimals(p.threshold), p.false_positive_rate, p.true_positive_rate);
+    write_file_atomically(*options_.roc, text);
+  }
+  nlohmann::ordered_json result;
+  result["auc_" + score_] = found.area;
+  if (!options_.values) {
+    result["auc_bits_per_symbol"] = roc(means_, anomalous_).area;
+    result["auc_bits"] = roc(totals_, anomalous_).area;
+  }
+  result["anomalous"] = found.positives;
+  result["normal"] = found.negatives;
+  if (options_.summary && !options_.json)
+    for (const auto& [key, value] : result.items()) print_result(fmt::format("{}\t{}\n", key, value.dump()));
+  else if (!options_.json)
+    console_.remark(fmt::format("area under the ROC curve: {:.4f} by {} ({} of {} {})", found.area, score_,
+                                found.positives, lines_,
+                                options_.values ? "values stand in anomalous lines" : "lines are anomalous"));
+  return result.dump();
+}
+
+}  // namespace unfold

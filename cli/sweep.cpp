@@ -1,0 +1,77 @@
+#include "app/sweep/sweep.h"
+
+#include <fmt/format.h>
+
+#include "cli/in_processes.h"
+#include "cli/train_options.h"
+
+namespace unfold {
+namespace {
+
+class Sweep final : public Verb {
+ public:
+  Sweep();
+  ExitCode run(Console& console) override;
+
+ private:
+  SweepRequest request_;
+};
+
+Sweep::Sweep()
+    : Verb(VerbOptions("sweep", "trains over a grid of settings and several seeds: one table of what came out",
+                       {"unfold sweep book.txt --grid 'rate=1e-3,3e-3;units=128,256' --seeds 5 --minutes 1 --out sweep",
+                        "unfold sweep book.txt --grid 'model=lstm:64,layers=2|gru:128' --epochs 2 --jobs 2 --out cells",
+                        "mpirun -n 4 unfold sweep book.txt --grid 'batch=8,32' --seeds 2 --steps 500 --out sweep"})) {
+  options_.add({.name = "grid",
+                .target = &request_.grid,
+                .placeholder = "GRID",
+                .help = "settings and their values, needed: options of train by name, units of the model, options of "
+                        "the optimiser's or the model's SPEC"});
+  options_.add({.name = "seeds",
+                .target = &request_.seeds,
+                .placeholder = "N",
+                .help = "runs of each point: --seed and those after it",
+                .least = 1,
+                .most = 10000});
+  options_.add({.name = "jobs",
+                .target = &request_.jobs,
+                .placeholder = "N",
+                .help = "runs side by side, each in a process of its own; they share the processors",
+                .least = 1,
+                .most = 1024});
+  options_.add({.name = "measure",
+                .target = &request_.measure,
+                .placeholder = "PLACE",
+                .help = "what the table shows, by its place in what train prints with --json, as valid/perplexity",
+                .default_text = "error rate, error or bits, as there are"});
+  add_train_options(options_, request_.base);
+  add_unpacking_limit();
+  add_threads();
+  add_key();
+  add_common();
+}
+
+ExitCode Sweep::run(Console& console) {
+  if (request_.grid.empty()) throw UsageError("sweep needs --grid, as --grid 'rate=1e-3,3e-3;units=128,256'");
+  if (request_.base.resume || request_.base.overwrite)
+    throw UsageError(
+        "sweep goes on with what is in --out by itself: leave out --resume and --overwrite, or choose another --out");
+  take_given(options_, request_.base);
+  request_.base.run.threads = threads_;
+  const auto outcome = in_processes_or_jobs(request_, console, sweep);
+  if (!outcome) return ExitCode::success;
+  if (json_) {
+    print_results(outcome->results_file);
+    return ExitCode::success;
+  }
+  print_result(to_text(outcome->table));
+  print_result(fmt::format("\n{}; the best: {}\nEvery run stands in {}\n", outcome->measure, outcome->best,
+                           outcome->results_file));
+  return ExitCode::success;
+}
+
+}  // namespace
+
+std::unique_ptr<Verb> make_sweep() { return std::make_unique<Sweep>(); }
+
+}  // namespace unfold

@@ -1,0 +1,67 @@
+#include "cli/terminal/metrics_text.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "base/decimals.h"
+#include "base/printable.h"
+
+namespace unfold {
+
+std::string to_text(const Figures& figures) {
+  return fmt::format(
+      "nats per symbol  {}\nbits per symbol  {}\nbits per byte    {}\nperplexity       {:.5g}\n"
+      "symbols          {}\n",
+      decimals(figures.nats_per_symbol), decimals(figures.bits_per_symbol()), decimals(figures.bits_per_byte()),
+      figures.perplexity(), figures.symbols);
+}
+
+std::string to_text(const TaskFigures& figures) {
+  const TaskScore& score = figures.score;
+  std::string text = fmt::format("wrong sequences  {:.2f} % of {}\n", 100 * score.error_rate, score.sequences);
+  for (const auto& [name, value] : score.measures)
+    if (name == "mean_squared_error") text += fmt::format("squared error    {:.6g}\n", value);
+  if (figures.shape.predicts_symbols)
+    text += fmt::format("bits per class   {:.4f} ({} predicted)\n", bits(score.evaluation.nats_per_symbol()),
+                        score.evaluation.predicted);
+  return text;
+}
+
+std::string in_words(std::string name) {
+  std::ranges::replace(name, '_', ' ');
+  return name;
+}
+
+std::string to_text(const FieldFigures& figures) {
+  std::string text = fmt::format("{:<16} {} ({} positions)\n", "examples", figures.examples, figures.positions);
+  for (const HeadFigures& head : figures.heads) {
+    text += fmt::format("{}: {} predicted\n", escape_value(head.field), head.predicted);
+    for (const auto& [name, value] : head.measures) text += fmt::format("  {:<22} {:.5g}\n", in_words(name), value);
+    text += fmt::format("  {:<22} {:.5f}\n", head.once ? "nats per example" : "nats per position", head.nats_each());
+  }
+  return text;
+}
+
+std::string mistakes_text(const FieldFigures& figures) {
+  constexpr std::size_t kShown = 10;
+  std::string text;
+  for (const HeadFigures& head : figures.heads) {
+    if (head.mistakes.empty()) continue;
+    text += fmt::format("{}: most frequent mistakes\n  {:>8}  {:<20} {}\n", escape_value(head.field), "times", "wanted",
+                        "predicted");
+    for (std::size_t i = 0; i < std::min(kShown, head.mistakes.size()); ++i) {
+      const HeadFigures::Mistake& m = head.mistakes[i];
+      text += fmt::format("  {:>8}  {:<20} {}\n", m.count, escape_value(m.wanted), escape_value(m.best));
+    }
+    if (head.mistakes.size() > kShown) text += fmt::format("  and {} other kinds\n", head.mistakes.size() - kShown);
+  }
+  return text;
+}
+
+std::string one_line(const nlohmann::ordered_json& json) {
+  return json.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
+}
+
+}  // namespace unfold

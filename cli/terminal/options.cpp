@@ -1,0 +1,336 @@
+#include "cli/terminal/options.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <array>
+#include <cstdlib>
+
+#include "base/error.h"
+#include "base/options/option_aliases.h"
+#include "base/printable.h"
+#include "base/options/suggestions.h"
+#include "model/registry/registry.h"
+#include "optim/optimizer.h"
+
+namespace unfold {
+namespace {
+
+/// Environment variables that are not options. UNFOLD_DATA is the folder of the data sets.
+constexpr std::array<std::string_view, 4> kOwnVariables = {"UNFOLD_SIMD", "UNFOLD_DATA", "UNFOLD_BF16", "UNFOLD_TEAM"};
+
+/// As CLI11 wants them. It reads `--name=` as if the value were the next word, so an empty value becomes its own word.
+std::vector<std::string> reversed_words(std::span<const std::string> arguments) {
+  std::vector<std::string> words;
+  for (const std::string& word : arguments) {
+    const bool empty_value = word.starts_with("--") && word.size() > 2 && word.find('=') == word.size() - 1;
+    words.push_back(empty_value ? word.substr(0, word.size() - 1) : word);
+    if (empty_value) words.emplace_back();
+  }
+  std::ranges::reverse(words);
+  return words;
+}
+
+/// Replaces a common alias of an option by the name in the table.
+std::string in_our_words(const std::string& word, std::span<const std::string> names) {
+  if (!word.starts_with("--") || word.size() == 2) return word;
+  const std::size_t end = std::min(word.find('='), word.size());
+  const std::string name = name_behind(std::string_view(word).substr(2, end - 2), names);
+  return name.empty() ? word : "--" + name + word.substr(end);
+}
+
+/// Returns "; it is part of a SPEC: --optimizer adam:rate=..." if one of the entries has an option of this name;
+/// prefers the entry `usual`, otherwise the first one.
+std::string in_spec(std::string_view name, const std::vector<EntryHelp>& entries, std::string_view usual,
+                    std::string_view form) {
+  std::string found;
+  for (const EntryHelp& entry : entries) {
+    std::vector<std::string> names;
+    names.reserve(entry.options.size());
+    for (const OptionHelp& known : entry.options) names.push_back(known.name);
+    const std::string meant = name_behind(name, names);
+    if (meant.empty() || (!found.empty() && entry.name != usual)) continue;
+    found = fmt::format("; it is part of a SPEC: {}", fmt::format(fmt::runtime(form), entry.name, meant));
+  }
+  return found;
+}
+
+/// If a SPEC accepts an option that the command lacks, returns a hint that says where.
+std::string where_in_specs(std::string_view name, std::span<const std::string> names) {
+  const auto has = [&](const char* option) { return std::ranges::find(names, option) != names.end(); };
+  if (has("model") && is_main_size(name)) return "; it is part of a SPEC: --model lstm:128";
+  std::string found;
+  if (has("optimizer")) found = in_spec(name, optimizers(), "adam", "--optimizer {}:{}=...");
+  if (found.empty() && has("model")) found = in_spec(name, models(), "lstm", "--model {}:128,{}=...");
+  return found;
+}
+
+}  // namespace
+
+VerbOptions::VerbOptions(std::string verb, std::string summary, std::vector<std::string> examples)
+    : verb_(std::move(verb)), summary_(std::move(summary)), examples_(std::move(examples)) {}
+
+void VerbOptions::add(OptionRow row) {
+  Row entry{.option = {.name = std::move(row.name),
+                       .target = std::move(row.target),
+                       .help = std::move(row.help),
+                       .limits = Limits{row.least, row.most, row.above_least, false},
+                       .choices = std::move(row.choices)},
+            .placeholder = std::move(row.placeholder),
+            .default_text = std::move(row.default_text),
+            .letter = std::move(row.letter),
+            .keep = row.keep,
+            .file = row.file};
+  entry.option.fallback = value_of(entry.option);
+  rows_.push_back(std::move(entry));
+}
+
+void VerbOptions::add_inputs(InputsRow row) {
+  rows_.push_back({.option = {.name = row.name, .target = row.target, .help = row.help},
+                   .keep = row.keep,
+                   .file = row.file,
+                   .is_input = true});
+  inputs_ = std::move(row);
+}
+
+void VerbOptions::add_common(bool& json, bool& quiet, bool prints_json) {
+  add({.name = "config",
+       .target = &config_file_,
+       .placeholder = "FILE",
+       .help = "read options from this file, one `name = value` a line (TOML)",
+       .file = FileUse::settings});
+  add({.name = "json", .target = &json, .help = prints_json ? "print one JSON object and nothing else" : ""});
+  add({.name = "quiet", .target = &quiet, .help = "no progress and no remarks"});
+}
+
+VerbOptions::Row* VerbOptions::find(std::string_view name) {
+  for (Row& row : rows_)
+    if (row.option.name == name) return &row;
+  return nullptr;
+}
+
+const VerbOptions::Row* VerbOptions::find(std::string_view name) const {
+  return const_cast<VerbOptions*>(this)->find(name);
+}
+
+std::vector<std::string> VerbOptions::names() const {
+  std::vector<std::string> result;
+  for (const Row& row : rows_)
+    if (!row.is_input) result.push_back(row.option.name);
+  return result;
+}
+
+std::string VerbOptions::variable(std::string_view name) {
+  std::string result = "UNFOLD_";
+  for (const char c : name) result += c == '-' ? '_' : static_cast<char>(c >= 'a' && c <= 'z' ? c - 'a' + 'A' : c);
+  return result;
+}
+
+UsageError VerbOptions::unknown_option(const std::string& argument) const {
+  const std::string option = argument.substr(0, argument.find('='));
+  const std::string name = option.substr(std::min(option.find_first_not_of('-'), option.size()));
+  const std::string elsewhere = where_in_specs(name, names());
+  return UsageError(fmt::format("{0} has no option {1}; see `unfold {0} --help`{2}", verb_, escape_value(option),
+                                elsewhere.empty() ? did_you_mean(name, names()) : elsewhere));
+}
+
+bool VerbOptions::read_arguments(std::span<const std::string> arguments) {
+  CLI::App app(summary_, verb_);
+  app.set_help_flag();
+  app.allow_extras();
+  bool help = false;
+  app.add_flag("-h,--help", help);
+  std::map<std::string, CLI::Option*> parsed;
+  std::map<std::string, std::string> single;
+  std::map<std::string, CLI::Option*> digits;  // -1 .. -9
+  std::string of_digits;
+  for (const Row& row : rows_) {
+    const std::string& name = row.option.name;
+    if (row.is_input) continue;
+    const bool by_digit = row.letter == kDigits;
+    if (by_digit) {
+      of_digits = name;
+      for (char digit = '1'; digit <= '9'; ++digit) digits[{digit}] = app.add_flag(std::string("-") + digit);
+    }
+    const std::string spellings = (row.letter.empty() || by_digit ? "--" : "-" + row.letter + ",--") + name;
+    if (std::holds_alternative<bool*>(row.option.target))
+      parsed[name] = app.add_flag(spellings);
+    else
+      parsed[name] = app.add_option(spellings, single[name])->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
+  }
+  const auto end_of_options = std::ranges::find(arguments, "--");
+  std::vector<std::string> words;
+  for (auto word = arguments.begin(); word != end_of_options; ++word) words.push_back(in_our_words(*word, names()));
+  try {
+    app.parse(reversed_words(words));
+  } catch (const CLI::ParseError& error) {
+    throw UsageError(fmt::format("{}; see `unfold {} --help`", error.what(), verb_));
+  }
+  if (help) return true;
+  std::vector<std::string> inputs = app.remaining();
+  for (const std::string& input : inputs)
+    if (input.size() > 1 && input[0] == '-') throw unknown_option(input);
+  if (end_of_options != arguments.end()) inputs.insert(inputs.end(), end_of_options + 1, arguments.end());
+  if (!inputs_ && !inputs.empty())
+    throw UsageError(
+        fmt::format("{} takes no input {}; see `unfold {} --help`", verb_, in_quotes(inputs.front()), verb_));
+  arguments_.clear();
+  for (const auto& [name, option] : parsed) {
+    if (option->count() == 0) continue;
+    const bool flag = std::holds_alternative<bool*>(find(name)->option.target);
+    arguments_[name] = {flag ? std::string("true") : single[name]};
+  }
+  for (const auto& [digit, option] : digits) {
+    if (option->count() == 0) continue;
+    const auto [given, first] = arguments_.try_emplace(of_digits, std::vector<std::string>{digit});
+    if (!first) throw UsageError(fmt::format("{}: -{} and -{}; one level", verb_, given->second.front(), digit));
+  }
+  if (inputs_ && !inputs.empty()) arguments_[inputs_->name] = inputs;
+  return false;
+}
+
+void VerbOptions::resolve(const Config* stored) {
+  for (Row& row : rows_) {
+    row.given = false;
+    clear_value(row.option);
+    if (row.option.fallback) set_option(row.option, *row.option.fallback, "default");
+  }
+  if (stored != nullptr) assign_entries(*stored, "the stored configuration", false);
+
+  const auto config = arguments_.find("config");
+  const char* variable_config = std::getenv("UNFOLD_CONFIG");
+  if (config != arguments_.end())
+    config_file_ = config->second.front();
+  else if (variable_config != nullptr)
+    config_file_ = variable_config;
+  if (config_file_) assign_entries(read_config(*config_file_), *config_file_, true);
+
+  for (Row& row : rows_) {
+    const std::string name = variable(row.option.name);
+    if (row.is_input || std::ranges::find(kOwnVariables, name) != kOwnVariables.end()) continue;
+    if (const char* value = std::getenv(name.c_str()); value != nullptr) {
+      set_option_from_text(row.option, value, "environment variable " + name);
+      row.given = true;
+    }
+  }
+  for (const auto& [name, values] : arguments_) {
+    Row& row = *find(name);
+    if (row.is_input)
+      set_option(row.option, values, "command line");
+    else
+      set_option_from_text(row.option, values.front(), "option --" + name);
+    row.given = true;
+  }
+  check_inputs();
+}
+
+void VerbOptions::assign_entries(const Config& config, const std::string& file, bool counts_as_given) {
+  std::vector<std::string> known = names();
+  std::erase_if(known, [](const std::string& name) { return name == "config"; });
+  if (inputs_) known.push_back(inputs_->name);
+  for (const ConfigEntry& entry : config.entries()) {
+    const std::string where = entry.line > 0 ? fmt::format("{}:{}", file, entry.line) : file;
+    Row* row = find(name_behind(entry.key, known));
+    if (row == nullptr)
+      throw UsageError(
+          fmt::format("{}: {} has no key {}{}", where, verb_, in_quotes(entry.key), did_you_mean(entry.key, known)));
+    set_option(row->option, entry.value, where + ": " + entry.key);
+    row->given = row->given || counts_as_given;
+  }
+}
+
+void VerbOptions::check_inputs() const {
+  if (!inputs_) return;
+  const std::size_t count = inputs_->target->size();
+  if (count < inputs_->least) throw missing_inputs();
+  if (count > inputs_->most)
+    throw UsageError(fmt::format("{} takes {} {}, not {}: {} is too many; see `unfold {} --help`", verb_, inputs_->most,
+                                 inputs_->placeholder, count, in_quotes((*inputs_->target)[inputs_->most]), verb_));
+}
+
+void VerbOptions::refuse(std::initializer_list<std::string_view> names, std::string_view why) const {
+  for (const std::string_view name : names)
+    if (given(name)) throw UsageError(fmt::format("--{} {}; leave it out", name, why));
+}
+
+UsageError VerbOptions::missing_inputs() const {
+  return UsageError(
+      fmt::format("{} needs {}: {}; for example: {}", verb_, inputs_->placeholder, inputs_->help, examples_.front()));
+}
+
+bool VerbOptions::given(std::string_view name) const {
+  const Row* row = find(name);
+  return row != nullptr && row->given;
+}
+
+Keep VerbOptions::keep(std::string_view name) const {
+  const Row* row = find(name);
+  return row == nullptr ? Keep::nowhere : row->keep;
+}
+
+std::vector<FileNamed> VerbOptions::files(FileUse use) const {
+  std::vector<FileNamed> result;
+  for (const Row& row : rows_) {
+    if (row.file != use) continue;
+    const std::string by = row.is_input ? inputs_->placeholder : "--" + row.option.name;
+    const auto add = [&](const std::string& path) {
+      if (!path.empty()) result.push_back({by, path});
+    };
+    const auto value = value_of(row.option);
+    if (!value) continue;
+    if (const auto* one = std::get_if<std::string>(&*value)) add(*one);
+    if (const auto* several = std::get_if<std::vector<std::string>>(&*value)) std::ranges::for_each(*several, add);
+  }
+  return result;
+}
+
+Config VerbOptions::config(Keep least) const {
+  Config result;
+  for (const Row& row : rows_) {
+    if (row.keep == Keep::nowhere || row.keep < least) continue;
+    if (auto value = value_of(row.option)) result.set(row.option.name, std::move(*value));
+  }
+  return result;
+}
+
+std::string VerbOptions::help() const {
+  std::string text;
+  for (const std::string& example : examples_)
+    text += fmt::format("{}{}\n", &example == &examples_.front() ? "Example: " : "         ", example);
+  text += fmt::format("\nunfold {}{}{} [options]\n  {}\n", verb_, inputs_ ? " " : "",
+                      inputs_ ? inputs_->placeholder : "", summary_);
+  if (inputs_) text += fmt::format("\n  {:<24} {}\n", inputs_->placeholder, inputs_->help);
+  text += "\nOptions (also as UNFOLD_NAME in the environment and `name = value` in a --config file):\n";
+  for (const Row& row : rows_) {
+    const Option& option = row.option;
+    if (row.is_input || option.help.empty()) continue;
+    std::string left = (row.letter.empty()      ? ""
+                        : row.letter == kDigits ? "-1 .. -9, "
+                                                : "-" + row.letter + ", ") +
+                       "--" + option.name;
+    if (!row.placeholder.empty()) left += " " + row.placeholder;
+    std::string fallback = row.default_text;
+    if (fallback.empty() && row.option.fallback && !std::holds_alternative<bool>(*row.option.fallback))
+      fallback = to_string(*row.option.fallback);
+    text += fmt::format("  {:<24} {}{}\n", left, option.help,
+                        fallback.empty() ? std::string() : fmt::format(" (default {})", fallback));
+  }
+  text += fmt::format("  {:<24} {}\n", "-h, --help", "this help");
+  return text;
+}
+
+void check_environment(std::span<const std::string> known_options) {
+  std::vector<std::string> known(kOwnVariables.begin(), kOwnVariables.end());
+  for (const std::string& name : known_options) known.push_back(VerbOptions::variable(name));
+  for (char** entry = environ; entry != nullptr && *entry != nullptr; ++entry) {
+    const std::string_view text = *entry;
+    const std::string name(text.substr(0, text.find('=')));
+    if (!name.starts_with("UNFOLD_") || std::ranges::find(known, name) != known.end()) continue;
+    throw UsageError(
+        fmt::format("the environment variable {} belongs to no option; unset it{}", name, did_you_mean(name, known)));
+  }
+}
+
+}  // namespace unfold

@@ -1,0 +1,105 @@
+#include "app/train/train.h"
+
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+#include "cli/in_processes.h"
+#include "cli/train_options.h"
+#include "app/fields/predicted_list.h"
+#include "cli/terminal/metrics_text.h"
+
+namespace unfold {
+namespace {
+
+class Train final : public Verb {
+ public:
+  Train()
+      : Verb(VerbOptions(
+            "train", "trains a model on text or on data with fields and keeps the best by validation",
+            {"unfold train book.txt --symbols chars --split 90/5/5 --minutes 3 --out run",
+             "unfold train a.txt b.txt.gz --valid c.txt --model gru:256,layers=2 --epochs 5 --out run",
+             "unfold train chunks.txt --format columns --read 1,2 --predict 3 --out chunker",
+             "unfold train --task adding:100 --model rnn:100,activation=relu,init=identity --minutes 5 --out run",
+             "unfold train --out run --resume", "mpirun -n 4 unfold train book.txt --shards 4 --out run"})) {
+    add_train_options(options_, request_);
+    add_unpacking_limit();
+    add_threads();
+    add_key();
+    add_common();
+  }
+
+  ExitCode run(Console& console) override;
+
+ private:
+  TrainRequest request_;
+};
+
+/// Returns the metrics as text.
+std::string figures_text(const TrainOutcome& outcome) {
+  const TrainingResult& result = outcome.result;
+  const std::string best = fmt::format("Best validation, at step {} of {}:\n", result.best_step, result.steps);
+  if (outcome.task_valid) return best + to_text(*outcome.task_valid) + "Test:\n" + to_text(*outcome.task_test);
+  if (outcome.field_valid)
+    return best + to_text(*outcome.field_valid) + (outcome.field_test ? "Test:\n" + to_text(*outcome.field_test) : "");
+  if (outcome.valid) return (result.steps == 0 ? "Validation:\n" : best) + to_text(*outcome.valid);
+  if (result.steps == 0) return {};
+  return fmt::format("Last loss: {:.4f} nats per symbol (nothing to validate on)\n", result.last_loss);
+}
+
+/// Returns the training time and the path of the model as text.
+std::string run_text(const TrainOutcome& outcome) {
+  const TrainingResult& result = outcome.result;
+  const double speed = result.seconds > 0 ? static_cast<double>(result.symbols) / result.seconds : 0;
+  const std::string ended = outcome.task_valid ? fmt::format("ended by {}", result.reason)
+                                               : fmt::format("{} symbols/s, {:.2f} epochs, ended by {}",
+                                                             count_text(speed), result.epochs, result.reason);
+  return fmt::format("time             {} ({})\nmodel            {} ({})\n", duration_text(result.seconds), ended,
+                     outcome.model_file, outcome.settings.model);
+}
+
+/// Returns the suggested next command for a model of whole sequences.
+std::string next_of_sequences(const TrainOutcome& outcome) {
+  std::string given;
+  const std::string predicted = parse_predicted(*outcome.settings.predict).field;  // which the model also reads
+  for (const std::string& field : split_names(outcome.settings.read.value_or("")))
+    if (field != predicted) given += fmt::format("{}{}=VALUE", given.empty() ? " --given " : ",", field);
+  return fmt::format("\nNext:  unfold sample {0}{1} --count 5\n       unfold eval {0} OTHER\n", outcome.run, given);
+}
+
+/// Returns the suggested next command for a model of text.
+std::string next_text(const TrainOutcome& outcome) {
+  if (outcome.task_valid) return {};
+  if (outcome.settings.ends) return next_of_sequences(outcome);
+  if (outcome.settings.predict)
+    return fmt::format("\nNext:  unfold predict {0} OTHER\n       unfold eval {0} OTHER\n", outcome.run);
+  if (outcome.settings.format == kLogFormat)
+    return fmt::format("\nNext:  unfold score {} OTHER.log --top 10 --text\n", outcome.run);
+  const std::string sample = fmt::format("\nNext:  unfold sample {} --length 500\n", outcome.run);
+  if (!outcome.has_test) return sample + fmt::format("       unfold eval {} OTHER.txt\n", outcome.run);
+  return sample +
+         fmt::format("       unfold eval {} {} --part test\n", outcome.run, fmt::join(outcome.settings.data, " "));
+}
+
+ExitCode Train::run(Console& console) {
+  Processes& processes = launched_processes();
+  take_given(options_, request_);
+  request_.run.threads = threads_;
+  if (request_.settings.data.empty() && !request_.settings.task && !request_.out.empty() && !request_.resume)
+    throw options_.missing_inputs();
+  const auto outcome = in_processes(processes, request_, console, [](const TrainRequest& request, Reporter& reporter) {
+    return train(request, reporter);
+  });
+  if (!outcome) return ExitCode::success;
+  if (json_)
+    print_result(one_line(to_json(*outcome)));
+  else
+    print_result(figures_text(*outcome) + run_text(*outcome) + (console.quiet() ? "" : next_text(*outcome)));
+  return ExitCode::success;
+}
+
+}  // namespace
+
+std::unique_ptr<Verb> make_train() { return std::make_unique<Train>(); }
+
+}  // namespace unfold

@@ -1,0 +1,72 @@
+#pragma once
+/// Base class of the subcommands.
+
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/error.h"
+#include "cli/terminal/console.h"
+#include "cli/terminal/options.h"
+
+namespace unfold {
+
+class Verb {
+ public:
+  virtual ~Verb() = default;
+  VerbOptions& options() { return options_; }
+  bool quiet() const { return quiet_; }
+  /// Applies the options that affect the whole process. REQUIRES that the options were resolved.
+  void apply_limits() const;
+  /// Runs the subcommand. REQUIRES that the options were resolved. Throws on errors.
+  virtual ExitCode run(Console& console) = 0;
+
+ protected:
+  explicit Verb(VerbOptions table) : options_(std::move(table)) {}
+  /// `prints_json`: false if another option selects JSON output; the error of run() then names that option.
+  void add_common(bool prints_json = true) { options_.add_common(json_, quiet_, prints_json); }
+  /// Adds --max-unpacked, for subcommands that read data, which may be compressed.
+  void add_unpacking_limit();
+  /// Adds --key, for subcommands that read or write models or archives.
+  void add_key();
+  /// Adds --threads; 0 stands for all available processors.
+  void add_threads(Keep keep = Keep::nowhere);
+  int threads() const;
+
+  VerbOptions options_;
+  bool json_ = false, quiet_ = false;
+  Index threads_ = 0;
+  std::optional<std::string> max_unpacked_, key_;
+};
+
+std::unique_ptr<Verb> make_train();
+std::unique_ptr<Verb> make_eval();
+std::unique_ptr<Verb> make_score();
+std::unique_ptr<Verb> make_predict();
+std::unique_ptr<Verb> make_tag();
+std::unique_ptr<Verb> make_classify();
+std::unique_ptr<Verb> make_forecast();
+std::unique_ptr<Verb> make_sample();
+std::unique_ptr<Verb> make_compress();
+std::unique_ptr<Verb> make_decompress();
+std::unique_ptr<Verb> make_complete();
+std::unique_ptr<Verb> make_density();
+std::unique_ptr<Verb> make_explain();
+std::unique_ptr<Verb> make_compare();
+std::unique_ptr<Verb> make_report();
+std::unique_ptr<Verb> make_export();
+std::unique_ptr<Verb> make_import();
+std::unique_ptr<Verb> make_check();
+std::unique_ptr<Verb> make_info();
+std::unique_ptr<Verb> make_bench();
+std::unique_ptr<Verb> make_generate();
+std::unique_ptr<Verb> make_reproduce();
+std::unique_ptr<Verb> make_sweep();
+
+/// Runs the command: selects the subcommand, reports errors, and returns the exit code. `arguments` does not include
+/// the program name.
+int run_command(std::span<const std::string> arguments);
+
+}  // namespace unfold

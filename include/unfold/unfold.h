@@ -1,0 +1,36 @@
+#pragma once
+/// Everything that programs usually need, in one line:
+///
+///   #include <include/unfold/unfold.h>
+///
+/// Circuits and cells, networks and their training, models of every kind, text and data with fields, scores, samples,
+/// compression. Where compile times matter, include what is used: each header stands alone.
+
+#include "base/error.h"
+#include "base/threads/team.h"
+#include "model/symbol_model.h"
+#include "graph/cells/cells.h"
+#include "graph/cells/register_cell.h"
+#include "graph/cells/registry.h"
+#include "graph/circuit/circuit.h"
+#include "graph/circuit/parameters.h"
+#include "compression/compress.h"
+#include "data/text/alphabet.h"
+#include "data/text/corpus.h"
+#include "data/text/split.h"
+#include "graph/engine/stepper.h"
+#include "graph/structure/structure.h"
+#include "graph/engine/unfolding.h"
+#include "loss/loss.h"
+#include "loss/network.h"
+#include "loss/registry.h"
+#include "model/decoding/beam.h"
+#include "model/network/language_model.h"
+#include "model/network/network_model.h"
+#include "model/registry/registry.h"
+#include "model/decoding/sampling.h"
+#include "model/network/train.h"
+#include "optim/optimizer.h"
+#include "data/tasks/tasks.h"
+#include "train/trainer.h"
+#include "gradcheck/derivative_check.h"

@@ -1,0 +1,39 @@
+#pragma once
+/// `unfold bench --distributed`: predicts the time of a training step in K processes.
+
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
+#include <string>
+
+#include "app/bench/distributed.h"
+
+namespace unfold {
+
+struct DistributedBench {
+  TrainingShape shape;
+  double seconds = 1;                        ///< duration of each measurement of a step
+  std::optional<double> latency, bandwidth;  ///< of a hypothetical network: seconds, bytes per second
+  Index threads = 0;                         ///< per process; 0: an equal share of the processors
+  bool trace = false;
+};
+
+/// Results of bench_distributed, which all processes call. It throws UsageError for a single process if no network is
+/// specified.
+struct DistributedFigures {
+  LinkSpeed link;
+  bool measured_link = false;
+  StepCost cost;
+  int processes = 1;
+  double exchange_measured = 0, step_measured = 0;  ///< seconds, with the current processes; 0 for a single process
+  double waited = 0;                                ///< seconds of a step spent waiting for the exchange
+  std::string trace = {};                           ///< trace of a few steps, if requested
+  std::vector<StepPrediction> divided, growing;
+};
+DistributedFigures bench_distributed(const DistributedBench& bench, Processes& processes);
+
+std::string to_text(const DistributedBench& bench, const DistributedFigures& figures);
+/// A plot (SVG) of the step time over the number of processes.
+std::string to_plot(const DistributedBench& bench, const DistributedFigures& figures);
+nlohmann::ordered_json to_json(const DistributedBench& bench, const DistributedFigures& figures);
+
+}  // namespace unfold

@@ -1,0 +1,48 @@
+#pragma once
+/// `unfold bench --model ppm --profile`: the time per symbol of models that are not networks, by stage, compared with
+/// the attainable time on this machine.
+///
+///   online learners   operations: decisions (bits of a symbol, or questions), each of which is estimated, coded and
+///                     learned from; attainable: time of a decision on a text of only two letters, where all data stay
+///                     in near caches; the coder is measured separately
+///   hmm               an iteration of Baum-Welch; operations: 6 N^2, of the products over states; attainable: peak
+///   rate
+///                     of fused multiply-adds in double
+///   ngram             a fit, and reading afterwards; operations: n-grams created or looked up; attainable: the bytes
+///   of
+///                     the n-grams, read or written once at memory bandwidth; for lookups, one random access to a cache
+///                     line each, at the speed of the memory level that holds the whole table
+
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <vector>
+
+#include "base/threads/team.h"
+#include "app/bench/profile.h"
+
+namespace unfold {
+
+struct SymbolCost {
+  std::string model = {};                ///< canonical SPEC
+  std::string unit = {};                 ///< of operations
+  Index symbols = 0;                     ///< of the text
+  std::vector<ProfileLine> lines = {};   ///< per symbol; their seconds add up to the total
+  std::vector<ProfileLine> beside = {};  ///< other operations: decoding, reading
+
+  double seconds() const;
+  double attainable_seconds() const;
+};
+
+/// Times are the minimum over several repetitions, at least two, within about `seconds`; processor time for a team of
+/// one thread. Online learners use all bytes as alphabet, other models only those that occur. Throws UsageError for
+/// models that are trained by gradient descent or not supported here, and for a text of fewer than 1000 bytes.
+SymbolCost measure_symbol_cost(const std::string& model, const std::string& text, Team& team, double seconds);
+
+/// Returns words of an artificial language with Zipf-distributed frequencies, in which a word's probability depends on
+/// its predecessor.
+std::string made_up_text(Index bytes);
+
+std::string to_text(const SymbolCost& cost);
+nlohmann::ordered_json to_json(const SymbolCost& cost);
+
+}  // namespace unfold

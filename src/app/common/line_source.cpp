@@ -1,0 +1,74 @@
+#include "app/common/line_source.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "base/error.h"
+
+namespace unfold {
+namespace {
+
+constexpr std::size_t kReadBlock = std::size_t{1} << 16;
+
+bool is_packed(const std::string& path) {
+  return path.ends_with(".gz") || path.ends_with(".xz") || path.ends_with(".zst");
+}
+
+}  // namespace
+
+LineSource::LineSource(const std::string& path) : name_(path == "-" ? "standard input" : path) {
+  if (path != "-" && is_packed(path)) {
+    whole_ = Input::open(path);
+    rest_ = whole_->bytes();
+    ended_ = true;
+  } else {
+    descriptor_ = path == "-" ? STDIN_FILENO : open_for_reading(path);
+  }
+}
+
+LineSource::LineSource(Input input)
+    : name_(input.name()), whole_(std::move(input)), rest_(whole_->bytes()), ended_(true) {}
+
+LineSource::~LineSource() {
+  if (descriptor_ > STDIN_FILENO) ::close(descriptor_);
+}
+
+/// Reads more bytes into the buffer after the remaining ones; returns false at the end of the input.
+bool LineSource::fill() {
+  if (ended_) return false;
+  buffer_.erase(0, buffer_.size() - rest_.size());
+  const std::size_t kept = buffer_.size();
+  buffer_.resize(kept + kReadBlock);
+  const std::size_t got = read_some(descriptor_, name_, buffer_.data() + kept, kReadBlock);
+  buffer_.resize(kept + got);
+  rest_ = buffer_;
+  ended_ = got == 0;
+  return !ended_;
+}
+
+bool LineSource::ready() const { return rest_.find('\n') != std::string_view::npos || (ended_ && !rest_.empty()); }
+
+bool LineSource::next(std::string_view& line) {
+  std::size_t end = rest_.find('\n');
+  while (end == std::string_view::npos) {
+    const std::size_t searched = rest_.size();
+    if (!fill()) break;
+    end = rest_.find('\n', searched);
+  }
+  if (rest_.empty()) {
+    if (!any_) throw DataError(fmt::format("{} is empty; there is nothing to read", name_));
+    if (whole_) whole_->require_whole();
+    return false;
+  }
+  any_ = true;
+  line_ended_ = end < rest_.size();
+  end = std::min(end, rest_.size());
+  line = rest_.substr(0, end);
+  rest_.remove_prefix(std::min(end + 1, rest_.size()));
+  return true;
+}
+
+}  // namespace unfold

@@ -1,0 +1,43 @@
+#pragma once
+/// Streaming reader for the lines of a file, standard input or a pipe.
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "base/formats/file.h"
+
+namespace unfold {
+
+class LineSource {
+ public:
+  /// Opens a file; "-" is standard input. Compressed files are decompressed completely. Throws DataError.
+  explicit LineSource(const std::string& path);
+  /// Reads lines from input that is already in memory.
+  explicit LineSource(Input input);
+  ~LineSource();
+  LineSource(const LineSource&) = delete;
+  LineSource& operator=(const LineSource&) = delete;
+
+  /// Sets `line` to the next line without its line end; returns false at the end. `line` is valid until the next call.
+  /// Throws DataError for empty input and read errors.
+  bool next(std::string_view& line);
+  /// Returns whether the last line returned by `next` had a line end, which may be missing only in the last line of a
+  /// file.
+  bool line_ended() const { return line_ended_; }
+  /// Returns whether `next` can return without waiting for input.
+  bool ready() const;
+  const std::string& name() const { return name_; }
+
+ private:
+  bool fill();
+
+  std::string name_;
+  std::optional<Input> whole_;
+  std::string_view rest_;  // part of `whole_` or of `buffer_`
+  std::string buffer_;
+  int descriptor_ = -1;
+  bool ended_ = false, any_ = false, line_ended_ = true;
+};
+
+}  // namespace unfold

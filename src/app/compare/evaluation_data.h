@@ -1,0 +1,40 @@
+#pragma once
+/// Selection of evaluation data for a run: explicitly named files, or else the test part of the training data, or the
+/// validation data recorded in the run's configuration.
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "model/symbol_model.h"
+#include "data/text/corpus.h"
+#include "data/text/split.h"
+#include "app/settings/train_settings.h"
+
+namespace unfold {
+
+/// Returns the configuration of a run folder. For a model file, or a folder without a configuration, returns the
+/// defaults without data.
+TrainSettings settings_of_run(const std::string& model);
+
+/// The evaluation files and the part of them to use.
+struct JudgedFiles {
+  std::vector<std::string> files;
+  std::string split;   ///< empty: whole files
+  std::string part;    ///< "test", "validation" or "all"
+  bool named = false;  ///< the files were named by the caller, not taken from the run
+  /// Returns a description: "the test part of 90/5/5 of book.txt".
+  std::string text() const;
+  bool operator==(const JudgedFiles&) const = default;
+};
+/// `data`: files named by the caller; empty: use the run's configuration. Throws UsageError if neither names any data.
+JudgedFiles judged_files(const std::string& model, const std::vector<std::string>& data);
+
+struct JudgedText {
+  Corpus corpus;
+  Split part;
+};
+/// Throws DataError for missing files; the message says which option names other files.
+JudgedText load_judged(const SymbolModel& model, const JudgedFiles& judged, const std::string& unknown = "error");
+
+}  // namespace unfold

@@ -1,0 +1,25 @@
+#pragma once
+/// `compress --block` in several processes that share a folder. Each process compresses pieces of the file; the first
+/// process joins them. The result has the same bytes as with one process. Finished pieces stay next to the output until
+/// all are done, so that the same command resumes after processes were killed.
+
+#include <string>
+
+#include "compression/compress.h"
+#include "distributed/processes.h"
+#include "app/common/reporter.h"
+
+namespace unfold {
+
+struct SharedCompression {
+  std::string input;             ///< a regular file
+  std::string folder;            ///< for the pieces; created here and removed at the end
+  CompressOptions options = {};  ///< blocks are independent; `threads` per process
+};
+
+/// Called by all processes. Only the sink and the result of the first process are used. Throws like `compress`, and
+/// UsageError in all processes if the options or the input file of one process differ from those of the first.
+CompressResult compress_in_processes(const SharedCompression& work, const ByteSink& sink, Processes& processes,
+                                     Reporter& reporter);
+
+}  // namespace unfold

@@ -1,0 +1,24 @@
+#pragma once
+/// FASTA and FASTQ input for training and the commands (data/readers/fasta.h). The sequence letters replace the file
+/// contents. If a file of DATA has several records, each record becomes a line, which is a sequence with an end symbol
+/// that the model predicts; otherwise each record is a sequence without an end symbol.
+
+#include <vector>
+
+#include "base/formats/file.h"
+#include "model/symbol_model.h"
+#include "app/common/reporter.h"
+#include "app/settings/train_settings.h"
+
+namespace unfold {
+
+bool is_fasta(const TrainSettings& settings);
+/// Returns whether the model was trained on FASTA or FASTQ data.
+bool is_fasta(const SymbolModel& model);
+
+/// Reads the files of DATA, reports a summary, and sets `lines`. Throws DataError.
+std::vector<Input> read_fasta_data(const std::vector<Input>& inputs, TrainSettings& settings, Reporter& reporter);
+/// Reads further files in the same way. Throws DataError.
+std::vector<Input> fasta_inputs(const std::vector<Input>& inputs, bool lines);
+
+}  // namespace unfold

@@ -1,0 +1,192 @@
+#include "app/fields/density_data.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "base/error.h"
+#include "base/formats/trusted_json.h"
+#include "loss/registry.h"
+#include "model/network/density_model.h"
+#include "optim/optimizer.h"
+
+namespace unfold {
+namespace {
+
+std::vector<std::string> names_in(std::string_view list) {
+  std::vector<std::string> names;
+  while (!list.empty()) {
+    const std::size_t comma = std::min(list.find(','), list.size());
+    names.emplace_back(list.substr(0, comma));
+    list.remove_prefix(std::min(comma + 1, list.size()));
+  }
+  return names;
+}
+
+void require_bits(const Examples& examples, const std::string& model) {
+  const ExampleColumn& column = examples.column(kVector);
+  for (std::size_t i = 0; i < column.numbers.size(); ++i) {
+    const double x = column.numbers[i];
+    if (x == 0 || x == 1 || column.is_class(i % at(column.width))) continue;
+    const auto row = static_cast<Index>(i) / column.width;
+    throw DataError(fmt::format(
+        "{}{}: {} is {}, and {} is of bits, 0 or 1, and classes; numbers are for rnade, deep-rnade and linear-ar",
+        examples.source, examples.lines.empty() ? "" : fmt::format(": line {}", examples.lines[at(row)]),
+        column.parts[i % at(column.width)], x, model));
+  }
+}
+
+/// Nets over few rows of many numbers learn them by heart: what shrinks their weights grows with numbers per row over
+/// rows. Of bits chosen by validation on nips, dna, mushrooms, plants, jester and nltcs; of numbers, whose densities
+/// rise without end around rows that are known by heart, on the wines, parkinsons and ionosphere
+/// (docs/results/density.md).
+std::string density_optimizer(const Examples& examples, std::string_view model) {
+  constexpr double kOfNumbers = 30, kInAnyOrder = 0.1;
+  const std::string_view name = spec_name(model);
+  if (name == "bernoulli-mixture" || name == "gaussian-mixture")
+    return "adam:rate=0.003,clip=1,schedule=cosine,warmup=100";
+  const double share =
+      static_cast<double>(examples.column(kVector).width) / static_cast<double>(std::max<Index>(1, examples.count()));
+  const double decay = name == "rnade"        ? std::min(1.0, kOfNumbers * share)
+                       : name == "deep-rnade" ? kInAnyOrder
+                                              : std::min(1.0, share);
+  return fmt::format("adamw:rate=0.003,clip=1,decay={:.2g},schedule=cosine,warmup=100", decay);
+}
+
+/// Losses without units of their own are convex: they are solved, not trained.
+bool is_solved(std::string_view model) {
+  const std::string_view name = spec_name(model);
+  return name == "logistic-ar" || name == "linear-ar";
+}
+
+/// What the numbers of the vector are: classes; bits where all are 0 or 1, for models of several kinds of columns; else
+/// numbers. The Gaussian of the sample is that of all numbers.
+std::vector<Column> columns_in(const ExampleColumn& vectors, std::string_view model) {
+  std::vector<Column> columns;
+  const bool bits_too =
+      spec_name(model) != "linear-ar" && spec_name(model) != "gaussian-mixture" && !is_of_sequences(model);
+  for (std::size_t d = 0; d < at(vectors.width); ++d) {
+    bool bits = bits_too;
+    for (std::size_t i = d; bits && i < vectors.numbers.size(); i += at(vectors.width))
+      bits = vectors.numbers[i] == 0 || vectors.numbers[i] == 1;
+    if (vectors.is_class(d))
+      columns.push_back({.kind = Column::Kind::classes, .classes = static_cast<Index>(vectors.classes[d].size())});
+    else
+      columns.push_back({.kind = bits ? Column::Kind::bit : Column::Kind::number});
+  }
+  return columns;
+}
+
+/// NAME, or NAME=classes of a column whose numbers are classes.
+constexpr std::string_view kAsClasses = "=classes";
+
+}  // namespace
+
+VectorRows density_rows(const TrainSettings& s) {
+  if (!names_density(s.model)) return {};
+  VectorRows rows{.field = kVector, .one = kOne};
+  rows.sequences = is_of_sequences(s.model);
+  if (rows.sequences) rows.without = s.sequences.value_or("");
+  if (s.predict && *s.predict != kVector) rows.columns = names_in(*s.predict);
+  for (std::string& name : rows.columns)
+    if (name.ends_with(kAsClasses)) {
+      name.resize(name.size() - kAsClasses.size());
+      rows.as_classes.insert(name);
+    }
+  if (s.sequences && std::ranges::find(rows.columns, *s.sequences) != rows.columns.end())
+    throw UsageError(
+        fmt::format("--predict {0}: {0} separates the sequences (--sequences {0}); name another field", *s.sequences));
+  return rows;
+}
+
+FieldPlan plan_density(const Examples& examples, TrainSettings& s) {
+  if (s.read && *s.read != kOne)
+    throw UsageError(
+        fmt::format("model {} reads nothing: leave --read out; --predict names the columns of the vector", s.model));
+  const bool sequences = is_of_sequences(s.model);
+  if (s.ends && sequences)
+    throw UsageError(fmt::format("model {} knows no ends of sequences: leave --ends out", s.model));
+  if (!sequences && (s.ends || s.sequences))
+    throw UsageError(fmt::format("model {} takes each row by itself: leave --ends and --sequences out", s.model));
+  if (s.ahead.value_or(0) != 0)
+    throw UsageError(fmt::format("model {} takes each row by itself: leave --ahead out", s.model));
+  if (observes_bits(losses().get(spec_name(s.model)).density)) require_bits(examples, s.model);
+  const std::vector<Column> columns = columns_in(examples.column(kVector), s.model);
+  s.model = with_columns(s.model, columns);
+  if (!s.predict) s.predict = kVector;
+  s.read = kOne;
+  s.ahead = 0;
+  FieldPlan plan;
+  plan.layout = {.reads = {kOne}, .heads = {{.field = kVector, .loss = to_string(parse_model_spec(s.model))}}};
+  plan.choice = {.reads = {kOne}, .predicts = {kVector}, .once = {kVector}};
+  if (sequences) plan.choice.once.clear();
+  for (const Column& column : columns)
+    plan.choice.kept[kVector].push_back(s.model.find("columns=") != std::string::npos &&
+                                        column.kind != Column::Kind::number);
+  plan.problem = Problem::classifying;
+  return plan;
+}
+
+void settle_density(const Examples& examples, const Given& given, TrainSettings& s) {
+  const auto settle = [&](std::string_view name, auto& setting, auto value) {
+    if (!given.contains(name)) setting = value;
+  };
+  // rnade knows few rows by heart after some hundred steps.
+  const bool soon = spec_name(s.model) == "rnade";
+  const double kExamples = soon ? 2e5 : 1e6, kFewest = 10, kMost = soon ? 100 : 300, kUntilSolved = 1000;
+  constexpr Index kRows = 100, kFewestRows = 10, kSteps = 20;  // steps: of an epoch, at least
+  settle("optimizer", s.optimizer, is_solved(s.model) ? "lbfgs" : density_optimizer(examples, s.model));
+  const auto count = static_cast<double>(std::max<Index>(1, examples.count()));
+  const bool everything = wants_everything(canonical_optimizer(s.optimizer));
+  settle("batch", s.batch, everything ? examples.count() : std::clamp(examples.count() / kSteps, kFewestRows, kRows));
+  if (!s.epochs && !s.steps && !s.minutes)
+    s.epochs = everything ? kUntilSolved : std::clamp(std::round(kExamples / count), kFewest, kMost);
+  if (given.contains("window"))
+    throw UsageError(fmt::format("model {} reads rows, or sequences, whole: leave --window out", spec_name(s.model)));
+  s.whole_sequences = true;
+}
+
+void know_vector(const std::vector<std::string>& parts, const ColumnClasses& classes, ReaderOptions& options) {
+  if (options.format == "table") options.rows.columns = parts;
+  options.rows.classes = classes;
+  options.rows.further = false;
+}
+
+void know_vector(const Examples& training, ReaderOptions& options) {
+  if (options.rows.field.empty()) return;
+  const ExampleColumn& vectors = training.column(kVector);
+  know_vector(vectors.parts, classes_of(vectors), options);
+}
+
+void drop_constant(const ModelSpec& spec, Examples& shown) {
+  if (is_density(spec)) std::erase_if(shown.columns, [](const auto& column) { return column.name == kOne; });
+}
+
+ColumnClasses vector_classes(const Model& model) {
+  const nlohmann::json& stored = model.configuration();
+  if (!stored.contains(kClassesKey)) return {};
+  try {
+    return stored[kClassesKey].get<ColumnClasses>();
+  } catch (const nlohmann::json::exception& error) {
+    throw ModelError(fmt::format("the card of the model: configuration: {}", json_fault(error)));
+  }
+}
+
+std::vector<std::string> vector_parts(const Model& model) {
+  const nlohmann::json& stored = model.configuration();
+  std::vector<std::string> parts;
+  try {
+    if (stored.contains(kPartsKey)) parts = stored[kPartsKey].get<std::vector<std::string>>();
+  } catch (const nlohmann::json::exception& error) {
+    throw ModelError(fmt::format("the card of the model: configuration: {}", json_fault(error)));
+  }
+  const Index size = model.data().field(kVector).size;
+  if (static_cast<Index>(parts.size()) != size)
+    throw ModelError(fmt::format("the card of the model: configuration: \"{}\" has {} names of {} numbers", kPartsKey,
+                                 parts.size(), size));
+  return parts;
+}
+
+}  // namespace unfold

@@ -1,0 +1,89 @@
+#include "app/fields/example_split.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+
+#include "base/error.h"
+#include "app/fields/field_entries.h"
+#include "numerics/random.h"
+
+namespace unfold {
+namespace {
+
+constexpr Index kWholeShare = 100'000'000;
+
+/// Returns the number of items, out of n, in the first `parts` parts.
+Index share_of(const SplitShares& shares, Index n, std::size_t parts) {
+  Index share = 0;
+  for (std::size_t p = 0; p < parts; ++p) share += shares.shares[p];
+  return static_cast<Index>(static_cast<__int128>(n) * share / kWholeShare);
+}
+
+}  // namespace
+
+ExampleSplit::ExampleSplit(const Examples& examples, const SplitShares& shares, Problem problem)
+    : single_(examples.count() == 1) {
+  const bool can_be_cut = !examples.are_trees() && !examples.are_grids();
+  if (single_ && !can_be_cut && shares.shares[0] < kWholeShare)
+    throw DataError(fmt::format("{}: one {} cannot be split; give --valid FILE", examples.source,
+                                examples.are_trees() ? "tree" : "grid"));
+  single_ = single_ && can_be_cut;
+  if (problem == Problem::transducing || problem == Problem::generating) {
+    if (single_ && shares.shares[0] < kWholeShare)
+      throw DataError(fmt::format("{}: one {} cannot be split; give --valid FILE", examples.source,
+                                  problem == Problem::generating ? "sequence" : "source"));
+    single_ = false;
+    if (problem == Problem::transducing) {
+      split_by_source(examples, shares);
+      return;
+    }
+  }
+  for (std::size_t p = 0; p < 4 && single_; ++p) bounds_[p] = share_of(shares, examples.length(0), p);
+  for (Index e = 0; e < examples.count() && !single_; ++e) {
+    std::size_t part = 0;
+    if (problem == Problem::classifying || problem == Problem::generating)
+      while (part < 2 && share_of(shares, e + 1, part + 1) == share_of(shares, e, part + 1)) ++part;
+    else
+      while (part < 2 && e >= share_of(shares, examples.count(), part + 1)) ++part;
+    examples_[part].push_back(e);
+  }
+}
+
+void ExampleSplit::split_by_source(const Examples& examples, const SplitShares& shares) {
+  std::map<std::vector<std::string>, std::vector<Index>> by_source;
+  std::vector<const std::vector<Index>*> sources;  // in the order of the file
+  for (Index e = 0; e < examples.count(); ++e) {
+    std::vector<std::string> key;
+    for (const ExampleColumn& column : examples.columns) {
+      if (!column.source) continue;
+      const Range own = column.chain(e);
+      for (Index i = own.begin; i < own.end; ++i) key.push_back(entry_text(column, i));
+      key.emplace_back();
+    }
+    std::vector<Index>& same = by_source[std::move(key)];
+    if (same.empty()) sources.push_back(&same);
+    same.push_back(e);
+  }
+  Random random(kSplitSeed, "examples/split");
+  for (std::size_t i = sources.size(); i > 1; --i) std::swap(sources[i - 1], sources[random.below(i)]);
+  for (std::size_t s = 0; s < sources.size(); ++s) {
+    std::size_t part = 0;
+    while (part < 2 && static_cast<Index>(s) >= share_of(shares, static_cast<Index>(sources.size()), part + 1)) ++part;
+    examples_[part].insert(examples_[part].end(), sources[s]->begin(), sources[s]->end());
+  }
+  for (std::vector<Index>& part : examples_) std::ranges::sort(part);
+}
+
+Examples ExampleSplit::training(const Examples& all) const {
+  return single_ ? part(all, 0, bounds_[0], bounds_[1]) : subset(all, examples_[0]);
+}
+
+std::array<ExampleSet, 3> ExampleSplit::parts(const ExampleSet& all, Index warmup) const {
+  if (!single_) return {all.subset(examples_[0]), all.subset(examples_[1]), all.subset(examples_[2])};
+  const auto cut = [&](std::size_t p) { return all.part(0, bounds_[p], bounds_[p + 1], warmup); };
+  return {cut(0), cut(1), cut(2)};
+}
+
+}  // namespace unfold

@@ -1,0 +1,38 @@
+#pragma once
+/// Splits examples into training, validation and test parts.
+
+#include <array>
+#include <vector>
+
+#include "data/examples/example_set.h"
+#include "data/text/split.h"
+#include "app/fields/field_data.h"
+
+namespace unfold {
+
+/// The assignment of examples to the training, validation and test parts.
+///
+/// By default, the parts follow one another in file order. If the model predicts once per example, or predicts whole
+/// sequences, each part is spread evenly over the file, because such files are often sorted. Sources are shuffled with
+/// the seed kSplitSeed, and all examples of one source go to the same part. A single example is split by position.
+inline constexpr std::uint64_t kSplitSeed = 1;
+class ExampleSplit {
+ public:
+  /// Throws DataError if there is only one example and it has a source or is a whole sequence.
+  ExampleSplit(const Examples& examples, const SplitShares& shares, Problem problem);
+
+  /// Returns the training part, from which alphabets and normalization constants are computed.
+  Examples training(const Examples& all) const;
+  /// Returns all three parts. A part that starts inside an example reads up to `warmup` preceding positions without
+  /// predicting them.
+  std::array<ExampleSet, 3> parts(const ExampleSet& all, Index warmup) const;
+
+ private:
+  void split_by_source(const Examples& examples, const SplitShares& shares);
+
+  std::array<std::vector<Index>, 3> examples_;
+  std::array<Index, 4> bounds_{};  // position bounds, used if there is a single example
+  bool single_;
+};
+
+}  // namespace unfold

@@ -1,0 +1,566 @@
+#include "app/fields/field_data.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <set>
+#include <tuple>
+
+#include "base/error.h"
+#include "base/options/suggestions.h"
+#include "data/examples/templates.h"
+#include "app/fields/density_data.h"
+#include "app/fields/grid_data.h"
+#include "app/fields/predicted_list.h"
+#include "app/fields/template_data.h"
+#include "model/network/density_model.h"
+#include "model/network/length_model.h"
+#include "model/network/linear.h"
+#include "optim/optimizer.h"
+#include "data/readers/image_list.h"
+#include "app/settings/evaluation_split.h"
+#include "model/decoding/objective.h"
+
+namespace unfold {
+namespace {
+
+using Names = std::vector<std::string>;
+
+std::string joined(const Names& names) { return fmt::format("{}", fmt::join(names, ",")); }
+
+/// A source with a chain of its own length, not what is given once.
+bool is_long_source(const ExampleColumn& column) { return column.source && !column.once; }
+bool has_source(const Examples& examples) { return std::ranges::any_of(examples.columns, is_long_source); }
+
+/// The field that everybody would predict; empty: there is no knowing.
+std::string obvious_target(const Examples& examples) {
+  if (has_source(examples)) return "target";
+  for (const char* name : {"label", "notes", "value", "class", "upos", "tags", "tag"})
+    if (examples.find(name) != nullptr) return name;
+  Names once, numbers;
+  for (const ExampleColumn& column : examples.columns) {
+    if (column.once) once.push_back(column.name);
+    if (!column.once && !column.is_text()) numbers.push_back(column.name);
+  }
+  if (once.size() == 1) return once.front();
+  if (once.empty() && numbers.size() == 1 && examples.columns.size() <= 2) return numbers.front();
+  const bool all_text = std::ranges::all_of(examples.columns, &ExampleColumn::is_text);
+  return all_text && examples.columns.size() > 1 ? examples.columns.back().name : std::string();
+}
+
+/// Words of an open vocabulary say more by their parts: so many distinct ones are words.
+constexpr std::size_t kOpenVocabulary = 500;
+bool is_open(const ExampleColumn& column) {
+  std::set<std::string_view> distinct;
+  for (const std::string& text : column.texts) {
+    distinct.insert(text);
+    if (distinct.size() > kOpenVocabulary) return true;
+  }
+  return false;
+}
+
+void add_with_parts(const ExampleColumn& column, const std::vector<const char*>& parts, Names& reads) {
+  reads.push_back(column.name);
+  if (!column.is_text() || !is_open(column)) return;
+  for (const char* part : parts) reads.push_back(fmt::format("{}.{}", column.name, part));
+}
+
+bool predicts(const std::vector<Predicted>& heads, const std::string& name) {
+  return std::ranges::find(heads, name, &Predicted::field) != heads.end();
+}
+
+/// What a tagger should know of a word that it never saw, and what a classifier should know of its neighbours.
+const std::vector<const char*> kPartsOfWords = {"lower", "shape", "prefix2", "prefix3", "suffix2", "suffix3"};
+const std::vector<const char*> kRunsOfWords = {"lower", "run2", "run3"};
+/// The same for the leaves of a tree.
+const std::vector<const char*> kPartsOfLeaves = {"lower", "prefix3", "suffix3"};
+
+/// Everything else at every position; numbers that are predicted are read too, because what they were says most.
+Names default_reads(const Examples& examples, const std::vector<Predicted>& heads) {
+  Names reads;
+  bool forecasts = false, tags = false;
+  const bool source = has_source(examples);
+  for (const Predicted& head : heads) {
+    const ExampleColumn& column = examples.column(head.field);
+    tags = tags || (!column.once && !head.at_end);
+    forecasts = forecasts || (!examples.are_grids() && !column.is_text() && !column.once && !head.at_end);
+  }
+  for (const ExampleColumn& column : examples.columns) {
+    if (column.once || (source && !column.source)) continue;
+    if (forecasts && !column.is_text()) reads.push_back(column.name);
+    if (column.source)
+      reads.push_back(column.name);
+    else if (!forecasts && !predicts(heads, column.name))
+      add_with_parts(column, examples.are_trees() ? kPartsOfLeaves : tags ? kPartsOfWords : kRunsOfWords, reads);
+  }
+  return reads;
+}
+
+/// A decoder reads what it has given.
+void add_decoder(FieldPlan& plan, Problem problem) {
+  plan.problem = problem;
+  const auto is_target = [](const HeadSpecification& head) { return !head.field.ends_with(kStopField); };
+  const auto found = std::ranges::find_if(plan.layout.heads, is_target);
+  if (found == plan.layout.heads.end()) throw UsageError("--predict names stops, but nothing that stops; add target");
+  const std::string target = found->field;
+  const std::string previous = FieldRead{target, 1}.name();
+  if (std::ranges::find(plan.layout.reads, previous) != plan.layout.reads.end()) return;
+  plan.layout.reads.push_back(previous);
+  plan.choice.reads.push_back(target);
+}
+
+/// Whole sequences: their ends are predicted, or the steps left are read.
+void add_ends(const Examples& examples, const TrainSettings& s, FieldPlan& plan) {
+  if (has_source(examples))
+    throw UsageError("--ends: targets of pairs have ends of their own; --predict target,target.stop makes a stop unit");
+  if (plan.layout.heads.size() > 1 || !plan.choice.once.empty())
+    throw UsageError("--ends is for one field that is predicted at every position");
+  if (s.ahead.value_or(0) > 1) throw UsageError("--ends predicts each symbol from those before it; leave --ahead out");
+  const WholeSequences whole = whole_sequences(*s.ends, {}, plan.choice.predicts);
+  const auto add_read = [&](const std::string& field, Index back) {
+    plan.layout.reads.push_back(FieldRead{field, back}.name());
+    plan.choice.reads.push_back(field);
+  };
+  // What else stands at the positions is not known before the sequence is.
+  for (const std::string& name : plan.choice.reads)
+    if (const ExampleColumn& column = examples.column(name); !column.once && name != whole.field)
+      throw UsageError(
+          fmt::format("--ends: {} stands at every position, so it is not known before {} is; read fields "
+                      "that an example has once",
+                      name, whole.field));
+  // What is given is there from the first position on.
+  std::erase_if(plan.layout.reads, [&](const std::string& read) { return parse_read(read).field != whole.field; });
+  for (const std::string& name : plan.choice.reads)
+    if (name != whole.field) plan.layout.reads.push_back(name);
+  if (whole.end == SequenceEnd::left) add_read(whole.field + std::string(kLeftField), 0);
+  if (whole.end == SequenceEnd::stop) {
+    const std::string stop = whole.field + std::string(kStopField);
+    plan.layout.heads.push_back({.field = stop});
+    plan.choice.predicts.push_back(stop);
+  }
+  add_decoder(plan, Problem::generating);
+}
+
+/// A loss that reads numbers as they are: bits and counts.
+bool wants_raw_numbers(const std::string& loss) { return loss.starts_with("bernoulli") || loss.starts_with("poisson"); }
+
+bool all_bits(const ExampleColumn& column) {
+  return std::ranges::all_of(column.numbers, [](double x) { return x == 0 || x == 1; });
+}
+
+/// What is predicted of numbers, where nobody said: bits, or a normal distribution of a variance that is learned.
+std::string default_loss(const ExampleColumn& column) {
+  if (column.is_text()) return {};
+  return all_bits(column) ? "bernoulli" : "normal";
+}
+
+}  // namespace
+
+WholeSequences whole_sequences(const std::string& ends, const std::vector<std::string>& reads,
+                               const std::vector<std::string>& predicts) {
+  WholeSequences whole{.end = SequenceEnd::left, .field = predicts.empty() ? "" : predicts.front(), .given = reads};
+  if (ends == "symbol") {
+    whole.end = SequenceEnd::symbol;
+  } else if (ends == "stop") {
+    whole.end = SequenceEnd::stop;
+  } else if (std::ranges::find(LengthModel::kinds(), ends) == LengthModel::kinds().end()) {
+    throw UsageError(fmt::format("--ends {}: there are symbol, stop, {}{}", ends, fmt::join(LengthModel::kinds(), ", "),
+                                 did_you_mean(ends, LengthModel::kinds())));
+  }
+  return whole;
+}
+
+ReaderOptions reader_options(const TrainSettings& s) {
+  ReaderOptions options{.format = s.format.value_or("")};
+  if (s.symbols != kAnyText) {
+    std::tie(options.text, options.target_text) = parse_symbol_kinds(s.symbols);
+    options.text_given = true;
+  }
+  options.sequence_column = s.sequences.value_or("");
+  options.rows = density_rows(s);
+  if (s.trees) {
+    options.trees = parse_tree_shape(*s.trees);
+    if (s.ends) throw UsageError("--ends is for sequences, which end; a tree ends at its root: leave --trees out");
+  }
+  for (const std::string& name : split_predicted(s.predict.value_or("")))
+    options.stops = options.stops || name.ends_with(kStopField);
+  if (s.ends) {
+    if (!s.predict) throw UsageError("--ends wants to know of what: name the field with --predict FIELD");
+    Names predicted;
+    for (const std::string& text : split_predicted(s.predict.value_or("")))
+      predicted.push_back(parse_predicted(text).field);
+    options.whole = whole_sequences(*s.ends, split_names(s.read.value_or("")), predicted);
+  }
+  return options;
+}
+
+Examples read_fields(const std::vector<std::string>& files, const ReaderOptions& options) {
+  Examples all;
+  ReaderOptions next = options;
+  for (const Input& input : open_data(files, options.format)) {
+    Examples more = read_examples(input, next);
+    if (!next.rows.field.empty()) next.rows.classes = classes_of(more.column(next.rows.field));
+    if (all.columns.empty())
+      all = std::move(more);
+    else
+      append(all, more);
+  }
+  return all;
+}
+
+Examples read_fields(const std::vector<std::string>& files, const ReaderOptions& options, Reporter& reporter) {
+  Examples examples = read_fields(files, options);
+  tell_remarks(examples, reporter);
+  return examples;
+}
+
+void tell_remarks(const Examples& examples, Reporter& reporter) {
+  for (const std::string& remark : examples.remarks) reporter.remark(remark);
+}
+
+namespace {
+
+/// Whether a symbol that is predicted is known anywhere.
+bool predicts_known(const ExampleSet& part, const std::string& field) {
+  const std::vector<Symbol>& symbols = part.column(field).symbols;
+  if (part.data().field(field).once) return std::ranges::any_of(symbols, [](Symbol s) { return s != kNoSymbol; });
+  for (Index e = 0; e < part.count(); ++e)
+    for (Index p = part.begin(e) + part.warmup(e); p < part.begin(e) + part.length(e); ++p)
+      if (symbols[static_cast<std::size_t>(p)] != kNoSymbol) return true;
+  return false;
+}
+
+}  // namespace
+
+void tell_unseen(const ExampleSet& part, const std::vector<std::string>& predicts, const char* name,
+                 Reporter& reporter) {
+  bool measured = part.count() == 0;
+  std::string unseen;
+  for (const std::string& field : predicts) {
+    if (!part.has(field)) continue;
+    const FieldColumn& column = part.column(field);
+    measured = measured || column.unseen.empty() || predicts_known(part, field);
+    if (!column.unseen.empty())
+      unseen += fmt::format("{}{} of {} (the first is \"{}\")", unseen.empty() ? "" : ", ", column.unseen.size(), field,
+                            column.unseen.begin()->second);
+  }
+  if (!measured)
+    throw DataError(fmt::format(
+        "{}: all that the {} part wants predicted was never seen in training: {}; mix the examples, or cut them "
+        "otherwise (--split, --valid)",
+        part.source(), name, unseen));
+  if (!unseen.empty())
+    reporter.remark(fmt::format("never seen in training are, in the {} part, {}: they count as wrong and have no nats",
+                                name, unseen));
+}
+
+void want_kinds(const DataSpecification& data, ReaderOptions& options) {
+  for (const FieldSpecification& field : data.fields) {
+    options.stops = options.stops || field.name.ends_with(kStopField);
+    if (field.type == FieldSpecification::Type::values) {
+      options.numbers.push_back(field.name);
+      continue;
+    }
+    options.texts.push_back(field.name);
+    for (const TemplatePart& part : parse_template(field.name)) options.texts.push_back(part.field);
+    if (field.name.ends_with(kStopField)) continue;  // stops may be of numbers
+    // What a derived field is made of is text too.
+    for (std::size_t dot = field.name.rfind('.'); dot != std::string::npos && dot > 0;
+         dot = field.name.rfind('.', dot - 1))
+      options.texts.push_back(field.name.substr(0, dot));
+  }
+}
+
+std::string found_symbols(const Examples& examples) {
+  const auto kind_of = [&](const char* name) {
+    const ExampleColumn* column = examples.find(name);
+    return to_string(column != nullptr && column->characters ? SymbolKind::chars : SymbolKind::words);
+  };
+  if (has_source(examples)) return fmt::format("{},{}", kind_of("source"), kind_of("target"));
+  return std::string(kind_of("text"));
+}
+
+namespace {
+
+Names column_names(const Examples& examples) {
+  Names names;
+  for (const ExampleColumn& column : examples.columns) names.push_back(column.name);
+  return names;
+}
+
+}  // namespace
+
+namespace {
+
+/// The column that separates sequences has one value in each of them, which every position would give away.
+void require_other_fields(const char* option, const std::optional<std::string>& list, const TrainSettings& s,
+                          const Names& known) {
+  if (!s.sequences || !list) return;
+  for (const std::string& text : split_predicted(*list, known))
+    if (parse_predicted(text, known).field == *s.sequences)
+      throw UsageError(fmt::format("--{0} {1}: {1} separates the sequences (--sequences {1}); name another field",
+                                   option, *s.sequences));
+}
+
+}  // namespace
+
+FieldPlan plan_fields(const Examples& examples, TrainSettings& s) {
+  require_other_fields("predict", s.predict, s, column_names(examples));
+  require_other_fields("read", s.read, s, column_names(examples));
+  if (names_density(s.model)) return plan_density(examples, s);
+  if (is_of_crf(s.model)) take_template(column_names(examples), s);
+  if (!s.predict) {
+    s.predict = obvious_target(examples);
+    if (s.predict->empty()) {
+      throw UsageError(fmt::format("--predict FIELD is needed: {} has the fields {}", examples.source,
+                                   joined(column_names(examples))));
+    }
+  }
+  std::vector<Predicted> heads;
+  const Names known = column_names(examples);
+  for (const std::string& text : split_predicted(*s.predict, known)) heads.push_back(parse_predicted(text, known));
+  Names reads = s.read               ? split_names(*s.read, known)
+                : s.ends             ? Names{heads.front().field}
+                : is_of_crf(s.model) ? default_templates(examples, predicted_names(heads))
+                                     : default_reads(examples, heads);
+  std::erase_if(reads, [&](const std::string& name) { return name == s.sequences.value_or(""); });
+  const bool grids = examples.are_grids();
+  if (grids && reads.empty())  // from what came before it
+    for (const Predicted& head : heads)
+      if (!examples.column(head.field).once) reads.push_back(head.field);
+  if (reads.empty())
+    throw UsageError(fmt::format("nothing is left to be read of {}; name fields with --read", examples.source));
+  if (is_of_crf(s.model)) {
+    std::vector<std::string*> judged;
+    judged.reserve(heads.size());
+    for (Predicted& head : heads) judged.push_back(&head.loss);
+    take_steps(s.model, reads, judged);
+    s.predict = text_of(heads);
+  }
+  if (!s.ahead)
+    s.ahead = Index{!grids && std::ranges::any_of(reads, [&](const auto& name) { return predicts(heads, name); })};
+  s.read = joined(reads);
+
+  FieldPlan plan;
+  for (const Predicted& head : heads) {
+    const ExampleColumn& column = examples.column(head.field);
+    const std::string loss = head.loss.empty() ? default_loss(column) : head.loss;
+    plan.layout.heads.push_back({.field = head.field, .loss = loss});
+    plan.choice.predicts.push_back(head.field);
+    if (head.at_end || column.once) plan.choice.once.insert(head.field);
+    if (wants_raw_numbers(loss)) plan.choice.as_they_are.insert(head.field);
+    if (*s.ahead == 0 && !grids && std::ranges::find(reads, head.field) != reads.end())
+      throw UsageError(
+          fmt::format("{} is read and predicted at the same position; --ahead 1 predicts it one position "
+                      "ahead",
+                      head.field));
+  }
+  for (const std::string& name : reads) {
+    plan.layout.reads.push_back(FieldRead{name, *s.ahead}.name());
+    plan.choice.reads.push_back(name);
+  }
+  if (is_of_crf(s.model)) {
+    const ModelSpec spec = parse_model_spec(s.model);
+    plan.choice.least = spec.options.as<LinearOptions>().cut;
+    plan.choice.hash_bits = spec.options.as<LinearOptions>().hash;
+  }
+  plan.problem = problem_of(plan.layout, plan.choice.once);
+  if (s.ends) add_ends(examples, s, plan);
+  if (has_source(examples)) add_decoder(plan, Problem::transducing);
+  return plan;
+}
+
+Problem problem_of(const NetworkLayout& layout, const std::set<std::string, std::less<>>& once) {
+  for (const std::string& read : layout.reads)
+    if (parse_read(read).back > 0) return Problem::forecasting;
+  const bool at_ends = std::ranges::all_of(layout.heads, [&](const auto& head) { return once.contains(head.field); });
+  return at_ends ? Problem::classifying : Problem::tagging;
+}
+
+Problem problem_of(const NetworkLayout& layout, const DataSpecification& data) {
+  if (std::ranges::any_of(data.fields, [](const FieldSpecification& f) { return f.source && !f.once; }))
+    return Problem::transducing;
+  std::set<std::string, std::less<>> once;
+  for (const FieldSpecification& field : data.fields)
+    if (field.once) once.insert(field.name);
+  return problem_of(layout, once);
+}
+
+namespace {
+
+/// Optimisers that compare losses want the same examples each time: all of them, up to so many.
+constexpr Index kWholeSet = 2048;
+/// Positions that an optimiser that compares losses reads whole: about a gigabyte for every 10^6 with 20 units.
+constexpr Index kMostWholePositions = 2'000'000;
+
+/// Steps after which an optimiser that knows when it has converged is stopped.
+constexpr double kUntilConverged = 1000;
+
+/// Whether the network reads so derived fields (data/examples/derived.h).
+bool reads_derived(const FieldPlan& plan, std::string_view how) {
+  const std::string ending = fmt::format(".{}", how);
+  return std::ranges::any_of(plan.layout.reads,
+                             [&](const std::string& read) { return read.find(ending) != std::string::npos; });
+}
+/// Runs of words: text of an open vocabulary.
+bool reads_runs(const FieldPlan& plan) { return reads_derived(plan, "run"); }
+
+/// Of small sets more epochs, of large ones fewer: about so many examples are read before the network overfits.
+double epochs_for(const Examples& examples, double to_read) {
+  constexpr double kFewest = 5, kMost = 15;
+  return std::clamp(std::round(to_read / static_cast<double>(std::max<Index>(1, examples.count()))), kFewest, kMost);
+}
+
+bool is_of_bits(const HeadSpecification& head) { return head.loss == "bernoulli"; }
+
+/// A field goes with so many labels that neighbours cost little beside the network.
+constexpr std::size_t kFewLabels = 100;
+bool has_few_labels(const ExampleColumn& column) {
+  std::set<std::string_view> distinct;
+  for (const std::string& text : column.texts)
+    if (distinct.insert(text).second && distinct.size() > kFewLabels) return false;
+  return column.is_text();
+}
+
+/// Optimisers whose metric wants rows that count each for themselves.
+bool wants_rows(const std::string& optimizer) {
+  return std::ranges::any_of(std::array{"ruop", "rbpm", "ascent"},
+                             [&](const char* name) { return optimizer.starts_with(name); });
+}
+
+/// Labels of a network that sees whole sequences anyway are judged together, where nobody said how.
+void settle_label_loss(FieldPlan& plan, const Examples& examples, TrainSettings& s) {
+  if (plan.problem == Problem::transducing) return;
+  const ModelSpec model = parse_model_spec(s.model);
+  if ((!model.both_directions && !is_linear(model)) || wants_rows(s.optimizer)) return;
+  Names all = split_predicted(*s.predict, column_names(examples));
+  for (std::size_t h = 0; h < plan.layout.heads.size(); ++h) {
+    HeadSpecification& head = plan.layout.heads[h];
+    if (!head.loss.empty() || plan.choice.once.contains(head.field)) continue;
+    if (!has_few_labels(examples.column(head.field))) continue;
+    head.loss = "crf";
+    all[h] += "=crf";
+  }
+  s.predict = joined(all);
+}
+
+/// Whether a target is all that is predicted, symbol by symbol: not numbers, labels without places, or stops.
+bool finds_by_symbols(const FieldPlan& plan) {
+  const std::string& loss = plan.layout.heads.front().loss;
+  return plan.layout.heads.size() == 1 && (loss.empty() || loss == "softmax");
+}
+
+/// A tree-lstm that tells all children apart, or where they are many one that adds them up.
+std::string default_tree_model(const Examples& examples, bool open_vocabulary) {
+  constexpr Index kToldApart = 4;
+  Index most = 2;
+  std::vector<Index> counts(at(examples.positions()));
+  for (Index e = 0; e < examples.count(); ++e)
+    for (Index p = examples.begin(e); p < examples.end(e); ++p)
+      if (const Index parent = examples.parents[at(p)]; parent >= 0)
+        most = std::max(most, ++counts[at(examples.begin(e) + parent)]);
+  return fmt::format("{}:{}{}", most > kToldApart ? "child-sum-lstm" : "tree-lstm",
+                     open_vocabulary ? "250,embedding=250,dropout=0.6" : "100,dropout=0.1",
+                     most > 2 && most <= kToldApart ? fmt::format(",children={}", most) : "");
+}
+
+/// Labels at all nodes teach much from few trees; what is learned by heart is held back by dropout.
+void settle_for_trees(const FieldPlan& plan, const Examples& examples, const Given& given, TrainSettings& s) {
+  constexpr double kTrees = 70'000, kFewest = 8, kMost = 40;
+  const auto settle = [&](std::string_view name, auto& setting, auto value) {
+    if (!given.contains(name)) setting = value;
+  };
+  const bool open = reads_derived(plan, "suffix");
+  settle("model", s.model, default_tree_model(examples, open));
+  settle("optimizer", s.optimizer, "adam:rate=0.002,clip=1,schedule=cosine,warmup=100");
+  settle("batch", s.batch, Index{25});
+  if (open) settle("word-dropout", s.word_dropout, 0.2);
+  if (!s.epochs && !s.steps && !s.minutes)
+    s.epochs = std::clamp(std::round(kTrees / static_cast<double>(examples.count())), kFewest, kMost);
+  if (given.contains("window")) throw UsageError("trees are read whole: leave out --window");
+  if (!given.contains("whole-sequences")) s.whole_sequences = true;
+}
+
+}  // namespace
+
+void settle_for(FieldPlan& plan, const Examples& examples, const Given& given, TrainSettings& s) {
+  if (examples.are_trees()) return settle_for_trees(plan, examples, given, s);
+  if (examples.are_grids()) return settle_grids(plan.problem, examples, given, s);
+  if (names_density(s.model)) return settle_density(examples, given, s);
+  const auto settle = [&](std::string_view name, auto& setting, auto value) {
+    if (!given.contains(name)) setting = value;
+  };
+  if (is_of_crf(s.model)) settle("optimizer", s.optimizer, "lbfgs:l2=2");
+  const bool everything = wants_everything(canonical_optimizer(s.optimizer));
+  if (everything && !s.epochs && !s.steps && !s.minutes) s.epochs = kUntilConverged;
+  const bool budget = s.epochs || s.steps || s.minutes;
+  const bool of_bits = std::ranges::all_of(plan.layout.heads, is_of_bits);
+  switch (plan.problem) {
+    case Problem::tagging:
+      settle("model", s.model, "bilstm:256,dropout=0.6,embedding=128");
+      if (!is_of_crf(s.model)) settle("optimizer", s.optimizer, "adam:rate=0.002,clip=1,schedule=cosine,warmup=100");
+      if (!is_of_crf(s.model) && reads_derived(plan, "suffix")) settle("word-dropout", s.word_dropout, 0.1);
+      if (!budget) s.epochs = 16;
+      settle_label_loss(plan, examples, s);
+      break;
+    case Problem::classifying:
+      if (reads_runs(plan)) {  // of words the order matters little, and what is seen twice much
+        settle("model", s.model, "bag:256,start=counts,dropout=0.5,pool=mean");
+        settle("optimizer", s.optimizer, "adamw:rate=0.002,clip=1,decay=0.15,schedule=cosine,warmup=100");
+        settle("word-dropout", s.word_dropout, 0.3);
+        settle("batch", s.batch, Index{32});
+        if (!budget) s.epochs = epochs_for(examples, 80'000);
+        break;
+      }
+      settle("model", s.model, "bilstm:128,dropout=0.3,embedding=128");
+      settle("optimizer", s.optimizer, "adam:rate=0.003,clip=1,schedule=cosine,warmup=100");
+      if (!budget) s.epochs = epochs_for(examples, 40'000);
+      break;
+    case Problem::forecasting:
+      if (of_bits) {
+        settle("model", s.model, "lstm:256,dropout=0.5,embedding=128");
+        // Small corpora are learnt by heart: what shrinks the weights decides, and many steps.
+        settle("optimizer", s.optimizer, "adamw:rate=0.003,clip=1,decay=0.4,schedule=cosine,warmup=100");
+        settle("batch", s.batch, Index{8});
+        if (!budget) s.epochs = 60;
+        break;
+      }
+      settle("model", s.model, "lstm:128,embedding=32");
+      if (!budget) s.epochs = 200;
+      settle("optimizer", s.optimizer, "adam:rate=0.003,clip=1,schedule=cosine,warmup=100");
+      break;
+    case Problem::transducing:
+      settle("model", s.model, "bilstm:256,dropout=0.2,embedding=64,attention=additive,condition=start");
+      settle("optimizer", s.optimizer, "adam:rate=0.002,clip=1,schedule=cosine,warmup=100");
+      settle("batch", s.batch, Index{64});
+      // Nats rise again long before targets stop getting better.
+      if (finds_by_symbols(plan) && is_likelihood(s.objective.value_or("likelihood")) && validates(s))
+        settle("best-by", s.best_by, "sequences");
+      if (!budget) s.epochs = 20;
+      break;
+    case Problem::generating:
+      settle("model", s.model, "lstm:256,dropout=0.2,embedding=64");
+      settle("optimizer", s.optimizer, "adam:rate=0.002,clip=1,schedule=cosine,warmup=100");
+      settle("batch", s.batch, Index{32});
+      if (!budget) s.epochs = 20;
+      break;
+  }
+  const bool compares = compares_losses(canonical_optimizer(s.optimizer));
+  const bool settled = plan.problem == Problem::transducing || plan.problem == Problem::generating ||
+                       (plan.problem == Problem::classifying && reads_runs(plan)) ||
+                       (plan.problem == Problem::forecasting && of_bits);
+  if (everything)
+    settle("batch", s.batch, std::max<Index>(1, examples.count()));
+  else if (!settled || compares)
+    settle("batch", s.batch, compares ? kWholeSet : Index{16});
+  const bool affordable = compares && examples.positions() <= kMostWholePositions;  // else memory is short
+  const bool cut = plan.problem == Problem::forecasting && !parse_model_spec(s.model).both_directions && !affordable;
+  if (!given.contains("whole-sequences") && !given.contains("window")) s.whole_sequences = !cut;
+  if (parse_model_spec(s.model).both_directions && !s.whole_sequences)
+    throw UsageError(fmt::format("{} reads whole sequences, from both ends: leave out --window", s.model));
+}
+
+}  // namespace unfold

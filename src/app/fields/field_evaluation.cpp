@@ -1,0 +1,71 @@
+#include "app/fields/field_evaluation.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+
+#include "base/error.h"
+#include "base/options/integer_range.h"
+#include "app/fields/example_split.h"
+#include "app/fields/field_entries.h"
+#include "app/fields/field_model.h"
+#include "app/fields/condition.h"
+#include "app/fields/transduction_metrics.h"
+#include "loss/ctc/unaligned_labels.h"
+#include "app/settings/evaluation_split.h"
+
+namespace unfold {
+namespace {
+
+/// Returns whether evaluation uses beam search: for targets of a source and for unaligned labels.
+template <class T>
+bool searches_with_beam(const NetworkModel<T>& model) {
+  return finds_targets(model) || std::ranges::any_of(model.network().heads, [](const Head<T>& head) {
+           return head.loss->template as<Unsegmented<T>>() != nullptr;
+         });
+}
+
+/// Throws if nothing was measured, because 0 nats would look like a perfect result. Values unseen in training count as
+/// wrong.
+FieldFigures measured(FieldFigures figures, const ExampleSet& of, const std::vector<std::string>& predicts) {
+  const bool unseen = std::ranges::any_of(
+      predicts, [&](const std::string& field) { return of.has(field) && !of.column(field).unseen.empty(); });
+  if (!unseen && std::ranges::all_of(figures.heads, [](const HeadFigures& head) { return head.predicted == 0; }))
+    throw DataError(fmt::format("{}: nothing to measure: what is predicted ({}) is nowhere known there", of.source(),
+                                fmt::join(predicts, ", ")));
+  return figures;
+}
+
+}  // namespace
+
+FieldFigures evaluate_on_fields(const FieldEvaluation& request) {
+  if (request.split) parse_split(*request.split);
+  require_within("beam", request.beam, 1, kMostAnswers);
+  return with_model_of(request, [&]<class T>(const NetworkModel<T>& model) {
+    if (request.beam > 1 && !searches_with_beam(model))
+      throw UsageError(
+          fmt::format("--beam is for models that read a source (--format pairs) or place labels themselves (ctc); {} "
+                      "is measured without a search: leave it out",
+                      model.spec_text()));
+    const std::vector<std::string> predicts = predicted_fields(model.layout());
+    const std::optional<std::string> cut = measured_split(request.split, request.part, model);
+    Examples examples = read_for(model, request.data, request.reporter);
+    give(model, request.given, examples);
+    const ExampleSet all(examples, std::make_shared<const DataSpecification>(model.data()), predicts,
+                         parse_unknown_policy(request.unknown));
+    Team team(thread_count(request.threads));
+    if (!cut) return measured(evaluate_fields(model, all, team, request.beam), all, predicts);
+    const Problem problem =
+        predicts_whole_sequences(model) ? Problem::generating : problem_of(model.layout(), model.data());
+    const ExampleSplit split(examples, parse_split(*cut), problem);
+    const auto parts = split.parts(all, stored_settings(model).window);
+    const std::string part = request.part.value_or("valid");
+    const ExampleSet& chosen = parts[part == "train" ? 0 : part == "valid" ? 1 : 2];
+    if (chosen.count() == 0)
+      throw DataError(fmt::format("the split {} leaves nothing for --part {}; give that part a share", *cut, part));
+    return measured(evaluate_fields(model, chosen, team, request.beam), chosen, predicts);
+  });
+}
+
+}  // namespace unfold

@@ -1,0 +1,30 @@
+#pragma once
+/// Evaluates a model on data with named fields, or on one part of a split.
+///
+///   evaluate_on_fields({.model = "chunker", .data = {"test.txt"}}).heads[0].measures
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "model/model.h"
+#include "app/fields/field_metrics.h"
+#include "app/common/reporter.h"
+
+namespace unfold {
+
+struct FieldEvaluation {
+  std::string model;
+  std::vector<std::string> data;
+  std::optional<std::string> split = {}, part = {};  ///< as in training; "train", "valid" or "test"
+  Index beam = 1;                                    ///< beam width, for models that read a source
+  std::string unknown = "error";  ///< for labels unseen in training: "error", or "skip", which counts them as wrong
+  std::vector<std::string> given = {};  ///< see PredictRequest
+  Index threads = 0;
+  Reporter* reporter = nullptr;   ///< receives the notes of the reader
+  const Model* loaded = nullptr;  ///< used instead of loading a file; `model` is then its name in messages
+};
+/// Throws UsageError, DataError, ModelError.
+FieldFigures evaluate_on_fields(const FieldEvaluation& request);
+
+}  // namespace unfold

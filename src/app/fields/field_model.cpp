@@ -1,0 +1,125 @@
+#include "app/fields/field_model.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <nlohmann/json.hpp>
+
+#include "base/error.h"
+#include "base/formats/json.h"
+#include "base/formats/trusted_json.h"
+#include "app/fields/density_data.h"
+#include "loss/registry.h"
+#include "model/network/density_model.h"
+#include "data/readers/example_reader.h"
+
+namespace unfold {
+
+namespace {
+
+TrainSettings settings_of_card(const Model& model) {
+  TrainSettings settings;
+  const nlohmann::json& stored = model.configuration();
+  settings.format = model.data().source;
+  settings.symbols = stored.value("symbols", std::string(kAnyText));
+  if (stored.contains("sequences")) settings.sequences = stored["sequences"].get<std::string>();
+  if (stored.contains("trees")) settings.trees = stored["trees"].get<std::string>();
+  if (const auto window = stored.find("window"); window != stored.end())
+    settings.window = whole_number<Index>(*window).value_or(settings.window);
+  if (const std::string name = stored.value("model", std::string()); names_density(name)) {
+    settings.model = name;
+    if (stored.contains("predict")) settings.predict = stored["predict"].get<std::string>();
+  }
+  if (!stored.contains("ends")) return settings;
+  settings.ends = stored["ends"].get<std::string>();
+  settings.read = stored.value("read", std::string());
+  settings.predict = stored.value("predict", std::string());
+  return settings;
+}
+
+}  // namespace
+
+TrainSettings stored_settings(const Model& model) {
+  try {
+    TrainSettings settings = settings_of_card(model);
+    (void)reader_options(settings);  // throws for what training would have refused
+    if (has_fields(settings)) (void)readers().get(*settings.format);
+    return settings;
+  } catch (const nlohmann::json::exception& error) {
+    throw ModelError(fmt::format("the card of the model: configuration: {}", json_fault(error)));
+  } catch (const UsageError& error) {
+    throw ModelError(fmt::format("the card of the model: configuration: {}", error.what()));
+  }
+}
+
+bool predicts_whole_sequences(const Model& model) { return model.configuration().contains("ends"); }
+
+std::optional<LengthModel> length_model_of(const Model& model) {
+  const nlohmann::json& stored = model.configuration();
+  if (!stored.contains(kLengthKey)) return std::nullopt;
+  return LengthModel::from_json(stored[kLengthKey]);
+}
+
+namespace {
+
+bool looks_like_number(const std::string& text) {
+  double x = 0;
+  return std::from_chars(text.data(), text.data() + text.size(), x).ptr == text.data() + text.size();
+}
+
+}  // namespace
+
+ReaderOptions reader_options_for(const Model& model) {
+  ReaderOptions options = reader_options(stored_settings(model));
+  if (!options.rows.field.empty()) {
+    know_vector(vector_parts(model), vector_classes(model), options);
+    for (const auto& [column, classes] : options.rows.classes)
+      if (!std::ranges::all_of(classes, looks_like_number)) options.texts.push_back(column);
+  }
+  want_kinds(model.data(), options);
+  return options;
+}
+
+Examples read_for(const Model& model, const std::vector<std::string>& files, Reporter* reporter) {
+  Examples examples = read_fields(files, reader_options_for(model));
+  if (reporter != nullptr) tell_remarks(examples, *reporter);
+  return examples;
+}
+
+bool reads_row_by_row(const Model& model, const NetworkLayout& layout, const std::string& spec) {
+  const auto waits = [&](const HeadSpecification& head) {
+    const bool whole = !head.loss.empty() && choose_loss(head.loss).make<float>()->as<RowLoss<float>>() == nullptr;
+    return whole || model.data().field(head.field).once;
+  };
+  const auto looks_around = [](const std::string& read) { return !parse_template(parse_read(read).field).empty(); };
+  return model.data().source == "table" && !parse_model_spec(spec).both_directions &&
+         std::ranges::none_of(layout.heads, waits) && std::ranges::none_of(layout.reads, looks_around) &&
+         std::ranges::none_of(model.data().fields, &FieldSpecification::spelt);
+}
+
+void require_told_apart(const ModelSpec& spec, const ExampleSet& examples) {
+  const Index told = examples.has_trees() && spec.cell->reads_trees() ? spec.cell->children(spec.options) : 0;
+  if (told == 0) return;
+  const Index most = examples.most_children();
+  if (most > told)
+    throw DataError(
+        fmt::format("{}: there is a node with {} children, of which {} sees {}; train {}:{},children={}, or "
+                    "child-sum-lstm:{}, which adds up all of them",
+                    examples.source(), most, to_string(spec), told, spec.cell->name, spec.units, most, spec.units));
+}
+
+std::vector<std::string> predicted_fields(const NetworkLayout& layout) {
+  std::vector<std::string> names;
+  names.reserve(layout.heads.size());
+  for (const HeadSpecification& head : layout.heads) names.push_back(head.field);
+  return names;
+}
+
+void refuse_without_fields(const Model& model, const std::string& name) {
+  const bool task = !task_of(model).empty();
+  throw UsageError(fmt::format("{}: {} reads {}, which has no fields{}", name, model.spec_text(), model.data().source,
+                               task ? "; use it with eval or info" : ""));
+}
+
+}  // namespace unfold

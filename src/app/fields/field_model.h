@@ -1,0 +1,70 @@
+#pragma once
+/// Internal: access to models of data with named fields: loading, reading matching data, stored settings.
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "app/fields/field_data.h"
+#include "model/network/length_model.h"
+#include "model/network/network_model.h"
+#include "model/registry/registry.h"
+#include "model/registry/run_folder.h"
+
+namespace unfold {
+
+/// Returns the data settings stored in the model card.
+TrainSettings stored_settings(const Model& model);
+/// Returns whether the model predicts whole sequences with their ends (`train --ends`).
+bool predicts_whole_sequences(const Model& model);
+/// Returns the length distribution p(T), if the model ends sequences by length. Throws ModelError.
+std::optional<LengthModel> length_model_of(const Model& model);
+/// Key of the model card that holds the length distribution.
+inline constexpr const char* kLengthKey = "length";
+
+/// Returns reader options that give columns the types stored in the model, regardless of the file contents.
+ReaderOptions reader_options_for(const Model& model);
+/// Reads data in the format of the training data; `reporter` receives the notes of the reader. Throws DataError.
+Examples read_for(const Model& model, const std::vector<std::string>& files, Reporter* reporter = nullptr);
+/// Returns whether rows of a stream can be answered one by one: the data is a table, read in one direction, with a
+/// prediction at every position.
+bool reads_row_by_row(const Model& model, const NetworkLayout& layout, const std::string& spec);
+template <class T>
+bool goes_row_by_row(const NetworkModel<T>& model) {
+  return reads_row_by_row(model, model.layout(), model.spec_text());
+}
+/// Throws DataError if a tree node has more children than the model distinguishes, because the contents of the others
+/// would be lost.
+void require_told_apart(const ModelSpec& spec, const ExampleSet& examples);
+
+std::vector<std::string> predicted_fields(const NetworkLayout& layout);
+[[noreturn]] void refuse_without_fields(const Model& model, const std::string& name);
+
+/// Upper limits of request parameters, equal to those of the command-line options.
+inline constexpr Index kMostSamples = 1'000'000, kMostAhead = 1'000'000, kMostAnswers = 10'000;
+
+/// Calls use(model) with the network model, in its own precision. Throws UsageError for a model without fields.
+template <class Use>
+auto with_network_model(const Model& model, const std::string& name, const Use& use) {
+  if (!task_of(model).empty()) refuse_without_fields(model, name);
+  if (const auto* single = model.as<NetworkModel<float>>()) return use(*single);
+  if (const auto* exact = model.as<NetworkModel<double>>()) return use(*exact);
+  refuse_without_fields(model, name);
+}
+
+/// Same as above, with the model loaded from a run folder or file. Also throws ModelError.
+template <class Use>
+auto with_network_model(const std::string& name, const Use& use) {
+  const std::unique_ptr<Model> model = load_model_file(model_file(name));
+  return with_network_model(*model, name, use);
+}
+
+/// Same as above, with the loaded model of the request if it has one, otherwise with the folder or file it names.
+template <class Request, class Use>
+auto with_model_of(const Request& request, const Use& use) {
+  return request.loaded != nullptr ? with_network_model(*request.loaded, request.model, use)
+                                   : with_network_model(request.model, use);
+}
+
+}  // namespace unfold

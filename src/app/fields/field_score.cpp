@@ -1,0 +1,223 @@
+#include "app/fields/field_score.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "base/decimals.h"
+#include "base/printable.h"
+#include "app/fields/field_entries.h"
+#include "app/fields/field_metrics.h"
+#include "app/fields/field_model.h"
+#include "app/fields/field_stepper.h"
+#include "app/fields/field_stream.h"
+#include "app/fields/condition.h"
+#include "model/network/transduce.h"
+#include "app/common/metrics.h"
+
+namespace unfold {
+namespace {
+
+using ScoreJson = nlohmann::ordered_json;
+
+/// A row of the table as it is printed.
+struct FieldScoreRow {
+  double bits = 0;
+  std::string text;  // TSV
+  ScoreJson json = {};
+};
+
+double or_zero(double nats) { return std::isnan(nats) ? 0 : nats; }
+ScoreJson bits_or_null(double nats) { return std::isnan(nats) ? ScoreJson() : ScoreJson(bits(nats)); }
+
+/// Makes rows of scores.
+class FieldScoreTable {
+ public:
+  FieldScoreTable(const FieldScoreRequest& request, const std::function<void(std::string_view)>& write)
+      : request_(request), write_(write) {}
+
+  /// Further examples; their numbers go on.
+  void add(const Examples& examples, const std::vector<HeadScores>& heads) {
+    begin(heads);
+    for (Index e = 0; e < examples.count(); ++e) {
+      ++example_;
+      if (request_.by_example) {
+        add_example(examples, heads, e);
+      } else if (once_) {
+        add_entry(examples, heads, e, examples.end(e) - 1);
+      } else {
+        for (Index p = examples.begin(e); p < examples.end(e); ++p) add_entry(examples, heads, e, p);
+      }
+    }
+  }
+
+  /// A row of a table that goes on, or begins a sequence.
+  void add_row(const Examples& row, const std::vector<HeadScores>& heads, bool begins) {
+    begin(heads);
+    example_ += begins ? 1 : 0;
+    position_ = begins ? 0 : position_ + 1;
+    add_entry(row, heads, 0, 0);
+  }
+
+  void finish() {
+    if (request_.top > 0) {
+      const auto last = rows_.begin() + std::min<Index>(request_.top, static_cast<Index>(rows_.size()));
+      std::ranges::stable_sort(rows_, std::ranges::greater(), &FieldScoreRow::bits);
+      rows_.erase(last, rows_.end());
+    }
+    if (!request_.json) {
+      for (const FieldScoreRow& row : rows_) write_(row.text);
+    } else if (!request_.follow) {
+      ScoreJson scores = ScoreJson::array();
+      for (FieldScoreRow& row : rows_) scores.push_back(std::move(row.json));
+      print({{"by", request_.by_example ? "line" : "symbol"}, {"scores", std::move(scores)}});
+    }
+  }
+
+ private:
+  void begin(const std::vector<HeadScores>& heads) {
+    if (example_ > 0) return;
+    once_ = std::ranges::all_of(heads, &HeadScores::once);
+    if (request_.json) return;
+    std::string head = request_.by_example ? "example\tpositions\tbits\tbits_per_position" : "example";
+    if (!request_.by_example && !once_) head += "\tposition";
+    for (const HeadScores& h : heads)
+      if (!request_.by_example) head += fmt::format("\t{0}\t{0}.bits", escape_cell(h.field));
+    write_(head + "\n");
+  }
+
+  void add_example(const Examples& examples, const std::vector<HeadScores>& heads, Index e) {
+    double nats = 0;
+    for (const HeadScores& h : heads) {
+      const Index first = h.once ? e : examples.begin(e), last = h.once ? e + 1 : examples.end(e);
+      for (Index entry = first; entry < last; ++entry) nats += or_zero(h.nats[at(entry)]);
+    }
+    const Index positions = examples.length(e);
+    const double all = bits(nats), mean = all / static_cast<double>(positions);
+    put({.bits = all,
+         .text = fmt::format("{}\t{}\t{}\t{}\n", example_, positions, decimals(all), decimals(mean)),
+         .json = {{"example", example_}, {"positions", positions}, {"bits", all}, {"bits_per_position", mean}}});
+  }
+
+  void add_entry(const Examples& examples, const std::vector<HeadScores>& heads, Index e, Index p) {
+    const Index position = position_ + p - examples.begin(e) + 1;
+    FieldScoreRow row{.text = std::to_string(example_), .json = {{"example", example_}}};
+    if (!once_) {
+      row.text += fmt::format("\t{}", position);
+      row.json["position"] = position;
+    }
+    for (const HeadScores& h : heads) {
+      const bool here = !h.once || p + 1 == examples.end(e);
+      const double nats = here ? h.nats[at(h.once ? e : p)] : std::nan("");
+      const ExampleColumn* column = examples.find(h.field);
+      const bool shown = here && column != nullptr;
+      const Index entry = shown && column->once ? e : p;
+      row.bits += bits(or_zero(nats));
+      row.text += '\t' + (shown ? entry_cell(*column, entry) : std::string());
+      row.text += '\t' + (std::isnan(nats) ? std::string() : decimals(bits(nats)));
+      row.json[h.field] = shown ? entry_json(*column, entry) : ScoreJson();
+      row.json[h.field + ".bits"] = bits_or_null(nats);
+    }
+    row.text += '\n';
+    put(std::move(row));
+  }
+
+  /// Prints a row, or keeps it where all must be known first.
+  void put(FieldScoreRow row) {
+    if (request_.top > 0 || (request_.json && !request_.follow)) {
+      rows_.push_back(std::move(row));
+    } else if (request_.json) {
+      print(row.json);
+    } else {
+      write_(row.text);
+    }
+  }
+  void print(const ScoreJson& json) { write_(json.dump(-1, ' ', false, ScoreJson::error_handler_t::replace) + "\n"); }
+
+  const FieldScoreRequest& request_;
+  const std::function<void(std::string_view)>& write_;
+  bool once_ = false;
+  Index example_ = 0, position_ = 0;  // position_: rows of the sequence before this piece
+  std::vector<FieldScoreRow> rows_;
+};
+
+/// What the stepper's heads say of the last position of a window.
+template <class T>
+std::vector<HeadScores> stepped_scores(const NetworkModel<T>& model, const ExampleSet& window, FieldStepper<T>& stepper,
+                                       Team& team) {
+  static const Structure one = Structure::chains(1, 1);
+  const Index last = window.positions() - 1;
+  std::vector<HeadScores> scores;
+  stepper.step_at_end_of(window);
+  for (const Head<T>& head : model.network().heads) {
+    const FieldSpecification& field = model.data().field(head.field);
+    const FieldColumn& column = window.column(head.field);
+    scores.push_back({.field = head.field, .nats = {std::nan("")}});
+    Targets<T> targets;
+    std::vector<T> values;
+    const char predicted = 1;
+    if (field.type == FieldSpecification::Type::symbols) {
+      if (column.symbols[at(last)] == kNoSymbol) continue;
+      targets.symbols = &column.symbols[at(last)];
+    } else {
+      if (column.present[at(last)] == 0) continue;
+      const float* from = column.values.data() + last * field.size;
+      values.assign(from, from + field.size);
+      targets.values = {values.data(), 1, field.size, field.size};
+      targets.predicted = &predicted;
+    }
+    T nats = 0;
+    head.loss->negative_log_likelihood(
+        {.structure = one, .signal = stepper.signal(head), .targets = targets, .parameters = model.parameters().flat()},
+        team, &nats);
+    if (!std::isfinite(nats)) throw ModelError(fmt::format("the prediction of {} is not finite", head.field));
+    scores.back().nats[0] = static_cast<double>(nats) + log_scale(field);
+  }
+  return scores;
+}
+
+template <class T>
+void score_stream(const NetworkModel<T>& model, const FieldScoreRequest& request, FieldScoreTable& table) {
+  const bool whole = reads_source(model.data()) || predicts_whole_sequences(model);
+  const bool by_row = goes_row_by_row(model) && !request.by_example && !whole;
+  FieldStream stream(request.data, reader_options_for(model), model.data(),
+                     by_row ? StreamPiece::row : StreamPiece::example, reach_back(model));
+  const auto data = std::make_shared<const DataSpecification>(model.data());
+  const std::vector<std::string> predicts = predicted_fields(model.layout());
+  Team team(by_row ? 1 : thread_count(request.threads));
+  std::optional<FieldStepper<T>> stepper;
+  if (by_row) stepper.emplace(model, team);
+  for (Examples piece; stream.next(piece);) {
+    if (request.reporter != nullptr) tell_remarks(piece, *request.reporter);
+    give(model, request.given, piece);
+    const ExampleSet set(by_row ? stream.window() : piece, data, predicts, parse_unknown_policy(request.unknown));
+    if (!by_row) {
+      table.add(piece, score_heads(model, set, team));
+      continue;
+    }
+    if (stream.begins()) stepper->reset();
+    table.add_row(piece, stepped_scores(model, set, *stepper, team), stream.begins());
+  }
+}
+
+}  // namespace
+
+void score_fields(const FieldScoreRequest& request, const std::function<void(std::string_view)>& write) {
+  if (request.follow && request.top > 0)
+    throw UsageError("--top waits for the end of the data, which --follow never sees; leave one of them out");
+  with_model_of(request, [&]<class T>(const NetworkModel<T>& model) {
+    FieldScoreTable table(request, write);
+    if (request.follow) return score_stream(model, request, table);
+    Examples examples = read_for(model, {request.data}, request.reporter);
+    give(model, request.given, examples);
+    const ExampleSet set(examples, std::make_shared<const DataSpecification>(model.data()),
+                         predicted_fields(model.layout()), parse_unknown_policy(request.unknown));
+    Team team(thread_count(request.threads));
+    table.add(examples, score_heads(model, set, team));
+    table.finish();
+  });
+}
+
+}  // namespace unfold

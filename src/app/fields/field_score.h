@@ -1,0 +1,34 @@
+#pragma once
+/// Surprisal of every position or example of data with named fields, as a table.
+
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/types.h"
+#include "model/model.h"
+#include "app/common/reporter.h"
+
+namespace unfold {
+
+struct FieldScoreRequest {
+  std::string model, data;        ///< run folder or model file; a file in the format that it was trained on
+  bool by_example = false;        ///< one row per example: number of positions, bits, bits per position
+  bool json = false;              ///< one object {"by", "scores"}; with `follow`, one JSON object per row
+  bool follow = false;            ///< streaming: writes rows while examples arrive (field_stream.h)
+  std::string unknown = "error";  ///< for labels unseen in training: "error", or "skip", which leaves their bits empty
+  Index top = 0;                  ///< > 0: only the `top` rows with the highest surprisal, in descending order
+  Index threads = 0;              ///< 0: all available processors
+  std::vector<std::string> given = {};  ///< "FIELD=VALUE" overrides of the data (app/fields/condition.h)
+  Reporter* reporter = nullptr;         ///< receives the notes of the reader
+  const Model* loaded = nullptr;        ///< used instead of loading a file; `model` is then its name in messages
+};
+
+/// Writes the table in pieces. The TSV has a header, then the columns `example`, `position` (from 1) and, for each
+/// head, FIELD (the observed value) and FIELD.bits. There is one row per position, or one per example if every head
+/// predicts once per example. Cells without a prediction are empty. For numbers, bits are computed from densities in
+/// units of the data and may be negative. Throws UsageError, DataError, ModelError.
+void score_fields(const FieldScoreRequest& request, const std::function<void(std::string_view)>& write);
+
+}  // namespace unfold

@@ -1,0 +1,291 @@
+#include "app/fields/field_stream.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <set>
+#include <tuple>
+
+#include "base/error.h"
+#include "base/formats/text_encoding.h"
+#include "data/readers/reader_text.h"
+
+namespace unfold {
+namespace {
+
+constexpr std::string_view kNamesOfColumns = "# columns:", kNamesOfLabelled = "label\ttext";
+
+bool is_empty_line(std::string_view line) { return line.find_first_not_of(" \t\r") == std::string_view::npos; }
+
+/// "NAME: line 2: what" with the line of the stream, `offset` lines further on.
+std::string shifted(const std::string& message, const std::string& name, Index offset) {
+  const std::string before = name + ": line ";
+  if (!message.starts_with(before)) return message;
+  Index line = 0;
+  const char* begin = message.data() + before.size();
+  const auto [end, error] = std::from_chars(begin, message.data() + message.size(), line);
+  if (error != std::errc()) return message;
+  return fmt::format("{}{}{}", before, line + offset, end);
+}
+
+/// What is read for an empty line of a table with one column: a row whose entry is missing.
+constexpr const char *kEmptyRow = "\n", *kMissingRow = "NA\n";
+
+/// Removes the positions before the last `keep` of the last example, and other examples.
+void keep_last(Examples& examples, Index keep) {
+  const Index positions = examples.positions() - keep, others = examples.count() - 1;
+  for (ExampleColumn& column : examples.columns) {
+    const Index drop = column.once ? others : positions;
+    if (drop <= 0) continue;
+    if (column.is_text())
+      column.texts.erase(column.texts.begin(), column.texts.begin() + drop);
+    else
+      column.numbers.erase(column.numbers.begin(), column.numbers.begin() + drop * column.width);
+    if (!column.missing.empty()) column.missing.erase(column.missing.begin(), column.missing.begin() + drop);
+  }
+  if (positions > 0 && !examples.lines.empty())
+    examples.lines.erase(examples.lines.begin(), examples.lines.begin() + positions);
+  if (others > 0 && !examples.example_lines.empty())
+    examples.example_lines.erase(examples.example_lines.begin(), examples.example_lines.begin() + others);
+  examples.ends = {std::min(keep, examples.positions())};
+}
+
+}  // namespace
+
+FieldStream::FieldStream(const std::string& path, ReaderOptions options, const DataSpecification& data,
+                         StreamPiece piece, Index reach)
+    : source_(path), options_(std::move(options)), data_(data), piece_(piece), reach_(reach) {
+  options_.text_given = true;  // as in training, whatever a single text looks like
+  const std::string& format = options_.format;
+  if (format == "npy" || format == "images")
+    throw UsageError(fmt::format("--follow reads lines, and {} has none; leave it out", format));
+  if (format == "table" && piece == StreamPiece::example && options_.sequence_column.empty())
+    throw UsageError(
+        "--follow: this model must see the end of an example, and a table without --sequences is one example that ends "
+        "with the stream; train in one direction, or with --sequences");
+}
+
+bool FieldStream::next_line(std::string& line) {
+  std::string_view found;
+  if (!source_.next(found)) return false;
+  if (++line_ == 1) {
+    refuse_utf16(source_.name(), found);
+    found = without_mark(found);
+  }
+  line = found;
+  return true;
+}
+
+/// Lines up to an empty one.
+bool FieldStream::next_block(std::string& block) {
+  block.clear();
+  for (std::string line; next_line(line);) {
+    if (is_empty_line(line)) {
+      if (!block.empty()) return true;
+      continue;
+    }
+    if (line_ == 1 && line.starts_with(kNamesOfColumns)) {
+      header_ = line + "\n";
+      continue;
+    }
+    if (block.empty()) first_ = line_;
+    block += line + "\n";
+  }
+  return !block.empty();
+}
+
+/// A row of a table, which may hold line ends between quotes. An empty line is a row where the table has one column and
+/// another row follows: at the end it is none.
+bool FieldStream::next_row(std::string& row) {
+  row.clear();
+  if (ahead_.empty()) read_ahead();
+  if (ahead_.empty()) return false;
+  std::tie(row, first_) = std::move(ahead_.front());
+  ahead_.pop_front();
+  return true;
+}
+
+void FieldStream::read_ahead() {
+  std::string row;
+  OpenQuotes quotes = quotes_;
+  for (std::string line; next_line(line);) {
+    if (row.empty() && is_empty_line(line)) {
+      if (one_column_) ahead_.emplace_back(kEmptyRow, line_);
+      continue;
+    }
+    if (row.empty()) first_ = line_;
+    line += '\n';
+    row += line;
+    quotes.add(line);
+    if (quotes.inside()) continue;
+    if (!headed_) {
+      learn_header(row);
+      quotes_ = quotes;
+      if (!header_.empty()) {
+        row.clear();
+        continue;
+      }
+      first_row_ = row;
+    }
+    break;
+  }
+  if (row.empty())
+    ahead_.clear();
+  else
+    ahead_.emplace_back(row, first_);
+}
+
+/// The first row of a table names its columns when a field of the model is there by its name.
+void FieldStream::learn_header(const std::string& line) {
+  headed_ = true;
+  const Examples twice = read_examples(Input::from_bytes(source_.name(), line + line), {.format = "table"});
+  std::set<std::string_view> names;  // of fields, and of what derived ones are made of
+  for (const FieldSpecification& field : data_.fields) {
+    const std::string_view name = field.name;
+    names.insert(name);
+    for (std::size_t dot = name.find('.'); dot != std::string_view::npos; dot = name.find('.', dot + 1))
+      names.insert(name.substr(0, dot));
+  }
+  for (const ExampleColumn& column : twice.columns)
+    if (column.is_text() && !column.texts.empty() && names.contains(column.texts[0])) header_ = line;
+  options_.headed = !header_.empty();
+  one_column_ = twice.columns.size() == 1;
+}
+
+/// `line`: where the text begins, behind what is put in front of it.
+Examples FieldStream::read(const std::string& front, const std::string& text, Index line) const {
+  const Index before = std::ranges::count(front, '\n');
+  try {
+    Examples examples = read_examples(Input::from_bytes(source_.name(), front + text), options_);
+    for (Index& number : examples.lines) number += line - 1 - before;
+    for (Index& number : examples.example_lines) number += line - 1 - before;
+    return examples;
+  } catch (const DataError& error) {
+    throw DataError(shifted(error.what(), source_.name(), line - 1 - before));
+  }
+}
+
+/// Without a header a row is read behind the first one, so that it must have as many cells, and that one twice, since
+/// the first of two equal rows is none.
+Examples FieldStream::read_row(const std::string& row, Index line) const {
+  const bool empty = row == kEmptyRow;
+  if (!header_.empty()) {
+    Examples found = read(header_, empty ? kMissingRow : row, line);
+    if (piece_ == StreamPiece::row && found.positions() != 1)
+      refuse_data(source_.name(), line, "more than one row, or none, where one should be");
+    return found;
+  }
+  Examples examples = empty ? read(kMissingRow, kMissingRow, line) : read(first_row_ + first_row_, row, line);
+  keep_last(examples, 1);
+  return examples;
+}
+
+std::string FieldStream::sequence_of(const Examples& examples) const {
+  const ExampleColumn* column = options_.sequence_column.empty() ? nullptr : examples.find(options_.sequence_column);
+  return column == nullptr || column->texts.empty() ? std::string() : column->texts[0];
+}
+
+/// Rows of one sequence: the row that follows them tells that they are all.
+bool FieldStream::next_rows(std::string& rows) {
+  rows.clear();
+  std::string row;
+  Index first = 0;
+  while (next_row(row)) {
+    const std::string sequence = sequence_of(read_row(row, first_));
+    if (rows.empty()) {
+      sequence_ = sequence;
+      first = first_;
+    } else if (sequence != sequence_) {
+      ahead_.emplace_front(row, first_);
+      break;
+    }
+    rows += row;
+  }
+  first_ = first;
+  return !rows.empty();
+}
+
+/// Columns as in the first piece, in their order.
+void FieldStream::complete(Examples& examples) {
+  if (!std::exchange(started_, true)) {
+    columns_ = examples.columns;
+    for (ExampleColumn& column : columns_) column.texts.clear(), column.numbers.clear(), column.missing.clear();
+    return;
+  }
+  std::vector<ExampleColumn> columns;
+  columns.reserve(columns_.size());
+  for (const ExampleColumn& wanted : columns_) {
+    const auto found = std::ranges::find(examples.columns, wanted.name, &ExampleColumn::name);
+    if (found != examples.columns.end()) {
+      columns.push_back(std::move(*found));
+      continue;
+    }
+    const Index entries = wanted.once ? examples.count() : examples.positions();
+    ExampleColumn& missing = columns.emplace_back(wanted);
+    if (missing.is_text())
+      missing.texts.resize(at(entries));
+    else
+      missing.numbers.resize(at(entries * missing.width));
+    missing.missing.assign(at(entries), 1);
+  }
+  examples.columns = std::move(columns);
+}
+
+/// What readers say of a piece is said once a stream, with its line.
+void FieldStream::remark_once(Examples& piece) {
+  if (piece.remarks.empty()) return;
+  piece.remarks.clear();
+  if (std::exchange(remarked_, true)) return;
+  piece.remarks.push_back(fmt::format("{} is not UTF-8 (line {}); such lines are read as ISO-8859-1", source_.name(),
+                                      piece.lines.empty() ? line_ : piece.lines.front()));
+}
+
+void FieldStream::remember(const Examples& row) {
+  if (begins_) {
+    window_ = row;
+    return;
+  }
+  std::vector<Index> lines = std::move(window_.lines);
+  lines.insert(lines.end(), row.lines.begin(), row.lines.end());
+  // A column that the model does not read may hold now numbers, now texts.
+  append(window_, row);
+  window_.source = row.source;
+  window_.lines = std::move(lines);
+  window_.ends = {window_.positions()};
+  window_.example_lines = row.example_lines;
+  for (ExampleColumn& column : window_.columns)
+    if (column.once) column = *row.find(column.name);
+  keep_last(window_, reach_ + 1);
+}
+
+bool FieldStream::next(Examples& examples) {
+  std::string text;
+  const bool table = options_.format == "table";
+  if (options_.format == "columns" || options_.format == "grids") {
+    if (!next_block(text)) return false;
+    examples = read(header_, text, first_);
+  } else if (table && piece_ == StreamPiece::row) {
+    if (!next_row(text)) return false;
+    examples = read_row(text, first_);
+    const std::string sequence = sequence_of(examples);
+    begins_ = !started_ || sequence != sequence_;
+    sequence_ = sequence;
+  } else if (table) {
+    if (!next_rows(text)) return false;
+    examples = read(header_, text, first_);
+  } else {
+    do {
+      if (!next_line(text)) return false;
+    } while (is_empty_line(text) || (line_ == 1 && text == kNamesOfLabelled));
+    examples = read(header_, text + "\n", line_);
+    if (options_.format == "pairs" && started_ && examples.columns.size() != columns_.size())
+      refuse_data(source_.name(), line_, unlike_pairs(columns_.size() > 1));
+  }
+  complete(examples);
+  remark_once(examples);
+  if (piece_ == StreamPiece::row) remember(examples);
+  return true;
+}
+
+}  // namespace unfold

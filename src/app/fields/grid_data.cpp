@@ -1,0 +1,44 @@
+#include "app/fields/grid_data.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/error.h"
+
+namespace unfold {
+namespace {
+
+/// Returns the block side that leaves at most ten positions per axis for images of up to 80 x 80 pixels.
+Index patch_for(const Examples& examples) {
+  constexpr Index kPositions = 10, kLargest = 8;
+  Index most = 1;
+  for (const auto& [height, width] : examples.shapes) most = std::max({most, height, width});
+  return std::min((most + kPositions - 1) / kPositions, kLargest);
+}
+
+}  // namespace
+
+void settle_grids(Problem problem, const Examples& examples, const Given& given, TrainSettings& s) {
+  constexpr double kGrids = 600'000, kPositions = 12'000'000, kFewest = 8, kMost = 60;
+  const auto settle = [&](std::string_view name, auto& setting, auto value) {
+    if (!given.contains(name)) setting = value;
+  };
+  const bool whole = problem == Problem::classifying;
+  settle("model", s.model,
+         whole ? fmt::format("grid-lstm:16,layers=2,patch={}+2", patch_for(examples)) : "grid-lstm:16");
+  settle("optimizer", s.optimizer,
+         fmt::format("adam:rate={},clip=1,schedule=cosine,warmup=100", whole ? 0.004 : 0.003));
+  settle("batch", s.batch, Index{whole ? 32 : 8});
+  if (!s.epochs && !s.steps && !s.minutes) {
+    const double read =
+        whole ? kGrids / static_cast<double>(examples.count()) : kPositions / static_cast<double>(examples.positions());
+    s.epochs = std::clamp(std::round(read), kFewest, kMost);
+  }
+  if (given.contains("window")) throw UsageError("grids are read whole: leave out --window");
+  if (s.ahead.value_or(0) > 0) throw UsageError("in a grid no position comes before another: leave --ahead out");
+  if (!given.contains("whole-sequences")) s.whole_sequences = true;
+}
+
+}  // namespace unfold

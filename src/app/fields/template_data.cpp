@@ -1,0 +1,71 @@
+#include "app/fields/template_data.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+
+#include "base/error.h"
+#include "base/options/options.h"
+#include "data/examples/templates.h"
+#include "model/network/linear.h"
+#include "model/network/spec.h"
+
+namespace unfold {
+
+bool is_of_crf(const std::string& model) { return model == "crf" || model.starts_with("crf:"); }
+
+bool names_template(const std::string& model) {
+  if (!is_of_crf(model)) return false;
+  const Spec spec = parse_spec(model);
+  return std::ranges::any_of(spec.values, [](const auto& value) { return value.first == "template"; });
+}
+
+void take_template(const std::vector<std::string>& columns, TrainSettings& s) {
+  Spec spec = parse_spec(s.model);
+  const auto given = std::ranges::find(spec.values, "template", [](const auto& value) { return value.first; });
+  if (given == spec.values.end()) return;
+  if (s.read) throw UsageError("--read and the template of --model crf say both what is read; leave one of them out");
+  const TemplateFile file = read_templates(Input::open(given->second), columns);
+  if (!file.bigrams && file.steps.empty())
+    throw DataError(
+        fmt::format("{}: no line says B, so labels would not depend on each other; add it, or leave the "
+                    "template out and say --read {} --predict FIELD=softmax",
+                    given->second, fmt::join(file.reads, ",")));
+  spec.values.erase(given);
+  StepReads steps{.steps = file.steps, .alone = {}};
+  for (const std::string& name : file.steps)
+    if (std::ranges::find(file.reads, name) == file.reads.end()) steps.alone.push_back(name);
+  if (!file.steps.empty()) spec.values.emplace_back("steps", steps.option());
+  s.read = fmt::format("{}", fmt::join(file.reads, ","));
+  s.model = to_string(spec);
+}
+
+std::vector<std::string> default_templates(const Examples& examples, const std::vector<std::string>& predicted) {
+  std::vector<std::string> reads;
+  for (const ExampleColumn& column : examples.columns) {
+    const bool is_predicted = std::ranges::find(predicted, column.name) != predicted.end();
+    if (column.once || !column.is_text() || is_predicted) continue;
+    for (const char* around : {"{0}[-2]", "{0}[-1]", "{0}[0]", "{0}[1]", "{0}[2]", "{0}[-1]|{0}[0]", "{0}[0]|{0}[1]"})
+      reads.push_back(fmt::format(fmt::runtime(around), column.name));
+  }
+  return reads;
+}
+
+void take_steps(const std::string& model, std::vector<std::string>& reads, const std::vector<std::string*>& losses) {
+  const StepReads steps = StepReads::parse(parse_model_spec(model).options.as<LinearOptions>().steps);
+  if (steps.steps.empty()) return;
+  for (const std::string& name : steps.steps)
+    if (std::ranges::find(reads, name) == reads.end()) reads.push_back(name);
+  for (std::string* loss : losses) {
+    Spec spec = parse_spec(loss->empty() ? "crf" : *loss);
+    const auto given = std::ranges::find(spec.values, "steps", [](const auto& value) { return value.first; });
+    if (spec.name != "crf" || (given != spec.values.end() && given->second != "read"))
+      throw UsageError(
+          fmt::format("--model {}: steps of labels are weighed, which {} does not score; crf does", model, *loss));
+    if (given == spec.values.end()) spec.values.emplace_back("steps", "read");
+    *loss = to_string(spec);
+  }
+}
+
+}  // namespace unfold

@@ -1,0 +1,180 @@
+#include "app/logs/log_anomaly_score.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include "base/formats/text_encoding.h"
+#include "numerics/functions.h"
+#include "app/common/metrics.h"
+
+namespace unfold {
+namespace {
+
+/// Maximum number of cached shapes. A log with more distinct shapes is masked too little for counts to be informative.
+constexpr std::size_t kMostShapes = std::size_t{1} << 20;
+
+double natural_log(double x) {
+  double y = 0;
+  vector_log(&x, &y, 1);
+  return y;
+}
+double natural_log(Index x) { return natural_log(static_cast<double>(x)); }
+
+LogCard required_card(const SymbolModel& model) {
+  std::optional<LogCard> card = log_card(model);
+  if (!card) throw UsageError("this model was not trained with --format log");
+  return *std::move(card);
+}
+
+/// Removes the label from a line and returns it.
+std::string take_label(std::string_view& line) {
+  const std::size_t length = std::min(line.find_first_of(" \t\r"), line.size());
+  std::string label(line.substr(0, length));
+  line.remove_prefix(std::min(line.find_first_not_of(" \t", length), line.size()));
+  return label;
+}
+
+void require_rule(const LogCard& card, const std::string& name) {
+  const auto is_named = [&](const LogRule& rule) { return rule.name == name; };
+  if (!name.empty() && std::ranges::none_of(card.rules.rules(), is_named))
+    throw UsageError(fmt::format("--context {}: no rule of this model is named so; host and pid are usual", name));
+}
+
+}  // namespace
+
+double ScoredLogLine::bits() const { return unfold::bits(nats); }
+double ScoredLogLine::bits_per_symbol() const { return unfold::bits(nats) / static_cast<double>(symbols); }
+double ScoredLogLine::surprise_bits() const { return unfold::bits(surprise); }
+double ScoredLogLine::token_bits() const { return unfold::bits(token_nats); }
+
+void LogLineReader::read(std::string_view line) {
+  if (++lines_ == 1) {
+    refuse_utf16(name_, line);
+    line = without_mark(line);
+  }
+  const bool empty = line.find_first_of(" \t\r") == 0 || line.empty();
+  if (label_column_ && empty && unlabelled_ == 0) unlabelled_ = lines_;
+  if (label_column_ && !labelled_ && !empty) labelled_ = begins_with_label(line);
+  if (labelled_.value_or(false)) {
+    if (unlabelled_ > 0)
+      throw DataError(fmt::format("{}: line {} does not begin with a label, as others do; give it one, or take it out",
+                                  name_, unlabelled_));
+    label_ = take_label(line);
+  }
+  text_ = line;
+  scanner_.scan(text_, parts_);
+}
+
+LogValueScorer::LogValueScorer(const SymbolModel& model, bool adapt, std::string name)
+    : card_(required_card(model)), reader_(card_, std::move(name)), adapt_(adapt) {}
+
+const std::vector<LogValueScorer::Scored>& LogValueScorer::score(std::string_view line) {
+  reader_.read(line);
+  scored_.clear();
+  for (const MaskedValue& value : reader_.parts().masked) {
+    scored_.push_back({value, card_.values.surprise(value)});
+    if (adapt_) card_.values.count(value);
+  }
+  return scored_;
+}
+
+LogScorer::LogScorer(const SymbolModel& model, LogScoreOptions options)
+    : model_(model),
+      options_(std::move(options)),
+      card_(required_card(model)),
+      reader_(card_, options_.name),
+      predictor_(model.predictor()) {
+  require_rule(card_, options_.context);
+  predictor_->set_learning(false);
+}
+
+/// Returns the surprisal of the last line's shape: the sum over its tokens and the maximum.
+LogScorer::Shape LogScorer::measured() const {
+  Shape shape;
+  predictor_->reset();
+  for (const Symbol symbol : model_.alphabet().encode(reader_.parts().shape + "\n")) {
+    double nats = -static_cast<double>(predictor_->log_probability(symbol));
+    if (symbol == model_.alphabet().unknown()) nats += natural_log(card_.unknown_words);
+    if (!std::isfinite(nats))
+      throw ModelError(fmt::format("{} predicts no probability for token {} of \"{}\"", model_.spec_text(),
+                                   shape.symbols + 1, reader_.parts().shape));
+    shape.nats += nats;
+    if (shape.symbols++ == 0 || nats > shape.token_nats) {
+      shape.token_nats = nats;
+      shape.number = shape.symbols - 1;  // temporarily the index of the token
+    }
+    predictor_->observe(symbol);
+  }
+  std::string_view rest = reader_.parts().shape;
+  for (Index i = 0; i < shape.number; ++i) rest.remove_prefix(std::min(rest.find(' '), rest.size() - 1) + 1);
+  shape.token = shape.number + 1 == shape.symbols ? kLineEndWord : rest.substr(0, rest.find(' '));
+  return shape;
+}
+
+LogScorer::Shape& LogScorer::shape_of_line() {
+  const std::string& text = reader_.parts().shape;
+  const auto found = shapes_.find(text);
+  if (found != shapes_.end()) return found->second;
+  if (shapes_.size() >= kMostShapes) forget_rare();
+  Shape shape = measured();
+  shape.number = shapes_made_++;
+  return shapes_.emplace(text, std::move(shape)).first->second;
+}
+
+/// Evicts shapes seen only once; evicts all if that does not free enough.
+void LogScorer::forget_rare() {
+  std::erase_if(shapes_, [](const auto& entry) { return entry.second.seen <= 1; });
+  if (shapes_.size() >= kMostShapes / 2) shapes_.clear();
+  pairs_.clear();
+  followed_.clear();
+  previous_.clear();
+}
+
+double LogScorer::surprise(const Shape& shape) {
+  const Index different = card_.shapes + shapes_seen_;
+  std::array<double, 3> parts{natural_log(card_.lines) - shape.nats,
+                              natural_log(different) - shape.nats / static_cast<double>(shape.symbols), 0};
+  const bool seen = options_.adapt && shape.seen > 0;
+  if (seen) parts[2] = natural_log(shape.seen);
+  const double all = natural_log(card_.lines + different + (options_.adapt ? reader_.number() - 1 : 0));
+  return -mixed_with_context(log_sum_exp(parts.data(), seen ? 3 : 2) - all, shape);
+}
+
+double LogScorer::mixed_with_context(double log_probability, const Shape& shape) {
+  if (options_.context.empty()) return log_probability;
+  const auto value =
+      std::ranges::find_if(reader_.parts().masked, [&](const MaskedValue& v) { return v.name == options_.context; });
+  if (value == reader_.parts().masked.end()) return log_probability;
+  const auto [last, first_time] = previous_.try_emplace(std::string(value->text), shape.number);
+  if (first_time) return log_probability;
+  const Index before = std::exchange(last->second, shape.number);
+  Context& context = followed_[before];
+  Index& together = pairs_[fmt::format("{} {}", before, shape.number)];
+  if (context.lines > 0) {
+    const std::array<double, 2> parts{natural_log(context.different) + log_probability,
+                                      together > 0 ? natural_log(together) : 0};
+    log_probability = log_sum_exp(parts.data(), together > 0 ? 2 : 1) - natural_log(context.lines + context.different);
+  }
+  ++context.lines;
+  context.different += together++ == 0;
+  return log_probability;
+}
+
+ScoredLogLine LogScorer::score(std::string_view line) {
+  reader_.read(line);
+  Shape& shape = shape_of_line();
+  ScoredLogLine scored{.number = reader_.number(),
+                       .symbols = shape.symbols,
+                       .nats = shape.nats,
+                       .surprise = surprise(shape),
+                       .token = shape.token,
+                       .token_nats = shape.token_nats,
+                       .label = reader_.label()};
+  if (options_.adapt && shape.seen++ == 0) ++shapes_seen_;
+  return scored;
+}
+
+}  // namespace unfold

@@ -1,0 +1,138 @@
+#pragma once
+/// Anomaly scores for the lines of a log, computed in streaming mode with constant time and memory per line.
+///
+///   LogScorer scorer(*model);
+///   while (source.next(line)) use(scorer.score(line));
+///
+/// Let x be the shape of a line (data/readers/log_lines.h) with n tokens including the line end, P(x) its probability under
+/// the model, N the number of lines and D the number of distinct shapes in training. Of the m lines scored so far, let
+/// c(x) have this shape, and let d be the number of distinct shapes among them. Then
+///
+///   surprise(x) = - log2 [ (c(x) + N P(x) + (D + d) P(x)^(1/n)) / (m + N + D + d) ].
+///
+/// This is the Witten-Bell estimate of the n-gram model, applied to whole lines. Observed lines are counted, and the
+/// model stands for the lines of training. Unseen lines share a probability mass proportional to the number of distinct
+/// shapes so far; each gets a part proportional to the geometric mean of its token probabilities. A repeated line
+/// therefore loses its surprisal, and long lines are not more anomalous because of their length.
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "app/logs/log_data.h"
+#include "app/common/line_source.h"
+
+namespace unfold {
+
+struct LogScoreOptions {
+  /// Whether previously scored lines count (c, m and d above). If false, equal lines have equal scores.
+  bool adapt = true;
+  /// The name of a placeholder, such as host or pid. The context of a line is the previous line with the same value for
+  /// this placeholder: with c(y, x) the number of lines x that followed y, the probability above is mixed with the
+  /// share of x after y by the same rule. Empty: no context.
+  std::string context = {};
+  std::string name = "the log";  ///< used in messages
+};
+
+struct ScoredLogLine {
+  Index number = 0;   ///< from 1
+  Index symbols = 0;  ///< tokens and the line end
+  double nats = 0;    ///< total over all of them, -ln P(x)
+  double surprise = 0;
+  std::string token = {};  ///< the most surprising token as the model reads it; `<eos>` for the line end
+  double token_nats = 0;
+  std::optional<std::string> label = {};
+  double bits() const;
+  double bits_per_symbol() const;
+  double surprise_bits() const;
+  double token_bits() const;
+};
+
+/// Splits the lines of a log into label, text, shape and masked values.
+class LogLineReader {
+ public:
+  /// `name` is used in messages.
+  LogLineReader(const LogCard& card, std::string name)
+      : name_(std::move(name)), label_column_(card.label_column), scanner_(card.rules) {}
+  /// REQUIRES that the line outlives the use of its parts. Throws DataError for UTF-16 and for a line without a label
+  /// if the first non-empty line had one.
+  void read(std::string_view line);
+  Index number() const { return lines_; }  ///< from 1
+  const std::optional<std::string>& label() const { return label_; }
+  std::string_view text() const { return text_; }  ///< without the label
+  const LogLine& parts() const { return parts_; }
+
+ private:
+  std::string name_;
+  bool label_column_;
+  LogScanner scanner_;
+  std::optional<bool> labelled_ = {};
+  Index lines_ = 0, unlabelled_ = 0;  // unlabelled_: number of the first line without a label word; 0: none so far
+  std::optional<std::string> label_ = {};
+  std::string_view text_;
+  LogLine parts_;
+};
+
+/// Surprisal of each masked value in the lines of a log (log_values.h).
+class LogValueScorer {
+ public:
+  /// With `adapt`, the values of previously scored lines count. Throws like LogScorer.
+  LogValueScorer(const SymbolModel& model, bool adapt, std::string name = "the log");
+
+  struct Scored {
+    MaskedValue value;
+    double surprise = 0;  ///< in nats
+  };
+  /// Returns the scored values of a line, in order. Throws like LogLineReader::read.
+  const std::vector<Scored>& score(std::string_view line);
+  const LogLineReader& line() const { return reader_; }
+
+ private:
+  LogCard card_;
+  LogLineReader reader_;
+  bool adapt_;
+  std::vector<Scored> scored_;
+};
+
+class LogScorer {
+ public:
+  /// The model must outlive the scorer. Throws UsageError for a model that was not trained on logs and for a context
+  /// that is not the name of a rule, and ModelError.
+  explicit LogScorer(const SymbolModel& model, LogScoreOptions options = {});
+
+  /// Scores a line, passed without its line end. Throws like LogLineReader::read, and ModelError if a prediction is not
+  /// finite.
+  ScoredLogLine score(std::string_view line);
+  const LogLineReader& line() const { return reader_; }  ///< the last line read
+
+ private:
+  struct Shape {
+    Index number = 0, symbols = 0, seen = 0;
+    double nats = 0, token_nats = 0;
+    std::string token = {};
+  };
+  struct Context {
+    Index lines = 0, different = 0;
+  };
+  Shape& shape_of_line();
+  Shape measured() const;
+  double surprise(const Shape& shape);
+  double mixed_with_context(double log_probability, const Shape& shape);
+  void forget_rare();
+
+  const SymbolModel& model_;
+  LogScoreOptions options_;
+  LogCard card_;
+  LogLineReader reader_;
+  std::unique_ptr<Predictor> predictor_;
+  std::unordered_map<std::string, Shape> shapes_;
+  std::unordered_map<std::string, Index> previous_;  // number of the last shape, keyed by the value of the context
+  std::unordered_map<Index, Context> followed_;      // keyed by shape number
+  std::unordered_map<std::string, Index> pairs_;     // key "a b": how many lines of shape b followed one of shape a
+  Index shapes_made_ = 0, shapes_seen_ = 0;
+};
+
+}  // namespace unfold

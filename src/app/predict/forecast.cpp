@@ -1,0 +1,290 @@
+#include "app/predict/forecast.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "base/printable.h"
+#include "graph/engine/stepper.h"
+#include "loss/density/sample_numbers.h"
+#include "numerics/functions.h"
+
+namespace unfold {
+namespace {
+
+using Type = FieldSpecification::Type;
+
+/// What was sampled beyond the end of an example, of one field: a symbol, or `size` numbers, a position.
+struct Invented {
+  std::vector<Symbol> symbols;
+  std::vector<float> values;
+};
+
+/// One figure about one position ahead.
+struct Forecast {
+  std::string name, text;
+  double number = 0;
+};
+
+double quantile_of(std::vector<double>& sorted, double level) {
+  const double place = level * static_cast<double>(sorted.size() - 1);
+  const auto low = static_cast<std::size_t>(place);
+  const std::size_t high = std::min(low + 1, sorted.size() - 1);
+  return sorted[low] + (place - static_cast<double>(low)) * (sorted[high] - sorted[low]);
+}
+
+template <class T>
+std::vector<T> log_probabilities(std::span<const T> logits) {
+  std::vector<T> result(logits.size());
+  log_softmax(logits.data(), result.data(), static_cast<Index>(logits.size()));
+  return result;
+}
+
+template <class T>
+class Forecaster {
+ public:
+  Forecaster(const NetworkModel<T>& model, const ExampleSet& set, const PredictRequest& request, Team& team)
+      : model_(model), set_(set), request_(request), stepper_(model.plan(), model.parameters(), team) {
+    for (const NetworkInput& input : model.network().inputs) {
+      const FieldRead read = parse_read(input.field);
+      const FieldSpecification& field = model.data().field(read.field);
+      if (!field.once) shortest_ = std::min(shortest_, read.back);
+      reads_.push_back({read, &field, &set.column(read.field), input.signal});
+    }
+    for (const Read& read : reads_)
+      if (!read.field->once && read.how.back < request.ahead) need_head(read.how.field);
+  }
+
+  /// [position ahead][figure] of an example.
+  std::vector<std::vector<Forecast>> run(Index example) {
+    example_ = example;
+    stepper_.reset();
+    for (Index t = 0; t < set_.length(example); ++t) step(t);
+    std::vector<std::vector<Forecast>> result(at(request_.ahead));
+    const Index known = only_draws() ? 0 : std::min(shortest_, request_.ahead);  // whose inputs are all known
+    const State<T> end = stepper_.state();
+    start_path();
+    for (Index k = 0; k < known; ++k) {
+      step(set_.length(example) + k);
+      for (const Head<T>& head : model_.network().heads) exact(head, result[at(k)]);
+    }
+    if (known < request_.ahead) sample_paths(end, known, result);
+    return result;
+  }
+
+ private:
+  struct Read {
+    FieldRead how;
+    const FieldSpecification* field;
+    const FieldColumn* column;
+    Signal signal;
+  };
+
+  /// Whether some head knows no means and quantiles: numbers of its vectors depend on each other.
+  bool only_draws() const {
+    return std::ranges::any_of(model_.network().heads, [](const Head<T>& head) {
+      return head.loss->template as<VectorDensity<T>>() != nullptr;
+    });
+  }
+
+  void need_head(const std::string& field) const {
+    for (const Head<T>& head : model_.network().heads)
+      if (head.field == field) return;
+    throw UsageError(fmt::format(
+        "forecasting {} positions ahead would read the field {} there, which the model does not predict; train with "
+        "--ahead {}, or without that field",
+        request_.ahead, field, request_.ahead));
+  }
+
+  const FieldSpecification& field_of(const Head<T>& head) const { return model_.data().field(head.field); }
+
+  void start_path() {
+    for (const Head<T>& head : model_.network().heads) path_[head.field] = {};
+  }
+
+  /// Reads the inputs of a position, known or invented, and runs the network there.
+  void step(Index position) {
+    for (const Read& read : reads_) {
+      const Index from = read.field->once ? 0 : position - read.how.back;
+      const bool symbols = read.field->type == Type::symbols;
+      if (symbols)
+        stepper_.symbols(read.signal)[0] = from < 0 ? kNoSymbol : symbol_at(read, from);
+      else
+        give_values(read, from, stepper_.input(read.signal));
+    }
+    stepper_.step();
+  }
+
+  Symbol symbol_at(const Read& read, Index position) const {
+    if (read.field->once) return read.column->symbols[at(example_)];
+    if (position < set_.length(example_)) return read.column->symbols[at(set_.begin(example_) + position)];
+    return path_.at(read.how.field).symbols[at(position - set_.length(example_))];
+  }
+
+  void give_values(const Read& read, Index position, Matrix<T> to) const {
+    const auto size = at(read.field->size);
+    std::fill_n(to.row(0), size, T{0});
+    if (position < 0) return;
+    const float* from = nullptr;
+    if (read.field->once)
+      from = read.column->values.data() + at(example_) * size;
+    else if (position < set_.length(example_))
+      from = read.column->values.data() + at(set_.begin(example_) + position) * size;
+    else
+      from = path_.at(read.how.field).values.data() + at(position - set_.length(example_)) * size;
+    std::copy_n(from, size, to.row(0));
+  }
+
+  std::span<const T> signal(const Head<T>& head) const {
+    const Matrix<const T> value = stepper_.value(head.signal);
+    return {value.row(0), at(value.cols)};
+  }
+
+  static std::string name_of(const FieldSpecification& field, const char* what, Index i) {
+    const bool vector = field.size > 1 && field.type == Type::values;
+    return fmt::format("{}.{}{}", field.name, what, vector ? fmt::format(".{}", i + 1) : "");
+  }
+
+  void exact(const Head<T>& head, std::vector<Forecast>& out) const {
+    const FieldSpecification& field = field_of(head);
+    const std::span<const T> o = signal(head);
+    if (field.type == Type::symbols) {
+      const std::vector<T> logs = log_probabilities(o);
+      const auto best = std::ranges::max_element(logs);
+      auto most = static_cast<double>(*best);
+      vector_exp(&most, &most, 1);
+      out.push_back(
+          {name_of(field, "best", 0), std::string(field.alphabet->text(static_cast<Symbol>(best - logs.begin())))});
+      out.push_back({name_of(field, "probability", 0), "", most});
+      return;
+    }
+    const auto& distribution = head.loss->template need<ValueDistribution<T>>("forecast");
+    std::vector<T> mean(at(field.size)), low = mean, high = mean;
+    distribution.mean(o, mean);
+    distribution.quantile(o, 0.1, low);
+    distribution.quantile(o, 0.9, high);
+    for (Index i = 0; i < field.size; ++i) {
+      const auto put = [&](const char* what, T z) {
+        out.push_back({name_of(field, what, i), "", restored(field, i, static_cast<double>(z))});
+      };
+      put("mean", mean[at(i)]);
+      put("q10", low[at(i)]);
+      put("q90", high[at(i)]);
+    }
+  }
+
+  /// Draws what a head says and puts it into the path.
+  void draw(const Head<T>& head, Random& random) {
+    Invented& path = path_.at(head.field);
+    const FieldSpecification& field = field_of(head);
+    const std::span<const T> o = signal(head);
+    if (field.type == Type::symbols) {
+      head.loss->template need<Categorical<T>>("forecast");
+      path.symbols.push_back(sample_symbol<T>(std::span<const T>(log_probabilities(o)), random));
+      return;
+    }
+    values_.resize(at(field.size));
+    draw_numbers<T>(*head.loss, {o, model_.parameters().flat()}, "forecast", random, values_);
+    for (const T x : values_) path.values.push_back(static_cast<float>(x));
+  }
+
+  void sample_paths(const State<T>& end, Index known, std::vector<std::vector<Forecast>>& result) {
+    std::vector<std::map<std::string, Invented>> paths;
+    for (Index s = 0; s < request_.samples; ++s) {
+      Random random(request_.seed, stream_of(fmt::format("forecast/{}/{}", example_, s)));
+      stepper_.state() = end;
+      start_path();
+      for (Index k = 0; k < request_.ahead; ++k) {
+        step(set_.length(example_) + k);
+        for (const Head<T>& head : model_.network().heads) draw(head, random);
+      }
+      paths.push_back(path_);
+    }
+    for (Index k = known; k < request_.ahead; ++k)
+      for (const Head<T>& head : model_.network().heads) sum_up(field_of(head), paths, k, result[at(k)]);
+  }
+
+  void sum_up(const FieldSpecification& field, const std::vector<std::map<std::string, Invented>>& paths, Index k,
+              std::vector<Forecast>& out) const {
+    const auto count = static_cast<double>(paths.size());
+    if (field.type == Type::symbols) {
+      std::vector<Index> counts(at(field.size));
+      for (const auto& path : paths) ++counts[at(path.at(field.name).symbols[at(k)])];
+      const auto best = std::max_element(counts.begin(), counts.end());
+      out.push_back(
+          {name_of(field, "best", 0), std::string(field.alphabet->text(static_cast<Symbol>(best - counts.begin())))});
+      out.push_back({name_of(field, "probability", 0), "", static_cast<double>(*best) / count});
+      return;
+    }
+    for (Index i = 0; i < field.size; ++i) {
+      std::vector<double> drawn;
+      drawn.reserve(paths.size());
+      for (const auto& path : paths)
+        drawn.push_back(restored(field, i, static_cast<double>(path.at(field.name).values[at(k * field.size + i)])));
+      double sum = 0;
+      for (const double x : drawn) sum += x;
+      std::ranges::sort(drawn);
+      out.push_back({name_of(field, "mean", i), "", sum / count});
+      out.push_back({name_of(field, "q10", i), "", quantile_of(drawn, 0.1)});
+      out.push_back({name_of(field, "q90", i), "", quantile_of(drawn, 0.9)});
+    }
+  }
+
+  const NetworkModel<T>& model_;
+  const ExampleSet& set_;
+  const PredictRequest& request_;
+  Stepper<T> stepper_;
+  std::vector<Read> reads_;
+  Index shortest_ = 1 << 30;
+  Index example_ = 0;
+  std::map<std::string, Invented> path_;
+  std::vector<T> values_;
+};
+
+}  // namespace
+
+template <class T>
+void forecast(const NetworkModel<T>& model, const Examples& examples, const PredictRequest& request,
+              const std::function<void(std::string_view)>& write) {
+  if (parse_model_spec(model.spec_text()).both_directions)
+    throw UsageError(
+        fmt::format("{} reads sequences in both directions, from an end that has not come yet; predict without --ahead "
+                    "predicts the positions that are there",
+                    model.spec_text()));
+  const ExampleSet set(examples, std::make_shared<const DataSpecification>(model.data()), {});
+  Team team(1);
+  Forecaster<T> forecaster(model, set, request, team);
+  bool headed = false;
+  for (Index e = 0; e < set.count(); ++e) {
+    const auto rows = forecaster.run(e);
+    if (request.format == TableFormat::jsonl) {
+      nlohmann::ordered_json object = {{"example", e + 1}};
+      for (const auto& row : rows)
+        for (const Forecast& f : row)
+          object[f.name].push_back(f.text.empty() ? nlohmann::ordered_json(f.number) : nlohmann::ordered_json(f.text));
+      write(object.dump() + "\n");
+      continue;
+    }
+    if (!headed) {
+      std::string head = "example\tahead";
+      for (const Forecast& f : rows.front()) head += "\t" + escape_cell(f.name);
+      write(head + "\n");
+      headed = true;
+    }
+    for (std::size_t k = 0; k < rows.size(); ++k) {
+      std::string line = fmt::format("{}\t{}", e + 1, k + 1);
+      for (const Forecast& f : rows[k])
+        line += f.text.empty() ? fmt::format("\t{:.6g}", f.number) : "\t" + escape_cell(f.text);
+      write(line + "\n");
+    }
+  }
+}
+
+template void forecast(const NetworkModel<float>&, const Examples&, const PredictRequest&,
+                       const std::function<void(std::string_view)>&);
+template void forecast(const NetworkModel<double>&, const Examples&, const PredictRequest&,
+                       const std::function<void(std::string_view)>&);
+
+}  // namespace unfold

@@ -1,0 +1,637 @@
+#include "app/predict/predict.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "base/printable.h"
+#include "base/options/integer_range.h"
+#include "app/predict/constraint.h"
+#include "app/fields/density_data.h"
+#include "app/fields/example_split.h"
+#include "app/fields/field_entries.h"
+#include "app/fields/field_model.h"
+#include "app/fields/field_stepper.h"
+#include "app/fields/field_stream.h"
+#include "app/predict/forecast.h"
+#include "app/fields/condition.h"
+#include "app/predict/n_best.h"
+#include "app/fields/transduction_metrics.h"
+#include "loss/distribution.h"
+#include "loss/hmm/hidden_states.h"
+#include "loss/crf/label_sequences.h"
+#include "loss/ctc/unaligned_labels.h"
+#include "numerics/functions.h"
+
+namespace unfold {
+namespace {
+
+using Json = nlohmann::ordered_json;
+using Type = FieldSpecification::Type;
+
+/// The band around a mean.
+constexpr double kLow = 0.1, kHigh = 0.9;
+
+constexpr const char* kParentColumn = "parent";
+constexpr const char *kGridRow = "row", *kGridColumn = "column";
+
+/// A column that is added: texts, or numbers.
+struct Added {
+  std::string name;
+  bool once = false;
+  std::vector<std::string> texts = {};
+  std::vector<double> numbers = {};
+  std::vector<Json> values = {};  ///< of JSON lines alone
+
+  Json json(Index entry) const {
+    if (!values.empty()) return values[at(entry)];
+    return texts.empty() ? Json(numbers[at(entry)]) : Json(texts[at(entry)]);
+  }
+  std::string text(Index entry) const {
+    return texts.empty() ? fmt::format("{:.6g}", numbers[at(entry)]) : texts[at(entry)];
+  }
+};
+
+/// The columns of one head, filled row by row.
+template <class T>
+class HeadColumns {
+ public:
+  HeadColumns(const Head<T>& head, const FieldSpecification& field, Index entries, bool probabilities)
+      : head_(head), field_(field), classes_(field.type == Type::symbols && probabilities) {
+    const auto add = [&](const std::string& what, bool texts) {
+      Added& column = columns_.emplace_back(Added{.name = field.name + "." + what, .once = field.once});
+      if (texts)
+        column.texts.resize(at(entries));
+      else
+        column.numbers.resize(at(entries));
+    };
+    if (field.type == Type::symbols) {
+      unsegmented_ = head.loss->template as<Unsegmented<T>>() != nullptr;
+      if (head.loss->template as<LabelSequences<T>>() == nullptr && !unsegmented_)
+        head.loss->template need<Categorical<T>>("predict");
+      for (Symbol x = 0; x < field.size; ++x) names_.emplace_back(field.alphabet->text(x));
+      add("best", true);
+      add("probability", false);
+      for (std::size_t x = 0; classes_ && x < names_.size(); ++x) add(names_[x], false);
+      return;
+    }
+    if (const auto* hidden = head.loss->template as<HiddenStates<T>>()) {
+      for (Index k = 1; k <= hidden->states(); ++k) names_.push_back(std::to_string(k));
+      classes_ = probabilities;
+      add("state", true);
+      add("probability", false);
+      for (std::size_t k = 0; classes_ && k < names_.size(); ++k) add("state." + names_[k], false);
+      return;
+    }
+    head.loss->template need<ValueDistribution<T>>("predict");
+    for (Index i = 0; i < field.size; ++i) {
+      const std::string number = field.size > 1 ? fmt::format(".{}", i + 1) : "";
+      for (const char* what : {"mean", "q10", "q90"}) add(what + number, false);
+    }
+  }
+
+  /// `best`: the label to answer with, where it is not the most probable one by itself.
+  void set(Index entry, std::span<const T> signal, Symbol best = kNoSymbol) {
+    if (field_.type == Type::symbols || !names_.empty())
+      set_symbol(entry, signal, best);
+    else
+      set_values(entry, signal);
+  }
+  std::vector<Added>& columns() { return columns_; }
+
+ private:
+  void set_symbol(Index entry, std::span<const T> logits, Symbol chosen) {
+    const auto largest = std::max_element(logits.begin(), logits.end());
+    const bool none = unsegmented_ && chosen == kNoSymbol;  // then the probability is that of the blank
+    const std::size_t best = none ? logits.size() - 1 : chosen == kNoSymbol ? at(largest - logits.begin()) : at(chosen);
+    probabilities_.assign(logits.begin(), logits.end());
+    double sum = 0;
+    for (double& x : probabilities_) x -= static_cast<double>(*largest);
+    vector_exp(probabilities_.data(), probabilities_.data(), static_cast<Index>(probabilities_.size()));
+    for (const double x : probabilities_) sum += x;
+    if (!none) columns_[0].texts[at(entry)] = names_[best];
+    columns_[1].numbers[at(entry)] = probabilities_[best] / sum;
+    for (std::size_t x = 0; classes_ && x < names_.size(); ++x)
+      columns_[2 + x].numbers[at(entry)] = probabilities_[x] / sum;
+  }
+
+  void set_values(Index entry, std::span<const T> signal) {
+    const auto& distribution = head_.loss->template need<ValueDistribution<T>>("predict");
+    values_.resize(at(field_.size));
+    const auto put = [&](std::size_t which) {
+      for (Index i = 0; i < field_.size; ++i)
+        columns_[at(3 * i) + which].numbers[at(entry)] = restored(field_, i, static_cast<double>(values_[at(i)]));
+    };
+    distribution.mean(signal, values_);
+    put(0);
+    distribution.quantile(signal, kLow, values_);
+    put(1);
+    distribution.quantile(signal, kHigh, values_);
+    put(2);
+  }
+
+  const Head<T>& head_;
+  const FieldSpecification& field_;
+  bool classes_;
+  bool unsegmented_ = false;
+  std::vector<std::string> names_;  // of labels, or of hidden states
+  std::vector<Added> columns_;
+  std::vector<double> probabilities_;
+  std::vector<T> values_;
+};
+
+/// Writes data with columns added.
+class TableWriter {
+ public:
+  /// `symbols`: as the model's text became positions.
+  TableWriter(const Examples& examples, const std::vector<Added>& added, std::string_view symbols,
+              const std::function<void(std::string_view)>& write)
+      : examples_(examples),
+        added_(added),
+        characters_(symbols.starts_with("chars")),
+        target_characters_(symbols.ends_with("chars")),
+        write_(write) {
+    by_example_ = std::ranges::all_of(added, &Added::once);
+    of_pairs_ = std::ranges::any_of(examples.columns, &ExampleColumn::source);
+  }
+
+  void heading() const {
+    std::vector<std::string> names;
+    for (const ExampleColumn& column : examples_.columns)
+      if (is_shown(column)) names.push_back(escape_cell(column.name));
+    if (shows_parents()) names.emplace_back(kParentColumn);
+    if (shows_places())
+      for (const char* name : {kGridRow, kGridColumn}) names.emplace_back(name);
+    for (const Added& column : added_) names.push_back(escape_cell(column.name));
+    write_(fmt::format("{}\n", fmt::join(names, "\t")));
+  }
+
+  void rows() const {
+    for (Index e = 0; e < examples_.count(); ++e) {
+      if (by_example_) {
+        write_row(e, -1);
+        continue;
+      }
+      if (e > 0) write_("\n");
+      for (Index p = examples_.begin(e); p < examples_.end(e); ++p) write_row(e, p);
+    }
+  }
+
+  /// Whether examples are runs of rows, which empty lines keep apart.
+  bool has_runs() const { return !by_example_; }
+
+  /// The only position of the only example as an object.
+  void json_row() const {
+    Json object;
+    for (const ExampleColumn& column : examples_.columns) object[column.name] = entry_json(column, 0);
+    for (const Added& column : added_) object[column.name] = column.json(0);
+    write_(object.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n");
+  }
+
+  void jsonl() const {
+    for (Index e = 0; e < examples_.count(); ++e) {
+      Json object;
+      for (const ExampleColumn& column : examples_.columns) {
+        if (column.once) {
+          object[column.name] = entry_json(column, e);
+          continue;
+        }
+        Json& list = object[column.name] = Json::array();
+        const Range own = entries(column, e);
+        for (Index p = own.begin; p < own.end; ++p)
+          if (!is_end(column, p)) list.push_back(entry_json(column, p));
+      }
+      for (Index p = examples_.begin(e); p < examples_.end(e) && examples_.are_trees(); ++p)
+        object[kParentColumn].push_back(examples_.parents[at(p)] + 1);
+      if (examples_.are_grids()) object["shape"] = {examples_.shapes[at(e)].first, examples_.shapes[at(e)].second};
+      for (const Added& column : added_) {
+        if (column.once) {
+          object[column.name] = column.json(e);
+          continue;
+        }
+        Json& list = object[column.name] = Json::array();
+        for (Index p = examples_.begin(e); p < examples_.end(e); ++p) list.push_back(column.json(p));
+      }
+      write_(object.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n");
+    }
+  }
+
+ private:
+  /// Nodes of trees, from 1 in each tree, with the number of the parent; 0 of the root.
+  bool shows_parents() const { return examples_.are_trees() && !by_example_; }
+  /// Where a position lies in its grid, from 1.
+  bool shows_places() const { return examples_.are_grids() && !by_example_; }
+
+  /// A sequence of numbers has no place in the one cell of an example.
+  bool is_shown(const ExampleColumn& column) const { return !by_example_ || column.once || column.is_text(); }
+
+  void write_row(Index example, Index position) const {
+    std::vector<std::string> cells;
+    for (const ExampleColumn& column : examples_.columns) {
+      if (!is_shown(column)) continue;
+      if (column.once)
+        cells.push_back(entry_cell(column, example));
+      else
+        cells.push_back(position < 0 ? whole_text(column, example) : entry_cell(column, position));
+    }
+    if (shows_parents()) cells.push_back(std::to_string(examples_.parents[at(position)] + 1));
+    if (shows_places()) {
+      const Index width = examples_.shapes[at(example)].second, place = position - examples_.begin(example);
+      for (const Index number : {place / width, place % width}) cells.push_back(std::to_string(number + 1));
+    }
+    for (const Added& column : added_) cells.push_back(escape_cell(column.text(column.once ? example : position)));
+    write_(fmt::format("{}\n", fmt::join(cells, "\t")));
+  }
+
+  Range entries(const ExampleColumn& column, Index example) const {
+    return column.source ? column.chain(example) : Range{examples_.begin(example), examples_.end(example)};
+  }
+  /// The end of a target is no part of the text.
+  bool is_end(const ExampleColumn& column, Index entry) const {
+    return of_pairs_ && column.is_text() && column.texts[at(entry)] == kTargetEnd;
+  }
+
+  std::string whole_text(const ExampleColumn& column, Index example) const {
+    std::vector<std::string> texts;
+    const Range own = entries(column, example);
+    for (Index p = own.begin; p < own.end; ++p)
+      if (!is_end(column, p)) texts.push_back(entry_cell(column, p));
+    const bool together = of_pairs_ && !column.source ? target_characters_ : characters_;
+    return fmt::format("{}", fmt::join(texts, together ? "" : " "));
+  }
+
+  const Examples& examples_;
+  const std::vector<Added>& added_;
+  bool characters_, target_characters_, by_example_ = false, of_pairs_ = false;
+  const std::function<void(std::string_view)>& write_;
+};
+
+template <class T>
+std::vector<HeadColumns<T>> empty_columns(const NetworkModel<T>& model, Index examples, Index positions,
+                                          const PredictRequest& request) {
+  std::vector<HeadColumns<T>> heads;
+  for (const Head<T>& head : model.network().heads) {
+    const FieldSpecification& field = model.data().field(head.field);
+    heads.emplace_back(head, field, field.once ? examples : positions, request.probabilities);
+  }
+  return heads;
+}
+
+template <class T>
+std::vector<Added> joined_columns(std::vector<HeadColumns<T>>& heads) {
+  std::vector<Added> all;
+  for (HeadColumns<T>& head : heads) std::ranges::move(head.columns(), std::back_inserter(all));
+  return all;
+}
+
+template <class T>
+std::vector<HeadColumns<T>> predicted_heads(const NetworkModel<T>& model, const ExampleSet& set,
+                                            const PredictRequest& request, Team& team) {
+  std::vector<HeadColumns<T>> heads = empty_columns(model, set.count(), set.positions(), request);
+  for_each_prediction<T>(model, set, team, [&](const PredictedRow<T>& row) {
+    const bool once = model.data().field(model.network().heads[row.head].field).once;
+    heads[row.head].set(once ? row.example : set.begin(row.example) + row.position, row.signal, row.best);
+  });
+  return heads;
+}
+
+template <class T>
+std::vector<Added> predicted_columns(const NetworkModel<T>& model, const ExampleSet& set, const PredictRequest& request,
+                                     Team& team) {
+  std::vector<HeadColumns<T>> heads = predicted_heads(model, set, request, team);
+  return joined_columns(heads);
+}
+
+/// The N best labels of whole sequences: for each the labels, and the probability of all of them together.
+template <class T>
+void add_n_best(const NetworkModel<T>& model, const ExampleSet& set, Index count, Team& team,
+                std::vector<Added>& columns) {
+  std::vector<std::size_t> first;  // column of each head
+  for (const Head<T>& head : model.network().heads) {
+    first.push_back(columns.size());
+    for (Index n = 1; n <= count && has_n_best(head); ++n) {
+      columns.push_back({.name = fmt::format("{}.best.{}", head.field, n)});
+      columns.back().texts.resize(at(set.positions()));
+      columns.push_back({.name = fmt::format("{}.sequence.{}", head.field, n)});
+      columns.back().numbers.resize(at(set.positions()));
+    }
+  }
+  for_each_n_best<T>(model, set, count, team, [&](std::size_t h, Index example, const auto& answers) {
+    const FieldSpecification& field = model.data().field(model.network().heads[h].field);
+    for (std::size_t n = 0; n < answers.size(); ++n) {
+      double probability = answers[n].log_probability;
+      vector_exp(&probability, &probability, 1);
+      for (std::size_t t = 0; t < answers[n].labels.size(); ++t) {
+        const std::size_t entry = at(set.begin(example)) + t;
+        columns[first[h] + 2 * n + 1].numbers[entry] = probability;
+        if (const Symbol label = answers[n].labels[t]; label != kNoSymbol)
+          columns[first[h] + 2 * n].texts[entry] = field.alphabet->text(label);
+      }
+    }
+  });
+}
+
+/// Labels among those that are allowed, instead of the most probable ones, and what that is worth.
+template <class T>
+std::vector<Added> constrained_columns(const NetworkModel<T>& model, const ExampleSet& set,
+                                       const PredictRequest& request, Team& team) {
+  const FieldConstraint constraint = label_constraint(model, *request.constraint);
+  std::vector<HeadColumns<T>> heads = predicted_heads(model, set, request, team);
+  HeadColumns<T>& own = heads[constraint.head];
+  const std::string& name = model.network().heads[constraint.head].field;
+  const FieldSpecification& field = model.data().field(name);
+  std::vector<Added> more(1);
+  more[0].name = name + ".allowed";
+  for (Index n = 1; n <= request.best && request.best > 1; ++n) {
+    more.push_back(
+        {.name = fmt::format("{}.best.{}", name, n), .texts = std::vector<std::string>(at(set.positions()))});
+    more.push_back({.name = fmt::format("{}.sequence.{}", name, n)});
+  }
+  for (Added& column : more)
+    if (column.texts.empty()) column.numbers.resize(at(set.positions()));
+  const auto probability = [](double log_p) {
+    vector_exp(&log_p, &log_p, 1);
+    return std::min(log_p, 1.0);
+  };
+  for_each_allowed<T>(model, set, constraint, request.best, team, [&](Index example, const AllowedLabels& labels) {
+    const auto length = labels.best.front().labels.size();
+    std::vector<T> row(at(field.size));
+    for (std::size_t t = 0; t < length; ++t) {
+      const Index entry = set.begin(example) + static_cast<Index>(t);
+      for (std::size_t j = 0; j < row.size(); ++j) row[j] = static_cast<T>(labels.log_posteriors[t * row.size() + j]);
+      own.set(entry, row, labels.best.front().labels[t]);
+      more[0].numbers[at(entry)] = probability(labels.log_probability);
+      for (std::size_t n = 0; n < labels.best.size() && more.size() > 1; ++n) {
+        more[2 * n + 1].texts[at(entry)] = field.alphabet->text(labels.best[n].labels[t]);
+        more[2 * n + 2].numbers[at(entry)] = probability(labels.best[n].log_probability);
+      }
+    }
+  });
+  std::vector<Added> all = joined_columns(heads);
+  std::ranges::move(more, std::back_inserter(all));
+  return all;
+}
+
+/// Of a model that reads a source.
+template <class T>
+std::vector<Added> found_targets(const NetworkModel<T>& model, const ExampleSet& set, const PredictRequest& request,
+                                 Team& team) {
+  if (request.probabilities)
+    throw UsageError("--probabilities is for labels; of targets, --best N gives the N best with their probabilities");
+  if (request.sampled && (request.beam > 1 || request.best > 1))
+    throw UsageError(
+        "--beam and --best search for the best targets, --sample draws them by their probability; leave either out");
+  if (request.attention && request.format != TableFormat::jsonl)
+    throw UsageError("--attention writes rows of weights, which need --format jsonl");
+  const FieldSpecification& field = model.data().field(target_field(model));
+  const Index count = request.sampled ? request.samples : request.best;
+  std::vector<Added> columns;
+  const auto add = [&](const std::string& what, Index number) -> Added& {
+    const bool numbered = number > 1 || request.sampled;
+    const std::string name = fmt::format("{}.{}{}", field.name, what, numbered ? fmt::format(".{}", number) : "");
+    return columns.emplace_back(Added{.name = name, .once = true});
+  };
+  constexpr std::size_t kEach = 3;
+  for (Index n = 1; n <= count; ++n) {
+    add(request.sampled ? "sample" : "best", n).texts.resize(at(set.count()));
+    add("probability", n).numbers.resize(at(set.count()));
+    add("attention", n).values.resize(at(set.count()));
+  }
+  std::optional<Automaton> allowed;
+  if (request.constraint) {
+    if (request.sampled) throw UsageError("--constraint is for the best targets, not for samples");
+    allowed = target_constraint(model, *request.constraint);
+  }
+  const TransduceOptions options{.beam = std::max(request.beam, request.best),
+                                 .best = request.best,
+                                 .weights = request.attention,
+                                 .allowed = allowed ? &*allowed : nullptr};
+  const auto set_target = [&](Index example, const std::vector<Transduced>& found) {
+    for (std::size_t n = 0; n < found.size(); ++n) {
+      columns[kEach * n].texts[at(example)] = target_text(field, found[n].symbols);
+      double probability = found[n].log_probability;
+      vector_exp(&probability, &probability, 1);
+      columns[kEach * n + 1].numbers[at(example)] = probability;
+      columns[kEach * n + 2].values[at(example)] = found[n].weights;
+    }
+  };
+  for_each_transduction<T>(model, set, options, request.sampled ? request.samples : 0, request.seed, team, set_target);
+  if (!request.attention) std::erase_if(columns, [](const Added& column) { return !column.values.empty(); });
+  return columns;
+}
+
+/// Of one row, from which the stepper goes on.
+template <class T>
+std::vector<Added> stepped_columns(const NetworkModel<T>& model, const ExampleSet& window, FieldStepper<T>& stepper,
+                                   const PredictRequest& request) {
+  std::vector<HeadColumns<T>> heads = empty_columns(model, 1, 1, request);
+  stepper.step_at_end_of(window);
+  for (std::size_t h = 0; h < heads.size(); ++h) {
+    const Matrix<const T> signal = stepper.signal(model.network().heads[h]);
+    heads[h].set(0, {signal.row(0), at(signal.cols)});
+  }
+  return joined_columns(heads);
+}
+
+/// How a model answers, as it is asked.
+template <class T>
+struct Answering {
+  Answering(const NetworkModel<T>& model, const PredictRequest& request)
+      : source(reads_source(model.data())),
+        finds(source || predicts_whole_sequences(model)),
+        numbers(finds && model.data().field(target_field(model)).type == Type::values),
+        searches(request.beam > 1 || request.sampled || request.attention ||
+                 (finds && (request.best > 1 || request.constraint))) {}
+  bool source, finds;  ///< whole sequences are predicted, of a source or not
+  bool numbers;        ///< of numbers
+  bool searches;       ///< for whole sequences
+};
+
+template <class T>
+std::vector<Added> answers(const NetworkModel<T>& model, const ExampleSet& set, const PredictRequest& request,
+                           Team& team) {
+  const Answering<T> how(model, request);
+  if ((how.source && !how.numbers) || (how.finds && how.searches)) return found_targets(model, set, request, team);
+  std::vector<Added> added = request.constraint ? constrained_columns(model, set, request, team)
+                                                : predicted_columns(model, set, request, team);
+  if (!how.finds && request.best > 1 && !request.constraint) add_n_best(model, set, request.best, team, added);
+  return added;
+}
+
+/// The examples in portions whose answers take 128 MB at most, or are of one example: with --probabilities a position
+/// has a number for each class. All at once where an answer depends on the number of an example, or takes little.
+template <class T>
+std::vector<std::vector<Index>> portions_of(const NetworkModel<T>& model, const ExampleSet& set,
+                                            const PredictRequest& request) {
+  constexpr Index kMostNumbers = Index{1} << 24;
+  std::vector<std::vector<Index>> portions(1);
+  bool divides = request.probabilities && !Answering<T>(model, request).finds;
+  Index each = 0, numbers = 0;
+  for (const Head<T>& head : model.network().heads) {
+    each += head.signal.size();
+    divides = divides && model.data().field(head.field).type == Type::symbols;
+  }
+  for (Index e = 0; e < set.count(); ++e) {
+    numbers += each * set.length(e);
+    if (divides && numbers > kMostNumbers && !portions.back().empty()) {
+      portions.emplace_back();
+      numbers = each * set.length(e);
+    }
+    portions.back().push_back(e);
+  }
+  return portions;
+}
+
+/// Answers all examples and writes them.
+template <class T>
+void write_answers(const NetworkModel<T>& model, Examples examples, const PredictRequest& request,
+                   const std::function<void(std::string_view)>& write, Reporter& reporter) {
+  const auto data = std::make_shared<const DataSpecification>(model.data());
+  const ExampleSet set(examples, data, {});  // labels never seen do not matter here
+  reporter.remark(fmt::format("{} examples, {} positions", set.count(), set.positions()));
+  Team team(thread_count(request.threads));
+  const std::string symbols = stored_settings(model).symbols;
+  const auto write_portion = [&](Examples portion, const ExampleSet& numbers, bool first) {
+    const std::vector<Added> added = answers(model, numbers, request, team);
+    if (model.data().found) portion.parents = found_parents(model, numbers, team);
+    drop_constant(model.spec(), portion);
+    const TableWriter writer(portion, added, symbols, write);
+    if (request.format == TableFormat::jsonl) return writer.jsonl();
+    if (first)
+      writer.heading();
+    else if (writer.has_runs())
+      write("\n");
+    writer.rows();
+  };
+  const std::vector<std::vector<Index>> portions = portions_of(model, set, request);
+  if (portions.size() == 1) return write_portion(std::move(examples), set, true);
+  for (const std::vector<Index>& portion : portions)
+    write_portion(subset(examples, portion), set.subset(portion), &portion == &portions.front());
+}
+
+/// Answers a stream piece by piece.
+template <class T>
+void follow_stream(const NetworkModel<T>& model, const PredictRequest& request,
+                   const std::function<void(std::string_view)>& write, Reporter& reporter) {
+  const Answering<T> how(model, request);
+  if (request.best > 1 && !how.finds) throw UsageError("--best of labels is not for --follow");
+  if (request.constraint) throw UsageError("--constraint is not for --follow");
+  if (request.sampled)
+    throw UsageError("--sample draws by the number of an example, which a stream has not; leave --follow out");
+  if (request.ahead > 0) throw UsageError("--ahead begins at the end of the data, which --follow never sees");
+  if (request.data.size() != 1) throw UsageError("--follow reads one stream; name one file, or - for standard input");
+  const bool by_row = goes_row_by_row(model) && !how.finds;
+  FieldStream stream(request.data.front(), reader_options_for(model), model.data(),
+                     by_row ? StreamPiece::row : StreamPiece::example, reach_back(model));
+  const auto data = std::make_shared<const DataSpecification>(model.data());
+  const bool json = request.format == TableFormat::jsonl;
+  const std::string symbols = stored_settings(model).symbols;
+  Team team(by_row ? 1 : thread_count(request.threads));
+  std::optional<FieldStepper<T>> stepper;
+  if (by_row) stepper.emplace(model, team);
+  bool first = true;
+  for (Examples piece; stream.next(piece);) {
+    tell_remarks(piece, reporter);
+    if (by_row && stream.begins()) stepper->reset();
+    give(model, request.given, piece);
+    const ExampleSet set(by_row ? stream.window() : piece, data, {});
+    const std::vector<Added> added =
+        by_row ? stepped_columns(model, set, *stepper, request) : answers(model, set, request, team);
+    if (model.data().found) piece.parents = found_parents(model, set, team);
+    drop_constant(model.spec(), piece);
+    const TableWriter writer(piece, added, symbols, write);
+    if (json) {
+      by_row ? writer.json_row() : writer.jsonl();
+      continue;
+    }
+    if (std::exchange(first, false))
+      writer.heading();
+    else if (writer.has_runs() && (!by_row || stream.begins()))
+      write("\n");
+    writer.rows();
+  }
+}
+
+/// Whether --probabilities adds columns: of classes, tags or hidden states.
+template <class T>
+bool has_probabilities(const NetworkModel<T>& model) {
+  return std::ranges::any_of(model.network().heads, [&](const Head<T>& head) {
+    return model.data().field(head.field).type == Type::symbols || head.loss->template as<HiddenStates<T>>() != nullptr;
+  });
+}
+
+/// What goes on beyond an end needs one, and says nothing but what comes there.
+template <class T>
+void check_ahead(const NetworkModel<T>& model, const PredictRequest& request) {
+  if (request.ahead == 0) return;
+  const DataSpecification& data = model.data();
+  for (const Head<T>& head : model.network().heads)
+    if (head.loss->template as<HiddenStates<T>>() != nullptr)
+      throw UsageError(
+          fmt::format("{} says states of what is there and forecasts nothing; programs ask src/loss/hmm/vector_hmm.h",
+                      model.spec_text()));
+  if (data.grids || data.trees)
+    throw UsageError(
+        fmt::format("--ahead goes on beyond the end of a sequence; nothing comes after a {0}: predict without --ahead "
+                    "says what is predicted of the {0}s that are there",
+                    data.grids ? "grid" : "tree"));
+  if (request.constraint) throw UsageError("--constraint is not for --ahead");
+  if (request.probabilities)
+    throw UsageError("--probabilities is for positions that are there, not for those of --ahead; leave either out");
+  if (request.best > 1)
+    throw UsageError("--best is for positions that are there, not for those of --ahead; leave either out");
+}
+
+}  // namespace
+
+void predict(const PredictRequest& request, const std::function<void(std::string_view)>& write, Reporter& reporter) {
+  require_within("ahead", request.ahead, 0, kMostAhead);
+  require_within("samples", request.samples, 1, kMostSamples);
+  require_within("beam", request.beam, 1, kMostAnswers);
+  require_within("best", request.best, 1, kMostAnswers);
+  with_model_of(request, [&]<class T>(const NetworkModel<T>& model) {
+    const bool labels =
+        std::ranges::any_of(model.network().heads, [](const Head<T>& head) { return has_n_best(head); });
+    const auto& [source, finds, numbers, searches] = Answering<T>(model, request);
+    if (!finds && (searches || !request.given.empty()))
+      throw UsageError(
+          "--beam, --sample, --attention and --given are for models that read a source (--format pairs) or predict "
+          "whole sequences (train --ends)");
+    if (!finds && !labels && request.best > 1 && !request.constraint)
+      throw UsageError(
+          "--best is for labels of whole sequences (crf, ctc), for models that read a source and for those that "
+          "predict whole sequences");
+    if (finds && request.ahead > 0)
+      throw UsageError("--ahead goes on beyond the end of a sequence, which this model predicts; leave it out");
+    check_ahead(model, request);
+    if (request.probabilities && !has_probabilities(model))
+      throw UsageError(
+          fmt::format("--probabilities is for classes, tags and hidden states; {} predicts numbers: leave it out",
+                      model.spec_text()));
+    const bool invented = request.data.empty();
+    if (numbers && (searches || (invented && !request.follow)))
+      throw UsageError(
+          fmt::format("{} holds numbers: `unfold sample {}` draws such sequences; predict with DATA, without a search, "
+                      "says what comes next at every position",
+                      target_field(model), request.model));
+    if (request.follow) return follow_stream<T>(model, request, write, reporter);
+    if (invented && request.given.empty()) throw UsageError("predict needs DATA, or --given FIELD=VALUE");
+    Examples examples = invented ? given_examples(model, request.given, 1) : read_for(model, request.data, &reporter);
+    if (!invented) give(model, request.given, examples);
+    if (request.ahead > 0) return forecast<T>(model, examples, request, write);
+    write_answers(model, std::move(examples), request, write, reporter);
+  });
+}
+
+bool holds_field_model(const std::string& model) {
+  try {
+    const ModelFile file = ModelFile::open(model_file(model));
+    return file.kind() == NetworkModel<float>::kKind && readers().find(file.data().source) != nullptr;
+  } catch (const ModelError&) {
+    return false;  // whoever loads it says what is wrong
+  }
+}
+
+}  // namespace unfold

@@ -1,0 +1,67 @@
+#include "app/report/report.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+
+#include "app/inspect/info.h"
+#include "app/evaluate/task_evaluation.h"
+#include "app/predict/predict.h"
+#include "app/report/report_parts.h"
+#include "model/registry/registry.h"
+#include "model/registry/run_folder.h"
+
+namespace unfold {
+namespace {
+
+/// All sections that need to inspect a model, empty, with the reason.
+std::vector<PageSection> all_missing(const std::string& why) {
+  std::vector<PageSection> sections;
+  for (const auto& [id, title] :
+       {std::pair{"text", "Text by surprise"}, std::pair{"neurons", "Neurons"}, std::pair{"gates", "Gates"},
+        std::pair{"lags", "How far back"}, std::pair{"radius", "Spectral radius"},
+        std::pair{"calibration", "Calibration"}, std::pair{"confusion", "Confusion"},
+        std::pair{"worst", "Worst predictions"}, std::pair{"forecasts", "Forecasts"},
+        std::pair{"attention", "Attention"}, std::pair{"trees", "Trees"}, std::pair{"rolls", "Piano rolls"}})
+    sections.push_back({.id = id, .title = title, .note = "", .missing = why});
+  return sections;
+}
+
+Looked look_into(const ReportRequest& request, Reporter& reporter) {
+  const std::string& model = request.runs.front();
+  if (holds_task_model(model)) return look_into_task(request);
+  return holds_field_model(model) ? look_into_fields(request, reporter) : look_into_text(request, reporter);
+}
+
+/// All sections in page order; the ones in `found` replace the empty ones with the same id.
+std::vector<PageSection> complete(std::vector<PageSection> found) {
+  std::vector<PageSection> all = all_missing("Not for models of this kind.");
+  for (PageSection& section : all) {
+    const auto own = std::ranges::find(found, section.id, &PageSection::id);
+    if (own != found.end()) section = std::move(*own);
+  }
+  return all;
+}
+
+}  // namespace
+
+std::string report_page(const ReportRequest& request, Reporter& reporter) {
+  if (request.runs.empty()) throw UsageError("report needs a run folder");
+  for (const std::string& run : request.runs) model_file(run);  // throws if there is none
+  const std::string unit = logged_unit(request.runs);
+  const Looked looked = look_into(request, reporter);
+  std::vector<PageSection> sections = {card_section(request),
+                                       curves_section(request, unit, looked.levels, looked.no_levels),
+                                       seeds_section(request, unit), cost_section(request)};
+  for (PageSection& section : complete(looked.sections)) sections.push_back(std::move(section));
+  const auto after_worst = std::ranges::find(sections, std::string("worst"), &PageSection::id) + 1;
+  sections.insert(after_worst, samples_section(request, looked.sample));
+  sections.push_back(command_section(request));
+  const std::string model = load_model_file(model_file(request.runs.front()))->spec_text();
+  return page_html(fmt::format("{} · Unfold", model), fmt::format("{}", fmt::join(request.runs, ", ")), sections);
+}
+
+std::string plotting_library() { return kChartLibrary.empty() ? "" : fmt::format("Chart.js {}", kChartVersion); }
+
+}  // namespace unfold

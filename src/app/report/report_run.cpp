@@ -1,0 +1,315 @@
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <filesystem>
+#include <fstream>
+
+#include "app/inspect/info.h"
+#include "base/formats/config.h"
+#include "base/formats/trusted_json.h"
+#include "app/compare/evaluation_data.h"
+#include "app/report/report_parts.h"
+#include "app/plots/training_curve.h"
+#include "app/common/metrics.h"
+#include "model/registry/run_folder.h"
+
+namespace unfold {
+namespace {
+
+using Points = std::vector<std::pair<double, double>>;
+
+std::string folder_name(const std::string& run) {
+  const std::filesystem::path path(run);
+  return (path.has_filename() ? path.filename() : path.parent_path().filename()).string();
+}
+
+/// Runs that trained the same model.
+struct Kin {
+  std::string model;
+  std::vector<std::string> runs;
+};
+
+std::vector<Kin> kin_of(const std::vector<std::string>& runs) {
+  std::vector<Kin> all;
+  for (const std::string& run : runs) {
+    const RunFolder folder(run);
+    const Config config = folder.has_config() ? read_config(folder.config()) : Config();
+    const ConfigEntry* entry = config.find("model");
+    const std::string model = entry != nullptr ? to_string(entry->value) : folder_name(run);
+    const auto found = std::ranges::find(all, model, &Kin::model);
+    if (found == all.end())
+      all.push_back({model, {run}});
+    else
+      found->runs.push_back(run);
+  }
+  return all;
+}
+
+Points log_points(const std::string& run, const char* event, const char* x, const char* y, double scale) {
+  Points points = read_log_curve(RunFolder(run).log(), event, x, y);
+  for (auto& point : points) point.second *= scale;
+  return points;
+}
+
+/// Replaces a long curve by the means over hundredths of it.
+Points smoothed(const Points& points) {
+  constexpr std::size_t kStretches = 200;
+  if (points.size() <= kStretches) return points;
+  Points result;
+  for (std::size_t i = 0; i < kStretches; ++i) {
+    const std::size_t begin = points.size() * i / kStretches, end = points.size() * (i + 1) / kStretches;
+    double x = 0, y = 0;
+    for (std::size_t k = begin; k < end; ++k) x += points[k].first, y += points[k].second;
+    const auto n = static_cast<double>(end - begin);
+    result.emplace_back(x / n, y / n);
+  }
+  return result;
+}
+
+std::vector<ChartSeries> curves_over(const std::vector<Kin>& kin, const char* x, double& last) {
+  std::vector<ChartSeries> series;
+  for (const Kin& one : kin)
+    for (const auto& [event, what] : {std::pair{"validation", "validation"}, std::pair{"progress", "training"}}) {
+      std::vector<Points> runs;
+      for (const std::string& run : one.runs) {
+        Points points = log_points(run, event, x, "nats_per_symbol", bits(1));
+        if (!points.empty()) last = std::max(last, points.back().first);
+        runs.push_back(smoothed(points));
+      }
+      const std::string label = kin.size() > 1 ? fmt::format("{}, {}", one.model, what) : what;
+      ChartSeries curve{.curve = {label, join_curves(runs)}, .style = event[0] == 'p' ? "thin" : "line"};
+      if (!curve.curve.points.empty()) series.push_back(std::move(curve));
+    }
+  return series;
+}
+
+double best_bits(const std::string& run) {
+  double best = std::numeric_limits<double>::infinity();
+  for (const auto& [step, value] : log_points(run, "validation", "step", "nats_per_symbol", bits(1)))
+    best = std::min(best, value);
+  return best;
+}
+
+std::string file_size(const std::string& path) {
+  std::error_code error;
+  const auto bytes = std::filesystem::file_size(path, error);
+  return error ? std::string() : fmt::format("{:.1f} KiB", static_cast<double>(bytes) / 1024);
+}
+
+/// Quotes a word for the shell.
+std::string quoted(const std::string& text) {
+  const bool plain = !text.empty() && std::ranges::all_of(text, [](unsigned char c) {
+    return std::isalnum(c) != 0 || std::string_view("-_./:,=+%@").find(static_cast<char>(c)) != std::string_view::npos;
+  });
+  if (plain) return text;
+  std::string result = "'";
+  for (const char c : text) result += c == '\'' ? "'\\''" : std::string(1, c);
+  return result + "'";
+}
+
+}  // namespace
+
+PageSection card_section(const ReportRequest& request) {
+  const std::string& run = request.runs.front();
+  const ModelInfo info = describe_model(run);
+  const TrainSettings settings = settings_of_run(run);
+  std::vector<std::pair<std::string, std::string>> facts = {
+      {"model", info.model},
+      {"parameters", fmt::format("{}", info.parameter_count)},
+      {"trained on", fmt::format("{}", fmt::join(settings.data, ", "))},
+      {"task", info.task},
+      {"reads", info.reads.empty() ? fmt::format("{}", fmt::join(info.inputs, ", ")) : info.reads},
+      {"alphabet", info.symbols > 0 ? fmt::format("{} {}", info.symbols, info.symbol_kind) : std::string()},
+      {"format", info.format},
+      {"split", settings.split.value_or("")},
+      {"validated on", settings.valid.value_or("")},
+      {"optimiser", settings.data.empty() && !settings.task ? std::string() : settings.optimizer},
+      {"file", info.file},
+      {"Unfold", UNFOLD_VERSION}};
+  PageSection section{.id = "card", .title = "Data and model", .note = "What was trained, and on what."};
+  for (const FieldInfo& field : info.fields)
+    facts.emplace_back("field " + field.name,
+                       fmt::format("{}{}{}", size_text(field), field.once ? ", once an example" : "",
+                                   field.loss.empty() ? "" : ", predicted with " + field.loss));
+  section.blocks.push_back(facts_block(facts));
+  std::vector<std::vector<std::string>> rows;
+  for (const TensorShape& t : info.tensors)
+    rows.push_back({t.name, fmt::format("{} × {}", t.rows, t.cols), fmt::format("{}", t.rows * t.cols)});
+  PageJson tensors = table_block({"tensor", "shape", "numbers"}, rows);
+  tensors["folded"] = fmt::format("{} tensors", rows.size());
+  section.blocks.push_back(std::move(tensors));
+  return section;
+}
+
+namespace {
+
+/// Settings whose defaults depend on the data or on other settings.
+constexpr std::array<std::string_view, 7> kSettled = {"model",   "optimizer",    "window", "batch",
+                                                      "symbols", "word-dropout", "shift"};
+
+/// An argument that stands without an option: the name of a file.
+std::string file_argument(const std::string& file) {
+  return quoted(file.size() > 1 && file.starts_with('-') ? "./" + file : file);
+}
+
+}  // namespace
+
+std::string command_of(const std::string& run) {
+  const RunFolder folder(run);
+  if (!folder.has_config()) return {};
+  std::string command = "unfold train";
+  std::string options;
+  TrainSettings defaults;
+  RunSettings run_defaults;
+  const Config standard = configuration(defaults, run_defaults, Stored::run);
+  const Config config = read_config(folder.config());
+  for (const ConfigEntry& entry : config.entries()) {
+    if (entry.key == "data") {
+      for (const std::string& file : std::get<std::vector<std::string>>(entry.value))
+        command += " " + file_argument(file);
+      continue;
+    }
+    const ConfigEntry* usual = standard.find(entry.key);
+    const bool settled = std::ranges::find(kSettled, entry.key) != kSettled.end();
+    if (!settled && usual != nullptr && to_string(usual->value) == to_string(entry.value)) continue;
+    if (const bool* flag = std::get_if<bool>(&entry.value)) {
+      if (*flag) options += fmt::format(" \\\n  --{}", entry.key);
+      continue;
+    }
+    const std::string value = to_string(entry.value);
+    options += fmt::format(" \\\n  --{}{}{}", entry.key, value.starts_with('-') ? '=' : ' ', quoted(value));
+  }
+  return command + options + fmt::format(" \\\n  --out {}", quoted(run));
+}
+
+PageSection command_section(const ReportRequest& request) {
+  PageSection section{.id = "command",
+                      .title = "The exact command",
+                      .note = "Gives the same model, bit for bit, on any machine, unless the budget is in minutes."};
+  for (const std::string& run : request.runs)
+    if (const std::string command = command_of(run); !command.empty()) section.blocks.push_back(code_block(command));
+  section.missing = "This is a model file; the run folder that it came from holds the configuration.";
+  return section;
+}
+
+PageSection curves_section(const ReportRequest& request, const std::string& unit, const std::vector<Level>& levels,
+                           const std::string& no_levels) {
+  PageSection section{.id = "curves",
+                      .title = "Learning",
+                      .note =
+                          "Of several runs the median, with a band between the quartiles. Dashed: "
+                          "what simpler models reach on the same data."};
+  const std::vector<Kin> kin = kin_of(request.runs);
+  for (const auto& [key, label] : {std::pair{"step", "steps"}, std::pair{"seconds", "seconds"}}) {
+    double last = 0;
+    std::vector<ChartSeries> series = curves_over(kin, key, last);
+    if (series.empty()) continue;
+    double first = last;
+    for (const ChartSeries& s : series)
+      for (const CurvePoint& p : s.curve.points)
+        if (p.x > 0) first = std::min(first, p.x);
+    const auto level = [&](const std::string& name, double value) {
+      const CurvePoint from{first, {value, value, value}}, to{last, {value, value, value}};
+      series.push_back({.curve = {fmt::format("{} {:.3f}", name, value), {from, to}}, .style = "dash"});
+    };
+    if (request.floor) level("floor", *request.floor);
+    for (const Level& one : levels) level(one.label, one.bits);
+    section.blocks.push_back(
+        chart_block(fmt::format("Bits over {}", label), {label, last > 30 * first}, {unit, false}, series));
+  }
+  if (!section.blocks.empty() && !request.floor)
+    section.blocks.push_back(note_block(
+        "Floor: not known. Of generated data, unfold generate --json tells the entropy; show it with --floor BITS."));
+  if (!section.blocks.empty() && levels.empty())
+    section.blocks.push_back(note_block("Baselines: " + (no_levels.empty() ? "none were asked for." : no_levels)));
+  section.missing = "The log holds neither a step nor a validation: this is a model file, or one fitted in one pass.";
+  return section;
+}
+
+PageSection seeds_section(const ReportRequest& request, const std::string& unit) {
+  PageSection section{
+      .id = "seeds", .title = "Spread of the seeds", .note = "The best validation of every run, in bits."};
+  section.missing =
+      "There is one run. Train the same with other --seed values and give all folders: unfold report "
+      "run-1 run-2 run-3 -o page.html";
+  if (request.runs.size() < 2) return section;
+  std::vector<Bar> bars;
+  std::vector<std::vector<std::string>> rows;
+  for (const Kin& one : kin_of(request.runs)) {
+    std::vector<double> best;
+    for (const std::string& run : one.runs) {
+      const double value = best_bits(run);
+      if (std::isfinite(value)) best.push_back(value);
+      const Index seed = settings_of_run(run).seed;
+      rows.push_back({folder_name(run), one.model, fmt::format("{}", seed),
+                      std::isfinite(value) ? fmt::format("{:.4f}", value) : "-"});
+    }
+    if (!best.empty()) bars.push_back({fmt::format("{} ({} runs)", one.model, best.size()), quartiles(best)});
+  }
+  if (bars.empty()) {
+    section.missing = "None of the runs validated.";
+    return section;
+  }
+  section.blocks.push_back(bars_block("Median, and quartiles", unit, bars));
+  section.blocks.push_back(table_block({"run", "model", "seed", "best validation, " + unit}, rows));
+  return section;
+}
+
+PageSection cost_section(const ReportRequest& request) {
+  PageSection section{.id = "cost", .title = "Time and memory", .note = "What training took."};
+  std::vector<std::vector<std::string>> rows;
+  std::vector<ChartSeries> speeds;
+  for (const std::string& run : request.runs) {
+    const Points speed = log_points(run, "progress", "step", "symbols_per_second", 1);
+    const Points symbols = log_points(run, "progress", "seconds", "symbols", 1);
+    const Points done = log_points(run, "done", "step", "seconds", 1);
+    if (speed.empty() && done.empty()) continue;
+    const double seconds = !done.empty() ? done.back().second : symbols.back().first;
+    const double read = symbols.empty() ? 0 : symbols.back().second;
+    rows.push_back({folder_name(run), fmt::format("{:.1f}", seconds),
+                    read > 0 ? fmt::format("{:.0f}", read) : std::string("-"),
+                    read > 0 && seconds > 0 ? fmt::format("{:.0f}", read / seconds) : std::string("-"),
+                    file_size(RunFolder(run).model()), file_size(RunFolder(run).checkpoint())});
+    if (speed.size() > 1 && speeds.size() < kMostLines)
+      speeds.push_back({.curve = {folder_name(run), join_curves({smoothed(speed)})}});
+  }
+  section.missing = "The log of the run holds no times: this is a model file.";
+  if (rows.empty()) return section;
+  section.blocks.push_back(table_block(
+      {"run", "seconds", "symbols read", "symbols/s", "model file", "checkpoint (model and optimiser)"}, rows));
+  if (!speeds.empty())
+    section.blocks.push_back(chart_block("Symbols per second", {"steps"}, {"symbols per second"}, speeds));
+  return section;
+}
+
+PageSection samples_section(const ReportRequest& request, const std::string& last_sample) {
+  PageSection section{
+      .id = "samples", .title = "Samples over time", .note = "What the model wrote while it learned, and writes now."};
+  PageJson samples = PageJson::array();
+  std::ifstream file(RunFolder(request.runs.front()).log());
+  for (std::string line; std::getline(file, line);) {
+    const PageJson entry = try_own_json(line);
+    if (!entry.is_object() || text_under(entry, "event") != "sample") continue;
+    const auto step = entry.find("step");
+    samples.push_back({{"when", fmt::format("step {}", step != entry.end() ? step->dump() : "?")},
+                       {"text", text_under(entry, "text")}});
+  }
+  constexpr std::size_t kShown = 8;
+  PageJson some = PageJson::array();
+  const std::size_t shown = std::min(kShown, samples.size());
+  for (std::size_t i = 0; i < shown; ++i)
+    some.push_back(samples[shown > 1 ? i * (samples.size() - 1) / (shown - 1) : 0]);
+  const bool none = some.empty();
+  if (!last_sample.empty()) some.push_back({{"when", "the best model"}, {"text", last_sample}});
+  section.missing = "The model writes no text, or the log of the run holds no samples (train --sample-every N).";
+  if (some.empty()) return section;
+  section.blocks.push_back({{"kind", "samples"}, {"samples", std::move(some)}});
+  if (none)
+    section.blocks.push_back(note_block("None while it learned: unfold train --sample-every N keeps them in the log."));
+  return section;
+}
+
+}  // namespace unfold

@@ -1,0 +1,49 @@
+#pragma once
+/// Comparison of class-conditional prediction with the right and with a wrong class. Internal to studies/.
+
+#include <string>
+#include <vector>
+
+#include "base/types.h"
+
+namespace unfold {
+
+/// Files of sequences with class labels, one per line.
+struct ToldFiles {
+  std::vector<std::string> classes;
+  std::string train, valid;
+  std::vector<std::string> test = {};  ///< test file by class
+  std::vector<Index> tested = {};      ///< number of sequences by test file
+};
+
+/// Writes STEM.train, STEM.valid, STEM.test and STEM-CLASS.test. In each class, every tenth sequence is for testing and
+/// the one after it for validation.
+ToldFiles write_told(const std::string& stem, const std::vector<std::string>& classes,
+                     const std::vector<std::vector<std::string>>& sequences);
+
+struct ToldTraining {
+  std::string model, ends = "symbol";
+  Index epochs = 0;
+  bool given = false;
+};
+/// Trains a network and returns its run folder.
+std::string train_told(const ToldFiles& files, const std::string& out, const ToldTraining& training);
+
+/// Mean bits per test sequence of class `of`, including its end. If `told` is not empty, the network is conditioned on
+/// that class instead of the right one.
+double bits_told(const std::string& run, const ToldFiles& files, std::size_t of, const std::string& told = {});
+
+/// A temporary folder, removed by the destructor.
+class StudyFolder {
+ public:
+  explicit StudyFolder(const std::string& name);
+  ~StudyFolder();
+  StudyFolder(const StudyFolder&) = delete;
+  StudyFolder& operator=(const StudyFolder&) = delete;
+  std::string path(const std::string& name) const { return folder_ + "/" + name; }
+
+ private:
+  std::string folder_;
+};
+
+}  // namespace unfold

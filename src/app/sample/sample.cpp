@@ -1,0 +1,177 @@
+#include "app/sample/sample.h"
+
+#include <fmt/format.h>
+
+#include "base/utf8.h"
+#include "model/finite.h"
+#include "app/fields/field_model.h"
+#include "app/fields/condition.h"
+#include "app/predict/number_sequences.h"
+#include "app/fields/transduction_metrics.h"
+#include "numerics/functions.h"
+#include "app/common/metrics.h"
+#include "model/registry/run_folder.h"
+
+namespace unfold {
+namespace {
+
+Symbol last_of(const std::vector<Symbol>& symbols) { return symbols.empty() ? kNoSymbol : symbols.back(); }
+
+/// Decodes symbols block by block and hands the text on, so that a long sample needs no memory and shows at once.
+class BlockStream {
+ public:
+  using Use = std::function<void(const SampledBlock&)>;
+  BlockStream(const Alphabet& alphabet, Symbol previous, Index number, const Use& use)
+      : alphabet_(alphabet), previous_(previous), number_(number), use_(use) {}
+  void add(Symbol symbol) {
+    if (block_.size() == kBlock) flush(false);
+    block_.push_back(symbol);
+  }
+  void end() { flush(true); }
+
+ private:
+  void flush(bool last) {
+    use_({.number = number_,
+          .text = alphabet_.decode(block_, previous_),
+          .symbols = static_cast<Index>(block_.size()),
+          .last = last});
+    previous_ = last_of(block_);
+    block_.clear();
+  }
+
+  static constexpr std::size_t kBlock = 256;
+  const Alphabet& alphabet_;
+  Symbol previous_;
+  const Index number_;
+  const Use& use_;
+  std::vector<Symbol> block_;
+};
+
+}  // namespace
+
+std::vector<Symbol> encode_prime(const Alphabet& alphabet, const std::string& text) {
+  std::vector<Symbol> known = alphabet.encode(text, UnknownPolicy::skip);
+  for (Index position = 0; position < static_cast<Index>(text.size());) {
+    const Alphabet::Token token = alphabet.next_token(text, position);
+    if (token.symbol == kNoSymbol && !token.text.empty())
+      throw DataError(fmt::format(
+          "--prime: \"{}\" at offset {} is not in the alphabet of {} {}; leave it out, or take a "
+          "model that was trained on a text with it",
+          alphabet.shown(token), token.text.data() - text.data(), alphabet.size(), to_string(alphabet.kind())));
+  }
+  return known;
+}
+
+void sample(const SampleRequest& request, const std::function<void(const SampledBlock&)>& use) {
+  SamplingOptions sampling = request.sampling;
+  validate(sampling);
+  if (!request.given.empty())
+    throw UsageError(
+        "--given is for models of sources or of whole sequences (train --ends); a text is begun by --prime");
+  const std::unique_ptr<SymbolModel> model = load_model(request.model);
+  const Alphabet& alphabet = model->alphabet();
+  if (!request.prime.empty()) sampling.prime = encode_prime(alphabet, request.prime);
+  // Of adaptive models, no sample shall know another.
+  const std::unique_ptr<Predictor> fresh = finite_predictor(*model, request.model);
+  for (sampling.number = 0; sampling.number < request.count; ++sampling.number) {
+    BlockStream blocks(alphabet, last_of(sampling.prime), sampling.number, use);
+    sample(*fresh->clone(), alphabet, sampling, [&](Symbol symbol) { blocks.add(symbol); });
+    blocks.end();
+  }
+}
+
+std::vector<SampledText> sample(const SampleRequest& request) {
+  std::vector<SampledText> result;
+  sample(request, [&](const SampledBlock& block) {
+    if (block.number == static_cast<Index>(result.size())) result.emplace_back();
+    result.back().text += block.text;
+    result.back().symbols += block.symbols;
+  });
+  return result;
+}
+
+namespace {
+
+void require_no_prime(const SampleRequest& request) {
+  if (!request.prime.empty() || !request.sampling.stop.empty())
+    throw UsageError("--prime and --stop are for models of running text; whole sequences begin and end by themselves");
+}
+
+/// Calls use(model, examples of nothing but what is given, team).
+template <class Use>
+void with_given_examples(const SampleRequest& request, Index threads, const Use& use) {
+  with_network_model(request.model, [&]<class T>(const NetworkModel<T>& model) {
+    if (!reads_source(model.data()) && !predicts_whole_sequences(model))
+      throw ModelError(
+          fmt::format("{}: {}, which reads {}, is no model of symbols; use it with predict, score, eval or info, or "
+                      "train one with --ends, whose sequences end by themselves",
+                      request.model, model.spec_text(), model.data().source));
+    const Examples examples = given_examples(model, request.given, request.count);
+    const ExampleSet set(examples, std::make_shared<const DataSpecification>(model.data()), {});
+    Team team(thread_count(threads));
+    use(model, set, team);
+  });
+}
+
+}  // namespace
+
+std::vector<SampledSequence> sample_sequences(const SampleRequest& request, Index threads) {
+  validate(request.sampling);
+  require_no_prime(request);
+  std::vector<SampledSequence> result(at(request.count));
+  with_given_examples(request, threads, [&]<class T>(const NetworkModel<T>& model, const ExampleSet& set, Team& team) {
+    const FieldSpecification& field = model.data().field(target_field(model));
+    const TransduceOptions options{.longest = request.sampling.length, .filters = request.sampling};
+    for_each_transduction<T>(model, set, options, 1, request.sampling.seed, team,
+                             [&](Index example, std::vector<Transduced>& found) {
+                               const Transduced& sequence = found.front();
+                               result[at(example)] = {.text = target_text(field, sequence.symbols),
+                                                      .symbols = static_cast<Index>(sequence.symbols.size()),
+                                                      .ended = sequence.ended,
+                                                      .nats = -sequence.log_probability};
+                             });
+  });
+  return result;
+}
+
+SampledNumberSequences sample_number_sequences(const SampleRequest& request, Index threads) {
+  validate(request.sampling);
+  require_no_prime(request);
+  SampledNumberSequences result{.columns = {}, .sequences = std::vector<SampledNumbers>(at(request.count))};
+  with_given_examples(request, threads, [&]<class T>(const NetworkModel<T>& model, const ExampleSet& set, Team& team) {
+    const FieldSpecification& field = model.data().field(target_field(model));
+    for (Index i = 0; i < field.size; ++i)
+      result.columns.push_back(field.size > 1 ? fmt::format("{}.{}", field.name, i + 1) : field.name);
+    const DrawOptions options{.longest = request.sampling.length, .seed = request.sampling.seed};
+    draw_number_sequences<T>(model, set, options, team, [&](Index example, DrawnNumbers& drawn) {
+      result.sequences[at(example)] = {.values = std::move(drawn.values), .ended = drawn.ended, .nats = drawn.nats};
+    });
+  });
+  return result;
+}
+
+double CompletedText::bits() const { return unfold::bits(-completion.log_probability); }
+
+double CompletedText::probability() const {
+  double probability = completion.log_probability;
+  vector_exp(&probability, &probability, 1);
+  return probability;
+}
+
+std::vector<CompletedText> complete(const CompleteRequest& request) {
+  BeamOptions beam = request.beam;
+  validate(beam);
+  const std::unique_ptr<SymbolModel> model = load_model(request.model);
+  const Alphabet& alphabet = model->alphabet();
+  if (!request.prime.empty()) beam.prime = encode_prime(alphabet, request.prime);
+  std::vector<CompletedText> result;
+  for (Completion& completion : complete(*finite_predictor(*model, request.model), alphabet, beam)) {
+    CompletedText text{.completion = {}, .text = alphabet.decode(completion.symbols, last_of(beam.prime)), .names = {}};
+    for (const Symbol symbol : completion.symbols) text.names.push_back(alphabet.name(symbol));
+    text.completion = std::move(completion);
+    result.push_back(std::move(text));
+  }
+  return result;
+}
+
+}  // namespace unfold

@@ -1,0 +1,82 @@
+#pragma once
+/// Samples and most probable continuations from a model.
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "model/decoding/beam.h"
+#include "model/decoding/sampling.h"
+
+namespace unfold {
+
+struct SampleRequest {
+  std::string model;              ///< run folder or model file
+  SamplingOptions sampling = {};  ///< `prime` and `number` are overwritten
+  std::string prime = {};         ///< read before sampling; not part of the sample
+  Index count = 1;
+  std::vector<std::string> given = {};  ///< for models of whole sequences: "FIELD=VALUE" (app/fields/condition.h)
+};
+/// A block of a sample. Memory does not grow with the length of the sample.
+struct SampledBlock {
+  Index number = 0;  ///< index of the sample, from 0
+  std::string text;  ///< empty only for a sample without symbols
+  Index symbols = 0;
+  bool last = false;  ///< last block of the sample
+};
+/// Draws the samples one after another and passes each block to `use` as it is drawn. Throws UsageError (before
+/// anything is loaded), DataError, and ModelError (also for non-finite predictions).
+void sample(const SampleRequest& request, const std::function<void(const SampledBlock&)>& use);
+
+struct SampledText {
+  std::string text;
+  Index symbols = 0;
+};
+std::vector<SampledText> sample(const SampleRequest& request);
+
+/// A whole sequence.
+struct SampledSequence {
+  std::string text = {};
+  Index symbols = 0;
+  bool ended = false;  ///< false: stopped by `length`
+  double nats = 0;     ///< -ln of the probability, including the end or length
+};
+/// For models of data with fields: samples whole sequences (`train --ends`) or targets of a source. From `sampling`, it
+/// uses only the length, the filters and the seed. Throws like sample, and UsageError for models without sequence ends.
+std::vector<SampledSequence> sample_sequences(const SampleRequest& request, Index threads);
+
+/// A whole sequence of numbers.
+struct SampledNumbers {
+  std::vector<double> values = {};  ///< [positions x columns]
+  bool ended = false;               ///< false: stopped by `length`
+  double nats = 0;                  ///< -ln of the density, including the probability of the end or length
+};
+struct SampledNumberSequences {
+  std::vector<std::string> columns = {};
+  std::vector<SampledNumbers> sequences = {};
+};
+/// Same as above for models that satisfy holds_number_sequences(model). From `sampling`, it uses only the length and
+/// the seed.
+SampledNumberSequences sample_number_sequences(const SampleRequest& request, Index threads);
+
+struct CompleteRequest {
+  std::string model;       ///< run folder or model file
+  BeamOptions beam = {};   ///< `prime` is overwritten
+  std::string prime = {};  ///< text to continue
+};
+struct CompletedText {
+  Completion completion;
+  std::string text;
+  std::vector<std::string> names;   ///< names of its symbols
+  std::optional<bool> proved = {};  ///< for searches that support it: true if no better allowed completion exists
+  double bits() const;
+  double probability() const;
+};
+/// Returns completions, best first. Throws like sample.
+std::vector<CompletedText> complete(const CompleteRequest& request);
+
+/// Encodes a prime. Throws DataError for symbols not in the alphabet, which cannot be continued.
+std::vector<Symbol> encode_prime(const Alphabet& alphabet, const std::string& text);
+
+}  // namespace unfold

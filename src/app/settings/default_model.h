@@ -1,0 +1,26 @@
+#pragma once
+/// The default model when the training budget is in minutes and no model was specified. Gates that depend on the input,
+/// and weight decay, reach a lower loss in equal time. For a short budget, the best size allows a few thousand steps,
+/// and for a small text about a dozen epochs; larger models are not yet trained by then (docs/performance.md has
+/// measurements). The chosen model is stored with the run like a specified one. With a budget in steps or epochs, the
+/// default model is always the same.
+
+#include <string>
+
+#include "base/types.h"
+#include "app/settings/train_settings.h"
+
+namespace unfold {
+
+/// Returns whether the default model applies: running text, a budget in minutes, and no model specified.
+bool chooses_size(const TrainSettings& settings, const Given& given);
+
+/// Returns the number of units for training data of `symbols` symbols, at the speed of two cores. REQUIRES minutes > 0,
+/// symbols >= 0.
+Index default_units(double minutes, Index symbols);
+
+/// Sets the model, and the optimizer unless it was specified. Returns a note that says what was chosen, why, and how to
+/// override it.
+std::string choose_size(TrainSettings& settings, const Given& given, Index symbols);
+
+}  // namespace unfold

@@ -1,0 +1,23 @@
+#include "app/settings/evaluation_split.h"
+
+#include <nlohmann/json.hpp>
+
+#include "base/error.h"
+#include "data/text/split.h"
+
+namespace unfold {
+
+bool validates(const TrainSettings& s) { return s.task || s.valid || !s.split || parse_split(*s.split).shares[1] > 0; }
+
+std::optional<std::string> measured_split(const std::optional<std::string>& split,
+                                          const std::optional<std::string>& part, const Model& model) {
+  if (split || !part) return split;
+  const auto text = [&](const char* key) {
+    const auto found = model.configuration().find(key);
+    return found != model.configuration().end() && found->is_string() ? found->get<std::string>() : std::string();
+  };
+  if (const std::string own = text("split"); !own.empty()) return own;
+  throw UsageError("--part needs --split: which split is it a part of? For example --split 90/5/5");
+}
+
+}  // namespace unfold

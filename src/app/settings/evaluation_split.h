@@ -1,0 +1,20 @@
+#pragma once
+/// Choice of the part of the data to evaluate after training.
+
+#include <optional>
+#include <string>
+
+#include "model/model.h"
+#include "app/settings/train_settings.h"
+
+namespace unfold {
+
+/// Whether training has something to validate on.
+bool validates(const TrainSettings& settings);
+
+/// `split`; where only a part is given, the split of the run that trained the model. Throws UsageError where that run
+/// had none.
+std::optional<std::string> measured_split(const std::optional<std::string>& split,
+                                          const std::optional<std::string>& part, const Model& model);
+
+}  // namespace unfold

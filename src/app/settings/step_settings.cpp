@@ -1,0 +1,81 @@
+#include "app/settings/step_settings.h"
+
+#include <fmt/format.h>
+
+#include "optim/rtrl/gradient_method.h"
+#include "model/network/hmm_fit.h"
+#include "model/network/readout.h"
+#include "model/registry/registry.h"
+
+namespace unfold {
+
+void settle_gradient(TrainSettings& s) {
+  if (!s.gradient) return;
+  const GradientMethod method = GradientMethod::parse(*s.gradient);
+  s.gradient = method.text();
+  if (method.looks_back()) s.gradient.reset();
+}
+
+void check_shards(TrainSettings& s) {
+  if (s.shards == 1) s.shards.reset();
+  if (s.gradient_sums == "exact") s.gradient_sums.reset();
+  if (s.gradient_sums && s.gradient_sums != "bf16")
+    throw UsageError(fmt::format("--gradient-sums is exact or bf16, not \"{}\"", *s.gradient_sums));
+  if (s.gradient_sums && !s.shards) throw UsageError("--gradient-sums is of shards: give --shards S, 2 or more");
+  if (!s.shards) return;
+  const auto refuse = [](std::string_view what) {
+    throw UsageError(fmt::format("{} cannot be divided among shards yet: leave it out, or --shards", what));
+  };
+  if (s.follow) refuse("--follow");
+  if (*s.shards > s.batch)
+    throw UsageError(
+        fmt::format("--shards {} is more than the {} sequences of a step: some shards would stay empty; "
+                    "raise --batch, or take fewer",
+                    *s.shards, s.batch));
+  if (s.gradient) refuse("--gradient " + *s.gradient);
+  if (s.sampled_softmax > 0) refuse("--sampled-softmax");
+  if (s.teacher_forcing) refuse("--teacher-forcing");
+  if (s.feedback) refuse("--feedback");
+  if (s.activity_penalty > 0) refuse("--activity-penalty");
+  if (s.flow_penalty > 0) refuse("--flow-penalty");
+}
+
+void check_activations(TrainSettings& s, const RunSettings& run) {
+  if (s.activations == "exact") s.activations.reset();
+  if (!s.activations) return;
+  if (s.activations != "bf16")
+    throw UsageError(fmt::format("--activations is exact or bf16, not \"{}\"", *s.activations));
+  const auto refuse = [](std::string_view what) {
+    throw UsageError(fmt::format("{} and --activations bf16 exclude each other: leave one of them out", what));
+  };
+  if (s.precision == "double") refuse("--precision double");
+  if (run.memory_limit) refuse("--memory-limit");
+  if (run.device) refuse("--device " + *run.device);
+  if (s.gradient) refuse("--gradient " + *s.gradient);
+  if (s.flow_penalty > 0) refuse("--flow-penalty");
+}
+
+void check_device(const TrainSettings& s, const RunSettings& run) {
+  if (!run.device) {
+    if (s.precision == "tf32") throw UsageError("--precision tf32 is of GPUs; add --device cuda");
+    return;
+  }
+  if (is_fitted_model(s.model)) return;  // an explicit setting has been rejected before
+  const auto refuse = [](std::string_view what) {
+    throw UsageError(fmt::format("{} does not run on a device yet: leave it out, or --device", what));
+  };
+  const ModelSpec spec = parse_model_spec(s.model);
+  if (readout_of(spec) || is_hidden_markov(spec))
+    throw UsageError(
+        fmt::format("--device is for models trained by gradient; {} is fitted as a whole: leave it out", s.model));
+  if (run.memory_limit) refuse("--memory-limit");
+  if (s.shards) refuse("--shards");
+  if (s.restarts > 1) refuse("--restarts");
+  if (s.gradient) refuse("--gradient " + *s.gradient);
+  if (s.trees) refuse("--trees " + *s.trees);
+  if (s.teacher_forcing) refuse("--teacher-forcing");
+  if (s.feedback) refuse("--feedback");
+  if (s.flow_penalty > 0) refuse("--flow-penalty");
+}
+
+}  // namespace unfold

@@ -1,0 +1,560 @@
+#include "app/settings/train_settings.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <filesystem>
+#include <limits>
+
+#include "base/printable.h"
+#include "base/threads/team.h"
+#include "base/options/suggestions.h"
+#include "base/formats/text_encoding.h"
+#include "base/utf8.h"
+#include "base/options/integer_range.h"
+#include "data/text/alphabet.h"
+#include "data/text/split.h"
+#include "model/registry/registry.h"
+#include "optim/optimizer.h"
+#include "data/readers/example_reader.h"
+#include "data/readers/fasta.h"
+#include "app/settings/evaluation_split.h"
+#include "app/settings/step_settings.h"
+#include "model/decoding/objective.h"
+#include "data/tasks/task_spec.h"
+
+namespace unfold {
+namespace {
+
+constexpr auto kBudget = std::to_array<std::string_view>({"epochs", "steps", "minutes"});
+constexpr std::string_view kMemoryLimit = "memory-limit";
+/// Options of gradient-based training, not applicable to models that are fitted directly.
+constexpr auto kGradientOnly = std::to_array<std::string_view>(
+    {"restarts",         "optimizer",       "window",       "batch",           "whole-sequences",
+     "curriculum",       "epochs",          "steps",        "minutes",         "validate-every",
+     "early-stop",       "resume",          "sample-every", "log-every",       "memory-limit",
+     "checkpoint-every", "sampled-softmax", "precision",    "teacher-forcing", "forcing-schedule",
+     "gradient",         "follow",          "objective",    "shards",          "gradient-sums",
+     "label-smoothing",  "feedback",        "start-from",   "best-by",         "device",
+     "activations"});
+
+/// Options for input files, not applicable to tasks.
+constexpr auto kFilesOnly = std::to_array<std::string_view>(
+    {"mask",  "lines",  "trees",   "follow",    "feedback",     "vocabulary",     "word-dropout",    "teacher-forcing",
+     "read",  "split",  "shift",   "symbols",   "sequences",    "valid-mask",     "predict-after",   "forcing-schedule",
+     "test",  "valid",  "window",  "unknown",   "log-rules",    "start-from",     "sampled-softmax", "ends",
+     "ahead", "format", "predict", "objective", "sample-every", "whole-sequences"});
+/// Options for text, not applicable to data with fields.
+constexpr auto kTextOnly = std::to_array<std::string_view>(
+    {"vocabulary", "lines", "predict-after", "mask", "valid-mask", "label-column", "only-label", "sample-every",
+     "sampled-softmax", "activity-penalty", "flow-penalty", "restarts", "curriculum", "log-rules", "follow"});
+/// Those of kTextOnly that do not determine how a file is read.
+constexpr auto kTextTraining = std::to_array<std::string_view>(
+    {"sample-every", "sampled-softmax", "activity-penalty", "flow-penalty", "restarts", "curriculum"});
+constexpr auto kFieldsOnly =
+    std::to_array<std::string_view>({"read", "predict", "ahead", "sequences", "test", "word-dropout", "ends", "trees",
+                                     "shift", "objective", "feedback", "best-by"});
+/// Options that require finite data, not applicable to streams.
+constexpr auto kEndsOnly =
+    std::to_array<std::string_view>({"format", "vocabulary", "label-column", "only-label", "lines", "split", "valid",
+                                     "unknown", "predict-after", "mask", "valid-mask", "whole-sequences", "curriculum",
+                                     "epochs", "sampled-softmax", "restarts", "validate-every", "start-from"});
+constexpr auto kTaskOnly = std::to_array<std::string_view>({"validate-on", "goal-error"});
+constexpr std::string_view kTf32 = "tf32", kProcessor = "cpu";
+constexpr std::string_view kTextFormat = "text", kFastqFormat = "fastq";
+
+bool is_in(const auto& list, std::string_view option) { return std::ranges::find(list, option) != list.end(); }
+
+std::string_view wanted(const SettingTarget& target) {
+  constexpr std::string_view kWanted[] = {"true or false",     "a whole number", "a number", "a string",
+                                          "a list of strings", "a whole number", "a number", "a string"};
+  return kWanted[target.index()];
+}
+
+template <class T>
+struct Unwrapped {
+  using type = T;
+};
+template <class T>
+struct Unwrapped<std::optional<T>> {
+  using type = T;
+};
+template <class Pointer>
+using ValueAt = typename Unwrapped<std::remove_pointer_t<Pointer>>::type;
+
+void assign_value(const Setting& setting, const ConfigValue& value) {
+  const bool fits = std::visit(
+      [&](auto* target) {
+        using T = ValueAt<decltype(target)>;
+        const T* found = std::get_if<T>(&value);
+        if (found != nullptr) *target = *found;
+        if constexpr (std::is_same_v<T, double>)
+          if (const Index* whole = std::get_if<Index>(&value)) return *target = static_cast<double>(*whole), true;
+        return found != nullptr;
+      },
+      setting.target);
+  if (!fits)
+    throw UsageError(fmt::format("the stored configuration: {} wants {}, not {}", setting.name, wanted(setting.target),
+                                 in_quotes(to_string(value))));
+}
+
+std::optional<ConfigValue> value_of(const Setting& setting) {
+  return std::visit(
+      [](auto* target) -> std::optional<ConfigValue> {
+        if constexpr (requires { target->has_value(); }) {
+          if (!target->has_value()) return std::nullopt;
+          return ConfigValue(**target);
+        } else {
+          return ConfigValue(*target);
+        }
+      },
+      setting.target);
+}
+
+/// File names need not be valid UTF-8, but the records of a run must be.
+ConfigValue in_valid_utf8(ConfigValue value) {
+  if (auto* text = std::get_if<std::string>(&value)) *text = replace_invalid_utf8(*text);
+  if (auto* texts = std::get_if<std::vector<std::string>>(&value))
+    for (std::string& text : *texts) text = replace_invalid_utf8(text);
+  return value;
+}
+
+const Setting& find_setting(const std::vector<Setting>& all, std::string_view name, const std::string& where) {
+  std::vector<std::string> names;
+  for (const Setting& setting : all) {
+    if (setting.name == name) return setting;
+    names.emplace_back(setting.name);
+  }
+  throw UsageError(
+      fmt::format("{}: train has no key {}{}", where, in_quotes(name), did_you_mean(std::string(name), names)));
+}
+
+/// A new budget replaces an earlier one completely.
+void forget_budget(const Given& given, TrainSettings& s) {
+  if (std::ranges::none_of(kBudget, [&](std::string_view name) { return given.contains(name); })) return;
+  if (!given.contains("epochs")) s.epochs.reset();
+  if (!given.contains("steps")) s.steps.reset();
+  if (!given.contains("minutes")) s.minutes.reset();
+}
+
+void check_task_options(const TrainSettings& s, const Given& given) {
+  for (const std::string_view name : kFilesOnly)
+    if (s.task && given.contains(name))
+      throw UsageError(fmt::format("--{} is for data of one's own, not for a --task", name));
+  for (const std::string_view name : kTaskOnly)
+    if (!s.task && given.contains(name)) throw UsageError(fmt::format("--{} belongs to a --task", name));
+  if (!s.task) return;
+  if (is_fitted_model(s.model))
+    throw UsageError(fmt::format("--task wants a model trained by gradient, not {}", s.model));
+  const bool files = task_needs_files(*s.task);
+  if (s.data.size() != (files ? 1 : 0))
+    throw UsageError(files ? fmt::format("--task {0} needs one folder: unfold train FOLDER --task {0}", *s.task)
+                           : fmt::format("--task {} generates its examples; it takes no DATA", *s.task));
+  if (!files && !s.steps && !s.minutes)
+    throw UsageError(fmt::format("--task {} has no end: give --steps or --minutes", *s.task));
+  const auto unused = [&](std::string_view name, std::string_view why) {
+    throw UsageError(fmt::format("--{} has no effect with --task {}: {}; leave it out", name, *s.task, why));
+  };
+  if (!files && given.contains("epochs")) unused("epochs", "its examples are generated without an end");
+  if (s.restarts > 1) unused("restarts", "one network is trained");
+  if (s.best_by == "labels") unused("best-by labels", "of its examples whole sequences are counted");
+  if (s.label_column) unused("label-column", "it reads no lines");
+}
+
+void check_field_options(const TrainSettings& s, const Given& given) {
+  if (s.task) return;
+  for (const std::string_view name : kTextOnly)
+    if (has_fields(s) && given.contains(name))
+      throw UsageError(
+          fmt::format("--{} is for text, not for data with fields; --format text reads the file as text", name));
+  for (const std::string_view name : kFieldsOnly)
+    if (!has_fields(s) && given.contains(name))
+      throw UsageError(fmt::format("--{} is for data with fields; --format says which these are", name));
+  if (has_fields(s) && is_fitted_model(s.model))
+    throw UsageError(fmt::format("data with fields want a model trained by gradient, not {}", s.model));
+  if (!has_fields(s)) return;
+  const ReaderEntry& reader = readers().get(*s.format);
+  if (given.contains("symbols") && !reader.has_texts)
+    throw UsageError(
+        fmt::format("--symbols says what of a text is a symbol, and {} has no texts: leave it out", *s.format));
+  if (given.contains("sequences") && !reader.has_sequence_column)
+    throw UsageError(
+        fmt::format("--sequences is a column of a table; {} says by itself which sequences there are: leave "
+                    "it out",
+                    *s.format));
+}
+
+/// Throws UsageError for explicitly given options without effect. Stored values are not rejected.
+void refuse_unused(const TrainSettings& s, const Given& given) {
+  const bool fitted = is_fitted_model(s.model);
+  if (fitted && (s.activity_penalty > 0 || s.flow_penalty > 0))
+    throw UsageError(fmt::format("penalties are for models trained by gradient; {} is fitted as a whole", s.model));
+  for (const auto& [name, asked] : {std::pair{"early-stop", s.early_stop > 0},
+                                    {"best-by", given.contains("best-by") && s.best_by.has_value()},
+                                    {"validate-every", given.contains("validate-every") && s.validate_every > 0}})
+    if (!fitted && !validates(s) && asked)
+      throw UsageError(
+          fmt::format("--{} looks at validations, and --split {} leaves nothing to validate on", name, *s.split));
+  if (s.follow && s.early_stop > 0)
+    throw UsageError("--early-stop looks at validations, and --follow has none: leave it out");
+}
+
+/// Sets the defaults for a stream, which is one sequence of bytes, read once.
+void settle_follow(TrainSettings& s, const Given& given) {
+  if (!s.follow) return;
+  for (const std::string_view name : kEndsOnly)
+    if (given.contains(name))
+      throw UsageError(fmt::format("--follow reads a stream as it comes, without an end: leave --{} out", name));
+  if (s.data.size() != 1) throw UsageError("--follow reads one stream; name one file, or - for standard input");
+  if (given.contains("symbols") && s.symbols != "bytes")
+    throw UsageError(
+        "--follow reads bytes: which characters or words a stream has shows at its end; leave --symbols out");
+  if (given.contains("batch") && s.batch != 1) throw UsageError("--follow reads one stream: --batch is 1");
+  s.symbols = "bytes";
+  s.batch = 1;
+  s.epochs = 1;
+}
+
+/// Whether the setting, with the value that it has, is accepted when all settings are given.
+bool may_be_given(std::string_view setting, const TrainSettings& s) {
+  if (s.follow && is_in(kEndsOnly, setting)) return false;
+  if (s.whole_sequences && setting == "window") return false;
+  return setting != "symbols" || !has_fields(s) || readers().get(*s.format).has_texts;
+}
+
+/// Whether a file can be looked at before it is read.
+bool is_file(const std::string& path) {
+  std::error_code ignored;
+  return std::filesystem::is_regular_file(path, ignored);
+}
+
+/// Returns whether a format is a form of running text, as opposed to data with fields.
+bool is_text_format(std::string_view format) {
+  return format == kTextFormat || format == kLogFormat || format == kFastaFormat;
+}
+
+void check_fasta_options(const TrainSettings& s) {
+  if (s.format != kFastaFormat) return;
+  if (s.symbols == "words")
+    throw UsageError("--format fasta reads letters; leave --symbols out, or take --symbols bytes");
+  if (s.label_column || s.only_label)
+    throw UsageError(
+        "--label-column and --only-label are for lines; records of FASTA have headers, which are left out");
+}
+
+/// A note for the case that only an option causes a file to be read as running text, although it looks like a different
+/// format.
+std::string remark_on_text(const TrainSettings& s, const Given& given) {
+  const auto option = std::ranges::find_if(kTextTraining, [&](std::string_view name) { return given.contains(name); });
+  if (option == kTextTraining.end()) return {};
+  const FormatGuess guess = guess_format(Input::open(s.data.front()));
+  if (guess.format == kTextFormat) return {};
+  return fmt::format("{} is read as running text, which --{} is for; --format {} would read it as {} ({})",
+                     s.data.front(), *option, guess.format, guess.format, guess.why);
+}
+
+/// Sets the defaults for logs: each line is a sequence of words, and the default model.
+void set_log_defaults(TrainSettings& s, const Given& given) {
+  if (s.log_rules && s.format != kLogFormat) throw UsageError("--log-rules belongs to --format log");
+  if (s.format != kLogFormat) return;
+  if (given.contains("symbols") && s.symbols != "words")
+    throw UsageError("--format log reads words; leave --symbols out");
+  s.symbols = "words";
+  s.lines = true;
+  s.label_column = s.label_column || s.only_label.has_value();
+  if (given.contains("resume")) return;  // everything else has been stored
+  if (!given.contains("model")) s.model = kDefaultLogModel;
+  // Models that are fitted directly need no validation data.
+  if (!s.valid && !s.split && is_fitted_model(s.model)) s.split = "100/0/0";
+}
+
+}  // namespace
+
+bool has_fields(const TrainSettings& s) { return s.format && !is_text_format(*s.format); }
+
+std::string settle_format(TrainSettings& s, const Given& given) {
+  if (s.task || s.data.empty() || s.follow) return {};
+  if (s.format) {
+    if (s.format == kFastqFormat) s.format = kFastaFormat;
+    if (!is_text_format(*s.format)) s.format = readers().get(*s.format).name;
+    return {};
+  }
+  if (std::error_code ignored; std::filesystem::is_directory(s.data.front(), ignored)) {
+    s.format = "images";
+    return fmt::format("{} is read as images (a folder)", s.data.front());
+  }
+  const bool text = std::ranges::any_of(kTextOnly, [&](std::string_view name) { return given.contains(name); }) ||
+                    given.contains("symbols") || is_fitted_model(s.model);
+  const bool fields = std::ranges::any_of(kFieldsOnly, [&](std::string_view name) { return given.contains(name); });
+  if (!is_file(s.data.front())) {  // a pipe can be read only once
+    if (!fields) return {};
+    if (std::error_code none; s.data.front() == "-" || std::filesystem::exists(s.data.front(), none))
+      throw UsageError(fmt::format("{} can be read only once: --format says what it is", s.data.front()));
+  }
+  if (const std::string why = fields ? std::string() : guess_fasta(s.data.front()); !why.empty()) {
+    s.format = kFastaFormat;
+    return fmt::format("{} is read as fasta ({}); --format text would read it as running text", s.data.front(), why);
+  }
+  if (text && !fields) return remark_on_text(s, given);
+  const Input input = Input::open(s.data.front());
+  const FormatGuess guess = guess_format(input);
+  if (guess.format == kTextFormat) {
+    if (fields) {
+      refuse_utf16(input.name(), input.bytes());
+      throw UsageError(
+          fmt::format("{} looks like running text, which has no fields; --format says how to read it, and which line "
+                      "does not fit",
+                      s.data.front()));
+    }
+    return {};
+  }
+  s.format = guess.format;
+  return fmt::format("{} is read as {} ({}); --format text would read it as running text", s.data.front(), guess.format,
+                     guess.why);
+}
+
+std::vector<Setting> all_settings(TrainSettings& s, RunSettings& r) {
+  using enum Stored;
+  return {
+      {"data", &s.data, fixed},
+      {"format", &s.format, model},
+      {"read", &s.read, model},
+      {"predict", &s.predict, model},
+      {"ahead", &s.ahead, model},
+      {"sequences", &s.sequences, model},
+      {"ends", &s.ends, model},
+      {"trees", &s.trees, model},
+      {"test", &s.test, fixed},
+      {"word-dropout", &s.word_dropout, model},
+      {"shift", &s.shift, model},
+      {"log-rules", &s.log_rules, fixed},
+      {"symbols", &s.symbols, model},
+      {"vocabulary", &s.vocabulary, model},
+      {"label-column", &s.label_column, model},
+      {"only-label", &s.only_label, model},
+      {"lines", &s.lines, model},
+      {"split", &s.split, model},
+      {"valid", &s.valid, fixed},
+      {"unknown", &s.unknown, model},
+      {"task", &s.task, model},
+      {"validate-on", &s.validate_on, model},
+      {"goal-error", &s.goal_error, model},
+      {"predict-after", &s.predict_after, model},
+      {"mask", &s.mask, fixed},
+      {"valid-mask", &s.valid_mask, fixed},
+      {"model", &s.model, model},
+      {"start-from", &s.start_from, fixed},
+      {"optimizer", &s.optimizer, model},
+      {"window", &s.window, model},
+      {"batch", &s.batch, model},
+      {"whole-sequences", &s.whole_sequences, model},
+      {"curriculum", &s.curriculum, model},
+      {"epochs", &s.epochs, model},
+      {"steps", &s.steps, model},
+      {"minutes", &s.minutes, model},
+      {"activity-penalty", &s.activity_penalty, model},
+      {"flow-penalty", &s.flow_penalty, model},
+      {"label-smoothing", &s.label_smoothing, model},
+      {"sampled-softmax", &s.sampled_softmax, model},
+      {"gradient", &s.gradient, model},
+      {"follow", &s.follow, model},
+      {"teacher-forcing", &s.teacher_forcing, model},
+      {"feedback", &s.feedback, model},
+      {"forcing-schedule", &s.forcing_schedule, model},
+      {"objective", &s.objective, model},
+      {"precision", &s.precision, model},
+      {"activations", &s.activations, model},
+      {"seed", &s.seed, model},
+      {"restarts", &s.restarts, model},
+      {"shards", &s.shards, model},
+      {"gradient-sums", &s.gradient_sums, model},
+      {"validate-every", &s.validate_every, model},
+      {"best-by", &s.best_by, model},
+      {"early-stop", &s.early_stop, model},
+      {"sample-every", &r.sample_every, run},
+      {"checkpoint-every", &r.checkpoint_every, run},
+      {"log-every", &r.log_every, fixed},
+      {"memory-limit", &r.memory_limit, run},
+      {"threads", &r.threads, run},
+      {"device", &r.device, run},
+  };
+}
+
+Config configuration(const TrainSettings& settings, const RunSettings& run, Stored least) {
+  TrainSettings s = settings;
+  RunSettings r = run;
+  Config result;
+  for (const Setting& setting : all_settings(s, r)) {
+    if (setting.stored < least || !applies(setting.name, settings)) continue;
+    if (least != Stored::model && !may_be_given(setting.name, settings)) continue;
+    if (auto value = value_of(setting)) result.set(std::string(setting.name), in_valid_utf8(std::move(*value)));
+  }
+  return result;
+}
+
+void take_stored(const Config& stored, const Given& given, TrainSettings& settings, RunSettings& run) {
+  const std::vector<Setting> all = all_settings(settings, run);
+  for (const ConfigEntry& entry : stored.entries()) {
+    const Setting& setting = find_setting(all, entry.key, "the stored configuration");
+    if (!given.contains(entry.key)) assign_value(setting, entry.value);
+  }
+  forget_budget(given, settings);
+}
+
+void assign_text(std::string_view name, const std::string& value, TrainSettings& settings, RunSettings& run) {
+  const std::vector<Setting> all = all_settings(settings, run);
+  const Setting& setting = find_setting(all, name, "settings");
+  const bool fits = std::visit(
+      [&](auto* target) {
+        using T = ValueAt<decltype(target)>;
+        if constexpr (std::is_same_v<T, bool>) {
+          const bool on = value == "true" || value == "1";
+          if (!on && value != "false" && value != "0") return false;
+          *target = on;
+        } else if constexpr (std::is_arithmetic_v<T>) {
+          T number{};
+          const char* end = value.data() + value.size();
+          const auto [stop, error] = std::from_chars(value.data(), end, number);
+          if (error != std::errc() || stop != end) return false;
+          *target = number;
+        } else if constexpr (std::is_same_v<T, std::vector<std::string>>) {
+          target->push_back(value);
+        } else {
+          *target = value;
+        }
+        return true;
+      },
+      setting.target);
+  if (!fits) throw UsageError(fmt::format("{} wants {}, not {}", name, wanted(setting.target), in_quotes(value)));
+}
+
+std::string settle_device(TrainSettings& s, RunSettings& run, const Given& given) {
+  if (run.device == kProcessor) run.device.reset();
+  if (run.device || s.precision != kTf32 || given.contains("precision")) return {};
+  s.precision = "float";
+  return "tf32 is of GPUs: training goes on in float";
+}
+
+Config comparable(const Config& all, bool resume) {
+  TrainSettings s;
+  RunSettings r;
+  const std::vector<Setting> settings = all_settings(s, r);
+  Config result;
+  for (const ConfigEntry& entry : all.entries()) {
+    const auto setting = std::ranges::find(settings, entry.key, &Setting::name);
+    const bool may_differ = resume && is_in(kBudget, entry.key);
+    if (setting == settings.end() || setting->stored < Stored::fixed || may_differ) continue;
+    const auto* text = std::get_if<std::string>(&entry.value);
+    result.set(entry.key, entry.key == "optimizer" && text ? canonical_stored_optimizer(*text) : entry.value);
+  }
+  return result;
+}
+
+Config without_defaults_unknown_to(const Config& stored, const Config& here) {
+  TrainSettings defaults;
+  RunSettings run;
+  Config result;
+  for (const ConfigEntry& entry : here.entries()) {
+    bool is_default = false;
+    for (const Setting& setting : all_settings(defaults, run))
+      if (setting.name == entry.key) is_default = value_of(setting) == entry.value;
+    if (!is_default || stored.find(entry.key) != nullptr) result.set(entry.key, entry.value);
+  }
+  return result;
+}
+
+void make_canonical(TrainSettings& s, const RunSettings& run, const Given& given) {
+  set_log_defaults(s, given);
+  s.model = canonical_model(s.model);
+  if (!is_fitted_model(s.model)) {
+    ModelSpec spec = parse_model_spec(s.model);
+    if (has_random_graph(spec) && graph_seed(spec) == 0) graph_seed(spec) = s.seed;
+    s.model = to_string(spec);
+  }
+  if (is_fitted_model(s.model))
+    for (const std::string_view name : kGradientOnly)
+      if (given.contains(name) && !(name == kMemoryLimit && is_counted_model(s.model)))
+        throw UsageError(fmt::format("--{} is for models trained by gradient; {} is fitted as a whole", name, s.model));
+  s.optimizer = canonical_optimizer(s.optimizer);
+  if (s.objective) s.objective = canonical_objective(*s.objective);
+  if (s.best_by && !is_in(std::array<std::string_view, 3>{"nats", "labels", "sequences"}, *s.best_by))
+    throw UsageError(fmt::format("--best-by is nats, labels or sequences, not {}", in_quotes(*s.best_by)));
+  if (!s.precision) s.precision = compares_losses(s.optimizer) && !s.task ? "double" : "float";
+  if (!is_in(std::array<std::string_view, 4>{"float", "double", "bf16", kTf32}, *s.precision))
+    throw UsageError(
+        fmt::format("--precision is float, double or bf16, or on a device tf32, not {}", in_quotes(*s.precision)));
+  check_task_options(s, given);
+  check_field_options(s, given);
+  check_fasta_options(s);
+  settle_follow(s, given);
+  settle_gradient(s);
+  if (s.task) s.task = canonical_task(*s.task);
+  check_shards(s);
+  check_activations(s, run);
+  check_device(s, run);
+  if (s.start_from && s.restarts > 1)
+    throw UsageError("--start-from and --restarts exclude each other: all would start from the same parameters");
+  if (s.sampled_softmax > 0 && s.restarts > 1)
+    throw UsageError("--sampled-softmax and --restarts exclude each other: restarts are compared by their whole loss");
+  if (s.symbols != kAnyText && s.format == "pairs")
+    parse_symbol_kinds(s.symbols);
+  else if (s.symbols != kAnyText || !has_fields(s))
+    s.symbols = to_string(parse_symbol_kind(s.symbols));
+  parse_unknown_policy(s.unknown);
+  if (run.memory_limit) parse_bytes(*run.memory_limit);
+  if (s.only_label && !s.label_column) throw UsageError("--only-label needs --label-column");
+  if (s.whole_sequences && given.contains("window"))
+    throw UsageError(given.contains("resume") && !given.contains("whole-sequences")
+                         ? "the run reads whole sequences, and --window cuts them: leave --window out to go on"
+                         : "--window and --whole-sequences exclude each other: leave one of them out");
+  if (s.valid && s.split)
+    throw UsageError("--valid and --split exclude each other: validation comes from a file or from a part of DATA");
+  if (s.valid_mask && !s.valid) throw UsageError("--valid-mask belongs to --valid; --mask covers all of DATA");
+  if (s.valid && s.mask.has_value() != s.valid_mask.has_value())
+    throw UsageError(
+        "--mask and --valid-mask belong together: what is trained on one set of symbols is not comparable "
+        "on another");
+  if (!s.valid && !s.split && !s.follow) s.split = kDefaultSplit;
+  refuse_unused(s, given);
+  if (!s.epochs && !s.steps && !s.minutes && !is_fitted_model(s.model)) s.epochs = kDefaultEpochs;
+}
+
+bool applies(std::string_view setting, const TrainSettings& s) {
+  if (setting == "follow" && !s.follow) return false;
+  if (setting == kMemoryLimit && is_counted_model(s.model)) return true;
+  if (is_fitted_model(s.model) && is_in(kGradientOnly, setting)) return false;
+  // Earlier versions trained tasks only in float and did not store the precision.
+  if (s.task && setting == "precision") return s.precision != "float";
+  if (s.task) return !is_in(kFilesOnly, setting);
+  return !is_in(kTaskOnly, setting) && !(has_fields(s) ? is_in(kTextOnly, setting) : is_in(kFieldsOnly, setting));
+}
+
+std::size_t parse_bytes(const std::string& text, std::string_view option) {
+  const std::size_t digits = text.find_first_not_of("0123456789");
+  const std::string unit = digits == std::string::npos ? "" : text.substr(digits);
+  const std::size_t power = std::string("KMGT").find(unit.empty() ? ' ' : unit[0]);
+  if (digits == 0 || text.empty() || text.size() > 15 || unit.size() > 1 ||
+      (!unit.empty() && power == std::string::npos))
+    throw UsageError(fmt::format("{} wants a number of bytes such as 500M or 2G, not {}", option, in_quotes(text)));
+  const std::size_t number = std::stoull(text);
+  const std::size_t shift = unit.empty() ? 0 : 10 * (power + 1);
+  if (number > (std::numeric_limits<std::size_t>::max() >> shift))
+    throw UsageError(fmt::format("{}: {} are more bytes than there can be", option, text));
+  return number << shift;
+}
+
+int thread_count(Index threads) {
+  constexpr Index kMost = 1024;
+  require_within("threads", threads, 0, kMost);
+  return threads > 0 ? static_cast<int>(threads) : available_threads();
+}
+
+std::pair<SymbolKind, SymbolKind> parse_symbol_kinds(std::string_view text) {
+  const std::size_t comma = text.find(',');
+  const SymbolKind first = parse_symbol_kind(text.substr(0, comma));
+  return {first, comma == std::string_view::npos ? first : parse_symbol_kind(text.substr(comma + 1))};
+}
+
+}  // namespace unfold

@@ -1,0 +1,22 @@
+#include "app/sweep/run_settings_record.h"
+
+#include <fstream>
+#include <iterator>
+
+#include "base/formats/file.h"
+#include "model/registry/run_folder.h"
+
+namespace unfold {
+
+bool goes_on(const std::string& folder, const std::string& settings) {
+  const std::string begun = folder + ".begun";
+  const RunFolder run(folder);
+  std::ifstream file(begun);
+  if (std::string(std::istreambuf_iterator<char>(file), {}) == settings) return run.has_checkpoint();
+  run.lock();
+  run.clear();  // first, so that no checkpoint of other settings remains beside the new file
+  write_file_atomically(begun, settings);
+  return false;
+}
+
+}  // namespace unfold

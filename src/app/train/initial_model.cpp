@@ -1,0 +1,99 @@
+#include "app/train/initial_model.h"
+
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+#include <type_traits>
+
+#include "model/hmm/hmm.h"
+#include "model/registry/registry.h"
+
+namespace unfold {
+namespace {
+
+constexpr std::string_view kLinear = "linear-gnn";
+
+std::unique_ptr<LanguageModel<double>> as_network(const HmmModel& hmm) {
+  auto network =
+      std::make_unique<LanguageModel<double>>(fmt::format("{}:{}", kLinear, hmm.parameters().states), hmm.alphabet());
+  set_hmm(hmm.parameters(), network->parameters());
+  network->configuration() = hmm.configuration();
+  network->history() = hmm.history();
+  return network;
+}
+
+/// Calls use(model) for a language model of either precision. Returns false for other models.
+template <class Use>
+bool with_language_model(const SymbolModel& model, const Use& use) {
+  if (const auto* wide = model.as<LanguageModel<double>>()) return use(*wide), true;
+  if (const auto* narrow = model.as<LanguageModel<float>>()) return use(*narrow), true;
+  return false;
+}
+
+template <class To, class From>
+void copy_parameters(const LanguageModel<From>& from, Parameters<To>& to) {
+  const auto source = from.parameters().flat();
+  for (std::size_t i = 0; i < source.size(); ++i) to.flat()[i] = static_cast<To>(source[i]);
+}
+
+}  // namespace
+
+void export_hmm_as_network(const std::string& model, const std::function<void(std::string_view)>& write) {
+  const std::unique_ptr<SymbolModel> loaded = load_symbol_model(model);
+  const auto* hmm = loaded->as<HmmModel>();
+  if (hmm == nullptr)
+    throw ModelError(
+        fmt::format("{}: --to network writes a hidden Markov model of symbols as a network, and this is {}", model,
+                    loaded->spec_text()));
+  write(as_network(*hmm)->bytes());
+}
+
+void export_network_as_hmm(const std::string& model, const std::function<void(std::string_view)>& write) {
+  const std::unique_ptr<SymbolModel> loaded = load_symbol_model(model);
+  const bool found = with_language_model(*loaded, [&](const auto& network) {
+    using T = std::remove_const_t<typename decltype(network.parameters().flat())::element_type>;
+    if (network.spec().cell->name != kLinear)
+      throw ModelError(fmt::format("{}: --to hmm writes a {} as a hidden Markov model, and this is {}", model, kLinear,
+                                   loaded->spec_text()));
+    Parameters<double> parameters(network.circuit());
+    copy_parameters(network, parameters);
+    constexpr double kTolerance = std::is_same_v<T, double> ? 1e-9 : 1e-5;
+    try {
+      HmmModel hmm(hmm_of(parameters, kTolerance), loaded->alphabet());
+      hmm.configuration() = loaded->configuration();
+      hmm.history() = loaded->history();
+      write(hmm.bytes());
+    } catch (const ModelError& error) {
+      throw ModelError(fmt::format("{}: {}", model, error.what()));
+    }
+  });
+  if (!found)
+    throw ModelError(fmt::format("{}: --to hmm writes a {} as a hidden Markov model, and this is {}", model, kLinear,
+                                 loaded->spec_text()));
+}
+
+KnownStart::KnownStart(const std::string& model, TrainSettings& s, const Given& given)
+    : name_(model), network_(load_symbol_model(model)) {
+  if (const auto* hmm = network_->as<HmmModel>()) network_ = as_network(*hmm);
+  const bool found = with_language_model(*network_, [&](const auto& network) {
+    using T = std::remove_const_t<typename decltype(network.parameters().flat())::element_type>;
+    if (!s.precision && std::is_same_v<T, double>) s.precision = "double";
+  });
+  if (!found)
+    throw UsageError(fmt::format("--start-from {}: it is {}, which has no parameters to train by gradient", model,
+                                 network_->spec_text()));
+  if (!given.contains("model")) s.model = network_->spec_text();
+  if (!given.contains("symbols")) s.symbols = to_string(alphabet().kind());
+}
+
+template <class T>
+void KnownStart::put_into(LanguageModel<T>& model) const {
+  if (model.spec_text() != network_->spec_text())
+    throw UsageError(fmt::format("--start-from {}: it is {}, not {}; leave --model out", name_, network_->spec_text(),
+                                 model.spec_text()));
+  with_language_model(*network_, [&](const auto& network) { copy_parameters(network, model.parameters()); });
+}
+template void KnownStart::put_into(LanguageModel<float>&) const;
+template void KnownStart::put_into(LanguageModel<double>&) const;
+
+}  // namespace unfold

@@ -1,0 +1,15 @@
+#pragma once
+/// What path-normalised optimisers ask of a network, said before anything is written.
+
+#include <string_view>
+
+#include "graph/circuit/circuit.h"
+#include "model/network/spec.h"
+
+namespace unfold {
+
+/// Throws UsageError naming the data, units or pooling that are in the way where the optimiser is `path`,
+/// `path+momentum` or `path+adam` and sums over paths do not describe the circuit; other optimisers take any circuit.
+void require_path_units(const Circuit& circuit, const ModelSpec& model, std::string_view optimizer);
+
+}  // namespace unfold

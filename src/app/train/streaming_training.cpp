@@ -1,0 +1,48 @@
+#include "app/train/streaming_training.h"
+
+#include <fmt/format.h>
+
+#include "app/train/training_requirements.h"
+#include "base/error.h"
+#include "model/network/readout.h"
+#include "model/registry/registry.h"
+#include "train/sources/byte_stream_source.h"
+
+namespace unfold {
+
+template <class T>
+LanguageModel<T> model_of_stream(const TrainSettings& settings, const RunSettings& run) {
+  if (is_fitted_model(settings.model))
+    throw UsageError(
+        fmt::format("--follow is for models trained by gradient; {} is fitted as a whole", settings.model));
+  LanguageModel<T> model(settings.model, Alphabet::all_bytes());
+  if (readout_of(model.spec()))
+    throw UsageError("a ridge readout predicts numbers, not bytes: write esn:" + std::to_string(model.spec().units) +
+                     ",readout=trained, and everything is trained by gradient");
+  require_passes(model.network(), model.spec(), settings, run);
+  model.initialise(static_cast<std::uint64_t>(settings.seed));
+  return model;
+}
+
+template <class T>
+TrainingResult follow_stream(LanguageModel<T>& model, const TrainSettings& settings, TrainOptions options, int threads,
+                             Reporter& reporter) {
+  TrainerOptions& trainer = options.trainer;
+  trainer.epochs = 1;  // a stream is read once
+  trainer.stop = reporter.stop();
+  Team team(threads);
+  reporter.remark(fmt::format("{}: {} parameters; follows {}, one update every {} bytes{}", settings.model,
+                              model.parameter_count(), settings.data.front(), settings.window,
+                              trainer.resume ? "; what the run has read already is read over" : ""));
+  // Reaches back to the last good state, which may be one interval older if the next one is not good.
+  const Index kept = 4 * trainer.snapshot_every;
+  return train(model, followed_sources<T>(settings.data.front(), settings.window, kept), options, team,
+               reporter.observer(trainer.steps));
+}
+
+template LanguageModel<float> model_of_stream(const TrainSettings&, const RunSettings&);
+template LanguageModel<double> model_of_stream(const TrainSettings&, const RunSettings&);
+template TrainingResult follow_stream(LanguageModel<float>&, const TrainSettings&, TrainOptions, int, Reporter&);
+template TrainingResult follow_stream(LanguageModel<double>&, const TrainSettings&, TrainOptions, int, Reporter&);
+
+}  // namespace unfold

@@ -1,0 +1,699 @@
+#include "app/train/train.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <nlohmann/json.hpp>
+#include <numeric>
+#include <set>
+#include <utility>
+
+#include "app/train/baselines.h"
+#include "app/fasta/fasta_data.h"
+#include "app/train/streaming_training.h"
+#include "app/logs/log_data.h"
+#include "app/train/objectives.h"
+#include "app/evaluate/reading.h"
+#include "app/train/training_requirements.h"
+#include "app/train/ridge_training.h"
+#include "app/train/warm_start.h"
+#include "app/train/step_time_estimate.h"
+#include "app/train/training_data.h"
+#include "app/train/train_processes.h"
+#include "app/train/train_restarts.h"
+#include "app/train/trainer_options.h"
+#include "app/train/training_device.h"
+#include "base/threads/available_memory.h"
+#include "base/interruptible.h"
+#include "base/threads/team.h"
+#include "data/text/labels.h"
+#include "app/fields/density_data.h"
+#include "app/fields/example_split.h"
+#include "app/fields/field_data.h"
+#include "app/fields/field_model.h"
+#include "app/fields/sequence_choice.h"
+#include "app/fields/template_data.h"
+#include "model/network/initialization/naive_bayes_init.h"
+#include "model/network/density_model.h"
+#include "model/network/initialization/gaussian_init.h"
+#include "model/network/hmm_fit.h"
+#include "model/network/linear.h"
+#include "model/network/initialization/frequency_init.h"
+#include "model/network/order_agnostic.h"
+#include "model/network/train.h"
+#include "model/network/train_with_objective.h"
+#include "optim/optimizer.h"
+#include "model/registry/run_folder.h"
+#include "app/settings/default_model.h"
+#include "model/decoding/objective.h"
+#include "train/event_log.h"
+#include "train/sources/example_sources.h"
+
+namespace unfold {
+namespace {
+
+/// Examples that tell how good a trained model of a task is.
+constexpr Index kTestExamples = 1000;
+/// How readily a rare symbol is read as one that was never seen (ExampleBatchOptions).
+constexpr double kUnknownRate = 0.25;
+
+std::vector<Index> lengths_of(const ExampleSet& examples) {
+  std::vector<Index> lengths;
+  lengths.reserve(at(examples.count()));
+  for (Index e = 0; e < examples.count(); ++e) lengths.push_back(examples.length(e));
+  return lengths;
+}
+
+/// One call of train.
+class Training {
+ public:
+  Training(const TrainRequest& request, Reporter& reporter)
+      : request_(request),
+        s_(request_.settings),
+        run_(request_.run),
+        given_(request_.given),
+        folder_(request_.out),
+        reporter_(reporter) {}
+
+  double seconds() const { return std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count(); }
+
+  TrainOutcome run();
+
+ private:
+  void settle();
+  void check_folder() const;
+  template <class T>
+  TrainOutcome run_on_task();
+  void settle_fields();
+  TrainOutcome run_on_fields();
+  bool list_features(const ExampleSet& training);
+  template <class T>
+  TrainOutcome run_on_examples(const std::array<ExampleSet, 3>& parts);
+  TrainOutcome run_fitted(const Material& material, const TrainingData& data);
+  template <class T>
+  TrainOutcome run_recurrent(const Material& material, const TrainingData& data);
+  template <class T>
+  TrainOutcome run_followed();
+  template <class T>
+  void decide_sequences(const LanguageModel<T>& model, const Split& training);
+  template <class T>
+  Index best_restart(const TrainingData& data, TrainerOptions options, const RestartOptions& restarts);
+
+  template <class T>
+  TrainingResult fit(NetworkModel<T>& model, BatchReader& reader, const ReadoutOptions& options, Team& team) const;
+  std::optional<HmmFit> settle_states(const ExampleSet& training, Team& team);
+
+  Config kept(Stored least) const { return configuration(s_, run_, least); }
+  nlohmann::json card_configuration() const;
+  Examples read_further(const std::string& file, const DataSpecification& data) const;
+  int threads() const { return threads_of_process(run_.threads, processes()); }
+  Processes& processes() const { return request_.processes != nullptr ? *request_.processes : one_process(); }
+  bool writes() const { return processes().first(); }
+  TrainOptions train_options() const;
+  void begin_folder(bool resume) const;
+  void tell(const SymbolModel& model, const Material& material) const;
+  template <class T>
+  void compare_text(LanguageModel<T>& model, const Parameters<T>& initial, const Material& material,
+                    const TrainingResult& result, Team& team) const;
+  template <class T>
+  void compare_fields(NetworkModel<T>& model, const Parameters<T>& initial, const std::array<ExampleSet, 3>& parts,
+                      const std::optional<FieldFigures>& validated, Team& team) const;
+  [[noreturn]] void interrupted_with_checkpoint() const;
+  TrainOutcome outcome(const SymbolModel& model, const Material& material, const TrainingResult& result) const;
+
+  std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
+  TrainRequest request_;
+  TrainSettings& s_;
+  RunSettings& run_;
+  Given& given_;
+  RunFolder folder_;
+  Reporter& reporter_;
+  Examples examples_ = {};  // of data with fields
+  FieldPlan fields_ = {};
+  std::optional<LogTraining> log_;  // how logs are read
+  std::unique_ptr<KnownStart> known_;
+  TrainingDevice device_;
+  bool goes_on_ = false;             // with the settings of an earlier run
+  Given stored_ = {};                // names of these settings
+  std::string chosen_model_ = {};    // the SPEC of the best restart, with its graph; empty: as in the settings
+  bool begins_ = true;               // not from a checkpoint
+  std::set<std::string_view> open_;  // settings that the data are still to decide
+};
+
+/// Brings the settings into their final form, before any data is read.
+void Training::settle() {
+  if (request_.out.empty())
+    throw UsageError(
+        "train needs --out RUN, the folder for the model, its checkpoint and its log; see `unfold train --help`");
+  if (writes()) folder_.lock();
+  if (request_.resume && request_.overwrite) throw UsageError("--resume and --overwrite exclude each other");
+  goes_on_ = request_.resume && folder_.has_config();
+  if (goes_on_) {
+    const Config stored = read_config(folder_.config());
+    for (const ConfigEntry& entry : stored.entries()) stored_.insert(entry.key);
+    take_stored(stored, given_, s_, run_);
+  }
+  if (s_.data.empty() && !s_.task)
+    throw UsageError(request_.resume ? folder_.path() + " holds no run to go on with: no config.toml, or an empty one"
+                                     : "train needs DATA: text files, each one sequence");
+  if (request_.resume && is_fitted_model(s_.model))
+    throw UsageError(fmt::format("--resume is for models trained by gradient; {} is fitted as a whole", s_.model));
+  if (goes_on_) given_.emplace("resume");
+  if (!goes_on_ || s_.format) reporter_.remark_if(settle_format(s_, given_));
+  reporter_.remark_if(settle_device(s_, run_, given_));
+  begins_ = !request_.resume || !folder_.has_checkpoint();
+  if (s_.start_from && begins_ && !has_fields(s_)) known_ = std::make_unique<KnownStart>(*s_.start_from, s_, given_);
+  if (has_fields(s_)) settle_fields();
+  make_canonical(s_, run_, given_);
+  if (goes_on_) return;
+  if (!s_.whole_sequences && chooses_sequences(s_, given_)) open_ = {"whole-sequences"};
+  if (chooses_size(s_, given_)) open_.insert({"model", "optimizer"});
+}
+
+void Training::check_folder() const {
+  if (!folder_.holds_run() || request_.overwrite) return;
+  std::string difference;
+  if (folder_.has_config()) {
+    const Config there = read_config(folder_.config());
+    Config here = kept(Stored::fixed);
+    for (const std::string_view name : open_)
+      if (const ConfigEntry* decided = there.find(name)) here.set(decided->key, decided->value);
+    if (const ConfigEntry* other = there.find("precision");
+        request_.resume && other != nullptr && may_keep_precision(there, s_, run_))
+      here.set(other->key, other->value);
+    difference = first_difference(comparable(there, request_.resume),
+                                  comparable(without_defaults_unknown_to(there, here), request_.resume));
+  }
+  if (!difference.empty())
+    throw UsageError(fmt::format(
+        "{} holds a run of another configuration: {}; {}choose another --out, or --overwrite "
+        "to replace it",
+        folder_.path(), difference,
+        request_.resume ? "leave that option out to go on, " : "continue it as it is with `--resume` alone, "));
+  if (!request_.resume)
+    throw UsageError(
+        fmt::format("{} holds a run already; --resume goes on with it, --overwrite replaces it, or choose "
+                    "another --out",
+                    folder_.path()));
+}
+
+nlohmann::json Training::card_configuration() const {
+  nlohmann::json json = to_json(kept(Stored::model));
+  if (!chosen_model_.empty()) json["model"] = chosen_model_;
+  if (log_) json["log"] = to_json(log_->card());
+  if (!device_.is_processor()) json["device"] = device_.name();
+  return json;
+}
+
+TrainOptions Training::train_options() const {
+  TrainOptions options{.trainer = trainer_options(s_, run_), .sampled_softmax = s_.sampled_softmax};
+  TrainerOptions& t = options.trainer;
+  t.offload = device_.offload();
+  t.processes = request_.processes;
+  t.checkpoint = folder_.checkpoint();
+  t.resume = request_.resume && folder_.has_checkpoint();
+  t.data = fingerprint_of_data(s_);
+  t.begins = [this, resume = t.resume] { begin_folder(resume); };
+  if (writes()) t.log = folder_.log();
+  if (writes()) options.model_file = folder_.model();
+  options.sampling.seed = t.seed;
+  return options;
+}
+
+TrainOutcome Training::run() {
+  settle();
+  check_folder();
+  require_same_training(processes(), s_, run_, request_.resume && folder_.has_checkpoint());
+  if (request_.resume && !folder_.has_checkpoint())
+    reporter_.remark(fmt::format("{} holds no checkpoint yet: training starts from the beginning", folder_.path()));
+  device_ = TrainingDevice(s_, run_, request_.device, reporter_);  // before anything is written: there may be none
+  if (s_.task) return *s_.precision == "double" ? run_on_task<double>() : run_on_task<float>();
+  if (s_.follow) return *s_.precision == "double" ? run_followed<double>() : run_followed<float>();
+  if (has_fields(s_)) return run_on_fields();
+  if (s_.format == kLogFormat) log_.emplace(s_);
+  const Material material = load_material(s_, log_ ? &*log_ : nullptr, known_.get(), reporter_, processes());
+  const TrainingData data{.corpus = material.corpus,
+                          .training = material.training,
+                          .validation = &material.validation,
+                          .validation_corpus = &material.validation_corpus(),
+                          .processes = request_.processes};
+  if (s_.model == "crf" || s_.model.starts_with("crf:"))
+    throw UsageError(
+        "model crf labels the positions of data with fields, such as columns; of running text learn an ngram");
+  if (is_fitted_model(s_.model)) return run_fitted(material, data);
+  return *s_.precision == "double" ? run_recurrent<double>(material, data) : run_recurrent<float>(material, data);
+}
+
+/// Whole sequences or windows, where nobody said. The decision is kept like one that was given.
+template <class T>
+void Training::decide_sequences(const LanguageModel<T>& model, const Split& training) {
+  if (!open_.contains("whole-sequences")) return;
+  std::size_t needed = whole_sequence_bytes(*model.plan(), model.alphabet().size(), training, s_.batch, sizeof(T));
+  if (run_.memory_limit) needed = std::min(needed, parse_bytes(*run_.memory_limit));
+  needed *= static_cast<std::size_t>(std::min<Index>(s_.restarts, threads()));  // restarts run side by side
+  const SequenceChoice choice = choose_sequences(s_, needed, available_memory());
+  s_.whole_sequences = choice.whole;
+  reporter_.remark(choice.remark);
+}
+
+template <class T>
+TrainOutcome Training::run_recurrent(const Material& material, const TrainingData& data) {
+  const Symbol after = s_.predict_after ? material.corpus.alphabet().parse(*s_.predict_after) : kNoSymbol;
+  const auto seed = static_cast<std::uint64_t>(s_.seed);
+  if (open_.contains("model")) reporter_.remark_if(choose_size(s_, given_, material.training.symbols()));
+  ModelSpec spec = parse_model_spec(s_.model);
+  if (s_.restarts > 1 && !begins_) spec = restart_of_checkpoint(folder_.checkpoint(), spec, s_.restarts);
+  LanguageModel<T> model = make_candidate<T>(spec, data, after, seed, 0);
+  if (known_) known_->put_into(model);
+  if (readout_of(model.spec()))
+    throw UsageError("a ridge readout predicts numbers, not symbols: write esn:" + std::to_string(model.spec().units) +
+                     ",readout=trained, and everything is trained by gradient");
+  require_options_used(model.spec(), DataSpecification::text(model.alphabet()), NetworkLayout::language_model());
+  require_passes(model.network(), model.spec(), s_, run_);
+  device_.require(model.network());
+  decide_sequences(model, material.training);
+  TrainOptions options = train_options();
+  options.trainer.batches.predict_after = after;
+  tell(model, material);
+  if (device_.is_processor()) reporter_.remark_if(remark_on_steps(model, s_, material.training, threads()));
+  options.trainer.spent_seconds = seconds();
+  const RestartOptions restarts{.count = s_.restarts, .side_by_side = sum_over(threads(), processes())};
+  if (s_.restarts > 1 && !options.trainer.resume) {
+    std::exchange(options.trainer.begins, {})();
+    const Index best = best_restart<T>(data, options.trainer, restarts);
+    model = make_candidate<T>(parse_model_spec(s_.model), data, after, seed, best);
+    options.trainer.resume = true;
+  }
+  if (s_.restarts > 1) chosen_model_ = to_string(model.spec());
+  if (s_.restarts > 1) set_budget_after_restarts(options.trainer, restarts);
+  model.configuration() = card_configuration();
+  Team team(threads());
+  options.trainer.stop = reporter_.stop();
+  const Parameters<T> initial = model.parameters();
+  try {
+    const TrainingResult result = unfold::train(model, data, options, team, reporter_.observer(options.trainer.steps));
+    compare_text(model, initial, material, result, team);
+    return outcome(model, material, result);
+  } catch (const InterruptedError&) {
+    interrupted_with_checkpoint();
+  }
+}
+
+/// What `measure` returns while a model has other parameters.
+template <class Model, class T>
+auto with_parameters(Model& model, const Parameters<T>& other, const auto& measure) {
+  const Parameters<T> own = model.parameters();
+  std::ranges::copy(other.flat(), model.parameters().flat().begin());
+  auto result = measure();
+  std::ranges::copy(own.flat(), model.parameters().flat().begin());
+  return result;
+}
+
+template <class T>
+void Training::compare_text(LanguageModel<T>& model, const Parameters<T>& initial, const Material& material,
+                            const TrainingResult& result, Team& team) const {
+  const Symbol after = predict_after(model);
+  const Corpus& corpus = result.validated ? material.validation_corpus() : material.corpus;
+  const Split part = result.validated ? material.validation : beginning_of(material.training, kMeasuredPositions);
+  const auto measure = [&] {
+    constexpr Index kSideBySide = 64;
+    return model.evaluate(corpus, part, team, {.segments = kSideBySide, .predict_after = after}).nats_per_symbol();
+  };
+  const double nats = result.validated ? result.best_nats_per_symbol : measure();
+  compare_with_baselines(
+      {text_figure(nats, material.corpus, material.training, corpus, part, after)},
+      [&] { return std::vector{with_parameters(model, initial, measure)}; }, s_, folder_.path(), reporter_);
+}
+
+template <class T>
+TrainOutcome Training::run_followed() {
+  LanguageModel<T> model = model_of_stream<T>(s_, run_);
+  device_.require(model.network());
+  const TrainOptions options = train_options();
+  model.configuration() = card_configuration();
+  TrainOutcome result{
+      .run = folder_.path(), .model_file = folder_.model(), .settings = s_, .parameters = model.parameter_count()};
+  try {
+    result.result = follow_stream(model, s_, options, threads(), reporter_);
+    // A stream cannot be read again: the last step stands beside the uniform distribution.
+    const double uniform = std::log(static_cast<double>(model.alphabet().size()));
+    if (result.result.steps > 0)
+      compare_with_baselines(
+          {{.name = "nats per byte", .result = result.result.last_loss, .constant = uniform}},
+          [&] { return std::vector{uniform}; }, s_, folder_.path(), reporter_);
+    return result;
+  } catch (const InterruptedError&) {
+    interrupted_with_checkpoint();
+  }
+}
+
+/// Trains the candidates of restarts for half of the budget; the best is then resumed.
+template <class T>
+Index Training::best_restart(const TrainingData& data, TrainerOptions options, const RestartOptions& restarts) {
+  reporter_.remark(fmt::format("{} restarts for half of the budget", s_.restarts));
+  options.stop = reporter_.stop();
+  const RestartWork work{
+      .folder = folder_.path(), .threads = threads(), .goes_on = request_.resume, .processes = request_.processes};
+  try {
+    const Index best = choose_restart<T>(parse_model_spec(s_.model), data, options, restarts, work, reporter_);
+    reporter_.remark(fmt::format("restart {} goes on", best + 1));
+    return best;
+  } catch (const InterruptedError&) {
+    throw InterruptedError(
+        fmt::format("interrupted among the restarts; those that were finished are kept: go on with "
+                    "`unfold train --out {} --resume`",
+                    folder_.path()));
+  }
+}
+
+TrainOutcome Training::run_fitted(const Material& material, const TrainingData& data) {
+  const std::unique_ptr<FittedModel> model = make_fitted_model(s_.model, material.corpus.alphabet());
+  const Symbol after = s_.predict_after ? model->alphabet().parse(*s_.predict_after) : kNoSymbol;
+  tell(*model, material);
+  model->configuration() = card_configuration();
+  Team team(threads());
+  std::optional<EventLog> log;
+  begin_folder(false);
+  if (writes()) log.emplace(folder_.log());
+  const FitOptions options{.seed = static_cast<std::uint64_t>(s_.seed),
+                           .stop = reporter_.stop(),
+                           .memory_limit = run_.memory_limit ? parse_bytes(*run_.memory_limit) : 0,
+                           .processes = request_.processes,
+                           .progress = [&](const std::string& what, double fraction) {
+                             reporter_.progress({.what = what, .done = fraction});
+                           }};
+  try {
+    std::optional<NothingToSave> fitting;
+    if (processes().alone()) fitting.emplace();
+    return outcome(*model, material,
+                   unfold::train(*model, data, options, team, folder_.model(), log ? &*log : nullptr, after));
+  } catch (const InterruptedError&) {
+    throw InterruptedError(
+        fmt::format("interrupted; nothing is kept of fitting {}: start again with --overwrite", s_.model));
+  }
+}
+
+/// Fits the readout of a reservoir and writes the model.
+template <class T>
+TrainingResult Training::fit(NetworkModel<T>& model, BatchReader& reader, const ReadoutOptions& options,
+                             Team& team) const {
+  TrainingResult result = fit_ridge(model, reader, options, team, reporter_);
+  begin_folder(false);
+  model.save(folder_.model());
+  return result;
+}
+
+/// Fits hidden Markov models of vectors, whose number of states may follow from the data; none: it is another model.
+std::optional<HmmFit> Training::settle_states(const ExampleSet& training, Team& team) {
+  const ModelSpec spec = parse_model_spec(s_.model);
+  if (!is_hidden_markov(spec)) return std::nullopt;
+  if (request_.resume || s_.shards || s_.objective)
+    throw UsageError(
+        fmt::format("model {} is fitted as a whole, by expectation-maximisation: leave --resume, --shards and "
+                    "--objective out",
+                    s_.model));
+  std::optional<NothingToSave> fitting;
+  if (processes().alone()) fitting.emplace();
+  HmmFit fitted = fit_states(spec, training, static_cast<std::uint64_t>(s_.seed), reporter_.stop(), team);
+  reporter_.remark(fitted.remark());
+  s_.model = fields_.layout.heads.front().loss = fitted.model;
+  return fitted;
+}
+
+template <class T>
+TrainOutcome Training::run_on_task() {
+  const TrainOptions text = train_options();
+  TaskTrainOptions options{.trainer = text.trainer,
+                           .task = {.batch = s_.batch, .validation = s_.validate_on, .curriculum = s_.curriculum},
+                           .model_file = text.model_file};
+  options.trainer.goal_error = s_.goal_error.value_or(-1);
+  options.trainer.best_by_error = s_.best_by == "sequences";
+  // Before anything is written: refuses files that are missing, and a curriculum for examples of one length.
+  const std::unique_ptr<Task> task = make_task(*s_.task, s_.data.empty() ? std::string() : s_.data.front());
+  if (s_.curriculum > 0) task->shortened(task->shortest());
+  Team team(threads());
+  NetworkModel<T> model(s_.model, task_specification(*s_.task, *task, parse_model_spec(s_.model)), task_layout());
+  require_options_used(model.spec(), model.data(), model.layout());
+  require_passes(model.network(), model.spec(), s_, run_);
+  device_.require(model.network(), model.data());
+  if (readout_of(model.spec())) require_one_pass(s_, request_.resume);
+  model.initialise(options.trainer.seed);
+  model.configuration() = card_configuration();
+  reporter_.remark(fmt::format("{} on {}: {} parameters; {}, {} steps each", s_.model, *s_.task,
+                               model.parameters().size(), what_it_reads(task->shape()), task->length()));
+  options.trainer.stop = reporter_.stop();
+  options.trainer.spent_seconds = seconds();
+  options.trainer.validations_after =
+      1 + static_cast<double>(kTestExamples) /
+              static_cast<double>(std::max<Index>(1, task->at_most(TaskSplit::validation, s_.validate_on)));
+  TrainOutcome result{
+      .run = folder_.path(), .model_file = folder_.model(), .settings = s_, .parameters = model.parameters().size()};
+  const Parameters<T> initial = model.parameters();
+  try {
+    if (const auto readout = readout_of(model.spec())) {
+      const Index all = task->examples(TaskSplit::training),
+                  examples = s_.steps ? options.trainer.steps * s_.batch : all;
+      const auto reader = task_reader(*task, TaskSplit::training, options.trainer.seed, examples, s_.batch);
+      result.result = fit(model, *reader, *readout, team);
+    } else {
+      result.result = unfold::train(model, *task, options, team, reporter_.observer(options.trainer.steps));
+    }
+  } catch (const InterruptedError&) {
+    interrupted_with_checkpoint();
+  }
+  const auto measure = [&](TaskSplit part, Index count) {
+    return TaskFigures{task_of(model), task_shape_of(model),
+                       unfold::evaluate(model, *task, part, options.trainer.seed, count, team)};
+  };
+  result.task_valid = measure(TaskSplit::validation, options.task.validation);
+  if (!readout_of(model.spec())) {
+    const auto figure = [&](const TaskScore& score) {
+      return task_figure(score, *task, options.trainer.seed, options.task.validation);
+    };
+    compare_with_baselines(
+        {figure(result.task_valid->score)},
+        [&] {
+          return std::vector{with_parameters(model, initial, [&] {
+            return figure(measure(TaskSplit::validation, options.task.validation).score).result;
+          })};
+        },
+        s_, folder_.path(), reporter_);
+  }
+  result.task_test = measure(TaskSplit::test, kTestExamples);
+  return result;
+}
+
+/// Reads data with fields and settles what follows from them. A run that goes on settles its settings as if they had
+/// been given: then what the caller gives again comes to what it came to before.
+void Training::settle_fields() {
+  Given known = given_;
+  known.insert(stored_.begin(), stored_.end());
+  if (!known.contains("symbols")) s_.symbols = kAnyText;
+  if (goes_on_ && given_.contains("model") && !given_.contains("read") && names_template(s_.model)) s_.read.reset();
+  examples_ = read_fields(s_.data, reader_options(s_), reporter_);
+  if (s_.symbols == kAnyText) s_.symbols = found_symbols(examples_);
+  fields_ = plan_fields(examples_, s_);
+  settle_for(fields_, examples_, known, s_);
+}
+
+/// Reads a file beside those to train on: what is known of its columns, they need not show.
+Examples Training::read_further(const std::string& file, const DataSpecification& data) const {
+  ReaderOptions options = reader_options(s_);
+  want_kinds(data, options);
+  know_vector(examples_, options);
+  return read_fields({file}, options, reporter_);
+}
+
+TrainOutcome Training::run_on_fields() {
+  const ExampleSplit split(examples_, s_.valid ? SplitShares{{100'000'000, 0, 0}} : parse_split(*s_.split),
+                           fields_.problem);
+  const auto data =
+      std::make_shared<const DataSpecification>(specify(split.training(examples_), fields_.choice, *s_.format));
+  const ExampleSet all(examples_, data, fields_.choice.predicts, UnknownPolicy::skip);
+  std::array<ExampleSet, 3> parts = split.parts(all, s_.window);
+  if (s_.valid)
+    parts[1] = {read_further(*s_.valid, *data), data, fields_.choice.predicts, parse_unknown_policy(s_.unknown)};
+  tell_unseen(parts[1], fields_.choice.predicts, "validation", reporter_);
+  if (*s_.precision == "double") return run_on_examples<double>(parts);
+  return run_on_examples<float>(parts);
+}
+
+/// Whether the model has no layers: then it has weights for the pairs of what is read and labels that training shows.
+bool Training::list_features(const ExampleSet& training) {
+  const ModelSpec spec = parse_model_spec(s_.model);
+  if (!is_linear(spec)) return false;
+  const std::vector<std::string> reads = listed_reads(training.data(), fields_.layout.reads);
+  for (HeadSpecification& head : fields_.layout.heads)
+    if (!reads.empty() && training.data().field(head.field).type == FieldSpecification::Type::symbols)
+      head.listing = list_pairs(training, reads, head.field, spec.options.as<LinearOptions>(), head.loss);
+  return true;
+}
+
+template <class T>
+TrainOutcome Training::run_on_examples(const std::array<ExampleSet, 3>& parts) {
+  TrainOptions options = train_options();
+  options.trainer.model = fmt::format("{} of {}: {} from {}", s_.model, *s_.format, *s_.predict, *s_.read);
+  options.trainer.stop = reporter_.stop();
+  const bool linear = list_features(parts[0]);
+  const ExampleBatchOptions batches{.reads = fields_.layout.reads,
+                                    .predicts = fields_.choice.predicts,
+                                    .batch = s_.batch,
+                                    .window = s_.whole_sequences ? 0 : s_.window,
+                                    .patches = patches_of(parse_model_spec(s_.model)),
+                                    .unknown_rate = wants_everything(s_.optimizer) || linear ? 0 : kUnknownRate,
+                                    .word_dropout = s_.word_dropout,
+                                    .shift = s_.shift,
+                                    .in_order = wants_everything(s_.optimizer)};
+  Team team(threads());
+  const std::optional<HmmFit> states = settle_states(parts[0], team);
+  NetworkModel<T> model(s_.model, parts[0].data(), fields_.layout);
+  require_options_used(model.spec(), model.data(), model.layout());
+  require_passes(model.network(), model.spec(), s_, run_);
+  device_.require(model.network(), model.data());
+  if (states || readout_of(model.spec())) {
+    if (given_.contains("best-by"))  // of pairs there is always one
+      throw UsageError(fmt::format("--best-by chooses among validations, and {} has none", s_.model));
+    require_one_pass(s_, request_.resume);
+  }
+  for (const ExampleSet& part : parts) require_told_apart(model.spec(), part);
+  model.initialise(options.trainer.seed);
+  start_from_counts(model, parts[0], options.trainer.seed);
+  start_from_means(model, parts[0]);
+  if (begins_) start_from_gaussians(model, parts[0], team);
+  if (s_.start_from && begins_) reporter_.remark(start_from(*s_.start_from, model));
+  model.configuration() = card_configuration();
+  if (s_.ends && std::ranges::find(LengthModel::kinds(), *s_.ends) != LengthModel::kinds().end())
+    model.configuration()[kLengthKey] = LengthModel::fit(*s_.ends, lengths_of(parts[0])).to_json();
+  if (is_density(model.spec())) {
+    model.configuration()[kPartsKey] = examples_.column(kVector).parts;
+    if (const ColumnClasses classes = classes_of(examples_.column(kVector)); !classes.empty())
+      model.configuration()[kClassesKey] = classes;
+  }
+  reporter_.remark(
+      fmt::format("{} reads {} and predicts {}: {} parameters; {} examples of {} positions to train on, {} "
+                  "of {} to validate on",
+                  s_.model, *s_.read, *s_.predict, model.parameters().size(), parts[0].count(), parts[0].positions(),
+                  parts[1].count(), parts[1].positions()));
+  options.trainer.spent_seconds = seconds();
+  if (parts[1].count() > 0)
+    options.trainer.validations_after =
+        1 + static_cast<double>(parts[2].positions()) / static_cast<double>(parts[1].positions());
+  TrainOutcome result{.run = folder_.path(),
+                      .model_file = folder_.model(),
+                      .settings = s_,
+                      .parameters = model.parameters().size(),
+                      .has_test = parts[2].count() > 0};
+  const Parameters<T> initial = model.parameters();
+  try {
+    if (states) {
+      begin_folder(false);
+      result.result = take_states(*states, model, folder_.model());
+      result.result.seconds = seconds();
+    } else if (const auto readout = readout_of(model.spec())) {
+      ExampleBatchOptions once = batches;
+      once.unknown_rate = once.word_dropout = 0;
+      once.shift = 0;
+      result.result = fit(model, *example_reader(parts[0], once), *readout, team);
+    } else {
+      TrainingSources<T> sources = example_sources<T>(parts[0], parts[1], batches, options.trainer.seed);
+      if (is_orderless(model.spec()))
+        sources =
+            orderless_sources(std::move(sources), fields_.choice.predicts.front(),
+                              density_columns(model.spec(), parts[0].data().field(kVector).size), options.trainer.seed);
+      Circuit freely, finding;
+      if (s_.feedback) sources.feedback = std::make_shared<const Network<T>>(feedback_network(model, freely));
+      const Network<T> network = network_with_objective(model, s_, finding, team, sources);
+      options.trainer.best_by_error = add_judge(model, s_, team, sources);
+      result.result = train_by(network, model, std::move(sources), options.trainer, options.model_file, team,
+                               reporter_.observer(options.trainer.steps));
+    }
+  } catch (const InterruptedError&) {
+    interrupted_with_checkpoint();
+  }
+  if (parts[1].count() > 0) result.field_valid = evaluate_fields(model, parts[1], team);
+  if (!states && !readout_of(model.spec())) compare_fields(model, initial, parts, result.field_valid, team);
+  if (s_.test) {
+    const ExampleSet test(read_further(*s_.test, parts[0].data()), parts[0].shared_data(), fields_.choice.predicts,
+                          UnknownPolicy::skip);
+    result.field_test = evaluate_fields(model, test, team);
+  }
+  if (parts[2].count() > 0 && !s_.test) result.field_test = evaluate_fields(model, parts[2], team);
+  return result;
+}
+
+template <class T>
+void Training::compare_fields(NetworkModel<T>& model, const Parameters<T>& initial,
+                              const std::array<ExampleSet, 3>& parts, const std::optional<FieldFigures>& validated,
+                              Team& team) const {
+  if (s_.objective && !is_likelihood(*s_.objective)) return;  // what was trained for are not nats
+  std::optional<ExampleSet> beginning;
+  if (!validated) beginning = beginning_of(parts[0], kMeasuredPositions);
+  const ExampleSet& measured = beginning ? *beginning : parts[1];
+  const auto figures = [&](const FieldFigures& found) { return field_figures(model, found, parts[0], measured); };
+  const auto measure = [&] { return figures(evaluate_fields(model, measured, team)); };
+  compare_with_baselines(
+      validated ? figures(*validated) : measure(),
+      [&] {
+        std::vector<double> results;
+        for (const BaselineFigure& figure : with_parameters(model, initial, measure)) results.push_back(figure.result);
+        return results;
+      },
+      s_, folder_.path(), reporter_);
+}
+
+/// Comes when nothing is left to be refused: what an earlier run left there goes now.
+void Training::begin_folder(bool resume) const {
+  if (!writes()) return;
+  folder_.create();
+  if (!resume) check_folder();  // another process may have come first
+  if (!resume) folder_.clear();
+  folder_.write_config(kept(Stored::run));
+}
+
+/// Says what is about to be done.
+void Training::tell(const SymbolModel& model, const Material& material) const {
+  reporter_.remark(fmt::format("{}: {}{} symbols in the alphabet, {} to train on{}", s_.model,
+                               is_fitted_model(s_.model) ? "" : fmt::format("{} parameters, ", model.parameter_count()),
+                               model.alphabet().size(), material.training.symbols(),
+                               material.validation.empty()
+                                   ? ", none to validate on: the last model is kept"
+                                   : fmt::format(", {} to validate on", material.validation.symbols())));
+}
+
+void Training::interrupted_with_checkpoint() const {
+  throw InterruptedError(fmt::format("interrupted; the checkpoint is {}: go on with `unfold train --out {} --resume`",
+                                     folder_.checkpoint(), folder_.path()));
+}
+
+TrainOutcome Training::outcome(const SymbolModel& model, const Material& material, const TrainingResult& result) const {
+  TrainOutcome outcome{.run = folder_.path(),
+                       .model_file = folder_.model(),
+                       .settings = s_,
+                       .parameters = model.parameter_count(),
+                       .result = result,
+                       .has_test = material.has_test};
+  if (!chosen_model_.empty()) outcome.settings.model = chosen_model_;
+  if (!result.validated) return outcome;
+  outcome.valid = Figures{.nats_per_symbol = result.best_nats_per_symbol, .symbols = result.validation_symbols};
+  if (result.validation_share == 1)
+    outcome.valid->bytes = material.validation.bytes(material.validation_corpus());
+  else
+    reporter_.remark(
+        fmt::format("validation read about {:.1f} % of its part, or it would have used up the budget; "
+                    "`unfold eval` measures all of it",
+                    100 * result.validation_share));
+  return outcome;
+}
+
+}  // namespace
+
+TrainOutcome train(const TrainRequest& request, Reporter& reporter) { return Training(request, reporter).run(); }
+
+TrainOutcome train(const TrainRequest& request) {
+  Reporter silent;
+  return train(request, silent);
+}
+
+}  // namespace unfold

@@ -1,0 +1,13 @@
+#pragma once
+/// Conversion of training settings to trainer options.
+
+#include "app/settings/train_settings.h"
+#include "train/trainer.h"
+
+namespace unfold {
+
+/// Returns all options except file paths and participating processes. REQUIRES canonical settings. Throws UsageError
+/// for an invalid setting.
+TrainerOptions trainer_options(const TrainSettings& settings, const RunSettings& run);
+
+}  // namespace unfold

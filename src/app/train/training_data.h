@@ -1,0 +1,39 @@
+#pragma once
+/// Internal: training and validation data of `train` for running text, split into parts.
+
+#include <optional>
+
+#include "app/train/initial_model.h"
+#include "app/logs/log_data.h"
+#include "data/text/corpus.h"
+#include "data/text/split.h"
+#include "distributed/processes.h"
+#include "app/common/reporter.h"
+#include "app/settings/train_settings.h"
+
+namespace unfold {
+
+/// Training and validation data. Parts refer to the corpora only by index.
+struct Material {
+  Corpus corpus;
+  std::optional<Corpus> valid;
+  Split training, validation;
+  bool has_test = false;
+
+  const Corpus& validation_corpus() const { return valid ? *valid : corpus; }
+};
+
+/// Returns whether each of several processes reads only the parts of DATA it needs. This applies to running text in
+/// plain files. Data that is converted, decompressed, masked or cut into lines is read completely by every process.
+bool is_read_in_parts(const TrainSettings& s);
+
+/// Returns a fingerprint of the training and validation files, from their sizes and samples of their content
+/// (distributed/consistency.h). Empty for folders, streams and files that can be read only once.
+std::string fingerprint_of_data(const TrainSettings& s);
+
+/// `log` has the settings for logs; nullptr for other data. `known` provides the alphabet; nullptr: it is built from
+/// DATA. Fills in settings that depend on the data. Called by all processes. Throws DataError, UsageError.
+Material load_material(TrainSettings& s, LogTraining* log, const KnownStart* known, Reporter& reporter,
+                       Processes& processes);
+
+}  // namespace unfold

@@ -1,0 +1,58 @@
+#include "app/train/training_requirements.h"
+
+#include <fmt/format.h>
+
+#include <initializer_list>
+#include <utility>
+
+#include "app/train/path_units.h"
+#include "base/error.h"
+#include "optim/rtrl/forward_gradient.h"
+#include "optim/optimizer.h"
+
+namespace unfold {
+
+template <class T>
+void require_passes(const Network<T>& network, const ModelSpec& spec, const TrainSettings& settings,
+                    const RunSettings& run) {
+  require_path_units(network.circuit(), spec, settings.optimizer);
+  if (!settings.gradient) return;
+  if (compares_losses(settings.optimizer) || make_optimizer<T>(settings.optimizer, 1)->gradients() > 1)
+    throw UsageError(fmt::format(
+        "{} goes over what it has read again, and --gradient {} keeps nothing of it; train with sgd, rmsprop "
+        "or adam, or with --gradient bptt",
+        settings.optimizer, *settings.gradient));
+  ForwardOptions options{.streams = settings.batch};
+  if (run.memory_limit) options.limit = parse_bytes(*run.memory_limit);
+  require_forward_gradient(network, GradientMethod::parse(*settings.gradient), options);
+}
+
+void require_one_pass(const TrainSettings& s, bool resume) {
+  const std::initializer_list<std::pair<std::string_view, bool>> options = {
+      {"early-stop", s.early_stop > 0},
+      {"best-by", s.task && s.best_by},  // for data with fields it may be a default
+      {"curriculum", s.curriculum > 0},
+      {"goal-error", s.goal_error.has_value()},
+      {"feedback", s.feedback.has_value()},
+      {"gradient", s.gradient.has_value()},
+      {"teacher-forcing", s.teacher_forcing.has_value()},
+      {"label-smoothing", s.label_smoothing > 0},
+      {"activity-penalty", s.activity_penalty > 0},
+      {"flow-penalty", s.flow_penalty > 0},
+      {"objective", s.objective.has_value()},
+      {"word-dropout", s.word_dropout > 0}};
+  for (const auto& [name, asked] : options)
+    if (asked)
+      throw UsageError(
+          fmt::format("--{} is for training by gradient, and {} is fitted as a whole: leave it out", name, s.model));
+  if (s.shards) throw UsageError("a readout is fitted in one pass, which is not divided: leave out --shards");
+  if (resume) throw UsageError("a readout is fitted in one pass: there is nothing to resume; use --overwrite");
+  if (s.task && !s.steps && !task_needs_files(*s.task))
+    throw UsageError(
+        fmt::format("{} is fitted to --steps times --batch examples of --task {}: give --steps", s.model, *s.task));
+}
+
+template void require_passes(const Network<float>&, const ModelSpec&, const TrainSettings&, const RunSettings&);
+template void require_passes(const Network<double>&, const ModelSpec&, const TrainSettings&, const RunSettings&);
+
+}  // namespace unfold

@@ -1,0 +1,44 @@
+#include "app/train/warm_start.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "base/error.h"
+#include "model/registry/run_folder.h"
+
+namespace unfold {
+
+template <class T>
+std::string start_from(const std::string& run, NetworkModel<T>& model) {
+  if (is_linear(model.spec()))
+    throw UsageError(
+        fmt::format("--start-from {}: a crf without layers has one optimum, which every start leads to", run));
+  const ModelFile file = ModelFile::open(model_file(run)).expect(NetworkModel<T>::kKind);
+  if (file.data().to_json() != model.data().to_json())
+    throw UsageError(fmt::format(
+        "--start-from {}: its fields, alphabets or scales are not those of these data; start from a run that "
+        "was trained on the same data, read in the same way",
+        run));
+  std::vector<std::string> own;
+  Index taken = 0;
+  for (const ParameterInfo& p : model.parameters().info()) {
+    if (std::ranges::find(file.tensors().tensors(), p.name, &Tensor::name) == file.tensors().tensors().end()) {
+      own.push_back(p.name);
+      continue;
+    }
+    file.tensors().read<T>(p.name, {p.rows, p.cols}, model.parameters().flat().subspan(at(p.offset), at(p.size())));
+    taken += p.size();
+  }
+  if (taken == 0)
+    throw UsageError(fmt::format("--start-from {}: it shares no parameter with {}", run, model.spec_text()));
+  return fmt::format("starts with {} parameters of {}{}", taken, run,
+                     own.empty() ? "" : fmt::format("; anew begin {}", fmt::join(own, ", ")));
+}
+
+template std::string start_from(const std::string&, NetworkModel<float>&);
+template std::string start_from(const std::string&, NetworkModel<double>&);
+
+}  // namespace unfold

@@ -1,0 +1,28 @@
+#include "base/interruptible.h"
+
+#include "base/error.h"
+#include "base/signals.h"
+
+namespace unfold {
+namespace {
+
+thread_local const std::atomic<bool>* innermost_flag = nullptr;
+std::atomic<int> unsaved{0};
+
+}  // namespace
+
+Interruptible::Interruptible(const std::atomic<bool>* stop) : outer_(innermost_flag) { innermost_flag = stop; }
+Interruptible::~Interruptible() { innermost_flag = outer_; }
+const std::atomic<bool>* Interruptible::flag() { return innermost_flag; }
+
+NothingToSave::NothingToSave() {
+  ++unsaved;  // first, so that a signal that comes after the question below finds it
+  if (!stop_requested()) return;
+  --unsaved;
+  throw InterruptedError("interrupted");
+}
+
+NothingToSave::~NothingToSave() { --unsaved; }
+bool NothingToSave::any() noexcept { return unsaved > 0; }
+
+}  // namespace unfold

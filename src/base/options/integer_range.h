@@ -1,0 +1,21 @@
+#pragma once
+/// Range checks of integer arguments, with the same limits and messages as the options of the command.
+///
+///   require_within("samples", request.samples, 1, 1'000'000);
+
+#include <fmt/format.h>
+
+#include <string_view>
+
+#include "base/error.h"
+#include "base/types.h"
+
+namespace unfold {
+
+/// Throws UsageError unless least <= value <= most: "samples must be between 1 and 1000000, not 0".
+inline void require_within(std::string_view option, Index value, Index least, Index most) {
+  if (value < least || value > most)
+    throw UsageError(fmt::format("{} must be between {} and {}, not {}", option, least, most, value));
+}
+
+}  // namespace unfold

@@ -1,0 +1,28 @@
+#include "base/options/registry.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "base/error.h"
+#include "base/printable.h"
+#include "base/options/suggestions.h"
+
+namespace unfold {
+
+namespace {
+
+std::string plural(std::string_view kind) { return fmt::format("{}{}", kind, kind.ends_with('s') ? "es" : "s"); }
+
+}  // namespace
+
+void refuse_unknown(std::string_view kind, std::string_view name, const std::vector<std::string>& names) {
+  throw UsageError(fmt::format("there is no {} {}{} ({}: {})", kind, in_quotes(name), did_you_mean(name, names),
+                               plural(kind), fmt::join(names, ", ")));
+}
+
+void refuse_not_built(std::string_view kind, std::string_view name, const std::vector<std::string>& names) {
+  throw UsageError(
+      fmt::format("{} {} is not built yet in this version; there are {}", kind, name, fmt::join(names, ", ")));
+}
+
+}  // namespace unfold

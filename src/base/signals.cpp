@@ -1,0 +1,99 @@
+#include "base/signals.h"
+
+#include <unistd.h>
+
+#include <climits>
+#include <cstring>
+#include <utility>
+
+#include "base/error.h"
+#include "base/printable.h"
+
+namespace unfold {
+namespace {
+
+constexpr std::size_t kSlots = 128;
+std::atomic<int> waiting{0};
+static_assert(std::atomic<bool>::is_always_lock_free && std::atomic<int>::is_always_lock_free,
+              "a signal handler may only touch lock-free atomics");
+
+}  // namespace
+
+std::atomic<bool>& stop_requested() {
+  static constinit std::atomic<bool> requested{false};
+  return requested;
+}
+
+WaitingForOthers::WaitingForOthers() {
+  ++waiting;  // before the check below, so that a signal that arrives after the check sees it
+  if (!stop_requested()) return;
+  --waiting;
+  throw InterruptedError("interrupted");
+}
+
+WaitingForOthers::~WaitingForOthers() { --waiting; }
+bool WaitingForOthers::any() noexcept { return waiting > 0; }
+
+/// Names are stored in place and never freed, because a handler may run at any time in any thread.
+struct AnnouncedFile::Slot {
+  enum State : int { kFree, kChanging, kReady };
+  std::atomic<int> state{kFree};
+  const char* begin = nullptr;  ///< null for a temporary file
+  std::size_t size = 0;
+  char name[PATH_MAX] = {};
+};
+
+AnnouncedFile::Slot* AnnouncedFile::slots() noexcept {
+  static constinit Slot all[kSlots];
+  return all;
+}
+
+AnnouncedFile AnnouncedFile::announce(const std::string& name, const void* begin, std::size_t size) {
+  AnnouncedFile result;
+  if (name.size() >= PATH_MAX) return result;
+  for (Slot* slot = slots(); slot != slots() + kSlots; ++slot) {
+    int expected = Slot::kFree;
+    if (!slot->state.compare_exchange_strong(expected, Slot::kChanging)) continue;
+    slot->begin = static_cast<const char*>(begin);
+    slot->size = size;
+    std::memcpy(slot->name, name.c_str(), name.size() + 1);
+    slot->state = Slot::kReady;
+    result.slot_ = slot;
+    break;
+  }
+  return result;
+}
+
+AnnouncedFile AnnouncedFile::temporary(const std::string& path) { return announce(path, nullptr, 0); }
+
+AnnouncedFile AnnouncedFile::mapped(const std::string& name, const void* begin, std::size_t size) {
+  return announce(escape_controls(name), begin, size);  // it is only printed
+}
+
+AnnouncedFile::AnnouncedFile(AnnouncedFile&& other) noexcept : slot_(std::exchange(other.slot_, nullptr)) {}
+
+AnnouncedFile& AnnouncedFile::operator=(AnnouncedFile&& other) noexcept {
+  std::swap(slot_, other.slot_);
+  return *this;
+}
+
+AnnouncedFile::~AnnouncedFile() {
+  if (slot_ != nullptr) slot_->state = Slot::kFree;
+}
+
+void remove_temporary_files() noexcept {
+  using Slot = AnnouncedFile::Slot;
+  for (Slot* slot = AnnouncedFile::slots(); slot != AnnouncedFile::slots() + kSlots; ++slot)
+    if (slot->state == Slot::kReady && slot->begin == nullptr) ::unlink(slot->name);
+}
+
+const char* mapped_file_at(const void* address) noexcept {
+  using Slot = AnnouncedFile::Slot;
+  const char* at = static_cast<const char*>(address);
+  for (Slot* slot = AnnouncedFile::slots(); slot != AnnouncedFile::slots() + kSlots; ++slot)
+    if (slot->state == Slot::kReady && slot->begin != nullptr && at >= slot->begin && at < slot->begin + slot->size)
+      return slot->name;
+  return nullptr;
+}
+
+}  // namespace unfold

@@ -1,0 +1,274 @@
+#include "base/threads/team.h"
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <cstdlib>
+#include <exception>
+#include <mutex>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "base/error.h"
+#include "base/interruptible.h"
+
+#if defined(__x86_64__) || defined(__i386__)
+#include <immintrin.h>
+#endif
+
+namespace unfold {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+/// Thrown by sync() in members that did not fail themselves; never escapes `run`.
+struct Abandoned {};
+
+/// Throws BrokenOff where this thread, which is the caller of `run`, is to stop.
+void break_off_if_asked() {
+  const std::atomic<bool>* const stop = Interruptible::flag();
+  if (stop != nullptr && stop->load(std::memory_order_relaxed)) throw BrokenOff();
+}
+
+void relax() {
+#if defined(__x86_64__) || defined(__i386__)
+  _mm_pause();
+#elif defined(__aarch64__)
+  asm volatile("yield");
+#endif
+}
+
+// A pause instruction takes 40 to 140 cycles. The first polls catch a thread that is almost there; then the waiting
+// thread pauses for a few microseconds, then it yields the processor.
+constexpr int kPolls = 100, kPauses = 150;
+constexpr auto kIdleBeforeSleep = std::chrono::microseconds(100);
+// At a barrier: a thread that takes longer has most likely been preempted by another program. Yielding in a loop would
+// keep it from being scheduled again; sleeping frees the processor at once.
+constexpr auto kBarrierBeforeSleep = std::chrono::microseconds(50);
+
+/// Waits until ready(value of the counter) is true: polls and yields for `awake`, then sleeps. Returns the time waited
+/// beyond the few microseconds that are normal.
+template <class Ready>
+Clock::duration wait_for(const std::atomic<int>& counter, Clock::duration awake, const Ready& ready) {
+  const auto there = [&] { return ready(counter.load(std::memory_order_acquire)); };
+  for (int i = 0; i < kPolls; ++i) {
+    if (there()) return {};
+  }
+  for (int i = 0; i < kPauses; ++i) {
+    if (there()) return {};
+    relax();
+  }
+  const auto start = Clock::now();
+  while (!there() && Clock::now() - start <= awake) std::this_thread::yield();
+  for (int seen = counter.load(std::memory_order_acquire); !ready(seen); seen = counter.load(std::memory_order_acquire))
+    counter.wait(seen, std::memory_order_acquire);
+  return Clock::now() - start;
+}
+
+/// Decides whether all members take part in the next parallel region or only the caller. If the caller spends most of
+/// the time waiting, it would have finished the whole work sooner by itself.
+class Choice {
+ public:
+  Choice(int members, Attendance attendance)
+      : attendance_(attendance), most_waited_(std::max(2.0 / 3, 1 - 1.0 / members)) {}
+
+  bool all(Clock::time_point now) {
+    switch (attendance_) {
+      case Attendance::all: return true;
+      case Attendance::fickle: return (++runs_ * 0x9E3779B97F4A7C15U) >> 63 != 0;  // about every second region
+      case Attendance::as_it_pays: break;
+    }
+    return now >= alone_until_;
+  }
+
+  /// Records a region in which all members took part.
+  void note(Clock::time_point now, Clock::duration took, Clock::duration waited) {
+    took_ += took;
+    waited_ += waited;
+    if (took_ < kTrial) return;
+    const bool pays = std::chrono::duration<double>(waited_) <= most_waited_ * std::chrono::duration<double>(took_);
+    // a region may take seconds
+    if (!pays) alone_until_ = now + std::max<Clock::duration>(rest_, kRestPerTrial * took_);
+    rest_ = pays ? kFirstRest : std::min<Clock::duration>(2 * rest_, kLongestRest);
+    took_ = waited_ = {};
+  }
+
+ private:
+  static constexpr std::chrono::milliseconds kTrial{20}, kFirstRest{200}, kLongestRest{5000};
+  static constexpr int kRestPerTrial = 20;
+
+  const Attendance attendance_;
+  const double most_waited_;  // fraction of the time
+  std::uint64_t runs_ = 0;
+  Clock::duration took_{}, waited_{}, rest_ = kFirstRest;
+  Clock::time_point alone_until_{};
+};
+
+}  // namespace
+
+Attendance usual_attendance() {
+  const char* const name = std::getenv("UNFOLD_TEAM");
+  if (name == nullptr || *name == '\0') return Attendance::as_it_pays;
+  if (std::string_view(name) == "all") return Attendance::all;
+  if (std::string_view(name) == "fickle") return Attendance::fickle;
+  throw UsageError("UNFOLD_TEAM: all or fickle, not \"" + std::string(name) + "\"");
+}
+
+struct Team::State {
+  State(int threads, Attendance attendance)
+      : size(threads),
+        choice(threads, attendance),
+        arrivals(std::make_unique<Arrivals[]>(static_cast<std::size_t>(threads))) {
+    try {
+      for (int id = 1; id < size; ++id) workers.emplace_back([this, id] { work(id); });
+    } catch (...) {
+      stop();
+      throw;
+    }
+  }
+  ~State() { stop(); }
+
+  void work(int id);
+  void execute(int id);
+  void run_all(const std::function<void(Member&)>& task);
+  void arrive(int id);
+  void barrier(int id);
+  void stop();
+
+  const int size;
+  Choice choice;
+  Clock::duration waited{};  // time that the first member waited in the current region
+  std::vector<std::thread> workers;
+  const std::function<void(Member&)>* body = nullptr;  // null tells the workers to exit
+  std::exception_ptr error;
+  std::mutex error_mutex;
+  std::atomic<bool> busy{false};
+
+  // Each of these is polled by other threads and therefore has its own cache line.
+  alignas(64) std::atomic<int> generation{0};  // counts parallel regions; an int, so that a futex can wait on it
+  alignas(64) std::atomic<int> finished{0};    // workers that have left the current region
+  alignas(64) std::atomic<bool> failed{false};
+  /// Number of barriers that each member has reached. Each member writes its own cache line and reads those of the
+  /// others: two members need one transfer of a line, where a common counter needs two.
+  struct alignas(64) Arrivals {
+    std::atomic<int> count{0};  // wraps around
+  };
+  const std::unique_ptr<Arrivals[]> arrivals;
+};
+
+/// Called at a barrier, and when a member stops for good.
+void Team::State::arrive(int id) {
+  auto& count = arrivals[static_cast<std::size_t>(id)].count;
+  count.fetch_add(1, std::memory_order_release);
+  count.notify_all();
+}
+
+void Team::State::barrier(int id) {
+  if (failed.load(std::memory_order_acquire)) throw Abandoned();
+  if (id == 0) break_off_if_asked();
+  const int before = arrivals[static_cast<std::size_t>(id)].count.load(std::memory_order_relaxed);
+  arrive(id);
+  for (int other = 0; other < size; ++other) {
+    const auto& count = arrivals[static_cast<std::size_t>(other)].count;
+    const auto slept = wait_for(count, kBarrierBeforeSleep, [&](int now) { return now != before; });
+    if (id == 0) waited += slept;
+  }
+  if (failed.load(std::memory_order_acquire)) throw Abandoned();
+}
+
+void Team::State::execute(int id) {
+  try {
+    Member me(id, size, this);
+    (*body)(me);
+  } catch (const Abandoned&) {
+    arrive(id);
+  } catch (...) {
+    {
+      const std::lock_guard lock(error_mutex);
+      if (!error) error = std::current_exception();
+    }
+    failed.store(true, std::memory_order_release);
+    arrive(id);  // releases the threads that wait at a barrier
+  }
+}
+
+void Team::State::work(int id) {
+  for (unsigned seen = 0;; ++seen) {  // the generation wraps around, too
+    wait_for(generation, kIdleBeforeSleep, [&](int now) { return now != static_cast<int>(seen); });
+    if (!body) return;
+    execute(id);
+    finished.fetch_add(1, std::memory_order_release);
+    finished.notify_all();
+  }
+}
+
+void Team::State::stop() {
+  body = nullptr;
+  generation.fetch_add(1, std::memory_order_release);
+  generation.notify_all();
+  for (std::thread& worker : workers) worker.join();
+}
+
+Team::Team(int threads, Attendance attendance) {
+  if (threads < 1) throw std::invalid_argument("Team: at least one thread is needed");
+  state_ = std::make_unique<State>(threads, attendance);
+}
+
+Team::~Team() = default;
+
+int Team::size() const { return state_->size; }
+
+void Team::run(const std::function<void(Member&)>& body) {
+  State& s = *state_;
+  break_off_if_asked();
+  const auto alone = [&] {
+    Member me(0, 1, &s);
+    body(me);
+  };
+  if (s.size == 1) return alone();
+  if (s.busy.exchange(true, std::memory_order_acquire))
+    throw std::logic_error("Team::run: the team is already running");
+  struct Free {  // also if the region ends with an exception
+    ~Free() { busy.store(false, std::memory_order_release); }
+    std::atomic<bool>& busy;
+  } free{s.busy};
+  const auto start = Clock::now();
+  if (!s.choice.all(start)) return alone();
+  s.waited = {};
+  s.run_all(body);
+  const auto end = Clock::now();
+  s.choice.note(end, end - start, s.waited);
+}
+
+void Team::State::run_all(const std::function<void(Member&)>& task) {
+  body = &task;
+  generation.fetch_add(1, std::memory_order_release);
+  generation.notify_all();
+  execute(0);
+  waited += wait_for(finished, kBarrierBeforeSleep, [&](int now) { return now == size - 1; });
+  finished.store(0, std::memory_order_relaxed);
+  if (failed.exchange(false, std::memory_order_relaxed)) {  // members stopped at different barriers
+    for (int id = 0; id < size; ++id) arrivals[static_cast<std::size_t>(id)].count.store(0);
+  }
+  if (const std::exception_ptr thrown = std::exchange(error, nullptr)) std::rethrow_exception(thrown);
+}
+
+Range Member::share(Index n, Index grain) const {
+  const Index units = (n + grain - 1) / grain;
+  const auto boundary = [&](Index id) { return std::min(n, units * id / size_ * grain); };
+  return {boundary(id_), boundary(id_ + 1)};
+}
+
+void Member::sync() {
+  if (size_ > 1)
+    state_->barrier(id_);
+  else
+    break_off_if_asked();
+}
+
+}  // namespace unfold

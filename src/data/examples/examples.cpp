@@ -1,0 +1,205 @@
+#include "data/examples/examples.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <charconv>
+#include <iterator>
+
+#include "base/error.h"
+#include "base/options/suggestions.h"
+
+namespace unfold {
+namespace {
+
+template <class List>
+void extend(List& list, List& more) {
+  list.insert(list.end(), std::make_move_iterator(more.begin()), std::make_move_iterator(more.end()));
+}
+
+void extend_column(ExampleColumn& column, ExampleColumn& more) {
+  if (!column.missing.empty() || !more.missing.empty()) {
+    column.missing.resize(static_cast<std::size_t>(column.entries()), 0);
+    more.missing.resize(static_cast<std::size_t>(more.entries()), 0);
+  }
+  extend(column.missing, more.missing);
+  const Index before = column.entries();
+  for (const Index end : more.ends) column.ends.push_back(before + end);
+  extend(column.texts, more.texts);
+  extend(column.numbers, more.numbers);
+}
+
+/// Appends entries [begin, end) of one column to another.
+void extend_column(ExampleColumn& column, const ExampleColumn& from, Index begin, Index end) {
+  const auto copy = [&](auto& list, const auto& more, Index width) {
+    if (!more.empty()) list.insert(list.end(), more.begin() + begin * width, more.begin() + end * width);
+  };
+  copy(column.texts, from.texts, 1);
+  copy(column.numbers, from.numbers, from.width);
+  copy(column.missing, from.missing, 1);
+}
+
+bool is_value(const ExampleColumn& column, Index entry) {
+  return column.present(entry) && (!column.is_text() || !column.texts[at(entry)].empty());
+}
+
+bool has_value(const ExampleColumn& column) {
+  for (Index e = 0; e < column.entries(); ++e)
+    if (is_value(column, e)) return true;
+  return false;
+}
+
+/// Changes the type of a column without values.
+void set_width(ExampleColumn& column, Index width) {
+  const Index entries = column.entries();
+  column.width = width;
+  column.texts.assign(at(width == 0 ? entries : 0), {});
+  column.numbers.assign(at(entries * width), 0);
+  column.missing.assign(at(entries), 1);
+}
+
+/// Converts numbers to texts, as tables show them.
+void make_texts(ExampleColumn& column) {
+  column.texts.reserve(column.numbers.size());
+  for (Index e = 0; e < column.entries(); ++e)
+    column.texts.push_back(column.present(e) ? fmt::format("{}", column.numbers[at(e)]) : std::string());
+  column.numbers.clear();
+  column.width = 0;
+}
+
+bool reads_as_number(const std::string& text) {
+  double number = 0;
+  const char* end = text.data() + text.size();
+  const auto [stopped, error] = std::from_chars(text.data(), end, number);
+  return error == std::errc() && stopped == end;
+}
+
+/// Describes a column for messages: "b.csv holds texts ("door open" in line 3)", with the first entry that shows it.
+std::string what_holds(const Examples& examples, const ExampleColumn& column) {
+  Index shown = 0;
+  while (!is_value(column, shown)) ++shown;
+  for (Index e = shown; column.is_text() && e < column.entries(); ++e)
+    if (is_value(column, e) && !reads_as_number(column.texts[at(e)])) {
+      shown = e;
+      break;
+    }
+  const std::string entry =
+      column.is_text() ? fmt::format("\"{}\"", column.texts[at(shown)]) : fmt::format("{}", column.numbers[at(shown)]);
+  const std::vector<Index>& lines = column.once ? examples.example_lines : examples.lines;
+  const std::string line = lines.empty() || column.source ? "" : fmt::format(" in line {}", lines[at(shown)]);
+  return fmt::format("{} holds {} ({}{})", examples.source, column.is_text() ? "texts" : "numbers", entry, line);
+}
+
+/// Converts a column of two files to texts, or to numbers, in both.
+void settle_kind(Examples& examples, ExampleColumn& column, Examples& more, ExampleColumn& added) {
+  if (column.width == added.width) return;
+  if (!has_value(added)) return set_width(added, column.width);
+  if (!has_value(column)) return set_width(column, added.width);
+  if (!column.is_text() && !added.is_text())
+    throw DataError(fmt::format("field {} has {} numbers an entry in {} and {} in {}; make them as many", column.name,
+                                column.width, examples.source, added.width, more.source));
+  if (column.width + added.width > 1)
+    throw DataError(fmt::format("field {} is texts in one file and vectors in another: {} and {}", column.name,
+                                examples.source, more.source));
+  if (column.clash.empty())
+    column.clash = fmt::format(
+        "field {}: {}, and {}; leave entries empty that are no numbers, rename one of the columns, or leave the field "
+        "out (--read)",
+        column.name, what_holds(examples, column), what_holds(more, added));
+  make_texts(column.is_text() ? added : column);
+}
+
+Examples without_entries(const Examples& all) {
+  Examples result{.source = all.source, .found = all.found};
+  for (const ExampleColumn& column : all.columns)
+    result.columns.push_back({.name = column.name,
+                              .once = column.once,
+                              .width = column.width,
+                              .source = column.source,
+                              .clash = column.clash});
+  return result;
+}
+
+void add(const Examples& all, Index example, Index from, Index to, Examples& result) {
+  for (std::size_t i = 0; i < all.columns.size(); ++i) {
+    const ExampleColumn& column = all.columns[i];
+    if (column.once) {
+      extend_column(result.columns[i], column, example, example + 1);
+      if (column.source) result.columns[i].ends.push_back(result.columns[i].entries());
+    } else if (column.source) {
+      const Range chain = column.chain(example);
+      extend_column(result.columns[i], column, chain.begin, chain.end);
+      result.columns[i].ends.push_back(result.columns[i].entries());
+    } else {
+      extend_column(result.columns[i], column, from, to);
+    }
+  }
+  if (!all.lines.empty()) result.lines.insert(result.lines.end(), all.lines.begin() + from, all.lines.begin() + to);
+  if (all.are_trees())
+    result.parents.insert(result.parents.end(), all.parents.begin() + from, all.parents.begin() + to);
+  if (all.are_grids()) result.shapes.push_back(all.shapes[static_cast<std::size_t>(example)]);
+  if (!all.example_lines.empty()) result.example_lines.push_back(all.example_lines[static_cast<std::size_t>(example)]);
+  result.ends.push_back(result.positions() + to - from);
+}
+
+}  // namespace
+
+const ExampleColumn& Examples::column(std::string_view name) const {
+  if (const ExampleColumn* there = find(name)) return *there;
+  std::vector<std::string> names;
+  names.reserve(columns.size());
+  for (const ExampleColumn& known : columns) names.push_back(known.name);
+  throw DataError(fmt::format("{} has no field \"{}\"{} (fields: {})", source, name, did_you_mean(name, names),
+                              fmt::join(names, ", ")));
+}
+
+Examples subset(const Examples& all, std::span<const Index> examples) {
+  Examples result = without_entries(all);
+  for (const Index example : examples) add(all, example, all.begin(example), all.end(example), result);
+  return result;
+}
+
+Examples part(const Examples& all, Index example, Index from, Index to) {
+  Examples result = without_entries(all);
+  add(all, example, all.begin(example) + from, all.begin(example) + to, result);
+  return result;
+}
+
+void append(Examples& examples, Examples more) {
+  if (examples.columns.size() != more.columns.size())
+    throw DataError(fmt::format("{} has {} fields and {} has {}", examples.source, examples.columns.size(), more.source,
+                                more.columns.size()));
+  for (std::size_t i = 0; i < more.columns.size(); ++i) {
+    ExampleColumn &column = examples.columns[i], &added = more.columns[i];
+    if (column.name != added.name)
+      throw DataError(
+          fmt::format("field {} is named \"{}\" in {} and \"{}\" in {}; give them the same fields in one order", i + 1,
+                      column.name, examples.source, added.name, more.source));
+    if (column.once != added.once || column.source != added.source)
+      throw DataError(fmt::format("field {} of {} is not of the kind that it has in {}: there it has an entry {}",
+                                  added.name, more.source, examples.source,
+                                  column.source ? "of a chain of its own"
+                                  : column.once ? "once an example"
+                                                : "at every position"));
+    settle_kind(examples, column, more, added);
+    // The new list extends the known classes.
+    if (added.classes.size() >= column.classes.size()) column.classes = added.classes;
+    extend_column(column, added);
+  }
+  if (examples.are_trees() != more.are_trees())
+    throw DataError(fmt::format("{} and {}: trees and sequences are not read together", examples.source, more.source));
+  if (examples.are_grids() != more.are_grids())
+    throw DataError(fmt::format("{} and {}: grids and sequences are not read together", examples.source, more.source));
+  extend(examples.remarks, more.remarks);
+  extend(examples.parents, more.parents);
+  extend(examples.shapes, more.shapes);
+  const Index before = examples.positions();
+  examples.ends.reserve(examples.ends.size() + more.ends.size());
+  for (const Index end : more.ends) examples.ends.push_back(before + end);
+  examples.lines.clear();  // line numbers are ambiguous with several files
+  examples.example_lines.clear();
+  examples.source += ", " + more.source;
+}
+
+}  // namespace unfold

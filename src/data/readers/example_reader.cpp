@@ -1,0 +1,84 @@
+#include "data/readers/example_reader.h"
+
+#include <fmt/format.h>
+
+#include <set>
+
+#include "base/formats/decompress.h"
+#include "base/error.h"
+#include "data/readers/reader_text.h"
+
+namespace unfold {
+
+#define UNFOLD_READER(entry) ReaderEntry entry();
+#include "data/readers/readers.def"
+#undef UNFOLD_READER
+
+const Registry<ReaderEntry>& readers() {
+  static const Registry<ReaderEntry> list("format", {
+#define UNFOLD_READER(entry) entry(),
+#include "data/readers/readers.def"
+#undef UNFOLD_READER
+                                                    });
+  return list;
+}
+
+namespace {
+
+constexpr std::size_t kSampleBytes = std::size_t{64} << 10;
+
+std::string_view without_compression(std::string_view name) {
+  return compression_of(name) == Compression::none ? name : name.substr(0, name.rfind('.'));
+}
+
+DataSample sample_of(const Input& input) {
+  DataSample sample{.name = without_compression(input.name()), .bytes = input.bytes().substr(0, kSampleBytes)};
+  sample.whole = sample.bytes.size() == input.bytes().size();
+  if (sample.bytes.find('\0') != std::string_view::npos) return sample;
+  // An incomplete last line is ignored: it says nothing about the format.
+  const std::string_view complete = sample.whole ? sample.bytes : sample.bytes.substr(0, sample.bytes.rfind('\n') + 1);
+  for (ReaderLines lines(without_mark(complete)); lines.next();) sample.lines.push_back(lines.line());
+  return sample;
+}
+
+/// Checks the invariants of all examples, whichever reader produced them.
+void require_examples(const Examples& examples) {
+  std::set<std::string_view> names;
+  for (const ExampleColumn& column : examples.columns) {
+    if (names.insert(column.name).second) continue;
+    throw DataError(fmt::format("{}: two columns are named {}; rename one", examples.source, column.name));
+  }
+  if (examples.count() == 0) throw DataError(fmt::format("{}: there is no example in it", examples.source));
+  for (Index e = 0; e < examples.count(); ++e) {
+    if (examples.length(e) > 0) continue;
+    const Index line = examples.example_lines.empty() ? 0 : examples.example_lines[at(e)];
+    refuse_data(examples.source, line, fmt::format("example {} is empty; leave it out of the file", e + 1));
+  }
+}
+
+}  // namespace
+
+FormatGuess guess_format(const Input& input) {
+  const DataSample sample = sample_of(input);
+  for (const ReaderEntry& reader : readers()) {
+    std::string why = reader.guess(sample);
+    if (!why.empty()) return {reader.name, std::move(why)};
+  }
+  return {"text", "nothing in it looks like another format"};
+}
+
+Examples read_examples(const Input& input, const ReaderOptions& options) {
+  const std::string format = options.format.empty() ? guess_format(input).format : options.format;
+  if (options.format.empty() && readers().find(format) == nullptr) {
+    throw DataError(fmt::format("{}: it looks like running text, which has no fields; name its format", input.name()));
+  }
+  Examples examples = readers().get(format).read(input, options);
+  input.require_whole();
+  require_examples(examples);
+  make_trees(options.trees, examples);
+  make_whole(options.whole, examples);
+  make_vectors(options.rows, examples);
+  return examples;
+}
+
+}  // namespace unfold

@@ -1,0 +1,76 @@
+#pragma once
+/// Readers for data with fields. A reader parses one of many file formats into Examples.
+///
+///   const Input input = Input::open("train.txt");
+///   const FormatGuess guess = guess_format(input);     // columns, "3 columns between blanks, examples apart by ..."
+///   const Examples examples = read_examples(input, {.format = guess.format});
+///
+/// Each reader is one file (read_*.cpp) and one line in readers.def. Reading takes linear time and memory. Malformed
+/// input, such as an empty example or an invalid number, throws DataError with the file, the line and the remedy.
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/formats/file.h"
+#include "base/options/registry.h"
+#include "data/text/alphabet.h"
+#include "data/examples/examples.h"
+#include "data/readers/sequence_ends.h"
+#include "data/readers/tree_shapes.h"
+#include "data/readers/vector_rows.h"
+
+namespace unfold {
+
+struct ReaderOptions {
+  std::string format = {};  ///< a name in readers(); empty: detected
+  /// How running text is split into positions: words separated by blanks, characters, or bytes.
+  SymbolKind text = SymbolKind::words;
+  std::optional<SymbolKind> target_text = {};  ///< for `pairs`: the same for targets; empty: as `text`
+  /// For `pairs`: targets end with a separate field "target.stop", which is kStop after the last symbol and kGo before;
+  /// the target is missing there. Otherwise they end with the symbol kTargetEnd.
+  bool stops = false;
+  bool text_given = false;  ///< false: characters if texts have fewer than 1.5 words on average, otherwise words
+  /// For a table: consecutive rows with the same value form one example; empty: all rows form one example.
+  std::string sequence_column = {};
+  bool headed = false;  ///< for a table: the first row holds the column names, regardless of its contents
+  /// Columns of `columns` and `table` that are always read as texts, or as numbers. The types of the others are
+  /// detected.
+  std::vector<std::string> texts = {}, numbers = {};
+  WholeSequences whole = {};  ///< sequence ends and sources, added to the examples after reading
+  TreeShape trees = TreeShape::given;
+  VectorRows rows = {};  ///< conversion to vectors
+};
+
+/// The beginning of an input, used to detect the format.
+struct DataSample {
+  std::string_view name = {};   ///< without .gz, .xz, .zst
+  std::string_view bytes = {};  ///< at most 64 KiB
+  bool whole = false;           ///< the sample is the whole input
+  /// Complete lines, without their line ends; empty if the bytes are not text.
+  std::vector<std::string_view> lines = {};
+};
+
+struct ReaderEntry {
+  const char *name, *help;
+  /// Returns what in the sample shows the format, such as "3 columns between blanks"; empty: no match.
+  std::string (*guess)(const DataSample& sample);
+  Examples (*read)(const Input& input, const ReaderOptions& options);
+  bool has_texts = false;            ///< reads texts that are split into positions as ReaderOptions::text says
+  bool has_sequence_column = false;  ///< uses ReaderOptions::sequence_column
+};
+
+/// The list of readers, readers.def, in the order in which detection tries them.
+const Registry<ReaderEntry>& readers();
+
+struct FormatGuess {
+  std::string format;  ///< "text" if no format matches
+  std::string why;
+};
+FormatGuess guess_format(const Input& input);
+
+/// Throws DataError; UsageError for an unknown format.
+Examples read_examples(const Input& input, const ReaderOptions& options);
+
+}  // namespace unfold

@@ -1,0 +1,171 @@
+#include "data/readers/fasta.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <fstream>
+
+#include "base/formats/decompress.h"
+#include "data/readers/reader_text.h"
+
+namespace unfold {
+namespace {
+
+constexpr char kFastaHeader = '>', kFastqHeader = '@', kFastaComment = ';', kQualities = '+';
+constexpr std::size_t kGuessBytes = std::size_t{64} << 10;
+
+bool is_residue(char c) { return (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || c == '*' || c == '-' || c == '.'; }
+bool all_residues(std::string_view line) { return std::all_of(line.begin(), line.end(), is_residue); }
+
+/// Formats a character for a message.
+std::string shown(char c) {
+  const bool printable = c > ' ' && c < '\x7f';
+  return printable ? fmt::format("\"{}\"", c) : fmt::format("byte {}", static_cast<unsigned char>(c));
+}
+
+/// One pass over the lines of a file.
+class FastaPass {
+ public:
+  explicit FastaPass(const ReaderText& text) : source_(text.source()), lines_(text.text()) {}
+  FastaFile run();
+
+ private:
+  void begin_record();
+  void end_record();
+  void append_letters();
+  void skip_qualities();
+  bool is_complete() const { return file_.ends.size() == file_.names.size(); }
+  bool begins_record() const { return line_.starts_with(file_.has_qualities ? kFastqHeader : kFastaHeader); }
+  Index letters_in_record() const { return static_cast<Index>(file_.letters.size()) - begin_; }
+
+  const std::string& source_;
+  ReaderLines lines_;
+  std::string_view line_;
+  FastaFile file_;
+  Index begin_ = 0, header_ = 0;  // where the record begins: position in the letters, and line
+};
+
+FastaFile FastaPass::run() {
+  while (lines_.next()) {
+    line_ = without_blanks(lines_.line());
+    if (line_.empty() || (line_[0] == kFastaComment && !file_.has_qualities)) continue;
+    if (header_ == 0) file_.has_qualities = line_[0] == kFastqHeader;
+    if (begins_record()) {
+      end_record();
+      begin_record();
+    } else if (header_ == 0) {
+      refuse_data(source_, lines_.number(),
+                  "neither a header of FASTA (\">\") nor one of FASTQ (\"@\"); begin every record with one, or train "
+                  "with --format text");
+    } else if (is_complete()) {
+      refuse_data(source_, lines_.number(),
+                  "a read is complete above, and this is no header (\"@\") of the next; take it out");
+    } else if (file_.has_qualities && line_[0] == kQualities) {
+      skip_qualities();
+    } else {
+      append_letters();
+    }
+  }
+  if (header_ == 0) refuse_data(source_, 0, "no record in it; there is nothing to read");
+  end_record();
+  return std::move(file_);
+}
+
+void FastaPass::begin_record() {
+  header_ = lines_.number();
+  begin_ = static_cast<Index>(file_.letters.size());
+  const std::string_view header = without_blanks(line_.substr(1));
+  file_.names.emplace_back(header.substr(0, header.find_first_of(" \t")));
+}
+
+void FastaPass::end_record() {
+  if (is_complete()) return;  // also before the first record
+  if (letters_in_record() == 0)
+    refuse_data(source_, header_, fmt::format("the record \"{}\" has no letters; take it out", file_.names.back()));
+  if (file_.has_qualities)
+    refuse_data(
+        source_, header_,
+        fmt::format("the read \"{}\" has no line \"+\" with qualities behind it; complete it", file_.names.back()));
+  file_.letters += '\n';
+  file_.ends.push_back(static_cast<Index>(file_.letters.size()));
+}
+
+void FastaPass::append_letters() {
+  const auto odd = std::find_if_not(line_.begin(), line_.end(), is_residue);
+  if (odd != line_.end())
+    refuse_data(
+        source_, lines_.number(),
+        fmt::format("{} stands for no base and no amino acid; take it out, or train with --format text", shown(*odd)));
+  file_.lower_case += std::count_if(line_.begin(), line_.end(), [](char c) { return c >= 'a' && c <= 'z'; });
+  file_.letters += line_;
+}
+
+/// Skips as many quality values as there are letters, over any number of lines; a line may begin with any character.
+void FastaPass::skip_qualities() {
+  const Index wanted = letters_in_record();
+  Index seen = 0;
+  if (wanted == 0)
+    refuse_data(source_, header_, fmt::format("the read \"{}\" has no letters; take it out", file_.names.back()));
+  while (seen < wanted && lines_.next()) seen += static_cast<Index>(without_blanks(lines_.line()).size());
+  if (seen != wanted)
+    refuse_data(source_, lines_.number(),
+                fmt::format("{} qualities of the read \"{}\", which has {} letters; it is cut short or damaged", seen,
+                            file_.names.back(), wanted));
+  file_.letters += '\n';
+  file_.ends.push_back(static_cast<Index>(file_.letters.size()));
+}
+
+/// Whether every line except headers consists of letters. An incomplete last line is checked like the others.
+bool lines_look_like_fasta(std::string_view bytes) {
+  Index headers = 0, letters = 0;
+  for (ReaderLines lines(without_mark(bytes)); lines.next();) {
+    const std::string_view line = without_blanks(lines.line());
+    if (line.empty() || line[0] == kFastaComment) continue;
+    if (line[0] == kFastaHeader)
+      ++headers;
+    else if (headers == 0 || !all_residues(line))
+      return false;
+    else
+      ++letters;
+  }
+  return headers > 0 && letters > 0;
+}
+
+/// Whether the sample begins with a record of header, letters, plus sign, and as many qualities; the first record is
+/// sufficient.
+bool lines_look_like_fastq(std::string_view bytes) {
+  std::string_view first[4];
+  ReaderLines lines(without_mark(bytes));
+  for (std::string_view& line : first) {
+    if (!lines.next()) return false;
+    line = without_blanks(lines.line());
+  }
+  return first[0].starts_with(kFastqHeader) && !first[1].empty() && all_residues(first[1]) &&
+         first[2].starts_with(kQualities) && first[3].size() == first[1].size();
+}
+
+}  // namespace
+
+FastaFile read_fasta(const Input& input) {
+  const ReaderText text(input);
+  FastaFile file = FastaPass(text).run();
+  input.require_whole();
+  return file;
+}
+
+std::string guess_fasta(const std::string& path) {
+  const bool packed = compression_of(path) != Compression::none;
+  const std::string_view name = packed ? std::string_view(path).substr(0, path.rfind('.')) : std::string_view(path);
+  if (ends_in(name, {".fa", ".fasta", ".fna", ".ffn", ".faa", ".frn"})) return "FASTA by its name";
+  if (ends_in(name, {".fastq", ".fq"})) return "FASTQ by its name";
+  if (packed) return {};
+  std::string beginning(kGuessBytes, '\0');
+  std::ifstream file(path, std::ios::binary);
+  file.read(beginning.data(), static_cast<std::streamsize>(beginning.size()));
+  beginning.resize(static_cast<std::size_t>(file.gcount()));
+  if (lines_look_like_fasta(beginning)) return "headers of FASTA with letters below them";
+  if (lines_look_like_fastq(beginning)) return "a read of FASTQ with its qualities";
+  return {};
+}
+
+}  // namespace unfold

@@ -1,0 +1,237 @@
+#include "data/readers/log_lines.h"
+
+#include <fmt/format.h>
+
+#include <array>
+
+#define PCRE2_CODE_UNIT_WIDTH 8
+#include <pcre2.h>
+
+#include <algorithm>
+#include <unordered_map>
+#include <unordered_set>
+
+#include "base/error.h"
+#include "base/formats/text_encoding.h"
+#include "base/utf8.h"
+
+namespace unfold {
+namespace {
+
+constexpr std::size_t kLinesThatTell = 1000;
+constexpr std::uint32_t kMatchLimit = 1000000;
+/// Follows a match: requires the end of a word.
+constexpr std::string_view kBorderBehind = "(?![A-Za-z0-9_])";
+
+bool is_log_blank(char c) { return c == ' ' || c == '\t' || c == '\r' || c == '\n'; }
+bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
+/// Characters that continue a word: a rule may not match next to one of them.
+bool is_inside(char c) { return is_letter(c) || (c >= '0' && c <= '9') || c == '_'; }
+bool is_of_word(char c) { return is_inside(c) || c == '$' || static_cast<unsigned char>(c) >= 0x80; }
+
+/// Returns the end of the token that begins at `at`, where no rule matches.
+std::size_t token_end(std::string_view line, std::size_t at) {
+  std::size_t end = at + 1;
+  if (!is_of_word(line[at])) return end;
+  while (end < line.size()) {
+    const bool joins = (line[end] == '-' || line[end] == '.') && end + 1 < line.size() && is_letter(line[end + 1]);
+    if (!is_of_word(line[end]) && !joins) break;
+    ++end;
+  }
+  return end;
+}
+
+struct FreePattern {
+  void operator()(pcre2_code* code) const { pcre2_code_free(code); }
+  void operator()(pcre2_match_data* data) const { pcre2_match_data_free(data); }
+  void operator()(pcre2_match_context* context) const { pcre2_match_context_free(context); }
+};
+using Pattern = std::unique_ptr<pcre2_code, FreePattern>;
+
+std::string pcre2_message(int code) {
+  std::array<PCRE2_UCHAR, 256> text{};
+  pcre2_get_error_message(code, text.data(), text.size());
+  return reinterpret_cast<const char*>(text.data());
+}
+
+Pattern compile(const std::string& pattern, const std::string& place) {
+  int error = 0;
+  PCRE2_SIZE offset = 0;
+  Pattern code(pcre2_compile(reinterpret_cast<PCRE2_SPTR>(pattern.data()), pattern.size(),
+                             PCRE2_ANCHORED | PCRE2_NO_AUTO_CAPTURE | PCRE2_NEVER_UTF | PCRE2_NEVER_BACKSLASH_C, &error,
+                             &offset, nullptr));
+  if (code == nullptr)
+    throw UsageError(
+        fmt::format("{}: not a regular expression: {}, at its character {}", place, pcre2_message(error), offset + 1));
+  return code;
+}
+
+/// Iterates over words; each line end counts as one word.
+template <class Use>
+void for_each_word(std::string_view text, Use&& use) {
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t end = std::min(text.find_first_of(" \n", at), text.size());
+    if (end > at) use(text.substr(at, end - at));
+    if (end < text.size() && text[end] == '\n') use(text.substr(end, 1));
+    at = end + 1;
+  }
+}
+
+template <class Use>
+void for_each_log_line(std::string_view text, Use&& use) {
+  text = without_mark(text);
+  while (!text.empty()) {
+    const std::size_t end = std::min(text.find('\n'), text.size());
+    use(text.substr(0, end));
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+}
+
+}  // namespace
+
+/// All rules combined into one regular expression that reports which rule matched.
+class LogScanner::Matcher {
+ public:
+  explicit Matcher(const LogRules& rules) {
+    std::string all = "(?:";
+    for (const LogRule& rule : rules.rules()) {
+      // Compiled separately, so that unbalanced brackets cannot close a group of the combined expression.
+      (void)compile(rule.pattern, rule.place);
+      const std::string rest = fmt::format("(?:{}){}(*MARK:{})", rule.pattern, kBorderBehind, names_.size());
+      const Pattern alone = compile(rest, rule.place);
+      std::uint32_t captures = 0;
+      pcre2_pattern_info(alone.get(), PCRE2_INFO_CAPTURECOUNT, &captures);
+      if (captures > 0) throw UsageError(fmt::format("{}: groups need no names here; write (?:...)", rule.place));
+      all += (names_.empty() ? "" : "|") + rest;
+      names_.push_back(rule.name);
+    }
+    code_ = compile(all + ")", "the rules of a log");
+    pcre2_jit_compile(code_.get(), PCRE2_JIT_COMPLETE);  // if this fails, matching is slower but gives the same result
+    data_.reset(pcre2_match_data_create(1, nullptr));
+    context_.reset(pcre2_match_context_create(nullptr));
+    if (data_ == nullptr || context_ == nullptr) throw RuntimeFailure("no memory for the rules of a log");
+    pcre2_set_match_limit(context_.get(), kMatchLimit);
+  }
+
+  struct Match {
+    const std::string* name = nullptr;  ///< null: no rule matches
+    std::size_t end = 0;
+  };
+  Match match(std::string_view line, std::size_t at) const {
+    const int found = pcre2_match(code_.get(), reinterpret_cast<PCRE2_SPTR>(line.data()), line.size(), at,
+                                  PCRE2_NO_UTF_CHECK, data_.get(), context_.get());
+    if (found == PCRE2_ERROR_NOMATCH) return {};
+    if (found < 0)
+      throw DataError(fmt::format(
+          "the rules of the log cannot decide what stands at byte {} of the line \"{}...\" ({}); make the expressions "
+          "of --log-rules simpler",
+          at + 1, line.substr(0, 60), pcre2_message(found)));
+    const std::size_t end = pcre2_get_ovector_pointer(data_.get())[1];
+    if (end <= at) return {};
+    const std::size_t rule = number_of(pcre2_get_mark(data_.get()));
+    if (rule >= names_.size())
+      throw DataError(
+          "a rule of the log ends before its end, as (*ACCEPT) makes it; leave such verbs out of --log-rules");
+    return {&names_[rule], end};
+  }
+
+ private:
+  /// Returns the index of the rule from its mark; an invalid index if no rule left a mark.
+  static std::size_t number_of(PCRE2_SPTR mark) {
+    if (mark == nullptr) return ~std::size_t{0};
+    std::size_t number = 0;
+    for (; *mark != 0; ++mark) number = 10 * number + (*mark - '0');
+    return number;
+  }
+
+  std::vector<std::string> names_;
+  Pattern code_;
+  std::unique_ptr<pcre2_match_data, FreePattern> data_;
+  std::unique_ptr<pcre2_match_context, FreePattern> context_;
+};
+
+LogScanner::LogScanner(const LogRules& rules) : matcher_(std::make_unique<Matcher>(rules)) {}
+LogScanner::LogScanner(LogScanner&&) noexcept = default;
+LogScanner& LogScanner::operator=(LogScanner&&) noexcept = default;
+LogScanner::~LogScanner() = default;
+
+void LogScanner::scan(std::string_view line, LogLine& out) const {
+  out.shape.clear();
+  out.masked.clear();
+  out.repaired.clear();
+  if (find_invalid_utf8(line) >= 0) line = out.repaired = replace_invalid_utf8(line);
+  for (std::size_t at = 0; at < line.size();) {
+    if (is_log_blank(line[at])) {
+      ++at;
+      continue;
+    }
+    if (!out.shape.empty()) out.shape += ' ';
+    Matcher::Match found;
+    if (at == 0 || !is_inside(line[at - 1])) found = matcher_->match(line, at);
+    if (found.name != nullptr) {
+      out.masked.push_back({*found.name, line.substr(at, found.end - at)});
+      out.shape.append(1, '<').append(*found.name).append(1, '>');
+      at = found.end;
+      continue;
+    }
+    const std::size_t end = token_end(line, at);
+    out.shape.append(line.substr(at, end - at));
+    at = end;
+  }
+}
+
+bool begins_with_label(std::string_view line) {
+  const std::string_view word = line.substr(0, line.find_first_of(" \t\r"));
+  if (word.empty() || word.size() == line.size()) return false;
+  if (word == kNormalLabel) return true;
+  const auto fits = [](char c) { return (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_'; };
+  return word.size() > 1 && word[0] >= 'A' && word[0] <= 'Z' && std::ranges::all_of(word, fits);
+}
+
+bool begins_with_labels(std::string_view text) {
+  std::size_t lines = 0, normal = 0, others = 0;
+  for_each_log_line(text, [&](std::string_view line) {
+    if (line.find_first_not_of(" \t\r") == std::string_view::npos || lines++ >= kLinesThatTell)
+      return;  // an empty line carries no information
+    if (!begins_with_label(line)) {
+      ++others;
+    } else if (line[0] == kNormalLabel[0]) {
+      ++normal;
+    }
+  });
+  return normal > 0 && others == 0;
+}
+
+LogShapes shapes_of(std::string_view text, const LogScanner& scanner, const std::function<void(const LogLine&)>& see) {
+  LogShapes shapes;
+  std::unordered_set<std::string> different;
+  LogLine parts;
+  for_each_log_line(text, [&](std::string_view line) {
+    scanner.scan(line, parts);
+    shapes.text.append(parts.shape).append(1, '\n');
+    different.insert(parts.shape);
+    ++shapes.lines;
+    if (see) see(parts);
+  });
+  shapes.different = static_cast<Index>(different.size());
+  return shapes;
+}
+
+Index make_rare_words_unknown(std::string& shapes) {
+  std::unordered_map<std::string_view, Index> seen;
+  for_each_word(shapes, [&](std::string_view word) { ++seen[word]; });
+  std::string text;
+  Index rare = 0;
+  bool first = true;
+  for_each_word(shapes, [&](std::string_view word) {
+    const bool ends = word == "\n", is_rare = !ends && seen[word] == 1;
+    if (!ends && !first) text += ' ';
+    text += is_rare ? std::string_view("<unk>") : word;
+    rare += is_rare;
+    first = ends;
+  });
+  shapes = std::move(text);
+  return rare;
+}
+
+}  // namespace unfold

@@ -1,0 +1,274 @@
+/// The format `jsonl` (JSON Lines): one JSON object per line, one per example. Lists are fields with one entry per
+/// position; single texts and numbers are fields with one entry per example.
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <nlohmann/json.hpp>
+
+#include "base/error.h"
+#include "base/formats/json.h"
+#include "data/readers/reader_text.h"
+
+namespace unfold {
+namespace {
+
+using JsonValue = nlohmann::json;
+
+constexpr const char* kTextKey = "text";
+
+/// Parses the object in a line. Throws DataError.
+JsonValue object_in(const std::string& source, std::string_view line, Index number) {
+  JsonLimits limits{.depth = 8};
+  limits.values = std::max<Index>(limits.values, static_cast<Index>(line.size()));
+  limits.containers = std::max<Index>(limits.containers, static_cast<Index>(line.size()) / 4);
+  JsonValue object;
+  try {
+    object = parse_json(line, fmt::format("{}: line {}", source, number), limits);
+  } catch (const ModelError& error) {
+    throw DataError(fmt::format("{}; write one object a line, and null for what is missing", error.what()));
+  }
+  if (!object.is_object()) refuse_data(source, number, "no JSON object; write one object a line: {\"x\": [1, 2]}");
+  return object;
+}
+
+/// The type of the values of a key.
+struct JsonType {
+  bool once = false;
+  Index width = 0;  ///< 0: texts
+  bool operator==(const JsonType&) const = default;
+};
+
+std::string describe(const JsonType& type) {
+  const std::string entry = type.width == 0   ? "text"
+                            : type.width == 1 ? "number"
+                                              : fmt::format("list of {} numbers", type.width);
+  return type.once ? "one " + entry : fmt::format("a list whose entries are each a {}", entry);
+}
+
+bool is_json_text(const JsonValue& value) { return value.is_string() || value.is_boolean(); }
+
+std::string json_text(const JsonValue& value) {
+  if (value.is_string()) return value.get<std::string>();
+  return value.get<bool>() ? "true" : "false";
+}
+
+/// A column that is being read. Entries that a line does not have are missing; they are added when the next entry
+/// arrives.
+class JsonField {
+ public:
+  JsonField(std::string name, const JsonType& type, Index line) : type_(type), line_(line) {
+    column_.name = std::move(name);
+    column_.once = type.once;
+    column_.width = type.width;
+  }
+  const JsonType& type() const { return type_; }
+  Index line() const { return line_; }  ///< line where the key first occurred
+
+  void pad(Index entries) {
+    while (column_.entries() < entries) add_missing();
+  }
+  void add_missing() {
+    if (column_.is_text())
+      column_.texts.emplace_back();
+    else
+      column_.numbers.resize(column_.numbers.size() + at(column_.width), 0);
+    mark_entry(column_, true);
+  }
+  void add_text(std::string text) {
+    column_.texts.push_back(std::move(text));
+    mark_entry(column_, false);
+  }
+  void add_running_text(std::vector<std::string> symbols, bool characters) {
+    column_.characters = characters;
+    for (std::string& symbol : symbols) add_text(std::move(symbol));
+  }
+  void add(const JsonValue& value) {
+    if (value.is_null()) return add_missing();
+    if (column_.is_text()) return add_text(json_text(value));
+    if (value.is_number()) {
+      column_.numbers.push_back(value.get<double>());
+    } else {
+      for (const JsonValue& number : value) column_.numbers.push_back(number.get<double>());
+    }
+    mark_entry(column_, false);
+  }
+  ExampleColumn take() { return std::move(column_); }
+
+ private:
+  ExampleColumn column_;
+  JsonType type_;
+  Index line_;
+};
+
+class JsonlReader {
+ public:
+  JsonlReader(const ReaderText& text, const TextPositions& positions)
+      : examples_(text.no_examples()), positions_(positions) {
+    for (ReaderLines lines(text.text()); lines.next();) {
+      if (without_blanks(lines.line()).empty()) continue;
+      line_ = lines.number();
+      read_object(object_in(text.source(), lines.line(), line_));
+    }
+    for (JsonField& field : fields_) field.pad(field.type().once ? examples_.count() : examples_.positions());
+    require_lengths();
+  }
+
+  Examples take() {
+    examples_.columns.reserve(fields_.size());
+    for (JsonField& field : fields_) examples_.columns.push_back(field.take());
+    return std::move(examples_);
+  }
+
+ private:
+  [[noreturn]] void refuse(const std::string& what) const { refuse_data(examples_.source, line_, what); }
+
+  void read_object(const JsonValue& object) {
+    length_ = -1;
+    for (const auto& [key, value] : object.items()) {
+      if (key == kTextKey && value.is_string())
+        read_text(value.get_ref<const std::string&>());
+      else
+        read_value(key, value);
+    }
+    // Tables of single values have one position per row. If other lines have lists, this line lacks its list.
+    if (length_ < 0 && first_without_list_ == 0) first_without_list_ = line_;
+    examples_.ends.push_back(examples_.positions() + (length_ < 0 ? 1 : length_));
+    examples_.lines.resize(at(examples_.positions()), line_);
+    examples_.example_lines.push_back(line_);
+  }
+
+  void read_text(const std::string& text) {
+    std::vector<std::string> symbols;
+    positions_.append(text, symbols);
+    set_length(kTextKey, static_cast<Index>(symbols.size()));
+    JsonField& field = field_of(kTextKey, {});
+    field.pad(examples_.positions());
+    field.add_running_text(std::move(symbols), positions_.characters());
+  }
+
+  void read_value(const std::string& key, const JsonValue& value) {
+    if (value.is_array()) {
+      set_length(key, static_cast<Index>(value.size()));
+      if (std::all_of(value.begin(), value.end(), [](const JsonValue& entry) { return entry.is_null(); })) return;
+      JsonField& field = field_of(key, {.once = false, .width = width_of_list(key, value)});
+      field.pad(examples_.positions());
+      for (const JsonValue& entry : value) field.add(entry);
+    } else if (!value.is_null()) {
+      const Index width = width_of(key, value);
+      JsonField& field = field_of(key, {.once = true, .width = width});
+      field.pad(examples_.count());
+      field.add(value);
+    }
+  }
+
+  /// All lists of an example must have the length of the first one.
+  void set_length(const std::string& key, Index length) {
+    if (length == 0) refuse(fmt::format("\"{}\" is empty; leave such an example out", key));
+    if (length_ >= 0 && length != length_) {
+      refuse(fmt::format("\"{}\" has {} entries and \"{}\" {}; the lists of an example are of one length", length_key_,
+                         length_, key, length));
+    }
+    length_ = length;
+    length_key_ = key;
+  }
+
+  Index width_of(const std::string& key, const JsonValue& value) const {
+    if (is_json_text(value)) return 0;
+    if (value.is_number()) return 1;
+    if (value.is_array() && !value.empty() &&
+        std::all_of(value.begin(), value.end(), [](const JsonValue& entry) { return entry.is_number(); })) {
+      return static_cast<Index>(value.size());
+    }
+    refuse(
+        fmt::format("\"{}\" holds neither texts nor numbers nor lists of numbers; write one of these, or null for an "
+                    "entry that is missing",
+                    key));
+  }
+
+  Index width_of_list(const std::string& key, const JsonValue& list) const {
+    const JsonValue* first = nullptr;
+    Index width = 0;
+    for (const JsonValue& entry : list) {
+      if (entry.is_null()) continue;
+      const Index entry_width = width_of(key, entry);
+      if (first == nullptr) width = entry_width;
+      // Lists of one number are vectors, like longer lists, and not numbers.
+      const bool same = first == nullptr || (entry_width == width && entry.is_array() == first->is_array());
+      if (!same) refuse(fmt::format("\"{}\" holds entries of several kinds or widths; give all the same", key));
+      first = &entry;
+    }
+    return width;
+  }
+
+  JsonField& field_of(const std::string& key, const JsonType& type) {
+    const auto [place, is_new] = places_.try_emplace(key, fields_.size());
+    if (is_new) fields_.emplace_back(key, type, line_);
+    JsonField& field = fields_[place->second];
+    if (field.type() == type) return field;
+    refuse(fmt::format("\"{}\" is {}, in line {} it is {}; a key has one kind of value in all lines", key,
+                       describe(type), field.line(), describe(field.type())));
+  }
+
+  void require_lengths() {
+    const auto is_list = [](const JsonField& field) { return !field.type().once; };
+    if (first_without_list_ == 0 || std::none_of(fields_.begin(), fields_.end(), is_list)) return;
+    line_ = first_without_list_;
+    refuse("no list and no text, which other lines have, so the example is empty; leave it out");
+  }
+
+  Examples examples_;
+  const TextPositions& positions_;
+  std::vector<JsonField> fields_;
+  std::map<std::string, std::size_t, std::less<>> places_;
+  Index line_ = 0, length_ = -1, first_without_list_ = 0;
+  std::string length_key_;
+};
+
+/// All running texts, to detect their kind. Empty if the kind is given or there are no texts.
+std::vector<std::string> running_texts(const ReaderText& text, const ReaderOptions& options) {
+  std::vector<std::string> texts;
+  if (options.text_given || text.text().find("\"text\"") == std::string_view::npos) return texts;
+  for (ReaderLines lines(text.text()); lines.next();) {
+    if (without_blanks(lines.line()).empty()) continue;
+    JsonValue object = object_in(text.source(), lines.line(), lines.number());
+    const auto found = object.find(kTextKey);
+    if (found != object.end() && found->is_string()) texts.push_back(std::move(found->get_ref<std::string&>()));
+  }
+  return texts;
+}
+
+Examples read_jsonl(const Input& input, const ReaderOptions& options) {
+  const ReaderText text(input);
+  const std::vector<std::string> texts = running_texts(text, options);
+  const TextPositions positions({texts.begin(), texts.end()}, options);
+  return JsonlReader(text, positions).take();
+}
+
+std::string guess_jsonl(const DataSample& sample) {
+  constexpr Index kLinesToSee = 20;
+  std::string why = "a JSON object in each line";
+  Index seen = 0;
+  for (const std::string_view line : sample.lines) {
+    if (without_blanks(line).empty()) continue;
+    if (!without_blanks(line).starts_with('{') || !JsonValue::accept(line)) return {};
+    if (++seen == kLinesToSee) break;
+  }
+  if (seen > 0) return why;
+  // An example may be longer than the sample.
+  const bool named = ends_in(sample.name, {".jsonl", ".ndjson"});
+  return named && without_blanks(without_mark(sample.bytes)).starts_with('{') ? why : std::string();
+}
+
+}  // namespace
+
+ReaderEntry jsonl_reader() {
+  return {.name = "jsonl",
+          .help = "a JSON object a line: lists are fields at every position, texts and numbers fields once an example",
+          .guess = guess_jsonl,
+          .read = read_jsonl,
+          .has_texts = true};
+}
+
+}  // namespace unfold

@@ -1,0 +1,113 @@
+/// The format `npy`: NumPy arrays, .npy and .npz; [T] and [T, n] are one example, [N, T, n] are N examples.
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/error.h"
+#include "data/readers/npy_arrays.h"
+#include "data/readers/reader_text.h"
+#include "data/readers/zip_members.h"
+
+namespace unfold {
+namespace {
+
+/// Relates the arrays to examples: with a [N, T, n] among them there are N examples, otherwise one.
+class ArrayExamples {
+ public:
+  ArrayExamples(const std::string& source, std::vector<NpyArray> arrays) {
+    examples_.source = source;
+    for (const NpyArray& array : arrays) require_shape(array);
+    for (const NpyArray& array : arrays) find_lengths(array);
+    for (Index e = 1; e <= count_; ++e) examples_.ends.push_back(e * length_);
+    for (NpyArray& array : arrays) add(array);
+  }
+  Examples take() { return std::move(examples_); }
+
+ private:
+  [[noreturn]] void refuse(const NpyArray& array, const std::string& what) const {
+    refuse_data(examples_.source, 0,
+                fmt::format("array \"{}\" of shape [{}]: {}", array.name, fmt::join(array.shape, ", "), what));
+  }
+
+  void require_shape(const NpyArray& array) const {
+    if (array.shape.empty() || array.shape.size() > 3) {
+      refuse(array, "there are [positions], [positions, numbers] and [examples, positions, numbers]");
+    }
+    if (array.values.empty()) refuse(array, "it is empty; leave it out");
+  }
+
+  void find_lengths(const NpyArray& array) {
+    const bool many = array.shape.size() == 3;
+    if (!many && several_) return;
+    const Index count = many ? array.shape[0] : 1, length = array.shape[many ? 1 : 0];
+    if (several_ == many && length_ > 0 && (count != count_ || length != length_)) {
+      refuse(array, fmt::format("another array has {} examples of {} positions; all must agree", count_, length_));
+    }
+    several_ = many;
+    count_ = count;
+    length_ = length;
+  }
+
+  void add(NpyArray& array) {
+    const auto dimensions = array.shape.size();
+    const bool at_positions = !several_ || dimensions == 3 || (dimensions == 2 && array.shape[1] == length_);
+    const Index entries = at_positions ? count_ * length_ : count_;
+    if (several_ && array.shape[0] != count_) {
+      refuse(array, fmt::format("another array has {} examples; the first index must run over them", count_));
+    }
+    ExampleColumn column{.name = array.name, .once = !at_positions};
+    column.width = static_cast<Index>(array.values.size()) / entries;
+    column.numbers = std::move(array.values);
+    mark_missing(array, column);
+    examples_.columns.push_back(std::move(column));
+  }
+
+  /// A vector that is entirely NaN is missing.
+  void mark_missing(const NpyArray& array, ExampleColumn& column) const {
+    const Index width = column.width, entries = column.entries();
+    for (Index entry = 0; entry < entries; ++entry) {
+      const auto begin = column.numbers.begin() + entry * width, end = begin + width;
+      const Index missing = std::count_if(begin, end, [](double value) { return std::isnan(value); });
+      if (std::any_of(begin, end, [](double value) { return std::isinf(value); })) {
+        refuse(array, fmt::format("entry {} is not finite; give nan for what is missing", entry));
+      }
+      if (missing > 0 && missing < width) {
+        refuse(array, fmt::format("entry {} is nan in {} of {} numbers; a vector is missing as a whole", entry, missing,
+                                  width));
+      }
+      if (missing == 0) continue;
+      if (column.missing.empty()) column.missing.resize(at(entries), 0);
+      column.missing[at(entry)] = 1;
+      std::fill(begin, end, 0);
+    }
+  }
+
+  Examples examples_;
+  bool several_ = false;
+  Index count_ = 1, length_ = 0;
+};
+
+Examples read_npy(const Input& input, const ReaderOptions&) {
+  return ArrayExamples(input.name(), read_npy_arrays(input)).take();
+}
+
+std::string guess_npy(const DataSample& sample) {
+  if (is_npy(sample.bytes)) return "an array of NumPy";
+  const bool first_is_array = sample.bytes.substr(0, 512).find(".npy") != std::string_view::npos;
+  return is_zip(sample.bytes) && (first_is_array || ends_in(sample.name, {".npz"})) ? "an archive of arrays of NumPy"
+                                                                                    : "";
+}
+
+}  // namespace
+
+ReaderEntry npy_reader() {
+  return {.name = "npy",
+          .help = "arrays of NumPy (.npy, .npz): [positions], [positions, numbers], [examples, positions, numbers]",
+          .guess = guess_npy,
+          .read = read_npy};
+}
+
+}  // namespace unfold

@@ -1,0 +1,103 @@
+/// The format `pairs`: one example per line, a source and a target separated by a tab: "source<TAB>target". Source and
+/// target have separate alphabets and lengths: the field "source" is a separate chain, which the positions of "target"
+/// attend to. An end marker follows each target, so that its length is predicted too. If no line has a tab, all lines
+/// are sources whose targets are to be predicted.
+
+#include <fmt/format.h>
+
+#include "data/readers/reader_text.h"
+
+namespace unfold {
+namespace {
+
+struct PairLines {
+  std::vector<std::string_view> sources = {}, targets = {};  // targets: empty, or one per line
+  std::vector<Index> numbers = {};
+};
+
+PairLines pair_lines(const ReaderText& text) {
+  PairLines result;
+  Index empty = 0;
+  bool targets = false;
+  for (ReaderLines lines(text.text()); lines.next();) {
+    const std::string_view line = lines.line();
+    if (without_blanks(line).empty()) {
+      if (empty == 0) empty = lines.number();
+      continue;
+    }
+    if (empty > 0) refuse_data(text.source(), empty, "an empty line where a source should be; take it out");
+    const std::size_t tab = line.find('\t');
+    const bool has_target = tab != std::string_view::npos;
+    if (result.numbers.empty()) targets = has_target;
+    if (has_target != targets) refuse_data(text.source(), lines.number(), unlike_pairs(targets));
+    if (has_target && line.find('\t', tab + 1) != std::string_view::npos)
+      refuse_data(text.source(), lines.number(), "more than one tab; a line is \"source<TAB>target\"");
+    const std::string_view source = without_blanks(line.substr(0, tab));
+    if (source.empty()) refuse_data(text.source(), lines.number(), "an empty source; it needs at least one symbol");
+    result.sources.push_back(source);
+    if (has_target) result.targets.push_back(without_blanks(line.substr(tab + 1)));
+    result.numbers.push_back(lines.number());
+  }
+  return result;
+}
+
+Examples read_pairs(const Input& input, const ReaderOptions& options) {
+  const ReaderText text(input);
+  const PairLines lines = pair_lines(text);
+  Examples examples = text.no_examples();
+  examples.example_lines = lines.numbers;
+  const TextPositions of_sources(lines.sources, options);
+  ExampleColumn source{.name = "source", .source = true, .characters = of_sources.characters()};
+  for (const std::string_view line : lines.sources) {
+    of_sources.append(line, source.texts);
+    source.ends.push_back(source.entries());
+  }
+  examples.columns.push_back(std::move(source));
+  ReaderOptions target_options = options;
+  target_options.text = options.target_text.value_or(options.text);
+  const TextPositions of_targets(lines.targets, target_options);
+  ExampleColumn target{.name = "target", .characters = of_targets.characters()};
+  ExampleColumn stop{.name = fmt::format("target{}", kStopField)};
+  for (std::size_t i = 0; i < lines.targets.size(); ++i) {
+    const std::size_t before = target.texts.size();
+    of_targets.append(lines.targets[i], target.texts);
+    for (std::size_t k = before; k < target.texts.size(); ++k)
+      if (target.texts[k] == kTargetEnd)
+        refuse_data(text.source(), lines.numbers[i],
+                    fmt::format("the symbol {} stands for the end of a target; name it otherwise", kTargetEnd));
+    target.texts.emplace_back(options.stops ? "" : kTargetEnd);
+    if (options.stops) {
+      stop.texts.resize(target.texts.size() - 1, std::string(kGo));
+      stop.texts.emplace_back(kStop);
+      target.missing.resize(target.texts.size() - 1, 0);
+      target.missing.push_back(1);
+    }
+    examples.ends.push_back(target.entries());
+    examples.lines.resize(target.texts.size(), lines.numbers[i]);
+  }
+  if (!lines.targets.empty()) {
+    examples.columns.push_back(std::move(target));
+    if (options.stops) examples.columns.push_back(std::move(stop));
+    return examples;
+  }
+  for (std::size_t i = 0; i < lines.sources.size(); ++i) examples.ends.push_back(static_cast<Index>(i) + 1);
+  examples.lines = lines.numbers;
+  return examples;
+}
+
+std::string guess_pairs(const DataSample& sample) {
+  return ends_in(sample.name, {".pairs"}) ? "its name ends in .pairs" : "";
+}
+
+}  // namespace
+
+ReaderEntry pairs_reader() {
+  return {
+      .name = "pairs",
+      .help = "an example a line: SOURCE<TAB>TARGET, of different lengths (letters to sounds, one language to another)",
+      .guess = guess_pairs,
+      .read = read_pairs,
+      .has_texts = true};
+}
+
+}  // namespace unfold

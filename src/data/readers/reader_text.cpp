@@ -1,0 +1,192 @@
+#include "data/readers/reader_text.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+
+#include "base/error.h"
+#include "base/utf8.h"
+
+namespace unfold {
+namespace {
+
+constexpr std::string_view kReaderBlanks = " \t\r";
+constexpr double kWordsOfRunningText = 1.5;
+
+std::string from_latin1(std::string_view bytes) {
+  std::string out;
+  out.reserve(bytes.size() + bytes.size() / 8);
+  for (const char byte : bytes) append_utf8(out, static_cast<std::uint8_t>(byte));
+  return out;
+}
+
+bool equals_ignoring_case(std::string_view text, std::string_view lower) {
+  return std::equal(text.begin(), text.end(), lower.begin(), lower.end(),
+                    [](char a, char b) { return (a >= 'A' && a <= 'Z' ? a - 'A' + 'a' : a) == b; });
+}
+
+bool begins_number(std::string_view text) {
+  return !text.empty() && ((text[0] >= '0' && text[0] <= '9') || text[0] == '.');
+}
+
+}  // namespace
+
+void refuse_data(const std::string& source, Index line, const std::string& what) {
+  throw DataError(line > 0 ? fmt::format("{}: line {}: {}", source, line, what) : fmt::format("{}: {}", source, what));
+}
+
+std::string_view without_blanks(std::string_view text) {
+  const std::size_t begin = text.find_first_not_of(kReaderBlanks);
+  if (begin == std::string_view::npos) return {};
+  return text.substr(begin, text.find_last_not_of(kReaderBlanks) + 1 - begin);
+}
+
+bool ends_in(std::string_view name, std::initializer_list<std::string_view> endings) {
+  return std::any_of(endings.begin(), endings.end(), [&](std::string_view ending) { return name.ends_with(ending); });
+}
+
+std::string in_utf8(std::string_view bytes) {
+  return find_invalid_utf8(bytes) < 0 ? std::string(bytes) : from_latin1(bytes);
+}
+
+ReaderText::ReaderText(const Input& input) : source_(input.name()), text_(without_mark(input.bytes())), bytes_(text_) {
+  refuse_utf16(source_, text_);
+  if (const std::size_t zero = text_.find('\0'); zero != std::string_view::npos) {
+    const Index line = 1 + std::count(text_.begin(), text_.begin() + static_cast<std::ptrdiff_t>(zero), '\n');
+    refuse_data(source_, line, "a byte 0, so this is no text; name the format that it has, or unpack or convert it");
+  }
+  const Index bad = find_invalid_utf8(text_);
+  if (bad < 0) return;
+  const Index line = 1 + std::count(text_.begin(), text_.begin() + bad, '\n');
+  converted_ = from_latin1(text_);
+  text_ = converted_;
+  remark_ = fmt::format("{} is not UTF-8 (line {}) and is read as ISO-8859-1", source_, line);
+}
+
+Examples ReaderText::no_examples() const {
+  Examples examples{.source = source_};
+  if (!remark_.empty()) examples.remarks.push_back(remark_);
+  return examples;
+}
+
+bool ReaderLines::next() {
+  if (rest_.empty()) return false;
+  const std::size_t end = rest_.find('\n');
+  line_ = rest_.substr(0, end);
+  if (line_.ends_with('\r')) line_.remove_suffix(1);
+  rest_ = end == std::string_view::npos ? std::string_view() : rest_.substr(end + 1);
+  ++number_;
+  return true;
+}
+
+void split_at(std::string_view line, char separator, std::vector<std::string_view>& out) {
+  for (std::size_t end = line.find(separator); end != std::string_view::npos; end = line.find(separator)) {
+    out.push_back(line.substr(0, end));
+    line.remove_prefix(end + 1);
+  }
+  out.push_back(line);
+}
+
+void split_at_blanks(std::string_view line, std::vector<std::string_view>& out) {
+  for (;;) {
+    const std::size_t begin = line.find_first_not_of(kReaderBlanks);
+    if (begin == std::string_view::npos) return;
+    const std::size_t end = std::min(line.find_first_of(kReaderBlanks, begin), line.size());
+    out.push_back(line.substr(begin, end - begin));
+    line.remove_prefix(end);
+  }
+}
+
+NumberText number_of(std::string_view text) {
+  text = without_blanks(text);
+  if (text.empty() || text == "?" || text == "NA" || equals_ignoring_case(text, "nan")) {
+    return {NumberText::Kind::missing};
+  }
+  const bool negative = text[0] == '-';
+  if (negative || text[0] == '+') text.remove_prefix(1);
+  if (equals_ignoring_case(text, "inf") || equals_ignoring_case(text, "infinity")) {
+    return {NumberText::Kind::infinite};
+  }
+  if (!begins_number(text)) return {};
+  double value = 0;
+  const char* end = text.data() + text.size();
+  const auto [stopped, error] = std::from_chars(text.data(), end, value);
+  if (stopped != end || error == std::errc::invalid_argument) return {};
+  if (error == std::errc::result_out_of_range) {  // underflow is read as 0
+    if (text.find("e-") == std::string_view::npos && text.find("E-") == std::string_view::npos) {
+      return {NumberText::Kind::infinite};
+    }
+    value = 0;
+  }
+  return {NumberText::Kind::number, negative ? -value : value};
+}
+
+void mark_entry(ExampleColumn& column, bool missing) {
+  if (missing && column.missing.empty()) column.missing.resize(at(column.entries() - 1), 0);
+  if (missing || !column.missing.empty()) column.missing.push_back(missing ? 1 : 0);
+}
+
+WantedEntries wanted_entries(const ReaderOptions& options, const std::string& column) {
+  const auto named = [&](const std::vector<std::string>& names) {
+    return std::find(names.begin(), names.end(), column) != names.end();
+  };
+  if (named(options.texts)) return WantedEntries::texts;
+  return named(options.numbers) ? WantedEntries::numbers : WantedEntries::as_they_look;
+}
+
+const char* unlike_pairs(bool targets) {
+  return targets ? "no target; every line is \"source<TAB>target\", or every line a source alone"
+                 : "a target, but the lines before have none; give every line one, or none";
+}
+
+ExampleColumn number_column(const std::string& source, std::string name, const std::vector<std::string_view>& texts,
+                            const std::vector<Index>& lines) {
+  ExampleColumn column{.name = std::move(name), .width = 1};
+  column.numbers.reserve(texts.size());
+  for (std::size_t i = 0; i < texts.size(); ++i) {
+    const NumberText number = number_of(texts[i]);
+    if (number.kind == NumberText::Kind::infinite) {
+      refuse_data(source, i < lines.size() ? lines[i] : 0,
+                  fmt::format("\"{}\" in column {} is not finite; leave such an entry empty, it is missing then",
+                              texts[i], column.name));
+    }
+    if (number.kind == NumberText::Kind::none) {
+      refuse_data(source, i < lines.size() ? lines[i] : 0,
+                  fmt::format("\"{}\" in column {} is no number; read the column as texts or leave such an entry empty",
+                              texts[i], column.name));
+    }
+    column.numbers.push_back(number.value);
+    mark_entry(column, number.kind == NumberText::Kind::missing);
+  }
+  return column;
+}
+
+TextPositions::TextPositions(const std::vector<std::string_view>& texts, const ReaderOptions& options)
+    : kind_(options.text) {
+  if (options.text_given) return;
+  std::vector<std::string_view> words;
+  Index count = 0;
+  for (const std::string_view text : texts) {
+    words.clear();
+    split_at_blanks(text, words);
+    count += static_cast<Index>(words.size());
+  }
+  const bool names = static_cast<double>(count) < kWordsOfRunningText * static_cast<double>(texts.size());
+  kind_ = names ? SymbolKind::chars : SymbolKind::words;
+}
+
+void TextPositions::append(std::string_view text, std::vector<std::string>& out) const {
+  if (kind_ == SymbolKind::words) {
+    std::vector<std::string_view> words;
+    split_at_blanks(text, words);
+    out.insert(out.end(), words.begin(), words.end());
+    return;
+  }
+  for (Index begin = 0, end = 0; end < static_cast<Index>(text.size()); begin = end) {
+    if (kind_ == SymbolKind::bytes || next_code_point(text, end) == kNoCodePoint) ++end;
+    out.emplace_back(text.substr(at(begin), at(end - begin)));
+  }
+}
+
+}  // namespace unfold

@@ -1,0 +1,117 @@
+#pragma once
+/// Shared functions of the readers of text formats: decoding, lines, numbers, running text as positions, and messages
+/// with file and line.
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/formats/text_encoding.h"
+#include "data/readers/example_reader.h"
+
+namespace unfold {
+
+/// Throws DataError with the file, the line (from 1; 0: none) and the error.
+[[noreturn]] void refuse_data(const std::string& source, Index line, const std::string& what);
+
+std::string_view without_blanks(std::string_view text);  ///< strips spaces, tabs and carriage returns from both ends
+bool ends_in(std::string_view name, std::initializer_list<std::string_view> endings);
+
+/// Bytes in UTF-8: as they are where they are valid UTF-8, else read as ISO-8859-1, in which every byte is a character.
+std::string in_utf8(std::string_view bytes);
+
+/// The text of an input in UTF-8, without byte order mark. Where it is not valid UTF-8 it is read as ISO-8859-1, in
+/// which every byte is a character, and `remark` says so.
+class ReaderText {
+ public:
+  /// Throws DataError if the input contains a zero byte, since it is then not text.
+  explicit ReaderText(const Input& input);
+  ReaderText(const ReaderText&) = delete;
+  ReaderText& operator=(const ReaderText&) = delete;
+
+  std::string_view text() const { return text_; }
+  /// The same before any conversion: for names of files, which need not be UTF-8.
+  std::string_view bytes() const { return bytes_; }
+  const std::string& source() const { return source_; }
+  /// An empty set of examples with source and remark set.
+  Examples no_examples() const;
+
+ private:
+  std::string source_, converted_, remark_;
+  std::string_view text_, bytes_;
+};
+
+/// Iterates over lines without line ends (LF or CRLF): for (ReaderLines lines(text); lines.next();) lines.line();
+class ReaderLines {
+ public:
+  explicit ReaderLines(std::string_view text) : rest_(text) {}
+  bool next();
+  std::string_view line() const { return line_; }
+  Index number() const { return number_; }  ///< from 1
+
+ private:
+  std::string_view rest_, line_;
+  Index number_ = 0;
+};
+
+/// Split a line at tabs, or at sequences of blanks, and append the parts to `out`.
+void split_at(std::string_view line, char separator, std::vector<std::string_view>& out);
+void split_at_blanks(std::string_view line, std::vector<std::string_view>& out);
+
+/// The result of parsing a number, with decimal point, exponent and sign, and with surrounding blanks ignored.
+struct NumberText {
+  enum class Kind { none, missing, infinite, number };
+  Kind kind = Kind::none;
+  double value = 0;
+};
+/// missing: empty, NA, NaN, ?. infinite: inf, infinity, and overflow.
+NumberText number_of(std::string_view text);
+
+/// Whether a table that is read line by line goes on in the middle of a cell in quotes. Which separator it has follows
+/// from its first rows, so all are tried; each line is read once, however many lines a cell has.
+class OpenQuotes {
+ public:
+  OpenQuotes();
+  OpenQuotes(const OpenQuotes&);
+  OpenQuotes& operator=(const OpenQuotes&);
+  ~OpenQuotes();
+
+  void add(std::string_view line);  ///< REQUIRES: it ends in its line end
+  bool inside() const;
+
+ private:
+  struct Candidate;
+  std::vector<Candidate> candidates_;
+  std::string text_;
+  char fallback_ = '\0';  ///< the separator if none gives all rows the same number of cells
+};
+
+/// The type that the options request for a column.
+enum class WantedEntries { as_they_look, texts, numbers };
+WantedEntries wanted_entries(const ReaderOptions& options, const std::string& column);
+
+/// Converts a column of `texts` to numbers, one per entry. Throws DataError with the line, lines[i], of an entry that
+/// is not a number or is infinite.
+ExampleColumn number_column(const std::string& source, std::string name, const std::vector<std::string_view>& texts,
+                            const std::vector<Index>& lines);
+/// Marks the last entry of a column as missing or present; the flags are created with the first missing entry.
+void mark_entry(ExampleColumn& column, bool missing);
+
+/// The error message for a line of pairs that does not match the preceding lines, which either have `targets` or have
+/// none.
+const char* unlike_pairs(bool targets);
+
+/// Splits running texts into positions according to the options.
+class TextPositions {
+ public:
+  /// `texts` are only used to choose between words and characters by their word counts.
+  TextPositions(const std::vector<std::string_view>& texts, const ReaderOptions& options);
+  /// Appends the symbols of a text.
+  void append(std::string_view text, std::vector<std::string>& out) const;
+  bool characters() const { return kind_ != SymbolKind::words; }
+
+ private:
+  SymbolKind kind_;
+};
+
+}  // namespace unfold

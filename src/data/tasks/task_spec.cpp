@@ -1,0 +1,136 @@
+#include "data/tasks/task_spec.h"
+
+#include "base/error.h"
+#include "data/tasks/series_tasks.h"
+
+namespace unfold {
+
+template <class Visitor>
+void describe(Visitor& v, LengthOptions& o) {
+  v("length", o.length, "steps", range(2, 1e7));
+}
+template <class Visitor>
+void describe(Visitor& v, TemporalOrderOptions& o) {
+  v("length", o.length, "steps", range(10, 1e7));
+  v("bits", o.bits, "symbols with a meaning", range(2, 3));
+}
+template <class Visitor>
+void describe(Visitor& v, PermutationOptions& o) {
+  v("length", o.length, "steps", range(2, 1e7));
+  v("every-step", o.every_step, "predict the random symbols too");
+}
+template <class Visitor>
+void describe(Visitor& v, MemorizationOptions& o) {
+  v("length", o.length, "steps between pattern and answer", range(1, 1e7));
+  v("bits", o.bits, "5 or 20", range(5, 20));
+}
+template <class Visitor>
+void describe(Visitor& v, CopyOptions& o) {
+  v("length", o.length, "steps between pattern and answer", range(1, 1e7));
+  v("pattern", o.pattern, "symbols to be repeated", range(1, 1e6));
+  v("symbols", o.symbols, "kinds of symbols", range(2, 1e6));
+}
+/// The options that all time-series tasks share.
+template <class Visitor, class Options>
+void describe_series(Visitor& v, Options& o, double longest = 1e7) {
+  v("length", o.length, "steps", range(2, longest));
+  v("skip", o.skip, "first steps, where nothing is predicted", range(0, longest));
+}
+template <class Visitor>
+void describe(Visitor& v, NarmaOptions& o) {
+  // The sequence leaves its range about once in 43,000 steps and is then drawn again, so much longer ones cannot be
+  // found.
+  describe_series(v, o, 1e5);
+}
+template <class Visitor>
+void describe(Visitor& v, MackeyGlassOptions& o) {
+  describe_series(v, o);
+  v("tau", o.tau, "delay of the system, a multiple of 1/10", range(0.2, 1000));
+}
+template <class Visitor>
+void describe(Visitor& v, DelayLineOptions& o) {
+  describe_series(v, o);
+  v("delays", o.delays, "how far back the inputs to be repeated lie, at most", range(1, 1e5));
+}
+template <class Visitor>
+void describe(Visitor& v, MnistOptions& o) {
+  v("permuted", o.permuted, "in one fixed random order of the pixels");
+  v("shift", o.shift, "pixels by which training moves an image at most", range(0, 27));
+}
+
+namespace {
+
+// A bare number in a SPEC is the length.
+constexpr std::string_view kMain = "length";
+
+struct TaskEntry : Entry {
+  std::unique_ptr<Task> (*make)(const AnyOptions&, const std::string& folder);
+  bool files = false;  ///< reads its data from the folder
+};
+
+/// A generated task.
+template <auto make>
+TaskEntry generated(std::string name, std::string help) {
+  return [&]<class Options>(std::unique_ptr<Task> (*)(const Options&)) -> TaskEntry {
+    return {{std::move(name), std::move(help), Options()},
+            [](const AnyOptions& options, const std::string&) { return make(options.as<Options>()); }};
+  }(make);
+}
+
+std::unique_ptr<Task> make_mnist(const AnyOptions& options, const std::string& folder) {
+  if (folder.empty())
+    throw UsageError("mnist needs the folder of its four IDX files: unfold train FOLDER --task mnist");
+  return sequential_mnist(folder, options.as<MnistOptions>());
+}
+
+const Registry<TaskEntry>& registry() {
+  static const Registry<TaskEntry> list(
+      "task",
+      {generated<adding>("adding", "the sum of two marked numbers"),
+       generated<multiplication>("multiplication", "the product of two marked numbers"),
+       generated<marked_xor>("marked-xor", "the exclusive or of two marked bits"),
+       generated<temporal_order>("temporal-order", "which of two symbols stood where"),
+       generated<random_permutation>("permutation", "the first symbol once again after random ones"),
+       generated<memorization>("memorization", "5 or 20 bits repeated after blanks"),
+       generated<copying>("copy", "a pattern of symbols repeated after blanks"),
+       generated<narma>("narma", "a nonlinear moving average of order 10 driven by noise"),
+       generated<mackey_glass>("mackey-glass", "a chaotic series, one step ahead"),
+       generated<delay_line>("delay-line", "noise repeated after 1 to so many steps"),
+       {{"mnist", "digits read pixel by pixel; needs the folder of the IDX files", MnistOptions()}, make_mnist, true}});
+  return list;
+}
+
+struct ParsedTask {
+  const TaskEntry& entry;
+  AnyOptions options;
+};
+ParsedTask parse_task(std::string_view text) {
+  const Spec spec = parse_spec(text);
+  const TaskEntry& entry = registry().get(spec.name);
+  ParsedTask task{entry, entry.options};
+  parse_options(spec, task.options, kMain);
+  return task;
+}
+
+}  // namespace
+
+std::unique_ptr<Task> make_task(std::string_view spec, const std::string& folder) {
+  const ParsedTask task = parse_task(spec);
+  return task.entry.make(task.options, folder);
+}
+
+std::string canonical_task(std::string_view spec) {
+  const ParsedTask task = parse_task(spec);
+  if (!task.entry.files) task.entry.make(task.options, {});  // throws for invalid options
+  return to_string(Spec{.name = task.entry.name,
+                        .size = {},
+                        .values = changed_values(help_of(task.options), help_of(task.entry.options))});
+}
+
+bool task_needs_files(std::string_view spec) { return parse_task(spec).entry.files; }
+
+bool is_task(std::string_view spec) { return registry().find(parse_spec(spec).name) != nullptr; }
+
+std::vector<TaskHelp> tasks() { return registry().help(); }
+
+}  // namespace unfold

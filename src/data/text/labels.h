@@ -1,0 +1,27 @@
+#pragma once
+/// Lines with labels, which are in the first column or in a separate file.
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/formats/file.h"
+
+namespace unfold {
+
+struct LabelledText {
+  Input text;                       ///< the lines without their labels
+  std::vector<std::string> labels;  ///< one label per line of `text`
+};
+
+/// Removes the first blank-separated column and the following blanks from every line. With `only`, lines with a
+/// different label are dropped. Throws DataError with the line if one has no column, or if no line is left.
+LabelledText split_labels(const Input& input, const std::optional<std::string>& only = {});
+
+/// Removes the labels from the inputs if `column` is set; otherwise returns the inputs unchanged.
+std::vector<Input> unlabelled(std::vector<Input> inputs, bool column, const std::optional<std::string>& only = {});
+
+/// Reads a file with one label per line; surrounding blanks are removed. Throws DataError.
+std::vector<std::string> read_labels(const Input& input);
+
+}  // namespace unfold

@@ -1,0 +1,20 @@
+#pragma once
+/// SPECs of text sources, such as `alphabet`, `xor:50`, `music`, `anbn:low=1,high=1000`, and the list of sources.
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/options/registry.h"
+#include "data/text/text_sources.h"
+
+namespace unfold {
+
+/// Null if the SPEC does not name a text source. Throws UsageError: a malformed SPEC, an unknown option, a bad value.
+std::unique_ptr<TextSource> make_text_source(std::string_view spec);
+
+using SourceHelp = EntryHelp;
+std::vector<SourceHelp> text_sources();
+
+}  // namespace unfold

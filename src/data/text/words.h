@@ -1,0 +1,15 @@
+#pragma once
+/// The literal word `<eos>` in a text of words. It is not the symbol `<eos>`, which stands for line ends: an alphabet
+/// is not built from a text that contains it, and to an alphabet it is an unknown word.
+
+#include <string_view>
+
+#include "base/error.h"
+#include "base/types.h"
+
+namespace unfold {
+
+/// "WHERE line L: the word <eos> stands for line ends, ...".
+DataError line_end_word_error(std::string_view where, Index line);
+
+}  // namespace unfold

@@ -1,0 +1,25 @@
+/// Replaces mpi_processes.cpp in builds without MPI.
+
+#include <cstdlib>
+#include <string>
+
+#include "base/error.h"
+#include "distributed/launch.h"
+
+namespace unfold {
+
+Processes& launched_processes() {
+  const int count = count_in_environment().all;
+  if (count > 1)
+    throw UsageError("a launcher has started " + std::to_string(count) +
+                     " processes of unfold, but this unfold was built without MPI and knows of no others: install "
+                     "libopenmpi-dev and build anew, or start one process");
+  return one_process();
+}
+
+bool joined_others() { return false; }
+bool all_have_failed() { return true; }
+void end_all(int exit_code) { std::_Exit(exit_code); }
+void part_from_others() {}
+
+}  // namespace unfold

@@ -1,0 +1,22 @@
+#include "graph/cells/cell.h"
+#include "graph/cells/cells.h"
+
+namespace unfold {
+
+Signal bag(Circuit& c, Signal x, Index n, const BagOptions&) {
+  if (!c.holds_symbols(x) && x.size() == n) return x;
+  return c.affine("z", n, {{"W", x}}, Init::zero(), false);
+}
+
+template <class Visitor>
+void describe(Visitor& v, BagOptions& o) {
+  v("start", o.counts, "random, or, to predict a label a sequence, what words the training examples of each label hold",
+    {{false, "random"}, {true, "counts"}});
+}
+
+CellEntry bag_cell() {
+  return CellOf<BagOptions>{
+      .name = "bag", .help = "no memory: with pool=mean, the mean of what was read (deep averaging)", .add = bag};
+}
+
+}  // namespace unfold

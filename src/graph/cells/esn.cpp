@@ -1,0 +1,60 @@
+#include <algorithm>
+
+#include "graph/cells/cell.h"
+#include "graph/cells/cells.h"
+#include "graph/circuit/reservoir.h"
+
+namespace unfold {
+namespace {
+
+/// Recurrent weights U: sparse and random, or orthogonal.
+Term recurrent_term(Signal h, Index n, const EsnOptions& o) {
+  if (o.orthogonal) return {.parameter = "U", .source = h, .init = Init::orthogonal(1, o.radius)};
+  const Reservoir made = random_reservoir(n, o.degree, o.radius, static_cast<std::uint64_t>(o.reservoir));
+  return {.parameter = "U",
+          .source = h,
+          .init = Init::block_values(made.weights),
+          .op = sparse_operator(made.edges, {.weight_rows = 1})};
+}
+
+}  // namespace
+
+/// h_t = (1 - a) h_{t-1} + a s(x_t W + h_{t-1} U + b)                                                Jaeger 2001
+Signal esn(Circuit& c, Signal x, Index n, const EsnOptions& options) {
+  auto h = c.link(n, {}, options.trained_initial);
+  auto z = c.affine("z", n, {{"W", x, Init::uniform(options.input_scale)}, recurrent_term(h, n, options)},
+                    options.bias_scale > 0 ? Init::uniform(options.bias_scale) : Init::zero());
+  auto next = options.linear ? z : tanh(z);
+  if (options.leak < 1) next = (1 - options.leak) * h + options.leak * next;
+  c.feed(h, next);
+  return next;
+}
+
+template <class Visitor>
+void describe(Visitor& v, EsnOptions& o) {
+  v("radius", o.radius, "spectral radius of the recurrent matrix", above(0));
+  v("leak", o.leak, "share of the state that a step replaces", Limits{0, 1, true, false});
+  v("degree", o.degree, "edges that leave each unit", range(1, kMostUnits));
+  v("input-scale", o.input_scale, "inputs are weighted by numbers in +- this", above(0));
+  v("bias-scale", o.bias_scale, "biases are numbers in +- this", at_least(0));
+  v("activation", o.linear, "of the units", {{false, "tanh"}, {true, "linear"}});
+  v("matrix", o.orthogonal, "sparse and random, or orthogonal times the radius",
+    {{false, "sparse"}, {true, "orthogonal"}});
+  v("reservoir", o.reservoir, "seed of the sparse matrix", range(0, 1e15));
+  v("readout", o.trained, "ridge: fitted in one pass, the reservoir stays; trained: everything by the optimiser",
+    {{false, "ridge"}, {true, "trained"}});
+  v("ridge", o.ridge, "lambda of the fit, relative to the mean square of a state; 0: by generalised cross-validation",
+    at_least(0));
+  v("blocks", o.blocks, "blocks of the data that are left out in turn to choose lambda; 0: none are", range(0, 100));
+  v("washout", o.washout, "positions at the begin of a sequence that the fit leaves out", range(0, 1e9));
+}
+
+CellEntry esn_cell() {
+  return CellOf<EsnOptions>{
+      .name = "esn",
+      .help = "echo state network: a random reservoir of which only the readout is fitted",
+      .add = esn,
+      .cut_down = [](StackOptions&, EsnOptions& o, Index most) { o.degree = std::min(o.degree, most); }};
+}
+
+}  // namespace unfold

@@ -1,0 +1,206 @@
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+#include <string>
+
+#include "graph/cells/cell.h"
+#include "graph/cells/cells.h"
+#include "graph/circuit/mixed_sparse.h"
+#include "graph/circuit/concatenation.h"
+#include "numerics/functions.h"
+#include "numerics/random.h"
+
+namespace unfold {
+namespace {
+
+/// Returns s(0) and s'(0); for relu, the slope above 0.
+std::pair<double, double> at_zero(Map activation) {
+  return activation == Map::sigmoid ? std::pair(0.5, 0.25) : std::pair(0.0, 1.0);
+}
+
+/// Initial values of unit i: it forgets with rate alpha_i = 1 / (i + 2), and its inputs give V_i the standard deviation
+/// 1/2.
+struct UnitStart {
+  double loop;       ///< weight of the self-loop
+  double deviation;  ///< standard deviation of the input at a step
+  double offset;     ///< constant added at each step, which cancels s(0) from the self-loop
+
+  UnitStart(Index i, Map activation, bool leaky) {
+    constexpr double kDeviation = 0.5;  // standard deviation of V_i in the stationary state
+    const auto [at_rest, slope] = at_zero(activation);
+    const double alpha = 1 / static_cast<double>(i + 2);
+    loop = (leaky ? -alpha : 1 - alpha) / slope;
+    deviation = kDeviation * std::sqrt(2 * alpha - alpha * alpha);
+    offset = -loop * at_rest;
+  }
+};
+
+/// V_t = [V_{t-1}] + rho x_t + sum over edges of the weights that x_t mixes. Initialized as for symbols: unit i adds a
+/// random combination of its inputs, which the self-loop forgets.
+Signal of_vector(Circuit& c, Signal x, Signal v, const SparseOptions& options, bool gated, bool leaky) {
+  const Index n = v.size();
+  const auto edges = random_edges(n, options.edges, options.graph);
+  std::shared_ptr<const Operator> op;
+  if (gated)
+    op = mixed_sparse(edges, x.size(), {.activation = options.activation, .leaky = leaky});
+  else
+    op = sparse_operator(edges, {.activation = options.activation});
+  std::vector<double> tau(at(op->parameter_shape(0).cols), 0.0), deviations, offsets;
+  for (Index i = 0; i < n; ++i) {
+    const UnitStart start(i, options.activation, leaky);
+    const std::int32_t loop = edges->loops()[at(i)];
+    tau[at(gated ? as_mixed_sparse(op.get())->column(0, loop) : loop)] = start.loop;
+    deviations.push_back(start.deviation);
+    offsets.push_back(start.offset);
+  }
+  const Term recurrent{.parameter = "tau",
+                       .source = gated ? placed_together(c, "xV", {x, v}) : v,
+                       .init = Init::block_values(std::move(tau)),
+                       .op = std::move(op)};
+  const Signal next = c.affine("V", n, {{"rho", x, Init::normal_columns(std::move(deviations))}, recurrent},
+                               Init::block_values(std::move(offsets)));
+  c.feed(v, next);
+  return c.map(options.activation, next);
+}
+
+/// V_t = [V_{t-1}] + rho_{x_t} + sum over edges tau s(V_{t-1}), a_t = s(V_t).
+Signal sparse_cell(Circuit& c, Signal x, Index n, const SparseOptions& options, bool gated, bool leaky,
+                   bool always = false) {
+  const Signal v = c.link(n, Delay::previous(), true);
+  if (!c.holds_symbols(x)) return of_vector(c, x, v, options, gated, leaky);
+  Term recurrent{.parameter = "tau", .source = v, .init = Init::zero(), .gate = x};
+  recurrent.op = sparse_operator(
+      random_edges(n, options.edges, options.graph),
+      {.activation = options.activation, .leaky = leaky, .gating = gated ? Gating::weights : Gating::state});
+  const Signal next = c.affine("V", n, {{"rho", x, Init::zero()}, recurrent}, Init::zero(), always);
+  c.feed(v, next);
+  return c.map(options.activation, next);
+}
+
+/// Returns (u - mean) / deviation under the frequencies, u uniform on [0, 1); zero if the deviation is zero.
+std::vector<double> standardised(Random& random, std::span<const double> frequencies) {
+  std::vector<double> u(frequencies.size());
+  for (double& x : u) x = random.uniform();
+  double total = 0, mean = 0, variance = 0;
+  for (std::size_t x = 0; x < u.size(); ++x) total += frequencies[x], mean += frequencies[x] * u[x];
+  mean /= total;
+  for (std::size_t x = 0; x < u.size(); ++x) variance += frequencies[x] * (u[x] - mean) * (u[x] - mean);
+  const double deviation = std::sqrt(variance / total);
+  for (double& x : u) x = deviation > 0 ? (x - mean) / deviation : 0;
+  return u;
+}
+
+/// Initializes the recurrence: unit i forgets with rate alpha_i and adds a random number for each symbol.
+template <class T>
+void start_recurrence(const Node& affine, const Node::AffineTerm& term, std::span<const double> frequencies,
+                      std::uint64_t seed, Parameters<T>& parameters) {
+  const SparseOperator& op = *as_sparse(term.op.get());
+  Matrix<T> tau = parameters[term.parameter];
+  std::fill_n(tau.data, tau.rows * tau.cols, T{0});
+  Matrix<T> rho{};
+  for (const auto& other : affine.terms)
+    if (other.dense()) rho = parameters[other.parameter];
+  Random random(seed, affine.name + "/start");
+  for (Index i = 0; i < affine.size; ++i) {
+    const UnitStart start(i, op.form().activation, op.form().leaky);
+    if (const std::int32_t e = op.edges().loops()[at(i)]; e >= 0)
+      for (Index x = 0; x < tau.rows; ++x) tau(x, e) = static_cast<T>(start.loop);
+    const std::vector<double> u = standardised(random, frequencies);
+    for (Index x = 0; x < rho.rows; ++x) rho(x, i) = static_cast<T>(start.deviation * u[at(x)] + start.offset);
+  }
+}
+
+}  // namespace
+
+std::shared_ptr<const Edges> random_edges(Index units, Index degree, Index graph) {
+  if (degree < 1) throw UsageError("a graph needs at least one edge for each unit: its loop");
+  std::vector<std::pair<std::int32_t, std::int32_t>> pairs;
+  std::vector<std::int32_t> others(at(units));
+  Random random(static_cast<std::uint64_t>(graph), "graph");
+  for (Index j = 0; j < units; ++j) {
+    std::iota(others.begin(), others.end(), 0);
+    std::swap(others[0], others[at(j)]);  // the self-loop first
+    const Index count = std::min(degree, units);
+    for (Index k = 1; k < count; ++k) {
+      const auto pick = k + static_cast<Index>(random.below(static_cast<std::uint64_t>(units - k)));
+      std::swap(others[at(k)], others[at(pick)]);
+    }
+    for (Index k = 0; k < count; ++k) pairs.emplace_back(static_cast<std::int32_t>(j), others[at(k)]);
+  }
+  return std::make_shared<const Edges>(units, units, std::move(pairs));
+}
+
+Signal gnn(Circuit& c, Signal x, Index n, const SparseOptions& options) {
+  return sparse_cell(c, x, n, options, true, false);
+}
+Signal glnn(Circuit& c, Signal x, Index n, const SparseOptions& options) {
+  return sparse_cell(c, x, n, options, true, true);
+}
+Signal sparse_rnn(Circuit& c, Signal x, Index n, const SparseRnnOptions& options) {
+  return sparse_cell(c, x, n, options, false, false, options.always);
+}
+
+template <class Visitor>
+void describe(Visitor& v, SparseOptions& o) {
+  v("edges", o.edges, "leaving each unit, its loop among them", range(1, kMostUnits));
+  v("graph", o.graph, "seed of the random graph; 0: that of the run", range(0, 1e15));
+  v("activation", o.activation, "of the units", {{Map::tanh, "tanh"}, {Map::relu, "relu"}, {Map::sigmoid, "sigmoid"}});
+}
+
+template <class Visitor>
+void describe(Visitor& v, SparseRnnOptions& o) {
+  describe(v, static_cast<SparseOptions&>(o));
+  v("always", o.always, "weights from a unit that is always active, beside those of symbols");
+}
+
+namespace {
+
+template <class Options>
+CellEntry sparse_entry(const std::string& name, const char* help,
+                       Signal (*add)(Circuit&, Signal, Index, const Options&)) {
+  return CellOf<Options>{
+      .name = name,
+      .help = help,
+      .add = add,
+      .fault = [name](const StackOptions& stack, const Options&) -> std::string {
+        return stack.trained_initial ? name + " always has a trained start; leave trained-initial out" : "";
+      },
+      .graph = &Options::graph};
+}
+
+}  // namespace
+
+CellEntry gnn_cell() { return sparse_entry<SparseOptions>("gnn", "gated network on a random graph", gnn); }
+CellEntry glnn_cell() { return sparse_entry<SparseOptions>("glnn", "gated leaky network on a random graph", glnn); }
+CellEntry sparse_rnn_cell() {
+  return sparse_entry<SparseRnnOptions>("sparse-rnn", "simple recurrent network on a random graph", sparse_rnn);
+}
+
+template <class T>
+void start_from_frequencies(const Circuit& circuit, Signal logits, std::span<const double> read,
+                            std::span<const double> predicted, std::uint64_t seed, Parameters<T>& parameters) {
+  for (const Node& node : circuit.nodes())
+    for (const auto& term : node.terms)
+      if (as_sparse(term.op.get()) != nullptr && term.gate >= 0) start_recurrence(node, term, read, seed, parameters);
+  const Node& output = circuit.nodes()[at(logits.id)];
+  for (const auto& term : output.terms) {
+    Matrix<T> w = parameters[term.parameter];
+    std::fill_n(w.data, w.rows * w.cols, T{0});
+  }
+  if (output.bias < 0) return;
+  const double total = std::accumulate(predicted.begin(), predicted.end(), 0.0);
+  for (Index x = 0; x < output.size; ++x) {
+    // A symbol that is never predicted gets less than one that is predicted once, but not -infinity.
+    const double share = std::max(predicted[at(x)], 0.5) / std::max(total, 1.0);
+    double log = 0;
+    vector_log(&share, &log, 1);
+    parameters[output.bias](0, x) = static_cast<T>(log);
+  }
+}
+
+template void start_from_frequencies(const Circuit&, Signal, std::span<const double>, std::span<const double>,
+                                     std::uint64_t, Parameters<float>&);
+template void start_from_frequencies(const Circuit&, Signal, std::span<const double>, std::span<const double>,
+                                     std::uint64_t, Parameters<double>&);
+
+}  // namespace unfold

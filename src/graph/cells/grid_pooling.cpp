@@ -1,0 +1,125 @@
+#include "graph/cells/grid_pooling.h"
+
+#include <algorithm>
+#include <charconv>
+
+#include "base/error.h"
+
+namespace unfold {
+
+std::vector<Index> parse_patches(const std::string& text) {
+  constexpr Index kMostSide = 64;
+  std::vector<Index> sides;
+  for (const char *at = text.data(), *end = at + text.size(); at <= end;) {
+    Index side = 0;
+    const auto [stopped, error] = std::from_chars(at, end, side);
+    if (error != std::errc() || side < 1 || side > kMostSide || (stopped != end && *stopped != '+')) return {};
+    sides.push_back(side);
+    if (stopped == end) return sides;
+    at = stopped + 1;
+  }
+  return {};
+}
+
+std::string grid_fault(const StackOptions& stack, const GridStackOptions& options) {
+  const std::vector<Index> sides = parse_patches(options.patch);
+  if (sides.empty()) return "patch is a side from 1 to 64, or one for each layer, such as 2+2";
+  if (static_cast<Index>(sides.size()) > stack.layers)
+    return "patch has " + std::to_string(sides.size()) + " sides for " + std::to_string(stack.layers) +
+           (stack.layers == 1 ? " layer" : " layers") + "; write layers=" + std::to_string(sides.size());
+  if (options.directions == 3) return "directions are 1, 2 or 4";
+  if (stack.both_directions)
+    return "a grid is read from its corners: leave \"bi\" out, and say how many with directions";
+  if (stack.trained_initial) return "beyond the edge of a grid there is nothing; leave trained-initial out";
+  const bool patched = std::ranges::any_of(sides, [](Index side) { return side > 1; });
+  if (stack.direct > (patched ? 0 : 1))
+    return patched ? "positions of the output are blocks of those that are read; leave direct out"
+                   : "direct=1 reads the input of the position itself, and a grid has no order beyond it";
+  return "";
+}
+
+GridStack grid_stack(const GridStackOptions& options) {
+  return {.directions = options.directions, .patches = parse_patches(options.patch)};
+}
+
+namespace {
+
+Signal running_sum(Circuit& c, Signal x, Delay along) {
+  const Signal before = c.link(x.size(), along);
+  const Signal sum = before + x;
+  c.feed(before, sum);
+  return sum;
+}
+
+/// Signals that depend on the position in the grid, created on first use, with the same value in every component.
+class Places {
+ public:
+  Places(Circuit& c, Index size) : circuit_(c), size_(size) {}
+
+  /// Returns 1 if there is a position before, else 0: n - relu(n - 1), where n is the number of positions before.
+  Signal has_before(Delay along) {
+    Signal& known = along.along == Delay::Along::left ? has_left_ : has_up_;
+    if (known.valid()) return known;
+    const Signal n = so_far(along) + -1;
+    return known = n - relu(n + -1);
+  }
+  /// Returns 1 / the number of positions not to the right and not below.
+  Signal one_by_area() {
+    if (!area_.valid()) area_ = exp(-1 * (log(so_far(Delay::left())) + log(so_far(Delay::up()))));
+    return area_;
+  }
+
+ private:
+  /// Returns 1, 2, 3, ... along a row or a column.
+  Signal so_far(Delay along) {
+    Signal& known = along.along == Delay::Along::left ? column_ : row_;
+    if (known.valid()) return known;
+    const Signal before = circuit_.link(size_, along);
+    known = before + 1;
+    circuit_.feed(before, known);
+    return known;
+  }
+
+  Circuit& circuit_;
+  Index size_;
+  Signal row_ = {}, column_ = {}, has_left_ = {}, has_up_ = {}, area_ = {};
+};
+
+/// Running maximum of x along a direction.
+Signal running_largest(Circuit& c, Signal x, Delay along, Places& places) {
+  const Signal has = places.has_before(along), before = c.link(x.size(), along);
+  const Signal most = x + has * relu(before - x);
+  c.feed(before, most);
+  return most;
+}
+
+/// Returns x at the first position, carried along to the last one.
+Signal carried(Circuit& c, Signal x, Delay along, Places& places) {
+  const Signal has = places.has_before(along), before = c.link(x.size(), along);
+  const Signal first = x + has * (before - x);
+  c.feed(before, first);
+  return first;
+}
+
+}  // namespace
+
+std::vector<Signal> grid_pool(Circuit& c, std::span<const Signal> layer, Pool how) {
+  std::vector<Signal> parts;
+  Places places(c, layer.front().size());
+  const auto add = [&](Pool one) { return how == one || how == Pool::all; };
+  for (std::size_t corner = 0; corner < layer.size(); ++corner) {
+    const Signal x = layer[corner];
+    if (add(Pool::mean))
+      parts.push_back(running_sum(c, running_sum(c, x, Delay::left()), Delay::up()) * places.one_by_area());
+    if (add(Pool::max))
+      parts.push_back(running_largest(c, running_largest(c, x, Delay::left(), places), Delay::up(), places));
+    if (!add(Pool::last)) continue;
+    Signal end = x;  // a scan from the right ends at the left, a scan from below ends at the top
+    if ((corner & 1U) != 0) end = carried(c, end, Delay::left(), places);
+    if ((corner & 2U) != 0) end = carried(c, end, Delay::up(), places);
+    parts.push_back(end);
+  }
+  return parts;
+}
+
+}  // namespace unfold

@@ -1,0 +1,62 @@
+#include "graph/cells/cell.h"
+#include "graph/cells/cells.h"
+#include "graph/circuit/cell_maps.h"
+#include "graph/circuit/sparse_operator.h"
+
+namespace unfold {
+
+/// V_t = V_{t-1} tau_{x_t},  a_t = V_t / sum of V_t;  the output is linear: p(x) ~ sum_j a_j w_jx
+///                                            Ollivier 2015, section 1.2.2, after Bridle 1990; hmm.h
+/// Only normalized values are carried: V would be as small as the probability of everything read so far.
+Signal linear_gnn(Circuit& c, Signal x, Index n, const LinearGnnOptions&) {
+  if (!c.holds_symbols(x)) throw UsageError("linear-gnn reads symbols themselves: no numbers, and no embedding");
+  const double even = 1 / static_cast<double>(n);
+  const auto carried = c.link(n, Delay::previous(), true);  // initially 0: equal shares
+  const auto next = c.affine("V", n,
+                             {{.parameter = "tau",
+                               .source = carried + even,
+                               .init = Init::positive(),
+                               .op = sparse_operator(random_edges(n, n, 0), {.gating = Gating::weights}),
+                               .gate = x}},
+                             Init::zero(), false);
+  const auto a = c.affine("a", n, {{.parameter = "share", .source = next, .init = Init::zero(), .op = shares(n)}},
+                          Init::zero(), false);
+  c.feed(carried, a + -even);
+  return a;
+}
+
+Signal log_of_probabilities(Signal o) {
+  constexpr double kLeast = 1e-15;
+  return log(relu(o) + kLeast);
+}
+
+template <class Visitor>
+void describe(Visitor&, LinearGnnOptions&) {}
+
+namespace {
+
+constexpr Index kMostLinearUnits = 4096;
+
+std::string linear_gnn_fault(const StackOptions& stack, const LinearGnnOptions&) {
+  if (stack.units > kMostLinearUnits)
+    return "a linear-gnn has at most " + std::to_string(kMostLinearUnits) + " units: each symbol has a matrix of them";
+  if (stack.layers > 1 || stack.embedding > 0 || stack.both_directions)
+    return "a linear-gnn is one layer that reads symbols; leave layers, embedding and \"bi\" out";
+  if (stack.dropout > 0 || stack.direct > 0 || stack.tied)
+    return "a linear-gnn says probabilities by itself; leave dropout, direct and tied out";
+  if (stack.trained_initial) return "linear-gnn always has a trained start; leave trained-initial out";
+  return "";
+}
+
+}  // namespace
+
+CellEntry linear_gnn_cell() {
+  return CellOf<LinearGnnOptions>{.name = "linear-gnn",
+                                  .help = "gated network of linear units with a linear output: hidden Markov models",
+                                  .add = linear_gnn,
+                                  .fault = linear_gnn_fault,
+                                  .output_start = [](const LinearGnnOptions&) { return Init::positive(); },
+                                  .says_probabilities = true};
+}
+
+}  // namespace unfold

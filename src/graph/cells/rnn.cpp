@@ -1,0 +1,122 @@
+#include "graph/cells/cell.h"
+#include "graph/cells/cells.h"
+#include "graph/cells/delays.h"
+#include "graph/cells/zoneout.h"
+#include "graph/circuit/cell_maps.h"
+
+namespace unfold {
+namespace {
+
+/// h_{t-1} + (next - h_{t-1}) / theta
+Signal leaky(Circuit& c, Signal h, Signal next, const RnnOptions& options) {
+  const Index n = next.size();
+  const std::vector<double> times = spread_times(n, options.longest);
+  Term leak{.parameter = "rho", .source = next - h};
+  if (options.leak == TimeConstants::learned) {
+    leak.init = Init::block_values(leak_starts(times));
+    leak.op = learned_leak(n);
+  } else {
+    std::vector<double> rates(times);
+    for (double& rate : rates) rate = 1 / rate;
+    leak.op = fixed_leak(std::move(rates));
+  }
+  return h + c.affine("leak", n, {leak}, Init::zero(), false);
+}
+
+}  // namespace
+
+/// h_t = s(x_t W + h_{t-1} U + b)                                                            Elman 1990
+/// With delays, there is one product per delay. Leaky units: h_t = h_{t-1} + (s(...) - h_{t-1}) / theta.
+Signal rnn(Circuit& c, Signal x, Index n, const RnnOptions& options) {
+  const DelayedState h(c, n, options.delays, options.trained_initial);
+  std::vector<Term> terms = {{"W", x, options.input}};
+  h.add_terms(terms, options.recurrent);
+  auto next = c.map(options.activation, c.affine("z", n, terms));
+  if (options.leak != TimeConstants::none) next = leaky(c, h.links().front(), next, options);
+  next = zoned(c, h.links().front(), next, options.zoneout);
+  h.feed(next);
+  return next;
+}
+
+namespace {
+
+enum class RecurrentStart { orthogonal, uniform, identity, sparse, normalised };
+
+/// The options as strings of a SPEC.
+struct RnnWords {
+  Map activation = Map::tanh;
+  RecurrentStart init = RecurrentStart::orthogonal;
+  double scale = 0, input_scale = 0;
+  std::string delays = "1";
+  TimeConstants leak = TimeConstants::none;
+  double longest = 100;
+  double zoneout = 0;
+  bool trained_initial = false;
+};
+
+template <class Visitor>
+void describe(Visitor& v, RnnWords& o) {
+  describe_activation(v, o.activation);
+  v("init", o.init, "of the recurrent matrix",
+    {{RecurrentStart::orthogonal, "orthogonal"},
+     {RecurrentStart::uniform, "uniform"},
+     {RecurrentStart::identity, "identity"},
+     {RecurrentStart::sparse, "sparse"},
+     {RecurrentStart::normalised, "normalised"}});
+  v("scale", o.scale, "factor of the recurrent start; uniform: +-scale; 0: 1, uniform 1/sqrt(inputs)", at_least(0));
+  v("input-scale", o.input_scale, "inputs and outputs start in +-this; 0: 1/sqrt(inputs)", at_least(0));
+  describe_delays(v, o.delays);
+  v("leak", o.leak, "time constants of leaky units, spread over 1 .. longest steps",
+    {{TimeConstants::none, "none"}, {TimeConstants::fixed, "fixed"}, {TimeConstants::learned, "learned"}});
+  v("longest", o.longest, "time constant of leaky units, in steps", above(1));
+  describe_zoneout(v, o.zoneout);
+}
+
+std::string rnn_fault(const StackOptions&, const RnnWords& o) {
+  if (std::string fault = delays_fault(o.delays); !fault.empty()) return fault;
+  if (o.zoneout > 0)
+    if (std::string fault = zoneout_fault(o.delays); !fault.empty()) return fault;
+  return o.leak != TimeConstants::none && parse_delays(o.delays).front() != 1
+             ? "leaky units read the state one step back: delays begin with 1"
+             : "";
+}
+
+Init recurrent_start(RecurrentStart init, double scale) {
+  const double factor = scale > 0 ? scale : 1;
+  switch (init) {
+    case RecurrentStart::uniform: return Init::uniform(scale);
+    case RecurrentStart::identity: return Init::identity(1, factor);
+    case RecurrentStart::sparse: return Init::sparse(15, factor);
+    case RecurrentStart::normalised: return Init::normalised(1, factor);
+    case RecurrentStart::orthogonal: break;
+  }
+  return Init::orthogonal(1, factor);
+}
+
+Signal rnn_in_words(Circuit& c, Signal x, Index n, const RnnWords& o) {
+  return rnn(c, x, n,
+             {.activation = o.activation,
+              .recurrent = recurrent_start(o.init, o.scale),
+              .input = Init::uniform(o.input_scale),
+              .delays = parse_delays(o.delays),
+              .leak = o.leak,
+              .longest = o.longest,
+              .zoneout = o.zoneout,
+              .trained_initial = o.trained_initial});
+}
+
+}  // namespace
+
+/// irnn: Le et al. 2015; np-rnn: Talathi & Vartak 2015.
+CellEntry rnn_cell() {
+  CellOf<RnnWords> cell;  // assigned member by member: GCC 12 warns about the string in a temporary
+  cell.name = "rnn";
+  cell.help = "simple recurrent network (Elman 1990)";
+  cell.add = rnn_in_words;
+  cell.fault = rnn_fault;
+  cell.output_start = [](const RnnWords& o) { return Init::uniform(o.input_scale); };
+  cell.spellings = {{"irnn", "activation=relu,init=identity"}, {"np-rnn", "activation=relu,init=normalised"}};
+  return cell;
+}
+
+}  // namespace unfold

@@ -1,0 +1,20 @@
+#pragma once
+/// Common parts of the cells over trees.
+
+#include <string>
+
+#include "graph/cells/cell.h"
+
+namespace unfold {
+
+/// The option `children` of cells that have distinct weights for children.
+template <class Visitor>
+void describe_children(Visitor& v, Index& children) {
+  constexpr double kMostChildren = 64;
+  v("children", children, "of a node, so many are told apart by their place", range(1, kMostChildren));
+}
+
+/// Returns which option a cell over trees does not support; empty if all are supported.
+std::string tree_fault(const StackOptions& stack);
+
+}  // namespace unfold

@@ -1,0 +1,51 @@
+#include <bit>
+#include <numbers>
+
+#include "graph/cells/cell.h"
+#include "graph/cells/cells.h"
+
+namespace unfold {
+
+/// z_t = x_t W + D3 R2 F^-1 D2 P R1 F D1 h_{t-1}
+/// h_t = modReLU(z_t)                                                                 Arjovsky, Shah & Bengio 2016
+Signal urnn(Circuit& c, Signal x, Index n, const UrnnOptions& options) {
+  auto h = c.link(2 * n, {}, options.trained_initial);
+  auto z = c.affine("z", 2 * n,
+                    {{"W", x, options.input},
+                     {.parameter = "U",
+                      .source = h,
+                      .init = Init::uniform(std::numbers::pi),
+                      .op = unitary_map(n, static_cast<std::uint64_t>(options.permutation))}},
+                    Init::zero(), false);
+  auto next = c.affine("h", 2 * n, {{.parameter = "b", .source = z, .init = Init::zero(), .op = modulus_relu(n)}},
+                       Init::zero(), false);
+  c.feed(h, next);
+  return next;
+}
+
+template <class Visitor>
+void describe(Visitor& v, UrnnOptions& o) {
+  v("permutation", o.permutation, "seed of the fixed permutation", range(0, 1e15));
+}
+
+namespace {
+
+std::string urnn_fault(const StackOptions& stack, const UrnnOptions&) {
+  if (stack.units >= 2 && (stack.units & (stack.units - 1)) == 0) return "";
+  return "a urnn has a power of two of complex units, at least 2; " + std::to_string(stack.units) + " is none";
+}
+
+}  // namespace
+
+CellEntry urnn_cell() {
+  return CellOf<UrnnOptions>{.name = "urnn",
+                             .help = "unitary: so many complex units (a power of two)",
+                             .add = urnn,
+                             .fault = urnn_fault,
+                             .cut_down = [](StackOptions& stack, UrnnOptions&, Index) {
+                               stack.units =
+                                   static_cast<Index>(std::bit_floor(static_cast<std::uint64_t>(stack.units)));
+                             }};
+}
+
+}  // namespace unfold

@@ -1,0 +1,576 @@
+#include "graph/circuit/circuit.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/checks.h"
+
+namespace unfold {
+namespace {
+
+/// Largest size of a signal and of either side of a parameter: products of two of them fit in an Index.
+constexpr Index kMostSize = Index{1} << 31;
+
+/// The parameters of a node that is being made. All of them get their places at once, for a map of many fields has as
+/// many parameters; without `place`, as after an exception, they are taken away again.
+class NewParameters {
+ public:
+  explicit NewParameters(std::vector<ParameterInfo>& all) : all_(all), before_(all.size()) {}
+  NewParameters(const NewParameters&) = delete;
+  NewParameters& operator=(const NewParameters&) = delete;
+  ~NewParameters() {
+    if (!placed_) all_.erase(all_.begin() + static_cast<std::ptrdiff_t>(before_), all_.end());
+  }
+
+  /// In the order of their names among all. Throws UsageError where two have the same.
+  void place() {
+    if (all_.size() > before_) place_all();
+    placed_ = true;
+  }
+
+ private:
+  void place_all() {
+    std::vector<ParameterInfo*> by_name;
+    by_name.reserve(all_.size());
+    for (ParameterInfo& p : all_) by_name.push_back(&p);
+    std::sort(by_name.begin(), by_name.end(), [](auto* a, auto* b) { return a->name < b->name; });
+    const auto same = [](auto* a, auto* b) { return a->name == b->name; };
+    const auto twice = std::adjacent_find(by_name.begin(), by_name.end(), same);
+    if (twice != by_name.end())
+      throw UsageError("circuit: parameter " + (*twice)->name + " exists already; use a scope or another name");
+    Index offset = 0;
+    for (ParameterInfo* p : by_name) p->offset = std::exchange(offset, offset + p->size());
+  }
+
+  std::vector<ParameterInfo>& all_;
+  std::size_t before_;
+  bool placed_ = false;
+};
+
+}  // namespace
+
+Index Signal::size() const {
+  if (!valid()) throw UsageError("circuit: a signal that belongs to no circuit was used");
+  Index size = 0;
+  for (const Signal& part : circuit->parts(*this)) size += circuit->own(part, "size").size;
+  return size;
+}
+
+std::string describe(const Delay& delay) {
+  static constexpr const char* kNames[] = {
+      "previous", "next",         "left",        "up",           "right",    "down",       "child",  "first",
+      "last",     "source_first", "source_last", "source_start", "children", "each_child", "parent", "block"};
+  const std::string name = kNames[static_cast<int>(delay.along)];
+  const bool counts = delay.along == Delay::Along::block ||
+                      (delay.along != Delay::Along::children && delay.along != Delay::Along::parent &&
+                       !delay.to_end() && !delay.crosses());
+  return counts ? name + "(" + std::to_string(delay.steps) + ")" : name;
+}
+
+Delay opposite(const Delay& delay) {
+  using Along = Delay::Along;
+  if (delay.crosses()) return delay;
+  for (const auto& [one, other] : {std::pair{Along::previous, Along::next},
+                                   {Along::left, Along::right},
+                                   {Along::up, Along::down},
+                                   {Along::first, Along::last}}) {
+    if (delay.along == one) return {other, delay.steps};
+    if (delay.along == other) return {one, delay.steps};
+  }
+  throw UsageError("circuit: a link along " + describe(delay) + " cannot be reversed");
+}
+
+Circuit::Scope::Scope(Circuit& c, std::string_view name) : circuit_(c), length_(c.prefix_.size()) {
+  c.prefix_ += name;
+  c.prefix_ += '/';
+}
+Circuit::Scope::~Scope() { circuit_.prefix_.resize(length_); }
+
+std::string Circuit::path(std::string_view name) const { return prefix_ + std::string(name); }
+
+Signal Circuit::add(Node node) {
+  if (node.size <= 0 || node.size > kMostSize)
+    throw UsageError("circuit: " + node.name + " has size " + std::to_string(node.size) +
+                     "; sizes are at least 1 and at most " + std::to_string(kMostSize));
+  nodes_.push_back(std::move(node));
+  return {this, static_cast<int>(nodes_.size()) - 1};
+}
+
+const Node& Circuit::own(Signal s, std::string_view who) const {
+  if (s.circuit != this) throw UsageError("circuit: " + path(who) + " reads a signal of another circuit (or none)");
+  if (s.id < 0) throw UsageError("circuit: " + path(who) + " reads joined signals; only terms of affine maps can");
+  require_index("circuit: signal", s.id, static_cast<Index>(nodes_.size()));
+  return nodes_[static_cast<std::size_t>(s.id)];
+}
+
+/// Without a place among the others: the caller has NewParameters.
+int Circuit::add_parameter(std::string name, Index rows, Index cols, const Init& init) {
+  check(init, name, cols);
+  parameters_.push_back({std::move(name), rows, cols, init, 0});
+  return static_cast<int>(parameters_.size()) - 1;
+}
+
+int Circuit::parameter(std::string_view name, Index rows, Index cols, const Init& init) {
+  if (rows < 1 || cols < 1 || rows > kMostSize || cols > kMostSize)
+    throw UsageError("circuit: parameter " + path(name) + " of " + std::to_string(rows) + " x " + std::to_string(cols) +
+                     " needs at least one row and one column, and at most " + std::to_string(kMostSize) + " of each");
+  NewParameters added(parameters_);
+  const int number = add_parameter(path(name), rows, cols, init);
+  added.place();
+  return number;
+}
+
+Index Circuit::parameter_count() const {
+  Index count = 0;
+  for (const ParameterInfo& p : parameters_) count += p.size();
+  return count;
+}
+
+Circuit::Beginning Circuit::starting_from(Signal signal) {
+  own(signal, "starting_from");
+  return Beginning(*this, signal);
+}
+
+Circuit::InPart Circuit::in_part(int part) {
+  if (part < 0) throw UsageError("circuit: there is no part " + std::to_string(part));
+  return InPart(*this, part);
+}
+
+/// Checks that a node reads a signal of its own part.
+void Circuit::check_part(const Node& node, Signal read) const {
+  const Node& source = nodes_[static_cast<std::size_t>(read.id)];
+  if (source.part != node.part)
+    throw UsageError("circuit: " + node.name + " is of part " + std::to_string(node.part) + " and reads " +
+                     source.name + " of part " + std::to_string(source.part) +
+                     "; values cross by links along source_first, source_last or source_start and by attention");
+}
+
+Signal Circuit::input(std::string_view name, Index size) {
+  return add({.kind = Node::Kind::input, .name = path(name), .size = size, .part = part_});
+}
+
+Signal Circuit::symbols(std::string_view name, Index alphabet) {
+  return add({.kind = Node::Kind::symbols, .name = path(name), .size = alphabet, .part = part_});
+}
+
+Signal Circuit::link(Index size, Delay delay, bool trained_initial) {
+  if (delay.along == Delay::Along::child ? delay.steps < 0 : delay.steps < 1)
+    throw UsageError("circuit: a link along " + describe(delay) + " looks nowhere");
+  const bool is_block = delay.along == Delay::Along::block;
+  if ((delay.to_end() || delay.crosses()) && (trained_initial || (delay.steps != 1 && !is_block)))
+    throw UsageError("circuit: a link along " + describe(delay) +
+                     " never looks beyond the boundary: it takes no trained start and no number of steps");
+  if (is_block && size % delay.width() != 0)
+    throw UsageError("circuit: a link along " + describe(delay) + " of size " + std::to_string(size) +
+                     " has not the same room for every position of the block");
+  if (delay.along == Delay::Along::each_child && (trained_initial || size % delay.steps != 0))
+    throw UsageError("circuit: a link along " + describe(delay) + " of size " + std::to_string(size) +
+                     (trained_initial ? " takes no trained start" : " has not the same room for every child"));
+  if ((delay.along == Delay::Along::children || delay.along == Delay::Along::parent) && delay.steps != 1)
+    throw UsageError("circuit: a link along " + describe(delay) + " takes no number of steps");
+  Node node{.kind = Node::Kind::link, .name = path("link" + std::to_string(nodes_.size())), .size = size};
+  node.part = part_;
+  node.delay = turned(delay);
+  NewParameters added(parameters_);
+  if (trained_initial) node.initial = add_parameter(node.name + "/start", 1, size, Init::zero());
+  added.place();
+  const bool begins = start_.valid() && part_ == 0 && !trained_initial && node.delay == Delay::previous();
+  const Signal link = add(std::move(node));
+  return begins ? begin_link(link) : link;
+}
+
+/// Applies reversed() and mirrored() to a delay.
+Delay Circuit::turned(const Delay& delay) const {
+  using Along = Delay::Along;
+  const bool in_row = delay.along == Along::left || delay.along == Along::right;
+  const bool in_column = delay.along == Along::up || delay.along == Along::down;
+  const bool mirrored = (in_row && mirrored_rows_) || (in_column && mirrored_columns_);
+  return reversed_ != mirrored ? opposite(delay) : delay;
+}
+
+/// Returns the link plus a map of start_ that is zero except at the first position.
+Signal Circuit::begin_link(Signal link) {
+  const Node& node = nodes_[static_cast<std::size_t>(link.id)];
+  const Index size = node.size;
+  const std::string name = node.name.substr(prefix_.size()) + "/start";
+  const Signal start = tanh(affine(name, size, {{.parameter = "Q", .source = start_}}));
+  const Signal first =
+      add({.kind = Node::Kind::link, .name = path(name + "/first"), .size = size, .delay = Delay::source_start()});
+  feed(first, start);
+  const Signal begun = link + first;
+  begun_.emplace_back(begun.id, link.id);
+  return begun;
+}
+
+Signal Circuit::link_like(const Node& node, const std::vector<ParameterInfo>& parameters) {
+  if (node.kind != Node::Kind::link) throw UsageError("circuit: link_like: " + node.name + " is not a link");
+  if (node.initial >= 0)
+    require_index("circuit: link_like: parameter", node.initial, static_cast<Index>(parameters.size()));
+  Node copy{.kind = Node::Kind::link, .name = node.name, .size = node.size};
+  copy.delay = node.delay;
+  NewParameters added(parameters_);
+  if (node.initial >= 0)
+    copy.initial = add_parameter(parameters[static_cast<std::size_t>(node.initial)].name, 1, node.size, Init::zero());
+  added.place();
+  return add(std::move(copy));
+}
+
+void Circuit::feed(Signal link, Signal source) {
+  for (const auto& [begun, original] : begun_)
+    if (link.circuit == this && link.id == begun) link.id = original;
+  const Node& l = own(link, "feed");
+  const Node& s = own(source, "feed");
+  if (l.kind != Node::Kind::link) throw UsageError("circuit: feed: " + l.name + " is not a link");
+  if (l.source >= 0) throw UsageError("circuit: feed: " + l.name + " is fed already");
+  if (s.kind == Node::Kind::symbols) throw UsageError("circuit: feed: " + s.name + " holds symbols, not numbers");
+  if (l.size != s.size * l.delay.width())
+    throw UsageError("circuit: feed: " + l.name + " has size " + std::to_string(l.size) + ", its source " + s.name +
+                     " has " + std::to_string(s.size));
+  if (!l.delay.crosses()) check_part(l, source);
+  if (l.delay.crosses() && s.part <= l.part)
+    throw UsageError("circuit: feed: " + l.name + " looks along " + describe(l.delay) + " from part " +
+                     std::to_string(l.part) + ", but " + s.name + " is of part " + std::to_string(s.part) +
+                     ", which is not deeper");
+  // Links that share a source share its memory beyond the boundary. A link of a link, or a second link with a trained
+  // initial state, gets a separate source. So does a link with a trained initial state whose source depends on no
+  // parameter: its adjoint needs memory.
+  bool own_source =
+      s.kind == Node::Kind::link || (l.initial >= 0 && (s.kind == Node::Kind::input || s.kind == Node::Kind::slice));
+  for (const Node& other : nodes_)
+    if (other.kind == Node::Kind::link && other.source == source.id && (other.initial >= 0 || l.initial >= 0))
+      own_source = true;
+  const int id = own_source ? map(Map::copy, source).id : source.id;
+  nodes_[static_cast<std::size_t>(link.id)].source = id;
+}
+
+Node::AffineTerm Circuit::add_term(const Node& affine, const Term& term) {
+  if (term.op != nullptr) return add_operator(affine, term);
+  const std::string name = affine.name + "/" + std::string(term.parameter);
+  const Node& source = own(term.source, affine.name);
+  if (term.gate.valid())
+    throw UsageError("circuit: the matrix " + name + " has a gate; only operators read one, such as sparse ones");
+  if (term.keys.valid() || term.values.valid())
+    throw UsageError("circuit: the matrix " + name + " has a memory; only operators read one, such as attention");
+  return {.parameter = add_parameter(name, source.size, affine.size, term.init), .source = term.source.id};
+}
+
+Node::AffineTerm Circuit::add_operator(const Node& affine, const Term& term) {
+  const Operator& op = *term.op;
+  const std::string name = affine.name + "/" + std::string(term.parameter);
+  const std::string who = "circuit: the " + std::string(op.name()) + " term " + name;
+  if (op.reads_symbols() > 0) return add_symbol_operator(affine, term, name, who);
+  const Node& source = own(term.source, affine.name);
+  if (source.kind == Node::Kind::symbols)
+    throw UsageError(who + " reads symbols " + source.name + "; a lookup needs no operator");
+  if (op.inputs() != source.size || op.outputs() != affine.size)
+    throw UsageError(who + " takes " + std::to_string(op.inputs()) + " components to " + std::to_string(op.outputs()) +
+                     ", but " + source.name + " has " + std::to_string(source.size) + " and " + affine.name + " " +
+                     std::to_string(affine.size));
+  if (op.reads_gate() != term.gate.valid())
+    throw UsageError(who + (op.reads_gate() ? " has no gate, which its operator reads"
+                                            : " has a gate, which its operator does not read"));
+  Node::AffineTerm result{.parameter = -1, .source = term.source.id, .op = term.op};
+  Index alphabet = 0;
+  if (term.gate.valid()) {
+    const Node& gate = own(term.gate, affine.name);
+    if (gate.kind != Node::Kind::symbols)
+      throw UsageError("circuit: the gate of " + name + " is " + gate.name + ", which holds no symbols");
+    result.gate = term.gate.id;
+    alphabet = gate.size;
+  }
+  if (op.has_memory() != term.keys.valid() || op.has_memory() != term.values.valid())
+    throw UsageError(who + (op.has_memory() ? " has no keys or no values, which its operator reads"
+                                            : " has keys or values, which its operator does not read"));
+  if (op.has_memory()) {
+    const Node &keys = own(term.keys, affine.name), &values = own(term.values, affine.name);
+    if (keys.size != op.key_size() || values.size != op.value_size())
+      throw UsageError(who + " reads keys of " + std::to_string(op.key_size()) + " and values of " +
+                       std::to_string(op.value_size()) + " components, but " + keys.name + " has " +
+                       std::to_string(keys.size) + " and " + values.name + " " + std::to_string(values.size));
+    if (keys.kind == Node::Kind::symbols || values.kind == Node::Kind::symbols)
+      throw UsageError(who + " looks at symbols; it needs numbers");
+    if (keys.part != values.part || keys.part <= source.part)
+      throw UsageError(who + " looks at " + keys.name + " and " + values.name +
+                       ", which must be of one part deeper than that of " + source.name);
+    result.keys = term.keys.id;
+    result.values = term.values.id;
+  }
+  const ParameterShape shape = op.parameter_shape(alphabet);
+  result.parameter = add_parameter(name, shape.rows, shape.cols, term.init);
+  return result;
+}
+
+Node::AffineTerm Circuit::add_symbol_operator(const Node& affine, const Term& term, const std::string& name,
+                                              const std::string& who) {
+  const Operator& op = *term.op;
+  if (static_cast<Index>(term.symbols.size()) != op.reads_symbols() || term.symbols.front().id != term.source.id)
+    throw UsageError(who + " reads " + std::to_string(op.reads_symbols()) +
+                     " signals of symbols, of which the first is " + "its source, but gets " +
+                     std::to_string(term.symbols.size()));
+  if (op.outputs() != affine.size)
+    throw UsageError(who + " gives " + std::to_string(op.outputs()) + " components, but " + affine.name + " has " +
+                     std::to_string(affine.size));
+  Node::AffineTerm result{.parameter = -1, .source = term.source.id, .op = term.op};
+  for (const Signal symbols : term.symbols) {
+    const Node& node = own(symbols, affine.name);
+    if (node.kind != Node::Kind::symbols) throw UsageError(who + " reads symbols, but " + node.name + " holds none");
+    result.symbols.push_back(symbols.id);
+  }
+  const ParameterShape shape = op.parameter_shape(0);
+  result.parameter = add_parameter(name, shape.rows, shape.cols, term.init);
+  return result;
+}
+
+Signal Circuit::affine(std::string_view name, Index size, const std::vector<Term>& terms, const Init& bias,
+                       bool with_bias) {
+  Node node{.kind = Node::Kind::affine, .name = path(name), .size = size};
+  if (terms.empty()) throw UsageError("circuit: affine " + node.name + " has no terms");
+  NewParameters added(parameters_);
+  for (const Term& term : terms) {
+    if (term.source.circuit != this || term.source.id >= 0) {
+      node.terms.push_back(add_term(node, term));
+      continue;
+    }
+    int number = 0;
+    for (const Signal& part : parts(term.source)) {
+      const std::string parameter = std::string(term.parameter) + std::to_string(++number);
+      Term one = term;
+      one.parameter = parameter;
+      one.source = part;
+      node.terms.push_back(add_term(node, one));
+    }
+  }
+  node.part = nodes_[static_cast<std::size_t>(node.terms.front().source)].part;
+  for (const Node::AffineTerm& term : node.terms) {
+    check_part(node, {this, term.source});
+    if (term.gate >= 0) check_part(node, {this, term.gate});
+    for (const int symbols : term.symbols) check_part(node, {this, symbols});
+  }
+  if (with_bias) node.bias = add_parameter(node.name + "/bias", 1, size, bias);
+  added.place();
+  return add(std::move(node));
+}
+
+Signal Circuit::map(Map map, Signal x, double k) {
+  const MapInfo& info = map_info(map);
+  const Node& a = own(x, info.name);
+  if (info.arity != 1) throw UsageError("circuit: map " + std::string(info.name) + " needs two operands");
+  if (a.kind == Node::Kind::symbols)
+    throw UsageError("circuit: map " + std::string(info.name) + " reads symbols " + a.name + "; only affine terms can");
+  Node node{
+      .kind = Node::Kind::map, .name = path(std::string(info.name) + std::to_string(nodes_.size())), .size = a.size};
+  node.part = a.part;
+  node.map = map;
+  node.operands = {x.id, -1};
+  node.constant = k;
+  return add(std::move(node));
+}
+
+Signal Circuit::map(Map map, Signal x, Signal y) {
+  const MapInfo& info = map_info(map);
+  const Node& a = own(x, info.name);
+  const Node& b = own(y, info.name);
+  if (info.arity != 2) throw UsageError("circuit: map " + std::string(info.name) + " takes one operand");
+  if (a.kind == Node::Kind::symbols || b.kind == Node::Kind::symbols)
+    throw UsageError("circuit: map " + std::string(info.name) + " reads symbols; only affine terms can");
+  if (a.size != b.size)
+    throw UsageError("circuit: map " + std::string(info.name) + ": " + a.name + " has size " + std::to_string(a.size) +
+                     ", " + b.name + " has " + std::to_string(b.size));
+  Node node{
+      .kind = Node::Kind::map, .name = path(std::string(info.name) + std::to_string(nodes_.size())), .size = a.size};
+  node.part = a.part;
+  check_part(node, y);
+  node.map = map;
+  node.operands = {x.id, y.id};
+  return add(std::move(node));
+}
+
+Signal Circuit::slice(Signal x, Index offset, Index size) {
+  const Node& a = own(x, "slice");
+  if (a.kind == Node::Kind::symbols) throw UsageError("circuit: slice of symbols " + a.name);
+  if (offset < 0 || size < 1 || offset > a.size || size > a.size - offset)
+    throw UsageError("circuit: slice of " + std::to_string(size) + " components from " + std::to_string(offset) +
+                     " on of " + a.name + ", which has size " + std::to_string(a.size));
+  Node node{.kind = Node::Kind::slice, .name = a.name + "[" + std::to_string(offset) + "]", .size = size};
+  node.part = a.part;
+  node.operands = {x.id, -1};
+  node.offset = offset;
+  return add(std::move(node));
+}
+
+Signal Circuit::dropout(Signal x, double rate, Lasts lasts) {
+  if (!(rate >= 0 && rate < 1)) throw UsageError("circuit: dropout rate " + std::to_string(rate) + " is not in [0, 1)");
+  if (rate == 0) return x;
+  const Node& a = own(x, "dropout");
+  Node node{.kind = Node::Kind::mask, .name = path("mask" + std::to_string(nodes_.size())), .size = a.size};
+  node.part = a.part;
+  node.constant = rate;
+  node.lasts = lasts;
+  return map(Map::mul, x, add(std::move(node)));
+}
+
+Signal Circuit::mask_like(const Node& mask) {
+  if (mask.kind != Node::Kind::mask) throw UsageError("circuit: mask_like: " + mask.name + " is not a mask");
+  Node copy{.kind = Node::Kind::mask, .name = mask.name, .size = mask.size};
+  copy.constant = mask.constant;
+  copy.lasts = mask.lasts;
+  return add(std::move(copy));
+}
+
+void Circuit::only_where(Signal affine, Signal awake, Index period) {
+  const Node& a = own(awake, "only_where");
+  const Node& wanted = own(affine, "only_where");
+  if (wanted.kind != Node::Kind::affine || wanted.awake >= 0)
+    throw UsageError("circuit: only_where: " + wanted.name + " is no affine map, or has its times already");
+  for (const Node::AffineTerm& term : wanted.terms)
+    if (!term.dense())
+      throw UsageError("circuit: only_where: " + wanted.name + " has a " + std::string(term.op->name()) +
+                       " map, which is computed everywhere");
+  if (period < 1) throw UsageError("circuit: only_where: a period of " + std::to_string(period) + " positions");
+  check_part(wanted, awake);
+  if (a.kind == Node::Kind::symbols) throw UsageError("circuit: only_where: " + a.name + " holds symbols");
+  Node& node = nodes_[static_cast<std::size_t>(affine.id)];
+  node.awake = awake.id;
+  node.period = period;
+}
+
+Signal Circuit::join(std::vector<Signal> parts) {
+  if (parts.empty()) throw UsageError("circuit: nothing to join");
+  for (const Signal& part : parts)
+    if (own(part, "join").kind == Node::Kind::symbols)
+      throw UsageError("circuit: join: " + own(part, "join").name + " holds symbols, not numbers");
+  joins_.push_back(std::move(parts));
+  return {this, -static_cast<int>(joins_.size())};
+}
+
+std::vector<Signal> Circuit::parts(Signal x) const {
+  if (x.circuit != this) throw UsageError("circuit: a signal of another circuit (or none) was used");
+  if (x.id >= 0) return {x};
+  require_index("circuit: joined signal", -1 - Index{x.id}, static_cast<Index>(joins_.size()));
+  return joins_[static_cast<std::size_t>(-1 - x.id)];
+}
+
+bool Circuit::holds_symbols(Signal x) const {
+  return x.circuit == this && x.id >= 0 && x.id < static_cast<int>(nodes_.size()) &&
+         nodes_[static_cast<std::size_t>(x.id)].kind == Node::Kind::symbols;
+}
+
+void Circuit::output(Signal x) {
+  const Node& a = own(x, "output");
+  if (a.kind == Node::Kind::symbols) throw UsageError("circuit: symbols " + a.name + " cannot be an output");
+  if (a.kind == Node::Kind::link || a.kind == Node::Kind::slice || a.kind == Node::Kind::mask)
+    throw UsageError("circuit: output " + a.name + " is a view of another signal; declare map(Map::copy, x) instead");
+  if (std::find(outputs_.begin(), outputs_.end(), x.id) == outputs_.end()) outputs_.push_back(x.id);
+}
+
+void Circuit::validate() const {
+  if (outputs_.empty()) throw UsageError("circuit: no output declared");
+  for (const Node& node : nodes_)
+    if (node.kind == Node::Kind::link && node.source < 0) throw UsageError("circuit: " + node.name + " is never fed");
+}
+
+namespace {
+
+Circuit& circuit_of(Signal x) {
+  if (!x.valid()) throw UsageError("circuit: a signal that belongs to no circuit was used");
+  return *x.circuit;
+}
+
+}  // namespace
+
+Signal operator+(Signal x, Signal y) { return circuit_of(x).map(Map::add, x, y); }
+Signal operator-(Signal x, Signal y) { return circuit_of(x).map(Map::sub, x, y); }
+Signal operator*(Signal x, Signal y) { return circuit_of(x).map(Map::mul, x, y); }
+Signal operator*(double k, Signal x) { return circuit_of(x).map(Map::scale, x, k); }
+Signal operator+(Signal x, double k) { return circuit_of(x).map(Map::shift, x, k); }
+Signal operator-(double k, Signal x) { return -1 * x + k; }
+Signal sigmoid(Signal x) { return circuit_of(x).map(Map::sigmoid, x); }
+Signal tanh(Signal x) { return circuit_of(x).map(Map::tanh, x); }
+Signal hard_sigmoid(Signal x) { return circuit_of(x).map(Map::hard_sigmoid, x); }
+Signal relu(Signal x) { return circuit_of(x).map(Map::relu, x); }
+Signal softplus(Signal x) { return circuit_of(x).map(Map::softplus, x); }
+Signal exp(Signal x) { return circuit_of(x).map(Map::exp, x); }
+Signal log(Signal x) { return circuit_of(x).map(Map::log, x); }
+Signal square(Signal x) { return circuit_of(x).map(Map::square, x); }
+Signal one_minus(Signal x) { return circuit_of(x).map(Map::one_minus, x); }
+
+namespace {
+
+[[noreturn]] void refuse_path(const Node& node, Map map) {
+  throw UsageError("path pass: " + node.name + " (" + std::string(map_info(map).name) +
+                   ") is not positively homogeneous, so sums over paths do not describe this circuit; use ReLU, sums "
+                   "and affine maps only");
+}
+
+Signal path_map(Circuit& result, const Node& node, Signal a, Signal b) {
+  const MapInfo& info = map_info(node.map);
+  if (!info.homogeneous) refuse_path(node, node.map);
+  const auto weighted = [&](Signal s, double c) { return c == 1 ? s : result.map(Map::scale, s, c); };
+  const Signal first = weighted(a, info.path_coefficient(0, node.constant));
+  if (info.arity == 1) return result.map(Map::copy, first);
+  return result.map(Map::add, first, weighted(b, info.path_coefficient(1, node.constant)));
+}
+
+}  // namespace
+
+std::vector<Signal> path_reading(const Circuit& circuit, Circuit& result, int probe) {
+  if (&result == &circuit) throw UsageError("path pass: the reading of a circuit is another circuit");
+  if (probe != -1) {
+    require_index("path pass: the node that is probed", probe, static_cast<Index>(circuit.nodes().size()));
+    if (circuit.nodes()[static_cast<std::size_t>(probe)].kind != Node::Kind::affine)
+      throw UsageError("path pass: only an affine map can be probed");
+  }
+  std::vector<Signal> of(circuit.nodes().size());
+  Signal unit;
+  std::vector<std::pair<int, int>> feeds;
+  const auto& parameters = circuit.parameters();
+  const auto last_name = [](const std::string& full) { return std::string_view(full).substr(full.rfind('/') + 1); };
+  for (std::size_t i = 0; i < circuit.nodes().size(); ++i) {
+    const Node& node = circuit.nodes()[i];
+    if (node.part > 0)
+      throw UsageError("path pass: " + node.name +
+                       " runs over a chain of its own; paths are counted in circuits over one chain: use sgd or adam");
+    const auto operand = [&](int k) {
+      return node.operands[k] < 0 ? Signal{} : of[static_cast<std::size_t>(node.operands[k])];
+    };
+    switch (node.kind) {
+      case Node::Kind::input:
+      case Node::Kind::symbols:
+      case Node::Kind::mask: of[i] = result.input(node.name, node.size); break;
+      case Node::Kind::link:
+        of[i] = result.link_like(node, parameters);
+        feeds.emplace_back(static_cast<int>(i), node.source);
+        break;
+      case Node::Kind::affine: {
+        std::vector<Term> terms;
+        for (const auto& term : node.terms) {
+          const ParameterInfo& p = parameters[static_cast<std::size_t>(term.parameter)];
+          terms.push_back({.parameter = last_name(p.name),
+                           .source = of[static_cast<std::size_t>(term.source)],
+                           .op = term.dense() ? nullptr : term.op->path_reading(p.name, p.rows)});
+        }
+        if (node.bias >= 0) {
+          if (!unit.valid()) unit = result.input("unit", 1);
+          terms.push_back({last_name(parameters[static_cast<std::size_t>(node.bias)].name), unit});
+        }
+        of[i] = result.affine(node.name, node.size, terms, Init::zero(), false);
+        if (static_cast<int>(i) == probe) of[i] = of[i] + result.input("probe", node.size);
+        break;
+      }
+      case Node::Kind::map: {
+        const bool masked = node.map == Map::mul &&
+                            (circuit.nodes()[static_cast<std::size_t>(node.operands[1])].kind == Node::Kind::mask);
+        of[i] = masked ? result.map(Map::copy, operand(0)) : path_map(result, node, operand(0), operand(1));
+        break;
+      }
+      case Node::Kind::slice: of[i] = result.slice(operand(0), node.offset, node.size); break;
+      case Node::Kind::reorder: break;  // created only by plans, never part of a circuit
+    }
+  }
+  for (auto [link, source] : feeds)
+    result.feed(of[static_cast<std::size_t>(link)], of[static_cast<std::size_t>(source)]);
+  for (int output : circuit.outputs()) result.output(of[static_cast<std::size_t>(output)]);
+  return of;
+}
+
+}  // namespace unfold

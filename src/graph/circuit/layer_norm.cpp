@@ -1,0 +1,61 @@
+/// Layer normalization of cell_maps.h; for the equations, see numerics/layer_norm_rows.h.
+
+#include "base/error.h"
+#include "graph/circuit/cell_maps.h"
+#include "graph/circuit/known_operator.h"
+#include "numerics/layer_norm_rows.h"
+
+namespace unfold {
+namespace {
+
+class LayerNorm final : public OperatorOf<LayerNorm, VectorMap>, public KnownOperator {
+ public:
+  explicit LayerNorm(Index n) : n_(n) {
+    if (n < 1) throw UsageError("layer normalisation of no number");
+  }
+
+  std::string_view name() const override { return "layer normalisation"; }
+  Kind known_kind() const override { return Kind::layer_norm; }
+  Index size() const override { return n_; }
+  Index parameter_rows() const override { return 1; }
+  Index parameter_cols() const override { return n_; }
+  Index scratch() const override { return 2 * n_; }
+  double operations() const override { return 8.0 * static_cast<double>(n_); }
+
+  template <class T>
+  void apply_rows(const OperatorRows<T>& in, Matrix<T> y) const {
+    add_normalised(in.x, in.w.row(0), y, in.scratch);
+  }
+
+  template <class T>
+  void transposed_rows(const OperatorRows<T>& in, Matrix<const T> dy, Matrix<T> dx, bool sets, bool) const {
+    normalised_adjoint(in.x, in.w.row(0), dy, dx, sets, in.scratch);
+  }
+
+  template <class T>
+  void gradient_rows(const OperatorRows<T>& in, Matrix<const T> dy, Matrix<T> g, Range, bool) const {
+    add_normalised_gradient(in.x, dy, g.row(0), in.scratch);
+  }
+
+  template <class T>
+  void tangent_rows(const OperatorRows<T>& in, Matrix<const T> dw, Matrix<const T> dx, Matrix<T> dy) const {
+    T *z = in.scratch, *e = in.scratch + n_;
+    for (Index r = 0; r < in.x.rows; ++r) {
+      const T inverse = normalise(in.x.row(r), n_, z);
+      for (Index i = 0; i < n_; ++i) dy(r, i) += dw(0, i) * z[i];
+      if (dx.data == nullptr) continue;
+      for (Index i = 0; i < n_; ++i) e[i] = dx(r, i);
+      take_out_moments(z, n_, e);
+      for (Index i = 0; i < n_; ++i) dy(r, i) += in.w(0, i) * (inverse * e[i]);
+    }
+  }
+
+ private:
+  Index n_;
+};
+
+}  // namespace
+
+std::shared_ptr<const VectorMap> layer_norm(Index n) { return std::make_shared<LayerNorm>(n); }
+
+}  // namespace unfold

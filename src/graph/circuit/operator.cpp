@@ -1,0 +1,12 @@
+#include "graph/circuit/operator.h"
+
+#include "base/error.h"
+
+namespace unfold {
+
+std::shared_ptr<const Operator> Operator::path_reading(std::string_view parameter, Index) const {
+  throw UsageError("path pass: the parameters " + std::string(parameter) + " of a " + std::string(name()) +
+                   " map are no weights on paths; use sgd or adam");
+}
+
+}  // namespace unfold

@@ -1,0 +1,104 @@
+#include "graph/circuit/sparse_lookup.h"
+
+#include <algorithm>
+#include <numeric>
+
+#include "base/error.h"
+#include "numerics/sparse_rows.h"
+
+namespace unfold {
+namespace {
+
+class ListedOperator final : public OperatorOf<ListedOperator> {
+ public:
+  explicit ListedOperator(std::shared_ptr<const Listing> listing) : listing_(std::move(listing)) {
+    Index first = 0;
+    for (const Index alphabet : listing_->alphabets) {
+      first_.push_back(first);
+      first += alphabet;
+    }
+    if (listing_->outputs <= kMostSpread) list_bits();
+  }
+
+  std::string_view name() const override { return "listed"; }
+  Index inputs() const override { return 0; }
+  Index outputs() const override { return listing_->outputs; }
+  ParameterShape parameter_shape(Index) const override { return {1, listing_->pairs()}; }
+  Index reads_symbols() const override { return static_cast<Index>(listing_->alphabets.size()); }
+  bool gradient_by_columns() const override { return true; }
+  /// Assumes equally frequent symbols.
+  double operations() const override {
+    return static_cast<double>(listing_->pairs()) * static_cast<double>(reads_symbols()) /
+           static_cast<double>(std::max<Index>(1, listing_->symbols()));
+  }
+
+  template <class T>
+  void apply_rows(const OperatorRows<T>& in, Matrix<T> y) const {
+    add_listed<T>(pairs(), {in.symbols, first_}, in.w.data, y);
+  }
+  template <class T>
+  void tangent_rows(const OperatorRows<T>& in, Matrix<const T> dw, Matrix<const T>, Matrix<T> dy) const {
+    add_listed<T>(pairs(), {in.symbols, first_}, dw.data, dy);
+  }
+  template <class T>
+  void transposed_rows(const OperatorRows<T>&, Matrix<const T>, Matrix<T>, bool, bool) const {
+    throw UsageError("the listed operator reads symbols, which have no adjoints");
+  }
+  template <class T>
+  void gradient_rows(const OperatorRows<T>& in, Matrix<const T> dy, Matrix<T> g, Range columns, bool) const {
+    std::vector<const Symbol*> symbols;  // signals that have some of these pairs
+    std::vector<Index> first;
+    for (std::size_t i = 0; i < first_.size(); ++i) {
+      const Index last = first_[i] + listing_->alphabets[i];
+      if (listing_->begin[at(last)] <= columns.begin || listing_->begin[at(first_[i])] >= columns.end) continue;
+      symbols.push_back(in.symbols[i]);
+      first.push_back(first_[i]);
+    }
+    gather_listed<T>(pairs(), {symbols, first}, dy, g.data, columns);
+  }
+
+ private:
+  /// Builds the bit masks; bits can represent only ascending outputs.
+  void list_bits() {
+    spread_.resize(at(listing_->symbols()));
+    for (std::size_t symbol = 0; symbol < spread_.size(); ++symbol) {
+      spread_[symbol] = {listing_->begin[symbol], 0};
+      for (std::int32_t k = listing_->begin[symbol]; k < listing_->begin[symbol + 1]; ++k) {
+        const std::uint32_t bit = std::uint32_t{1} << listing_->outputs_of[at(k)];
+        if (spread_[symbol].components >= bit) return spread_.clear();
+        spread_[symbol].components |= bit;
+      }
+    }
+  }
+
+  ListedPairs pairs() const {
+    return {listing_->begin.data(), listing_->outputs_of.data(), spread_.empty() ? nullptr : spread_.data()};
+  }
+
+  std::shared_ptr<const Listing> listing_;
+  std::vector<Index> first_;         // first symbol of each signal
+  std::vector<SpreadPairs> spread_;  // empty if there are too many outputs
+};
+
+}  // namespace
+
+Index Listing::symbols() const { return std::accumulate(alphabets.begin(), alphabets.end(), Index{0}); }
+
+void Listing::validate() const {
+  const auto require = [](bool holds, const char* what) {
+    if (!holds) throw UsageError(std::string("a list of pairs of symbols and outputs ") + what);
+  };
+  require(std::ranges::all_of(alphabets, [](Index n) { return n > 0; }), "has a signal without symbols");
+  require(static_cast<Index>(begin.size()) == symbols() + 1, "says where pairs begin for other symbols than there are");
+  require(begin.front() == 0 && begin.back() == pairs() && std::ranges::is_sorted(begin), "begins and ends elsewhere");
+  require(std::ranges::all_of(outputs_of, [&](std::int32_t o) { return o >= 0 && o < outputs; }),
+          "names outputs that there are not");
+  require(pairs() > 0, "lists nothing");
+}
+
+std::shared_ptr<const Operator> listed_operator(std::shared_ptr<const Listing> listing) {
+  listing->validate();
+  return std::make_shared<ListedOperator>(std::move(listing));
+}
+
+}  // namespace unfold

@@ -1,0 +1,40 @@
+#include "graph/device/device.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "base/error.h"
+#include "graph/device/cuda_device.h"
+
+namespace unfold {
+
+Arguments& Arguments::add(double number) {
+  std::uint64_t word = 0;
+  static_assert(sizeof word == sizeof number);
+  std::memcpy(&word, &number, sizeof word);
+  return put(word);
+}
+
+Arguments& Arguments::put(std::uint64_t word) {
+  if (count_ == kMost) throw RuntimeFailure("a kernel has more than " + std::to_string(kMost) + " arguments");
+  words_[count_++] = word;
+  return *this;
+}
+
+std::shared_ptr<Device> open_device(std::string_view name) {
+  constexpr std::string_view kPrefix = "cuda:";
+  if (name == "cuda") return open_cuda_device(0);
+  if (name.starts_with(kPrefix)) {
+    const std::string_view digits = name.substr(kPrefix.size());
+    constexpr std::size_t kMostDigits = 6;
+    if (!digits.empty() && digits.size() <= kMostDigits &&
+        std::all_of(digits.begin(), digits.end(), [](char c) { return c >= '0' && c <= '9'; }))
+      return open_cuda_device(std::stoi(std::string(digits)));
+  }
+  throw UsageError("unknown device '" + std::string(name) +
+                   "': there is cuda, the first NVIDIA GPU, and cuda:N, the one with number N from 0");
+}
+
+bool devices_are_built() { return cuda_is_built(); }
+
+}  // namespace unfold

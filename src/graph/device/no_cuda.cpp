@@ -1,0 +1,16 @@
+/// Replaces cuda_device.cpp in builds without CUDA.
+
+#include "base/error.h"
+#include "graph/device/cuda_device.h"
+
+namespace unfold {
+
+std::shared_ptr<Device> open_cuda_device(int) {
+  throw RuntimeFailure(
+      "this build knows no CUDA: configure with --preset cuda (needs the CUDA toolkit) and build anew, or run on the "
+      "CPU");
+}
+
+bool cuda_is_built() { return false; }
+
+}  // namespace unfold

@@ -1,0 +1,190 @@
+#include "graph/engine/layout.h"
+
+#include <algorithm>
+
+namespace unfold {
+
+template <class T>
+Layout<T>::Layout(const Plan& plan)
+    : plan_(plan),
+      symbols_(plan.nodes().size()),
+      predecessors_(plan.nodes().size()),
+      reorder_from_(plan.nodes().size()) {
+  for (Group& group : groups_) group.buffers.resize(plan.nodes().size());
+  for (std::size_t i = 0; i < plan.nodes().size(); ++i)
+    if (plan.live(static_cast<int>(i))) parts_ = std::max(parts_, plan.nodes()[i].part + 1);
+}
+
+template <class T>
+bool Layout<T>::is_laid_over(const Structure& structure) const {
+  return structure_ != nullptr && structure_->same_layout(structure);
+}
+
+template <class T>
+bool Layout<T>::lay(const Structure& structure, std::span<const Index> slots) {
+  const bool unchanged = is_laid_over(structure);
+  if (!unchanged) structure_ = std::make_unique<Structure>(structure);
+  slots_.resize(at(structure_->sequences()));
+  for (Index p = 0; p < structure_->sequences(); ++p) {
+    const Index s = structure_->sequence_at(p);
+    slots_[at(p)] = slots.empty() ? s : slots[at(s)];
+  }
+  if (unchanged) return false;
+  lay_levels();
+  for (Group& group : groups_) group.roomy = false;
+  make_room(What::value);
+  for (int i = 0; i < static_cast<int>(plan_.nodes().size()); ++i)
+    if (plan_.live(i)) lay_node(i);
+  return true;
+}
+
+template <class T>
+void Layout<T>::lay_levels() {
+  levels_.clear();
+  longest_source_ = 0;
+  for (int p = 0; p < parts_; ++p) {
+    const Structure& s = structure_->part(p);
+    Level& level =
+        levels_.emplace_back(Level{&s, s.positions(), s.sequences(), s.order().steps(), s.rectangular(), {}, {}, {}});
+    for (int deeper = p + 1; deeper < parts_; ++deeper) level.seen.push_back(s.chains_seen(deeper - p));
+    if (p == 0) continue;
+    level.chain_begin = {0};
+    for (Index chain = 0; chain < s.sequences(); ++chain) {
+      longest_source_ = std::max(longest_source_, s.size(chain));
+      for (Index t = 0; t < s.size(chain); ++t) level.chain_rows.push_back(s.row(chain, t));
+      level.chain_begin.push_back(static_cast<Index>(level.chain_rows.size()));
+    }
+  }
+}
+
+template <class T>
+MemoryRows<T> Layout<T>::memory_of(int part, const Node::AffineTerm& term, Index row) const {
+  const int deeper = node(term.keys).part;
+  const Level& of = level(deeper);
+  return {.chain = level(part).seen[at(deeper - part - 1)].data() + row,
+          .chain_begin = of.chain_begin.data(),
+          .rows = of.chain_rows.data()};
+}
+
+template <class T>
+void Layout<T>::lay_node(int i) {
+  const Node& it = node(i);
+  const Index rows = this->rows(it.part);
+  if (it.kind == Node::Kind::symbols || it.kind == Node::Kind::reorder) symbols_[at(i)].assign(at(rows), kNoSymbol);
+  if (it.kind == Node::Kind::reorder) {
+    const auto &to = order(plan_.corner(i), it.part), &from = order(plan_.corner(it.operands[0]), it.part);
+    reorder_from_[at(i)].resize(at(rows));
+    for (Index r = 0; r < rows; ++r) reorder_from_[at(i)][at(r)] = from.rows[at(to.items[at(r)])];
+  }
+  if (it.kind != Node::Kind::link) return;
+  const bool shifted = it.delay.along == Delay::Along::previous;
+  const Structure& own = structure(it.part);
+  if (shifted && own.kind() == Structure::Kind::chains) return;
+  std::vector<Index> found = it.delay.crosses()
+                                 ? own.rows_seen(it.delay, part(it.source) - it.part)
+                                 : own.predecessors(it.delay, plan_.corner(i));  // throws if the sources do not fit
+  if (!shifted) predecessors_[at(i)] = std::move(found);
+}
+
+template <class T>
+void Layout<T>::make_room(What what) {
+  if (group(what).roomy) return;
+  allocate(what);
+  group(what).roomy = true;
+}
+
+/// Allocates the buffers of the roots: history rows first, then one row per position (adjoint rings: 1 + history
+/// steps).
+template <class T>
+void Layout<T>::allocate(What what) {
+  auto& into = group(what).buffers;
+  for (std::size_t i = 0; i < into.size(); ++i) {
+    const int root = static_cast<int>(i);
+    if (!plan_.live(root) || place_of(plan_, what, root).root != root) continue;
+    if (what == What::value && (node(root).kind == Node::Kind::symbols)) continue;
+    if (what != What::value && !plan_.needs_adjoint(root)) continue;
+    const bool ring = what == What::adjoint && plan_.adjoint_buffer(root).ring;
+    const Index history = plan_.history(root), places = this->places(part(root));
+    const Index count = ring ? (1 + history) * places : history * places + rows(part(root));
+    if (into[i].size() < count * node(root).size) into[i].resize(count * node(root).size);
+  }
+}
+
+template <class T>
+Index Layout<T>::step_rows(Index step, Corner corner, int part) const {
+  return step < order(corner, part).steps() ? order(corner, part).step(step).size() : 0;
+}
+
+template <class T>
+std::vector<std::pair<Index, Range>> Layout<T>::runs(Index shift, int part) const {
+  if (shift == 0 || rectangular(part)) return {{0, {0, rows(part)}}};
+  std::vector<std::pair<Index, Range>> result;
+  const auto source_rows = [&](Index step) {
+    return step >= shift ? step_rows(step - shift, Corner::top_left, part) : places(part);
+  };
+  const auto begin = [&](Index step) { return first_row(step, Corner::top_left, part); };
+  Index last = steps(part);
+  for (Index step = last - 1; step >= 0; --step) {
+    // `step - 1` can join the group only if its source rows end where those of `step` begin.
+    if (step > 0 && source_rows(step - 1) == step_rows(step - 1, Corner::top_left, part)) continue;
+    result.push_back({step, {begin(step), begin(last)}});
+    last = step;
+  }
+  return result;
+}
+
+template <class T>
+T* Layout<T>::address(What what, const Place& here, Index step, Index row) {
+  if (here.scratch()) return nullptr;
+  const Index width = node(here.root).size, history = plan_.history(here.root);
+  const Index places = this->places(part(here.root));
+  const auto begin = [&](Index s) { return first_row(s, Corner::top_left, part(here.root)); };
+  T* base = buffer(what, here.root).data() + here.column;
+  if (what == What::adjoint && plan_.adjoint_buffer(here.root).ring) {
+    const Index within = row - begin(step), count = 1 + history;
+    const Index slot = (step - here.shift + count) % count;  // shifts do not exceed the history
+    return base + (slot * places + within) * width;
+  }
+  if (here.shift > 0) {
+    const Index within = row - begin(step);
+    const Index source = step >= here.shift ? begin(step - here.shift) : (step - here.shift) * places;
+    row = source + within;
+  }
+  return base + (history * places + row) * width;
+}
+
+template <class T>
+Matrix<T> Layout<T>::matrix(What what, int i, Index step, Range part) {
+  return {address(what, i, step, part.begin), part.size(), node(i).size, stride(what, i)};
+}
+
+template <class T>
+T* Layout<T>::history_row(What what, int i, Index steps_back, Index place) {
+  const Place here = place_of(plan_, what, i);
+  const Index width = node(here.root).size, history = plan_.history(here.root);
+  T* base = buffer(what, here.root).data() + here.column;
+  const Index count = 1 + history;
+  const bool ring = what == What::adjoint && plan_.adjoint_buffer(here.root).ring;
+  const Index block = ring ? ((-steps_back) % count + count) % count : history - steps_back;
+  return base + (block * places(part(i)) + place) * width;
+}
+
+template <class T>
+const Symbol* Layout<T>::lookup(int source) const {
+  int s = source;
+  while (node(s).kind == Node::Kind::reorder) s = node(s).operands[0];
+  return node(s).kind == Node::Kind::symbols ? symbols_[at(source)].data() : nullptr;
+}
+
+template <class T>
+std::size_t Layout<T>::memory_bytes() const {
+  Index numbers = 0;
+  for (const Group& group : groups_)
+    for (const auto& buffer : group.buffers) numbers += buffer.size();
+  return at(numbers) * sizeof(T);
+}
+
+template class Layout<float>;
+template class Layout<double>;
+
+}  // namespace unfold

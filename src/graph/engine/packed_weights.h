@@ -1,0 +1,54 @@
+#pragma once
+/// Weight matrices of dense terms, packed in the order in which the products read them: plain, transposed, transposed
+/// and squared, and the matrices of a parameter direction. Packed once per change of the parameters. Internal to
+/// engine/.
+
+#include <vector>
+
+#include "base/threads/team.h"
+#include "graph/circuit/parameters.h"
+#include "graph/engine/pass_timing.h"
+#include "graph/plan/plan.h"
+#include "numerics/product.h"
+
+namespace unfold {
+
+/// Returns whether a term is a matrix product, that is, neither a symbol lookup nor an operator.
+bool is_product(const Plan& plan, const Node::AffineTerm& term);
+
+template <class T>
+class PackedWeights {
+ public:
+  PackedWeights(const Plan& plan, Precision precision);
+
+  enum class Form : unsigned char { plain, transposed, squared, direction };
+
+  void mark_changed();            ///< marks the parameters as changed: all forms except `direction`
+  void mark_direction_changed();  ///< called by one member of a team
+  /// Packs whatever has changed, from the given vector (laid out like the parameters). Called by all members; ends with
+  /// a barrier.
+  void pack(Member& me, Form form, const Parameters<T>& parameters, const T* flat, Account* account);
+  const PackedMatrix<T>& operator()(Form form, int parameter) const {
+    return set(form).matrices[static_cast<std::size_t>(parameter)];
+  }
+
+  Precision precision() const { return precision_; }  ///< precision of all products except those of squares
+  Buffer<T>& squares() { return squares_; }           ///< scratch for squared values
+  std::size_t memory_bytes() const;
+
+ private:
+  struct Set {
+    std::vector<PackedMatrix<T>> matrices;  // per parameter
+    std::vector<char> changed;
+  };
+  Set& set(Form form) { return sets_[static_cast<std::size_t>(form)]; }
+  const Set& set(Form form) const { return sets_[static_cast<std::size_t>(form)]; }
+  Matrix<const T> square(Member& me, Matrix<const T> w);
+
+  Precision precision_;
+  std::vector<char> dense_;  // per parameter: whether any product reads it
+  Set sets_[4];
+  Buffer<T> squares_;
+};
+
+}  // namespace unfold

@@ -1,0 +1,537 @@
+#include "graph/engine/unfolding.h"
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <utility>
+
+#include "graph/engine/backend.h"
+#include "graph/engine/stored_activations.h"
+#include "graph/engine/passes.h"
+#include "graph/engine/step_program.h"
+
+namespace unfold {
+// ---------------------------------------------------------------------------------------------------------- state
+
+template <class T>
+State<T>::State(const Plan& plan, Index slots) : slots_(slots), width_(plan.state_width()) {
+  if (slots < 0) throw UsageError("state: " + std::to_string(slots) + " slots; there must be at least 0");
+  values_.resize(slots * width_);
+  fresh_.assign(at(slots), 1);
+}
+
+template <class T>
+void State<T>::copy_slot(const State& from, Index from_slot, Index to_slot) {
+  require_length("state: a slot of another plan", from.width_, width_);
+  std::copy_n(from.row(from_slot), width_, row(to_slot));
+  fresh_[at(to_slot)] = from.fresh_[at(from_slot)];
+}
+
+namespace {
+
+/// Members of a team own sequences: two sequences that refer to one chain would write to the same memory.
+void refuse_shared_memory(const Plan& plan, const Structure& structure) {
+  if (!structure.shares_sources()) return;
+  for (const Node& n : plan.nodes())
+    for (const auto& term : n.terms)
+      if (term.keys >= 0)
+        throw UsageError("backward pass: sequences share a source that " + n.name +
+                         " looks at with attention; give each sequence a source of its own");
+}
+
+std::shared_ptr<const Plan> given(std::shared_ptr<const Plan> plan) {
+  if (plan == nullptr) throw UsageError("unfolding: the plan is null");
+  return plan;
+}
+
+/// Slots that sequences read and write: each its own.
+void check_slots(const Structure& structure, std::span<const Index> slots) {
+  if (slots.empty()) return;
+  require_length("unfolding: the list of state slots", slots.size(), structure.sequences());
+  const bool rising = std::adjacent_find(slots.begin(), slots.end(), std::greater_equal<>()) == slots.end();
+  if (rising && slots.front() >= 0) return;  // as they mostly are
+  std::vector<Index> sorted(slots.begin(), slots.end());
+  std::sort(sorted.begin(), sorted.end());
+  if (sorted.front() < 0) throw UsageError("unfolding: state slot " + std::to_string(sorted.front()));
+  const auto twice = std::adjacent_find(sorted.begin(), sorted.end());
+  if (twice != sorted.end()) throw UsageError("unfolding: two sequences have the state slot " + std::to_string(*twice));
+}
+
+[[noreturn]] void refuse_circuit() {
+  throw UsageError("unfolding: the signal belongs to another circuit than the plan, or to none");
+}
+
+bool same_block(const ParameterInfo& a, const ParameterInfo& b) {
+  return a.rows == b.rows && a.cols == b.cols && a.offset == b.offset;
+}
+
+bool same_source(const Structure* a, const Structure* b) {
+  return a != nullptr && b != nullptr && (a == b || a->same_layout(*b));
+}
+
+/// Whether members that share a step would wait for each other longer than one alone takes for it.
+bool too_small_to_share(const Plan& plan, std::size_t number_bytes) {
+  constexpr double kBytes = 512 << 10;
+  return plan.flops_per_position() / 2 * static_cast<double>(number_bytes) < kBytes;
+}
+
+}  // namespace
+
+template <class T>
+struct Unfolding<T>::Body : Parts<T> {
+  using Parts<T>::Parts;
+  const Node& node(int i) const { return this->layout.node(i); }
+
+  void require_laid() const { require_order(this->layout.laid(), "unfolding", "lay it over a structure first"); }
+  void require_parameters() const {
+    require_order(this->parameters != nullptr, "unfolding", "set its parameters first");
+  }
+  void require_forward(const char* who) const {
+    require_order(forwarded, who, "call forward first, after lay and set_parameters");
+  }
+  /// The node of a signal that a caller gives.
+  int id_of(Signal signal) const {
+    if (signal.circuit != this->plan->circuit()) [[unlikely]]
+      refuse_circuit();
+    require_index("unfolding: signal", signal.id, static_cast<Index>(kept.size()));
+    return signal.id;
+  }
+  void require_node(int i) const {
+    require_index("unfolding: node", i, static_cast<Index>(this->plan->nodes().size()));
+    require_laid();
+  }
+  void require_state(const State<T>& state) const {
+    if (state.width() != this->plan->state_width())
+      throw UsageError("unfolding: the state belongs to another plan: " + std::to_string(state.width()) +
+                       " numbers per slot, this plan has " + std::to_string(this->plan->state_width()));
+    for (const Index slot : this->layout.slots())
+      if (slot >= state.slots())
+        throw UsageError("unfolding: state slot " + std::to_string(slot) + " of " + std::to_string(state.slots()));
+  }
+  /// Every symbol that the caller gave is one of its alphabet, or kNoSymbol.
+  void require_symbols() const {
+    for (const int i : symbol_nodes) {
+      const std::vector<Symbol>& symbols = this->layout.symbols(i);
+      const auto size = static_cast<std::uint32_t>(node(i).size);
+      std::uint32_t most = 0;
+      for (const Symbol symbol : symbols) most = std::max(most, static_cast<std::uint32_t>(symbol) + 1);
+      if (most <= size) continue;
+      const auto wrong = std::ranges::find_if(
+          symbols, [size](Symbol symbol) { return static_cast<std::uint32_t>(symbol) + 1 > size; });
+      fail_symbol("unfolding: " + node(i).name + ", row " + std::to_string(wrong - symbols.begin()) + ": ", *wrong,
+                  node(i).size);
+    }
+  }
+  /// Every output that depends on a parameter has been given an adjoint since the structure changed.
+  void require_seeds() const {
+    for (const int i : this->plan->outputs())
+      if (this->plan->needs_adjoint(i) && seeded[at(i)] == 0)
+        throw UsageError("unfolding: backward: fill the adjoint of output " + node(i).name +
+                         " first (or clear_adjoints)");
+  }
+
+  std::unique_ptr<StepProgram<T>> step;
+  std::shared_ptr<const Offload> offload;
+  std::unique_ptr<Backend<T>> backend;    // null: passes run on the team
+  std::vector<int> symbol_nodes;          // that are read, in their order
+  std::vector<char> kept;                 // per node: its values have memory that callers may read
+  std::vector<char> seeded;               // per node
+  bool forwarded = false;                 // the values are those of the present structure and parameters
+  bool source_known = false;              // so are those of deeper parts
+  bool went_back = false, moved = false;  // there are adjoints, tangents of these values
+};
+
+// ---------------------------------------------------------------------------------------------------------- interface
+
+template <class T>
+Unfolding<T>::Unfolding(std::shared_ptr<const Plan> plan, Team& team, Precision precision,
+                        std::shared_ptr<const Offload> offload)  // NOLINT(performance-unnecessary-value-param): moved
+    : body_(std::make_unique<Body>(given(std::move(plan)), team, precision)) {
+  const auto nodes = static_cast<int>(body_->plan->nodes().size());
+  for (int i = 0; i < nodes; ++i) {
+    const bool live = body_->plan->live(i), symbols = body_->node(i).kind == Node::Kind::symbols;
+    body_->kept.push_back(live && !symbols && !body_->plan->value_place(i).scratch() ? 1 : 0);
+    if (live && symbols) body_->symbol_nodes.push_back(i);
+  }
+  body_->seeded.assign(at(nodes), 0);
+  body_->offload = std::move(offload);
+  if (body_->offload != nullptr) body_->backend = body_->offload->backend(*body_);
+}
+template <class T>
+Unfolding<T>::~Unfolding() = default;
+template <class T>
+Unfolding<T>::Unfolding(Unfolding&&) noexcept = default;
+
+template <class T>
+const Plan& Unfolding<T>::plan() const {
+  return *body_->plan;
+}
+template <class T>
+const Structure& Unfolding<T>::structure() const {
+  return body_->layout.structure();
+}
+template <class T>
+void Unfolding<T>::lay(const Structure& structure, std::span<const Index> slots) {
+  check_slots(structure, slots);
+  Body& b = *body_;
+  const bool was_laid = b.layout.laid();
+  const bool keeps_source = was_laid && same_source(b.layout.structure().source(), structure.source());
+  if (!was_laid || !b.layout.structure().same_layout(structure)) std::fill(b.seeded.begin(), b.seeded.end(), 0);
+  b.source_known = b.source_known && keeps_source;
+  b.forwarded = b.went_back = b.moved = false;
+  b.lay(structure, slots);
+  if (body_->backend != nullptr) body_->backend->lay();
+  body_->step.reset();
+}
+
+template <class T>
+void Unfolding<T>::set_parameters(const Parameters<T>& parameters) {
+  if (parameters.size() != body_->plan->parameter_count())
+    throw UsageError("unfolding: parameters of another circuit: " + std::to_string(parameters.size()) +
+                     " numbers, the plan has " + std::to_string(body_->plan->parameter_count()));
+  const std::vector<ParameterInfo>&info = parameters.info(), &planned = body_->plan->parameters();
+  if (info.size() != planned.size() || !std::equal(info.begin(), info.end(), planned.begin(), same_block))
+    throw UsageError("unfolding: parameters of another circuit: their shapes are not those of the plan");
+  body_->parameters = &parameters;
+  body_->forwarded = body_->source_known = body_->went_back = body_->moved = false;
+  body_->weights.mark_changed();
+  if (body_->backend != nullptr)
+    body_->backend->parameters_changed();
+  else
+    static_cast<void>(parameters.flat());  // copied to the host before threads read them
+  body_->step.reset();
+}
+
+template <class T>
+void Unfolding<T>::set_dropout_seed(std::uint64_t seed, Index first_position) {
+  if (first_position < 0)
+    throw UsageError("unfolding: dropout from position " + std::to_string(first_position) + "; it must be at least 0");
+  body_->masks.draw(seed, first_position);
+  body_->step.reset();
+}
+template <class T>
+void Unfolding<T>::disable_dropout() {
+  body_->masks.switch_off();
+}
+
+template <class T>
+Matrix<T> Unfolding<T>::input(Signal signal) {
+  Body& b = *body_;
+  b.id_of(signal);
+  b.require_laid();
+  if (b.node(signal.id).kind != Node::Kind::input)
+    throw UsageError("unfolding: " + b.node(signal.id).name + " is not an input");
+  if (!b.plan->live(signal.id)) throw UsageError("unfolding: no output depends on input " + b.node(signal.id).name);
+  if (b.backend != nullptr) b.backend->expect(What::value, signal.id);
+  return b.layout.matrix(What::value, signal.id);
+}
+template <class T>
+std::span<Symbol> Unfolding<T>::symbols(Signal signal) {
+  Body& b = *body_;
+  b.id_of(signal);
+  b.require_laid();
+  if (b.node(signal.id).kind != Node::Kind::symbols)
+    throw UsageError("unfolding: " + b.node(signal.id).name + " holds no symbols");
+  return b.layout.symbols(signal.id);
+}
+
+template <class T>
+Matrix<const T> Unfolding<T>::value(Signal signal) const {
+  Body& b = *body_;
+  const int i = b.plan->outside(b.id_of(signal));
+  if (b.kept[at(i)] == 0)
+    throw UsageError("unfolding: " + b.node(i).name + " is not kept; declare it an output of the circuit");
+  if (!b.forwarded) [[unlikely]] {
+    b.require_laid();
+    if (b.node(i).kind != Node::Kind::input) b.require_forward("unfolding: value");
+  }
+  if (b.backend != nullptr) b.backend->fetch(What::value, i);
+  return b.layout.matrix(What::value, i);
+}
+
+template <class T>
+Matrix<T> Unfolding<T>::adjoint(Signal output) {
+  Body& b = *body_;
+  const int i = b.plan->outside(b.id_of(output));
+  b.require_laid();
+  const auto& outputs = b.plan->outputs();
+  if (std::find(outputs.begin(), outputs.end(), i) == outputs.end())
+    throw UsageError("unfolding: " + b.node(i).name + " is not an output, so it takes no adjoint");
+  if (!b.plan->needs_adjoint(i)) throw UsageError("unfolding: output " + b.node(i).name + " depends on no parameter");
+  b.layout.make_room(What::adjoint);
+  b.seeded[at(i)] = 1;
+  if (b.backend != nullptr) b.backend->expect(What::adjoint, i);
+  return b.layout.matrix(What::adjoint, i);
+}
+
+template <class T>
+void Unfolding<T>::clear_adjoints() {
+  Body& b = *body_;
+  b.require_laid();
+  b.layout.make_room(What::adjoint);
+  for (int i : b.plan->outputs())
+    if (b.plan->needs_adjoint(i)) {
+      if (b.backend != nullptr) b.backend->expect(What::adjoint, i);
+      Matrix<T> m = b.layout.matrix(What::adjoint, i);
+      std::fill_n(m.data, m.rows * m.cols, T{0});
+      b.seeded[at(i)] = 1;
+    }
+}
+
+template <class T>
+bool Unfolding<T>::softmax(Signal output, std::span<const Symbol> targets, T scale, bool seed, T* nats) {
+  Body& b = *body_;
+  if (b.backend == nullptr) return false;
+  const int i = b.plan->outside(b.id_of(output));
+  b.require_forward("unfolding: softmax");
+  require_length("unfolding: the list of targets", targets.size(), b.layout.rows(b.layout.part(i)));
+  for (const Symbol target : targets)
+    if (target != kNoSymbol) require_symbol(target, b.node(i).size, "unfolding: target ");
+  if (seed) b.layout.make_room(What::adjoint);
+  const bool done = b.backend->softmax(i, targets, scale, seed, nats);
+  if (done && seed) b.seeded[at(i)] = 1;
+  return done;
+}
+
+template <class T>
+Resident<T>* Unfolding<T>::resident() {
+  return body_->backend == nullptr ? nullptr : body_->backend->resident();
+}
+
+template <class T>
+void Unfolding<T>::forward(State<T>* state, bool source_stays) {
+  Body& b = *body_;
+  b.require_laid();
+  b.require_parameters();
+  if (state != nullptr) b.require_state(*state);
+  if (source_stays)
+    require_order(b.source_known, "unfolding: forward", "the source can stay only after a full forward");
+  b.require_symbols();
+  b.forwarded = b.source_known = true;
+  b.went_back = b.moved = false;
+  if (b.backend != nullptr) {
+    if (source_stays) throw UsageError("unfolding: a decoder steps on the host, not on a device");
+    return b.backend->forward(state);
+  }
+  b.schedule.choose(Pass::forward);
+  b.team.run([&](Member& me) { ForwardPass<T>(b, source_stays).run(me, state); });
+  if (state != nullptr) b.boundary.store(*state);
+}
+
+template <class T>
+void Unfolding<T>::keep(KeptValues<T>& into) const {
+  body_->require_forward("unfolding: keep");
+  if (body_->backend != nullptr) throw UsageError("unfolding: values are kept on the host, not on a device");
+  into.take(*body_->plan, body_->layout, body_->team);
+}
+
+template <class T>
+void Unfolding<T>::recall(const KeptValues<T>& from, const State<T>* state) {
+  Body& b = *body_;
+  b.require_laid();
+  b.require_parameters();
+  if (state != nullptr) b.require_state(*state);
+  b.require_symbols();
+  from.require_for(*b.plan, b.layout);
+  b.team.run([&](Member& me) {
+    // Determines which sequences start from the initial values; the values themselves are copied with the others.
+    b.boundary.load(me, state, *b.parameters);
+    b.masks.number(me, b.layout);
+    me.sync();
+    for (int i = 0; i < static_cast<int>(b.plan->nodes().size()); ++i) {
+      if (b.node(i).kind != Node::Kind::mask || !b.plan->live(i)) continue;
+      const Range mine = me.share(b.layout.rows(b.layout.part(i)));
+      b.masks.fill(b.node(i), mine.begin, b.layout.matrix(What::value, i, 0, mine));
+    }
+  });
+  from.give(b.layout, b.team);
+  b.forwarded = b.source_known = true;
+  b.went_back = b.moved = false;
+}
+
+template <class T>
+void Unfolding<T>::step(State<T>& state) {
+  Body& b = *body_;
+  if (b.step == nullptr) {
+    if (b.backend != nullptr || (b.team.size() > 1 && !too_small_to_share(*b.plan, sizeof(T)))) return forward(&state);
+    b.require_laid();
+    b.require_parameters();
+    b.step = std::make_unique<StepProgram<T>>(b);
+    b.forwarded = b.source_known = true;
+  }
+  b.step->run(state);
+}
+
+template <class T>
+void Unfolding<T>::backward(std::span<T> gradient, const BackwardOptions& options, const State<T>* end,
+                            State<T>* start) {
+  Body& b = *body_;
+  b.require_forward("unfolding: backward");
+  b.require_seeds();
+  for (const State<T>* state : {end, static_cast<const State<T>*>(start)})
+    if (state != nullptr) b.require_state(*state);
+  if (options.gradient_stays && (b.backend == nullptr || b.backend->resident() == nullptr))
+    throw UsageError("unfolding: backward: the gradient can stay only on a device (resident)");
+  if (static_cast<Index>(gradient.size()) != b.plan->parameter_count() && !options.gradient_stays)
+    throw UsageError("unfolding: the gradient has " + std::to_string(gradient.size()) + " numbers, the plan " +
+                     std::to_string(b.plan->parameter_count()));
+  if (options.algebra == Algebra::squared)
+    for (const Node& n : b.plan->nodes())
+      for (const auto& term : n.terms)
+        if (!term.dense() && !term.op->has_squared())
+          throw UsageError("modulus pass: " + n.name + " has parameters of a " + std::string(term.op->name()) +
+                           " map, which are no weights of units");
+  refuse_shared_memory(*b.plan, b.layout.structure());
+  b.layout.make_room(What::adjoint);
+  b.went_back = true;
+  if (b.backend != nullptr) return b.backend->backward(gradient, options, end, start);
+  b.schedule.choose(Pass::backward);
+  b.team.run([&](Member& me) { BackwardPass<T>(b, options, end).run(me, gradient.data()); });
+  if (start != nullptr) b.boundary.store_adjoints(*start);
+}
+
+template <class T>
+Matrix<const T> Unfolding<T>::affine_adjoint(Signal affine) const {
+  Body& b = *body_;
+  if (b.node(b.id_of(affine)).kind != Node::Kind::affine)
+    throw UsageError("unfolding: " + b.node(affine.id).name + " is not an affine map");
+  require_order(b.went_back, "unfolding: affine_adjoint", "call backward first");
+  if (!b.plan->live(affine.id) || !b.plan->needs_adjoint(affine.id))
+    throw UsageError("unfolding: " + b.node(affine.id).name + " has no adjoint: no output depends on it");
+  if (b.backend != nullptr) b.backend->fetch(What::adjoint, affine.id);
+  return b.layout.matrix(What::adjoint, affine.id);
+}
+
+template <class T>
+const T* Unfolding<T>::source_row(int node, Index step, Index row) const {
+  Body& b = *body_;
+  b.require_node(node);
+  b.require_forward("unfolding: source_row");
+  const int part = b.layout.part(node);
+  require_index("unfolding: step", step, b.layout.steps(part));
+  const Range rows = b.plan->value_place(node).shift > 0 ? b.layout.order(Corner::top_left, part).step(step)
+                                                         : Range{0, b.layout.rows(part)};
+  require_index("unfolding: row", row - rows.begin, rows.size());
+  return b.layout.address(What::value, node, step, row);
+}
+
+template <class T>
+OperatorRows<T> Unfolding<T>::rows_read(const Node& affine, const Node::AffineTerm& term, Index step, Index row) const {
+  Body& b = *body_;
+  b.require_node(term.source);
+  b.require_forward("unfolding: rows_read");
+  require_index("unfolding: step", step, b.layout.steps(b.layout.part(term.source)));
+  require_index("unfolding: row", row, b.layout.rows(b.layout.part(term.source)));
+  OperatorRows<T> result{.w = (*b.parameters)[term.parameter],
+                         .x = b.layout.matrix(What::value, term.source, step, {row, row + 1})};
+  if (term.keys < 0) return result;
+  result.memory = b.layout.memory_of(affine.part, term, row);
+  result.memory.keys = b.layout.matrix(What::value, term.keys);
+  result.memory.values = b.layout.matrix(What::value, term.values);
+  return result;
+}
+
+template <class T>
+std::span<const Symbol> Unfolding<T>::symbols_read(int node) const {
+  body_->require_node(node);
+  if (body_->layout.lookup(node) == nullptr)
+    throw UsageError("unfolding: " + body_->node(node).name + " holds no symbols");
+  return std::as_const(body_->layout).symbols(node);
+}
+
+template <class T>
+void Unfolding<T>::squares_at_starts(std::span<T> result) const {
+  require_length("unfolding: the result", result.size(), body_->plan->parameter_count());
+  require_order(body_->went_back, "unfolding: squares_at_starts", "call backward first");
+  body_->boundary.initial_gradients(*body_->parameters, result.data(), false, true);
+}
+
+template <class T>
+void Unfolding<T>::tangent(std::span<const T> direction) {
+  Body& b = *body_;
+  require_length("unfolding: the direction", direction.size(), b.plan->parameter_count());
+  b.require_forward("unfolding: tangent");
+  b.layout.make_room(What::tangent);
+  b.moved = true;
+  if (b.backend != nullptr) return b.backend->tangent(direction);
+  b.team.run([&](Member& me) { TangentPass<T>(b, direction.data()).run(me); });
+}
+
+template <class T>
+Matrix<const T> Unfolding<T>::tangent_of(Signal output) const {
+  Body& b = *body_;
+  const int i = b.plan->outside(b.id_of(output));
+  if (!b.plan->needs_adjoint(i))
+    throw UsageError("unfolding: output " + b.node(i).name + " depends on no parameter: it has no tangent");
+  require_order(b.moved, "unfolding: tangent_of", "call tangent first");
+  if (b.plan->adjoint_place(i).scratch())
+    throw UsageError("unfolding: the tangent of " + b.node(i).name +
+                     " is not kept; declare it an output of the circuit");
+  if (b.backend != nullptr) b.backend->fetch(What::tangent, i);
+  return b.layout.matrix(What::tangent, i);
+}
+
+template <class T>
+void Unfolding<T>::set_account(Account* account) {
+  if (account != nullptr && account->members() < body_->team.size())
+    throw UsageError("unfolding: an account of " + std::to_string(account->members()) + " members for a team of " +
+                     std::to_string(body_->team.size()));
+  body_->schedule.set_account(account);
+}
+
+template <class T>
+bool Unfolding<T>::settled() const {
+  return body_->schedule.settled();
+}
+
+template <class T>
+std::size_t Unfolding<T>::memory_bytes() const {
+  return body_->layout.memory_bytes() + body_->boundary.memory_bytes() + body_->weights.memory_bytes();
+}
+
+template <class T>
+std::string Unfolding<T>::first_non_finite() const {
+  Body& b = *body_;
+  b.require_forward("unfolding: first_non_finite");
+  const auto position = [&](int i, Index row) {
+    const int part = b.node(i).part;
+    const Structure& structure = b.layout.structure(part);
+    const Index item = b.layout.order(b.plan->corner(i), part).items[at(row)], s = structure.sequence_of_item(item);
+    return b.node(i).name + " at position " + std::to_string(item - structure.item(s, 0)) + " of " +
+           (part > 0 ? "source " : "") + "sequence " + std::to_string(s);
+  };
+  // Checks signals in plan order within a step, and steps in order: reports the first row that is not finite, and in it
+  // the first signal. Deeper parts come before everything that reads them.
+  std::string first;
+  int deepest = b.layout.parts();
+  Index earliest = 0;
+  for (const Segment& segment : b.plan->segments()) {
+    if (!first.empty() && segment.part < deepest) continue;
+    if (segment.part != std::exchange(deepest, segment.part)) earliest = b.layout.rows(segment.part);
+    for (const Item& item : segment.items) {
+      std::vector<int> computed = item.nodes;
+      if (item.node >= 0) computed.push_back(item.node);
+      for (int i : computed) {
+        const Place here = b.plan->value_place(i);
+        if (here.scratch()) continue;
+        if (b.backend != nullptr) b.backend->fetch(What::value, i);
+        for (Index r = 0; r < earliest; ++r) {
+          const T* row = b.layout.address(What::value, i, 0, r);
+          const bool finite = std::all_of(row, row + b.node(i).size, [](T x) { return std::isfinite(x); });
+          if (!finite) {
+            earliest = r;
+            first = position(i, r);
+          }
+        }
+      }
+    }
+  }
+  return first;
+}
+
+template class State<float>;
+template class State<double>;
+template class Unfolding<float>;
+template class Unfolding<double>;
+
+}  // namespace unfold

@@ -1,0 +1,63 @@
+#pragma once
+/// A circuit that is linear in its inputs, over one chain or several chains of equal length. The chain is divided into
+/// pieces, each with its own power of two: values are value * 2^value_exponent, adjoints adjoint * 2^adjoint_exponent.
+/// Internal to engine/.
+
+#include <functional>
+#include <optional>
+
+#include "graph/paths/path_pass.h"
+#include "graph/engine/unfolding.h"
+
+namespace unfold {
+
+/// sum * 2^exponent += part * 2^part_exponent. Terms that are negligible compared with the larger operand are lost.
+/// Overwrites `part`.
+void add_scaled(std::span<double> sum, int& exponent, std::span<double> part, int part_exponent);
+
+template <class T>
+class PathChain {
+ public:
+  /// `probe`: an input that is zero except in `respond`; -1 for none.
+  PathChain(const Circuit& squared, Team& team, int probe = -1);
+
+  /// Steps [begin, begin + length) of a chain, valid while the unfolding holds them.
+  struct Piece {
+    Index begin, length;
+    int value_exponent, adjoint_exponent;
+  };
+  using Visit = std::function<void(const Piece&, Unfolding<T>&)>;
+
+  /// Runs both passes in pieces of `piece` steps. Inputs are one at every step; `read` lists the outputs that count.
+  /// Sets kappa to the derivative of the sum of the outputs. Visits the pieces from last to first, after both passes
+  /// over each. Returns an empty optional if a value leaves the range of T.
+  std::optional<PathSums> attempt(const Parameters<T>& squares, Index piece, const PathOptions& options,
+                                  std::span<const int> read, std::span<double> kappa, const Visit& visit = {});
+  /// The same with the longest pieces that stay in range. Throws DivergedError if no length does; the pieces visited
+  /// until then must be discarded.
+  PathSums run(const Parameters<T>& squares, const PathOptions& options, std::span<const int> read,
+               std::span<double> kappa, const Visit& visit = {});
+
+  /// Forward only, with `count` chains: component first + i of `input` is one at the first step of chain i, all other
+  /// inputs are zero. Visits the pieces in order.
+  void respond(const Parameters<T>& squares, Signal input, Index first, Index count, Index length, const Visit& visit);
+
+ private:
+  struct Seam {
+    State<T> state;
+    int exponent;
+  };
+  bool respond_in(Index piece, Signal input, Index first, Index count, Index length, const Visit& visit);
+  void fill_inputs(T value);
+  double read_outputs(std::span<const int> read, Index first_row, T seed);
+  [[noreturn]] void refuse() const;
+  Signal signal(int node) const { return {const_cast<Circuit*>(&circuit_), node}; }
+
+  const Circuit& circuit_;
+  int probe_;
+  Unfolding<T> unfolding_;
+  std::vector<T> part_;       // contribution of one piece to kappa
+  std::vector<double> wide_;  // the same in double
+};
+
+}  // namespace unfold

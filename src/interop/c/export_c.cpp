@@ -1,0 +1,145 @@
+#include "interop/c/export_c.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/error.h"
+#include "base/utf8.h"
+#include "model/network/language_model.h"
+#include "interop/c/export_c_fields.h"
+#include "interop/c/export_c_file.h"
+#include "interop/c/export_c_functions.h"
+#include "interop/c/export_c_step.h"
+#include "model/registry/run_folder.h"
+
+namespace unfold {
+namespace {
+
+constexpr std::size_t kLongestName = 200;
+
+/// What is wrong with a name that identifiers of C and C++ shall begin with; empty: nothing. It is followed by `_` and
+/// more in each of them, so that no keyword and no function of a library is hidden by it.
+std::string fault_of(std::string_view name) {
+  const auto letter = [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); };
+  const auto allowed = [&](char c) { return letter(c) || (c >= '0' && c <= '9') || c == '_'; };
+  if (name.empty()) return "it is empty";
+  if (!std::ranges::all_of(name, allowed)) return "only the letters a-z and A-Z, digits and _ are allowed";
+  if (!letter(name.front())) return "it must begin with a letter";
+  if (name.back() == '_' || name.find("__") != std::string_view::npos)
+    return "names with __ are reserved, and _ follows it";
+  if (name.size() > kLongestName) return fmt::format("it is longer than {} characters", kLongestName);
+  return {};
+}
+
+constexpr const char* kHead = R"( *
+ *   @state state;
+ *   @real log_probabilities[@@_SYMBOLS];
+ *   @init(&state);
+ *   @step(&state, @@_NO_SYMBOL, log_probabilities);  before the first symbol
+ *   @step(&state, symbol, log_probabilities);        after each symbol: the next one's
+ *
+ * C99 and C++11. A state is plain data of fixed size, to be copied at will; nothing is allocated. Log-probabilities have the bits
+ * of the library wherever numbers are those of IEEE 754. With a processor's fused multiply-add (-march=native) a step
+ * is fast; without, exact and slow. Link with -lm.
+ * To include the declarations alone: #define @@_DECLARATIONS before #include. */
+
+#ifndef @@_SYMBOLS
+#include <stddef.h>
+)";
+
+constexpr const char* kDeclarations = R"(
+#ifdef __cplusplus
+extern "C" {
+#endif
+/* The state before the first symbol. */
+void @init(@state *state);
+/* Reads a symbol, or @@_NO_SYMBOL before the first one; log_probabilities: natural logarithms of the probabilities of
+ * the symbol after it, @@_SYMBOLS numbers, or NULL. Returns 0, or -1 for a number that is no symbol: nothing is done. */
+int @step(@state *state, int symbol, @real *log_probabilities);
+/* The text of a symbol, and how many bytes it has. */
+extern const char *const @texts[@@_SYMBOLS];
+extern const unsigned char @text_sizes[@@_SYMBOLS];
+/* The symbol with this text; @@_NO_SYMBOL if there is none. */
+int @find(const char *text, size_t size);
+#ifdef __cplusplus
+}
+#endif
+#endif
+
+#ifndef @@_DECLARATIONS
+)";
+
+constexpr const char* kInit = R"(
+void @init(@state *s) {
+  memset(s, 0, sizeof *s);
+)";
+
+constexpr const char* kStepBegin = R"(}
+
+int @step(@state *s, int symbol, @real *log_probabilities) {
+  int i;
+)";
+constexpr const char* kStepChecks = R"(  if (symbol < @@_NO_SYMBOL || symbol >= @@_SYMBOLS) return -1;
+)";
+
+template <class T>
+void write_model(const LanguageModel<T>& model, const ExportCRequest& request,
+                 const std::function<void(std::string_view)>& write) {
+  const bool wide = sizeof(T) == 8;
+  const CText text(request.name, wide);
+  const Alphabet& alphabet = model.alphabet();
+  CStep step = write_c_step(*model.plan(), model.parameters(), model.logits().id, text);
+  const std::string symbols = c_alphabet(alphabet, text);
+  step.functions.insert("log_sum_exp");
+  write("/* " + comment_text(fmt::format("{} over {} {}, written by Unfold.\n", model.spec_text(), alphabet.size(),
+                                         to_string(alphabet.kind()))));
+  write(text(kHead));
+  write(text(fmt::format("\n#define @@_SYMBOLS {}\n#define @@_NO_SYMBOL (-1)\ntypedef {} @real;\ntypedef struct {{\n",
+                         alphabet.size(), wide ? "double" : "float")));
+  write(step.fields.empty() ? "  char nothing;\n" : step.fields);
+  write(text("} @state;\n"));
+  write(text(kDeclarations));
+  write(c_guards(text));
+  if (step.uses_places) write(text("typedef uint32_t @place;\n"));
+  write(c_functions(text, step.functions));
+  write("\n");
+  write(step.constants);
+  write(text(kInit));
+  write(step.begin);
+  write(text(kStepBegin));
+  if ((step.statements + step.output_statements).find(" row * ") != std::string::npos)
+    write(text("  const int row = symbol < 0 ? @@_SYMBOLS : symbol;\n"));
+  write(text(kStepChecks));
+  write(step.statements);
+  write("  if (log_probabilities != NULL) {\n");
+  write(step.output_statements);
+  write(text(fmt::format("    const @real *logits = {};\n", step.output)));
+  write(
+      text("    const @real normaliser = @log_sum_exp(logits);\n"
+           "    for (i = 0; i < @@_SYMBOLS; ++i) log_probabilities[i] = logits[i] - normaliser;\n  }\n"
+           "  return 0;\n}\n"));
+  write(symbols);
+  write("#endif\n");
+}
+
+}  // namespace
+
+void export_c(const ExportCRequest& request, const std::function<void(std::string_view)>& write) {
+  if (const std::string fault = fault_of(request.name); !fault.empty())
+    throw UsageError(fmt::format("--name \"{}\" cannot begin names in C: {}; use for example --name model",
+                                 replace_invalid_utf8(request.name.substr(0, kLongestName)), fault));
+  const std::unique_ptr<Model> model = load_model_file(model_file(request.model));
+  try {
+    if (const auto* narrow = model->as<LanguageModel<float>>()) return write_model(*narrow, request, write);
+    if (const auto* wide = model->as<LanguageModel<double>>()) return write_model(*wide, request, write);
+    if (const auto* narrow = model->as<NetworkModel<float>>()) return export_c_fields(*narrow, request, write);
+    if (const auto* wide = model->as<NetworkModel<double>>()) return export_c_fields(*wide, request, write);
+  } catch (const UsageError& error) {
+    throw UsageError(fmt::format("{}: {} cannot be written as C: {}", request.model, model->spec_text(), error.what()));
+  }
+  throw UsageError(fmt::format("{}: {}, which reads {}, cannot be written as C: only networks can", request.model,
+                               model->spec_text(), model->data().source));
+}
+
+}  // namespace unfold

@@ -1,0 +1,15 @@
+#pragma once
+/// Export to RTNeural's JSON (https://github.com/jatinchowdhury18/RTNeural): layers with weights in Keras layout.
+/// Internal to exchange/.
+
+#include <string>
+
+#include "interop/stacks/stack_weights.h"
+
+namespace unfold {
+
+/// Converts a stack to JSON. Throws UsageError for layers that RTNeural lacks: bidirectional layers, RNN, GRU with
+/// reset_after=False.
+std::string rtneural_json(const StackWeights& stack);
+
+}  // namespace unfold

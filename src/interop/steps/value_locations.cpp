@@ -1,0 +1,69 @@
+#include "interop/steps/value_locations.h"
+
+#include <algorithm>
+
+#include "base/error.h"
+
+namespace unfold {
+
+StepPlaces::StepPlaces(const Plan& plan, int logits, bool reads_numbers) : plan_(plan), reads_numbers_(reads_numbers) {
+  int number = 0;
+  for (const Segment& segment : plan_.segments())
+    for (const Item& item : segment.items) {
+      for (const int i : item.nodes) item_of_[i] = number;
+      ++number;
+    }
+  number = 0;
+  for (const Segment& segment : plan_.segments())
+    for (const Item& item : segment.items) note_reads(item, number++);
+  read(logits, -1);
+}
+
+void StepPlaces::note_reads(const Item& item, int number) {
+  if (item.kind == Item::Kind::gather || item.kind == Item::Kind::reorder)
+    throw UsageError("it looks along " + describe(node(item.node).delay) + ", and a step sees what was alone");
+  for (const auto& part : item.parts) {
+    const Node::AffineTerm& term = node(item.node).terms[static_cast<std::size_t>(part.term)];
+    if (node(term.source).kind != Node::Kind::symbols) read(term.source, -1);
+  }
+  for (const int i : item.nodes)
+    for (const int operand : node(i).operands)
+      if (operand >= 0 && !plan_.is_exit(i)) read(operand, number);
+}
+
+void StepPlaces::read(int i, int by_item) {
+  const StepPlace place = find(i);
+  if (place.ones) return;
+  if (place.shift > 0) history_[place.base] = std::max(history_[place.base], place.shift);
+  const auto item = item_of_.find(place.base);
+  if (place.shift > 0 || place.offset > 0 || item == item_of_.end() || item->second != by_item)
+    stored_.insert(place.base);
+}
+
+StepPlace StepPlaces::find(int i) const {
+  const Node& n = node(i);
+  switch (n.kind) {
+    case Node::Kind::slice: {
+      StepPlace place = find(n.operands[0]);
+      place.offset += n.offset;
+      return place;
+    }
+    case Node::Kind::link: {
+      if (n.delay.along != Delay::Along::previous)
+        throw UsageError("it looks along " + describe(n.delay) + ", and a step sees what was alone");
+      StepPlace place = find(n.source);
+      if (place.shift > 0) throw UsageError(n.name + " is a link of a link");
+      place.shift = n.delay.steps;
+      return place;
+    }
+    case Node::Kind::map: return plan_.is_exit(i) ? find(n.operands[0]) : StepPlace{.base = i};
+    case Node::Kind::mask: return {.ones = true};  // dropout is off outside training
+    case Node::Kind::affine: return {.base = i};
+    case Node::Kind::input:
+      if (reads_numbers_) return {.base = i};
+      [[fallthrough]];
+    default: throw UsageError("it reads numbers, " + n.name);
+  }
+}
+
+}  // namespace unfold

@@ -1,0 +1,119 @@
+#pragma once
+/// Internal: forward and backward recursions of several chains side by side, using probabilities rescaled at every
+/// position: one matrix product per step and one exponential per score. Only for scores that lie close enough together
+/// that no relevant term underflows (kSpread); other chains are handled by chain.h.
+///
+/// The rows are those of adjacent chains in the sorted order of a batch (graph/structure/structure.h): chain k of the block is
+/// place first + k. The results of a chain do not depend on the other chains.
+
+#include <vector>
+
+#include "graph/structure/structure.h"
+#include "loss/crf/chain.h"
+#include "numerics/product.h"
+
+namespace unfold {
+
+/// The exponentials of the transition scores.
+class ScaledNeighbours {
+ public:
+  /// Impossible scores (-inf) become 0.
+  explicit ScaledNeighbours(const ChainScores& scores);
+  /// Whether the finite scores lie within kSpread of each other, for transitions, start and stop each.
+  bool suits() const { return suits_; }
+
+  /// Largest difference of scores that are compared with each other. A prefix that underflows is smaller than another
+  /// one by a factor of 10^-308; later positions can change the ratio at most by what two positions and two steps
+  /// allow, exp(6 kSpread) = 10^156, if every label can reach every other within two steps, as in all label schemes.
+  static constexpr double kSpread = 60;
+
+  Index labels() const { return labels_; }
+  double weight(Index i, Index j) const { return weights_[at(i * labels_ + j)]; }
+  const PackedMatrix<double>& forward() const { return forward_; }
+  const PackedMatrix<double>& backward() const { return backward_; }
+  /// Padded with zeros to a whole number of lanes, like the columns of the two matrices above.
+  const std::vector<double>& start() const { return start_; }
+  const std::vector<double>& stop() const { return stop_; }
+
+ private:
+  Index labels_;
+  bool suits_;
+  std::vector<double> weights_, start_, stop_;
+  PackedMatrix<double> forward_, backward_;
+};
+
+class ChainBlock {
+ public:
+  /// Lays the block over places [first, first + count) of a batch of chains.
+  void lay(const Structure& structure, Index first, Index count, Index labels);
+  Index rows() const { return offsets_.back(); }
+  Index chains() const { return count_; }
+  Index labels() const { return labels_; }
+  Index length(Index chain) const { return lengths_[at(chain)]; }
+  /// Number of chains that have a position t: the first ones.
+  Index running(Index t) const { return offsets_[at(t + 1)] - offsets_[at(t)]; }
+  /// Row in the batch and row in the block.
+  Index outer(Index chain, Index t) const { return begins_[at(t)] + chain; }
+  Index inner(Index chain, Index t) const { return offsets_[at(t)] + chain; }
+
+  /// Sets the label of a chain at t, which is in the alphabet. Chains with a missing label are not suitable.
+  void take_label(Index chain, Index t, Symbol label) {
+    row_labels_[at(inner(chain, t))] = label == kNoSymbol ? 0 : label;
+    if (label == kNoSymbol) suits_[at(chain)] = 0;
+  }
+  /// Runs both recursions over the emissions. If `slopes` is not empty, its rows of the batch are set to factor (p(y_t
+  /// = j) - 1 where j is the label). Chains are not suitable if their scores at some position lie too far apart or are
+  /// not finite, or if a label has probability 0; their slopes are unspecified, or, if slopes and signal share memory,
+  /// still the signal.
+  template <class T>
+  void run(const ScaledNeighbours& neighbours, Matrix<const T> signal, double factor, Matrix<T> slopes);
+  bool suits(Index chain) const { return suits_[at(chain)] != 0; }
+
+  /// After `run`, for suitable chains, at the block's row r = inner(chain, t): the label y; p(y | previous label,
+  /// signal); p(y_t = j) = ahead(r)[j] * behind(r)[j].
+  Symbol label(Index row) const { return row_labels_[at(row)]; }
+  const double* shares() const { return share_.data(); }
+  const double* ahead(Index row) const { return alpha_.data() + row * stride_; }
+  const double* behind(Index row) const { return beta_.data() + row * stride_; }
+  /// sum [labels x labels] += the sum of p(y_{t-1} = i, y_t = j) over positions t > 0 of the suitable chains.
+  /// Overwrites their values.
+  void add_pairs(const ScaledNeighbours& neighbours, double* sum);
+
+ private:
+  /// Views of the rows of a step, and of the preceding rows that the chains continue from. Built in advance because a
+  /// product that reads a view just written to memory has to wait for the store.
+  struct Step {
+    Matrix<double> alpha, beta, weight;                 // [running x stride]
+    Matrix<const double> alpha_before, weight_to_here;  // [running x labels]
+    Matrix<double> beta_before;                         // [running x stride]
+  };
+  Matrix<double> rows_of(Buffer<double>& of, Index t, Index chains, Index cols) {
+    return {of.data() + offsets_[at(t)] * stride_, chains, cols, stride_};
+  }
+  Index steps() const { return static_cast<Index>(steps_.size()); }
+  /// p(y_{t-1} = i, y_t = j) = ahead(r')[i] weight(i, j) entering(r)[j], r' the row before.
+  const double* entering(Index row) const { return weight_.data() + row * stride_; }
+  void make_room();
+  template <class T>
+  void keep(Matrix<const T> signal);
+  template <class T>
+  void give_back(Index chain, Matrix<T> signal) const;
+  template <class T>
+  void go_forward(const ScaledNeighbours& neighbours, Matrix<const T> signal);
+  template <class T>
+  void go_backward(const ScaledNeighbours& neighbours, double factor, Matrix<T> slopes);
+  void end_chain(Index row, const std::vector<double>& stop);
+  void judge_labels(const ScaledNeighbours& neighbours, Index t, Index later);
+
+  Index count_ = 0, labels_ = 0, stride_ = 0;
+  std::vector<Index> lengths_, offsets_, begins_;  // per chain; rows before each step; first batch row of each step
+  std::vector<char> suits_, fits_;
+  std::vector<Step> steps_;
+  std::vector<unsigned char> kept_;               // a copy of the signal, if slopes and signal share memory
+  std::vector<Symbol> row_labels_;                // by row
+  std::vector<double> scale_, share_, expected_;  // by row
+  Buffer<double> alpha_, beta_, weight_;          // [rows x stride]; alpha and beta are 0 beyond the labels of a row
+  std::vector<double> pairs_;                     // [labels x stride]
+};
+
+}  // namespace unfold

@@ -1,0 +1,15 @@
+#pragma once
+/// Internal: the loss crf over segments (segment_crf.cpp).
+
+#include <memory>
+
+#include "loss/loss.h"
+#include "loss/crf/label_scheme.h"
+
+namespace unfold {
+
+/// Provides LabelSequences and NamedLabels. `longest`: maximum segment length in positions.
+template <class T>
+std::unique_ptr<Loss<T>> segment_crf_loss(LabelScheme scheme, Index longest);
+
+}  // namespace unfold

@@ -1,0 +1,17 @@
+#pragma once
+/// Capability of losses of whole sequences (label_sequences.h) that also support a single label per example. If
+/// `one_label` is called before `declare`, they read the signal at every position and return that label for all
+/// positions.
+
+#include "loss/loss.h"
+
+namespace unfold {
+
+template <class T>
+class OneLabel : public virtual Loss<T> {
+ public:
+  static constexpr const char* kWhat = "one label for a whole sequence";
+  virtual void one_label() = 0;
+};
+
+}  // namespace unfold

@@ -1,0 +1,34 @@
+#pragma once
+/// Capability of losses whose targets are label sequences without an alignment and shorter than the input (such as
+/// CTC): decoding.
+///
+///   const auto& labels = loss.need<Unsegmented<float>>("tagging");
+///   std::vector<LabelledChain> found = labels.decode({structure, signal, parameters}, chain, {.beam = 16, .best = 3});
+
+#include <vector>
+
+#include "loss/crf/label_sequences.h"
+#include "loss/ctc/ctc_lattice.h"
+
+namespace unfold {
+
+template <class T>
+class Unsegmented : public virtual Loss<T> {
+ public:
+  static constexpr const char* kWhat = "labels without places";
+
+  /// Returns distinct label sequences for one chain, best first; fewer if fewer exist. The log-probability sums over
+  /// all alignments that the search kept; with `beam` 1 it is that of the single path found. `allowed` of the query is
+  /// ignored.
+  virtual std::vector<LabelledChain> decode(const LabelQuestion<T>& question, Index chain,
+                                            const UnsegmentedSearch& search) const = 0;
+  /// Returns the log-probability of the given labels, summed over all alignments; -inf if they do not fit.
+  virtual double log_probability(const LabelQuestion<T>& question, Index chain,
+                                 std::span<const Symbol> labels) const = 0;
+  /// Returns the most probable alignment of the given labels: the position where each begins, ascending. Throws
+  /// UsageError for labels that do not fit.
+  virtual std::vector<Index> places(const LabelQuestion<T>& question, Index chain,
+                                    std::span<const Symbol> labels) const = 0;
+};
+
+}  // namespace unfold

@@ -1,0 +1,21 @@
+#pragma once
+/// Samples numbers from the distribution given by a row of the signal, for any kind of loss.
+
+#include <vector>
+
+#include "loss/distribution.h"
+#include "loss/density/vector_density.h"
+
+namespace unfold {
+
+/// `purpose` is named in the UsageError that is thrown if the loss does not support sampling.
+template <class T>
+void draw_numbers(const Loss<T>& loss, const DensityQuestion<T>& question, const char* purpose, Random& random,
+                  std::span<T> values) {
+  if (const auto* density = loss.template as<VectorDensity<T>>())
+    density->sample(question, random, std::vector<char>(values.size()), values);
+  else
+    loss.template need<ValueDistribution<T>>(purpose).sample(question.signal, random, values);
+}
+
+}  // namespace unfold

@@ -1,0 +1,118 @@
+#pragma once
+/// Hidden Markov models of vectors: each state emits vectors of n numbers from a mixture of Gaussians with full or
+/// diagonal covariances.
+///
+///   p(s_1 = i) = start(i),  p(s_{t+1} = j | s_t = i) = transitions(i, j),
+///   p(y_t | s_t = j) = sum_c w_jc N(y_t; m_jc, S_jc)
+///
+/// Fitted by expectation-maximization on several sequences (Baum, Petrie, Soules & Weiss 1970; Juang, Levinson & Sondhi
+/// 1986), from several random initializations:
+///
+///   VectorHmm hmm = fit_vector_hmm({.states = 3}, runs, {.seed = 1}, team).hmm;
+///   double nats = -log_likelihood(hmm, runs, team);
+///   std::vector<Index> path = most_probable_states(hmm, run);
+///
+/// If a component could shrink onto a single vector, the likelihood would have no maximum. Covariances therefore have a
+/// prior, equivalent to `kPriorCount` vectors with variance kPriorShare. Expectation-maximization never decreases the
+/// log posterior,
+///   log p(y) - kPriorCount / 2 sum_jc (log |S_jc| + kPriorShare trace S_jc^-1).
+/// Numbers should be standardized.
+
+#include <atomic>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "base/threads/team.h"
+#include "base/views.h"
+#include "numerics/random.h"
+
+namespace unfold {
+
+struct VectorHmmShape {
+  Index states = 1, components = 1, numbers = 1;
+  bool full = true;  ///< full covariances; otherwise diagonal
+
+  Index mixtures() const { return states * components; }
+  Index spread() const { return full ? numbers * numbers : numbers; }  ///< numbers of one covariance
+  /// Number of free parameters, as counted by the Bayesian information criterion.
+  Index parameters() const;
+};
+
+struct VectorHmm {
+  VectorHmmShape shape;
+  std::vector<double> start, transitions;           ///< [K], [K x K]; every row sums to 1
+  std::vector<double> weights, means, covariances;  ///< [K x C], [K C x n], [K C x spread]
+
+  explicit VectorHmm(const VectorHmmShape& of);  ///< uniform distributions, means 0, covariances 1
+};
+
+/// A Gaussian expressed as regressions of each number on the preceding ones: u_i = e_i + sum_{j<i} l_ij e_j ~ N(0,
+/// d_i^2), e = y - m (see the loss gaussian-mixture).
+struct GaussianFactors {
+  std::vector<double> l;      ///< [n (n - 1) / 2], row by row; empty for a diagonal covariance
+  std::vector<double> log_d;  ///< [n]
+  std::vector<double> inverse;
+
+  /// Throws UsageError if the covariance is not positive definite.
+  GaussianFactors(std::span<const double> covariance, Index n, bool full);
+  double log_density(const double* y, const double* mean) const;
+};
+
+/// Sequences of vectors, concatenated.
+struct VectorRuns {
+  Matrix<const double> rows;
+  std::vector<Index> ends;  ///< per sequence: the row number after its last row
+
+  Index count() const { return static_cast<Index>(ends.size()); }
+  Index begin(Index s) const { return s == 0 ? 0 : ends[at(s - 1)]; }
+  Matrix<const double> run(Index s) const { return rows.rows_from(begin(s), ends[at(s)] - begin(s)); }
+};
+
+double log_likelihood(const VectorHmm& hmm, const VectorRuns& runs, Team& team);
+/// For one sequence: the most probable path, and p(s_t = j | y) [positions x states].
+std::vector<Index> most_probable_states(const VectorHmm& hmm, Matrix<const double> run);
+std::vector<double> state_posteriors(const VectorHmm& hmm, Matrix<const double> run);
+/// A sampled sequence: its rows [length x numbers] and its states.
+struct DrawnRun {
+  std::vector<double> rows;
+  std::vector<Index> states;
+};
+DrawnRun sample(const VectorHmm& hmm, Index length, Random& random);
+/// The mean and variance of every number, `steps` steps after a state with distribution `belief`. To forecast an
+/// observed sequence, `belief` is the last row of its posteriors.
+struct VectorForecast {
+  std::vector<double> mean, variance;
+};
+VectorForecast forecast(const VectorHmm& hmm, std::span<const double> belief, Index steps);
+
+struct VectorHmmFitOptions {
+  Index restarts = 5, iterations = 200;
+  double tolerance = 1e-6;  ///< stops when an iteration gains fewer nats per vector
+  std::uint64_t seed = 1;
+  const std::atomic<bool>* stop = nullptr;  ///< polled once per iteration; throws InterruptedError when set
+};
+struct VectorHmmFit {
+  VectorHmm hmm;
+  double log_likelihood = 0, log_posterior = 0;
+  Index iterations = 0;  ///< iterations of the best initialization
+  /// -2 log p(y) + parameters log(vectors); smaller is better (Schwarz 1978).
+  double bic = 0;
+};
+
+inline constexpr double kPriorCount = 1, kPriorShare = 0.01;
+
+/// One iteration of expectation-maximization. Returns the log posterior of the model before the iteration, and stores
+/// its log likelihood in `likelihood` if not null. Threads share the sequences; results do not depend on the number of
+/// threads.
+double reestimate(VectorHmm& hmm, const VectorRuns& runs, Team& team, double* likelihood = nullptr);
+/// Returns the best fit over several initializations. Initial means are data vectors drawn far from each other (Arthur
+/// & Vassilvitskii 2007). Throws UsageError if there are fewer vectors than components.
+VectorHmmFit fit_vector_hmm(const VectorHmmShape& shape, const VectorRuns& runs, const VectorHmmFitOptions& options,
+                            Team& team);
+/// Fits models with `fewest` to shape.states states. The model with the smallest BIC comes first; the others follow in
+/// order of their number of states.
+std::vector<VectorHmmFit> choose_vector_hmm(const VectorHmmShape& shape, Index fewest, const VectorRuns& runs,
+                                            const VectorHmmFitOptions& options, Team& team);
+
+}  // namespace unfold

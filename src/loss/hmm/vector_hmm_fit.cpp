@@ -1,0 +1,228 @@
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "base/error.h"
+#include "loss/hmm/vector_hmm_chain.h"
+#include "numerics/functions.h"
+
+namespace unfold {
+namespace {
+
+/// Sequences that are summed together, so that sums have the same order for any number of threads.
+constexpr Index kRunsOfBlock = 16;
+/// A state or component that holds fewer vectors keeps its parameters.
+constexpr double kEmpty = 1e-9;
+
+/// The sums of the expectation step: moments about the current means.
+struct HmmMoments {
+  double log_likelihood = 0;
+  std::vector<double> start, steps, shares, first, second;
+
+  explicit HmmMoments(const VectorHmmShape& s)
+      : start(at(s.states)),
+        steps(at(s.states * s.states)),
+        shares(at(s.mixtures())),
+        first(at(s.mixtures() * s.numbers)),
+        second(at(s.mixtures() * s.spread())) {}
+  void add(const HmmMoments& other) {
+    log_likelihood += other.log_likelihood;
+    for (auto member :
+         {&HmmMoments::start, &HmmMoments::steps, &HmmMoments::shares, &HmmMoments::first, &HmmMoments::second})
+      for (std::size_t i = 0; i < (this->*member).size(); ++i) (this->*member)[i] += (other.*member)[i];
+  }
+};
+
+void add_vector(const VectorHmm& hmm, Index k, const double* y, double share, HmmMoments& sums) {
+  const Index n = hmm.shape.numbers;
+  const double* mean = hmm.means.data() + k * n;
+  double *first = sums.first.data() + k * n, *second = sums.second.data() + k * hmm.shape.spread();
+  sums.shares[at(k)] += share;
+  for (Index i = 0; i < n; ++i) {
+    const double e = share * (y[i] - mean[i]);
+    first[i] += e;
+    if (!hmm.shape.full) {
+      second[i] += e * (y[i] - mean[i]);
+      continue;
+    }
+    for (Index j = 0; j <= i; ++j) second[i * n + j] += e * (y[j] - mean[j]);
+  }
+}
+
+void add_run(const VectorHmmTables& tables, Matrix<const double> run, VectorHmmChain& chain, HmmMoments& sums) {
+  const VectorHmmShape& shape = tables.hmm.shape;
+  const Index n = shape.states;
+  chain.see(tables, run);
+  const Matrix<double> alpha = chain.matrix(chain.alpha), beta = chain.matrix(chain.beta);
+  sums.log_likelihood += forward(chain.chain, alpha);
+  backward(chain.chain, beta);
+  std::vector<double> pairs(at(n * n)), marginals(at(run.rows * n));
+  for (Index t = 1; t < run.rows; ++t) {
+    pair_marginals(chain.chain, alpha, beta, t, pairs.data());
+    for (std::size_t i = 0; i < pairs.size(); ++i) sums.steps[i] += pairs[i];
+  }
+  const Matrix<double> p = chain.matrix(marginals);
+  state_marginals(alpha, beta, p);
+  for (Index j = 0; j < n; ++j) sums.start[at(j)] += p(0, j);
+  std::vector<double> within(at(shape.components));
+  for (Index t = 0; t < run.rows; ++t)
+    for (Index j = 0; j < n; ++j) {
+      const double* of_state = chain.components.data() + t * shape.mixtures() + j * shape.components;
+      softmax(of_state, within.data(), shape.components);
+      for (Index c = 0; c < shape.components; ++c)
+        add_vector(tables.hmm, j * shape.components + c, run.row(t), p(t, j) * within[at(c)], sums);
+    }
+}
+
+/// Log prior of one covariance: trace S^-1 equals that of D^-1 over the rows of the regressions.
+double log_prior(const GaussianFactors& of) {
+  const auto n = static_cast<Index>(of.log_d.size());
+  double log_det = 0, trace = 0;
+  for (Index i = 0; i < n; ++i) {
+    double squares = 1;
+    for (Index j = 0; j < i && !of.l.empty(); ++j) {
+      const double l = of.l[at(i * (i - 1) / 2 + j)];
+      squares += l * l;
+    }
+    log_det += 2 * of.log_d[at(i)];
+    trace += squares * of.inverse[at(i)] * of.inverse[at(i)];
+  }
+  return -kPriorCount / 2 * (log_det + kPriorShare * trace);
+}
+
+void to_shares(std::vector<double>& counts, Index rows, std::vector<double>& result) {
+  const Index n = static_cast<Index>(counts.size()) / rows;
+  for (Index r = 0; r < rows; ++r) {
+    double total = 0;
+    for (Index j = 0; j < n; ++j) total += counts[at(r * n + j)];
+    for (Index j = 0; j < n && total > kEmpty; ++j) result[at(r * n + j)] = counts[at(r * n + j)] / total;
+  }
+}
+
+void maximise(HmmMoments& sums, VectorHmm& hmm) {
+  const VectorHmmShape& shape = hmm.shape;
+  const Index n = shape.numbers;
+  to_shares(sums.start, 1, hmm.start);
+  to_shares(sums.steps, shape.states, hmm.transitions);
+  to_shares(sums.shares, shape.states, hmm.weights);
+  for (Index k = 0; k < shape.mixtures(); ++k) {
+    const double count = sums.shares[at(k)];
+    if (count <= kEmpty) continue;
+    double *mean = hmm.means.data() + k * n, *out = hmm.covariances.data() + k * shape.spread();
+    const double *first = sums.first.data() + k * n, *second = sums.second.data() + k * shape.spread();
+    const auto covariance = [&](Index i, Index j, double sum) {
+      const double prior = i == j ? kPriorCount * kPriorShare : 0;
+      return (sum - first[i] * first[j] / count + prior) / (count + kPriorCount);
+    };
+    for (Index i = 0; i < n; ++i) {
+      if (!shape.full) out[i] = covariance(i, i, second[i]);
+      for (Index j = 0; j <= i && shape.full; ++j)
+        out[i * n + j] = out[j * n + i] = covariance(i, j, second[i * n + j]);
+    }
+    for (Index i = 0; i < n; ++i) mean[i] += first[i] / count;
+  }
+}
+
+double squared_distance(const double* a, const double* b, Index n) {
+  double sum = 0;
+  for (Index i = 0; i < n; ++i) sum += (a[i] - b[i]) * (a[i] - b[i]);
+  return sum;
+}
+
+/// Initializes the means with data vectors, each drawn with probability proportional to its squared distance from the
+/// nearest earlier mean.
+void scatter_means(VectorHmm& hmm, Matrix<const double> rows, Random& random) {
+  const Index n = hmm.shape.numbers;
+  std::vector<double> nearest(at(rows.rows), std::numeric_limits<double>::infinity());
+  Index chosen = static_cast<Index>(random.below(static_cast<std::uint64_t>(rows.rows)));
+  for (Index k = 0; k < hmm.shape.mixtures(); ++k) {
+    std::copy_n(rows.row(chosen), n, hmm.means.data() + k * n);
+    double total = 0;
+    for (Index r = 0; r < rows.rows; ++r) {
+      nearest[at(r)] = std::min(nearest[at(r)], squared_distance(rows.row(r), rows.row(chosen), n));
+      total += nearest[at(r)];
+    }
+    double left = random.uniform() * total;
+    chosen = 0;
+    while (chosen + 1 < rows.rows && (left -= nearest[at(chosen)]) >= 0) ++chosen;
+  }
+}
+
+VectorHmm random_start(const VectorHmmShape& shape, const VectorRuns& runs, Random& random) {
+  VectorHmm hmm(shape);
+  scatter_means(hmm, runs.rows, random);
+  // Perturbs the uniform distributions: identical states would stay identical.
+  for (auto* each : {&hmm.start, &hmm.transitions, &hmm.weights})
+    for (double& x : *each) x *= random.uniform(0.5, 1.5);
+  HmmMoments counts(shape);
+  counts.start = hmm.start, counts.steps = hmm.transitions, counts.shares = hmm.weights;
+  to_shares(counts.start, 1, hmm.start);
+  to_shares(counts.steps, shape.states, hmm.transitions);
+  to_shares(counts.shares, shape.states, hmm.weights);
+  return hmm;
+}
+
+}  // namespace
+
+double reestimate(VectorHmm& hmm, const VectorRuns& runs, Team& team, double* likelihood) {
+  const VectorHmmTables tables(hmm);
+  const Index blocks = (runs.count() + kRunsOfBlock - 1) / kRunsOfBlock;
+  std::vector<HmmMoments> sums(at(blocks), HmmMoments(hmm.shape));
+  team.run([&](Member& me) {
+    VectorHmmChain chain;
+    const Range mine = me.share(blocks, 1);
+    for (Index b = mine.begin; b < mine.end; ++b)
+      for (Index s = b * kRunsOfBlock; s < std::min(runs.count(), (b + 1) * kRunsOfBlock); ++s)
+        add_run(tables, runs.run(s), chain, sums[at(b)]);
+  });
+  for (std::size_t b = 1; b < sums.size(); ++b) sums[0].add(sums[b]);
+  double posterior = sums[0].log_likelihood;
+  for (const GaussianFactors& each : tables.factors) posterior += log_prior(each);
+  if (likelihood != nullptr) *likelihood = sums[0].log_likelihood;
+  maximise(sums[0], hmm);
+  return posterior;
+}
+
+VectorHmmFit fit_vector_hmm(const VectorHmmShape& shape, const VectorRuns& runs, const VectorHmmFitOptions& options,
+                            Team& team) {
+  if (runs.rows.rows < shape.mixtures())
+    throw UsageError("a hidden Markov model of " + std::to_string(shape.mixtures()) +
+                     " components wants as many vectors; " + std::to_string(runs.rows.rows) + " are there");
+  const double vectors = static_cast<double>(runs.rows.rows);
+  VectorHmmFit best{.hmm = VectorHmm(shape), .log_posterior = -std::numeric_limits<double>::infinity()};
+  for (Index r = 0; r < options.restarts; ++r) {
+    Random random(options.seed, stream_of("vector-hmm") + static_cast<std::uint64_t>(r));
+    VectorHmm hmm = random_start(shape, runs, random);
+    double before = -std::numeric_limits<double>::infinity();
+    for (Index i = 1; i <= options.iterations; ++i) {
+      if (options.stop != nullptr && *options.stop) throw InterruptedError("interrupted");
+      VectorHmm next = hmm;
+      double likelihood = 0;
+      const double posterior = reestimate(next, runs, team, &likelihood);
+      if (posterior > best.log_posterior)
+        best = {.hmm = hmm, .log_likelihood = likelihood, .log_posterior = posterior, .iterations = i};
+      if (posterior - before < options.tolerance * vectors) break;
+      before = posterior;
+      hmm = std::move(next);
+    }
+  }
+  double log_vectors = vectors;
+  vector_log(&log_vectors, &log_vectors, 1);
+  best.bic = -2 * best.log_likelihood + static_cast<double>(shape.parameters()) * log_vectors;
+  return best;
+}
+
+std::vector<VectorHmmFit> choose_vector_hmm(const VectorHmmShape& shape, Index fewest, const VectorRuns& runs,
+                                            const VectorHmmFitOptions& options, Team& team) {
+  std::vector<VectorHmmFit> fits;
+  for (Index states = fewest; states <= shape.states; ++states) {
+    VectorHmmShape smaller = shape;
+    smaller.states = states;
+    fits.push_back(fit_vector_hmm(smaller, runs, options, team));
+  }
+  const auto chosen = std::ranges::min_element(fits, {}, &VectorHmmFit::bic);
+  std::rotate(fits.begin(), chosen, chosen + 1);
+  return fits;
+}
+
+}  // namespace unfold

@@ -1,0 +1,120 @@
+#include <algorithm>
+#include <memory>
+
+#include "loss/deviation.h"
+#include "loss/components.h"
+#include "loss/distribution.h"
+#include "loss/univariate_distributions.h"
+#include "loss/registry.h"
+#include "numerics/vector.h"
+
+namespace unfold {
+namespace {
+
+/// With z = (y - m) / d: nats = log(2 pi) / 2 + log d + z^2 / 2; the slopes are -z / d for m and 1 - z^2 for log d.
+/// Their squares have means 1 / d^2 and 2, and their product has mean 0.
+template <class T>
+class NormalLoss final : public NaturalLoss<T>, public ValueDistribution<T> {
+ public:
+  std::string_view name() const override { return "normal"; }
+  Index target_size(Index signal_size) const override {
+    if (signal_size % 2 != 0)
+      throw UsageError("normal loss: a signal of " + std::to_string(signal_size) +
+                       " numbers, which must be a mean and a deviation for each number predicted");
+    return signal_size / 2;
+  }
+
+  void mean(std::span<const T> signal, std::span<T> mean) const override {
+    require_size(*this, signal, mean);
+    std::ranges::copy(signal.first(mean.size()), mean.begin());
+  }
+  void quantile(std::span<const T> signal, double level, std::span<T> values) const override {
+    require_size(*this, signal, values);
+    require_level(level);
+    const double z = normal_quantile(level);
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      const WeightedNormal law = component(signal, i);
+      values[i] = static_cast<T>(law.mean + law.deviation * z);
+    }
+  }
+  void component_crps(std::span<const T> signal, std::span<const T> observed, std::span<double> scores) const override {
+    require_size(*this, signal, observed);
+    require_size(*this, signal, scores);
+    for (std::size_t i = 0; i < observed.size(); ++i) {
+      const WeightedNormal law = component(signal, i);
+      scores[i] = mixture_crps({&law, 1}, observed[i]);
+    }
+  }
+  void sample(std::span<const T> signal, Random& random, std::span<T> values) const override {
+    require_size(*this, signal, values);
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      const WeightedNormal law = component(signal, i);
+      values[i] = static_cast<T>(law.mean + law.deviation * random.normal());
+    }
+  }
+
+ protected:
+  T row_nats(const T* o, const T* y, Index size) const override {
+    const Index n = size / 2;
+    const Deviations d = deviations_of(o, n);
+    T* each = d.scratch;
+    for (Index i = 0; i < n; ++i) {
+      const T z = (y[i] - o[i]) * d.inverse[i];
+      each[i] = d.log[i] + T{0.5} * (z * z);
+    }
+    return static_cast<T>(static_cast<double>(n) * kHalfLogTwoPi + sum(span_of<T>(each, n)));
+  }
+
+  void row_slopes(const T* o, const T* y, Index size, T* out) const override {
+    const Index n = size / 2;
+    const Deviations d = deviations_of(o, n);
+    for (Index i = 0; i < n; ++i) {
+      const T z = (y[i] - o[i]) * d.inverse[i];
+      out[i] = -z * d.inverse[i];
+      out[n + i] = (1 - z * z) * d.slope[i];
+    }
+  }
+
+  void row_fisher(const T* o, Index size, T* out) const override {
+    const Index n = size / 2;
+    const Deviations d = deviations_of(o, n);
+    for (Index i = 0; i < n; ++i) {
+      out[i] = d.inverse[i] * d.inverse[i];
+      out[n + i] = 2 * (d.slope[i] * d.slope[i]);
+    }
+  }
+
+ private:
+  struct Deviations {
+    T *log, *inverse, *slope, *scratch;
+  };
+  static Deviations deviations_of(const T* o, Index n) {
+    T* memory = row_scratch<T>(4 * n);
+    const Deviations d{memory, memory + n, memory + 2 * n, memory + 3 * n};
+    deviations(o + n, n, d.log, d.inverse, d.slope);
+    return d;
+  }
+  static WeightedNormal component(std::span<const T> signal, std::size_t i) {
+    return {.weight = 1, .mean = signal[i], .deviation = deviation(signal[signal.size() / 2 + i])};
+  }
+};
+
+}  // namespace
+
+template <class T>
+std::unique_ptr<Loss<T>> normal_loss() {
+  return std::make_unique<NormalLoss<T>>();
+}
+template std::unique_ptr<Loss<float>> normal_loss<float>();
+template std::unique_ptr<Loss<double>> normal_loss<double>();
+
+LossEntry normal_entry() {
+  return {.name = "normal",
+          .help = "real vectors with their deviations: y_i ~ N(m_i, d_i^2)",
+          .of_symbols = false,
+          .make_float = normal_loss<float>,
+          .make_double = normal_loss<double>,
+          .size_of_signal = [](Index field_size, const AnyOptions&) { return 2 * field_size; }};
+}
+
+}  // namespace unfold

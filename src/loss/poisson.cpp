@@ -1,0 +1,82 @@
+#include <algorithm>
+#include <memory>
+
+#include "loss/components.h"
+#include "loss/distribution.h"
+#include "loss/univariate_distributions.h"
+#include "loss/registry.h"
+#include "numerics/functions.h"
+
+namespace unfold {
+namespace {
+
+template <class T>
+class PoissonLoss final : public NaturalLoss<T>, public ValueDistribution<T> {
+ public:
+  std::string_view name() const override { return "poisson"; }
+
+  void mean(std::span<const T> signal, std::span<T> mean) const override {
+    require_size(*this, signal, mean);
+    vector_exp(signal.data(), mean.data(), static_cast<Index>(mean.size()));
+  }
+  void quantile(std::span<const T> signal, double level, std::span<T> values) const override {
+    require_size(*this, signal, values);
+    require_level(level);
+    for (std::size_t i = 0; i < values.size(); ++i)
+      values[i] = static_cast<T>(poisson_quantile(rate(signal[i]), level));
+  }
+  void component_crps(std::span<const T> signal, std::span<const T> observed, std::span<double> scores) const override {
+    require_size(*this, signal, observed);
+    require_size(*this, signal, scores);
+    for (std::size_t i = 0; i < observed.size(); ++i) scores[i] = poisson_crps(rate(signal[i]), observed[i]);
+  }
+  /// Draws by inversion.
+  void sample(std::span<const T> signal, Random& random, std::span<T> values) const override {
+    require_size(*this, signal, values);
+    for (std::size_t i = 0; i < values.size(); ++i)
+      values[i] = static_cast<T>(poisson_quantile(rate(signal[i]), std::max(random.uniform(), 0x1p-54)));
+  }
+
+ protected:
+  T row_nats(const T* o, const T* y, Index n) const override {
+    T* z = row_scratch<T>(n);
+    vector_exp(o, z, n);
+    for (Index i = 0; i < n; ++i) {
+      if (y[i] < 0) throw UsageError("poisson loss: a count is negative");
+      z[i] -= y[i] * o[i];
+    }
+    return static_cast<T>(sum(span_of<T>(z, n)));
+  }
+
+  void row_slopes(const T* o, const T* y, Index n, T* out) const override {
+    vector_exp(o, out, n);
+    for (Index i = 0; i < n; ++i) out[i] -= y[i];
+  }
+
+  void row_fisher(const T* o, Index n, T* out) const override { vector_exp(o, out, n); }
+
+ private:
+  static double rate(double o) {
+    vector_exp(&o, &o, 1);
+    return o;
+  }
+};
+
+}  // namespace
+
+template <class T>
+std::unique_ptr<Loss<T>> poisson_loss() {
+  return std::make_unique<PoissonLoss<T>>();
+}
+template std::unique_ptr<Loss<float>> poisson_loss<float>();
+template std::unique_ptr<Loss<double>> poisson_loss<double>();
+
+LossEntry poisson_entry() {
+  return {.name = "poisson",
+          .help = "counts: y ~ Poisson(exp(o))",
+          .of_symbols = false,
+          .make_float = poisson_loss<float>,
+          .make_double = poisson_loss<double>};
+}
+
+}  // namespace unfold

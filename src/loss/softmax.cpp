@@ -1,0 +1,148 @@
+#include <cmath>
+#include <memory>
+
+#include "loss/registry.h"
+#include "loss/rows.h"
+#include "numerics/functions.h"
+#include "numerics/vector.h"
+
+namespace unfold {
+namespace {
+
+template <class T>
+class SoftmaxLoss final : public RowLoss<T>, public RowCurvature<T>, public LossFisher<T>, public Categorical<T> {
+ public:
+  std::string_view name() const override { return "softmax"; }
+
+  void row_losses(Matrix<const T> signal, const Targets<T>& targets, T* nats) const override {
+    for (Index r = 0; r < signal.rows; ++r) {
+      const Symbol target = target_of(signal, targets, r);
+      nats[r] = target == kNoSymbol ? T{0} : log_sum_exp(signal.row(r), signal.cols) - signal(r, target);
+    }
+  }
+
+  void row_gradients(Matrix<const T> signal, const Targets<T>& targets, T scale, T* nats,
+                     Matrix<T> adjoint) const override {
+    const Index n = signal.cols;
+    for (Index r = 0; r < signal.rows; ++r) {
+      const Symbol target = target_of(signal, targets, r);
+      T* out = adjoint.row(r);
+      if (target == kNoSymbol) {
+        nats[r] = 0;
+        set_row(out, n, T{0});
+        continue;
+      }
+      const T normaliser = log_sum_exp(signal.row(r), n);
+      nats[r] = normaliser - signal(r, target);  // must precede writing `out`, which may be the signal
+      probabilities(signal.row(r), n, normaliser, out);
+      const T rest = out[target] - 1;
+      for (Index i = 0; i < n; ++i) out[i] *= scale;
+      out[target] = scale * rest;
+    }
+  }
+
+  /// H = diag(p) - p p^T.
+  void row_curvatures(Matrix<const T> signal, const Targets<T>& targets, T scale, Matrix<const T> tangent,
+                      Matrix<T> result) const override {
+    const Index n = signal.cols;
+    for (Index r = 0; r < signal.rows; ++r) {
+      T* out = result.row(r);
+      if (target_of(signal, targets, r) == kNoSymbol) {
+        set_row(out, n, T{0});
+        continue;
+      }
+      const T* t = tangent.row(r);
+      probabilities(signal.row(r), n, out);
+      const T mean = static_cast<T>(dot(span_of<T>(out, n), span_of(t, n)));
+      for (Index i = 0; i < n; ++i) out[i] = scale * (out[i] * (t[i] - mean));
+    }
+  }
+
+  /// R = diag(r) - p r' with r = sqrt(p).
+  void row_curvature_roots(Matrix<const T> signal, const Targets<T>& targets, T scale, Matrix<const T> noise,
+                           Matrix<T> result) const override {
+    const Index n = signal.cols;
+    T* p = row_scratch<T>(2 * n);
+    T* root = p + n;
+    for (Index r = 0; r < signal.rows; ++r) {
+      T* out = result.row(r);
+      if (target_of(signal, targets, r) == kNoSymbol) {
+        set_row(out, n, T{0});
+        continue;
+      }
+      const T* z = noise.row(r);
+      probabilities(signal.row(r), n, p);
+      for (Index i = 0; i < n; ++i) root[i] = std::sqrt(p[i]);
+      const T along = static_cast<T>(dot(span_of<T>(root, n), span_of(z, n)));
+      for (Index i = 0; i < n; ++i) out[i] = scale * (root[i] * z[i] - p[i] * along);
+    }
+  }
+
+  void fisher_diagonal(Matrix<const T> signal, const Targets<T>& targets, Matrix<T> seed) const override {
+    const Index n = signal.cols;
+    for (Index r = 0; r < signal.rows; ++r) {
+      T* out = seed.row(r);
+      if (target_of(signal, targets, r) == kNoSymbol) {
+        set_row(out, n, T{0});
+        continue;
+      }
+      probabilities(signal.row(r), n, out);
+      for (Index i = 0; i < n; ++i) out[i] *= 1 - out[i];
+    }
+  }
+
+  void fisher_through(Matrix<const T> signal, const Targets<T>& targets, Matrix<const T> w,
+                      Matrix<T> seed) const override {
+    const Index n = signal.cols;
+    require_same(name(), "weight columns", w.cols, n);
+    T* p = row_scratch<T>(2 * n);
+    T* squares = p + n;
+    for (Index r = 0; r < signal.rows; ++r) {
+      T* out = seed.row(r);
+      if (target_of(signal, targets, r) == kNoSymbol) {
+        set_row(out, w.rows, T{0});
+        continue;
+      }
+      probabilities(signal.row(r), n, p);
+      for (Index i = 0; i < w.rows; ++i) {
+        // Centered at the mean: the difference of two moments would suffer from cancellation if the distribution is
+        // nearly certain.
+        const T* wi = w.row(i);
+        const T mean = static_cast<T>(dot(span_of<T>(p, n), span_of(wi, n)));
+        for (Index x = 0; x < n; ++x) squares[x] = (wi[x] - mean) * (wi[x] - mean);
+        out[i] = static_cast<T>(dot(span_of<T>(p, n), span_of<T>(squares, n)));
+      }
+    }
+  }
+
+ private:
+  Symbol target_of(Matrix<const T> signal, const Targets<T>& targets, Index row) const {
+    return target_symbol(name(), signal, targets, row);
+  }
+
+  // exp(log p), so that probabilities and nats use the same normalizer.
+  static void probabilities(const T* x, Index n, T normaliser, T* p) {
+    for (Index i = 0; i < n; ++i) p[i] = x[i] - normaliser;
+    vector_exp(p, p, n);
+  }
+  static void probabilities(const T* x, Index n, T* p) { probabilities(x, n, log_sum_exp(x, n), p); }
+};
+
+}  // namespace
+
+template <class T>
+std::unique_ptr<Loss<T>> softmax_loss() {
+  return std::make_unique<SoftmaxLoss<T>>();
+}
+template std::unique_ptr<Loss<float>> softmax_loss<float>();
+template std::unique_ptr<Loss<double>> softmax_loss<double>();
+
+LossEntry softmax_entry() {
+  return {.name = "softmax",
+          .help = "symbols: p(x) = exp(o_x) / sum_y exp(o_y)",
+          .of_symbols = true,
+          .make_float = softmax_loss<float>,
+          .make_double = softmax_loss<double>};
+}
+
+}  // namespace unfold

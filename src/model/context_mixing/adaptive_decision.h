@@ -1,0 +1,50 @@
+#pragma once
+/// An adaptive estimator for a recurring yes-or-no decision (Does the next symbol escape from this context? Is it the
+/// favorite?). Each of several hints is a context in which the outcomes are counted (secondary estimation, Bloom 1998);
+/// the estimates of the hints are mixed in the logistic domain by gated weights that are learned online (Mahoney 2005).
+///
+///   LearntDecision escapes;
+///   LearntDecision::Case c{.hints = {...}, .gates = {...}};
+///   double p = escapes.estimate(c, prior);
+///   escapes.learn(c, escaped);  // cases may be learned in any order
+///
+/// Uses only tables, + - * / and the logarithm of the numerics module, so results are bit-identical on all machines.
+
+#include <array>
+#include <cstdint>
+#include <vector>
+
+#include "model/context_mixing/context_mixing_parts.h"
+
+namespace unfold {
+
+class LearntDecision {
+ public:
+  static constexpr std::size_t kHints = 6;  ///< with the prior and a bias, these fill the lanes of a mixer
+  struct Case {
+    std::array<std::uint64_t, kHints> hints{};  ///< hashed
+    std::array<std::size_t, 3> gates{};         ///< select the weights, each below kGates
+    std::size_t last_gate = 0;                  ///< below kLastGates
+    std::array<float, kMixLanes> inputs{};      ///< set by `estimate`
+  };
+  static constexpr std::size_t kGates = 1024, kLastGates = 64;
+
+  LearntDecision();
+  /// P(yes), above 0 and below 1. `prior` in (0, 1): what a hint says that was never seen.
+  double estimate(Case& c, double prior) const;
+  /// The same, and initializes with the prior the cells of hints that were never seen, as `learn` requires.
+  double estimate_and_initialize(Case& c, double prior);
+  void learn(const Case& c, bool yes);  ///< REQUIRES estimate_and_initialize(c, ...)
+
+ private:
+  static constexpr std::size_t kCells = std::size_t{1} << 16;  // of each hint
+  static std::size_t place(const Case& c, std::size_t hint) {
+    return hint * kCells + hash(c.hints[hint], hint) % kCells;
+  }
+  float mix(const Case& c) const;
+
+  std::vector<AdaptiveProbability> cells_;
+  mutable MixerLayers mixers_;  // which rows were chosen and what they said: no prediction depends on it
+};
+
+}  // namespace unfold

@@ -1,0 +1,88 @@
+#pragma once
+/// 16-bit counters of bits, and rows of counters in bounded memory; the state of the contexts of history_mixing.h.
+///
+/// A counter begins as the history of its bits, exact for up to seven of them (a leading one, then the bits; 0: no
+/// observation). From the eighth bit on it is an estimate: a 9-bit logit in steps of 1/30, a 2-bit confidence (which
+/// reduces the learning rate), and the last four bits:
+///
+///   1 eeeeeeeee tt hhhh     logit = e / 30 - 8.5
+///
+/// Updates of the estimate are rounded stochastically, with random numbers that are the same on every machine, so that
+/// updates smaller than 1/30 are correct on average.
+
+#include <array>
+#include <cstdint>
+
+#include "model/context_mixing/zero_pages.h"
+
+namespace unfold {
+
+/// Branch-free operations on several counters in parallel.
+class BitHistories {
+ public:
+  static constexpr std::size_t kSide = 8;                   ///< number of counters per call
+  static constexpr std::size_t kByHistory = 256 + 32 * 16;  ///< number of values of `by_history`
+  static constexpr std::size_t kByEstimate = 256 + 64 * 4;  ///< number of values of `by_estimate`
+  using Counters = std::array<std::uint16_t, kSide>;
+
+  static const BitHistories& tables();
+
+  /// Map counters to cells; cell 0 means no observation. `history_cells`: the history, or 32 levels of the estimate and
+  /// the last four bits. `estimate_cells`: the history, or 64 levels and the confidence.
+  static void history_cells(const std::uint16_t* counters, std::uint16_t* cells);
+  static void estimate_cells(const std::uint16_t* counters, std::uint16_t* cells);
+  /// Initial probability of a one for each cell.
+  double meaning_of_history(std::size_t cell) const;
+  double meaning_of_estimate(std::size_t cell) const;
+
+  /// Updates counters with one more bit. `chance`: 32 random bits for this update.
+  void learn(const std::uint16_t* counters, int bit, std::uint32_t chance, std::uint16_t* next) const;
+
+ private:
+  BitHistories();
+  static constexpr std::size_t kExact = 256, kEstimates = 512, kTrusts = 4;
+  std::array<double, kExact> exact_{};  // probabilities of exact histories
+  // The successor of a counter for each bit: the next history, or the next estimate with six fractional bits in place
+  // of the confidence and the last bits.
+  std::array<std::array<std::uint16_t, kExact + kEstimates * kTrusts>, 2> next_{};
+};
+
+/// The 15 counters of half a symbol (four bits) in one context. `mark`: 12 bits of the hash above a 4-bit use count, 0:
+/// free.
+struct HistoryRow {
+  std::uint16_t mark = 0;
+  std::array<std::uint16_t, 15> counter{};
+};
+static_assert(sizeof(HistoryRow) == 32, "two rows are a cache line");
+
+/// A hash table of rows shared by all contexts: a new row replaces the less used one of its line.
+class HistoryTable {
+ public:
+  static constexpr std::size_t kLine = 2;    ///< number of rows
+  explicit HistoryTable(std::size_t bytes);  ///< as many lines as fit, at least one
+  void prefetch(std::uint64_t key) const { __builtin_prefetch(line(key), 1); }
+  HistoryRow* line(std::uint64_t key) const { return rows_.data() + ((key & 0xFFFFFFFF) * lines_ >> 32) * kLine; }
+  /// Returns `none` if there is no such row.
+  HistoryRow* find(std::uint64_t key, HistoryRow* none = nullptr) const { return find_in(line(key), key, none); }
+  /// Searches a given line for the key; branch-free, because the outcome is unpredictable.
+  static HistoryRow* find_in(HistoryRow* line, std::uint64_t key, HistoryRow* none) {
+    const auto least = static_cast<std::uint16_t>(check(key) << 4 | 1);  // for use counts 1 .. 15
+    const bool first = static_cast<std::uint16_t>(line[0].mark - least) < kUse,
+               second = static_cast<std::uint16_t>(line[1].mark - least) < kUse;
+    HistoryRow* const found = second ? line + 1 : none;
+    return first ? line : found;
+  }
+  HistoryRow* create(std::uint64_t key);  ///< REQUIRES that the key does not exist
+  static void use(HistoryRow& row) {
+    row.mark = static_cast<std::uint16_t>(row.mark + ((row.mark & kUse) != kUse ? 1 : 0));
+  }
+
+ private:
+  static constexpr std::uint16_t kUse = 15;
+  static std::uint32_t check(std::uint64_t key) { return static_cast<std::uint32_t>(key >> 52); }
+
+  std::size_t lines_;
+  ZeroPages<HistoryRow> rows_;
+};
+
+}  // namespace unfold

@@ -1,0 +1,204 @@
+#include "model/context_mixing/byte_mixing_parts.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/error.h"
+#include "model/context_mixing/simd.h"
+
+namespace unfold {
+namespace {
+
+const Logistic& kLogit = Logistic::tables();
+
+/// The cell of an estimate in units of 2^-12.
+const std::array<std::uint16_t, 4096> kEstimateCell = [] {
+  std::array<std::uint16_t, 4096> table{};
+  for (std::uint32_t p = 0; p < 4096; ++p) table[p] = static_cast<std::uint16_t>(kUseClasses * estimate_level(p));
+  return table;
+}();
+
+/// AdaptiveProbability::learn with the target in its units.
+inline std::uint32_t taught(std::uint32_t value, std::int64_t target22) {
+  const std::uint32_t count = value & 1023;
+  const std::int64_t p = value >> 10;
+  const auto next = static_cast<std::uint32_t>(p + (((target22 - p) * std::int64_t{kRates[count]}) >> 16));
+  return next << 10 | std::min(count + 1, 1023U);
+}
+
+FourFloats cut_off(FourFloats logits) {
+  const FourFloats most = FourFloats{} + kLargestLogit;
+  const FourFloats above = choose(logits < -most, -most, logits);
+  return choose(most < above, most, above);
+}
+
+}  // namespace
+
+void require_mixing(Index alphabet, Index memory, Index row) {
+  constexpr Index kLeastMemory = Index{1} << 20, kMostMemory = Index{16} << 30, kLongestRow = 65535;
+  if (alphabet > 256)
+    throw UsageError(fmt::format("cm: {} symbols; context mixing takes at most 256, so use --symbols bytes", alphabet));
+  if (memory < kLeastMemory || memory > kMostMemory)
+    throw UsageError(fmt::format("cm: memory of {} bytes is not in 1 MiB .. 16 GiB", memory));
+  if (row < 0 || row > kLongestRow) throw UsageError(fmt::format("cm: row {} is not in 0 .. {}", row, kLongestRow));
+}
+
+CounterMeaning::CounterMeaning(int limit) : limit_(static_cast<std::uint32_t>(limit)) {
+  constexpr std::uint32_t kPlaceTrustInMeaning = 6;  // initially a counter is interpreted as its estimate
+  for (std::uint32_t p = 0; p < 4096; ++p)
+    for (std::size_t c = 1; c < kUseClasses; ++c)
+      by_estimate_[kEstimateCell[p] + c] =
+          AdaptiveProbability::of((static_cast<double>(p) + 0.5) / 4096, kPlaceTrustInMeaning);
+  for (std::uint32_t past = 2; past < 256; ++past) {
+    double ones = 0.4, seen = 0.8;
+    for (std::uint32_t p = past; p > 1; p >>= 1) {
+      ones += p & 1;
+      seen += 1;
+    }
+    by_past_[past] = AdaptiveProbability::of(ones / seen, kPlaceTrustInMeaning);
+  }
+}
+
+bool CounterMeaning::ask(const CounterRow& row, std::size_t node, float* x) {
+  const std::uint32_t count = row.count[node];
+  if (count == 0) {
+    x[0] = x[1] = x[2] = 0;
+    return false;
+  }
+  cell_ = std::uint32_t{kEstimateCell[row.estimate[node] >> 4]} + kUseClass[count];
+  const std::uint32_t p = by_estimate_[cell_].p12();
+  x[0] = kLogit.stretch(p);
+  x[1] = (static_cast<float>(p) - 2048) * (1.0F / 1024);
+  x[2] = kLogit.stretch(by_past_[row.past[node]].p12());
+  return true;
+}
+
+void CounterMeaning::learn(CounterRow& row, std::size_t node, int bit) {
+  const std::uint32_t count = row.count[node], past = row.past[node];
+  const std::int32_t p = row.estimate[node], target = bit != 0 ? 65535 : 0;
+  if (count != 0) {
+    const std::int64_t target22 = bit != 0 ? (1 << 22) - 1 : 0;
+    std::uint32_t &by_estimate = by_estimate_[cell_].value, &by_past = by_past_[past].value;
+    by_estimate = taught(by_estimate, target22);
+    by_past = taught(by_past, target22);
+  }
+  const auto change = static_cast<std::int32_t>((target - p) * std::int64_t{kRates[count]} >> 16);
+  row.estimate[node] = static_cast<std::uint16_t>(p + change);
+  row.past[node] = static_cast<std::uint8_t>(((past & 0x7F) * 2 + static_cast<std::uint32_t>(bit)) | (past & 0x80));
+  row.count[node] = static_cast<std::uint8_t>(count + (count < limit_ ? 1 : 0));
+}
+
+namespace {
+constexpr float kFirstStep = 0.02F, kLastStep = 0.0015F, kStepFall = 2e-5F, kOuterStep = 0.002F;
+/// Initial increase of the learning rate of a row, its decay factor per selection, and its minimum.
+constexpr float kHurry = 0.02F, kHurryLeft = 0.99F, kLeastHurry = 1e-6F;
+}  // namespace
+
+GatedMixer::GatedMixer(const std::vector<float>& start, const std::vector<std::size_t>& sets,
+                       const std::vector<std::size_t>& lasts, GatedLearning learning)
+    : inputs_(static_cast<Index>(start.size())),
+      sets_(sets.size()),
+      least_error_(learning.least_error),
+      rate_(kFirstStep) {
+  std::size_t rows = 0;
+  for (std::size_t s = 0; s < sets.size(); ++s) {
+    first_.at(s) = chosen_.at(s) = rows;
+    present_.at(s) = -1;
+    rows += sets[s];
+  }
+  weights_.reserve(rows * start.size());
+  for (std::size_t r = 0; r < rows; ++r) weights_.insert(weights_.end(), start.begin(), start.end());
+  if (learning.hurry_rows) hurry_.assign(rows, kHurry);
+  for (const std::size_t contexts : lasts) {
+    std::vector<float>& w = last_weights_.emplace_back(contexts * kMostSets);
+    for (std::size_t i = 0; i < w.size(); ++i)
+      w[i] = i % kMostSets < sets.size() ? 1 / static_cast<float>(sets.size()) : 0;
+  }
+}
+
+float GatedMixer::mix(const float* x) {
+  for (std::size_t s = 0; s < sets_; ++s) rows_[s] = weights_.data() + chosen_[s] * static_cast<std::size_t>(inputs_);
+  gated_sums(x, inputs_, rows_.data(), static_cast<Index>(sets_), outputs_.data());
+  for (std::size_t s = 0; s < sets_; s += 4) {
+    const FourFloats within = cut_off(load<FourFloats>(&outputs_[s]));
+    store(within, &outputs_[s]);
+    store(kLogit.squash_four(within), &probabilities_[s]);
+  }
+  const std::size_t lasts = last_weights_.size();
+  for (std::size_t l = 0; l < lasts; ++l) last_rows_[l] = last_weights_[l].data() + last_chosen_[l] * kMostSets;
+  float sum = 0;
+  for (std::size_t l = 0; l < lasts; ++l) {
+    const float mixed = mix_dot(outputs_.data(), last_rows_[l], kMostSets);
+    sum += mixed_[l] = std::clamp(mixed, -kLargestLogit, kLargestLogit);
+  }
+  return sum / static_cast<float>(lasts);
+}
+
+/// Returns the increases of the learning rates of four sets, and decays them.
+FourFloats GatedMixer::hurry_of(std::size_t set) {
+  const std::size_t* const row = &chosen_[set];
+  const FourFloats hurry = {hurry_[row[0]], hurry_[row[1]], hurry_[row[2]], hurry_[row[3]]};
+  const FourFloats least = FourFloats{} + kLeastHurry, left = hurry * kHurryLeft;
+  const FourFloats next = choose(left < least, least, left);
+  for (std::size_t k = 0; k < std::min<std::size_t>(4, sets_ - set); ++k) hurry_[row[k]] = next[static_cast<int>(k)];
+  return hurry;
+}
+
+void GatedMixer::learn(const float* x, int bit) {
+  const auto target = static_cast<float>(bit);
+  FourIntegers learns{};
+  for (std::size_t s = 0; s < sets_; s += 4) {
+    FourFloats rate = FourFloats{} + rate_;
+    if (!hurry_.empty()) rate += hurry_of(s);
+    const FourFloats error = target - load<FourFloats>(&probabilities_[s]);
+    const FourIntegers large = (error >= least_error_) | (error <= -least_error_);
+    const auto step = reinterpret_cast<FourIntegers>(rate * error) & large;
+    store(step, &steps_[s]);
+    learns |= large & load<FourIntegers>(&present_[s]);
+  }
+  if (any_bit(learns)) gated_steps(x, inputs_, rows_.data(), steps_.data(), static_cast<Index>(sets_));
+  const FourFloats last_steps = kOuterStep * (target - kLogit.squash_four(load<FourFloats>(mixed_.data())));
+  for (std::size_t l = 0; l < last_weights_.size(); ++l) {
+    const FourFloats step = FourFloats{} + last_steps[l];
+    for (std::size_t s = 0; s < kMostSets; s += 4) {
+      float* const w = last_rows_[l] + s;
+      store(load<FourFloats>(w) + step * load<FourFloats>(&outputs_[s]), w);
+    }
+  }
+  steps_taken_ += 1;
+  rate_ = kLastStep + (kFirstStep - kLastStep) / (1 + kStepFall * steps_taken_);
+}
+
+CountedRefinement::CountedRefinement(std::size_t contexts) : map_(contexts * kPlaces) {
+  constexpr std::uint32_t kPlaceTrust = 6;
+  for (std::size_t i = 0; i < kPlaces; ++i)
+    first_.at(i) =
+        AdaptiveProbability::of(static_cast<double>(kLogit.squash((static_cast<float>(i) - 16) * 0.5F)), kPlaceTrust)
+            .value;
+}
+
+void CountedRefinement::select(std::size_t context) {
+  row_ = context * kPlaces;
+  for (std::size_t i = 0; i < kPlaces; i += kPlaces / 2) __builtin_prefetch(&map_[row_ + i], 1);
+}
+
+float CountedRefinement::refine(float logit) {
+  if (map_[row_] == 0) std::copy(first_.begin(), first_.end(), &map_[row_]);
+  const float place = (std::clamp(logit, -7.999F, 7.999F) + 8) * 2;
+  const auto i = static_cast<std::size_t>(place);
+  const float share = place - static_cast<float>(i);
+  nearest_ = row_ + i + (share >= 0.5F ? 1 : 0);
+  const auto low = static_cast<float>(static_cast<std::int32_t>(map_[row_ + i] >> 10));
+  const auto high = static_cast<float>(static_cast<std::int32_t>(map_[row_ + i + 1] >> 10));
+  return (low * (1 - share) + high * share) * (1.0F / (1 << 22));
+}
+
+void CountedRefinement::learn(int bit) {
+  constexpr std::uint32_t kMostCount = 255;
+  const std::uint32_t next = taught(map_[nearest_], bit != 0 ? (1 << 22) - 1 : 0);
+  map_[nearest_] = (next & 1023) > kMostCount ? (next & ~1023U) | kMostCount : next;
+}
+
+}  // namespace unfold

@@ -1,0 +1,97 @@
+#pragma once
+/// The components of ByteMixing (byte_mixing.h) and NucleotideMixing: adaptive maps of counters, and gated mixers.
+
+#include <array>
+#include <cstdint>
+#include <vector>
+
+#include "model/context_mixing/context_mixing_parts.h"
+#include "model/context_mixing/row_table.h"
+#include "model/context_mixing/zero_pages.h"
+#include "numerics/gated_sums.h"
+
+namespace unfold {
+
+/// Throws UsageError: more than 256 symbols, memory outside 1 MiB .. 16 GiB, a row outside 0 .. 65535.
+void require_mixing(Index alphabet, Index memory, Index row);
+
+/// An adaptive map from the counters of one context to probabilities.
+class CounterMeaning {
+ public:
+  static constexpr std::size_t kInputs = 3;
+  /// Maximum count: the higher it is, the slower the estimates adapt in the long run.
+  explicit CounterMeaning(int limit);
+  /// Computes the inputs of a mixer; all 0 for a counter without observations, for which it returns false.
+  bool ask(const CounterRow& row, std::size_t node, float* x);
+  /// REQUIRES that the counter was the last one queried, or has no observations.
+  void learn(CounterRow& row, std::size_t node, int bit);
+
+ private:
+  std::uint32_t limit_;
+  std::uint32_t cell_ = 0;
+  // Adjacent, so that a query touches few cache lines.
+  std::array<AdaptiveProbability, kEstimateLevels * kUseClasses> by_estimate_;
+  std::array<AdaptiveProbability, 256> by_past_;
+};
+
+/// Options of the weight updates of a GatedMixer.
+struct GatedLearning {
+  float least_error = 0;    ///< a row with a smaller error is not updated, which saves time
+  bool hurry_rows = false;  ///< rows that were rarely selected have a higher learning rate
+};
+
+/// Gated mixing in the logistic domain: in each of several sets, a context selects one row of weights. Final mixers
+/// combine their results, each also with a row selected by a context, and the mean of their outputs is the result.
+/// Weights follow the gradient of the coding cost.
+class GatedMixer {
+ public:
+  static constexpr std::size_t kMostSets = kMixLanes, kMostLast = 2;
+  /// `sets`, `lasts`: number of contexts of each set and of each final mixer; `start`: initial weights, a multiple of
+  /// kMixingLanes.
+  GatedMixer(const std::vector<float>& start, const std::vector<std::size_t>& sets,
+             const std::vector<std::size_t>& lasts, GatedLearning learning = {});
+  void select(std::size_t set, std::size_t context) { chosen_[set] = first_[set] + context; }
+  /// Prefetches the row that will be selected.
+  void prefetch(std::size_t set, std::size_t context) const {
+    const float* const row = &weights_[(first_[set] + context) * static_cast<std::size_t>(inputs_)];
+    for (Index i = 0; i < inputs_; i += kMixingLanes) __builtin_prefetch(row + i, 1);
+  }
+  void select_last(std::size_t last, std::size_t context) { last_chosen_[last] = context; }
+  float mix(const float* x);  ///< returns a logit
+  void learn(const float* x, int bit);
+
+ private:
+  FourFloats hurry_of(std::size_t set);
+  Index inputs_;
+  std::size_t sets_;
+  std::array<std::size_t, kMostSets> first_{}, chosen_{};      // rows of each set: the first one, the selected one
+  alignas(16) std::array<std::int32_t, kMostSets> present_{};  // all bits set for each set that exists
+  std::vector<float> weights_;                                 // row by row
+  std::vector<float> hurry_;                                   // per row; empty: no increase of the learning rate
+  std::vector<std::vector<float>> last_weights_;
+  std::array<float*, kMostSets> rows_{};
+  std::array<std::size_t, kMostLast> last_chosen_{};
+  std::array<float*, kMostLast> last_rows_{};
+  alignas(64) std::array<float, kMostSets> outputs_{}, probabilities_{}, steps_{};
+  std::array<float, 4> mixed_{};  // outputs of the final mixers
+  float least_error_, rate_,
+      // Up to the limit of exact counting in float, 2^24; by then the learning rate has reached its minimum.
+      steps_taken_ = 0;
+};
+
+/// RefinementMap with values whose learning rate is higher the fewer observations they have.
+class CountedRefinement {
+ public:
+  explicit CountedRefinement(std::size_t contexts);
+  void select(std::size_t context);
+  float refine(float logit);  ///< returns a probability
+  void learn(int bit);
+
+ private:
+  static constexpr std::size_t kPlaces = 33;
+  ZeroPages<std::uint32_t> map_;  // 22 bits above a 10-bit count, as AdaptiveProbability; 0: not initialized
+  std::array<std::uint32_t, kPlaces> first_{};
+  std::size_t row_ = 0, nearest_ = 0;
+};
+
+}  // namespace unfold

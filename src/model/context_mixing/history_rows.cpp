@@ -1,0 +1,212 @@
+#include "model/context_mixing/history_rows.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "model/context_mixing/simd.h"
+
+namespace unfold {
+namespace {
+
+/// The counters of half a symbol that a run implies, by the number of occurrences and by the half.
+class RunRows {
+ public:
+  static const HistoryRow* of_bits(int bits) {
+    static const std::array<RunRows, 5> all = {RunRows(0), RunRows(1), RunRows(2), RunRows(3), RunRows(4)};
+    return all.at(static_cast<std::size_t>(bits)).rows_.data();
+  }
+
+ private:
+  explicit RunRows(int bits) {
+    for (std::uint32_t seen = 0; seen < 8; ++seen)
+      for (std::uint32_t half = 0; half < 1U << bits; ++half) {
+        std::size_t node = 0;
+        for (int depth = 0; depth < bits; ++depth) {
+          const int bit = static_cast<int>(half >> (bits - 1 - depth) & 1);
+          rows_.at(seen << 4 | half).counter.at(node) = HistoryRows::alike(seen, bit);
+          node = 2 * node + 1 + static_cast<std::size_t>(bit);
+        }
+      }
+  }
+  std::array<HistoryRow, std::size_t{8} * 16> rows_{};
+};
+
+}  // namespace
+
+HistoryRows::HistoryRows(std::size_t contexts, std::size_t bytes, int symbol_bits, bool runs)
+    : HistoryRows(contexts, HistoryTable(bytes), symbol_bits, runs) {}
+
+HistoryRows::HistoryRows(std::size_t contexts, HistoryTable table, int symbol_bits, bool runs)
+    : table_(std::move(table)),
+      contexts_(contexts),
+      lanes_((contexts + BitHistories::kSide - 1) / BitHistories::kSide * BitHistories::kSide),
+      bits_(symbol_bits),
+      first_bits_(std::min(symbol_bits, 4)),
+      runs_(runs),
+      first_runs_(RunRows::of_bits(first_bits_)),
+      second_runs_(RunRows::of_bits(bits_ - first_bits_)) {
+  rows_.fill(&nothing_);
+}
+
+HistoryRows::HistoryRows(const HistoryRows& other)
+    : HistoryRows(other.contexts_, HistoryTable(other.table_), other.bits_, other.runs_) {
+  hashes_ = other.hashes_;  // the rows found belong to the table of the other object
+  next_ = other.next_;
+}
+
+void HistoryRows::prefetch() const {
+  for (std::size_t i = 0; i < contexts_; ++i) table_.prefetch(key_of(next_[i], 1));
+}
+
+void HistoryRows::begin() {
+  half_ = 0;
+  learnt_ = false;
+  std::copy_n(next_.begin(), contexts_, hashes_.begin());
+}
+
+const HistoryRow& HistoryRows::first_of_run(std::size_t i) const {
+  const std::uint32_t half = static_cast<std::uint32_t>(expected_[i]) >> (bits_ - first_bits_) & 15;
+  return first_runs_[(seen_[i] << 4) | half];
+}
+
+const HistoryRow& HistoryRows::second_of_run(std::size_t i) const {
+  const std::uint32_t half = expected_[i] & ((1U << (bits_ - first_bits_)) - 1);
+  return second_runs_[(seen_[i] << 4) | half];
+}
+
+HistoryRow* HistoryRows::find_or_create(std::uint64_t key) {
+  HistoryRow* const row = table_.find(key);
+  return row != nullptr ? row : table_.create(key);
+}
+
+void HistoryRows::select_first() {
+  for (std::size_t i = 0; i < contexts_; ++i) {  // branch-free
+    keys_[i] = key_of(hashes_[i], 1);
+    HistoryRow* const row = table_.find(keys_[i], &nothing_);
+    const bool run = runs_ && (row == &nothing_ || is_run(*row));
+    running_[i] = static_cast<std::uint16_t>(run ? 0xFFFF : 0);
+    seen_[i] = static_cast<std::uint16_t>(row->counter[0] >> 8 & kMostSeen);
+    expected_[i] = static_cast<std::uint16_t>(row->counter[0] & 0xFF);
+    first_[i] = first_of_run(i);
+    rows_[i] = run ? &first_[i] : row;
+  }
+}
+
+void HistoryRows::select_second(BitPath prefix) {
+  for (std::size_t i = 0; i < contexts_; ++i) {  // branch-free
+    const int expected = int{seen_[i] == 0} | int{expected_prefix(i) == prefix};
+    const bool runs_on = (int{running(i)} & expected) != 0;
+    keys_[i] = key_of(hashes_[i], prefix);
+    second_[i] = second_of_run(i);
+    HistoryRow* const row =
+        HistoryTable::find_in(runs_on ? no_line_.data() : table_.line(keys_[i]), keys_[i], &nothing_);
+    // The hash of a second half can collide with that of the first half of a different context, whose run carries no
+    // information here.
+    HistoryRow* const counters = is_run(*row) ? &nothing_ : row;
+    rows_[i] = runs_on ? &second_[i] : counters;
+  }
+}
+
+void HistoryRows::ask(BitPath path, int depth, std::uint16_t* counters) {
+  const HalfPlace at = half_place(path, depth);
+  if (at.prefix != half_) {
+    half_ = at.prefix;
+    taught_ = false;
+    if (half_ == 1)
+      select_first();
+    else
+      select_second(half_);
+  }
+  node_ = at.node;
+  for (std::size_t i = 0; i < lanes_; i += BitHistories::kSide) {
+    const auto of = [&](std::size_t k) { return rows_[i + k]->counter[node_]; };
+    store(EightCounters{of(0), of(1), of(2), of(3), of(4), of(5), of(6), of(7)}, counters + i);
+  }
+}
+
+void HistoryRows::tell_runs(const std::uint16_t* counters, int depth, std::uint16_t first, std::uint16_t* cells) const {
+  const auto at = static_cast<std::uint16_t>(1 << (bits_ - 1 - depth));
+  for (std::size_t i = 0; i < lanes_; i += BitHistories::kSide) {
+    const auto one = reinterpret_cast<EightCounters>((load<EightCounters>(&expected_[i]) & at) != 0) & 1;
+    const EightCounters cell = first + 2 * load<EightCounters>(&seen_[i]) + one;
+    const EightCounters told =
+        reinterpret_cast<EightCounters>(load<EightCounters>(counters + i) != 0) & load<EightCounters>(&running_[i]);
+    store(choose(told, cell, load<EightCounters>(cells + i)), cells + i);
+  }
+}
+
+/// Prefetches the rows of both possible halves, one bit before it is known which one follows.
+void HistoryRows::foresee(BitPath prefix) const {
+  for (std::size_t i = 0; i < contexts_; ++i) {
+    if (running(i)) continue;
+    table_.prefetch(key_of(hashes_[i], 2 * prefix));
+    table_.prefetch(key_of(hashes_[i], 2 * prefix + 1));
+  }
+}
+
+/// Makes the rows writable: counts their use and creates the missing ones.
+void HistoryRows::own_rows() {
+  taught_ = true;
+  if (node_ == 0)
+    for (std::size_t i = 0; i < contexts_; ++i) HistoryTable::use(*rows_[i]);
+  for (std::size_t i = 0; i < contexts_; ++i)
+    if (rows_[i] == &nothing_) rows_[i] = table_.create(keys_[i]);
+}
+
+void HistoryRows::learn(BitPath path, int depth, int bit, const std::uint16_t* next) {
+  if (depth == 2) foresee(2 * path + static_cast<BitPath>(bit));
+  learnt_ = true;
+  if (!taught_) own_rows();
+  for (std::size_t i = 0; i < contexts_; ++i) rows_[i]->counter[node_] = next[i];
+  if (!runs_) return;
+  const auto at = static_cast<std::uint16_t>(1 << (bits_ - 1 - depth)), as_learnt = bit != 0 ? at : std::uint16_t{0};
+  for (std::size_t i = 0; i < lanes_; i += BitHistories::kSide) {
+    const auto known = reinterpret_cast<EightCounters>(load<EightCounters>(&seen_[i]) != 0);
+    const auto other = reinterpret_cast<EightCounters>((load<EightCounters>(&expected_[i]) & at) != as_learnt);
+    const EightCounters unlike = known & other & load<EightCounters>(&running_[i]);
+    if (!any_bit(unlike)) continue;  // usually there is none
+    for (std::size_t k = 0; k < BitHistories::kSide; ++k)
+      if (unlike[k] != 0) leave_run(i + k, depth);
+  }
+}
+
+/// A different symbol occurs in a run: its counters are updated outside the table, and memory for them is prefetched.
+void HistoryRows::leave_run(std::size_t context, int depth) {
+  running_[context] = 0;
+  left_.at(left_count_++) = {static_cast<std::uint8_t>(context), depth < first_bits_};
+  if (bits_ > first_bits_) table_.prefetch(key_of(hashes_[context], expected_prefix(context)));
+}
+
+/// Converts a run to ordinary rows. `in_first`: the run ended in the first half, so that the second half of the
+/// expected symbol was not observed.
+void HistoryRows::write_down(std::size_t context, bool in_first) {
+  HistoryRow* const first = find_or_create(key_of(hashes_[context], 1));
+  first->counter = first_[context].counter;
+  HistoryTable::use(*first);
+  if (bits_ == first_bits_) return;
+  const std::uint64_t key = key_of(hashes_[context], expected_prefix(context));
+  HistoryRow* const second = find_or_create(key);
+  if (!in_first)
+    second->counter = second_[context].counter;
+  else if (second->counter[0] == 0 || is_run(*second))
+    second->counter = second_of_run(context).counter;
+}
+
+void HistoryRows::finish(Symbol symbol) {
+  if (!runs_ || !learnt_) return;
+  for (std::size_t i = 0; i < left_count_; ++i) write_down(left_[i].context, left_[i].in_first);
+  left_count_ = 0;
+  for (std::size_t i = 0; i < contexts_; ++i) {
+    if (!running(i)) continue;
+    if (seen_[i] == kMostSeen) {
+      if (half_ == 1) second_[i] = second_of_run(i);  // its second half was certain
+      write_down(i, false);
+      continue;
+    }
+    HistoryRow* const row = find_or_create(key_of(hashes_[i], 1));
+    HistoryTable::use(*row);
+    row->counter[0] = static_cast<std::uint16_t>(kRun | (seen_[i] + 1) << 8 | symbol);
+  }
+}
+
+}  // namespace unfold

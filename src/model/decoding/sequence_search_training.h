@@ -1,0 +1,35 @@
+#pragma once
+/// Search-based training for encoder-decoder networks, which read the symbols that they predict, on whole sequences
+/// with their ends. The sequences of a batch are searched together, with one decoder step for all prefixes at a time;
+/// the sequences that the objective selects form a new batch (train/objective/sequence_objective.h). objective.h defines the
+/// objectives.
+
+#include <memory>
+#include <string_view>
+
+#include "model/decoding/target_decoder.h"
+#include "model/decoding/target_search.h"
+#include "train/objective/sequence_objective.h"
+
+namespace unfold {
+
+/// Whether --objective applies to whole sequences of the network: it reads the symbols that it predicts, and predicts
+/// their end.
+template <class T>
+bool searches_sequences(const Network<T>& network, const DataSpecification& data, const TargetEnds& ends);
+
+/// Keeps references to the network and the data. `objective`: a SPEC other than the likelihood (objective.h). Sequences
+/// with an unknown symbol contribute no loss. Throws UsageError: a network that TargetDecoder does not support, or one
+/// that reads the length of its target.
+template <class T>
+std::unique_ptr<BatchChooser<T>> sequence_chooser(const Network<T>& network, const DataSpecification& data,
+                                                  const TargetEnds& ends, std::string_view objective,
+                                                  std::uint64_t seed, Team& team);
+/// The same with a given objective, over sequences of at most `longest` symbols, including the end; 0: twice the true
+/// length plus four.
+template <class T>
+std::unique_ptr<BatchChooser<T>> sequence_chooser(const Network<T>& network, const DataSpecification& data,
+                                                  const TargetEnds& ends, const SequenceObjective& objective,
+                                                  Index longest, std::uint64_t seed, Team& team);
+
+}  // namespace unfold

@@ -1,0 +1,176 @@
+#include "model/model.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <nlohmann/json.hpp>
+
+#include "base/formats/json.h"
+#include "data/tasks/task_batches.h"
+
+namespace unfold {
+namespace {
+
+using Json = nlohmann::json;
+
+constexpr const char* kFormat = "unfold-model";
+constexpr int kFormatVersion = 2;
+constexpr std::string_view kOldPrefix = "unfold-";
+constexpr std::array<std::string_view, 10> kOldKinds = {
+    "language-model", "task-model", "uniform", "frequency", "ngram", "hmm", "cm", "ctw", "ppm", "mix"};
+constexpr int kOldVersion = 1;
+constexpr const char* kOldTaskModel = "unfold-task-model";
+
+/// The data specification of a text model, from a card of version 0.1.
+Json text_data(const Json& alphabet) {
+  return {{"source", "text"}, {"fields", {{{"name", "symbol"}, {"type", "symbols"}, {"alphabet", alphabet}}}}};
+}
+
+/// The data specification of a task model, from a card of version 0.1.
+Json task_data(const Json& task, const Json& shape) {
+  const auto field = [&](const char* name, const char* size, const char* symbols) -> Json {
+    return {{"name", name}, {"type", shape.at(symbols).get<bool>() ? "symbols" : "values"}, {"size", shape.at(size)}};
+  };
+  return {
+      {"source", "task " + task.get<std::string>()},
+      {"fields", {field(kTaskInput, "inputs", "reads_symbols"), field(kTaskTarget, "outputs", "predicts_symbols")}}};
+}
+
+}  // namespace
+
+ModelFile::ModelFile(SafetensorsFile tensors) : tensors_(std::move(tensors)) {
+  card_ = parse_json(tensors_.metadata("card"), tensors_.name());
+  if (!card_->is_object()) fail("the card is not a JSON object");
+  modernise();
+}
+
+/// Cards of version 0.1 encoded the kind of model in the format, and the data in an alphabet or a shape.
+void ModelFile::modernise() {
+  const auto format = value<std::string>("format");
+  const bool old = format != kFormat;
+  const bool known_kind = format.starts_with(kOldPrefix) &&
+                          std::ranges::find(kOldKinds, format.substr(kOldPrefix.size())) != kOldKinds.end();
+  if (old && !known_kind) fail(fmt::format("\"{}\" is no format of a model that this program knows", format));
+  const int version = value<int>("format_version"), known = old ? kOldVersion : kFormatVersion;
+  if (version != known)
+    fail(fmt::format("the file has format version {}, this program reads {}; use a program of the same version",
+                     version, known));
+  if (!old) return;
+  Json& card = *card_;
+  try {
+    if (format == kOldTaskModel) {
+      card["kind"] = "network";
+      card["data"] = task_data(card.at("task"), card.at("shape"));
+      card["reads"] = {kTaskInput};
+      card["heads"] = {{{"field", kTaskTarget}}};
+    } else {
+      card["kind"] = format.substr(kOldPrefix.size());
+      card["data"] = text_data(card.at("alphabet"));
+    }
+  } catch (const Json::exception&) {
+    fail("the card lacks what says which data the model is for, or it is of the wrong type");
+  }
+}
+
+ModelFile ModelFile::open(const std::string& path) { return ModelFile(SafetensorsFile::open(path)); }
+
+ModelFile ModelFile::from_bytes(std::string bytes, std::string name) {
+  return ModelFile(SafetensorsFile::from_bytes(std::move(bytes), std::move(name)));
+}
+
+void ModelFile::fail(const std::string& what) const { throw ModelError(fmt::format("{}: {}", name(), what)); }
+
+DataSpecification ModelFile::data() const {
+  try {
+    return DataSpecification::from_json(value<Json>("data"));
+  } catch (const ModelError& error) {
+    fail(error.what());
+  }
+}
+
+const ModelFile& ModelFile::expect(std::string_view kind) const {
+  if (this->kind() != kind) fail(fmt::format("the file holds a model of kind \"{}\", not \"{}\"", this->kind(), kind));
+  return *this;
+}
+
+void ModelFile::expect_tensors(const std::vector<std::string>& names) const {
+  for (const std::string& wanted : names) tensors_.tensor(wanted);
+  for (const Tensor& tensor : tensors_.tensors())
+    if (std::find(names.begin(), names.end(), tensor.name) == names.end())
+      fail(fmt::format("tensor {} does not belong to such a model", tensor.name));
+}
+
+bool ModelFile::has(const char* key) const { return card_->contains(key); }
+
+template <class Value>
+Value ModelFile::value(const char* key) const {
+  const auto found = card_->find(key);
+  if (found == card_->end()) fail(fmt::format("the card lacks \"{}\"", key));
+  try {
+    if constexpr (std::integral<Value>) {
+      if (const auto number = whole_number<Value>(*found)) return *number;
+      fail(fmt::format("\"{}\" in the card is no whole number that makes sense", key));
+    } else {
+      return found->template get<Value>();
+    }
+  } catch (const Json::exception&) {
+    fail(fmt::format("\"{}\" in the card is of the wrong type", key));
+  }
+}
+
+template std::string ModelFile::value(const char*) const;
+template int ModelFile::value(const char*) const;
+template Json ModelFile::value(const char*) const;
+
+Model::Model(DataSpecification data) : data_(std::move(data)), configuration_(Json::object()), history_(Json::array()) {
+  if (data_.fields.empty()) throw UsageError("a model needs data of at least one field");
+}
+
+Model::Model(const ModelFile& file)
+    : data_(file.data()), configuration_(file.value<Json>("configuration")), history_(file.value<Json>("history")) {
+  if (!history_->is_array()) file.fail("\"history\" is not a list");
+}
+
+Json Model::card() const {
+  Json card = {{"format", kFormat},    {"format_version", kFormatVersion}, {"kind", kind()},
+               {"model", spec_text()}, {"data", data_.to_json()},          {"configuration", *configuration_},
+               {"history", *history_}};
+  add_to_card(card);
+  return card;
+}
+
+void Model::write(SafetensorsWriter& writer, const std::string& path) const {
+  writer.set_metadata("card", card().dump());
+  writer.write(path);
+}
+
+void Model::save(const std::string& path) const {
+  SafetensorsWriter writer;
+  add_tensors(writer);
+  write(writer, path);
+}
+
+std::string Model::bytes() const {
+  SafetensorsWriter writer;
+  add_tensors(writer);
+  writer.set_metadata("card", card().dump());
+  return writer.bytes();
+}
+
+std::vector<TensorShape> Model::tensors() const {
+  SafetensorsWriter writer;
+  add_tensors(writer);
+  std::vector<TensorShape> result;
+  for (const auto& [name, tensor] : writer.tensors())
+    result.push_back({name, tensor.shape.front(), tensor.shape.size() > 1 ? tensor.shape[1] : 1});
+  return result;
+}
+
+Index Model::parameter_count() const {
+  Index total = 0;
+  for (const TensorShape& tensor : tensors()) total += tensor.rows * tensor.cols;
+  return total;
+}
+
+}  // namespace unfold

@@ -1,0 +1,162 @@
+#include "model/network/hmm_fit.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "base/error.h"
+#include "loss/hmm/gaussian_hmm.h"
+#include "loss/registry.h"
+#include "model/network/density_model.h"
+#include "numerics/functions.h"
+
+namespace unfold {
+namespace {
+
+GaussianHmmOptions options_of(const std::string& spec) { return choose_loss(spec).options.as<GaussianHmmOptions>(); }
+
+/// The concatenated sequences, in double.
+struct RunsOfExamples {
+  explicit RunsOfExamples(const ExampleSet& examples) {
+    const FieldColumn& column = examples.column(kVector);
+    numbers = examples.data().field(kVector).size;
+    values.assign(column.values.begin(), column.values.end());
+    for (Index e = 0; e < examples.count(); ++e) ends.push_back(examples.begin(e) + examples.length(e));
+    const auto missing = std::ranges::find(column.present, char{0});
+    if (missing != column.present.end())
+      throw DataError(fmt::format("{}: a vector is missing at position {}", examples.source(),
+                                  missing - column.present.begin() + 1));
+  }
+  VectorRuns runs() const {
+    return {{values.data(), static_cast<Index>(values.size()) / numbers, numbers, numbers}, ends};
+  }
+
+  std::vector<double> values;
+  std::vector<Index> ends;
+  Index numbers = 0;
+};
+
+/// Converts probabilities to logits; events without observations have a small, positive probability.
+void to_logits(const std::vector<double>& shares, Index from, Index count, std::vector<double>& out) {
+  constexpr double kLeast = 1e-12;
+  std::vector<double> logs(shares.begin() + from, shares.begin() + from + count);
+  for (double& x : logs) x = std::max(x, kLeast);
+  vector_log(logs.data(), logs.data(), count);
+  out.insert(out.end(), logs.begin(), logs.end());
+}
+
+/// The s for which log d = 10 tanh(s / 10) (loss/deviation.h), within its range.
+double deviation_logit(double log_d) {
+  constexpr double kMost = 10, kFarthest = 9.9;
+  const double x = std::clamp(log_d, -kFarthest, kFarthest) / kMost;
+  double both[] = {1 + x, 1 - x};  // NOLINT: two numbers
+  vector_log(both, both, 2);
+  return kMost / 2 * (both[0] - both[1]);
+}
+
+/// The signal of the loss (loss/hmm/gaussian_hmm.h).
+std::vector<double> signal_of(const VectorHmm& hmm) {
+  const VectorHmmShape& shape = hmm.shape;
+  const Index n = shape.numbers;
+  std::vector<double> signal;
+  to_logits(hmm.transitions, 0, shape.states * shape.states, signal);
+  for (Index j = 0; j < shape.states; ++j) {
+    to_logits(hmm.weights, j * shape.components, shape.components, signal);
+    std::vector<double> means, deviations;
+    for (Index k = j * shape.components; k < (j + 1) * shape.components; ++k) {
+      const GaussianFactors of(std::span(hmm.covariances).subspan(at(k * shape.spread()), at(shape.spread())), n,
+                               shape.full);
+      std::vector<double> own(hmm.means.begin() + k * n, hmm.means.begin() + (k + 1) * n);
+      for (const double log_d : of.log_d) own.push_back(deviation_logit(log_d));
+      own.insert(own.end(), of.l.begin(), of.l.end());
+      if (shape.full) {
+        signal.insert(signal.end(), own.begin(), own.end());
+      } else {  // layout of mixture.cpp: all means, then all deviations
+        means.insert(means.end(), own.begin(), own.begin() + n);
+        deviations.insert(deviations.end(), own.begin() + n, own.end());
+      }
+    }
+    signal.insert(signal.end(), means.begin(), means.end());
+    signal.insert(signal.end(), deviations.begin(), deviations.end());
+  }
+  return signal;
+}
+
+}  // namespace
+
+bool is_hidden_markov(const ModelSpec& spec) { return is_density(spec) && is_of_sequences(spec.density); }
+
+std::string HmmFit::remark() const {
+  const VectorHmmFit& best = fits.front();
+  std::string text =
+      fmt::format("{} states: log likelihood {:.2f} nats after {} iterations, {} parameters, BIC {:.2f}",
+                  best.hmm.shape.states, best.log_likelihood, best.iterations, best.hmm.shape.parameters(), best.bic);
+  for (std::size_t i = 1; i < fits.size(); ++i)
+    text += fmt::format("{} {} states {:.2f}", i == 1 ? "; others:" : ",", fits[i].hmm.shape.states, fits[i].bic);
+  return text;
+}
+
+nlohmann::json HmmFit::history() const {
+  nlohmann::json tried = nlohmann::json::array();
+  for (const VectorHmmFit& fit : fits)
+    tried.push_back({{"states", fit.hmm.shape.states},
+                     {"log_likelihood", fit.log_likelihood},
+                     {"parameters", fit.hmm.shape.parameters()},
+                     {"iterations", fit.iterations},
+                     {"bic", fit.bic}});
+  return {{"fitted", "expectation-maximisation"}, {"states", std::move(tried)}};
+}
+
+HmmFit fit_states(const ModelSpec& spec, const ExampleSet& training, std::uint64_t seed, const std::atomic<bool>* stop,
+                  Team& team) {
+  const GaussianHmmOptions o = options_of(spec.density);
+  if (o.fewest > o.states)
+    throw UsageError(fmt::format("model {}: fewest is more than the {} states", spec.density, o.states));
+  const RunsOfExamples data(training);
+  const VectorHmmShape shape{.states = o.states,
+                             .components = o.components,
+                             .numbers = data.numbers,
+                             .full = o.covariance == Covariance::full};
+  const VectorHmmFitOptions options{.restarts = o.restarts, .seed = seed, .stop = stop};
+  HmmFit result{.model = spec.density, .fits = {}, .positions = training.positions()};
+  if (data.values.empty()) throw DataError(fmt::format("{}: nothing is left to train on", training.source()));
+  result.fits = choose_vector_hmm(shape, o.fewest > 0 ? o.fewest : o.states, data.runs(), options, team);
+  Spec chosen = parse_spec(spec.density);
+  chosen.size = std::to_string(result.fits.front().hmm.shape.states);
+  std::erase_if(chosen.values, [](const auto& value) { return value.first == "fewest"; });
+  result.model = to_string(parse_model_spec(to_string(chosen)));
+  return result;
+}
+
+template <class T>
+void set_states(const HmmFit& fit, NetworkModel<T>& model) {
+  const VectorHmm& hmm = fit.fits.front().hmm;
+  const std::string output = model.layout().output_name(0);
+  const auto put = [&](const std::string& name, const std::vector<double>& values) {
+    const Matrix<T> into = model.parameters().at(output + name);
+    if (into.rows != 1 || into.cols != static_cast<Index>(values.size()))
+      throw UsageError(
+          fmt::format("{}{} of {} is of {} numbers, not of {}", output, name, fit.model, into.cols, values.size()));
+    for (Index i = 0; i < into.cols; ++i) into(0, i) = static_cast<T>(values[at(i)]);
+  };
+  put("/signal", signal_of(hmm));
+  std::vector<double> start;
+  to_logits(hmm.start, 0, hmm.shape.states, start);
+  put("/start", start);
+}
+
+template <class T>
+TrainingResult take_states(const HmmFit& fit, NetworkModel<T>& model, const std::string& model_file) {
+  set_states(fit, model);
+  model.history().push_back(fit.history());
+  if (!model_file.empty()) model.save(model_file);
+  return {.steps = fit.fits.front().iterations, .epochs = 1, .symbols = fit.positions, .reason = "fitted"};
+}
+
+template void set_states(const HmmFit&, NetworkModel<float>&);
+template void set_states(const HmmFit&, NetworkModel<double>&);
+template TrainingResult take_states(const HmmFit&, NetworkModel<float>&, const std::string&);
+template TrainingResult take_states(const HmmFit&, NetworkModel<double>&, const std::string&);
+
+}  // namespace unfold

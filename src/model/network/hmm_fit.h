@@ -1,0 +1,41 @@
+#pragma once
+/// Hidden Markov models of vectors as models, `gaussian-hmm:4`: fitted by expectation maximization
+/// (loss/hmm/vector_hmm.h) and then stored as the parameters of a network without inputs, so that all commands for
+/// networks apply to them.
+
+#include <atomic>
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <vector>
+
+#include "data/examples/example_set.h"
+#include "loss/hmm/vector_hmm.h"
+#include "model/network/network_model.h"
+
+namespace unfold {
+
+bool is_hidden_markov(const ModelSpec& spec);
+
+struct HmmFit {
+  std::string model;               ///< its SPEC, with the selected number of states
+  std::vector<VectorHmmFit> fits;  ///< the selected fit, then the others that were tried
+  Index positions = 0;
+
+  /// "5 states: log likelihood ..., BIC ...; others ...".
+  std::string remark() const;
+  nlohmann::json history() const;
+};
+
+/// Fits to all examples, which are sequences of `values`. If the SPEC has `fewest`, fits all numbers of states from
+/// there on and selects the one with the lowest BIC. Throws UsageError, DataError, InterruptedError.
+HmmFit fit_states(const ModelSpec& spec, const ExampleSet& training, std::uint64_t seed, const std::atomic<bool>* stop,
+                  Team& team);
+/// REQUIRES a model of fit.model.
+template <class T>
+void set_states(const HmmFit& fit, NetworkModel<T>& model);
+
+/// The same, and writes the model with its history.
+template <class T>
+TrainingResult take_states(const HmmFit& fit, NetworkModel<T>& model, const std::string& model_file);
+
+}  // namespace unfold

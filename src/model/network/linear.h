@@ -1,0 +1,78 @@
+#pragma once
+/// The linear model without layers: heads are linear in the inputs. With the loss crf it is a conditional random field
+/// with feature templates over columns (data/examples/templates.h), and with softmax it is logistic regression.
+///
+/// There is one weight per pair of an input symbol and a label that occurred with it in training; with `all=true`, with
+/// any label. The list of pairs (graph/circuit/sparse_lookup.h) is created once from the training data and stored in the model file
+/// as two tensors, NAME/listing/begin and NAME/listing/outputs, where NAME is the output of the head.
+///
+/// Inputs may also have weights for transitions between labels (the loss crf:steps=read): the outputs are then n labels
+/// followed by n^2 transitions. With several hidden states per label (hybrid:K), a pair is listed for each of them.
+///
+/// `hash=BITS`: instead of separate symbols, the texts of each field are hashed to 2^BITS symbols (Weinberger,
+/// Dasgupta, Langford, Smola & Attenberg 2009): texts are not stored, and a new text uses the weights of its hash.
+///
+/// `crf:template=FILE`, which is used only in training, reads the fields of a CRF++ template.
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "model/model.h"
+#include "graph/cells/cell.h"
+#include "graph/circuit/sparse_lookup.h"
+#include "data/examples/example_set.h"
+#include "model/network/spec.h"
+
+namespace unfold {
+
+struct LinearOptions {
+  Index cut = 1, hash = 0;
+  bool all = false;
+  std::string steps = {};
+};
+template <class Visitor>
+void describe(Visitor& v, LinearOptions& o) {
+  v("cut", o.cut, "how often a text must occur in training to have weights", at_least(1));
+  v("hash", o.hash, "bits: the texts of a name that is read share 2^bits rows of weights by their hash; 0: none does",
+    range(0, Alphabet::kMostHashBits));
+  v("all", o.all, "weights for all labels, not only those that a text was seen with");
+  v.add({.name = "steps",
+         .target = &o.steps,
+         .help = "what weighs steps from label to label, with ; between; a name that ends in ! weighs nothing else"});
+}
+
+/// Its entry, which is not in the registry of cells, because it adds no layers.
+const CellEntry& linear_model();
+
+/// The symbol fields among the inputs, in order: the signals of a listing.
+std::vector<std::string> listed_reads(const DataSpecification& data, const std::vector<std::string>& reads);
+
+/// The fields that the option `steps` names.
+struct StepReads {
+  /// Fields with weights for transitions; those of them without weights for labels.
+  std::vector<std::string> steps, alone;
+
+  static StepReads parse(std::string_view option);
+  std::string option() const;
+};
+
+/// Lists the pairs of inputs and labels of a field in the examples. `<unk>`, which stands for texts that did not occur
+/// in training, has no pairs. `loss`: SPEC of the loss of the field; empty: softmax. Throws DataError: no example has a
+/// label; UsageError for a loss that does not support the options.
+std::shared_ptr<const Listing> list_pairs(const ExampleSet& examples, const std::vector<std::string>& reads,
+                                          const std::string& labels, const LinearOptions& options,
+                                          const std::string& loss);
+inline std::shared_ptr<const Listing> list_pairs(const ExampleSet& examples, const std::vector<std::string>& reads,
+                                                 const std::string& labels, bool all) {
+  return list_pairs(examples, reads, labels, LinearOptions{.all = all}, "");
+}
+
+/// The tensors of a listing, by the name of its output.
+std::vector<std::string> listing_tensors(const std::string& output);
+void add_listing(SafetensorsWriter& writer, const std::string& output, const Listing& listing);
+/// Null if the file has no listing for this output. Throws ModelError.
+std::shared_ptr<const Listing> read_listing(const ModelFile& file, const std::string& output,
+                                            const std::vector<std::string>& reads, Index outputs);
+
+}  // namespace unfold

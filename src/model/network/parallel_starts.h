@@ -1,0 +1,53 @@
+#pragma once
+/// Trains several randomly initialized candidates of one model and continues with the best. Not all random graphs of
+/// gated networks can learn a task (docs/riemannian.md); for other models, candidates differ in their random
+/// parameters.
+///
+/// Candidate k (0, 1, ...) has the seed `seed + k`, and the graph `graph + k` if it has one. Half of the budget is
+/// spent on the candidates, each on one thread: a budget in steps or epochs is divided equally among them, and a budget
+/// in minutes according to the available threads. The best candidate continues from its checkpoint with the other half.
+///
+/// The best is the one with the lowest validation loss so far; without a validation part, the one with the lowest
+/// training loss. (The paper selects by training likelihood. On ten blocks of a^n b^n that prefers graphs that memorize
+/// the ten lengths: docs/riemannian.md.)
+///
+/// T, the type of the parameters, is float or double.
+
+#include <string>
+
+#include "model/network/train.h"
+
+namespace unfold {
+
+/// Creates the model that is initialized with `seed`; its parameters as `initialise` below.
+template <class T>
+LanguageModel<T> make_candidate(const ModelSpec& spec, const TrainingData& data, Symbol predict_after,
+                                std::uint64_t seed, Index number);
+
+/// Initializes the parameters randomly; for models on a random graph, followed by start_from_frequencies (cells.h) with
+/// the symbols of the training part.
+template <class T>
+void initialise(LanguageModel<T>& model, const TrainingData& data, Symbol predict_after, std::uint64_t seed);
+
+struct RestartOptions {
+  Index count = 1;
+  int side_by_side = 1;  ///< candidates that are trained at the same time
+};
+
+/// The SPEC of the candidate that a checkpoint is of, among the first `count`: `spec` with the graph that was kept.
+/// `spec` itself where the candidates have no graph, or none of them fits.
+ModelSpec restart_of_checkpoint(const std::string& checkpoint, const ModelSpec& spec, Index count);
+
+/// Trains candidate `number` with its part of the budget of `options`, alone, to the checkpoint `file`. Throws as
+/// Trainer.
+template <class T>
+TrainingResult train_candidate(const ModelSpec& spec, const TrainingData& data, const TrainerOptions& options,
+                               const RestartOptions& restarts, Index number, const std::string& file);
+
+/// The loss by which candidates are compared: the best validation loss; the training loss without validation.
+inline double loss_to_compare(const TrainingResult& r) { return r.validated ? r.best_nats_per_symbol : r.last_loss; }
+
+/// Sets the budget for the best candidate: its share of the first half, and the second half.
+void set_budget_after_restarts(TrainerOptions& options, const RestartOptions& restarts);
+
+}  // namespace unfold

@@ -1,0 +1,175 @@
+#include "model/network/readout.h"
+
+#include <algorithm>
+
+#include "base/error.h"
+#include "graph/cells/cells.h"
+#include "numerics/functions.h"
+
+namespace unfold {
+namespace {
+
+/// The number of positions read so far of the sequence in each slot.
+class Positions {
+ public:
+  void enter(const Carry& carry) {
+    seen_.resize(std::max(seen_.size(), at(carry.slots_needed)));
+    for (const Index slot : carry.fresh) seen_[at(slot)] = 0;
+  }
+  Index before(const Batch& batch, Index chain) const { return seen_[at(batch.carry.slots[at(chain)])]; }
+  void leave(const Batch& batch) {
+    for (Index chain = 0; chain < batch.structure.sequences(); ++chain)
+      seen_[at(batch.carry.slots[at(chain)])] += batch.structure.size(chain);
+    for (const auto& [from, to] : batch.carry.moves) seen_[at(to)] = seen_[at(from)];
+  }
+
+ private:
+  std::vector<Index> seen_;
+};
+
+/// The regression for one head: the inputs of its affine map, and the sums.
+template <class T>
+class HeadFit {
+ public:
+  HeadFit(const Head<T>& head, const ReadoutOptions& options) : head_(head), circuit_(*head.signal.circuit) {
+    const auto refuse = [&](const std::string& why) {
+      throw UsageError("a ridge readout predicts numbers by a linear map; the head of " + head.field + " " + why +
+                       ": write readout=trained");
+    };
+    normal_ = head.loss->name() == "normal";
+    if (!normal_ && head.loss->name() != "gaussian") refuse("has the loss " + std::string(head.loss->name()));
+    if (node().kind != Node::Kind::affine || node().bias < 0) refuse("is none");
+    Index inputs = 0;
+    for (const auto& term : node().terms) {
+      const Node& source = circuit_.nodes()[at(term.source)];
+      const bool states = source.kind == Node::Kind::affine || source.kind == Node::Kind::map;
+      if (!term.dense() || !states) refuse("reads more than states by matrices");
+      inputs += source.size;
+    }
+    sums_.emplace(inputs, outputs(), options.blocks);
+    x_.resize(kRows * inputs), y_.resize(kRows * outputs());
+  }
+
+  Index outputs() const { return normal_ ? node().size / 2 : node().size; }
+  const Node& node() const { return circuit_.nodes()[at(head_.signal.id)]; }
+
+  void add(const Batch& batch, const Unfolding<T>& u, const Positions& positions, Index washout) {
+    const ValueRows& target = std::get<ValueRows>(batch.field(head_.field));
+    const Matrix<const double> wanted = target.values<double>(0, target.rows());
+    for (Index s = 0; s < batch.structure.sequences(); ++s)
+      for (Index p = 0; p < batch.structure.size(s); ++p) {
+        const Index row = batch.structure.row(s, p);
+        if (positions.before(batch, s) + p < washout || !target.present(row)) continue;
+        double* to = x_.data() + filled_ * (x_.size() / kRows);
+        for (const auto& term : node().terms) {
+          const Matrix<const T> states = u.value({head_.signal.circuit, term.source});
+          to = std::copy_n(states.row(row), states.cols, to);
+        }
+        std::copy_n(wanted.row(row), outputs(), y_.data() + filled_ * outputs());
+        if (++filled_ == kRows) flush();
+      }
+  }
+
+  RidgeFit finish(const ReadoutOptions& options, Parameters<T>& parameters) {
+    flush();
+    RidgeFit fit = sums_->solve({.lambda = options.lambda});
+    const double* from = fit.weights.data();
+    for (const auto& term : node().terms) {
+      const Matrix<T> w = parameters[term.parameter];
+      for (Index i = 0; i < w.rows; ++i) {
+        std::fill_n(w.row(i), w.cols, T{0});
+        for (Index k = 0; k < outputs(); ++k) w(i, k) = static_cast<T>(*from++);
+      }
+    }
+    const Matrix<T> bias = parameters[node().bias];
+    for (Index k = 0; k < outputs(); ++k) {
+      bias(0, k) = static_cast<T>(fit.bias[at(k)]);
+      if (normal_) bias(0, outputs() + k) = static_cast<T>(deviation_signal(fit.squares[at(k)]));
+    }
+    return fit;
+  }
+  Index rows() const { return sums_->rows(); }
+
+ private:
+  static constexpr Index kRows = RidgeSums::kRun;
+
+  void flush() {
+    const Index inputs = x_.size() / kRows;
+    sums_->add({x_.data(), filled_, inputs, inputs}, {y_.data(), filled_, outputs(), outputs()});
+    filled_ = 0;
+  }
+
+  /// The signal s of a deviation, with log d = 10 tanh(s / 10) (loss/deviation.h), within its range.
+  static double deviation_signal(double square) {
+    constexpr double kMost = 10, kFarthest = 9.9;
+    double log_d = std::max(square, 1e-300);
+    vector_log(&log_d, &log_d, 1);
+    const double x = std::clamp(log_d / 2, -kFarthest, kFarthest) / kMost;
+    double both[] = {1 + x, 1 - x};
+    vector_log(both, both, 2);
+    return kMost / 2 * (both[0] - both[1]);
+  }
+
+  const Head<T>& head_;
+  const Circuit& circuit_;
+  bool normal_ = false;  ///< its signal is means, then logarithms of deviations, which do not depend on the state
+  std::optional<RidgeSums> sums_;
+  Buffer<double> x_, y_;
+  Index filled_ = 0;
+};
+
+}  // namespace
+
+std::optional<ReadoutOptions> readout_of(const ModelSpec& spec) {
+  if (spec.cell->name != "esn") return std::nullopt;
+  const auto& o = spec.options.as<EsnOptions>();
+  if (o.trained) return std::nullopt;
+  return ReadoutOptions{.lambda = o.ridge, .blocks = o.blocks, .washout = o.washout};
+}
+
+template <class T>
+ReadoutFit fit_readout(const Network<T>& network, Parameters<T>& parameters, BatchReader& reader, Team& team,
+                       const ReadoutOptions& options) {
+  std::vector<HeadFit<T>> heads;
+  heads.reserve(network.heads.size());
+  std::vector<int> sources;
+  for (const Head<T>& head : network.heads) {
+    heads.emplace_back(head, options);
+    for (const auto& term : heads.back().node().terms)
+      if (std::find(sources.begin(), sources.end(), term.source) == sources.end()) sources.push_back(term.source);
+  }
+  const auto plan = std::make_shared<const Plan>(network.circuit(), sources);
+  Unfolding<T> u(plan, team);
+  u.set_parameters(parameters);
+  State<T> state(*plan, 1);
+  Positions positions;
+  ReadoutFit result;
+  for (Batch batch; reader.next(batch);) {
+    enter_batch(batch, *plan, state);
+    positions.enter(batch.carry);
+    u.lay(batch.structure, batch.carry.slots);
+    give_inputs(batch, 0, batch.structure.positions(), network, u);
+    u.forward(&state);
+    for (HeadFit<T>& head : heads) head.add(batch, u, positions, options.washout);
+    positions.leave(batch);
+    leave_batch(batch, state);
+    result.positions += batch.structure.positions();
+  }
+  double squares = 0;
+  Index numbers = 0;
+  for (HeadFit<T>& head : heads) {
+    const RidgeFit fit = head.finish(options, parameters);
+    result.lambda = fit.lambda;
+    result.fitted += head.rows();
+    squares += fit.mean_square;
+    numbers += head.outputs();
+  }
+  result.mean_square = squares / static_cast<double>(numbers);
+  return result;
+}
+
+template ReadoutFit fit_readout(const Network<float>&, Parameters<float>&, BatchReader&, Team&, const ReadoutOptions&);
+template ReadoutFit fit_readout(const Network<double>&, Parameters<double>&, BatchReader&, Team&,
+                                const ReadoutOptions&);
+
+}  // namespace unfold

@@ -1,0 +1,37 @@
+#pragma once
+/// Fits the readout of a network and leaves everything below it unchanged, as in echo state networks: ridge regression
+/// in one pass over the data (train/ridge.h).
+
+#include <optional>
+
+#include "graph/circuit/parameters.h"
+#include "data/text/batch.h"
+#include "model/network/spec.h"
+#include "train/ridge.h"
+
+namespace unfold {
+
+struct ReadoutOptions {
+  double lambda = 0;  ///< 0: selected automatically (RidgeOptions)
+  Index blocks = 0;   ///< blocks for cross-validation; 0: generalized cross-validation
+  Index washout = 0;  ///< positions at the beginning of every sequence that are ignored
+};
+
+struct ReadoutFit {
+  Index positions = 0;                 ///< positions read
+  Index fitted = 0;                    ///< rows of the regression
+  double lambda = 0, mean_square = 0;  ///< as in RidgeFit; per predicted number
+};
+
+/// The options in a SPEC if its readout is to be fitted; empty if all parameters are trained.
+std::optional<ReadoutOptions> readout_of(const ModelSpec& spec);
+
+/// Sets the weights and biases of the affine maps of the heads. Reads all batches of the reader once, in order; memory
+/// does not grow with their number. A head with the loss `normal` also gets the standard deviation of the residuals,
+/// which is the same at every position. Throws UsageError: a head that does not predict numbers with gaussian or
+/// normal, or whose map has terms that are not matrices; DataError as RidgeSums::solve.
+template <class T>
+ReadoutFit fit_readout(const Network<T>& network, Parameters<T>& parameters, BatchReader& reader, Team& team,
+                       const ReadoutOptions& options);
+
+}  // namespace unfold

@@ -1,0 +1,406 @@
+#include "model/network/spec.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+#include "base/error.h"
+#include "base/printable.h"
+#include "graph/cells/cells.h"
+#include "graph/cells/grid_pooling.h"
+#include "graph/circuit/cell_maps.h"
+#include "model/network/density_model.h"
+#include "model/network/linear.h"
+
+namespace unfold {
+namespace {
+
+constexpr double kMostLayers = 64, kMostDirect = 1024;
+/// Standard deviation of the initial embeddings in trees, where most words are rare and untrained embeddings should
+/// have little weight.
+constexpr double kTreeScale = 0.1;
+constexpr std::string_view kBothDirections = "bi";
+
+/// The options of the cell, followed by those of all models.
+OptionTable table_of(ModelSpec& spec) {
+  OptionTable table;
+  describe(table, spec.options);
+  table("layers", spec.layers, "cells stacked on each other", range(1, kMostLayers));
+  table("residual", spec.residual,
+        "what a layer reads is added to what it gives; norm: and the layer itself sees it normalised",
+        {{Residual::none, "none"}, {Residual::plain, "plain"}, {Residual::norm, "norm"}});
+  table("dropout", spec.dropout, "share of each layer's output that is dropped in training", from_to_below(0, 1));
+  table("embedding", spec.embedding, "size of a learned vector per symbol; 0: none", range(0, kMostUnits));
+  table("trained-initial", spec.trained_initial, "learn the state before the first symbol");
+  table("pool", spec.pool, "what is read of a sequence to predict one thing for all of it",
+        {{Pool::last, "last"}, {Pool::mean, "mean"}, {Pool::max, "max"}, {Pool::all, "all"}});
+  table("direct", spec.direct, "inputs, the last so many, that the output reads as they are, past the layers",
+        range(0, kMostDirect));
+  table("gaussians", spec.gaussians,
+        "of hybrid, above 0: the output reads products of all pairs of inputs as well, and begins as so many times the "
+        "log densities of Gaussians that are fitted to each label",
+        range(0, 1));
+  table("attention", spec.attention, "of a source and its target: how positions of the source are found at each step",
+        {{Attend::none, "none"}, {Attend::additive, "additive"}, {Attend::multiplicative, "multiplicative"}});
+  table("condition", spec.condition, "of a source and its target: what the summary of the source gives",
+        {{Condition::start, "start"}, {Condition::steps, "steps"}, {Condition::both, "both"}});
+  table("variational", spec.variational, "masks of dropout last a whole sequence, or a window of it");
+  table("dropouti", spec.dropouti, "share of what the first layer reads that is dropped in training",
+        from_to_below(0, 1));
+  table("dropouth", spec.dropouth, "dropout of what goes from layer to layer; 0: as dropout", from_to_below(0, 1));
+  table("dropoute", spec.dropoute, "share of symbols whose embedding is dropped in a step of training",
+        from_to_below(0, 1));
+  table("wdrop", spec.wdrop, "share of the weights of recurrent matrices that is dropped in a step of training",
+        from_to_below(0, 1));
+  table("tied", spec.tied, "the weights of the output are those of the embedding");
+  return table;
+}
+
+ModelSpec plain_model(const CellEntry& cell) {
+  ModelSpec spec;
+  spec.cell = &cell;
+  spec.options = cell.options;
+  return spec;
+}
+
+std::vector<std::string> spellings() {
+  std::vector<std::string> names;
+  for (const CellEntry& cell : cells())
+    for (const Spelling& spelling : cell.spellings) names.push_back(spelling.name);
+  return names;
+}
+
+/// Replaces an alias by the name of its cell. Explicitly given options override those of the alias.
+Spec plain_spelling(const Spec& spec) {
+  for (const CellEntry& cell : cells())
+    for (const Spelling& spelling : cell.spellings) {
+      if (spec.name != spelling.name) continue;
+      Spec plain = parse_spec(fmt::format("{}:{}", cell.name, spelling.options));
+      plain.size = spec.size;
+      for (const auto& given : spec.values) {
+        std::erase_if(plain.values, [&](const auto& preset) { return preset.first == given.first; });
+        plain.values.push_back(given);
+      }
+      return plain;
+    }
+  return spec;
+}
+
+/// Removes the prefix for both directions from the name, and returns whether it was there.
+bool take_both_directions(Spec& spec) {
+  if (!spec.name.starts_with(kBothDirections)) return false;
+  Spec one = spec;
+  one.name.erase(0, kBothDirections.size());
+  one = plain_spelling(one);
+  if (cells().find(one.name) == nullptr) return false;
+  spec = std::move(one);
+  return true;
+}
+
+Index parse_units(const Spec& spec) {
+  if (spec.name == linear_model().name) {
+    if (!spec.size.empty())
+      throw UsageError(fmt::format("model {}: it has no units; leave {} out", spec.name, spec.size));
+    return 0;
+  }
+  Index units = 0;
+  OptionTable table;
+  table("units", units, "", range(1, kMostUnits));
+  if (spec.size.empty())
+    throw UsageError(
+        fmt::format("model {}: the number of units is missing; write for example {}:128", spec.name, spec.name));
+  table.set(spec.name, "units", spec.size);
+  return units;
+}
+
+/// The dropout rate of the output of layer `layer`, counted from 1.
+double rate_above(const ModelSpec& spec, Index layer) {
+  return layer < spec.layers && spec.dropouth > 0 ? spec.dropouth : spec.dropout;
+}
+
+/// The input of the first layer, after dropout.
+Signal dropped_input(const ModelSpec& spec, Signal input, Circuit& circuit) {
+  if (spec.dropouti == 0) return input;
+  if (input.id < 0 || circuit.holds_symbols(input))
+    throw UsageError(
+        fmt::format("model {}: dropouti drops numbers that the first layer reads, and it reads symbols "
+                    "themselves; write embedding={} as well",
+                    to_string(spec), spec.units));
+  return dropped(spec, input, spec.dropouti, circuit);
+}
+
+Signal joined(const std::vector<Signal>& signals, Circuit& circuit) {
+  return signals.size() == 1 ? signals.front() : circuit.join(signals);
+}
+
+/// Links that read the signals at a neighboring position.
+std::vector<Signal> beside(const std::vector<Signal>& signals, Delay where, Circuit& circuit) {
+  std::vector<Signal> links;
+  for (const Signal& signal : signals) {
+    links.push_back(circuit.link(signal.size(), where));
+    circuit.feed(links.back(), signal);
+  }
+  return links;
+}
+
+/// The inputs from below of a layer that runs from a corner. If only preceding positions may be seen, the first layer
+/// reads the positions to the left and above, and the direction from the right reads the position above instead of the
+/// current one, because its recurrence would otherwise carry later positions of the same row.
+Signal read_from(std::size_t corner, const std::vector<Signal>& below, bool first, bool causal, Circuit& circuit) {
+  if (!causal) return joined(below, circuit);
+  std::vector<Signal> read = corner > 0 || first ? beside(below, Delay::up(), circuit) : below;
+  if (corner == 0 && first)
+    for (const Signal& left : beside(below, Delay::left(), circuit)) read.push_back(left);
+  return joined(read, circuit);
+}
+
+/// Adds a layer over grids, from one corner or several, and returns its output before dropout.
+std::vector<Signal> add_grid_layer(const ModelSpec& spec, const std::vector<Signal>& below, bool first,
+                                   Circuit& circuit) {
+  constexpr std::array<const char*, 4> kCorners = {"top-left", "top-right", "bottom-left", "bottom-right"};
+  constexpr Index kUpper = 2;
+  const Index directions = spec.cell->grid(spec.options).directions;
+  std::vector<Signal> result;
+  for (std::size_t corner = 0; corner < at(spec.causal ? std::min(directions, kUpper) : directions); ++corner) {
+    const auto scope = circuit.scope(kCorners.at(corner));
+    const Signal x = read_from(corner, below, first, spec.causal, circuit);
+    const auto mirror = circuit.mirrored((corner & 1U) != 0, (corner & 2U) != 0);
+    result.push_back(spec.cell->add(circuit, x, spec.units, spec.options, false));
+  }
+  return result;
+}
+
+/// Links that collect the signals of a finer grid, joined or not, block by block.
+std::vector<Signal> add_blocks(const std::vector<Signal>& fine, Index side, Circuit& circuit) {
+  std::vector<Signal> blocks;
+  for (const Signal& signal : fine) {
+    blocks.push_back(circuit.link(side * side * signal.size(), Delay::block(side)));
+    circuit.feed(blocks.back(), signal);
+  }
+  return blocks;
+}
+
+/// Builds layers over grids; between two of them, positions can be merged into blocks.
+Layers build_grid_layers(const ModelSpec& spec, Signal input, Circuit& circuit) {
+  const std::vector<Index> sides = patches_of(spec);
+  int part = input_part(spec);
+  Layers result{.top = input, .hidden = {}, .last = {}};
+  std::vector<Signal> given = {input};
+  for (std::size_t layer = 0; layer < at(spec.layers); ++layer) {
+    const auto scope = circuit.scope(fmt::format("layer{}", layer + 1));
+    const bool patched = layer < sides.size() && sides[layer] > 1;
+    part -= patched ? 1 : 0;
+    const auto in_part = circuit.in_part(part);
+    if (patched) given = add_blocks(given, sides[layer], circuit);
+    given = add_grid_layer(spec, given, layer == 0, circuit);
+    result.hidden.insert(result.hidden.end(), given.begin(), given.end());
+    result.last = given;
+    const double rate = rate_above(spec, static_cast<Index>(layer) + 1);
+    for (Signal& signal : given) signal = dropped(spec, signal, rate, circuit);
+  }
+  result.top = joined(given, circuit);
+  return result;
+}
+
+/// Adds a layer in one direction or both, and returns its output before dropout.
+std::vector<Signal> add_layer(const ModelSpec& spec, Signal x, Circuit& circuit) {
+  const auto add = [&] { return spec.cell->add(circuit, x, spec.units, spec.options, spec.trained_initial); };
+  if (!spec.both_directions) return {add()};
+  std::vector<Signal> result;
+  {
+    const auto scope = circuit.scope("forward");
+    result.push_back(add());
+  }
+  const auto scope = circuit.scope("backward");
+  const auto from_the_end = circuit.reversed();
+  result.push_back(add());
+  return result;
+}
+
+/// Normalizes each signal: y_i = g_i (x_i - mean) / deviation + b_i.
+Signal normalised(const std::vector<Signal>& signals, Circuit& circuit) {
+  std::vector<Signal> result;
+  for (const Signal& x : signals) {
+    const auto scope = circuit.scope(signals.size() == 1 ? "read" : result.empty() ? "read-forward" : "read-backward");
+    result.push_back(circuit.affine(
+        "norm", x.size(), {{.parameter = "gain", .source = x, .init = Init::constant(1), .op = layer_norm(x.size())}}));
+  }
+  return joined(result, circuit);
+}
+
+/// Whether the output of a layer has the size of its input, so that it can be added.
+bool adds_what_it_reads(const ModelSpec& spec, Index layer, const std::vector<Signal>& below, const Circuit& circuit) {
+  if (spec.residual == Residual::none) return false;
+  if (layer > 1) return true;
+  const Signal x = below.front();
+  return !spec.both_directions && x.id >= 0 && !circuit.holds_symbols(x) && x.size() == spec.units;
+}
+
+/// A layer of a stack: its output before and after dropout. The latter is the input of the next layer.
+struct StackedLayer {
+  std::vector<Signal> given, up;
+};
+
+StackedLayer add_stacked_layer(const ModelSpec& spec, Index layer, const std::vector<Signal>& below, Circuit& circuit) {
+  const auto scope = circuit.scope(fmt::format("layer{}", layer));
+  const bool adds = adds_what_it_reads(spec, layer, below, circuit);
+  Signal x = adds && spec.residual == Residual::norm ? normalised(below, circuit) : joined(below, circuit);
+  // A joined signal has a negative id and several parts; such a cell requires a single signal.
+  if (x.id < 0 && !spec.cell->reads_joined) x = circuit.affine("gather", spec.units, {{"J", x}}, Init::zero(), false);
+  StackedLayer result = {.given = add_layer(spec, x, circuit), .up = {}};
+  for (Signal& signal : result.given) result.up.push_back(dropped(spec, signal, rate_above(spec, layer), circuit));
+  if (!adds) return result;
+  if (result.up.front().size() != below.front().size())
+    throw UsageError(
+        fmt::format("model {}: residual adds what a layer reads to what it gives, which is {} numbers of "
+                    "one and {} of the other; leave embedding={} out",
+                    to_string(spec), below.front().size(), result.up.front().size(), spec.embedding));
+  for (std::size_t i = 0; i < below.size(); ++i) result.up[i] = below[i] + result.up[i];
+  result.given = result.up;
+  return result;
+}
+
+}  // namespace
+
+ModelSpec parse_model_spec(std::string_view text, const std::vector<std::string>& others) {
+  if (names_density(text)) return parse_density(text);
+  Spec spec = plain_spelling(parse_spec(text));
+  const bool both_directions = take_both_directions(spec);
+  std::vector<std::string> further = spellings();
+  further.push_back(linear_model().name);
+  for (std::string& name : density_names()) further.push_back(std::move(name));
+  further.insert(further.end(), others.begin(), others.end());
+  const bool linear = spec.name == linear_model().name;
+  ModelSpec result = plain_model(linear ? linear_model() : cells().get(spec.name, further));
+  result.both_directions = both_directions;
+  OptionTable table = table_of(result);
+  for (const auto& [key, value] : spec.values) table.set(spec.name, key, value);
+  result.units = parse_units(spec);
+  if (const std::string fault = result.cell->fault(result, result.options); !fault.empty())
+    throw UsageError(fmt::format("model {}: {}", in_quotes(text), fault));
+  if (result.residual != Residual::none && (result.cell->reads_grids() || result.cell->says_probabilities))
+    throw UsageError(fmt::format("model {}: {}; leave residual out", in_quotes(text),
+                                 result.cell->reads_grids() ? "layers over grids have other sizes than what they read"
+                                                            : "a sum of probabilities is none"));
+  return result;
+}
+
+std::string to_string(const ModelSpec& spec) {
+  if (is_density(spec)) return spec.density;
+  ModelSpec given = spec, plain = plain_model(*spec.cell);
+  Spec result;
+  if (spec.both_directions) result.name = kBothDirections;
+  result.name += spec.cell->name;
+  if (!is_linear(spec)) result.size = std::to_string(spec.units);
+  result.values = changed_values(table_of(given).help(), table_of(plain).help());
+  return to_string(result);
+}
+
+Signal dropped(const ModelSpec& spec, Signal signal, double rate, Circuit& circuit) {
+  return circuit.dropout(signal, rate, spec.variational ? Lasts::sequence : Lasts::position);
+}
+
+bool is_linear(const ModelSpec& spec) { return spec.cell == &linear_model(); }
+
+bool has_random_graph(const ModelSpec& spec) { return spec.cell->graph != nullptr; }
+
+Index& graph_seed(ModelSpec& spec) { return spec.cell->graph(spec.options); }
+
+ModelSpec cut_down(ModelSpec spec, Index units) {
+  spec.cell->cut_down(spec, spec.options, units);
+  spec.embedding = std::min(spec.embedding, units);
+  return spec;
+}
+
+Layers build_layers(const ModelSpec& spec, Signal input, Circuit& circuit) {
+  Layers result{.top = input, .hidden = {}, .last = {}};
+  if (is_linear(spec) || is_density(spec)) return result;
+  // Symbols are not numbers and cannot be passed through links, so they are embedded first.
+  const bool linked = spec.cell->reads_grids() && (spec.causal || patches_of(spec).front() > 1);
+  const bool embeds = linked && circuit.holds_symbols(input);
+  if (const Index size = spec.embedding > 0 ? spec.embedding : embeds ? spec.units : 0; size > 0)
+    result.top =
+        circuit.affine("embedding", size, {{"W", input, Init::normal(spec.cell->reads_trees() ? kTreeScale : 1)}},
+                       Init::zero(), false);
+  result.top = dropped_input(spec, result.top, circuit);
+  if (spec.cell->reads_grids()) return build_grid_layers(spec, result.top, circuit);
+  std::vector<Signal> below = {result.top};
+  for (Index layer = 1; layer <= spec.layers; ++layer) {
+    auto [given, up] = add_stacked_layer(spec, layer, below, circuit);
+    result.hidden.insert(result.hidden.end(), given.begin(), given.end());
+    result.last = std::move(given);
+    below = std::move(up);
+  }
+  result.top = joined(below, circuit);
+  return result;
+}
+
+Signal pooled(const ModelSpec& spec, const Layers& layers, Circuit& circuit) {
+  if (spec.cell->reads_trees()) return layers.top;  // at the root
+  const auto scope = circuit.scope("pool");
+  std::vector<Signal> parts =
+      spec.cell->reads_grids() ? grid_pool(circuit, layers.last, spec.pool) : pool(circuit, layers.last, spec.pool);
+  for (Signal& part : parts) part = dropped(spec, part, spec.dropout, circuit);
+  return parts.size() == 1 ? parts.front() : circuit.join(std::move(parts));
+}
+
+std::vector<Index> patches_of(const ModelSpec& spec) {
+  return spec.cell->reads_grids() ? spec.cell->grid(spec.options).patches : std::vector<Index>();
+}
+
+int input_part(const ModelSpec& spec) {
+  const std::vector<Index> sides = patches_of(spec);
+  return static_cast<int>(std::ranges::count_if(sides, [](Index side) { return side > 1; }));
+}
+
+Init output_start(const ModelSpec& spec) { return spec.cell->output_start(spec.options); }
+
+Signal add_output(const ModelSpec& spec, std::string_view name, Index size, const std::vector<Term>& terms,
+                  Circuit& circuit) {
+  const Signal linear = circuit.affine(name, size, terms);
+  const Signal output = spec.cell->says_probabilities ? log_of_probabilities(linear) : linear;
+  circuit.output(output);
+  return output;
+}
+
+ModelSignals build_model(const ModelSpec& spec, Index alphabet, Circuit& circuit) {
+  if (spec.both_directions)
+    throw UsageError(
+        fmt::format("model {} reads sequences in both directions, so it would see the symbol that it is to predict; "
+                    "leave the \"{}\" out",
+                    to_string(spec), kBothDirections));
+  return build_model(spec, circuit.symbols("symbols", alphabet), alphabet, circuit);
+}
+
+ModelSignals build_model(const ModelSpec& spec, Signal input, Index outputs, Circuit& circuit) {
+  if (is_linear(spec))
+    throw UsageError(
+        fmt::format("model {} labels the positions of data with fields (--format columns, --predict FIELD); "
+                    "it is none of running text",
+                    to_string(spec)));
+  if (is_density(spec))
+    throw UsageError(
+        fmt::format("model {} is a distribution of vectors: the rows of a table or an array (--format "
+                    "table, npy); it is none of running text",
+                    to_string(spec)));
+  if (spec.gaussians > 0)
+    throw UsageError(
+        fmt::format("model {}: gaussians are of vectors of numbers; of symbols leave them out", to_string(spec)));
+  Layers layers = build_layers(spec, input, circuit);
+  const Signal output = add_output(spec, "output", outputs, {{"V", layers.top, output_start(spec)}}, circuit);
+  return {input, output, std::move(layers.hidden)};
+}
+
+std::vector<ModelHelp> models() {
+  std::vector<ModelHelp> result;
+  for (const CellEntry& cell : cells()) {
+    ModelSpec plain = plain_model(cell);
+    result.push_back({cell.name, cell.help, table_of(plain).help()});
+  }
+  result.push_back({linear_model().name, linear_model().help, help_of(linear_model().options)});
+  for (ModelHelp& help : density_help()) result.push_back(std::move(help));
+  return result;
+}
+
+}  // namespace unfold

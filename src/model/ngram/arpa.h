@@ -1,0 +1,23 @@
+#pragma once
+/// n-gram models as ARPA files, the text format of SRILM, KenLM and other tools: base-10 logarithms, with `<s>` and
+/// `</s>` around every sentence.
+///
+/// Words are written unchanged, other symbols by their printable names (Alphabet::name), and the end of a sentence as
+/// `</s>`. For models without sentences, `<s>` stands for the beginning of a sequence, and the line end keeps its name.
+/// Numbers have nine digits, so that a model that was exported and imported again gives identical bits.
+
+#include <functional>
+#include <string_view>
+
+#include "model/ngram/ngram.h"
+
+namespace unfold {
+
+/// Calls write(text) piece by piece. Throws UsageError if the name of a symbol is reserved in ARPA.
+void write_arpa(const NgramModel& model, const std::function<void(std::string_view)>& write);
+
+/// Reads a model; its symbols are those of the 1-grams, in their order. Throws DataError with file and line: not an
+/// ARPA file, truncated, missing numbers, a repeated n-gram, or an n-gram whose prefix is missing.
+NgramModel read_arpa(const Input& input, SymbolKind kind);
+
+}  // namespace unfold

@@ -1,0 +1,53 @@
+#pragma once
+/// Prediction by partial matching (PPM): predicts with the distribution of the longest context seen before, with an
+/// escape to the next shorter one, and so on down to the uniform distribution; symbols of longer contexts are excluded
+/// from shorter ones. Cleary & Witten 1984; update exclusion: Moffat 1990.
+///
+/// Escape probabilities and the confidence in the most frequent symbol of a context are learned (learnt_decision.h). A
+/// symbol that is new in a context starts with a count inherited from the next shorter one (information inheritance,
+/// Shkarin 2002). When a symbol is counted, the next shorter context is also incremented slightly; the others are not.
+///
+/// Results are bit-identical on all machines. The trie grows with the data: 32 bytes for each new context.
+
+#include <memory>
+
+#include "base/options/options.h"
+#include "model/predictor.h"
+
+namespace unfold {
+
+struct PpmOptions {
+  Index order = 6;   ///< length of the longest context in symbols, 0 .. 32
+  Index memory = 0;  ///< MiB; 0: this model, whose memory grows; otherwise the model of packed_ppm.h
+};
+
+template <class Visitor>
+void describe(Visitor& v, PpmOptions& o) {
+  v("order", o.order, "symbols of the longest context", range(0, 32));
+  v("memory", o.memory,
+    "MiB, 1 or more: the fast model for bytes, which starts anew when they are used; 0: the slow one, which grows",
+    range(0, 16384));
+}
+
+class PpmPredictor final : public Predictor {
+ public:
+  PpmPredictor(Index alphabet, const PpmOptions& options);  ///< throws UsageError
+  ~PpmPredictor() override;
+
+  Index alphabet() const override;
+  std::span<const float> log_probabilities() override;
+  void set_learning(bool on) override;
+  void freeze_for_archive() override;  ///< decisions still initialize the cells that they read for the first time
+  void reset() override;
+  std::unique_ptr<Predictor> clone() const override;
+  bool clones_are_large() const override { return true; }
+
+ private:
+  void update(Symbol symbol) override;
+
+  struct Body;
+  explicit PpmPredictor(std::unique_ptr<Body> body);
+  std::unique_ptr<Body> body_;
+};
+
+}  // namespace unfold

@@ -1,0 +1,189 @@
+#include "base/checks.h"
+#include "base/error.h"
+#include "graph/engine/backend.h"
+#include "numerics/vector.h"
+#include "optim/direction/direction.h"
+
+namespace unfold {
+namespace {
+
+/// Ranges assigned to threads are multiples of this many elements, which are whole cache lines for every type.
+constexpr Index kGrain = 1024;
+
+/// What a direction keeps, and the gradient, belong to the parameters that move.
+void require_same_sizes(std::size_t parameters, std::size_t gradient, Index kept) {
+  require_length("direction: the gradient", gradient, static_cast<Index>(parameters));
+  require_length("direction: the vector of parameters", parameters, kept);
+}
+
+template <class T, class Step>
+void over_spans(Team& team, std::size_t size, Step&& step) {
+  team.run([&](Member& me) {
+    const Range mine = me.share(static_cast<Index>(size), kGrain);
+    if (!mine.empty()) step(static_cast<std::size_t>(mine.begin), static_cast<std::size_t>(mine.size()));
+  });
+}
+
+template <class T>
+class Sgd final : public Direction<T> {
+ public:
+  Sgd(Index parameters, const SgdOptions& options, double decay)
+      : options_(options), decay_(decay), velocity_(parameters) {}
+
+  void move(Team& team, std::span<T> p, std::span<const T> g, double scale, double rate) override {
+    require_same_sizes(p.size(), g.size(), velocity_.size());
+    const MomentumStep step{rate, options_.momentum, options_.nesterov, decay_, scale};
+    over_spans<T>(team, p.size(), [&](std::size_t at, std::size_t n) {
+      momentum_step<T>(p.subspan(at, n), g.subspan(at, n), velocity_.span().subspan(at, n), step);
+    });
+  }
+  void visit_state(StateVisitor<T>& visitor) override { visitor("velocity", velocity_.span()); }
+  bool keep_slices(Index own) override {
+    velocity_.resize(own);
+    return true;
+  }
+
+ private:
+  SgdOptions options_;
+  double decay_;
+  Buffer<T> velocity_;
+};
+
+template <class T>
+class RmsProp final : public Direction<T> {
+ public:
+  RmsProp(Index parameters, const RmsPropOptions& options, double decay)
+      : options_(options), decay_(decay), square_(parameters) {}
+
+  void move(Team& team, std::span<T> p, std::span<const T> g, double scale, double rate) override {
+    require_same_sizes(p.size(), g.size(), square_.size());
+    const RmsPropStep step{rate, options_.rho, options_.epsilon, decay_, scale};
+    over_spans<T>(team, p.size(), [&](std::size_t at, std::size_t n) {
+      rmsprop_step<T>(p.subspan(at, n), g.subspan(at, n), square_.span().subspan(at, n), step);
+    });
+  }
+  void visit_state(StateVisitor<T>& visitor) override { visitor("square", square_.span()); }
+  bool keep_slices(Index own) override {
+    square_.resize(own);
+    return true;
+  }
+
+ private:
+  RmsPropOptions options_;
+  double decay_;
+  Buffer<T> square_;
+};
+
+template <class T>
+class Adam final : public Direction<T> {
+ public:
+  Adam(Index parameters, const AdamOptions& options, double decay, bool decoupled)
+      : options_(options), decay_(decay), decoupled_(decoupled), mean_(parameters), square_(parameters) {
+    if (decoupled || decay == 0) return;
+    if (options.lazy)
+      throw UsageError("adam: with a weight decay no gradient is zero, and lazy has no meaning; use adamw for both");
+    gradient_.resize(parameters);
+    with_decay_ = true;
+  }
+
+  void move(Team& team, std::span<T> p, std::span<const T> g, double scale, double rate) override {
+    bring_home();
+    require_same_sizes(p.size(), g.size(), mean_.size());
+    const AdamStep step = next_step(with_decay_ ? 1 : scale, rate);
+    over_spans<T>(team, p.size(), [&](std::size_t at, std::size_t n) {
+      auto part = g.subspan(at, n);
+      if (with_decay_) part = decayed(p.subspan(at, n), part, scale, gradient_.span().subspan(at, n));
+      adam_step<T>(p.subspan(at, n), part, mean_.span().subspan(at, n), square_.span().subspan(at, n), step);
+    });
+  }
+  bool can_move_there() const override { return !with_decay_ && !options_.lazy; }
+  void move_there(Resident<T>& there, Parameters<T>& parameters, double scale, double rate) override {
+    there.adam(parameters, mean_.span(), square_.span(), next_step(scale, rate));
+    there_ = &there;
+  }
+  void visit_state(StateVisitor<T>& visitor) override {
+    bring_home();
+    visitor("mean", mean_.span());
+    visitor("square", square_.span());
+    visitor("power1", power1_);
+    visitor("power2", power2_);
+  }
+  bool keep_slices(Index own) override {
+    for (Buffer<T>* state : {&mean_, &square_}) state->resize(own);
+    if (with_decay_) gradient_.resize(own);
+    return true;
+  }
+
+ private:
+  /// Returns the gradient of the penalized loss: scale * g + decay * p.
+  std::span<const T> decayed(std::span<const T> p, std::span<const T> g, double scale, std::span<T> result) const {
+    const T s = static_cast<T>(scale), d = static_cast<T>(decay_);
+    for (std::size_t i = 0; i < result.size(); ++i) result[i] = s * g[i] + d * p[i];
+    return result;
+  }
+
+  AdamStep next_step(double scale, double rate) {
+    power1_ *= options_.beta1;
+    power2_ *= options_.beta2;
+    return {.rate = rate,
+            .beta1 = options_.beta1,
+            .beta2 = options_.beta2,
+            .epsilon = options_.epsilon,
+            .correction1 = 1 - power1_,
+            .correction2 = 1 - power2_,
+            .decay = decoupled_ ? decay_ : 0,
+            .gradient_scale = scale,
+            .lazy = options_.lazy};
+  }
+  void bring_home() {
+    if (there_ == nullptr) return;
+    there_->bring(mean_.span());
+    there_->bring(square_.span());
+    there_ = nullptr;
+  }
+
+  Resident<T>* there_ = nullptr;  // holds the moments
+  AdamOptions options_;
+  double decay_;
+  bool decoupled_, with_decay_ = false;  // weight decay through the gradient
+  Buffer<T> mean_, square_, gradient_;
+  double power1_ = 1, power2_ = 1;  // beta^t
+};
+
+template <class T>
+class NoDirection final : public Direction<T> {
+ public:
+  void move(Team&, std::span<T>, std::span<const T>, double, double) override {}
+  void visit_state(StateVisitor<T>&) override {}
+};
+
+}  // namespace
+
+template <class T>
+std::unique_ptr<Direction<T>> no_direction() {
+  return std::make_unique<NoDirection<T>>();
+}
+template <class T>
+std::unique_ptr<Direction<T>> sgd_direction(Index parameters, const SgdOptions& options, double decay) {
+  return std::make_unique<Sgd<T>>(parameters, options, decay);
+}
+template <class T>
+std::unique_ptr<Direction<T>> rmsprop_direction(Index parameters, const RmsPropOptions& options, double decay) {
+  return std::make_unique<RmsProp<T>>(parameters, options, decay);
+}
+template <class T>
+std::unique_ptr<Direction<T>> adam_direction(Index parameters, const AdamOptions& options, double decay,
+                                             bool decoupled) {
+  return std::make_unique<Adam<T>>(parameters, options, decay, decoupled);
+}
+
+template std::unique_ptr<Direction<float>> no_direction();
+template std::unique_ptr<Direction<double>> no_direction();
+template std::unique_ptr<Direction<float>> sgd_direction(Index, const SgdOptions&, double);
+template std::unique_ptr<Direction<double>> sgd_direction(Index, const SgdOptions&, double);
+template std::unique_ptr<Direction<float>> rmsprop_direction(Index, const RmsPropOptions&, double);
+template std::unique_ptr<Direction<double>> rmsprop_direction(Index, const RmsPropOptions&, double);
+template std::unique_ptr<Direction<float>> adam_direction(Index, const AdamOptions&, double, bool);
+template std::unique_ptr<Direction<double>> adam_direction(Index, const AdamOptions&, double, bool);
+
+}  // namespace unfold

@@ -1,0 +1,100 @@
+#pragma once
+/// Hessian-free optimization and the natural gradient: both solve a linear system with the Gauss-Newton matrix by
+/// conjugate gradients; they differ in the control of the step. Martens 2010; Martens & Sutskever 2011;
+/// docs/hessian-free.md.
+
+#include <vector>
+
+#include "optim/direction/conjugate_gradient.h"
+#include "optim/optimizer.h"
+
+namespace unfold {
+
+/// The direction: (G + lambda (I / P + mu S)) d = -g, where P is the number of predicted symbols per sequence: I is
+/// weighed against the nats of a sequence, independent of the number of its predicted symbols.
+struct NewtonOptions {
+  Index windows = 16;        ///< number of windows per step, for gradient and losses
+  double curvature = 0.125;  ///< share of the windows used for curvature products
+  double lambda = 0.03;      ///< damping; for hf: initial value and, while steps are found, maximum
+  double structural = 1;     ///< mu
+  Distance distance = Distance::matching;
+  Index iterations = 50;
+  double tolerance = 5e-4;
+  double warm = 0.95;  ///< share of the previous solution that conjugate gradients start from
+  Index probes = 8;    ///< number of random vectors for estimating the preconditioner; 0: no preconditioner
+};
+template <class Visitor>
+void describe(Visitor& v, NewtonOptions& o) {
+  v("windows", o.windows, "windows of a step", at_least(1));
+  v("curvature", o.curvature, "share of the windows for products with the curvature", range(0, 1));
+  v("lambda", o.lambda, "damping (hf: at the start, and at most)", above(0));
+  v("structural", o.structural, "structural damping, times lambda; 0: none", at_least(0));
+  v("distance", o.distance, "of structural damping, between activities",
+    {{Distance::matching, "matching"}, {Distance::squared, "squared"}});
+  v("iterations", o.iterations, "of conjugate gradients, at most", at_least(1));
+  v("tolerance", o.tolerance, "progress per iteration at which conjugate gradients stop", at_least(0));
+  v("warm", o.warm, "share of the last solution to start from", range(0, 1));
+  v("probes", o.probes, "random vectors for the preconditioner; 0: none", at_least(0));
+}
+
+/// hf: `refuse` and `reset` follow the paper exactly (docs/hessian-free.md compares the variants).
+struct HessianFreeOptions {
+  NewtonOptions newton;
+  bool refuse = false;  ///< a step with rho < 1/4 is rejected: lambda is increased and the system is solved again
+  bool reset = false;   ///< every step begins with the initial lambda
+};
+template <class Visitor>
+void describe(Visitor& v, HessianFreeOptions& o) {
+  describe(v, o.newton);
+  v("refuse", o.refuse, "take no step with rho < 1/4, but solve again with more damping; no line search");
+  v("reset", o.reset, "begin every step with the first damping");
+}
+
+struct NaturalOptions {
+  double rate = 0.5;
+  NewtonOptions newton = {.lambda = 0.1, .structural = 0, .iterations = 30};
+  ScheduleOptions schedule;
+};
+template <class Visitor>
+void describe(Visitor& v, NaturalOptions& o) {
+  v("rate", o.rate, "step size", above(0));
+  describe(v, o.newton);
+  describe(v, o.schedule);
+}
+
+/// Solves for the direction. The preconditioner is (diag(G + lambda mu S) + lambda)^0.75, with the diagonal estimated
+/// from random vectors (curvature.h); Martens uses the sum of squared per-case gradients instead.
+template <class T>
+class NewtonDirection {
+ public:
+  NewtonDirection(Index parameters, const NewtonOptions& options);
+  /// REQUIRES a preceding Objective::gradient of this batch, whose result is passed in. The next solution starts from
+  /// the last iterate.
+  CgResult<T> solve(Objective<T>& objective, std::span<const T> gradient, double lambda);
+  void visit_state(StateVisitor<T>& visitor);
+
+ private:
+  NewtonOptions options_;
+  Buffer<T> last_, start_, right_side_, preconditioner_, sample_;
+  double solved_ = 0;  // number of systems solved: the seed of the random vectors
+};
+
+/// Levenberg-Marquardt rule for lambda: multiplied by 2/3 if rho > 3/4, and by 3/2 if rho < 1/4 or NaN.
+double next_damping(double lambda, double rho);
+
+/// hf: selects the iterate with the lowest loss, going back from the last one while the loss decreases or exceeds that
+/// of the start. A backtracking line search then finds the first length with f <= f_0 + 0.01 length g'd; if there is
+/// none, no step is taken. rho is computed for the last iterate, where q is smallest, because the damping must make
+/// this ratio accurate. Lambda exceeds its initial value only after failed steps: in a curriculum, every increase in
+/// length makes some steps fail, and permanently higher damping would keep the network at its solution for short
+/// sequences. The trainer's `factor` increases the damping: after a divergence the run continues with lambda / factor.
+/// With `refuse`, the last iterate is taken; if 20 systems do not reach rho >= 1/4, no step is taken.
+template <class T>
+std::unique_ptr<Optimizer<T>> hessian_free(Index parameters, const HessianFreeOptions& options, std::string spec);
+
+/// natural: p += rate d with fixed lambda. For the supported losses (softmax, Bernoulli, Gaussian, Poisson), the Fisher
+/// matrix of the outputs equals the Gauss-Newton matrix.
+template <class T>
+std::unique_ptr<Optimizer<T>> natural_gradient(Index parameters, const NaturalOptions& options, std::string spec);
+
+}  // namespace unfold

@@ -1,0 +1,420 @@
+#include "optim/optimizer.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include "base/checks.h"
+#include "base/error.h"
+#include "base/printable.h"
+#include "optim/averaged.h"
+#include "optim/hessian_free.h"
+#include "optim/lbfgs.h"
+#include "optim/riemannian/riemannian.h"
+
+namespace unfold {
+namespace {
+
+// The kinds of optimizers: name, options with their defaults, and constructor. The list follows below.
+
+struct SgdKind {
+  using Options = SgdOptions;
+  static constexpr const char* kName = "sgd";
+  static constexpr const char* kHelp = "stochastic gradient descent with momentum";
+  static CommonOptions common() { return {.rate = 0.1, .clip = 1}; }
+  template <class T>
+  static auto make(Index parameters, const Options& o, double decay) {
+    return sgd_direction<T>(parameters, o, decay);
+  }
+};
+
+/// Plain SGD steps with averaging.
+struct AveragedSgdKind {
+  using Options = AveragingOptions;
+  static constexpr const char* kName = "asgd";
+  static constexpr const char* kHelp = "plain steps, then their mean, once validation stops getting better (NT-ASGD)";
+  static constexpr bool kAverages = true;
+  static CommonOptions common() { return {.rate = 1, .clip = 0.25}; }
+  template <class T>
+  static auto make(Index parameters, const Options&, double decay) {
+    return sgd_direction<T>(parameters, {.momentum = 0}, decay);
+  }
+};
+
+struct RmsPropKind {
+  using Options = RmsPropOptions;
+  static constexpr const char* kName = "rmsprop";
+  static constexpr const char* kHelp = "gradient divided by its root mean square";
+  static CommonOptions common() { return {.rate = 0.001, .clip = 1}; }
+  template <class T>
+  static auto make(Index parameters, const Options& o, double decay) {
+    return rmsprop_direction<T>(parameters, o, decay);
+  }
+};
+
+struct AdamKind {
+  using Options = AdamOptions;
+  static constexpr const char* kName = "adam";
+  static constexpr const char* kHelp = "first and second moments with bias correction";
+  static CommonOptions common() { return {.rate = 0.002, .clip = 1}; }
+  template <class T>
+  static auto make(Index parameters, const Options& o, double decay) {
+    return adam_direction<T>(parameters, o, decay, false);
+  }
+};
+
+struct AdamWKind {
+  using Options = AdamOptions;
+  static constexpr const char* kName = "adamw";
+  static constexpr const char* kHelp = "adam with decoupled weight decay";
+  static CommonOptions common() { return {.rate = 0.002, .clip = 1, .decay = 0.01}; }
+  template <class T>
+  static auto make(Index parameters, const Options& o, double decay) {
+    return adam_direction<T>(parameters, o, decay, true);
+  }
+};
+
+/// Path-normalized directions bound their step in their own metric: `clip` belongs to the direction, not to the
+/// control.
+struct PathKind {
+  using Options = PathMetricOptions;
+  static constexpr const char* kName = "path";
+  static constexpr const char* kHelp = "gradient divided by the path metric, for ReLU networks; clip: in that metric";
+  static constexpr bool kOwnClip = true;
+  static CommonOptions common() { return {.rate = 0.1, .clip = 0.1}; }
+  template <class T>
+  static auto make(Index parameters, const Options& o, double decay, double clip) {
+    return path_direction<T>(parameters, o, clip, sgd_direction<T>(parameters, {.momentum = 0}, decay));
+  }
+};
+
+template <class Inner>
+struct PathThen {
+  PathMetricOptions metric;
+  Inner inner;
+};
+template <class Visitor, class Inner>
+void describe(Visitor& v, PathThen<Inner>& o) {
+  describe(v, o.metric);
+  describe(v, o.inner);
+}
+
+struct PathMomentumKind {
+  using Options = PathThen<SgdOptions>;
+  static constexpr const char* kName = "path+momentum";
+  static constexpr const char* kHelp = "path, then momentum";
+  static constexpr bool kOwnClip = true;
+  static CommonOptions common() { return {.rate = 0.01, .clip = 0.1}; }
+  template <class T>
+  static auto make(Index parameters, const Options& o, double decay, double clip) {
+    return path_direction<T>(parameters, o.metric, clip, sgd_direction<T>(parameters, o.inner, decay));
+  }
+};
+
+struct PathAdamKind {
+  using Options = PathThen<AdamOptions>;
+  static constexpr const char* kName = "path+adam";
+  static constexpr const char* kHelp = "path, then adam";
+  static constexpr bool kOwnClip = true;
+  static CommonOptions common() { return {.rate = 0.0005, .clip = 0.03}; }
+  template <class T>
+  static auto make(Index parameters, const Options& o, double decay, double clip) {
+    return path_direction<T>(parameters, o.metric, clip, adam_direction<T>(parameters, o.inner, decay, false));
+  }
+};
+
+// Optimizers with their own direction and control, which describe all of their options themselves.
+
+struct HessianFreeKind {
+  using Options = HessianFreeOptions;
+  static constexpr const char* kName = "hf";
+  static constexpr const char* kHelp = "Hessian-free: conjugate gradients on the curvature of a large batch";
+  static constexpr bool kWhole = true;
+  template <class T>
+  static auto make(Index parameters, const Options& o, std::string spec) {
+    return hessian_free<T>(parameters, o, std::move(spec));
+  }
+};
+
+struct LbfgsKind {
+  using Options = LbfgsOptions;
+  static constexpr const char* kName = "lbfgs";
+  static constexpr const char* kHelp = "L-BFGS on all data at once until it converges; l1: OWL-QN";
+  static constexpr bool kWhole = true;
+  static constexpr bool kEverything = true;
+  template <class T>
+  static auto make(Index parameters, const Options& o, std::string spec) {
+    return lbfgs<T>(parameters, o, std::move(spec));
+  }
+};
+
+struct NaturalKind {
+  using Options = NaturalOptions;
+  static constexpr const char* kName = "natural";
+  static constexpr const char* kHelp = "natural gradient: the gradient turned by the inverse Fisher matrix";
+  static constexpr bool kWhole = true;
+  template <class T>
+  static auto make(Index parameters, const Options& o, std::string spec) {
+    return natural_gradient<T>(parameters, o, std::move(spec));
+  }
+};
+
+/// Optimizers that consist of a control only, without a direction.
+template <RiemannianMetric metric>
+struct RiemannianKind {
+  using Options = RiemannianOptions;
+  static constexpr const char* kName = metric == RiemannianMetric::ruop   ? "ruop"
+                                       : metric == RiemannianMetric::rbpm ? "rbpm"
+                                                                          : "ascent";
+  static constexpr const char* kHelp =
+      metric == RiemannianMetric::ruop   ? "Riemannian, unit-wise outer product metric; the rate is in 1 / units"
+      : metric == RiemannianMetric::rbpm ? "Riemannian, backpropagated metric; the rate is in 1 / units"
+                                         : "the plain gradient under the control of ruop and rbpm";
+  static CommonOptions common() { return {.rate = 1}; }
+  static Options own() { return {.metric = metric}; }
+  template <class T>
+  static auto control(Index parameters, const Options& o) {
+    return riemannian_control<T>(parameters, o);
+  }
+};
+
+template <class Kind>
+concept Whole = requires {
+  Kind::kWhole;
+};
+
+template <class Kind>
+typename Kind::Options own_options() {
+  if constexpr (requires { Kind::own(); }) {
+    return Kind::own();
+  } else {
+    return {};
+  }
+}
+
+template <class Kind>
+struct Settings {
+  CommonOptions common = Kind::common();
+  typename Kind::Options own = own_options<Kind>();
+  ScheduleOptions schedule;
+};
+
+template <Whole Kind>
+struct Settings<Kind> {
+  typename Kind::Options own;
+};
+
+template <class Visitor, Whole Kind>
+void describe(Visitor& v, Settings<Kind>& s) {
+  describe(v, s.own);
+}
+
+template <class T, class Kind>
+std::unique_ptr<Direction<T>> direction_of(Index parameters, const Settings<Kind>& s) {
+  if constexpr (requires { Kind::kOwnClip; })
+    return Kind::template make<T>(parameters, s.own, s.common.decay, s.common.clip);
+  else
+    return Kind::template make<T>(parameters, s.own, s.common.decay);
+}
+
+template <class Visitor, class Kind>
+void describe(Visitor& v, Settings<Kind>& s) {
+  describe(v, s.common);
+  describe(v, s.own);
+  describe(v, s.schedule);
+}
+
+/// Options added after version 0.1. They are written only if enabled, so that runs of version 0.1 can be resumed.
+constexpr std::array<std::string_view, 1> kLaterOptions = {"lazy"};
+
+bool is_left_out(const OptionHelp& option) {
+  return option.value == "false" && std::ranges::find(kLaterOptions, option.name) != kLaterOptions.end();
+}
+
+std::string write_out(std::string_view name, const AnyOptions& settings) {
+  Spec spec{.name = std::string(name), .size = {}, .values = {}};
+  for (const OptionHelp& option : help_of(settings))
+    if (!is_left_out(option)) spec.values.emplace_back(option.name, option.value);
+  return to_string(spec);
+}
+
+template <class T>
+using MakeOptimizer = std::unique_ptr<Optimizer<T>> (*)(Index parameters, const AnyOptions& settings);
+
+/// A kind of optimizer, for any type.
+struct OptimizerEntry : Entry {
+  MakeOptimizer<float> in_float;
+  MakeOptimizer<double> in_double;
+  bool (*compares_losses)(const AnyOptions& settings);
+  bool everything;
+
+  template <class T>
+  MakeOptimizer<T> make() const {
+    if constexpr (std::is_same_v<T, float>)
+      return in_float;
+    else
+      return in_double;
+  }
+};
+
+template <class T, class Kind>
+std::unique_ptr<Optimizer<T>> make_kind(Index parameters, const AnyOptions& settings) {
+  const auto& s = settings.as<Settings<Kind>>();
+  const std::string spec = write_out(Kind::kName, settings);
+  constexpr bool own_clip = requires { Kind::kOwnClip; };
+  if constexpr (Whole<Kind>) {
+    return Kind::template make<T>(parameters, s.own, spec);
+  } else if constexpr (requires { Kind::template control<T>(parameters, s.own); }) {
+    if (s.common.clip > 0 || s.common.decay > 0)
+      throw UsageError(fmt::format("optimiser {}: clip and decay have no meaning for it", Kind::kName));
+    return std::make_unique<Optimizer<T>>(no_direction<T>(), Kind::template control<T>(parameters, s.own), s.common,
+                                          s.schedule, spec);
+  } else if constexpr (requires { Kind::kAverages; }) {
+    return std::make_unique<AveragedOptimizer<T>>(parameters, s.own, direction_of<T>(parameters, s),
+                                                  fixed_control<T>(parameters, s.common.clip), s.common, s.schedule,
+                                                  spec);
+  } else {
+    return std::make_unique<Optimizer<T>>(direction_of<T>(parameters, s),
+                                          fixed_control<T>(parameters, own_clip ? 0 : s.common.clip), s.common,
+                                          s.schedule, spec);
+  }
+}
+
+template <class Kind>
+constexpr bool kind_wants_everything() {
+  return requires { Kind::kEverything; };
+}
+
+template <class Kind>
+bool kind_compares_losses(const AnyOptions& settings) {
+  const auto& s = settings.as<Settings<Kind>>();
+  if constexpr (requires { s.own.control; })
+    return s.own.control == StepControl::backtracking;
+  else
+    return kind_wants_everything<Kind>();
+}
+
+template <class Kind>
+OptimizerEntry entry() {
+  return {{Kind::kName, Kind::kHelp, Settings<Kind>()},
+          make_kind<float, Kind>,
+          make_kind<double, Kind>,
+          kind_compares_losses<Kind>,
+          kind_wants_everything<Kind>()};
+}
+
+const Registry<OptimizerEntry>& registry() {
+  static const Registry<OptimizerEntry> list(
+      "optimiser",
+      {entry<SgdKind>(), entry<AveragedSgdKind>(), entry<RmsPropKind>(), entry<AdamKind>(), entry<AdamWKind>(),
+       entry<PathKind>(), entry<PathMomentumKind>(), entry<PathAdamKind>(), entry<HessianFreeKind>(),
+       entry<NaturalKind>(), entry<LbfgsKind>(), entry<RiemannianKind<RiemannianMetric::ruop>>(),
+       entry<RiemannianKind<RiemannianMetric::rbpm>>(), entry<RiemannianKind<RiemannianMetric::none>>()});
+  return list;
+}
+
+struct ParsedOptimizer {
+  const OptimizerEntry& entry;
+  AnyOptions settings;
+};
+ParsedOptimizer parse_optimizer(std::string_view text) {
+  const Spec spec = parse_spec(text);
+  const OptimizerEntry& entry = registry().get(spec.name);
+  if (!spec.size.empty())
+    throw UsageError(fmt::format("optimiser {}: write rate={} for the step size", in_quotes(text), spec.size));
+  ParsedOptimizer result{entry, entry.options};
+  parse_options(spec, result.settings);
+  return result;
+}
+
+}  // namespace
+
+template <class T>
+Optimizer<T>::Optimizer(std::unique_ptr<Direction<T>> direction, std::unique_ptr<Control<T>> control,
+                        const CommonOptions& common, const ScheduleOptions& schedule, std::string spec)
+    : direction_(std::move(direction)),
+      control_(std::move(control)),
+      rate_(common.rate),
+      schedule_(schedule),
+      spec_(std::move(spec)) {
+  if (!(std::isfinite(rate_) && rate_ > 0))
+    throw UsageError(fmt::format("optimizer {}: a rate of {}; it must be above 0", spec_, rate_));
+}
+
+template <class T>
+StepReport Optimizer<T>::step(Objective<T>& objective, const Progress& progress, double factor) {
+  require_order(attached_ >= 0, "optimizer: step", "call attach with the objective first");
+  require_length("optimizer: the vector of parameters", objective.parameters().size(), attached_);
+  if (!(std::isfinite(factor) && factor >= 0))
+    throw UsageError(fmt::format("optimizer: a factor of {}; it must be at least 0", factor));
+  return take_step(objective, progress, factor);
+}
+
+template <class T>
+void Optimizer<T>::visit_state(StateVisitor<T>& visitor) {
+  require_order(attached_ >= 0, "optimizer: visit_state", "call attach with the objective first");
+  visit(visitor);
+}
+
+template <class T>
+StepReport Optimizer<T>::take_step(Objective<T>& objective, const Progress& progress, double factor) {
+  if (!direction_ || !control_) throw UsageError("optimizer " + spec_ + ": it has no direction or no control");
+  return control_->step(objective, *direction_, rate_ * schedule_factor(schedule_, progress) * factor);
+}
+
+template <class T>
+void Optimizer<T>::attach(Objective<T>& objective) {
+  if (attached_ >= 0) throw UsageError("optimizer: attach: it is attached already; make another one");
+  if (direction_) direction_->attach(objective);
+  if (control_) control_->attach(objective);
+  attached_ = objective.parameters().size();
+  if (!direction_ || !control_ || !may_keep_slices()) return;
+  const Slices* slices = objective.slices();
+  in_slices_ = slices != nullptr && direction_->keep_slices(slices->own_size());
+  if (in_slices_) control_->keep_slices(*slices);
+}
+
+template <class T>
+void Optimizer<T>::visit(StateVisitor<T>& visitor) {
+  if (direction_) direction_->visit_state(visitor);
+  if (control_) control_->visit_state(visitor);
+}
+
+template <class T>
+std::unique_ptr<Optimizer<T>> make_optimizer(std::string_view spec, Index parameters) {
+  if (parameters < 1)
+    throw UsageError(fmt::format("optimizer {}: {} parameters; there must be at least 1", spec, parameters));
+  const ParsedOptimizer parsed = parse_optimizer(spec);
+  return parsed.entry.make<T>()(parameters, parsed.settings);
+}
+
+std::string canonical_optimizer(std::string_view spec) {
+  const ParsedOptimizer parsed = parse_optimizer(spec);
+  return write_out(parsed.entry.name, parsed.settings);
+}
+
+std::string canonical_stored_optimizer(const std::string& spec) {
+  try {
+    return canonical_optimizer(spec);
+  } catch (const UsageError&) {
+    return spec;
+  }
+}
+
+bool compares_losses(std::string_view spec) {
+  const ParsedOptimizer parsed = parse_optimizer(spec);
+  return parsed.entry.compares_losses(parsed.settings);
+}
+
+bool wants_everything(std::string_view spec) { return parse_optimizer(spec).entry.everything; }
+
+std::vector<OptimizerHelp> optimizers() { return registry().help(); }
+
+template class Optimizer<float>;
+template class Optimizer<double>;
+template std::unique_ptr<Optimizer<float>> make_optimizer(std::string_view, Index);
+template std::unique_ptr<Optimizer<double>> make_optimizer(std::string_view, Index);
+
+}  // namespace unfold

@@ -1,0 +1,107 @@
+#include "optim/riemannian/core_pass.h"
+
+#include <algorithm>
+
+namespace unfold {
+namespace {
+
+constexpr const char* kWho = "riemannian training";
+
+/// Returns whether the value of a node has a separate row at every position, so that its adjoint can be set.
+bool takes_seed(const Node& node) {
+  return node.kind == Node::Kind::map || node.kind == Node::Kind::affine || node.kind == Node::Kind::mask ||
+         (node.kind == Node::Kind::link && node.delay.to_end());
+}
+
+const Node& output_node(Signal output) {
+  const Node& node = output.circuit->nodes()[static_cast<std::size_t>(output.id)];
+  const auto refuse = [&](const std::string& why) {
+    throw UsageError(std::string(kWho) + ": the output " + node.name + " " + why +
+                     "; it needs an affine map of activities, as every cell of this program has");
+  };
+  if (node.kind != Node::Kind::affine) refuse("is no affine map");
+  for (const auto& term : node.terms) {
+    const Node& source = output.circuit->nodes()[static_cast<std::size_t>(term.source)];
+    if (!takes_seed(source) || !term.dense()) refuse("reads " + source.name + " in a way that takes no seed");
+  }
+  return node;
+}
+
+/// The softmax of logarithms equals their arguments divided by their sum (log_of_probabilities), which is a linear
+/// output. If an argument is negative, it is not a probability and the loss is NaN.
+template <class T>
+Head<T> without_logarithm(const Head<T>& head) {
+  const auto node = [&](int i) -> const Node& { return head.signal.circuit->nodes()[static_cast<std::size_t>(i)]; };
+  int linear = head.signal.id;
+  for (const Map map : {Map::log, Map::shift, Map::relu}) {
+    if (node(linear).kind != Node::Kind::map || node(linear).map != map) return head;
+    linear = node(linear).operands[0];
+  }
+  if (head.loss->template as<Categorical<T>>() == nullptr) return head;
+  Head<T> result = head;
+  result.signal = {head.signal.circuit, linear};
+  result.loss = normalised_loss<T>();
+  return result;
+}
+
+template <class T>
+CoreHead<T> core_head(const Head<T>& given) {
+  const Head<T> head = without_logarithm(given);
+  CoreHead<T> result{.head = head, .output = output_node(head.signal), .activities = {}};
+  for (const auto& term : result.output.terms) {
+    result.activities.push_back({head.signal.circuit, term.source});
+    result.units += result.activities.back().size();
+  }
+  head.loss->template need<RowLoss<T>>(kWho);
+  head.loss->template need<LossFisher<T>>(kWho);
+  return result;
+}
+
+template <class T>
+std::vector<CoreHead<T>> core_heads(const Network<T>& network) {
+  std::vector<CoreHead<T>> heads;
+  heads.reserve(network.heads.size());
+  for (const Head<T>& head : network.heads) heads.push_back(core_head(head));
+  return heads;
+}
+
+template <class T>
+std::shared_ptr<const Plan> core_plan(const std::vector<CoreHead<T>>& heads) {
+  std::vector<int> outputs;
+  for (const CoreHead<T>& head : heads)
+    for (const Signal& s : head.activities)
+      if (std::find(outputs.begin(), outputs.end(), s.id) == outputs.end()) outputs.push_back(s.id);
+  return std::make_shared<const Plan>(*heads.front().head.signal.circuit, std::move(outputs));
+}
+
+}  // namespace
+
+template <class T>
+CorePass<T>::CorePass(const Network<T>& network, Team& team)
+    : network_(network), team_(team), heads_(core_heads(network)), plan_(core_plan(heads_)), unfolding_(plan_, team) {
+  if (plan_->state_width() != network.plan->state_width())
+    throw UsageError(std::string(kWho) + ": the output of the network has a memory of its own");
+}
+
+template <class T>
+Index CorePass<T>::units() const {
+  Index most = 0;
+  for (const CoreHead<T>& head : heads_) most = std::max(most, head.units);
+  return most;
+}
+
+template <class T>
+void CorePass<T>::forward(const Batch& batch, const Parameters<T>& parameters, State<T>& state,
+                          std::optional<std::uint64_t> dropout_seed) {
+  unfolding_.lay(batch.structure, batch.carry.slots);
+  give_inputs(batch, 0, batch.structure.positions(), network_, unfolding_);
+  unfolding_.set_parameters(parameters);
+  parameters_ = &parameters;
+  if (dropout_seed) unfolding_.set_dropout_seed(*dropout_seed);
+  unfolding_.forward(&state);
+}
+
+template class CorePass<float>;
+template class CorePass<double>;
+
+}  // namespace unfold

@@ -1,0 +1,49 @@
+#pragma once
+/// The part of Riemannian training for output weights, over all heads of a network: likelihood, gradient,
+/// quasi-diagonal Hessian and the seeds of the backward passes (head_metric.h). Signs follow the loss: nats = -F, and
+/// gradients point in the direction of increasing loss.
+
+#include <vector>
+
+#include "base/state_visitor.h"
+#include "optim/riemannian/head_metric.h"
+
+namespace unfold {
+
+template <class T>
+class OutputMetric {
+ public:
+  /// `averages`: whether `direction` will keep a running average.
+  OutputMetric(const CorePass<T>& core, double damping, bool averages);
+
+  using Wanted = MetricWanted;
+  /// Returns the sum of nats over the targets of the batch, weighted by head, from the activations of the core's last
+  /// forward pass.
+  double pass(CorePass<T>& core, const Parameters<T>& parameters, const Batch& batch, const Wanted& wanted);
+
+  /// Adds the gradients and Hessians of the last pass with `metric` to the running averages (with weight `keep` for the
+  /// old ones; 0: only this pass) and sets the direction H^-1 G at the output weights. Other entries of `direction` are
+  /// unchanged.
+  void direction(const Parameters<T>& parameters, double keep, std::span<double> direction);
+  /// The plain gradient of the last pass with `metric`.
+  void gradient(const Parameters<T>& parameters, std::span<double> gradient) const;
+  /// Overwrites the adjoints of the core's activations with the variances of the last pass with `variances`.
+  void seed_variances(CorePass<T>& core) const;
+
+  /// Gradients and Hessians of the last pass with `metric`. The caller may replace them with sums over several batches
+  /// and must then call `count_targets` for all of them.
+  template <class Visit>
+  void visit_sums(const Visit& visit) {
+    for (HeadMetric<T>& head : heads_) visit(head.sums());
+  }
+  void count_targets(const Batch& batch) {
+    for (HeadMetric<T>& head : heads_) head.count_targets(batch);
+  }
+
+  void visit_averages(StateVisitor<T>& visitor);  ///< the state of the running averages, for checkpoints
+
+ private:
+  std::vector<HeadMetric<T>> heads_;
+};
+
+}  // namespace unfold

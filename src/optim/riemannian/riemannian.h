@@ -1,0 +1,68 @@
+#pragma once
+/// Riemannian training (Ollivier 2015; docs/riemannian.md has all equations): the output weights move along their
+/// quasi-diagonal natural gradient, then the transition weights along M^-1 G with a matrix M for every unit. The two
+/// groups alternate and have separate learning rates. Supports every circuit of affine maps.
+///
+///   ruop    Phi = B^2, unit-wise outer product; with `draws` the mean square of B for random errors that have the
+///           covariance of the Fisher matrix: the recurrent natural metric, unit by unit; with `own` the mean over
+///           sequences sampled from the model: the Fisher metric of whole sequences, unit by unit and step by step
+///   rbpm    Phi = the backpropagated modulus, seeded with the Fisher matrix of the softmax
+///   ascent  no metric: the mean gradient, for comparison under the same control
+///
+/// Control `backtracking` (for full batches): a step that increases the loss is undone and retried with half the
+/// learning rate; otherwise the step is kept and the learning rate grows by a tenth. `fixed` (for mini-batches): every
+/// step is kept.
+
+#include "optim/direction/control.h"
+
+namespace unfold {
+
+enum class RiemannianMetric { ruop, rbpm, none };
+enum class StepControl { backtracking, fixed };
+enum class Reduction { full, quasi_diagonal };
+enum class SequenceWeights { length, equal };
+
+struct RiemannianOptions {
+  RiemannianMetric metric = RiemannianMetric::ruop;  ///< set by the optimizer's name
+  Reduction reduction = Reduction::full;
+  StepControl control = StepControl::backtracking;
+  double damping = 1;          ///< epsilon, added to the diagonal of M
+  double writing_damping = 1;  ///< multiplied by the frequency of a symbol, added to the diagonal of its Hessian
+  Index draws = 0;             ///< ruop: number of random errors over which B^2 is averaged; 0: the actual error
+  Index own = 0;               ///< ruop: sampled sequences per data sequence over which M is summed; 0: the data
+  SequenceWeights sequences = SequenceWeights::length;  ///< weight of a sequence in the metric: its length, or equal
+  double keep = 0;       ///< weight of the old matrices in the running average over batches
+  bool average = false;  ///< each direction is the mean of the last two
+};
+template <class Visitor>
+void describe(Visitor& v, RiemannianOptions& o) {
+  v("control", o.control, "whether steps that raise the loss are undone",
+    {{StepControl::backtracking, "backtracking"}, {StepControl::fixed, "fixed"}});
+  if (o.metric != RiemannianMetric::none) {
+    v("reduction", o.reduction, "of the matrix of every unit",
+      {{Reduction::full, "full"}, {Reduction::quasi_diagonal, "quasi-diagonal"}});
+    v("damping", o.damping, "added to the diagonal of the matrices of the units", at_least(0));
+    v("writing-damping", o.writing_damping, "of the writing weights, times the frequency of each symbol", at_least(0));
+    if (o.metric == RiemannianMetric::ruop)
+      v("draws", o.draws,
+        "measure with so many random errors of the model's own (the recurrent natural metric); 0: with the error made",
+        at_least(0));
+    if (o.metric == RiemannianMetric::ruop)
+      v("own", o.own,
+        "measure on sequences that the model writes itself, so many for each that is read (the Fisher metric of whole "
+        "sequences); 0: on those that are read",
+        at_least(0));
+    v("sequences", o.sequences, "what a sequence counts in the metric: its length, or each the same",
+      {{SequenceWeights::length, "length"}, {SequenceWeights::equal, "equal"}});
+    v("keep", o.keep, "share of the matrices that is kept from batch to batch; 0 for full batches",
+      from_to_below(0, 1));
+  }
+  v("average", o.average, "move along the mean of the last two directions");
+}
+
+/// Returns the complete optimizer, which needs no Direction. The learning rates start at rate / (number of units read
+/// by the output), where `rate` is the argument of `step`. The first step throws UsageError for an unsupported network.
+template <class T>
+std::unique_ptr<Control<T>> riemannian_control(Index parameters, const RiemannianOptions& options);
+
+}  // namespace unfold

@@ -1,0 +1,484 @@
+#include "train/objective/batch_objective.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <optional>
+
+#include "base/error.h"
+#include "base/interruptible.h"
+#include "graph/engine/backend.h"
+#include "optim/direction/control.h"
+
+namespace unfold {
+namespace {
+
+/// Returns whether some target is not at the last position of its chain.
+template <class T>
+bool predicts_before_the_end(const Batch& batch, const Network<T>& network) {
+  const Structure& s = batch.structure;
+  const PredictedRows predicted(batch, network);
+  for (Index c = 0; c < s.sequences(); ++c)
+    for (Index p = 0; p + 1 < s.size(c); ++p)
+      if (predicted[s.row(c, p)]) return true;
+  return false;
+}
+
+/// Returns the penalty weights for one of several batches: a penalty is the mean over them.
+PenaltyOptions share_of(const PenaltyOptions& whole, Index batches) {
+  const auto n = static_cast<double>(batches);
+  return {.activity = whole.activity / n, .flow = whole.flow / n, .smoothing = whole.smoothing};
+}
+
+/// Returns the network with the precision and device of the options.
+template <class T>
+Network<T> as_told(Network<T> network, const BatchObjectiveOptions& options) {
+  network.precision = options.precision;
+  network.activities = options.activities;
+  network.offload = options.offload;
+  if (network.fewer_outputs != nullptr)
+    network.fewer_outputs = std::make_shared<const Network<T>>(as_told(*network.fewer_outputs, options));
+  return network;
+}
+
+/// Rejects options that the device does not support before any work is done.
+const BatchObjectiveOptions& runnable(const BatchObjectiveOptions& options, std::string_view objective) {
+  if (options.offload == nullptr) return options;
+  const auto refuse = [](std::string_view what) {
+    throw UsageError(fmt::format("{} does not run on a device yet: leave it out, or --device", what));
+  };
+  if (options.memory_limit > 0) refuse("recomputation within a memory limit (--memory-limit)");
+  if (options.activities != Precision::exact) refuse("rounding what is kept (--activations bf16)");
+  if (options.sharding.divided()) refuse("a batch in shards (--shards)");
+  if (!options.gradient.looks_back()) refuse(fmt::format("--gradient {}", options.gradient.text()));
+  if (options.feedback.on()) refuse("feedback of own outputs (--feedback)");
+  if (options.own_outputs) refuse("scheduled sampling (--teacher-forcing)");
+  if (options.penalties.flow > 0) refuse("a penalty on the flow of the gradient (--flow-penalty)");
+  if (!objective.empty()) refuse(objective);
+  return options;
+}
+
+}  // namespace
+
+template <class T>
+BatchObjective<T>::BatchObjective(const Network<T>& network, Parameters<T>& parameters, BatchSource& source,
+                                  const BatchObjectiveOptions& options, Team& team, Entered entered,
+                                  BatchChooser<T>* chooser)
+    : network_(network),
+      parameters_(parameters),
+      source_(source),
+      options_(runnable(options, chooser != nullptr ? chooser->name() : std::string_view())),
+      team_(team),
+      entered_(std::move(entered)),
+      pass_(as_told(network, options), team,
+            chooser == nullptr && options.gradient.looks_back() ? options.memory_limit : 0,
+            share_of(options.penalties, options.batches), options.sharding),
+      carried_(*network.plan, source.streams()),
+      earlier_(at(options.batches - 1)),
+      before_(at(options.batches)) {
+  if (options.penalties.flow > 0 && options.batches > 1)
+    throw UsageError("a flow penalty is known after a backward pass only, and " + options.optimizer +
+                     " measures the loss of several batches without one; use sgd, adam or path");
+  if (options.sharding.divided() && (options.own_outputs || options.feedback.on() || network.fewer_outputs != nullptr ||
+                                     !options.gradient.looks_back()))
+    throw UsageError(fmt::format("{} is not divided among shards: leave it out, or --shards",
+                                 options.feedback.on()           ? "feedback of own outputs (--feedback)"
+                                 : options.own_outputs           ? "scheduled sampling (--teacher-forcing)"
+                                 : options.gradient.looks_back() ? "a sampled softmax"
+                                                                 : "a gradient that is carried along (--gradient)"));
+  if (chooser != nullptr) {
+    check_chooser(chooser->name());
+    chosen_ = std::make_unique<ChosenPass<T>>(as_told(network, options), *chooser, team);
+  }
+  if (options.own_outputs) {
+    if (options.batches > 1)
+      throw UsageError(options.optimizer +
+                       " compares losses over several batches, and scheduled sampling changes what "
+                       "they read; use sgd, adam or path, or leave --teacher-forcing out");
+    own_ = std::make_unique<OwnOutputs<T>>(network, team, options.seed);
+  }
+  if (options.feedback.on()) {
+    if (options.batches > 1)
+      throw UsageError(
+          options.optimizer +
+          " compares losses over several batches, and feedback changes what they read; use sgd, rmsprop or "
+          "adam, or leave --feedback out");
+    free_ = std::make_unique<FreePositions<T>>(network, options.feedback, options.seed);
+  }
+  if (WeightRules<T>::needed(network))
+    weights_ = std::make_unique<WeightRules<T>>(network, parameters, options.seed, team);
+  if (!options.gradient.looks_back()) {
+    check_forward();
+    const std::size_t limit = options.memory_limit > 0 ? options.memory_limit : ForwardOptions::kLimit;
+    forward_ = std::make_unique<ForwardGradient<T>>(
+        network, options.gradient, ForwardOptions{.streams = source.streams(), .seed = options.seed, .limit = limit},
+        team);
+  }
+  if (network.fewer_outputs == nullptr) return;
+  if (options.penalties.any() || options.penalties.smoothing > 0)
+    throw UsageError("penalties and label smoothing need the whole softmax: leave out the sampled one");
+  sampled_ = std::make_unique<SampledSoftmax<T>>(as_told(network, options), parameters, options.seed, team,
+                                                 options.memory_limit);
+}
+
+/// Rejects options that a pass over one position at a time does not support.
+template <class T>
+void BatchObjective<T>::check_forward() const {
+  const auto refuse = [&](std::string_view what) {
+    throw UsageError(fmt::format("--gradient {} goes from position to position and knows no {}; leave one of them out",
+                                 options_.gradient.text(), what));
+  };
+  if (options_.penalties.any()) refuse("penalties on the states of a window");
+  if (options_.penalties.smoothing > 0) refuse("label smoothing");
+  if (weights_) refuse("dropped or tied weights");
+  if (free_) refuse("feedback of own outputs");
+  if (network_.fewer_outputs != nullptr) refuse("sampled softmax");
+  if (options_.precision != Precision::exact) refuse("bfloat16 products");
+  if (options_.activities != Precision::exact) refuse("activations that are kept");
+  if (options_.batches > 1) refuse(fmt::format("steps over several batches, as {} takes them", options_.optimizer));
+}
+
+/// Rejects options that a pass over selected sequences does not support.
+template <class T>
+void BatchObjective<T>::check_chooser(std::string_view name) const {
+  const auto refuse = [&](std::string_view what) {
+    throw UsageError(
+        fmt::format("{} learns from what it finds itself and knows no {}; leave one of them out", name, what));
+  };
+  if (options_.own_outputs || options_.feedback.on())
+    refuse("own outputs in place of what is true (--teacher-forcing, --feedback)");
+  if (!options_.gradient.looks_back()) refuse(fmt::format("--gradient {}", options_.gradient.text()));
+  if (options_.penalties.any()) refuse("penalties on states");
+  if (options_.penalties.smoothing > 0) refuse("label smoothing");
+  if (options_.memory_limit > 0) refuse("memory limit");
+  if (options_.activities != Precision::exact) refuse("activations in bfloat16");
+  if (options_.sharding.divided()) refuse("shards");
+  if (options_.batches > 1) require_losses(name);
+}
+
+/// Rejects a chooser, because metrics and curvature are those of the losses.
+template <class T>
+void BatchObjective<T>::require_losses(std::string_view objective) const {
+  if (!objective.empty())
+    throw UsageError(
+        fmt::format("{} measures losses and curvatures of the network, and {} pays for what a search finds; train "
+                    "with sgd, asgd, rmsprop or adam, or leave {} out",
+                    std::string_view(options_.optimizer).substr(0, options_.optimizer.find(':')), objective,
+                    objective.substr(0, objective.find(' '))));
+}
+
+/// Rejects forward gradients, because metrics and curvature are sums over a stored window.
+template <class T>
+void BatchObjective<T>::require_looking_back() const {
+  if (forward_)
+    throw UsageError(
+        fmt::format("{} looks into windows, of which --gradient {} keeps nothing; train with sgd, rmsprop "
+                    "or adam, or with --gradient bptt",
+                    options_.optimizer, options_.gradient.text()));
+}
+
+/// Rejects the sampled softmax: the loss is a new estimate in each step, which is sufficient for a gradient but not for
+/// comparing losses.
+template <class T>
+void BatchObjective<T>::require_full_softmax() const {
+  if (sampled_)
+    throw UsageError(options_.optimizer + " needs the loss itself; a sampled softmax gives estimates of its gradient");
+}
+
+template <class T>
+void BatchObjective<T>::require_exact_products() const {
+  if (options_.precision != Precision::exact || options_.activities != Precision::exact)
+    throw UsageError(options_.optimizer + " measures curvature, for which bfloat16 is too coarse; train it in float");
+}
+
+/// Rejects feedback, because metrics are defined only for outputs that the network does not read.
+template <class T>
+void BatchObjective<T>::require_own_inputs_apart() const {
+  if (free_)
+    throw UsageError(
+        fmt::format("{} knows no network that reads its own outputs; train with sgd, asgd, rmsprop or adam, or "
+                    "leave --feedback out",
+                    options_.optimizer));
+}
+
+/// Rejects dropped and tied weights, which optimizers that combine several weights do not support.
+template <class T>
+void BatchObjective<T>::require_plain_weights() const {
+  if (weights_)
+    throw UsageError(
+        fmt::format("{} knows no weights that are dropped or tied; train with sgd, asgd, rmsprop or adam, "
+                    "or leave wdrop, dropoute and tied out of the model",
+                    options_.optimizer));
+}
+
+template <class T>
+void BatchObjective<T>::gather(Index step) {
+  step_ = step;
+  computed_ = {};
+  mixed_ = nullptr;
+  for (Batch& earlier : earlier_) {
+    earlier = source_.batch();
+    source_.advance();
+  }
+  predicted_ = 0;
+  for (Index k = 0; k < options_.batches; ++k) predicted_ += static_cast<double>(batch(k).predicted);
+}
+
+template <class T>
+void BatchObjective<T>::read_own_outputs(double forcing) {
+  if (free_) {
+    mixed_ = &free_->mark(source_.batch(), forcing, step_);
+    return;
+  }
+  enter_batch(source_.batch(), *network_.plan, carried_);  // `gradient` enters the batch again, with the same result
+  mixed_ = &own_->mix(source_.batch(), carried_, parameters_, forcing, step_);
+}
+
+template <class T>
+Index BatchObjective<T>::symbols() const {
+  Index result = 0;
+  for (Index k = 0; k < options_.batches; ++k) result += batch(k).symbols;
+  return result;
+}
+
+template <class T>
+void BatchObjective<T>::skip() {
+  if (forward_) {
+    enter_batch(batch(0), *network_.plan, carried_);
+    std::vector<T> nothing(at(parameters_.size()));
+    forward_->gradient(batch(0), carried_, parameters_, step_, 1, nothing, dropout_seed(0));
+    return;
+  }
+  pass_.set_parameters(parameters_);
+  for (Index k = 0; k < options_.batches; ++k) {
+    enter_batch(batch(k), *network_.plan, carried_);
+    pass_.forward(batch(k), carried_);
+    if (k + 1 < options_.batches) leave_batch(batch(k), carried_);
+  }
+}
+
+template <class T>
+void BatchObjective<T>::leave() {
+  leave_batch(source_.batch(), carried_);
+  if (forward_) forward_->leave(source_.batch());
+}
+
+template <class T>
+std::string BatchObjective<T>::find_non_finite() {
+  pass_.set_parameters(parameters_);
+  for (Index k = 0; k < options_.batches; ++k) {
+    std::string first = pass_.find_non_finite(batch(k), before_[at(k)]);
+    if (!first.empty()) return first;
+  }
+  return {};
+}
+
+/// Only if the gradient consists of the pass and its losses.
+template <class T>
+Resident<T>* BatchObjective<T>::resident() {
+  const bool plain =
+      options_.batches == 1 && !sampled_ && !forward_ && !chosen_ && !own_ && !free_ && weights_ == nullptr;
+  return plain ? pass_.resident() : nullptr;
+}
+
+/// What breaks a pass off. Several processes stop together, between passes.
+template <class T>
+const std::atomic<bool>* BatchObjective<T>::flag_within(bool first) const {
+  if (!options_.sharding.all().alone() || forward_) return nullptr;
+  return first && options_.stop == nullptr ? options_.stop_first : options_.stop;
+}
+
+template <class T>
+double BatchObjective<T>::gradient(std::span<T> result) {
+  std::optional<Interruptible> within;
+  if (sampled_)
+    sampled_->set_parameters(seen());
+  else
+    pass_.set_parameters(seen());
+  double nats = 0, penalty = 0;
+  for (Index k = 0; k < options_.batches; ++k) {
+    poll();
+    set_dropout(k);
+    if (k == 0 && !computed_.empty())  // another call, with different parameters
+      copy_state(before_.front(), carried_);
+    else
+      enter_batch(batch(k), *network_.plan, carried_);
+    copy_state(carried_, before_[at(k)]);
+    if (k == 0) within.emplace(flag_within(computed_.empty()));  // the state before the step is known from here on
+    if (forward_) {
+      computed_.empty() ? forward_->keep() : forward_->put_back();
+      nats += forward_->gradient(batch(k), carried_, parameters_, step_, 1 / predicted_, result, dropout_seed(k));
+    } else if (chosen_) {
+      nats += chosen_->gradient(batch(k), seen(), number(k), dropout_seed(k), 1 / predicted_, result, k > 0);
+    } else if (sampled_) {
+      nats += sampled_->gradient(batch(k), carried_, step_ * options_.batches + k, 1 / predicted_, result, k > 0);
+    } else {
+      nats += pass_.gradient(batch(k), carried_, 1 / predicted_, result, k > 0);
+      penalty += pass_.penalty(batch(k));
+    }
+    if (k + 1 < options_.batches) leave_batch(batch(k), carried_);
+  }
+  if (weights_) weights_->turn(result);
+  const double loss = nats / predicted_ + penalty;
+  const bool again = !computed_.empty();  // evaluation at a trial point, which is never used for a rollback
+  computed_ = result;
+  in_slices_ = false;
+  const auto norm = [&] { return result.empty() ? pass_.resident()->gradient_norm() : global_norm<T>(team_, result); };
+  return again || entered_(loss, norm) ? loss : std::numeric_limits<double>::infinity();
+}
+
+/// Returns null for optimizers that need the whole gradient or sums of several gradients, and for slices whose sums are
+/// rounded: parameters cannot be rounded, so that sending them would cost twice as much as sending the gradient.
+template <class T>
+const Slices* BatchObjective<T>::slices() {
+  const Sharding& sharding = options_.sharding;
+  const bool divided = sharding.divided() && !sharding.all().alone() && options_.batches == 1 && weights_ == nullptr &&
+                       sharding.gradients == Precision::exact;
+  return divided ? &pass_.slices() : nullptr;
+}
+
+template <class T>
+SliceGradient BatchObjective<T>::gradient_of_slices(std::span<T> own) {
+  pass_.set_parameters(parameters_);
+  set_dropout(0);
+  enter_batch(batch(0), *network_.plan, carried_);
+  copy_state(carried_, before_.front());
+  SliceGradient found = pass_.gradient_of_slices(batch(0), carried_, 1 / predicted_, own);
+  found.loss /= predicted_;
+  computed_ = own;
+  in_slices_ = true;
+  if (!entered_(found.loss, [&] { return found.norm; })) found.loss = std::numeric_limits<double>::infinity();
+  return found;
+}
+
+template <class T>
+Index BatchObjective<T>::first_non_finite_of_gradient() {
+  const auto found = std::ranges::find_if(computed_, [](T x) { return !std::isfinite(x); });
+  Index place = found - computed_.begin();
+  if (!in_slices_) return found == computed_.end() ? -1 : place;
+  constexpr double kNone = std::numeric_limits<double>::infinity();
+  double first = kNone;
+  for (const Range r : pass_.slices().own()) {
+    if (first == kNone && place < r.size()) first = static_cast<double>(r.begin + place);
+    place -= r.size();
+  }
+  const std::vector<double> of_all = options_.sharding.all().gather(found == computed_.end() ? kNone : first);
+  const double least = *std::ranges::min_element(of_all);
+  return least == kNone ? -1 : static_cast<Index>(least);
+}
+
+template <class T>
+double BatchObjective<T>::loss() {
+  const Interruptible within(flag_within(false));
+  require_full_softmax();
+  pass_.set_parameters(seen());
+  double nats = 0, penalty = 0;
+  for (Index k = 0; k < options_.batches; ++k) {
+    poll();
+    if (chosen_) {
+      nats += chosen_->value(batch(k), seen(), number(k));
+      continue;
+    }
+    set_dropout(k);
+    copy_state(before_[at(k)], scratch_);
+    nats += pass_.forward(batch(k), scratch_);
+    penalty += pass_.penalty(batch(k));
+  }
+  return nats / predicted_ + penalty;
+}
+
+template <class T>
+double BatchObjective<T>::symbols_per_sequence() const {
+  Index sequences = 0;
+  for (Index k = 0; k < options_.batches; ++k) sequences += batch(k).structure.sequences();
+  return predicted_ / static_cast<double>(sequences);
+}
+
+template <class T>
+EnteredBatch<T> BatchObjective<T>::enter() {
+  require_losses(objective_name());
+  require_plain_weights();
+  require_own_inputs_apart();
+  require_looking_back();
+  require_full_softmax();
+  require_exact_products();
+  enter_batch(batch(0), *network_.plan, carried_);
+  copy_state(carried_, before_.front());
+  computed_ = {};
+  return {network_, batch(0), before_.front(), carried_, dropout_seed(0)};
+}
+
+template <class T>
+PathReading BatchObjective<T>::path_reading() {
+  require_losses(objective_name());
+  require_plain_weights();
+  require_own_inputs_apart();
+  const Batch& first = batch(0);
+  const Head<T>& head = network_.only_head("path");
+  if (!first.fields.contains(head.field))
+    return {.circuit = head.signal.circuit, .output = head.signal.id};  // no batch yet
+  return {.circuit = head.signal.circuit,
+          .output = head.signal.id,
+          .length = first.structure.order().steps(),
+          .every_step = predicts_before_the_end(first, network_)};
+}
+
+template <class T>
+void BatchObjective<T>::start_curvature(double share, Distance damping) {
+  require_losses(objective_name());
+  require_plain_weights();
+  require_own_inputs_apart();
+  require_looking_back();
+  require_full_softmax();
+  require_exact_products();
+  if (options_.memory_limit > 0)
+    throw UsageError(
+        fmt::format("{} keeps the activities of its batches for products with the curvature; "
+                    "train it without a memory limit",
+                    options_.optimizer));
+  if (!curvature_) curvature_ = std::make_unique<ShardedCurvature<T>>(network_, damping, team_, options_.sharding);
+  const auto least = static_cast<Index>(std::ceil(share * static_cast<double>(options_.batches)));
+  std::vector<CurvaturePart<T>> parts;
+  Index found = 0;
+  for (Index k = 0; k < options_.batches && (k < least || found == 0); ++k) {
+    parts.push_back({&batch(k), &before_[at(k)], dropout_seed(k)});
+    found += batch(k).predicted;
+  }
+  curvature_->start(parameters_, parts);
+}
+
+template <class T>
+void BatchObjective<T>::curvature_product(std::span<const T> v, double structural, std::span<T> result) {
+  poll();
+  const Interruptible within(flag_within(false));
+  curvature_->product(v, structural, result);
+}
+
+template <class T>
+void BatchObjective<T>::curvature_sample(std::uint64_t seed, double structural, std::span<T> result) {
+  poll();
+  curvature_->sample(seed, structural, result);
+}
+
+template <class T>
+std::optional<std::uint64_t> BatchObjective<T>::dropout_seed(Index k) const {
+  if (!network_.dropout) return std::nullopt;
+  static const std::uint64_t stream = stream_of("dropout");
+  const auto words = philox(options_.seed, stream, number(k));
+  return static_cast<std::uint64_t>(words[1]) << 32 | words[0];
+}
+
+template <class T>
+void BatchObjective<T>::set_dropout(Index k) {
+  const auto seed = dropout_seed(k);
+  if (!seed) return;
+  pass_.set_dropout_seed(*seed);
+  if (sampled_) sampled_->set_dropout_seed(*seed);
+}
+
+template class BatchObjective<float>;
+template class BatchObjective<double>;
+
+}  // namespace unfold

@@ -1,0 +1,164 @@
+#pragma once
+/// The objective of a training step: the loss over one or several batches. The state is carried from batch to batch and
+/// from step to step.
+///
+///   objective.gather(step);              // loads the batches of this step
+///   optimizer.step(objective, ...);      // may call gradient, loss and curvature any number of times
+///   objective.leave();                   // the state carries over to the next step
+
+#include <atomic>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/interruptible.h"
+#include "optim/rtrl/forward_gradient.h"
+#include "optim/direction/objective.h"
+#include "train/passes/sharded_pass.h"
+#include "train/objective/sequence_objective.h"
+#include "train/objective/output_feedback.h"
+#include "train/objective/scheduled_sampling.h"
+#include "train/objective/sampled_softmax.h"
+#include "train/objective/weight_rules.h"
+
+namespace unfold {
+
+struct BatchObjectiveOptions {
+  std::string optimizer = {};  ///< SPEC of the optimizer, for messages
+  Index batches = 1;           ///< number of batches per step
+  std::uint64_t seed = 1;      ///< seed of dropout
+  std::size_t memory_limit = 0;
+  PenaltyOptions penalties = {};                     ///< the mean over the batches
+  bool own_outputs = false;                          ///< read_own_outputs will be called
+  Feedback feedback = {};                            ///< so it will, and the gradient flows through what is read
+  GradientMethod gradient = {};                      ///< looking back, or carried along (forward_gradient.h)
+  Precision precision = Precision::exact;            ///< of loss and gradient; curvature wants exact ones (UsageError)
+  Precision activities = Precision::exact;           ///< that are kept for the gradient; likewise
+  std::shared_ptr<const Offload> offload = nullptr;  ///< where they run; null: on the team
+  Sharding sharding = {};                            ///< of each batch
+  /// Polled between and within passes, which throw BrokenOff where it is set: then parameters and optimizer may be
+  /// between two steps.
+  const std::atomic<bool>* stop = nullptr;
+  /// The same, polled only within the first gradient of a step: nothing but `carried` has changed then.
+  const std::atomic<bool>* stop_first = nullptr;
+};
+
+template <class T>
+class BatchObjective final : public Objective<T> {
+ public:
+  /// Computes the norm of a gradient on demand.
+  using Norm = std::function<double()>;
+  /// Called with the loss and the gradient norm (empty if there is none) after a step has entered its batches and
+  /// before parameters change. Returns false if the loss indicates divergence; it then counts as infinite.
+  using Entered = std::function<bool(double loss, const Norm& norm)>;
+
+  /// Keeps references to all arguments, which must outlive the objective. Throws UsageError for unsupported
+  /// combinations: a flow penalty or own outputs with several batches; penalties, own outputs, forward gradients or a
+  /// sampled softmax with several shards; forward gradients with own outputs, a sampled softmax, several batches,
+  /// dropped weights or bfloat16; a chooser with any of these or a memory limit; an offload with any of these except a
+  /// sampled softmax, or with a flow penalty. `chooser`: an objective that replaces the losses; null: the losses.
+  BatchObjective(const Network<T>& network, Parameters<T>& parameters, BatchSource& source,
+                 const BatchObjectiveOptions& options, Team& team, Entered entered, BatchChooser<T>* chooser = nullptr);
+
+  /// Takes the batches of this step from the source, which then points to the last of them.
+  void gather(Index step);
+  /// Until the next `gather`, each position reads one of the network's own outputs with probability 1 - forcing; with
+  /// feedback, only the free positions do. REQUIRES one of the two options.
+  void read_own_outputs(double forcing);
+  double predicted() const override { return predicted_; }  ///< number of symbols in all batches of the step
+  bool repeats() const override {
+    return source_.unchanging() && options_.batches == 1 && !network_.dropout && !own_ && !free_ && !weights_ &&
+           !chosen_;
+  }
+  Index symbols() const;
+  /// Runs forward through the batches only to update the state.
+  void skip();
+  /// Must be called after the step, before the source advances.
+  void leave();
+
+  /// Before `gather` and after `leave`: the state between steps.
+  State<T>& carried() { return carried_; }
+  /// Between the first pass of a step and `leave`: exchanges `carried` with the state before the step; a second call
+  /// undoes this.
+  void swap_carried() {
+    std::swap(carried_, before_.front());
+    if (forward_) forward_->swap_kept();
+  }
+  /// The data carried for forward gradients (ForwardGradient::carried); empty if they are not used.
+  std::span<T> influences() { return forward_ ? forward_->carried() : std::span<T>(); }
+  /// Returns the signal and position of the first non-finite value in the batches of this step; empty if there is none.
+  std::string find_non_finite();
+  /// Returns the index of the first non-finite element of this step's last gradient, or -1. Collective over all
+  /// processes.
+  Index first_non_finite_of_gradient();
+
+  Parameters<T>& parameters() override { return parameters_; }
+  Team& team() override { return team_; }
+  const Network<T>& network() const override { return network_; }
+  double gradient(std::span<T> gradient) override;
+  Resident<T>* resident() override;
+  const Slices* slices() override;
+  SliceGradient gradient_of_slices(std::span<T> own) override;
+  void spread_parameters() override { pass_.spread(parameters_.flat()); }
+  double loss() override;
+  double symbols_per_sequence() const override;
+  void start_curvature(double share, Distance damping) override;
+  void curvature_product(std::span<const T> v, double structural, std::span<T> result) override;
+  void curvature_sample(std::uint64_t seed, double structural, std::span<T> result) override;
+  PathReading path_reading() override;
+  EnteredBatch<T> enter() override;
+  void entered(double loss) override { entered_(loss, nullptr); }
+  Sharding sharding() const override { return options_.sharding; }
+
+ private:
+  /// The k-th batch of this step; the last one is that of the source.
+  const Batch& batch(Index k) const {
+    if (k + 1 < options_.batches) return earlier_[static_cast<std::size_t>(k)];
+    return mixed_ != nullptr ? *mixed_ : source_.batch();
+  }
+  std::optional<std::uint64_t> dropout_seed(Index k) const;
+  void set_dropout(Index k);
+  void require_full_softmax() const;
+  void require_looking_back() const;
+  void check_forward() const;
+  void check_chooser(std::string_view name) const;
+  void require_losses(std::string_view objective) const;
+  std::string_view objective_name() const { return chosen_ ? chosen_->name() : std::string_view(); }
+  std::uint64_t number(Index k) const { return static_cast<std::uint64_t>(step_ * options_.batches + k); }
+  void require_exact_products() const;
+  void require_plain_weights() const;
+  void require_own_inputs_apart() const;
+  const Parameters<T>& seen() { return weights_ ? weights_->seen(static_cast<std::uint64_t>(step_)) : parameters_; }
+  const std::atomic<bool>* flag_within(bool first) const;
+  void poll() const {
+    if (options_.stop == nullptr) return;
+    if (options_.sharding.all().any(options_.stop->load(std::memory_order_relaxed))) throw BrokenOff();
+  }
+
+  const Network<T>& network_;
+  Parameters<T>& parameters_;
+  BatchSource& source_;
+  BatchObjectiveOptions options_;
+  Team& team_;
+  Entered entered_;
+  ShardedPass<T> pass_;
+  std::unique_ptr<SampledSoftmax<T>> sampled_;   // replaces pass_ in `gradient` for a sampled softmax
+  std::unique_ptr<ForwardGradient<T>> forward_;  // replaces pass_ in `gradient` for forward methods
+  std::unique_ptr<ChosenPass<T>> chosen_;        // replaces pass_ in `gradient` for a chooser
+  std::unique_ptr<OwnOutputs<T>> own_;
+  std::unique_ptr<FreePositions<T>> free_;
+  std::unique_ptr<WeightRules<T>> weights_;         // null unless weights are dropped or tied
+  const Batch* mixed_ = nullptr;                    // if not null, replaces the batch of the source
+  std::unique_ptr<ShardedCurvature<T>> curvature_;  // used only by curvature-based optimizers
+  State<T> carried_, scratch_;
+  std::vector<Batch> earlier_;    // the batches of the current step except the last
+  std::vector<State<T>> before_;  // the state before each batch was entered
+  double predicted_ = 0;
+  Index step_ = 0;
+  // The gradient of the current step, or its slices. The buffer is owned by the control.
+  std::span<const T> computed_;
+  bool in_slices_ = false;
+};
+
+}  // namespace unfold

@@ -1,0 +1,80 @@
+#include "train/objective/output_feedback.h"
+
+#include <fmt/format.h>
+
+#include <charconv>
+
+#include "base/error.h"
+#include "data/examples/example_set.h"
+#include "numerics/random.h"
+
+namespace unfold {
+namespace {
+
+constexpr std::string_view kFree = "free ";
+constexpr Index kMostPositions = 1000000;
+
+/// Parses an integer up to kMostPositions; returns -1 on failure.
+Index positions_of(std::string_view text) {
+  Index count = -1;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), count);
+  return error == std::errc() && end == text.data() + text.size() && count <= kMostPositions ? count : -1;
+}
+
+}  // namespace
+
+std::string free_field(std::string_view read) { return std::string(kFree) + std::string(read); }
+
+Feedback Feedback::parse(std::string_view text) {
+  const std::size_t plus = text.find('+');
+  Feedback feedback;
+  if (plus != std::string_view::npos)
+    feedback = {.given = positions_of(text.substr(0, plus)), .free = positions_of(text.substr(plus + 1))};
+  if (feedback.given < 0 || feedback.free < 1)
+    throw UsageError(fmt::format(
+        "feedback \"{}\": how many positions read what is true, and how many then what the network gave, as 20+10",
+        text));
+  return feedback;
+}
+
+template <class T>
+FreePositions<T>::FreePositions(const Network<T>& network, const Feedback& feedback, std::uint64_t seed)
+    : feedback_(feedback), seed_(seed) {
+  for (const NetworkInput& input : network.inputs) {
+    if (!input.field.starts_with(kFree)) continue;
+    const std::string read = input.field.substr(kFree.size());
+    uses_.push_back({read, input.field, parse_read(read).back});
+  }
+  if (uses_.empty())
+    throw UsageError("feedback needs a network that reads numbers that it predicts, as \"previous F\"; leave it out");
+}
+
+template <class T>
+const Batch& FreePositions<T>::mark(const Batch& batch, double forcing, Index step) {
+  marked_ = batch;
+  Random random(seed_, stream_of("training/free-positions") + static_cast<std::uint64_t>(step));
+  for (const Use& use : uses_) mark(use, forcing, random);
+  return marked_;
+}
+
+template <class T>
+void FreePositions<T>::mark(const Use& use, double forcing, Random& random) {
+  const auto& read = std::get<ValueRows>(marked_.field(use.read));
+  const Index cols = read.cols(), period = feedback_.given + feedback_.free;
+  const Structure& structure = marked_.structure;
+  ValueRows free;
+  free.clear(read.rows(), cols);
+  for (Index c = 0; c < structure.sequences(); ++c)
+    for (Index t = 0; t < structure.size(c); ++t) {
+      const Index row = structure.row(c, t);
+      bool own = t >= use.back && t % period >= feedback_.given && read.present(row);
+      if (own && forcing > 0) own = random.uniform() >= forcing;
+      for (Index i = 0; i < cols; ++i) free.set(row, i, own ? 1.F : 0.F);
+    }
+  marked_.fields[use.field] = std::move(free);
+}
+
+template class FreePositions<float>;
+template class FreePositions<double>;
+
+}  // namespace unfold

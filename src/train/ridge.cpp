@@ -1,0 +1,231 @@
+#include "train/ridge.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <optional>
+
+#include "base/error.h"
+#include "numerics/product.h"
+#include "numerics/vector.h"
+
+namespace unfold {
+namespace {
+
+using Vector = std::vector<double>;
+
+/// Cholesky factor of a symmetric matrix, lower triangle, row by row; empty if the matrix is not positive definite.
+class Cholesky {
+ public:
+  static std::optional<Cholesky> of(Vector a, Index n) {
+    for (Index i = 0; i < n; ++i)
+      for (Index j = 0; j <= i; ++j) {
+        const auto row = [&](Index r) { return std::span<const double>(a).subspan(at(r * n), at(j)); };
+        const double rest = a[at(i * n + j)] - dot<double>(row(i), row(j));
+        if (i == j && !(rest > 1e-14 * a[at(i * n + i)])) return std::nullopt;
+        a[at(i * n + j)] = i == j ? std::sqrt(rest) : rest / a[at(j * n + j)];
+      }
+    return Cholesky(std::move(a), n);
+  }
+
+  /// Solves A v = b in place.
+  void solve(std::span<double> b) const {
+    for (Index i = 0; i < n_; ++i) b[at(i)] = (b[at(i)] - dot<double>(row(i, 0, i), b.first(at(i)))) / l(i, i);
+    for (Index i = n_; i-- > 0;) {
+      b[at(i)] /= l(i, i);
+      axpy<double>(-b[at(i)], row(i, 0, i), b.first(at(i)));
+    }
+  }
+
+  /// Returns the trace of the inverse: the sum of the squares of the inverse factor.
+  double inverse_trace() const {
+    double total = 0;
+    Vector z(at(n_));
+    for (Index j = 0; j < n_; ++j) {
+      z[at(j)] = 1 / l(j, j);
+      for (Index i = j + 1; i < n_; ++i)
+        z[at(i)] = -dot<double>(row(i, j, i), std::span<const double>(z).subspan(at(j), at(i - j))) / l(i, i);
+      total += sum_of_squares(std::span<const double>(z).subspan(at(j)));
+    }
+    return total;
+  }
+
+ private:
+  Cholesky(Vector a, Index n) : a_(std::move(a)), n_(n) {}
+  double l(Index i, Index j) const { return a_[at(i * n_ + j)]; }
+  std::span<const double> row(Index i, Index from, Index to) const {
+    return std::span<const double>(a_).subspan(at(i * n_ + from), at(to - from));
+  }
+
+  Vector a_;
+  Index n_;
+};
+
+}  // namespace
+
+/// Centered sums: X'X [n x n], X'Y [m x n] (one row per output), the diagonal of Y'Y.
+struct RidgeSums::Centred {
+  Index rows, n, m;
+  Vector xx, yx, yy, mean;
+  double unit;  ///< rows * mean square of a state: lambda = 1
+
+  struct Solution {
+    Vector v;  ///< [m x n]
+    Cholesky factor;
+  };
+  std::optional<Solution> solve(double lambda) const {
+    Vector a = xx;
+    for (Index i = 0; i < n; ++i) a[at(i * n + i)] += lambda * unit;
+    std::optional<Cholesky> factor = Cholesky::of(std::move(a), n);
+    if (!factor) return std::nullopt;
+    Vector v = yx;
+    for (Index k = 0; k < m; ++k) factor->solve(std::span(v).subspan(at(k * n), at(n)));
+    return Solution{std::move(v), std::move(*factor)};
+  }
+  /// Returns |Y - X V|^2 over these rows, for one output or for all.
+  double residual(const Vector& v, Index k) const {
+    const auto of = [&](const Vector& x, Index row) { return std::span<const double>(x).subspan(at(row * n), at(n)); };
+    Vector product(at(n));
+    for (Index i = 0; i < n; ++i) product[at(i)] = dot<double>(of(xx, i), of(v, k));
+    const double left = yy[at(k)] - 2 * dot<double>(of(v, k), of(yx, k)) + dot<double>(of(v, k), product);
+    return std::max(left, 0.0);
+  }
+  double residual(const Vector& v) const {
+    double total = 0;
+    for (Index k = 0; k < m; ++k) total += residual(v, k);
+    return total;
+  }
+};
+
+RidgeSums::RidgeSums(Index inputs, Index outputs, Index blocks) : inputs_(inputs), outputs_(outputs) {
+  if (inputs < 1 || outputs < 1) throw UsageError("ridge: nothing to fit");
+  if (blocks == 1 || blocks < 0) throw UsageError("ridge: at least two blocks are left out in turn, or none");
+  const std::size_t n = at(inputs + outputs);
+  const auto clear = [&](Sums& sums) { sums.first.assign(n, 0.0), sums.second.assign(n * n, 0.0); };
+  clear(total_);
+  blocks_.resize(at(blocks));
+  for (Sums& block : blocks_) clear(block);
+}
+
+/// The upper triangle of z z', in stripes of columns.
+void RidgeSums::add_to(Sums& sums, Matrix<const double> z) const {
+  constexpr Index kStripe = 64;
+  const Index n = z.cols;
+  const Matrix<double> second{sums.second.data(), n, n, n};
+  for (Index c = 0; c < n; c += kStripe) {
+    const Index width = std::min(kStripe, n - c);
+    accumulate_outer<double>(z, z.cols_from(c, width), second.cols_from(c, width), {0, c + width}, Start::accumulate);
+  }
+  accumulate_columns<double>(z, sums.first.data(), {0, n}, Start::accumulate);
+  sums.rows += z.rows;
+}
+
+void RidgeSums::add(Matrix<const double> x, Matrix<const double> y) {
+  if (x.cols != inputs_ || y.cols != outputs_ || x.rows != y.rows)
+    throw UsageError("ridge: rows of other sizes than the sums were made for");
+  Buffer<double> joined(kRun * (inputs_ + outputs_));
+  for (Index r = 0; r < x.rows;) {
+    const Index count = std::min(x.rows - r, kRun - filled_), width = inputs_ + outputs_;
+    for (Index i = 0; i < count; ++i) {
+      double* row = std::copy_n(x.row(r + i), inputs_, joined.data() + i * width);
+      std::copy_n(y.row(r + i), outputs_, row);
+    }
+    const Matrix<const double> z{joined.data(), count, width, width};
+    add_to(total_, z);
+    if (!blocks_.empty()) add_to(blocks_[block_], z);
+    r += count, filled_ += count;
+    if (filled_ == kRun) filled_ = 0, block_ = blocks_.empty() ? 0 : (block_ + 1) % blocks_.size();
+  }
+}
+
+RidgeSums::Centred RidgeSums::centred(const Sums& sums) const {
+  const Index n = inputs_, m = outputs_, width = n + m;
+  const auto rows = static_cast<double>(sums.rows);
+  Centred c{.rows = sums.rows,
+            .n = n,
+            .m = m,
+            .xx = Vector(at(n * n)),
+            .yx = Vector(at(m * n)),
+            .yy = Vector(at(m)),
+            .mean = sums.first,
+            .unit = 0};
+  for (double& mean : c.mean) mean /= rows;
+  const auto about_mean = [&](Index i, Index j) {  // i <= j: the upper triangle
+    return sums.second[at(i * width + j)] - rows * c.mean[at(i)] * c.mean[at(j)];
+  };
+  for (Index i = 0; i < n; ++i) {
+    for (Index j = i; j < n; ++j) c.xx[at(i * n + j)] = c.xx[at(j * n + i)] = about_mean(i, j);
+    for (Index k = 0; k < m; ++k) c.yx[at(k * n + i)] = about_mean(i, n + k);
+    c.unit += c.xx[at(i * n + i)] / static_cast<double>(n);
+  }
+  for (Index k = 0; k < m; ++k) c.yy[at(k)] = about_mean(n + k, n + k);
+  return c;
+}
+
+double RidgeSums::cross_validation(const Centred& all, double lambda) const {
+  const auto solution = all.solve(lambda);
+  if (!solution) return std::numeric_limits<double>::infinity();
+  // trace of X (X'X + l I)^-1 X' = n - l trace of the inverse, plus one for the mean
+  const double fitted = static_cast<double>(all.n) - lambda * all.unit * solution->factor.inverse_trace() + 1;
+  const double rows = static_cast<double>(all.rows), free = rows - fitted;
+  if (!(free > 0.5)) return std::numeric_limits<double>::infinity();
+  return all.residual(solution->v) * rows / (free * free);
+}
+
+/// Returns the mean square of the residuals of every block, predicted by the fit to all other blocks.
+double RidgeSums::left_out(double lambda) const {
+  double total = 0;
+  for (const Sums& block : blocks_) {
+    if (block.rows == 0) continue;
+    Sums rest = total_;
+    rest.rows -= block.rows;
+    for (std::size_t i = 0; i < rest.first.size(); ++i) rest.first[i] -= block.first[i];
+    for (std::size_t i = 0; i < rest.second.size(); ++i) rest.second[i] -= block.second[i];
+    if (rest.rows < 2) return std::numeric_limits<double>::infinity();
+    const Centred others = centred(rest);
+    const auto solution = others.solve(lambda);
+    if (!solution) return std::numeric_limits<double>::infinity();
+    const Centred mine = centred(block);
+    total += mine.residual(solution->v);
+    for (Index k = 0; k < mine.m; ++k) {  // contribution of the difference of the means
+      double off = mine.mean[at(mine.n + k)] - others.mean[at(mine.n + k)];
+      for (Index i = 0; i < mine.n; ++i)
+        off -= solution->v[at(k * mine.n + i)] * (mine.mean[at(i)] - others.mean[at(i)]);
+      total += static_cast<double>(mine.rows) * off * off;
+    }
+  }
+  return total / static_cast<double>(total_.rows);
+}
+
+RidgeFit RidgeSums::solve(const RidgeOptions& options) const {
+  if (total_.rows < 2)
+    throw DataError("ridge: fewer than two positions to fit the readout to; is the washout too long?");
+  const Centred all = centred(total_);
+  if (!(all.unit > 0) || !std::isfinite(all.unit))
+    throw DataError("ridge: the states never change, or are not finite; there is nothing that a readout could use");
+  RidgeFit fit{.weights = {}, .bias = {}, .squares = {}, .lambda = options.lambda, .mean_square = 0};
+  double best = std::numeric_limits<double>::infinity();
+  for (double lambda = 1e-14; options.lambda == 0 && lambda < 20; lambda *= 10) {
+    const double score = blocks_.empty() ? cross_validation(all, lambda) : left_out(lambda);
+    if (score < best) best = score, fit.lambda = lambda;
+  }
+  if (!(fit.lambda > 0)) throw DataError("ridge: no lambda gives a fit; there are fewer positions than states need");
+  auto solution = all.solve(fit.lambda);
+  if (!solution)
+    throw DataError("ridge: lambda is too small for these states; give a larger one, or 0 to have it chosen");
+  fit.mean_square = options.lambda == 0 ? best : all.residual(solution->v) / static_cast<double>(all.rows);
+  fit.weights.resize(at(inputs_ * outputs_));
+  fit.bias.resize(at(outputs_));
+  fit.squares.reserve(at(outputs_));
+  for (Index k = 0; k < outputs_; ++k) {
+    fit.squares.push_back(all.residual(solution->v, k) / static_cast<double>(all.rows));
+    fit.bias[at(k)] = all.mean[at(inputs_ + k)];
+    for (Index i = 0; i < inputs_; ++i) {
+      const double v = fit.weights[at(i * outputs_ + k)] = solution->v[at(k * inputs_ + i)];
+      fit.bias[at(k)] -= v * all.mean[at(i)];
+    }
+  }
+  return fit;
+}
+
+}  // namespace unfold

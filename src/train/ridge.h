@@ -1,0 +1,66 @@
+#pragma once
+/// Ridge regression from sums that are accumulated in one pass over data of any length:
+///
+///   RidgeSums sums(states, outputs, 0);
+///   for (...) sums.add(x, y);                        // rows of states and of target outputs
+///   RidgeFit fit = sums.solve({});                   // y ~ x V + b
+///
+/// V minimizes |X V + 1 b - Y|^2 + lambda' |V|^2, where lambda' = lambda * rows * (mean square of a centered state).
+/// lambda is given, or selected from powers of ten by
+///   generalized cross-validation, rows |residual|^2 / (rows - trace of the hat matrix)^2 (Golub, Heath & Wahba 1979),
+///   or cross-validation over blocks of the data, whose sums are stored separately.
+/// Both need only the sums, so memory does not grow with the data. All computations are in double, with a fixed order
+/// of summation.
+
+#include <span>
+#include <vector>
+
+#include "base/views.h"
+
+namespace unfold {
+
+struct RidgeOptions {
+  double lambda = 0;  ///< 0: selected automatically
+};
+
+struct RidgeFit {
+  std::vector<double> weights;  ///< [inputs x outputs]
+  std::vector<double> bias;     ///< [outputs]
+  std::vector<double> squares;  ///< [outputs]: mean square of the residuals on the training data
+  double lambda = 0;
+  /// Mean square of the residuals by which lambda was selected; on the training data if lambda was given.
+  double mean_square = 0;
+};
+
+class RidgeSums {
+ public:
+  /// `blocks`: 0, or at least 2 blocks for cross-validation. Throws UsageError otherwise.
+  RidgeSums(Index inputs, Index outputs, Index blocks);
+  /// Adds rows of both. Groups of kRun consecutive rows are assigned to the blocks in turn.
+  void add(Matrix<const double> x, Matrix<const double> y);
+  Index rows() const { return total_.rows; }
+  /// Throws DataError for fewer than two rows or if the data does not allow a fit.
+  RidgeFit solve(const RidgeOptions& options) const;
+
+  static constexpr Index kRun = 256;
+
+ private:
+  /// Sums over rows: of 1, z and z z', z = [x ; y].
+  struct Sums {
+    Index rows = 0;
+    std::vector<double> first, second;
+  };
+  struct Centred;
+  void add_to(Sums& sums, Matrix<const double> z) const;
+  Centred centred(const Sums& sums) const;
+  double left_out(double lambda) const;
+  double cross_validation(const Centred& all, double lambda) const;
+
+  Index inputs_, outputs_;
+  Sums total_;
+  std::vector<Sums> blocks_;
+  Index filled_ = 0;  // rows in the current group
+  std::size_t block_ = 0;
+};
+
+}  // namespace unfold

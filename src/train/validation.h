@@ -1,0 +1,51 @@
+#pragma once
+/// Internal: validation in a training run: when it takes place, its results, selection of the best model, and the
+/// consequences for the run.
+
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "train/budget.h"
+#include "train/evaluate.h"
+#include "train/run_context.h"
+
+namespace unfold {
+
+template <class T>
+class Validation {
+ public:
+  using OnBest = std::function<void(const Parameters<T>&)>;
+
+  /// Keeps references to `sources` and `run`.
+  Validation(TrainingSources<T>& sources, Run<T>& run, MinutesBudget<T>& budget);
+
+  bool exists() const { return sources_.validation != nullptr; }
+  bool is_due() const { return exists() && run_.state.step % interval_ == 0; }
+  /// Whether the current parameters have not been validated yet.
+  bool is_pending() const { return exists() && run_.state.validated_step != run_.state.step; }
+  /// Must be called again after a run was resumed.
+  void choose_interval();
+  /// With a budget in minutes: determines how much is read, once the duration of steps is known.
+  void settle();
+  /// Approximate share of the validation part that is read.
+  double share() const;
+  /// Validates the current parameters. Returns a description of the problem if the run has diverged, otherwise an empty
+  /// string.
+  std::string run(const OnBest& on_best);
+
+ private:
+  Evaluation measure();
+  Evaluation measure_chosen(BatchReader& reader);
+  bool judge_best(double nats);
+  void lower_rate_on_plateau(bool best);
+
+  TrainingSources<T>& sources_;
+  Run<T>& run_;
+  MinutesBudget<T>& budget_;
+  std::unique_ptr<Evaluator<T>> evaluator_;
+  std::unique_ptr<ChosenPass<T>> chosen_;  // replaces it for a chooser
+  Index interval_ = 1;
+};
+
+}  // namespace unfold

@@ -1,0 +1,273 @@
+#include "app/report/report.h"
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "tests/base/scratch.h"
+#include "app/train/train.h"
+#include "app/fields/field_evaluation.h"
+#include "app/predict/predict.h"
+#include "app/report/page.h"
+#include "app/report/report_parts.h"
+#include "app/report/report_positions.h"
+
+namespace unfold {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+class Report : public ::testing::Test {
+ protected:
+  /// A run on text that holds what could break a page.
+  std::string train_run(const std::string& name, Index seed = 1) const {
+    std::string text;
+    for (int i = 0; i < 150; ++i) text += "a <b> & \"c\" </script> \\u003c d\n";
+    TrainRequest request{.out = folder_.path(name)};
+    request.settings.data = {folder_.write("text with 'quotes'.txt", text)};
+    request.settings.model = "lstm:6";
+    request.settings.split = "80/10/10";
+    request.settings.steps = 6;
+    request.settings.seed = seed;
+    request.settings.validate_every = 2;
+    request.settings.window = 20;
+    request.settings.batch = 4;
+    request.run.sample_every = 3;
+    request.run.log_every = 1;
+    request.run.threads = 1;
+    request.given = {"model", "split", "steps", "seed", "validate-every", "window", "batch"};
+    train(request);
+    return request.out;
+  }
+  static std::string page_of(ReportRequest request) {
+    Reporter silent;
+    request.threads = 1;
+    return report_page(request, silent);
+  }
+  /// What the page is drawn from.
+  static nlohmann::json data_of(const std::string& page) {
+    const std::string begin = "<script type=\"application/json\" id=\"data\">";
+    const std::size_t from = page.find(begin) + begin.size();
+    return nlohmann::json::parse(page.substr(from, page.find("</script>", from) - from));
+  }
+  static const nlohmann::json& section(const nlohmann::json& data, const std::string& id) {
+    for (const nlohmann::json& one : data.at("sections"))
+      if (one.at("id") == id) return one;
+    throw std::runtime_error("no section " + id);
+  }
+  testing_support::ScratchFolder folder_;
+};
+
+TEST_F(Report, has_every_section_and_each_shows_something_or_says_why_not) {
+  const nlohmann::json data = data_of(page_of({.runs = {train_run("run")}, .floor = 1.5}));
+  std::vector<std::string> ids;
+  for (const nlohmann::json& one : data.at("sections")) {
+    ids.push_back(one.at("id"));
+    if (one.contains("blocks"))
+      EXPECT_FALSE(one.at("blocks").empty()) << one.at("id");
+    else
+      EXPECT_GT(one.at("missing").get<std::string>().size(), 10u) << one.at("id");
+  }
+  EXPECT_THAT(ids, ::testing::ElementsAre("card", "curves", "seeds", "cost", "text", "neurons", "gates", "lags",
+                                          "radius", "calibration", "confusion", "worst", "samples", "forecasts",
+                                          "attention", "trees", "rolls", "command"));
+  for (const char* id : {"card", "curves", "cost", "text", "neurons", "gates", "lags", "radius", "calibration",
+                         "confusion", "worst", "samples", "command"})
+    EXPECT_TRUE(section(data, id).contains("blocks")) << id << section(data, id);
+  for (const char* id : {"seeds", "forecasts", "attention", "trees", "rolls"})
+    EXPECT_TRUE(section(data, id).contains("missing")) << id;
+}
+
+TEST_F(Report, is_one_file_that_needs_no_other) {
+  const std::string page = page_of({.runs = {train_run("run")}});
+  EXPECT_LT(page.size(), 3'000'000u);
+  for (const char* outside : {"<script src", "@import", "fetch(", "XMLHttpRequest", "<link rel=\"stylesheet\"", "<img"})
+    EXPECT_THAT(page, Not(HasSubstr(outside)));
+  // Text of the data ends no element: there are as many scripts as the page has.
+  std::size_t ends = 0;
+  for (std::size_t i = page.find("</script>"); i != std::string::npos; i = page.find("</script>", i + 1)) ++ends;
+  EXPECT_EQ(ends, plotting_library().empty() ? 2u : 3u);
+}
+
+TEST_F(Report, text_by_surprise_adds_up_to_the_bits_of_the_part) {
+  const std::string run = train_run("run");
+  const nlohmann::json data = data_of(page_of({.runs = {run}}));
+  const nlohmann::json& block = section(data, "text").at("blocks").at(0);
+  double bits = 0;
+  std::string text;
+  for (const nlohmann::json& symbol : block.at("symbols")) {
+    bits += symbol.at(1).get<double>();
+    text += block.at("texts").at(symbol.at(0).get<std::size_t>()).get<std::string>();
+  }
+  EXPECT_THAT(text, HasSubstr("a <b> & \"c\" </script> \\u003c d\n"));
+  EXPECT_GT(bits / static_cast<double>(text.size()), 1);
+}
+
+TEST_F(Report, several_runs_have_a_spread) {
+  const std::string a = train_run("a", 1), b = train_run("b", 2);
+  const nlohmann::json data = data_of(page_of({.runs = {a, b}, .baselines = false}));
+  const nlohmann::json& blocks = section(data, "seeds").at("blocks");
+  EXPECT_EQ(blocks.back().at("rows").size(), 2u);
+}
+
+TEST_F(Report, without_data_or_log_the_sections_say_why) {
+  const std::string run = train_run("run");
+  std::filesystem::remove(folder_.path("text with 'quotes'.txt"));
+  const nlohmann::json gone = data_of(page_of({.runs = {run}}));
+  EXPECT_THAT(section(gone, "text").at("missing").get<std::string>(), HasSubstr("--data FILE"));
+  EXPECT_TRUE(section(gone, "curves").contains("blocks"));
+  const nlohmann::json file = data_of(page_of({.runs = {run + "/model.safetensors"}}));
+  EXPECT_THAT(section(file, "curves").at("missing").get<std::string>(), HasSubstr("model file"));
+  EXPECT_THAT(section(file, "command").at("missing").get<std::string>(), HasSubstr("model file"));
+  EXPECT_THROW(page_of({.runs = {folder_.path("nothing")}}), ModelError);
+}
+
+TEST_F(Report, of_a_model_that_is_no_network_says_so) {
+  TrainRequest request{.out = folder_.path("counts")};
+  std::string text;
+  for (int i = 0; i < 200; ++i) text += "abcab cab\n";
+  request.settings.data = {folder_.write("counts.txt", text)};
+  request.settings.model = "ngram:2";
+  request.settings.split = "80/10/10";
+  request.given = {"model", "split"};
+  train(request);
+  const nlohmann::json data = data_of(page_of({.runs = {request.out}}));
+  EXPECT_THAT(section(data, "neurons").at("missing").get<std::string>(), HasSubstr("no network"));
+  EXPECT_TRUE(section(data, "calibration").contains("blocks"));
+}
+
+TEST_F(Report, of_labels_shows_what_is_confused_and_what_was_worst) {
+  std::string table;
+  for (int i = 0; i < 200; ++i)
+    table += i % 10 == 9 ? "\n" : std::string(i % 3 == 0 ? "dog noun" : i % 3 == 1 ? "runs verb" : "run noun") + "\n";
+  TrainRequest request{.out = folder_.path("tagger")};
+  request.settings.data = {folder_.write("tags.txt", table)};
+  request.settings.format = "columns";
+  request.settings.read = "1";
+  request.settings.predict = "2";
+  request.settings.model = "bilstm:4";
+  request.settings.split = "60/20/20";
+  request.settings.steps = 5;
+  request.run.threads = 1;
+  request.given = {"format", "read", "predict", "model", "split", "steps"};
+  train(request);
+  const nlohmann::json data = data_of(page_of({.runs = {request.out}}));
+  EXPECT_TRUE(section(data, "confusion").contains("blocks")) << section(data, "confusion");
+  EXPECT_TRUE(section(data, "calibration").contains("blocks"));
+  EXPECT_TRUE(section(data, "worst").contains("blocks"));
+  EXPECT_TRUE(section(data, "attention").contains("missing"));
+  for (const char* id : {"text", "neurons", "gates", "lags"})
+    EXPECT_TRUE(section(data, id).contains("blocks")) << section(data, id);
+  // Words of the test part by what their tags cost, which is what is said of the part.
+  const nlohmann::json text = section(data, "text").at("blocks")[0];
+  double bits = 0;
+  Index words = 0, ends = 0;
+  for (const nlohmann::json& place : text.at("symbols")) {
+    const std::string shown = text.at("texts")[place[0].get<std::size_t>()];
+    ends += shown == "\n" ? 1 : 0;
+    if (shown == "\n") continue;
+    ++words;
+    bits += place[1].get<double>();
+    EXPECT_THAT(text.at("names")[place[0].get<std::size_t>()].get<std::string>(), HasSubstr(shown + ": "));
+    ASSERT_EQ(place[2].size(), 4u);  // two tags and how probable they are
+    EXPECT_NEAR(place[2][1].get<int>() + place[2][3].get<int>(), 1000, 1);
+  }
+  const FieldFigures figures = evaluate_on_fields(
+      {.model = request.out, .data = request.settings.data, .split = "60/20/20", .part = "test", .threads = 1});
+  EXPECT_EQ(words, figures.heads[0].predicted);
+  EXPECT_EQ(ends, figures.examples);
+  EXPECT_NEAR(bits, figures.heads[0].nats / std::log(2), 0.01 * static_cast<double>(words));
+  // Both directions are followed.
+  const nlohmann::json chart = section(data, "lags").at("blocks")[0];
+  if (chart.at("kind") == "chart") {  // of the plotting library, where it is built in
+    ASSERT_EQ(chart.at("series").size(), 2u);
+    for (const nlohmann::json& series : chart.at("series"))
+      for (const nlohmann::json& point : series.at("points")) EXPECT_GT(point[1].get<double>(), 0) << series;
+  }
+  // A place of the text for every value of a unit, the ends among them.
+  const nlohmann::json neurons = section(data, "neurons").at("blocks")[0];
+  EXPECT_EQ(static_cast<Index>(neurons.at("symbols").size()), words + ends);
+  EXPECT_EQ((neurons.at("units")[0].at("values").get<std::string>().size() + 2) / 4,
+            (neurons.at("symbols").size() + 2) / 3);
+}
+
+TEST_F(Report, of_numbers_shows_forecasts_with_their_band) {
+  std::string table = "value\n";
+  for (int i = 0; i < 300; ++i) table += std::to_string(std::sin(0.3 * i)) + "\n";
+  TrainRequest request{.out = folder_.path("waves")};
+  request.settings.data = {folder_.write("wave.csv", table)};
+  request.settings.read = "value";
+  request.settings.predict = "value";
+  request.settings.ahead = 1;
+  request.settings.model = "gru:4";
+  request.settings.split = "60/20/20";
+  request.settings.steps = 5;
+  request.run.threads = 1;
+  request.given = {"read", "predict", "ahead", "model", "split", "steps"};
+  train(request);
+  const nlohmann::json data = data_of(page_of({.runs = {request.out}}));
+  for (const char* id : {"forecasts", "text", "neurons", "gates", "lags"})
+    EXPECT_TRUE(section(data, id).contains("blocks")) << section(data, id);
+}
+
+TEST(Page, shows_numbers_as_they_were_written) {
+  const FieldSpecification field{
+      .name = "load", .type = FieldSpecification::Type::values, .size = 1, .mean = {2.9}, .deviation = {1.3}};
+  for (const double x : {-3.0, 0.0, 0.001, 2.9, 7.25}) {
+    const auto z = static_cast<float>((x - 2.9) / 1.3);
+    EXPECT_EQ(number_text(field, 0, z, 3), fmt::format("{}", x)) << x;
+  }
+  EXPECT_EQ(number_text({.name = "load", .type = FieldSpecification::Type::values, .size = 1}, 0, 1e-9F, 3), "1e-09");
+}
+
+TEST_F(Report, of_a_task_shows_units_gates_lags_and_the_worst_examples) {
+  for (const std::string task : {"adding:12", "temporal-order:20"}) {
+    TrainRequest request{.out = folder_.path(task)};
+    request.settings.task = task;
+    request.settings.model = "lstm:5";
+    request.settings.steps = 5;
+    request.run.threads = 1;
+    request.given = {"task", "model", "steps"};
+    train(request);
+    const nlohmann::json data = data_of(page_of({.runs = {request.out}}));
+    for (const char* id : {"neurons", "gates", "lags", "worst", "radius"})
+      EXPECT_TRUE(section(data, id).contains("blocks")) << section(data, id);
+    EXPECT_EQ(section(data, "confusion").contains("blocks"), task.starts_with("temporal"));
+    const nlohmann::json rows = section(data, "worst").at("blocks")[0].at("rows");
+    ASSERT_EQ(rows.size(), 24u);
+    EXPECT_EQ(rows[0][1], task.starts_with("adding") ? "12" : "20");
+    EXPECT_GE(std::stod(rows[0][4].get<std::string>()), std::stod(rows[23][4].get<std::string>()));
+  }
+}
+
+TEST_F(Report, the_command_is_quoted_for_a_shell) {
+  const std::string command = command_of(train_run("run"));
+  EXPECT_THAT(command, ::testing::StartsWith("unfold train '"));
+  EXPECT_THAT(command, HasSubstr("text with '\\''quotes'\\''.txt'"));
+  EXPECT_THAT(command, HasSubstr("--model lstm:6"));
+  EXPECT_THAT(command, HasSubstr("--steps 6"));
+}
+
+TEST(Page, base64_is_that_of_its_standard) {
+  EXPECT_EQ(base64(""), "");
+  EXPECT_EQ(base64("f"), "Zg==");
+  EXPECT_EQ(base64("fo"), "Zm8=");
+  EXPECT_EQ(base64("foo"), "Zm9v");
+  EXPECT_EQ(base64("foobar"), "Zm9vYmFy");
+  EXPECT_EQ(base64("\xff\xfe"), "//4=");
+}
+
+TEST(Page, calibration_of_what_is_right_as_often_as_it_is_sure_lies_on_the_diagonal) {
+  Calibration calibration;
+  for (int i = 0; i < 1000; ++i) calibration.see(0.25, i % 4 == 0);
+  const std::string text = nlohmann::ordered_json(calibration.section().blocks.back()).dump();
+  EXPECT_THAT(text, HasSubstr("distance from the diagonal 0.00 %"));
+  EXPECT_FALSE(Calibration().section().missing.empty());
+}
+
+}  // namespace
+}  // namespace unfold

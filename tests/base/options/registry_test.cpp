@@ -1,0 +1,57 @@
+#include "base/options/registry.h"
+
+#include <gtest/gtest.h>
+
+#include "base/error.h"
+
+namespace unfold {
+namespace {
+
+struct Size {
+  Index size = 3;
+};
+template <class Visitor>
+void describe(Visitor& v, Size& s) {
+  v("size", s.size, "of it", at_least(1));
+}
+
+struct FruitEntry : Entry {
+  int colour = 0;
+};
+
+const Registry<FruitEntry>& fruit() {
+  static const Registry<FruitEntry> list("fruit", {{{"apple", "round", Size()}, 1}, {{"pear", "longer"}, 2}}, {"plum"});
+  return list;
+}
+
+std::string refusal(std::string_view name, const std::vector<std::string>& others = {}) {
+  try {
+    fruit().get(name, others);
+  } catch (const UsageError& error) {
+    return error.what();
+  }
+  return "found";
+}
+
+TEST(Registry, finds_entries_by_name) {
+  EXPECT_EQ(fruit().get("pear").colour, 2);
+  EXPECT_EQ(fruit().find("apple"), &*fruit().begin());
+  EXPECT_EQ(fruit().find("plum"), nullptr);
+}
+
+TEST(Registry, says_what_there_is_and_what_is_nearest) {
+  EXPECT_EQ(refusal("aple"), "there is no fruit \"aple\"; did you mean \"apple\"? (fruits: apple, pear)");
+  EXPECT_EQ(refusal("figg", {"fig"}), "there is no fruit \"figg\"; did you mean \"fig\"? (fruits: apple, pear, fig)");
+  EXPECT_EQ(refusal("plum"), "fruit plum is not built yet in this version; there are apple, pear");
+}
+
+TEST(Registry, helps_with_the_options_of_every_entry) {
+  const auto help = fruit().help();
+  ASSERT_EQ(help.size(), 2u);
+  ASSERT_EQ(help[0].options.size(), 1u);
+  EXPECT_EQ(help[0].options[0].value, "3");
+  EXPECT_TRUE(help[1].options.empty());
+}
+
+}  // namespace
+}  // namespace unfold

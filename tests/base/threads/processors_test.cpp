@@ -1,0 +1,64 @@
+#include "base/threads/processors.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <string>
+
+#include "tests/base/group_files.h"
+
+namespace unfold {
+namespace {
+
+using testing_support::GroupFiles;
+
+double granted(const GroupFiles& files, const std::string& memberships) {
+  return granted_processors(files.of_process(memberships));
+}
+
+TEST(Processors, at_least_one_is_there) {
+  EXPECT_GE(available_threads(), 1);
+  EXPECT_GE(shared_threads(), available_threads());
+}
+
+TEST(Processors, of_version_two_the_narrowest_group_on_the_way_up_grants_least) {
+  GroupFiles groups;
+  groups.add("", "cgroup.procs", "");
+  groups.add("a", "cpu.max", "400000 100000");
+  groups.add("a/b", "cpu.max", "250000 100000");
+  groups.add("a/b/c", "cpu.max", "max 100000");
+  EXPECT_EQ(granted(groups, "0::/a/b/c\n"), 2.5);
+  EXPECT_EQ(granted(groups, "0::/a\n"), 4);
+  EXPECT_TRUE(std::isinf(granted(groups, "0::/\n")));
+}
+
+TEST(Processors, a_container_has_its_own_group_at_the_root_whatever_the_host_calls_it) {
+  GroupFiles groups;
+  groups.add("", "cpu.max", "50000 100000");
+  EXPECT_EQ(granted(groups, "0::/\n"), 0.5);
+  EXPECT_EQ(granted(groups, "0::/system.slice/docker-8c.scope\n"), 0.5);
+}
+
+TEST(Processors, version_one_says_it_in_two_files) {
+  GroupFiles groups;
+  groups.add("cpu,cpuacct/box", "cpu.cfs_quota_us", "150000");
+  groups.add("cpu,cpuacct/box", "cpu.cfs_period_us", "50000");
+  groups.add("cpu/other", "cpu.cfs_quota_us", "-1");
+  groups.add("cpu/other", "cpu.cfs_period_us", "100000");
+  EXPECT_EQ(granted(groups, "5:memory:/box\n4:cpu,cpuacct:/box\n0::/\n"), 3);
+  EXPECT_TRUE(std::isinf(granted(groups, "4:cpu:/other\n3:cpuset:/box\n")));
+}
+
+TEST(Processors, what_cannot_be_understood_is_no_quota) {
+  GroupFiles groups;
+  for (const char* text : {"", "max", "x 100000", "100000 0", "-5 100000", "0 100000", "100000"}) {
+    groups.add("a", "cpu.max", text);
+    EXPECT_TRUE(std::isinf(granted(groups, "0::/a\n"))) << text;
+  }
+  for (const char* memberships : {"", "nonsense\n", "1:cpu\n", "0::\n"})
+    EXPECT_TRUE(std::isinf(granted(groups, memberships))) << memberships;
+  EXPECT_TRUE(std::isinf(granted_processors({"/nowhere/cgroup", "/nowhere"})));
+}
+
+}  // namespace
+}  // namespace unfold

@@ -1,0 +1,216 @@
+#include "base/threads/team.h"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <chrono>
+#include <cstdlib>
+#include <stdexcept>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "tests/base/late_members.h"
+#include "base/error.h"
+#include "base/interruptible.h"
+
+namespace unfold {
+namespace {
+
+class EveryTeam : public testing::TestWithParam<int> {};
+INSTANTIATE_TEST_SUITE_P(Threads, EveryTeam, testing::Values(1, 2, 3, 4));
+
+TEST_P(EveryTeam, runs_the_body_once_for_each_member) {
+  Team team(GetParam(), Attendance::all);
+  EXPECT_EQ(team.size(), GetParam());
+  for (int run = 0; run < 200; ++run) {
+    std::vector<int> calls(static_cast<std::size_t>(GetParam()));
+    team.run([&](Member& me) {
+      EXPECT_EQ(me.size(), GetParam());
+      ++calls[static_cast<std::size_t>(me.id())];
+    });
+    EXPECT_EQ(calls, std::vector<int>(static_cast<std::size_t>(GetParam()), 1));
+  }
+}
+
+TEST_P(EveryTeam, sees_what_all_wrote_before_the_barrier) {
+  Team team(GetParam(), Attendance::all);
+  std::vector<std::vector<int>> values(2, std::vector<int>(static_cast<std::size_t>(GetParam())));
+  std::atomic<int> wrong{0};
+  team.run([&](Member& me) {
+    for (int step = 1; step <= 3000; ++step) {
+      std::vector<int>& now = values[static_cast<std::size_t>(step % 2)];  // plain memory: a race would be reported
+      now[static_cast<std::size_t>(me.id())] = step;
+      me.sync();
+      for (const int value : now) wrong += value != step;
+    }
+  });
+  EXPECT_EQ(wrong, 0);
+}
+
+TEST_P(EveryTeam, keeps_together_when_members_are_late) {
+  Team team(GetParam(), Attendance::all);
+  std::atomic<int> arrived{0}, wrong{0};
+  team.run([&](Member& me) {
+    for (int step = 1; step <= 5; ++step) {
+      if (me.id() == step % me.size()) std::this_thread::sleep_for(std::chrono::milliseconds(2));
+      ++arrived;
+      me.sync();
+      wrong += arrived != step * me.size();
+      me.sync();
+    }
+  });
+  EXPECT_EQ(wrong, 0);
+}
+
+TEST_P(EveryTeam, wakes_from_sleep) {
+  Team team(GetParam(), Attendance::all);
+  for (int run = 0; run < 10; ++run) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(2));
+    std::atomic<int> members{0};
+    team.run([&](Member&) { ++members; });
+    EXPECT_EQ(members, GetParam());
+  }
+}
+
+TEST_P(EveryTeam, rethrows_an_exception_and_frees_those_who_wait) {
+  Team team(GetParam(), Attendance::all);
+  for (int thrower = 0; thrower < GetParam(); ++thrower) {
+    std::atomic<int> passed{0};
+    try {
+      team.run([&](Member& me) {
+        me.sync();
+        if (me.id() == thrower) throw std::runtime_error("member " + std::to_string(thrower));
+        me.sync();
+        ++passed;
+      });
+      FAIL() << "nothing was thrown";
+    } catch (const std::runtime_error& error) {
+      EXPECT_EQ(error.what(), "member " + std::to_string(thrower));
+    }
+    EXPECT_EQ(passed, 0);
+    std::atomic<int> members{0};  // the team is as good as new
+    team.run([&](Member& me) {
+      me.sync();
+      ++members;
+      me.sync();
+    });
+    EXPECT_EQ(members, GetParam());
+  }
+}
+
+TEST_P(EveryTeam, rethrows_one_of_many_exceptions) {
+  Team team(GetParam(), Attendance::all);
+  for (int run = 0; run < 100; ++run) {
+    EXPECT_THROW(team.run([](Member& me) { throw std::out_of_range(std::to_string(me.id())); }), std::out_of_range);
+  }
+}
+
+TEST_P(EveryTeam, shares_everything_once_in_order_and_in_grains) {
+  Team team(GetParam(), Attendance::all);
+  for (const Index grain : {1, 3, 16}) {
+    for (Index n = 0; n < 100; ++n) {
+      std::vector<Range> parts(static_cast<std::size_t>(GetParam()));
+      team.run([&](Member& me) { parts[static_cast<std::size_t>(me.id())] = me.share(n, grain); });
+      Index end = 0;
+      for (const Range& part : parts) {
+        EXPECT_EQ(part.begin, end);
+        EXPECT_TRUE(part.end == n || part.end % grain == 0);
+        EXPECT_LE(part.begin, part.end);
+        EXPECT_LE(part.size(), (n / GetParam() / grain + 2) * grain);
+        end = part.end;
+      }
+      EXPECT_EQ(end, n);
+    }
+  }
+}
+
+TEST(Team, is_the_caller_alone_while_the_others_only_keep_it_waiting) {
+  for (const int threads : {2, 4}) {
+    Team team(threads, Attendance::as_it_pays);
+    EXPECT_EQ(team.size(), threads);
+    EXPECT_TRUE(testing_support::comes_to(team, threads, std::chrono::milliseconds(0), 3));
+    EXPECT_TRUE(testing_support::comes_to(team, 1, std::chrono::milliseconds(3), 100));
+    EXPECT_THROW(team.run([](Member&) { throw std::out_of_range("alone or not"); }), std::out_of_range);
+    EXPECT_TRUE(testing_support::comes_to(team, threads, std::chrono::milliseconds(0), 1));
+  }
+}
+
+TEST(Team, of_all_waits_for_everybody) {
+  Team team(2, Attendance::all);
+  for (int run = 0; run < 30; ++run)
+    team.run([](Member& me) {
+      EXPECT_EQ(me.size(), 2);
+      if (me.id() == 1) std::this_thread::sleep_for(std::chrono::milliseconds(3));
+      me.sync();
+    });
+}
+
+TEST(Team, that_is_fickle_is_the_caller_alone_every_now_and_then) {
+  Team team(3, Attendance::fickle);
+  std::vector<int> seen(4);
+  for (int run = 0; run < 100; ++run)
+    team.run([&](Member& me) {
+      if (me.id() == 0) ++seen[static_cast<std::size_t>(me.size())];
+    });
+  EXPECT_GT(seen[1], 20);
+  EXPECT_GT(seen[3], 20);
+  EXPECT_EQ(seen[1] + seen[3], 100);
+}
+
+TEST(Team, that_is_not_told_does_as_it_pays_or_as_the_environment_says) {
+  const char* const set = std::getenv("UNFOLD_TEAM");
+  const std::string before = set == nullptr ? "" : set;
+  ::setenv("UNFOLD_TEAM", "", 1);
+  EXPECT_EQ(usual_attendance(), Attendance::as_it_pays);
+  ::setenv("UNFOLD_TEAM", "all", 1);
+  EXPECT_EQ(usual_attendance(), Attendance::all);
+  ::setenv("UNFOLD_TEAM", "fickle", 1);
+  EXPECT_EQ(usual_attendance(), Attendance::fickle);
+  ::setenv("UNFOLD_TEAM", "none", 1);
+  EXPECT_THROW(usual_attendance(), UsageError);
+  ::setenv("UNFOLD_TEAM", before.c_str(), 1);
+}
+
+TEST(Team, refuses_to_be_empty) { EXPECT_THROW(Team(0), std::invalid_argument); }
+
+TEST(Team, refuses_a_run_within_a_run) {
+  Team team(2, Attendance::all);
+  EXPECT_THROW(team.run([&](Member& me) {
+    if (me.id() == 0) team.run([](Member&) {});
+  }),
+               std::logic_error);
+}
+
+TEST(Team, comes_and_goes_without_a_run) {
+  for (int i = 0; i < 50; ++i) Team team(3);
+}
+
+TEST_P(EveryTeam, IsBrokenOffAtTheNextBarrierWhenItsFlagIsSet) {
+  Team team(GetParam(), Attendance::all);
+  std::atomic<bool> stop{false};
+  const auto run = [&] {
+    std::atomic<int> passed{0};
+    team.run([&](Member& me) {
+      me.sync();
+      stop = true;
+      me.sync();
+      me.sync();  // a member may have passed the barrier before when the flag was set
+      ++passed;
+    });
+    return passed.load();
+  };
+  EXPECT_EQ(run(), GetParam());  // nobody asked for it
+  {
+    const Interruptible within(&stop);
+    EXPECT_THROW(run(), BrokenOff);  // at once: the flag is set
+    stop = false;
+    EXPECT_THROW(run(), BrokenOff);
+    const Interruptible never(nullptr);
+    EXPECT_EQ(run(), GetParam());
+  }
+  EXPECT_EQ(run(), GetParam());
+}
+
+}  // namespace
+}  // namespace unfold

@@ -1,0 +1,164 @@
+// Coding with every kind of model, end to end: it comes back, and costs what the model says.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "tests/compression/memory.h"
+#include "base/formats/file.h"
+#include "compression/byte_symbols.h"
+#include "compression/compress.h"
+#include "compression/symbol_coder.h"
+#include "model/network/language_model.h"
+#include "model/adaptive/learning.h"
+#include "model/registry/registry.h"
+#include "numerics/random.h"
+
+namespace unfold::test {
+namespace {
+
+/// Words of a language that was never heard, some of them often.
+std::string babble(std::size_t n) {
+  Random random(n, "babble");
+  std::string text;
+  while (text.size() < n) {
+    Random word(random.below(2) == 0 ? random.below(8) : random.below(2000), "word");
+    for (std::uint64_t left = 1 + word.below(8); left > 0; --left) text += static_cast<char>('a' + word.below(20));
+    text += random.below(12) == 0 ? ".\n" : " ";
+  }
+  return text;
+}
+
+/// A model of the bytes of `text`, trained a little or fitted.
+std::shared_ptr<SymbolModel> trained(const std::string& spec, const std::string& text) {
+  const Corpus corpus = Corpus::from_text(text, Alphabet::all_bytes());
+  if (!is_fitted_model(spec)) {
+    auto network = std::make_shared<LanguageModel<float>>(spec, corpus.alphabet());
+    network->initialise(1);
+    return network;
+  }
+  std::shared_ptr<FittedModel> model = make_fitted_model(spec, corpus.alphabet());
+  Team team(1);
+  model->fit({.corpus = corpus, .training = whole_corpus(corpus, "all")}, {}, team);
+  return model;
+}
+
+double bits_of(Predictor& predictor, const std::string& bytes) {
+  double bits = 0;
+  for (const char c : bytes) {
+    const auto symbol = static_cast<Symbol>(static_cast<std::uint8_t>(c));
+    bits -= static_cast<double>(predictor.log_probability(symbol)) / std::log(2.0);
+    predictor.observe(symbol);
+  }
+  return bits;
+}
+
+/// Compresses, restores, and compares the code with what `predictor` says that it costs.
+void expect_cost(const std::string& what, Predictor& predictor, const std::string& bytes, CompressOptions options) {
+  options.verify = false;
+  std::string packed, restored;
+  compress(from(bytes), into(packed), options);
+  decompress(from(packed), into(restored),
+             {.find_model = [&](const std::string&, std::uint64_t) { return options.file; }});
+  EXPECT_EQ(restored, bytes) << what;
+  Index code = 0;
+  ContainerReader reader(from(packed), what);
+  for (ContainerBlock block; reader.next(block);) code += static_cast<Index>(block.code.size());
+  const double bits = bits_of(predictor, bytes);
+  EXPECT_LE(8 * static_cast<double>(code), 1.001 * bits + 24) << what;
+}
+
+TEST(AnyModel, that_learns_costs_what_it_says_and_comes_back) {
+  for (const char* spec :
+       {"cm:12", "cm:12,level=fast", "cm:memory=1", "cm:memory=2M,row=3", "ppm", "ppm:2", "ppm:4,memory=1", "ctw:24",
+        "lstm:7", "gru:5,layers=2", "mix:ppm:2+lstm:5", "mix:cm:10+ctw:16"})
+    for (const std::string& bytes : {babble(8000), std::string(), std::string("x"), std::string(2000, '\0')})
+      expect_cost(spec, *make_learner(spec, Alphabet::all_bytes()), bytes, {.model = spec});
+}
+
+TEST(AnyModel, that_was_trained_costs_what_it_says_and_comes_back) {
+  for (const char* spec : {"uniform", "frequency", "ngram:4", "hmm:3,restarts=1,iterations=5", "rnn:6", "lstm:6"}) {
+    const auto model = trained(spec, babble(3000));
+    CompressOptions options{.model = spec, .trained = model, .file = model->bytes(), .learns = false};
+    for (const std::string& bytes : {babble(8000), std::string(), std::string("x"), std::string(300, '\0')})
+      expect_cost(spec, *model->predictor(), bytes, options);
+    if (is_fitted_model(spec)) continue;
+    options.learns = true;
+    const auto learner = learning_predictor(*model);
+    expect_cost(spec, *learner, babble(8000), options);
+  }
+}
+
+/// Checksums of archives as earlier builds wrote them: a model that does not learn codes all bytes as one sequence,
+/// also where its data are lines, and ppm initializes what it reads for the first time.
+TEST(AnyModel, ArchivesOfTrainedModelsKeepTheirBytes) {
+  const std::vector<std::pair<std::string, std::uint32_t>> expected = {{"ppm:3", 2879249459U},
+                                                                       {"ppm:3,memory=1", 2732409077U},
+                                                                       {"mix:ppm:2+lstm:5", 1267777137U},
+                                                                       {"cm:14", 422986840U},
+                                                                       {"ctw:24", 151115914U},
+                                                                       {"ngram:4", 1777646948U},
+                                                                       {"hmm:3,restarts=1,iterations=5", 3154784703U}};
+  for (const auto& [spec, checksum] : expected) {
+    const auto model = trained(spec, babble(3000));
+    model->configuration()["lines"] = true;
+    std::string packed;
+    compress(from(babble(8000)), into(packed),
+             {.model = spec, .trained = model, .file = model->bytes(), .learns = false});
+    EXPECT_EQ(crc32_of(packed), checksum) << spec;
+  }
+}
+
+TEST(AnyModel, of_a_million_words_codes_texts_exactly) {
+  std::vector<std::string> words{std::string(kLineEndWord), std::string(kUnknownWord)};
+  while (words.size() < 1'000'000) words.push_back("w" + std::to_string(words.size()));
+  const Alphabet alphabet(SymbolKind::words, std::move(words));
+  const std::shared_ptr<FittedModel> model = make_fitted_model("frequency", alphabet);
+  const Corpus corpus = Corpus::from_text("w7 w7 w999999\n", alphabet);
+  Team team(1);
+  model->fit({.corpus = corpus, .training = whole_corpus(corpus, "all")}, {}, team);
+  const auto predictor = model->predictor();
+  for (std::uint64_t seed = 0; seed < 15; ++seed) {
+    Random random(seed, "million");
+    std::string bytes;
+    for (std::uint64_t n = random.below(12); n > 0; --n) {
+      const char* const blanks[] = {" ", "\n", "  ", "\t", " x\xFF "};
+      bytes += "w" + std::to_string(random.below(3) == 0 ? random.below(10) : random.below(1'200'000));
+      bytes += blanks[random.below(5)];
+    }
+    const SymbolText text = to_symbols(alphabet, bytes);
+    SymbolEncoder encoder(*predictor);
+    for (const Symbol symbol : text.symbols) encoder.encode(symbol);
+    const std::string code = encoder.finish();
+    SymbolDecoder decoder(*predictor, code);
+    SymbolText back{.symbols = {}, .corrections = text.corrections};
+    for (std::size_t i = 0; i < text.symbols.size(); ++i) back.symbols.push_back(decoder.decode());
+    EXPECT_EQ(back.symbols, text.symbols);
+    EXPECT_EQ(to_bytes(alphabet, back), bytes);
+  }
+}
+
+TEST(Corpora, every_file_comes_back_bit_for_bit) {
+  const char* named = std::getenv("UNFOLD_DATA");
+  const std::filesystem::path data = named != nullptr ? named : UNFOLD_SOURCE_DIR "/../shared/data";
+  if (!std::filesystem::is_directory(data / "corpora")) GTEST_SKIP() << "corpora is not there (UNFOLD_DATA)";
+  int files = 0;
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(data / "corpora")) {
+    if (!entry.is_regular_file()) continue;
+    ++files;
+    const std::string bytes = read_file(entry.path().string());
+    for (const char* spec : {"cm:16,level=fast", "ppm:4"}) {
+      if (bytes.size() > 16'000 && std::string(spec) == "ppm:4") continue;
+      std::string packed, restored;
+      compress(from(bytes), into(packed),
+               {.model = spec, .block = 1 << 18, .independent = bytes.size() > 1 << 18, .threads = 2, .verify = false});
+      decompress(from(packed), into(restored), {.threads = 2});
+      EXPECT_TRUE(restored == bytes) << entry.path() << " with " << spec;
+    }
+  }
+  EXPECT_GT(files, 0);
+}
+
+}  // namespace
+}  // namespace unfold::test

@@ -1,0 +1,55 @@
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+
+#include "tests/compression/memory.h"
+#include "base/formats/file.h"
+#include "compression/compress.h"
+
+namespace unfold::test {
+namespace {
+
+/// Containers written by an optimised build with AVX2; every other build, instruction set and number of threads must
+/// write the same bytes and read them. UNFOLD_WRITE_GOLDEN=1 writes them anew, after a deliberate change of the format.
+struct Golden {
+  const char *file, *model;
+  bool independent;
+};
+constexpr Golden kGolden[] = {{"cm.unf", "cm:10", false},
+                              {"fast.unf", "cm:10,level=fast", true},
+                              {"cm_memory.unf", "cm:memory=1,row=9", false},
+                              {"cm_memory_fast.unf", "cm:memory=1,level=fast", true},
+                              {"cm_histories.unf", "cm:memory=1,version=3,row=9", false},
+                              {"cm_histories_text.unf", "cm:memory=1,version=3,level=text", false},
+                              {"cm_histories_binary.unf", "cm:memory=1,version=3,level=binary", true},
+                              {"cm_histories_fast.unf", "cm:memory=1,version=3,level=fast", true},
+                              {"cm_lines.unf", "cm:memory=1,version=4,row=9", false},
+                              {"cm_lines_text.unf", "cm:memory=1,version=4,level=text", false},
+                              {"cm_lines_binary.unf", "cm:memory=1,version=4,level=binary", true},
+                              {"cm_lines_fast.unf", "cm:memory=1,version=4,level=fast", true},
+                              {"ppm.unf", "ppm:3", false},
+                              {"packed_ppm.unf", "ppm:4,memory=1", false},
+                              {"ctw.unf", "ctw:24", false},
+                              {"mix.unf", "mix:ppm:2+lstm:9+gru:5", false}};
+
+std::string text() {
+  std::string text;
+  for (int i = 0; i < 60; ++i)
+    text += "line " + std::to_string(i * i) + (i % 3 == 0 ? " of the golden text\n" : "\tand then\n");
+  return text + '\0' + "\xFF";
+}
+
+TEST(Golden, containers_are_written_and_read_by_every_build_alike) {
+  for (const auto& [file, model, independent] : kGolden) {
+    const std::string path = std::string(UNFOLD_SOURCE_DIR "/tests/coding/golden/") + file;
+    std::string packed, restored;
+    compress(from(text()), into(packed), {.model = model, .block = 500, .independent = independent, .threads = 2});
+    if (std::getenv("UNFOLD_WRITE_GOLDEN") != nullptr) write_file_atomically(path, packed);
+    EXPECT_EQ(packed, read_file(path)) << model;
+    decompress(from(read_file(path)), into(restored), {.threads = 1});
+    EXPECT_EQ(restored, text()) << model;
+  }
+}
+
+}  // namespace
+}  // namespace unfold::test

@@ -1,0 +1,28 @@
+#pragma once
+/// Sources and sinks in memory.
+
+#include <algorithm>
+#include <cstring>
+#include <memory>
+#include <string>
+
+#include "compression/container.h"
+
+namespace unfold::test {
+
+/// `piece`: the most bytes that one call hands out, as pipes do.
+inline ByteSource from(std::string bytes, std::size_t piece = 1 << 30) {
+  return [bytes = std::make_shared<const std::string>(std::move(bytes)), piece, at = std::make_shared<std::size_t>(0)](
+             char* out, std::size_t size) {
+    const std::size_t n = std::min({size, piece, bytes->size() - *at});
+    std::memcpy(out, bytes->data() + *at, n);
+    *at += n;
+    return n;
+  };
+}
+
+inline ByteSink into(std::string& bytes) {
+  return [&bytes](std::string_view more) { bytes += more; };
+}
+
+}  // namespace unfold::test

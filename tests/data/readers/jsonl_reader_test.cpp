@@ -1,0 +1,104 @@
+#include <gtest/gtest.h>
+#include <rapidcheck.h>
+#include <rapidcheck/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "tests/support/reading.h"
+
+namespace unfold {
+namespace {
+
+using namespace testing_support;
+
+TEST(JsonlReader, lists_are_fields_at_positions_and_single_values_fields_of_the_example) {
+  const Examples examples =
+      read_as("jsonl",
+              "{\"word\": [\"a\", \"b\"], \"x\": [1, 2.5], \"v\": [[1, 2], [3, 4]], \"label\": \"l\"}\n\n"
+              "{\"word\": [\"c\"], \"x\": [-3], \"v\": [[5, 6]], \"label\": \"m\"}\n");
+  EXPECT_EQ(entries_of(examples, "word"), (Texts{"a", "b", "c"}));
+  EXPECT_EQ(column_of(examples, "x").numbers, (Numbers{1, 2.5, -3}));
+  EXPECT_EQ(column_of(examples, "v").width, 2);
+  EXPECT_EQ(column_of(examples, "v").numbers, (Numbers{1, 2, 3, 4, 5, 6}));
+  EXPECT_TRUE(column_of(examples, "label").once);
+  EXPECT_EQ(entries_of(examples, "label"), (Texts{"l", "m"}));
+  EXPECT_EQ(examples.ends, (Indices{2, 3}));
+  EXPECT_EQ(examples.lines, (Indices{1, 1, 3}));
+  EXPECT_EQ(examples.example_lines, (Indices{1, 3}));
+}
+
+TEST(JsonlReader, the_key_text_is_running_text) {
+  const std::string lines = "{\"text\": \"It is so.\", \"y\": true}\n{\"text\": \"Yes, sir\", \"y\": false}\n";
+  const Examples words = read_as("jsonl", lines);
+  EXPECT_EQ(entries_of(words, "text"), (Texts{"It", "is", "so.", "Yes,", "sir"}));
+  EXPECT_EQ(entries_of(words, "y"), (Texts{"true", "false"}));
+  EXPECT_EQ(read_as("jsonl", lines, {.text = SymbolKind::chars, .text_given = true}).ends, (Indices{9, 17}));
+  EXPECT_EQ(read_as("jsonl", "{\"text\": \"Zoé\"}\n").positions(), 3);
+}
+
+TEST(JsonlReader, null_and_absent_keys_are_missing) {
+  const Examples examples = read_as("jsonl",
+                                    "{\"x\": [1, null], \"z\": [null, null]}\n"
+                                    "{\"x\": [2], \"late\": 5, \"z\": [[1, 2]], \"w\": [\"a\"]}\n"
+                                    "{\"x\": [3], \"late\": null, \"z\": null}\n");
+  EXPECT_EQ(column_of(examples, "x").missing, (Flags{0, 1, 0, 0}));
+  EXPECT_EQ(column_of(examples, "late").missing, (Flags{1, 0, 1}));
+  EXPECT_EQ(column_of(examples, "z").missing, (Flags{1, 1, 0, 1}));
+  EXPECT_EQ(column_of(examples, "z").numbers.size(), 8u);
+  EXPECT_EQ(column_of(examples, "w").missing, (Flags{1, 1, 0, 1}));
+}
+
+TEST(JsonlReader, lines_of_single_values_have_one_position_each) {
+  const Examples examples = read_as("jsonl", "{\"x\": 1, \"y\": \"a\"}\n{\"x\": 2, \"y\": \"b\"}\n");
+  EXPECT_EQ(examples.ends, (Indices{1, 2}));
+  EXPECT_EQ(column_of(examples, "x").numbers, (Numbers{1, 2}));
+}
+
+TEST(JsonlReader, what_does_not_fit_is_refused_with_its_line) {
+  const auto refused = [](const std::string& lines, const std::string& part) {
+    const std::string message = refusal("jsonl", lines);
+    EXPECT_TRUE(contains(message, part)) << message;
+  };
+  refused("{\"x\": [1]}\n{\"x\": [1, 2], \"y\": [3]}\n",
+          "data: line 2: \"x\" has 2 entries and \"y\" 1; the lists of an example are of one length");
+  refused("{\"x\": [1]}\n{\"x\": [\"a\"]}\n", "data: line 2: \"x\" is a list whose entries are each a text, in line 1");
+  refused("{\"x\": [1]}\n{\"x\": 1}\n", "data: line 2: \"x\" is one number");
+  refused("{\"x\": [1, \"a\"]}\n", "entries of several kinds");
+  refused("{\"x\": [[1, 2], [3]]}\n", "entries of several kinds or widths");
+  refused("{\"x\": [[1], 2]}\n", "entries of several kinds");
+  refused("{\"x\": []}\n", "data: line 1: \"x\" is empty");
+  refused("{\"x\": [1], \"text\": \"\"}\n", "line 1: \"text\" is empty");
+  refused("{\"x\": {\"y\": 1}}\n", "\"x\" holds neither texts nor numbers");
+  refused("{\"x\": [[]]}\n", "\"x\" holds neither texts nor numbers");
+  refused("{\"x\": [1]}\n[1]\n", "data: line 2: no JSON object");
+  refused("{\"x\": [1]}\n{\"x\": [NaN]}\n", "data: line 2: not valid JSON");
+  refused("{\"x\": [1]}\n{\"y\": 1}\n", "data: line 2: no list and no text");
+  refused("{\"x\": [1], \"x\": [2]}\n", "the key \"x\" occurs twice");
+  refused("{\"x\": [1e999]}\n", "data: line 1");
+}
+
+RC_GTEST_PROP(JsonlReader, what_is_written_is_read_back, ()) {
+  using Row = std::vector<std::pair<double, std::string>>;
+  const auto rows = *rc::gen::nonEmpty(rc::gen::container<std::vector<Row>>(rc::gen::nonEmpty(rc::gen::container<Row>(
+      rc::gen::pair(rc::gen::arbitrary<double>(), rc::gen::container<std::string>(rc::gen::inRange<char>(1, 127)))))));
+  std::string file;
+  Numbers numbers;
+  Texts texts;
+  for (const Row& row : rows) {
+    nlohmann::json object;
+    for (const auto& [number, text] : row) {
+      object["x"].push_back(number);
+      object["t"].push_back(text);
+      numbers.push_back(number);
+      texts.push_back(text);
+    }
+    file += object.dump() + "\n";
+  }
+  const Examples examples = read_as("jsonl", file);
+  RC_ASSERT(column_of(examples, "x").numbers == numbers);
+  RC_ASSERT(entries_of(examples, "t") == texts);
+  RC_ASSERT(examples.count() == static_cast<Index>(rows.size()));
+}
+
+}  // namespace
+}  // namespace unfold

@@ -1,0 +1,97 @@
+#include <gtest/gtest.h>
+#include <rapidcheck.h>
+#include <rapidcheck/gtest.h>
+
+#include <algorithm>
+
+#include "tests/support/reading.h"
+
+namespace unfold {
+namespace {
+
+using namespace testing_support;
+
+TEST(LabelledReader, a_tab_stands_between_label_and_text) {
+  const Examples examples = read_as("labelled", "pos\ta good  film\r\nneg\tbad\n\n");
+  EXPECT_EQ(names_of(examples), (Texts{"text", "label"}));
+  EXPECT_EQ(entries_of(examples, "text"), (Texts{"a", "good", "film", "bad"}));
+  EXPECT_EQ(entries_of(examples, "label"), (Texts{"pos", "neg"}));
+  EXPECT_TRUE(column_of(examples, "label").once);
+  EXPECT_EQ(examples.ends, (Indices{3, 4}));
+  EXPECT_EQ(examples.lines, (Indices{1, 1, 1, 2}));
+  EXPECT_EQ(examples.example_lines, (Indices{1, 2}));
+}
+
+TEST(LabelledReader, question_classes_are_coarse_and_fine) {
+  const Examples examples = read_as("labelled", "NUM:dist How far ?\nHUM:ind Who ?\n");
+  EXPECT_EQ(entries_of(examples, "label"), (Texts{"NUM", "HUM"}));
+  EXPECT_EQ(entries_of(examples, "fine"), (Texts{"NUM:dist", "HUM:ind"}));
+  EXPECT_EQ(entries_of(examples, "text"), (Texts{"How", "far", "?", "Who", "?"}));
+}
+
+TEST(LabelledReader, fastText_lines_have_a_prefix) {
+  const Examples examples = read_as("labelled", "__label__x one two\n__label__y three four\n");
+  EXPECT_EQ(entries_of(examples, "label"), (Texts{"x", "y"}));
+  EXPECT_EQ(examples.ends, (Indices{2, 4}));
+}
+
+TEST(LabelledReader, texts_of_one_word_are_characters_unless_said_otherwise) {
+  const std::string names = "f\tZoé\nm\tJo\n";
+  EXPECT_EQ(entries_of(read_as("labelled", names), "text"), (Texts{"Z", "o", "é", "J", "o"}));
+  EXPECT_EQ(entries_of(read_as("labelled", names, {.text = SymbolKind::words, .text_given = true}), "text"),
+            (Texts{"Zoé", "Jo"}));
+  EXPECT_EQ(read_as("labelled", names, {.text = SymbolKind::bytes, .text_given = true}).ends, (Indices{4, 6}));
+}
+
+TEST(LabelledReader, a_header_is_no_example) { EXPECT_EQ(read_as("labelled", "label\ttext\nx\ta b\n").count(), 1); }
+
+TEST(LabelledReader, what_is_not_utf8_is_read_as_latin_1_and_that_is_said) {
+  const Examples examples = read_as("labelled", "x\ta b\ny\tcaf\xE9 ol\xE9\n");
+  EXPECT_EQ(entries_of(examples, "text"), (Texts{"a", "b", "café", "olé"}));
+  ASSERT_EQ(examples.remarks.size(), 1u);
+  EXPECT_EQ(examples.remarks[0], "data is not UTF-8 (line 2) and is read as ISO-8859-1");
+  EXPECT_TRUE(read_as("labelled", "x\tcafé é\n").remarks.empty());
+}
+
+TEST(LabelledReader, a_line_without_label_or_text_is_refused) {
+  EXPECT_TRUE(
+      contains(refusal("labelled", "x\ta\ny\n"), "data: line 2: not a label and a text as in \"LABEL<TAB>TEXT\""));
+  EXPECT_TRUE(contains(refusal("labelled", "x\t\n"), "data: line 1: "));
+  EXPECT_TRUE(contains(refusal("labelled", "x\ta\n\ny\tb\n"), "data: line 2: an empty line"));
+  EXPECT_TRUE(
+      contains(refusal("labelled", "A:b c\nd e\n"), "data: line 2: not a label and a text as in \"COARSE:fine TEXT\""));
+  EXPECT_TRUE(contains(refusal("labelled", "__label__x c\nd e\n"), "\"__label__LABEL TEXT\""));
+}
+
+TEST(LabelledReader, the_question_classes_have_the_counts_that_their_page_names) {
+  UNFOLD_REAL_DATA(path, "sequences/qc/train.txt");
+  const Examples examples = read_examples(Input::open(path), {});
+  EXPECT_EQ(examples.count(), 5452);
+  EXPECT_EQ(examples.remarks.size(), 1u);
+  const Texts labels = entries_of(examples, "label");
+  EXPECT_EQ(std::count(labels.begin(), labels.end(), "LOC"), 835);
+}
+
+RC_GTEST_PROP(LabelledReader, what_is_written_is_read_back, ()) {
+  const auto word = rc::gen::nonEmpty(rc::gen::container<std::string>(rc::gen::inRange('a', 'z')));
+  const auto lines = *rc::gen::nonEmpty(rc::gen::container<std::vector<std::pair<std::string, Texts>>>(
+      rc::gen::pair(word, rc::gen::nonEmpty(rc::gen::container<Texts>(word)))));
+  std::string file;
+  Texts labels, words;
+  Indices ends;
+  for (const auto& [label, text] : lines) {
+    file += label + "\t";
+    for (const std::string& w : text) file += w + " ";
+    file += "\n";
+    labels.push_back(label);
+    words.insert(words.end(), text.begin(), text.end());
+    ends.push_back(static_cast<Index>(words.size()));
+  }
+  const Examples examples = read_as("labelled", file, {.text = SymbolKind::words, .text_given = true});
+  RC_ASSERT(entries_of(examples, "label") == labels);
+  RC_ASSERT(entries_of(examples, "text") == words);
+  RC_ASSERT(examples.ends == ends);
+}
+
+}  // namespace
+}  // namespace unfold

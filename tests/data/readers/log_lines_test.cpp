@@ -1,0 +1,245 @@
+// Rules and the scanner of logs.
+#include "data/readers/log_lines.h"
+
+#include <gtest/gtest.h>
+#include <rapidcheck.h>
+#include <rapidcheck/gtest.h>
+
+#include "tests/base/scratch.h"
+#include "base/utf8.h"
+
+namespace unfold {
+namespace {
+
+using testing_support::contains;
+using testing_support::message_of;
+
+std::string shape_of(std::string_view line, const LogRules& rules = {}) {
+  LogLine result;
+  LogScanner(rules).scan(line, result);
+  return result.shape;
+}
+
+TEST(LogLines, values_of_well_known_logs_become_placeholders) {
+  const std::vector<std::pair<std::string, std::string>> table = {
+      // syslog
+      {"Dec 10 06:55:46 LabSZ sshd[24200]: Invalid user webmaster from 173.234.31.186",
+       "<time> <host> sshd [ <pid> ] : Invalid user webmaster from <ip>"},
+      {"Jun 14 15:16:01 combo sshd(pam_unix)[19939]: authentication failure; logname= uid=0",
+       "<time> <host> sshd ( pam_unix ) [ <pid> ] : authentication failure ; logname = uid = <num>"},
+      {"2024-05-01T10:11:12.345678+02:00 web-1 kernel: oops", "<time> <host> kernel : oops"},
+      // a supercomputer
+      {"1117838570 2005.06.03 R02-M1-N0-C:J12-U11 2005-06-03-15.42.50.675872 R02-M1-N0-C:J12-U11 RAS KERNEL INFO "
+       "generating core.1165",
+       "<num> <time> <id> <time> <id> RAS KERNEL INFO generating core . <num>"},
+      {"iar 00106570 dear 0x00544eb0 ffffffff", "iar <hex> dear <hex> <hex>"},
+      // Hadoop, Apache
+      {"081109 203615 148 INFO dfs.DataNode$PacketResponder: block blk_-38865049064139660 terminating",
+       "<num> <num> <num> INFO dfs.DataNode$PacketResponder : block <id> terminating"},
+      {"[Sun Dec 04 04:47:44 2005] [notice] workerEnv.init() ok /etc/httpd/conf/workers2.properties",
+       "[ <time> ] [ notice ] workerEnv.init ( ) ok <path>"},
+      {"127.0.0.1 - - [10/Oct/2000:13:55:36 -0700] \"GET /a.gif HTTP/1.0\" 200 2326",
+       "<ip> - - [ <time> ] \" GET <path> HTTP / <num> \" <num> <num>"},
+      // the rest
+      {"ff:ff:ff:ff:0a:0B up", "<mac> up"},
+      {"fe80::1ff:fe23:4567:890a up", "<ip> up"},
+      {"id 123e4567-e89b-12d3-a456-426614174000 done", "id <id> done"},
+      {"see https://example.org/a?b=c. Mail a.b@example.org", "see <url> . Mail <mail>"},
+      {"rhost=ns.example.com took -1.5ms of 64KB", "rhost = <host> took <num> of <num>"},
+      {"double-hummer alignment in idotransportmgr.cpp", "double-hummer alignment in idotransportmgr.cpp"},
+  };
+  for (const auto& [line, shape] : table) EXPECT_EQ(shape_of(line), shape) << line;
+}
+
+TEST(LogLines, what_was_masked_is_kept_in_the_order_of_its_placeholders) {
+  const LogScanner scanner{LogRules()};
+  LogLine line;
+  const std::string text = "Dec 10 06:55:46 web sshd[24200]: from 10.0.0.7";
+  scanner.scan(text, line);
+  std::vector<std::pair<std::string, std::string>> found;
+  for (const MaskedValue& value : line.masked) found.emplace_back(value.name, value.text);
+  EXPECT_EQ(found, (std::vector<std::pair<std::string, std::string>>{
+                       {"time", "Dec 10 06:55:46"}, {"host", "web"}, {"pid", "24200"}, {"ip", "10.0.0.7"}}));
+}
+
+TEST(LogLines, own_rules_come_first_and_may_be_the_only_ones) {
+  const LogRules with = LogRules::parse("# ours\norder  ORD-\\d+\n", "mine");
+  EXPECT_EQ(shape_of("ORD-17 of 3", with), "<order> of <num>");
+  const LogRules alone = LogRules::parse("only\norder  ORD-\\d+\n", "mine");
+  EXPECT_EQ(shape_of("ORD-17 of 3", alone), "<order> of 3");
+  EXPECT_EQ(shape_of("xORD-17 ORD-17x", alone), "xORD - 17 ORD - 17x") << "a match ends at borders of words";
+}
+
+TEST(LogLines, rules_survive_being_kept_as_text) {
+  const LogRules rules = LogRules::parse("order  ORD-\\d+\n", "mine");
+  const LogRules again = LogRules::parse(rules.text(), "card");
+  EXPECT_EQ(again.text(), rules.text());
+  EXPECT_EQ(LogRules::parse(LogRules::built_in(), "copy").rules().size(), 2 * LogRules().rules().size());
+}
+
+TEST(LogLines, faulty_rules_are_named_with_their_line) {
+  const auto message = [](const std::string& text) {
+    return message_of<UsageError>([&] { (void)LogRules::parse(text, "rules.txt"); });
+  };
+  EXPECT_TRUE(contains(message("\nnum"), "rules.txt: line 2"));
+  EXPECT_TRUE(contains(message("Num \\d"), "rules.txt: line 1"));
+  EXPECT_TRUE(contains(message("unk \\d"), "rules.txt: line 1"));
+  EXPECT_TRUE(contains(message("n (\\d"), "not a regular expression"));
+  EXPECT_TRUE(contains(message("n a)|(?:b"), "not a regular expression")) << "brackets close their own";
+  EXPECT_TRUE(contains(message("n \\Qa"), "line 1")) << "a quotation must end";
+  EXPECT_TRUE(contains(message("n (?<x>a)"), "(?:...)"));
+  EXPECT_TRUE(contains(message("n a\nm b\xFF"), "rules.txt: line 2 is not valid UTF-8"));
+  EXPECT_TRUE(contains(message("only\n"), "no rules"));
+}
+
+TEST(LogLines, a_rule_that_cannot_decide_is_an_error_and_not_a_hang) {
+  const LogRules rules = LogRules::parse("only\nn  (?:a+)+[bc]\n", "mine");
+  EXPECT_TRUE(contains(message_of<DataError>([&] { shape_of(std::string(40, 'a'), rules); }), "--log-rules"));
+}
+
+TEST(LogLines, a_rule_that_matches_nothing_at_all_takes_no_place) {
+  EXPECT_EQ(shape_of("a b", LogRules::parse("only\nn  x*\n", "mine")), "a b");
+}
+
+TEST(LogLines, damaged_lines_are_read_as_replacement_characters) {
+  EXPECT_EQ(shape_of("caf\xE9 12"), "caf\xEF\xBF\xBD <num>");
+  EXPECT_EQ(shape_of(""), "");
+  EXPECT_EQ(shape_of(" \t\r"), "");
+  EXPECT_EQ(shape_of("error: 5\r"), "error : <num>");
+}
+
+TEST(LogLines, placeholders_that_stand_in_the_text_are_words_and_no_placeholders) {
+  EXPECT_EQ(shape_of("<num> <unk> <eos>"), "< num > < unk > < eos >");
+}
+
+/// A line again from its shape and what was masked, blanks left out.
+std::string unmasked(const LogLine& line) {
+  std::string text;
+  std::size_t next = 0;
+  for (std::size_t at = 0; at < line.shape.size(); ++at) {
+    const std::size_t end = std::min(line.shape.find(' ', at), line.shape.size());
+    const std::string token = line.shape.substr(at, end - at);
+    text += token.size() > 2 && token[0] == '<' ? std::string(line.masked[next++].text) : token;
+    at = end;
+  }
+  EXPECT_EQ(next, line.masked.size());
+  std::erase_if(text, [](char c) { return c == ' ' || c == '\t' || c == '\r' || c == '\n'; });
+  return text;
+}
+
+/// Pieces of logs that stand side by side in any order.
+std::string some_line() {
+  static const std::vector<std::string> pieces = {"Dec 10 06:55:46",
+                                                  " ",
+                                                  "  ",
+                                                  "\t",
+                                                  "web",
+                                                  "sshd[24200]:",
+                                                  "10.0.0.7",
+                                                  ":",
+                                                  "::",
+                                                  "-",
+                                                  "/",
+                                                  "/a/b",
+                                                  "0x1f",
+                                                  "12",
+                                                  "1.5ms",
+                                                  "core.",
+                                                  "blk_",
+                                                  "R02-M1-N0-C:J12-U11",
+                                                  "deadbeef",
+                                                  "\xC3\xA9",
+                                                  "\xC3",
+                                                  "\xFF",
+                                                  "<",
+                                                  ">",
+                                                  "<num>",
+                                                  "_",
+                                                  "a@b.cd",
+                                                  "http://",
+                                                  "[",
+                                                  "]",
+                                                  "$",
+                                                  "\\",
+                                                  std::string(1, '\0'),
+                                                  "x",
+                                                  "7",
+                                                  ".",
+                                                  "\x7F"};
+  std::string line;
+  const int count = *rc::gen::inRange(0, 40);
+  for (int i = 0; i < count; ++i) line += *rc::gen::elementOf(pieces);
+  return line;
+}
+
+RC_GTEST_PROP(LogLines, nothing_but_blanks_is_lost, ()) {
+  const std::string line = some_line();
+  const LogScanner scanner{LogRules()};
+  LogLine result;
+  scanner.scan(line, result);
+  std::string expected = replace_invalid_utf8(line);
+  std::erase_if(expected, [](char c) { return c == ' ' || c == '\t' || c == '\r' || c == '\n'; });
+  RC_ASSERT(unmasked(result) == expected);
+  RC_ASSERT(find_invalid_utf8(result.shape) == -1);
+  RC_ASSERT(result.shape.find("  ") == std::string::npos);
+}
+
+RC_GTEST_PROP(LogLines, numbers_and_times_do_not_change_a_shape, (std::uint32_t a, std::uint32_t b)) {
+  const auto line = [](std::uint32_t n) {
+    return "Dec " + std::to_string(10 + n % 20) + " 06:55:" + std::to_string(10 + n % 50) + " web cron[" +
+           std::to_string(n) + "]: took " + std::to_string(n % 100000 + 1) + " s";
+  };
+  RC_ASSERT(shape_of(line(a)) == shape_of(line(b)));
+}
+
+TEST(LogLines, a_first_column_of_labels_is_found) {
+  EXPECT_TRUE(begins_with_labels("- 1 a\nKERNDTLB 2 b\r\n- 3 c\n"));
+  EXPECT_FALSE(begins_with_labels("KERNDTLB 2 b\n")) << "no line is normal";
+  EXPECT_FALSE(begins_with_labels("- 1 a\nDec 10 b\n"));
+  EXPECT_TRUE(begins_with_labels("\n- 1 a\n\n- 2\n")) << "an empty line does not hide them; it is refused by name";
+  EXPECT_FALSE(begins_with_labels(""));
+  EXPECT_FALSE(begins_with_labels("127.0.0.1 - - [x]\n"));
+}
+
+TEST(LogLines, shapes_are_counted) {
+  const LogScanner scanner{LogRules()};
+  const LogShapes shapes = shapes_of("a 1\na 2\n\nb", scanner);
+  EXPECT_EQ(shapes.text, "a <num>\na <num>\n\nb\n");
+  EXPECT_EQ(shapes.lines, 4);
+  EXPECT_EQ(shapes.different, 3);
+}
+
+TEST(LogLines, a_byte_order_mark_is_no_part_of_the_first_line) {
+  const LogScanner scanner{LogRules()};
+  EXPECT_EQ(shapes_of("\xEF\xBB\xBF"
+                      "a 1\n",
+                      scanner)
+                .text,
+            "a <num>\n");
+  EXPECT_TRUE(begins_with_labels("\xEF\xBB\xBF- 1 a\nBAD 2 b\n"));
+}
+
+TEST(LogLines, words_that_stand_once_are_what_an_unknown_word_is_like) {
+  std::string shapes = "a b\na c\n\nd d\n";
+  EXPECT_EQ(make_rare_words_unknown(shapes), 2);
+  EXPECT_EQ(shapes, "a <unk>\na <unk>\n\nd d\n");
+}
+
+TEST(LogLines, long_lines_take_no_longer_than_they_are_long) {
+  for (const std::string piece : {"a.b", "1a.", "a-1", ":aa", "/", "x@", "0f:", "[1", "http://"}) {
+    std::string line;
+    while (line.size() < 200000) line += piece;
+    EXPECT_FALSE(shape_of(line).empty());
+  }
+}
+
+TEST(LogLines, a_rule_that_ends_before_its_end_is_refused) {
+  for (const char* rule : {"x abc(*ACCEPT)", "x (*MARK:99)abc(*ACCEPT)"}) {
+    const LogRules rules = LogRules::parse(std::string("only\n") + rule, "mine");
+    const std::string message = message_of<DataError>([&] { shape_of("an abc of it", rules); });
+    EXPECT_TRUE(contains(message, "(*ACCEPT)")) << message;
+  }
+}
+
+}  // namespace
+}  // namespace unfold

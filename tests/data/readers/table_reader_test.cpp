@@ -1,0 +1,200 @@
+#include <gtest/gtest.h>
+#include <rapidcheck.h>
+#include <rapidcheck/gtest.h>
+
+#include <algorithm>
+#include <cstdio>
+
+#include "tests/support/reading.h"
+#include "data/readers/reader_text.h"
+
+namespace unfold {
+namespace {
+
+using namespace testing_support;
+
+TEST(TableReader, the_header_names_columns_of_numbers_and_texts) {
+  const Examples examples = read_as("table", "\xEF\xBB\xBFtime,load,kind\r\n1,2.5,a\r\n2,,\"b, c\"\r\n");
+  EXPECT_EQ(names_of(examples), (Texts{"time", "load", "kind"}));
+  EXPECT_EQ(column_of(examples, "time").numbers, (Numbers{1, 2}));
+  EXPECT_EQ(column_of(examples, "load").missing, (Flags{0, 1}));
+  EXPECT_EQ(entries_of(examples, "kind"), (Texts{"a", "b, c"}));
+  EXPECT_EQ(examples.ends, Indices{2});
+  EXPECT_EQ(examples.lines, (Indices{2, 3}));
+}
+
+TEST(TableReader, without_a_header_columns_are_numbered) {
+  const Examples examples = read_as("table", "1;a\n2;b\n");
+  EXPECT_EQ(names_of(examples), (Texts{"1", "2"}));
+  EXPECT_EQ(examples.positions(), 2);
+  EXPECT_EQ(names_of(read_as("table", "x\tfilm\ny\tbook\nx\tsong\n")), (Texts{"1", "2"}));
+  EXPECT_EQ(names_of(read_as("table", "kind\ttitle\ny\tbook\nx\tsong\n")), (Texts{"kind", "title"}));
+}
+
+TEST(TableReader, a_header_may_have_a_cell_without_a_name) {
+  EXPECT_EQ(names_of(read_as("table", ",load,day\n0,1.5,mon\n1,2.5,tue\n")), (Texts{"1", "load", "day"}));
+  EXPECT_EQ(names_of(read_as("table", ",text,label\n0,good fun,pos\n1,dull,neg\n")), (Texts{"1", "text", "label"}));
+  EXPECT_EQ(names_of(read_as("table", "load,day,\n1,mon,\n2,tue,\n")), (Texts{"load", "day", "3"}));
+  EXPECT_EQ(names_of(read_as("table", ",\"load\"\n,1\n,2\n")), (Texts{"1", "load"}));
+}
+
+TEST(TableReader, a_first_row_whose_values_are_missing_is_no_header) {
+  for (const char* file : {",3\n1,2\n", ",\n1,2\n", "NA,?\n1,2\n", ",mon\n1,tue\n2,wed\n", "?,mon\n1,tue\n2,wed\n",
+                           "NA,mon\n0,tue\n1,wed\n", ",a\nx,b\ny,c\n", ",mon\n0,mon\n1,tue\n"}) {
+    const Examples examples = read_as("table", file);
+    EXPECT_EQ(names_of(examples), (Texts{"1", "2"})) << file;
+    EXPECT_EQ(examples.lines.front(), 1) << file;
+  }
+}
+
+TEST(TableReader, a_first_row_is_a_header_where_that_is_known) {
+  EXPECT_EQ(names_of(read_as("table", ",load\n7,\n", {.headed = true})), (Texts{"1", "load"}));
+  EXPECT_EQ(names_of(read_as("table", "load,note\n,note\n", {.headed = true})), (Texts{"load", "note"}));
+}
+
+TEST(TableReader, quotes_hold_separators_line_ends_and_quotes) {
+  const Examples examples = read_as("table", "n,text\n1,\"two\nlines, \"\"quoted\"\"\"\n2, \"\" \n3,x \"y\" z\n");
+  EXPECT_EQ(entries_of(examples, "text"), (Texts{"two\nlines, \"quoted\"", "", "x \"y\" z"}));
+  EXPECT_EQ(examples.lines, (Indices{2, 4, 5}));
+  EXPECT_TRUE(contains(refusal("table", "a,b\n1,\"x\n2,y\n"), "data: line 2: a quote that nothing closes"));
+  EXPECT_TRUE(contains(refusal("table", "a,b\n1,\"x\"y\n"), "data: line 2: something stands behind a closing quote"));
+}
+
+TEST(TableReader, a_number_a_line_is_the_column_value) {
+  const Examples examples = read_as("table", "  86 \r\n 141\r\n+9.5e1\n\n");
+  EXPECT_EQ(names_of(examples), Texts{"value"});
+  EXPECT_EQ(column_of(examples, "value").numbers, (Numbers{86, 141, 95}));
+  EXPECT_EQ(names_of(read_as("table", "load\n1\n2\n")), Texts{"load"});
+}
+
+TEST(TableReader, missing_numbers_have_many_spellings_and_infinite_ones_are_refused) {
+  const Examples examples = read_as("table", "x,y\n1,1\nNA,2\nnan,3\n?,4\n,5\n-1,6\n");
+  EXPECT_EQ(column_of(examples, "x").missing, (Flags{0, 1, 1, 1, 1, 0}));
+  EXPECT_EQ(column_of(examples, "x").numbers, (Numbers{1, 0, 0, 0, 0, -1}));
+  EXPECT_TRUE(contains(refusal("table", "x,y\n1,2\n-inf,3\n"), "data: line 3: \"-inf\" in column x is not finite"));
+  EXPECT_TRUE(contains(refusal("table", "x,y\n1,2\n1e999,3\n"), "is not finite"));
+  EXPECT_EQ(column_of(read_as("table", "x,y\n1,2\n1e-999,3\n"), "x").numbers, (Numbers{1, 0}));
+}
+
+TEST(TableReader, a_column_of_texts_keeps_words_that_would_be_missing_numbers) {
+  const Examples examples = read_as("table", "x,y\n1,NA\n2,?\n3,\n4,b\n");
+  EXPECT_EQ(entries_of(examples, "y"), (Texts{"NA", "?", "", "b"}));
+  EXPECT_EQ(column_of(examples, "y").missing, (Flags{0, 0, 1, 0}));
+}
+
+TEST(TableReader, a_column_without_a_value_is_missing_everywhere) {
+  const Examples examples = read_as("table", "x,y\n1,NA\n2,?\n3,\n");
+  EXPECT_EQ(column_of(examples, "y").missing, (Flags{1, 1, 1}));
+}
+
+TEST(TableReader, columns_are_texts_or_numbers_where_that_is_said) {
+  const std::string file = "x,y,z\n1,0,NA\n2,1,\n";
+  const Examples examples = read_as("table", file, {.texts = {"y"}, .numbers = {"z"}});
+  EXPECT_EQ(entries_of(examples, "y"), (Texts{"0", "1"}));
+  EXPECT_EQ(column_of(examples, "z").width, 1);
+  EXPECT_EQ(column_of(examples, "z").missing, (Flags{1, 1}));
+  EXPECT_TRUE(contains(refusal("table", "x,y\n1,2\nb,3\n", {.numbers = {"x"}}),
+                       "data: line 3: \"b\" in column x is no number"));
+}
+
+TEST(TableReader, a_column_separates_sequences) {
+  const Examples examples = read_as("table", "id,x\n7,1\n7,2\n8,3\n7,4\n", {.sequence_column = "id"});
+  EXPECT_EQ(examples.ends, (Indices{2, 3, 4}));
+  EXPECT_EQ(examples.example_lines, (Indices{2, 4, 5}));
+  EXPECT_EQ(entries_of(examples, "id"), (Texts{"7", "8", "7"}));
+  EXPECT_TRUE(column_of(examples, "id").once);
+  EXPECT_EQ(column_of(examples, "x").numbers, (Numbers{1, 2, 3, 4}));
+  EXPECT_TRUE(contains(refusal("table", "id,x\n7,1\n", {.sequence_column = "key"}), "there is no column key"));
+  EXPECT_TRUE(
+      contains(refusal("table", "id,x\n7,1\n,2\n", {.sequence_column = "id"}), "data: line 3: column id is empty"));
+}
+
+TEST(TableReader, a_ragged_row_is_refused_with_both_counts) {
+  const std::string message = refusal("table", "x,y\n1,2\n\n1,2,3\n");
+  EXPECT_TRUE(contains(message, "data: line 4: 3 cells between commas where line 1 has 2")) << message;
+}
+
+TEST(TableReader, two_columns_of_one_name_and_a_table_without_rows_are_refused) {
+  EXPECT_TRUE(contains(refusal("table", "x,x\n1,2\n"), "two columns"));
+  EXPECT_TRUE(contains(refusal("table", "\n\n"), "data: there is no example"));
+}
+
+TEST(TableReader, utf_16_is_refused_with_what_to_do) {
+  const std::string little("l\0o\0a\0d\0,\0d\0a\0y\0\n\0001\0,\0002\0\n\0", 26);
+  EXPECT_TRUE(contains(refusal("table", "\xFF\xFE" + little), "data is UTF-16"));
+  EXPECT_TRUE(contains(refusal("table", "\xFF\xFE" + little), "iconv -f UTF-16 -t UTF-8"));
+  EXPECT_TRUE(contains(refusal("table", little), "iconv -f UTF-16LE"));
+  EXPECT_TRUE(contains(refusal("table", '\0' + little.substr(0, 25)), "iconv -f UTF-16BE"));
+  EXPECT_TRUE(contains(refusal("table", "load\n1\n2\n3\n4\n" + std::string(9, '\0')), "a byte 0"));
+}
+
+TEST(TableReader, real_tables_have_the_shapes_that_their_pages_name) {
+  UNFOLD_REAL_DATA(wine, "density/winequality-red.csv");
+  const Examples measured = read_examples(Input::open(wine), {});
+  EXPECT_EQ(measured.positions(), 1599);
+  EXPECT_EQ(measured.columns.size(), 12u);
+  EXPECT_EQ(column_of(measured, "volatile acidity").numbers[0], 0.7);
+  UNFOLD_REAL_DATA(laser, "timeseries/santafe_laser.txt");
+  EXPECT_EQ(column_of(read_examples(Input::open(laser), {}), "value").entries(), 10093);
+}
+
+/// In quotes, which hold everything.
+std::string as_cell(const std::string& text) {
+  std::string cell = "\"";
+  for (const char c : text) cell += c == '"' ? std::string("\"\"") : std::string(1, c);
+  return cell + "\"";
+}
+
+RC_GTEST_PROP(TableReader, what_is_written_in_quotes_is_read_back, ()) {
+  const char separator = *rc::gen::element(',', ';', '\t');
+  const auto letter = rc::gen::element('a', 'b', ',', ';', '\t', '"', '\n', '\r', ' ');
+  const auto cell = rc::gen::container<std::string>(letter);
+  const auto rows = *rc::gen::container<std::vector<std::pair<std::string, std::string>>>(rc::gen::pair(cell, cell));
+  std::string file = "n" + std::string(1, separator) + "x" + separator + "y\n";
+  Texts xs, ys;
+  for (const auto& [x, y] : rows) {
+    file += std::to_string(xs.size()) + separator + as_cell(x) + separator + as_cell(y) + "\n";
+    xs.push_back(x);
+    ys.push_back(y);
+  }
+  RC_PRE(!rows.empty());
+  const auto is_empty = [](const std::string& text) { return text.empty(); };
+  RC_PRE(!std::all_of(xs.begin(), xs.end(), is_empty) && !std::all_of(ys.begin(), ys.end(), is_empty));
+  const Examples examples = read_as("table", file);
+  RC_ASSERT(examples.positions() == static_cast<Index>(xs.size()));
+  RC_ASSERT(entries_of(examples, "x") == xs);
+  RC_ASSERT(entries_of(examples, "y") == ys);
+}
+
+RC_GTEST_PROP(TableReader, numbers_are_read_to_the_last_digit, (const std::vector<double>& values)) {
+  RC_PRE(values.size() > 1);
+  std::string file;
+  for (const double value : values) {
+    char text[40];
+    std::snprintf(text, sizeof text, "%.17g\n", value);
+    file += text;
+  }
+  RC_ASSERT(column_of(read_as("table", file), "value").numbers == values);
+}
+
+bool ends_inside(const std::vector<std::string>& lines) {
+  OpenQuotes quotes;
+  for (const std::string& line : lines) quotes.add(line + "\n");
+  return quotes.inside();
+}
+
+TEST(OpenQuotes, OpenWhereACellBeginsAndCloseAtAQuoteThatIsNotDoubled) {
+  EXPECT_FALSE(ends_inside({}));
+  EXPECT_FALSE(ends_inside({"a,b", "1,2"}));
+  EXPECT_TRUE(ends_inside({"a,b", "1,\"x"}));
+  EXPECT_TRUE(ends_inside({"a,b", "1,\"x", "y, z", "\"\" and so on"}));
+  EXPECT_FALSE(ends_inside({"a,b", "1,\"x", "y, z", "\"\" and so on\""}));
+  EXPECT_FALSE(ends_inside({"a,b", "1,x\"y"}));          // in the middle of a cell it is a character
+  EXPECT_TRUE(ends_inside({"a;b", "1; \"x"}));           // blanks may stand before it
+  EXPECT_FALSE(ends_inside({"a;b", "1;x,\"y", "2;z"}));  // commas separate nothing here
+  EXPECT_TRUE(ends_inside({"\"a"}));
+  EXPECT_FALSE(ends_inside({"\"a", "\",b", "1,2"}));
+}
+
+}  // namespace
+}  // namespace unfold

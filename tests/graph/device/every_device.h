@@ -1,0 +1,48 @@
+#pragma once
+/// What the tests of devices run on: the simulated one and, where this build and this machine have one, a GPU.
+
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "tests/graph/device/simulated_device.h"
+#include "base/error.h"
+#include "graph/device/device.h"
+
+namespace unfold {
+
+class EveryDevice : public testing::TestWithParam<const char*> {
+ protected:
+  void SetUp() override {
+    if (GetParam() == std::string("simulated")) {
+      device = simulated_device();
+      return;
+    }
+    if (!devices_are_built()) GTEST_SKIP() << "this build knows no CUDA";
+    try {
+      device = open_device(GetParam());
+    } catch (const RuntimeFailure& reason) {
+      GTEST_SKIP() << reason.what();
+    }
+  }
+
+  template <class T>
+  Address uploaded(const std::vector<T>& values) {
+    const Address memory = device->allocate(values.size() * sizeof(T));
+    device->upload(memory, values.data(), values.size() * sizeof(T));
+    return memory;
+  }
+  template <class T>
+  std::vector<T> downloaded(Address memory, std::size_t count) {
+    std::vector<T> values(count);
+    device->download(values.data(), memory, count * sizeof(T));
+    return values;
+  }
+  int kernel(const std::string& source, const std::string& name) { return device->compile(source, {name}).at(0); }
+
+  std::shared_ptr<Device> device;
+};
+
+}  // namespace unfold

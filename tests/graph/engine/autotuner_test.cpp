@@ -1,0 +1,61 @@
+#include "graph/engine/autotuner.h"
+
+#include <gtest/gtest.h>
+
+#include <numeric>
+
+namespace unfold {
+namespace {
+
+/// Does it `times` times at these costs; returns how often in each way.
+std::vector<int> run(Trial& trial, const std::vector<double>& costs, int times) {
+  std::vector<int> counts(costs.size());
+  for (int i = 0; i < times; ++i) {
+    trial.choose();
+    ++counts[trial.now()];
+    trial.note(costs[trial.now()]);
+  }
+  return counts;
+}
+
+TEST(Trial, tries_every_way_and_keeps_the_cheapest) {
+  Trial trial(3);
+  EXPECT_EQ(run(trial, {3, 1, 2}, 9), (std::vector<int>{3, 3, 3}));
+  EXPECT_EQ(run(trial, {3, 1, 2}, 100), (std::vector<int>{0, 100, 0}));
+}
+
+TEST(Trial, costs_less_than_a_percent) {
+  for (const double other : {1.01, 1.2, 2.0, 3.0}) {
+    Trial trial(2);
+    run(trial, {1, other}, 6);
+    const std::vector<int> counts = run(trial, {1, other}, 20000);
+    EXPECT_GT(counts[1], 0) << other;  // it does look again
+    EXPECT_LT(counts[1] * (other - 1), 0.01 * 20000) << other;
+  }
+}
+
+TEST(Trial, leaves_a_way_that_has_become_expensive_and_comes_back_when_it_is_cheap_again) {
+  Trial trial(2);
+  const std::vector<double> quiet = {1, 1.7}, busy = {12, 2};
+  run(trial, quiet, 500);
+  const std::vector<int> counts = run(trial, busy, 1000);
+  EXPECT_LT(counts[0], 20);
+  run(trial, quiet, 1000);
+  EXPECT_GT(run(trial, quiet, 1000)[0], 980);
+}
+
+TEST(Trial, is_not_upset_by_one_interruption) {
+  Trial trial(2);
+  run(trial, {1, 1.2}, 50);
+  run(trial, {100, 1.2}, 1);
+  EXPECT_EQ(run(trial, {1, 1.2}, 20), (std::vector<int>{20, 0}));
+}
+
+TEST(Trial, of_one_way_is_no_trial) {
+  Trial trial(1);
+  EXPECT_EQ(run(trial, {5}, 10), (std::vector<int>{10}));
+  EXPECT_EQ(trial.now(), 0u);
+}
+
+}  // namespace
+}  // namespace unfold

@@ -1,0 +1,300 @@
+/// Distributions of numbers against densities written out, numeric integrals and frequencies.
+
+#include "loss/distribution.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <functional>
+#include <numbers>
+#include <vector>
+
+#include "base/error.h"
+#include "loss/univariate_distributions.h"
+#include "numerics/simd.h"
+
+namespace unfold {
+namespace {
+
+using Reals = std::vector<double>;
+
+double normal_cdf_written_out(double z) { return 0.5 * std::erfc(-z / std::numbers::sqrt2); }
+
+struct Law {
+  const char* name;
+  std::unique_ptr<Loss<double>> (*make)();
+  std::unique_ptr<Loss<float>> (*make_float)();
+  Reals signal;
+  std::size_t values;
+  /// P(Y_i <= x).
+  std::function<double(std::size_t, double)> cdf;
+  bool counts = false;  ///< of whole numbers from 0
+};
+void PrintTo(const Law& law, std::ostream* out) { *out << law.name; }
+
+/// log d = 10 tanh(s / 10) turned round: the signal that has this deviation.
+double signal_of_deviation(double d) { return 10 * std::atanh(std::log(d) / 10); }
+
+double poisson_cdf_written_out(double rate, double x) {
+  double sum = 0;
+  for (int k = 0; k <= x; ++k) sum += std::exp(k * std::log(rate) - rate - std::lgamma(k + 1.0));
+  return sum;
+}
+
+std::vector<Law> all_laws() {
+  const Reals weights = {0.2, 0.5, 0.3};  // of a mixture for two numbers
+  const Reals means = {-4, 1, 0, 0, 3, -1}, deviations = {0.5, 1, 1, 2, 0.1, 0.25};
+  Reals mixture;
+  for (const double w : weights) mixture.push_back(std::log(w) + 7);
+  mixture.insert(mixture.end(), means.begin(), means.end());
+  for (const double d : deviations) mixture.push_back(signal_of_deviation(d));
+  const auto mixture_cdf = [=](std::size_t i, double x) {
+    double sum = 0;
+    for (std::size_t k = 0; k < 3; ++k)
+      sum += weights[k] * normal_cdf_written_out((x - means[2 * k + i]) / deviations[2 * k + i]);
+    return sum;
+  };
+  const auto normal_cdf = [](std::size_t i, double x) {
+    return normal_cdf_written_out(i == 0 ? (x - 1.5) / 0.3 : (x + 2) / 4);
+  };
+  return {{"gaussian",
+           gaussian_loss<double>,
+           gaussian_loss<float>,
+           {1, -2},
+           2,
+           [](std::size_t i, double x) { return normal_cdf_written_out(x - (i == 0 ? 1 : -2)); }},
+          {"normal",
+           normal_loss<double>,
+           normal_loss<float>,
+           {1.5, -2, signal_of_deviation(0.3), signal_of_deviation(4)},
+           2,
+           normal_cdf},
+          {"mixture", [] { return mixture_loss<double>(3); }, [] { return mixture_loss<float>(3); }, mixture, 2,
+           mixture_cdf},
+          {"bernoulli",
+           bernoulli_loss<double>,
+           bernoulli_loss<float>,
+           {std::log(0.3 / 0.7), 2},
+           2,
+           [](std::size_t i, double x) {
+             const double p = i == 0 ? 0.3 : 1 / (1 + std::exp(-2.0));
+             return x < 0 ? 0.0 : x < 1 ? 1 - p : 1.0;
+           },
+           true},
+          {"poisson",
+           poisson_loss<double>,
+           poisson_loss<float>,
+           {std::log(0.4), std::log(6.5)},
+           2,
+           [](std::size_t i, double x) { return x < 0 ? 0.0 : poisson_cdf_written_out(i == 0 ? 0.4 : 6.5, x); },
+           true}};
+}
+
+constexpr double kReach = 40;  // beyond lies no probability
+
+/// Integral of f over (-kReach, kReach) by the middle of small intervals, which end at whole numbers.
+double integral(const std::function<double(double)>& f) {
+  constexpr int kSteps = 128;
+  double sum = 0;
+  for (int i = 0; i < 2 * static_cast<int>(kReach) * kSteps; ++i) sum += f(-kReach + (i + 0.5) / kSteps) / kSteps;
+  return sum;
+}
+
+class EveryDistribution : public testing::TestWithParam<Law> {
+ protected:
+  const Law& law_ = GetParam();
+  std::unique_ptr<Loss<double>> loss_ = law_.make();
+  const ValueDistribution<double>& distribution_ = loss_->need<ValueDistribution<double>>("test");
+
+  Reals quantile(double level) const {
+    Reals result(law_.values);
+    distribution_.quantile(law_.signal, level, result);
+    return result;
+  }
+  Reals mean() const {
+    Reals result(law_.values);
+    distribution_.mean(law_.signal, result);
+    return result;
+  }
+};
+
+TEST_P(EveryDistribution, has_the_mean_of_its_distribution) {
+  const Reals found = mean();
+  for (std::size_t i = 0; i < law_.values; ++i)
+    EXPECT_NEAR(found[i], integral([&](double x) { return (x > 0 ? 1 : 0) - law_.cdf(i, x); }), 1e-5);
+}
+
+TEST_P(EveryDistribution, has_quantiles_that_are_not_exceeded_so_often) {
+  for (const double level : {1e-6, 0.01, 0.1, 0.2, 0.5, 0.7, 0.9, 0.999, 1 - 1e-9}) {
+    const Reals found = quantile(level);
+    for (std::size_t i = 0; i < law_.values; ++i) {
+      if (law_.counts) {
+        EXPECT_GE(law_.cdf(i, found[i]), level - 1e-15);
+        EXPECT_LT(law_.cdf(i, found[i] - 1), level);
+        EXPECT_EQ(found[i], std::floor(found[i]));
+      } else {
+        EXPECT_NEAR(law_.cdf(i, found[i]), level, 1e-13);
+      }
+    }
+  }
+}
+
+TEST_P(EveryDistribution, has_the_score_of_the_integral) {
+  const std::vector<Reals> seen =
+      law_.counts ? std::vector<Reals>{{0, 1}, {1, 0}} : std::vector<Reals>{{0, 1}, {-5, 2.5}, {3, -1}, {1.5, 17}};
+  for (const Reals& y : seen) {
+    double expected = 0;
+    for (std::size_t i = 0; i < law_.values; ++i)
+      expected += integral([&](double x) { return std::pow(law_.cdf(i, x) - (x >= y[i] ? 1 : 0), 2); });
+    EXPECT_NEAR(distribution_.crps(law_.signal, y), expected, 1e-5);
+  }
+}
+
+TEST_P(EveryDistribution, draws_samples_as_often_as_it_says) {
+  constexpr int kDraws = 20000;
+  Random random(1, "distribution");
+  Reals drawn(law_.values), total(law_.values), square(law_.values);
+  const std::vector<Reals> levels = {quantile(0.1), quantile(0.5), quantile(0.9)};
+  std::vector<Reals> at_most(levels.size(), Reals(law_.values));
+  for (int n = 0; n < kDraws; ++n) {
+    distribution_.sample(law_.signal, random, drawn);
+    for (std::size_t i = 0; i < law_.values; ++i) {
+      total[i] += drawn[i], square[i] += drawn[i] * drawn[i];
+      for (std::size_t l = 0; l < levels.size(); ++l) at_most[l][i] += drawn[i] <= levels[l][i] ? 1 : 0;
+    }
+  }
+  for (std::size_t i = 0; i < law_.values; ++i) {
+    const double average = total[i] / kDraws, spread = std::sqrt(square[i] / kDraws - average * average);
+    EXPECT_NEAR(average, mean()[i], 5 * spread / std::sqrt(kDraws));
+    for (std::size_t l = 0; l < levels.size(); ++l)
+      EXPECT_NEAR(at_most[l][i] / kDraws, law_.cdf(i, levels[l][i]), 5 * 0.5 / std::sqrt(kDraws));
+  }
+}
+
+TEST_P(EveryDistribution, agrees_in_float_and_double_and_on_every_instruction_set) {
+  const auto single = law_.make_float();
+  const auto& distribution = single->need<ValueDistribution<float>>("test");
+  const std::vector<float> signal(law_.signal.begin(), law_.signal.end()), seen(law_.values, 1);
+  const Reals seen_exactly(law_.values, 1), exact = quantile(0.83), exact_mean = mean();
+  std::vector<float> found(law_.values), first(law_.values);
+  for (const std::string& simd : simd_available()) {
+    simd_limit(simd);
+    distribution.quantile(signal, 0.83, found);
+    if (simd == simd_available().front()) first = found;
+    EXPECT_EQ(found, first) << simd;
+    EXPECT_EQ(quantile(0.83), exact) << simd;
+  }
+  simd_limit(simd_available().front());
+  for (std::size_t i = 0; i < law_.values; ++i) EXPECT_NEAR(found[i], exact[i], 3e-6);
+  distribution.mean(signal, found);
+  for (std::size_t i = 0; i < law_.values; ++i) EXPECT_NEAR(found[i], exact_mean[i], 3e-6);
+  EXPECT_NEAR(distribution.crps(signal, seen), distribution_.crps(law_.signal, seen_exactly), 1e-5);
+  Random random(2, "distribution"), same(2, "distribution");
+  Reals drawn(law_.values);
+  distribution.sample(signal, random, found);
+  distribution_.sample(law_.signal, same, drawn);
+  for (std::size_t i = 0; i < law_.values; ++i) EXPECT_NEAR(found[i], drawn[i], 1e-5);
+}
+
+TEST_P(EveryDistribution, refuses_other_sizes_and_levels) {
+  Reals more(law_.values + 1), right(law_.values);
+  Random random(1, "distribution");
+  EXPECT_THROW(distribution_.mean(law_.signal, more), UsageError);
+  EXPECT_THROW(distribution_.quantile(law_.signal, 0.5, more), UsageError);
+  EXPECT_THROW(distribution_.crps(law_.signal, more), UsageError);
+  EXPECT_THROW(distribution_.sample(law_.signal, random, more), UsageError);
+  for (const double level : {0.0, 1.0, -1.0, std::nan("")})
+    EXPECT_THROW(distribution_.quantile(law_.signal, level, right), UsageError);
+}
+
+INSTANTIATE_TEST_SUITE_P(, EveryDistribution, testing::ValuesIn(all_laws()),
+                         [](const auto& tested) { return std::string(tested.param.name); });
+
+TEST(ValueDistribution, is_what_losses_of_symbols_lack) {
+  try {
+    softmax_loss<double>()->need<ValueDistribution<double>>("forecast");
+    FAIL();
+  } catch (const UsageError& e) {
+    EXPECT_STREQ(e.what(), "forecast needs a loss with a distribution of numbers, which softmax has not");
+  }
+}
+
+TEST(ValueDistribution, of_a_mixture_draws_all_numbers_from_one_component) {
+  // Components at (-3, -3) and (3, 3): the signs of the two numbers always agree.
+  const double s = signal_of_deviation(0.1);
+  const Reals signal = {0, 0, -3, -3, 3, 3, s, s, s, s};
+  const auto loss = mixture_loss<double>(2);
+  Random random(3, "distribution");
+  int above = 0;
+  for (int n = 0; n < 1000; ++n) {
+    Reals drawn(2);
+    loss->need<ValueDistribution<double>>("test").sample(signal, random, drawn);
+    EXPECT_GT(drawn[0] * drawn[1], 0);
+    above += drawn[0] > 0 ? 1 : 0;
+  }
+  EXPECT_NEAR(above, 500, 5 * std::sqrt(250));
+}
+
+TEST(NormalProbability, is_that_of_the_error_function_to_the_last_digits) {
+  for (double z = -37; z < 9; z += 0.0037) {
+    // In long double: rounding of z / sqrt(2) alone would show in the thirteenth digit.
+    const long double exact = 0.5L * std::erfc(-static_cast<long double>(z) / std::numbers::sqrt2_v<long double>);
+    EXPECT_NEAR(static_cast<double>(normal_probability(z) / exact), 1, 3e-15) << z;
+  }
+  EXPECT_EQ(normal_probability(0), 0.5);
+  EXPECT_EQ(normal_probability(50), 1);
+  EXPECT_EQ(normal_probability(-50), 0);
+  EXPECT_TRUE(std::isnan(normal_probability(std::nan(""))));
+  for (double z = -8; z < 5; z += 0.31) EXPECT_NEAR(normal_quantile(normal_probability(z)), z, 2e-11);
+}
+
+TEST(MixtureQuantile, is_found_where_components_are_far_apart_or_equal) {
+  const std::vector<std::vector<WeightedNormal>> mixtures = {{{0.5, -1e6, 1e-4}, {0.5, 1e6, 1e-4}},
+                                                             {{0.25, 3, 2}, {0.75, 3, 2}},
+                                                             {{1 - 1e-12, 0, 1}, {1e-12, 1e4, 1}},
+                                                             {{0.9, 0, 1e-4}, {0.1, 0, 1e4}}};
+  for (const auto& mixture : mixtures)
+    for (const double level : {1e-9, 0.3, 0.4999, 0.6, 0.95, 1 - 1e-6}) {
+      const double x = mixture_quantile(mixture, level);
+      double below = 0, above = 0;  // of the floating-point neighbourhood of x
+      const double width = 1e-13 * std::fabs(x) + 1e-18;
+      for (const WeightedNormal& each : mixture) {
+        below += each.weight * normal_cdf_written_out((x - width - each.mean) / each.deviation);
+        above += each.weight * normal_cdf_written_out((x + width - each.mean) / each.deviation);
+      }
+      EXPECT_LE(below, level * (1 + 1e-12));
+      EXPECT_GE(above, level * (1 - 1e-12));
+    }
+}
+
+TEST(PoissonLaw, has_quantiles_and_scores_of_its_counts_at_every_rate) {
+  for (const double rate : {1e-9, 0.01, 0.7, 3.0, 40.0, 900.0, 20000.0}) {
+    const auto most = static_cast<int>(rate + 12 * std::sqrt(rate) + 20);
+    Reals cdf;
+    double sum = 0;
+    for (int k = 0; k <= most; ++k) cdf.push_back(sum += std::exp(k * std::log(rate) - rate - std::lgamma(k + 1.0)));
+    for (const double level : {1e-3, 0.25, 0.5, 0.9, 0.9999}) {
+      const auto q = static_cast<std::size_t>(poisson_quantile(rate, level));
+      EXPECT_GE(cdf[q], level - 1e-9);
+      EXPECT_TRUE(q == 0 || cdf[q - 1] < level + 1e-9);
+    }
+    for (const double y : {0.0, 1.0, std::floor(rate), std::floor(rate) + 5, 2.0 * most}) {
+      double expected = 0;
+      for (int k = 0; k < 2 * most; ++k) expected += std::pow((k <= most ? cdf[at(k)] : 1) - (k >= y ? 1 : 0), 2);
+      EXPECT_NEAR(poisson_crps(rate, y), expected, 1e-7 * (1 + expected));
+    }
+  }
+}
+
+TEST(PoissonLaw, goes_over_into_a_gaussian_and_has_no_rate_at_which_it_fails) {
+  const double below = 0.9999e6, above = 1.0001e6;
+  EXPECT_NEAR(poisson_crps(above, above + 1000) / poisson_crps(below, below + 1000), 1, 1e-3);
+  EXPECT_NEAR(poisson_quantile(above, 0.9) - above, poisson_quantile(below, 0.9) - below, 2);
+  EXPECT_EQ(poisson_quantile(0, 0.9), 0);
+  EXPECT_EQ(poisson_crps(0, 3), 3);
+  EXPECT_EQ(poisson_quantile(INFINITY, 0.1), INFINITY);
+  EXPECT_EQ(poisson_crps(INFINITY, 0), INFINITY);
+}
+
+}  // namespace
+}  // namespace unfold

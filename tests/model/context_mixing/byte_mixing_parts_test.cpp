@@ -1,0 +1,123 @@
+#include "model/context_mixing/byte_mixing_parts.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+#include "numerics/random.h"
+
+namespace unfold::test {
+namespace {
+
+TEST(Logistic, squashes_four_as_it_does_one) {
+  const Logistic& logistic = Logistic::tables();
+  for (float x = -15; x <= 15; x += 0.0173F) {
+    const FourFloats four = {x, -x, 0.5F * x, kLargestLogit};
+    const FourFloats squashed = logistic.squash_four(four);
+    for (int k = 0; k < 4; ++k) EXPECT_EQ(squashed[k], logistic.squash(four[k])) << x;
+  }
+}
+
+/// Gated mixing in plain words: one number after the other, rows looked up anew each time.
+class PlainMixer {
+ public:
+  PlainMixer(std::vector<float> start, const std::vector<std::size_t>& sets, const std::vector<std::size_t>& lasts,
+             GatedLearning learning)
+      : learning_(learning), chosen(sets.size()), last_chosen(lasts.size()) {
+    for (const std::size_t contexts : sets) {
+      weights_.emplace_back(contexts, start);
+      hurry_.emplace_back(contexts, learning.hurry_rows ? 0.02F : 0);
+    }
+    for (const std::size_t contexts : lasts)
+      last_weights_.emplace_back(contexts, std::vector<float>(sets.size(), 1 / static_cast<float>(sets.size())));
+  }
+  double mix(const std::vector<float>& x) {
+    said_.clear();
+    for (std::size_t s = 0; s < weights_.size(); ++s) said_.push_back(product(weights_[s][chosen[s]], x));
+    last_said_.clear();
+    double sum = 0;
+    for (std::size_t l = 0; l < last_weights_.size(); ++l) {
+      last_said_.push_back(product(last_weights_[l][last_chosen[l]], said_));
+      sum += last_said_.back();
+    }
+    return sum / static_cast<double>(last_weights_.size());
+  }
+  void learn(const std::vector<float>& x, int bit) {
+    const float rate = 0.0015F + (0.02F - 0.0015F) / (1 + 2e-5F * static_cast<float>(learnt_++));
+    for (std::size_t s = 0; s < weights_.size(); ++s) {
+      const double error = bit - chance(said_[s]);
+      float& hurry = hurry_[s][chosen[s]];
+      const double step = (rate + hurry) * error;
+      if (learning_.hurry_rows) hurry = std::max(hurry * 0.99F, 1e-6F);
+      if (std::abs(error) < learning_.least_error) continue;
+      std::vector<float>& w = weights_[s][chosen[s]];
+      for (std::size_t i = 0; i < w.size(); ++i) w[i] += static_cast<float>(step * x[i]);
+    }
+    for (std::size_t l = 0; l < last_weights_.size(); ++l) {
+      const double step = 0.002 * (bit - chance(last_said_[l]));
+      std::vector<float>& w = last_weights_[l][last_chosen[l]];
+      for (std::size_t s = 0; s < w.size(); ++s) w[s] += static_cast<float>(step * said_[s]);
+    }
+  }
+
+ private:
+  static double chance(double logit) { return 1 / (1 + std::exp(-logit)); }
+  static float product(const std::vector<float>& w, const std::vector<float>& x) {
+    double sum = 0;
+    for (std::size_t i = 0; i < w.size(); ++i) sum += static_cast<double>(w[i]) * x[i];
+    return static_cast<float>(std::clamp(sum, -15.0, 15.0));
+  }
+  GatedLearning learning_;
+  std::vector<std::vector<std::vector<float>>> weights_, last_weights_;
+  std::vector<std::vector<float>> hurry_;
+  std::vector<float> said_, last_said_;
+  int learnt_ = 0;
+
+ public:
+  std::vector<std::size_t> chosen, last_chosen;
+};
+
+/// The largest distance of logits from those of plain words, on bits that the inputs tell something of.
+double largest_distance(const std::vector<std::size_t>& sets, const std::vector<std::size_t>& lasts,
+                        GatedLearning learning) {
+  constexpr std::size_t kInputs = 32;
+  Random random(7, "mixers");
+  const std::vector<float> start(kInputs, 0.1F);
+  GatedMixer mixer(start, sets, lasts, learning);
+  PlainMixer plain(start, sets, lasts, learning);
+  double distance = 0;
+  for (int n = 0; n < 3000; ++n) {
+    for (std::size_t s = 0; s < sets.size(); ++s) mixer.select(s, plain.chosen[s] = random.below(sets[s]));
+    for (std::size_t l = 0; l < lasts.size(); ++l) mixer.select_last(l, plain.last_chosen[l] = random.below(lasts[l]));
+    const int bit = random.uniform() < 0.7 ? 1 : 0;
+    std::vector<float> x(kInputs);
+    for (float& in : x) in = static_cast<float>(3 * random.uniform() - 1.5 + 0.3 * (2 * bit - 1));
+    distance = std::max(distance, std::abs(static_cast<double>(mixer.mix(x.data())) - plain.mix(x)));
+    mixer.learn(x.data(), bit);
+    plain.learn(x, bit);
+  }
+  return distance;
+}
+
+TEST(GatedMixer, does_what_plain_words_say) {
+  EXPECT_LT(largest_distance({5, 3, 1, 7, 2}, {4, 2}, {.hurry_rows = true}), 1e-3);
+  EXPECT_LT(largest_distance({6}, {1}, {}), 1e-3);
+  EXPECT_LT(largest_distance({2, 2, 2, 2, 2, 2, 2, 2}, {3}, {.hurry_rows = true}), 1e-3);
+}
+
+TEST(GatedMixer, learns_from_errors_that_are_large_enough) {
+  // Of a set that there is, though the sets beside it, which there are not, would err by a half.
+  GatedMixer mixer(std::vector<float>(16, 1), {1}, {1}, {.least_error = 0.02F});
+  std::vector<float> x(16, 0);
+  x[0] = 5;
+  const float sure = mixer.mix(x.data());
+  mixer.learn(x.data(), 1);
+  EXPECT_NEAR(mixer.mix(x.data()), sure, 1e-3) << "but for the last mixer";
+  mixer.learn(x.data(), 0);
+  EXPECT_LT(mixer.mix(x.data()), sure - 0.1F);
+}
+
+}  // namespace
+}  // namespace unfold::test

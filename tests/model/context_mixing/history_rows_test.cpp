@@ -1,0 +1,102 @@
+#include "model/context_mixing/history_rows.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <map>
+#include <utility>
+#include <vector>
+
+#include "model/context_mixing/context_mixing_parts.h"
+#include "numerics/random.h"
+
+namespace unfold::test {
+namespace {
+
+constexpr std::size_t kContexts = 5;
+
+/// Plain words: of each context and node of its symbols, the counter. What rows in a large table must say.
+class CountersByNode {
+ public:
+  std::uint16_t& at(std::uint64_t context, BitPath path) { return counters_[{context, path}]; }
+
+ private:
+  std::map<std::pair<std::uint64_t, BitPath>, std::uint16_t> counters_;
+};
+
+/// Reads a source of which some contexts are always followed by one symbol, most are not, and compares all counters
+/// that are asked for; the number of those that were told to be of runs.
+int compare(int bits, bool runs, std::uint64_t seed) {
+  Random random(seed, "history rows");
+  HistoryRows rows(kContexts, std::size_t{64} << 20, bits, runs);
+  CountersByNode plain;
+  int told = 0;
+  for (int n = 0; n < 700; ++n) {
+    std::array<std::uint64_t, kContexts> contexts{};
+    for (std::size_t i = 0; i < kContexts; ++i) contexts[i] = hash(random.below(std::uint64_t{4} << (2 * i)), i);
+    std::copy(contexts.begin(), contexts.end(), rows.hashes().begin());
+    rows.begin();
+    const auto likely = static_cast<Symbol>(contexts[2] >> 40 & ((1U << bits) - 1));
+    const Symbol symbol = random.below(12) != 0 ? likely : static_cast<Symbol>(random.below(std::uint64_t{1} << bits));
+    BitPath path = 1;
+    for (int depth = 0; depth < bits; ++depth) {
+      const int bit = symbol >> (bits - 1 - depth) & 1;
+      HistoryRows::Counters counters{}, next{}, cells{};
+      rows.ask(path, depth, counters.data());
+      rows.tell_runs(counters.data(), depth, 1000, cells.data());
+      for (std::size_t i = 0; i < kContexts; ++i) {
+        EXPECT_EQ(counters[i], plain.at(contexts[i], path)) << n << " " << depth << " " << i;
+        if (cells[i] != 0) {
+          const std::uint32_t seen = (cells[i] - 1000U) / 2;
+          EXPECT_EQ(counters[i], HistoryRows::alike(seen, cells[i] & 1));
+          ++told;
+        }
+        // Any function of counter and bit will do that is that of histories while they are exact.
+        const std::uint32_t longer = std::max<std::uint32_t>(counters[i], 1) * 2 + static_cast<std::uint32_t>(bit);
+        next[i] = counters[i] >= 128 ? static_cast<std::uint16_t>(0x8000 | (counters[i] * 31U + longer) % 0x7FFF)
+                                     : static_cast<std::uint16_t>(longer);
+        plain.at(contexts[i], path) = next[i];
+      }
+      rows.learn(path, depth, bit, next.data());
+      path = 2 * path + static_cast<BitPath>(bit);
+    }
+    rows.finish(symbol);
+  }
+  return told;
+}
+
+TEST(HistoryRows, say_what_was_learnt_of_each_context_with_runs_and_without) {
+  for (const int bits : {1, 3, 4, 5, 7, 8}) {
+    EXPECT_EQ(compare(bits, false, 3), 0);
+    EXPECT_GT(compare(bits, true, 3), 100) << bits;
+  }
+}
+
+TEST(HistoryRows, learn_nothing_from_what_is_asked_of_other_halves) {
+  HistoryRows rows(1, 1 << 20, 8, true), asked(1, 1 << 20, 8, true);
+  const auto read = [](HistoryRows& of, Symbol symbol, bool ask_all) {
+    of.hashes()[0] = 77;
+    of.begin();
+    HistoryRows::Counters counters{}, next{};
+    std::vector<std::uint16_t> said;
+    if (ask_all)
+      for (BitPath path = 1; path < 256; ++path) of.ask(path, std::bit_width(path) - 1, counters.data());
+    BitPath path = 1;
+    for (int depth = 0; depth < 8; ++depth) {
+      const int bit = symbol >> (7 - depth) & 1;
+      of.ask(path, depth, counters.data());
+      said.push_back(counters[0]);
+      next[0] = static_cast<std::uint16_t>(std::max<int>(counters[0], 1) * 2 + bit);
+      of.learn(path, depth, bit, next.data());
+      path = 2 * path + static_cast<BitPath>(bit);
+    }
+    of.finish(symbol);
+    return said;
+  };
+  for (const Symbol symbol : {65, 65, 65, 66, 65, 200}) EXPECT_EQ(read(rows, symbol, false), read(asked, symbol, true));
+}
+
+}  // namespace
+}  // namespace unfold::test

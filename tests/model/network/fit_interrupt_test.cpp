@@ -1,0 +1,51 @@
+/// Fitting to a long text polls often, so that who interrupts it need not wait, and to a text of many short sequences
+/// takes no longer than to one long sequence.
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "base/error.h"
+#include "model/registry/registry.h"
+
+namespace unfold {
+namespace {
+
+class FitInterrupt : public ::testing::TestWithParam<const char*> {};
+
+TEST_P(FitInterrupt, ends_a_fit_within_its_first_pass_over_the_text) {
+  const std::string text(std::size_t{5} << 19, 'a');
+  const Corpus corpus = Corpus::from_text(text + "b", Alphabet::chars_of("ab"));
+  const auto model = make_fitted_model(GetParam(), corpus.alphabet());
+  std::atomic<bool> stop{false};
+  const FitOptions options{.stop = &stop, .progress = [&](const std::string&, double) { stop = true; }};
+  Team team(2);
+  EXPECT_THROW(model->fit({.corpus = corpus, .training = whole_corpus(corpus, "training")}, options, team),
+               InterruptedError);
+}
+
+TEST_P(FitInterrupt, polls_at_no_cost_that_grows_with_the_number_of_sequences) {
+  const Index symbols =
+      1'000'000;  // were every sequence looked at for every symbol, this would take a quarter of an hour
+  const Corpus corpus = Corpus::from_text(std::string(symbols, 'a') + "b", Alphabet::chars_of("ab"));
+  Split sequences{.name = "training", .pieces = {}};
+  for (Index i = 0; i < symbols; ++i) sequences.pieces.push_back({.sequence = 0, .range = {i, i + 1}});
+  const auto model = make_fitted_model(GetParam(), corpus.alphabet());
+  Team team(2);
+  Index last = 0;
+  const FitOptions options{.progress = [&](const std::string&, double) { ++last; }};
+  model->fit({.corpus = corpus, .training = sequences}, options, team);
+  EXPECT_GT(last, 0);
+}
+
+INSTANTIATE_TEST_SUITE_P(Models, FitInterrupt,
+                         ::testing::Values("frequency", "ngram:2", "hmm:2,iterations=1", "ppm:2", "ctw:4"),
+                         [](const auto& given) {
+                           const std::string spec = given.param;
+                           return spec.substr(0, spec.find(':'));
+                         });
+
+}  // namespace
+}  // namespace unfold

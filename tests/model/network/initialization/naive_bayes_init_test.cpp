@@ -1,0 +1,83 @@
+/// The start from counts against naive Bayes, counted by hand.
+
+#include "model/network/initialization/naive_bayes_init.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "base/error.h"
+
+namespace unfold {
+namespace {
+
+/// Three texts of two labels. Good ones hold a (twice) and b; the bad one b.
+Examples labelled_texts() {
+  return {.source = "made",
+          .columns = {{.name = "word", .texts = {"a", "b", "a", "b", "b", "b"}},
+                      {.name = "label", .once = true, .texts = {"good", "good", "bad"}}},
+          .ends = {2, 4, 6}};
+}
+
+struct LabelledData {
+  Examples examples = labelled_texts();
+  std::shared_ptr<const DataSpecification> data = std::make_shared<const DataSpecification>(
+      specify(examples, {.reads = {"word"}, .predicts = {"label"}}, "labelled"));
+  ExampleSet set{examples, data, std::vector<std::string>{"label"}};
+};
+
+NetworkModel<double> bag_of(const LabelledData& data, const std::string& spec) {
+  return {spec, *data.data, {.reads = {"word"}, .heads = {{.field = "label"}}}};
+}
+
+TEST(CountsStart, every_word_begins_with_the_evidence_of_naive_bayes) {
+  const LabelledData data;
+  NetworkModel<double> model = bag_of(data, "bag:64,start=counts,pool=mean");  // its parameters are zero
+  start_from_counts(model, data.set, 3);
+  const Alphabet& words = *data.data->field("word").alphabet;
+  const Alphabet& labels = *data.data->field("label").alphabet;
+  const Symbol good = labels.find("good"), bad = labels.find("bad");
+  const Matrix<double> table = model.parameters().at("layer1/z/W"), output = model.parameters().at("output/V");
+  double together = 0, length = 0;  // of the two vectors of signs
+  for (Index i = 0; i < 64; ++i) {
+    together += output(i, good) * output(i, bad);
+    length += output(i, good) * output(i, good);
+    EXPECT_EQ(std::fabs(output(i, good)), std::fabs(output(0, bad)));
+  }
+  EXPECT_NEAR(length, 0.25 * 2, 1e-12);  // a quarter of the sum over two words
+  // Texts that hold the word, of good and of bad, with one more each; the alphabet has <unk> too.
+  const double symbols = words.size(), all_good = 2 + 2 + symbols, all_bad = 1 + symbols;
+  for (const auto& [word, in_good, in_bad] : {std::tuple{"a", 2.0, 0.0}, {"b", 2.0, 1.0}}) {
+    const double ratio = std::log((in_good + 1) / all_good * all_bad / (in_bad + 1));
+    double evidence = 0;
+    for (Index i = 0; i < 64; ++i) evidence += table(words.find(word), i) * (output(i, good) - output(i, bad));
+    EXPECT_NEAR(evidence, ratio * (length - together), 1e-12) << word;
+  }
+}
+
+TEST(CountsStart, leaves_other_models_alone_and_refuses_what_it_is_not_for) {
+  const LabelledData data;
+  NetworkModel<double> plain = bag_of(data, "bag:8,pool=mean");
+  start_from_counts(plain, data.set, 3);
+  for (const double x : plain.parameters().flat()) EXPECT_EQ(x, 0);
+  const auto refusal = [](NetworkModel<double> model, const ExampleSet& set) -> std::string {
+    try {
+      start_from_counts(model, set, 3);
+    } catch (const UsageError& error) {
+      return error.what();
+    }
+    return {};
+  };
+  EXPECT_THAT(refusal(bag_of(data, "bag:8,start=counts,embedding=4"), data.set), testing::HasSubstr("as wide as"));
+  Examples tagged = labelled_texts();
+  tagged.columns[1] = {.name = "label", .texts = {"x", "y", "x", "y", "x", "y"}};
+  const auto specification =
+      std::make_shared<const DataSpecification>(specify(tagged, {.reads = {"word"}, .predicts = {"label"}}, "columns"));
+  EXPECT_THAT(refusal({"bag:8,start=counts", *specification, {.reads = {"word"}, .heads = {{.field = "label"}}}},
+                      ExampleSet(tagged, specification, std::vector<std::string>{"label"})),
+              testing::HasSubstr("one label a sequence"));
+}
+
+}  // namespace
+}  // namespace unfold

@@ -1,0 +1,117 @@
+#include "model/network/readout.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "base/error.h"
+#include "model/network/network_model.h"
+#include "data/tasks/series_tasks.h"
+#include "data/tasks/task_batches.h"
+
+namespace unfold {
+namespace {
+
+constexpr const char* kModel = "esn:30,input-scale=0.1,bias-scale=0.4,reservoir=2";
+
+struct Fitted {
+  explicit Fitted(Index side_by_side, const std::string& more = ",washout=40")
+      : task(narma({.length = 400, .skip = 20})),
+        model(std::string(kModel) + more, task_specification("narma:400", *task), task_layout()) {
+    model.initialise(1);
+    before.assign(model.parameters().flat().begin(), model.parameters().flat().end());
+    const auto reader = task_reader(*task, TaskSplit::training, 1, 3, side_by_side);
+    fit = fit_readout(model.network(), model.parameters(), *reader, team, *readout_of(model.spec()));
+  }
+  double squared_error() {
+    const TaskScore score = evaluate_double();
+    return 2 * score.evaluation.nats / static_cast<double>(score.evaluation.predicted);
+  }
+  TaskScore evaluate_double() {
+    TaskScore score;
+    Evaluator<double> evaluator(model.network(), team);
+    score.evaluation = evaluator.run(model.parameters(), *task_reader(*task, TaskSplit::test, 1, 2, 2));
+    return score;
+  }
+  Team team{1};
+  std::unique_ptr<Task> task;
+  NetworkModel<double> model;
+  std::vector<double> before;
+  ReadoutFit fit;
+};
+
+TEST(Readout, is_fitted_and_leaves_the_reservoir_as_it_is) {
+  Fitted f(1);
+  EXPECT_EQ(f.fit.positions, 1200);
+  EXPECT_EQ(f.fit.fitted, 3 * 360);
+  const auto after = f.model.parameters().flat();
+  for (const ParameterInfo& p : f.model.parameters().info())
+    for (Index i = 0; i < p.size(); ++i)
+      if (!p.name.starts_with("output/")) {
+        EXPECT_EQ(after[at(p.offset + i)], f.before[at(p.offset + i)]) << p.name;
+      }
+  EXPECT_LT(f.squared_error(), 0.5 * 0.0108);  // half of the variance of the series
+}
+
+/// A weight that moves makes the error worse on the positions that it was fitted to.
+TEST(Readout, is_where_the_error_is_least) {
+  Fitted f(1, ",ridge=1e-12,washout=20");
+  const auto error = [&] {
+    Evaluator<double> evaluator(f.model.network(), f.team);
+    return evaluator.run(f.model.parameters(), *task_reader(*f.task, TaskSplit::training, 1, 3, 1)).nats;
+  };
+  const double least = error();
+  Matrix<double> v = f.model.parameters().at("output/V");
+  for (const Index i : {0, 7, 29})
+    for (const double factor : {0.9, 1.1}) {
+      const double kept = v(i, 0);
+      v(i, 0) *= factor;
+      EXPECT_GT(error(), least) << i;
+      v(i, 0) = kept;
+    }
+}
+
+TEST(Readout, of_examples_side_by_side_is_that_of_one_after_another) {
+  Fitted one(1, ",ridge=1e-6,washout=40"), three(3, ",ridge=1e-6,washout=40");
+  const Matrix<double> a = one.model.parameters().at("output/V"), b = three.model.parameters().at("output/V");
+  for (Index i = 0; i < a.rows; ++i) EXPECT_NEAR(a(i, 0), b(i, 0), 1e-6 * (1 + std::fabs(a(i, 0))));
+}
+
+TEST(Readout, chooses_lambda_by_blocks_too) {
+  Fitted f(1, ",blocks=3");
+  EXPECT_GT(f.fit.lambda, 0);
+  EXPECT_LT(f.squared_error(), 0.5 * 0.0108);
+}
+
+/// nats = log d + log(2 pi) / 2 + 1/2 where d is the deviation of the residuals.
+TEST(Readout, of_a_normal_distribution_has_the_deviation_of_the_residuals) {
+  const auto task = narma({.length = 400, .skip = 20});
+  NetworkLayout layout = task_layout();
+  layout.heads[0].loss = "normal";
+  NetworkModel<double> model("esn:30,input-scale=0.1,ridge=1e-9,washout=20", task_specification("narma:400", *task),
+                             layout);
+  model.initialise(1);
+  Team team(1);
+  const auto read = [&] { return task_reader(*task, TaskSplit::training, 1, 3, 1); };
+  const ReadoutFit fit = fit_readout(model.network(), model.parameters(), *read(), team, *readout_of(model.spec()));
+  Evaluator<double> evaluator(model.network(), team);
+  EXPECT_NEAR(evaluator.run(model.parameters(), *read()).nats_per_symbol(),
+              0.5 * std::log(fit.mean_square) + 0.91893853320467274 + 0.5, 1e-6);
+}
+
+TEST(Readout, is_only_fitted_where_the_spec_says_so) {
+  EXPECT_TRUE(readout_of(parse_model_spec("esn:5")).has_value());
+  EXPECT_FALSE(readout_of(parse_model_spec("esn:5,readout=trained")).has_value());
+  EXPECT_FALSE(readout_of(parse_model_spec("rnn:5")).has_value());
+}
+
+TEST(Readout, refuses_heads_that_predict_no_numbers) {
+  const auto task = temporal_order({.length = 20});
+  NetworkModel<double> model("esn:5", task_specification("temporal-order:20", *task), task_layout());
+  Team team(1);
+  const auto reader = task_reader(*task, TaskSplit::training, 1, 2, 2);
+  EXPECT_THROW(fit_readout(model.network(), model.parameters(), *reader, team, {}), UsageError);
+}
+
+}  // namespace
+}  // namespace unfold
