@@ -7,6 +7,7 @@
 
 #include "app/train/path_units.h"
 #include "base/error.h"
+#include "data/tasks/task_spec.h"
 #include "optim/rtrl/forward_gradient.h"
 #include "optim/optimizer.h"
 
