@@ -24,9 +24,9 @@
 #include <vector>
 
 #include "bench/best_seconds.h"
-#include "loss/registry.h"
 #include "loss/crf/chain.h"
 #include "loss/crf/chain_block.h"
+#include "loss/registry.h"
 #include "numerics/functions.h"
 
 namespace unfold {

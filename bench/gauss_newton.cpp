@@ -12,8 +12,8 @@
 #include <cstdlib>
 #include <string>
 
-#include "graph/cells/cells.h"
 #include "data/text/text_batches.h"
+#include "graph/cells/cells.h"
 #include "numerics/random.h"
 #include "train/passes/curvature.h"
 
@@ -39,7 +39,7 @@ Batch random_batch(const Shape& shape, Index symbols) {
   Batch batch;
   batch.structure = Structure::chains(shape.sequences, shape.length);
   Random random(1, "window");
-  batch.start_afresh();
+  batch.reset_all_chains();
   for (Index r = 0; r < batch.structure.positions(); ++r) {
     batch.symbol_field(kPreviousSymbol)
         .symbols.push_back(static_cast<Symbol>(random.below(static_cast<std::uint64_t>(symbols))));

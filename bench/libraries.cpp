@@ -20,8 +20,8 @@
 #include <string>
 #include <vector>
 
-#include "bench/in_a_process.h"
 #include "base/threads/team.h"
+#include "bench/in_a_process.h"
 #include "numerics/product.h"
 #include "numerics/simd.h"
 

@@ -13,14 +13,14 @@
 #include <string>
 #include <string_view>
 
-#include "graph/cells/cells.h"
-#include "data/text/text_batches.h"
-#include "data/text/text_sources.h"
-#include "numerics/simd.h"
-#include "train/passes/batch_pass.h"
-#include "optim/riemannian/riemannian.h"
 #include "app/plots/plot.h"
 #include "app/plots/statistics.h"
+#include "data/text/text_batches.h"
+#include "data/text/text_sources.h"
+#include "graph/cells/cells.h"
+#include "numerics/simd.h"
+#include "optim/riemannian/riemannian.h"
+#include "train/passes/batch_pass.h"
 
 namespace unfold {
 namespace {
@@ -45,7 +45,7 @@ class Problem final : public Objective<T> {
     const std::string alphabet = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789()[]\n";
     std::vector<double> counts(kSymbols, 1);
     batch_.structure = Structure::chains(1, shape.length);
-    batch_.start_afresh();
+    batch_.reset_all_chains();
     std::vector<Symbol>& inputs = batch_.symbol_field(kPreviousSymbol).symbols;
     std::vector<Symbol>& targets = batch_.symbol_field(kSymbol).symbols;
     inputs = {kNoSymbol};
@@ -58,7 +58,7 @@ class Problem final : public Objective<T> {
     batch_.predicted = shape.length;
     parameters_ = Parameters<T>(circuit_);
     parameters_.initialise(1);
-    start_from_frequencies<T>(circuit_, logits, counts, counts, 1, parameters_);
+    initialize_from_frequencies<T>(circuit_, logits, counts, counts, 1, parameters_);
     start_ = left_ = State<T>(*network_.plan, 1);
     start_.reset_all();
   }

@@ -24,13 +24,13 @@
 #include <unordered_map>
 #include <vector>
 
+#include "app/bench/measurements.h"
+#include "app/bench/peak_performance.h"
 #include "bench/in_a_process.h"
 #include "loss/loss.h"
 #include "numerics/random.h"
 #include "numerics/simd.h"
 #include "numerics/vector.h"
-#include "app/bench/peak_performance.h"
-#include "app/bench/measurements.h"
 
 namespace unfold {
 namespace {

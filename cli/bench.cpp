@@ -4,17 +4,17 @@
 #include <algorithm>
 #include <functional>
 
-#include "base/formats/file.h"
-#include "cli/verb.h"
-#include "model/registry/registry.h"
-#include "numerics/simd.h"
-#include "distributed/launch.h"
 #include "app/bench/distributed_plan.h"
-#include "app/bench/peak_performance.h"
 #include "app/bench/measurements.h"
+#include "app/bench/peak_performance.h"
 #include "app/bench/profile.h"
 #include "app/bench/symbol_profile.h"
+#include "base/formats/file.h"
 #include "cli/terminal/metrics_text.h"
+#include "cli/verb.h"
+#include "distributed/launch.h"
+#include "model/registry/registry.h"
+#include "numerics/simd.h"
 
 namespace unfold {
 namespace {
@@ -27,7 +27,7 @@ class Bench final : public Verb {
   ExitCode run(Console& console) override;
 
  private:
-  Json floor_json(Team& team);
+  Json peak_rates_json(Team& team);
   Json training_json(const TrainingShape& shape, Team& team) const;
   void one_model(Team& team);
   void check_model() const;
@@ -51,7 +51,7 @@ class Bench final : public Verb {
 };
 
 Bench::Bench()
-    : Verb(VerbOptions(
+    : Verb(CommandOptions(
           "bench", "measures the speed of this machine: its floor, matrix products, training, stepping",
           {"unfold bench", "unfold bench --model lstm:512 --batch 32 --threads 2 --json",
            "unfold bench --model gru:128 --batch 16 --profile", "unfold bench --profile --seconds 0.2",
@@ -144,8 +144,8 @@ std::string threads_of(const Team& team) {
   return fmt::format("{} thread{}", team.size(), team.size() == 1 ? "" : "s");
 }
 
-Json Bench::floor_json(Team& team) {
-  floor_ = measure_floor(team);
+Json Bench::peak_rates_json(Team& team) {
+  floor_ = measure_peak_rates(team);
   say(fmt::format(
       "{}, {}: peak {:.1f} GFLOP/s, {:.1f} GB/s from a near cache (per thread), {:.1f} GB/s from "
       "memory (all threads)",
@@ -192,7 +192,7 @@ std::string training_heading() {
 }
 
 void Bench::one_model(Team& team) {
-  floor_json(team);
+  peak_rates_json(team);
   const Json row = training_json({to_string(parse_model_spec(*model_)), batch_, window_, symbols_}, team);
   if (json_) return print_result(one_line(row));
   say(training_heading());
@@ -237,9 +237,9 @@ void Bench::profile(Team& team) {
 /// Measures the cost per symbol of a fitted model.
 void Bench::symbol_cost(Team& team) {
   constexpr Index kMadeUp = Index{1} << 18, kMost = Index{1} << 20;
-  std::string text = text_ ? read_file(*text_) : made_up_text(kMadeUp);
+  std::string text = text_ ? read_file(*text_) : artificial_text(kMadeUp);
   text.resize(std::min(text.size(), static_cast<std::size_t>(kMost)));
-  const SymbolCost cost = measure_symbol_cost(*model_, text, team, seconds_);
+  const SymbolProfile cost = measure_symbol_cost(*model_, text, team, seconds_);
   Json json = to_json(cost);
   json["threads"] = team.size();
   json["simd"] = simd_name();
@@ -364,7 +364,7 @@ Json Bench::steppers(Console& console) const {
 
 void Bench::whole_table(Team& team, Console& console) {
   Json json;
-  json["floor"] = floor_json(team);
+  json["floor"] = peak_rates_json(team);
   json["products"] = products(team, console);
   json["training"] = trainings(team, console);
   json["stepper"] = steppers(console);
@@ -380,7 +380,7 @@ void Bench::distributed() {
       .threads = threads_,
       .trace = trace_.has_value()};
   Processes& processes = launched_processes();
-  const DistributedFigures figures = bench_distributed(bench, processes);
+  const DistributedResults figures = bench_distributed(bench, processes);
   if (!processes.first()) return;
   if (plot_) write_file_atomically(*plot_, to_plot(bench, figures));
   if (trace_) write_file_atomically(*trace_, figures.trace);

@@ -4,9 +4,9 @@
 
 #include <nlohmann/json.hpp>
 
-#include "cli/verb.h"
 #include "cli/terminal/console_reporter.h"
 #include "cli/terminal/metrics_text.h"
+#include "cli/verb.h"
 
 namespace unfold {
 namespace {
@@ -22,8 +22,8 @@ class Check final : public Verb {
 };
 
 Check::Check()
-    : Verb(VerbOptions("check", "verifies all derivatives of a model against finite differences, at a small size",
-                       {"unfold check lstm:256,layers=2", "unfold check gru:8,reset=after --seed 3 --json"})) {
+    : Verb(CommandOptions("check", "verifies all derivatives of a model against finite differences, at a small size",
+                          {"unfold check lstm:256,layers=2", "unfold check gru:8,reset=after --seed 3 --json"})) {
   options_.add_inputs({.name = "model",
                        .target = &model_,
                        .placeholder = "MODEL-SPEC",

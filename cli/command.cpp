@@ -5,17 +5,17 @@
 #include <nlohmann/json.hpp>
 #include <system_error>
 
-#include "base/formats/file.h"
+#include "app/settings/train_settings.h"
 #include "base/formats/authentication_key.h"
+#include "base/formats/file.h"
 #include "base/formats/trusted_json.h"
+#include "base/options/suggestions.h"
 #include "base/printable.h"
 #include "base/threads/team.h"
-#include "base/options/suggestions.h"
 #include "cli/own_inputs.h"
 #include "cli/verb.h"
-#include "numerics/simd.h"
 #include "distributed/launch.h"
-#include "app/settings/train_settings.h"
+#include "numerics/simd.h"
 
 namespace unfold {
 namespace {
@@ -129,7 +129,7 @@ ExitCode dispatch(std::span<const std::string> arguments, Console& console) {
   simd_name();  // refuses an instruction set in UNFOLD_SIMD that is not there
   verb->options().resolve();
   console.set_quiet(verb->quiet());
-  refuse_own_inputs(verb->options());
+  check_outputs_differ_from_inputs(verb->options());
   require_readable_models(verb->options());
   verb->apply_limits();
   return verb->run(console);
@@ -144,13 +144,13 @@ std::string thread_failure(const std::system_error& error) {
 /// Says what went wrong, and with which code to end. Several processes that come to the same end speak with one voice,
 /// that of the first. One that fails alone says which it is and ends the others, which would wait for it for ever.
 ExitCode tell_failure(Console& console, const std::string& message, ExitCode code) {
-  if (!joined_others()) {
-    const bool said_by_first = code == ExitCode::usage && count_in_environment().number > 0;
+  if (!mpi_is_initialized()) {
+    const bool said_by_first = code == ExitCode::usage && launch_info_from_environment().number > 0;
     if (!said_by_first) console.error(message);
     return code;
   }
   const Processes& processes = launched_processes();
-  if (all_have_failed()) {
+  if (wait_for_all_failures()) {
     if (!processes.first()) return ExitCode::success;
     console.error(message);
     return code;
@@ -192,7 +192,7 @@ void Verb::add_key() {
 
 void Verb::apply_limits() const {
   set_authentication_key(key_ ? std::optional<Key>(Key::of_file(*key_)) : std::nullopt);
-  set_unpacking_limit(max_unpacked_ ? static_cast<Index>(parse_bytes(*max_unpacked_, "--max-unpacked")) : 0);
+  set_decompression_limit(max_unpacked_ ? static_cast<Index>(parse_bytes(*max_unpacked_, "--max-unpacked")) : 0);
 }
 
 int Verb::threads() const { return threads_ > 0 ? static_cast<int>(threads_) : available_threads(); }
@@ -219,7 +219,7 @@ int run_command(std::span<const std::string> arguments) {
   } catch (const std::exception& error) {
     code = tell_failure(console, error.what(), code);
   }
-  part_from_others();
+  finalize();
   return static_cast<int>(code);
 }
 

@@ -4,10 +4,10 @@
 
 #include <nlohmann/json.hpp>
 
-#include "cli/verb.h"
 #include "app/plots/table.h"
 #include "cli/terminal/console_reporter.h"
 #include "cli/terminal/metrics_text.h"
+#include "cli/verb.h"
 
 namespace unfold {
 namespace {
@@ -25,9 +25,9 @@ class Compare final : public Verb {
 };
 
 Compare::Compare()
-    : Verb(VerbOptions("compare", "says whether a model is better than another, with an interval",
-                       {"unfold compare run-a run-b", "unfold compare lstm gru ngram --data other.txt",
-                        "unfold compare run-a run-b --level 0.99 --json"})) {
+    : Verb(CommandOptions("compare", "says whether a model is better than another, with an interval",
+                          {"unfold compare run-a run-b", "unfold compare lstm gru ngram --data other.txt",
+                           "unfold compare run-a run-b --level 0.99 --json"})) {
   options_.add_inputs({.name = "models",
                        .target = &request_.models,
                        .placeholder = "MODEL MODEL...",

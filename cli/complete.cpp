@@ -4,15 +4,15 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
+#include "app/fields/condition.h"
+#include "app/predict/density_sampling.h"
+#include "app/predict/predict.h"
 #include "app/sample/constrained_completion.h"
 #include "base/decimals.h"
 #include "base/printable.h"
 #include "cli/prime.h"
-#include "cli/verb.h"
-#include "app/fields/condition.h"
-#include "app/predict/predict.h"
-#include "app/predict/density_sampling.h"
 #include "cli/terminal/metrics_text.h"
+#include "cli/verb.h"
 
 namespace unfold {
 namespace {
@@ -37,11 +37,11 @@ class Complete final : public Verb {
 };
 
 Complete::Complete()
-    : Verb(VerbOptions("complete", "finds the most probable continuations of a text by beam search",
-                       {"unfold complete run --prime 'To be' --length 20",
-                        "unfold complete run --prime 'Tel. ' --match '[0-9]{3}-[0-9]{4}' --prove",
-                        "unfold complete density --given 'x3=1,x7=0' --predict x5",
-                        "unfold complete run --prime 'the cat' --stop $'\\n' --beam 32 --json"})) {
+    : Verb(CommandOptions("complete", "finds the most probable continuations of a text by beam search",
+                          {"unfold complete run --prime 'To be' --length 20",
+                           "unfold complete run --prime 'Tel. ' --match '[0-9]{3}-[0-9]{4}' --prove",
+                           "unfold complete density --given 'x3=1,x7=0' --predict x5",
+                           "unfold complete run --prime 'the cat' --stop $'\\n' --beam 32 --json"})) {
   options_.add_inputs({.name = "model",
                        .target = &model_,
                        .placeholder = "MODEL",
@@ -117,7 +117,7 @@ void Complete::add_matching() {
   add("diverse", &match_.search.groups, "N", "groups of the beam, which avoid each other's symbols", 1);
   add("diversity", &match_.search.diversity, "A", "nats that a symbol loses for each group before that chose it there",
       0);
-  add("probability", &match_.asks_probability, "",
+  add("probability", &match_.wants_probability, "",
       "how probable it is that the text goes on with a match within --length", 0);
 }
 
@@ -157,14 +157,14 @@ void Complete::check_matching() const {
   if (options_.given("stop"))
     throw UsageError("--stop is for searches among all continuations; let the expression of --match end with it");
   for (const char* name : {"beam", "count", "normalisation", "prove", "diverse", "diversity"})
-    if (match_.asks_probability && options_.given(name))
+    if (match_.wants_probability && options_.given(name))
       throw UsageError(
           fmt::format("--{} is for the search of the best continuations, --probability sums over all that match; leave "
                       "either out",
                       name));
   if (options_.given("diversity") && !options_.given("diverse"))
     throw UsageError("--diversity is what the groups of --diverse N lose for what others chose: add --diverse");
-  if (options_.given("expansions") && !match_.search.prove && !match_.asks_probability)
+  if (options_.given("expansions") && !match_.search.prove && !match_.wants_probability)
     throw UsageError("--expansions bounds the search of --prove and the sum of --probability: add either");
 }
 
@@ -186,7 +186,7 @@ ExitCode Complete::run(Console& console) {
   std::error_code none;
   const bool is_there = std::filesystem::exists(request_.model, none);  // else loading it says that it is not
   for (const char* name : {"given", "predict", "samples", "seed"})
-    if (is_there && options_.given(name) && !(match_.asks_probability && name[0] == 's'))  // --samples and --seed
+    if (is_there && options_.given(name) && !(match_.wants_probability && name[0] == 's'))  // --samples and --seed
       throw UsageError(fmt::format("--{} is for distributions of vectors (nade and others)", name));
   take_prime(prime_file_, request_.prime);
   if (is_matched()) return complete_matched(console);

@@ -12,21 +12,21 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
+#include "app/bench/peak_performance.h"
 #include "app/compress/compress_pieces.h"
+#include "app/settings/train_settings.h"
 #include "app/train/train_processes.h"
 #include "base/formats/file.h"
 #include "cli/compression_level.h"
 #include "cli/in_processes.h"
 #include "cli/own_inputs.h"
+#include "cli/terminal/metrics_text.h"
+#include "cli/terminal/result_file.h"
 #include "cli/verb.h"
 #include "data/text/split.h"
 #include "model/adaptive/learning.h"
 #include "model/registry/registry.h"
 #include "model/registry/run_folder.h"
-#include "app/settings/train_settings.h"
-#include "app/bench/peak_performance.h"
-#include "cli/terminal/metrics_text.h"
-#include "cli/terminal/result_file.h"
 
 namespace unfold {
 namespace {
@@ -59,7 +59,7 @@ class RawInput {
 
  private:
   void open() {
-    const WaitingForOthers waiting;  // opening a pipe blocks until the other end is opened
+    const BlockingSection waiting;  // opening a pipe blocks until the other end is opened
     do descriptor_ = ::open(path_.c_str(), O_RDONLY | O_CLOEXEC);
     while (descriptor_ < 0 && errno == EINTR);
   }
@@ -100,7 +100,7 @@ std::string bytes_in(const std::string& path) {
 
 /// Adds the default memory limit to `ppm` without a memory option and to `cm` without a size. Containers and model
 /// files of earlier versions use the plain names for unbounded memory, so the limit has to be explicit.
-std::string with_memory(const std::string& spec) {
+std::string with_memory_limit(const std::string& spec) {
   constexpr const char* kMemory = "memory=64";
   if (spec == "cm") return fmt::format("{}:{}", spec, kMemory);
   const bool silent = spec.starts_with("ppm:") && spec.find("memory=") == std::string::npos;
@@ -134,7 +134,7 @@ Index chain_block(Index size) {
 }
 
 /// Throws UsageError if the output is a terminal.
-void refuse_terminal(const std::string& output) {
+void check_not_terminal(const std::string& output) {
   if (output == "-" && ::isatty(STDOUT_FILENO) == 1)
     throw UsageError("compressed data are not for a terminal: name a file with -o, or send them into a pipe");
 }
@@ -164,10 +164,10 @@ class Compress final : public Verb {
 };
 
 Compress::Compress()
-    : Verb(VerbOptions("compress", "compresses a file without loss, with any model of symbols",
-                       {"unfold compress book.txt -o book.unf && unfold decompress book.unf -o book.txt",
-                        "unfold compress today.log --model run --online -o today.unf",
-                        "mpirun -n 4 unfold compress corpus.txt --block 1M -o corpus.unf"})) {
+    : Verb(CommandOptions("compress", "compresses a file without loss, with any model of symbols",
+                          {"unfold compress book.txt -o book.unf && unfold decompress book.unf -o book.txt",
+                           "unfold compress today.log --model run --online -o today.unf",
+                           "mpirun -n 4 unfold compress corpus.txt --block 1M -o corpus.unf"})) {
   options_.add_inputs({.name = "inputs",
                        .target = &inputs_,
                        .placeholder = "FILE",
@@ -282,7 +282,7 @@ void Compress::choose_model(CompressOptions& options, RawInput& input) const {
   if (embed_) throw UsageError(fmt::format("--embed needs a model file; {} is none", text));
   // `ppm` without an order uses the order that the fast level would choose for the file.
   const bool without_order = text == "ppm";
-  options.model = canonical_learner(without_order ? level_choice(input, kFastLevel).model : with_memory(text));
+  options.model = canonical_learner(without_order ? level_choice(input, kFastLevel).model : with_memory_limit(text));
   check_learning(options.model, Knowledge::none);
   options.learns = true;
   if (has_network(options.model) && input.size() > 0) options.bytes = bytes_in(inputs_.front());
@@ -352,7 +352,7 @@ ExitCode Compress::run(Console& console) {
   Processes& processes = launched_processes();
   RawInput input(inputs_.front());
   if (!processes.alone()) require_divided(input);
-  refuse_terminal(output_);
+  check_not_terminal(output_);
   CompressOptions options{.optimizer = optimizer_.value_or(""),
                           .window = window_.value_or(0),
                           .independent = block_ > 0,
@@ -369,7 +369,7 @@ ExitCode Compress::run(Console& console) {
   const CompressResult result =
       processes.alone()
           ? compress(input.source(), sink, options)
-          : in_processes(processes, console, [&](Reporter& reporter) {
+          : run_in_processes(processes, console, [&](Reporter& reporter) {
               return compress_in_processes({inputs_.front(), output_ + ".pieces", options}, sink, processes, reporter);
             });
   if (!processes.first()) return ExitCode::success;
@@ -397,8 +397,8 @@ class Decompress final : public Verb {
 };
 
 Decompress::Decompress()
-    : Verb(VerbOptions("decompress", "restores what compress made, bit for bit, and checks it",
-                       {"unfold decompress book.unf -o book.txt"})) {
+    : Verb(CommandOptions("decompress", "restores what compress made, bit for bit, and checks it",
+                          {"unfold decompress book.unf -o book.txt"})) {
   options_.add_inputs({.name = "inputs",
                        .target = &inputs_,
                        .placeholder = "FILE",
@@ -452,7 +452,7 @@ std::string Decompress::external_model(const std::string& archive, const std::st
 /// Checks the model options. An archive requires its external model before the first byte is decompressed or not at
 /// all; the model file that it names need not be one of the options.
 void Decompress::check_model() const {
-  if (!used_model_.empty()) refuse_own_input("--output", output_, used_model_);
+  if (!used_model_.empty()) check_output_differs_from_input("--output", output_, used_model_);
   if (model_ && used_model_.empty())
     throw UsageError(
         fmt::format("--model is for archives of a model that lies in a file of its own; {} needs none: leave it out",

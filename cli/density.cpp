@@ -1,9 +1,9 @@
-#include "cli/verb.h"
-#include "app/predict/predict.h"
 #include "app/fields/row_densities.h"
+#include "app/predict/predict.h"
+#include "cli/terminal/console_reporter.h"
+#include "cli/verb.h"
 #include "model/registry/registry.h"
 #include "model/registry/run_folder.h"
-#include "cli/terminal/console_reporter.h"
 
 namespace unfold {
 namespace {
@@ -18,9 +18,10 @@ class DensityVerb final : public Verb {
 };
 
 DensityVerb::DensityVerb()
-    : Verb(VerbOptions("density", "prints the logarithm of the probability of every row, or of another example (TSV)",
-                       {"unfold density votes new.csv", "unfold density wine new.csv --json",
-                        "unfold density digits t10k-images-idx3-ubyte"})) {
+    : Verb(CommandOptions("density",
+                          "prints the logarithm of the probability of every row, or of another example (TSV)",
+                          {"unfold density votes new.csv", "unfold density wine new.csv --json",
+                           "unfold density digits t10k-images-idx3-ubyte"})) {
   options_.add_inputs({.name = "inputs",
                        .target = &inputs_,
                        .placeholder = "MODEL DATA...",

@@ -1,6 +1,6 @@
 #include "app/evaluate/evaluate.h"
-#include "app/fields/field_evaluation.h"
 #include "app/fields/condition.h"
+#include "app/fields/field_evaluation.h"
 #include "app/predict/predict.h"
 
 #include <fmt/format.h>
@@ -9,14 +9,14 @@
 
 #include "app/evaluate/task_evaluation.h"
 #include "cli/reading_options.h"
+#include "cli/terminal/console_reporter.h"
+#include "cli/terminal/metrics_text.h"
+#include "cli/terminal/result_file.h"
 #include "cli/verb.h"
 #include "model/adaptive/learning.h"
 #include "model/network/online_predictor.h"
 #include "model/registry/registry.h"
 #include "model/registry/run_folder.h"
-#include "cli/terminal/console_reporter.h"
-#include "cli/terminal/metrics_text.h"
-#include "cli/terminal/result_file.h"
 
 namespace unfold {
 namespace {
@@ -46,8 +46,8 @@ class Eval final : public Verb {
 };
 
 Eval::Eval()
-    : Verb(VerbOptions("eval", "measures a model on data: bits per symbol and per byte, perplexity",
-                       {"unfold eval run other.txt", "unfold eval run book.txt --part test --json"})) {
+    : Verb(CommandOptions("eval", "measures a model on data: bits per symbol and per byte, perplexity",
+                          {"unfold eval run other.txt", "unfold eval run book.txt --part test --json"})) {
   options_.add_inputs(
       {.name = "inputs",
        .target = &inputs_,
@@ -184,7 +184,7 @@ ExitCode Eval::run_on_task() const {
   if (inputs_.size() > 2)
     throw UsageError("a model of a task is measured on examples of the task: name at most the folder of its files");
   const std::string part = part_.value_or("test");
-  const TaskFigures figures = evaluate_on_task({.model = inputs_.front(),
+  const TaskMetrics figures = evaluate_on_task({.model = inputs_.front(),
                                                 .task = task_.value_or(""),
                                                 .folder = inputs_.size() > 1 ? inputs_[1] : std::string(),
                                                 .part = part == "train"   ? TaskSplit::training
@@ -212,7 +212,7 @@ ExitCode Eval::run_on_fields(Console& console) const {
                                                    .given = given_ ? split_given(*given_) : std::vector<std::string>(),
                                                    .threads = threads_,
                                                    .reporter = &reporter});
-  print_result(json_ ? one_line(to_json(figures)) : to_text(figures) + mistakes_text(figures));
+  print_result(json_ ? one_line(to_json(figures)) : to_text(figures) + confusions_text(figures));
   return ExitCode::success;
 }
 
@@ -224,7 +224,7 @@ EvaluateRequest Eval::request() const {
                           .mask = mask_,
                           .unknown = unknown_,
                           .reading = reading_,
-                          .by_stepper = method_ == "stepper",
+                          .use_stepper = method_ == "stepper",
                           .threads = threads_};
   if (dynamic_) request.dynamic = {.optimizer = optimizer_, .window = window_};
   return request;

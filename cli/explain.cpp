@@ -9,12 +9,12 @@
 #include <nlohmann/json.hpp>
 
 #include "app/evaluate/task_evaluation.h"
+#include "app/predict/predict.h"
 #include "base/decimals.h"
 #include "base/printable.h"
-#include "cli/verb.h"
-#include "app/predict/predict.h"
 #include "cli/terminal/console_reporter.h"
 #include "cli/terminal/metrics_text.h"
+#include "cli/verb.h"
 
 namespace unfold {
 namespace {
@@ -36,9 +36,9 @@ class Explain final : public Verb {
 };
 
 Explain::Explain()
-    : Verb(VerbOptions("explain", "shows why: surprise, first guesses, what a state goes back to",
-                       {"unfold explain run 'To be, or not to be'", "unfold explain run --file letter.txt --at 120",
-                        "unfold explain chunker test.txt --example 3 --at 7"})) {
+    : Verb(CommandOptions("explain", "shows why: surprise, first guesses, what a state goes back to",
+                          {"unfold explain run 'To be, or not to be'", "unfold explain run --file letter.txt --at 120",
+                           "unfold explain chunker test.txt --example 3 --at 7"})) {
   options_.add_inputs({.name = "inputs",
                        .target = &inputs_,
                        .placeholder = "MODEL TEXT|DATA",

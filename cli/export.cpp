@@ -3,13 +3,13 @@
 #include <optional>
 
 #include "app/train/initial_model.h"
+#include "cli/terminal/result_file.h"
 #include "cli/verb.h"
 #include "interop/arpa/arpa_file.h"
+#include "interop/c/export_c.h"
 #include "interop/crf/crf_formats.h"
 #include "interop/network_weights.h"
-#include "interop/c/export_c.h"
 #include "interop/onnx/export_onnx.h"
-#include "cli/terminal/result_file.h"
 
 namespace unfold {
 namespace {
@@ -27,7 +27,7 @@ std::vector<std::string> names_in_list(std::string_view list) {
 class Export final : public Verb {
  public:
   Export()
-      : Verb(VerbOptions(
+      : Verb(CommandOptions(
             "export", "writes a model in the format of other programs",
             {"unfold export run --to c --out model.c", "unfold export run --to safetensors --out model.safetensors"})) {
     options_.add_inputs({.name = "model",
@@ -99,7 +99,7 @@ class Export final : public Verb {
 class Import final : public Verb {
  public:
   Import()
-      : Verb(VerbOptions(
+      : Verb(CommandOptions(
             "import", "reads a model of another program: n-grams, fields of features, layers of PyTorch or Keras",
             {"unfold import model.arpa --out model.safetensors", "unfold import model.txt --out model.safetensors",
              "unfold import weights.safetensors --alphabet symbols.json --out model.safetensors"})) {
@@ -158,11 +158,11 @@ class Import final : public Verb {
 
   ExitCode run(Console&) override {
     if (out_.empty()) throw UsageError("import needs --out FILE, the model file to be written");
-    const bool crf = holds_crf(file_.front());
+    const bool crf = is_crf_file(file_.front());
     if (!crf && (!crf_.label.empty() || !crf_.templates.empty() || !columns_.empty()))
       throw UsageError("--label, --template and --columns are of CRFsuite and CRF++, and " + file_.front() +
                        " is no model of these");
-    if (!crf && holds_arrays(file_.front())) return import_layers();
+    if (!crf && is_weight_file(file_.front())) return import_layers();
     for (const std::string* option : {&network_.alphabet, &network_.like, &network_.begin})
       if (!option->empty() || activation_)
         throw UsageError("--alphabet, --like, --begin and --activation are of layers of PyTorch or Keras, and " +

@@ -5,13 +5,13 @@
 #include <nlohmann/json.hpp>
 
 #include "base/formats/file.h"
+#include "cli/terminal/metrics_text.h"
 #include "cli/verb.h"
-#include "data/text/text_source_spec.h"
 #include "data/tasks/grid_tasks.h"
 #include "data/tasks/pair_tasks.h"
 #include "data/tasks/task_spec.h"
 #include "data/tasks/tree_tasks.h"
-#include "cli/terminal/metrics_text.h"
+#include "data/text/text_source_spec.h"
 
 namespace unfold {
 namespace {
@@ -37,9 +37,9 @@ class Generate final : public Verb {
 };
 
 Generate::Generate()
-    : Verb(VerbOptions("generate", "writes synthetic sequences and says what a perfect model would score",
-                       {"unfold generate alphabet --size 260000 -o alphabet.txt",
-                        "unfold generate xor:50 --count 10000 --seed 2 -o xor.txt --mask xor.mask --json"})) {
+    : Verb(CommandOptions("generate", "writes synthetic sequences and says what a perfect model would score",
+                          {"unfold generate alphabet --size 260000 -o alphabet.txt",
+                           "unfold generate xor:50 --count 10000 --seed 2 -o xor.txt --mask xor.mask --json"})) {
   std::string known;
   const auto add = [&](const std::string& name, const std::string& help, const std::vector<OptionHelp>& options) {
     known += fmt::format("{}{} ({}", known.empty() ? "" : "; ", name, help);

@@ -8,16 +8,16 @@
 #include "base/error.h"
 #include "base/formats/file.h"
 #include "base/formats/trusted_json.h"
-#include "cli/verb.h"
-#include "distributed/launch.h"
 #include "cli/terminal/console_reporter.h"
 #include "cli/terminal/metrics_text.h"
+#include "cli/verb.h"
+#include "distributed/launch.h"
 
 namespace unfold {
 
 /// Returns `work(reporter)`. Only the reporter of the first process prints.
 template <class Work>
-auto in_processes(const Processes& processes, Console& console, const Work& work) {
+auto run_in_processes(const Processes& processes, Console& console, const Work& work) {
   SilentReporter silent;
   ConsoleReporter reporter(console);
   return work(processes.first() ? static_cast<Reporter&>(reporter) : silent);
@@ -25,10 +25,10 @@ auto in_processes(const Processes& processes, Console& console, const Work& work
 
 /// Returns `work(request, reporter)` in the first process and an empty value in the others, which print nothing.
 template <class Request, class Work>
-auto in_processes(Processes& processes, Request& request, Console& console, const Work& work) {
+auto run_in_processes(Processes& processes, Request& request, Console& console, const Work& work) {
   request.processes = &processes;
-  auto outcome =
-      std::make_optional(in_processes(processes, console, [&](Reporter& reporter) { return work(request, reporter); }));
+  auto outcome = std::make_optional(
+      run_in_processes(processes, console, [&](Reporter& reporter) { return work(request, reporter); }));
   if (!processes.first()) outcome.reset();
   return outcome;
 }
@@ -38,10 +38,12 @@ template <class Request, class Work>
 auto in_processes_or_jobs(Request& request, Console& console, const Work& work) {
   Processes& processes = launched_processes();
   if (!processes.alone() && request.jobs > 1) throw UsageError("--jobs and mpirun exclude each other");
-  return in_processes(processes, request, console, work);
+  return run_in_processes(processes, request, console, work);
 }
 
 /// Prints the JSON of a file on one line of standard output.
-inline void print_results(const std::string& file) { print_result(one_line(parse_own_json(read_file(file), file))); }
+inline void print_results(const std::string& file) {
+  print_result(one_line(parse_trusted_json(read_file(file), file)));
+}
 
 }  // namespace unfold

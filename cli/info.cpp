@@ -6,8 +6,8 @@
 #include <nlohmann/json.hpp>
 
 #include "base/printable.h"
-#include "cli/verb.h"
 #include "cli/terminal/metrics_text.h"
+#include "cli/verb.h"
 
 namespace unfold {
 namespace {
@@ -15,9 +15,9 @@ namespace {
 class Info final : public Verb {
  public:
   Info()
-      : Verb(VerbOptions("info", "shows what a model file or run folder holds: card, parameters, history",
-                         {"unfold info run", "unfold info run/model.safetensors --json", "unfold info run --plan",
-                          "unfold info run-a run-b run-c --plot curves.svg"})) {
+      : Verb(CommandOptions("info", "shows what a model file or run folder holds: card, parameters, history",
+                            {"unfold info run", "unfold info run/model.safetensors --json", "unfold info run --plan",
+                             "unfold info run-a run-b run-c --plot curves.svg"})) {
     options_.add_inputs({.name = "model",
                          .target = &model_,
                          .placeholder = "MODEL...",

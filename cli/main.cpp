@@ -1,8 +1,8 @@
 #include <string>
 #include <vector>
 
-#include "cli/verb.h"
 #include "cli/terminal/interrupt.h"
+#include "cli/verb.h"
 
 int main(int argc, char** argv) {
   unfold::handle_signals();

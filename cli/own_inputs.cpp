@@ -55,7 +55,7 @@ std::string identity(const struct stat& status) { return fmt::format("{}:{}", st
 
 /// A text that two outputs share exactly when they write one file, whatever links and spellings lead there, or
 /// standard output. Empty: a device, which takes several outputs.
-std::string place_of(const std::string& output) {
+std::string position_in_total(const std::string& output) {
   struct stat standard {
   }, status{};
   const bool open = ::fstat(STDOUT_FILENO, &standard) == 0;
@@ -81,14 +81,14 @@ bool names_standard_output(const std::string& path) {
 void refuse_one_file_for_two(const std::vector<FileNamed>& outputs) {
   std::map<std::string, const FileNamed*> places;
   for (const FileNamed& output : outputs) {
-    const std::string place = place_of(output.path);
+    const std::string place = position_in_total(output.path);
     if (place.empty()) continue;
     if (const auto [first, is_new] = places.emplace(place, &output); !is_new)
       throw UsageError(fmt::format("{} and {} both write {}; name two {}", first->second->by, output.by,
                                    place == kStandardOutput || output.path == "-" ? kStandardOutput : output.path,
                                    place == kStandardOutput || output.path == "-" ? "outputs" : "files"));
   }
-  const auto printed = places.find(place_of("-"));
+  const auto printed = places.find(position_in_total("-"));
   if (printed != places.end() && !names_standard_output(printed->second->path))
     throw UsageError(fmt::format("{} {} is the file that standard output is redirected to; name another one",
                                  printed->second->by, printed->second->path));
@@ -96,7 +96,7 @@ void refuse_one_file_for_two(const std::vector<FileNamed>& outputs) {
 
 }  // namespace
 
-void refuse_own_input(const std::string& option, const std::string& output, const std::string& input) {
+void check_output_differs_from_input(const std::string& option, const std::string& output, const std::string& input) {
   std::error_code none;
   if (!fs::is_regular_file(output, none)) return;  // a device may be both, as a terminal is
   for (const std::string& file : files_of(input))
@@ -105,7 +105,7 @@ void refuse_own_input(const std::string& option, const std::string& output, cons
                                    file == output ? "" : fmt::format(" as {}", input)));
 }
 
-void refuse_own_inputs(const VerbOptions& options) {
+void check_outputs_differ_from_inputs(const CommandOptions& options) {
   std::vector<FileNamed> inputs = options.files(FileUse::data);
   for (FileNamed& model : options.files(FileUse::model)) inputs.push_back(std::move(model));
   // A run may be made anew from its own settings, which were read whole.
@@ -123,10 +123,10 @@ void refuse_own_inputs(const VerbOptions& options) {
   places.insert(places.end(), outputs.begin(), outputs.end());
   refuse_one_file_for_two(places);
   for (const FileNamed& output : outputs)
-    for (const FileNamed& input : inputs) refuse_own_input(output.by, output.path, input.path);
+    for (const FileNamed& input : inputs) check_output_differs_from_input(output.by, output.path, input.path);
 }
 
-void require_readable_models(const VerbOptions& options) {
+void require_readable_models(const CommandOptions& options) {
   for (const FileNamed& model : options.files(FileUse::model))
     if (is_folder(model.path) && ::access(model.path.c_str(), X_OK) != 0)
       throw ModelError(fmt::format("{} cannot be read: {}; change its permissions", model.path,

@@ -11,13 +11,13 @@ namespace unfold {
 /// Throws UsageError if an output is also an input (the same file, also through links, or a file of a run folder), if
 /// an output folder is also read, directly or as a run, and if two outputs are the same file. REQUIRES that the options
 /// were resolved.
-void refuse_own_inputs(const VerbOptions& options);
+void check_outputs_differ_from_inputs(const CommandOptions& options);
 
 /// Same as above for an input that is not an option. `option` is the name of the output option, such as "--out".
-void refuse_own_input(const std::string& option, const std::string& output, const std::string& input);
+void check_output_differs_from_input(const std::string& option, const std::string& output, const std::string& input);
 
 /// Throws ModelError for a run folder without read permission, which would otherwise look like a folder without a
 /// model. REQUIRES that the options were resolved.
-void require_readable_models(const VerbOptions& options);
+void require_readable_models(const CommandOptions& options);
 
 }  // namespace unfold

@@ -4,12 +4,12 @@
 
 #include <functional>
 
-#include "cli/verb.h"
-#include "app/predict/imputation.h"
 #include "app/fields/condition.h"
 #include "app/predict/density_sampling.h"
+#include "app/predict/imputation.h"
 #include "cli/terminal/console_reporter.h"
 #include "cli/terminal/result_file.h"
+#include "cli/verb.h"
 
 namespace unfold {
 namespace {
@@ -43,7 +43,7 @@ const char* summary_of(std::string_view name) {
   return "writes data with what a model predicts in columns beside it";
 }
 
-Predict::Predict(const char* name) : Verb(VerbOptions(name, summary_of(name), examples_of(name))) {
+Predict::Predict(const char* name) : Verb(CommandOptions(name, summary_of(name), examples_of(name))) {
   const bool forecasts = std::string_view(name) == "forecast";
   options_.add_inputs({.name = "inputs",
                        .target = &inputs_,
@@ -133,13 +133,13 @@ void Predict::fill(const std::function<void(std::string_view)>& write) const {
           fmt::format("--{} is not for distributions of vectors, which fill the holes of a table (--fill)", name));
   if (request_.ahead > 0) throw UsageError("forecast is for sequences; predict fills the holes of a table");
   if (request_.data.empty()) throw UsageError("predict needs DATA: a table, with holes where numbers are missing");
-  fill_holes({.model = request_.model,
-              .data = request_.data,
-              .how = parse_filling(fill_.value_or("mean")),
-              .draws = request_.samples,
-              .seed = request_.seed,
-              .jsonl = request_.format == TableFormat::jsonl},
-             write);
+  impute_missing({.model = request_.model,
+                  .data = request_.data,
+                  .how = parse_filling(fill_.value_or("mean")),
+                  .draws = request_.samples,
+                  .seed = request_.seed,
+                  .jsonl = request_.format == TableFormat::jsonl},
+                 write);
 }
 
 /// Throws UsageError for --samples and --seed if nothing is sampled.

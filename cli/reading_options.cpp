@@ -5,12 +5,12 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
-#include "base/decimals.h"
 #include "app/common/metrics.h"
+#include "base/decimals.h"
 
 namespace unfold {
 
-void add_reading_options(VerbOptions& options, ReadingSettings& reading) {
+void add_reading_options(CommandOptions& options, ReadingSettings& reading) {
   options.add({.name = "segments",
                .target = &reading.segments,
                .placeholder = "N",
@@ -26,7 +26,7 @@ void add_reading_options(VerbOptions& options, ReadingSettings& reading) {
                .least = 0});
 }
 
-void check_reading_options(const VerbOptions& options, const ReadingSettings& reading) {
+void check_reading_options(const CommandOptions& options, const ReadingSettings& reading) {
   if (reading.exact() && options.given("warmup"))
     throw UsageError("--warmup is for --segments: an exact reading needs none; add --segments 64");
 }

@@ -11,9 +11,9 @@
 namespace unfold {
 
 /// Adds --segments and --warmup.
-void add_reading_options(VerbOptions& options, ReadingSettings& reading);
+void add_reading_options(CommandOptions& options, ReadingSettings& reading);
 /// Throws UsageError for a warm-up without segments.
-void check_reading_options(const VerbOptions& options, const ReadingSettings& reading);
+void check_reading_options(const CommandOptions& options, const ReadingSettings& reading);
 
 /// Describes how the text was read: "exact: every sequence from its first symbol", or the number of segments and the
 /// warm-up.

@@ -4,13 +4,13 @@
 
 #include <nlohmann/json.hpp>
 
+#include "app/compare/evaluation_data.h"
 #include "base/formats/file.h"
 #include "cli/own_inputs.h"
-#include "cli/verb.h"
-#include "app/compare/evaluation_data.h"
 #include "cli/terminal/console_reporter.h"
 #include "cli/terminal/metrics_text.h"
 #include "cli/terminal/result_file.h"
+#include "cli/verb.h"
 
 namespace unfold {
 namespace {
@@ -27,10 +27,10 @@ class Report final : public Verb {
 };
 
 Report::Report()
-    : Verb(
-          VerbOptions("report", "writes a page about runs: curves, text by surprise, neurons and more, in one file",
-                      {"unfold report run -o page.html", "unfold report seed-1 seed-2 seed-3 -o page.html --floor 1.25",
-                       "unfold report run --data other.txt -o page.html"})) {
+    : Verb(CommandOptions(
+          "report", "writes a page about runs: curves, text by surprise, neurons and more, in one file",
+          {"unfold report run -o page.html", "unfold report seed-1 seed-2 seed-3 -o page.html --floor 1.25",
+           "unfold report run --data other.txt -o page.html"})) {
   options_.add_inputs({.name = "runs",
                        .target = &request_.runs,
                        .placeholder = "RUN...",
@@ -82,9 +82,9 @@ ExitCode Report::run(Console& console) {
   ConsoleReporter reporter(console);
   // The training data, on which the report is computed unless --data is set.
   const TrainSettings trained = settings_of_run(request_.runs.front());
-  for (const std::string& file : trained.data) refuse_own_input("--out", out_, file);
+  for (const std::string& file : trained.data) check_output_differs_from_input("--out", out_, file);
   for (const auto& file : {trained.valid, trained.test})
-    if (file) refuse_own_input("--out", out_, *file);
+    if (file) check_output_differs_from_input("--out", out_, *file);
   const std::string page = report_page(request_, reporter);
   ResultFile file(out_);
   file.write(page);

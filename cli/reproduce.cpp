@@ -2,8 +2,8 @@
 
 #include <fmt/format.h>
 
-#include "cli/in_processes.h"
 #include "app/reproduce/reproduction.h"
+#include "cli/in_processes.h"
 
 namespace unfold {
 namespace {
@@ -19,9 +19,9 @@ class Reproduce final : public Verb {
 };
 
 Reproduce::Reproduce()
-    : Verb(VerbOptions("reproduce", "runs a table of published results again: prints ours, theirs and a verdict",
-                       {"unfold reproduce long-range --scale small --out long-range",
-                        "unfold reproduce long-range --scale full --only 'adding 100' --seeds 1 --out adding"})) {
+    : Verb(CommandOptions("reproduce", "runs a table of published results again: prints ours, theirs and a verdict",
+                          {"unfold reproduce long-range --scale small --out long-range",
+                           "unfold reproduce long-range --scale full --only 'adding 100' --seeds 1 --out adding"})) {
   std::string known, last;
   for (const Reproduction& table : reproductions()) {
     if (table.name != last) known += fmt::format("{}{}: ", known.empty() ? "" : "; ", table.name);

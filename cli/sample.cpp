@@ -1,12 +1,12 @@
 #include "app/sample/sample.h"
+#include "app/common/metrics.h"
+#include "app/fields/condition.h"
+#include "app/predict/density_sampling.h"
+#include "app/predict/number_sequences.h"
+#include "app/predict/piano_roll.h"
+#include "app/predict/predict.h"
 #include "base/formats/file.h"
 #include "base/printable.h"
-#include "app/fields/condition.h"
-#include "app/predict/number_sequences.h"
-#include "app/predict/predict.h"
-#include "app/predict/piano_roll.h"
-#include "app/predict/density_sampling.h"
-#include "app/common/metrics.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -16,8 +16,8 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/prime.h"
-#include "cli/verb.h"
 #include "cli/terminal/metrics_text.h"
+#include "cli/verb.h"
 
 namespace unfold {
 namespace {
@@ -41,7 +41,7 @@ class Sample final : public Verb {
 };
 
 Sample::Sample()
-    : Verb(VerbOptions(
+    : Verb(CommandOptions(
           "sample", "generates text from a model; the text goes to standard output as it is",
           {"unfold sample run --length 500 --temperature 0.8", "unfold sample names --given label=female --count 20",
            "unfold sample run --prime 'To be' --top-p 0.95 --seed 7"})) {

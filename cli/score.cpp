@@ -5,6 +5,10 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "app/common/metrics.h"
+#include "app/fields/condition.h"
+#include "app/fields/field_score.h"
+#include "app/predict/predict.h"
 #include "app/score/score_files.h"
 #include "base/decimals.h"
 #include "base/formats/file.h"
@@ -12,14 +16,10 @@
 #include "cli/reading_options.h"
 #include "cli/score_log.h"
 #include "cli/score_text.h"
-#include "cli/verb.h"
-#include "app/fields/field_score.h"
-#include "app/fields/condition.h"
-#include "app/predict/predict.h"
-#include "app/common/metrics.h"
-#include "model/registry/run_folder.h"
 #include "cli/terminal/console_reporter.h"
 #include "cli/terminal/metrics_text.h"
+#include "cli/verb.h"
+#include "model/registry/run_folder.h"
 
 namespace unfold {
 namespace {
@@ -58,11 +58,11 @@ class Score final : public Verb {
 };
 
 Score::Score()
-    : Verb(VerbOptions("score", "prints how surprising every symbol or line is, in bits (TSV)",
-                       {"unfold score run today.log --by line --top 10 --text",
-                        "tail -f today.log | unfold score run - --by line --unknown surprise",
-                        "unfold score run today.log --by symbol > surprisals.tsv",
-                        "mpirun -n 4 unfold score run logs/*.txt --by file --out scores"})) {
+    : Verb(CommandOptions("score", "prints how surprising every symbol or line is, in bits (TSV)",
+                          {"unfold score run today.log --by line --top 10 --text",
+                           "tail -f today.log | unfold score run - --by line --unknown surprise",
+                           "unfold score run today.log --by symbol > surprisals.tsv",
+                           "mpirun -n 4 unfold score run logs/*.txt --by file --out scores"})) {
   options_.add_inputs({.name = "inputs",
                        .target = &inputs_,
                        .placeholder = "MODEL DATA",
@@ -184,7 +184,7 @@ void Score::by_state(const ScoredText& text) const {
 /// Returns the ROC results for both scores of the lines.
 Json Score::judgement(Console& console, const std::vector<ScoredLine>& lines,
                       const std::vector<std::string>& labels) const {
-  const LineJudgement found = judge(lines, labels, normal_);
+  const RocResults found = judge(lines, labels, normal_);
   const Roc &by_mean = found.by_bits_per_symbol, &by_total = found.by_bits;
   if (roc_) {
     std::string text = "bits_per_symbol\tfalse_positive_rate\ttrue_positive_rate\n";

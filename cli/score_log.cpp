@@ -5,9 +5,9 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "app/common/metrics.h"
 #include "base/decimals.h"
 #include "base/error.h"
-#include "app/common/metrics.h"
 #include "cli/terminal/metrics_text.h"
 
 namespace unfold {
@@ -52,7 +52,7 @@ void LogRows::see(const ScoredLogLine& scored) {
     rows_.begin(labelled, heading(labelled));
   }
   rows_.see(
-      {scored.number, scored.surprise_bits(), scored.bits(), scored.bits_per_symbol(), scored.label},
+      {scored.number, scored.surprisal_bits(), scored.bits(), scored.bits_per_symbol(), scored.label},
       [&](const std::string* label) { return options_.rows.json ? json_row(scored, label) : row(scored, label); });
 }
 
@@ -73,7 +73,7 @@ std::string LogRows::masked() const {
 std::string LogRows::row(const ScoredLogLine& s, const std::string* label) const {
   std::string text =
       fmt::format("{}\t{}\t{}\t{}\t{}\t{}\t{}", s.number, s.symbols, decimals(s.bits()), decimals(s.bits_per_symbol()),
-                  decimals(s.surprise_bits()), s.token, decimals(s.token_bits()));
+                  decimals(s.surprisal_bits()), s.token, decimals(s.token_bits()));
   if (label != nullptr) text += '\t' + *label;
   if (options_.masked) text += '\t' + masked();
   if (options_.rows.text) text.append(1, '\t').append(scorer_.line().text());
@@ -86,7 +86,7 @@ std::string LogRows::json_row(const ScoredLogLine& s, const std::string* label) 
                   {"symbols", s.symbols},
                   {"bits", unsigned_zero(s.bits())},
                   {"bits_per_symbol", unsigned_zero(s.bits_per_symbol())},
-                  {"surprise", unsigned_zero(s.surprise_bits())},
+                  {"surprise", unsigned_zero(s.surprisal_bits())},
                   {"token", s.token},
                   {"token_bits", unsigned_zero(s.token_bits())}};
   if (label != nullptr) json["label"] = *label;

@@ -5,11 +5,11 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "app/plots/score_plot.h"
 #include "base/decimals.h"
 #include "base/error.h"
 #include "base/formats/file.h"
 #include "data/text/labels.h"
-#include "app/plots/score_plot.h"
 
 namespace unfold {
 

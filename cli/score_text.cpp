@@ -7,13 +7,13 @@
 #include <span>
 #include <vector>
 
+#include "app/common/line_source.h"
+#include "app/common/metrics.h"
 #include "app/fasta/fasta_data.h"
 #include "base/decimals.h"
 #include "base/error.h"
-#include "data/readers/fasta.h"
-#include "app/common/metrics.h"
-#include "app/common/line_source.h"
 #include "cli/terminal/metrics_text.h"
+#include "data/readers/fasta.h"
 
 namespace unfold {
 namespace {

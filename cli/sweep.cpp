@@ -18,10 +18,11 @@ class Sweep final : public Verb {
 };
 
 Sweep::Sweep()
-    : Verb(VerbOptions("sweep", "trains over a grid of settings and several seeds: one table of what came out",
-                       {"unfold sweep book.txt --grid 'rate=1e-3,3e-3;units=128,256' --seeds 5 --minutes 1 --out sweep",
-                        "unfold sweep book.txt --grid 'model=lstm:64,layers=2|gru:128' --epochs 2 --jobs 2 --out cells",
-                        "mpirun -n 4 unfold sweep book.txt --grid 'batch=8,32' --seeds 2 --steps 500 --out sweep"})) {
+    : Verb(CommandOptions(
+          "sweep", "trains over a grid of settings and several seeds: one table of what came out",
+          {"unfold sweep book.txt --grid 'rate=1e-3,3e-3;units=128,256' --seeds 5 --minutes 1 --out sweep",
+           "unfold sweep book.txt --grid 'model=lstm:64,layers=2|gru:128' --epochs 2 --jobs 2 --out cells",
+           "mpirun -n 4 unfold sweep book.txt --grid 'batch=8,32' --seeds 2 --steps 500 --out sweep"})) {
   options_.add({.name = "grid",
                 .target = &request_.grid,
                 .placeholder = "GRID",

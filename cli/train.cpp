@@ -4,10 +4,10 @@
 
 #include <nlohmann/json.hpp>
 
-#include "cli/in_processes.h"
-#include "cli/train_options.h"
 #include "app/fields/predicted_list.h"
+#include "cli/in_processes.h"
 #include "cli/terminal/metrics_text.h"
+#include "cli/train_options.h"
 
 namespace unfold {
 namespace {
@@ -15,7 +15,7 @@ namespace {
 class Train final : public Verb {
  public:
   Train()
-      : Verb(VerbOptions(
+      : Verb(CommandOptions(
             "train", "trains a model on text or on data with fields and keeps the best by validation",
             {"unfold train book.txt --symbols chars --split 90/5/5 --minutes 3 --out run",
              "unfold train a.txt b.txt.gz --valid c.txt --model gru:256,layers=2 --epochs 5 --out run",
@@ -68,7 +68,7 @@ std::string next_of_sequences(const TrainOutcome& outcome) {
 }
 
 /// Returns the suggested next command for a model of text.
-std::string next_text(const TrainOutcome& outcome) {
+std::string suggested_next_command(const TrainOutcome& outcome) {
   if (outcome.task_valid) return {};
   if (outcome.settings.ends) return next_of_sequences(outcome);
   if (outcome.settings.predict)
@@ -87,14 +87,15 @@ ExitCode Train::run(Console& console) {
   request_.run.threads = threads_;
   if (request_.settings.data.empty() && !request_.settings.task && !request_.out.empty() && !request_.resume)
     throw options_.missing_inputs();
-  const auto outcome = in_processes(processes, request_, console, [](const TrainRequest& request, Reporter& reporter) {
-    return train(request, reporter);
-  });
+  const auto outcome =
+      run_in_processes(processes, request_, console,
+                       [](const TrainRequest& request, Reporter& reporter) { return train(request, reporter); });
   if (!outcome) return ExitCode::success;
   if (json_)
     print_result(one_line(to_json(*outcome)));
   else
-    print_result(figures_text(*outcome) + run_text(*outcome) + (console.quiet() ? "" : next_text(*outcome)));
+    print_result(figures_text(*outcome) + run_text(*outcome) +
+                 (console.quiet() ? "" : suggested_next_command(*outcome)));
   return ExitCode::success;
 }
 

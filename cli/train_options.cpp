@@ -9,7 +9,7 @@
 namespace unfold {
 namespace {
 
-void add_data_options(VerbOptions& options, TrainRequest& request) {
+void add_data_options(CommandOptions& options, TrainRequest& request) {
   TrainSettings& s = request.settings;
   options.add_inputs({.name = "data",
                       .target = &s.data,
@@ -158,7 +158,7 @@ void add_data_options(VerbOptions& options, TrainRequest& request) {
                .file = FileUse::data});
 }
 
-void add_training_options(VerbOptions& options, TrainSettings& s) {
+void add_training_options(CommandOptions& options, TrainSettings& s) {
   options.add({.name = "model",
                .target = &s.model,
                .placeholder = "SPEC",
@@ -166,7 +166,7 @@ void add_training_options(VerbOptions& options, TrainSettings& s) {
                        "uniform, with options, as lstm:256,layers=2; text with --minutes takes gated-state=true, and "
                        "less units where they are few"});
   options.add({.name = "start-from",
-               .target = &s.start_from,
+               .target = &s.copy_matching_parameters,
                .placeholder = "MODEL",
                .help =
                    "begin with the parameters of this run or model file: a network or an hmm over the same symbols, "
@@ -321,7 +321,7 @@ void add_training_options(VerbOptions& options, TrainSettings& s) {
                .least = 0});
 }
 
-void add_run_options(VerbOptions& options, TrainRequest& request) {
+void add_run_options(CommandOptions& options, TrainRequest& request) {
   RunSettings& r = request.run;
   options.add({.name = "resume", .target = &request.resume, .help = "go on where the run in --out stands"});
   options.add({.name = "overwrite", .target = &request.overwrite, .help = "replace the run in --out"});
@@ -357,13 +357,13 @@ void add_run_options(VerbOptions& options, TrainRequest& request) {
 
 }  // namespace
 
-void add_train_options(VerbOptions& options, TrainRequest& request) {
+void add_train_options(CommandOptions& options, TrainRequest& request) {
   add_data_options(options, request);
   add_training_options(options, request.settings);
   add_run_options(options, request);
 }
 
-void take_given(const VerbOptions& options, TrainRequest& request) {
+void take_given(const CommandOptions& options, TrainRequest& request) {
   request.given.clear();
   for (const Setting& setting : all_settings(request.settings, request.run))
     if (options.given(setting.name)) request.given.emplace(setting.name);

@@ -7,9 +7,9 @@
 namespace unfold {
 
 /// Adds the options. They write into `request`, which must outlive them.
-void add_train_options(VerbOptions& options, TrainRequest& request);
+void add_train_options(CommandOptions& options, TrainRequest& request);
 
 /// Records which settings were set explicitly. REQUIRES that the options were resolved.
-void take_given(const VerbOptions& options, TrainRequest& request);
+void take_given(const CommandOptions& options, TrainRequest& request);
 
 }  // namespace unfold

@@ -16,7 +16,7 @@ namespace unfold {
 class Verb {
  public:
   virtual ~Verb() = default;
-  VerbOptions& options() { return options_; }
+  CommandOptions& options() { return options_; }
   bool quiet() const { return quiet_; }
   /// Applies the options that affect the whole process. REQUIRES that the options were resolved.
   void apply_limits() const;
@@ -24,7 +24,7 @@ class Verb {
   virtual ExitCode run(Console& console) = 0;
 
  protected:
-  explicit Verb(VerbOptions table) : options_(std::move(table)) {}
+  explicit Verb(CommandOptions table) : options_(std::move(table)) {}
   /// `prints_json`: false if another option selects JSON output; the error of run() then names that option.
   void add_common(bool prints_json = true) { options_.add_common(json_, quiet_, prints_json); }
   /// Adds --max-unpacked, for subcommands that read data, which may be compressed.
@@ -35,7 +35,7 @@ class Verb {
   void add_threads(Keep keep = Keep::nowhere);
   int threads() const;
 
-  VerbOptions options_;
+  CommandOptions options_;
   bool json_ = false, quiet_ = false;
   Index threads_ = 0;
   std::optional<std::string> max_unpacked_, key_;

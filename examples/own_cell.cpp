@@ -4,9 +4,9 @@
 
 #include <iostream>
 
+#include "gradcheck/derivative_check.h"
 #include "graph/cells/cells.h"
 #include "loss/loss.h"
-#include "gradcheck/derivative_check.h"
 
 using namespace unfold;
 

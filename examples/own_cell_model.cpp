@@ -5,11 +5,11 @@
 #include <iostream>
 
 #include "base/threads/team.h"
+#include "gradcheck/derivative_check.h"
 #include "graph/cells/register_cell.h"
-#include "model/registry/registry.h"
 #include "model/decoding/sampling.h"
 #include "model/network/train.h"
-#include "gradcheck/derivative_check.h"
+#include "model/registry/registry.h"
 
 using namespace unfold;
 

@@ -6,11 +6,11 @@
 #include <cmath>
 #include <iostream>
 
+#include "gradcheck/derivative_check.h"
 #include "graph/cells/cells.h"
 #include "loss/components.h"
 #include "train/evaluate.h"
 #include "train/sources/example_sources.h"
-#include "gradcheck/derivative_check.h"
 
 using namespace unfold;
 

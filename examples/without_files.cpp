@@ -7,8 +7,8 @@
 #include <iostream>
 #include <sstream>
 
-#include "model/registry/registry.h"
 #include "model/network/train.h"
+#include "model/registry/registry.h"
 
 using namespace unfold;
 

@@ -17,8 +17,8 @@
 #include "graph/cells/cells.h"
 #include "graph/engine/backend.h"
 #include "graph/engine/unfolding.h"
-#include "numerics/random.h"
 #include "graph/offload/offload.h"
+#include "numerics/random.h"
 
 namespace unfold {
 namespace {
@@ -109,7 +109,7 @@ void measure_layer(const std::shared_ptr<Device>& device, const Case& of, const 
     const DeviceTimes before = *b.times;
     if (round == 3) b.times->stages.clear();
     b.u->forward();
-    b.u->backward({}, {.gradient_stays = true});
+    b.u->backward({}, {.keep_gradient_on_device = true});
     if (round < 3) continue;
     forward.push_back(b.times->forward - before.forward);
     backward.push_back(b.times->backward - before.backward);
@@ -134,7 +134,7 @@ void measure_step(const std::shared_ptr<Device>& device, const Case& of, const H
     b.u->set_parameters(b.parameters);
     b.u->forward(&state);
     b.u->softmax(b.output, targets, 1.0f / static_cast<float>(targets.size()), true, nats.data());
-    b.u->backward({}, {.gradient_stays = true});
+    b.u->backward({}, {.keep_gradient_on_device = true});
     const double norm = there.gradient_norm();
     there.adam(b.parameters, mean, square,
                {.rate = 1e-3,

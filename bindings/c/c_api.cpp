@@ -13,9 +13,9 @@
 
 #include "app/evaluate/reading.h"
 #include "base/error.h"
+#include "model/decoding/sampling.h"
 #include "model/finite.h"
 #include "model/registry/registry.h"
-#include "model/decoding/sampling.h"
 #include "model/registry/run_folder.h"
 
 struct unfold_model {

@@ -53,7 +53,7 @@ class Output {
   }
   void drain() {
     const std::string bytes = std::exchange(pending_, {});  // what cannot be written is not tried again
-    const WaitingForOthers waiting;
+    const BlockingSection waiting;
     for (std::size_t done = 0; done < bytes.size();) {
       const ssize_t count = ::write(STDOUT_FILENO, bytes.data() + done, bytes.size() - done);
       if (count < 0 && errno != EINTR) fail_output();

@@ -44,7 +44,7 @@ void on_deadline(int) {
 
 void on_stop(int) {
   const bool first = !stop_requested().exchange(true);
-  if (first && polled && !WaitingForOthers::any()) {
+  if (first && polled && !BlockingSection::any()) {
     if (NothingToSave::any()) set_deadline();
     return;
   }

@@ -18,7 +18,7 @@ std::string to_text(const Figures& figures) {
       figures.perplexity(), figures.symbols);
 }
 
-std::string to_text(const TaskFigures& figures) {
+std::string to_text(const TaskMetrics& figures) {
   const TaskScore& score = figures.score;
   std::string text = fmt::format("wrong sequences  {:.2f} % of {}\n", 100 * score.error_rate, score.sequences);
   for (const auto& [name, value] : score.measures)
@@ -29,7 +29,7 @@ std::string to_text(const TaskFigures& figures) {
   return text;
 }
 
-std::string in_words(std::string name) {
+std::string metric_name(std::string name) {
   std::ranges::replace(name, '_', ' ');
   return name;
 }
@@ -38,13 +38,13 @@ std::string to_text(const FieldFigures& figures) {
   std::string text = fmt::format("{:<16} {} ({} positions)\n", "examples", figures.examples, figures.positions);
   for (const HeadFigures& head : figures.heads) {
     text += fmt::format("{}: {} predicted\n", escape_value(head.field), head.predicted);
-    for (const auto& [name, value] : head.measures) text += fmt::format("  {:<22} {:.5g}\n", in_words(name), value);
+    for (const auto& [name, value] : head.measures) text += fmt::format("  {:<22} {:.5g}\n", metric_name(name), value);
     text += fmt::format("  {:<22} {:.5f}\n", head.once ? "nats per example" : "nats per position", head.nats_each());
   }
   return text;
 }
 
-std::string mistakes_text(const FieldFigures& figures) {
+std::string confusions_text(const FieldFigures& figures) {
   constexpr std::size_t kShown = 10;
   std::string text;
   for (const HeadFigures& head : figures.heads) {

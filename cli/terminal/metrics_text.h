@@ -4,22 +4,22 @@
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 
+#include "app/common/metrics.h"
 #include "app/evaluate/task_evaluation.h"
 #include "app/fields/field_metrics.h"
-#include "app/common/metrics.h"
 
 namespace unfold {
 
 /// One metric per line.
 std::string to_text(const Figures& figures);
-std::string to_text(const TaskFigures& figures);
+std::string to_text(const TaskMetrics& figures);
 std::string to_text(const FieldFigures& figures);
 
 /// Returns the name of a metric with spaces: "error rate".
-std::string in_words(std::string name);
+std::string metric_name(std::string name);
 
 /// Lists the ten most frequent confusions of each head that predicts symbols: count, observed label, predicted label.
-std::string mistakes_text(const FieldFigures& figures);
+std::string confusions_text(const FieldFigures& figures);
 
 /// Returns the JSON on one line with a line end. Bytes that are not valid UTF-8 are replaced.
 std::string one_line(const nlohmann::ordered_json& json);

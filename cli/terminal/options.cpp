@@ -10,8 +10,8 @@
 
 #include "base/error.h"
 #include "base/options/option_aliases.h"
-#include "base/printable.h"
 #include "base/options/suggestions.h"
+#include "base/printable.h"
 #include "model/registry/registry.h"
 #include "optim/optimizer.h"
 
@@ -69,10 +69,10 @@ std::string where_in_specs(std::string_view name, std::span<const std::string> n
 
 }  // namespace
 
-VerbOptions::VerbOptions(std::string verb, std::string summary, std::vector<std::string> examples)
+CommandOptions::CommandOptions(std::string verb, std::string summary, std::vector<std::string> examples)
     : verb_(std::move(verb)), summary_(std::move(summary)), examples_(std::move(examples)) {}
 
-void VerbOptions::add(OptionRow row) {
+void CommandOptions::add(OptionRow row) {
   Row entry{.option = {.name = std::move(row.name),
                        .target = std::move(row.target),
                        .help = std::move(row.help),
@@ -87,7 +87,7 @@ void VerbOptions::add(OptionRow row) {
   rows_.push_back(std::move(entry));
 }
 
-void VerbOptions::add_inputs(InputsRow row) {
+void CommandOptions::add_inputs(InputsRow row) {
   rows_.push_back({.option = {.name = row.name, .target = row.target, .help = row.help},
                    .keep = row.keep,
                    .file = row.file,
@@ -95,7 +95,7 @@ void VerbOptions::add_inputs(InputsRow row) {
   inputs_ = std::move(row);
 }
 
-void VerbOptions::add_common(bool& json, bool& quiet, bool prints_json) {
+void CommandOptions::add_common(bool& json, bool& quiet, bool prints_json) {
   add({.name = "config",
        .target = &config_file_,
        .placeholder = "FILE",
@@ -105,30 +105,30 @@ void VerbOptions::add_common(bool& json, bool& quiet, bool prints_json) {
   add({.name = "quiet", .target = &quiet, .help = "no progress and no remarks"});
 }
 
-VerbOptions::Row* VerbOptions::find(std::string_view name) {
+CommandOptions::Row* CommandOptions::find(std::string_view name) {
   for (Row& row : rows_)
     if (row.option.name == name) return &row;
   return nullptr;
 }
 
-const VerbOptions::Row* VerbOptions::find(std::string_view name) const {
-  return const_cast<VerbOptions*>(this)->find(name);
+const CommandOptions::Row* CommandOptions::find(std::string_view name) const {
+  return const_cast<CommandOptions*>(this)->find(name);
 }
 
-std::vector<std::string> VerbOptions::names() const {
+std::vector<std::string> CommandOptions::names() const {
   std::vector<std::string> result;
   for (const Row& row : rows_)
     if (!row.is_input) result.push_back(row.option.name);
   return result;
 }
 
-std::string VerbOptions::variable(std::string_view name) {
+std::string CommandOptions::variable(std::string_view name) {
   std::string result = "UNFOLD_";
   for (const char c : name) result += c == '-' ? '_' : static_cast<char>(c >= 'a' && c <= 'z' ? c - 'a' + 'A' : c);
   return result;
 }
 
-UsageError VerbOptions::unknown_option(const std::string& argument) const {
+UsageError CommandOptions::unknown_option(const std::string& argument) const {
   const std::string option = argument.substr(0, argument.find('='));
   const std::string name = option.substr(std::min(option.find_first_not_of('-'), option.size()));
   const std::string elsewhere = where_in_specs(name, names());
@@ -136,7 +136,7 @@ UsageError VerbOptions::unknown_option(const std::string& argument) const {
                                 elsewhere.empty() ? did_you_mean(name, names()) : elsewhere));
 }
 
-bool VerbOptions::read_arguments(std::span<const std::string> arguments) {
+bool CommandOptions::read_arguments(std::span<const std::string> arguments) {
   CLI::App app(summary_, verb_);
   app.set_help_flag();
   app.allow_extras();
@@ -191,7 +191,7 @@ bool VerbOptions::read_arguments(std::span<const std::string> arguments) {
   return false;
 }
 
-void VerbOptions::resolve(const Config* stored) {
+void CommandOptions::resolve(const Config* stored) {
   for (Row& row : rows_) {
     row.given = false;
     clear_value(row.option);
@@ -226,7 +226,7 @@ void VerbOptions::resolve(const Config* stored) {
   check_inputs();
 }
 
-void VerbOptions::assign_entries(const Config& config, const std::string& file, bool counts_as_given) {
+void CommandOptions::assign_entries(const Config& config, const std::string& file, bool counts_as_given) {
   std::vector<std::string> known = names();
   std::erase_if(known, [](const std::string& name) { return name == "config"; });
   if (inputs_) known.push_back(inputs_->name);
@@ -241,7 +241,7 @@ void VerbOptions::assign_entries(const Config& config, const std::string& file, 
   }
 }
 
-void VerbOptions::check_inputs() const {
+void CommandOptions::check_inputs() const {
   if (!inputs_) return;
   const std::size_t count = inputs_->target->size();
   if (count < inputs_->least) throw missing_inputs();
@@ -250,27 +250,27 @@ void VerbOptions::check_inputs() const {
                                  inputs_->placeholder, count, in_quotes((*inputs_->target)[inputs_->most]), verb_));
 }
 
-void VerbOptions::refuse(std::initializer_list<std::string_view> names, std::string_view why) const {
+void CommandOptions::refuse(std::initializer_list<std::string_view> names, std::string_view why) const {
   for (const std::string_view name : names)
     if (given(name)) throw UsageError(fmt::format("--{} {}; leave it out", name, why));
 }
 
-UsageError VerbOptions::missing_inputs() const {
+UsageError CommandOptions::missing_inputs() const {
   return UsageError(
       fmt::format("{} needs {}: {}; for example: {}", verb_, inputs_->placeholder, inputs_->help, examples_.front()));
 }
 
-bool VerbOptions::given(std::string_view name) const {
+bool CommandOptions::given(std::string_view name) const {
   const Row* row = find(name);
   return row != nullptr && row->given;
 }
 
-Keep VerbOptions::keep(std::string_view name) const {
+Keep CommandOptions::keep(std::string_view name) const {
   const Row* row = find(name);
   return row == nullptr ? Keep::nowhere : row->keep;
 }
 
-std::vector<FileNamed> VerbOptions::files(FileUse use) const {
+std::vector<FileNamed> CommandOptions::files(FileUse use) const {
   std::vector<FileNamed> result;
   for (const Row& row : rows_) {
     if (row.file != use) continue;
@@ -286,7 +286,7 @@ std::vector<FileNamed> VerbOptions::files(FileUse use) const {
   return result;
 }
 
-Config VerbOptions::config(Keep least) const {
+Config CommandOptions::config(Keep least) const {
   Config result;
   for (const Row& row : rows_) {
     if (row.keep == Keep::nowhere || row.keep < least) continue;
@@ -295,7 +295,7 @@ Config VerbOptions::config(Keep least) const {
   return result;
 }
 
-std::string VerbOptions::help() const {
+std::string CommandOptions::help() const {
   std::string text;
   for (const std::string& example : examples_)
     text += fmt::format("{}{}\n", &example == &examples_.front() ? "Example: " : "         ", example);
@@ -323,7 +323,7 @@ std::string VerbOptions::help() const {
 
 void check_environment(std::span<const std::string> known_options) {
   std::vector<std::string> known(kOwnVariables.begin(), kOwnVariables.end());
-  for (const std::string& name : known_options) known.push_back(VerbOptions::variable(name));
+  for (const std::string& name : known_options) known.push_back(CommandOptions::variable(name));
   for (char** entry = environ; entry != nullptr && *entry != nullptr; ++entry) {
     const std::string_view text = *entry;
     const std::string name(text.substr(0, text.find('=')));

@@ -13,8 +13,8 @@
 #include <string_view>
 #include <vector>
 
-#include "base/formats/config.h"
 #include "base/error.h"
+#include "base/formats/config.h"
 #include "base/options/options.h"
 #include "base/types.h"
 
@@ -72,10 +72,10 @@ struct InputsRow {
   FileUse file = FileUse::none;
 };
 
-class VerbOptions {
+class CommandOptions {
  public:
   /// `examples`: complete commands, shown at the beginning of the help.
-  VerbOptions(std::string verb, std::string summary, std::vector<std::string> examples);
+  CommandOptions(std::string verb, std::string summary, std::vector<std::string> examples);
 
   void add(OptionRow row);
   void add_inputs(InputsRow row);

@@ -13,7 +13,7 @@ constexpr std::chrono::seconds kSilence{10};  // without progress, during a long
 constexpr std::size_t kWide = 100, kLongestCurve = 40, kShortestCurve = 6;
 
 /// The curve shown after a line if the terminal is wide enough; otherwise empty.
-std::string beside(const std::string& line, const SmallCurve& curve, std::size_t columns) {
+std::string beside(const std::string& line, const Sparkline& curve, std::size_t columns) {
   constexpr std::size_t kBetween = 2;
   if (columns < kWide || line.size() + kBetween + kShortestCurve >= columns) return {};
   return "  " + curve.text(std::min(kLongestCurve, columns - 1 - kBetween - line.size()));
@@ -51,7 +51,7 @@ void TrainProgress::validation(const ValidationEvent& event) {
   std::string wrong;
   if (!event.measures.empty()) {
     const auto& [name, value] = event.measures.front();
-    wrong = fmt::format("  {} {:.4f}", in_words(name), value);
+    wrong = fmt::format("  {} {:.4f}", metric_name(name), value);
   }
   console_.remark(fmt::format("step {}  {}validation {:.4f} nats  {:.4f} bits{}{}{}", event.step,
                               epochs_text(event.epochs), event.nats_per_symbol, bits(event.nats_per_symbol), wrong,

@@ -26,7 +26,7 @@ class TrainProgress final : public Observer {
  private:
   Console& console_;
   Index steps_;
-  SmallCurve curve_;                          // of the loss, for wide terminals
+  Sparkline curve_;                           // of the loss, for wide terminals
   std::optional<CurvatureReport> curvature_;  // of the last step
   std::atomic<Index> step_ = 0;
   Heartbeat heartbeat_;

@@ -4,10 +4,10 @@
 #include <algorithm>
 #include <cstring>
 
-#include "stream.h"
+#include "app/settings/train_settings.h"
 #include "base/error.h"
 #include "compression/compress.h"
-#include "app/settings/train_settings.h"
+#include "stream.h"
 #include "work.h"
 
 namespace unfold::python {

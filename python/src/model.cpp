@@ -6,24 +6,24 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
-#include "arguments.h"
-#include "stream.h"
 #include "app/evaluate/evaluate.h"
 #include "app/evaluate/reading.h"
-#include "base/error.h"
-#include "base/options/integer_range.h"
-#include "model/finite.h"
-#include "data/text/split.h"
 #include "app/fields/field_evaluation.h"
 #include "app/fields/field_score.h"
+#include "app/predict/density_sampling.h"
 #include "app/predict/imputation.h"
 #include "app/predict/predict.h"
-#include "app/predict/density_sampling.h"
-#include "model/decoding/beam.h"
-#include "model/registry/registry.h"
-#include "model/decoding/sampling.h"
-#include "model/registry/run_folder.h"
 #include "app/settings/train_settings.h"
+#include "arguments.h"
+#include "base/error.h"
+#include "base/options/integer_range.h"
+#include "data/text/split.h"
+#include "model/decoding/beam.h"
+#include "model/decoding/sampling.h"
+#include "model/finite.h"
+#include "model/registry/registry.h"
+#include "model/registry/run_folder.h"
+#include "stream.h"
 #include "work.h"
 
 namespace unfold::python {
@@ -80,7 +80,7 @@ ScoredInMemory score_text(const PythonModel& self, const SymbolModel& model, std
     result.nats.assign(at(part.symbols()), std::numeric_limits<float>::quiet_NaN());
     SurprisalCheck check;
     result.evaluation = evaluate(model, corpus, part, reading, thread_count(threads), [&](Index place, float nats) {
-      reporter.stop_here();
+      reporter.throw_if_stopped();
       check.see(place, nats);
       result.nats[at(place)] = nats;
     });
@@ -149,7 +149,7 @@ nb::object sample(const PythonModel& self, Index length, nb::handle prime, std::
                           .seed = seed};
   validate(options);
   constexpr Index kMostTexts = 1'000'000'000;
-  require_within("count", count.value_or(1), 1, kMostTexts);
+  require_in_range("count", count.value_or(1), 1, kMostTexts);
   options.prime = model.alphabet().encode(text_of(prime));
   const Symbol last = options.prime.empty() ? kNoSymbol : options.prime.back();
   std::vector<std::string> texts;
@@ -159,7 +159,7 @@ nb::object sample(const PythonModel& self, Index length, nb::handle prime, std::
     for (options.number = 0; options.number < count.value_or(1); ++options.number) {
       std::vector<Symbol> drawn;
       sample(*fresh->clone(), model.alphabet(), options, [&](Symbol symbol) {
-        reporter.stop_here();
+        reporter.throw_if_stopped();
         drawn.push_back(symbol);
       });
       texts.push_back(model.alphabet().decode(drawn, last));
@@ -183,7 +183,7 @@ nb::list complete(const PythonModel& self, nb::handle prime, Index beam, Index l
   validate(options);
   std::vector<Completion> found;
   PythonReporter reporter{nb::none()};
-  options.before_length = [&] { reporter.stop_here(); };
+  options.before_length = [&] { reporter.throw_if_stopped(); };
   reporter.run([&] { found = complete(*finite_predictor(model, self.name()), model.alphabet(), options); });
   const nb::object made = nb::module_::import_("unfold.results").attr("Completion");
   const Symbol last = options.prime.empty() ? kNoSymbol : options.prime.back();
@@ -225,7 +225,7 @@ nb::list predict(const PythonModel& self, nb::handle data, Index ahead, Index sa
     predict(
         request,
         [&](std::string_view piece) {
-          reporter.stop_here();
+          reporter.throw_if_stopped();
           text += piece;
         },
         reporter);
@@ -274,17 +274,17 @@ nb::list fill(const PythonModel& self, nb::handle data, const std::string& how, 
   std::string text;
   PythonReporter reporter{nb::none()};
   reporter.run([&] {
-    fill_holes({.model = self.name(),
-                .data = files,
-                .how = parse_filling(how),
-                .draws = samples,
-                .seed = seed,
-                .jsonl = true,
-                .loaded = &self.model()},
-               [&](std::string_view piece) {
-                 reporter.stop_here();
-                 text += piece;
-               });
+    impute_missing({.model = self.name(),
+                    .data = files,
+                    .how = parse_filling(how),
+                    .draws = samples,
+                    .seed = seed,
+                    .jsonl = true,
+                    .loaded = &self.model()},
+                   [&](std::string_view piece) {
+                     reporter.throw_if_stopped();
+                     text += piece;
+                   });
   });
   return rows_of(text);
 }

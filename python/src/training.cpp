@@ -5,11 +5,11 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
-#include "arguments.h"
-#include "stream.h"
 #include "app/train/train.h"
+#include "arguments.h"
 #include "base/error.h"
 #include "base/options/suggestions.h"
+#include "stream.h"
 #include "work.h"
 
 namespace unfold::python {

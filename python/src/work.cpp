@@ -7,8 +7,8 @@
 #include <stdexcept>
 #include <thread>
 
-#include "base/error.h"
 #include "app/common/metrics.h"
+#include "base/error.h"
 
 namespace unfold::python {
 namespace {
@@ -73,7 +73,7 @@ void translate_errors() {
       nullptr);
 }
 
-void PythonReporter::stop_here() const {
+void PythonReporter::throw_if_stopped() const {
   if (stop_.load(std::memory_order_relaxed)) throw InterruptedError("it was interrupted");
 }
 
@@ -103,7 +103,7 @@ void PythonReporter::tell(const Json& event) {
 void PythonReporter::remark(std::string_view text) { tell({{"event", "remark"}, {"text", text}}); }
 void PythonReporter::warn(std::string_view text) { tell({{"event", "warning"}, {"text", text}}); }
 void PythonReporter::progress(const WorkDone& work) {
-  stop_here();
+  throw_if_stopped();
   if (due())
     tell({{"event", "work"}, {"what", work.what}, {"done", work.done}, {"total", work.total}, {"unit", work.unit}});
 }

@@ -35,7 +35,7 @@ class PythonReporter final : public Reporter, private Observer {
   void progress(const WorkDone& work) override;
   const std::atomic<bool>* stop() override { return &stop_; }
   /// Throws InterruptedError if a signal or a callback has requested a stop.
-  void stop_here() const;
+  void throw_if_stopped() const;
   Observer* observer(Index) override { return this; }
 
   /// Runs the work on a separate thread, while the calling thread checks for signals. Rethrows exceptions of the work,

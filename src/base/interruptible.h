@@ -28,8 +28,8 @@ class Interruptible {
   const std::atomic<bool>* outer_;
 };
 
-/// While one lives, a handler of signals (cli/terminal/interrupt.h) ends the process when it has not ended by itself within
-/// a moment. Throws InterruptedError when a stop was requested already.
+/// While one lives, a handler of signals (cli/terminal/interrupt.h) ends the process when it has not ended by itself
+/// within a moment. Throws InterruptedError when a stop was requested already.
 class NothingToSave {
  public:
   NothingToSave();

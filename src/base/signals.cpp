@@ -24,18 +24,18 @@ std::atomic<bool>& stop_requested() {
   return requested;
 }
 
-WaitingForOthers::WaitingForOthers() {
+BlockingSection::BlockingSection() {
   ++waiting;  // before the check below, so that a signal that arrives after the check sees it
   if (!stop_requested()) return;
   --waiting;
   throw InterruptedError("interrupted");
 }
 
-WaitingForOthers::~WaitingForOthers() { --waiting; }
-bool WaitingForOthers::any() noexcept { return waiting > 0; }
+BlockingSection::~BlockingSection() { --waiting; }
+bool BlockingSection::any() noexcept { return waiting > 0; }
 
 /// Names are stored in place and never freed, because a handler may run at any time in any thread.
-struct AnnouncedFile::Slot {
+struct RegisteredFile::Slot {
   enum State : int { kFree, kChanging, kReady };
   std::atomic<int> state{kFree};
   const char* begin = nullptr;  ///< null for a temporary file
@@ -43,13 +43,13 @@ struct AnnouncedFile::Slot {
   char name[PATH_MAX] = {};
 };
 
-AnnouncedFile::Slot* AnnouncedFile::slots() noexcept {
+RegisteredFile::Slot* RegisteredFile::slots() noexcept {
   static constinit Slot all[kSlots];
   return all;
 }
 
-AnnouncedFile AnnouncedFile::announce(const std::string& name, const void* begin, std::size_t size) {
-  AnnouncedFile result;
+RegisteredFile RegisteredFile::announce(const std::string& name, const void* begin, std::size_t size) {
+  RegisteredFile result;
   if (name.size() >= PATH_MAX) return result;
   for (Slot* slot = slots(); slot != slots() + kSlots; ++slot) {
     int expected = Slot::kFree;
@@ -64,33 +64,33 @@ AnnouncedFile AnnouncedFile::announce(const std::string& name, const void* begin
   return result;
 }
 
-AnnouncedFile AnnouncedFile::temporary(const std::string& path) { return announce(path, nullptr, 0); }
+RegisteredFile RegisteredFile::temporary(const std::string& path) { return announce(path, nullptr, 0); }
 
-AnnouncedFile AnnouncedFile::mapped(const std::string& name, const void* begin, std::size_t size) {
+RegisteredFile RegisteredFile::mapped(const std::string& name, const void* begin, std::size_t size) {
   return announce(escape_controls(name), begin, size);  // it is only printed
 }
 
-AnnouncedFile::AnnouncedFile(AnnouncedFile&& other) noexcept : slot_(std::exchange(other.slot_, nullptr)) {}
+RegisteredFile::RegisteredFile(RegisteredFile&& other) noexcept : slot_(std::exchange(other.slot_, nullptr)) {}
 
-AnnouncedFile& AnnouncedFile::operator=(AnnouncedFile&& other) noexcept {
+RegisteredFile& RegisteredFile::operator=(RegisteredFile&& other) noexcept {
   std::swap(slot_, other.slot_);
   return *this;
 }
 
-AnnouncedFile::~AnnouncedFile() {
+RegisteredFile::~RegisteredFile() {
   if (slot_ != nullptr) slot_->state = Slot::kFree;
 }
 
 void remove_temporary_files() noexcept {
-  using Slot = AnnouncedFile::Slot;
-  for (Slot* slot = AnnouncedFile::slots(); slot != AnnouncedFile::slots() + kSlots; ++slot)
+  using Slot = RegisteredFile::Slot;
+  for (Slot* slot = RegisteredFile::slots(); slot != RegisteredFile::slots() + kSlots; ++slot)
     if (slot->state == Slot::kReady && slot->begin == nullptr) ::unlink(slot->name);
 }
 
 const char* mapped_file_at(const void* address) noexcept {
-  using Slot = AnnouncedFile::Slot;
+  using Slot = RegisteredFile::Slot;
   const char* at = static_cast<const char*>(address);
-  for (Slot* slot = AnnouncedFile::slots(); slot != AnnouncedFile::slots() + kSlots; ++slot)
+  for (Slot* slot = RegisteredFile::slots(); slot != RegisteredFile::slots() + kSlots; ++slot)
     if (slot->state == Slot::kReady && slot->begin != nullptr && at >= slot->begin && at < slot->begin + slot->size)
       return slot->name;
   return nullptr;

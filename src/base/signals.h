@@ -15,32 +15,32 @@ std::atomic<bool>& stop_requested();
 /// While an object of this class exists, a thread is blocked on something outside the process: a pipe, a terminal, a
 /// lock. The handler then ends the process at once, because the wait may never end. The constructor throws
 /// InterruptedError if a stop has already been requested.
-class WaitingForOthers {
+class BlockingSection {
  public:
-  WaitingForOthers();
-  ~WaitingForOthers();
-  WaitingForOthers(const WaitingForOthers&) = delete;
-  WaitingForOthers& operator=(const WaitingForOthers&) = delete;
+  BlockingSection();
+  ~BlockingSection();
+  BlockingSection(const BlockingSection&) = delete;
+  BlockingSection& operator=(const BlockingSection&) = delete;
   static bool any() noexcept;  ///< async-signal-safe
 };
 
 /// Registers a file with the signal handlers for the lifetime of the object. The table has a fixed size; files beyond
 /// it (several hundred at a time) are not registered. Movable.
-class AnnouncedFile {
+class RegisteredFile {
  public:
-  AnnouncedFile() = default;
-  static AnnouncedFile temporary(const std::string& path);  ///< removed when a signal ends the process
-  static AnnouncedFile mapped(const std::string& name, const void* begin, std::size_t size);
-  AnnouncedFile(AnnouncedFile&& other) noexcept;
-  AnnouncedFile& operator=(AnnouncedFile&& other) noexcept;
-  ~AnnouncedFile();
+  RegisteredFile() = default;
+  static RegisteredFile temporary(const std::string& path);  ///< removed when a signal ends the process
+  static RegisteredFile mapped(const std::string& name, const void* begin, std::size_t size);
+  RegisteredFile(RegisteredFile&& other) noexcept;
+  RegisteredFile& operator=(RegisteredFile&& other) noexcept;
+  ~RegisteredFile();
 
  private:
   struct Slot;
   friend void remove_temporary_files() noexcept;
   friend const char* mapped_file_at(const void* address) noexcept;
   static Slot* slots() noexcept;
-  static AnnouncedFile announce(const std::string& name, const void* begin, std::size_t size);
+  static RegisteredFile announce(const std::string& name, const void* begin, std::size_t size);
   Slot* slot_ = nullptr;
 };
 

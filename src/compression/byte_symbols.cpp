@@ -91,7 +91,7 @@ class CorrectionReader {
 };
 
 /// Reads a span of valid text that starts at `begin`.
-void read_stretch(const Alphabet& alphabet, std::string_view text, SymbolText& out, Corrections& corrections) {
+void read_valid_text(const Alphabet& alphabet, std::string_view text, SymbolText& out, Corrections& corrections) {
   for (Index position = 0; position < static_cast<Index>(text.size());) {
     const Index begin = position;
     const Alphabet::Token token = alphabet.next_token(text, position);
@@ -119,7 +119,7 @@ SymbolText to_symbols(const Alphabet& alphabet, std::string_view bytes) {
   while (!bytes.empty()) {
     const Index invalid = alphabet.kind() == SymbolKind::bytes ? -1 : find_invalid_utf8(bytes);
     const std::size_t valid = invalid < 0 ? bytes.size() : static_cast<std::size_t>(invalid);
-    read_stretch(alphabet, bytes.substr(0, valid), out, corrections);
+    read_valid_text(alphabet, bytes.substr(0, valid), out, corrections);
     bytes.remove_prefix(valid);
     if (bytes.empty()) break;
     corrections.add(static_cast<Index>(out.symbols.size()), kBefore, bytes.substr(0, 1));

@@ -8,11 +8,11 @@
 #include <vector>
 
 #include "base/error.h"
-#include "model/finite.h"
 #include "compression/byte_symbols.h"
 #include "compression/symbol_coder.h"
-#include "model/context_mixing/context_mixing.h"
 #include "model/adaptive/learning.h"
+#include "model/context_mixing/context_mixing.h"
+#include "model/finite.h"
 #include "model/registry/registry.h"
 
 namespace unfold {
@@ -191,7 +191,7 @@ void compress_chain(BlockReader& reader, const Codec& codec, ContainerWriter& wr
 
 /// Runs work(i) for every i < n on a separate thread; rethrows the first error after all threads have finished.
 template <class Work>
-void side_by_side(std::size_t n, Work&& work) {
+void parallel_for_each(std::size_t n, Work&& work) {
   std::vector<std::future<void>> running;
   for (std::size_t i = 1; i < n; ++i) running.push_back(std::async(std::launch::async, [&work, i] { work(i); }));
   std::exception_ptr error;
@@ -208,9 +208,9 @@ void side_by_side(std::size_t n, Work&& work) {
 }
 
 /// Codes independent blocks, each on a separate thread.
-std::vector<ContainerBlock> code_apart(const std::vector<std::string>& bytes, const Codec& codec, bool verify) {
+std::vector<ContainerBlock> code_independent(const std::vector<std::string>& bytes, const Codec& codec, bool verify) {
   std::vector<ContainerBlock> blocks(bytes.size());
-  side_by_side(bytes.size(), [&](std::size_t i) {
+  parallel_for_each(bytes.size(), [&](std::size_t i) {
     blocks[i] = BlockCoder(codec).encode(bytes[i]);
     if (verify) check(BlockCoder(codec).decode(blocks[i]), bytes[i]);
   });
@@ -234,7 +234,7 @@ void compress_apart(BlockReader& reader, const Codec& codec, ContainerWriter& wr
     poll(options.stop);
     const std::vector<std::string> bytes = next_blocks(reader, options.threads);
     if (bytes.empty()) return;
-    for (const ContainerBlock& block : code_apart(bytes, codec, options.verify)) {
+    for (const ContainerBlock& block : code_independent(bytes, codec, options.verify)) {
       writer.write(block);
       result.bytes_in += block.bytes;
     }
@@ -366,7 +366,7 @@ class Decompressor {
 
   std::vector<std::string> decode(const std::vector<ContainerBlock>& blocks) {
     std::vector<std::string> bytes(blocks.size());
-    side_by_side(blocks.size(), [&](std::size_t i) {
+    parallel_for_each(blocks.size(), [&](std::size_t i) {
       bytes[i] = chain_ ? chain_->decode(blocks[i]) : BlockCoder(*codec_).decode(blocks[i]);
     });
     return bytes;
@@ -444,7 +444,7 @@ std::string PieceCompressor::piece(Range blocks) {
   ContainerWriter writer([&](std::string_view written) { result += written; }, {.model = "piece", .independent = true},
                          options_.key);
   try {
-    for (const ContainerBlock& block : code_apart(bytes, parts_->codec, options_.verify)) writer.write(block);
+    for (const ContainerBlock& block : code_independent(bytes, parts_->codec, options_.verify)) writer.write(block);
   } catch (const NotFiniteError& error) {
     fail_not_finite(options_, error);
   }

@@ -12,8 +12,8 @@
 #include <memory>
 #include <string>
 
-#include "model/symbol_model.h"
 #include "compression/container.h"
+#include "model/symbol_model.h"
 
 namespace unfold {
 

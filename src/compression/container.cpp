@@ -217,7 +217,7 @@ std::uint64_t ContainerReader::number() {
 
 void ContainerReader::check_seal() {
   const std::string wanted = seal_.next(record_);
-  if (!same_tag(take(seal_.size()), wanted)) {
+  if (!tags_equal(take(seal_.size()), wanted)) {
     if (seal_.size() == kCrcBytes) damaged("a checksum does not match");
     damaged("this was not written with the given key, or changed since");
   }

@@ -9,8 +9,8 @@
 ///   block    01, bytes, symbols, code length, side length, code, side, crc of the contents, crc
 ///   end      02, total bytes, blocks, crc
 ///
-/// With a key the version is 02, and every record ends with a 32-byte tag (base/formats/authentication_key.h) of the previous tag and the
-/// record instead of a CRC-32. No data is returned before its tag has been verified.
+/// With a key the version is 02, and every record ends with a 32-byte tag (base/formats/authentication_key.h) of the
+/// previous tag and the record instead of a CRC-32. No data is returned before its tag has been verified.
 ///
 /// Errors: VerificationError for damaged data and for a key that is wrong, missing or superfluous; ModelError for an
 /// unsupported version.

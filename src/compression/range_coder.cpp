@@ -86,7 +86,7 @@ void RangeDecoder::consume(std::uint64_t first, std::uint64_t size, int bits) {
   narrow(begin, end - begin);
 }
 
-std::uint32_t RangeDecoder::place_of(std::uint32_t total) const {
+std::uint32_t RangeDecoder::position_in_total(std::uint32_t total) const {
   const std::uint64_t found = value_ / (range_ / total);
   return found < total ? static_cast<std::uint32_t>(found) : total - 1;  // out of range only in damaged codes
 }

@@ -35,7 +35,7 @@ class DecisionDecoder final : public DecisionCoder {
  public:
   explicit DecisionDecoder(RangeDecoder& coder) : coder_(coder) {}
   bool decide(bool, std::uint32_t yes_p) override { return coder_.decode_bit(yes_p, kDecisionBits) != 0; }
-  std::uint32_t place(std::uint32_t, std::uint32_t total) override { return coder_.place_of(total); }
+  std::uint32_t place(std::uint32_t, std::uint32_t total) override { return coder_.position_in_total(total); }
   void take(std::uint32_t first, std::uint32_t size, std::uint32_t total) override {
     coder_.consume_share(first, size, total);
   }

@@ -12,9 +12,9 @@
 #include <string>
 #include <vector>
 
-#include "model/ppm/decision_coder.h"
 #include "compression/range_coder.h"
 #include "model/context_mixing/bitwise_predictor.h"
+#include "model/ppm/decision_coder.h"
 
 namespace unfold {
 

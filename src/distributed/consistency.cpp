@@ -64,7 +64,7 @@ std::string to_text(const std::vector<Claim>& claims) {
 
 std::vector<Claim> from_text(const std::string& text) {
   std::vector<Claim> claims;
-  for (const auto& pair : parse_own_json(text, "what the processes agree on"))
+  for (const auto& pair : parse_trusted_json(text, "what the processes agree on"))
     claims.push_back({pair.at(0), pair.at(1)});
   return claims;
 }
@@ -78,7 +78,7 @@ std::vector<Claim> from_text(const std::string& text) {
 
 }  // namespace
 
-void require_agreement(Processes& processes, const std::vector<Claim>& claims) {
+void require_same_settings(Processes& processes, const std::vector<Claim>& claims) {
   const std::vector<std::string> texts = processes.gather(to_text(claims));
   const std::vector<std::string> machines = processes.gather(processes.machine());
   const std::vector<Claim> first = from_text(texts.front());

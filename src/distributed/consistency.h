@@ -19,7 +19,7 @@ struct Claim {
 
 /// Collective. Throws UsageError in all processes if a claim differs from that of the first process; the error names
 /// the process, the claim and both values.
-void require_agreement(Processes& processes, const std::vector<Claim>& claims);
+void require_same_settings(Processes& processes, const std::vector<Claim>& claims);
 
 /// Returns the 128-bit BLAKE2b hash in hexadecimal.
 std::string fingerprint(std::span<const std::byte> bytes);

@@ -12,20 +12,20 @@ namespace unfold {
 Processes& launched_processes();
 
 /// Returns whether `launched_processes` has initialized MPI.
-bool joined_others();
+bool mpi_is_initialized();
 /// Called by a process whose work has failed and that can only exit: waits a few seconds for all other processes to
-/// fail, too. Returns false if they do not, and would wait for this process forever. REQUIRES: joined_others().
-bool all_have_failed();
-/// Terminates all processes at once, with this exit code. REQUIRES: joined_others().
+/// fail, too. Returns false if they do not, and would wait for this process forever. REQUIRES: mpi_is_initialized().
+bool wait_for_all_failures();
+/// Terminates all processes at once, with this exit code. REQUIRES: mpi_is_initialized().
 [[noreturn]] void end_all(int exit_code);
 /// Called before a regular exit. Does nothing if there are no other processes.
-void part_from_others();
+void finalize();
 
 /// The number of processes according to the environment of the launcher, in total and on this machine (1 if it is not
 /// set), and the rank of this process.
-struct LaunchedCount {
+struct LaunchInfo {
   int all = 1, here = 1, number = 0;
 };
-LaunchedCount count_in_environment();
+LaunchInfo launch_info_from_environment();
 
 }  // namespace unfold

@@ -24,7 +24,7 @@ int number_in(std::initializer_list<const char*> variables, int least) {
 }  // namespace
 
 /// Open MPI sets its own variables; launchers with the PMI interface (Hydra, Slurm) set the PMI variables.
-LaunchedCount count_in_environment() {
+LaunchInfo launch_info_from_environment() {
   return {.all = number_in({"OMPI_COMM_WORLD_SIZE", "PMI_SIZE"}, 1),
           .here = number_in({"OMPI_COMM_WORLD_LOCAL_SIZE", "MPI_LOCALNRANKS"}, 1),
           .number = number_in({"OMPI_COMM_WORLD_RANK", "PMI_RANK"}, 0)};

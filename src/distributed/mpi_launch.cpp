@@ -52,7 +52,7 @@ class MpiProcesses final : public Processes {
 
   int count() const override { return count_; }
   int number() const override { return number_; }
-  int on_this_machine() const override { return here_; }
+  int local_count() const override { return here_; }
   std::string machine() const override { return machine_; }
 
   void exchange(std::span<const Sending> sendings, std::span<const Receiving> receivings) override {
@@ -60,8 +60,8 @@ class MpiProcesses final : public Processes {
     wait("exchanging", nullptr);
   }
 
-  void exchange_beside(std::span<const Sending> sendings, std::span<const Receiving> receivings,
-                       const Pace& pace) override {
+  void exchange_in_background(std::span<const Sending> sendings, std::span<const Receiving> receivings,
+                              const Pace& pace) override {
     begin(sendings, receivings);
     wait("exchanging", &pace);
   }
@@ -74,7 +74,7 @@ class MpiProcesses final : public Processes {
     wait("gathering", nullptr);
   }
 
-  bool all_have_failed() {
+  bool wait_for_all_failures() {
     MPI_Request arrived = MPI_REQUEST_NULL;
     MPI_Ibarrier(failures_, &arrived);
     const auto begin = std::chrono::steady_clock::now();
@@ -111,7 +111,7 @@ class MpiProcesses final : public Processes {
     for (int tries = 0, done = 0;; ++tries) {
       check_mpi(MPI_Testall(static_cast<int>(requests_.size()), requests_.data(), &done, MPI_STATUSES_IGNORE), what);
       if (done != 0) return;
-      if (pace != nullptr && pace->broken_off) throw RuntimeFailure("an exchange was broken off");
+      if (pace != nullptr && pace->is_cancelled) throw RuntimeFailure("an exchange was broken off");
       if (pace != nullptr && !pace->awaited)
         std::this_thread::sleep_for(kPause);
       else if (tries >= kTries)
@@ -139,13 +139,13 @@ std::unique_ptr<MpiProcesses>& joined() {
 }  // namespace
 
 Processes& launched_processes() {
-  if (count_in_environment().all == 1) return one_process();
+  if (launch_info_from_environment().all == 1) return single_process();
   if (!joined()) joined() = std::make_unique<MpiProcesses>();
   return *joined();
 }
 
-bool joined_others() { return joined() != nullptr; }
-bool all_have_failed() { return joined()->all_have_failed(); }
+bool mpi_is_initialized() { return joined() != nullptr; }
+bool wait_for_all_failures() { return joined()->wait_for_all_failures(); }
 
 void end_all(int exit_code) {
   MPI_Abort(MPI_COMM_WORLD, exit_code);
@@ -154,8 +154,8 @@ void end_all(int exit_code) {
 
 /// The launcher kills the other processes as soon as one exits with an error, so the first process, whose exit code
 /// counts, exits last.
-void part_from_others() {
-  if (!joined_others()) return;
+void finalize() {
+  if (!mpi_is_initialized()) return;
   const bool first = joined()->first();
   MPI_Finalize();
   if (first) std::this_thread::sleep_for(std::chrono::milliseconds(50));

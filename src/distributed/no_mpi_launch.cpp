@@ -9,17 +9,17 @@
 namespace unfold {
 
 Processes& launched_processes() {
-  const int count = count_in_environment().all;
+  const int count = launch_info_from_environment().all;
   if (count > 1)
     throw UsageError("a launcher has started " + std::to_string(count) +
                      " processes of unfold, but this unfold was built without MPI and knows of no others: install "
                      "libopenmpi-dev and build anew, or start one process");
-  return one_process();
+  return single_process();
 }
 
-bool joined_others() { return false; }
-bool all_have_failed() { return true; }
+bool mpi_is_initialized() { return false; }
+bool wait_for_all_failures() { return true; }
 void end_all(int exit_code) { std::_Exit(exit_code); }
-void part_from_others() {}
+void finalize() {}
 
 }  // namespace unfold

@@ -44,7 +44,7 @@ bool Processes::any(bool mine) {
 
 double Processes::of_first(double mine) { return alone() ? mine : gather(mine).front(); }
 
-Processes& one_process() {
+Processes& single_process() {
   static OneProcess process;
   return process;
 }

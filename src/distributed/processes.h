@@ -2,8 +2,8 @@
 /// A group of processes that work together: each runs the same program with the same options, has a rank and knows the
 /// number of processes, and exchanges bytes with the others.
 ///
-///   Processes& all = one_process();                 // or launched_processes() (launch.h), or simulated ones in tests
-///   std::vector<double> seconds = all.gather(mine); // one number of each process
+///   Processes& all = single_process();                 // or launched_processes() (launch.h), or simulated ones in
+///   tests std::vector<double> seconds = all.gather(mine); // one number of each process
 ///
 /// Except for simple accessors such as `count` and `number`, every function is collective: all processes call it in the
 /// same order, and no call returns before the others have made the same call. A decision that must be the same
@@ -36,7 +36,7 @@ struct Receiving {
 struct Pace {
   /// set when a thread waits for the exchange; until then the exchange leaves the processors to others
   std::atomic<bool> awaited = false;
-  std::atomic<bool> broken_off = false;  ///< cancels the exchange, which then throws RuntimeFailure
+  std::atomic<bool> is_cancelled = false;  ///< cancels the exchange, which then throws RuntimeFailure
 };
 
 class Processes {
@@ -45,7 +45,7 @@ class Processes {
 
   virtual int count() const = 0;
   virtual int number() const = 0;                         ///< rank of this process, from 0
-  virtual int on_this_machine() const { return 1; }       ///< number of processes on this machine, including this one
+  virtual int local_count() const { return 1; }           ///< number of processes on this machine, including this one
   virtual std::string machine() const { return "here"; }  ///< name of the machine, for messages
   bool first() const { return number() == 0; }
   bool alone() const { return count() == 1; }
@@ -54,8 +54,8 @@ class Processes {
   /// must match; a process sends nothing to itself.
   virtual void exchange(std::span<const Sending> sendings, std::span<const Receiving> receivings) = 0;
   /// Like exchange, in the background: no other thread may call any of these functions meanwhile.
-  virtual void exchange_beside(std::span<const Sending> sendings, std::span<const Receiving> receivings,
-                               const Pace& /*pace*/) {
+  virtual void exchange_in_background(std::span<const Sending> sendings, std::span<const Receiving> receivings,
+                                      const Pace& /*pace*/) {
     exchange(sendings, receivings);
   }
   /// Sets `all` to the contributions of all processes in the order of their ranks; all contributions have the same
@@ -73,7 +73,7 @@ class Processes {
 };
 
 /// A group that consists of this process only.
-Processes& one_process();
+Processes& single_process();
 
 /// Returns the share of [0, n) of process `number` of `count`: contiguous ranges in order, as equal as possible, that
 /// begin at multiples of `grain`.

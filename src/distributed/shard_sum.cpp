@@ -77,7 +77,7 @@ void ShardSum<T>::complete(std::span<T> node, Team* team) const {
 /// The vector of the last shard is not added until its parts are exchanged.
 template <class T>
 void ShardSum<T>::add_next(Team& team) {
-  const bool last = at_last();
+  const bool last = is_last();
   ++added_;
   if (last) return;
   const std::vector<Piece> pieces = merge({0, size()}, &team);
@@ -119,7 +119,7 @@ void ShardSum<T>::sum_part(Range part, Team* team) {
   const Timeline::Clock::time_point begin = Timeline::Clock::now();
   const std::vector<Piece> mine = merge(part, team);
   if (sharding_.all().alone()) return;
-  if (slices_.by_halves())
+  if (slices_.is_recursive_halving())
     sum_by_halves(part, nodes_.front().numbers.span(), team);
   else
     sum_by_slices(part, mine, team);
@@ -131,7 +131,7 @@ void ShardSum<T>::sum_part(Range part, Team* team) {
 template <class T>
 void ShardSum<T>::exchange(std::span<const Sending> sendings, std::span<const Receiving> receivings, bool beside) {
   if (beside)
-    sharding_.all().exchange_beside(sendings, receivings, background_.pace());
+    sharding_.all().exchange_in_background(sendings, receivings, background_.pace());
   else
     sharding_.all().exchange(sendings, receivings);
 }
@@ -262,7 +262,7 @@ void ShardSum<T>::spread_slices(std::span<Sent> vector) {
     exchange(sendings, receivings, false);
     sendings.clear(), receivings.clear();
   };
-  if (slices_.by_halves()) {
+  if (slices_.is_recursive_halving()) {
     std::vector<std::vector<std::pair<Range, Range>>> halves;
     for (const Range part : slices_.parts()) halves.push_back(slices_.halves(part, me));
     for (int group = count / 2; group > 0; group /= 2) {
@@ -331,9 +331,9 @@ void ShardSum<T>::total(Team& team, std::span<T> result) {
 }
 
 template <class T>
-void ShardSum<T>::own_total(Team& team, std::span<T> result) {
+void ShardSum<T>::reduce_scatter(Team& team, std::span<T> result) {
   finish(team);
-  take_ranges<T>(nodes_.front().numbers.span(), slices_.own(), result);
+  gather_ranges<T>(nodes_.front().numbers.span(), slices_.own(), result);
   begin_anew();
 }
 

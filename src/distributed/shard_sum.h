@@ -49,7 +49,7 @@ class ShardSum {
   /// Returns the vector of the next shard of this process, to be filled by the caller.
   std::span<T> next();
   /// Returns whether the next shard is the last one of this process.
-  bool at_last() const { return own().begin + added_ + 1 == own().end; }
+  bool is_last() const { return own().begin + added_ + 1 == own().end; }
   /// Called when the vector is filled: adds it to the vectors before it, as far as this completes nodes of the tree.
   void add_next(Team& team);
   /// Called between `next` and `add_next` of the last shard, from any thread, when the next part in the order of the
@@ -60,7 +60,7 @@ class ShardSum {
   /// begin afterwards.
   void total(Team& team, std::span<T> result);
   /// Like total, but returns only the slices of this process, concatenated.
-  void own_total(Team& team, std::span<T> result);
+  void reduce_scatter(Team& team, std::span<T> result);
   /// Distributes the slices of a vector from their owners to all processes. Collective.
   void spread(std::span<T> vector);
 

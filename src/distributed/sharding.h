@@ -7,9 +7,9 @@
 #include <span>
 #include <vector>
 
-#include "numerics/bf16.h"
 #include "distributed/processes.h"
 #include "distributed/timeline.h"
+#include "numerics/bf16.h"
 
 namespace unfold {
 
@@ -31,7 +31,7 @@ struct Sharding {
   Timeline* timeline = nullptr;            ///< records where time is spent; nullptr: not recorded
 
   bool divided() const { return shards > 1; }
-  Processes& all() const { return processes != nullptr ? *processes : one_process(); }
+  Processes& all() const { return processes != nullptr ? *processes : single_process(); }
   /// Returns the shards of this process.
   Range own() const { return of(all().number()); }
   Range of(int process) const { return share_of_process(shards, process, all().count()); }

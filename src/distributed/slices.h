@@ -22,9 +22,9 @@ class Slices {
   Index grain() const { return grain_; }
   const std::vector<Range>& parts() const { return parts_; }
   /// Returns whether slices are made by recursive halving.
-  bool by_halves() const { return by_halves_; }
+  bool is_recursive_halving() const { return by_halves_; }
   /// Returns the ranges that `process` keeps and sends to its partner, for each round of halving; the last one that it
-  /// keeps is its slice. REQUIRES: by_halves().
+  /// keeps is its slice. REQUIRES: is_recursive_halving().
   std::vector<std::pair<Range, Range>> halves(Range part, int process) const;
 
   Range of(Range part, int process) const;
@@ -45,13 +45,13 @@ class Slices {
 
 /// Copies some ranges of a vector to contiguous memory.
 template <class T>
-void take_ranges(std::span<const T> vector, const std::vector<Range>& ranges, std::span<T> result) {
+void gather_ranges(std::span<const T> vector, const std::vector<Range>& ranges, std::span<T> result) {
   auto to = result.begin();
   for (const Range r : ranges) to = std::copy(vector.begin() + r.begin, vector.begin() + r.end, to);
 }
 /// Copies them back.
 template <class T>
-void put_ranges(std::span<const T> numbers, const std::vector<Range>& ranges, std::span<T> vector) {
+void scatter_ranges(std::span<const T> numbers, const std::vector<Range>& ranges, std::span<T> vector) {
   auto from = numbers.begin();
   for (const Range r : ranges) {
     std::copy(from, from + r.size(), vector.begin() + r.begin);

@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "numerics/random.h"
 #include "gradcheck/derivative_check.h"
+#include "numerics/random.h"
 
 namespace unfold {
 
@@ -48,7 +48,8 @@ class CheckedLosses {
     return {};
   }
   bool owns_parameters() const {
-    return std::any_of(parts_.begin(), parts_.end(), [](const Part& p) { return !p.loss->own_parameters().empty(); });
+    return std::any_of(parts_.begin(), parts_.end(),
+                       [](const Part& p) { return !p.loss->parameter_indices().empty(); });
   }
 
   double total(const Vector& outputs, std::span<const double> parameters) {

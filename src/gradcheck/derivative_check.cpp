@@ -4,12 +4,12 @@
 #include <cmath>
 #include <cstdio>
 
+#include "gradcheck/checked_losses.h"
 #include "graph/circuit/attention.h"
+#include "graph/circuit/concatenation.h"
 #include "graph/circuit/known_operator.h"
 #include "graph/circuit/mixed_sparse.h"
-#include "graph/circuit/concatenation.h"
 #include "numerics/random.h"
-#include "gradcheck/checked_losses.h"
 
 namespace unfold {
 namespace {
@@ -411,7 +411,7 @@ class Checker {
     for (const Node& node : passes_.circuit().nodes())
       for (const auto& term : node.terms)
         if (!term.dense() && !unit_weights(term.op.get()) && !as_attention(term.op.get()) &&
-            !as_placed(term.op.get()) && !is_known(term.op.get(), KnownOperator::Kind::share))
+            !as_concatenation(term.op.get()) && !is_known(term.op.get(), ExportableOperator::Kind::share))
           return true;
     return false;
   }

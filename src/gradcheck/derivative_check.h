@@ -24,9 +24,9 @@
 #include <string>
 #include <vector>
 
+#include "gradcheck/scalar_graph.h"
 #include "graph/engine/unfolding.h"
 #include "loss/network.h"
-#include "gradcheck/scalar_graph.h"
 
 namespace unfold {
 

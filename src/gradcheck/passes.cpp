@@ -1,6 +1,6 @@
+#include "gradcheck/derivative_check.h"
 #include "graph/paths/path_pass.h"
 #include "numerics/random.h"
-#include "gradcheck/derivative_check.h"
 
 namespace unfold {
 namespace {

@@ -6,9 +6,9 @@
 
 #include "base/error.h"
 #include "graph/circuit/attention.h"
+#include "graph/circuit/concatenation.h"
 #include "graph/circuit/known_operator.h"
 #include "graph/circuit/mixed_sparse.h"
-#include "graph/circuit/concatenation.h"
 
 namespace unfold {
 namespace {
@@ -135,7 +135,7 @@ struct ScalarGraph::Builder {
       return add_children(
           node, std::span(predecessors[at(signal)]).subspan(at(row * node.delay.width()), at(node.delay.width())));
     const Index before = predecessors[at(signal)][at(row)];
-    if (before >= 0 && node.delay.along != Delay::Along::child && node.delay.to_children())
+    if (before >= 0 && node.delay.along != Delay::Along::child && node.delay.reads_children())
       return add_children(node, structure.part(node.part).child_rows(row));
     if (before < 0 && node.initial < 0) return add_constants(node.size, 0);
     const int from = before < 0 ? parameter_node(node.initial, 0, 0) : build(node.source, before);
@@ -212,7 +212,7 @@ struct ScalarGraph::Builder {
     const int depth = circuit.nodes()[at(term.keys)].part - part;
     const Structure& own = structure.part(part);
     const Structure& source = own.part(depth);
-    const Index chain = own.chains_seen(depth)[at(row)];
+    const Index chain = own.source_chains(depth)[at(row)];
     std::vector<int> keys, scores;
     std::vector<Looked> looked;
     for (Index t = 0; t < source.size(chain); ++t) {
@@ -274,13 +274,13 @@ struct ScalarGraph::Builder {
     double total = 0;
     if (const SparseOperator* op = as_sparse(term.op.get())) return add_sparse_term(term, *op, source, row, column, to);
     if (const MixedSparse* op = as_mixed_sparse(term.op.get())) return add_mixed_term(term, *op, source, column, to);
-    if (const Placed* op = as_placed(term.op.get())) {
+    if (const Placed* op = as_concatenation(term.op.get())) {
       const Index i = column - op->offset();
       if (i < 0 || i >= op->inputs()) return 0;
       edge(source + static_cast<int>(i), to, 1);
       return value(source + static_cast<int>(i));
     }
-    if (is_known(term.op.get(), KnownOperator::Kind::share))
+    if (is_known(term.op.get(), ExportableOperator::Kind::share))
       return add_share(source, static_cast<int>(term.op->inputs()), static_cast<int>(column), to);
     if (!term.dense()) throw UsageError("scalar graph: vector maps are not spelt out in scalars");
     for (int i = 0; i < static_cast<int>(circuit.nodes()[at(term.source)].size); ++i) {

@@ -10,8 +10,8 @@
 #include "base/error.h"
 #include "base/formats/file.h"
 #include "data/examples/example_set.h"
-#include "interop/stacks/named_arrays.h"
 #include "interop/keras/rtneural.h"
+#include "interop/stacks/named_arrays.h"
 #include "interop/stacks/stack_self_test.h"
 #include "model/registry/run_folder.h"
 
@@ -80,7 +80,7 @@ std::string torch_bytes(AnyModel& model) {
   StackWeights stack = stack_of(holder, model.parameters());
   if (next && stack.embedding.rows > 0) add_row_of_none(stack.embedding);
   RoundedArrays<T> arrays(torch_arrays(stack));
-  const StackTrial trial = make_trial(holder, kPairPositions);
+  const TestInput trial = make_test_input(holder, kPairPositions);
   arrays.writer.set_metadata("format", "pt");
   arrays.writer.set_metadata("card", model.card().dump());
   arrays.writer.set_metadata("pair", to_json(trial, outputs_of(holder, model.parameters(), trial, next)).dump());
@@ -200,7 +200,7 @@ void fill_and_test(AnyModel& model, const ImportNetworkRequest& request, const N
   if (const Index reads = holder.input().size(); !next && holder.reads_symbols() && theirs.symbols() != reads)
     throw UsageError(fmt::format("{} reads {} symbols; the model reads {}", request.file, theirs.symbols(), reads));
   set_weights(holder, *ours, model.parameters());
-  const StackTrial trial = make_trial(holder, kPositions);
+  const TestInput trial = make_test_input(holder, kPositions);
   outcome = {.model = model.spec_text(),
              .outputs = holder.output().size(),
              .of_symbols = holder.gives_symbols,
@@ -247,7 +247,7 @@ ImportNetworkOutcome import_network(const ImportNetworkRequest& request) {
   return outcome;
 }
 
-bool holds_arrays(const std::string& file) {
+bool is_weight_file(const std::string& file) {
   std::ifstream stream(file, std::ios::binary);
   std::string head(16, '\0');
   stream.read(head.data(), static_cast<std::streamsize>(head.size()));

@@ -40,6 +40,6 @@ struct ImportNetworkOutcome {
 /// is missing or unexpected, or the verification fails; UsageError if options are missing or do not fit the file.
 ImportNetworkOutcome import_network(const ImportNetworkRequest& request);
 /// Returns whether import_network can read a file, judged by its first bytes.
-bool holds_arrays(const std::string& file);
+bool is_weight_file(const std::string& file);
 
 }  // namespace unfold

@@ -1,7 +1,7 @@
 #pragma once
 /// The data of a field of a batch, row by row: symbols of the field's alphabet, or vectors of numbers. Rows are in the
-/// order of the structure (graph/structure/structure.h); a row may be missing. A field with one value per example is stored at
-/// the position where it is read or predicted.
+/// order of the structure (graph/structure/structure.h); a row may be missing. A field with one value per example is
+/// stored at the position where it is read or predicted.
 
 #include <variant>
 #include <vector>

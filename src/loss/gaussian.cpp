@@ -2,9 +2,9 @@
 #include <memory>
 
 #include "loss/distribution.h"
-#include "loss/univariate_distributions.h"
 #include "loss/registry.h"
 #include "loss/rows.h"
+#include "loss/univariate_distributions.h"
 #include "numerics/vector.h"
 
 namespace unfold {

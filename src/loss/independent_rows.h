@@ -1,22 +1,22 @@
 #pragma once
 /// Marks losses with independent rows, for which sequences may be divided into segments. RowLoss implies this; losses
-/// that own parameters cannot be a RowLoss and derive from SeparateRows. The gradient of their own parameters must be a
-/// sum over rows from the last to the first, added to the existing values, so that dividing a sequence does not change
-/// any bits.
+/// that own parameters cannot be a RowLoss and derive from IndependentRows. The gradient of their own parameters must
+/// be a sum over rows from the last to the first, added to the existing values, so that dividing a sequence does not
+/// change any bits.
 
 #include "loss/loss.h"
 
 namespace unfold {
 
 template <class T>
-class SeparateRows : public virtual Loss<T> {
+class IndependentRows : public virtual Loss<T> {
  public:
   static constexpr const char* kWhat = "rows that count each for itself";
 };
 
 template <class T>
 bool has_separate_rows(const Loss<T>& loss) {
-  return loss.template as<RowLoss<T>>() != nullptr || loss.template as<SeparateRows<T>>() != nullptr;
+  return loss.template as<RowLoss<T>>() != nullptr || loss.template as<IndependentRows<T>>() != nullptr;
 }
 
 }  // namespace unfold

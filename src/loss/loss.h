@@ -72,7 +72,7 @@ class Loss {
   /// invalid size.
   virtual Index target_size(Index signal_size) const { return signal_size; }
   /// Indices in the circuit of the parameters that the loss has declared.
-  virtual std::span<const int> own_parameters() const { return {}; }
+  virtual std::span<const int> parameter_indices() const { return {}; }
 
   /// nats[r]: contribution of row r to the loss; 0 without a target. The loss is their sum in row order.
   virtual void negative_log_likelihood(const Observed<T>& observed, Team& team, T* nats) const = 0;

@@ -4,9 +4,9 @@
 
 #include "loss/deviation.h"
 #include "loss/distribution.h"
-#include "loss/univariate_distributions.h"
 #include "loss/registry.h"
 #include "loss/rows.h"
+#include "loss/univariate_distributions.h"
 #include "numerics/vector.h"
 
 namespace unfold {

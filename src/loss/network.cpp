@@ -37,7 +37,7 @@ void Network<T>::validate() const {
 template <class T>
 void Network<T>::clear_own(std::span<T> gradient) const {
   for (const Head<T>& head : heads)
-    for (const int own : head.loss->own_parameters()) {
+    for (const int own : head.loss->parameter_indices()) {
       require_index("network: parameter of a loss", own, static_cast<Index>(circuit().parameters().size()));
       const ParameterInfo& p = circuit().parameters()[static_cast<std::size_t>(own)];
       require_range("network: gradient of parameter", p.offset, p.size(), static_cast<Index>(gradient.size()));

@@ -34,7 +34,7 @@ struct Head {
 };
 
 /// A parameter with DropConnect: training sets single elements or whole rows to 0 (train/objective/weight_rules.h).
-struct WeightDrop {
+struct WeightDropout {
   int parameter;
   double rate;
   bool rows = false;
@@ -61,10 +61,10 @@ struct Network {
   /// Precision of the activations that those passes store for the backward pass (batch_pass.h). All other uses are
   /// exact.
   Precision activities = Precision::exact;
-  /// Where those passes run instead of on the team (graph/engine/backend.h); null: on the team. All other uses run on the
-  /// team.
+  /// Where those passes run instead of on the team (graph/engine/backend.h); null: on the team. All other uses run on
+  /// the team.
   std::shared_ptr<const Offload> offload = nullptr;
-  std::vector<WeightDrop> drops = {};
+  std::vector<WeightDropout> drops = {};
   std::vector<WeightTie> ties = {};
 
   const Circuit& circuit() const {

@@ -1,11 +1,11 @@
 #include <algorithm>
 #include <memory>
 
-#include "loss/deviation.h"
 #include "loss/components.h"
+#include "loss/deviation.h"
 #include "loss/distribution.h"
-#include "loss/univariate_distributions.h"
 #include "loss/registry.h"
+#include "loss/univariate_distributions.h"
 #include "numerics/vector.h"
 
 namespace unfold {

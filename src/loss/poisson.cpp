@@ -3,8 +3,8 @@
 
 #include "loss/components.h"
 #include "loss/distribution.h"
-#include "loss/univariate_distributions.h"
 #include "loss/registry.h"
+#include "loss/univariate_distributions.h"
 #include "numerics/functions.h"
 
 namespace unfold {

@@ -6,8 +6,8 @@
 #include <string_view>
 
 #include "base/error.h"
-#include "loss/scratch.h"
 #include "loss/loss.h"
+#include "loss/scratch.h"
 
 namespace unfold {
 
@@ -37,7 +37,7 @@ bool is_predicted(const Targets<T>& targets, Index row) {
   return targets.predicted == nullptr || targets.predicted[row] != 0;
 }
 
-[[noreturn]] inline void refuse_symbol(std::string_view loss, Symbol target, Index row, Index alphabet) {
+[[noreturn]] inline void throw_invalid_symbol(std::string_view loss, Symbol target, Index row, Index alphabet) {
   throw UsageError(std::string(loss) + " loss: target symbol " + std::to_string(target) + " in row " +
                    std::to_string(row) + " of an alphabet of " + std::to_string(alphabet));
 }
@@ -52,7 +52,8 @@ Symbol target_symbol(std::string_view loss, Matrix<const T> signal, const Target
   if (targets.symbols == nullptr) [[unlikely]]
     refuse_no_symbols(loss);
   const Symbol target = targets.symbols[row];
-  if (target != kNoSymbol && (target < 0 || target >= signal.cols)) refuse_symbol(loss, target, row, signal.cols);
+  if (target != kNoSymbol && (target < 0 || target >= signal.cols))
+    throw_invalid_symbol(loss, target, row, signal.cols);
   return target;
 }
 

@@ -42,7 +42,7 @@ Weight largest_of(const SafetensorsFile& file, const Tensor& tensor) {
   return largest;
 }
 
-std::string place_of(const Weight& weight) {
+std::string position_in_total(const Weight& weight) {
   if (weight.shape.size() != 2) return fmt::format("[{}]", weight.element);
   return fmt::format("[{}, {}]", weight.element / weight.shape[1], weight.element % weight.shape[1]);
 }
@@ -61,7 +61,7 @@ std::string cause_and_remedy(const SymbolModel& model) {
   }
   if (largest.tensor.empty()) return "it holds no weights; train the model anew";
   const std::string where = fmt::format("the largest weight is {:.3g}, element {} of tensor {}", largest.value,
-                                        place_of(largest), largest.tensor);
+                                        position_in_total(largest), largest.tensor);
   if (std::abs(largest.value) < kEnormous)
     return where +
            ", so its states grow from symbol to symbol; train the model anew with units that cannot grow (tanh)";

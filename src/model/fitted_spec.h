@@ -32,7 +32,7 @@ Options read_fitted_spec(const ModelFile& file, std::string_view name, std::stri
 inline std::string fitted_spec(std::string_view name, const AnyOptions& options, const AnyOptions& defaults,
                                std::string_view main) {
   const std::vector<OptionHelp> values = help_of(options);
-  Spec spec{.name = std::string(name), .size = {}, .values = changed_values(values, help_of(defaults))};
+  Spec spec{.name = std::string(name), .size = {}, .values = non_default_values(values, help_of(defaults))};
   std::erase_if(spec.values, [&](const auto& value) { return value.first == main; });
   for (const OptionHelp& option : values)
     if (option.name == main) spec.size = option.value;

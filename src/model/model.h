@@ -9,9 +9,10 @@
 ///   NetworkHolder    a network with parameters (model/network/network_body.h)
 ///
 /// File: safetensors with the tensors of the model and metadata "card": a JSON object with the keys format
-/// ("unfold-model"), format_version, kind, model (SPEC), data (data/examples/specification.h), configuration, history, and the
-/// keys of the kind. Files of version 0.1 had a separate format for each kind; they can still be read. Loading executes
-/// no code and checks every tensor. Equal models give equal bytes. Several threads may read a model at the same time.
+/// ("unfold-model"), format_version, kind, model (SPEC), data (data/examples/specification.h), configuration, history,
+/// and the keys of the kind. Files of version 0.1 had a separate format for each kind; they can still be read. Loading
+/// executes no code and checks every tensor. Equal models give equal bytes. Several threads may read a model at the
+/// same time.
 
 #include <nlohmann/json_fwd.hpp>
 #include <string>
@@ -20,8 +21,8 @@
 
 #include "base/error.h"
 #include "base/formats/json.h"
-#include "data/files/safetensors.h"
 #include "data/examples/specification.h"
+#include "data/files/safetensors.h"
 
 namespace unfold {
 

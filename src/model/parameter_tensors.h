@@ -1,8 +1,8 @@
 #pragma once
 /// Stores the parameters of a circuit in a model file: one tensor per parameter, by its name.
 
-#include "graph/circuit/parameters.h"
 #include "data/files/safetensors.h"
+#include "graph/circuit/parameters.h"
 
 namespace unfold {
 

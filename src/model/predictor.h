@@ -18,7 +18,8 @@ class Predictor {
   /// `reset`.
   virtual std::span<const float> log_probabilities() = 0;
   /// The log probability of one symbol, bit-identical to the element of log_probabilities(); cheaper if the model does
-  /// not have to evaluate all symbols. Throws UsageError for a symbol outside the alphabet, as the next two functions do.
+  /// not have to evaluate all symbols. Throws UsageError for a symbol outside the alphabet, as the next two functions
+  /// do.
   float log_probability(Symbol symbol) {
     require_symbol(symbol, alphabet());
     return log_probability_of(symbol);

@@ -9,8 +9,8 @@
 #include <string_view>
 #include <utility>
 
-#include "hwy/base.h"
 #include "base/error.h"
+#include "hwy/base.h"
 
 #if HWY_ARCH_X86_64
 #include <immintrin.h>
@@ -172,7 +172,7 @@ void for_each_bf16_strip(Range panels, Index rows, const Strip& strip) {
   }
 }
 
-void start_from(Matrix<float> c, Range columns, Start start, const float* bias) {
+void copy_matching_parameters(Matrix<float> c, Range columns, Start start, const float* bias) {
   if (start == Start::accumulate) return;
   for (Index m = 0; m < c.rows; ++m) {
     if (start == Start::bias)
@@ -235,7 +235,7 @@ void multiply_bf16(Matrix<const float> a, const PackedMatrix<float>& b, Matrix<f
     tile.b_stride = pairs * kPanel, tile.pairs = pairs;
     for (Index block = 0; block < panels.blocks; ++block) {
       const Range range{panels.range.begin + block * panels.every, panels.range.end + block * panels.every};
-      start_from(part, {range.begin * kPanel, std::min(range.end * kPanel, c.cols)}, start, bias);
+      copy_matching_parameters(part, {range.begin * kPanel, std::min(range.end * kPanel, c.cols)}, start, bias);
       for_each_bf16_strip(range, rows,
                           [&](Index p, int count) { add_strip(tile, part, p * kPanel, count, b.pairs(p)); });
     }
@@ -246,7 +246,7 @@ void accumulate_outer_bf16(Matrix<const float> a, Matrix<const float> d, Matrix<
   constexpr Index kRows = 256;  // summed in one block
   const Index n = k_range.size(), panels = (d.cols + kPanel - 1) / kPanel;
   const Matrix<float> mine = g.rows_from(k_range.begin, n);
-  start_from(mine, {0, g.cols}, start, nullptr);
+  copy_matching_parameters(mine, {0, g.cols}, start, nullptr);
   for (Index end = a.rows; end > 0; end -= kRows) {
     const Index begin = std::max<Index>(end - kRows, 0), rows = end - begin, pairs = (rows + 1) / 2;
     // Pair p holds rows end - 1 - 2p and end - 2 - 2p, the later row first.

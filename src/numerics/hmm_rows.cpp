@@ -20,14 +20,14 @@ namespace unfold {
 
 /// Kernels of one target.
 struct StateRowOperations {
-  decltype(see_symbols)* forward;
+  decltype(forward_symbols)* forward;
   decltype(look_back)* backward;
-  decltype(best_origins)* best;
+  decltype(viterbi_step)* best;
 };
 template <class T>
 struct ScoreRowOperations {
-  decltype(see_scores<T>)* forward;
-  decltype(look_back_at_scores<T>)* backward;
+  decltype(forward_scores<T>)* forward;
+  decltype(backward_scores<T>)* backward;
 };
 
 }  // namespace unfold
@@ -297,8 +297,8 @@ UNFOLD_CHOOSE_TABLE(ScoreRowOperations, score_rows);
 
 }  // namespace
 
-void see_symbols(Matrix<const double> f, Matrix<const double> b, const Symbol* symbols, double least, Matrix<double> g,
-                 double* c) {
+void forward_symbols(Matrix<const double> f, Matrix<const double> b, const Symbol* symbols, double least,
+                     Matrix<double> g, double* c) {
   state_rows().forward(f, b, symbols, least, g, c);
 }
 
@@ -308,26 +308,26 @@ void look_back(Matrix<const double> beta, Matrix<const double> g, Matrix<const d
 }
 
 template <class T>
-void see_scores(Matrix<const double> f, Matrix<const T> x, double spread, Matrix<double> e, Matrix<double> g, double* c,
-                char* fits) {
+void forward_scores(Matrix<const double> f, Matrix<const T> x, double spread, Matrix<double> e, Matrix<double> g,
+                    double* c, char* fits) {
   assert(x.cols > 0 && x.cols <= e.cols && e.cols % 8 == 0);
   score_rows<T>().forward(f, x, spread, e, g, c, fits);
 }
 template <class T>
-void look_back_at_scores(Matrix<const double> alpha, Matrix<const double> beta, const double* c, double factor,
-                         Matrix<double> e, Matrix<T> y) {
+void backward_scores(Matrix<const double> alpha, Matrix<const double> beta, const double* c, double factor,
+                     Matrix<double> e, Matrix<T> y) {
   score_rows<T>().backward(alpha, beta, c, factor, e, y);
 }
 #define UNFOLD_INSTANTIATE(T)                                                                                          \
-  template void see_scores(Matrix<const double>, Matrix<const T>, double, Matrix<double>, Matrix<double>, double*,     \
-                           char*);                                                                                     \
-  template void look_back_at_scores(Matrix<const double>, Matrix<const double>, const double*, double, Matrix<double>, \
-                                    Matrix<T>);
+  template void forward_scores(Matrix<const double>, Matrix<const T>, double, Matrix<double>, Matrix<double>, double*, \
+                               char*);                                                                                 \
+  template void backward_scores(Matrix<const double>, Matrix<const double>, const double*, double, Matrix<double>,     \
+                                Matrix<T>);
 UNFOLD_INSTANTIATE(float)
 UNFOLD_INSTANTIATE(double)
 #undef UNFOLD_INSTANTIATE
 
-void best_origins(const double* best, Matrix<const double> a, double* next, double* from) {
+void viterbi_step(const double* best, Matrix<const double> a, double* next, double* from) {
   assert(a.rows > 0);
   state_rows().best(best, a, next, from);
 }

@@ -272,31 +272,31 @@ T normalise(const T* x, Index n, T* z) {
 }
 
 template <class T>
-void add_normalised(Matrix<const T> x, const T* gain, Matrix<T> y, T* z) {
+void add_normalized(Matrix<const T> x, const T* gain, Matrix<T> y, T* z) {
   operations<T>().add(x, gain, y, z);
 }
 
 template <class T>
-void normalised_adjoint(Matrix<const T> x, const T* gain, Matrix<const T> dy, Matrix<T> dx, bool sets, T* scratch) {
+void normalized_adjoint(Matrix<const T> x, const T* gain, Matrix<const T> dy, Matrix<T> dx, bool sets, T* scratch) {
   operations<T>().adjoint(x, gain, dy, dx, sets, scratch);
 }
 
 template <class T>
-void add_normalised_gradient(Matrix<const T> x, Matrix<const T> dy, T* dg, T* z) {
+void add_normalized_gradient(Matrix<const T> x, Matrix<const T> dy, T* dg, T* z) {
   operations<T>().add_gradient(x, dy, dg, z);
 }
 
 template <class T>
-void take_out_moments(const T* z, Index n, T* e) {
+void project_out_moments(const T* z, Index n, T* e) {
   operations<T>().take_out(z, n, e);
 }
 
 #define UNFOLD_INSTANTIATE(T)                                                                        \
   template T normalise(const T*, Index, T*);                                                         \
-  template void add_normalised(Matrix<const T>, const T*, Matrix<T>, T*);                            \
-  template void normalised_adjoint(Matrix<const T>, const T*, Matrix<const T>, Matrix<T>, bool, T*); \
-  template void add_normalised_gradient(Matrix<const T>, Matrix<const T>, T*, T*);                   \
-  template void take_out_moments(const T*, Index, T*);
+  template void add_normalized(Matrix<const T>, const T*, Matrix<T>, T*);                            \
+  template void normalized_adjoint(Matrix<const T>, const T*, Matrix<const T>, Matrix<T>, bool, T*); \
+  template void add_normalized_gradient(Matrix<const T>, Matrix<const T>, T*, T*);                   \
+  template void project_out_moments(const T*, Index, T*);
 UNFOLD_INSTANTIATE(float)
 UNFOLD_INSTANTIATE(double)
 #undef UNFOLD_INSTANTIATE

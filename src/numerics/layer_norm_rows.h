@@ -1,6 +1,7 @@
 #pragma once
 /// Normalization of rows to mean 0 and variance 1, z = (x - mean(x)) / sqrt(variance(x) + 1e-5), and the operations of
-/// layer normalization (graph/circuit/layer_norm.cpp). With gains g, d = x - mean(x) and s = 1 / sqrt(mean(d^2) + 1e-5),
+/// layer normalization (graph/circuit/layer_norm.cpp). With gains g, d = x - mean(x) and s = 1 / sqrt(mean(d^2) +
+/// 1e-5),
 ///
 ///   y_i += g_i z_i;   dx (=|+=) s (e - mean(e) - z mean(e z)), e = g dy;   dg_i += z_i dy_i.
 ///
@@ -18,19 +19,19 @@ T normalise(const T* x, Index n, T* z);
 
 /// y += g z for every row of x. `z` is scratch memory of one row, here and below.
 template <class T>
-void add_normalised(Matrix<const T> x, const T* gain, Matrix<T> y, T* z);
+void add_normalized(Matrix<const T> x, const T* gain, Matrix<T> y, T* z);
 
 /// Computes the adjoint of x from that of y. `sets`: dx is overwritten instead of added to. `scratch`: two rows.
 template <class T>
-void normalised_adjoint(Matrix<const T> x, const T* gain, Matrix<const T> dy, Matrix<T> dx, bool sets, T* scratch);
+void normalized_adjoint(Matrix<const T> x, const T* gain, Matrix<const T> dy, Matrix<T> dx, bool sets, T* scratch);
 
 /// Adds the gradient of the gains over all rows, the last row first.
 template <class T>
-void add_normalised_gradient(Matrix<const T> x, Matrix<const T> dy, T* dg, T* z);
+void add_normalized_gradient(Matrix<const T> x, Matrix<const T> dy, T* dg, T* z);
 
 /// Replaces e by e - mean(e) - z mean(e z), the component of a change of x that leaves mean and standard deviation
 /// constant.
 template <class T>
-void take_out_moments(const T* z, Index n, T* e);
+void project_out_moments(const T* z, Index n, T* e);
 
 }  // namespace unfold

@@ -19,8 +19,8 @@ inline constexpr int kVirtualLanes = 16;
 
 #include <cstddef>
 
-#include "hwy/highway.h"
 #include "base/types.h"
+#include "hwy/highway.h"
 #include "numerics/fma-inl.h"
 
 HWY_BEFORE_NAMESPACE();

@@ -29,7 +29,7 @@ struct MomentTables {
 template <class T>
 struct MomentOperations {
   void (*add)(const MomentTables&, Matrix<const double>, const Symbol*, const T*, const T*, Index);
-  void (*add_sorted)(const T* const*, Index, bool, std::span<const SymbolRun>, const T*, const T*, double*, Index);
+  void (*add_sorted)(const T* const*, Index, bool, std::span<const SymbolRange>, const T*, const T*, double*, Index);
 };
 
 }  // namespace unfold
@@ -137,9 +137,9 @@ HWY_INLINE void add_products(const T* q, const T* u, const T* const* v, Index co
 }
 
 template <class T>
-void add_sorted(const T* const* u, Index count, bool full, std::span<const SymbolRun> runs, const T* b, const T* phi,
+void add_sorted(const T* const* u, Index count, bool full, std::span<const SymbolRange> runs, const T* b, const T* phi,
                 double* lanes, Index block) {
-  for (const SymbolRun& run : runs) {
+  for (const SymbolRange& run : runs) {
     double* to = lanes + run.symbol * block;
     for (Index j = 0; full && j < count; to += ++j * kMomentLanes)
       add_products(phi, u[j], u, j + 1, run.begin, run.end, to);
@@ -211,10 +211,10 @@ LaneMoments<T>::LaneMoments(const UnitMoments& moments)
       seen_(static_cast<std::size_t>(moments.alphabet())) {}
 
 template <class T>
-void LaneMoments<T>::add(Matrix<const T> columns, std::span<const SymbolRun> runs, const T* b, const T* phi) {
+void LaneMoments<T>::add(Matrix<const T> columns, std::span<const SymbolRange> runs, const T* b, const T* phi) {
   inputs_.clear();
   for (const std::int32_t c : columns_) inputs_.push_back(columns.row(c));
-  for (const SymbolRun& run : runs) seen_[static_cast<std::size_t>(run.symbol)] = 1;
+  for (const SymbolRange& run : runs) seen_[static_cast<std::size_t>(run.symbol)] = 1;
   operations<T>().add_sorted(inputs_.data(), static_cast<Index>(inputs_.size()), full_, runs, b, phi, lanes_.data(),
                              block());
 }

@@ -76,7 +76,7 @@ class UnitMoments {
 /// Positions sorted by symbol: one range of slots for each symbol that occurs. Ranges begin and end at multiples of
 /// kMomentLanes; b and phi are 0 in unused slots.
 inline constexpr Index kMomentLanes = 4;
-struct SymbolRun {
+struct SymbolRange {
   Symbol symbol;
   Index begin, end;
 };
@@ -90,7 +90,7 @@ class LaneMoments {
   /// Uses the inputs of `moments`. REQUIRES: it has no shared inputs.
   explicit LaneMoments(const UnitMoments& moments);
   /// columns [inputs x slots]: row c holds input c of all slots; b, phi [slots].
-  void add(Matrix<const T> columns, std::span<const SymbolRun> runs, const T* b, const T* phi);
+  void add(Matrix<const T> columns, std::span<const SymbolRange> runs, const T* b, const T* phi);
   void move_to(UnitMoments& moments);  ///< adds the sums of the lanes to `moments` and clears them
 
  private:

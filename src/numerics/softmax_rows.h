@@ -1,5 +1,6 @@
 #pragma once
-/// Softmax predictions of many rows at once, for passes over all predictions of a sequence (optim/riemannian/head_metric.h).
+/// Softmax predictions of many rows at once, for passes over all predictions of a sequence
+/// (optim/riemannian/head_metric.h).
 ///
 /// Determinism (invariant 2): the bits of a row do not depend on the number of rows. Sums over the alphabet use 16
 /// virtual lanes (`softmax_errors`) or run over the symbols in order (`column_variances`).

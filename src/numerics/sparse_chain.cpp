@@ -86,7 +86,7 @@ struct SlopesBody {
 /// Outgoing edges grouped by source, in the layout that a pass reads.
 struct Leaving {
   explicit Leaving(const Edges& edges, bool with_loops)
-      : begin((with_loops ? edges.leaving() : edges.leaving_others()).data()),
+      : begin((with_loops ? edges.leaving() : edges.outgoing_without_loops()).data()),
         ids((with_loops ? edges.leaving_edges() : edges.leaving_others_edges()).data()),
         to((with_loops ? edges.leaving_to() : edges.leaving_others_to()).data()) {
     degree = edges.inputs() > 0 ? begin[1] : 0;

@@ -20,8 +20,8 @@ namespace unfold {
 /// Kernels of one target.
 template <class T>
 struct ListedOperations {
-  void (*add)(const ListedPairs&, const ListedSymbols&, const T* w, Matrix<T> y);
-  void (*gather)(const ListedPairs&, const ListedSymbols&, Matrix<const T> y, T* g, Range mine);
+  void (*add)(const SparsePairs&, const ListedSymbols&, const T* w, Matrix<T> y);
+  void (*gather)(const SparsePairs&, const ListedSymbols&, Matrix<const T> y, T* g, Range mine);
 };
 
 }  // namespace unfold
@@ -32,12 +32,12 @@ namespace unfold {
 namespace HWY_NAMESPACE {
 
 template <class T>
-HWY_INLINE void gather_pairs(const ListedPairs& pairs, Range some, const T* y, T* g) {
+HWY_INLINE void gather_pairs(const SparsePairs& pairs, Range some, const T* y, T* g) {
   for (Index k = some.begin; k < some.end; ++k) g[k] += y[pairs.components[k]];
 }
 
 template <class T>
-void add_pair_by_pair(const ListedPairs& pairs, const ListedSymbols& read, const T* w, Matrix<T> y) {
+void add_pair_by_pair(const SparsePairs& pairs, const ListedSymbols& read, const T* w, Matrix<T> y) {
   for (Index r = 0; r < y.rows; ++r) {
     T* const out = y.row(r);
     for (std::size_t s = 0; s < read.symbols.size(); ++s) {
@@ -49,12 +49,12 @@ void add_pair_by_pair(const ListedPairs& pairs, const ListedSymbols& read, const
 }
 
 /// Returns the pairs of a symbol that are in `mine`.
-HWY_INLINE Range pairs_in(const ListedPairs& pairs, Index symbol, Range mine) {
+HWY_INLINE Range pairs_in(const SparsePairs& pairs, Index symbol, Range mine) {
   return {std::max<Index>(pairs.begin[symbol], mine.begin), std::min<Index>(pairs.begin[symbol + 1], mine.end)};
 }
 
 template <class T>
-void gather_pair_by_pair(const ListedPairs& pairs, const ListedSymbols& read, Matrix<const T> y, T* g, Range mine) {
+void gather_pair_by_pair(const SparsePairs& pairs, const ListedSymbols& read, Matrix<const T> y, T* g, Range mine) {
   for (Index r = y.rows - 1; r >= 0; --r)
     for (std::size_t s = 0; s < read.symbols.size(); ++s)
       if (read.symbols[s][r] != kNoSymbol)
@@ -127,13 +127,13 @@ HWY_INLINE typename S::Lanes first_lanes(std::uint32_t count) {
 /// Calls use(pairs) for the symbols of row r. Most symbols are rare and their pairs are not in the cache: prefetches
 /// the weights of row `next` and the table entries of row `later`.
 template <class T, class Use>
-HWY_INLINE void each_symbol(const ListedPairs& pairs, const ListedSymbols& read, Index r, Index next, Index later,
+HWY_INLINE void each_symbol(const SparsePairs& pairs, const ListedSymbols& read, Index r, Index next, Index later,
                             Index rows, const T* numbers, bool components, const Use& use) {
   const auto there = [&](std::size_t s, Index row) {
     return row >= 0 && row < rows && read.symbols[s][row] != kNoSymbol;
   };
   for (std::size_t s = 0; s < read.symbols.size(); ++s) {
-    const SpreadPairs* const of_signal = pairs.spread + read.first[s];
+    const ExpandedPairs* const of_signal = pairs.spread + read.first[s];
     if (there(s, later)) hwy::Prefetch(of_signal + read.symbols[s][later]);
     if (there(s, next)) {
       const std::int32_t begin = of_signal[read.symbols[s][next]].begin;
@@ -146,13 +146,13 @@ HWY_INLINE void each_symbol(const ListedPairs& pairs, const ListedSymbols& read,
 
 /// Processes rows that fit in kVectors vectors; they stay in registers while the symbols are added one after another.
 template <class T, int kVectors>
-void add_spread(const ListedPairs& pairs, const ListedSymbols& read, const T* w, Matrix<T> y) {
+void add_spread(const SparsePairs& pairs, const ListedSymbols& read, const T* w, Matrix<T> y) {
   using S = Spread<T>;
   const auto all = static_cast<std::uint32_t>((std::uint64_t{1} << y.cols) - 1);
   for (Index r = 0; r < y.rows; ++r) {
     typename S::Vector sums[kVectors];
     for (int v = 0; v < kVectors; ++v) sums[v] = S::load(lanes_of<S>(all, v), y.row(r) + v * S::kLanes);
-    each_symbol(pairs, read, r, r + 1, r + 3, y.rows, w, false, [&](const SpreadPairs& listed) HWY_ATTR {
+    each_symbol(pairs, read, r, r + 1, r + 3, y.rows, w, false, [&](const ExpandedPairs& listed) HWY_ATTR {
       const T* from = w + listed.begin;
       for (int v = 0; v < kVectors; ++v) {
         const auto lanes = lanes_of<S>(listed.components, v);
@@ -167,7 +167,7 @@ void add_spread(const ListedPairs& pairs, const ListedSymbols& read, const T* w,
 /// Gathers into the pairs of the symbols. Whole vectors are stored if they end within `mine`: this adds zeros to the
 /// pairs that follow, and avoids store-forwarding stalls, which partial stores would cause.
 template <class T, int kVectors>
-void pick_pairs(const ListedPairs& pairs, const ListedSymbols& read, Matrix<const T> y, T* g, Range mine) {
+void pick_pairs(const SparsePairs& pairs, const ListedSymbols& read, Matrix<const T> y, T* g, Range mine) {
   using S = Spread<T>;
   const auto all = static_cast<std::uint32_t>((std::uint64_t{1} << y.cols) - 1);
   const auto every = static_cast<typename S::Lanes>(~typename S::Lanes{0});
@@ -175,7 +175,7 @@ void pick_pairs(const ListedPairs& pairs, const ListedSymbols& read, Matrix<cons
     for (int v = 0; v < kVectors && r >= 4; ++v) hwy::Prefetch(y.row(r - 4) + v * S::kLanes);
     typename S::Vector row[kVectors];
     for (int v = 0; v < kVectors; ++v) row[v] = S::load(lanes_of<S>(all, v), y.row(r) + v * S::kLanes);
-    each_symbol(pairs, read, r, r - 1, r - 3, y.rows, g, true, [&](const SpreadPairs& listed) HWY_ATTR {
+    each_symbol(pairs, read, r, r - 1, r - 3, y.rows, g, true, [&](const ExpandedPairs& listed) HWY_ATTR {
       const Index first = std::max<Index>(listed.begin, mine.begin);
       const Index last = std::min<Index>(listed.begin + std::popcount(listed.components), mine.end);
       for (Index k = first; k < last; k += S::kLanes) {
@@ -200,12 +200,12 @@ HWY_INLINE void in_vectors(Index components, const Use& use) {
 }
 
 template <class T>
-void add_rows_listed(const ListedPairs& pairs, const ListedSymbols& read, const T* w, Matrix<T> y) {
+void add_rows_listed(const SparsePairs& pairs, const ListedSymbols& read, const T* w, Matrix<T> y) {
   if (pairs.spread == nullptr) return add_pair_by_pair(pairs, read, w, y);
   in_vectors<T>(y.cols, [&](auto vectors) { add_spread<T, vectors()>(pairs, read, w, y); });
 }
 template <class T>
-void gather_rows_listed(const ListedPairs& pairs, const ListedSymbols& read, Matrix<const T> y, T* g, Range mine) {
+void gather_rows_listed(const SparsePairs& pairs, const ListedSymbols& read, Matrix<const T> y, T* g, Range mine) {
   if (pairs.spread == nullptr) return gather_pair_by_pair(pairs, read, y, g, mine);
   in_vectors<T>(y.cols, [&](auto vectors) { pick_pairs<T, vectors()>(pairs, read, y, g, mine); });
 }
@@ -234,18 +234,18 @@ UNFOLD_CHOOSE_TABLE(ListedOperations, listed_operations);
 }  // namespace
 
 template <class T>
-void add_listed(const ListedPairs& pairs, const ListedSymbols& read, const T* w, Matrix<T> y) {
+void add_sparse_pairs(const SparsePairs& pairs, const ListedSymbols& read, const T* w, Matrix<T> y) {
   listed_operations<T>().add(pairs, read, w, y);
 }
 
 template <class T>
-void gather_listed(const ListedPairs& pairs, const ListedSymbols& read, Matrix<const T> y, T* g, Range mine) {
+void gather_sparse_pairs(const SparsePairs& pairs, const ListedSymbols& read, Matrix<const T> y, T* g, Range mine) {
   listed_operations<T>().gather(pairs, read, y, g, mine);
 }
 
-#define UNFOLD_INSTANTIATE(T)                                                              \
-  template void add_listed(const ListedPairs&, const ListedSymbols&, const T*, Matrix<T>); \
-  template void gather_listed(const ListedPairs&, const ListedSymbols&, Matrix<const T>, T*, Range);
+#define UNFOLD_INSTANTIATE(T)                                                                    \
+  template void add_sparse_pairs(const SparsePairs&, const ListedSymbols&, const T*, Matrix<T>); \
+  template void gather_sparse_pairs(const SparsePairs&, const ListedSymbols&, Matrix<const T>, T*, Range);
 UNFOLD_INSTANTIATE(float)
 UNFOLD_INSTANTIATE(double)
 #undef UNFOLD_INSTANTIATE

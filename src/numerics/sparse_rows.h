@@ -1,7 +1,7 @@
 #pragma once
-/// Sparse weights of symbols: each symbol has weights for only some components of a row (graph/circuit/sparse_lookup.h), and several
-/// symbols may act on a row. With AVX-512 the pairs of a symbol are expanded over the components in registers; other
-/// targets process them one pair at a time.
+/// Sparse weights of symbols: each symbol has weights for only some components of a row
+/// (graph/circuit/sparse_lookup.h), and several symbols may act on a row. With AVX-512 the pairs of a symbol are
+/// expanded over the components in registers; other targets process them one pair at a time.
 ///
 /// Determinism (invariant 2): a component of a row adds its pairs signal by signal, and a pair adds its rows from the
 /// last to the first, on every processor.
@@ -14,21 +14,21 @@
 namespace unfold {
 
 /// Maximum number of components for which pairs are expanded in registers.
-inline constexpr Index kMostSpread = 24;
+inline constexpr Index kMaxExpanded = 24;
 
 /// The pairs of a symbol: the index of the first pair, and a bit mask of the components (bit o for component o).
-struct SpreadPairs {
+struct ExpandedPairs {
   std::int32_t begin;
   std::uint32_t components;
 };
 
 /// The sparsity structure.
-struct ListedPairs {
+struct SparsePairs {
   const std::int32_t* begin = nullptr;       ///< the pairs of symbol x are [begin[x], begin[x + 1])
   const std::int32_t* components = nullptr;  ///< component of each pair
-  /// One entry per symbol; null if there are more than kMostSpread components, or if those of a symbol are not
+  /// One entry per symbol; null if there are more than kMaxExpanded components, or if those of a symbol are not
   /// ascending.
-  const SpreadPairs* spread = nullptr;
+  const ExpandedPairs* spread = nullptr;
 };
 
 /// The symbols of the rows: row r of signal s reads symbol first[s] + symbols[s][r], and none if symbols[s][r] is
@@ -40,10 +40,10 @@ struct ListedSymbols {
 
 /// y[r][component of k] += w[k] for all pairs k of all symbols of all rows.
 template <class T>
-void add_listed(const ListedPairs& pairs, const ListedSymbols& read, const T* w, Matrix<T> y);
+void add_sparse_pairs(const SparsePairs& pairs, const ListedSymbols& read, const T* w, Matrix<T> y);
 
 /// g[k] += y[r][component of k] for the pairs k in `mine` only.
 template <class T>
-void gather_listed(const ListedPairs& pairs, const ListedSymbols& read, Matrix<const T> y, T* g, Range mine);
+void gather_sparse_pairs(const SparsePairs& pairs, const ListedSymbols& read, Matrix<const T> y, T* g, Range mine);
 
 }  // namespace unfold

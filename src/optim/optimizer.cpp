@@ -408,7 +408,7 @@ bool compares_losses(std::string_view spec) {
   return parsed.entry.compares_losses(parsed.settings);
 }
 
-bool wants_everything(std::string_view spec) { return parse_optimizer(spec).entry.everything; }
+bool needs_full_batch(std::string_view spec) { return parse_optimizer(spec).entry.everything; }
 
 std::vector<OptimizerHelp> optimizers() { return registry().help(); }
 

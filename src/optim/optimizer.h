@@ -87,7 +87,7 @@ std::string canonical_stored_optimizer(const std::string& spec);
 bool compares_losses(std::string_view spec);
 
 /// Whether every step should use the complete data. Throws like make_optimizer.
-bool wants_everything(std::string_view spec);
+bool needs_full_batch(std::string_view spec);
 
 using OptimizerHelp = EntryHelp;
 /// All optimizers, for help texts.

@@ -4,8 +4,8 @@
 #include <functional>
 
 #include "data/text/text_batches.h"
-#include "train/passes/batch_pass.h"
 #include "train/objective/latent_trees.h"
+#include "train/passes/batch_pass.h"
 
 namespace unfold {
 
@@ -23,7 +23,7 @@ class Evaluator {
  public:
   /// For a network that builds trees, the most probable trees are used; judges see the batches with these trees.
   Evaluator(const Network<T>& network, Team& team) : network_(network), pass_(network, team) {
-    if (network_.merges.valid()) finder_ = std::make_unique<TreeFinder<T>>(network_, team);
+    if (network_.merges.valid()) finder_ = std::make_unique<LatentTreeParser<T>>(network_, team);
   }
 
   /// `surprisal(place, nats)` is called for every predicted symbol, in unspecified order.
@@ -43,7 +43,7 @@ class Evaluator {
  private:
   Network<T> network_;
   BatchPass<T> pass_;
-  std::unique_ptr<TreeFinder<T>> finder_;  // null: trees are unchanged
+  std::unique_ptr<LatentTreeParser<T>> finder_;  // null: trees are unchanged
 };
 
 }  // namespace unfold

@@ -50,7 +50,7 @@ double ChunkCounts::recall() const { return part_of(right, wanted); }
 double ChunkCounts::f1() const { return part_of(2 * right, found + wanted); }
 
 /// Positions [first, last] of an example.
-struct LabelMeasures::Chunk {
+struct LabelMetrics::Chunk {
   std::size_t first, last;
   std::string type;
   bool operator<(const Chunk& other) const {
@@ -58,9 +58,9 @@ struct LabelMeasures::Chunk {
   }
 };
 
-LabelMeasures::LabelMeasures(const Alphabet& alphabet) : LabelMeasures(texts_of(alphabet)) {}
+LabelMetrics::LabelMetrics(const Alphabet& alphabet) : LabelMetrics(texts_of(alphabet)) {}
 
-LabelMeasures::LabelMeasures(std::vector<std::string> labels)
+LabelMetrics::LabelMetrics(std::vector<std::string> labels)
     : labels_(std::move(labels)),
       tags_(labels_.size()),
       right_(labels_.size()),
@@ -78,7 +78,7 @@ LabelMeasures::LabelMeasures(std::vector<std::string> labels)
   has_chunks_ = has_chunks_ && !others;
 }
 
-void LabelMeasures::see(std::span<const Symbol> wanted, std::span<const Symbol> best) {
+void LabelMetrics::see(std::span<const Symbol> wanted, std::span<const Symbol> best) {
   if (wanted.size() != best.size())
     throw UsageError(
         fmt::format("label measures: {} labels were wanted, but {} are given", wanted.size(), best.size()));
@@ -101,7 +101,7 @@ void LabelMeasures::see(std::span<const Symbol> wanted, std::span<const Symbol> 
 }
 
 /// Processes each contiguous range of counted positions separately.
-void LabelMeasures::see_chunks(std::span<const Symbol> wanted, std::span<const Symbol> best) {
+void LabelMetrics::see_chunks(std::span<const Symbol> wanted, std::span<const Symbol> best) {
   for (std::size_t begin = 0; begin < wanted.size();) {
     std::size_t end = begin;
     while (end < wanted.size() && wanted[end] != kNoSymbol) ++end;
@@ -116,16 +116,16 @@ void LabelMeasures::see_chunks(std::span<const Symbol> wanted, std::span<const S
   }
 }
 
-std::vector<LabelMeasures::Chunk> LabelMeasures::chunks_of(std::span<const Symbol> labels) const {
+std::vector<LabelMetrics::Chunk> LabelMetrics::chunks_of(std::span<const Symbol> labels) const {
   std::vector<Chunk> chunks;
   const Tag none;
   const Tag* before = &none;
   for (std::size_t i = 0; i < labels.size(); ++i) {
     const Tag& now = tags_[at(labels[i])];
-    const bool goes_on = before->place != 'O' && before->place != 'E' && before->place != 'S' && now.place != 'B' &&
-                         now.place != 'S' && before->type == now.type;
+    const bool can_resume = before->place != 'O' && before->place != 'E' && before->place != 'S' && now.place != 'B' &&
+                            now.place != 'S' && before->type == now.type;
     if (now.place != 'O') {
-      if (goes_on)
+      if (can_resume)
         chunks.back().last = i;
       else
         chunks.push_back({.first = i, .last = i, .type = now.type});
@@ -135,7 +135,7 @@ std::vector<LabelMeasures::Chunk> LabelMeasures::chunks_of(std::span<const Symbo
   return chunks;
 }
 
-void LabelMeasures::merge(const LabelMeasures& other) {
+void LabelMetrics::merge(const LabelMetrics& other) {
   if (other.labels_ != labels_) throw UsageError("label measures: the labels of two parts differ");
   seen_ += other.seen_;
   add(right_, other.right_);
@@ -145,13 +145,13 @@ void LabelMeasures::merge(const LabelMeasures& other) {
   for (const auto& [type, counts] : other.chunks_) add(chunks_[type], counts);
 }
 
-double LabelMeasures::accuracy() const {
+double LabelMetrics::accuracy() const {
   Index right = 0;
   for (const Index each : right_) right += each;
   return ratio_or(kNotANumber, static_cast<double>(right), static_cast<double>(seen_));
 }
 
-double LabelMeasures::macro_f1() const {
+double LabelMetrics::macro_f1() const {
   double sum = 0, count = 0;
   for (std::size_t i = 0; i < labels_.size(); ++i) {
     const Index occurs = wanted_[i] + best_[i];
@@ -162,13 +162,13 @@ double LabelMeasures::macro_f1() const {
   return ratio_or(kNotANumber, sum, count);
 }
 
-Index LabelMeasures::confusion(Symbol wanted, Symbol best) const {
+Index LabelMetrics::confusion(Symbol wanted, Symbol best) const {
   if (wanted == best) return right_.at(at(wanted));
   const auto found = mistakes_.find({wanted, best});
   return found == mistakes_.end() ? 0 : found->second;
 }
 
-std::vector<LabelMeasures::Mistake> LabelMeasures::mistakes() const {
+std::vector<LabelMetrics::Mistake> LabelMetrics::mistakes() const {
   std::vector<Mistake> list;
   list.reserve(mistakes_.size());
   for (const auto& [pair, count] : mistakes_) list.push_back({pair.first, pair.second, count});
@@ -176,13 +176,13 @@ std::vector<LabelMeasures::Mistake> LabelMeasures::mistakes() const {
   return list;
 }
 
-ChunkCounts LabelMeasures::chunks() const {
+ChunkCounts LabelMetrics::chunks() const {
   ChunkCounts sum;
   for (const auto& [type, counts] : chunks_) add(sum, counts);
   return sum;
 }
 
-Measures LabelMeasures::measures() const {
+Measures LabelMetrics::measures() const {
   if (seen_ == 0) return {};
   Index wrong = 0;
   for (const auto& [pair, count] : mistakes_) wrong += count;
@@ -196,7 +196,7 @@ Measures LabelMeasures::measures() const {
   return list;
 }
 
-void ValueMeasures::check_same_kind(Index components, bool scored, bool banded) {
+void ValueMetrics::check_same_kind(Index components, bool scored, bool banded) {
   if (rows_ == 0) {
     components_.resize(at(components));
     scored_ = scored;
@@ -209,7 +209,7 @@ void ValueMeasures::check_same_kind(Index components, bool scored, bool banded) 
     throw UsageError("value measures: some rows have a score or a band, and others have not");
 }
 
-void ValueMeasures::see(std::span<const double> observed, const ValuePrediction& predicted) {
+void ValueMetrics::see(std::span<const double> observed, const ValuePrediction& predicted) {
   const bool banded = !predicted.low.empty() || !predicted.high.empty();
   for (const auto& other : {predicted.mean, banded ? predicted.low : observed, banded ? predicted.high : observed})
     if (other.size() != observed.size())
@@ -231,7 +231,7 @@ void ValueMeasures::see(std::span<const double> observed, const ValuePrediction&
 }
 
 /// Merges averages and sums of squares as in Chan, Golub and LeVeque (1983).
-void ValueMeasures::merge(const ValueMeasures& other) {
+void ValueMetrics::merge(const ValueMetrics& other) {
   if (other.rows_ == 0) return;
   check_same_kind(static_cast<Index>(other.components_.size()), other.scored_, other.banded_);
   const auto own = static_cast<double>(rows_), more = static_cast<double>(other.rows_), all = own + more;
@@ -248,7 +248,7 @@ void ValueMeasures::merge(const ValueMeasures& other) {
   score_ += other.score_;
 }
 
-Measures ValueMeasures::measures() const {
+Measures ValueMetrics::measures() const {
   if (seen() == 0) return {};
   const auto n = static_cast<double>(seen());
   double squares = 0;

@@ -34,17 +34,17 @@ struct ChunkCounts {
 /// maximal sequence of positions of one type. It is split before B and S, after E and S, where the type changes, and at
 /// the ends of an example. Hence an I after O, or after another type, begins a chunk. A chunk is correct if the
 /// reference has a chunk with the same first position, last position and type.
-class LabelMeasures {
+class LabelMetrics {
  public:
   /// The label names, by number. `<eos>` and `<unk>`, which word alphabets contain, are not chunk labels.
-  explicit LabelMeasures(std::vector<std::string> labels);
-  explicit LabelMeasures(const Alphabet& alphabet);
+  explicit LabelMetrics(std::vector<std::string> labels);
+  explicit LabelMetrics(const Alphabet& alphabet);
 
   /// Adds the positions of one example, in order. Positions with kNoSymbol as reference are ignored, and chunks end
   /// before them. Throws UsageError for different lengths and for an invalid symbol.
   void see(std::span<const Symbol> wanted, std::span<const Symbol> best);
   /// Adds the counts of another object. Throws UsageError if its labels differ.
-  void merge(const LabelMeasures& other);
+  void merge(const LabelMetrics& other);
 
   Index seen() const { return seen_; }  ///< number of counted positions
   double accuracy() const;  ///< share of positions at which prediction and reference agree; NaN without positions
@@ -97,14 +97,14 @@ struct ValuePrediction {
 };
 
 /// Compares observed numbers with predicted ones.
-class ValueMeasures {
+class ValueMetrics {
  public:
   /// Adds a row, of the same size each time. Either all rows or none have a score; likewise for intervals. Throws
   /// UsageError otherwise and for different sizes.
   void see(std::span<const double> observed, const ValuePrediction& predicted);
   /// Adds the sums of another object. Rounding depends on how the data is divided into parts, so that the division must
   /// not depend on the number of threads.
-  void merge(const ValueMeasures& other);
+  void merge(const ValueMetrics& other);
 
   Index seen() const { return rows_ * static_cast<Index>(components_.size()); }  ///< number of values
 

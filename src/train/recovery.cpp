@@ -10,10 +10,10 @@
 #include <utility>
 
 #include "base/error.h"
+#include "distributed/consistency.h"
 #include "numerics/bf16.h"
 #include "numerics/functions.h"
 #include "numerics/vector.h"
-#include "distributed/consistency.h"
 
 namespace unfold {
 namespace {
@@ -114,7 +114,7 @@ void Recovery<T>::require_same_run() const {
   std::vector<Claim> claims;
   for (const auto& [key, value] : configuration_->items()) claims.push_back({key, value.dump()});
   claims.push_back({"the parameters at the start", fingerprint(std::as_bytes(run_.values.flat()))});
-  require_agreement(all, claims);
+  require_same_settings(all, claims);
 }
 
 template <class T>
@@ -286,12 +286,12 @@ typename Recovery<T>::Tensors Recovery<T>::gather_slices(const Tensors& slices) 
       continue;
     }
     Buffer<T>& numbers = whole.emplace_back(name, Buffer<T>(of.size())).second;
-    put_ranges<T>(own.span(), of.own(), numbers.span());
+    scatter_ranges<T>(own.span(), of.own(), numbers.span());
     for (int p = 1; p < all.count(); ++p) {
       std::vector<T> theirs(at(of.size_of(p)));
       const Receiving receiving{p, std::as_writable_bytes(std::span(theirs))};
       all.exchange({}, std::span(&receiving, theirs.empty() ? 0 : 1));
-      put_ranges<T>(theirs, of.of(p), numbers.span());
+      scatter_ranges<T>(theirs, of.of(p), numbers.span());
     }
   }
   return whole;
@@ -302,7 +302,7 @@ void Recovery<T>::take_slices(Tensors& whole) const {
   const Slices& of = *run_.objective.slices();
   for (auto& [name, numbers] : whole) {
     Buffer<T> own(of.own_size());
-    take_ranges<T>(numbers.span(), of.own(), own.span());
+    gather_ranges<T>(numbers.span(), of.own(), own.span());
     numbers = std::move(own);
   }
 }

@@ -47,7 +47,7 @@ class Recovery {
   /// Writes the current state and throws InterruptedError.
   [[noreturn]] void interrupt();
   /// The same with the state at the start of the interrupted step. REQUIRES keep_start_of_step.
-  [[noreturn]] void interrupt_step() { interrupt(start_of_step_); }
+  [[noreturn]] void interrupt_from_start_of_step() { interrupt(start_of_step_); }
 
  private:
   /// Returns the name and the index within the tensor of a parameter.

@@ -5,9 +5,9 @@
 #include <chrono>
 #include <memory>
 
-#include "train/objective/batch_objective.h"
 #include "train/checkpoint.h"
 #include "train/event_log.h"
+#include "train/objective/batch_objective.h"
 #include "train/trainer.h"
 
 namespace unfold {

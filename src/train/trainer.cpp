@@ -46,7 +46,7 @@ const Network<T>& checked(const Network<T>& network, const Parameters<T>& parame
   network.validate();
   if (sources.training == nullptr) throw UsageError("training: there are no sources of batches");
   require_length("training: the vector of parameters", parameters.size(), network.plan->parameter_count());
-  for (const WeightDrop& drop : network.drops)
+  for (const WeightDropout& drop : network.drops)
     require_index("training: dropped parameter", drop.parameter, static_cast<Index>(parameters.info().size()));
   for (const WeightTie& tie : network.ties)
     for (const int tied : {tie.parameter, tie.transposed})
@@ -119,7 +119,7 @@ struct Trainer<T>::Body {
     for (;;) {
       const std::string reason = finished();
       if (reason.empty()) {
-        step_and_look();
+        step_and_report();
         continue;
       }
       if (!validation.is_pending()) {
@@ -137,7 +137,7 @@ struct Trainer<T>::Body {
   }
 
   /// A step, and what is due after it.
-  void step_and_look() {
+  void step_and_report() {
     if (told_to_stop()) {
       begin_files();
       keep_model_of_stream();
@@ -151,7 +151,7 @@ struct Trainer<T>::Body {
       options.timeline->note("step " + std::to_string(now.state.step), Timeline::Lane::step, begin);
     minutes.step_took(now.clock.agreed() - start);
     validation.settle();
-    if (validation.is_due() && there_is_time_to_validate() && !validate()) return;
+    if (validation.is_due() && has_time_to_validate() && !validate()) return;
     if (options.sample_every > 0 && now.state.step % options.sample_every == 0) draw_sample();
     if (recovery.write_if_due()) keep_model_of_stream();
   }
@@ -184,7 +184,7 @@ struct Trainer<T>::Body {
   }
 
   /// Returns false close to the end, where the final validation would follow immediately.
-  bool there_is_time_to_validate() const { return options.minutes <= 0 || minutes.has_time_for_validation(); }
+  bool has_time_to_validate() const { return options.minutes <= 0 || minutes.has_time_for_validation(); }
 
   /// Requires at least one completed step.
   bool minutes_are_up() const { return options.minutes > 0 && now.state.step > 0 && minutes.is_used_up(); }
@@ -262,7 +262,7 @@ struct Trainer<T>::Body {
       return report;
     } catch (const BrokenOff&) {
       begin_files();
-      if (optimizer->gradients() > 1) recovery.interrupt_step();
+      if (optimizer->gradients() > 1) recovery.interrupt_from_start_of_step();
       objective.swap_carried();
       recovery.interrupt();
     }

@@ -28,15 +28,15 @@
 
 #include "base/formats/json.h"
 #include "data/text/text_batches.h"
-#include "optim/rtrl/gradient_method.h"
+#include "distributed/timeline.h"
 #include "loss/network.h"
 #include "optim/optimizer.h"
-#include "train/passes/penalty.h"
-#include "distributed/timeline.h"
-#include "train/objective/sequence_objective.h"
+#include "optim/rtrl/gradient_method.h"
 #include "train/events.h"
 #include "train/objective/output_feedback.h"
 #include "train/objective/scheduled_sampling.h"
+#include "train/objective/sequence_objective.h"
+#include "train/passes/penalty.h"
 
 namespace unfold {
 
@@ -48,8 +48,9 @@ struct TrainerOptions {
   /// Positions at which own outputs are read, with the gradient flowing through them. In this case, `forcing` is the
   /// share of these positions that still read the true value; it is 0 unless `forcing` is set.
   Feedback feedback = {};
-  GradientMethod gradient = {};  ///< backpropagation through a window, or forward methods (optim/rtrl/forward_gradient.h)
-  std::uint64_t seed = 1;        ///< seed of data order and dropout
+  GradientMethod gradient =
+      {};                  ///< backpropagation through a window, or forward methods (optim/rtrl/forward_gradient.h)
+  std::uint64_t seed = 1;  ///< seed of data order and dropout
 
   // The budget; the run ends when the first limit is reached. At least one must be > 0 (UsageError). The run stays
   // within 5 % or one step of `minutes`, including the last validation and saving; a validation that would take more
@@ -75,8 +76,9 @@ struct TrainerOptions {
   Timeline* timeline = nullptr;  ///< timeline of the steps on shards; nullptr: not recorded
   /// Precision of the products in training (bf16.h); validation is always exact.
   Precision precision = Precision::exact;
-  /// Device for the passes of training and validation, with the precision of the device (graph/offload/offload.h); null: they
-  /// run on the team, and validation is exact. All optimizer work except gradients and losses runs on the team.
+  /// Device for the passes of training and validation, with the precision of the device (graph/offload/offload.h);
+  /// null: they run on the team, and validation is exact. All optimizer work except gradients and losses runs on the
+  /// team.
   std::shared_ptr<const Offload> offload = nullptr;
   /// Precision of the activations stored for the backward pass; bf16 halves their memory and rounds gradients
   /// (batch_pass.h).

@@ -82,7 +82,7 @@ Validation<T>::Validation(TrainingSources<T>& sources, Run<T>& run, MinutesBudge
   network.offload = run.options.offload;
   if (!sources.judge) network.activities = run.options.activities;  // evaluated in pieces; a judge needs whole batches
   evaluator_ = std::make_unique<Evaluator<T>>(network, run.team);
-  if (sources.chooser) chosen_ = std::make_unique<ChosenPass<T>>(run.network, *sources.chooser, run.team);
+  if (sources.chooser) chosen_ = std::make_unique<SequenceObjectivePass<T>>(run.network, *sources.chooser, run.team);
   choose_interval();
 }
 

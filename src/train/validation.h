@@ -44,7 +44,7 @@ class Validation {
   Run<T>& run_;
   MinutesBudget<T>& budget_;
   std::unique_ptr<Evaluator<T>> evaluator_;
-  std::unique_ptr<ChosenPass<T>> chosen_;  // replaces it for a chooser
+  std::unique_ptr<SequenceObjectivePass<T>> chosen_;  // replaces it for a chooser
   Index interval_ = 1;
 };
 

@@ -10,9 +10,9 @@
 #include <optional>
 #include <sstream>
 
+#include "app/fields/field_model.h"
 #include "tests/app/small_runs.h"
 #include "tests/base/scratch.h"
-#include "app/fields/field_model.h"
 
 namespace unfold {
 namespace {

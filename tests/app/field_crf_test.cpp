@@ -8,14 +8,14 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
-#include "tests/app/small_runs.h"
-#include "tests/base/scratch.h"
-#include "app/train/train.h"
 #include "app/fields/field_evaluation.h"
 #include "app/fields/field_model.h"
 #include "app/fields/field_score.h"
 #include "app/predict/predict.h"
+#include "app/train/train.h"
 #include "loss/crf/label_sequences.h"
+#include "tests/app/small_runs.h"
+#include "tests/base/scratch.h"
 
 namespace unfold {
 namespace {
@@ -219,7 +219,7 @@ TEST_F(FieldCrfTest, training_starts_with_the_parameters_of_another_run) {
   request.settings.data = {data_};
   request.settings.predict = "2=crf";
   request.settings.model = "birnn:6";
-  request.settings.start_from = folder_.path("run");
+  request.settings.copy_matching_parameters = folder_.path("run");
   request.settings.optimizer = "sgd:rate=1e-9";
   request.settings.steps = 1;
   request.run.threads = 1;

@@ -8,13 +8,13 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
-#include "tests/app/small_runs.h"
-#include "tests/base/scratch.h"
-#include "app/train/train.h"
-#include "base/error.h"
 #include "app/fields/field_evaluation.h"
 #include "app/predict/predict.h"
+#include "app/train/train.h"
+#include "base/error.h"
 #include "numerics/random.h"
+#include "tests/app/small_runs.h"
+#include "tests/base/scratch.h"
 
 namespace unfold {
 namespace {

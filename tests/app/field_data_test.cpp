@@ -5,8 +5,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "base/error.h"
 #include "app/fields/example_split.h"
+#include "base/error.h"
 
 namespace unfold {
 namespace {

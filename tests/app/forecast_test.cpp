@@ -7,13 +7,13 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
-#include "tests/app/small_runs.h"
-#include "tests/base/scratch.h"
+#include "app/predict/predict.h"
 #include "base/error.h"
 #include "loss/deviation.h"
-#include "app/predict/predict.h"
 #include "loss/distribution.h"
 #include "model/network/network_model.h"
+#include "tests/app/small_runs.h"
+#include "tests/base/scratch.h"
 
 namespace unfold {
 namespace {

@@ -8,14 +8,14 @@
 #include <set>
 #include <sstream>
 
-#include "tests/app/small_runs.h"
-#include "tests/app/texts.h"
-#include "tests/base/scratch.h"
-#include "app/train/train.h"
 #include "app/fields/field_evaluation.h"
 #include "app/fields/field_score.h"
 #include "app/predict/predict.h"
+#include "app/train/train.h"
 #include "numerics/random.h"
+#include "tests/app/small_runs.h"
+#include "tests/app/texts.h"
+#include "tests/base/scratch.h"
 
 namespace unfold {
 namespace {

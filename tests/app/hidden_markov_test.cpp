@@ -7,14 +7,14 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
-#include "tests/app/small_runs.h"
-#include "tests/base/scratch.h"
 #include "app/evaluate/evaluate.h"
-#include "base/error.h"
 #include "app/fields/field_metrics.h"
 #include "app/fields/field_model.h"
 #include "app/predict/predict.h"
+#include "base/error.h"
 #include "loss/hmm/vector_hmm.h"
+#include "tests/app/small_runs.h"
+#include "tests/base/scratch.h"
 
 namespace unfold {
 namespace {

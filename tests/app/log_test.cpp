@@ -7,11 +7,11 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
-#include "tests/base/scratch.h"
 #include "app/logs/log_anomaly_score.h"
 #include "app/score/score.h"
 #include "app/train/train.h"
 #include "model/registry/run_folder.h"
+#include "tests/base/scratch.h"
 
 namespace unfold {
 namespace {
@@ -202,7 +202,7 @@ TEST_F(LogTest, the_line_before_of_the_same_host_is_context_on_request) {
     other.score(line("a", i % 2 == 0 ? "one" : "two"));
     other.score(line("b", "three"));
   }
-  EXPECT_LT(scorer.score(line("a", "one")).surprise_bits() + 2, other.score(line("a", "two")).surprise_bits());
+  EXPECT_LT(scorer.score(line("a", "one")).surprisal_bits() + 2, other.score(line("a", "two")).surprisal_bits());
   EXPECT_TRUE(contains(message_of<UsageError>([&] { LogScorer(*model, {.context = "planet"}); }), "planet"));
 }
 

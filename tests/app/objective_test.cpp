@@ -8,14 +8,14 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
-#include "tests/app/small_runs.h"
-#include "tests/base/scratch.h"
-#include "base/formats/file.h"
-#include "data/examples/example_batches.h"
 #include "app/fields/field_evaluation.h"
 #include "app/fields/field_model.h"
 #include "app/fields/transduction_metrics.h"
+#include "base/formats/file.h"
+#include "data/examples/example_batches.h"
 #include "model/decoding/sequence_search_training.h"
+#include "tests/app/small_runs.h"
+#include "tests/base/scratch.h"
 
 namespace unfold {
 namespace {
@@ -104,7 +104,7 @@ class SequenceObjectiveTest : public testing::Test {
     return train_small(folder_.path(out), pairs_, model, optimizer, steps, [&](TrainRequest& request) {
       if (!objective.empty()) {
         request.settings.objective = objective;
-        request.settings.start_from = start();
+        request.settings.copy_matching_parameters = start();
         request.given.insert({"objective", "start-from"});
       }
       request.overwrite = !request.resume;
@@ -133,7 +133,7 @@ class SequenceObjectiveTest : public testing::Test {
   std::string refusal(const std::string& objective, const std::function<void(TrainRequest&)>& more,
                       const std::string& optimizer = "adam") {
     const auto from_nothing = [&](TrainRequest& request) {
-      request.settings.start_from = {};
+      request.settings.copy_matching_parameters = {};
       request.given.erase("start-from");
       if (more) more(request);
     };
@@ -157,7 +157,7 @@ TEST_F(SequenceObjectiveTest, interrupted_is_uninterrupted) {
     trained("cut", objective, 9, [](TrainRequest& request) {
       request.resume = true;
       request.overwrite = false;
-      request.settings.start_from = {};
+      request.settings.copy_matching_parameters = {};
       request.given.erase("start-from");
     });
     const Input once = Input::open(whole + "/model.safetensors"), twice = Input::open(cut + "/model.safetensors");
@@ -181,7 +181,7 @@ TEST_F(SequenceObjectiveTest, validation_measures_what_is_paid_and_the_model_rem
     example_reader(set, {.reads = model.layout().reads, .predicts = {"target"}, .batch = 10})->next(batch);
     Team team(1);
     const auto chooser = sequence_chooser(model.network(), model.data(), kPairEnds, "risk:beam=4", 1, team);
-    const double paid = ChosenPass<T>(model.network(), *chooser, team).value(batch, model.parameters(), 0);
+    const double paid = SequenceObjectivePass<T>(model.network(), *chooser, team).value(batch, model.parameters(), 0);
     EXPECT_NEAR(validated(run), paid / static_cast<double>(batch.predicted), 1e-6);
   });
 }

@@ -2,10 +2,10 @@
 
 #include <gtest/gtest.h>
 
-#include "tests/app/texts.h"
-#include "tests/base/scratch.h"
 #include "app/train/train.h"
 #include "model/network/language_model.h"
+#include "tests/app/texts.h"
+#include "tests/base/scratch.h"
 
 namespace unfold {
 namespace {

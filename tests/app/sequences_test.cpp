@@ -10,17 +10,17 @@
 #include <set>
 #include <sstream>
 
-#include "tests/app/small_runs.h"
-#include "tests/app/texts.h"
-#include "tests/base/scratch.h"
-#include "app/sample/sample.h"
-#include "app/train/train.h"
-#include "base/error.h"
-#include "base/formats/file.h"
 #include "app/fields/field_evaluation.h"
 #include "app/fields/field_score.h"
 #include "app/predict/number_sequences.h"
 #include "app/predict/predict.h"
+#include "app/sample/sample.h"
+#include "app/train/train.h"
+#include "base/error.h"
+#include "base/formats/file.h"
+#include "tests/app/small_runs.h"
+#include "tests/app/texts.h"
+#include "tests/base/scratch.h"
 
 namespace unfold {
 namespace {

@@ -3,13 +3,13 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
-#include "tests/app/texts.h"
-#include "tests/base/scratch.h"
 #include "app/train/train.h"
 #include "base/error.h"
 #include "model/defaults.h"
-#include "optim/optimizer.h"
 #include "model/registry/run_folder.h"
+#include "optim/optimizer.h"
+#include "tests/app/texts.h"
+#include "tests/base/scratch.h"
 
 namespace unfold {
 namespace {
@@ -44,22 +44,22 @@ TEST(SizeChoice, is_that_of_the_measurements) {
 TEST(SizeChoice, is_open_where_minutes_are_the_budget_and_nobody_named_a_model) {
   TrainSettings s;
   s.minutes = 0.5;
-  EXPECT_TRUE(chooses_size(s, {"minutes"}));
-  EXPECT_FALSE(chooses_size(s, {"minutes", "model"}));
+  EXPECT_TRUE(uses_default_model(s, {"minutes"}));
+  EXPECT_FALSE(uses_default_model(s, {"minutes", "model"}));
   TrainSettings steps = s, epochs = s, fields = s, none = s;
   steps.steps = 100;
   epochs.epochs = 3;
   fields.format = "table";
   none.minutes.reset();
-  for (const TrainSettings* other : {&steps, &epochs, &fields, &none}) EXPECT_FALSE(chooses_size(*other, {}));
+  for (const TrainSettings* other : {&steps, &epochs, &fields, &none}) EXPECT_FALSE(uses_default_model(*other, {}));
 }
 
 TEST(SizeChoice, a_rate_that_was_given_is_left_alone) {
   TrainSettings s, own;
   s.minutes = own.minutes = 0.1;
   own.optimizer = "adam:rate=0.001";
-  EXPECT_NE(choose_size(s, {}, 1'000'000), "");
-  EXPECT_NE(choose_size(own, {"optimizer"}, 1'000'000), "");
+  EXPECT_NE(choose_default_model(s, {}, 1'000'000), "");
+  EXPECT_NE(choose_default_model(own, {"optimizer"}, 1'000'000), "");
   EXPECT_EQ(s.model, own.model);
   EXPECT_NE(s.optimizer.find("rate=0.013"), std::string::npos) << s.optimizer;
   EXPECT_EQ(own.optimizer, "adam:rate=0.001");
@@ -68,7 +68,7 @@ TEST(SizeChoice, a_rate_that_was_given_is_left_alone) {
 TEST(SizeChoice, with_time_enough_it_is_the_whole_default_of_minutes) {
   TrainSettings s;
   s.minutes = 3;
-  EXPECT_NE(choose_size(s, {}, 1'000'000), "");
+  EXPECT_NE(choose_default_model(s, {}, 1'000'000), "");
   EXPECT_EQ(s.model, kTimedModel);
   EXPECT_EQ(s.optimizer, canonical_optimizer(fmt::format(kTimedOptimizer, kTimedRate)));
 }

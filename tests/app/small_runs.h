@@ -4,8 +4,8 @@
 #include <functional>
 #include <string>
 
-#include "app/train/train.h"
 #include "app/predict/predict.h"
+#include "app/train/train.h"
 
 namespace unfold::testing_support {
 

@@ -2,12 +2,12 @@
 
 #include <gtest/gtest.h>
 
-#include "tests/app/small_runs.h"
-#include "tests/base/scratch.h"
-#include "app/train/train.h"
 #include "app/fields/field_evaluation.h"
 #include "app/fields/field_model.h"
 #include "app/predict/predict.h"
+#include "app/train/train.h"
+#include "tests/app/small_runs.h"
+#include "tests/base/scratch.h"
 
 namespace unfold {
 namespace {

@@ -8,12 +8,12 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
-#include "tests/app/small_runs.h"
-#include "tests/base/scratch.h"
-#include "base/error.h"
-#include "app/predict/imputation.h"
 #include "app/fields/row_densities.h"
 #include "app/predict/density_sampling.h"
+#include "app/predict/imputation.h"
+#include "base/error.h"
+#include "tests/app/small_runs.h"
+#include "tests/base/scratch.h"
 
 namespace unfold {
 namespace {
@@ -56,8 +56,8 @@ class TableDensities : public ::testing::Test {
   }
   static std::string filled(const std::string& run, const std::string& file, Filling how) {
     std::string text;
-    fill_holes({.model = run, .data = {file}, .how = how, .draws = 2000},
-               [&](std::string_view piece) { text += piece; });
+    impute_missing({.model = run, .data = {file}, .how = how, .draws = 2000},
+                   [&](std::string_view piece) { text += piece; });
     return text;
   }
   static nlohmann::json densities(const std::string& run, const std::string& file) {
@@ -136,7 +136,7 @@ TEST_F(TableDensities, numbers_of_draws_out_of_range_are_refused) {
   const std::string holes = data("holes.csv", "colour,size,hot\n?,10.1,1\n");
   for (const Filling how : {Filling::mean, Filling::best, Filling::sample})
     EXPECT_EQ(message_of<UsageError>([&] {
-                fill_holes({.model = run, .data = {holes}, .how = how, .draws = 0}, [](std::string_view) {});
+                impute_missing({.model = run, .data = {holes}, .how = how, .draws = 0}, [](std::string_view) {});
               }),
               "samples must be between 1 and 1000000, not 0");
   for (const Index count : {Index{-3}, Index{0}, Index{1} << 50})

@@ -5,12 +5,12 @@
 #include <filesystem>
 #include <functional>
 
-#include "tests/base/scratch.h"
-#include "tests/graph/device/simulated_device.h"
-#include "tests/optim/small_network.h"
 #include "app/train/train.h"
 #include "base/error.h"
 #include "base/formats/file.h"
+#include "tests/base/scratch.h"
+#include "tests/graph/device/simulated_device.h"
+#include "tests/optim/small_network.h"
 
 namespace unfold {
 namespace {

@@ -25,7 +25,7 @@ TEST(TrainSettings, what_is_stored_is_read_back) {
   const Config stored = configuration(settings, run, Stored::run);
   TrainSettings other;
   RunSettings other_run;
-  take_stored(stored, {}, other, other_run);
+  apply_stored(stored, {}, other, other_run);
   EXPECT_EQ(write_config(configuration(other, other_run, Stored::run)), write_config(stored));
   EXPECT_EQ(other.steps, 12);
   EXPECT_EQ(other_run.memory_limit, "2G");
@@ -64,7 +64,7 @@ TEST(TrainSettings, what_is_given_lies_above_what_is_stored_and_a_budget_replace
   TrainSettings settings{.model = "gru:6"};
   settings.steps = 5;
   RunSettings run;
-  take_stored(stored, {"model", "steps"}, settings, run);
+  apply_stored(stored, {"model", "steps"}, settings, run);
   EXPECT_EQ(settings.model, "gru:6");
   EXPECT_EQ(settings.batch, 9);
   EXPECT_FALSE(settings.epochs);
@@ -75,9 +75,9 @@ TEST(TrainSettings, a_stored_configuration_that_is_wrong_is_refused_by_name) {
   RunSettings run;
   Config unknown, wrong;
   unknown.set("bathc", Index{9});
-  EXPECT_TRUE(contains(message_of<UsageError>([&] { take_stored(unknown, {}, settings, run); }), "\"batch\""));
+  EXPECT_TRUE(contains(message_of<UsageError>([&] { apply_stored(unknown, {}, settings, run); }), "\"batch\""));
   wrong.set("batch", std::string("many"));
-  EXPECT_TRUE(contains(message_of<UsageError>([&] { take_stored(wrong, {}, settings, run); }), "a whole number"));
+  EXPECT_TRUE(contains(message_of<UsageError>([&] { apply_stored(wrong, {}, settings, run); }), "a whole number"));
 }
 
 TEST(TrainSettings, what_would_change_nothing_is_refused) {

@@ -8,15 +8,15 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "app/fields/field_evaluation.h"
+#include "app/fields/field_score.h"
+#include "app/fields/tree_metrics.h"
+#include "app/predict/predict.h"
+#include "app/train/train.h"
+#include "model/network/network_model.h"
 #include "tests/app/small_runs.h"
 #include "tests/app/texts.h"
 #include "tests/base/scratch.h"
-#include "app/train/train.h"
-#include "app/fields/field_evaluation.h"
-#include "app/fields/field_score.h"
-#include "app/predict/predict.h"
-#include "app/fields/tree_metrics.h"
-#include "model/network/network_model.h"
 
 namespace unfold {
 namespace {
@@ -204,9 +204,9 @@ TEST(TreeMeasures, leave_neutral_nodes_out_of_what_is_binary) {
   EXPECT_EQ(by_name.at("root_accuracy"), 0);
   EXPECT_DOUBLE_EQ(by_name.at("binary_accuracy"), 1.0 / 3);
   EXPECT_DOUBLE_EQ(by_name.at("root_binary_accuracy"), 0.5);
-  EXPECT_TRUE(are_grades(grades));
-  EXPECT_FALSE(are_grades(std::span(grades).first(4)));
-  EXPECT_FALSE(are_grades(std::vector<std::string>{"a", "b", "c"}));
+  EXPECT_TRUE(are_ordinal_labels(grades));
+  EXPECT_FALSE(are_ordinal_labels(std::span(grades).first(4)));
+  EXPECT_FALSE(are_ordinal_labels(std::vector<std::string>{"a", "b", "c"}));
 }
 
 }  // namespace

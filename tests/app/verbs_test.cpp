@@ -5,17 +5,17 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
-#include "tests/app/texts.h"
-#include "tests/base/scratch.h"
-#include "app/inspect/gradient_check.h"
 #include "app/evaluate/evaluate.h"
-#include "app/sample/generate.h"
+#include "app/inspect/gradient_check.h"
 #include "app/inspect/info.h"
+#include "app/sample/generate.h"
 #include "app/sample/sample.h"
 #include "app/score/score.h"
 #include "app/train/train.h"
 #include "interop/arpa/arpa_file.h"
 #include "model/registry/run_folder.h"
+#include "tests/app/texts.h"
+#include "tests/base/scratch.h"
 
 namespace unfold {
 namespace {
@@ -115,7 +115,7 @@ TEST_F(VerbsTest, evaluate_finds_what_training_found) {
   EXPECT_NEAR(found.figures.nats_per_symbol, nats / static_cast<double>(symbols), 1e-6);
   EXPECT_NEAR(found.figures.nats_per_symbol, outcome.valid->nats_per_symbol, 0.05);
   EvaluateRequest stepwise = request;
-  stepwise.by_stepper = true, stepwise.symbol = {};
+  stepwise.use_stepper = true, stepwise.symbol = {};
   EXPECT_EQ(evaluate(stepwise).figures.nats_per_symbol, found.figures.nats_per_symbol);
   EvaluateRequest both = stepwise;
   both.reading.segments = 3;
@@ -182,7 +182,7 @@ TEST_F(VerbsTest, tasks_are_trained_and_evaluated) {
   ASSERT_TRUE(outcome.task_valid && outcome.task_test);
   EXPECT_EQ(outcome.task_valid->score.sequences, 20);
   ASSERT_TRUE(holds_task_model(outcome.run));
-  const TaskFigures again = evaluate_on_task({.model = outcome.run, .count = 1000});
+  const TaskMetrics again = evaluate_on_task({.model = outcome.run, .count = 1000});
   EXPECT_EQ(again.score.measures, outcome.task_test->score.measures);
   EXPECT_EQ(describe_model(outcome.run).task, "adding:length=10");
 }

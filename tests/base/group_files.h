@@ -4,8 +4,8 @@
 #include <filesystem>
 #include <string>
 
-#include "tests/base/scratch.h"
 #include "base/threads/control_groups.h"
+#include "tests/base/scratch.h"
 
 namespace unfold::testing_support {
 

@@ -4,8 +4,8 @@
 
 #include <array>
 
-#include "tests/base/scratch.h"
 #include "base/formats/file.h"
+#include "tests/base/scratch.h"
 
 namespace unfold {
 namespace {
@@ -13,16 +13,16 @@ namespace {
 using testing_support::ScratchFolder;
 
 TEST(Signals, who_waits_is_known_and_does_not_begin_to_wait_after_a_stop) {
-  EXPECT_FALSE(WaitingForOthers::any());
+  EXPECT_FALSE(BlockingSection::any());
   {
-    const WaitingForOthers waiting, also;
-    EXPECT_TRUE(WaitingForOthers::any());
+    const BlockingSection waiting, also;
+    EXPECT_TRUE(BlockingSection::any());
   }
-  EXPECT_FALSE(WaitingForOthers::any());
+  EXPECT_FALSE(BlockingSection::any());
   stop_requested() = true;
-  EXPECT_THROW(WaitingForOthers(), InterruptedError);
+  EXPECT_THROW(BlockingSection(), InterruptedError);
   stop_requested() = false;
-  EXPECT_FALSE(WaitingForOthers::any());
+  EXPECT_FALSE(BlockingSection::any());
 }
 
 TEST(Signals, temporary_files_are_removed_and_others_stay) {
@@ -37,8 +37,8 @@ TEST(Signals, temporary_files_are_removed_and_others_stay) {
 TEST(Signals, mapped_files_are_found_by_their_addresses) {
   const std::array<char, 10> bytes{};
   {
-    AnnouncedFile moved;
-    moved = AnnouncedFile::mapped("name", bytes.data(), bytes.size());
+    RegisteredFile moved;
+    moved = RegisteredFile::mapped("name", bytes.data(), bytes.size());
     EXPECT_STREQ(mapped_file_at(bytes.data()), "name");
     EXPECT_STREQ(mapped_file_at(bytes.data() + 9), "name");
     EXPECT_EQ(mapped_file_at(bytes.data() + 10), nullptr);
@@ -47,8 +47,8 @@ TEST(Signals, mapped_files_are_found_by_their_addresses) {
 }
 
 TEST(Signals, many_files_at_once_are_no_error) {
-  std::vector<AnnouncedFile> many;
-  for (int i = 0; i < 1000; ++i) many.push_back(AnnouncedFile::mapped("name", &many, 1));
+  std::vector<RegisteredFile> many;
+  for (int i = 0; i < 1000; ++i) many.push_back(RegisteredFile::mapped("name", &many, 1));
   EXPECT_STREQ(mapped_file_at(&many), "name");
 }
 

@@ -1,10 +1,10 @@
 /// The command and the functions of app/ are one: the same bits from both.
 
-#include "tests/cli/fixture.h"
 #include "app/evaluate/evaluate.h"
 #include "app/sample/sample.h"
 #include "app/score/score.h"
 #include "app/train/train.h"
+#include "tests/cli/fixture.h"
 
 namespace unfold::test {
 namespace {

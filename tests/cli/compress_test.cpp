@@ -4,8 +4,8 @@
 #include <nlohmann/json.hpp>
 #include <thread>
 
-#include "tests/cli/fixture.h"
 #include "numerics/simd.h"
+#include "tests/cli/fixture.h"
 
 namespace unfold::test {
 namespace {

@@ -1,6 +1,6 @@
 // What a day of use asked for.
-#include "tests/cli/fields.h"
 #include "base/options/options.h"
+#include "tests/cli/fields.h"
 
 namespace unfold::test {
 namespace {

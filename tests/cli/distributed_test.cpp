@@ -7,14 +7,14 @@
 #include <set>
 #include <thread>
 
+#include "app/bench/distributed_trace.h"
 #include "tests/cli/fixture.h"
 #include "tests/support/simulated_processes.h"
-#include "app/bench/distributed_trace.h"
 
 namespace unfold::test {
 namespace {
 
-const StepCost kCost{.per_sequence = 2e-3, .fixed = 4e-3, .parameters = 1'000'000};
+const StepEstimate kCost{.per_sequence = 2e-3, .fixed = 4e-3, .parameters = 1'000'000};
 const LinkSpeed kLink{.latency = 1e-4, .bytes_per_second = 1e9};
 
 TEST(Distributed, an_exchange_costs_messages_and_bytes) {
@@ -54,7 +54,7 @@ TEST(Distributed, so_many_sequences_are_as_efficient_as_wanted) {
 }
 
 TEST(Distributed, measures_links_and_sums_between_processes) {
-  in_processes(3, [](Processes& processes) {
+  run_in_processes(3, [](Processes& processes) {
     const LinkSpeed link = measure_links(processes);
     EXPECT_GT(link.latency, 0);
     EXPECT_GT(link.bytes_per_second, 0);
@@ -87,7 +87,7 @@ TEST(Distributed, a_timeline_says_what_a_step_waits_for) {
 }
 
 TEST(Distributed, a_trace_shows_the_last_steps_of_all_processes) {
-  in_processes(2, [](Processes& processes) {
+  run_in_processes(2, [](Processes& processes) {
     Timeline timeline;
     timeline.start();
     for (int step = 0; step < 3; ++step) {
@@ -104,7 +104,7 @@ TEST(Distributed, a_trace_shows_the_last_steps_of_all_processes) {
 }
 
 TEST(Distributed, steps_of_processes_leave_a_timeline) {
-  in_processes(2, [](Processes& processes) {
+  run_in_processes(2, [](Processes& processes) {
     Timeline timeline;
     Team team(1);
     const TrainingShape shape{"rnn:8", 4, 8, 10};

@@ -6,9 +6,9 @@
 #include <fstream>
 #include <functional>
 
-#include "tests/cli/fixture.h"
 #include "compression/container.h"
 #include "data/files/safetensors.h"
+#include "tests/cli/fixture.h"
 
 namespace unfold::test {
 namespace {

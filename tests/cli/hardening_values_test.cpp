@@ -3,8 +3,8 @@
 #include <limits>
 #include <stdexcept>
 
-#include "tests/cli/fixture.h"
 #include "data/files/safetensors.h"
+#include "tests/cli/fixture.h"
 
 namespace unfold::test {
 namespace {

@@ -2,8 +2,8 @@
 
 #include <filesystem>
 
-#include "tests/cli/fixture.h"
 #include "base/formats/file.h"
+#include "tests/cli/fixture.h"
 
 namespace unfold::test {
 namespace {

@@ -3,8 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "tests/cli/process.h"
 #include "base/error.h"
+#include "tests/cli/process.h"
 
 namespace unfold::test {
 namespace {
@@ -43,7 +43,7 @@ class Options : public ::testing::Test {
   double share_ = 0.5;
   bool flag_ = false, json_ = false, quiet_ = false;
   std::optional<Index> maybe_;
-  VerbOptions table_{"try", "tries", {"unfold try"}};
+  CommandOptions table_{"try", "tries", {"unfold try"}};
 };
 
 TEST_F(Options, a_bound_may_be_out_of_reach_itself) {

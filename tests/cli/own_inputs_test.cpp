@@ -4,8 +4,8 @@
 #include <filesystem>
 #include <regex>
 
-#include "tests/cli/fields.h"
 #include "cli/verb.h"
+#include "tests/cli/fields.h"
 
 namespace unfold::test {
 namespace {
@@ -203,7 +203,7 @@ TEST_F(OwnInputs, what_is_not_read_is_replaced) {
 TEST_F(OwnInputs, every_option_that_names_a_file_says_what_for) {
   const std::regex option("\n  (?:-., )?--([a-z-]+) (?:FILE|OUT|DIR|RUN|MODEL)(?:\\.[a-z]+)? "),
       inputs("\nunfold \\w+ [A-Z.|, ]*(?:FILE|DATA|RUN|MODEL)[A-Z.|, ]* \\[options\\]");
-  const auto names_files = [](VerbOptions& options, const Arguments& arguments) {
+  const auto names_files = [](CommandOptions& options, const Arguments& arguments) {
     options.read_arguments(arguments);
     try {
       options.resolve();

@@ -6,8 +6,8 @@
 #include <iterator>
 #include <thread>
 
-#include "tests/cli/fixture.h"
 #include "app/sweep/run_settings_record.h"
+#include "tests/cli/fixture.h"
 
 namespace unfold::test {
 namespace {
@@ -58,13 +58,13 @@ TEST_F(SweepTest, goes_on_with_what_is_there) {
 /// A checkpoint of other settings does not stand beside those that begin.
 TEST_F(SweepTest, what_was_begun_with_other_settings_is_gone_before_it_begins) {
   const std::string folder = folder_ / "run", checkpoint = folder + "/checkpoint.safetensors";
-  EXPECT_FALSE(goes_on(folder, "first"));
+  EXPECT_FALSE(can_resume(folder, "first"));
   std::filesystem::create_directory(folder);
   std::ofstream(checkpoint) << "numbers";
-  EXPECT_TRUE(goes_on(folder, "first"));
-  EXPECT_FALSE(goes_on(folder, "second"));
+  EXPECT_TRUE(can_resume(folder, "first"));
+  EXPECT_FALSE(can_resume(folder, "second"));
   EXPECT_FALSE(std::filesystem::exists(checkpoint));
-  EXPECT_FALSE(goes_on(folder, "second"));  // no checkpoint yet
+  EXPECT_FALSE(can_resume(folder, "second"));  // no checkpoint yet
 }
 
 TEST_F(SweepTest, finds_the_same_side_by_side) {

@@ -7,21 +7,21 @@
 #include <fstream>
 #include <thread>
 
-#include "tests/cli/fixture.h"
-#include "base/error.h"
 #include "app/bench/peak_performance.h"
+#include "base/error.h"
+#include "tests/cli/fixture.h"
 
 namespace unfold::test {
 namespace {
 
 constexpr double kShort = 0.01;
 
-SymbolCost cost_of(const std::string& model, const std::string& text) {
+SymbolProfile cost_of(const std::string& model, const std::string& text) {
   Team team(1);
   return measure_symbol_cost(model, text, team, kShort);
 }
 
-void expect_sound(const SymbolCost& cost) {
+void expect_sound(const SymbolProfile& cost) {
   EXPECT_GT(cost.seconds(), 0) << cost.model;
   EXPECT_GT(cost.attainable_seconds(), 0) << cost.model;
   for (const auto* lines : {&cost.lines, &cost.beside})
@@ -39,24 +39,24 @@ TEST(Machine, says_for_how_much_of_the_time_others_had_the_processors) {
       while (!enough) continue;
     });
   Team team(2);
-  const double share = measure_floor(team).processors;
+  const double share = measure_peak_rates(team).processors;
   enough = true;
   for (std::thread& other : others) other.join();
   EXPECT_GT(share, 0);
   EXPECT_LT(share, 0.9);
 }
 
-TEST(SymbolCost, made_up_text_is_the_same_every_time_and_has_structure) {
-  const std::string text = made_up_text(5000);
+TEST(SymbolProfile, made_up_text_is_the_same_every_time_and_has_structure) {
+  const std::string text = artificial_text(5000);
   EXPECT_EQ(text.size(), 5000u);
-  EXPECT_EQ(text, made_up_text(5000));
-  EXPECT_EQ(text.substr(0, 1000), made_up_text(1000));
+  EXPECT_EQ(text, artificial_text(5000));
+  EXPECT_EQ(text.substr(0, 1000), artificial_text(1000));
   EXPECT_GT(std::ranges::count(text, ' '), 300);
 }
 
-TEST(SymbolCost, models_of_bits_decide_eight_times_a_byte) {
+TEST(SymbolProfile, models_of_bits_decide_eight_times_a_byte) {
   for (const char* model : {"ctw:16", "cm:memory=1,version=4,level=fast"}) {
-    const SymbolCost cost = cost_of(model, made_up_text(3000));
+    const SymbolProfile cost = cost_of(model, artificial_text(3000));
     EXPECT_EQ(cost.unit, "decisions");
     ASSERT_EQ(cost.lines.size(), 2u);
     EXPECT_EQ(cost.lines[0].operations, 8) << model;
@@ -65,34 +65,34 @@ TEST(SymbolCost, models_of_bits_decide_eight_times_a_byte) {
   }
 }
 
-TEST(SymbolCost, prediction_by_partial_matching_asks_once_where_it_is_sure) {
+TEST(SymbolProfile, prediction_by_partial_matching_asks_once_where_it_is_sure) {
   // After the first rounds the favourite is asked for, and confirmed.
   std::string text;
   while (text.size() < 20000) text += "abcdefgh";
-  const SymbolCost cost = cost_of("ppm:5,memory=1M", text);
+  const SymbolProfile cost = cost_of("ppm:5,memory=1M", text);
   EXPECT_NEAR(cost.lines[0].operations, 1, 0.01);
   expect_sound(cost);
 }
 
-TEST(SymbolCost, models_that_give_distributions_give_one_a_symbol) {
-  const SymbolCost cost = cost_of("ppm:3", made_up_text(2000));
+TEST(SymbolProfile, models_that_give_distributions_give_one_a_symbol) {
+  const SymbolProfile cost = cost_of("ppm:3", artificial_text(2000));
   EXPECT_EQ(cost.unit, "distributions");
   EXPECT_EQ(cost.lines[0].operations, 1);
   expect_sound(cost);
 }
 
-TEST(SymbolCost, an_iteration_of_baum_welch_takes_six_operations_a_pair_of_states) {
-  const SymbolCost cost = cost_of("hmm:7", made_up_text(4000));
+TEST(SymbolProfile, an_iteration_of_baum_welch_takes_six_operations_a_pair_of_states) {
+  const SymbolProfile cost = cost_of("hmm:7", artificial_text(4000));
   double operations = 0;
   for (const ProfileLine& line : cost.lines) operations += line.operations;
   EXPECT_EQ(operations, 6 * 7 * 7);
   expect_sound(cost);
 }
 
-TEST(SymbolCost, n_grams_are_counted_collected_linked_estimated_and_looked_up) {
+TEST(SymbolProfile, n_grams_are_counted_collected_linked_estimated_and_looked_up) {
   std::string text;
   while (text.size() < 1200) text += "ab";
-  const SymbolCost cost = cost_of("ngram:3", text);
+  const SymbolProfile cost = cost_of("ngram:3", text);
   std::vector<std::string> stages;
   for (const ProfileLine& line : cost.lines) stages.push_back(line.stage);
   EXPECT_EQ(stages, (std::vector<std::string>{"counting", "collecting n-grams", "linking", "estimating"}));
@@ -104,14 +104,14 @@ TEST(SymbolCost, n_grams_are_counted_collected_linked_estimated_and_looked_up) {
   expect_sound(cost);
 }
 
-TEST(SymbolCost, what_has_no_account_is_refused_by_name) {
-  EXPECT_THROW(cost_of("lstm:8", made_up_text(2000)), UsageError);
-  EXPECT_THROW(cost_of("frequency", made_up_text(2000)), UsageError);
-  EXPECT_THROW(cost_of("ppm", made_up_text(999)), UsageError);
+TEST(SymbolProfile, what_has_no_account_is_refused_by_name) {
+  EXPECT_THROW(cost_of("lstm:8", artificial_text(2000)), UsageError);
+  EXPECT_THROW(cost_of("frequency", artificial_text(2000)), UsageError);
+  EXPECT_THROW(cost_of("ppm", artificial_text(999)), UsageError);
 }
 
 TEST_F(CommandTest, bench_says_what_a_symbol_costs_models_that_are_fitted) {
-  std::ofstream(folder_ / "text") << made_up_text(3000);
+  std::ofstream(folder_ / "text") << artificial_text(3000);
   for (const char* model : {"ppm", "cm:memory=1,version=4,level=fast", "ctw:16", "hmm:5", "ngram:3"}) {
     const Arguments arguments = {"bench",          "--model",   model, "--profile", "--text",
                                  folder_ / "text", "--threads", "1",   "--seconds", "0.02"};

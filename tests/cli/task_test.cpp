@@ -104,24 +104,24 @@ TEST_F(TaskCommand, the_best_network_may_be_that_of_the_least_errors) {
     const Finished trained =
         unfold_command(training({"--json", "--overwrite", "--steps", "300", "--optimizer", "adam:rate=0.05"}) + more);
     EXPECT_EQ(trained.code, 0) << trained.err;
-    double least_error = 1, least_nats = 1e9;
+    double min_error = 1, least_nats = 1e9;
     std::istringstream log(read_bytes(run_ + "/log.jsonl"));
     for (std::string line; std::getline(log, line);) {
       const auto event = nlohmann::json::parse(line);
       if (event["event"] != "validation") continue;
-      least_error = std::min(least_error, event["error_rate"].get<double>());
+      min_error = std::min(min_error, event["error_rate"].get<double>());
       least_nats = std::min(least_nats, event["nats_per_symbol"].get<double>());
     }
     const nlohmann::json kept = only_object(trained.out)["valid"];
-    return std::array{kept["error_rate"].get<double>(), least_error, kept["nats_per_symbol"].get<double>(), least_nats};
+    return std::array{kept["error_rate"].get<double>(), min_error, kept["nats_per_symbol"].get<double>(), least_nats};
   };
-  const auto [error, least_error, nats, least_nats] = kept_and_least({"--best-by", "sequences"});
-  EXPECT_EQ(error, least_error);
+  const auto [error, min_error, nats, least_nats] = kept_and_least({"--best-by", "sequences"});
+  EXPECT_EQ(error, min_error);
   EXPECT_GT(nats, least_nats + 1e-6);
   const auto [same_error, same_least_error, same_nats, same_least_nats] = kept_and_least({});
   EXPECT_NEAR(same_nats, least_nats, 1e-6);
-  EXPECT_GT(same_error, least_error);
-  EXPECT_EQ(same_least_error, least_error);
+  EXPECT_GT(same_error, min_error);
+  EXPECT_EQ(same_least_error, min_error);
   EXPECT_EQ(same_least_nats, least_nats);
 }
 

@@ -6,10 +6,10 @@
 #include <nlohmann/json.hpp>
 #include <thread>
 
-#include "tests/cli/fixture.h"
 #include "graph/device/device.h"
 #include "numerics/random.h"
 #include "numerics/simd.h"
+#include "tests/cli/fixture.h"
 
 namespace unfold::test {
 namespace {
@@ -103,7 +103,7 @@ TEST_F(CommandTest, a_device_that_is_not_there_is_said_before_anything_is_writte
   expect_failure(training({"--device", "gpu"}), 2, "unknown device 'gpu'");
   expect_failure(training({"--precision", "tf32"}), 2, "tf32 is of GPUs; add --device cuda");
   EXPECT_FALSE(std::filesystem::exists(run_));
-  if (devices_are_built()) GTEST_SKIP() << "this build knows CUDA";
+  if (has_device_support()) GTEST_SKIP() << "this build knows CUDA";
   const Finished finished = unfold_command(training({"--device", "cuda", "--precision", "bf16"}));
   EXPECT_EQ(finished.code, 1);
   EXPECT_THAT(finished.err, StartsWith("unfold: this build knows no CUDA"));

@@ -5,15 +5,15 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
-#include "tests/compression/memory.h"
 #include "base/formats/file.h"
 #include "compression/byte_symbols.h"
 #include "compression/compress.h"
 #include "compression/symbol_coder.h"
-#include "model/network/language_model.h"
 #include "model/adaptive/learning.h"
+#include "model/network/language_model.h"
 #include "model/registry/registry.h"
 #include "numerics/random.h"
+#include "tests/compression/memory.h"
 
 namespace unfold::test {
 namespace {

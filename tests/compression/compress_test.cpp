@@ -3,10 +3,10 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
-#include "tests/compression/memory.h"
 #include "base/error.h"
 #include "model/registry/registry.h"
 #include "numerics/random.h"
+#include "tests/compression/memory.h"
 
 namespace unfold::test {
 namespace {

@@ -2,8 +2,8 @@
 
 #include <gtest/gtest.h>
 
-#include "tests/compression/memory.h"
 #include "base/error.h"
+#include "tests/compression/memory.h"
 
 namespace unfold::test {
 namespace {

@@ -2,9 +2,9 @@
 
 #include <cstdlib>
 
-#include "tests/compression/memory.h"
 #include "base/formats/file.h"
 #include "compression/compress.h"
+#include "tests/compression/memory.h"
 
 namespace unfold::test {
 namespace {

@@ -5,8 +5,8 @@
 #include <cmath>
 
 #include "base/error.h"
-#include "model/ppm/ppm.h"
 #include "compression/symbol_coder.h"
+#include "model/ppm/ppm.h"
 #include "numerics/random.h"
 #include "numerics/simd.h"
 
@@ -170,7 +170,7 @@ TEST(RangeCoder, shares_of_totals_that_are_no_power_of_two_come_back) {
   const std::string code = encoder.finish();
   RangeDecoder decoder(code);
   for (const auto& [first, size, total] : shares) {
-    const std::uint32_t place = decoder.place_of(total);
+    const std::uint32_t place = decoder.position_in_total(total);
     ASSERT_TRUE(place >= first && place < first + size);
     decoder.consume_share(first, size, total);
   }

@@ -49,7 +49,7 @@ TEST(Background, breaks_off_what_nobody_wants_any_more) {
   {
     Background background;
     background.give([&] {
-      while (!background.pace().broken_off) std::this_thread::yield();
+      while (!background.pace().is_cancelled) std::this_thread::yield();
     });
     background.give([&] { more = true; });
   }

@@ -8,8 +8,8 @@
 #include <filesystem>
 #include <fstream>
 
-#include "tests/support/simulated_processes.h"
 #include "base/error.h"
+#include "tests/support/simulated_processes.h"
 
 namespace unfold {
 namespace {
@@ -18,7 +18,8 @@ using testing::HasSubstr;
 
 std::string refusal(int count, const std::function<std::vector<Claim>(int)>& claims) {
   try {
-    in_processes(count, [&](Processes& processes) { require_agreement(processes, claims(processes.number())); });
+    run_in_processes(count,
+                     [&](Processes& processes) { require_same_settings(processes, claims(processes.number())); });
   } catch (const UsageError& error) {
     return error.what();
   }
@@ -88,7 +89,7 @@ TEST(Agreement, fingerprints_tell_files_and_folders_apart) {
 }
 
 TEST(Processes, gather_what_each_has) {
-  in_processes(3, [](Processes& processes) {
+  run_in_processes(3, [](Processes& processes) {
     const auto mine = static_cast<double>(processes.number());
     EXPECT_EQ(processes.gather(mine), (std::vector<double>{0, 1, 2}));
     EXPECT_EQ(processes.gather(std::string(static_cast<std::size_t>(processes.number()), 'x')),

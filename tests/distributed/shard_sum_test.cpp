@@ -9,8 +9,8 @@
 #include <cmath>
 #include <vector>
 
-#include "tests/support/simulated_processes.h"
 #include "distributed/shard_tree.h"
+#include "tests/support/simulated_processes.h"
 
 namespace unfold {
 namespace {
@@ -45,7 +45,7 @@ std::vector<float> expected_sum(Range node, Index size, Precision precision = Pr
 std::vector<std::vector<float>> sums_of_processes(SimulatedNetwork& network, Index shards, Index size, int times = 1,
                                                   Precision precision = Precision::exact) {
   std::vector<std::vector<float>> results(static_cast<std::size_t>(network.count));
-  in_processes(network, [&](Processes& processes) {
+  run_in_processes(network, [&](Processes& processes) {
     Team team(1);
     ShardSum<float> sum({.shards = shards, .processes = &processes}, size, precision);
     std::vector<float>& result = results[static_cast<std::size_t>(processes.number())];
@@ -94,18 +94,18 @@ TEST(ShardSum, has_the_bits_of_the_tree_in_parts_and_slices) {
     for (const Index shards : {2, 6, 8, 13}) {
       const std::vector<float> expected = expected_sum({0, shards}, kSize, precision);
       for (int count = 1; count <= shards; ++count)
-        in_processes(count, [&](Processes& processes) {
+        run_in_processes(count, [&](Processes& processes) {
           Team team(1);
           const Sharding sharding{.shards = shards, .processes = &processes};
           ShardSum<float> sum(sharding, Slices(sharding, kSize, 64, parts), precision);
           for (int time = 0; time < 4; ++time) {
             for (Index s = sum.own().begin; s < sum.own().end; ++s) {
               const std::span<float> next = sum.next();
-              EXPECT_EQ(sum.at_last(), s + 1 == sum.own().end);
+              EXPECT_EQ(sum.is_last(), s + 1 == sum.own().end);
               for (const Range part : parts) {
                 for (Index i = part.begin; i < part.end; ++i) next[static_cast<std::size_t>(i)] = number_of(s, i);
                 const bool early = part.begin != parts.back().begin && (time + processes.number()) % 2 == 0;
-                if (sum.at_last() && early) sum.send_part();
+                if (sum.is_last() && early) sum.send_part();
               }
               sum.add_next(team);
             }
@@ -113,8 +113,8 @@ TEST(ShardSum, has_the_bits_of_the_tree_in_parts_and_slices) {
             if (time < 2) {
               sum.total(team, found);
             } else {
-              sum.own_total(team, own);
-              put_ranges<float>(own, sum.slices().own(), found);
+              sum.reduce_scatter(team, own);
+              scatter_ranges<float>(own, sum.slices().own(), found);
               sum.spread(found);
             }
             EXPECT_EQ(found, expected) << shards << " shards, " << count << " processes, time " << time;
@@ -127,13 +127,13 @@ TEST(ShardSum, parts_need_no_more_bytes) {
   constexpr Index kSize = 64 * 64;
   SimulatedNetwork whole(4), divided(4);
   sums_of_processes(whole, 8, kSize);
-  in_processes(divided, [&](Processes& processes) {
+  run_in_processes(divided, [&](Processes& processes) {
     Team team(1);
     const Sharding sharding{.shards = 8, .processes = &processes};
     ShardSum<float> sum(sharding, Slices(sharding, kSize, 64, {{1024, kSize}, {0, 1024}}));
     for (Index s = sum.own().begin; s < sum.own().end; ++s) {
       std::ranges::fill(sum.next(), 1.0F);
-      if (sum.at_last()) sum.send_part();
+      if (sum.is_last()) sum.send_part();
       sum.add_next(team);
     }
     std::vector<float> found(kSize);
@@ -192,7 +192,7 @@ TEST(ShardSum, what_shards_that_are_no_node_cost_more) {
 }
 
 TEST(Sharding, notices_go_along_with_every_gathering) {
-  in_processes(3, [](Processes& processes) {
+  run_in_processes(3, [](Processes& processes) {
     std::atomic<bool> stop = false;
     Notices notices{.clock = [&] { return 10.0 + processes.number(); }, .stop = &stop};
     const Sharding sharding{.shards = 3, .processes = &processes, .notices = &notices};
@@ -209,7 +209,7 @@ TEST(Sharding, notices_go_along_with_every_gathering) {
 
 TEST(Sharding, numbers_of_shards_are_added_in_the_order_of_the_tree) {
   for (int count = 1; count <= 6; ++count)
-    in_processes(count, [&](Processes& processes) {
+    run_in_processes(count, [&](Processes& processes) {
       const Sharding sharding{.shards = 6, .processes = &processes};
       const std::vector<double> all = {1e16, 1, -1e16, 1, 1, 3};
       const Range own = sharding.own();

@@ -19,7 +19,7 @@ const std::vector<Division> kDivisions = {
 /// The slices of all processes, as each sees its own.
 std::vector<Slices> slices_of_all(const Division& d, int count) {
   std::vector<Slices> result(static_cast<std::size_t>(count), Slices({.shards = 1}, 0));
-  in_processes(count, [&](Processes& processes) {
+  run_in_processes(count, [&](Processes& processes) {
     result[static_cast<std::size_t>(processes.number())] =
         Slices({.shards = d.shards, .processes = &processes}, d.size, d.grain, d.parts);
   });
@@ -59,7 +59,7 @@ TEST(Slices, what_one_of_a_pair_keeps_the_other_gives) {
   const std::vector<Slices> all = slices_of_all({.shards = 8, .size = d.size, .grain = d.grain, .parts = d.parts}, 8);
   for (const Range part : d.parts)
     for (int p = 0; p < 8; ++p) {
-      ASSERT_TRUE(all.front().by_halves());
+      ASSERT_TRUE(all.front().is_recursive_halving());
       int group = 1;
       for (const auto& [kept, given] : all.front().halves(part, p)) {
         const auto [theirs, ours] = all.front().halves(part, p ^ group)[static_cast<std::size_t>(group == 1   ? 0
@@ -76,9 +76,9 @@ TEST(Slices, are_taken_out_of_a_vector_and_put_back) {
   const std::vector<Range> ranges = {{1, 3}, {4, 5}};
   const std::vector<int> vector = {0, 1, 2, 3, 4, 5};
   std::vector<int> taken(3), back(6, -1);
-  take_ranges<int>(vector, ranges, taken);
+  gather_ranges<int>(vector, ranges, taken);
   EXPECT_EQ(taken, (std::vector<int>{1, 2, 4}));
-  put_ranges<int>(taken, ranges, back);
+  scatter_ranges<int>(taken, ranges, back);
   EXPECT_EQ(back, (std::vector<int>{-1, 1, 2, -1, 4, -1}));
 }
 

@@ -1,8 +1,8 @@
 #include <nlohmann/json.hpp>
 
-#include "check.h"
 #include "base/error.h"
 #include "base/formats/json.h"
+#include "check.h"
 #include "data/text/alphabet.h"
 
 using namespace unfold;

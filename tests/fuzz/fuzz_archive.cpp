@@ -1,7 +1,7 @@
-#include "check.h"
-#include "repair.h"
 #include "base/error.h"
+#include "check.h"
 #include "compression/compress.h"
+#include "repair.h"
 
 using namespace unfold;
 

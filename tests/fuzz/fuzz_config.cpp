@@ -1,8 +1,8 @@
 #include <cmath>
 
-#include "check.h"
-#include "base/formats/config.h"
 #include "base/error.h"
+#include "base/formats/config.h"
+#include "check.h"
 
 using namespace unfold;
 

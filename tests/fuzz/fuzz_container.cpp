@@ -1,9 +1,9 @@
-#include "check.h"
 #include "base/error.h"
-#include "model/ppm/ppm.h"
+#include "check.h"
 #include "compression/byte_symbols.h"
 #include "compression/container.h"
 #include "compression/symbol_coder.h"
+#include "model/ppm/ppm.h"
 
 using namespace unfold;
 

@@ -1,5 +1,5 @@
-#include "check.h"
 #include "base/error.h"
+#include "check.h"
 #include "data/readers/image_file.h"
 
 using namespace unfold;

@@ -1,6 +1,6 @@
-#include "check.h"
 #include "base/error.h"
 #include "base/utf8.h"
+#include "check.h"
 #include "data/readers/log_lines.h"
 
 using namespace unfold;

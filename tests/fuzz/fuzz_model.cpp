@@ -1,9 +1,9 @@
 #include <cmath>
 
-#include "check.h"
-#include "repair.h"
 #include "base/error.h"
+#include "check.h"
 #include "model/registry/registry.h"
+#include "repair.h"
 
 using namespace unfold;
 

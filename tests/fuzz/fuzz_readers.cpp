@@ -1,8 +1,8 @@
 #include <cmath>
 #include <set>
 
-#include "check.h"
 #include "base/error.h"
+#include "check.h"
 #include "data/examples/derived.h"
 #include "data/readers/example_reader.h"
 #include "data/readers/fasta.h"
@@ -57,7 +57,7 @@ ReaderOptions options_of(unsigned char choice) {
   const std::size_t format = choice % (all.size() + 1);  // the last: guessed
   ReaderOptions options{.format = format < all.size() ? all[format] : ""};
   options.text = static_cast<SymbolKind>(choice / 32 % 3);
-  options.text_given = choice >= 128;
+  options.text_kind_set = choice >= 128;
   if (choice / 16 % 2 == 1) options.sequence_column = "1";
   return options;
 }

@@ -1,5 +1,5 @@
-#include "check.h"
 #include "base/error.h"
+#include "check.h"
 #include "data/files/safetensors.h"
 
 using namespace unfold;

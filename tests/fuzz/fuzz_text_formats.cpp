@@ -1,17 +1,17 @@
 #include <nlohmann/json.hpp>
 
-#include "check.h"
-#include "base/formats/decompress.h"
 #include "base/error.h"
-#include "base/formats/json.h"
 #include "base/formats/authentication_key.h"
-#include "model/ngram/arpa.h"
+#include "base/formats/decompress.h"
+#include "base/formats/json.h"
+#include "check.h"
 #include "data/files/idx.h"
+#include "data/tasks/task_spec.h"
 #include "data/text/split.h"
 #include "model/adaptive/learning.h"
+#include "model/ngram/arpa.h"
 #include "model/registry/registry.h"
 #include "optim/optimizer.h"
-#include "data/tasks/task_spec.h"
 
 using namespace unfold;
 

@@ -1,5 +1,5 @@
-#include "check.h"
 #include "base/utf8.h"
+#include "check.h"
 #include "data/text/alphabet.h"
 
 using namespace unfold;

@@ -9,8 +9,8 @@
 #include <functional>
 #include <utility>
 
-#include "tests/loss/density_checks.h"
 #include "base/error.h"
+#include "tests/loss/density_checks.h"
 
 namespace unfold {
 namespace {

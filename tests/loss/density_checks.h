@@ -24,7 +24,7 @@ inline void expect_gradient_of_nats(DensityRows<double>&& f, double tolerance) {
   for (std::size_t i = 0; i < f.signal.size(); ++i)
     EXPECT_NEAR(found.adjoint[i], difference(f.signal[i]), tolerance) << i;
   std::vector<char> owned(f.parameters.size());
-  for (const int own : f.loss->own_parameters()) {
+  for (const int own : f.loss->parameter_indices()) {
     const ParameterInfo& p = f.circuit.parameters()[at(own)];
     for (Index i = p.offset; i < p.offset + p.size(); ++i) {
       owned[at(i)] = 1;
@@ -51,7 +51,7 @@ inline Numbers random_direction(const DensityRows<double>& f, std::uint64_t seed
   Random random(seed, "direction");
   Numbers v(f.signal.size() + f.parameters.size());
   for (std::size_t i = 0; i < f.signal.size(); ++i) v[i] = random.normal();
-  for (const int own : f.loss->own_parameters()) {
+  for (const int own : f.loss->parameter_indices()) {
     const ParameterInfo& p = f.circuit.parameters()[at(own)];
     for (Index i = p.offset; i < p.offset + p.size(); ++i) v[f.signal.size() + at(i)] = random.normal();
   }

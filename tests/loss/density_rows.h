@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "loss/registry.h"
 #include "loss/density/vector_density.h"
+#include "loss/registry.h"
 #include "numerics/random.h"
 
 namespace unfold {
@@ -61,10 +61,10 @@ struct DensityRows {
     for (const T x : nats_of(observed(s, p))) sum += static_cast<double>(x);
     return sum;
   }
-  DensityQuestion<T> question(Index row) const { return {{signal.data() + row * size, at(size)}, parameters}; }
+  DensityQuery<T> question(Index row) const { return {{signal.data() + row * size, at(size)}, parameters}; }
   const VectorDensity<T>& density() const { return loss->template need<VectorDensity<T>>("test"); }
   const T* own(std::size_t which) const {
-    return parameters.data() + circuit.parameters()[at(loss->own_parameters()[which])].offset;
+    return parameters.data() + circuit.parameters()[at(loss->parameter_indices()[which])].offset;
   }
 };
 

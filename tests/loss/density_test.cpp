@@ -8,8 +8,8 @@
 #include <functional>
 #include <numbers>
 
-#include "tests/loss/density_checks.h"
 #include "gradcheck/derivative_check.h"
+#include "tests/loss/density_checks.h"
 
 namespace unfold {
 namespace {

@@ -5,10 +5,10 @@
 #include <limits>
 #include <vector>
 
-#include "tests/support/usage_error.h"
 #include "graph/circuit/parameters.h"
 #include "loss/network.h"
 #include "loss/registry.h"
+#include "tests/support/usage_error.h"
 
 namespace unfold {
 namespace {
@@ -66,7 +66,7 @@ TEST(LossMisuse, AdjointsAndGradientsOfTheWrongSizeAreRefused) {
     of.gradient(targets, 3, 4, all);
     EXPECT_USAGE_ERROR(of.gradient(targets, 2, 4, all), "the adjoint is 2 x 4, but the signal 3 x 4");
     EXPECT_USAGE_ERROR(of.gradient(targets, 3, 3, all), "the adjoint is 3 x 3");
-    if (!of.loss->own_parameters().empty()) {
+    if (!of.loss->parameter_indices().empty()) {
       EXPECT_USAGE_ERROR(of.gradient(targets, 3, 4, 0), "out of range");
     }
   }

@@ -8,10 +8,10 @@
 #include <vector>
 
 #include "base/error.h"
+#include "gradcheck/derivative_check.h"
 #include "loss/distribution.h"
 #include "loss/registry.h"
 #include "numerics/simd.h"
-#include "gradcheck/derivative_check.h"
 
 namespace unfold {
 namespace {

@@ -69,7 +69,7 @@ TEST(Normalise, has_the_bits_of_its_steps_one_after_the_other) {
     EXPECT_EQ(s, normalised_plainly(x.row(1), expected));
     EXPECT_EQ(z, expected);
     std::vector<T> e(x.row(2).begin(), x.row(2).end()), e_expected = e;
-    take_out_moments(z.data(), n, e.data());
+    project_out_moments(z.data(), n, e.data());
     moments_taken_out_plainly(z, e_expected);
     EXPECT_EQ(e, e_expected);
   });
@@ -87,7 +87,7 @@ TEST(Normalise, rows_are_added_with_their_gains) {
         expected.matrix(r, i) += product;
       }
     }
-    add_normalised<T>(x.matrix, gain.matrix.row(0), y.matrix, z.data());
+    add_normalized<T>(x.matrix, gain.matrix.row(0), y.matrix, z.data());
     EXPECT_EQ(y.numbers, expected.numbers);
   });
 }
@@ -107,7 +107,7 @@ TEST(Normalise, the_adjoint_is_set_or_added) {
           expected.matrix(r, i) = sets ? change : expected.matrix(r, i) + change;
         }
       }
-      normalised_adjoint<T>(x.matrix, gain.matrix.row(0), dy.matrix, dx.matrix, sets, scratch.data());
+      normalized_adjoint<T>(x.matrix, gain.matrix.row(0), dy.matrix, dx.matrix, sets, scratch.data());
       EXPECT_EQ(dx.numbers, expected.numbers) << sets;
     }
   });
@@ -125,7 +125,7 @@ TEST(Normalise, the_gradient_runs_from_the_last_row_to_the_first) {
         expected.matrix(0, i) += product;
       }
     }
-    add_normalised_gradient<T>(x.matrix, dy.matrix, dg.matrix.row(0), z.data());
+    add_normalized_gradient<T>(x.matrix, dy.matrix, dg.matrix.row(0), z.data());
     EXPECT_EQ(dg.numbers, expected.numbers);
   });
 }

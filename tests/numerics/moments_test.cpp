@@ -109,7 +109,7 @@ template <class T>
 struct Sorted {
   static constexpr Index kSlots = kAlphabet * 24;
   std::vector<T> columns = std::vector<T>((kColumns + 2) * kSlots);
-  std::vector<SymbolRun> runs;
+  std::vector<SymbolRange> runs;
   explicit Sorted(const Data& data) {
     Index slot = 0;
     for (Symbol x = 0; x < kAlphabet; ++x) {

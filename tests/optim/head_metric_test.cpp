@@ -8,14 +8,14 @@
 #include <functional>
 #include <map>
 
+#include "gradcheck/scalar_graph.h"
+#include "graph/cells/pool.h"
+#include "optim/riemannian/output_metric.h"
+#include "optim/riemannian/riemannian.h"
+#include "optim/riemannian/unit_metric.h"
 #include "tests/optim/metric_pass.h"
 #include "tests/optim/slow_losses.h"
 #include "tests/optim/small_network.h"
-#include "graph/cells/pool.h"
-#include "optim/riemannian/output_metric.h"
-#include "optim/riemannian/unit_metric.h"
-#include "optim/riemannian/riemannian.h"
-#include "gradcheck/scalar_graph.h"
 
 namespace unfold {
 namespace {
@@ -84,7 +84,7 @@ struct HeadTask final : Objective<double> {
         window.value_field("wind").set(r, i, static_cast<float>(random.normal()));
     for (std::size_t i = 0; i < wiring.size(); ++i) draw_targets(i, random);
     for (Index r = 0; r < rows; ++r) window.predicted += PredictedRows(window, net)[r];
-    window.start_afresh();
+    window.reset_all_chains();
   }
 
   void draw_targets(std::size_t i, Random& random) {

@@ -6,11 +6,11 @@
 
 #include <cmath>
 
-#include "tests/optim/metric_pass.h"
-#include "tests/optim/riemannian_reference.h"
+#include "gradcheck/derivative_check.h"
 #include "graph/circuit/vector_map.h"
 #include "optim/riemannian/metric_shards.h"
-#include "gradcheck/derivative_check.h"
+#include "tests/optim/metric_pass.h"
+#include "tests/optim/riemannian_reference.h"
 
 namespace unfold {
 namespace {

@@ -4,9 +4,9 @@
 
 #include <limits>
 
+#include "optim/optimizer.h"
 #include "tests/support/usage_error.h"
 #include "train/passes/batch_pass.h"
-#include "optim/optimizer.h"
 #include "train/trainer.h"
 
 namespace unfold {
@@ -101,7 +101,7 @@ struct MisusedNetwork {
     network = Network<float>::of(std::make_shared<const Plan>(c), {"x", x}, {"y", y, softmax_loss<float>()});
     batch.structure = Structure::chains(2, 3);
     for (const char* field : {"x", "y"}) batch.symbol_field(field).symbols.assign(6, 1);
-    batch.start_afresh();
+    batch.reset_all_chains();
   }
   Circuit c;
   Network<float> network;

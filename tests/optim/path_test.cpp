@@ -8,9 +8,9 @@
 #include <map>
 #include <numeric>
 
-#include "tests/optim/small_network.h"
 #include "base/error.h"
 #include "graph/paths/path_pass.h"
+#include "tests/optim/small_network.h"
 #include "train/passes/batch_pass.h"
 #include "train/trainer.h"
 

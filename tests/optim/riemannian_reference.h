@@ -8,9 +8,9 @@
 #include <string>
 #include <vector>
 
-#include "tests/optim/small_network.h"
-#include "optim/riemannian/riemannian.h"
 #include "gradcheck/scalar_graph.h"
+#include "optim/riemannian/riemannian.h"
+#include "tests/optim/small_network.h"
 
 namespace unfold::reference {
 
@@ -23,12 +23,12 @@ struct WindowProblem final : Objective<double> {
 
   /// `linear`: the output is linear, of probabilities, and the loss reads its logarithm.
   WindowProblem(const Add& add, const std::vector<Index>& lengths, int threads = 1, bool linear = false,
-                Attendance attendance = usual_attendance())
+                Attendance attendance = default_attendance())
       : crew(threads, attendance), is_linear(linear) {
     x = circuit.symbols("symbols", kAlphabet);
     activity = add(circuit, x);
     logits = circuit.affine("output", kAlphabet, {{"V", activity}});
-    if (linear) logits = log_of_probabilities(logits);
+    if (linear) logits = probabilities_to_logits(logits);
     circuit.output(logits);
     net = text_network<double>(std::make_shared<const Plan>(circuit), x, logits);
     values = Parameters<double>(circuit);

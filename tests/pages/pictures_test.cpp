@@ -10,9 +10,9 @@
 #include <regex>
 #include <set>
 
-#include "base/formats/file.h"
 #include "app/plots/plot.h"
 #include "app/plots/score_plot.h"
+#include "base/formats/file.h"
 
 namespace unfold {
 namespace {

@@ -1,9 +1,9 @@
 // Built in the copy: the cell that the recipe added, by its name in the registry, with all derivatives checked.
 #include <iostream>
 
+#include "gradcheck/derivative_check.h"
 #include "graph/cells/registry.h"
 #include "loss/loss.h"
-#include "gradcheck/derivative_check.h"
 
 int main() {
   using namespace unfold;

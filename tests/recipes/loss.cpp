@@ -1,8 +1,8 @@
 // Built in the copy: the loss that the recipe added, by its name in the registry, with all derivatives checked.
 #include <iostream>
 
-#include "loss/registry.h"
 #include "gradcheck/derivative_check.h"
+#include "loss/registry.h"
 
 int main() {
   using namespace unfold;

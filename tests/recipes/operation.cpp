@@ -1,8 +1,8 @@
 // Built in the copy: what the recipe for an operation added, in and outside of a loop, with all derivatives checked.
 #include <iostream>
 
-#include "loss/loss.h"
 #include "gradcheck/derivative_check.h"
+#include "loss/loss.h"
 
 int main() {
   using namespace unfold;

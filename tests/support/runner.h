@@ -50,7 +50,7 @@ template <class T>
 class Runner {
  public:
   Runner(const Circuit& circuit, const PlanOptions& options = {}, int threads = 1,
-         Attendance attendance = usual_attendance())
+         Attendance attendance = default_attendance())
       : circuit_(circuit),
         parameters_(some_parameters<T>(circuit)),
         team_(threads, attendance),

@@ -33,7 +33,7 @@ class SimulatedNetwork {
   void receive(int from, int to, std::span<std::byte> bytes, const Pace* pace = nullptr) {
     std::unique_lock lock(mutex_);
     auto& box = mail_[{from, to}];
-    const auto ended = [&] { return broken_ || !box.empty() || (pace != nullptr && pace->broken_off); };
+    const auto ended = [&] { return broken_ || !box.empty() || (pace != nullptr && pace->is_cancelled); };
     while (!changed_.wait_for(lock, std::chrono::milliseconds(10), ended)) continue;
     if (box.empty()) throw std::runtime_error("another process has ended");
     if (box.front().size() != bytes.size()) throw std::logic_error("a message of another size than was awaited");
@@ -47,7 +47,7 @@ class SimulatedNetwork {
   }
   std::size_t sent(int from) const { return sent_[static_cast<std::size_t>(from)]; }  ///< bytes
   std::size_t messages(int from) const { return messages_[static_cast<std::size_t>(from)]; }
-  /// Calls of gather_bytes, and of exchange_beside.
+  /// Calls of gather_bytes, and of exchange_in_background.
   std::size_t gatherings(int process) const { return gatherings_[static_cast<std::size_t>(process)]; }
   std::size_t exchanges_beside(int process) const { return beside_[static_cast<std::size_t>(process)]; }
   void count_gathering(int process) { ++gatherings_[static_cast<std::size_t>(process)]; }
@@ -74,8 +74,8 @@ class SimulatedProcess final : public Processes {
     for (const Sending& s : sendings) network_.send(number_, s.to, s.bytes);
     for (const Receiving& r : receivings) network_.receive(r.from, number_, r.bytes);
   }
-  void exchange_beside(std::span<const Sending> sendings, std::span<const Receiving> receivings,
-                       const Pace& pace) override {
+  void exchange_in_background(std::span<const Sending> sendings, std::span<const Receiving> receivings,
+                              const Pace& pace) override {
     network_.count_beside(number_);
     for (const Sending& s : sendings) network_.send(number_, s.to, s.bytes);
     for (const Receiving& r : receivings) network_.receive(r.from, number_, r.bytes, &pace);
@@ -93,7 +93,7 @@ class SimulatedProcess final : public Processes {
 };
 
 /// Runs `body` in so many processes; rethrows what the first of them threw that threw anything.
-inline void in_processes(SimulatedNetwork& network, const std::function<void(Processes&)>& body) {
+inline void run_in_processes(SimulatedNetwork& network, const std::function<void(Processes&)>& body) {
   std::vector<std::exception_ptr> errors(static_cast<std::size_t>(network.count));
   std::vector<std::thread> threads;
   for (int p = 0; p < network.count; ++p)
@@ -110,9 +110,9 @@ inline void in_processes(SimulatedNetwork& network, const std::function<void(Pro
   for (const std::exception_ptr& error : errors)
     if (error) std::rethrow_exception(error);
 }
-inline void in_processes(int count, const std::function<void(Processes&)>& body) {
+inline void run_in_processes(int count, const std::function<void(Processes&)>& body) {
   SimulatedNetwork network(count);
-  in_processes(network, body);
+  run_in_processes(network, body);
 }
 
 }  // namespace unfold

@@ -37,9 +37,9 @@ Labels random_labels(Random& random, Index count, Index labels, double missing =
   return result;
 }
 
-TEST(LabelMeasures, counts_as_a_matrix_of_all_pairs_does) {
+TEST(LabelMetrics, counts_as_a_matrix_of_all_pairs_does) {
   Random random(1, "labels");
-  LabelMeasures measures({"a", "b", "c", "d", "e"});  // d and e never occur
+  LabelMetrics measures({"a", "b", "c", "d", "e"});  // d and e never occur
   Labels all_wanted, all_best;
   for (int example = 0; example < 20; ++example) {
     const Index length = static_cast<Index>(random.below(9));
@@ -69,22 +69,22 @@ TEST(LabelMeasures, counts_as_a_matrix_of_all_pairs_does) {
   EXPECT_FALSE(has_measure(measures.measures(), "chunk_f1"));
 }
 
-TEST(LabelMeasures, take_a_label_that_is_never_right_for_zero_and_leave_out_what_never_occurs) {
-  LabelMeasures measures({"a", "b", "c", "d"});
+TEST(LabelMetrics, take_a_label_that_is_never_right_for_zero_and_leave_out_what_never_occurs) {
+  LabelMetrics measures({"a", "b", "c", "d"});
   measures.see(Labels{0, 0, 1}, Labels{0, 0, 2});
   // a: 1, b: wanted and never best, c: best and never wanted; d does not occur.
   EXPECT_DOUBLE_EQ(measures.macro_f1(), 1.0 / 3);
 }
 
-TEST(LabelMeasures, list_mistakes_by_their_number) {
-  LabelMeasures measures({"a", "b", "c"});
+TEST(LabelMetrics, list_mistakes_by_their_number) {
+  LabelMetrics measures({"a", "b", "c"});
   measures.see(Labels{0, 1, 1, 2, 2, 0}, Labels{0, 2, 2, 0, 2, 1});
-  using Mistake = LabelMeasures::Mistake;
+  using Mistake = LabelMetrics::Mistake;
   EXPECT_EQ(measures.mistakes(), (std::vector<Mistake>{{1, 2, 2}, {0, 1, 1}, {2, 0, 1}}));
 }
 
-TEST(LabelMeasures, of_nothing_are_none) {
-  LabelMeasures measures({"O", "B-x"});
+TEST(LabelMetrics, of_nothing_are_none) {
+  LabelMetrics measures({"O", "B-x"});
   measures.see(Labels{kNoSymbol}, Labels{1});
   EXPECT_TRUE(measures.measures().empty());
   EXPECT_TRUE(std::isnan(measures.accuracy()));
@@ -92,19 +92,19 @@ TEST(LabelMeasures, of_nothing_are_none) {
   EXPECT_EQ(measures.chunks(), ChunkCounts());
 }
 
-TEST(LabelMeasures, refuse_other_lengths_and_what_is_no_label) {
-  LabelMeasures measures({"a", "b"});
+TEST(LabelMetrics, refuse_other_lengths_and_what_is_no_label) {
+  LabelMetrics measures({"a", "b"});
   EXPECT_THROW(measures.see(Labels{0, 1}, Labels{0}), UsageError);
   EXPECT_THROW(measures.see(Labels{2}, Labels{0}), UsageError);
   EXPECT_THROW(measures.see(Labels{0}, Labels{2}), UsageError);
   EXPECT_THROW(measures.see(Labels{0}, Labels{kNoSymbol}), UsageError);
   EXPECT_EQ(measures.seen(), 0);
-  EXPECT_THROW(measures.merge(LabelMeasures({"a", "c"})), UsageError);
+  EXPECT_THROW(measures.merge(LabelMetrics({"a", "c"})), UsageError);
 }
 
-TEST(LabelMeasures, of_parts_merge_into_those_of_the_whole) {
+TEST(LabelMetrics, of_parts_merge_into_those_of_the_whole) {
   const std::vector<std::string> labels = {"O", "B-x", "I-x", "B-y", "I-y"};
-  LabelMeasures whole(labels), one(labels), other(labels);
+  LabelMetrics whole(labels), one(labels), other(labels);
   Random random(2, "labels");
   for (int example = 0; example < 30; ++example) {
     const Labels wanted = random_labels(random, 8, 5), best = random_labels(random, 8, 5);
@@ -117,20 +117,20 @@ TEST(LabelMeasures, of_parts_merge_into_those_of_the_whole) {
   EXPECT_EQ(one.chunks_by_type(), whole.chunks_by_type());
 }
 
-TEST(LabelMeasures, know_labels_of_chunks_by_their_prefixes) {
-  EXPECT_TRUE(LabelMeasures({"O", "B-x", "I-x"}).has_chunks());
-  EXPECT_TRUE(LabelMeasures({"S-x", "E-x-y"}).has_chunks());
-  EXPECT_TRUE(LabelMeasures(Alphabet(SymbolKind::words, {"<eos>", "<unk>", "O", "B-x"})).has_chunks());
-  EXPECT_FALSE(LabelMeasures(Alphabet(SymbolKind::words, {"<eos>", "NN", "B-x"})).has_chunks());
-  EXPECT_FALSE(LabelMeasures({"O", "X"}).has_chunks());
-  EXPECT_FALSE(LabelMeasures({"O"}).has_chunks());
-  EXPECT_FALSE(LabelMeasures({"O", "B-"}).has_chunks());
-  EXPECT_FALSE(LabelMeasures({"O", "C-x"}).has_chunks());
-  EXPECT_FALSE(LabelMeasures({"pos", "neg"}).has_chunks());
+TEST(LabelMetrics, know_labels_of_chunks_by_their_prefixes) {
+  EXPECT_TRUE(LabelMetrics({"O", "B-x", "I-x"}).has_chunks());
+  EXPECT_TRUE(LabelMetrics({"S-x", "E-x-y"}).has_chunks());
+  EXPECT_TRUE(LabelMetrics(Alphabet(SymbolKind::words, {"<eos>", "<unk>", "O", "B-x"})).has_chunks());
+  EXPECT_FALSE(LabelMetrics(Alphabet(SymbolKind::words, {"<eos>", "NN", "B-x"})).has_chunks());
+  EXPECT_FALSE(LabelMetrics({"O", "X"}).has_chunks());
+  EXPECT_FALSE(LabelMetrics({"O"}).has_chunks());
+  EXPECT_FALSE(LabelMetrics({"O", "B-"}).has_chunks());
+  EXPECT_FALSE(LabelMetrics({"O", "C-x"}).has_chunks());
+  EXPECT_FALSE(LabelMetrics({"pos", "neg"}).has_chunks());
 }
 
 /// Lines "wanted best", blank lines between sentences.
-LabelMeasures measures_of_file(const std::string& text) {
+LabelMetrics measures_of_file(const std::string& text) {
   std::set<std::string> seen;
   std::vector<std::vector<std::pair<std::string, std::string>>> sentences(1);
   std::istringstream lines(text);
@@ -148,7 +148,7 @@ LabelMeasures measures_of_file(const std::string& text) {
   const auto number = [&](const std::string& label) {
     return static_cast<Symbol>(std::find(labels.begin(), labels.end(), label) - labels.begin());
   };
-  LabelMeasures measures(labels);
+  LabelMetrics measures(labels);
   for (const auto& sentence : sentences) {
     Labels wanted, best;
     for (const auto& [w, b] : sentence) wanted.push_back(number(w)), best.push_back(number(b));
@@ -161,7 +161,7 @@ LabelMeasures measures_of_file(const std::string& text) {
 
 TEST(ChunkFile, of_plain_iob2_counts_first_last_and_type) {
   // wanted NP[1-2] VP[3] NP[4-5] PP[6], best NP[1-2] VP[3] NP[4] PP[6]: the second NP ends too early.
-  const LabelMeasures m = measures_of_file("B-NP B-NP\nI-NP I-NP\nB-VP B-VP\nB-NP B-NP\nI-NP O\nB-PP B-PP\nO O\n");
+  const LabelMetrics m = measures_of_file("B-NP B-NP\nI-NP I-NP\nB-VP B-VP\nB-NP B-NP\nI-NP O\nB-PP B-PP\nO O\n");
   EXPECT_EQ(m.chunks(), (ChunkCounts{.wanted = 4, .found = 4, .right = 3}));
   EXPECT_DOUBLE_EQ(m.chunks().f1(), 0.75);
   EXPECT_EQ(m.chunks_by_type().at("NP"), (ChunkCounts{.wanted = 2, .found = 2, .right = 1}));
@@ -171,7 +171,7 @@ TEST(ChunkFile, of_plain_iob2_counts_first_last_and_type) {
 TEST(ChunkFile, of_iob1_begins_chunks_with_i_after_o_and_after_another_type) {
   // wanted NP[1-2] VP[3] NP[5] NP[6-7]: I begins NP[1], VP[3] after another type and NP[5] after O; B cuts NP[6].
   // best   NP[1-2] VP[3] NP[5-7]: the missing B joins two chunks.
-  const LabelMeasures m = measures_of_file("I-NP I-NP\nI-NP I-NP\nI-VP I-VP\nO O\nI-NP I-NP\nB-NP I-NP\nI-NP I-NP\n");
+  const LabelMetrics m = measures_of_file("I-NP I-NP\nI-NP I-NP\nI-VP I-VP\nO O\nI-NP I-NP\nB-NP I-NP\nI-NP I-NP\n");
   EXPECT_EQ(m.chunks(), (ChunkCounts{.wanted = 4, .found = 3, .right = 2}));
   EXPECT_DOUBLE_EQ(m.chunks().precision(), 2.0 / 3);
   EXPECT_DOUBLE_EQ(m.chunks().recall(), 0.5);
@@ -181,7 +181,7 @@ TEST(ChunkFile, of_iob1_begins_chunks_with_i_after_o_and_after_another_type) {
 TEST(ChunkFile, of_several_sentences_ends_chunks_with_the_sentence) {
   // wanted NP[1-2] | NP[1] VP[2] | O, best NP[1-2] | NP[1] NP[2] | NP[1]. An I after the end of a sentence begins a
   // chunk, though the label before it had the same type. In the second sentence best says B B: two chunks.
-  const LabelMeasures m = measures_of_file("B-NP B-NP\nI-NP I-NP\n\nI-NP I-NP\nB-VP B-NP\n\nO I-NP\n");
+  const LabelMetrics m = measures_of_file("B-NP B-NP\nI-NP I-NP\n\nI-NP I-NP\nB-VP B-NP\n\nO I-NP\n");
   EXPECT_EQ(m.chunks(), (ChunkCounts{.wanted = 3, .found = 4, .right = 2}));
   EXPECT_DOUBLE_EQ(m.chunks().f1(), 4.0 / 7);
 }
@@ -189,7 +189,7 @@ TEST(ChunkFile, of_several_sentences_ends_chunks_with_the_sentence) {
 TEST(ChunkFile, of_chunks_with_other_types_has_none_right_though_most_labels_are) {
   // wanted NP[1-3], best NP[1-2] VP[3]: an I of another type cuts. wanted VP[5-6], best NP[5-6]: the type differs.
   // wanted NP[8], best NP[8-9]: it ends too late.
-  const LabelMeasures m =
+  const LabelMetrics m =
       measures_of_file("B-NP B-NP\nI-NP I-NP\nI-NP I-VP\nO O\nB-VP B-NP\nI-VP I-NP\nO O\nB-NP B-NP\nO I-NP\n");
   EXPECT_EQ(m.chunks(), (ChunkCounts{.wanted = 3, .found = 4, .right = 0}));
   EXPECT_EQ(m.chunks().f1(), 0);
@@ -199,14 +199,14 @@ TEST(ChunkFile, of_chunks_with_other_types_has_none_right_though_most_labels_are
 TEST(ChunkFile, of_iobes_ends_chunks_after_e_and_s) {
   // wanted X[1] Y[2-4] Y[5] X[6-7] X[8-9]. best X[1] Y[2-3] Y[4] Y[5] X[6-7] X[8] X[9]: E at 3 and 8 cuts, whatever
   // comes next; I at 6 begins a chunk after another type. Right are X[1], Y[5] and X[6-7].
-  const LabelMeasures m =
+  const LabelMetrics m =
       measures_of_file("S-X S-X\nB-Y B-Y\nI-Y E-Y\nE-Y I-Y\nS-Y S-Y\nB-X I-X\nE-X E-X\nB-X E-X\nE-X E-X\n");
   EXPECT_EQ(m.chunks(), (ChunkCounts{.wanted = 5, .found = 7, .right = 3}));
   EXPECT_DOUBLE_EQ(m.chunks().f1(), 0.5);
 }
 
 TEST(Chunks, end_where_nothing_is_wanted) {
-  LabelMeasures measures({"O", "B-x", "I-x"});
+  LabelMetrics measures({"O", "B-x", "I-x"});
   measures.see(Labels{1, kNoSymbol, 2}, Labels{1, 2, 2});  // wanted and found x[0] and x[2]
   EXPECT_EQ(measures.chunks(), (ChunkCounts{.wanted = 2, .found = 2, .right = 2}));
 }
@@ -263,7 +263,7 @@ TEST(Chunks, are_those_of_the_tables_of_conlleval) {
   // IOB and IOE: the tables know no S, and no B after E.
   for (const std::vector<std::string>& labels :
        {std::vector<std::string>{"O", "B-x", "I-x", "B-y", "I-y"}, {"O", "I-x", "E-x", "I-y", "E-y"}}) {
-    LabelMeasures measures(labels);
+    LabelMetrics measures(labels);
     PairTables tables;
     for (int sentence = 0; sentence < 2000; ++sentence) {
       const auto length = static_cast<Index>(random.below(12));
@@ -304,13 +304,13 @@ std::vector<ValueRow> value_rows(Index count, std::uint64_t seed) {
   return rows;
 }
 
-void see_row(ValueMeasures& measures, const ValueRow& row) {
+void see_row(ValueMetrics& measures, const ValueRow& row) {
   measures.see(row.observed, {.mean = row.mean, .crps = row.crps, .low = row.low, .high = row.high});
 }
 
-TEST(ValueMeasures, are_the_sums_of_two_passes) {
+TEST(ValueMetrics, are_the_sums_of_two_passes) {
   const std::vector<ValueRow> rows = value_rows(57, 4);
-  ValueMeasures measures;
+  ValueMetrics measures;
   double average[2] = {}, squared = 0, absolute = 0, around = 0, crps = 0, within = 0;
   for (const ValueRow& row : rows) {
     see_row(measures, row);
@@ -335,15 +335,15 @@ TEST(ValueMeasures, are_the_sums_of_two_passes) {
   EXPECT_NEAR(measure_of(found, "coverage"), within / 114, 1e-15);
 }
 
-TEST(ValueMeasures, of_parts_merge_into_those_of_the_whole) {
-  ValueMeasures whole, one, other, empty;
+TEST(ValueMetrics, of_parts_merge_into_those_of_the_whole) {
+  ValueMetrics whole, one, other, empty;
   const std::vector<ValueRow> rows = value_rows(40, 5);
   for (std::size_t r = 0; r < rows.size(); ++r) {
     see_row(whole, rows[r]);
     see_row(r < 13 ? one : other, rows[r]);
   }
   one.merge(other);
-  one.merge(ValueMeasures());
+  one.merge(ValueMetrics());
   empty.merge(one);
   for (const auto& [name, value] : whole.measures()) {
     EXPECT_NEAR(measure_of(one.measures(), name), value, 1e-12) << name;
@@ -351,8 +351,8 @@ TEST(ValueMeasures, of_parts_merge_into_those_of_the_whole) {
   }
 }
 
-TEST(ValueMeasures, say_one_of_who_always_says_the_average) {
-  ValueMeasures measures;
+TEST(ValueMetrics, say_one_of_who_always_says_the_average) {
+  ValueMetrics measures;
   const std::vector<double> average = {2.5};
   for (const double y : {1.0, 2.0, 3.0, 4.0}) measures.see(std::vector<double>{y}, {.mean = average});
   EXPECT_DOUBLE_EQ(measure_of(measures.measures(), "nmse"), 1);
@@ -360,8 +360,8 @@ TEST(ValueMeasures, say_one_of_who_always_says_the_average) {
   EXPECT_DOUBLE_EQ(measure_of(measures.measures(), "mean_squared_error"), 1.25);
 }
 
-TEST(ValueMeasures, leave_out_what_has_no_meaning) {
-  ValueMeasures measures;
+TEST(ValueMetrics, leave_out_what_has_no_meaning) {
+  ValueMetrics measures;
   EXPECT_TRUE(measures.measures().empty());
   const std::vector<double> y = {0.1}, m = {2};
   for (int i = 0; i < 3; ++i) measures.see(y, {.mean = m});
@@ -370,16 +370,16 @@ TEST(ValueMeasures, leave_out_what_has_no_meaning) {
   EXPECT_TRUE(has_measure(measures.measures(), "mean_squared_error"));
 }
 
-TEST(ValueMeasures, refuse_rows_of_other_kinds) {
+TEST(ValueMetrics, refuse_rows_of_other_kinds) {
   const std::vector<double> one = {1}, two = {1, 2};
-  ValueMeasures measures;
+  ValueMetrics measures;
   EXPECT_THROW(measures.see(one, {.mean = two}), UsageError);
   EXPECT_THROW(measures.see(one, {.mean = one, .low = one}), UsageError);
   measures.see(one, {.mean = one});
   EXPECT_THROW(measures.see(two, {.mean = two}), UsageError);
   EXPECT_THROW(measures.see(one, {.mean = one, .crps = 1}), UsageError);
   EXPECT_THROW(measures.see(one, {.mean = one, .low = one, .high = one}), UsageError);
-  ValueMeasures scored;
+  ValueMetrics scored;
   scored.see(one, {.mean = one, .crps = 1});
   EXPECT_THROW(measures.merge(scored), UsageError);
 }

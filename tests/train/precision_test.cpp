@@ -4,9 +4,9 @@
 #include <cmath>
 #include <cstdlib>
 
-#include "tests/optim/small_network.h"
 #include "data/text/text_batches.h"
 #include "numerics/bf16.h"
+#include "tests/optim/small_network.h"
 #include "train/passes/batch_pass.h"
 #include "train/trainer.h"
 

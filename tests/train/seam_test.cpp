@@ -5,11 +5,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "gradcheck/derivative_check.h"
 #include "graph/cells/cells.h"
 #include "loss/registry.h"
 #include "optim/optimizer.h"
 #include "train/objective/batch_objective.h"
-#include "gradcheck/derivative_check.h"
 
 namespace unfold {
 namespace {
@@ -24,7 +24,7 @@ class Sentences final : public BatchSource {
  public:
   Sentences() {
     batch_.structure = Structure::chains(std::vector<Index>{5, 3, 6});
-    batch_.start_afresh();
+    batch_.reset_all_chains();
     const Index rows = batch_.structure.positions();
     SymbolRows &words = batch_.symbol_field("word"), &tags = batch_.symbol_field("tag"),
                &classes = batch_.symbol_field("class");
@@ -179,7 +179,7 @@ class MeanLoss : public virtual Loss<double> {
     own_[0] = circuit.parameter("offset", 1, signal.size(), Init::zero());
     offset_ = [&circuit, own = own_[0]] { return circuit.parameters()[at(own)].offset; };
   }
-  std::span<const int> own_parameters() const override { return own_; }
+  std::span<const int> parameter_indices() const override { return own_; }
   void negative_log_likelihood(const Observed<double>& o, Team&, double* nats) const override {
     std::fill_n(nats, o.signal.rows, 0.0);
     each_mean(o, [&](Index, Index last, Index i, double mean) {

@@ -5,9 +5,9 @@
 #include <string>
 #include <vector>
 
+#include "data/examples/example_batches.h"
 #include "graph/cells/cells.h"
 #include "graph/cells/pool.h"
-#include "data/examples/example_batches.h"
 #include "loss/network.h"
 
 namespace unfold::testing_support {

@@ -85,7 +85,7 @@ Ending train_in_one(const ShardedText::Add& add, const TrainerOptions& options, 
 /// The endings of all processes; the first alone has a log.
 std::vector<Ending> train_in(int count, const ShardedText::Add& add, const TrainerOptions& given) {
   std::vector<Ending> endings(static_cast<std::size_t>(count));
-  in_processes(count, [&](Processes& processes) {
+  run_in_processes(count, [&](Processes& processes) {
     TrainerOptions options = given;
     options.processes = &processes;
     if (!processes.first()) options.log = "";
@@ -148,7 +148,7 @@ TEST_F(TrainerTest, one_shard_is_training_as_ever) {
   TrainerOptions options = sharded_options("adam:rate=0.01", 30);
   options.shards = 1;
   TrainerOptions plain = options;
-  options.processes = &one_process();
+  options.processes = &single_process();
   EXPECT_EQ(train_in_one(dropped_lstm, options).last, train_in_one(dropped_lstm, plain).last);
 }
 
@@ -171,7 +171,7 @@ TEST_F(TrainerTest, runs_on_shards_resume_in_another_number_of_processes_with_th
     const std::vector<Index> stops = optimizer[0] == 'a' ? std::vector<Index>{7, 21, 33} : std::vector<Index>{2, 5};
     int count = 3;
     for (const Index at_step : stops) {
-      in_processes(count, [&](Processes& processes) {
+      run_in_processes(count, [&](Processes& processes) {
         TrainerOptions own = options;
         own.processes = &processes;
         Stop stop(at_step, Stop::How::flag);
@@ -233,7 +233,7 @@ TEST_F(TrainerTest, slices_resume_in_another_number_of_processes_with_the_same_b
   options.checkpoint = file("cut");
   int count = 4;
   for (const Index at_step : {5, 11, 14}) {
-    in_processes(count, [&](Processes& processes) {
+    run_in_processes(count, [&](Processes& processes) {
       TrainerOptions own = options;
       own.processes = &processes;
       Stop stop(at_step, Stop::How::flag);
@@ -268,7 +268,7 @@ TEST_F(TrainerTest, a_step_has_one_small_gathering) {
   const auto gatherings = [&](Index steps, const std::string& optimizer, bool beside) {
     SimulatedNetwork network(3);
     std::atomic<bool> stop = false;
-    in_processes(network, [&](Processes& processes) {
+    run_in_processes(network, [&](Processes& processes) {
       TrainerOptions options = sharded_options(optimizer, steps);
       options.processes = &processes;
       options.validate_every = 100;
@@ -298,7 +298,7 @@ TEST_F(TrainerTest, a_divergence_is_seen_by_all_processes) {
   };
   std::vector<std::vector<float>> endings(3);
   for (const int count : {1, 3})
-    in_processes(count, [&](Processes& processes) {
+    run_in_processes(count, [&](Processes& processes) {
       TrainerOptions options = sharded_options("adam:rate=0.01", 30);
       options.processes = &processes;
       ShardedText setting(small_rnn);
@@ -316,7 +316,7 @@ TEST_F(TrainerTest, a_divergence_is_seen_by_all_processes) {
 }
 
 TEST_F(TrainerTest, a_budget_in_minutes_goes_by_the_clock_of_the_first_process) {
-  in_processes(3, [&](Processes& processes) {
+  run_in_processes(3, [&](Processes& processes) {
     TrainerOptions options = sharded_options("adam:rate=0.01,schedule=cosine", 0);
     options.processes = &processes;
     options.minutes = 0.005;
@@ -332,7 +332,7 @@ TEST_F(TrainerTest, a_budget_in_minutes_goes_by_the_clock_of_the_first_process) 
 TEST_F(TrainerTest, processes_that_do_not_fit_each_other_are_refused) {
   const auto refusal = [&](int count, const std::function<void(int, TrainerOptions&, ShardedText&)>& change) {
     try {
-      in_processes(count, [&](Processes& processes) {
+      run_in_processes(count, [&](Processes& processes) {
         TrainerOptions options = sharded_options("adam:rate=0.01", 5);
         options.processes = &processes;
         ShardedText setting(small_rnn);

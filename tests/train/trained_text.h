@@ -12,8 +12,8 @@
 #include <string>
 #include <vector>
 
-#include "tests/optim/small_network.h"
 #include "base/error.h"
+#include "tests/optim/small_network.h"
 #include "train/trainer.h"
 
 namespace unfold {

@@ -12,9 +12,9 @@
 #include <optional>
 #include <thread>
 
-#include "tests/train/trained_text.h"
 #include "base/error.h"
 #include "base/formats/file.h"
+#include "tests/train/trained_text.h"
 #include "train/checkpoint.h"
 
 namespace unfold {

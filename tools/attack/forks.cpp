@@ -17,8 +17,8 @@
 #include <string>
 #include <vector>
 
-#include "cli/verb.h"
 #include "cli/terminal/interrupt.h"
+#include "cli/verb.h"
 
 namespace {
 

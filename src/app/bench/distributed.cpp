@@ -45,7 +45,7 @@ double one_way(Processes& all, int other, std::span<std::byte> bytes, int times)
          2;
 }
 
-std::vector<StepPrediction> predict(const StepCost& cost, const LinkSpeed& link, Index batch, bool divided) {
+std::vector<StepPrediction> predict(const StepEstimate& cost, const LinkSpeed& link, Index batch, bool divided) {
   std::vector<StepPrediction> result;
   const double alone = cost.seconds(static_cast<double>(batch));
   for (int k = 1; k <= kMostProcesses; k *= 2) {
@@ -94,7 +94,7 @@ double measure_exchange(Processes& all, Index parameters) {
   return least;
 }
 
-StepCost measure_step(const TrainingShape& shape, Team& team, double seconds, Processes& all) {
+StepEstimate measure_step(const TrainingShape& shape, Team& team, double seconds, Processes& all) {
   const auto slowest = [&](Index batch) {
     all.any(false);
     const TrainingSpeed speed = measure_training({shape.model, batch, shape.window, shape.symbols}, team, seconds);
@@ -129,16 +129,16 @@ ExchangeCost exchange_cost(const LinkSpeed& link, Index parameters, int processe
           .messages = (messages + kGatheringsOfStep * doublings) * link.latency};
 }
 
-std::vector<StepPrediction> predict_divided(const StepCost& cost, const LinkSpeed& link, Index batch) {
+std::vector<StepPrediction> predict_divided(const StepEstimate& cost, const LinkSpeed& link, Index batch) {
   return predict(cost, link, batch, true);
 }
 
-std::vector<StepPrediction> predict_growing(const StepCost& cost, const LinkSpeed& link, Index batch) {
+std::vector<StepPrediction> predict_growing(const StepEstimate& cost, const LinkSpeed& link, Index batch) {
   return predict(cost, link, batch, false);
 }
 
 /// Solves (a b + c) / (a b + c + e) = efficiency for b.
-double sequences_for(const StepCost& cost, const LinkSpeed& link, int processes, double efficiency) {
+double sequences_for(const StepEstimate& cost, const LinkSpeed& link, int processes, double efficiency) {
   const double exchange = exchange_cost(link, cost.parameters, processes).seconds();
   return std::max(1.0, (exchange * efficiency / (1 - efficiency) - cost.fixed) / cost.per_sequence);
 }

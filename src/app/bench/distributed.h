@@ -17,8 +17,8 @@
 
 #include <vector>
 
-#include "distributed/processes.h"
 #include "app/bench/measurements.h"
+#include "distributed/processes.h"
 
 namespace unfold {
 
@@ -33,14 +33,14 @@ LinkSpeed measure_links(Processes& processes);
 /// Seconds to sum vectors of `parameters` floats over one shard per process (ShardSum::total). Called by all processes.
 double measure_exchange(Processes& processes, Index parameters);
 
-struct StepCost {
+struct StepEstimate {
   double per_sequence = 0, fixed = 0;  ///< a and c, seconds
   Index parameters = 0;
   double seconds(double sequences) const { return per_sequence * sequences + fixed; }
 };
 /// Measures steps with the batch size of the shape and with half of it, in all processes at the same time; returns the
 /// slowest result.
-StepCost measure_step(const TrainingShape& shape, Team& team, double seconds, Processes& processes);
+StepEstimate measure_step(const TrainingShape& shape, Team& team, double seconds, Processes& processes);
 
 /// Seconds of a joint step of all processes, each with a shard of the shape's batch; the maximum over processes. Clears
 /// the timeline first.
@@ -62,10 +62,10 @@ struct StepPrediction {
   double seconds() const { return computing + exchange.seconds(); }
 };
 /// Strong scaling: K = 1, 2, 4, ... 1024 with one batch divided among the processes, as long as each has a sequence.
-std::vector<StepPrediction> predict_divided(const StepCost& cost, const LinkSpeed& link, Index batch);
+std::vector<StepPrediction> predict_divided(const StepEstimate& cost, const LinkSpeed& link, Index batch);
 /// Weak scaling: the same with `batch` sequences per process.
-std::vector<StepPrediction> predict_growing(const StepCost& cost, const LinkSpeed& link, Index batch);
+std::vector<StepPrediction> predict_growing(const StepEstimate& cost, const LinkSpeed& link, Index batch);
 /// The number of sequences per process at which this number of processes reaches the given efficiency.
-double sequences_for(const StepCost& cost, const LinkSpeed& link, int processes, double efficiency);
+double sequences_for(const StepEstimate& cost, const LinkSpeed& link, int processes, double efficiency);
 
 }  // namespace unfold

@@ -5,10 +5,10 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "app/bench/distributed_trace.h"
+#include "app/plots/plot.h"
 #include "app/train/train_processes.h"
 #include "base/error.h"
-#include "app/plots/plot.h"
-#include "app/bench/distributed_trace.h"
 
 namespace unfold {
 namespace {
@@ -17,7 +17,7 @@ using DistributedJson = nlohmann::ordered_json;
 constexpr int kTracedSteps = 3;
 
 /// The share of the exchange that overlaps with computation.
-double hidden_share(const DistributedFigures& f) { return std::max(0.0, 1 - f.waited / f.exchange_measured); }
+double hidden_share(const DistributedResults& f) { return std::max(0.0, 1 - f.waited / f.exchange_measured); }
 
 std::string prediction_rows(const std::vector<StepPrediction>& predictions) {
   std::string text = fmt::format("{:>10} {:>12} {:>11} {:>14} {:>10} {:>10}\n", "processes", "ms/step", "efficiency",
@@ -65,14 +65,14 @@ int most_efficient(const std::vector<StepPrediction>& predictions, double wanted
 
 }  // namespace
 
-DistributedFigures bench_distributed(const DistributedBench& bench, Processes& all) {
+DistributedResults bench_distributed(const DistributedBench& bench, Processes& all) {
   if (all.alone() && (!bench.latency || !bench.bandwidth))
     throw UsageError(
         "there is one process and no link to measure: start it as `mpirun -n 2 unfold bench --distributed`, or "
         "describe a "
         "network with --latency SECONDS and --bandwidth BYTES");
   if (all.alone() && bench.trace) throw UsageError("--trace shows what several processes do: start it with mpirun");
-  DistributedFigures f;
+  DistributedResults f;
   f.processes = all.count();
   f.measured_link = !bench.latency || !bench.bandwidth;
   if (f.measured_link) f.link = measure_links(all);
@@ -92,7 +92,7 @@ DistributedFigures bench_distributed(const DistributedBench& bench, Processes& a
   return f;
 }
 
-std::string to_text(const DistributedBench& bench, const DistributedFigures& f) {
+std::string to_text(const DistributedBench& bench, const DistributedResults& f) {
   constexpr double kWanted = 0.8;
   const TrainingShape& shape = bench.shape;
   std::string text = fmt::format(
@@ -126,7 +126,7 @@ std::string to_text(const DistributedBench& bench, const DistributedFigures& f) 
   return text + "\n";
 }
 
-std::string to_plot(const DistributedBench& bench, const DistributedFigures& f) {
+std::string to_plot(const DistributedBench& bench, const DistributedResults& f) {
   std::vector<Curve> curves = {
       curve_of("batch for each", f.growing, [](const StepPrediction& p) { return p.seconds(); }),
       curve_of("batch divided", f.divided, [](const StepPrediction& p) { return p.seconds(); }),
@@ -137,7 +137,7 @@ std::string to_plot(const DistributedBench& bench, const DistributedFigures& f) 
                    {.label = "processes", .logarithmic = true}, {.label = "ms", .logarithmic = true}, curves);
 }
 
-DistributedJson to_json(const DistributedBench& bench, const DistributedFigures& f) {
+DistributedJson to_json(const DistributedBench& bench, const DistributedResults& f) {
   DistributedJson json = {{"model", bench.shape.model},
                           {"batch", bench.shape.batch},
                           {"window", bench.shape.window},

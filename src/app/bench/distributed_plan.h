@@ -19,21 +19,21 @@ struct DistributedBench {
 
 /// Results of bench_distributed, which all processes call. It throws UsageError for a single process if no network is
 /// specified.
-struct DistributedFigures {
+struct DistributedResults {
   LinkSpeed link;
   bool measured_link = false;
-  StepCost cost;
+  StepEstimate cost;
   int processes = 1;
   double exchange_measured = 0, step_measured = 0;  ///< seconds, with the current processes; 0 for a single process
   double waited = 0;                                ///< seconds of a step spent waiting for the exchange
   std::string trace = {};                           ///< trace of a few steps, if requested
   std::vector<StepPrediction> divided, growing;
 };
-DistributedFigures bench_distributed(const DistributedBench& bench, Processes& processes);
+DistributedResults bench_distributed(const DistributedBench& bench, Processes& processes);
 
-std::string to_text(const DistributedBench& bench, const DistributedFigures& figures);
+std::string to_text(const DistributedBench& bench, const DistributedResults& figures);
 /// A plot (SVG) of the step time over the number of processes.
-std::string to_plot(const DistributedBench& bench, const DistributedFigures& figures);
-nlohmann::ordered_json to_json(const DistributedBench& bench, const DistributedFigures& figures);
+std::string to_plot(const DistributedBench& bench, const DistributedResults& figures);
+nlohmann::ordered_json to_json(const DistributedBench& bench, const DistributedResults& figures);
 
 }  // namespace unfold

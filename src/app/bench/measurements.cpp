@@ -8,13 +8,13 @@
 #include <functional>
 #include <limits>
 
+#include "app/bench/peak_performance.h"
+#include "app/plots/statistics.h"
 #include "base/utf8.h"
 #include "graph/engine/memory.h"
 #include "numerics/product.h"
 #include "numerics/random.h"
 #include "optim/direction/direction.h"
-#include "app/plots/statistics.h"
-#include "app/bench/peak_performance.h"
 #include "train/trainer.h"
 
 namespace unfold {

@@ -6,8 +6,8 @@
 
 #include "base/threads/team.h"
 #include "base/types.h"
-#include "model/network/language_model.h"
 #include "distributed/shard_sum.h"
+#include "model/network/language_model.h"
 
 namespace unfold {
 
@@ -43,9 +43,9 @@ struct StepperSpeed {
 };
 StepperSpeed measure_stepper(const std::string& model, Index symbols, Team& team, double seconds);
 
-/// Memory of a training step in bytes: as predicted from the plan (graph/engine/memory.h), as allocated, and as growth of the
-/// process. All include parameters, gradient and both moments of Adam. Growth is underestimated when the process has
-/// measured before, because it reuses memory.
+/// Memory of a training step in bytes: as predicted from the plan (graph/engine/memory.h), as allocated, and as growth
+/// of the process. All include parameters, gradient and both moments of Adam. Growth is underestimated when the process
+/// has measured before, because it reuses memory.
 struct MemoryUse {
   std::size_t planned = 0, allocated = 0, resident = 0;
 };

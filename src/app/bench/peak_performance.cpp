@@ -151,7 +151,7 @@ double seconds_to_fetch_a_line(Index bytes, double (*clock)()) {
   return best;
 }
 
-Floor measure_floor(Team& team, double (*clock)()) {
+Floor measure_peak_rates(Team& team, double (*clock)()) {
   Floor floor;
   Presence presence;
   volatile float sink = 0;  // keeps the compiler from removing the computation

@@ -19,7 +19,7 @@ double seconds_now();
 double processor_seconds_now();
 
 /// Takes about half a second. A processor-time clock requires a team of one thread.
-Floor measure_floor(Team& team, double (*clock)() = seconds_now);
+Floor measure_peak_rates(Team& team, double (*clock)() = seconds_now);
 
 /// Seconds in which one thread reads this number of floats once, from the cache that they fit into; the minimum over
 /// many repetitions.

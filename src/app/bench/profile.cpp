@@ -6,15 +6,15 @@
 #include <map>
 #include <numeric>
 
-#include "graph/engine/pass_timing.h"
+#include "app/bench/peak_performance.h"
 #include "graph/engine/memory.h"
+#include "graph/engine/pass_timing.h"
 #include "model/network/language_model.h"
 #include "numerics/functions.h"
 #include "numerics/pointwise.h"
 #include "numerics/product.h"
 #include "numerics/vector.h"
 #include "optim/direction/direction.h"
-#include "app/bench/peak_performance.h"
 
 namespace unfold {
 namespace {

@@ -10,16 +10,16 @@
 #include <nlohmann/json.hpp>
 #include <numeric>
 
+#include "app/bench/peak_performance.h"
 #include "base/error.h"
+#include "compression/symbol_coder.h"
+#include "model/adaptive/learning.h"
+#include "model/adaptive/replay_model.h"
 #include "model/hmm/hmm.h"
 #include "model/hmm/hmm_lanes.h"
 #include "model/ngram/ngram.h"
-#include "compression/symbol_coder.h"
-#include "model/adaptive/learning.h"
 #include "model/registry/registry.h"
-#include "model/adaptive/replay_model.h"
 #include "numerics/random.h"
-#include "app/bench/peak_performance.h"
 
 namespace unfold {
 namespace {
@@ -155,7 +155,7 @@ double near_seconds(const std::string& model, const Alphabet& alphabet, double s
   return turns.least(0) / static_cast<double>(decisions > 0 ? decisions : kLength);
 }
 
-void measure_learner(SymbolCost& cost, const std::string& text, double seconds) {
+void measure_learner(SymbolProfile& cost, const std::string& text, double seconds) {
   const Alphabet alphabet = Alphabet::all_bytes();
   const std::vector<Symbol> symbols = alphabet.encode(text);
   const auto per_symbol = 1 / static_cast<double>(symbols.size());
@@ -193,12 +193,12 @@ void measure_learner(SymbolCost& cost, const std::string& text, double seconds) 
 
 // ----------------------------------------------------------------------------------------------- hidden Markov models
 
-void measure_hmm(SymbolCost& cost, const std::string& text, Index states, Team& team, double seconds) {
+void measure_hmm(SymbolProfile& cost, const std::string& text, Index states, Team& team, double seconds) {
   const Alphabet alphabet = bytes_that_occur(text);
   const Corpus corpus = Corpus::from_text(text, alphabet);
   const Split all = whole_corpus(corpus, "training");
   const auto symbols = static_cast<double>(corpus.symbols());
-  const TextReader read = [&](Index, Range range) { return corpus.read(0, range); };
+  const SequenceReader read = [&](Index, Range range) { return corpus.read(0, range); };
   const HmmParameters start = HmmParameters::random(states, alphabet.size(), 1, 0);
   HmmMemory memory, memory_forward;
   enum Work : std::size_t { kForward, kWalk, kIteration };
@@ -206,13 +206,13 @@ void measure_hmm(SymbolCost& cost, const std::string& text, Index states, Team& 
   InTurns turns(seconds, clock);
   while (turns.another_round()) {
     const HmmTables tables(start);
-    turns.add([&] { walk_lanes(tables, {corpus.symbols()}, read, {.backward = false}, team, memory_forward); });
-    turns.add([&] { walk_lanes(tables, {corpus.symbols()}, read, {}, team, memory); });
+    turns.add([&] { run_lanes(tables, {corpus.symbols()}, read, {.backward = false}, team, memory_forward); });
+    turns.add([&] { run_lanes(tables, {corpus.symbols()}, read, {}, team, memory); });
     HmmParameters hmm = start;
     turns.add([&] { reestimate(hmm, corpus, all, 0.01, team, &memory); });
   }
-  const double peak = measure_floor(team, clock).flops / 2;  // flops are measured in float; a vector holds half as many
-                                                             // doubles
+  const double peak = measure_peak_rates(team, clock).flops / 2;  // flops are measured in float; a vector holds half as
+                                                                  // many doubles
   const auto n = static_cast<double>(states), row = static_cast<double>(HmmTables(start).width) * sizeof(double);
   const double product = 2 * n * n, forward = turns.least(kForward) / symbols, walk = turns.least(kWalk) / symbols;
   cost.unit = "multiplications and additions";
@@ -242,7 +242,7 @@ double lookups_of(const NgramTrie& trie, std::span<const Symbol> text) {
   return count;
 }
 
-void measure_ngrams(SymbolCost& cost, const std::string& text, Team& team, double seconds) {
+void measure_ngrams(SymbolProfile& cost, const std::string& text, Team& team, double seconds) {
   constexpr double kNgramBytes = 32;  // during estimation (ngram.h)
   const Alphabet alphabet = bytes_that_occur(text);
   const Corpus corpus = Corpus::from_text(text, alphabet);
@@ -280,7 +280,7 @@ void measure_ngrams(SymbolCost& cost, const std::string& text, Team& team, doubl
   const NgramTrie& trie = ngrams.trie();
   double made = 0;
   for (Index n = 1; n <= trie.order(); ++n) made += static_cast<double>(trie.size(n));
-  const double memory_rate = measure_floor(team, clock).bytes_from_memory;
+  const double memory_rate = measure_peak_rates(team, clock).bytes_from_memory;
   cost.unit = "n-grams";
   for (const std::string& stage : stages) {
     const bool counting = stage == "counting";  // a key and a count, written and read
@@ -319,14 +319,14 @@ nlohmann::ordered_json cost_lines(const std::vector<ProfileLine>& lines) {
 
 }  // namespace
 
-double SymbolCost::seconds() const { return sum_of(lines, &ProfileLine::seconds); }
-double SymbolCost::attainable_seconds() const { return sum_of(lines, &ProfileLine::attainable_seconds); }
+double SymbolProfile::seconds() const { return sum_of(lines, &ProfileLine::seconds); }
+double SymbolProfile::attainable_seconds() const { return sum_of(lines, &ProfileLine::attainable_seconds); }
 
-SymbolCost measure_symbol_cost(const std::string& model, const std::string& text, Team& team, double seconds) {
+SymbolProfile measure_symbol_cost(const std::string& model, const std::string& text, Team& team, double seconds) {
   constexpr std::size_t kFewest = 1000;
   if (text.size() < kFewest)
     throw UsageError(fmt::format("a text of {} bytes is too short to measure with: {} at least", text.size(), kFewest));
-  SymbolCost cost{.model = canonical_model(model), .symbols = static_cast<Index>(text.size())};
+  SymbolProfile cost{.model = canonical_model(model), .symbols = static_cast<Index>(text.size())};
   if (!is_fitted_model(model))
     throw UsageError(fmt::format("{} is trained by gradient: its cost is that of a step", cost.model));
   const std::unique_ptr<FittedModel> made = make_fitted_model(cost.model, Alphabet::all_bytes());
@@ -341,7 +341,7 @@ SymbolCost measure_symbol_cost(const std::string& model, const std::string& text
   return cost;
 }
 
-std::string made_up_text(Index bytes) {
+std::string artificial_text(Index bytes) {
   constexpr std::uint64_t kWords = 4096, kFollowers = 16, kLongest = 8;
   constexpr std::string_view kOften = "eeeetttaaooiinnsshhrrdlucmfwypvbgk";
   Random random(1, "made-up text");
@@ -369,7 +369,7 @@ std::string made_up_text(Index bytes) {
   return text;
 }
 
-std::string to_text(const SymbolCost& cost) {
+std::string to_text(const SymbolProfile& cost) {
   std::string text =
       fmt::format("{}, {} symbols; of one symbol, operations: {}\n", cost.model, cost.symbols, cost.unit);
   text += fmt::format("{:<20} {:>10} {:>10} {:>10} {:>12} {:>9}\n", "stage", "operations", "bytes", "ns", "attainable",
@@ -380,7 +380,7 @@ std::string to_text(const SymbolCost& cost) {
   return text;
 }
 
-nlohmann::ordered_json to_json(const SymbolCost& cost) {
+nlohmann::ordered_json to_json(const SymbolProfile& cost) {
   return {{"model", cost.model},
           {"symbols", cost.symbols},
           {"operations_are", cost.unit},

@@ -17,12 +17,12 @@
 #include <string>
 #include <vector>
 
-#include "base/threads/team.h"
 #include "app/bench/profile.h"
+#include "base/threads/team.h"
 
 namespace unfold {
 
-struct SymbolCost {
+struct SymbolProfile {
   std::string model = {};                ///< canonical SPEC
   std::string unit = {};                 ///< of operations
   Index symbols = 0;                     ///< of the text
@@ -36,13 +36,13 @@ struct SymbolCost {
 /// Times are the minimum over several repetitions, at least two, within about `seconds`; processor time for a team of
 /// one thread. Online learners use all bytes as alphabet, other models only those that occur. Throws UsageError for
 /// models that are trained by gradient descent or not supported here, and for a text of fewer than 1000 bytes.
-SymbolCost measure_symbol_cost(const std::string& model, const std::string& text, Team& team, double seconds);
+SymbolProfile measure_symbol_cost(const std::string& model, const std::string& text, Team& team, double seconds);
 
 /// Returns words of an artificial language with Zipf-distributed frequencies, in which a word's probability depends on
 /// its predecessor.
-std::string made_up_text(Index bytes);
+std::string artificial_text(Index bytes);
 
-std::string to_text(const SymbolCost& cost);
-nlohmann::ordered_json to_json(const SymbolCost& cost);
+std::string to_text(const SymbolProfile& cost);
+nlohmann::ordered_json to_json(const SymbolProfile& cost);
 
 }  // namespace unfold

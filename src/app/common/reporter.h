@@ -22,7 +22,7 @@ class Reporter {
   /// A note to the user.
   virtual void remark(std::string_view) {}
   /// Calls remark() unless the text is empty.
-  void remark_if(std::string_view text) {
+  void note_if(std::string_view text) {
     if (!text.empty()) remark(text);
   }
   /// A warning, to be shown even if the user does not want notes.

@@ -53,7 +53,7 @@ class Claim {
 };
 
 /// Does the pieces that are neither done nor claimed, in order, until one fails.
-void do_what_is_free(std::span<const WorkPiece> pieces, Reporter& reporter, const std::atomic<bool>& failed) {
+void do_unclaimed(std::span<const WorkPiece> pieces, Reporter& reporter, const std::atomic<bool>& failed) {
   std::size_t number = 0;
   for (const WorkPiece& piece : pieces) {
     ++number;
@@ -86,16 +86,16 @@ class SharedReporter final : public Reporter {
   std::mutex mutex_;
 };
 
-/// Like do_what_is_free, on several threads. The first error is thrown after all threads have ended.
-void do_side_by_side(std::span<const WorkPiece> pieces, int threads, Reporter& reporter) {
+/// Like do_unclaimed, on several threads. The first error is thrown after all threads have ended.
+void do_in_parallel(std::span<const WorkPiece> pieces, int threads, Reporter& reporter) {
   std::atomic<bool> failed = false;
-  if (threads <= 1) return do_what_is_free(pieces, reporter, failed);
+  if (threads <= 1) return do_unclaimed(pieces, reporter, failed);
   SharedReporter shared(reporter);
   std::exception_ptr failure;
   std::mutex mutex;
   const auto work = [&] {
     try {
-      do_what_is_free(pieces, shared, failed);
+      do_unclaimed(pieces, shared, failed);
     } catch (...) {
       const std::lock_guard lock(mutex);
       if (!failed.exchange(true)) failure = std::current_exception();
@@ -162,7 +162,7 @@ class Jobs {
     ChildReporter reporter(reporter_);
     ExitCode code = ExitCode::success;
     try {
-      do_side_by_side(pieces_, 1, reporter);
+      do_in_parallel(pieces_, 1, reporter);
     } catch (const Error& error) {
       code = error.code();
       if (code != ExitCode::interrupted) reporter.warn(error.what());
@@ -220,11 +220,11 @@ class Jobs {
 }  // namespace
 
 void do_work(std::span<const WorkPiece> pieces, const WorkOptions& options, Reporter& reporter) {
-  Processes& all = options.processes != nullptr ? *options.processes : one_process();
+  Processes& all = options.processes != nullptr ? *options.processes : single_process();
   if (options.jobs > 1)
     Jobs(pieces, reporter).run(std::min(options.jobs, static_cast<Index>(pieces.size())));
   else
-    do_side_by_side(pieces, std::min(options.threads, static_cast<int>(pieces.size())), reporter);
+    do_in_parallel(pieces, std::min(options.threads, static_cast<int>(pieces.size())), reporter);
   all.any(false);  // barrier: all processes have finished the pieces that they claimed
   for (const WorkPiece& piece : pieces)
     if (!piece.is_done())

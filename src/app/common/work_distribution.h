@@ -8,8 +8,8 @@
 #include <span>
 #include <string>
 
-#include "distributed/processes.h"
 #include "app/common/reporter.h"
+#include "distributed/processes.h"
 
 namespace unfold {
 

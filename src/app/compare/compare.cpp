@@ -7,15 +7,15 @@
 #include <cmath>
 #include <optional>
 
+#include "app/common/metrics.h"
+#include "app/compare/evaluation_data.h"
+#include "app/compare/evaluation_examples.h"
 #include "app/evaluate/reading.h"
 #include "app/evaluate/task_evaluation.h"
-#include "model/finite.h"
 #include "app/fields/field_metrics.h"
 #include "app/fields/field_model.h"
 #include "app/predict/predict.h"
-#include "app/compare/evaluation_data.h"
-#include "app/compare/evaluation_examples.h"
-#include "app/common/metrics.h"
+#include "model/finite.h"
 
 namespace unfold {
 namespace {
@@ -45,8 +45,8 @@ std::string unit_of(const SymbolModel& model) {
 
 Costs costs_of_text(const std::string& name, const CompareRequest& request, Reporter& reporter) {
   const std::unique_ptr<SymbolModel> model = load_model(name);
-  const JudgedFiles judged = judged_files(name, request.data);
-  const JudgedText text = load_judged(*model, judged, request.unknown);
+  const EvaluationFiles judged = evaluation_files(name, request.data);
+  const EvaluationText text = load_evaluation(*model, judged, request.unknown);
   const Symbol after = predict_after(*model);
   Costs costs{
       .model = model->spec_text(),
@@ -74,7 +74,7 @@ Costs costs_of_text(const std::string& name, const CompareRequest& request, Repo
 
 Costs costs_of_fields(const std::string& name, const CompareRequest& request) {
   return with_network_model(name, [&]<class T>(const NetworkModel<T>& model) {
-    const JudgedFiles judged = judged_files(name, request.data);
+    const EvaluationFiles judged = evaluation_files(name, request.data);
     const ExampleSet examples = judged_examples(model, model.layout(), judged, request.unknown);
     Team team(thread_count(request.threads));
     const std::vector<HeadScores> scores = score_heads(model, examples, team);
@@ -104,7 +104,7 @@ Costs costs_of(const std::string& name, const CompareRequest& request, Reporter&
 }
 
 /// Throws UsageError unless the bits of two models are comparable.
-void require_alike(const std::string& first, const Costs& a, const std::string& second, const Costs& b) {
+void require_comparable(const std::string& first, const Costs& a, const std::string& second, const Costs& b) {
   if (a.unit != b.unit)
     throw UsageError(
         fmt::format("{} costs bits per {} and {} bits per {}: these are not comparable; train both on the "
@@ -169,7 +169,7 @@ Comparison compare(const CompareRequest& request, Reporter& reporter) {
   std::vector<Costs> costs;
   for (const std::string& name : request.models) {
     costs.push_back(costs_of(name, request, reporter));
-    if (costs.size() > 1) require_alike(request.models.front(), costs.front(), name, costs.back());
+    if (costs.size() > 1) require_comparable(request.models.front(), costs.front(), name, costs.back());
   }
   const Costs& first = costs.front();
   Comparison result{.unit = first.unit, .data = first.data, .validation = first.validation, .level = request.level};

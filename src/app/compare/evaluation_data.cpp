@@ -5,10 +5,10 @@
 
 #include <filesystem>
 
-#include "app/evaluate/reading.h"
-#include "base/formats/config.h"
-#include "app/fields/example_split.h"
 #include "app/compare/evaluation_examples.h"
+#include "app/evaluate/reading.h"
+#include "app/fields/example_split.h"
+#include "base/formats/config.h"
 #include "model/registry/run_folder.h"
 
 namespace unfold {
@@ -19,17 +19,17 @@ TrainSettings settings_of_run(const std::string& model) {
   std::error_code ignored;
   if (!std::filesystem::is_directory(model, ignored)) return settings;
   const RunFolder folder(model);
-  if (folder.has_config()) take_stored(read_config(folder.config()), {}, settings, run);
+  if (folder.has_config()) apply_stored(read_config(folder.config()), {}, settings, run);
   return settings;
 }
 
-std::string JudgedFiles::text() const {
+std::string EvaluationFiles::text() const {
   const std::string names = fmt::format("{}", fmt::join(files, ", "));
   if (split.empty()) return part == "validation" ? fmt::format("{} (validated on)", names) : names;
   return fmt::format("the {} part of {} of {}", part, split, names);
 }
 
-JudgedFiles judged_files(const std::string& model, const std::vector<std::string>& data) {
+EvaluationFiles evaluation_files(const std::string& model, const std::vector<std::string>& data) {
   if (!data.empty()) return {.files = data, .split = {}, .part = "all", .named = true};
   const TrainSettings settings = settings_of_run(model);
   if (settings.test) return {.files = {*settings.test}, .split = {}, .part = "test"};
@@ -41,7 +41,7 @@ JudgedFiles judged_files(const std::string& model, const std::vector<std::string
   return {.files = settings.data, .split = split, .part = shares.shares[2] > 0 ? "test" : "validation"};
 }
 
-JudgedText load_judged(const SymbolModel& model, const JudgedFiles& judged, const std::string& unknown) {
+EvaluationText load_evaluation(const SymbolModel& model, const EvaluationFiles& judged, const std::string& unknown) {
   for (const std::string& file : judged.files)
     if (std::error_code ignored; !judged.named && !std::filesystem::exists(file, ignored))
       throw DataError(
@@ -61,7 +61,7 @@ JudgedText load_judged(const SymbolModel& model, const JudgedFiles& judged, cons
   return {std::move(corpus), std::move(part)};
 }
 
-ExampleSet judged_examples(const Model& model, const NetworkLayout& layout, const JudgedFiles& judged,
+ExampleSet judged_examples(const Model& model, const NetworkLayout& layout, const EvaluationFiles& judged,
                            const std::string& unknown) {
   const Examples examples = read_for(model, judged.files);
   ExampleSet all(examples, std::make_shared<const DataSpecification>(model.data()), predicted_fields(layout),

@@ -6,10 +6,10 @@
 #include <string>
 #include <vector>
 
-#include "model/symbol_model.h"
+#include "app/settings/train_settings.h"
 #include "data/text/corpus.h"
 #include "data/text/split.h"
-#include "app/settings/train_settings.h"
+#include "model/symbol_model.h"
 
 namespace unfold {
 
@@ -18,23 +18,24 @@ namespace unfold {
 TrainSettings settings_of_run(const std::string& model);
 
 /// The evaluation files and the part of them to use.
-struct JudgedFiles {
+struct EvaluationFiles {
   std::vector<std::string> files;
   std::string split;   ///< empty: whole files
   std::string part;    ///< "test", "validation" or "all"
   bool named = false;  ///< the files were named by the caller, not taken from the run
   /// Returns a description: "the test part of 90/5/5 of book.txt".
   std::string text() const;
-  bool operator==(const JudgedFiles&) const = default;
+  bool operator==(const EvaluationFiles&) const = default;
 };
 /// `data`: files named by the caller; empty: use the run's configuration. Throws UsageError if neither names any data.
-JudgedFiles judged_files(const std::string& model, const std::vector<std::string>& data);
+EvaluationFiles evaluation_files(const std::string& model, const std::vector<std::string>& data);
 
-struct JudgedText {
+struct EvaluationText {
   Corpus corpus;
   Split part;
 };
 /// Throws DataError for missing files; the message says which option names other files.
-JudgedText load_judged(const SymbolModel& model, const JudgedFiles& judged, const std::string& unknown = "error");
+EvaluationText load_evaluation(const SymbolModel& model, const EvaluationFiles& judged,
+                               const std::string& unknown = "error");
 
 }  // namespace unfold

@@ -10,10 +10,10 @@
 #include <memory>
 #include <vector>
 
+#include "app/common/work_distribution.h"
 #include "base/error.h"
 #include "base/formats/file.h"
 #include "distributed/consistency.h"
-#include "app/common/work_distribution.h"
 
 namespace unfold {
 namespace {
@@ -30,7 +30,7 @@ ByteSource bytes_of_file(const std::string& path) {
 }
 
 /// Everything that determines the compressed bytes.
-std::vector<Claim> claims_of(const SharedCompression& work) {
+std::vector<Claim> claims_of(const DistributedCompression& work) {
   const CompressOptions& o = work.options;
   return {{"the version", UNFOLD_VERSION},
           {"the order of bytes", std::endian::native == std::endian::little ? "little-endian" : "big-endian"},
@@ -56,10 +56,10 @@ std::string name_of(const std::vector<Claim>& claims) {
 
 }  // namespace
 
-CompressResult compress_in_processes(const SharedCompression& work, const ByteSink& sink, Processes& processes,
+CompressResult compress_in_processes(const DistributedCompression& work, const ByteSink& sink, Processes& processes,
                                      Reporter& reporter) {
   const std::vector<Claim> claims = claims_of(work);
-  require_agreement(processes, claims);
+  require_same_settings(processes, claims);
   const std::string stem = fmt::format("{}/{}", work.folder, name_of(claims));
   const auto blocks_of_piece = static_cast<Index>(processes.of_first(work.options.threads));
   const Index blocks = PieceCompressor(bytes_of_file(work.input), work.options).skip(std::numeric_limits<Index>::max());

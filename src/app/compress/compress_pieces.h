@@ -5,13 +5,13 @@
 
 #include <string>
 
+#include "app/common/reporter.h"
 #include "compression/compress.h"
 #include "distributed/processes.h"
-#include "app/common/reporter.h"
 
 namespace unfold {
 
-struct SharedCompression {
+struct DistributedCompression {
   std::string input;             ///< a regular file
   std::string folder;            ///< for the pieces; created here and removed at the end
   CompressOptions options = {};  ///< blocks are independent; `threads` per process
@@ -19,7 +19,7 @@ struct SharedCompression {
 
 /// Called by all processes. Only the sink and the result of the first process are used. Throws like `compress`, and
 /// UsageError in all processes if the options or the input file of one process differ from those of the first.
-CompressResult compress_in_processes(const SharedCompression& work, const ByteSink& sink, Processes& processes,
+CompressResult compress_in_processes(const DistributedCompression& work, const ByteSink& sink, Processes& processes,
                                      Reporter& reporter);
 
 }  // namespace unfold

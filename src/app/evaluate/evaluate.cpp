@@ -2,18 +2,18 @@
 
 #include <fmt/format.h>
 
-#include "model/finite.h"
 #include "app/settings/evaluation_split.h"
-#include "model/registry/run_folder.h"
 #include "app/settings/train_settings.h"
+#include "model/finite.h"
+#include "model/registry/run_folder.h"
 
 namespace unfold {
 namespace {
 
 void check_request(const EvaluateRequest& r) {
-  if (r.dynamic && (!r.reading.exact() || r.by_stepper))
+  if (r.dynamic && (!r.reading.exact() || r.use_stepper))
     throw UsageError("--dynamic reads one symbol after another: --segments and --method have no meaning with it");
-  if (r.by_stepper && !r.reading.exact()) throw UsageError("--segments has no meaning with --method stepper");
+  if (r.use_stepper && !r.reading.exact()) throw UsageError("--segments has no meaning with --method stepper");
 }
 
 Split choose_part(const EvaluateRequest& r, const std::optional<std::string>& split, const Corpus& corpus) {
@@ -32,7 +32,7 @@ Evaluation measure(const EvaluateRequest& r, const SymbolModel& model, const Cor
     learning.ends = true;  // lines of a log have fewer symbols than a window
     return evaluate(*learning_predictor(model, learning), corpus, part, predict_after(model), surprisal);
   }
-  if (r.by_stepper) return evaluate(*model.predictor(), corpus, part, predict_after(model), surprisal);
+  if (r.use_stepper) return evaluate(*model.predictor(), corpus, part, predict_after(model), surprisal);
   return evaluate(model, corpus, part, r.reading, thread_count(r.threads), surprisal);
 }
 

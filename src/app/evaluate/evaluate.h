@@ -7,9 +7,9 @@
 #include <string_view>
 #include <vector>
 
+#include "app/common/metrics.h"
 #include "app/evaluate/reading.h"
 #include "model/adaptive/learning.h"
-#include "app/common/metrics.h"
 
 namespace unfold {
 
@@ -21,7 +21,7 @@ struct EvaluateRequest {
   std::optional<std::string> mask = {};  ///< file that marks the symbols to be predicted
   std::string unknown = "error";         ///< for symbols not in the alphabet: "error" or "skip"
   ReadingSettings reading = {};
-  bool by_stepper = false;                      ///< one symbol at a time, with the same results
+  bool use_stepper = false;                     ///< one symbol at a time, with the same results
   std::optional<LearningOptions> dynamic = {};  ///< online learning: the model learns each symbol after predicting it
   Index threads = 0;                            ///< 0: all available processors
   /// Called for every symbol in order, after all are evaluated: position in the part, name, nats (NaN: not predicted).

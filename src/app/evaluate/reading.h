@@ -7,9 +7,9 @@
 #include <string>
 #include <vector>
 
-#include "model/symbol_model.h"
-#include "data/text/split.h"
 #include "app/common/reporter.h"
+#include "data/text/split.h"
+#include "model/symbol_model.h"
 
 namespace unfold {
 

@@ -6,15 +6,15 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
+#include "app/common/metrics.h"
+#include "app/settings/train_settings.h"
 #include "base/formats/file.h"
 #include "data/files/safetensors.h"
-#include "app/common/metrics.h"
 #include "model/registry/run_folder.h"
-#include "app/settings/train_settings.h"
 
 namespace unfold {
 
-std::string what_it_reads(const TaskShape& shape) {
+std::string describe_shape(const TaskShape& shape) {
   const auto of = [](Index n, const char* one, const char* many) {
     return fmt::format("{} {}", n, n == 1 ? one : many);
   };
@@ -56,22 +56,22 @@ std::unique_ptr<Model> load_task_model(const std::string& model) {
   return loaded;
 }
 
-TaskFigures evaluate_on_task(const TaskEvaluation& request) {
-  return with_task_model(request.model, [&](const auto& model) -> TaskFigures {
+TaskMetrics evaluate_on_task(const TaskEvaluation& request) {
+  return with_task_model(request.model, [&](const auto& model) -> TaskMetrics {
     const std::string name = request.task.empty() ? task_of(model) : canonical_task(request.task);
     if (!request.folder.empty() && !task_needs_files(name))
       throw UsageError(fmt::format("task {} generates its examples: leave {} out", name, request.folder));
     const std::unique_ptr<Task> task = make_task(name, request.folder);
     const TaskShape shape = task->shape(), own = task_shape_of(model);
     if (shape != own)
-      throw DataError(fmt::format("the model {}, but this task {}", what_it_reads(own), what_it_reads(shape)));
+      throw DataError(fmt::format("the model {}, but this task {}", describe_shape(own), describe_shape(shape)));
     const Index all = task->examples(request.part);
     Team team(thread_count(request.threads));
     return {name, own, evaluate(model, *task, request.part, request.seed, all > 0 ? all : request.count, team)};
   });
 }
 
-nlohmann::ordered_json to_json(const TaskFigures& figures) {
+nlohmann::ordered_json to_json(const TaskMetrics& figures) {
   const TaskScore& score = figures.score;
   nlohmann::ordered_json json = {{"task", figures.task}, {"sequences", score.sequences}};
   for (const auto& [name, value] : score.measures) json[name] = value;

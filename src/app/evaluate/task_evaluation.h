@@ -10,15 +10,15 @@
 namespace unfold {
 
 /// The results of a model on examples of its task.
-struct TaskFigures {
+struct TaskMetrics {
   std::string task;  ///< SPEC
   TaskShape shape = {};
   TaskScore score = {};
 };
-nlohmann::ordered_json to_json(const TaskFigures& figures);
+nlohmann::ordered_json to_json(const TaskMetrics& figures);
 
 /// Returns a description: "reads 2 numbers a step, predicts 1 number".
-std::string what_it_reads(const TaskShape& shape);
+std::string describe_shape(const TaskShape& shape);
 
 /// Returns whether a run folder or model file holds a model of a task; false if it cannot be read.
 bool holds_task_model(const std::string& model);
@@ -47,7 +47,7 @@ struct TaskEvaluation {
 };
 /// Throws ModelError, UsageError for an unknown task, and DataError for a task whose shape differs from that of the
 /// model.
-TaskFigures evaluate_on_task(const TaskEvaluation& request);
+TaskMetrics evaluate_on_task(const TaskEvaluation& request);
 
 /// Returns `count` examples as a table with one row per step, `example step inputs... target`; "-" marks steps without
 /// a target.

@@ -6,15 +6,15 @@
 #include <cmath>
 #include <limits>
 
+#include "app/common/metrics.h"
 #include "app/evaluate/reading.h"
-#include "data/text/text_batches.h"
 #include "app/explain/input_gradients.h"
 #include "app/explain/label_probabilities.h"
-#include "model/network/language_model.h"
-#include "numerics/functions.h"
-#include "app/common/metrics.h"
-#include "model/registry/run_folder.h"
 #include "app/settings/train_settings.h"
+#include "data/text/text_batches.h"
+#include "model/network/language_model.h"
+#include "model/registry/run_folder.h"
+#include "numerics/functions.h"
 
 namespace unfold {
 namespace {
@@ -155,7 +155,7 @@ constexpr const char* kNoLayers = "nothing in it carries what was read: there is
 
 /// Calls use(followed) if the model is a network and returns an empty string; otherwise returns the reason.
 template <class Use>
-std::string with_followed(const SymbolModel& model, Index threads, const Use& use) {
+std::string with_input_gradients(const SymbolModel& model, Index threads, const Use& use) {
   const auto run = [&]<class T>(const LanguageModel<T>& network) -> std::string {
     Followed<T> followed(network, threads);
     if (!followed.has_state()) return kNoLayers;
@@ -200,7 +200,7 @@ Explanation explain_text(const SymbolModel& model, const std::vector<Symbol>& te
   }
   const std::vector<Symbol> sequence(text.begin() + first, text.begin() + position + 1);
   const Index begin = std::max(first, position + 1 - request.reach);
-  result.no_lags = with_followed(model, request.threads, [&](auto& followed) {
+  result.no_lags = with_input_gradients(model, request.threads, [&](auto& followed) {
     const std::vector<double> state = followed.state(sequence, begin - first, position - first);
     const bool predicted = !std::isnan(result.symbols[at(position)].bits);
     const std::vector<double> surprise =
@@ -237,7 +237,7 @@ MeanLags mean_lags(const SymbolModel& model, const std::vector<Symbol>& text, In
     result.none = "the text is too short";
     return result;
   }
-  result.none = with_followed(model, threads, [&](auto& followed) {
+  result.none = with_input_gradients(model, threads, [&](auto& followed) {
     result.norms.assign(at(lags), 0.0);
     const Index free = length - lags;  // number of positions with enough predecessors: [lags, length)
     result.positions = std::min(count, free);

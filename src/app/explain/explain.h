@@ -10,9 +10,9 @@
 #include <string>
 #include <vector>
 
+#include "app/common/reporter.h"
 #include "base/types.h"
 #include "model/symbol_model.h"
-#include "app/common/reporter.h"
 
 namespace unfold {
 

@@ -4,16 +4,16 @@
 #include <cmath>
 #include <limits>
 
-#include "app/fields/field_entries.h"
-#include "app/fields/field_metrics.h"
-#include "app/fields/field_model.h"
+#include "app/common/metrics.h"
 #include "app/explain/explain.h"
 #include "app/explain/input_gradients.h"
 #include "app/explain/label_probabilities.h"
+#include "app/fields/field_entries.h"
+#include "app/fields/field_metrics.h"
+#include "app/fields/field_model.h"
 #include "model/network/linear.h"
 #include "model/network/transduce.h"
 #include "numerics/functions.h"
-#include "app/common/metrics.h"
 
 namespace unfold {
 namespace {

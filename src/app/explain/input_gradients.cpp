@@ -15,7 +15,7 @@ Gradients<T>::Gradients(const Watched<T>& watched, Team& team)
 template <class T>
 void Gradients<T>::read(const Batch& batch, State<T>* state) {
   unfolding_.lay(batch.structure);
-  give_inputs(batch, 0, batch.structure.positions(), watched_.network(), unfolding_);
+  upload_inputs(batch, 0, batch.structure.positions(), watched_.network(), unfolding_);
   unfolding_.forward(state);
   unfolding_.clear_adjoints();
 }

@@ -9,8 +9,8 @@
 
 #include <vector>
 
-#include "data/text/batch.h"
 #include "app/explain/instrumented_network.h"
+#include "data/text/batch.h"
 
 namespace unfold {
 

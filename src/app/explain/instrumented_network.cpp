@@ -67,7 +67,7 @@ bool is_read_from_outside(const Circuit& circuit, int id) {
 template <class T>
 Watched<T>::Watched(const ModelSpec& spec, const DataSpecification& data, const NetworkLayout& layout,
                     const Parameters<T>& parameters)
-    : parameters_(parameters), network_(build_network<T>(spec, data, layout, circuit_, {.watch_hidden = true})) {
+    : parameters_(parameters), network_(build_network<T>(spec, data, layout, circuit_, {.output_hidden = true})) {
   find_gates(spec);
   find_readers();
   for (const Gate& gate : gates_) circuit_.output(gate.signal);

@@ -5,10 +5,10 @@
 
 #include <vector>
 
-#include "base/formats/file.h"
-#include "model/symbol_model.h"
 #include "app/common/reporter.h"
 #include "app/settings/train_settings.h"
+#include "base/formats/file.h"
+#include "model/symbol_model.h"
 
 namespace unfold {
 

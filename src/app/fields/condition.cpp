@@ -7,8 +7,8 @@
 #include <charconv>
 #include <numeric>
 
-#include "base/error.h"
 #include "app/fields/field_model.h"
+#include "base/error.h"
 
 namespace unfold {
 namespace {
@@ -118,7 +118,7 @@ void give(const Model& model, const std::vector<std::string>& given, Examples& e
   }
 }
 
-Examples given_examples(const Model& model, const std::vector<std::string>& given, Index count) {
+Examples conditioned_examples(const Model& model, const std::vector<std::string>& given, Index count) {
   const std::vector<std::string> sources = names_given(model, false);
   if (!sources.empty()) {
     if (given.size() != 1)

@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "model/model.h"
 #include "data/examples/examples.h"
+#include "model/model.h"
 
 namespace unfold {
 
@@ -19,6 +19,6 @@ void give(const Model& model, const std::vector<std::string>& given, Examples& e
 
 /// Returns `count` examples that consist only of the given fields; for pairs, "source=TEXT". Throws like `give`, and
 /// UsageError if an input of the model is not given.
-Examples given_examples(const Model& model, const std::vector<std::string>& given, Index count);
+Examples conditioned_examples(const Model& model, const std::vector<std::string>& given, Index count);
 
 }  // namespace unfold

@@ -12,13 +12,13 @@
 #include <utility>
 #include <vector>
 
+#include "app/fields/density_data.h"
+#include "app/fields/field_model.h"
 #include "base/error.h"
 #include "base/options/suggestions.h"
 #include "graph/engine/stepper.h"
-#include "app/fields/density_data.h"
-#include "app/fields/field_model.h"
-#include "loss/registry.h"
 #include "loss/density/vector_density.h"
+#include "loss/registry.h"
 #include "model/network/density_model.h"
 #include "model/network/order_agnostic.h"
 #include "numerics/functions.h"
@@ -27,33 +27,33 @@ namespace unfold {
 
 /// A partially known vector, in the scale of the model.
 template <class T>
-struct PartOfVector {
+struct PartialVector {
   std::vector<char> known;
   std::vector<T> values;
 };
 
 /// The distribution of a density model over standardized vectors.
 template <class T>
-class VectorLaw {
+class VectorDistribution {
  public:
-  virtual ~VectorLaw() = default;
+  virtual ~VectorDistribution() = default;
   virtual bool any_order() const = 0;
   /// Returns the conditional mean of number d. Exact; requires any_order() or that the known numbers are those before
   /// d.
-  virtual double mean(const PartOfVector<T>& part, std::size_t d) = 0;
+  virtual double mean(const PartialVector<T>& part, std::size_t d) = 0;
   /// Same as above for a bit or a class: returns the probability of each value.
-  virtual std::vector<double> probabilities(const PartOfVector<T>& part, std::size_t d) = 0;
+  virtual std::vector<double> probabilities(const PartialVector<T>& part, std::size_t d) = 0;
   /// Draws the unknown numbers and returns the log weight of the draw (VectorDensity::sample).
-  virtual double sample(PartOfVector<T>& part, Random& random) = 0;
+  virtual double sample(PartialVector<T>& part, Random& random) = 0;
   /// Returns -log p of a complete vector. REQUIRES !any_order().
   virtual double nats(const std::vector<T>& values) = 0;
 };
 
 /// A distribution defined by the loss, for a model without inputs.
 template <class T>
-class LawOfLoss final : public VectorLaw<T> {
+class LossDistribution final : public VectorDistribution<T> {
  public:
-  LawOfLoss(const NetworkModel<T>& model, const Head<T>& head)
+  LossDistribution(const NetworkModel<T>& model, const Head<T>& head)
       : density_(head.loss->template need<VectorDensity<T>>("this")), parameters_(model.parameters().flat()) {
     Stepper<T> stepper(model.plan(), model.parameters(), team_);
     stepper.input(model.network().inputs.front().signal)(0, 0) = T{1};
@@ -62,13 +62,13 @@ class LawOfLoss final : public VectorLaw<T> {
     signal_.assign(signal.row(0), signal.row(0) + signal.cols);
   }
   bool any_order() const override { return density_.any_order(); }
-  double mean(const PartOfVector<T>& part, std::size_t d) override {
+  double mean(const PartialVector<T>& part, std::size_t d) override {
     return density_.mean({signal_, parameters_}, part.known, part.values, static_cast<Index>(d));
   }
-  std::vector<double> probabilities(const PartOfVector<T>& part, std::size_t d) override {
+  std::vector<double> probabilities(const PartialVector<T>& part, std::size_t d) override {
     return density_.probabilities({signal_, parameters_}, part.known, part.values, static_cast<Index>(d));
   }
-  double sample(PartOfVector<T>& part, Random& random) override {
+  double sample(PartialVector<T>& part, Random& random) override {
     return density_.sample({signal_, parameters_}, random, part.known, std::span<T>(part.values));
   }
   double nats(const std::vector<T>& values) override {
@@ -90,25 +90,26 @@ class LawOfLoss final : public VectorLaw<T> {
   Team team_{1};
 };
 
-/// A distribution defined by a network that predicts the unknown numbers from the known ones (model/network/order_agnostic.h).
+/// A distribution defined by a network that predicts the unknown numbers from the known ones
+/// (model/network/order_agnostic.h).
 template <class T>
-class LawOfNetwork final : public VectorLaw<T> {
+class NetworkDistribution final : public VectorDistribution<T> {
  public:
-  LawOfNetwork(const NetworkModel<T>& model, const Head<T>& head)
+  NetworkDistribution(const NetworkModel<T>& model, const Head<T>& head)
       : head_(head),
-        each_(head.loss->template need<EachNumber<T>>("this")),
+        each_(head.loss->template need<MarginalDistributions<T>>("this")),
         shape_(each_.shape_of(head.signal.size())),
         input_(model.network().inputs.front().signal),
         stepper_(model.plan(), model.parameters(), team_) {}
   bool any_order() const override { return true; }
-  double mean(const PartOfVector<T>& part, std::size_t d) override {
+  double mean(const PartialVector<T>& part, std::size_t d) override {
     return each_.mean_of(outputs(part, d), static_cast<Index>(d));
   }
-  std::vector<double> probabilities(const PartOfVector<T>& part, std::size_t d) override {
+  std::vector<double> probabilities(const PartialVector<T>& part, std::size_t d) override {
     return each_.probabilities_of(outputs(part, d), static_cast<Index>(d));
   }
   /// Uses a new random order for each draw.
-  double sample(PartOfVector<T>& part, Random& random) override {
+  double sample(PartialVector<T>& part, Random& random) override {
     std::vector<std::size_t> left;
     for (std::size_t d = 0; d < part.known.size(); ++d)
       if (part.known[d] == 0) left.push_back(d);
@@ -125,7 +126,7 @@ class LawOfNetwork final : public VectorLaw<T> {
 
  private:
   /// Runs the network and returns its outputs for number d.
-  const T* outputs(const PartOfVector<T>& part, std::size_t d) {
+  const T* outputs(const PartialVector<T>& part, std::size_t d) {
     T* known = stepper_.input(input_).row(0);
     std::fill_n(known, shape_.all_inputs() + shape_.numbers(), T{0});
     for (Index i = 0; i < shape_.numbers(); ++i) {
@@ -139,7 +140,7 @@ class LawOfNetwork final : public VectorLaw<T> {
   }
 
   const Head<T>& head_;
-  const EachNumber<T>& each_;
+  const MarginalDistributions<T>& each_;
   VectorShape shape_;
   Signal input_;
   Team team_{1};
@@ -158,14 +159,14 @@ class VectorModel {
     name_classes(vector_classes(model));
     const Head<T>& head = model.network().only_head("a distribution of vectors");
     if (is_orderless(model.spec()))
-      law_ = std::make_unique<LawOfNetwork<T>>(model, head);
+      law_ = std::make_unique<NetworkDistribution<T>>(model, head);
     else
-      law_ = std::make_unique<LawOfLoss<T>>(model, head);
+      law_ = std::make_unique<LossDistribution<T>>(model, head);
   }
 
   const std::vector<std::string>& names() const { return names_; }
   const FieldSpecification& field() const { return field_; }
-  VectorLaw<T>& law() const { return *law_; }
+  VectorDistribution<T>& law() const { return *law_; }
   /// Returns the number of values of number d, or 0 if it is neither a bit nor a class.
   Index values_of(std::size_t d) const {
     if (columns_[d].kind == Column::Kind::bit) return 2;
@@ -183,7 +184,7 @@ class VectorModel {
                                    did_you_mean(name, classes_[d])));
     return static_cast<std::size_t>(found - classes_[d].begin());
   }
-  double in_units(std::size_t place, double z) const { return restored(field_, static_cast<Index>(place), z); }
+  double in_data_units(std::size_t place, double z) const { return restored(field_, static_cast<Index>(place), z); }
   double unit(std::size_t place) const { return field_.deviation.empty() ? 1 : field_.deviation[place]; }
   T standardised(std::size_t place, double x) const {
     return static_cast<T>(field_.mean.empty() ? x : (x - field_.mean[place]) / field_.deviation[place]);
@@ -205,16 +206,16 @@ class VectorModel {
   const FieldSpecification& field_;
   std::vector<Column> columns_;
   std::vector<std::vector<std::string>> classes_;
-  std::unique_ptr<VectorLaw<T>> law_;
+  std::unique_ptr<VectorDistribution<T>> law_;
 };
 
 /// Conditional distribution of the unknown numbers of a vector. Exact if the model provides it directly, or by
 /// enumeration if the unknown numbers are bits and classes with at most kMostEnumerated joint values. Otherwise
 /// estimated from `draws` weighted samples.
 template <class T>
-class GivenOthers {
+class ConditionalDistribution {
  public:
-  GivenOthers(const VectorModel<T>& model, PartOfVector<T> part, Index draws, std::uint64_t seed)
+  ConditionalDistribution(const VectorModel<T>& model, PartialVector<T> part, Index draws, std::uint64_t seed)
       : model_(model), part_(std::move(part)), draws_(draws), seed_(seed) {}
 
   struct Mean {
@@ -245,7 +246,7 @@ class GivenOthers {
   /// Draws the complete vector.
   std::vector<T> sample(Random& random) {
     if (model_.law().any_order() || is_prefix(part_.known)) {
-      PartOfVector<T> part = part_;
+      PartialVector<T> part = part_;
       model_.law().sample(part, random);
       return part.values;
     }
@@ -318,7 +319,7 @@ class GivenOthers {
   }
   void draw() {
     Random random(seed_, "vectors");
-    PartOfVector<T> part = part_;
+    PartialVector<T> part = part_;
     for (Index i = 0; i < draws_; ++i) {
       const double log_weight = model_.law().sample(part, random);
       drawn_.push_back({part.values, log_weight});
@@ -326,7 +327,7 @@ class GivenOthers {
   }
 
   const VectorModel<T>& model_;
-  PartOfVector<T> part_;
+  PartialVector<T> part_;
   Index draws_;
   std::uint64_t seed_;
   bool exact_ = false;

@@ -129,7 +129,7 @@ FieldPlan plan_density(const Examples& examples, TrainSettings& s) {
   return plan;
 }
 
-void settle_density(const Examples& examples, const Given& given, TrainSettings& s) {
+void set_density_defaults(const Examples& examples, const Given& given, TrainSettings& s) {
   const auto settle = [&](std::string_view name, auto& setting, auto value) {
     if (!given.contains(name)) setting = value;
   };
@@ -139,7 +139,7 @@ void settle_density(const Examples& examples, const Given& given, TrainSettings&
   constexpr Index kRows = 100, kFewestRows = 10, kSteps = 20;  // steps: of an epoch, at least
   settle("optimizer", s.optimizer, is_solved(s.model) ? "lbfgs" : density_optimizer(examples, s.model));
   const auto count = static_cast<double>(std::max<Index>(1, examples.count()));
-  const bool everything = wants_everything(canonical_optimizer(s.optimizer));
+  const bool everything = needs_full_batch(canonical_optimizer(s.optimizer));
   settle("batch", s.batch, everything ? examples.count() : std::clamp(examples.count() / kSteps, kFewestRows, kRows));
   if (!s.epochs && !s.steps && !s.minutes)
     s.epochs = everything ? kUntilSolved : std::clamp(std::round(kExamples / count), kFewest, kMost);
@@ -148,16 +148,16 @@ void settle_density(const Examples& examples, const Given& given, TrainSettings&
   s.whole_sequences = true;
 }
 
-void know_vector(const std::vector<std::string>& parts, const ColumnClasses& classes, ReaderOptions& options) {
+void set_expected_columns(const std::vector<std::string>& parts, const ColumnClasses& classes, ReaderOptions& options) {
   if (options.format == "table") options.rows.columns = parts;
   options.rows.classes = classes;
   options.rows.further = false;
 }
 
-void know_vector(const Examples& training, ReaderOptions& options) {
+void set_expected_columns(const Examples& training, ReaderOptions& options) {
   if (options.rows.field.empty()) return;
   const ExampleColumn& vectors = training.column(kVector);
-  know_vector(vectors.parts, classes_of(vectors), options);
+  set_expected_columns(vectors.parts, classes_of(vectors), options);
 }
 
 void drop_constant(const ModelSpec& spec, Examples& shown) {
@@ -178,13 +178,13 @@ std::vector<std::string> vector_parts(const Model& model) {
   const nlohmann::json& stored = model.configuration();
   std::vector<std::string> parts;
   try {
-    if (stored.contains(kPartsKey)) parts = stored[kPartsKey].get<std::vector<std::string>>();
+    if (stored.contains(kColumnsKey)) parts = stored[kColumnsKey].get<std::vector<std::string>>();
   } catch (const nlohmann::json::exception& error) {
     throw ModelError(fmt::format("the card of the model: configuration: {}", json_fault(error)));
   }
   const Index size = model.data().field(kVector).size;
   if (static_cast<Index>(parts.size()) != size)
-    throw ModelError(fmt::format("the card of the model: configuration: \"{}\" has {} names of {} numbers", kPartsKey,
+    throw ModelError(fmt::format("the card of the model: configuration: \"{}\" has {} names of {} numbers", kColumnsKey,
                                  parts.size(), size));
   return parts;
 }

@@ -14,19 +14,19 @@ VectorRows density_rows(const TrainSettings& settings);
 /// density models and DataError if a model of bits is given other numbers.
 FieldPlan plan_density(const Examples& examples, TrainSettings& settings);
 /// Chooses the optimizer, batch size and budget unless they were set explicitly.
-void settle_density(const Examples& examples, const Given& given, TrainSettings& settings);
+void set_density_defaults(const Examples& examples, const Given& given, TrainSettings& settings);
 
 /// Makes later files match the training data: the vector consists of the columns `parts`, found by name in tables (in
 /// any order), and only the classes seen in training are accepted.
-void know_vector(const std::vector<std::string>& parts, const ColumnClasses& classes, ReaderOptions& options);
+void set_expected_columns(const std::vector<std::string>& parts, const ColumnClasses& classes, ReaderOptions& options);
 /// Same as above, taking both from the training data. Does nothing if the data has no vectors.
-void know_vector(const Examples& training, ReaderOptions& options);
+void set_expected_columns(const Examples& training, ReaderOptions& options);
 
 /// Removes the constant input column of a density model, which is not part of the data. Does nothing for other models.
 void drop_constant(const ModelSpec& spec, Examples& shown);
 
 /// Keys of the model card that hold the column names of the vector and the class names of each column.
-inline constexpr const char *kPartsKey = "columns", *kClassesKey = "classes";
+inline constexpr const char *kColumnsKey = "columns", *kClassesKey = "classes";
 /// Returns the column names of the vector.
 std::vector<std::string> vector_parts(const Model& model);
 /// Throws ModelError if the card is invalid.

@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <map>
 
-#include "base/error.h"
 #include "app/fields/field_entries.h"
+#include "base/error.h"
 #include "numerics/random.h"
 
 namespace unfold {

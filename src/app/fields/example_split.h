@@ -4,9 +4,9 @@
 #include <array>
 #include <vector>
 
+#include "app/fields/field_data.h"
 #include "data/examples/example_set.h"
 #include "data/text/split.h"
-#include "app/fields/field_data.h"
 
 namespace unfold {
 

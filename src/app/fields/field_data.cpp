@@ -9,20 +9,20 @@
 #include <set>
 #include <tuple>
 
-#include "base/error.h"
-#include "base/options/suggestions.h"
-#include "data/examples/templates.h"
 #include "app/fields/density_data.h"
 #include "app/fields/grid_data.h"
 #include "app/fields/predicted_list.h"
 #include "app/fields/template_data.h"
+#include "app/settings/evaluation_split.h"
+#include "base/error.h"
+#include "base/options/suggestions.h"
+#include "data/examples/templates.h"
+#include "data/readers/image_list.h"
+#include "model/decoding/objective.h"
 #include "model/network/density_model.h"
 #include "model/network/length_model.h"
 #include "model/network/linear.h"
 #include "optim/optimizer.h"
-#include "data/readers/image_list.h"
-#include "app/settings/evaluation_split.h"
-#include "model/decoding/objective.h"
 
 namespace unfold {
 namespace {
@@ -102,7 +102,7 @@ Names default_reads(const Examples& examples, const std::vector<Predicted>& head
 /// A decoder reads what it has given.
 void add_decoder(FieldPlan& plan, Problem problem) {
   plan.problem = problem;
-  const auto is_target = [](const HeadSpecification& head) { return !head.field.ends_with(kStopField); };
+  const auto is_target = [](const HeadSpecification& head) { return !head.field.ends_with(kStopSuffix); };
   const auto found = std::ranges::find_if(plan.layout.heads, is_target);
   if (found == plan.layout.heads.end()) throw UsageError("--predict names stops, but nothing that stops; add target");
   const std::string target = found->field;
@@ -119,7 +119,7 @@ void add_ends(const Examples& examples, const TrainSettings& s, FieldPlan& plan)
   if (plan.layout.heads.size() > 1 || !plan.choice.once.empty())
     throw UsageError("--ends is for one field that is predicted at every position");
   if (s.ahead.value_or(0) > 1) throw UsageError("--ends predicts each symbol from those before it; leave --ahead out");
-  const WholeSequences whole = whole_sequences(*s.ends, {}, plan.choice.predicts);
+  const SequenceEndOptions whole = whole_sequences(*s.ends, {}, plan.choice.predicts);
   const auto add_read = [&](const std::string& field, Index back) {
     plan.layout.reads.push_back(FieldRead{field, back}.name());
     plan.choice.reads.push_back(field);
@@ -135,9 +135,9 @@ void add_ends(const Examples& examples, const TrainSettings& s, FieldPlan& plan)
   std::erase_if(plan.layout.reads, [&](const std::string& read) { return parse_read(read).field != whole.field; });
   for (const std::string& name : plan.choice.reads)
     if (name != whole.field) plan.layout.reads.push_back(name);
-  if (whole.end == SequenceEnd::left) add_read(whole.field + std::string(kLeftField), 0);
+  if (whole.end == SequenceEnd::left) add_read(whole.field + std::string(kStepsLeftSuffix), 0);
   if (whole.end == SequenceEnd::stop) {
-    const std::string stop = whole.field + std::string(kStopField);
+    const std::string stop = whole.field + std::string(kStopSuffix);
     plan.layout.heads.push_back({.field = stop});
     plan.choice.predicts.push_back(stop);
   }
@@ -159,9 +159,9 @@ std::string default_loss(const ExampleColumn& column) {
 
 }  // namespace
 
-WholeSequences whole_sequences(const std::string& ends, const std::vector<std::string>& reads,
-                               const std::vector<std::string>& predicts) {
-  WholeSequences whole{.end = SequenceEnd::left, .field = predicts.empty() ? "" : predicts.front(), .given = reads};
+SequenceEndOptions whole_sequences(const std::string& ends, const std::vector<std::string>& reads,
+                                   const std::vector<std::string>& predicts) {
+  SequenceEndOptions whole{.end = SequenceEnd::left, .field = predicts.empty() ? "" : predicts.front(), .given = reads};
   if (ends == "symbol") {
     whole.end = SequenceEnd::symbol;
   } else if (ends == "stop") {
@@ -177,7 +177,7 @@ ReaderOptions reader_options(const TrainSettings& s) {
   ReaderOptions options{.format = s.format.value_or("")};
   if (s.symbols != kAnyText) {
     std::tie(options.text, options.target_text) = parse_symbol_kinds(s.symbols);
-    options.text_given = true;
+    options.text_kind_set = true;
   }
   options.sequence_column = s.sequences.value_or("");
   options.rows = density_rows(s);
@@ -186,7 +186,7 @@ ReaderOptions reader_options(const TrainSettings& s) {
     if (s.ends) throw UsageError("--ends is for sequences, which end; a tree ends at its root: leave --trees out");
   }
   for (const std::string& name : split_predicted(s.predict.value_or("")))
-    options.stops = options.stops || name.ends_with(kStopField);
+    options.stops = options.stops || name.ends_with(kStopSuffix);
   if (s.ends) {
     if (!s.predict) throw UsageError("--ends wants to know of what: name the field with --predict FIELD");
     Names predicted;
@@ -213,11 +213,11 @@ Examples read_fields(const std::vector<std::string>& files, const ReaderOptions&
 
 Examples read_fields(const std::vector<std::string>& files, const ReaderOptions& options, Reporter& reporter) {
   Examples examples = read_fields(files, options);
-  tell_remarks(examples, reporter);
+  report_reader_notes(examples, reporter);
   return examples;
 }
 
-void tell_remarks(const Examples& examples, Reporter& reporter) {
+void report_reader_notes(const Examples& examples, Reporter& reporter) {
   for (const std::string& remark : examples.remarks) reporter.remark(remark);
 }
 
@@ -235,8 +235,8 @@ bool predicts_known(const ExampleSet& part, const std::string& field) {
 
 }  // namespace
 
-void tell_unseen(const ExampleSet& part, const std::vector<std::string>& predicts, const char* name,
-                 Reporter& reporter) {
+void report_unseen_values(const ExampleSet& part, const std::vector<std::string>& predicts, const char* name,
+                          Reporter& reporter) {
   bool measured = part.count() == 0;
   std::string unseen;
   for (const std::string& field : predicts) {
@@ -257,16 +257,16 @@ void tell_unseen(const ExampleSet& part, const std::vector<std::string>& predict
                                 name, unseen));
 }
 
-void want_kinds(const DataSpecification& data, ReaderOptions& options) {
+void request_types(const DataSpecification& data, ReaderOptions& options) {
   for (const FieldSpecification& field : data.fields) {
-    options.stops = options.stops || field.name.ends_with(kStopField);
+    options.stops = options.stops || field.name.ends_with(kStopSuffix);
     if (field.type == FieldSpecification::Type::values) {
       options.numbers.push_back(field.name);
       continue;
     }
     options.texts.push_back(field.name);
     for (const TemplatePart& part : parse_template(field.name)) options.texts.push_back(part.field);
-    if (field.name.ends_with(kStopField)) continue;  // stops may be of numbers
+    if (field.name.ends_with(kStopSuffix)) continue;  // stops may be of numbers
     // What a derived field is made of is text too.
     for (std::size_t dot = field.name.rfind('.'); dot != std::string::npos && dot > 0;
          dot = field.name.rfind('.', dot - 1))
@@ -274,7 +274,7 @@ void want_kinds(const DataSpecification& data, ReaderOptions& options) {
   }
 }
 
-std::string found_symbols(const Examples& examples) {
+std::string tokenization_of(const Examples& examples) {
   const auto kind_of = [&](const char* name) {
     const ExampleColumn* column = examples.find(name);
     return to_string(column != nullptr && column->characters ? SymbolKind::chars : SymbolKind::words);
@@ -351,7 +351,7 @@ FieldPlan plan_fields(const Examples& examples, TrainSettings& s) {
     plan.layout.heads.push_back({.field = head.field, .loss = loss});
     plan.choice.predicts.push_back(head.field);
     if (head.at_end || column.once) plan.choice.once.insert(head.field);
-    if (wants_raw_numbers(loss)) plan.choice.as_they_are.insert(head.field);
+    if (wants_raw_numbers(loss)) plan.choice.unstandardized.insert(head.field);
     if (*s.ahead == 0 && !grids && std::ranges::find(reads, head.field) != reads.end())
       throw UsageError(
           fmt::format("{} is read and predicted at the same position; --ahead 1 predicts it one position "
@@ -486,15 +486,15 @@ void settle_for_trees(const FieldPlan& plan, const Examples& examples, const Giv
 
 }  // namespace
 
-void settle_for(FieldPlan& plan, const Examples& examples, const Given& given, TrainSettings& s) {
+void set_problem_defaults(FieldPlan& plan, const Examples& examples, const Given& given, TrainSettings& s) {
   if (examples.are_trees()) return settle_for_trees(plan, examples, given, s);
-  if (examples.are_grids()) return settle_grids(plan.problem, examples, given, s);
-  if (names_density(s.model)) return settle_density(examples, given, s);
+  if (examples.are_grids()) return set_grid_defaults(plan.problem, examples, given, s);
+  if (names_density(s.model)) return set_density_defaults(examples, given, s);
   const auto settle = [&](std::string_view name, auto& setting, auto value) {
     if (!given.contains(name)) setting = value;
   };
   if (is_of_crf(s.model)) settle("optimizer", s.optimizer, "lbfgs:l2=2");
-  const bool everything = wants_everything(canonical_optimizer(s.optimizer));
+  const bool everything = needs_full_batch(canonical_optimizer(s.optimizer));
   if (everything && !s.epochs && !s.steps && !s.minutes) s.epochs = kUntilConverged;
   const bool budget = s.epochs || s.steps || s.minutes;
   const bool of_bits = std::ranges::all_of(plan.layout.heads, is_of_bits);

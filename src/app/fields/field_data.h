@@ -6,11 +6,11 @@
 #include <string>
 #include <vector>
 
-#include "data/examples/example_set.h"
-#include "model/network/network_body.h"
-#include "data/readers/example_reader.h"
 #include "app/common/reporter.h"
 #include "app/settings/train_settings.h"
+#include "data/examples/example_set.h"
+#include "data/readers/example_reader.h"
+#include "model/network/network_body.h"
 
 namespace unfold {
 
@@ -34,17 +34,17 @@ struct FieldPlan {
 Examples read_fields(const std::vector<std::string>& files, const ReaderOptions& options);
 /// Same as above, and reports the notes of the reader.
 Examples read_fields(const std::vector<std::string>& files, const ReaderOptions& options, Reporter& reporter);
-void tell_remarks(const Examples& examples, Reporter& reporter);
+void report_reader_notes(const Examples& examples, Reporter& reporter);
 /// Reports predicted values in `part` that do not occur in training. They count as errors and have no likelihood.
 /// Throws DataError if `part` has no other predicted values, so that nothing can be measured.
-void tell_unseen(const ExampleSet& part, const std::vector<std::string>& predicts, const char* name,
-                 Reporter& reporter);
+void report_unseen_values(const ExampleSet& part, const std::vector<std::string>& predicts, const char* name,
+                          Reporter& reporter);
 /// Makes the reader interpret columns with the types stored in the model, instead of inferring them from the file.
-void want_kinds(const DataSpecification& data, ReaderOptions& options);
+void request_types(const DataSpecification& data, ReaderOptions& options);
 ReaderOptions reader_options(const TrainSettings& settings);
 /// Returns how `--ends` applies to examples; `predicts` are the predicted fields. Throws UsageError.
-WholeSequences whole_sequences(const std::string& ends, const std::vector<std::string>& reads,
-                               const std::vector<std::string>& predicts);
+SequenceEndOptions whole_sequences(const std::string& ends, const std::vector<std::string>& reads,
+                                   const std::vector<std::string>& predicts);
 
 /// Fills in `read`, `predict` and `ahead` where they are not set, and returns the plan. Throws UsageError, DataError.
 FieldPlan plan_fields(const Examples& examples, TrainSettings& settings);
@@ -52,8 +52,8 @@ Problem problem_of(const NetworkLayout& layout, const std::set<std::string, std:
 Problem problem_of(const NetworkLayout& layout, const DataSpecification& data);
 /// Sets model, optimizer and budget for the problem unless they were set explicitly. For labels predicted from whole
 /// sequences it also sets the loss (crf), in the plan and in `predict`.
-void settle_for(FieldPlan& plan, const Examples& examples, const Given& given, TrainSettings& settings);
+void set_problem_defaults(FieldPlan& plan, const Examples& examples, const Given& given, TrainSettings& settings);
 /// Returns how running text was tokenized, in the syntax of `--symbols`; for sources and targets both: "chars,words".
-std::string found_symbols(const Examples& examples);
+std::string tokenization_of(const Examples& examples);
 
 }  // namespace unfold

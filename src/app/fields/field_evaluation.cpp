@@ -5,15 +5,15 @@
 
 #include <algorithm>
 
-#include "base/error.h"
-#include "base/options/integer_range.h"
+#include "app/fields/condition.h"
 #include "app/fields/example_split.h"
 #include "app/fields/field_entries.h"
 #include "app/fields/field_model.h"
-#include "app/fields/condition.h"
 #include "app/fields/transduction_metrics.h"
-#include "loss/ctc/unaligned_labels.h"
 #include "app/settings/evaluation_split.h"
+#include "base/error.h"
+#include "base/options/integer_range.h"
+#include "loss/ctc/unaligned_labels.h"
 
 namespace unfold {
 namespace {
@@ -41,7 +41,7 @@ FieldFigures measured(FieldFigures figures, const ExampleSet& of, const std::vec
 
 FieldFigures evaluate_on_fields(const FieldEvaluation& request) {
   if (request.split) parse_split(*request.split);
-  require_within("beam", request.beam, 1, kMostAnswers);
+  require_in_range("beam", request.beam, 1, kMaxAnswers);
   return with_model_of(request, [&]<class T>(const NetworkModel<T>& model) {
     if (request.beam > 1 && !searches_with_beam(model))
       throw UsageError(

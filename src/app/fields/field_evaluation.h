@@ -7,9 +7,9 @@
 #include <string>
 #include <vector>
 
-#include "model/model.h"
-#include "app/fields/field_metrics.h"
 #include "app/common/reporter.h"
+#include "app/fields/field_metrics.h"
+#include "model/model.h"
 
 namespace unfold {
 

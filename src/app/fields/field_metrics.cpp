@@ -7,17 +7,17 @@
 #include <nlohmann/json.hpp>
 #include <numeric>
 
-#include "base/error.h"
 #include "app/fields/field_model.h"
 #include "app/fields/transduction_metrics.h"
 #include "app/fields/tree_metrics.h"
 #include "app/fields/unaligned_metrics.h"
-#include "loss/distribution.h"
-#include "loss/hmm/hidden_states.h"
+#include "base/error.h"
 #include "loss/crf/label_sequences.h"
-#include "loss/independent_rows.h"
 #include "loss/ctc/unaligned_labels.h"
 #include "loss/density/vector_density.h"
+#include "loss/distribution.h"
+#include "loss/hmm/hidden_states.h"
+#include "loss/independent_rows.h"
 #include "model/network/density_model.h"
 #include "model/network/order_agnostic.h"
 #include "numerics/functions.h"
@@ -66,7 +66,7 @@ class HeadCount {
       for (Symbol x = 0; x < field.size; ++x) names_.emplace_back(field.alphabet->text(x));
       for (const auto& [entry, text] : column_.unseen)
         if (unseen_.try_emplace(text, static_cast<Symbol>(names_.size())).second) names_.push_back(text);
-      labels_ = std::make_unique<LabelMeasures>(names_);
+      labels_ = std::make_unique<LabelMetrics>(names_);
       if (examples.has_trees()) nodes_.emplace(std::span(names_).first(at(field.size)), field.once);
     }
     figures_.field = head.field;
@@ -106,7 +106,7 @@ class HeadCount {
       figures_.measures.emplace_back("standardised_nats", figures_.nats_each());
     figures_.nats += static_cast<double>(figures_.predicted) * log_scale(field_);
     if (labels_)
-      for (const LabelMeasures::Mistake& m : labels_->mistakes())
+      for (const LabelMetrics::Mistake& m : labels_->mistakes())
         figures_.mistakes.push_back({names_[at(m.wanted)], names_[at(m.best)], m.count});
     return figures_;
   }
@@ -146,12 +146,12 @@ class HeadCount {
     const std::span<const T> wanted(target.values<T>(row, 1).row(0), size);
     scaled_.resize(size);
     distribution_->mean(signal, std::span<T>(scaled_));
-    in_units(scaled_, mean_);
+    in_data_units(scaled_, mean_);
     distribution_->quantile(signal, 0.1, std::span<T>(scaled_));
-    in_units(scaled_, low_);
+    in_data_units(scaled_, low_);
     distribution_->quantile(signal, 0.9, std::span<T>(scaled_));
-    in_units(scaled_, high_);
-    in_units(wanted, observed_);
+    in_data_units(scaled_, high_);
+    in_data_units(wanted, observed_);
     scores_.resize(size);
     distribution_->component_crps(signal, wanted, scores_);
     double crps = 0;
@@ -159,7 +159,7 @@ class HeadCount {
     values_.see(observed_, {.mean = mean_, .crps = crps, .low = low_, .high = high_});
   }
 
-  void in_units(std::span<const T> z, std::vector<double>& x) const {
+  void in_data_units(std::span<const T> z, std::vector<double>& x) const {
     x.resize(z.size());
     for (std::size_t i = 0; i < z.size(); ++i)
       x[i] = restored(field_, static_cast<Index>(i), static_cast<double>(z[i]));
@@ -174,9 +174,9 @@ class HeadCount {
   Index beam_;
   std::vector<std::string> names_;        // of labels, unseen ones behind the others
   std::map<std::string, Symbol> unseen_;  // by name
-  std::unique_ptr<LabelMeasures> labels_;
+  std::unique_ptr<LabelMetrics> labels_;
   std::optional<TreeMeasures> nodes_;  // of trees
-  ValueMeasures values_;
+  ValueMetrics values_;
   LabelErrors errors_;
   HeadFigures figures_;
   std::vector<T> nats_, scaled_;
@@ -198,7 +198,7 @@ bool sees_whole_sequences(const Network<T>& network) {
 /// How examples are read by a model, which must have an eye for all that they hold.
 template <class T>
 ExampleBatchOptions reading_options(const NetworkModel<T>& model, const ExampleSet& examples) {
-  require_told_apart(model.spec(), examples);
+  check_child_count(model.spec(), examples);
   ExampleBatchOptions options = batch_options(model.layout());
   options.batch = kSideBySide;
   const bool whole = sees_ahead(*model.plan()) || sees_whole_sequences(model.network()) || reads_source(model.data());
@@ -220,15 +220,15 @@ struct HeadAnswer {
             Team& team) {
     signal = output;
     if (const auto* unsegmented = head.loss->template as<Unsegmented<T>>())
-      best = placed_labels<T>(*unsegmented, {batch.structure, output, parameters}, team);
+      best = labels_at_positions<T>(*unsegmented, {batch.structure, output, parameters}, team);
     if (const auto* hidden = head.loss->template as<HiddenStates<T>>())
-      return take_states(*hidden, head, batch, output, parameters, team);
+      return train_states(*hidden, head, batch, output, parameters, team);
     const auto* labels = head.loss->template as<LabelSequences<T>>();
     if (labels == nullptr) return;
     const Index count = head.loss->target_size(output.cols), size = output.rows * count;
     if (posteriors.size() < size) posteriors.resize(size);
     const Matrix<T> log_p{posteriors.data(), output.rows, count, count};
-    const LabelQuestion<T> question{batch.structure, output, parameters};
+    const LabelQuery<T> question{batch.structure, output, parameters};
     labels->log_posteriors(question, team, log_p);
     best.resize(at(output.rows));
     labels->best(question, team, best.data());
@@ -236,8 +236,8 @@ struct HeadAnswer {
   }
 
   /// What was observed says them.
-  void take_states(const HiddenStates<T>& hidden, const Head<T>& head, const Batch& batch, Matrix<const T> output,
-                   std::span<const T> parameters, Team& team) {
+  void train_states(const HiddenStates<T>& hidden, const Head<T>& head, const Batch& batch, Matrix<const T> output,
+                    std::span<const T> parameters, Team& team) {
     const Observed<T> observed{.structure = batch.structure,
                                .signal = output,
                                .targets = targets_of<T>(batch.field(head.field), 0, output.rows),

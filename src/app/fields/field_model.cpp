@@ -6,13 +6,13 @@
 #include <charconv>
 #include <nlohmann/json.hpp>
 
+#include "app/fields/density_data.h"
 #include "base/error.h"
 #include "base/formats/json.h"
 #include "base/formats/trusted_json.h"
-#include "app/fields/density_data.h"
+#include "data/readers/example_reader.h"
 #include "loss/registry.h"
 #include "model/network/density_model.h"
-#include "data/readers/example_reader.h"
 
 namespace unfold {
 
@@ -73,17 +73,17 @@ bool looks_like_number(const std::string& text) {
 ReaderOptions reader_options_for(const Model& model) {
   ReaderOptions options = reader_options(stored_settings(model));
   if (!options.rows.field.empty()) {
-    know_vector(vector_parts(model), vector_classes(model), options);
+    set_expected_columns(vector_parts(model), vector_classes(model), options);
     for (const auto& [column, classes] : options.rows.classes)
       if (!std::ranges::all_of(classes, looks_like_number)) options.texts.push_back(column);
   }
-  want_kinds(model.data(), options);
+  request_types(model.data(), options);
   return options;
 }
 
 Examples read_for(const Model& model, const std::vector<std::string>& files, Reporter* reporter) {
   Examples examples = read_fields(files, reader_options_for(model));
-  if (reporter != nullptr) tell_remarks(examples, *reporter);
+  if (reporter != nullptr) report_reader_notes(examples, *reporter);
   return examples;
 }
 
@@ -98,7 +98,7 @@ bool reads_row_by_row(const Model& model, const NetworkLayout& layout, const std
          std::ranges::none_of(model.data().fields, &FieldSpecification::spelt);
 }
 
-void require_told_apart(const ModelSpec& spec, const ExampleSet& examples) {
+void check_child_count(const ModelSpec& spec, const ExampleSet& examples) {
   const Index told = examples.has_trees() && spec.cell->reads_trees() ? spec.cell->children(spec.options) : 0;
   if (told == 0) return;
   const Index most = examples.most_children();
@@ -116,7 +116,7 @@ std::vector<std::string> predicted_fields(const NetworkLayout& layout) {
   return names;
 }
 
-void refuse_without_fields(const Model& model, const std::string& name) {
+void throw_without_fields(const Model& model, const std::string& name) {
   const bool task = !task_of(model).empty();
   throw UsageError(fmt::format("{}: {} reads {}, which has no fields{}", name, model.spec_text(), model.data().source,
                                task ? "; use it with eval or info" : ""));

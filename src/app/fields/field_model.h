@@ -36,21 +36,21 @@ bool goes_row_by_row(const NetworkModel<T>& model) {
 }
 /// Throws DataError if a tree node has more children than the model distinguishes, because the contents of the others
 /// would be lost.
-void require_told_apart(const ModelSpec& spec, const ExampleSet& examples);
+void check_child_count(const ModelSpec& spec, const ExampleSet& examples);
 
 std::vector<std::string> predicted_fields(const NetworkLayout& layout);
-[[noreturn]] void refuse_without_fields(const Model& model, const std::string& name);
+[[noreturn]] void throw_without_fields(const Model& model, const std::string& name);
 
 /// Upper limits of request parameters, equal to those of the command-line options.
-inline constexpr Index kMostSamples = 1'000'000, kMostAhead = 1'000'000, kMostAnswers = 10'000;
+inline constexpr Index kMaxSamples = 1'000'000, kMaxAhead = 1'000'000, kMaxAnswers = 10'000;
 
 /// Calls use(model) with the network model, in its own precision. Throws UsageError for a model without fields.
 template <class Use>
 auto with_network_model(const Model& model, const std::string& name, const Use& use) {
-  if (!task_of(model).empty()) refuse_without_fields(model, name);
+  if (!task_of(model).empty()) throw_without_fields(model, name);
   if (const auto* single = model.as<NetworkModel<float>>()) return use(*single);
   if (const auto* exact = model.as<NetworkModel<double>>()) return use(*exact);
-  refuse_without_fields(model, name);
+  throw_without_fields(model, name);
 }
 
 /// Same as above, with the model loaded from a run folder or file. Also throws ModelError.

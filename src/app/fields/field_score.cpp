@@ -6,16 +6,16 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
-#include "base/decimals.h"
-#include "base/printable.h"
+#include "app/common/metrics.h"
+#include "app/fields/condition.h"
 #include "app/fields/field_entries.h"
 #include "app/fields/field_metrics.h"
 #include "app/fields/field_model.h"
 #include "app/fields/field_stepper.h"
 #include "app/fields/field_stream.h"
-#include "app/fields/condition.h"
+#include "base/decimals.h"
+#include "base/printable.h"
 #include "model/network/transduce.h"
-#include "app/common/metrics.h"
 
 namespace unfold {
 namespace {
@@ -183,14 +183,14 @@ void score_stream(const NetworkModel<T>& model, const FieldScoreRequest& request
   const bool whole = reads_source(model.data()) || predicts_whole_sequences(model);
   const bool by_row = goes_row_by_row(model) && !request.by_example && !whole;
   FieldStream stream(request.data, reader_options_for(model), model.data(),
-                     by_row ? StreamPiece::row : StreamPiece::example, reach_back(model));
+                     by_row ? StreamPiece::row : StreamPiece::example, lookback(model));
   const auto data = std::make_shared<const DataSpecification>(model.data());
   const std::vector<std::string> predicts = predicted_fields(model.layout());
   Team team(by_row ? 1 : thread_count(request.threads));
   std::optional<FieldStepper<T>> stepper;
   if (by_row) stepper.emplace(model, team);
   for (Examples piece; stream.next(piece);) {
-    if (request.reporter != nullptr) tell_remarks(piece, *request.reporter);
+    if (request.reporter != nullptr) report_reader_notes(piece, *request.reporter);
     give(model, request.given, piece);
     const ExampleSet set(by_row ? stream.window() : piece, data, predicts, parse_unknown_policy(request.unknown));
     if (!by_row) {

@@ -6,9 +6,9 @@
 #include <string_view>
 #include <vector>
 
+#include "app/common/reporter.h"
 #include "base/types.h"
 #include "model/model.h"
-#include "app/common/reporter.h"
 
 namespace unfold {
 

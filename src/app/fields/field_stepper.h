@@ -15,7 +15,7 @@ namespace unfold {
 /// Returns how many positions the inputs of a network look back, for example 3 for "previous(3) load". Features that
 /// join several positions, such as word.run2, are included.
 template <class T>
-Index reach_back(const NetworkModel<T>& model) {
+Index lookback(const NetworkModel<T>& model) {
   Index reach = 0;
   for (const NetworkInput& input : model.network().inputs) {
     FieldRead read = parse_read(input.field);

@@ -56,7 +56,7 @@ void keep_last(Examples& examples, Index keep) {
 FieldStream::FieldStream(const std::string& path, ReaderOptions options, const DataSpecification& data,
                          StreamPiece piece, Index reach)
     : source_(path), options_(std::move(options)), data_(data), piece_(piece), reach_(reach) {
-  options_.text_given = true;  // as in training, whatever a single text looks like
+  options_.text_kind_set = true;  // as in training, whatever a single text looks like
   const std::string& format = options_.format;
   if (format == "npy" || format == "images")
     throw UsageError(fmt::format("--follow reads lines, and {} has none; leave it out", format));
@@ -70,8 +70,8 @@ bool FieldStream::next_line(std::string& line) {
   std::string_view found;
   if (!source_.next(found)) return false;
   if (++line_ == 1) {
-    refuse_utf16(source_.name(), found);
-    found = without_mark(found);
+    reject_utf16(source_.name(), found);
+    found = strip_bom(found);
   }
   line = found;
   return true;
@@ -173,7 +173,7 @@ Examples FieldStream::read_row(const std::string& row, Index line) const {
   if (!header_.empty()) {
     Examples found = read(header_, empty ? kMissingRow : row, line);
     if (piece_ == StreamPiece::row && found.positions() != 1)
-      refuse_data(source_.name(), line, "more than one row, or none, where one should be");
+      throw_data_error(source_.name(), line, "more than one row, or none, where one should be");
     return found;
   }
   Examples examples = empty ? read(kMissingRow, kMissingRow, line) : read(first_row_ + first_row_, row, line);
@@ -280,7 +280,7 @@ bool FieldStream::next(Examples& examples) {
     } while (is_empty_line(text) || (line_ == 1 && text == kNamesOfLabelled));
     examples = read(header_, text + "\n", line_);
     if (options_.format == "pairs" && started_ && examples.columns.size() != columns_.size())
-      refuse_data(source_.name(), line_, unlike_pairs(columns_.size() > 1));
+      throw_data_error(source_.name(), line_, pair_mismatch(columns_.size() > 1));
   }
   complete(examples);
   remark_once(examples);

@@ -7,10 +7,10 @@
 #include <utility>
 #include <vector>
 
+#include "app/common/line_source.h"
 #include "data/examples/specification.h"
 #include "data/readers/example_reader.h"
 #include "data/readers/reader_text.h"
-#include "app/common/line_source.h"
 
 namespace unfold {
 

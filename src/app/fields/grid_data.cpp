@@ -20,7 +20,7 @@ Index patch_for(const Examples& examples) {
 
 }  // namespace
 
-void settle_grids(Problem problem, const Examples& examples, const Given& given, TrainSettings& s) {
+void set_grid_defaults(Problem problem, const Examples& examples, const Given& given, TrainSettings& s) {
   constexpr double kGrids = 600'000, kPositions = 12'000'000, kFewest = 8, kMost = 60;
   const auto settle = [&](std::string_view name, auto& setting, auto value) {
     if (!given.contains(name)) setting = value;

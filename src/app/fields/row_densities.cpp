@@ -5,10 +5,10 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
-#include "base/decimals.h"
-#include "base/error.h"
 #include "app/fields/field_metrics.h"
 #include "app/fields/field_model.h"
+#include "base/decimals.h"
+#include "base/error.h"
 
 namespace unfold {
 namespace {

@@ -1,14 +1,14 @@
 #pragma once
-/// Log probability of each example. An example is a table row for density models (model/network/density_model.h); for other
-/// models it is, for instance, a piece of music, an image or a labeled sequence.
+/// Log probability of each example. An example is a table row for density models (model/network/density_model.h); for
+/// other models it is, for instance, a piece of music, an image or a labeled sequence.
 
 #include <functional>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "base/types.h"
 #include "app/common/reporter.h"
+#include "base/types.h"
 
 namespace unfold {
 

@@ -7,9 +7,9 @@
 #include <cstddef>
 #include <string>
 
+#include "app/settings/train_settings.h"
 #include "data/text/split.h"
 #include "graph/plan/plan.h"
-#include "app/settings/train_settings.h"
 
 namespace unfold {
 

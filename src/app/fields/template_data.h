@@ -1,11 +1,12 @@
 #pragma once
-/// Internal: what a linear model (model/network/linear.h) reads: templates of a file, or the neighbourhood of each text.
+/// Internal: what a linear model (model/network/linear.h) reads: templates of a file, or the neighbourhood of each
+/// text.
 
 #include <string>
 #include <vector>
 
-#include "data/examples/examples.h"
 #include "app/settings/train_settings.h"
+#include "data/examples/examples.h"
 
 namespace unfold {
 

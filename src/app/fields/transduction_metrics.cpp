@@ -6,10 +6,10 @@
 #include <algorithm>
 #include <map>
 
-#include "base/error.h"
-#include "base/utf8.h"
 #include "app/fields/field_metrics.h"
 #include "app/fields/field_model.h"
+#include "base/error.h"
+#include "base/utf8.h"
 #include "model/decoding/edit_distance.h"
 
 namespace unfold {
@@ -43,7 +43,7 @@ bool is_character(std::string_view text) {
 
 TargetEnds target_ends(const std::optional<LengthModel>& lengths) {
   TargetEnds ends = kPairEnds;
-  if (lengths) ends.left_field = kLeftField;
+  if (lengths) ends.left_field = kStepsLeftSuffix;
   ends.steps_left = steps_left;
   return ends;
 }

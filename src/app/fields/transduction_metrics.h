@@ -9,20 +9,20 @@
 
 #include "data/examples/example_batches.h"
 #include "data/examples/example_set.h"
+#include "data/readers/example_reader.h"
 #include "model/network/network_model.h"
 #include "model/network/transduce.h"
-#include "data/readers/example_reader.h"
 #include "train/events.h"
 
 namespace unfold {
 
 /// The end markers of targets in `pairs` data.
-inline constexpr TargetEnds kPairEnds = {.symbol = kTargetEnd, .stop_field = kStopField, .stop_at = kStop};
+inline constexpr TargetEnds kPairEnds = {.symbol = kTargetEnd, .stop_field = kStopSuffix, .stop_at = kStop};
 /// Returns the name of the target field, or of the field of whole sequences.
 template <class T>
 const std::string& target_field(const NetworkModel<T>& model) {
   const auto& heads = model.network().heads;
-  return heads.front().field.ends_with(kStopField) ? heads.back().field : heads.front().field;
+  return heads.front().field.ends_with(kStopSuffix) ? heads.back().field : heads.front().field;
 }
 
 /// Returns whether the model decodes a target from a source. False for models of sequences given only once-per-example

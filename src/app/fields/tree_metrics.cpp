@@ -22,7 +22,7 @@ bool is_positive(std::span<const T> logits, std::size_t middle) {
 
 }  // namespace
 
-bool are_grades(std::span<const std::string> labels) {
+bool are_ordinal_labels(std::span<const std::string> labels) {
   if (labels.size() < 3 || labels.size() % 2 == 0) return false;
   for (std::size_t i = 0; i < labels.size(); ++i)
     if (labels[i] != std::to_string(i)) return false;

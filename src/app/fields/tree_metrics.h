@@ -14,12 +14,12 @@
 namespace unfold {
 
 /// Returns whether the labels are the numbers 0 .. 2k in order, with k >= 1. The middle label k is neutral.
-bool are_grades(std::span<const std::string> labels);
+bool are_ordinal_labels(std::span<const std::string> labels);
 
 class TreeMeasures {
  public:
   /// `once`: the head predicts only at roots.
-  TreeMeasures(std::span<const std::string> labels, bool once) : grades_(are_grades(labels)), once_(once) {}
+  TreeMeasures(std::span<const std::string> labels, bool once) : grades_(are_ordinal_labels(labels)), once_(once) {}
 
   /// Adds a labeled node: the reference label (not in the alphabet if unseen in training), the predicted label, and all
   /// logits.

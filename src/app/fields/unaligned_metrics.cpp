@@ -30,9 +30,9 @@ std::vector<Symbol> wanted_labels(const ExampleSet& examples, const std::string&
 }
 
 template <class T>
-std::vector<std::vector<LabelledChain>> decode_chains(const Unsegmented<T>& loss, const LabelQuestion<T>& question,
-                                                      const UnsegmentedSearch& search, Team& team) {
-  std::vector<std::vector<LabelledChain>> found(at(question.structure.sequences()));
+std::vector<std::vector<ScoredLabeling>> decode_chains(const Unsegmented<T>& loss, const LabelQuery<T>& question,
+                                                       const UnsegmentedSearch& search, Team& team) {
+  std::vector<std::vector<ScoredLabeling>> found(at(question.structure.sequences()));
   team.run([&](Member& me) {
     const Range mine = me.share(question.structure.sequences(), 1);
     for (Index s = mine.begin; s < mine.end; ++s) found[at(s)] = loss.decode(question, s, search);
@@ -41,7 +41,7 @@ std::vector<std::vector<LabelledChain>> decode_chains(const Unsegmented<T>& loss
 }
 
 template <class T>
-std::vector<Symbol> placed_labels(const Unsegmented<T>& loss, const LabelQuestion<T>& question, Team& team) {
+std::vector<Symbol> labels_at_positions(const Unsegmented<T>& loss, const LabelQuery<T>& question, Team& team) {
   const auto found = decode_chains<T>(loss, question, {}, team);
   std::vector<Symbol> rows(at(question.structure.positions()), kNoSymbol);
   for (std::size_t s = 0; s < found.size(); ++s) {
@@ -53,11 +53,11 @@ std::vector<Symbol> placed_labels(const Unsegmented<T>& loss, const LabelQuestio
   return rows;
 }
 
-template std::vector<std::vector<LabelledChain>> decode_chains(const Unsegmented<float>&, const LabelQuestion<float>&,
-                                                               const UnsegmentedSearch&, Team&);
-template std::vector<std::vector<LabelledChain>> decode_chains(const Unsegmented<double>&, const LabelQuestion<double>&,
-                                                               const UnsegmentedSearch&, Team&);
-template std::vector<Symbol> placed_labels(const Unsegmented<float>&, const LabelQuestion<float>&, Team&);
-template std::vector<Symbol> placed_labels(const Unsegmented<double>&, const LabelQuestion<double>&, Team&);
+template std::vector<std::vector<ScoredLabeling>> decode_chains(const Unsegmented<float>&, const LabelQuery<float>&,
+                                                                const UnsegmentedSearch&, Team&);
+template std::vector<std::vector<ScoredLabeling>> decode_chains(const Unsegmented<double>&, const LabelQuery<double>&,
+                                                                const UnsegmentedSearch&, Team&);
+template std::vector<Symbol> labels_at_positions(const Unsegmented<float>&, const LabelQuery<float>&, Team&);
+template std::vector<Symbol> labels_at_positions(const Unsegmented<double>&, const LabelQuery<double>&, Team&);
 
 }  // namespace unfold

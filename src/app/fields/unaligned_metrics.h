@@ -30,11 +30,11 @@ std::vector<Symbol> wanted_labels(const ExampleSet& examples, const std::string&
 
 /// Decodes all chains.
 template <class T>
-std::vector<std::vector<LabelledChain>> decode_chains(const Unsegmented<T>& loss, const LabelQuestion<T>& question,
-                                                      const UnsegmentedSearch& search, Team& team);
+std::vector<std::vector<ScoredLabeling>> decode_chains(const Unsegmented<T>& loss, const LabelQuery<T>& question,
+                                                       const UnsegmentedSearch& search, Team& team);
 
 /// Returns the best labels by row, each at the position where it begins, and kNoSymbol elsewhere.
 template <class T>
-std::vector<Symbol> placed_labels(const Unsegmented<T>& loss, const LabelQuestion<T>& question, Team& team);
+std::vector<Symbol> labels_at_positions(const Unsegmented<T>& loss, const LabelQuery<T>& question, Team& team);
 
 }  // namespace unfold

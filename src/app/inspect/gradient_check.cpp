@@ -9,8 +9,8 @@
 #include "model/hmm/hmm.h"
 #include "model/network/density_model.h"
 #include "model/network/network_body.h"
-#include "model/registry/registry.h"
 #include "model/network/spec.h"
+#include "model/registry/registry.h"
 #include "numerics/functions.h"
 
 namespace unfold {
@@ -55,7 +55,7 @@ CheckOutcome check_density(const CheckRequest& request, Reporter& reporter) {
 
 CheckOutcome check_network(const CheckRequest& request, Reporter& reporter) {
   if (names_density(request.model)) return check_density(request, reporter);
-  ModelSpec spec = cut_down(parse_model_spec(request.model), request.units);
+  ModelSpec spec = with_max_units(parse_model_spec(request.model), request.units);
   spec.dropout = spec.dropouti = spec.dropouth = 0;  // dropout masks are constant under differentiation
   CheckOutcome outcome{.model = to_string(spec), .report = {}};
   Circuit circuit;

@@ -7,15 +7,15 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
+#include "app/common/metrics.h"
 #include "app/evaluate/task_evaluation.h"
+#include "app/fields/field_model.h"
+#include "app/plots/plot.h"
+#include "app/plots/training_curve.h"
+#include "app/predict/predict.h"
 #include "base/formats/file.h"
 #include "base/formats/trusted_json.h"
-#include "app/fields/field_model.h"
-#include "app/predict/predict.h"
 #include "model/network/network_model.h"
-#include "app/plots/training_curve.h"
-#include "app/plots/plot.h"
-#include "app/common/metrics.h"
 #include "model/registry/run_folder.h"
 
 namespace unfold {
@@ -25,7 +25,7 @@ LogSummary read_log(const std::string& path) {
   LogSummary result;
   std::ifstream file(path);
   for (std::string line; std::getline(file, line);) {
-    const auto entry = try_own_json(line);
+    const auto entry = try_parse_trusted_json(line);
     if (!entry.is_object()) continue;  // a line that was cut off when the machine went down
     ++result.entries;
     result.last = entry.dump();
@@ -41,7 +41,7 @@ ModelInfo describe_task_model(const std::string& model) {
     ModelInfo info{.file = model_file(model),
                    .model = loaded.spec_text(),
                    .task = task_of(loaded),
-                   .reads = what_it_reads(task_shape_of(loaded)),
+                   .reads = describe_shape(task_shape_of(loaded)),
                    .parameter_count = loaded.parameters().size(),
                    .card = loaded.card()};
     for (const ParameterInfo& p : loaded.parameters().info()) info.tensors.push_back({p.name, p.rows, p.cols});
@@ -92,7 +92,7 @@ nlohmann::ordered_json fields_to_json(const std::vector<FieldInfo>& fields) {
 }
 
 nlohmann::ordered_json logged_json(const std::string& line) {
-  return line.empty() ? nlohmann::ordered_json() : parse_own_json(line, "an entry of the log");
+  return line.empty() ? nlohmann::ordered_json() : parse_trusted_json(line, "an entry of the log");
 }
 
 }  // namespace

@@ -6,9 +6,9 @@
 #include <array>
 #include <cmath>
 
+#include "app/common/metrics.h"
 #include "base/formats/text_encoding.h"
 #include "numerics/functions.h"
-#include "app/common/metrics.h"
 
 namespace unfold {
 namespace {
@@ -47,13 +47,13 @@ void require_rule(const LogCard& card, const std::string& name) {
 
 double ScoredLogLine::bits() const { return unfold::bits(nats); }
 double ScoredLogLine::bits_per_symbol() const { return unfold::bits(nats) / static_cast<double>(symbols); }
-double ScoredLogLine::surprise_bits() const { return unfold::bits(surprise); }
+double ScoredLogLine::surprisal_bits() const { return unfold::bits(surprise); }
 double ScoredLogLine::token_bits() const { return unfold::bits(token_nats); }
 
 void LogLineReader::read(std::string_view line) {
   if (++lines_ == 1) {
-    refuse_utf16(name_, line);
-    line = without_mark(line);
+    reject_utf16(name_, line);
+    line = strip_bom(line);
   }
   const bool empty = line.find_first_of(" \t\r") == 0 || line.empty();
   if (label_column_ && empty && unlabelled_ == 0) unlabelled_ = lines_;

@@ -4,9 +4,9 @@
 ///   LogScorer scorer(*model);
 ///   while (source.next(line)) use(scorer.score(line));
 ///
-/// Let x be the shape of a line (data/readers/log_lines.h) with n tokens including the line end, P(x) its probability under
-/// the model, N the number of lines and D the number of distinct shapes in training. Of the m lines scored so far, let
-/// c(x) have this shape, and let d be the number of distinct shapes among them. Then
+/// Let x be the shape of a line (data/readers/log_lines.h) with n tokens including the line end, P(x) its probability
+/// under the model, N the number of lines and D the number of distinct shapes in training. Of the m lines scored so
+/// far, let c(x) have this shape, and let d be the number of distinct shapes among them. Then
 ///
 ///   surprise(x) = - log2 [ (c(x) + N P(x) + (D + d) P(x)^(1/n)) / (m + N + D + d) ].
 ///
@@ -22,8 +22,8 @@
 #include <unordered_map>
 #include <vector>
 
-#include "app/logs/log_data.h"
 #include "app/common/line_source.h"
+#include "app/logs/log_data.h"
 
 namespace unfold {
 
@@ -47,7 +47,7 @@ struct ScoredLogLine {
   std::optional<std::string> label = {};
   double bits() const;
   double bits_per_symbol() const;
-  double surprise_bits() const;
+  double surprisal_bits() const;
   double token_bits() const;
 };
 

@@ -38,7 +38,7 @@ std::string count_labels(const std::vector<std::string>& labels) {
 
 /// Of UTF-16 a model would learn zeros between letters.
 void check_encoding(const std::vector<Input>& inputs) {
-  for (const Input& input : inputs) refuse_utf16(input.name(), input.bytes());
+  for (const Input& input : inputs) reject_utf16(input.name(), input.bytes());
 }
 
 }  // namespace
@@ -88,7 +88,7 @@ std::vector<Input> LogTraining::read_data(std::vector<Input> inputs, TrainSettin
   inputs = unlabelled(std::move(inputs), s.label_column, s.only_label);
   std::vector<Input> result;
   for (const Input& input : inputs) {
-    LogShapes shapes = shapes_of(input.bytes(), scanner_, [&](const LogLine& line) {
+    LogTemplates shapes = shapes_of(input.bytes(), scanner_, [&](const LogLine& line) {
       for (const MaskedValue& value : line.masked) card_.values.count(value);
     });
     input.require_whole();

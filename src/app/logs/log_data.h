@@ -1,17 +1,17 @@
 #pragma once
-/// Logs as training and verbs read them: shapes of lines (data/readers/log_lines.h) in the place of the lines. The rules,
-/// and what is needed to score lines, stand in the card of the model, under `configuration.log`.
+/// Logs as training and verbs read them: shapes of lines (data/readers/log_lines.h) in the place of the lines. The
+/// rules, and what is needed to score lines, stand in the card of the model, under `configuration.log`.
 
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
 #include <vector>
 
-#include "app/logs/log_value_surprisal.h"
-#include "model/symbol_model.h"
-#include "data/readers/log_lines.h"
 #include "app/common/reporter.h"
+#include "app/logs/log_value_surprisal.h"
 #include "app/settings/train_settings.h"
+#include "data/readers/log_lines.h"
+#include "model/symbol_model.h"
 
 namespace unfold {
 

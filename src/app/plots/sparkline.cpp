@@ -12,7 +12,7 @@ constexpr std::array<const char*, 8> kHeights = {"▁", "▂", "▃", "▄", "�
 
 }  // namespace
 
-void SmallCurve::add(double value) {
+void Sparkline::add(double value) {
   if (!std::isfinite(value)) return;
   open_sum_ += value;
   if (++open_count_ < each_) return;
@@ -25,7 +25,7 @@ void SmallCurve::add(double value) {
   each_ *= 2;
 }
 
-std::string SmallCurve::text(std::size_t cells) const {
+std::string Sparkline::text(std::size_t cells) const {
   cells = std::min(cells, means_.size());
   std::vector<double> heights;
   for (std::size_t i = 0; i < cells; ++i) {

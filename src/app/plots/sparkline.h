@@ -8,7 +8,7 @@
 
 namespace unfold {
 
-class SmallCurve {
+class Sparkline {
  public:
   /// Values that are not finite are ignored.
   void add(double value);

@@ -5,13 +5,13 @@
 #include <algorithm>
 #include <optional>
 
-#include "data/examples/derived.h"
-#include "data/examples/templates.h"
 #include "app/fields/field_metrics.h"
 #include "app/fields/transduction_metrics.h"
-#include "numerics/functions.h"
+#include "data/examples/derived.h"
+#include "data/examples/templates.h"
 #include "model/decoding/expression.h"
 #include "model/decoding/label_search.h"
+#include "numerics/functions.h"
 #include "train/evaluate.h"
 
 namespace unfold {
@@ -119,7 +119,7 @@ AllowedLabels allowed_labels(const ChainOfLabels& chain, const Automaton& allowe
   found.log_posteriors.resize(chain.emissions.size());
   const double log_z = log_sum_of_all(chain);
   found.log_probability = search.log_posteriors({found.log_posteriors.data(), chain.length, n, n}) - log_z;
-  for (LabelledChain& each : found.best) each.log_probability -= log_z;
+  for (ScoredLabeling& each : found.best) each.log_probability -= log_z;
   return found;
 }
 

@@ -6,7 +6,8 @@
 ///   "chunk=..."               applies to the field `chunk` if the model predicts several fields
 ///
 /// Labels come from a conditional random field or from a softmax at each position. Both are chains, so the best label
-/// sequence, all sums and the probabilities are exact (model/decoding/label_search.h). Targets are found by beam search.
+/// sequence, all sums and the probabilities are exact (model/decoding/label_search.h). Targets are found by beam
+/// search.
 
 #include <functional>
 #include <string>
@@ -14,8 +15,8 @@
 
 #include "data/examples/example_set.h"
 #include "loss/crf/label_sequences.h"
-#include "model/network/network_model.h"
 #include "model/decoding/automaton.h"
+#include "model/network/network_model.h"
 
 namespace unfold {
 
@@ -34,7 +35,7 @@ Automaton target_constraint(const NetworkModel<T>& model, const std::string& tex
 
 /// The constrained labelings of one example.
 struct AllowedLabels {
-  std::vector<LabelledChain> best = {};     ///< log probabilities without the constraint
+  std::vector<ScoredLabeling> best = {};    ///< log probabilities without the constraint
   std::vector<double> log_posteriors = {};  ///< [positions x labels], conditioned on the constraint
   double log_probability = 0;               ///< log probability that the constraint holds under the unconstrained model
 };

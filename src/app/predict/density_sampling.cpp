@@ -8,9 +8,9 @@
 #include <cmath>
 #include <span>
 
-#include "base/options/suggestions.h"
-#include "base/options/integer_range.h"
 #include "app/fields/conditional_density.h"
+#include "base/options/integer_range.h"
+#include "base/options/suggestions.h"
 #include "model/network/hmm_fit.h"
 
 namespace unfold {
@@ -26,7 +26,7 @@ std::string shown_names(const std::vector<std::string>& names) {
 }
 
 /// Returns the index of a column, given by its name or as "x3".
-std::size_t place_of(const std::vector<std::string>& names, const std::string& name) {
+std::size_t position_in_total(const std::vector<std::string>& names, const std::string& name) {
   const auto found = std::ranges::find(names, name);
   if (found != names.end()) return static_cast<std::size_t>(found - names.begin());
   Index place = 0;
@@ -48,14 +48,14 @@ double number_given(const std::string& text, std::size_t from) {
 }
 
 template <class T>
-PartOfVector<T> parse_part(const std::vector<std::string>& given, const VectorModel<T>& model) {
+PartialVector<T> parse_part(const std::vector<std::string>& given, const VectorModel<T>& model) {
   const std::vector<std::string>& names = model.names();
-  PartOfVector<T> part{std::vector<char>(names.size()), std::vector<T>(names.size())};
+  PartialVector<T> part{std::vector<char>(names.size()), std::vector<T>(names.size())};
   for (const std::string& text : given) {
     const std::size_t equals = text.rfind('=');
     if (equals == std::string::npos || equals == 0 || equals + 1 == text.size())
       throw UsageError(fmt::format("--given {}: write NAME=NUMBER", text));
-    const std::size_t place = place_of(names, text.substr(0, equals));
+    const std::size_t place = position_in_total(names, text.substr(0, equals));
     if (part.known[place] != 0) throw UsageError(fmt::format("--given says {} twice", names[place]));
     part.known[place] = 1;
     part.values[place] = model.is_class(place) ? static_cast<T>(model.class_place(place, text.substr(equals + 1)))
@@ -71,7 +71,7 @@ PartOfVector<T> parse_part(const std::vector<std::string>& given, const VectorMo
 
 template <class Use>
 auto with_vector_model(const VectorRequest& request, const Use& use) {
-  require_within("count", request.count, 1, kMostDraws);
+  require_in_range("count", request.count, 1, kMostDraws);
   return with_model_of(request, [&]<class T>(const NetworkModel<T>& model) {
     if (!is_density(model.spec()) || is_hidden_markov(model.spec()))
       throw UsageError(fmt::format("{}: {} is no distribution of vectors by itself", request.model, model.spec_text()));
@@ -90,7 +90,7 @@ bool holds_density(const std::string& model) {
 VectorTable sample_vectors(const VectorRequest& request) {
   constexpr Index kProposals = 1000;
   return with_vector_model(request, [&]<class T>(const VectorModel<T>& model) {
-    GivenOthers<T> answers(model, parse_part(request.given, model), kProposals, request.seed);
+    ConditionalDistribution<T> answers(model, parse_part(request.given, model), kProposals, request.seed);
     VectorTable table{.names = model.names(), .rows = {}, .classes = {}};
     for (std::size_t d = 0; d < table.names.size(); ++d) table.classes.push_back(model.classes(d));
     table.rows.reserve(at(request.count));
@@ -98,7 +98,8 @@ VectorTable sample_vectors(const VectorRequest& request) {
       Random random(request.seed, fmt::format("vectors/{}", i));
       const std::vector<T> drawn = answers.sample(random);
       std::vector<double>& row = table.rows.emplace_back();
-      for (std::size_t d = 0; d < drawn.size(); ++d) row.push_back(model.in_units(d, static_cast<double>(drawn[d])));
+      for (std::size_t d = 0; d < drawn.size(); ++d)
+        row.push_back(model.in_data_units(d, static_cast<double>(drawn[d])));
     }
     return table;
   });
@@ -106,15 +107,15 @@ VectorTable sample_vectors(const VectorRequest& request) {
 
 std::vector<CompletedNumber> complete_vector(const VectorRequest& request) {
   return with_vector_model(request, [&]<class T>(const VectorModel<T>& model) {
-    const PartOfVector<T> part = parse_part(request.given, model);
+    const PartialVector<T> part = parse_part(request.given, model);
     std::vector<std::size_t> places;
     for (const std::string& name : request.wanted) {
-      places.push_back(place_of(model.names(), name));
+      places.push_back(position_in_total(model.names(), name));
       if (part.known[places.back()] != 0) throw UsageError(fmt::format("{} is given, and wanted too", name));
     }
     for (std::size_t d = 0; d < part.known.size() && request.wanted.empty(); ++d)
       if (part.known[d] == 0) places.push_back(d);
-    GivenOthers<T> answers(model, part, request.count, request.seed);
+    ConditionalDistribution<T> answers(model, part, request.count, request.seed);
     std::vector<CompletedNumber> result;
     result.reserve(places.size());
     for (const std::size_t d : places) {
@@ -126,7 +127,7 @@ std::vector<CompletedNumber> complete_vector(const VectorRequest& request) {
         continue;
       }
       const auto mean = answers.mean(d);
-      result.push_back({model.names()[d], model.in_units(d, mean.value), model.unit(d) * mean.error});
+      result.push_back({model.names()[d], model.in_data_units(d, mean.value), model.unit(d) * mean.error});
     }
     return result;
   });

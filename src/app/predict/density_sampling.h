@@ -10,7 +10,8 @@
 
 namespace unfold {
 
-/// Returns whether a run folder or model file holds a density model, which has no inputs (model/network/density_model.h).
+/// Returns whether a run folder or model file holds a density model, which has no inputs
+/// (model/network/density_model.h).
 bool holds_density(const std::string& model);
 
 struct VectorRequest {

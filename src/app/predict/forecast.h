@@ -6,8 +6,8 @@
 #include <functional>
 #include <string_view>
 
-#include "data/examples/examples.h"
 #include "app/predict/predict.h"
+#include "data/examples/examples.h"
 #include "model/network/network_model.h"
 
 namespace unfold {

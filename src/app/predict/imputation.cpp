@@ -6,20 +6,20 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
-#include "base/error.h"
-#include "base/printable.h"
-#include "base/options/suggestions.h"
-#include "base/options/integer_range.h"
-#include "app/fields/field_entries.h"
 #include "app/fields/conditional_density.h"
+#include "app/fields/field_entries.h"
+#include "base/error.h"
+#include "base/options/integer_range.h"
+#include "base/options/suggestions.h"
+#include "base/printable.h"
 
 namespace unfold {
 namespace {
 
 template <class T>
-PartOfVector<T> known_part(const VectorModel<T>& model, const double* row, const std::string& where) {
+PartialVector<T> known_part(const VectorModel<T>& model, const double* row, const std::string& where) {
   const std::size_t n = model.names().size();
-  PartOfVector<T> part{std::vector<char>(n), std::vector<T>(n)};
+  PartialVector<T> part{std::vector<char>(n), std::vector<T>(n)};
   for (std::size_t d = 0; d < n; ++d) {
     if (std::isnan(row[d])) continue;
     if (model.is_bit(d) && row[d] != 0 && row[d] != 1)
@@ -32,9 +32,9 @@ PartOfVector<T> known_part(const VectorModel<T>& model, const double* row, const
 
 /// In units of the data, in place of the numbers that are missing.
 template <class T>
-void fill_row(const VectorModel<T>& model, const PartOfVector<T>& part, const FillRequest& request, Index number,
+void fill_row(const VectorModel<T>& model, const PartialVector<T>& part, const FillRequest& request, Index number,
               double* row) {
-  GivenOthers<T> answers(model, part, request.draws, request.seed);
+  ConditionalDistribution<T> answers(model, part, request.draws, request.seed);
   Random random(request.seed, fmt::format("fill/{}", number));
   const std::vector<T> drawn = request.how == Filling::sample ? answers.sample(random) : std::vector<T>();
   for (std::size_t d = 0; d < part.known.size(); ++d) {
@@ -44,7 +44,7 @@ void fill_row(const VectorModel<T>& model, const PartOfVector<T>& part, const Fi
       continue;
     }
     const double z = drawn.empty() ? answers.mean(d).value : static_cast<double>(drawn[d]);
-    row[d] = model.in_units(d, request.how == Filling::best && model.is_bit(d) ? std::round(z) : z);
+    row[d] = model.in_data_units(d, request.how == Filling::best && model.is_bit(d) ? std::round(z) : z);
   }
 }
 
@@ -80,8 +80,8 @@ Filling parse_filling(const std::string& name) {
   throw UsageError(fmt::format("--fill {}: there are {}{}", name, fmt::join(all, ", "), did_you_mean(name, all)));
 }
 
-void fill_holes(const FillRequest& request, const std::function<void(std::string_view)>& write) {
-  require_within("samples", request.draws, 1, kMostSamples);
+void impute_missing(const FillRequest& request, const std::function<void(std::string_view)>& write) {
+  require_in_range("samples", request.draws, 1, kMaxSamples);
   with_model_of(request, [&]<class T>(const NetworkModel<T>& network) {
     const VectorModel<T> model(network);
     ReaderOptions options = reader_options_for(network);
@@ -98,7 +98,7 @@ void fill_holes(const FillRequest& request, const std::function<void(std::string
     if (!request.jsonl) write(fmt::format("{}\n", fmt::join(heading, "\t")));
     for (Index r = 0; r < vectors.entries(); ++r) {
       double* row = vectors.numbers.data() + r * vectors.width;
-      const PartOfVector<T> part =
+      const PartialVector<T> part =
           known_part(model, row,
                      examples.lines.empty() ? examples.source
                                             : fmt::format("{}: line {}", examples.source, examples.lines[at(r)]));

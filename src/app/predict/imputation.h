@@ -30,6 +30,6 @@ struct FillRequest {
 /// Writes the rows one by one, restricted to the columns of the vector: tab-separated with a header, or as JSON lines
 /// that list the filled columns. Known numbers are unchanged. Each row is filled from its own known values only. Throws
 /// UsageError, DataError, ModelError.
-void fill_holes(const FillRequest& request, const std::function<void(std::string_view)>& write);
+void impute_missing(const FillRequest& request, const std::function<void(std::string_view)>& write);
 
 }  // namespace unfold

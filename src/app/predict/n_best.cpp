@@ -15,11 +15,11 @@ constexpr Index kExamplesAtOnce = 64;
 constexpr Index kLeastBeam = 16;
 
 template <class T>
-std::vector<LabelledChain> answers_of(const Loss<T>& loss, const LabelQuestion<T>& question, Index chain, Index count) {
+std::vector<ScoredLabeling> answers_of(const Loss<T>& loss, const LabelQuery<T>& question, Index chain, Index count) {
   if (const auto* labels = loss.template as<LabelSequences<T>>()) return labels->n_best(question, chain, count);
   const auto& unsegmented = loss.template need<Unsegmented<T>>("--best");
   auto found = unsegmented.decode(question, chain, {.beam = std::max(count, kLeastBeam), .best = count});
-  for (LabelledChain& each : found) {
+  for (ScoredLabeling& each : found) {
     const std::vector<Index> places = unsegmented.places(question, chain, each.labels);
     std::vector<Symbol> placed(at(question.structure.size(chain)), kNoSymbol);
     for (std::size_t u = 0; u < places.size(); ++u) placed[at(places[u])] = each.labels[u];
@@ -37,16 +37,16 @@ bool has_n_best(const Head<T>& head) {
 
 template <class T>
 void for_each_n_best(const NetworkModel<T>& model, const ExampleSet& examples, Index count, Team& team,
-                     const std::function<void(std::size_t, Index, const std::vector<LabelledChain>&)>& use) {
+                     const std::function<void(std::size_t, Index, const std::vector<ScoredLabeling>&)>& use) {
   ExampleBatchOptions reading = batch_options(model.layout());
   reading.batch = kExamplesAtOnce;
   reading.most_positions = positions_at_once(model);
   const std::vector<Head<T>>& heads = model.network().heads;
-  std::vector<std::vector<LabelledChain>> answers;
+  std::vector<std::vector<ScoredLabeling>> answers;
   const auto see = [&](const Batch& batch, std::span<const Matrix<const T>> outputs) {
     for (std::size_t h = 0; h < heads.size(); ++h) {
       if (!has_n_best(heads[h])) continue;
-      const LabelQuestion<T> question{batch.structure, outputs[h], model.parameters().flat()};
+      const LabelQuery<T> question{batch.structure, outputs[h], model.parameters().flat()};
       answers.assign(at(batch.structure.sequences()), {});
       team.run([&](Member& me) {
         const Range mine = me.share(batch.structure.sequences(), 1);
@@ -62,8 +62,8 @@ void for_each_n_best(const NetworkModel<T>& model, const ExampleSet& examples, I
 template bool has_n_best(const Head<float>&);
 template bool has_n_best(const Head<double>&);
 template void for_each_n_best(const NetworkModel<float>&, const ExampleSet&, Index, Team&,
-                              const std::function<void(std::size_t, Index, const std::vector<LabelledChain>&)>&);
+                              const std::function<void(std::size_t, Index, const std::vector<ScoredLabeling>&)>&);
 template void for_each_n_best(const NetworkModel<double>&, const ExampleSet&, Index, Team&,
-                              const std::function<void(std::size_t, Index, const std::vector<LabelledChain>&)>&);
+                              const std::function<void(std::size_t, Index, const std::vector<ScoredLabeling>&)>&);
 
 }  // namespace unfold

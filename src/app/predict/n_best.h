@@ -18,6 +18,6 @@ bool has_n_best(const Head<T>& head);
 /// kNoSymbol marks positions where no label begins.
 template <class T>
 void for_each_n_best(const NetworkModel<T>& model, const ExampleSet& examples, Index count, Team& team,
-                     const std::function<void(std::size_t, Index, const std::vector<LabelledChain>&)>& use);
+                     const std::function<void(std::size_t, Index, const std::vector<ScoredLabeling>&)>& use);
 
 }  // namespace unfold

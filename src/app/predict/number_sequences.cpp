@@ -6,10 +6,10 @@
 #include <array>
 #include <cmath>
 
-#include "base/error.h"
 #include "app/fields/field_metrics.h"
 #include "app/fields/field_model.h"
 #include "app/fields/transduction_metrics.h"
+#include "base/error.h"
 #include "loss/density/sample_numbers.h"
 
 namespace unfold {
@@ -36,9 +36,9 @@ class NumberDecoder {
         field_(model.data().field(head_.field)),
         team_(team),
         values_(at(field_.size)) {
-    if (decoder_.knows_lengths() && !lengths_)
+    if (decoder_.has_length_input() && !lengths_)
       throw ModelError("the model reads the steps left, and its file has no lengths of sequences");
-    if (!decoder_.knows_lengths()) lengths_.reset();
+    if (!decoder_.has_length_input()) lengths_.reset();
     decoder_.set_parameters(model.parameters());
   }
 
@@ -103,7 +103,7 @@ class NumberDecoder {
     }
     g.drawn.nats += nats_of_values(k) + log_scale(field_);
     const auto positions = static_cast<Index>(g.numbers.size()) / field_.size;
-    const Index limit = g.length > 0 ? g.length : options_.longest > 0 ? options_.longest : kLongestFound;
+    const Index limit = g.length > 0 ? g.length : options_.longest > 0 ? options_.longest : kMaxGeneratedLength;
     g.drawn.ended = positions == g.length;
     return positions < limit;
   }

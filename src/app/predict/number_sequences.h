@@ -15,7 +15,7 @@
 namespace unfold {
 
 struct DrawOptions {
-  Index longest = 0;  ///< maximum length of a sequence whose length is not drawn in advance; 0: kLongestFound
+  Index longest = 0;  ///< maximum length of a sequence whose length is not drawn in advance; 0: kMaxGeneratedLength
   std::uint64_t seed = 1;
 };
 

@@ -5,8 +5,8 @@
 
 #include <algorithm>
 
-#include "graph/engine/stepper.h"
 #include "app/fields/field_model.h"
+#include "graph/engine/stepper.h"
 #include "loss/density/sample_numbers.h"
 #include "numerics/functions.h"
 

@@ -6,23 +6,23 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "base/printable.h"
-#include "base/options/integer_range.h"
-#include "app/predict/constraint.h"
+#include "app/fields/condition.h"
 #include "app/fields/density_data.h"
 #include "app/fields/example_split.h"
 #include "app/fields/field_entries.h"
 #include "app/fields/field_model.h"
 #include "app/fields/field_stepper.h"
 #include "app/fields/field_stream.h"
-#include "app/predict/forecast.h"
-#include "app/fields/condition.h"
-#include "app/predict/n_best.h"
 #include "app/fields/transduction_metrics.h"
-#include "loss/distribution.h"
-#include "loss/hmm/hidden_states.h"
+#include "app/predict/constraint.h"
+#include "app/predict/forecast.h"
+#include "app/predict/n_best.h"
+#include "base/options/integer_range.h"
+#include "base/printable.h"
 #include "loss/crf/label_sequences.h"
 #include "loss/ctc/unaligned_labels.h"
+#include "loss/distribution.h"
+#include "loss/hmm/hidden_states.h"
 #include "numerics/functions.h"
 
 namespace unfold {
@@ -524,7 +524,7 @@ void follow_stream(const NetworkModel<T>& model, const PredictRequest& request,
   if (request.data.size() != 1) throw UsageError("--follow reads one stream; name one file, or - for standard input");
   const bool by_row = goes_row_by_row(model) && !how.finds;
   FieldStream stream(request.data.front(), reader_options_for(model), model.data(),
-                     by_row ? StreamPiece::row : StreamPiece::example, reach_back(model));
+                     by_row ? StreamPiece::row : StreamPiece::example, lookback(model));
   const auto data = std::make_shared<const DataSpecification>(model.data());
   const bool json = request.format == TableFormat::jsonl;
   const std::string symbols = stored_settings(model).symbols;
@@ -533,7 +533,7 @@ void follow_stream(const NetworkModel<T>& model, const PredictRequest& request,
   if (by_row) stepper.emplace(model, team);
   bool first = true;
   for (Examples piece; stream.next(piece);) {
-    tell_remarks(piece, reporter);
+    report_reader_notes(piece, reporter);
     if (by_row && stream.begins()) stepper->reset();
     give(model, request.given, piece);
     const ExampleSet set(by_row ? stream.window() : piece, data, {});
@@ -587,10 +587,10 @@ void check_ahead(const NetworkModel<T>& model, const PredictRequest& request) {
 }  // namespace
 
 void predict(const PredictRequest& request, const std::function<void(std::string_view)>& write, Reporter& reporter) {
-  require_within("ahead", request.ahead, 0, kMostAhead);
-  require_within("samples", request.samples, 1, kMostSamples);
-  require_within("beam", request.beam, 1, kMostAnswers);
-  require_within("best", request.best, 1, kMostAnswers);
+  require_in_range("ahead", request.ahead, 0, kMaxAhead);
+  require_in_range("samples", request.samples, 1, kMaxSamples);
+  require_in_range("beam", request.beam, 1, kMaxAnswers);
+  require_in_range("best", request.best, 1, kMaxAnswers);
   with_model_of(request, [&]<class T>(const NetworkModel<T>& model) {
     const bool labels =
         std::ranges::any_of(model.network().heads, [](const Head<T>& head) { return has_n_best(head); });
@@ -618,7 +618,8 @@ void predict(const PredictRequest& request, const std::function<void(std::string
                       target_field(model), request.model));
     if (request.follow) return follow_stream<T>(model, request, write, reporter);
     if (invented && request.given.empty()) throw UsageError("predict needs DATA, or --given FIELD=VALUE");
-    Examples examples = invented ? given_examples(model, request.given, 1) : read_for(model, request.data, &reporter);
+    Examples examples =
+        invented ? conditioned_examples(model, request.given, 1) : read_for(model, request.data, &reporter);
     if (!invented) give(model, request.given, examples);
     if (request.ahead > 0) return forecast<T>(model, examples, request, write);
     write_answers(model, std::move(examples), request, write, reporter);

@@ -10,8 +10,8 @@
 #include <string_view>
 #include <vector>
 
-#include "model/model.h"
 #include "app/common/reporter.h"
+#include "model/model.h"
 
 namespace unfold {
 
@@ -35,8 +35,8 @@ struct PredictRequest {
   /// targets, and attention weights (JSON lines only). `best` also applies to label sequences.
   Index beam = 1, best = 1;
   bool sampled = false, attention = false;
-  /// "FIELD=VALUE" for fields that are known before a sequence begins; overrides the data (app/fields/condition.h). Without
-  /// data, predicts a single example.
+  /// "FIELD=VALUE" for fields that are known before a sequence begins; overrides the data (app/fields/condition.h).
+  /// Without data, predicts a single example.
   std::vector<std::string> given = {};
   std::optional<std::string> constraint = {};  ///< for labels or targets (app/predict/constraint.h)
   const Model* loaded = nullptr;               ///< used instead of loading a file; `model` is then its name in messages

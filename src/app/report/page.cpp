@@ -101,7 +101,7 @@ PageJson bars_block(const std::string& title, const std::string& unit, const std
   return {{"kind", "bars"}, {"title", title}, {"unit", unit}, {"bars", std::move(all)}};
 }
 
-PageJson shades_block(const Shades& shades) {
+PageJson heat_map_block(const Shades& shades) {
   PageJson values = PageJson::array();
   for (const std::vector<double>& row : shades.values) {
     PageJson cells = PageJson::array();

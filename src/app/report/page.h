@@ -38,7 +38,7 @@ struct Shades {
   std::vector<std::string> rows = {}, columns = {};
   std::vector<std::vector<double>> values = {};
 };
-PageJson shades_block(const Shades& shades);
+PageJson heat_map_block(const Shades& shades);
 
 /// A section. `note` says how to read it. If `blocks` is empty, `missing` gives the reason.
 struct PageSection {

@@ -5,8 +5,8 @@
 
 #include <algorithm>
 
-#include "app/inspect/info.h"
 #include "app/evaluate/task_evaluation.h"
+#include "app/inspect/info.h"
 #include "app/predict/predict.h"
 #include "app/report/report_parts.h"
 #include "model/registry/registry.h"
@@ -30,8 +30,8 @@ std::vector<PageSection> all_missing(const std::string& why) {
 
 Looked look_into(const ReportRequest& request, Reporter& reporter) {
   const std::string& model = request.runs.front();
-  if (holds_task_model(model)) return look_into_task(request);
-  return holds_field_model(model) ? look_into_fields(request, reporter) : look_into_text(request, reporter);
+  if (holds_task_model(model)) return inspect_task(request);
+  return holds_field_model(model) ? inspect_fields(request, reporter) : inspect_text(request, reporter);
 }
 
 /// All sections in page order; the ones in `found` replace the empty ones with the same id.

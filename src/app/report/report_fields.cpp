@@ -3,21 +3,21 @@
 #include <algorithm>
 #include <cmath>
 
+#include "app/common/metrics.h"
+#include "app/compare/evaluation_data.h"
+#include "app/compare/evaluation_examples.h"
+#include "app/explain/label_probabilities.h"
 #include "app/fields/field_entries.h"
 #include "app/fields/field_metrics.h"
 #include "app/fields/field_model.h"
 #include "app/fields/transduction_metrics.h"
 #include "app/predict/piano_roll.h"
-#include "app/compare/evaluation_data.h"
-#include "app/compare/evaluation_examples.h"
-#include "app/explain/label_probabilities.h"
 #include "app/report/report_parts.h"
 #include "app/report/report_positions.h"
 #include "loss/distribution.h"
 #include "model/network/density_model.h"
 #include "model/network/order_agnostic.h"
 #include "numerics/functions.h"
-#include "app/common/metrics.h"
 
 namespace unfold {
 namespace {
@@ -37,11 +37,11 @@ std::string limited(std::string text) {
 
 /// Inspects one model of data with fields.
 template <class T>
-class FieldLook {
+class FieldInspector {
  public:
-  FieldLook(const NetworkModel<T>& model, const ReportRequest& request)
+  FieldInspector(const NetworkModel<T>& model, const ReportRequest& request)
       : model_(model), request_(request), team_(thread_count(request.threads)) {
-    const JudgedFiles judged = judged_files(request.runs.front(), request.data);
+    const EvaluationFiles judged = evaluation_files(request.runs.front(), request.data);
     data_ = judged.text();
     const ExampleSet set = judged_examples(model, model.layout(), judged, "skip");
     Index positions = 0, count = 0;
@@ -111,7 +111,7 @@ class FieldLook {
   }
 
   /// Results of the head of labels, or else of numbers, that predicts at every position; null if there is none.
-  const SaidOfPositions* said_of_positions() {
+  const PositionPredictions* said_of_positions() {
     for (const std::optional<std::size_t>& head : {labels_, numbers_}) {
       if (!head || field(*head).once) continue;
       said_.head = *head;
@@ -292,7 +292,7 @@ class FieldLook {
       shades.rows.emplace_back(s < found.symbols.size() ? target.alphabet->text(found.symbols[s]) : "end");
       shades.values.push_back(found.weights[s]);
     }
-    return shades_block(shades);
+    return heat_map_block(shades);
   }
 
   PageSection trees() {
@@ -350,18 +350,18 @@ class FieldLook {
   std::vector<double> sure_;
   std::vector<CurvePoint> bands_;
   std::vector<HeadScores> scores_;
-  SaidOfPositions said_;
+  PositionPredictions said_;
 };
 
 }  // namespace
 
-Looked look_into_fields(const ReportRequest& request, Reporter&) {
+Looked inspect_fields(const ReportRequest& request, Reporter&) {
   Looked looked;
   looked.no_levels =
       "they are measured for running text alone; train simple models beside this one and give their folders, too.";
   try {
     looked.sections = with_network_model(request.runs.front(), [&]<class T>(const NetworkModel<T>& model) {
-      return FieldLook<T>(model, request).sections();
+      return FieldInspector<T>(model, request).sections();
     });
   } catch (const Error& error) {
     if (error.code() == ExitCode::bad_data && !request.data.empty())

@@ -76,7 +76,7 @@ PageSection Confusion::section() const {
     }
     shades.values.push_back(std::move(values));
   }
-  section.blocks.push_back(shades_block(shades));
+  section.blocks.push_back(heat_map_block(shades));
   if (n > order.size())
     section.blocks.push_back(note_block(fmt::format("The {} most frequent of {}.", order.size(), n)));
   return section;

@@ -7,11 +7,11 @@
 #include <utility>
 #include <vector>
 
-#include "data/text/corpus.h"
-#include "data/text/split.h"
 #include "app/report/page.h"
 #include "app/report/report.h"
 #include "app/settings/train_settings.h"
+#include "data/text/corpus.h"
+#include "data/text/split.h"
 
 namespace unfold {
 
@@ -43,10 +43,10 @@ struct Looked {
   /// rolls.
   std::vector<PageSection> sections = {};
 };
-Looked look_into_text(const ReportRequest& request, Reporter& reporter);
-Looked look_into_fields(const ReportRequest& request, Reporter& reporter);
+Looked inspect_text(const ReportRequest& request, Reporter& reporter);
+Looked inspect_fields(const ReportRequest& request, Reporter& reporter);
 /// Inspects a model of a generated task on examples of its test part (report_task.cpp).
-Looked look_into_task(const ReportRequest& request);
+Looked inspect_task(const ReportRequest& request);
 /// Spectral radii of a network at initialization, at the best validation and at the last checkpoint
 /// (report_radius.cpp).
 PageSection radius_section(const std::string& run);

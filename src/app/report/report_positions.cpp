@@ -11,13 +11,13 @@
 #include <set>
 #include <span>
 
-#include "data/examples/example_batches.h"
+#include "app/common/metrics.h"
 #include "app/predict/piano_roll.h"
 #include "app/report/activations.h"
+#include "data/examples/example_batches.h"
 #include "model/network/density_model.h"
 #include "model/network/order_agnostic.h"
 #include "model/network/transduce.h"
-#include "app/common/metrics.h"
 
 namespace unfold {
 namespace {
@@ -73,7 +73,7 @@ std::set<Window> windows_of(const ExampleSet& set, bool both_directions) {
 template <class T>
 class PositionLook {
  public:
-  PositionLook(const NetworkModel<T>& model, const ExampleSet& set, const SaidOfPositions* said, std::string data,
+  PositionLook(const NetworkModel<T>& model, const ExampleSet& set, const PositionPredictions* said, std::string data,
                Team& team)
       : model_(model),
         set_(set),
@@ -302,7 +302,7 @@ class PositionLook {
   const NetworkModel<T>& model_;
   const ExampleSet& set_;
   ExampleSet shown_;
-  const SaidOfPositions* said_;
+  const PositionPredictions* said_;
   std::string data_;
   Watched<T> watched_;
   Gradients<T> pass_;
@@ -320,7 +320,7 @@ std::string number_text(const FieldSpecification& field, Index component, float 
 
 template <class T>
 std::vector<PageSection> position_sections(const NetworkModel<T>& model, const ExampleSet& set,
-                                           const SaidOfPositions* said, const std::string& data, Team& team) {
+                                           const PositionPredictions* said, const std::string& data, Team& team) {
   std::string why = reason_against(model, set);
   if (why.empty()) return PositionLook<T>(model, set, said, data, team).sections();
   return {empty_section("text", "Text by surprise", why), empty_section("neurons", "Neurons", why),
@@ -328,8 +328,8 @@ std::vector<PageSection> position_sections(const NetworkModel<T>& model, const E
 }
 
 template std::vector<PageSection> position_sections(const NetworkModel<float>&, const ExampleSet&,
-                                                    const SaidOfPositions*, const std::string&, Team&);
+                                                    const PositionPredictions*, const std::string&, Team&);
 template std::vector<PageSection> position_sections(const NetworkModel<double>&, const ExampleSet&,
-                                                    const SaidOfPositions*, const std::string&, Team&);
+                                                    const PositionPredictions*, const std::string&, Team&);
 
 }  // namespace unfold

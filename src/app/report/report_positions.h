@@ -5,9 +5,9 @@
 #include <string>
 #include <vector>
 
-#include "data/examples/example_set.h"
 #include "app/fields/field_metrics.h"
 #include "app/report/page.h"
+#include "data/examples/example_set.h"
 #include "model/network/network_model.h"
 
 namespace unfold {
@@ -16,7 +16,7 @@ namespace unfold {
 using LabelGuess = std::pair<Symbol, double>;
 
 /// Predictions at the positions of a set.
-struct SaidOfPositions {
+struct PositionPredictions {
   std::size_t head = 0;                               ///< index of the head, which predicts at every position
   std::vector<double> nats = {};                      ///< NaN: not predicted
   std::vector<std::vector<LabelGuess>> guesses = {};  ///< for the first positions, best first; empty for numbers
@@ -26,7 +26,7 @@ struct SaidOfPositions {
 /// predicts at every position. A section without content gives the reason.
 template <class T>
 std::vector<PageSection> position_sections(const NetworkModel<T>& model, const ExampleSet& set,
-                                           const SaidOfPositions* said, const std::string& data, Team& team);
+                                           const PositionPredictions* said, const std::string& data, Team& team);
 
 /// Formats a number of a field in units of the data, without spurious digits from its standardized float
 /// representation.

@@ -4,12 +4,12 @@
 #include <map>
 
 #include "app/compare/evaluation_data.h"
-#include "app/report/report_parts.h"
 #include "app/explain/instrumented_network.h"
+#include "app/plots/training_curve.h"
+#include "app/report/report_parts.h"
 #include "model/network/language_model.h"
 #include "model/network/network_model.h"
 #include "model/registry/registry.h"
-#include "app/plots/training_curve.h"
 #include "model/registry/run_folder.h"
 
 namespace unfold {

@@ -7,13 +7,13 @@
 #include <filesystem>
 #include <fstream>
 
+#include "app/common/metrics.h"
+#include "app/compare/evaluation_data.h"
 #include "app/inspect/info.h"
+#include "app/plots/training_curve.h"
+#include "app/report/report_parts.h"
 #include "base/formats/config.h"
 #include "base/formats/trusted_json.h"
-#include "app/compare/evaluation_data.h"
-#include "app/report/report_parts.h"
-#include "app/plots/training_curve.h"
-#include "app/common/metrics.h"
 #include "model/registry/run_folder.h"
 
 namespace unfold {
@@ -291,7 +291,7 @@ PageSection samples_section(const ReportRequest& request, const std::string& las
   PageJson samples = PageJson::array();
   std::ifstream file(RunFolder(request.runs.front()).log());
   for (std::string line; std::getline(file, line);) {
-    const PageJson entry = try_own_json(line);
+    const PageJson entry = try_parse_trusted_json(line);
     if (!entry.is_object() || text_under(entry, "event") != "sample") continue;
     const auto step = entry.find("step");
     samples.push_back({{"when", fmt::format("step {}", step != entry.end() ? step->dump() : "?")},

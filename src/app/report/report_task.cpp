@@ -4,12 +4,12 @@
 #include <algorithm>
 #include <cmath>
 
-#include "app/evaluate/task_evaluation.h"
-#include "app/report/activations.h"
-#include "app/compare/evaluation_data.h"
-#include "app/explain/label_probabilities.h"
-#include "app/report/report_parts.h"
 #include "app/common/metrics.h"
+#include "app/compare/evaluation_data.h"
+#include "app/evaluate/task_evaluation.h"
+#include "app/explain/label_probabilities.h"
+#include "app/report/activations.h"
+#include "app/report/report_parts.h"
 #include "data/tasks/task_batches.h"
 #include "data/tasks/task_spec.h"
 
@@ -199,7 +199,7 @@ class TaskLook {
 
 }  // namespace
 
-Looked look_into_task(const ReportRequest& request) {
+Looked inspect_task(const ReportRequest& request) {
   Looked looked;
   looked.no_levels = "the model is of a generated task.";
   try {

@@ -3,19 +3,19 @@
 #include <algorithm>
 #include <cmath>
 
-#include "app/evaluate/reading.h"
-#include "data/text/text_batches.h"
-#include "app/report/activations.h"
-#include "app/explain/explain.h"
+#include "app/common/metrics.h"
 #include "app/compare/evaluation_data.h"
+#include "app/evaluate/reading.h"
+#include "app/explain/explain.h"
 #include "app/explain/label_probabilities.h"
+#include "app/report/activations.h"
 #include "app/report/report_parts.h"
+#include "data/text/text_batches.h"
+#include "model/decoding/sampling.h"
 #include "model/network/language_model.h"
 #include "model/registry/registry.h"
-#include "model/decoding/sampling.h"
-#include "numerics/functions.h"
-#include "app/common/metrics.h"
 #include "model/registry/run_folder.h"
+#include "numerics/functions.h"
 
 namespace unfold {
 namespace {
@@ -50,7 +50,7 @@ std::vector<std::pair<Symbol, double>> first_guesses(std::span<const float> log_
 }
 
 /// Evaluates the first pieces of a part, each from the initial state.
-Said listen(const SymbolModel& model, const JudgedText& text, Index most, Reporter& reporter) {
+Said listen(const SymbolModel& model, const EvaluationText& text, Index most, Reporter& reporter) {
   Said said;
   const std::unique_ptr<Predictor> predictor = model.predictor();
   const Symbol after = predict_after(model);
@@ -285,15 +285,15 @@ std::string sample_of(const SymbolModel& model) {
 
 }  // namespace
 
-Looked look_into_text(const ReportRequest& request, Reporter& reporter) {
+Looked inspect_text(const ReportRequest& request, Reporter& reporter) {
   Looked looked;
   const std::string& run = request.runs.front();
   const std::unique_ptr<SymbolModel> model = load_model(run);
   looked.sample = sample_of(*model);
   std::string why;
   try {
-    const JudgedFiles judged = judged_files(run, request.data);
-    const JudgedText text = load_judged(*model, judged, request.unknown);
+    const EvaluationFiles judged = evaluation_files(run, request.data);
+    const EvaluationText text = load_evaluation(*model, judged, request.unknown);
     const Said said = listen(*model, text, request.symbols, reporter);
     looked.sections.push_back(text_section(model->alphabet(), said, judged.text()));
     add_activity(*model, said, request, looked);

@@ -6,18 +6,18 @@
 
 #include <filesystem>
 
+#include "app/common/metrics.h"
+#include "app/fields/field_evaluation.h"
+#include "app/predict/predict.h"
 #include "app/train/train.h"
 #include "base/error.h"
 #include "base/formats/file.h"
-#include "app/fields/field_evaluation.h"
-#include "app/predict/predict.h"
-#include "app/common/metrics.h"
 
 namespace unfold {
 
-ToldFiles write_told(const std::string& stem, const std::vector<std::string>& classes,
-                     const std::vector<std::vector<std::string>>& sequences) {
-  ToldFiles files{.classes = classes, .train = stem + ".train", .valid = stem + ".valid"};
+ClassFiles write_class_files(const std::string& stem, const std::vector<std::string>& classes,
+                             const std::vector<std::vector<std::string>>& sequences) {
+  ClassFiles files{.classes = classes, .train = stem + ".train", .valid = stem + ".valid"};
   std::string train, valid, tests;
   for (std::size_t c = 0; c < classes.size(); ++c) {
     std::string test;
@@ -38,7 +38,7 @@ ToldFiles write_told(const std::string& stem, const std::vector<std::string>& cl
   return files;
 }
 
-std::string train_told(const ToldFiles& files, const std::string& out, const ToldTraining& training) {
+std::string train_class_conditional(const ClassFiles& files, const std::string& out, const ClassTraining& training) {
   TrainRequest request{.out = out, .overwrite = true};
   TrainSettings& s = request.settings;
   s.data = {files.train};
@@ -59,7 +59,7 @@ std::string train_told(const ToldFiles& files, const std::string& out, const Tol
   return train(request).run;
 }
 
-double bits_told(const std::string& run, const ToldFiles& files, std::size_t of, const std::string& told) {
+double bits_given_class(const std::string& run, const ClassFiles& files, std::size_t of, const std::string& told) {
   FieldEvaluation request{.model = run, .data = {files.test[of]}, .unknown = "skip", .threads = 1};
   if (!told.empty()) request.given = {fmt::format("label={}", told)};
   double nats = 0;

@@ -9,7 +9,7 @@
 namespace unfold {
 
 /// Files of sequences with class labels, one per line.
-struct ToldFiles {
+struct ClassFiles {
   std::vector<std::string> classes;
   std::string train, valid;
   std::vector<std::string> test = {};  ///< test file by class
@@ -18,20 +18,20 @@ struct ToldFiles {
 
 /// Writes STEM.train, STEM.valid, STEM.test and STEM-CLASS.test. In each class, every tenth sequence is for testing and
 /// the one after it for validation.
-ToldFiles write_told(const std::string& stem, const std::vector<std::string>& classes,
-                     const std::vector<std::vector<std::string>>& sequences);
+ClassFiles write_class_files(const std::string& stem, const std::vector<std::string>& classes,
+                             const std::vector<std::vector<std::string>>& sequences);
 
-struct ToldTraining {
+struct ClassTraining {
   std::string model, ends = "symbol";
   Index epochs = 0;
   bool given = false;
 };
 /// Trains a network and returns its run folder.
-std::string train_told(const ToldFiles& files, const std::string& out, const ToldTraining& training);
+std::string train_class_conditional(const ClassFiles& files, const std::string& out, const ClassTraining& training);
 
 /// Mean bits per test sequence of class `of`, including its end. If `told` is not empty, the network is conditioned on
 /// that class instead of the right one.
-double bits_told(const std::string& run, const ToldFiles& files, std::size_t of, const std::string& told = {});
+double bits_given_class(const std::string& run, const ClassFiles& files, std::size_t of, const std::string& told = {});
 
 /// A temporary folder, removed by the destructor.
 class StudyFolder {

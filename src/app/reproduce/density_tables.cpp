@@ -7,11 +7,11 @@
 #include <numeric>
 #include <sstream>
 
+#include "app/reproduce/reproduction.h"
 #include "base/error.h"
 #include "base/formats/file.h"
 #include "data/files/idx.h"
 #include "numerics/random.h"
-#include "app/reproduce/reproduction.h"
 
 namespace unfold {
 namespace {

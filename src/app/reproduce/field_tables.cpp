@@ -6,9 +6,9 @@
 #include <set>
 #include <sstream>
 
+#include "app/reproduce/reproduction.h"
 #include "base/formats/file.h"
 #include "base/utf8.h"
-#include "app/reproduce/reproduction.h"
 
 namespace unfold {
 namespace {

@@ -1,7 +1,7 @@
 #include <fmt/format.h>
 
-#include "base/formats/file.h"
 #include "app/reproduce/reproduction.h"
+#include "base/formats/file.h"
 #include "data/tasks/grid_tasks.h"
 
 namespace unfold {

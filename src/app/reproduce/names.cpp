@@ -4,17 +4,17 @@
 
 #include <sstream>
 
+#include "app/reproduce/class_conditional.h"
+#include "app/reproduce/reproduction.h"
 #include "app/sample/sample.h"
 #include "base/formats/file.h"
-#include "app/reproduce/reproduction.h"
-#include "app/reproduce/class_conditional.h"
 
 namespace unfold {
 namespace {
 
 const std::vector<std::string> kGenders = {"female", "male"};
 
-ToldFiles write_names(const std::string& data, const std::string& stem) {
+ClassFiles write_names(const std::string& data, const std::string& stem) {
   std::vector<std::vector<std::string>> names(kGenders.size());
   for (std::size_t g = 0; g < kGenders.size(); ++g) {
     std::istringstream lines(
@@ -24,18 +24,18 @@ ToldFiles write_names(const std::string& data, const std::string& stem) {
       if (!name.empty()) names[g].push_back(name);
     }
   }
-  return write_told(stem, kGenders, names);
+  return write_class_files(stem, kGenders, names);
 }
 
 constexpr const char* kNamesModel = "gru:128,dropout=0.3,embedding=32";
 constexpr Index kNamesEpochs = 15;
 
 std::string row_of_names(const char* label, const std::string& alone, const std::string& given,
-                         const ToldFiles& files) {
+                         const ClassFiles& files) {
   std::string row = fmt::format("| {} |", label);
   for (std::size_t g = 0; g < kGenders.size(); ++g)
-    row += fmt::format(" {:.2f} | **{:.2f}** | {:.2f} |", bits_told(alone, files, g), bits_told(given, files, g),
-                       bits_told(given, files, g, kGenders[1 - g]));
+    row += fmt::format(" {:.2f} | **{:.2f}** | {:.2f} |", bits_given_class(alone, files, g),
+                       bits_given_class(given, files, g), bits_given_class(given, files, g, kGenders[1 - g]));
   return row + "\n";
 }
 
@@ -55,10 +55,11 @@ std::string samples_of_names(const std::string& run) {
 
 std::string names_table() {
   const StudyFolder folder("names");
-  const ToldFiles files = write_names(data_folder(), folder.path("names"));
+  const ClassFiles files = write_names(data_folder(), folder.path("names"));
   const auto trained = [&](const std::string& out, const std::string& ends, bool given, const std::string& condition) {
-    return train_told(files, folder.path(out),
-                      {.model = kNamesModel + condition, .ends = ends, .epochs = kNamesEpochs, .given = given});
+    return train_class_conditional(
+        files, folder.path(out),
+        {.model = kNamesModel + condition, .ends = ends, .epochs = kNamesEpochs, .given = given});
   };
   std::string text = fmt::format(
       "`{}`, {} epochs, seed 1; every tenth name of each gender is tested ({} and {}), the one after it validated on. "

@@ -3,10 +3,10 @@
 #include <cmath>
 #include <memory>
 
-#include "graph/cells/cells.h"
-#include "graph/paths/path_pass.h"
 #include "app/plots/table.h"
 #include "app/reproduce/reproduction.h"
+#include "graph/cells/cells.h"
+#include "graph/paths/path_pass.h"
 
 namespace unfold {
 namespace {

@@ -11,20 +11,20 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "app/common/work_distribution.h"
+#include "app/plots/plot.h"
+#include "app/plots/statistics.h"
+#include "app/plots/training_curve.h"
+#include "app/reproduce/reproduction.h"
+#include "app/sweep/run_settings_record.h"
 #include "app/train/train.h"
 #include "app/train/train_processes.h"
 #include "base/formats/file.h"
-#include "base/printable.h"
 #include "base/options/suggestions.h"
+#include "base/printable.h"
 #include "data/text/text_source_spec.h"
-#include "numerics/simd.h"
-#include "app/plots/training_curve.h"
-#include "app/plots/plot.h"
-#include "app/plots/statistics.h"
 #include "model/registry/run_folder.h"
-#include "app/common/work_distribution.h"
-#include "app/sweep/run_settings_record.h"
-#include "app/reproduce/reproduction.h"
+#include "numerics/simd.h"
 
 namespace unfold {
 
@@ -137,7 +137,7 @@ class Reproducing {
   }
   std::string made_stem(const Variant& column) const { return fmt::format("{}/data/{}", r_.out, slug(column.label)); }
   bool finished(Run& run) const;
-  Processes& all() const { return r_.processes != nullptr ? *r_.processes : one_process(); }
+  Processes& all() const { return r_.processes != nullptr ? *r_.processes : single_process(); }
   Index threads() const;
   void carry_out(const Run& run, Reporter& reporter) const;
   WorkPiece piece_of(const Cell& cell, Run& run) const;
@@ -275,7 +275,7 @@ std::string command_of(const Run& run) { return fmt::format("unfold train {}", f
 
 /// Reads the result of a run, if it exists and has the same command; otherwise returns false.
 bool Reproducing::finished(Run& run) const {
-  const Json old = try_own_json_file(run.folder + "/result.json");
+  const Json old = try_parse_trusted_json_file(run.folder + "/result.json");
   if (!old.is_object() || text_under(old, "command") != command_of(run)) return false;
   run.result = old;
   return true;
@@ -293,10 +293,11 @@ void Reproducing::carry_out(const Run& run, Reporter& reporter) const {
   request.out = run.folder;
   request.run.threads = threads();
   request.given.emplace("threads");
-  (goes_on(run.folder, command_of(run)) ? request.resume : request.overwrite) = true;
+  (can_resume(run.folder, command_of(run)) ? request.resume : request.overwrite) = true;
   Json result;
   try {
-    result = parse_own_json(to_json(train(request, reporter)).dump(), "result");  // formatted like the output of --json
+    result =
+        parse_trusted_json(to_json(train(request, reporter)).dump(), "result");  // formatted like the output of --json
   } catch (const DivergedError& error) {
     result = {{"failed", error.what()}};
   } catch (const InterruptedError&) {

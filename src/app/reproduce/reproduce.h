@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
-#include "distributed/processes.h"
-#include "app/plots/table.h"
 #include "app/common/reporter.h"
+#include "app/plots/table.h"
+#include "distributed/processes.h"
 
 namespace unfold {
 

@@ -7,13 +7,13 @@
 #include <cmath>
 #include <memory>
 
+#include "app/common/metrics.h"
+#include "app/reproduce/reproduction.h"
 #include "base/formats/file.h"
+#include "data/tasks/series_tasks.h"
 #include "graph/cells/cells.h"
 #include "graph/circuit/parameters.h"
 #include "graph/engine/unfolding.h"
-#include "app/common/metrics.h"
-#include "app/reproduce/reproduction.h"
-#include "data/tasks/series_tasks.h"
 #include "train/ridge.h"
 
 namespace unfold {

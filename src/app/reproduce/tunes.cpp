@@ -7,10 +7,10 @@
 #include <cctype>
 #include <sstream>
 
+#include "app/reproduce/class_conditional.h"
+#include "app/reproduce/reproduction.h"
 #include "app/sample/sample.h"
 #include "base/formats/file.h"
-#include "app/reproduce/reproduction.h"
-#include "app/reproduce/class_conditional.h"
 
 namespace unfold {
 namespace {
@@ -59,23 +59,23 @@ void read_tunes(std::string_view text, std::vector<std::vector<std::string>>& of
   end();
 }
 
-ToldFiles write_tunes(const std::string& data, const std::string& stem) {
+ClassFiles write_tunes(const std::string& data, const std::string& stem) {
   std::vector<std::vector<std::string>> of_key(kKeys.size());
   for (const char* collection : {"ashover", "hpps", "jigs", "morris", "playford", "reelsa-c", "reelsd-g", "reelsh-l",
                                  "reelsm-q", "reelsr-t", "reelsu-z", "slip", "waltzes", "xmas"})
     read_tunes(Input::open(fmt::format("{}/abc/{}.abc", data, collection)).bytes(), of_key);
-  return write_told(stem, kKeys, of_key);
+  return write_class_files(stem, kKeys, of_key);
 }
 
 void make_tunes_files(const std::string& data, const std::string& stem) { write_tunes(data, stem); }
 
 std::string tunes_table() {
   const StudyFolder folder("tunes");
-  const ToldFiles files = write_tunes(data_folder(), folder.path("tunes"));
-  ToldTraining training{.model = kTunesModel, .epochs = kTunesEpochs};
-  const std::string alone = train_told(files, folder.path("alone"), training);
+  const ClassFiles files = write_tunes(data_folder(), folder.path("tunes"));
+  ClassTraining training{.model = kTunesModel, .epochs = kTunesEpochs};
+  const std::string alone = train_class_conditional(files, folder.path("alone"), training);
   training.given = true;
-  const std::string given = train_told(files, folder.path("given"), training);
+  const std::string given = train_class_conditional(files, folder.path("given"), training);
   std::string text = fmt::format(
       "`{}`, {} epochs, seed 1; melodies without chords of tunes that keep their key; every tenth of each key is "
       "tested, "
@@ -86,8 +86,8 @@ std::string tunes_table() {
   for (std::size_t k = 0; k < kKeys.size(); ++k) {
     double others = 0;
     for (std::size_t other = 0; other < kKeys.size(); ++other)
-      if (other != k) others += bits_told(given, files, k, kKeys[other]) / static_cast<double>(kKeys.size() - 1);
-    const double untold = bits_told(alone, files, k), told = bits_told(given, files, k);
+      if (other != k) others += bits_given_class(given, files, k, kKeys[other]) / static_cast<double>(kKeys.size() - 1);
+    const double untold = bits_given_class(alone, files, k), told = bits_given_class(given, files, k);
     text += fmt::format("| {} | {} | {:.1f} | {} | {:.1f} |\n", kKeys[k], files.tested[k], untold,
                         told < untold ? fmt::format("**{:.1f}**", told) : fmt::format("{:.1f}", told), others);
   }

@@ -5,16 +5,16 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "app/common/metrics.h"
 #include "base/decimals.h"
 #include "base/printable.h"
-#include "model/finite.h"
-#include "model/markov.h"
-#include "model/hmm/hmm.h"
-#include "numerics/functions.h"
-#include "app/common/metrics.h"
-#include "model/registry/run_folder.h"
 #include "model/decoding/expression.h"
 #include "model/decoding/lexicon.h"
+#include "model/finite.h"
+#include "model/hmm/hmm.h"
+#include "model/markov.h"
+#include "model/registry/run_folder.h"
+#include "numerics/functions.h"
 
 namespace unfold {
 namespace {
@@ -180,13 +180,13 @@ nlohmann::ordered_json match_json(const MatchProbability& found) {
 }  // namespace
 
 std::string answer_text(const MatchRequest& request, const Warn& warn) {
-  return request.asks_probability ? match_text(match_probability(request, warn))
-                                  : completions_text(complete(request, warn));
+  return request.wants_probability ? match_text(match_probability(request, warn))
+                                   : completions_text(complete(request, warn));
 }
 
 nlohmann::ordered_json answer_json(const MatchRequest& request, const Warn& warn) {
-  return request.asks_probability ? match_json(match_probability(request, warn))
-                                  : completions_json(complete(request, warn));
+  return request.wants_probability ? match_json(match_probability(request, warn))
+                                   : completions_json(complete(request, warn));
 }
 
 }  // namespace unfold

@@ -32,7 +32,7 @@ struct MatchRequest {
   DecodeOptions search = {};             ///< groups, diversity and `prove`; other members are overwritten
   MatchOptions probability = {};         ///< samples and seed; other members are overwritten
   std::optional<Index> expansions = {};  ///< limit for both searches; unset: their defaults
-  bool asks_probability = false;         ///< for `answer_text` and `answer_json`
+  bool wants_probability = false;        ///< for `answer_text` and `answer_json`
 };
 
 /// Returns completions, best first. Without `match` and `words`, they have `beam.length` symbols. Throws like sample,
@@ -45,7 +45,7 @@ MatchProbability match_probability(const MatchRequest& request, const Warn& warn
 /// The output format of the command: a header and one line per completion, or a JSON object.
 std::string completions_text(const std::vector<CompletedText>& found);
 nlohmann::ordered_json completions_json(const std::vector<CompletedText>& found);
-/// Returns the completions, or the probability of a match if `asks_probability`.
+/// Returns the completions, or the probability of a match if `wants_probability`.
 std::string answer_text(const MatchRequest& request, const Warn& warn);
 nlohmann::ordered_json answer_json(const MatchRequest& request, const Warn& warn);
 

@@ -5,12 +5,12 @@
 #include <nlohmann/json.hpp>
 
 #include "app/evaluate/task_evaluation.h"
-#include "base/printable.h"
 #include "base/options/suggestions.h"
-#include "data/text/text_source_spec.h"
+#include "base/printable.h"
 #include "data/tasks/grid_tasks.h"
 #include "data/tasks/pair_tasks.h"
 #include "data/tasks/tree_tasks.h"
+#include "data/text/text_source_spec.h"
 
 namespace unfold {
 namespace {

@@ -2,15 +2,15 @@
 
 #include <fmt/format.h>
 
+#include "app/common/metrics.h"
+#include "app/fields/condition.h"
+#include "app/fields/field_model.h"
+#include "app/fields/transduction_metrics.h"
+#include "app/predict/number_sequences.h"
 #include "base/utf8.h"
 #include "model/finite.h"
-#include "app/fields/field_model.h"
-#include "app/fields/condition.h"
-#include "app/predict/number_sequences.h"
-#include "app/fields/transduction_metrics.h"
-#include "numerics/functions.h"
-#include "app/common/metrics.h"
 #include "model/registry/run_folder.h"
+#include "numerics/functions.h"
 
 namespace unfold {
 namespace {
@@ -106,7 +106,7 @@ void with_given_examples(const SampleRequest& request, Index threads, const Use&
           fmt::format("{}: {}, which reads {}, is no model of symbols; use it with predict, score, eval or info, or "
                       "train one with --ends, whose sequences end by themselves",
                       request.model, model.spec_text(), model.data().source));
-    const Examples examples = given_examples(model, request.given, request.count);
+    const Examples examples = conditioned_examples(model, request.given, request.count);
     const ExampleSet set(examples, std::make_shared<const DataSpecification>(model.data()), {});
     Team team(thread_count(threads));
     use(model, set, team);

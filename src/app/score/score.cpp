@@ -4,12 +4,12 @@
 
 #include <cmath>
 
+#include "app/common/metrics.h"
+#include "app/settings/train_settings.h"
+#include "data/text/labels.h"
 #include "model/finite.h"
 #include "model/hmm/hmm.h"
-#include "data/text/labels.h"
-#include "app/common/metrics.h"
 #include "model/registry/run_folder.h"
-#include "app/settings/train_settings.h"
 
 namespace unfold {
 
@@ -104,8 +104,8 @@ ScoredText score(const ScoreRequest& request) {
   return score(request, silent);
 }
 
-LineJudgement judge(const std::vector<ScoredLine>& lines, const std::vector<std::string>& labels,
-                    const std::string& normal) {
+RocResults judge(const std::vector<ScoredLine>& lines, const std::vector<std::string>& labels,
+                 const std::string& normal) {
   std::vector<double> totals, means;
   for (const ScoredLine& line : lines) {
     totals.push_back(line.bits());

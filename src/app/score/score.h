@@ -76,10 +76,10 @@ ScoredText score(const ScoreRequest& request);
 ScoredText score(std::unique_ptr<SymbolModel> model, const ScoreRequest& request, Reporter& reporter);
 
 /// How well line scores separate lines whose label is not `normal` from the others. Needs one label per line.
-struct LineJudgement {
+struct RocResults {
   Roc by_bits_per_symbol, by_bits;
 };
-LineJudgement judge(const std::vector<ScoredLine>& lines, const std::vector<std::string>& labels,
-                    const std::string& normal);
+RocResults judge(const std::vector<ScoredLine>& lines, const std::vector<std::string>& labels,
+                 const std::string& normal);
 
 }  // namespace unfold

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
+#include "app/common/work_distribution.h"
 #include "app/evaluate/evaluate.h"
 #include "app/train/train_processes.h"
 #include "base/decimals.h"
@@ -16,7 +17,6 @@
 #include "base/printable.h"
 #include "distributed/consistency.h"
 #include "model/registry/run_folder.h"
-#include "app/common/work_distribution.h"
 
 namespace unfold {
 namespace {
@@ -26,7 +26,7 @@ using FileJson = nlohmann::json;
 class FileScoring {
  public:
   FileScoring(const ScoreFilesRequest& request, Reporter& reporter)
-      : r_(request), reporter_(reporter), all_(request.processes != nullptr ? *request.processes : one_process()) {}
+      : r_(request), reporter_(reporter), all_(request.processes != nullptr ? *request.processes : single_process()) {}
 
   std::vector<ScoredFile> run() {
     check();
@@ -36,7 +36,7 @@ class FileScoring {
       return found;
     }
     model_ = fingerprint_of_file(model_file(r_.model));
-    require_agreement(all_, {{"the version", UNFOLD_VERSION}, {"the fingerprint of " + r_.model, model_}});
+    require_same_settings(all_, {{"the version", UNFOLD_VERSION}, {"the fingerprint of " + r_.model, model_}});
     std::vector<std::optional<Figures>> found(r_.data.size());
     std::vector<WorkPiece> pieces;
     for (std::size_t i = 0; i < r_.data.size(); ++i)
@@ -81,7 +81,7 @@ class FileScoring {
                        none ? 0 : size, none ? 0 : changed, model_, r_.unknown, r_.reading.segments, r_.reading.warmup);
   }
   std::optional<Figures> read(std::size_t i) const {
-    const nlohmann::ordered_json kept = try_own_json_file(result_file(i));
+    const nlohmann::ordered_json kept = try_parse_trusted_json_file(result_file(i));
     if (!kept.is_object() || text_under(kept, "of") != description(i)) return std::nullopt;
     return Figures{
         .nats_per_symbol = kept.at("nats_per_symbol"), .symbols = kept.at("symbols"), .bytes = kept.at("bytes")};

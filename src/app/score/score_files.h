@@ -9,10 +9,10 @@
 #include <string>
 #include <vector>
 
-#include "app/evaluate/reading.h"
-#include "distributed/processes.h"
 #include "app/common/metrics.h"
 #include "app/common/reporter.h"
+#include "app/evaluate/reading.h"
+#include "distributed/processes.h"
 
 namespace unfold {
 

@@ -8,8 +8,8 @@
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
-#include "base/options/suggestions.h"
 #include "base/formats/text_encoding.h"
+#include "base/options/suggestions.h"
 #include "base/utf8.h"
 
 namespace unfold {
@@ -68,7 +68,7 @@ TextScorer::Line TextScorer::read(const TextLine& from, const std::string& sourc
   Line line{.scored = {.number = ++lines_, .text = from.text}};
   std::string_view& text = line.scored.text;
   if (labelled_) {
-    if (lines_ == 1) text = without_mark(text);  // as split_labels does
+    if (lines_ == 1) text = strip_bom(text);  // as split_labels does
     const std::size_t length = std::min(text.find_first_of(" \t\r"), text.size());
     if (length == 0) throw DataError(fmt::format("{}: line {} does not begin with a label", source, lines_));
     line.scored.label = text.substr(0, length);

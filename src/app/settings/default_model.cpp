@@ -6,8 +6,8 @@
 #include <cmath>
 
 #include "model/defaults.h"
-#include "model/registry/registry.h"
 #include "model/network/spec.h"
+#include "model/registry/registry.h"
 #include "optim/optimizer.h"
 
 namespace unfold {
@@ -19,9 +19,9 @@ constexpr double kSteps = 3500, kEpochs = 12;
 
 }  // namespace
 
-bool chooses_size(const TrainSettings& s, const Given& given) {
+bool uses_default_model(const TrainSettings& s, const Given& given) {
   return s.minutes && !s.steps && !s.epochs && !given.contains("model") && s.model == canonical_model(kDefaultModel) &&
-         !s.task && !s.follow && !s.start_from && !has_fields(s);
+         !s.task && !s.follow && !s.copy_matching_parameters && !has_fields(s);
 }
 
 Index default_units(double minutes, Index symbols) {
@@ -34,7 +34,7 @@ Index default_units(double minutes, Index symbols) {
   return std::max(kSmallest, static_cast<Index>(std::lround(units / static_cast<double>(kMultiple))) * kMultiple);
 }
 
-std::string choose_size(TrainSettings& s, const Given& given, Index symbols) {
+std::string choose_default_model(TrainSettings& s, const Given& given, Index symbols) {
   ModelSpec spec = parse_model_spec(kTimedModel);
   spec.units = default_units(*s.minutes, symbols);
   s.model = to_string(spec);

@@ -7,13 +7,13 @@
 
 #include <string>
 
-#include "base/types.h"
 #include "app/settings/train_settings.h"
+#include "base/types.h"
 
 namespace unfold {
 
 /// Returns whether the default model applies: running text, a budget in minutes, and no model specified.
-bool chooses_size(const TrainSettings& settings, const Given& given);
+bool uses_default_model(const TrainSettings& settings, const Given& given);
 
 /// Returns the number of units for training data of `symbols` symbols, at the speed of two cores. REQUIRES minutes > 0,
 /// symbols >= 0.
@@ -21,6 +21,6 @@ Index default_units(double minutes, Index symbols);
 
 /// Sets the model, and the optimizer unless it was specified. Returns a note that says what was chosen, why, and how to
 /// override it.
-std::string choose_size(TrainSettings& settings, const Given& given, Index symbols);
+std::string choose_default_model(TrainSettings& settings, const Given& given, Index symbols);
 
 }  // namespace unfold

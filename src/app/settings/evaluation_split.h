@@ -4,8 +4,8 @@
 #include <optional>
 #include <string>
 
-#include "model/model.h"
 #include "app/settings/train_settings.h"
+#include "model/model.h"
 
 namespace unfold {
 

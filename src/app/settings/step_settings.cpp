@@ -2,14 +2,14 @@
 
 #include <fmt/format.h>
 
-#include "optim/rtrl/gradient_method.h"
 #include "model/network/hmm_fit.h"
 #include "model/network/readout.h"
 #include "model/registry/registry.h"
+#include "optim/rtrl/gradient_method.h"
 
 namespace unfold {
 
-void settle_gradient(TrainSettings& s) {
+void resolve_gradient(TrainSettings& s) {
   if (!s.gradient) return;
   const GradientMethod method = GradientMethod::parse(*s.gradient);
   s.gradient = method.text();

@@ -7,7 +7,7 @@
 namespace unfold {
 
 /// `gradient`: backpropagation through time is stored as no value.
-void settle_gradient(TrainSettings& s);
+void resolve_gradient(TrainSettings& s);
 /// `shards` and `gradient-sums`: 1 and "exact" are stored as no value.
 void check_shards(TrainSettings& s);
 /// `activations`: "bf16" requires training by backpropagation through time, in float, on the CPU.

@@ -8,22 +8,22 @@
 #include <filesystem>
 #include <limits>
 
-#include "base/printable.h"
-#include "base/threads/team.h"
-#include "base/options/suggestions.h"
-#include "base/formats/text_encoding.h"
-#include "base/utf8.h"
-#include "base/options/integer_range.h"
-#include "data/text/alphabet.h"
-#include "data/text/split.h"
-#include "model/registry/registry.h"
-#include "optim/optimizer.h"
-#include "data/readers/example_reader.h"
-#include "data/readers/fasta.h"
 #include "app/settings/evaluation_split.h"
 #include "app/settings/step_settings.h"
-#include "model/decoding/objective.h"
+#include "base/formats/text_encoding.h"
+#include "base/options/integer_range.h"
+#include "base/options/suggestions.h"
+#include "base/printable.h"
+#include "base/threads/team.h"
+#include "base/utf8.h"
+#include "data/readers/example_reader.h"
+#include "data/readers/fasta.h"
 #include "data/tasks/task_spec.h"
+#include "data/text/alphabet.h"
+#include "data/text/split.h"
+#include "model/decoding/objective.h"
+#include "model/registry/registry.h"
+#include "optim/optimizer.h"
 
 namespace unfold {
 namespace {
@@ -274,7 +274,7 @@ void set_log_defaults(TrainSettings& s, const Given& given) {
 
 bool has_fields(const TrainSettings& s) { return s.format && !is_text_format(*s.format); }
 
-std::string settle_format(TrainSettings& s, const Given& given) {
+std::string resolve_format(TrainSettings& s, const Given& given) {
   if (s.task || s.data.empty() || s.follow) return {};
   if (s.format) {
     if (s.format == kFastqFormat) s.format = kFastaFormat;
@@ -302,7 +302,7 @@ std::string settle_format(TrainSettings& s, const Given& given) {
   const FormatGuess guess = guess_format(input);
   if (guess.format == kTextFormat) {
     if (fields) {
-      refuse_utf16(input.name(), input.bytes());
+      reject_utf16(input.name(), input.bytes());
       throw UsageError(
           fmt::format("{} looks like running text, which has no fields; --format says how to read it, and which line "
                       "does not fit",
@@ -345,7 +345,7 @@ std::vector<Setting> all_settings(TrainSettings& s, RunSettings& r) {
       {"mask", &s.mask, fixed},
       {"valid-mask", &s.valid_mask, fixed},
       {"model", &s.model, model},
-      {"start-from", &s.start_from, fixed},
+      {"start-from", &s.copy_matching_parameters, fixed},
       {"optimizer", &s.optimizer, model},
       {"window", &s.window, model},
       {"batch", &s.batch, model},
@@ -394,7 +394,7 @@ Config configuration(const TrainSettings& settings, const RunSettings& run, Stor
   return result;
 }
 
-void take_stored(const Config& stored, const Given& given, TrainSettings& settings, RunSettings& run) {
+void apply_stored(const Config& stored, const Given& given, TrainSettings& settings, RunSettings& run) {
   const std::vector<Setting> all = all_settings(settings, run);
   for (const ConfigEntry& entry : stored.entries()) {
     const Setting& setting = find_setting(all, entry.key, "the stored configuration");
@@ -430,7 +430,7 @@ void assign_text(std::string_view name, const std::string& value, TrainSettings&
   if (!fits) throw UsageError(fmt::format("{} wants {}, not {}", name, wanted(setting.target), in_quotes(value)));
 }
 
-std::string settle_device(TrainSettings& s, RunSettings& run, const Given& given) {
+std::string resolve_device(TrainSettings& s, RunSettings& run, const Given& given) {
   if (run.device == kProcessor) run.device.reset();
   if (run.device || s.precision != kTf32 || given.contains("precision")) return {};
   s.precision = "float";
@@ -489,12 +489,12 @@ void make_canonical(TrainSettings& s, const RunSettings& run, const Given& given
   check_field_options(s, given);
   check_fasta_options(s);
   settle_follow(s, given);
-  settle_gradient(s);
+  resolve_gradient(s);
   if (s.task) s.task = canonical_task(*s.task);
   check_shards(s);
   check_activations(s, run);
   check_device(s, run);
-  if (s.start_from && s.restarts > 1)
+  if (s.copy_matching_parameters && s.restarts > 1)
     throw UsageError("--start-from and --restarts exclude each other: all would start from the same parameters");
   if (s.sampled_softmax > 0 && s.restarts > 1)
     throw UsageError("--sampled-softmax and --restarts exclude each other: restarts are compared by their whole loss");
@@ -547,7 +547,7 @@ std::size_t parse_bytes(const std::string& text, std::string_view option) {
 
 int thread_count(Index threads) {
   constexpr Index kMost = 1024;
-  require_within("threads", threads, 0, kMost);
+  require_in_range("threads", threads, 0, kMost);
   return threads > 0 ? static_cast<int>(threads) : available_threads();
 }
 

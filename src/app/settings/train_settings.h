@@ -24,7 +24,7 @@ struct TrainSettings {
   std::string model = kDefaultModel, optimizer = kDefaultOptimizer;
   std::optional<std::string> valid = {}, split = {}, predict_after = {}, mask = {}, valid_mask = {}, task = {};
   std::optional<std::string> precision = {};
-  std::optional<std::string> start_from = {};  ///< a run or model file with the initial parameters
+  std::optional<std::string> copy_matching_parameters = {};  ///< a run or model file with the initial parameters
   /// Data format: "text", or a format with fields (data/readers/example_reader.h). Default: detected from the files.
   std::optional<std::string> format = {};
   /// For data with fields: comma-separated lists such as "word,pos" and "chunk", "label@end", "value=mixture:5".
@@ -79,8 +79,8 @@ std::pair<SymbolKind, SymbolKind> parse_symbol_kinds(std::string_view text);
 struct RunSettings {
   Index threads = 0;                             ///< 0: all available processors
   std::optional<std::string> memory_limit = {};  ///< for activations, such as "2G" (parse_bytes)
-  /// Device for the passes: "cuda", "cuda:1" (graph/device/device.h); default: the CPU. Results are not bit-identical to the
-  /// CPU. A run may be resumed on a different device.
+  /// Device for the passes: "cuda", "cuda:1" (graph/device/device.h); default: the CPU. Results are not bit-identical
+  /// to the CPU. A run may be resumed on a different device.
   std::optional<std::string> device = {};
   Index sample_every = 0, checkpoint_every = 0, log_every = 100;
 };
@@ -110,13 +110,13 @@ std::vector<Setting> all_settings(TrainSettings& settings, RunSettings& run);
 Config configuration(const TrainSettings& settings, const RunSettings& run, Stored least);
 /// Assigns the entries of a stored configuration except those in `given`. A given budget replaces the stored one
 /// completely. Throws UsageError for an unknown key or a value of the wrong type.
-void take_stored(const Config& stored, const Given& given, TrainSettings& settings, RunSettings& run);
+void apply_stored(const Config& stored, const Given& given, TrainSettings& settings, RunSettings& run);
 /// Assigns a setting from text; a bool is "true", "false", "1" or "0". Throws UsageError.
 void assign_text(std::string_view name, const std::string& value, TrainSettings& settings, RunSettings& run);
 
 /// Removes the device "cpu", and replaces a precision that the CPU does not support, stored by a run on a different
 /// device, by float. Returns a note in the latter case.
-std::string settle_device(TrainSettings& settings, RunSettings& run, const Given& given);
+std::string resolve_device(TrainSettings& settings, RunSettings& run, const Given& given);
 
 /// Returns the part of a configuration that must not differ between a run and its continuation.
 Config comparable(const Config& all, bool resume);
@@ -130,11 +130,11 @@ Config without_defaults_unknown_to(const Config& stored, const Config& here);
 /// that does not apply.
 void make_canonical(TrainSettings& settings, const RunSettings& run, const Given& given);
 
-/// Returns whether the data have fields. REQUIRES settle_format.
+/// Returns whether the data have fields. REQUIRES resolve_format.
 bool has_fields(const TrainSettings& settings);
 /// Determines the data format from the first file if none was specified, unless other settings imply text. Returns a
 /// note about the result, or an empty string.
-std::string settle_format(TrainSettings& settings, const Given& given);
+std::string resolve_format(TrainSettings& settings, const Given& given);
 
 inline constexpr const char* kLogFormat = "log";  ///< a value of `TrainSettings::format`
 /// Default model for logs (docs/logs.md).

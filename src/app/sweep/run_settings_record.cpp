@@ -8,7 +8,7 @@
 
 namespace unfold {
 
-bool goes_on(const std::string& folder, const std::string& settings) {
+bool can_resume(const std::string& folder, const std::string& settings) {
   const std::string begun = folder + ".begun";
   const RunFolder run(folder);
   std::ifstream file(begun);

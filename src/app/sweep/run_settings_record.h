@@ -8,6 +8,6 @@ namespace unfold {
 /// Returns whether `folder` holds a checkpoint of a run with these settings, which can then be resumed. Otherwise
 /// removes the run in the folder and records the settings of the new one in a file beside it (`folder`.begun). Throws
 /// RuntimeFailure.
-bool goes_on(const std::string& folder, const std::string& settings);
+bool can_resume(const std::string& folder, const std::string& settings);
 
 }  // namespace unfold

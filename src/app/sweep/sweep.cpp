@@ -11,16 +11,16 @@
 #include <optional>
 #include <set>
 
-#include "app/train/train_processes.h"
-#include "base/error.h"
-#include "base/formats/file.h"
-#include "base/printable.h"
-#include "base/options/suggestions.h"
-#include "model/registry/registry.h"
-#include "optim/optimizer.h"
 #include "app/common/metrics.h"
 #include "app/common/work_distribution.h"
 #include "app/sweep/run_settings_record.h"
+#include "app/train/train_processes.h"
+#include "base/error.h"
+#include "base/formats/file.h"
+#include "base/options/suggestions.h"
+#include "base/printable.h"
+#include "model/registry/registry.h"
+#include "optim/optimizer.h"
 
 namespace unfold {
 namespace {
@@ -96,7 +96,7 @@ class Sweeping {
   Sweeping(const SweepRequest& request, Reporter& reporter)
       : r_(request),
         reporter_(reporter),
-        all_(request.processes != nullptr ? *request.processes : one_process()),
+        all_(request.processes != nullptr ? *request.processes : single_process()),
         axes_(parse_grid(request.grid)) {}
   SweepOutcome run();
 
@@ -160,7 +160,7 @@ void Sweeping::plan() {
 }
 
 bool Sweeping::read_result(SweepRun& run) const {
-  const SweepJson old = try_own_json_file(run.request.out + "/result.json");
+  const SweepJson old = try_parse_trusted_json_file(run.request.out + "/result.json");
   if (!old.is_object() || text_under(old, "settings") != run.description) return false;
   run.result = old;
   return true;
@@ -169,10 +169,10 @@ bool Sweeping::read_result(SweepRun& run) const {
 /// Trains a run, or resumes it if it was interrupted with the same settings.
 void Sweeping::carry_out(SweepRun& run, Reporter& reporter) const {
   TrainRequest request = run.request;
-  (goes_on(request.out, run.description) ? request.resume : request.overwrite) = true;
+  (can_resume(request.out, run.description) ? request.resume : request.overwrite) = true;
   SweepJson result;
   try {
-    result = parse_own_json(to_json(train(request, reporter)).dump(), "result");
+    result = parse_trusted_json(to_json(train(request, reporter)).dump(), "result");
   } catch (const DivergedError& error) {
     result = {{"failed", error.what()}};
   } catch (const InterruptedError&) {

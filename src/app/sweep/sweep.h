@@ -5,9 +5,9 @@
 #include <string>
 #include <vector>
 
-#include "app/train/train.h"
-#include "app/plots/table.h"
 #include "app/common/reporter.h"
+#include "app/plots/table.h"
+#include "app/train/train.h"
 
 namespace unfold {
 

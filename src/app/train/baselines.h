@@ -13,11 +13,11 @@
 #include <string>
 #include <vector>
 
+#include "app/common/reporter.h"
 #include "app/fields/field_metrics.h"
+#include "app/settings/train_settings.h"
 #include "model/network/language_model.h"
 #include "model/network/network_model.h"
-#include "app/common/reporter.h"
-#include "app/settings/train_settings.h"
 
 namespace unfold {
 

@@ -72,7 +72,7 @@ void export_network_as_hmm(const std::string& model, const std::function<void(st
                                  loaded->spec_text()));
 }
 
-KnownStart::KnownStart(const std::string& model, TrainSettings& s, const Given& given)
+InitialModel::InitialModel(const std::string& model, TrainSettings& s, const Given& given)
     : name_(model), network_(load_symbol_model(model)) {
   if (const auto* hmm = network_->as<HmmModel>()) network_ = as_network(*hmm);
   const bool found = with_language_model(*network_, [&](const auto& network) {
@@ -87,13 +87,13 @@ KnownStart::KnownStart(const std::string& model, TrainSettings& s, const Given& 
 }
 
 template <class T>
-void KnownStart::put_into(LanguageModel<T>& model) const {
+void InitialModel::copy_parameters_to(LanguageModel<T>& model) const {
   if (model.spec_text() != network_->spec_text())
     throw UsageError(fmt::format("--start-from {}: it is {}, not {}; leave --model out", name_, network_->spec_text(),
                                  model.spec_text()));
   with_language_model(*network_, [&](const auto& network) { copy_parameters(network, model.parameters()); });
 }
-template void KnownStart::put_into(LanguageModel<float>&) const;
-template void KnownStart::put_into(LanguageModel<double>&) const;
+template void InitialModel::copy_parameters_to(LanguageModel<float>&) const;
+template void InitialModel::copy_parameters_to(LanguageModel<double>&) const;
 
 }  // namespace unfold

@@ -7,8 +7,8 @@
 #include <string>
 #include <string_view>
 
-#include "model/network/language_model.h"
 #include "app/settings/train_settings.h"
+#include "model/network/language_model.h"
 
 namespace unfold {
 
@@ -19,16 +19,16 @@ void export_hmm_as_network(const std::string& model, const std::function<void(st
 void export_network_as_hmm(const std::string& model, const std::function<void(std::string_view)>& write);
 
 /// The initial parameters of training: those of a network, or of an hmm converted to a network.
-class KnownStart {
+class InitialModel {
  public:
   /// Loads the model and fills in settings that were not set explicitly: architecture, symbols and precision. Throws
   /// ModelError, and UsageError for an unsupported kind of model.
-  KnownStart(const std::string& model, TrainSettings& settings, const Given& given);
+  InitialModel(const std::string& model, TrainSettings& settings, const Given& given);
 
   const Alphabet& alphabet() const { return network_->alphabet(); }
   /// Throws UsageError if the SPEC differs.
   template <class T>
-  void put_into(LanguageModel<T>& model) const;
+  void copy_parameters_to(LanguageModel<T>& model) const;
 
  private:
   std::string name_;

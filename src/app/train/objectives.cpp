@@ -5,11 +5,11 @@
 #include <nlohmann/json.hpp>
 
 #include "app/fields/transduction_metrics.h"
-#include "optim/optimizer.h"
 #include "model/decoding/objective.h"
 #include "model/decoding/sequence_search_training.h"
-#include "train/objective/latent_trees.h"
+#include "optim/optimizer.h"
 #include "train/label_error.h"
+#include "train/objective/latent_trees.h"
 
 namespace unfold {
 
@@ -39,8 +39,8 @@ Network<T> network_with_objective(const NetworkModel<T>& model, const TrainSetti
   if (model.data().found) return network_that_finds_trees(model, settings, circuit, team, sources);
   const std::string objective = settings.objective.value_or("likelihood");
   TargetEnds ends = kPairEnds;
-  ends.left_field = kLeftField;
-  if (is_likelihood(objective) || !searches_sequences(model.network(), model.data(), ends))
+  ends.left_field = kStepsLeftSuffix;
+  if (is_likelihood(objective) || !supports_sequence_objectives(model.network(), model.data(), ends))
     return searching_network(model.network(), objective);
   if (settings.word_dropout > 0)
     throw UsageError(fmt::format(
@@ -52,7 +52,8 @@ Network<T> network_with_objective(const NetworkModel<T>& model, const TrainSetti
 }
 
 template <class T>
-bool add_judge(const NetworkModel<T>& model, const TrainSettings& settings, Team& team, TrainingSources<T>& sources) {
+bool add_error_metric(const NetworkModel<T>& model, const TrainSettings& settings, Team& team,
+                      TrainingSources<T>& sources) {
   const std::string by = settings.best_by.value_or("nats");
   if (by == "nats") return false;
   if (sources.chooser)
@@ -63,8 +64,8 @@ bool add_judge(const NetworkModel<T>& model, const TrainSettings& settings, Team
   return true;
 }
 
-template bool add_judge(const NetworkModel<float>&, const TrainSettings&, Team&, TrainingSources<float>&);
-template bool add_judge(const NetworkModel<double>&, const TrainSettings&, Team&, TrainingSources<double>&);
+template bool add_error_metric(const NetworkModel<float>&, const TrainSettings&, Team&, TrainingSources<float>&);
+template bool add_error_metric(const NetworkModel<double>&, const TrainSettings&, Team&, TrainingSources<double>&);
 template Network<float> network_with_objective(const NetworkModel<float>&, const TrainSettings&, Circuit&, Team&,
                                                TrainingSources<float>&);
 template Network<double> network_with_objective(const NetworkModel<double>&, const TrainSettings&, Circuit&, Team&,

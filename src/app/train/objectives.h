@@ -1,8 +1,8 @@
 #pragma once
 /// Internal: training objectives of models of data with fields (--objective).
 
-#include "model/network/network_model.h"
 #include "app/settings/train_settings.h"
+#include "model/network/network_model.h"
 
 namespace unfold {
 
@@ -17,6 +17,7 @@ Network<T> network_with_objective(const NetworkModel<T>& model, const TrainSetti
 /// Adds error counting to validation if --best-by requires it, and returns whether it did. Throws UsageError if the
 /// errors cannot be counted. Keeps references to `model` and `team`.
 template <class T>
-bool add_judge(const NetworkModel<T>& model, const TrainSettings& settings, Team& team, TrainingSources<T>& sources);
+bool add_error_metric(const NetworkModel<T>& model, const TrainSettings& settings, Team& team,
+                      TrainingSources<T>& sources);
 
 }  // namespace unfold

@@ -1,9 +1,9 @@
 #pragma once
 /// Training of models whose readout is fitted in one pass by ridge regression (model/network/readout.h).
 
+#include "app/common/reporter.h"
 #include "model/network/network_model.h"
 #include "model/network/readout.h"
-#include "app/common/reporter.h"
 #include "train/trainer.h"
 
 namespace unfold {

@@ -7,10 +7,10 @@
 #include <functional>
 #include <numeric>
 
+#include "app/fields/sequence_choice.h"
 #include "base/threads/available_memory.h"
 #include "graph/circuit/unit_weights.h"
 #include "graph/engine/unfolding.h"
-#include "app/fields/sequence_choice.h"
 #include "numerics/moments.h"
 #include "optim/optimizer.h"
 
@@ -18,8 +18,9 @@ namespace unfold {
 namespace {
 
 constexpr Index kTimedPositions = 8, kTimedChains = 16, kTimedRows = 64, kTimedMatrix = 160;
-constexpr double kWorthSaying = 5;         // seconds
-constexpr double kWorthTiming = 2e10;      // floating-point operations, which take seconds on the slowest machines
+constexpr double kMinReportedSeconds = 5;  // seconds
+constexpr double kMinMeasuredOperations =
+    2e10;                                  // floating-point operations, which take seconds on the slowest machines
 constexpr double kPassesOfRiemannian = 3;  // two evaluations and the work between them, in units of one gradient
 
 /// Returns the time of the fastest of several calls, in seconds. The first call allocates memory, and other processes
@@ -116,7 +117,7 @@ double solution_work(const UnitsOfMap& map) {
 
 /// Adds the cost of the matrices of a map's units.
 template <class T>
-void add_metric(StepCost& cost, const UnitsOfMap& map, bool full, Index positions, int threads) {
+void add_metric(StepEstimate& cost, const UnitsOfMap& map, bool full, Index positions, int threads) {
   const auto units = static_cast<double>(map.units), s = static_cast<double>(map.shared),
              g = static_cast<double>(map.gated), a = static_cast<double>(map.alphabet);
   const double sums = sum_seconds<T>(map, full) * static_cast<double>(positions) * units / threads;
@@ -145,8 +146,8 @@ double passes_of(std::string_view optimizer) {
 }  // namespace
 
 template <class T>
-StepCost estimate_step(const LanguageModel<T>& model, std::string_view optimizer, Index positions, int threads) {
-  StepCost cost;
+StepEstimate estimate_step(const LanguageModel<T>& model, std::string_view optimizer, Index positions, int threads) {
+  StepEstimate cost;
   if (has_metric(optimizer)) {
     const Plan& plan = *model.plan();
     const bool full = optimizer.find("reduction=quasi-diagonal") == std::string_view::npos;
@@ -175,16 +176,16 @@ Index symbols_of_step(const TrainSettings& s, const Split& training) {
 }
 
 template <class T>
-std::string remark_on_steps(const LanguageModel<T>& model, const TrainSettings& settings, const Split& training,
-                            int threads) {
+std::string step_time_note(const LanguageModel<T>& model, const TrainSettings& settings, const Split& training,
+                           int threads) {
   const Index positions = symbols_of_step(settings, training);
   const std::string name(spec_name(settings.optimizer));
   const double weights = static_cast<double>(model.parameters().size()), read = static_cast<double>(positions);
   const double passes = passes_of<T>(settings.optimizer);
-  if (!has_metric(name) && 6 * weights * read * passes < kWorthTiming) return {};
-  const StepCost cost = estimate_step(model, settings.optimizer, positions, threads);
+  if (!has_metric(name) && 6 * weights * read * passes < kMinMeasuredOperations) return {};
+  const StepEstimate cost = estimate_step(model, settings.optimizer, positions, threads);
   const bool fits = cost.metric_bytes <= static_cast<double>(available_memory());
-  if (cost.seconds < kWorthSaying && fits) return {};
+  if (cost.seconds < kMinReportedSeconds && fits) return {};
   std::string text =
       fmt::format("a step of {} on {} symbols will take about {}, and nothing is shown before it is done", name,
                   positions, seconds_text(cost.seconds));
@@ -193,15 +194,15 @@ std::string remark_on_steps(const LanguageModel<T>& model, const TrainSettings& 
                       cost.weights, bytes_text(static_cast<std::size_t>(cost.metric_bytes)),
                       fits ? "" : ", more than the memory that is left");
   const std::string reduced = name + ":reduction=quasi-diagonal";
-  const StepCost less = estimate_step(model, reduced, positions, threads);
+  const StepEstimate less = estimate_step(model, reduced, positions, threads);
   if (less.seconds < cost.seconds / 2)
     text += fmt::format("; {} would take about {}", reduced, seconds_text(less.seconds));
   return text + "; sparse networks (glnn:N,edges=3) and smaller ones cost less, and so does --optimizer adam";
 }
 
-template std::string remark_on_steps(const LanguageModel<float>&, const TrainSettings&, const Split&, int);
-template std::string remark_on_steps(const LanguageModel<double>&, const TrainSettings&, const Split&, int);
-template StepCost estimate_step(const LanguageModel<float>&, std::string_view, Index, int);
-template StepCost estimate_step(const LanguageModel<double>&, std::string_view, Index, int);
+template std::string step_time_note(const LanguageModel<float>&, const TrainSettings&, const Split&, int);
+template std::string step_time_note(const LanguageModel<double>&, const TrainSettings&, const Split&, int);
+template StepEstimate estimate_step(const LanguageModel<float>&, std::string_view, Index, int);
+template StepEstimate estimate_step(const LanguageModel<double>&, std::string_view, Index, int);
 
 }  // namespace unfold

@@ -8,13 +8,13 @@
 #include <string>
 #include <string_view>
 
+#include "app/settings/train_settings.h"
 #include "data/text/split.h"
 #include "model/network/language_model.h"
-#include "app/settings/train_settings.h"
 
 namespace unfold {
 
-struct StepCost {
+struct StepEstimate {
   double seconds = 0;            ///< per step
   double metric_seconds = 0;     ///< part of `seconds` spent on the matrices of the units (ruop and rbpm)
   double metric_bytes = 0;       ///< memory for these matrices
@@ -23,7 +23,7 @@ struct StepCost {
 
 /// `optimizer`: canonical name; `positions`: symbols read per step.
 template <class T>
-StepCost estimate_step(const LanguageModel<T>& model, std::string_view optimizer, Index positions, int threads);
+StepEstimate estimate_step(const LanguageModel<T>& model, std::string_view optimizer, Index positions, int threads);
 
 /// Returns the symbols that a step reads if whole sequences are chosen.
 Index symbols_of_step(const TrainSettings& settings, const Split& training);
@@ -31,7 +31,7 @@ Index symbols_of_step(const TrainSettings& settings, const Split& training);
 /// Returns a note for the user before the first step: the expected time per step, the reason, and faster alternatives.
 /// Empty if the step is fast.
 template <class T>
-std::string remark_on_steps(const LanguageModel<T>& model, const TrainSettings& settings, const Split& training,
-                            int threads);
+std::string step_time_note(const LanguageModel<T>& model, const TrainSettings& settings, const Split& training,
+                           int threads);
 
 }  // namespace unfold

@@ -19,7 +19,7 @@ LanguageModel<T> model_of_stream(const TrainSettings& settings, const RunSetting
   if (readout_of(model.spec()))
     throw UsageError("a ridge readout predicts numbers, not bytes: write esn:" + std::to_string(model.spec().units) +
                      ",readout=trained, and everything is trained by gradient");
-  require_passes(model.network(), model.spec(), settings, run);
+  check_training_support(model.network(), model.spec(), settings, run);
   model.initialise(static_cast<std::uint64_t>(settings.seed));
   return model;
 }

@@ -2,9 +2,9 @@
 /// Streaming training on bytes (`train --follow`): a language model over all 256 byte values, with one update per
 /// window, in constant memory. The model file is rewritten at every checkpoint.
 
-#include "model/network/train.h"
 #include "app/common/reporter.h"
 #include "app/settings/train_settings.h"
+#include "model/network/train.h"
 
 namespace unfold {
 

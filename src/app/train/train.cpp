@@ -10,44 +10,44 @@
 #include <set>
 #include <utility>
 
-#include "app/train/baselines.h"
-#include "app/fasta/fasta_data.h"
-#include "app/train/streaming_training.h"
-#include "app/logs/log_data.h"
-#include "app/train/objectives.h"
 #include "app/evaluate/reading.h"
-#include "app/train/training_requirements.h"
-#include "app/train/ridge_training.h"
-#include "app/train/warm_start.h"
-#include "app/train/step_time_estimate.h"
-#include "app/train/training_data.h"
-#include "app/train/train_processes.h"
-#include "app/train/train_restarts.h"
-#include "app/train/trainer_options.h"
-#include "app/train/training_device.h"
-#include "base/threads/available_memory.h"
-#include "base/interruptible.h"
-#include "base/threads/team.h"
-#include "data/text/labels.h"
+#include "app/fasta/fasta_data.h"
 #include "app/fields/density_data.h"
 #include "app/fields/example_split.h"
 #include "app/fields/field_data.h"
 #include "app/fields/field_model.h"
 #include "app/fields/sequence_choice.h"
 #include "app/fields/template_data.h"
-#include "model/network/initialization/naive_bayes_init.h"
+#include "app/logs/log_data.h"
+#include "app/settings/default_model.h"
+#include "app/train/baselines.h"
+#include "app/train/objectives.h"
+#include "app/train/ridge_training.h"
+#include "app/train/step_time_estimate.h"
+#include "app/train/streaming_training.h"
+#include "app/train/train_processes.h"
+#include "app/train/train_restarts.h"
+#include "app/train/trainer_options.h"
+#include "app/train/training_data.h"
+#include "app/train/training_device.h"
+#include "app/train/training_requirements.h"
+#include "app/train/warm_start.h"
+#include "base/interruptible.h"
+#include "base/threads/available_memory.h"
+#include "base/threads/team.h"
+#include "data/text/labels.h"
+#include "model/decoding/objective.h"
 #include "model/network/density_model.h"
-#include "model/network/initialization/gaussian_init.h"
 #include "model/network/hmm_fit.h"
-#include "model/network/linear.h"
 #include "model/network/initialization/frequency_init.h"
+#include "model/network/initialization/gaussian_init.h"
+#include "model/network/initialization/naive_bayes_init.h"
+#include "model/network/linear.h"
 #include "model/network/order_agnostic.h"
 #include "model/network/train.h"
 #include "model/network/train_with_objective.h"
-#include "optim/optimizer.h"
 #include "model/registry/run_folder.h"
-#include "app/settings/default_model.h"
-#include "model/decoding/objective.h"
+#include "optim/optimizer.h"
 #include "train/event_log.h"
 #include "train/sources/example_sources.h"
 
@@ -109,7 +109,7 @@ class Training {
   nlohmann::json card_configuration() const;
   Examples read_further(const std::string& file, const DataSpecification& data) const;
   int threads() const { return threads_of_process(run_.threads, processes()); }
-  Processes& processes() const { return request_.processes != nullptr ? *request_.processes : one_process(); }
+  Processes& processes() const { return request_.processes != nullptr ? *request_.processes : single_process(); }
   bool writes() const { return processes().first(); }
   TrainOptions train_options() const;
   void begin_folder(bool resume) const;
@@ -133,7 +133,7 @@ class Training {
   Examples examples_ = {};  // of data with fields
   FieldPlan fields_ = {};
   std::optional<LogTraining> log_;  // how logs are read
-  std::unique_ptr<KnownStart> known_;
+  std::unique_ptr<InitialModel> known_;
   TrainingDevice device_;
   bool goes_on_ = false;             // with the settings of an earlier run
   Given stored_ = {};                // names of these settings
@@ -153,7 +153,7 @@ void Training::settle() {
   if (goes_on_) {
     const Config stored = read_config(folder_.config());
     for (const ConfigEntry& entry : stored.entries()) stored_.insert(entry.key);
-    take_stored(stored, given_, s_, run_);
+    apply_stored(stored, given_, s_, run_);
   }
   if (s_.data.empty() && !s_.task)
     throw UsageError(request_.resume ? folder_.path() + " holds no run to go on with: no config.toml, or an empty one"
@@ -161,15 +161,16 @@ void Training::settle() {
   if (request_.resume && is_fitted_model(s_.model))
     throw UsageError(fmt::format("--resume is for models trained by gradient; {} is fitted as a whole", s_.model));
   if (goes_on_) given_.emplace("resume");
-  if (!goes_on_ || s_.format) reporter_.remark_if(settle_format(s_, given_));
-  reporter_.remark_if(settle_device(s_, run_, given_));
+  if (!goes_on_ || s_.format) reporter_.note_if(resolve_format(s_, given_));
+  reporter_.note_if(resolve_device(s_, run_, given_));
   begins_ = !request_.resume || !folder_.has_checkpoint();
-  if (s_.start_from && begins_ && !has_fields(s_)) known_ = std::make_unique<KnownStart>(*s_.start_from, s_, given_);
+  if (s_.copy_matching_parameters && begins_ && !has_fields(s_))
+    known_ = std::make_unique<InitialModel>(*s_.copy_matching_parameters, s_, given_);
   if (has_fields(s_)) settle_fields();
   make_canonical(s_, run_, given_);
   if (goes_on_) return;
   if (!s_.whole_sequences && chooses_sequences(s_, given_)) open_ = {"whole-sequences"};
-  if (chooses_size(s_, given_)) open_.insert({"model", "optimizer"});
+  if (uses_default_model(s_, given_)) open_.insert({"model", "optimizer"});
 }
 
 void Training::check_folder() const {
@@ -203,7 +204,7 @@ nlohmann::json Training::card_configuration() const {
   nlohmann::json json = to_json(kept(Stored::model));
   if (!chosen_model_.empty()) json["model"] = chosen_model_;
   if (log_) json["log"] = to_json(log_->card());
-  if (!device_.is_processor()) json["device"] = device_.name();
+  if (!device_.is_cpu()) json["device"] = device_.name();
   return json;
 }
 
@@ -233,7 +234,7 @@ TrainOutcome Training::run() {
   if (s_.follow) return *s_.precision == "double" ? run_followed<double>() : run_followed<float>();
   if (has_fields(s_)) return run_on_fields();
   if (s_.format == kLogFormat) log_.emplace(s_);
-  const Material material = load_material(s_, log_ ? &*log_ : nullptr, known_.get(), reporter_, processes());
+  const Material material = load_training_corpora(s_, log_ ? &*log_ : nullptr, known_.get(), reporter_, processes());
   const TrainingData data{.corpus = material.corpus,
                           .training = material.training,
                           .validation = &material.validation,
@@ -262,24 +263,24 @@ template <class T>
 TrainOutcome Training::run_recurrent(const Material& material, const TrainingData& data) {
   const Symbol after = s_.predict_after ? material.corpus.alphabet().parse(*s_.predict_after) : kNoSymbol;
   const auto seed = static_cast<std::uint64_t>(s_.seed);
-  if (open_.contains("model")) reporter_.remark_if(choose_size(s_, given_, material.training.symbols()));
+  if (open_.contains("model")) reporter_.note_if(choose_default_model(s_, given_, material.training.symbols()));
   ModelSpec spec = parse_model_spec(s_.model);
   if (s_.restarts > 1 && !begins_) spec = restart_of_checkpoint(folder_.checkpoint(), spec, s_.restarts);
   LanguageModel<T> model = make_candidate<T>(spec, data, after, seed, 0);
-  if (known_) known_->put_into(model);
+  if (known_) known_->copy_parameters_to(model);
   if (readout_of(model.spec()))
     throw UsageError("a ridge readout predicts numbers, not symbols: write esn:" + std::to_string(model.spec().units) +
                      ",readout=trained, and everything is trained by gradient");
   require_options_used(model.spec(), DataSpecification::text(model.alphabet()), NetworkLayout::language_model());
-  require_passes(model.network(), model.spec(), s_, run_);
+  check_training_support(model.network(), model.spec(), s_, run_);
   device_.require(model.network());
   decide_sequences(model, material.training);
   TrainOptions options = train_options();
   options.trainer.batches.predict_after = after;
   tell(model, material);
-  if (device_.is_processor()) reporter_.remark_if(remark_on_steps(model, s_, material.training, threads()));
+  if (device_.is_cpu()) reporter_.note_if(step_time_note(model, s_, material.training, threads()));
   options.trainer.spent_seconds = seconds();
-  const RestartOptions restarts{.count = s_.restarts, .side_by_side = sum_over(threads(), processes())};
+  const RestartOptions restarts{.count = s_.restarts, .parallel_for_each = sum_over(threads(), processes())};
   if (s_.restarts > 1 && !options.trainer.resume) {
     std::exchange(options.trainer.begins, {})();
     const Index best = best_restart<T>(data, options.trainer, restarts);
@@ -355,7 +356,7 @@ Index Training::best_restart(const TrainingData& data, TrainerOptions options, c
   reporter_.remark(fmt::format("{} restarts for half of the budget", s_.restarts));
   options.stop = reporter_.stop();
   const RestartWork work{
-      .folder = folder_.path(), .threads = threads(), .goes_on = request_.resume, .processes = request_.processes};
+      .folder = folder_.path(), .threads = threads(), .can_resume = request_.resume, .processes = request_.processes};
   try {
     const Index best = choose_restart<T>(parse_model_spec(s_.model), data, options, restarts, work, reporter_);
     reporter_.remark(fmt::format("restart {} goes on", best + 1));
@@ -436,13 +437,13 @@ TrainOutcome Training::run_on_task() {
   Team team(threads());
   NetworkModel<T> model(s_.model, task_specification(*s_.task, *task, parse_model_spec(s_.model)), task_layout());
   require_options_used(model.spec(), model.data(), model.layout());
-  require_passes(model.network(), model.spec(), s_, run_);
+  check_training_support(model.network(), model.spec(), s_, run_);
   device_.require(model.network(), model.data());
-  if (readout_of(model.spec())) require_one_pass(s_, request_.resume);
+  if (readout_of(model.spec())) check_one_pass_settings(s_, request_.resume);
   model.initialise(options.trainer.seed);
   model.configuration() = card_configuration();
   reporter_.remark(fmt::format("{} on {}: {} parameters; {}, {} steps each", s_.model, *s_.task,
-                               model.parameters().size(), what_it_reads(task->shape()), task->length()));
+                               model.parameters().size(), describe_shape(task->shape()), task->length()));
   options.trainer.stop = reporter_.stop();
   options.trainer.spent_seconds = seconds();
   options.trainer.validations_after =
@@ -464,7 +465,7 @@ TrainOutcome Training::run_on_task() {
     interrupted_with_checkpoint();
   }
   const auto measure = [&](TaskSplit part, Index count) {
-    return TaskFigures{task_of(model), task_shape_of(model),
+    return TaskMetrics{task_of(model), task_shape_of(model),
                        unfold::evaluate(model, *task, part, options.trainer.seed, count, team)};
   };
   result.task_valid = measure(TaskSplit::validation, options.task.validation);
@@ -493,16 +494,16 @@ void Training::settle_fields() {
   if (!known.contains("symbols")) s_.symbols = kAnyText;
   if (goes_on_ && given_.contains("model") && !given_.contains("read") && names_template(s_.model)) s_.read.reset();
   examples_ = read_fields(s_.data, reader_options(s_), reporter_);
-  if (s_.symbols == kAnyText) s_.symbols = found_symbols(examples_);
+  if (s_.symbols == kAnyText) s_.symbols = tokenization_of(examples_);
   fields_ = plan_fields(examples_, s_);
-  settle_for(fields_, examples_, known, s_);
+  set_problem_defaults(fields_, examples_, known, s_);
 }
 
 /// Reads a file beside those to train on: what is known of its columns, they need not show.
 Examples Training::read_further(const std::string& file, const DataSpecification& data) const {
   ReaderOptions options = reader_options(s_);
-  want_kinds(data, options);
-  know_vector(examples_, options);
+  request_types(data, options);
+  set_expected_columns(examples_, options);
   return read_fields({file}, options, reporter_);
 }
 
@@ -515,7 +516,7 @@ TrainOutcome Training::run_on_fields() {
   std::array<ExampleSet, 3> parts = split.parts(all, s_.window);
   if (s_.valid)
     parts[1] = {read_further(*s_.valid, *data), data, fields_.choice.predicts, parse_unknown_policy(s_.unknown)};
-  tell_unseen(parts[1], fields_.choice.predicts, "validation", reporter_);
+  report_unseen_values(parts[1], fields_.choice.predicts, "validation", reporter_);
   if (*s_.precision == "double") return run_on_examples<double>(parts);
   return run_on_examples<float>(parts);
 }
@@ -542,32 +543,33 @@ TrainOutcome Training::run_on_examples(const std::array<ExampleSet, 3>& parts) {
                                     .batch = s_.batch,
                                     .window = s_.whole_sequences ? 0 : s_.window,
                                     .patches = patches_of(parse_model_spec(s_.model)),
-                                    .unknown_rate = wants_everything(s_.optimizer) || linear ? 0 : kUnknownRate,
+                                    .unknown_rate = needs_full_batch(s_.optimizer) || linear ? 0 : kUnknownRate,
                                     .word_dropout = s_.word_dropout,
                                     .shift = s_.shift,
-                                    .in_order = wants_everything(s_.optimizer)};
+                                    .in_order = needs_full_batch(s_.optimizer)};
   Team team(threads());
   const std::optional<HmmFit> states = settle_states(parts[0], team);
   NetworkModel<T> model(s_.model, parts[0].data(), fields_.layout);
   require_options_used(model.spec(), model.data(), model.layout());
-  require_passes(model.network(), model.spec(), s_, run_);
+  check_training_support(model.network(), model.spec(), s_, run_);
   device_.require(model.network(), model.data());
   if (states || readout_of(model.spec())) {
     if (given_.contains("best-by"))  // of pairs there is always one
       throw UsageError(fmt::format("--best-by chooses among validations, and {} has none", s_.model));
-    require_one_pass(s_, request_.resume);
+    check_one_pass_settings(s_, request_.resume);
   }
-  for (const ExampleSet& part : parts) require_told_apart(model.spec(), part);
+  for (const ExampleSet& part : parts) check_child_count(model.spec(), part);
   model.initialise(options.trainer.seed);
-  start_from_counts(model, parts[0], options.trainer.seed);
-  start_from_means(model, parts[0]);
-  if (begins_) start_from_gaussians(model, parts[0], team);
-  if (s_.start_from && begins_) reporter_.remark(start_from(*s_.start_from, model));
+  initialize_from_counts(model, parts[0], options.trainer.seed);
+  initialize_from_means(model, parts[0]);
+  if (begins_) initialize_from_gaussians(model, parts[0], team);
+  if (s_.copy_matching_parameters && begins_)
+    reporter_.remark(copy_matching_parameters(*s_.copy_matching_parameters, model));
   model.configuration() = card_configuration();
   if (s_.ends && std::ranges::find(LengthModel::kinds(), *s_.ends) != LengthModel::kinds().end())
     model.configuration()[kLengthKey] = LengthModel::fit(*s_.ends, lengths_of(parts[0])).to_json();
   if (is_density(model.spec())) {
-    model.configuration()[kPartsKey] = examples_.column(kVector).parts;
+    model.configuration()[kColumnsKey] = examples_.column(kVector).parts;
     if (const ColumnClasses classes = classes_of(examples_.column(kVector)); !classes.empty())
       model.configuration()[kClassesKey] = classes;
   }
@@ -589,7 +591,7 @@ TrainOutcome Training::run_on_examples(const std::array<ExampleSet, 3>& parts) {
   try {
     if (states) {
       begin_folder(false);
-      result.result = take_states(*states, model, folder_.model());
+      result.result = train_states(*states, model, folder_.model());
       result.result.seconds = seconds();
     } else if (const auto readout = readout_of(model.spec())) {
       ExampleBatchOptions once = batches;
@@ -605,9 +607,9 @@ TrainOutcome Training::run_on_examples(const std::array<ExampleSet, 3>& parts) {
       Circuit freely, finding;
       if (s_.feedback) sources.feedback = std::make_shared<const Network<T>>(feedback_network(model, freely));
       const Network<T> network = network_with_objective(model, s_, finding, team, sources);
-      options.trainer.best_by_error = add_judge(model, s_, team, sources);
-      result.result = train_by(network, model, std::move(sources), options.trainer, options.model_file, team,
-                               reporter_.observer(options.trainer.steps));
+      options.trainer.best_by_error = add_error_metric(model, s_, team, sources);
+      result.result = train_with_losses(network, model, std::move(sources), options.trainer, options.model_file, team,
+                                        reporter_.observer(options.trainer.steps));
     }
   } catch (const InterruptedError&) {
     interrupted_with_checkpoint();

@@ -16,12 +16,12 @@
 #include <optional>
 #include <string>
 
-#include "app/evaluate/task_evaluation.h"
-#include "app/fields/field_metrics.h"
-#include "distributed/processes.h"
 #include "app/common/metrics.h"
 #include "app/common/reporter.h"
+#include "app/evaluate/task_evaluation.h"
+#include "app/fields/field_metrics.h"
 #include "app/settings/train_settings.h"
+#include "distributed/processes.h"
 #include "train/trainer.h"
 
 namespace unfold {
@@ -50,8 +50,8 @@ struct TrainOutcome {
   TrainingResult result = {};
   std::optional<Figures> valid = {};           ///< metrics of the best model, if there is validation data
   bool has_test = false;                       ///< whether the split has a test part
-  std::optional<TaskFigures> task_valid = {};  ///< for tasks, instead of `valid`; on separate examples
-  std::optional<TaskFigures> task_test = {};
+  std::optional<TaskMetrics> task_valid = {};  ///< for tasks, instead of `valid`; on separate examples
+  std::optional<TaskMetrics> task_test = {};
   std::optional<FieldFigures> field_valid =
       {};                                       ///< for data with fields, instead of `valid`; metrics of the best model
   std::optional<FieldFigures> field_test = {};  ///< metrics on the test part of the split

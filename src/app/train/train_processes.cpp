@@ -9,9 +9,9 @@
 #include "app/train/training_data.h"
 #include "base/error.h"
 #include "base/threads/processors.h"
+#include "distributed/consistency.h"
 #include "model/registry/registry.h"
 #include "numerics/bf16.h"
-#include "distributed/consistency.h"
 
 namespace unfold {
 namespace {
@@ -57,7 +57,7 @@ void require_divided(const Processes& processes, const TrainSettings& settings) 
 
 int threads_of_process(Index wanted, const Processes& processes) {
   if (wanted > 0 || processes.alone()) return thread_count(wanted);
-  const int share = shared_threads() / std::max(1, processes.on_this_machine());
+  const int share = machine_threads() / std::max(1, processes.local_count());
   return std::max(1, std::min(thread_count(0), share));
 }
 
@@ -76,7 +76,7 @@ void require_same_training(Processes& processes, const TrainSettings& settings, 
   if (settings.precision == "bf16") claims.push_back({"the unit for bfloat16", std::string(bf16_unit_name())});
   add_settings(settings, run, claims);
   add_files(settings, claims);
-  require_agreement(processes, claims);
+  require_same_settings(processes, claims);
 }
 
 }  // namespace unfold

@@ -1,8 +1,8 @@
 #pragma once
 /// Training in several processes: consistency checks before anything is written, and the number of threads per process.
 
-#include "distributed/processes.h"
 #include "app/settings/train_settings.h"
+#include "distributed/processes.h"
 
 namespace unfold {
 

@@ -8,11 +8,11 @@
 #include <optional>
 #include <vector>
 
+#include "app/common/metrics.h"
+#include "app/common/work_distribution.h"
 #include "base/error.h"
 #include "base/formats/file.h"
 #include "base/formats/trusted_json.h"
-#include "app/common/metrics.h"
-#include "app/common/work_distribution.h"
 
 namespace unfold {
 namespace {
@@ -32,7 +32,7 @@ class Candidates {
 
   std::optional<CandidateResult> read(Index k) const {
     if (!std::filesystem::exists(result_file(k))) return std::nullopt;
-    const nlohmann::ordered_json kept = parse_own_json(read_file(result_file(k)), result_file(k));
+    const nlohmann::ordered_json kept = parse_trusted_json(read_file(result_file(k)), result_file(k));
     CandidateResult found;
     found.diverged = kept.value("diverged", "");
     if (!found.diverged.empty()) return found;
@@ -77,9 +77,9 @@ void tell(Index k, const TrainingResult& result, Reporter& reporter) {
 template <class T>
 Index choose_restart(const ModelSpec& spec, const TrainingData& data, const TrainerOptions& options,
                      const RestartOptions& restarts, const RestartWork& work, Reporter& reporter) {
-  Processes& all = work.processes != nullptr ? *work.processes : one_process();
+  Processes& all = work.processes != nullptr ? *work.processes : single_process();
   const Candidates candidates(work.folder, restarts.count);
-  if (!work.goes_on && all.first()) candidates.remove();
+  if (!work.can_resume && all.first()) candidates.remove();
   all.any(false);
   std::vector<WorkPiece> pieces;
   for (Index k = 0; k < restarts.count; ++k)

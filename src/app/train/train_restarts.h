@@ -5,16 +5,16 @@
 
 #include <string>
 
-#include "model/network/parallel_starts.h"
-#include "distributed/processes.h"
 #include "app/common/reporter.h"
+#include "distributed/processes.h"
+#include "model/network/parallel_starts.h"
 
 namespace unfold {
 
 struct RestartWork {
   std::string folder = {};
   int threads = 1;                 ///< of this process, one per candidate
-  bool goes_on = false;            ///< resuming: finished candidates in the folder belong to this run
+  bool can_resume = false;         ///< resuming: finished candidates in the folder belong to this run
   Processes* processes = nullptr;  ///< nullptr: only this process
 };
 

@@ -56,7 +56,7 @@ bool is_read_in_parts(const TrainSettings& s) {
   const bool plain = std::ranges::all_of(
       s.data, [](const std::string& file) { return file != "-" && compression_of(file) == Compression::none; });
   return plain && !s.task && !s.follow && !has_fields(s) && s.format != kLogFormat && !is_fasta(s) && !s.lines &&
-         !s.label_column && !s.only_label && !s.mask && !s.start_from;
+         !s.label_column && !s.only_label && !s.mask && !s.copy_matching_parameters;
 }
 
 std::string fingerprint_of_data(const TrainSettings& s) {
@@ -71,8 +71,8 @@ std::string fingerprint_of_data(const TrainSettings& s) {
   return files.empty() ? all : fingerprint(std::as_bytes(std::span(all)));
 }
 
-Material load_material(TrainSettings& s, LogTraining* log, const KnownStart* known, Reporter& reporter,
-                       Processes& processes) {
+Material load_training_corpora(TrainSettings& s, LogTraining* log, const InitialModel* known, Reporter& reporter,
+                               Processes& processes) {
   const UnknownPolicy unknown = parse_unknown_policy(s.unknown);
   const auto whole = [&] {
     std::vector<Input> inputs = read_data(s, log, reporter);

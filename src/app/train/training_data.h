@@ -3,13 +3,13 @@
 
 #include <optional>
 
-#include "app/train/initial_model.h"
+#include "app/common/reporter.h"
 #include "app/logs/log_data.h"
+#include "app/settings/train_settings.h"
+#include "app/train/initial_model.h"
 #include "data/text/corpus.h"
 #include "data/text/split.h"
 #include "distributed/processes.h"
-#include "app/common/reporter.h"
-#include "app/settings/train_settings.h"
 
 namespace unfold {
 
@@ -33,7 +33,7 @@ std::string fingerprint_of_data(const TrainSettings& s);
 
 /// `log` has the settings for logs; nullptr for other data. `known` provides the alphabet; nullptr: it is built from
 /// DATA. Fills in settings that depend on the data. Called by all processes. Throws DataError, UsageError.
-Material load_material(TrainSettings& s, LogTraining* log, const KnownStart* known, Reporter& reporter,
-                       Processes& processes);
+Material load_training_corpora(TrainSettings& s, LogTraining* log, const InitialModel* known, Reporter& reporter,
+                               Processes& processes);
 
 }  // namespace unfold

@@ -17,7 +17,7 @@ DevicePrecision precision_on_device(const TrainSettings& settings) {
 }
 
 /// Reports which arithmetic this processor uses for bf16.
-void tell_precision(const TrainSettings& settings, Reporter& reporter) {
+void report_precision(const TrainSettings& settings, Reporter& reporter) {
   if (*settings.precision != "bf16") return;
   if (bf16_unit() == Bf16Unit::none)
     reporter.warn("--precision bf16: this processor has no AVX-512-BF16; training goes on in float");
@@ -30,7 +30,7 @@ void tell_precision(const TrainSettings& settings, Reporter& reporter) {
 TrainingDevice::TrainingDevice(const TrainSettings& settings, const RunSettings& run, std::shared_ptr<Device> given,
                                Reporter& reporter) {
   if (!run.device) {
-    tell_precision(settings, reporter);
+    report_precision(settings, reporter);
     return;
   }
   device_ = given != nullptr ? std::move(given) : open_device(*run.device);
@@ -40,7 +40,7 @@ TrainingDevice::TrainingDevice(const TrainSettings& settings, const RunSettings&
 
 template <class T>
 void TrainingDevice::require(const Network<T>& network, const DataSpecification& data) const {
-  if (is_processor()) return;
+  if (is_cpu()) return;
   if (data.trees || data.grids)
     throw UsageError(
         fmt::format("devices run over sequences, not over {} yet; leave --device out", data.trees ? "trees" : "grids"));

@@ -4,13 +4,13 @@
 #include <memory>
 #include <string>
 
+#include "app/common/reporter.h"
+#include "app/settings/train_settings.h"
 #include "base/formats/config.h"
 #include "data/examples/specification.h"
 #include "graph/device/device.h"
-#include "loss/network.h"
 #include "graph/offload/offload.h"
-#include "app/common/reporter.h"
-#include "app/settings/train_settings.h"
+#include "loss/network.h"
 
 namespace unfold {
 
@@ -23,7 +23,7 @@ class TrainingDevice {
   TrainingDevice(const TrainSettings& settings, const RunSettings& run, std::shared_ptr<Device> given,
                  Reporter& reporter);
 
-  bool is_processor() const { return device_ == nullptr; }
+  bool is_cpu() const { return device_ == nullptr; }
   /// Returns the name of the device, for the model card.
   std::string name() const { return device_->name(); }
   /// For the trainer; nullptr for the CPU.

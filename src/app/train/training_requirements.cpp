@@ -8,14 +8,14 @@
 #include "app/train/path_units.h"
 #include "base/error.h"
 #include "data/tasks/task_spec.h"
-#include "optim/rtrl/forward_gradient.h"
 #include "optim/optimizer.h"
+#include "optim/rtrl/forward_gradient.h"
 
 namespace unfold {
 
 template <class T>
-void require_passes(const Network<T>& network, const ModelSpec& spec, const TrainSettings& settings,
-                    const RunSettings& run) {
+void check_training_support(const Network<T>& network, const ModelSpec& spec, const TrainSettings& settings,
+                            const RunSettings& run) {
   require_path_units(network.circuit(), spec, settings.optimizer);
   if (!settings.gradient) return;
   if (compares_losses(settings.optimizer) || make_optimizer<T>(settings.optimizer, 1)->gradients() > 1)
@@ -28,7 +28,7 @@ void require_passes(const Network<T>& network, const ModelSpec& spec, const Trai
   require_forward_gradient(network, GradientMethod::parse(*settings.gradient), options);
 }
 
-void require_one_pass(const TrainSettings& s, bool resume) {
+void check_one_pass_settings(const TrainSettings& s, bool resume) {
   const std::initializer_list<std::pair<std::string_view, bool>> options = {
       {"early-stop", s.early_stop > 0},
       {"best-by", s.task && s.best_by},  // for data with fields it may be a default
@@ -53,7 +53,8 @@ void require_one_pass(const TrainSettings& s, bool resume) {
         fmt::format("{} is fitted to --steps times --batch examples of --task {}: give --steps", s.model, *s.task));
 }
 
-template void require_passes(const Network<float>&, const ModelSpec&, const TrainSettings&, const RunSettings&);
-template void require_passes(const Network<double>&, const ModelSpec&, const TrainSettings&, const RunSettings&);
+template void check_training_support(const Network<float>&, const ModelSpec&, const TrainSettings&, const RunSettings&);
+template void check_training_support(const Network<double>&, const ModelSpec&, const TrainSettings&,
+                                     const RunSettings&);
 
 }  // namespace unfold

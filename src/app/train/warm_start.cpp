@@ -12,7 +12,7 @@
 namespace unfold {
 
 template <class T>
-std::string start_from(const std::string& run, NetworkModel<T>& model) {
+std::string copy_matching_parameters(const std::string& run, NetworkModel<T>& model) {
   if (is_linear(model.spec()))
     throw UsageError(
         fmt::format("--start-from {}: a crf without layers has one optimum, which every start leads to", run));
@@ -38,7 +38,7 @@ std::string start_from(const std::string& run, NetworkModel<T>& model) {
                      own.empty() ? "" : fmt::format("; anew begin {}", fmt::join(own, ", ")));
 }
 
-template std::string start_from(const std::string&, NetworkModel<float>&);
-template std::string start_from(const std::string&, NetworkModel<double>&);
+template std::string copy_matching_parameters(const std::string&, NetworkModel<float>&);
+template std::string copy_matching_parameters(const std::string&, NetworkModel<double>&);
 
 }  // namespace unfold

@@ -11,6 +11,6 @@ namespace unfold {
 /// copied parameters. Throws ModelError for a parameter of a different shape or type, and UsageError if the model is
 /// for different data, shares no parameter, or has no layers.
 template <class T>
-std::string start_from(const std::string& run, NetworkModel<T>& model);
+std::string copy_matching_parameters(const std::string& run, NetworkModel<T>& model);
 
 }  // namespace unfold

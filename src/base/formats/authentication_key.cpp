@@ -89,7 +89,7 @@ std::string Authenticator::finish() {
   return tag;
 }
 
-bool same_tag(std::string_view a, std::string_view b) {
+bool tags_equal(std::string_view a, std::string_view b) {
   return a.size() == b.size() && sodium_memcmp(a.data(), b.data(), a.size()) == 0;
 }
 

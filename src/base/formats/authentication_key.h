@@ -4,7 +4,7 @@
 ///
 ///   Authenticator tag(Key::of_file("secret"), "purpose of the file");
 ///   tag.add(bytes);
-///   std::string proof = tag.finish();   // kTagBytes bytes; compare with `same_tag`
+///   std::string proof = tag.finish();   // kTagBytes bytes; compare with `tags_equal`
 
 #include <array>
 #include <cstddef>
@@ -47,7 +47,7 @@ class Authenticator {
 };
 
 /// Compares two tags in constant time.
-bool same_tag(std::string_view a, std::string_view b);
+bool tags_equal(std::string_view a, std::string_view b);
 
 /// Sets the key that authenticates all model files and checkpoints that this process writes and reads. Reading a file
 /// without a valid tag is then an error. Not set by default.

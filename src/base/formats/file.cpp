@@ -18,11 +18,11 @@
 #include <system_error>
 #include <utility>
 
-#include "base/threads/available_memory.h"
-#include "base/formats/decompress.h"
 #include "base/error.h"
+#include "base/formats/decompress.h"
 #include "base/links.h"
 #include "base/printable.h"
+#include "base/threads/available_memory.h"
 
 namespace unfold {
 namespace {
@@ -101,7 +101,7 @@ std::string read_to_end(int descriptor, const std::string& name, std::size_t lik
 }  // namespace
 
 int open_for_reading(const std::string& path) {
-  const WaitingForOthers waiting;  // opening a pipe blocks until its other end is open
+  const BlockingSection waiting;  // opening a pipe blocks until its other end is open
   int descriptor = -1;
   do descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
   while (descriptor < 0 && errno == EINTR);
@@ -110,7 +110,7 @@ int open_for_reading(const std::string& path) {
 }
 
 std::size_t read_some(int descriptor, const std::string& name, char* out, std::size_t size) {
-  const WaitingForOthers waiting;
+  const BlockingSection waiting;
   for (;;) {
     const ssize_t got = ::read(descriptor, out, size);
     if (got >= 0) return static_cast<std::size_t>(got);
@@ -134,7 +134,7 @@ MappedFile::MappedFile(int descriptor, std::size_t size, std::string name) {
   size_ = size;
   name_ = std::move(name);
   descriptor_ = ::fcntl(descriptor, F_DUPFD_CLOEXEC, 0);
-  announced_ = AnnouncedFile::mapped(name_, data_, size_);
+  announced_ = RegisteredFile::mapped(name_, data_, size_);
 }
 
 MappedFile::~MappedFile() {
@@ -189,7 +189,7 @@ std::size_t unpacking_limit_for(std::size_t packed) {
 
 }  // namespace
 
-void set_unpacking_limit(Index bytes) { unpacking_limit = bytes; }
+void set_decompression_limit(Index bytes) { unpacking_limit = bytes; }
 
 struct Input::Content {
   std::string name;
@@ -329,7 +329,7 @@ int create_locked(const std::string& path) {
 
 /// A device or a pipe, whose other end may let one wait.
 int open_directly(const std::string& path) {
-  const WaitingForOthers waiting;
+  const BlockingSection waiting;
   int descriptor = -1;
   do descriptor = ::open(path.c_str(), O_WRONLY | O_CLOEXEC);
   while (descriptor < 0 && errno == EINTR);
@@ -367,7 +367,7 @@ void AtomicFile::open_temporary() {
   const std::filesystem::path folder = std::filesystem::path(target_).parent_path();
   while (descriptor_ < 0) {
     temporary_ = (folder / (temporary_stem(target_) + random_digits())).string();
-    announced_ = AnnouncedFile::temporary(temporary_);
+    announced_ = RegisteredFile::temporary(temporary_);
     descriptor_ = create_locked(temporary_);
     if (descriptor_ < 0 && errno != EEXIST) fail(errno);
   }
@@ -390,7 +390,7 @@ void AtomicFile::write(std::string_view bytes) {
 }
 
 void AtomicFile::put(std::string_view bytes) {
-  std::optional<WaitingForOthers> waiting;
+  std::optional<BlockingSection> waiting;
   if (temporary_.empty()) waiting.emplace();
   std::string printable;
   if (temporary_.empty() && ::isatty(descriptor_) == 1) {  // pieces are whole blocks, or all
@@ -416,7 +416,7 @@ void AtomicFile::commit() {
   if (::fsync(descriptor_) != 0) fail(errno);
   if (::rename(temporary_.c_str(), target_.c_str()) != 0) fail(errno);
   temporary_.clear();
-  announced_ = AnnouncedFile();
+  announced_ = RegisteredFile();
   if (::close(std::exchange(descriptor_, -1)) != 0) fail(errno);
   const std::string folder = std::filesystem::path(target_).parent_path().string();
   const Descriptor directory(::open(folder.empty() ? "." : folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));

@@ -50,7 +50,7 @@ class MappedFile {
   int descriptor_ = -1;
   const char* data_ = nullptr;
   std::size_t size_ = 0;
-  AnnouncedFile announced_;
+  RegisteredFile announced_;
 };
 
 /// The bytes of a regular file: read if the file is small, mapped if it is large. Throws DataError.
@@ -108,7 +108,7 @@ std::string read_file(const std::string& path);
 
 /// Sets how many bytes a compressed input may expand to, for all inputs opened afterwards. 0, the default, means 256
 /// MiB plus 100 times the compressed size.
-void set_unpacking_limit(Index bytes);
+void set_decompression_limit(Index bytes);
 
 /// An output file that is written atomically: bytes go to a temporary file in the same directory; `commit` synchronizes
 /// it to disk and renames it to its final name. Without `commit` the temporary file is removed and an existing target
@@ -134,7 +134,7 @@ class AtomicFile {
   std::string path_;       ///< as given by the user, for messages
   std::string target_;     ///< after following symbolic links
   std::string temporary_;  ///< empty if the target is written directly
-  AnnouncedFile announced_;
+  RegisteredFile announced_;
   std::string pending_;
   int descriptor_ = -1;
 };

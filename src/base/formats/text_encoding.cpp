@@ -15,11 +15,9 @@ constexpr std::size_t kFirstBytes = 4096, kFewest = 8;
 
 }  // namespace
 
-std::string_view without_mark(std::string_view text) {
-  return text.starts_with(kMark) ? text.substr(kMark.size()) : text;
-}
+std::string_view strip_bom(std::string_view text) { return text.starts_with(kMark) ? text.substr(kMark.size()) : text; }
 
-std::string_view utf16_of(std::string_view text) {
+std::string_view detect_utf16(std::string_view text) {
   if (text.starts_with(kLittleMark) || text.starts_with(kBigMark)) return "UTF-16";
   text = text.substr(0, kFirstBytes);
   std::array<std::size_t, 2> zeros{};
@@ -32,8 +30,8 @@ std::string_view utf16_of(std::string_view text) {
   return {};
 }
 
-void refuse_utf16(const std::string& name, std::string_view text) {
-  if (const std::string_view encoding = utf16_of(text); !encoding.empty())
+void reject_utf16(const std::string& name, std::string_view text) {
+  if (const std::string_view encoding = detect_utf16(text); !encoding.empty())
     throw DataError(
         fmt::format("{} is UTF-16, and text is read as UTF-8; convert it: iconv -f {} -t UTF-8 FILE", name, encoding));
 }

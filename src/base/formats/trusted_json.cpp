@@ -8,19 +8,19 @@
 
 namespace unfold {
 
-nlohmann::ordered_json parse_own_json(std::string_view text, const std::string& where) {
-  nlohmann::ordered_json value = try_own_json(text);
+nlohmann::ordered_json parse_trusted_json(std::string_view text, const std::string& where) {
+  nlohmann::ordered_json value = try_parse_trusted_json(text);
   if (value.is_discarded()) throw ModelError(where + ": not valid JSON");
   return value;
 }
 
-nlohmann::ordered_json try_own_json(std::string_view text) {
+nlohmann::ordered_json try_parse_trusted_json(std::string_view text) {
   return nlohmann::ordered_json::parse(text.begin(), text.end(), nullptr, false);
 }
 
-nlohmann::ordered_json try_own_json_file(const std::string& path) {
+nlohmann::ordered_json try_parse_trusted_json_file(const std::string& path) {
   std::ifstream file(path);
-  return try_own_json(std::string(std::istreambuf_iterator<char>(file), {}));
+  return try_parse_trusted_json(std::string(std::istreambuf_iterator<char>(file), {}));
 }
 
 std::string text_under(const nlohmann::ordered_json& object, const char* key) {

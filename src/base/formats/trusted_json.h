@@ -10,12 +10,12 @@
 namespace unfold {
 
 /// Throws a ModelError that gives `where` if the text is not JSON.
-nlohmann::ordered_json parse_own_json(std::string_view text, const std::string& where);
+nlohmann::ordered_json parse_trusted_json(std::string_view text, const std::string& where);
 
 /// For text that a crash may have truncated: returns a value with `is_discarded()` if it does not parse.
-nlohmann::ordered_json try_own_json(std::string_view text);
-/// Like try_own_json, and also if the file does not exist.
-nlohmann::ordered_json try_own_json_file(const std::string& path);
+nlohmann::ordered_json try_parse_trusted_json(std::string_view text);
+/// Like try_parse_trusted_json, and also if the file does not exist.
+nlohmann::ordered_json try_parse_trusted_json_file(const std::string& path);
 
 /// The text under a key of an object; empty where there is none, or something else than text: the file may have been
 /// edited.

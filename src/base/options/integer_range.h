@@ -1,7 +1,7 @@
 #pragma once
 /// Range checks of integer arguments, with the same limits and messages as the options of the command.
 ///
-///   require_within("samples", request.samples, 1, 1'000'000);
+///   require_in_range("samples", request.samples, 1, 1'000'000);
 
 #include <fmt/format.h>
 
@@ -13,7 +13,7 @@
 namespace unfold {
 
 /// Throws UsageError unless least <= value <= most: "samples must be between 1 and 1000000, not 0".
-inline void require_within(std::string_view option, Index value, Index least, Index most) {
+inline void require_in_range(std::string_view option, Index value, Index least, Index most) {
   if (value < least || value > most)
     throw UsageError(fmt::format("{} must be between {} and {}, not {}", option, least, most, value));
 }

@@ -11,8 +11,8 @@
 
 #include "base/error.h"
 #include "base/options/option_aliases.h"
-#include "base/printable.h"
 #include "base/options/suggestions.h"
+#include "base/printable.h"
 
 namespace unfold {
 namespace {
@@ -68,7 +68,7 @@ bool allowed(const Option& option, const OptionValue& value, double number) {
 }
 
 /// Formats limits for a message: "must be at least 1".
-std::string in_words(const Limits& limits) {
+std::string metric_name(const Limits& limits) {
   if (std::isinf(limits.high)) return fmt::format("{} {}", limits.low_open ? "above" : "at least", limits.low);
   const char* below = limits.high_open ? "below" : "at most";
   if (std::isinf(limits.low)) return fmt::format("{} {}", below, limits.high);
@@ -135,7 +135,7 @@ std::string_view spec_name(std::string_view text) { return text.substr(0, text.f
 Limits above(double low) { return {low, kInfinity, true, true}; }
 Limits at_least(double low) { return {low, kInfinity, false, true}; }
 Limits range(double low, double high) { return {low, high, false, false}; }
-Limits from_to_below(double low, double high) { return {low, high, false, true}; }
+Limits half_open_range(double low, double high) { return {low, high, false, true}; }
 
 std::string to_string(const Limits& limits) {
   const std::string low = format_number(limits.low), high = format_number(limits.high);
@@ -241,7 +241,7 @@ std::string wanted(const Option& option) {
       option.target);
 }
 
-std::string range_text(const Option& option) {
+std::string allowed_values(const Option& option) {
   if (!option.choices.empty()) return fmt::format("{}", fmt::join(option.choices, "|"));
   if (!option.limits) return wanted(option);
   const bool whole =
@@ -255,7 +255,7 @@ void set_option(const Option& option, const OptionValue& value, std::string_view
     case OptionFault::malformed:
       throw UsageError(fmt::format("{} wants {}, not {}", where, wanted(option), in_quotes(to_string(value))));
     case OptionFault::out_of_range:
-      throw UsageError(fmt::format("{} must be {}, not {}", where, in_words(*option.limits), to_string(value)));
+      throw UsageError(fmt::format("{} must be {}, not {}", where, metric_name(*option.limits), to_string(value)));
     case OptionFault::no_choice: break;
   }
   const std::string text = to_string(value);
@@ -290,7 +290,7 @@ void OptionTable::set(std::string_view who, std::string_view name, std::string_v
     const auto parsed = parse_value(option, value, BoolWords::plain);
     if (!parsed || set_value(option, *parsed) != OptionFault::none)
       throw UsageError(
-          fmt::format("{}: option {}={} is not possible; {}: {}", who, name, value, name, range_text(option)));
+          fmt::format("{}: option {}={} is not possible; {}: {}", who, name, value, name, allowed_values(option)));
     return;
   }
   throw UsageError(fmt::format("{} has no option {}{} (options: {})", who, in_quotes(name), did_you_mean(name, names),
@@ -308,13 +308,13 @@ std::vector<OptionHelp> OptionTable::help() const {
     const std::optional<OptionValue> value = value_of(option);
     const double* decimal = value ? std::get_if<double>(&*value) : nullptr;
     const std::string text = decimal != nullptr ? format_number(*decimal) : value ? to_string(*value) : "";
-    result.push_back({option.name, text, range_text(option), option.help});
+    result.push_back({option.name, text, allowed_values(option), option.help});
   }
   return result;
 }
 
-std::vector<std::pair<std::string, std::string>> changed_values(const std::vector<OptionHelp>& values,
-                                                                const std::vector<OptionHelp>& defaults) {
+std::vector<std::pair<std::string, std::string>> non_default_values(const std::vector<OptionHelp>& values,
+                                                                    const std::vector<OptionHelp>& defaults) {
   std::vector<std::pair<std::string, std::string>> result;
   for (std::size_t i = 0; i < values.size(); ++i)
     if (values[i].value != defaults[i].value) result.emplace_back(values[i].name, values[i].value);

@@ -41,11 +41,11 @@ struct Limits {
     return (low_open ? x > low : x >= low) && (high_open ? x < high : x <= high);  // false for NaN
   }
 };
-Limits above(double low);                       ///< (low, inf)
-Limits at_least(double low);                    ///< [low, inf)
-Limits range(double low, double high);          ///< [low, high]
-Limits from_to_below(double low, double high);  ///< [low, high)
-std::string to_string(const Limits& limits);    ///< "above 0", "0 to 1", "0 to below 1"
+Limits above(double low);                         ///< (low, inf)
+Limits at_least(double low);                      ///< [low, inf)
+Limits range(double low, double high);            ///< [low, high]
+Limits half_open_range(double low, double high);  ///< [low, high)
+std::string to_string(const Limits& limits);      ///< "above 0", "0 to 1", "0 to below 1"
 
 /// Target for an option with several choices, of any type; the choice is stored and read by its index.
 struct ChoiceTarget {
@@ -86,8 +86,8 @@ OptionFault set_value(const Option& option, const OptionValue& value);
 std::optional<OptionValue> value_of(const Option& option);
 /// Resets the target to the empty or zero value of its type; for choices, to the first one.
 void clear_value(const Option& option);
-std::string wanted(const Option& option);      ///< "a whole number", "true or false"
-std::string range_text(const Option& option);  ///< all allowed values: "whole number, 1 to 9", "red|green"
+std::string wanted(const Option& option);          ///< "a whole number", "true or false"
+std::string allowed_values(const Option& option);  ///< all allowed values: "whole number, 1 to 9", "red|green"
 
 /// Sets the target. Throws a UsageError that begins with `where`, the origin of the value ("option --batch",
 /// "unfold.toml:3: batch"), and describes the allowed values; for a choice, it suggests the nearest one.
@@ -205,8 +205,8 @@ std::vector<OptionHelp> help_of(Options options) {
 }
 
 /// Returns the options whose values differ between two lists of the same options, as SPEC values.
-std::vector<std::pair<std::string, std::string>> changed_values(const std::vector<OptionHelp>& values,
-                                                                const std::vector<OptionHelp>& defaults);
+std::vector<std::pair<std::string, std::string>> non_default_values(const std::vector<OptionHelp>& values,
+                                                                    const std::vector<OptionHelp>& defaults);
 
 /// Formats a number in its shortest exact form.
 std::string format_number(double x);

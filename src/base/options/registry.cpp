@@ -4,8 +4,8 @@
 #include <fmt/ranges.h>
 
 #include "base/error.h"
-#include "base/printable.h"
 #include "base/options/suggestions.h"
+#include "base/printable.h"
 
 namespace unfold {
 
@@ -15,12 +15,12 @@ std::string plural(std::string_view kind) { return fmt::format("{}{}", kind, kin
 
 }  // namespace
 
-void refuse_unknown(std::string_view kind, std::string_view name, const std::vector<std::string>& names) {
+void throw_unknown(std::string_view kind, std::string_view name, const std::vector<std::string>& names) {
   throw UsageError(fmt::format("there is no {} {}{} ({}: {})", kind, in_quotes(name), did_you_mean(name, names),
                                plural(kind), fmt::join(names, ", ")));
 }
 
-void refuse_not_built(std::string_view kind, std::string_view name, const std::vector<std::string>& names) {
+void throw_not_built(std::string_view kind, std::string_view name, const std::vector<std::string>& names) {
   throw UsageError(
       fmt::format("{} {} is not built yet in this version; there are {}", kind, name, fmt::join(names, ", ")));
 }

@@ -31,8 +31,8 @@ struct EntryHelp {
 };
 
 /// Throws the UsageError for a name that is in no list. `kind` is for example "model"; `names` are the known names.
-[[noreturn]] void refuse_unknown(std::string_view kind, std::string_view name, const std::vector<std::string>& names);
-[[noreturn]] void refuse_not_built(std::string_view kind, std::string_view name, const std::vector<std::string>& names);
+[[noreturn]] void throw_unknown(std::string_view kind, std::string_view name, const std::vector<std::string>& names);
+[[noreturn]] void throw_not_built(std::string_view kind, std::string_view name, const std::vector<std::string>& names);
 
 /// Entries in the order of help texts. Pointers to entries stay valid. `EntryType` is any type with a member `name`.
 template <class EntryType>
@@ -55,8 +55,8 @@ class Registry {
     std::vector<std::string> known = names();
     known.insert(known.end(), others.begin(), others.end());
     for (const std::string& later : not_built_)
-      if (later == name) refuse_not_built(kind_, name, known);
-    refuse_unknown(kind_, name, known);
+      if (later == name) throw_not_built(kind_, name, known);
+    throw_unknown(kind_, name, known);
   }
 
   std::vector<std::string> names() const {

@@ -54,7 +54,7 @@ std::size_t left_on_machine() {
 
 }  // namespace
 
-std::size_t memory_left_by(const ControlGroups& groups) {
+std::size_t cgroup_memory_left(const ControlGroups& groups) {
   std::size_t least = kNoLimit;
   for (const std::string& group : groups.of("memory"))
     least = std::min({least, left_in(group, "/memory.max", "/memory.current", "inactive_file"),
@@ -62,6 +62,6 @@ std::size_t memory_left_by(const ControlGroups& groups) {
   return least;
 }
 
-std::size_t available_memory() { return std::min({left_on_machine(), memory_left_by({}), left_to_process()}); }
+std::size_t available_memory() { return std::min({left_on_machine(), cgroup_memory_left({}), left_to_process()}); }
 
 }  // namespace unfold

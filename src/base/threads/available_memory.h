@@ -13,6 +13,6 @@ std::size_t available_memory();
 
 /// Returns how many bytes the most restrictive control group of the process has left. Page cache that a group can
 /// reclaim counts as free. The largest value of the type if there is no limit or no control group file can be read.
-std::size_t memory_left_by(const ControlGroups& groups);
+std::size_t cgroup_memory_left(const ControlGroups& groups);
 
 }  // namespace unfold

@@ -49,13 +49,13 @@ int allowed_processors() {
 
 /// Limits a number of processors to the quota of the control groups.
 int granted_of(int processors) {
-  const double granted = std::ceil(granted_processors());
+  const double granted = std::ceil(cgroup_processor_quota());
   return std::max(1, granted < processors ? static_cast<int>(granted) : processors);
 }
 
 }  // namespace
 
-double granted_processors(const ControlGroups& groups) {
+double cgroup_processor_quota(const ControlGroups& groups) {
   double least = kUnbounded;
   for (const std::string& group : groups.of("cpu")) least = std::min(least, quota_of(group));
   return least;
@@ -63,6 +63,6 @@ double granted_processors(const ControlGroups& groups) {
 
 int available_threads() { return granted_of(allowed_processors()); }
 
-int shared_threads() { return granted_of(static_cast<int>(::sysconf(_SC_NPROCESSORS_ONLN))); }
+int machine_threads() { return granted_of(static_cast<int>(::sysconf(_SC_NPROCESSORS_ONLN))); }
 
 }  // namespace unfold

@@ -11,10 +11,10 @@ int available_threads();
 
 /// Like available_threads, but ignores the CPU affinity of this process: the processors that all processes of the
 /// machine or container share. At least 1.
-int shared_threads();
+int machine_threads();
 
 /// Returns the number of processors that the most restrictive control group grants. Infinite if there is no quota or no
 /// control group file can be read.
-double granted_processors(const ControlGroups& groups = {});
+double cgroup_processor_quota(const ControlGroups& groups = {});
 
 }  // namespace unfold

@@ -81,7 +81,7 @@ class Choice {
     switch (attendance_) {
       case Attendance::all: return true;
       case Attendance::fickle: return (++runs_ * 0x9E3779B97F4A7C15U) >> 63 != 0;  // about every second region
-      case Attendance::as_it_pays: break;
+      case Attendance::adaptive: break;
     }
     return now >= alone_until_;
   }
@@ -111,9 +111,9 @@ class Choice {
 
 }  // namespace
 
-Attendance usual_attendance() {
+Attendance default_attendance() {
   const char* const name = std::getenv("UNFOLD_TEAM");
-  if (name == nullptr || *name == '\0') return Attendance::as_it_pays;
+  if (name == nullptr || *name == '\0') return Attendance::adaptive;
   if (std::string_view(name) == "all") return Attendance::all;
   if (std::string_view(name) == "fickle") return Attendance::fickle;
   throw UsageError("UNFOLD_TEAM: all or fickle, not \"" + std::string(name) + "\"");

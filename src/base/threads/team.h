@@ -28,19 +28,19 @@ enum class Attendance : unsigned char {
   all,  ///< every member takes part in every region; for benchmarks and tests of threads
   /// only the caller, for a while, if members mostly wait for each other: other programs then occupy the processors,
   /// and a barrier takes until each member has been scheduled again
-  as_it_pays,
+  adaptive,
   /// pseudo-randomly all members or only the caller; tests use it to find code that relies on equal shares in every
   /// region
   fickle
 };
 
-/// Returns the default attendance: `as_it_pays`. The environment variable UNFOLD_TEAM=all|fickle overrides it, for
+/// Returns the default attendance: `adaptive`. The environment variable UNFOLD_TEAM=all|fickle overrides it, for
 /// tests.
-Attendance usual_attendance();
+Attendance default_attendance();
 
 class Team {
  public:
-  explicit Team(int threads = 1, Attendance attendance = usual_attendance());  ///< REQUIRES: threads >= 1
+  explicit Team(int threads = 1, Attendance attendance = default_attendance());  ///< REQUIRES: threads >= 1
   ~Team();
   Team(const Team&) = delete;
   Team& operator=(const Team&) = delete;

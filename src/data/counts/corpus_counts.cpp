@@ -86,7 +86,7 @@ void read_piece(const Corpus& corpus, const Piece& piece, Range share, const Cor
 std::unique_ptr<CountStream> count_ngrams(const Corpus& corpus, const Split& part, const CorpusCountOptions& options) {
   if (part.symbols() >= std::numeric_limits<std::uint32_t>::max() - 1)
     throw DataError("ngram: more than 2^32 - 2 symbols; train on a part of the data");
-  Processes& processes = options.processes != nullptr ? *options.processes : one_process();
+  Processes& processes = options.processes != nullptr ? *options.processes : single_process();
   const Range mine = share_of_process(part.symbols(), processes.number(), processes.count());
   const auto counts = make_sorted_counts(
       {.codes = options.order, .largest = static_cast<Code>(corpus.alphabet().size()) + 1, .memory = options.memory});

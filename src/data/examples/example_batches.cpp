@@ -165,7 +165,7 @@ class ExampleFiller {
       const FieldRead read = parse_read(name);
       add(name, read.field, read.back, false);
     }
-    if (examples.has_trees() || examples.has_grids()) refuse_order();
+    if (examples.has_trees() || examples.has_grids()) require_sequences();
     (void)examples.spelt();  // throws if there are several
     for (const std::string& name : options.predicts) {
       const auto used = std::ranges::find(uses_, name, &Use::name);
@@ -186,9 +186,9 @@ class ExampleFiller {
     lengths_.clear();
     for (const Cut::Stretch& stretch : cut.stretches) lengths_.push_back(stretch.length);
     out.structure = examples_.has_trees() ? trees() : examples_.has_grids() ? grids() : Structure::chains(lengths_);
-    if (examples_.has_sources()) out.structure = out.structure.looking_at(sources());
+    if (examples_.has_sources()) out.structure = out.structure.with_source(sources());
     const auto spelt = std::ranges::find_if(uses_, [](const Use& use) { return use.field->spelt; });
-    if (spelt != uses_.end()) look_at_spelling(*spelt, out);
+    if (spelt != uses_.end()) add_spelling_chains(*spelt, out);
     carry(out);
     out.symbols = out.structure.positions();
     predicted_.assign(at(out.structure.positions()), 0);
@@ -202,7 +202,7 @@ class ExampleFiller {
 
  private:
   /// Throws for fields that exist only in sequences: those of preceding positions, and the characters of words.
-  void refuse_order() const {
+  void require_sequences() const {
     for (const Use& use : uses_) {
       if (use.back > 0)
         throw UsageError(fmt::format("{} is read, but in a {} before another; read {}", use.name,
@@ -256,7 +256,7 @@ class ExampleFiller {
   Structure sources() {
     sources_.clear();
     for (const Cut::Stretch& stretch : cut_->stretches) sources_.push_back(examples_.source_length(stretch.example));
-    return Structure::chains(static_cast<Index>(sources_.size()), 1).looking_at(Structure::chains(sources_));
+    return Structure::chains(static_cast<Index>(sources_.size()), 1).with_source(Structure::chains(sources_));
   }
 
   void add(const std::string& name, const std::string& field, Index back, bool predicted) {
@@ -278,7 +278,7 @@ class ExampleFiller {
       out.passages.push_back(stretch.example);
       out.places.push_back(examples_.begin(stretch.example) + stretch.first);
     }
-    out.start_afresh();
+    out.reset_all_chains();
     out.whole = cut_->whole;
     if (!out.whole) out.carry = cut_->carry;
   }
@@ -323,7 +323,7 @@ class ExampleFiller {
   }
 
   /// Adds chains of characters, one for each distinct word. A missing word is one missing character.
-  void look_at_spelling(const Use& use, Batch& out) {
+  void add_spelling_chains(const Use& use, Batch& out) {
     spellings_.clear();
     std::map<std::vector<Symbol>, Index> known;
     std::vector<Index> looked, lengths;
@@ -342,7 +342,7 @@ class ExampleFiller {
         lengths.push_back(static_cast<Index>(place->first.size()));
         spellings_.push_back(place->first);
       }
-    out.structure = out.structure.looking_at(Structure::chains(lengths), looked);
+    out.structure = out.structure.with_source(Structure::chains(lengths), looked);
   }
 
   void put_spelling(const Use& use, Random* random, Batch& out) {

@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "data/text/batch.h"
 #include "data/examples/example_set.h"
+#include "data/text/batch.h"
 
 namespace unfold {
 

@@ -143,7 +143,7 @@ std::string begin_of(const Examples& examples) {
 }
 
 /// Returns "FILE, line 12", as far as known.
-std::string place_of(const Examples& examples, const ExampleColumn& column, Index entry) {
+std::string position_in_total(const Examples& examples, const ExampleColumn& column, Index entry) {
   if (column.source) {
     const auto example = std::ranges::upper_bound(column.ends, entry) - column.ends.begin();
     return examples.example_lines.empty()
@@ -270,7 +270,7 @@ FieldSpecification specify_values(const ExampleColumn& column, std::span<const I
   if (std::ranges::none_of(entries, [&](Index e) { return column.present(e); }))
     throw DataError(fmt::format("field {} holds nothing: every entry is missing", name));
   const auto kept = choice.kept.find(name);
-  if (!choice.as_they_are.contains(name))
+  if (!choice.unstandardized.contains(name))
     standardise(column, entries, kept == choice.kept.end() ? std::vector<char>() : kept->second, field);
   return field;
 }
@@ -294,7 +294,7 @@ FieldColumn encode_symbols(const Examples& examples, const Origin& origin, std::
       throw DataError(
           fmt::format("{}: field {} is \"{}\", which was never seen in training; take the line out, train on "
                       "data that have it, or, in eval, count it as wrong with --unknown skip",
-                      place_of(examples, column, e), field.name, text));
+                      position_in_total(examples, column, e), field.name, text));
     if (symbol == kNoSymbol) symbol = field.alphabet->unknown();
     result.symbols[k] = symbol;
   }
@@ -337,8 +337,8 @@ FieldColumn encode_values(const Examples& examples, const ExampleColumn& column,
       const double x = column.numbers[at(entries[k]) * width + i];
       const auto z = static_cast<float>(field.mean.empty() ? x : (x - field.mean[i]) / field.deviation[i]);
       if (!(std::fabs(z) <= kLargestNumber))
-        throw DataError(fmt::format("{}: field {} is {}, which is too large", place_of(examples, column, entries[k]),
-                                    field.name, x));
+        throw DataError(fmt::format("{}: field {} is {}, which is too large",
+                                    position_in_total(examples, column, entries[k]), field.name, x));
       result.values[k * width + i] = z;
     }
   }

@@ -32,12 +32,12 @@ struct FieldRead {
 FieldRead parse_read(std::string_view name);
 
 struct FieldChoice {
-  std::vector<std::string>
-      reads = {},
-      /// The fields, by name; those in `reads` may be derived (data/examples/derived.h) or templates (data/examples/templates.h).
+  std::vector<std::string> reads = {},
+                           /// The fields, by name; those in `reads` may be derived (data/examples/derived.h) or
+                           /// templates (data/examples/templates.h).
       predicts = {};
-  std::set<std::string, std::less<>> once = {};         ///< predicted once per example, at its end
-  std::set<std::string, std::less<>> as_they_are = {};  ///< numeric fields that are not standardized
+  std::set<std::string, std::less<>> once = {};            ///< predicted once per example, at its end
+  std::set<std::string, std::less<>> unstandardized = {};  ///< numeric fields that are not standardized
   /// Flags of the components of a field that are not standardized, by field.
   std::map<std::string, std::vector<char>, std::less<>> kept = {};
   /// Minimum number of occurrences of a text that is read to become a separate symbol; 0: 2 if there are many texts.

@@ -10,8 +10,8 @@
 
 #include "base/error.h"
 #include "base/formats/json.h"
-#include "base/printable.h"
 #include "base/options/suggestions.h"
+#include "base/printable.h"
 #include "data/text/text_batches.h"
 
 namespace unfold {

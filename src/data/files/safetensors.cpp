@@ -11,8 +11,8 @@
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
-#include "base/formats/json.h"
 #include "base/formats/authentication_key.h"
+#include "base/formats/json.h"
 #include "base/options/suggestions.h"
 #include "base/utf8.h"
 
@@ -375,7 +375,7 @@ void SafetensorsFile::check_tag(std::string_view header) const {
   if (!tagged) fail("made without a key, so nothing shows who made it; leave out --key to read it all the same");
   FileTag tag(*key, bytes_.substr(0, kMacAt + kMacDigits));
   for_each_step(bytes_.substr(kMacAt + kMacDigits), *content_, [&](std::string_view step) { tag.add(step); });
-  if (!same_tag(tag.digits(), bytes_.substr(kMacAt, kMacDigits))) fail("made with another key than the one given");
+  if (!tags_equal(tag.digits(), bytes_.substr(kMacAt, kMacDigits))) fail("made with another key than the one given");
 }
 
 void SafetensorsFile::parse(std::string_view header) {

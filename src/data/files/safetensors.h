@@ -5,10 +5,10 @@
 /// Our files contain as the first entry of `__metadata__` "checksum": "crc32:HHHHHHHH", the CRC-32 of the whole file
 /// with zeros in place of these eight digits, so that any change is detected. Writing is deterministic: equal contents
 /// give equal bytes. With a key (`authentication_key`) a second entry follows, "mac": "blake2b:" and the 64 digits of a
-/// tag (base/formats/authentication_key.h) of the file with zeros in place of both. A reader with a key accepts only files with that tag, and
-/// a reader without a key rejects files that have one. The data begins at a multiple of 64; wide element types come
-/// first, sorted by name within a width, so every tensor is aligned to its elements although the format does not allow
-/// gaps.
+/// tag (base/formats/authentication_key.h) of the file with zeros in place of both. A reader with a key accepts only
+/// files with that tag, and a reader without a key rejects files that have one. The data begins at a multiple of 64;
+/// wide element types come first, sorted by name within a width, so every tensor is aligned to its elements although
+/// the format does not allow gaps.
 
 #include <cstdint>
 #include <map>

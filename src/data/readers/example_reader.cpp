@@ -4,8 +4,8 @@
 
 #include <set>
 
-#include "base/formats/decompress.h"
 #include "base/error.h"
+#include "base/formats/decompress.h"
 #include "data/readers/reader_text.h"
 
 namespace unfold {
@@ -37,7 +37,7 @@ DataSample sample_of(const Input& input) {
   if (sample.bytes.find('\0') != std::string_view::npos) return sample;
   // An incomplete last line is ignored: it says nothing about the format.
   const std::string_view complete = sample.whole ? sample.bytes : sample.bytes.substr(0, sample.bytes.rfind('\n') + 1);
-  for (ReaderLines lines(without_mark(complete)); lines.next();) sample.lines.push_back(lines.line());
+  for (ReaderLines lines(strip_bom(complete)); lines.next();) sample.lines.push_back(lines.line());
   return sample;
 }
 
@@ -52,7 +52,7 @@ void require_examples(const Examples& examples) {
   for (Index e = 0; e < examples.count(); ++e) {
     if (examples.length(e) > 0) continue;
     const Index line = examples.example_lines.empty() ? 0 : examples.example_lines[at(e)];
-    refuse_data(examples.source, line, fmt::format("example {} is empty; leave it out of the file", e + 1));
+    throw_data_error(examples.source, line, fmt::format("example {} is empty; leave it out of the file", e + 1));
   }
 }
 
@@ -76,7 +76,7 @@ Examples read_examples(const Input& input, const ReaderOptions& options) {
   input.require_whole();
   require_examples(examples);
   make_trees(options.trees, examples);
-  make_whole(options.whole, examples);
+  add_sequence_ends(options.whole, examples);
   make_vectors(options.rows, examples);
   return examples;
 }

@@ -15,11 +15,11 @@
 
 #include "base/formats/file.h"
 #include "base/options/registry.h"
-#include "data/text/alphabet.h"
 #include "data/examples/examples.h"
 #include "data/readers/sequence_ends.h"
 #include "data/readers/tree_shapes.h"
 #include "data/readers/vector_rows.h"
+#include "data/text/alphabet.h"
 
 namespace unfold {
 
@@ -31,14 +31,14 @@ struct ReaderOptions {
   /// For `pairs`: targets end with a separate field "target.stop", which is kStop after the last symbol and kGo before;
   /// the target is missing there. Otherwise they end with the symbol kTargetEnd.
   bool stops = false;
-  bool text_given = false;  ///< false: characters if texts have fewer than 1.5 words on average, otherwise words
+  bool text_kind_set = false;  ///< false: characters if texts have fewer than 1.5 words on average, otherwise words
   /// For a table: consecutive rows with the same value form one example; empty: all rows form one example.
   std::string sequence_column = {};
   bool headed = false;  ///< for a table: the first row holds the column names, regardless of its contents
   /// Columns of `columns` and `table` that are always read as texts, or as numbers. The types of the others are
   /// detected.
   std::vector<std::string> texts = {}, numbers = {};
-  WholeSequences whole = {};  ///< sequence ends and sources, added to the examples after reading
+  SequenceEndOptions whole = {};  ///< sequence ends and sources, added to the examples after reading
   TreeShape trees = TreeShape::given;
   VectorRows rows = {};  ///< conversion to vectors
 };

@@ -54,19 +54,20 @@ FastaFile FastaPass::run() {
       end_record();
       begin_record();
     } else if (header_ == 0) {
-      refuse_data(source_, lines_.number(),
-                  "neither a header of FASTA (\">\") nor one of FASTQ (\"@\"); begin every record with one, or train "
-                  "with --format text");
+      throw_data_error(
+          source_, lines_.number(),
+          "neither a header of FASTA (\">\") nor one of FASTQ (\"@\"); begin every record with one, or train "
+          "with --format text");
     } else if (is_complete()) {
-      refuse_data(source_, lines_.number(),
-                  "a read is complete above, and this is no header (\"@\") of the next; take it out");
+      throw_data_error(source_, lines_.number(),
+                       "a read is complete above, and this is no header (\"@\") of the next; take it out");
     } else if (file_.has_qualities && line_[0] == kQualities) {
       skip_qualities();
     } else {
       append_letters();
     }
   }
-  if (header_ == 0) refuse_data(source_, 0, "no record in it; there is nothing to read");
+  if (header_ == 0) throw_data_error(source_, 0, "no record in it; there is nothing to read");
   end_record();
   return std::move(file_);
 }
@@ -81,9 +82,10 @@ void FastaPass::begin_record() {
 void FastaPass::end_record() {
   if (is_complete()) return;  // also before the first record
   if (letters_in_record() == 0)
-    refuse_data(source_, header_, fmt::format("the record \"{}\" has no letters; take it out", file_.names.back()));
+    throw_data_error(source_, header_,
+                     fmt::format("the record \"{}\" has no letters; take it out", file_.names.back()));
   if (file_.has_qualities)
-    refuse_data(
+    throw_data_error(
         source_, header_,
         fmt::format("the read \"{}\" has no line \"+\" with qualities behind it; complete it", file_.names.back()));
   file_.letters += '\n';
@@ -93,7 +95,7 @@ void FastaPass::end_record() {
 void FastaPass::append_letters() {
   const auto odd = std::find_if_not(line_.begin(), line_.end(), is_residue);
   if (odd != line_.end())
-    refuse_data(
+    throw_data_error(
         source_, lines_.number(),
         fmt::format("{} stands for no base and no amino acid; take it out, or train with --format text", shown(*odd)));
   file_.lower_case += std::count_if(line_.begin(), line_.end(), [](char c) { return c >= 'a' && c <= 'z'; });
@@ -105,12 +107,12 @@ void FastaPass::skip_qualities() {
   const Index wanted = letters_in_record();
   Index seen = 0;
   if (wanted == 0)
-    refuse_data(source_, header_, fmt::format("the read \"{}\" has no letters; take it out", file_.names.back()));
+    throw_data_error(source_, header_, fmt::format("the read \"{}\" has no letters; take it out", file_.names.back()));
   while (seen < wanted && lines_.next()) seen += static_cast<Index>(without_blanks(lines_.line()).size());
   if (seen != wanted)
-    refuse_data(source_, lines_.number(),
-                fmt::format("{} qualities of the read \"{}\", which has {} letters; it is cut short or damaged", seen,
-                            file_.names.back(), wanted));
+    throw_data_error(source_, lines_.number(),
+                     fmt::format("{} qualities of the read \"{}\", which has {} letters; it is cut short or damaged",
+                                 seen, file_.names.back(), wanted));
   file_.letters += '\n';
   file_.ends.push_back(static_cast<Index>(file_.letters.size()));
 }
@@ -118,7 +120,7 @@ void FastaPass::skip_qualities() {
 /// Whether every line except headers consists of letters. An incomplete last line is checked like the others.
 bool lines_look_like_fasta(std::string_view bytes) {
   Index headers = 0, letters = 0;
-  for (ReaderLines lines(without_mark(bytes)); lines.next();) {
+  for (ReaderLines lines(strip_bom(bytes)); lines.next();) {
     const std::string_view line = without_blanks(lines.line());
     if (line.empty() || line[0] == kFastaComment) continue;
     if (line[0] == kFastaHeader)
@@ -135,7 +137,7 @@ bool lines_look_like_fasta(std::string_view bytes) {
 /// sufficient.
 bool lines_look_like_fastq(std::string_view bytes) {
   std::string_view first[4];
-  ReaderLines lines(without_mark(bytes));
+  ReaderLines lines(strip_bom(bytes));
   for (std::string_view& line : first) {
     if (!lines.next()) return false;
     line = without_blanks(lines.line());

@@ -12,12 +12,13 @@ namespace unfold {
 namespace {
 
 void require_limits(const std::string& source, Index height, Index width) {
-  if (height < 1 || width < 1) refuse_data(source, 0, fmt::format("an image of {} x {} pixels", height, width));
+  if (height < 1 || width < 1) throw_data_error(source, 0, fmt::format("an image of {} x {} pixels", height, width));
   if (height > kMostSide || width > kMostSide || height * width > kMostPixels)
-    refuse_data(source, 0,
-                fmt::format("an image of {} x {} pixels, and at most {} on a side and {} in all are read; cut it, or "
-                            "make it smaller",
-                            height, width, kMostSide, kMostPixels));
+    throw_data_error(
+        source, 0,
+        fmt::format("an image of {} x {} pixels, and at most {} on a side and {} in all are read; cut it, or "
+                    "make it smaller",
+                    height, width, kMostSide, kMostPixels));
 }
 
 /// Parses a whole Netpbm image.
@@ -44,7 +45,7 @@ class PnmReader {
   static constexpr Index kDeepest = 65535;
 
   [[noreturn]] void refuse(const std::string& what) const {
-    refuse_data(source_, 0, fmt::format("at byte {}: {}", place_, what));
+    throw_data_error(source_, 0, fmt::format("at byte {}: {}", place_, what));
   }
   static bool is_blank(char c) { return c == ' ' || (c >= '\t' && c <= '\r'); }
 
@@ -136,7 +137,7 @@ bool is_pnm(std::string_view bytes) {
 Image read_png(const std::string& source, std::string_view bytes) {
   PngHandle png;
   const auto refuse = [&] {
-    refuse_data(
+    throw_data_error(
         source, 0,
         fmt::format("no PNG that can be read ({}); save it again", static_cast<const char*>(png.image.message)));
   };

@@ -79,7 +79,7 @@ void for_each_word(std::string_view text, Use&& use) {
 
 template <class Use>
 void for_each_log_line(std::string_view text, Use&& use) {
-  text = without_mark(text);
+  text = strip_bom(text);
   while (!text.empty()) {
     const std::size_t end = std::min(text.find('\n'), text.size());
     use(text.substr(0, end));
@@ -202,8 +202,9 @@ bool begins_with_labels(std::string_view text) {
   return normal > 0 && others == 0;
 }
 
-LogShapes shapes_of(std::string_view text, const LogScanner& scanner, const std::function<void(const LogLine&)>& see) {
-  LogShapes shapes;
+LogTemplates shapes_of(std::string_view text, const LogScanner& scanner,
+                       const std::function<void(const LogLine&)>& see) {
+  LogTemplates shapes;
   std::unordered_set<std::string> different;
   LogLine parts;
   for_each_log_line(text, [&](std::string_view line) {

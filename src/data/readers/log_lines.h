@@ -61,13 +61,13 @@ bool begins_with_labels(std::string_view text);
 bool begins_with_label(std::string_view line);
 
 /// The templates of all lines, one per line.
-struct LogShapes {
+struct LogTemplates {
   std::string text;
   Index lines = 0, different = 0;
 };
 /// `see` is called for every line.
-LogShapes shapes_of(std::string_view text, const LogScanner& scanner,
-                    const std::function<void(const LogLine&)>& see = nullptr);
+LogTemplates shapes_of(std::string_view text, const LogScanner& scanner,
+                       const std::function<void(const LogLine&)>& see = nullptr);
 
 /// Replaces the words that occur only once in a text of templates by `<unk>`, so that models trained by gradient
 /// descent learn a representation of unknown words. Returns the number of replaced words.

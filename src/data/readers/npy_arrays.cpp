@@ -53,7 +53,7 @@ class NpyHeaderReader {
 
  private:
   [[noreturn]] void refuse(const std::string& what) const {
-    refuse_data(source_, 0, fmt::format("{}; {}", what, kHowToSave));
+    throw_data_error(source_, 0, fmt::format("{}; {}", what, kHowToSave));
   }
 
   /// Returns the text of the value of a key.
@@ -148,10 +148,11 @@ NpyArray read_array(const std::string& source, std::string name, std::string_vie
   const auto stored = static_cast<Index>(elements.size() / header.element.size);
   const std::optional<Index> count = elements_of(header.shape, stored);
   if (!count || at(*count) * header.element.size != elements.size()) {
-    refuse_data(source, 0,
-                fmt::format("its header speaks of [{}] elements and {} bytes of elements follow; it was cut short or "
-                            "changed, save it again",
-                            fmt::join(header.shape, ", "), elements.size()));
+    throw_data_error(
+        source, 0,
+        fmt::format("its header speaks of [{}] elements and {} bytes of elements follow; it was cut short or "
+                    "changed, save it again",
+                    fmt::join(header.shape, ", "), elements.size()));
   }
   NpyArray array{.name = std::move(name), .shape = header.shape};
   array.values.reserve(at(*count));
@@ -180,7 +181,8 @@ std::vector<NpyArray> read_npy_arrays(const Input& input) {
   constexpr std::string_view kEnding = ".npy";
   for (const ZipMember& member : zip_members(input.name(), input.bytes())) {
     const std::string source = fmt::format("{}: {}", input.name(), member.name);
-    if (!member.name.ends_with(kEnding)) refuse_data(source, 0, "no array of NumPy; an .npz file holds only these");
+    if (!member.name.ends_with(kEnding))
+      throw_data_error(source, 0, "no array of NumPy; an .npz file holds only these");
     const std::string bytes = member.unpack(input.bytes());
     arrays.push_back(read_array(source, member.name.substr(0, member.name.size() - kEnding.size()), bytes));
   }

@@ -79,7 +79,7 @@ class ColumnsReader {
     std::sort(sorted.begin(), sorted.end());
     const auto twice = std::adjacent_find(sorted.begin(), sorted.end());
     if (twice != sorted.end())
-      refuse_data(source_, number, fmt::format("two columns are named {}; rename one", *twice));
+      throw_data_error(source_, number, fmt::format("two columns are named {}; rename one", *twice));
   }
 
   void begin(Index number) {
@@ -90,12 +90,13 @@ class ColumnsReader {
       for (std::size_t c = 1; c <= cells_.size(); ++c) names_.push_back(std::to_string(c));
     }
     if (names_.size() == cells_.size()) return;
-    refuse_data(source_, number, fmt::format("{} columns where the header names {}", cells_.size(), names_.size()));
+    throw_data_error(source_, number,
+                     fmt::format("{} columns where the header names {}", cells_.size(), names_.size()));
   }
 
   void require_count(Index number) const {
     if (cells_.size() == entries_.size()) return;
-    refuse_data(
+    throw_data_error(
         source_, number,
         fmt::format("{} columns where line {} has {}; between examples belongs an empty line{}", cells_.size(),
                     first_line_, entries_.size(),
@@ -132,9 +133,9 @@ class ColumnsReader {
   }
 
   ExampleColumn column(std::size_t c) const {
-    const WantedEntries wanted = wanted_entries(options_, names_[c]);
+    const RequestedType wanted = requested_type(options_, names_[c]);
     const bool numbers =
-        wanted == WantedEntries::as_they_look ? is_measured(entries_[c]) : wanted == WantedEntries::numbers;
+        wanted == RequestedType::as_they_look ? is_measured(entries_[c]) : wanted == RequestedType::numbers;
     if (numbers) return number_column(source_, names_[c], entries_[c], examples_.lines);
     ExampleColumn result{.name = names_[c]};
     result.texts.reserve(entries_[c].size());

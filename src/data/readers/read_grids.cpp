@@ -50,7 +50,7 @@ class GridText {
     std::vector<std::string> texts, labels;
   };
 
-  [[noreturn]] void refuse(const std::string& what) const { refuse_data(text_.source(), line_, what); }
+  [[noreturn]] void refuse(const std::string& what) const { throw_data_error(text_.source(), line_, what); }
 
   void take(std::string_view line) {
     std::vector<std::string_view> cells;

@@ -72,19 +72,20 @@ Examples read_idx(const Input& input) {
   const Idx idx(input);
   const std::vector<Index>& shape = idx.shape();
   if (shape.size() < 2)
-    refuse_data(input.name(), 0,
-                "an IDX file of one dimension, which are labels; name the file of images, and the labels beside it are "
-                "found");
+    throw_data_error(
+        input.name(), 0,
+        "an IDX file of one dimension, which are labels; name the file of images, and the labels beside it are "
+        "found");
   const bool one = shape.size() == 2;
   const Index count = one ? 1 : shape[0], height = shape[one ? 0 : 1], width = shape[one ? 1 : 2];
   const Index channels = shape.size() == 4 ? shape[3] : 1;
   if (count < 1 || height < 1 || width < 1 || channels < 1)
-    refuse_data(input.name(), 0,
-                fmt::format("its header speaks of [{}]: there is no image in it", fmt::join(shape, ", ")));
+    throw_data_error(input.name(), 0,
+                     fmt::format("its header speaks of [{}]: there is no image in it", fmt::join(shape, ", ")));
   if (height > kMostSide || width > kMostSide || height * width > kMostPixels)
-    refuse_data(input.name(), 0,
-                fmt::format("images of {} x {} pixels; at most {} on a side and {} in all are read", height, width,
-                            kMostSide, kMostPixels));
+    throw_data_error(input.name(), 0,
+                     fmt::format("images of {} x {} pixels; at most {} on a side and {} in all are read", height, width,
+                                 kMostSide, kMostPixels));
   Examples examples{.source = input.name()};
   ExampleColumn pixels{.name = kPixels, .width = channels};
   pixels.numbers.assign(idx.bytes().begin(), idx.bytes().end());
@@ -101,7 +102,7 @@ Examples read_idx(const Input& input) {
 Image read_image(const std::string& source, std::string_view bytes) {
   if (is_png(bytes)) return read_png(source, bytes);
   if (is_pnm(bytes)) return read_pnm(source, bytes);
-  refuse_data(source, 0, "neither PNG nor PGM nor PPM by its first bytes; convert the image to one of these");
+  throw_data_error(source, 0, "neither PNG nor PGM nor PPM by its first bytes; convert the image to one of these");
 }
 
 Examples read_one_image(const Input& input) {
@@ -132,7 +133,7 @@ class ImageList {
     if (converted_ > 0)
       examples_.remarks.push_back(fmt::format("{}: labels that are not UTF-8 are read as ISO-8859-1 ({} of them)",
                                               examples_.source, converted_));
-    if (examples_.count() == 0) refuse_data(text_.source(), 0, "no image is named in it");
+    if (examples_.count() == 0) throw_data_error(text_.source(), 0, "no image is named in it");
     examples_.columns.push_back(std::move(pixels_));
     if (kind_ != Kind::none) {
       labels_.once = kind_ == Kind::whole;
@@ -146,8 +147,8 @@ class ImageList {
 
   /// Of an image of a folder, which has no list of the user's: names the image.
   [[noreturn]] void refuse(const std::string& what) const {
-    if (of_folder_) refuse_data((folder_ / name_).lexically_normal().string(), 0, what);
-    refuse_data(text_.source(), line_, what);
+    if (of_folder_) throw_data_error((folder_ / name_).lexically_normal().string(), 0, what);
+    throw_data_error(text_.source(), line_, what);
   }
 
   Image open(std::string_view name) const {
@@ -225,9 +226,9 @@ class ImageArrays {
   Examples read() {
     for (const NpyArray& array : arrays_) find_shape(array);
     if (height_ == 0)
-      refuse_data(examples_.source, 0,
-                  "no array of images; there are [height, width], [images, height, width] and "
-                  "[images, height, width, numbers]");
+      throw_data_error(examples_.source, 0,
+                       "no array of images; there are [height, width], [images, height, width] and "
+                       "[images, height, width, numbers]");
     if (arrays_.size() == 1) arrays_.front().name = kPixels;
     for (Index i = 0; i < count_; ++i) add_grid(height_, width_, examples_);
     for (NpyArray& array : arrays_) add(array);
@@ -236,8 +237,8 @@ class ImageArrays {
 
  private:
   [[noreturn]] void refuse(const NpyArray& array, const std::string& what) const {
-    refuse_data(examples_.source, 0,
-                fmt::format("array \"{}\" of shape [{}]: {}", array.name, fmt::join(array.shape, ", "), what));
+    throw_data_error(examples_.source, 0,
+                     fmt::format("array \"{}\" of shape [{}]: {}", array.name, fmt::join(array.shape, ", "), what));
   }
 
   bool alone() const { return arrays_.size() == 1; }

@@ -29,7 +29,7 @@ JsonValue object_in(const std::string& source, std::string_view line, Index numb
   } catch (const ModelError& error) {
     throw DataError(fmt::format("{}; write one object a line, and null for what is missing", error.what()));
   }
-  if (!object.is_object()) refuse_data(source, number, "no JSON object; write one object a line: {\"x\": [1, 2]}");
+  if (!object.is_object()) throw_data_error(source, number, "no JSON object; write one object a line: {\"x\": [1, 2]}");
   return object;
 }
 
@@ -122,7 +122,7 @@ class JsonlReader {
   }
 
  private:
-  [[noreturn]] void refuse(const std::string& what) const { refuse_data(examples_.source, line_, what); }
+  [[noreturn]] void refuse(const std::string& what) const { throw_data_error(examples_.source, line_, what); }
 
   void read_object(const JsonValue& object) {
     length_ = -1;
@@ -229,7 +229,7 @@ class JsonlReader {
 /// All running texts, to detect their kind. Empty if the kind is given or there are no texts.
 std::vector<std::string> running_texts(const ReaderText& text, const ReaderOptions& options) {
   std::vector<std::string> texts;
-  if (options.text_given || text.text().find("\"text\"") == std::string_view::npos) return texts;
+  if (options.text_kind_set || text.text().find("\"text\"") == std::string_view::npos) return texts;
   for (ReaderLines lines(text.text()); lines.next();) {
     if (without_blanks(lines.line()).empty()) continue;
     JsonValue object = object_in(text.source(), lines.line(), lines.number());
@@ -258,7 +258,7 @@ std::string guess_jsonl(const DataSample& sample) {
   if (seen > 0) return why;
   // An example may be longer than the sample.
   const bool named = ends_in(sample.name, {".jsonl", ".ndjson"});
-  return named && without_blanks(without_mark(sample.bytes)).starts_with('{') ? why : std::string();
+  return named && without_blanks(strip_bom(sample.bytes)).starts_with('{') ? why : std::string();
 }
 
 }  // namespace

@@ -78,11 +78,11 @@ LabelledLines labelled_lines(const ReaderText& text) {
       continue;
     }
     // Empty lines are allowed at the end of the file, not between examples.
-    if (empty > 0) refuse_data(text.source(), empty, "an empty line where label and text should be; take it out");
+    if (empty > 0) throw_data_error(text.source(), empty, "an empty line where label and text should be; take it out");
     if (result.numbers.empty()) result.style = label_style(lines.line());
     const LabelledLine line = split_label(lines.line(), result.style);
     if (!fits(line, result.style)) {
-      refuse_data(
+      throw_data_error(
           text.source(), lines.number(),
           fmt::format("not a label and a text as in \"{}\"; give every line both (any label where none is known)",
                       as_wanted(result.style)));

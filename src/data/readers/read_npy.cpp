@@ -28,8 +28,8 @@ class ArrayExamples {
 
  private:
   [[noreturn]] void refuse(const NpyArray& array, const std::string& what) const {
-    refuse_data(examples_.source, 0,
-                fmt::format("array \"{}\" of shape [{}]: {}", array.name, fmt::join(array.shape, ", "), what));
+    throw_data_error(examples_.source, 0,
+                     fmt::format("array \"{}\" of shape [{}]: {}", array.name, fmt::join(array.shape, ", "), what));
   }
 
   void require_shape(const NpyArray& array) const {

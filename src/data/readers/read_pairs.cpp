@@ -25,15 +25,16 @@ PairLines pair_lines(const ReaderText& text) {
       if (empty == 0) empty = lines.number();
       continue;
     }
-    if (empty > 0) refuse_data(text.source(), empty, "an empty line where a source should be; take it out");
+    if (empty > 0) throw_data_error(text.source(), empty, "an empty line where a source should be; take it out");
     const std::size_t tab = line.find('\t');
     const bool has_target = tab != std::string_view::npos;
     if (result.numbers.empty()) targets = has_target;
-    if (has_target != targets) refuse_data(text.source(), lines.number(), unlike_pairs(targets));
+    if (has_target != targets) throw_data_error(text.source(), lines.number(), pair_mismatch(targets));
     if (has_target && line.find('\t', tab + 1) != std::string_view::npos)
-      refuse_data(text.source(), lines.number(), "more than one tab; a line is \"source<TAB>target\"");
+      throw_data_error(text.source(), lines.number(), "more than one tab; a line is \"source<TAB>target\"");
     const std::string_view source = without_blanks(line.substr(0, tab));
-    if (source.empty()) refuse_data(text.source(), lines.number(), "an empty source; it needs at least one symbol");
+    if (source.empty())
+      throw_data_error(text.source(), lines.number(), "an empty source; it needs at least one symbol");
     result.sources.push_back(source);
     if (has_target) result.targets.push_back(without_blanks(line.substr(tab + 1)));
     result.numbers.push_back(lines.number());
@@ -57,14 +58,14 @@ Examples read_pairs(const Input& input, const ReaderOptions& options) {
   target_options.text = options.target_text.value_or(options.text);
   const TextPositions of_targets(lines.targets, target_options);
   ExampleColumn target{.name = "target", .characters = of_targets.characters()};
-  ExampleColumn stop{.name = fmt::format("target{}", kStopField)};
+  ExampleColumn stop{.name = fmt::format("target{}", kStopSuffix)};
   for (std::size_t i = 0; i < lines.targets.size(); ++i) {
     const std::size_t before = target.texts.size();
     of_targets.append(lines.targets[i], target.texts);
     for (std::size_t k = before; k < target.texts.size(); ++k)
       if (target.texts[k] == kTargetEnd)
-        refuse_data(text.source(), lines.numbers[i],
-                    fmt::format("the symbol {} stands for the end of a target; name it otherwise", kTargetEnd));
+        throw_data_error(text.source(), lines.numbers[i],
+                         fmt::format("the symbol {} stands for the end of a target; name it otherwise", kTargetEnd));
     target.texts.emplace_back(options.stops ? "" : kTargetEnd);
     if (options.stops) {
       stop.texts.resize(target.texts.size() - 1, std::string(kGo));

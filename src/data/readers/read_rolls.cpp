@@ -42,16 +42,17 @@ Examples read_rolls(const Input& input, const ReaderOptions&) {
     steps.clear();
     split_at_blanks(lines.line(), steps);
     if (steps.empty()) {
-      refuse_data(text.source(), lines.number(), "an empty line; a silent piece is written with a - for each step");
+      throw_data_error(text.source(), lines.number(),
+                       "an empty line; a silent piece is written with a - for each step");
     }
     for (const std::string_view step : steps) {
       const std::size_t begin = notes.numbers.size();
       notes.numbers.resize(begin + at(kPianoNotes), 0);
       const auto sound = [&](int note) { notes.numbers[begin + static_cast<std::size_t>(note - kLowestNote)] = 1; };
       if (read_step(step, sound)) continue;
-      refuse_data(text.source(), lines.number(),
-                  fmt::format("\"{}\" is no step: ascending notes of {} to {} with commas between them, or -", step,
-                              kLowestNote, kHighestNote));
+      throw_data_error(text.source(), lines.number(),
+                       fmt::format("\"{}\" is no step: ascending notes of {} to {} with commas between them, or -",
+                                   step, kLowestNote, kHighestNote));
     }
     examples.ends.push_back(notes.entries());
     examples.lines.resize(at(notes.entries()), lines.number());

@@ -70,7 +70,7 @@ class TableRows {
     for (std::size_t from = begin;;) {
       const std::size_t quote = text_.find('"', from);
       if (quote == std::string_view::npos) {
-        refuse_data(source_, opened, "a quote that nothing closes; close it or double the quotes inside a cell");
+        throw_data_error(source_, opened, "a quote that nothing closes; close it or double the quotes inside a cell");
       }
       const std::string_view piece = text_.substr(from, quote - from);
       line_ += std::count(piece.begin(), piece.end(), '\n');
@@ -88,7 +88,7 @@ class TableRows {
     position_ = behind;
     while (position_ < text_.size() && !ends_cell(text_[position_])) {
       if (text_[position_] != ' ' && text_[position_] != '\r') {
-        refuse_data(source_, line_, "something stands behind a closing quote; double the quotes inside a cell");
+        throw_data_error(source_, line_, "something stands behind a closing quote; double the quotes inside a cell");
       }
       ++position_;
     }
@@ -157,9 +157,9 @@ class TableReading {
       else if (is_numeric(number_of(column[0])))
         return false;
     }
-    if (empty) return names_numbers() || (numbers_rows() && names_stand_alone());
+    if (empty) return names_numbers() || (has_row_numbers() && header_is_unique());
     if (number_columns(1) > 0) return true;
-    return cells_.columns.size() > 1 && names_stand_alone();
+    return cells_.columns.size() > 1 && header_is_unique();
   }
 
  private:
@@ -170,7 +170,7 @@ class TableReading {
     return false;
   }
   /// Whether a column without a name counts the rows from 0.
-  bool numbers_rows() const {
+  bool has_row_numbers() const {
     return std::any_of(cells_.columns.begin(), cells_.columns.end(), [](const auto& column) {
       std::size_t row = 0;
       return column[0].empty() && std::all_of(column.begin() + 1, column.end(),
@@ -178,7 +178,7 @@ class TableReading {
     });
   }
   /// Whether no header cell occurs again in its column.
-  bool names_stand_alone() const {
+  bool header_is_unique() const {
     bool any = false;
     for (const auto& column : cells_.columns) {
       any |= !column[0].empty();
@@ -191,9 +191,10 @@ class TableReading {
     if (is_empty_row(cells) && (cells_.columns.empty() || cells_.columns.size() > 1)) return;
     if (cells_.columns.empty()) cells_.columns.resize(cells.size());
     if (cells.size() != cells_.columns.size()) {
-      refuse_data(source_, rows_.line(),
-                  fmt::format("{} cells between {} where line {} has {}; put a cell that holds the separator in quotes",
-                              cells.size(), separator_name(separator_), cells_.lines[0], cells_.columns.size()));
+      throw_data_error(
+          source_, rows_.line(),
+          fmt::format("{} cells between {} where line {} has {}; put a cell that holds the separator in quotes",
+                      cells.size(), separator_name(separator_), cells_.lines[0], cells_.columns.size()));
     }
     cells_.lines.push_back(rows_.line());
     for (std::size_t c = 0; c < cells.size(); ++c) cells_.columns[c].push_back(cells[c]);
@@ -280,7 +281,7 @@ class TableExamples {
       : options_(options),
         examples_(text.no_examples()),
         reading_(text.source(), text.text(), table_separator(text.text())),
-        header_(options.headed || reading_.has_header() || names_one_wanted()) {
+        header_(options.headed || reading_.has_header() || begins_with_requested_name()) {
     if (rows() == 0) return;
     name_columns(text.source());
     const auto& lines = reading_.cells().lines;
@@ -300,10 +301,10 @@ class TableExamples {
  private:
   /// Whether the table has a single column that begins with the name of a requested numeric column; that cell is then
   /// the header.
-  bool names_one_wanted() const {
+  bool begins_with_requested_name() const {
     const auto& columns = reading_.cells().columns;
     return columns.size() == 1 && !columns[0].empty() &&
-           wanted_entries(options_, std::string(columns[0][0])) == WantedEntries::numbers;
+           requested_type(options_, std::string(columns[0][0])) == RequestedType::numbers;
   }
   std::size_t first() const { return header_ ? 1 : 0; }
   Index rows() const { return reading_.cells().rows() - (header_ ? 1 : 0); }
@@ -316,13 +317,13 @@ class TableExamples {
     const auto& columns = reading_.cells().columns;
     std::unordered_set<std::string> different;
     const bool one_number = columns.size() == 1 &&
-                            (reading_.has_numbers(0, 0) || wanted_entries(options_, kValue) == WantedEntries::numbers);
+                            (reading_.has_numbers(0, 0) || requested_type(options_, kValue) == RequestedType::numbers);
     for (std::size_t c = 0; c < columns.size(); ++c) {
       const bool named = header_ && !columns[c][0].empty();
       names_.push_back(named ? std::string(columns[c][0]) : one_number ? kValue : std::to_string(c + 1));
       if (!different.insert(names_.back()).second) {
-        refuse_data(source, reading_.cells().lines[0],
-                    fmt::format("two columns are named {}; rename one", names_.back()));
+        throw_data_error(source, reading_.cells().lines[0],
+                         fmt::format("two columns are named {}; rename one", names_.back()));
       }
     }
   }
@@ -331,18 +332,18 @@ class TableExamples {
     if (name.empty()) return names_.size();
     const auto found = std::find(names_.begin(), names_.end(), name);
     if (found == names_.end()) {
-      refuse_data(examples_.source, reading_.cells().lines[0],
-                  fmt::format("there is no column {} that could separate sequences; there are {}", name,
-                              fmt::join(names_, ", ")));
+      throw_data_error(examples_.source, reading_.cells().lines[0],
+                       fmt::format("there is no column {} that could separate sequences; there are {}", name,
+                                   fmt::join(names_, ", ")));
     }
     return static_cast<std::size_t>(found - names_.begin());
   }
 
   ExampleColumn column(std::size_t c) const {
     const std::vector<std::string_view> all = entries(c);
-    const WantedEntries wanted = wanted_entries(options_, names_[c]);
+    const RequestedType wanted = requested_type(options_, names_[c]);
     const bool numbers =
-        wanted == WantedEntries::as_they_look ? reading_.has_numbers(c, first()) : wanted == WantedEntries::numbers;
+        wanted == RequestedType::as_they_look ? reading_.has_numbers(c, first()) : wanted == RequestedType::numbers;
     if (numbers) return number_column(examples_.source, names_[c], all, examples_.lines);
     // In a column without any known value, as in data to be predicted, NA marks a missing value.
     const bool unknown = std::all_of(all.begin(), all.end(), [](std::string_view entry) {
@@ -362,8 +363,9 @@ class TableExamples {
     ExampleColumn once{.name = names_[c], .once = true};
     for (std::size_t i = 0; i < names.size(); ++i) {
       if (names[i].empty()) {
-        refuse_data(examples_.source, examples_.lines[i],
-                    fmt::format("column {} is empty, which should say to what sequence the row belongs", names_[c]));
+        throw_data_error(
+            examples_.source, examples_.lines[i],
+            fmt::format("column {} is empty, which should say to what sequence the row belongs", names_[c]));
       }
       if (i + 1 < names.size() && names[i + 1] == names[i]) continue;
       once.texts.emplace_back(names[i]);

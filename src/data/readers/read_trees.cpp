@@ -139,9 +139,9 @@ Examples read_trees(const Input& input, const ReaderOptions& options) {
       continue;
     }
     // Empty lines are allowed at the end of the file, not between trees.
-    if (empty > 0) refuse_data(text.source(), empty, "an empty line where a tree should be; take it out");
+    if (empty > 0) throw_data_error(text.source(), empty, "an empty line where a tree should be; take it out");
     TreeLine line(lines.line());
-    if (const std::optional<std::string> wrong = line.read()) refuse_data(text.source(), lines.number(), *wrong);
+    if (const std::optional<std::string> wrong = line.read()) throw_data_error(text.source(), lines.number(), *wrong);
     for (const TreeNode& node : line.nodes()) {
       append_text(words, node.word);
       append_text(labels, node.label);

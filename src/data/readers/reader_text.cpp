@@ -32,7 +32,7 @@ bool begins_number(std::string_view text) {
 
 }  // namespace
 
-void refuse_data(const std::string& source, Index line, const std::string& what) {
+void throw_data_error(const std::string& source, Index line, const std::string& what) {
   throw DataError(line > 0 ? fmt::format("{}: line {}: {}", source, line, what) : fmt::format("{}: {}", source, what));
 }
 
@@ -50,11 +50,12 @@ std::string in_utf8(std::string_view bytes) {
   return find_invalid_utf8(bytes) < 0 ? std::string(bytes) : from_latin1(bytes);
 }
 
-ReaderText::ReaderText(const Input& input) : source_(input.name()), text_(without_mark(input.bytes())), bytes_(text_) {
-  refuse_utf16(source_, text_);
+ReaderText::ReaderText(const Input& input) : source_(input.name()), text_(strip_bom(input.bytes())), bytes_(text_) {
+  reject_utf16(source_, text_);
   if (const std::size_t zero = text_.find('\0'); zero != std::string_view::npos) {
     const Index line = 1 + std::count(text_.begin(), text_.begin() + static_cast<std::ptrdiff_t>(zero), '\n');
-    refuse_data(source_, line, "a byte 0, so this is no text; name the format that it has, or unpack or convert it");
+    throw_data_error(source_, line,
+                     "a byte 0, so this is no text; name the format that it has, or unpack or convert it");
   }
   const Index bad = find_invalid_utf8(text_);
   if (bad < 0) return;
@@ -127,15 +128,15 @@ void mark_entry(ExampleColumn& column, bool missing) {
   if (missing || !column.missing.empty()) column.missing.push_back(missing ? 1 : 0);
 }
 
-WantedEntries wanted_entries(const ReaderOptions& options, const std::string& column) {
+RequestedType requested_type(const ReaderOptions& options, const std::string& column) {
   const auto named = [&](const std::vector<std::string>& names) {
     return std::find(names.begin(), names.end(), column) != names.end();
   };
-  if (named(options.texts)) return WantedEntries::texts;
-  return named(options.numbers) ? WantedEntries::numbers : WantedEntries::as_they_look;
+  if (named(options.texts)) return RequestedType::texts;
+  return named(options.numbers) ? RequestedType::numbers : RequestedType::as_they_look;
 }
 
-const char* unlike_pairs(bool targets) {
+const char* pair_mismatch(bool targets) {
   return targets ? "no target; every line is \"source<TAB>target\", or every line a source alone"
                  : "a target, but the lines before have none; give every line one, or none";
 }
@@ -147,14 +148,15 @@ ExampleColumn number_column(const std::string& source, std::string name, const s
   for (std::size_t i = 0; i < texts.size(); ++i) {
     const NumberText number = number_of(texts[i]);
     if (number.kind == NumberText::Kind::infinite) {
-      refuse_data(source, i < lines.size() ? lines[i] : 0,
-                  fmt::format("\"{}\" in column {} is not finite; leave such an entry empty, it is missing then",
-                              texts[i], column.name));
+      throw_data_error(source, i < lines.size() ? lines[i] : 0,
+                       fmt::format("\"{}\" in column {} is not finite; leave such an entry empty, it is missing then",
+                                   texts[i], column.name));
     }
     if (number.kind == NumberText::Kind::none) {
-      refuse_data(source, i < lines.size() ? lines[i] : 0,
-                  fmt::format("\"{}\" in column {} is no number; read the column as texts or leave such an entry empty",
-                              texts[i], column.name));
+      throw_data_error(
+          source, i < lines.size() ? lines[i] : 0,
+          fmt::format("\"{}\" in column {} is no number; read the column as texts or leave such an entry empty",
+                      texts[i], column.name));
     }
     column.numbers.push_back(number.value);
     mark_entry(column, number.kind == NumberText::Kind::missing);
@@ -164,7 +166,7 @@ ExampleColumn number_column(const std::string& source, std::string name, const s
 
 TextPositions::TextPositions(const std::vector<std::string_view>& texts, const ReaderOptions& options)
     : kind_(options.text) {
-  if (options.text_given) return;
+  if (options.text_kind_set) return;
   std::vector<std::string_view> words;
   Index count = 0;
   for (const std::string_view text : texts) {

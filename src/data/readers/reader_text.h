@@ -12,7 +12,7 @@
 namespace unfold {
 
 /// Throws DataError with the file, the line (from 1; 0: none) and the error.
-[[noreturn]] void refuse_data(const std::string& source, Index line, const std::string& what);
+[[noreturn]] void throw_data_error(const std::string& source, Index line, const std::string& what);
 
 std::string_view without_blanks(std::string_view text);  ///< strips spaces, tabs and carriage returns from both ends
 bool ends_in(std::string_view name, std::initializer_list<std::string_view> endings);
@@ -87,8 +87,8 @@ class OpenQuotes {
 };
 
 /// The type that the options request for a column.
-enum class WantedEntries { as_they_look, texts, numbers };
-WantedEntries wanted_entries(const ReaderOptions& options, const std::string& column);
+enum class RequestedType { as_they_look, texts, numbers };
+RequestedType requested_type(const ReaderOptions& options, const std::string& column);
 
 /// Converts a column of `texts` to numbers, one per entry. Throws DataError with the line, lines[i], of an entry that
 /// is not a number or is infinite.
@@ -99,7 +99,7 @@ void mark_entry(ExampleColumn& column, bool missing);
 
 /// The error message for a line of pairs that does not match the preceding lines, which either have `targets` or have
 /// none.
-const char* unlike_pairs(bool targets);
+const char* pair_mismatch(bool targets);
 
 /// Splits running texts into positions according to the options.
 class TextPositions {

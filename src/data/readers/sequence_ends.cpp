@@ -43,7 +43,7 @@ void lengthen(const Examples& examples, bool by_symbol, ExampleColumn& column) {
     column.numbers = with_ends(examples, column.numbers, column.width, [](Index) { return 0.0; });
 }
 
-void add_end_positions(const WholeSequences& how, Examples& examples) {
+void add_end_positions(const SequenceEndOptions& how, Examples& examples) {
   const bool symbol = how.end == SequenceEnd::symbol;
   for (ExampleColumn& column : examples.columns) {
     if (column.once || column.source) continue;
@@ -52,7 +52,7 @@ void add_end_positions(const WholeSequences& how, Examples& examples) {
     lengthen(examples, ends, column);
   }
   if (how.end == SequenceEnd::stop) {
-    ExampleColumn stop{.name = how.field + std::string(kStopField)};
+    ExampleColumn stop{.name = how.field + std::string(kStopSuffix)};
     stop.texts.assign(static_cast<std::size_t>(examples.positions()), std::string(kGo));
     stop.texts = with_ends(examples, stop.texts, 1, [](Index) { return std::string(kStop); });
     examples.columns.push_back(std::move(stop));
@@ -63,8 +63,8 @@ void add_end_positions(const WholeSequences& how, Examples& examples) {
   for (std::size_t e = 0; e < examples.ends.size(); ++e) examples.ends[e] += static_cast<Index>(e) + 1;
 }
 
-void add_steps_left(const WholeSequences& how, Examples& examples) {
-  ExampleColumn left{.name = how.field + std::string(kLeftField), .width = kLeftNumbers};
+void add_steps_left(const SequenceEndOptions& how, Examples& examples) {
+  ExampleColumn left{.name = how.field + std::string(kStepsLeftSuffix), .width = kLeftNumbers};
   left.numbers.resize(static_cast<std::size_t>(examples.positions() * kLeftNumbers));
   double* to = left.numbers.data();
   for (Index e = 0; e < examples.count(); ++e)
@@ -81,7 +81,7 @@ void steps_left(Index length, Index before, double* numbers) {
   numbers[2] = 1 / left;
 }
 
-void make_whole(const WholeSequences& how, Examples& examples) {
+void add_sequence_ends(const SequenceEndOptions& how, Examples& examples) {
   if (const ExampleColumn* column = examples.find(how.field); how.end != SequenceEnd::none && column != nullptr) {
     if (column->once || column->source)
       throw UsageError(fmt::format("{} is no sequence: an example has it once, or it is a source", how.field));

@@ -13,10 +13,10 @@ namespace unfold {
 /// The symbol after the last one of every target of `pairs`, and of every sequence that ends with a symbol.
 inline constexpr std::string_view kTargetEnd = "</s>";
 /// The suffix of the name of a stop field, and its two values.
-inline constexpr std::string_view kStopField = ".stop", kStop = "stop", kGo = "go";
+inline constexpr std::string_view kStopSuffix = ".stop", kStop = "stop", kGo = "go";
 /// The suffix of the name of a field with the remaining steps: three numbers at each position, T - t, t and 1/(T - t),
 /// where T is the length and t the number of positions before this one: T remain at the first position, 1 at the last.
-inline constexpr std::string_view kLeftField = ".left";
+inline constexpr std::string_view kStepsLeftSuffix = ".left";
 inline constexpr Index kLeftNumbers = 3;
 
 enum class SequenceEnd {
@@ -26,7 +26,7 @@ enum class SequenceEnd {
   left     ///< the length is known in advance: a field FIELD.left
 };
 
-struct WholeSequences {
+struct SequenceEndOptions {
   SequenceEnd end = SequenceEnd::none;
   std::string field = {};  ///< the field whose end is predicted
   /// Fields with one entry per example; they become a source of one position that all positions attend to.
@@ -36,7 +36,7 @@ struct WholeSequences {
 /// Adds ends and converts the given fields to sources. Fields that the examples do not have are ignored. Throws
 /// DataError: a text that equals kTargetEnd; UsageError: an end symbol for a field of numbers, or a field with one
 /// entry per example.
-void make_whole(const WholeSequences& how, Examples& examples);
+void add_sequence_ends(const SequenceEndOptions& how, Examples& examples);
 
 /// Computes the three numbers of FIELD.left.
 void steps_left(Index length, Index before, double* numbers);

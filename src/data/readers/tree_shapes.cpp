@@ -109,7 +109,8 @@ class HeadedSentence {
 
  private:
   [[noreturn]] void refuse(Index word, const std::string& what) const {
-    refuse_data(examples_.source, line_of(examples_, begin_ + word), what + "; correct it, or leave the sentence out");
+    throw_data_error(examples_.source, line_of(examples_, begin_ + word),
+                     what + "; correct it, or leave the sentence out");
   }
   /// Adds the children in the order of the words, then their head.
   Index add(Index word, Index level) {
@@ -197,9 +198,9 @@ void make_trees(TreeShape shape, Examples& examples) {
     } else {
       std::vector<Index> leaves = leaves_of(examples, e);
       if (shape != TreeShape::balanced && static_cast<Index>(leaves.size()) > kMostLevels)
-        refuse_data(examples.source, line_of(examples, examples.begin(e)),
-                    fmt::format("{} leaves make a tree deeper than {} levels; take --trees balanced", leaves.size(),
-                                kMostLevels));
+        throw_data_error(examples.source, line_of(examples, examples.begin(e)),
+                         fmt::format("{} leaves make a tree deeper than {} levels; take --trees balanced",
+                                     leaves.size(), kMostLevels));
       trees.push_back(BinaryTree(shape, std::move(leaves)).take());
     }
     const Reshaped& tree = trees.back();

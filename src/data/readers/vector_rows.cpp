@@ -9,8 +9,8 @@
 #include "base/error.h"
 #include "base/options/options.h"
 #include "base/options/suggestions.h"
-#include "loss/density/columns.h"
 #include "data/readers/reader_text.h"
+#include "loss/density/columns.h"
 
 namespace unfold {
 namespace {
@@ -93,14 +93,15 @@ class ClassColumn {
   }
   [[noreturn]] void refuse(Index row, const std::string& text) const {
     if (names_.empty())
-      refuse_data(examples_.source, line_of_row(examples_, row),
-                  fmt::format("the column {} holds texts, \"{}\", where the model knows numbers", column_.name, text));
+      throw_data_error(
+          examples_.source, line_of_row(examples_, row),
+          fmt::format("the column {} holds texts, \"{}\", where the model knows numbers", column_.name, text));
     constexpr std::size_t kShown = 10;
     std::string known;
     for (std::size_t k = 0; k < names_.size() && k < kShown; ++k) known += (k > 0 ? ", " : "") + names_[k];
-    refuse_data(examples_.source, line_of_row(examples_, row),
-                fmt::format("{} is \"{}\", a class that training never showed; it knows {}{}{}", column_.name, text,
-                            known, names_.size() > kShown ? ", ..." : "", did_you_mean(text, names_)));
+    throw_data_error(examples_.source, line_of_row(examples_, row),
+                     fmt::format("{} is \"{}\", a class that training never showed; it knows {}{}{}", column_.name,
+                                 text, known, names_.size() > kShown ? ", ..." : "", did_you_mean(text, names_)));
   }
 
   const VectorRows& how_;
@@ -157,9 +158,10 @@ void make_vectors(const VectorRows& how, Examples& examples) {
       } else if (how.holes) {
         vectors.numbers.insert(vectors.numbers.end(), at(part.width()), std::nan(""));
       } else {
-        refuse_data(examples.source, line_of_row(examples, p),
-                    fmt::format("{} is missing; leave the row out, or the column (--predict names those that count)",
-                                part.column->name));
+        throw_data_error(
+            examples.source, line_of_row(examples, p),
+            fmt::format("{} is missing; leave the row out, or the column (--predict names those that count)",
+                        part.column->name));
       }
     }
   one.numbers.assign(at(positions), 1);

@@ -8,8 +8,8 @@
 ///   #.....#	_11111_
 ///   #######	_______
 ///
-/// They are files of the format `grids` (data/readers/read_grids.cpp). A perfect model makes no errors. The neighborhood of
-/// a position says nothing about its label unless it contains the mark.
+/// They are files of the format `grids` (data/readers/read_grids.cpp). A perfect model makes no errors. The
+/// neighborhood of a position says nothing about its label unless it contains the mark.
 
 #include <string>
 #include <string_view>

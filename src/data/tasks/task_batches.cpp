@@ -34,7 +34,7 @@ class Filler {
       out.structure = Structure::chains(chains, task.length());
     const Index rows = out.structure.positions();
     const TaskShape shape = task_.shape();
-    out.start_afresh();
+    out.reset_all_chains();
     out.passages.assign(numbers.begin(), numbers.end());
     out.places.resize(numbers.size());
     out.symbols = rows;

@@ -4,8 +4,8 @@
 
 #include <memory>
 
-#include "data/text/batch.h"
 #include "data/tasks/tasks.h"
+#include "data/text/batch.h"
 
 namespace unfold {
 

@@ -124,7 +124,7 @@ std::string canonical_task(std::string_view spec) {
   if (!task.entry.files) task.entry.make(task.options, {});  // throws for invalid options
   return to_string(Spec{.name = task.entry.name,
                         .size = {},
-                        .values = changed_values(help_of(task.options), help_of(task.entry.options))});
+                        .values = non_default_values(help_of(task.options), help_of(task.entry.options))});
 }
 
 bool task_needs_files(std::string_view spec) { return parse_task(spec).entry.files; }

@@ -158,7 +158,7 @@ class Recall final : public Generated {
   std::unique_ptr<Task> shortened(Index steps) const override {
     return std::make_unique<Recall>(name_, steps - 2 * pattern_, pattern_, symbols_);
   }
-  Index judged_steps() const override { return pattern_; }
+  Index scored_steps() const override { return pattern_; }
 
  private:
   void fill(Random& random, Example& out) const override {

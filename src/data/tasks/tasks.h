@@ -52,7 +52,7 @@ class Task {
   virtual std::unique_ptr<Task> shortened(Index steps) const;
   /// The number of final steps that decide whether a sequence is correct: every class there must be the most probable
   /// one, and every value must be within a squared error of kTolerance.
-  virtual Index judged_steps() const { return 1; }
+  virtual Index scored_steps() const { return 1; }
   /// Whether there is a single target per sequence, at its last step; models may then pool over the sequence.
   virtual bool predicts_once() const { return false; }
   static constexpr double kTolerance = 0.04;

@@ -9,8 +9,8 @@
 
 #include "base/checks.h"
 #include "base/error.h"
-#include "base/printable.h"
 #include "base/options/suggestions.h"
+#include "base/printable.h"
 #include "base/utf8.h"
 #include "data/text/words.h"
 #include "numerics/random.h"

@@ -41,7 +41,7 @@ const Field& Batch::field(std::string_view name) const {
   throw UsageError("the data have no field \"" + std::string(name) + "\"" + did_you_mean(name, names));
 }
 
-void Batch::start_afresh() {
+void Batch::reset_all_chains() {
   const Index chains = structure.sequences();
   carry.slots.resize(static_cast<std::size_t>(chains));
   std::iota(carry.slots.begin(), carry.slots.end(), Index{0});
@@ -101,7 +101,7 @@ void give(const Batch& batch, const NetworkInput& input, Range rows, Unfolding<T
 }  // namespace
 
 template <class T>
-void give_sources(const Batch& batch, const Network<T>& network, Unfolding<T>& unfolding) {
+void set_source_inputs(const Batch& batch, const Network<T>& network, Unfolding<T>& unfolding) {
   for (const NetworkInput& input : network.inputs) {
     const int part = part_of(unfolding.plan(), input);
     if (part > 0 && unfolding.plan().live(input.signal.id))
@@ -110,22 +110,23 @@ void give_sources(const Batch& batch, const Network<T>& network, Unfolding<T>& u
 }
 
 template <class T>
-void give_inputs(const Batch& batch, Index first_row, Index rows, const Network<T>& network, Unfolding<T>& unfolding) {
+void upload_inputs(const Batch& batch, Index first_row, Index rows, const Network<T>& network,
+                   Unfolding<T>& unfolding) {
   for (const NetworkInput& input : network.inputs)
     if (part_of(unfolding.plan(), input) == 0 && unfolding.plan().live(input.signal.id))
       give(batch, input, {first_row, first_row + rows}, unfolding);
-  give_sources(batch, network, unfolding);
+  set_source_inputs(batch, network, unfolding);
 }
 
-template void give_sources(const Batch&, const Network<float>&, Unfolding<float>&);
-template void give_sources(const Batch&, const Network<double>&, Unfolding<double>&);
+template void set_source_inputs(const Batch&, const Network<float>&, Unfolding<float>&);
+template void set_source_inputs(const Batch&, const Network<double>&, Unfolding<double>&);
 template void enter_batch(const Batch&, const Plan&, State<float>&);
 template void enter_batch(const Batch&, const Plan&, State<double>&);
 template void copy_state(const State<float>&, State<float>&);
 template void copy_state(const State<double>&, State<double>&);
 template void leave_batch(const Batch&, State<float>&);
 template void leave_batch(const Batch&, State<double>&);
-template void give_inputs(const Batch&, Index, Index, const Network<float>&, Unfolding<float>&);
-template void give_inputs(const Batch&, Index, Index, const Network<double>&, Unfolding<double>&);
+template void upload_inputs(const Batch&, Index, Index, const Network<float>&, Unfolding<float>&);
+template void upload_inputs(const Batch&, Index, Index, const Network<double>&, Unfolding<double>&);
 
 }  // namespace unfold

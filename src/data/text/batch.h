@@ -45,7 +45,7 @@ struct Batch {
   /// Throws UsageError with the nearest name if there is no such field.
   const Field& field(std::string_view name) const;
   /// Makes every chain a whole example that starts from the initial state.
-  void start_afresh();
+  void reset_all_chains();
 
   SymbolRows& symbol_field(std::string_view name) { return rows_of_kind<SymbolRows>(name); }
   ValueRows& value_field(std::string_view name) { return rows_of_kind<ValueRows>(name); }
@@ -92,11 +92,11 @@ void copy_state(const State<T>& from, State<T>& to);
 /// unfolding over these rows. Inputs that the plan of the unfolding does not use are skipped. Throws UsageError: a
 /// field that is missing or has the wrong kind or size.
 template <class T>
-void give_inputs(const Batch& batch, Index first_row, Index rows, const Network<T>& network, Unfolding<T>& unfolding);
+void upload_inputs(const Batch& batch, Index first_row, Index rows, const Network<T>& network, Unfolding<T>& unfolding);
 
 /// Passes only the fields of deeper parts, which belong to sources.
 template <class T>
-void give_sources(const Batch& batch, const Network<T>& network, Unfolding<T>& unfolding);
+void set_source_inputs(const Batch& batch, const Network<T>& network, Unfolding<T>& unfolding);
 
 /// A finite sequence of batches.
 class BatchReader {

@@ -36,8 +36,8 @@ class Corpus {
   static Corpus load(const std::vector<std::string>& files, Alphabet alphabet, const CorpusOptions& options = {});
   /// A corpus over files that are read block by block, each one sequence; several processes can share files that none
   /// of them keeps in memory. `marks` are those of all blocks, and the alphabet contains all tokens
-  /// (data/counts/corpus_survey.h). `kept_blocks`: size of the block cache, at least the number of places that are read in
-  /// parallel.
+  /// (data/counts/corpus_survey.h). `kept_blocks`: size of the block cache, at least the number of places that are read
+  /// in parallel.
   static Corpus of_blocks(std::vector<BlockFile> files, std::span<const BlockMark> marks, Alphabet alphabet,
                           Index kept_blocks);
   /// A single sequence, for tests and generated text.

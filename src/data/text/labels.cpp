@@ -13,7 +13,7 @@ constexpr std::string_view kBlanks = " \t\r";
 /// Calls use(line, line end) for each line; `line` does not include the line end.
 template <class Use>
 void for_each_line(std::string_view text, Use&& use) {
-  text = without_mark(text);  // the byte order mark is not part of the first label
+  text = strip_bom(text);  // the byte order mark is not part of the first label
   while (!text.empty()) {
     const std::size_t end = text.find('\n');
     const std::size_t length = end == std::string_view::npos ? text.size() : end;
@@ -24,7 +24,7 @@ void for_each_line(std::string_view text, Use&& use) {
 
 }  // namespace
 
-LabelledText split_labels(const Input& input, const std::optional<std::string>& only) {
+LabeledText split_labels(const Input& input, const std::optional<std::string>& only) {
   std::string text;
   std::vector<std::string> labels;
   Index number = 0;

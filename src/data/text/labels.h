@@ -9,14 +9,14 @@
 
 namespace unfold {
 
-struct LabelledText {
+struct LabeledText {
   Input text;                       ///< the lines without their labels
   std::vector<std::string> labels;  ///< one label per line of `text`
 };
 
 /// Removes the first blank-separated column and the following blanks from every line. With `only`, lines with a
 /// different label are dropped. Throws DataError with the line if one has no column, or if no line is left.
-LabelledText split_labels(const Input& input, const std::optional<std::string>& only = {});
+LabeledText split_labels(const Input& input, const std::optional<std::string>& only = {});
 
 /// Removes the labels from the inputs if `column` is set; otherwise returns the inputs unchanged.
 std::vector<Input> unlabelled(std::vector<Input> inputs, bool column, const std::optional<std::string>& only = {});

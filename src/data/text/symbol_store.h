@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "base/formats/file.h"
-#include "base/types.h"
 #include "base/formats/temporary_file.h"
+#include "base/types.h"
 
 namespace unfold {
 

@@ -15,19 +15,19 @@ namespace {
 
 /// With several streams, the state is reset within a longer sequence after this many windows, at a different time for
 /// each stream.
-constexpr Index kFreshAfter = 128;
+constexpr Index kResetInterval = 128;
 
 /// Concatenates all pieces in a circle and cuts it into equal streams, the first of which starts at `offset`.
 std::vector<std::vector<Passage>> cut_into_streams(const std::vector<Piece>& pieces, Index symbols, Index streams,
                                                    Index offset, Index window) {
-  const Index stretch = streams > 1 ? kFreshAfter * window : symbols;
+  const Index stretch = streams > 1 ? kResetInterval * window : symbols;
   std::size_t piece = 0;
   Index within = offset;  // symbols of the piece already assigned
   while (within >= pieces[piece].range.size()) within -= pieces[piece++].range.size();
   std::vector<std::vector<Passage>> result(at(streams));
   for (Index b = 0; b < streams; ++b) {
     Index left = symbols * (b + 1) / streams - symbols * b / streams;
-    Index until_fresh = window * (1 + kFreshAfter * b / streams);
+    Index until_fresh = window * (1 + kResetInterval * b / streams);
     while (left > 0) {
       const Piece& p = pieces[piece];
       const Index begin = p.range.begin + within;
@@ -105,7 +105,7 @@ Network<T> text_network(const std::shared_ptr<const Plan>& plan, Signal symbols,
 template Network<float> text_network(const std::shared_ptr<const Plan>&, Signal, Signal, bool);
 template Network<double> text_network(const std::shared_ptr<const Plan>&, Signal, Signal, bool);
 
-StreamReader::StreamReader(const Corpus& corpus, Index window, Symbol predict_after, const OwnShards& own)
+StreamReader::StreamReader(const Corpus& corpus, Index window, Symbol predict_after, const LocalShards& own)
     : corpus_(corpus), window_(window), predict_after_(predict_after), own_(own) {
   if (predict_after != kNoSymbol || corpus.has_mask()) own_ = {};  // the predicted symbols depend on all symbols
 }

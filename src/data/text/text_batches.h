@@ -40,7 +40,7 @@ struct Passage {
 
 /// The shards of a batch (shards.h) that a process computes. For the chains of other shards, only their lengths are
 /// needed; their symbols are not read, and placeholders mark where symbols are present.
-struct OwnShards {
+struct LocalShards {
   Index shards = 1;
   Range own = {0, 1};
   bool all() const { return own.size() == shards; }
@@ -49,7 +49,7 @@ struct OwnShards {
 /// Reads several streams in parallel.
 class StreamReader final : public BatchReader {
  public:
-  StreamReader(const Corpus& corpus, Index window, Symbol predict_after = kNoSymbol, const OwnShards& own = {});
+  StreamReader(const Corpus& corpus, Index window, Symbol predict_after = kNoSymbol, const LocalShards& own = {});
   void start(std::vector<std::vector<Passage>> streams);  ///< goes to the first batch
   bool next(Batch& batch) override;                       ///< allocates only if the shape changes
   /// Advances as if next had been called `batches` times.
@@ -62,7 +62,7 @@ class StreamReader final : public BatchReader {
   const Corpus& corpus_;
   Index window_;
   Symbol predict_after_;
-  OwnShards own_;
+  LocalShards own_;
   std::vector<std::vector<Passage>> streams_;
   Lanes lanes_;
   std::vector<Lanes::Stretch> stretches_;
@@ -76,7 +76,7 @@ struct BatchOptions {
   bool whole_sequences = false;  ///< full backpropagation: every chain is one whole sequence
   Index curriculum = 0;  ///< > 0: epoch e (from 0) reads only the first (e + 1) * curriculum symbols of each sequence
   Symbol predict_after = kNoSymbol;  ///< only symbols after this one are predicted
-  OwnShards own = {};  ///< the shards of each batch to read; all if a mask or a symbol selects the predictions
+  LocalShards own = {};  ///< the shards of each batch to read; all if a mask or a symbol selects the predictions
 };
 
 /// Batches of the training part, epoch after epoch, without end. An epoch reads every symbol exactly once: the

@@ -4,7 +4,7 @@
 namespace unfold {
 
 Signal bag(Circuit& c, Signal x, Index n, const BagOptions&) {
-  if (!c.holds_symbols(x) && x.size() == n) return x;
+  if (!c.is_symbols(x) && x.size() == n) return x;
   return c.affine("z", n, {{"W", x}}, Init::zero(), false);
 }
 

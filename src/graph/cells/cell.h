@@ -5,8 +5,8 @@
 ///     return CellOf<LstmOptions>{.name = "lstm", .help = "long short-term memory with forget gate", .add = lstm};
 ///   }
 ///
-/// `LstmOptions` has a function `describe` (base/options/options.h). A member `bool trained_initial`, if present, is set from
-/// the option of the model with that name. registry.def lists the entries.
+/// `LstmOptions` has a function `describe` (base/options/options.h). A member `bool trained_initial`, if present, is
+/// set from the option of the model with that name. registry.def lists the entries.
 
 #include <algorithm>
 #include <functional>
@@ -72,18 +72,18 @@ struct CellEntry : Entry {
   /// Returns what is wrong with the combination of values; empty if nothing is.
   std::function<std::string(const StackOptions&, const AnyOptions&)> fault;
   /// Default initialization of weights that read the output of the cell.
-  std::function<Init(const AnyOptions&)> output_start;
+  std::function<Init(const AnyOptions&)> output_init;
   /// The outputs are probabilities of the units: an output is a mixture of their predictions, and the loss receives its
   /// logarithm.
-  bool says_probabilities = false;
+  bool outputs_probabilities = false;
   /// The seed of the random graph of the cell. Such a cell is initialized from symbol frequencies.
   std::function<Index&(AnyOptions&)> graph;
   /// Reduces the cell to at most `most` units, for checks.
-  std::function<void(StackOptions&, AnyOptions&, Index most)> cut_down;
+  std::function<void(StackOptions&, AnyOptions&, Index most)> with_max_units;
   std::vector<Spelling> spellings;
   /// If false, the cell reads its input by other means than terms of affine maps, so joined signals are first
   /// concatenated.
-  bool reads_joined = true;
+  bool accepts_joined_input = true;
   /// For cells over trees, from the leaves to the root: the number of children of a node with distinct weights; 0 if
   /// the cell sums over all children. Empty for other cells.
   std::function<Index(const AnyOptions&)> children;
@@ -101,12 +101,12 @@ struct CellOf {
   Signal (*add)(Circuit&, Signal x, Index units, const Options&);
   Options defaults = {};
   std::function<std::string(const StackOptions&, const Options&)> fault = {};
-  Init (*output_start)(const Options&) = nullptr;
-  bool says_probabilities = false;
+  Init (*output_init)(const Options&) = nullptr;
+  bool outputs_probabilities = false;
   Index Options::*graph = nullptr;
-  void (*cut_down)(StackOptions&, Options&, Index most) = nullptr;
+  void (*with_max_units)(StackOptions&, Options&, Index most) = nullptr;
   std::vector<Spelling> spellings = {};
-  bool reads_joined = true;
+  bool accepts_joined_input = true;
   Index (*children)(const Options&) = nullptr;
   GridStack (*grid)(const Options&) = nullptr;
 
@@ -123,17 +123,17 @@ struct CellOf {
     entry.fault = [fault = fault](const StackOptions& stack, const AnyOptions& any) {
       return fault ? fault(stack, any.as<Options>()) : std::string();
     };
-    entry.output_start = [start = output_start](const AnyOptions& any) {
+    entry.output_init = [start = output_init](const AnyOptions& any) {
       return start != nullptr ? start(any.as<Options>()) : Init::uniform();
     };
-    entry.says_probabilities = says_probabilities;
+    entry.outputs_probabilities = outputs_probabilities;
     if (graph != nullptr) entry.graph = [graph = graph](AnyOptions& any) -> Index& { return any.as<Options>().*graph; };
-    entry.cut_down = [cut = cut_down](StackOptions& stack, AnyOptions& any, Index most) {
+    entry.with_max_units = [cut = with_max_units](StackOptions& stack, AnyOptions& any, Index most) {
       stack.units = std::min(stack.units, most);
       if (cut != nullptr) cut(stack, any.as<Options>(), most);
     };
     entry.spellings = spellings;
-    entry.reads_joined = reads_joined;
+    entry.accepts_joined_input = accepts_joined_input;
     if (children != nullptr)
       entry.children = [children = children](const AnyOptions& any) { return children(any.as<Options>()); };
     if (grid != nullptr) entry.grid = [grid = grid](const AnyOptions& any) { return grid(any.as<Options>()); };

@@ -45,7 +45,8 @@ Signal clockwork(Circuit& c, Signal x, Index n, const ClockworkOptions& options 
 /// bag, without memory: h_t = x_t W, or x_t itself if it is a vector [n]. With the mean over positions (pool.h) this is
 /// a bag-of-words or bag-of-n-grams model. Iyyer et al. 2015; Joulin et al. 2016.
 struct BagOptions {
-  bool counts = false;  ///< if one label per sequence is predicted: initialize as naive Bayes (model/network/initialization/naive_bayes_init.h)
+  bool counts = false;  ///< if one label per sequence is predicted: initialize as naive Bayes
+                        ///< (model/network/initialization/naive_bayes_init.h)
 };
 Signal bag(Circuit& c, Signal x, Index n, const BagOptions& options = {});
 
@@ -83,8 +84,8 @@ struct RecursiveOptions {
   Index children = 2;
 };
 Signal recursive(Circuit& c, Signal x, Index n, const RecursiveOptions& options = {});
-/// recursive-tensor: recursive with a quadratic form of all children for each unit (graph/circuit/quadratic.h), divided by
-/// their size. Socher et al. 2013.
+/// recursive-tensor: recursive with a quadratic form of all children for each unit (graph/circuit/quadratic.h), divided
+/// by their size. Socher et al. 2013.
 Signal recursive_tensor(Circuit& c, Signal x, Index n, const RecursiveOptions& options = {});
 
 /// tree-lstm: every child has a forget gate and separate matrices. Tai, Socher & Manning 2015, section 3.2.
@@ -136,9 +137,9 @@ struct TensorRnnOptions {
 Signal tensor_rnn(Circuit& c, Signal x, Index n, const TensorRnnOptions& options = {});
 
 /// urnn, unitary: n complex units, z_t = x_t W + D3 R2 F^-1 D2 P R1 F D1 h_{t-1}, h_t = modReLU(z_t)
-/// (graph/circuit/vector_map.h). Output h [2 n]: real parts, then imaginary parts. n must be a power of two (UsageError).
-/// Arjovsky, Shah & Bengio 2016. Phases and the vectors of the reflections, whose length has no effect, have uniform
-/// initial values; thresholds are initially 0.
+/// (graph/circuit/vector_map.h). Output h [2 n]: real parts, then imaginary parts. n must be a power of two
+/// (UsageError). Arjovsky, Shah & Bengio 2016. Phases and the vectors of the reflections, whose length has no effect,
+/// have uniform initial values; thresholds are initially 0.
 struct UrnnOptions {
   Index permutation = 0;  ///< seed of P, which is not trained
   Init input = Init::glorot();
@@ -176,8 +177,8 @@ struct IndRnnOptions {
 };
 Signal ind_rnn(Circuit& c, Signal x, Index n, const IndRnnOptions& options = {});
 
-/// lru: n complex numbers z_t = lambda * z_{t-1} + gamma * x_t B, y_t = Re(z_t C) + x_t D + b (graph/circuit/vector_map.h).
-/// Orvieto et al. 2023.
+/// lru: n complex numbers z_t = lambda * z_{t-1} + gamma * x_t B, y_t = Re(z_t C) + x_t D + b
+/// (graph/circuit/vector_map.h). Orvieto et al. 2023.
 struct LruOptions {
   bool gated = true;  ///< gated linear unit at every position; otherwise the output is y
   double slowest = 0.999, fastest = 0.5, turn = 6.28;
@@ -260,7 +261,7 @@ struct LinearGnnOptions {};
 Signal linear_gnn(Circuit& c, Signal x, Index n, const LinearGnnOptions& options = {});
 /// Returns the output o as logits: log o. Probabilities below 0, which a trained network may produce, are replaced by
 /// 1e-15.
-Signal log_of_probabilities(Signal o);
+Signal probabilities_to_logits(Signal o);
 
 /// Returns the graph of these cells: every unit has min(degree, units) distinct outgoing edges, including its
 /// self-loop.
@@ -273,7 +274,7 @@ std::shared_ptr<const Edges> random_edges(Index units, Index degree, Index graph
 ///   the logarithm of the fraction of x among the `predicted` symbols.
 /// Activations other than tanh have the same dynamics to first order at V = 0.
 template <class T>
-void start_from_frequencies(const Circuit& circuit, Signal logits, std::span<const double> read,
-                            std::span<const double> predicted, std::uint64_t seed, Parameters<T>& parameters);
+void initialize_from_frequencies(const Circuit& circuit, Signal logits, std::span<const double> read,
+                                 std::span<const double> predicted, std::uint64_t seed, Parameters<T>& parameters);
 
 }  // namespace unfold

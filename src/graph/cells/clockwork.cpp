@@ -9,7 +9,7 @@ namespace {
 /// Returns 1 where `period` divides the position, counted from the beginning of a sequence, else 0. The signal is 1 at
 /// the first position, where nothing comes before, and wherever it was 1 one period ago.
 Signal awake(Circuit& c, Index n, Index period) {
-  const auto plain = c.starting_from({});  // clocks start with the sequence, whatever the initial state
+  const auto plain = c.with_initial_state({});  // clocks start with the sequence, whatever the initial state
   auto begun = c.link(n), earlier = c.link(n, Delay::previous(period));
   c.feed(begun, 0.0 * begun + 1.0);
   auto now = one_minus(begun) + earlier;
@@ -49,7 +49,7 @@ Signal move(Circuit& c, Signal x, const std::vector<Group>& groups, std::size_t 
   const Signal z = c.affine("z" + std::to_string(own + 1), g.size, terms);
   if (g.period == 1) return c.map(activation, z);
   const Signal now = awake(c, g.size, g.period);
-  c.only_where(z, now, g.period);
+  c.compute_only_where(z, now, g.period);
   return g.before + now * (c.map(activation, z) - g.before);
 }
 
@@ -67,20 +67,20 @@ Signal clockwork(Circuit& c, Signal x, Index n, const ClockworkOptions& options)
     states.push_back(move(c, x, groups, g, options.activation));
     c.feed(groups[g].before, states.back());
   }
-  return placed_together(c, "out", states);
+  return concatenate(c, "out", states);
 }
 
 namespace {
 
 /// The options as strings of a SPEC.
-struct ClockworkWords {
+struct ClockworkSpec {
   Map activation = Map::tanh;
   std::string periods = "1+2+4+8";
   bool trained_initial = false;
 };
 
 template <class Visitor>
-void describe(Visitor& v, ClockworkWords& o) {
+void describe(Visitor& v, ClockworkSpec& o) {
   describe_activation(v, o.activation);
   v.add({.name = "periods",
          .target = &o.periods,
@@ -88,7 +88,7 @@ void describe(Visitor& v, ClockworkWords& o) {
          .fallback = OptionValue(std::string("1+2+4+8"))});
 }
 
-std::string clockwork_fault(const StackOptions& stack, const ClockworkWords& o) {
+std::string clockwork_fault(const StackOptions& stack, const ClockworkSpec& o) {
   const std::vector<Index> periods = parse_delays(o.periods);
   if (periods.empty())
     return "periods are ascending whole numbers from 1 to 10000 with + between them, such as 1+2+4+8; \"" + o.periods +
@@ -99,13 +99,13 @@ std::string clockwork_fault(const StackOptions& stack, const ClockworkWords& o) 
   return "";
 }
 
-Signal clockwork_in_words(Circuit& c, Signal x, Index n, const ClockworkWords& o) {
+Signal clockwork_in_words(Circuit& c, Signal x, Index n, const ClockworkSpec& o) {
   return clockwork(
       c, x, n, {.activation = o.activation, .periods = parse_delays(o.periods), .trained_initial = o.trained_initial});
 }
 
 /// Reduces the groups to at most the number of units, keeping the fastest.
-void keep_fastest(StackOptions&, ClockworkWords& o, Index most) {
+void keep_fastest(StackOptions&, ClockworkSpec& o, Index most) {
   std::size_t end = 0;
   for (Index kept = 0; kept < most && end != std::string::npos; ++kept)
     end = o.periods.find('+', end + (kept > 0 ? 1 : 0));
@@ -115,12 +115,12 @@ void keep_fastest(StackOptions&, ClockworkWords& o, Index most) {
 }  // namespace
 
 CellEntry clockwork_cell() {
-  CellOf<ClockworkWords> cell;  // assigned member by member: GCC 12 warns about the string in a temporary
+  CellOf<ClockworkSpec> cell;  // assigned member by member: GCC 12 warns about the string in a temporary
   cell.name = "clockwork";
   cell.help = "groups of units that move at multiples of their periods alone (Koutnik et al. 2014)";
   cell.add = clockwork_in_words;
   cell.fault = clockwork_fault;
-  cell.cut_down = keep_fastest;
+  cell.with_max_units = keep_fastest;
   return cell;
 }
 

@@ -10,7 +10,7 @@ namespace unfold {
 namespace {
 
 /// One edge from each unit to itself: a weight vector, applied element-wise.
-std::shared_ptr<const Operator> own_weights(Index n) {
+std::shared_ptr<const Operator> diagonal_operator(Index n) {
   std::vector<std::pair<std::int32_t, std::int32_t>> loops;
   loops.reserve(at(n));
   for (std::int32_t i = 0; i < static_cast<std::int32_t>(n); ++i) loops.emplace_back(i, i);
@@ -22,9 +22,10 @@ std::shared_ptr<const Operator> own_weights(Index n) {
 /// h_t = s(x_t W + w * h_{t-1} + b)                                                             Li et al. 2018
 Signal ind_rnn(Circuit& c, Signal x, Index n, const IndRnnOptions& options) {
   auto h = c.link(n, {}, options.trained_initial);
-  auto z = c.affine("z", n,
-                    {{"W", x, Init::glorot()},
-                     {.parameter = "w", .source = h, .init = Init::uniform(options.scale), .op = own_weights(n)}});
+  auto z =
+      c.affine("z", n,
+               {{"W", x, Init::glorot()},
+                {.parameter = "w", .source = h, .init = Init::uniform(options.scale), .op = diagonal_operator(n)}});
   auto next = c.map(options.activation, z);
   c.feed(h, next);
   return next;
@@ -35,13 +36,16 @@ Signal ind_rnn(Circuit& c, Signal x, Index n, const IndRnnOptions& options) {
 /// gamma is trained, as in the paper; its initial value is sqrt(1 - |lambda|^2).                Orvieto et al. 2023
 Signal lru(Circuit& c, Signal x, Index n, const LruOptions& options) {
   auto z = c.link(2 * n, {}, options.trained_initial);
-  const std::vector<double> decays = spread_decays(n, options.slowest, options.fastest, options.turn);
+  const std::vector<double> decays = initial_decays(n, options.slowest, options.fastest, options.turn);
   auto u = c.affine("u", 2 * n, {{"B", x, Init::glorot()}}, Init::zero(), false);
-  auto next = c.affine(
-      "z", 2 * n,
-      {{.parameter = "gamma", .source = u, .init = Init::block_values(keeping_gains(decays)), .op = complex_gain(n)},
-       {.parameter = "lambda", .source = z, .init = Init::block_values(decays), .op = complex_decay(n)}},
-      Init::zero(), false);
+  auto next =
+      c.affine("z", 2 * n,
+               {{.parameter = "gamma",
+                 .source = u,
+                 .init = Init::block_values(variance_preserving_gains(decays)),
+                 .op = complex_gain(n)},
+                {.parameter = "lambda", .source = z, .init = Init::block_values(decays), .op = complex_decay(n)}},
+               Init::zero(), false);
   c.feed(z, next);
   const Index parts = options.gated ? 2 : 1;
   auto y = c.affine("y", parts * n, {{"C", next, Init::glorot(parts)}, {"D", x, Init::glorot(parts)}});
@@ -61,8 +65,8 @@ void describe(Visitor& v, LruOptions& o) {
   v("output", o.gated, "a gated linear unit at every position, or the linear output alone",
     {{true, "gated"}, {false, "linear"}});
   v("slowest", o.slowest, "largest modulus at the start: a state halves in log(2) / (1 - this) steps",
-    from_to_below(0, 1));
-  v("fastest", o.fastest, "smallest modulus at the start", from_to_below(0, 1));
+    half_open_range(0, 1));
+  v("fastest", o.fastest, "smallest modulus at the start", half_open_range(0, 1));
   v("turn", o.turn, "largest phase at the start", range(0, 2 * std::numbers::pi));
 }
 

@@ -54,7 +54,7 @@ CellEntry esn_cell() {
       .name = "esn",
       .help = "echo state network: a random reservoir of which only the readout is fitted",
       .add = esn,
-      .cut_down = [](StackOptions&, EsnOptions& o, Index most) { o.degree = std::min(o.degree, most); }};
+      .with_max_units = [](StackOptions&, EsnOptions& o, Index most) { o.degree = std::min(o.degree, most); }};
 }
 
 }  // namespace unfold

@@ -5,8 +5,8 @@
 
 #include "graph/cells/cell.h"
 #include "graph/cells/cells.h"
-#include "graph/circuit/mixed_sparse.h"
 #include "graph/circuit/concatenation.h"
+#include "graph/circuit/mixed_sparse.h"
 #include "numerics/functions.h"
 #include "numerics/random.h"
 
@@ -20,12 +20,12 @@ std::pair<double, double> at_zero(Map activation) {
 
 /// Initial values of unit i: it forgets with rate alpha_i = 1 / (i + 2), and its inputs give V_i the standard deviation
 /// 1/2.
-struct UnitStart {
+struct UnitInit {
   double loop;       ///< weight of the self-loop
   double deviation;  ///< standard deviation of the input at a step
   double offset;     ///< constant added at each step, which cancels s(0) from the self-loop
 
-  UnitStart(Index i, Map activation, bool leaky) {
+  UnitInit(Index i, Map activation, bool leaky) {
     constexpr double kDeviation = 0.5;  // standard deviation of V_i in the stationary state
     const auto [at_rest, slope] = at_zero(activation);
     const double alpha = 1 / static_cast<double>(i + 2);
@@ -47,14 +47,14 @@ Signal of_vector(Circuit& c, Signal x, Signal v, const SparseOptions& options, b
     op = sparse_operator(edges, {.activation = options.activation});
   std::vector<double> tau(at(op->parameter_shape(0).cols), 0.0), deviations, offsets;
   for (Index i = 0; i < n; ++i) {
-    const UnitStart start(i, options.activation, leaky);
+    const UnitInit start(i, options.activation, leaky);
     const std::int32_t loop = edges->loops()[at(i)];
     tau[at(gated ? as_mixed_sparse(op.get())->column(0, loop) : loop)] = start.loop;
     deviations.push_back(start.deviation);
     offsets.push_back(start.offset);
   }
   const Term recurrent{.parameter = "tau",
-                       .source = gated ? placed_together(c, "xV", {x, v}) : v,
+                       .source = gated ? concatenate(c, "xV", {x, v}) : v,
                        .init = Init::block_values(std::move(tau)),
                        .op = std::move(op)};
   const Signal next = c.affine("V", n, {{"rho", x, Init::normal_columns(std::move(deviations))}, recurrent},
@@ -67,7 +67,7 @@ Signal of_vector(Circuit& c, Signal x, Signal v, const SparseOptions& options, b
 Signal sparse_cell(Circuit& c, Signal x, Index n, const SparseOptions& options, bool gated, bool leaky,
                    bool always = false) {
   const Signal v = c.link(n, Delay::previous(), true);
-  if (!c.holds_symbols(x)) return of_vector(c, x, v, options, gated, leaky);
+  if (!c.is_symbols(x)) return of_vector(c, x, v, options, gated, leaky);
   Term recurrent{.parameter = "tau", .source = v, .init = Init::zero(), .gate = x};
   recurrent.op = sparse_operator(
       random_edges(n, options.edges, options.graph),
@@ -102,7 +102,7 @@ void start_recurrence(const Node& affine, const Node::AffineTerm& term, std::spa
     if (other.dense()) rho = parameters[other.parameter];
   Random random(seed, affine.name + "/start");
   for (Index i = 0; i < affine.size; ++i) {
-    const UnitStart start(i, op.form().activation, op.form().leaky);
+    const UnitInit start(i, op.form().activation, op.form().leaky);
     if (const std::int32_t e = op.edges().loops()[at(i)]; e >= 0)
       for (Index x = 0; x < tau.rows; ++x) tau(x, e) = static_cast<T>(start.loop);
     const std::vector<double> u = standardised(random, frequencies);
@@ -177,8 +177,8 @@ CellEntry sparse_rnn_cell() {
 }
 
 template <class T>
-void start_from_frequencies(const Circuit& circuit, Signal logits, std::span<const double> read,
-                            std::span<const double> predicted, std::uint64_t seed, Parameters<T>& parameters) {
+void initialize_from_frequencies(const Circuit& circuit, Signal logits, std::span<const double> read,
+                                 std::span<const double> predicted, std::uint64_t seed, Parameters<T>& parameters) {
   for (const Node& node : circuit.nodes())
     for (const auto& term : node.terms)
       if (as_sparse(term.op.get()) != nullptr && term.gate >= 0) start_recurrence(node, term, read, seed, parameters);
@@ -198,9 +198,9 @@ void start_from_frequencies(const Circuit& circuit, Signal logits, std::span<con
   }
 }
 
-template void start_from_frequencies(const Circuit&, Signal, std::span<const double>, std::span<const double>,
-                                     std::uint64_t, Parameters<float>&);
-template void start_from_frequencies(const Circuit&, Signal, std::span<const double>, std::span<const double>,
-                                     std::uint64_t, Parameters<double>&);
+template void initialize_from_frequencies(const Circuit&, Signal, std::span<const double>, std::span<const double>,
+                                          std::uint64_t, Parameters<float>&);
+template void initialize_from_frequencies(const Circuit&, Signal, std::span<const double>, std::span<const double>,
+                                          std::uint64_t, Parameters<double>&);
 
 }  // namespace unfold

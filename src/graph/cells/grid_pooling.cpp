@@ -64,7 +64,7 @@ class Places {
     return known = n - relu(n + -1);
   }
   /// Returns 1 / the number of positions not to the right and not below.
-  Signal one_by_area() {
+  Signal inverse_area() {
     if (!area_.valid()) area_ = exp(-1 * (log(so_far(Delay::left())) + log(so_far(Delay::up()))));
     return area_;
   }
@@ -110,7 +110,7 @@ std::vector<Signal> grid_pool(Circuit& c, std::span<const Signal> layer, Pool ho
   for (std::size_t corner = 0; corner < layer.size(); ++corner) {
     const Signal x = layer[corner];
     if (add(Pool::mean))
-      parts.push_back(running_sum(c, running_sum(c, x, Delay::left()), Delay::up()) * places.one_by_area());
+      parts.push_back(running_sum(c, running_sum(c, x, Delay::left()), Delay::up()) * places.inverse_area());
     if (add(Pool::max))
       parts.push_back(running_largest(c, running_largest(c, x, Delay::left(), places), Delay::up(), places));
     if (!add(Pool::last)) continue;

@@ -9,7 +9,7 @@ namespace unfold {
 ///                                            Ollivier 2015, section 1.2.2, after Bridle 1990; hmm.h
 /// Only normalized values are carried: V would be as small as the probability of everything read so far.
 Signal linear_gnn(Circuit& c, Signal x, Index n, const LinearGnnOptions&) {
-  if (!c.holds_symbols(x)) throw UsageError("linear-gnn reads symbols themselves: no numbers, and no embedding");
+  if (!c.is_symbols(x)) throw UsageError("linear-gnn reads symbols themselves: no numbers, and no embedding");
   const double even = 1 / static_cast<double>(n);
   const auto carried = c.link(n, Delay::previous(), true);  // initially 0: equal shares
   const auto next = c.affine("V", n,
@@ -25,7 +25,7 @@ Signal linear_gnn(Circuit& c, Signal x, Index n, const LinearGnnOptions&) {
   return a;
 }
 
-Signal log_of_probabilities(Signal o) {
+Signal probabilities_to_logits(Signal o) {
   constexpr double kLeast = 1e-15;
   return log(relu(o) + kLeast);
 }
@@ -55,8 +55,8 @@ CellEntry linear_gnn_cell() {
                                   .help = "gated network of linear units with a linear output: hidden Markov models",
                                   .add = linear_gnn,
                                   .fault = linear_gnn_fault,
-                                  .output_start = [](const LinearGnnOptions&) { return Init::positive(); },
-                                  .says_probabilities = true};
+                                  .output_init = [](const LinearGnnOptions&) { return Init::positive(); },
+                                  .outputs_probabilities = true};
 }
 
 }  // namespace unfold

@@ -30,7 +30,7 @@ Signal normalised_sum(Circuit& c, Signal x, const DelayedState& h, Index n, cons
 }
 
 /// LN(cell) with gains and a bias.
-Signal normalised_cell(Circuit& c, Signal cell) {
+Signal normalized_cell(Circuit& c, Signal cell) {
   return c.affine("norm", cell.size(),
                   {{.parameter = "gain", .source = cell, .init = Init::constant(1), .op = layer_norm(cell.size())}});
 }
@@ -53,7 +53,7 @@ Signal lstm(Circuit& c, Signal x, Index n, const LstmOptions& options) {
   auto [i, f, o, g] = c.split<4>(z);
   const bool hard = options.hard_gates;
   auto next = gate(f, hard) * cell + gate(i, hard) * tanh(g);
-  auto y = gate(o, hard) * tanh(options.layer_norm ? normalised_cell(c, next) : next);
+  auto y = gate(o, hard) * tanh(options.layer_norm ? normalized_cell(c, next) : next);
   y = zoned(c, h.links().front(), y, options.zoneout);
   c.feed(cell, zoned(c, cell, next, options.zoneout_cell));
   h.feed(y);
@@ -68,7 +68,7 @@ void describe(Visitor& v, LstmOptions& o) {
   describe_norm(v, o.layer_norm);
   describe_delays(v, o.delays);
   describe_zoneout(v, o.zoneout);
-  v("zoneout-cell", o.zoneout_cell, "the same of the cell's memory", from_to_below(0, 1));
+  v("zoneout-cell", o.zoneout_cell, "the same of the cell's memory", half_open_range(0, 1));
 }
 
 namespace {

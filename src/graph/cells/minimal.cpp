@@ -54,7 +54,7 @@ namespace {
 
 /// A sum over the last k inputs: x_t W + x_{t-1} W2 + ... + b. Symbols cannot be delayed, so their lookups are.
 Signal convolution(Circuit& c, Signal x, Index size, Index k, const Init& bias) {
-  const bool symbols = c.holds_symbols(x);
+  const bool symbols = c.is_symbols(x);
   std::vector<Term> terms = {{"W", x, Init::glorot(3)}};
   std::vector<std::string> names;  // terms refer to these strings
   names.reserve(static_cast<std::size_t>(k));
@@ -134,7 +134,7 @@ CellEntry qrnn_cell() {
   return CellOf<QrnnOptions>{.name = "qrnn",
                              .help = "quasi-recurrent: gates of the last inputs, then a scan",
                              .add = qrnn,
-                             .reads_joined = false};
+                             .accepts_joined_input = false};
 }
 
 }  // namespace unfold

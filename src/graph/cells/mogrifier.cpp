@@ -9,7 +9,7 @@ namespace unfold {
 /// Symbols are first embedded in n dimensions.
 Signal mogrifier(Circuit& c, Signal x, Index n, const MogrifierOptions& options) {
   auto h = c.link(n, {}, options.trained_initial), cell = c.link(n, {}, options.trained_initial);
-  Signal input = c.holds_symbols(x) ? c.affine("e", n, {{"W", x, Init::normal(1)}}, Init::zero(), false) : x;
+  Signal input = c.is_symbols(x) ? c.affine("e", n, {{"W", x, Init::normal(1)}}, Init::zero(), false) : x;
   Signal state = h;
   for (Index i = 1; i <= options.rounds; ++i) {
     const bool odd = i % 2 == 1;
@@ -37,7 +37,7 @@ CellEntry mogrifier_cell() {
   return CellOf<MogrifierOptions>{.name = "mogrifier",
                                   .help = "lstm before which input and state gate each other",
                                   .add = mogrifier,
-                                  .reads_joined = false};
+                                  .accepts_joined_input = false};
 }
 
 }  // namespace unfold

@@ -27,7 +27,7 @@ CellEntry mrnn_cell() {
       .name = "mrnn",
       .help = "multiplicative: the input changes the recurrent matrix, through factors",
       .add = mrnn,
-      .cut_down = [](StackOptions&, MrnnOptions& o, Index most) { o.factors = std::min(o.factors, most); }};
+      .with_max_units = [](StackOptions&, MrnnOptions& o, Index most) { o.factors = std::min(o.factors, most); }};
 }
 
 }  // namespace unfold

@@ -10,10 +10,10 @@ namespace {
 /// h_{t-1} + (next - h_{t-1}) / theta
 Signal leaky(Circuit& c, Signal h, Signal next, const RnnOptions& options) {
   const Index n = next.size();
-  const std::vector<double> times = spread_times(n, options.longest);
+  const std::vector<double> times = initial_time_constants(n, options.longest);
   Term leak{.parameter = "rho", .source = next - h};
   if (options.leak == TimeConstants::learned) {
-    leak.init = Init::block_values(leak_starts(times));
+    leak.init = Init::block_values(initial_leaks(times));
     leak.op = learned_leak(n);
   } else {
     std::vector<double> rates(times);
@@ -43,7 +43,7 @@ namespace {
 enum class RecurrentStart { orthogonal, uniform, identity, sparse, normalised };
 
 /// The options as strings of a SPEC.
-struct RnnWords {
+struct RnnSpec {
   Map activation = Map::tanh;
   RecurrentStart init = RecurrentStart::orthogonal;
   double scale = 0, input_scale = 0;
@@ -55,7 +55,7 @@ struct RnnWords {
 };
 
 template <class Visitor>
-void describe(Visitor& v, RnnWords& o) {
+void describe(Visitor& v, RnnSpec& o) {
   describe_activation(v, o.activation);
   v("init", o.init, "of the recurrent matrix",
     {{RecurrentStart::orthogonal, "orthogonal"},
@@ -72,7 +72,7 @@ void describe(Visitor& v, RnnWords& o) {
   describe_zoneout(v, o.zoneout);
 }
 
-std::string rnn_fault(const StackOptions&, const RnnWords& o) {
+std::string rnn_fault(const StackOptions&, const RnnSpec& o) {
   if (std::string fault = delays_fault(o.delays); !fault.empty()) return fault;
   if (o.zoneout > 0)
     if (std::string fault = zoneout_fault(o.delays); !fault.empty()) return fault;
@@ -93,7 +93,7 @@ Init recurrent_start(RecurrentStart init, double scale) {
   return Init::orthogonal(1, factor);
 }
 
-Signal rnn_in_words(Circuit& c, Signal x, Index n, const RnnWords& o) {
+Signal rnn_in_words(Circuit& c, Signal x, Index n, const RnnSpec& o) {
   return rnn(c, x, n,
              {.activation = o.activation,
               .recurrent = recurrent_start(o.init, o.scale),
@@ -109,12 +109,12 @@ Signal rnn_in_words(Circuit& c, Signal x, Index n, const RnnWords& o) {
 
 /// irnn: Le et al. 2015; np-rnn: Talathi & Vartak 2015.
 CellEntry rnn_cell() {
-  CellOf<RnnWords> cell;  // assigned member by member: GCC 12 warns about the string in a temporary
+  CellOf<RnnSpec> cell;  // assigned member by member: GCC 12 warns about the string in a temporary
   cell.name = "rnn";
   cell.help = "simple recurrent network (Elman 1990)";
   cell.add = rnn_in_words;
   cell.fault = rnn_fault;
-  cell.output_start = [](const RnnWords& o) { return Init::uniform(o.input_scale); };
+  cell.output_init = [](const RnnSpec& o) { return Init::uniform(o.input_scale); };
   cell.spellings = {{"irnn", "activation=relu,init=identity"}, {"np-rnn", "activation=relu,init=normalised"}};
   return cell;
 }

@@ -6,7 +6,7 @@ namespace {
 
 /// Represents m_0 = -infinity: links start at 0, so they carry m plus this constant. The factors of the gates depend
 /// only on differences of m, in which its rounding cancels, and h does not depend on m at all.
-constexpr double kBeforeTheFirst = 8192;
+constexpr double kInitialLogOffset = 8192;
 
 /// Returns x if both are equal.
 Signal larger(Signal x, Signal y) { return x + relu(y - x); }
@@ -27,8 +27,8 @@ Signal slstm(Circuit& c, Signal x, Index n, const SlstmOptions& options) {
                     Init::block_values({0, options.forget_bias, 0, 0}));
   auto [i, f, o, z] = c.split<4>(a);
   auto log_f = log_of(f, options.exponential_forget);
-  auto next_most = larger(i + kBeforeTheFirst, log_f + most);
-  auto let_in = exp(i - (next_most + -kBeforeTheFirst)), keep = exp(log_f + (most - next_most));
+  auto next_most = larger(i + kInitialLogOffset, log_f + most);
+  auto let_in = exp(i - (next_most + -kInitialLogOffset)), keep = exp(log_f + (most - next_most));
   auto next_cell = keep * cell + let_in * tanh(z), next_norm = keep * norm + let_in;
   auto y = sigmoid(o) * (next_cell * exp(-1 * log(next_norm)));
   c.feed(most, next_most);

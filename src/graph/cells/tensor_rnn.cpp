@@ -2,8 +2,8 @@
 
 #include "graph/cells/cell.h"
 #include "graph/cells/cells.h"
-#include "graph/circuit/mixed_sparse.h"
 #include "graph/circuit/concatenation.h"
+#include "graph/circuit/mixed_sparse.h"
 
 namespace unfold {
 
@@ -18,13 +18,13 @@ Init matrices(Index n, Index count) { return Init::normal(1 / std::sqrt(static_c
 Signal tensor_rnn(Circuit& c, Signal x, Index n, const TensorRnnOptions& options) {
   auto h = c.link(n, {}, options.trained_initial);
   const auto edges = random_edges(n, n, 0);  // all edges
-  const bool symbols = c.holds_symbols(x);
+  const bool symbols = c.is_symbols(x);
   Term recurrent{.parameter = "U", .source = h, .init = matrices(n, 1)};
   if (symbols) {
     recurrent.gate = x;
     recurrent.op = sparse_operator(edges, {.gating = Gating::weights});
   } else {
-    recurrent.source = placed_together(c, "xh", {x, h});
+    recurrent.source = concatenate(c, "xh", {x, h});
     recurrent.init = matrices(n, x.size() + 1);
     recurrent.op = mixed_sparse(edges, x.size(), {.activation = Map::copy});
   }

@@ -42,7 +42,7 @@ CellEntry urnn_cell() {
                              .help = "unitary: so many complex units (a power of two)",
                              .add = urnn,
                              .fault = urnn_fault,
-                             .cut_down = [](StackOptions& stack, UrnnOptions&, Index) {
+                             .with_max_units = [](StackOptions& stack, UrnnOptions&, Index) {
                                stack.units =
                                    static_cast<Index>(std::bit_floor(static_cast<std::uint64_t>(stack.units)));
                              }};

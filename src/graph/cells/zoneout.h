@@ -18,7 +18,7 @@ inline Signal zoned(Circuit& c, Signal before, Signal after, double rate) {
 
 template <class Visitor>
 void describe_zoneout(Visitor& v, double& rate) {
-  v("zoneout", rate, "share of units that stay as they were at a step, in training", from_to_below(0, 1));
+  v("zoneout", rate, "share of units that stay as they were at a step, in training", half_open_range(0, 1));
 }
 
 /// Returns why zoneout cannot be combined with these delays, or an empty string.

@@ -126,7 +126,7 @@ Index Circuit::parameter_count() const {
   return count;
 }
 
-Circuit::Beginning Circuit::starting_from(Signal signal) {
+Circuit::Beginning Circuit::with_initial_state(Signal signal) {
   own(signal, "starting_from");
   return Beginning(*this, signal);
 }
@@ -176,7 +176,7 @@ Signal Circuit::link(Index size, Delay delay, bool trained_initial) {
   added.place();
   const bool begins = start_.valid() && part_ == 0 && !trained_initial && node.delay == Delay::previous();
   const Signal link = add(std::move(node));
-  return begins ? begin_link(link) : link;
+  return begins ? add_initial_state(link) : link;
 }
 
 /// Applies reversed() and mirrored() to a delay.
@@ -189,7 +189,7 @@ Delay Circuit::turned(const Delay& delay) const {
 }
 
 /// Returns the link plus a map of start_ that is zero except at the first position.
-Signal Circuit::begin_link(Signal link) {
+Signal Circuit::add_initial_state(Signal link) {
   const Node& node = nodes_[static_cast<std::size_t>(link.id)];
   const Index size = node.size;
   const std::string name = node.name.substr(prefix_.size()) + "/start";
@@ -417,7 +417,7 @@ Signal Circuit::mask_like(const Node& mask) {
   return add(std::move(copy));
 }
 
-void Circuit::only_where(Signal affine, Signal awake, Index period) {
+void Circuit::compute_only_where(Signal affine, Signal awake, Index period) {
   const Node& a = own(awake, "only_where");
   const Node& wanted = own(affine, "only_where");
   if (wanted.kind != Node::Kind::affine || wanted.awake >= 0)
@@ -450,7 +450,7 @@ std::vector<Signal> Circuit::parts(Signal x) const {
   return joins_[static_cast<std::size_t>(-1 - x.id)];
 }
 
-bool Circuit::holds_symbols(Signal x) const {
+bool Circuit::is_symbols(Signal x) const {
   return x.circuit == this && x.id >= 0 && x.id < static_cast<int>(nodes_.size()) &&
          nodes_[static_cast<std::size_t>(x.id)].kind == Node::Kind::symbols;
 }

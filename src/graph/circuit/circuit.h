@@ -19,10 +19,10 @@
 ///   mask     dropout: 0 or 1/(1-rate), constant for differentiation
 ///
 /// A circuit may have several parts, which run over separate chains: part 0 over the structure, part 1 over its source,
-/// part 2 over the source of that, and so on (graph/structure/structure.h). In an encoder-decoder model the decoder is part 0
-/// and the encoder part 1. The part of inputs and links is set with in_part; other nodes belong to the part that they
-/// read. Values flow from a part to one with a lower number, through links (Delay::source_last) and operators with a
-/// memory (graph/circuit/attention.h). Parts may also be grids: a deeper part is then a finer grid, where a block of
+/// part 2 over the source of that, and so on (graph/structure/structure.h). In an encoder-decoder model the decoder is
+/// part 0 and the encoder part 1. The part of inputs and links is set with in_part; other nodes belong to the part that
+/// they read. Values flow from a part to one with a lower number, through links (Delay::source_last) and operators with
+/// a memory (graph/circuit/attention.h). Parts may also be grids: a deeper part is then a finer grid, where a block of
 /// positions corresponds to one position of the coarser grid (Delay::block).
 ///
 /// Errors: shapes are checked when the circuit is built. Throws a UsageError that names the node and both sizes.
@@ -104,7 +104,9 @@ struct Delay {
            along == Along::block;
   }
   /// Whether it reads toward the leaves of a tree.
-  bool to_children() const { return along == Along::child || along == Along::children || along == Along::each_child; }
+  bool reads_children() const {
+    return along == Along::child || along == Along::children || along == Along::each_child;
+  }
   /// Width of the link in multiples of the width of its source.
   Index width() const { return along == Along::each_child ? steps : along == Along::block ? steps * steps : 1; }
   bool operator==(const Delay&) const = default;
@@ -210,7 +212,7 @@ class Circuit {
   /// deeper part; its value at the last position of the source chain is used. A cell added meanwhile thus starts from
   /// the state of an encoder.
   class Beginning;
-  [[nodiscard]] Beginning starting_from(Signal signal);
+  [[nodiscard]] Beginning with_initial_state(Signal signal);
   /// Adds a link with the delay and the name of the trained initial state of a node of another circuit.
   Signal link_like(const Node& node, const std::vector<ParameterInfo>& parameters);
 
@@ -236,7 +238,7 @@ class Circuit {
   /// multiply it by that. It is computed only at the other positions and is 0 elsewhere. `awake` has values 0 and 1,
   /// depends on no parameter, and is 1 at one of `period` positions (used for cost estimates). Throws UsageError if the
   /// map already has such a promise or has a memory.
-  void only_where(Signal affine, Signal awake, Index period);
+  void compute_only_where(Signal affine, Signal awake, Index period);
 
   /// Adds a parameter [rows x cols] that no operation of the circuit reads, for a loss (loss/loss.h) that adds the
   /// gradient itself. Returns its index.
@@ -259,7 +261,7 @@ class Circuit {
   [[nodiscard]] Scope scope(std::string_view name) { return Scope(*this, name); }
 
   /// Returns whether x belongs to this circuit and is a symbol signal.
-  bool holds_symbols(Signal x) const;
+  bool is_symbols(Signal x) const;
   const std::vector<Node>& nodes() const { return nodes_; }
   const std::vector<int>& outputs() const { return outputs_; }
   /// Parameters in order of creation. `offset` follows the order of names and is final once every affine map exists.
@@ -279,7 +281,7 @@ class Circuit {
   std::string path(std::string_view name) const;
   const Node& own(Signal s, std::string_view who) const;
   void check_part(const Node& node, Signal read) const;
-  Signal begin_link(Signal link);
+  Signal add_initial_state(Signal link);
   Delay turned(const Delay& delay) const;
 
   std::vector<Node> nodes_;

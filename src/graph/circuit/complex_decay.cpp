@@ -16,7 +16,7 @@ void require_numbers(Index n) {
 }
 
 /// With m = exp(nu), l = exp(-m + i phase): dl/dnu = -m l, dl/dphase = i l.
-class ComplexDecay final : public OperatorOf<ComplexDecay, VectorMap>, public KnownOperator {
+class ComplexDecay final : public OperatorOf<ComplexDecay, VectorMap>, public ExportableOperator {
  public:
   explicit ComplexDecay(Index n) : n_(n) { require_numbers(n); }
 
@@ -103,7 +103,7 @@ class ComplexDecay final : public OperatorOf<ComplexDecay, VectorMap>, public Kn
   Index n_;
 };
 
-class ComplexGain final : public OperatorOf<ComplexGain, VectorMap>, public KnownOperator {
+class ComplexGain final : public OperatorOf<ComplexGain, VectorMap>, public ExportableOperator {
  public:
   explicit ComplexGain(Index n) : n_(n) { require_numbers(n); }
 
@@ -162,7 +162,7 @@ class ComplexGain final : public OperatorOf<ComplexGain, VectorMap>, public Know
 std::shared_ptr<const VectorMap> complex_decay(Index n) { return std::make_shared<ComplexDecay>(n); }
 std::shared_ptr<const VectorMap> complex_gain(Index n) { return std::make_shared<ComplexGain>(n); }
 
-std::vector<double> spread_decays(Index n, double slowest, double fastest, double turn) {
+std::vector<double> initial_decays(Index n, double slowest, double fastest, double turn) {
   std::vector<double> start(at(2 * n));
   for (Index k = 0; k < n; ++k) {
     const double share = (static_cast<double>(k) + 0.5) / static_cast<double>(n);
@@ -178,7 +178,7 @@ std::vector<double> spread_decays(Index n, double slowest, double fastest, doubl
   return start;
 }
 
-std::vector<double> keeping_gains(const std::vector<double>& decays) {
+std::vector<double> variance_preserving_gains(const std::vector<double>& decays) {
   std::vector<double> gains(decays.size() / 2);
   for (std::size_t k = 0; k < gains.size(); ++k) {
     double square;  // |l|^2

@@ -14,9 +14,9 @@ std::shared_ptr<const Operator> Placed::path_reading(std::string_view, Index) co
   return std::make_shared<const Placed>(*this);
 }
 
-const Placed* as_placed(const Operator* op) { return dynamic_cast<const Placed*>(op); }
+const Placed* as_concatenation(const Operator* op) { return dynamic_cast<const Placed*>(op); }
 
-Signal placed_together(Circuit& c, std::string_view name, const std::vector<Signal>& parts) {
+Signal concatenate(Circuit& c, std::string_view name, const std::vector<Signal>& parts) {
   std::vector<Signal> single;
   for (const Signal& part : parts) {
     const std::vector<Signal> inner = c.parts(part);

@@ -2,7 +2,7 @@
 /// Concatenation of signals into one materialized signal, for readers that need a contiguous vector (Circuit::join is
 /// only symbolic):
 ///
-///   const Signal all = placed_together(c, "all", {x, v});      // [x.size() + v.size()], no parameters
+///   const Signal all = concatenate(c, "all", {x, v});      // [x.size() + v.size()], no parameters
 
 #include "graph/circuit/circuit.h"
 #include "graph/circuit/known_operator.h"
@@ -10,7 +10,7 @@
 namespace unfold {
 
 /// y_{offset + i} += x_i. No parameters.
-class Placed final : public OperatorOf<Placed>, public KnownOperator {
+class Placed final : public OperatorOf<Placed>, public ExportableOperator {
  public:
   /// Throws UsageError if x does not fit.
   Placed(Index inputs, Index outputs, Index offset);
@@ -48,8 +48,8 @@ class Placed final : public OperatorOf<Placed>, public KnownOperator {
 };
 
 /// Returns the operator as Placed, or nullptr if it is of another type.
-const Placed* as_placed(const Operator* op);
+const Placed* as_concatenation(const Operator* op);
 
-Signal placed_together(Circuit& c, std::string_view name, const std::vector<Signal>& parts);
+Signal concatenate(Circuit& c, std::string_view name, const std::vector<Signal>& parts);
 
 }  // namespace unfold

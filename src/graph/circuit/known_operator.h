@@ -9,15 +9,15 @@
 
 namespace unfold {
 
-class KnownOperator {
+class ExportableOperator {
  public:
   enum class Kind { layer_norm, leak, complex_decay, complex_gain, modulus_relu, unitary, share, placed };
-  virtual ~KnownOperator() = default;
+  virtual ~ExportableOperator() = default;
   virtual Kind known_kind() const = 0;
 };
 
-inline bool is_known(const Operator* op, KnownOperator::Kind kind) {
-  const auto* known = dynamic_cast<const KnownOperator*>(op);
+inline bool is_known(const Operator* op, ExportableOperator::Kind kind) {
+  const auto* known = dynamic_cast<const ExportableOperator*>(op);
   return known != nullptr && known->known_kind() == kind;
 }
 

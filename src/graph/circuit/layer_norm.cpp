@@ -8,7 +8,7 @@
 namespace unfold {
 namespace {
 
-class LayerNorm final : public OperatorOf<LayerNorm, VectorMap>, public KnownOperator {
+class LayerNorm final : public OperatorOf<LayerNorm, VectorMap>, public ExportableOperator {
  public:
   explicit LayerNorm(Index n) : n_(n) {
     if (n < 1) throw UsageError("layer normalisation of no number");
@@ -24,17 +24,17 @@ class LayerNorm final : public OperatorOf<LayerNorm, VectorMap>, public KnownOpe
 
   template <class T>
   void apply_rows(const OperatorRows<T>& in, Matrix<T> y) const {
-    add_normalised(in.x, in.w.row(0), y, in.scratch);
+    add_normalized(in.x, in.w.row(0), y, in.scratch);
   }
 
   template <class T>
   void transposed_rows(const OperatorRows<T>& in, Matrix<const T> dy, Matrix<T> dx, bool sets, bool) const {
-    normalised_adjoint(in.x, in.w.row(0), dy, dx, sets, in.scratch);
+    normalized_adjoint(in.x, in.w.row(0), dy, dx, sets, in.scratch);
   }
 
   template <class T>
   void gradient_rows(const OperatorRows<T>& in, Matrix<const T> dy, Matrix<T> g, Range, bool) const {
-    add_normalised_gradient(in.x, dy, g.row(0), in.scratch);
+    add_normalized_gradient(in.x, dy, g.row(0), in.scratch);
   }
 
   template <class T>
@@ -45,7 +45,7 @@ class LayerNorm final : public OperatorOf<LayerNorm, VectorMap>, public KnownOpe
       for (Index i = 0; i < n_; ++i) dy(r, i) += dw(0, i) * z[i];
       if (dx.data == nullptr) continue;
       for (Index i = 0; i < n_; ++i) e[i] = dx(r, i);
-      take_out_moments(z, n_, e);
+      project_out_moments(z, n_, e);
       for (Index i = 0; i < n_; ++i) dy(r, i) += in.w(0, i) * (inverse * e[i]);
     }
   }

@@ -10,7 +10,7 @@
 namespace unfold {
 namespace {
 
-class Leak final : public OperatorOf<Leak>, public KnownOperator {
+class Leak final : public OperatorOf<Leak>, public ExportableOperator {
  public:
   /// Empty `rates` means learned.
   Leak(Index n, std::vector<double> rates) : n_(n), rates_(std::move(rates)) {
@@ -89,7 +89,7 @@ std::shared_ptr<const Operator> fixed_leak(std::vector<double> rates) {
 }
 std::shared_ptr<const Operator> learned_leak(Index n) { return std::make_shared<Leak>(n, std::vector<double>()); }
 
-std::vector<double> spread_times(Index n, double longest) {
+std::vector<double> initial_time_constants(Index n, double longest) {
   std::vector<double> times(at(n));
   double most = longest;
   vector_log(&most, &most, 1);
@@ -98,7 +98,7 @@ std::vector<double> spread_times(Index n, double longest) {
   return times;
 }
 
-std::vector<double> leak_starts(const std::vector<double>& times) {
+std::vector<double> initial_leaks(const std::vector<double>& times) {
   std::vector<double> starts(times);
   for (double& start : starts) {  // softplus(rho) = t:  rho = t + log(1 - exp(-t))
     const double t = start - 1;

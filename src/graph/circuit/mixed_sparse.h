@@ -4,7 +4,7 @@
 ///
 ///   y_i += [V_i, if leaky] + sum over edges e = (j -> i) of sum over k = 0 .. K of x_k tau_{k e} s(V_j)
 ///
-///   Term{.parameter = "tau", .source = placed_together(c, "xV", {x, v}), .op = mixed_sparse(edges, x.size(), {.leaky =
+///   Term{.parameter = "tau", .source = concatenate(c, "xV", {x, v}), .op = mixed_sparse(edges, x.size(), {.leaky =
 ///   true})}
 ///
 /// If x_1 .. x_K is a one-hot vector, this is the sparse operator gated by a symbol. The parameter is [1 x (K + 1)

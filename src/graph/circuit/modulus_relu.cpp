@@ -23,7 +23,7 @@ struct Local {
   }
 };
 
-class ModulusRelu final : public OperatorOf<ModulusRelu, VectorMap>, public KnownOperator {
+class ModulusRelu final : public OperatorOf<ModulusRelu, VectorMap>, public ExportableOperator {
  public:
   explicit ModulusRelu(Index n) : n_(n) {
     if (n < 1) throw UsageError("modReLU of no complex number");

@@ -64,7 +64,7 @@ class Parameters {
   /// Moves ownership of the current values to a keeper, such as a device buffer. They are copied back on the next
   /// access from the host, which must be by a single thread.
   void lend(Keeper<T>& keeper) { keeper_ = &keeper; }
-  bool is_lent_to(const Keeper<T>& keeper) const { return keeper_ == &keeper; }
+  bool is_attached_to(const Keeper<T>& keeper) const { return keeper_ == &keeper; }
 
  private:
   Buffer<T>& home() const {

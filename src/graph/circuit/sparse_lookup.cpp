@@ -17,7 +17,7 @@ class ListedOperator final : public OperatorOf<ListedOperator> {
       first_.push_back(first);
       first += alphabet;
     }
-    if (listing_->outputs <= kMostSpread) list_bits();
+    if (listing_->outputs <= kMaxExpanded) list_bits();
   }
 
   std::string_view name() const override { return "listed"; }
@@ -34,11 +34,11 @@ class ListedOperator final : public OperatorOf<ListedOperator> {
 
   template <class T>
   void apply_rows(const OperatorRows<T>& in, Matrix<T> y) const {
-    add_listed<T>(pairs(), {in.symbols, first_}, in.w.data, y);
+    add_sparse_pairs<T>(pairs(), {in.symbols, first_}, in.w.data, y);
   }
   template <class T>
   void tangent_rows(const OperatorRows<T>& in, Matrix<const T> dw, Matrix<const T>, Matrix<T> dy) const {
-    add_listed<T>(pairs(), {in.symbols, first_}, dw.data, dy);
+    add_sparse_pairs<T>(pairs(), {in.symbols, first_}, dw.data, dy);
   }
   template <class T>
   void transposed_rows(const OperatorRows<T>&, Matrix<const T>, Matrix<T>, bool, bool) const {
@@ -54,7 +54,7 @@ class ListedOperator final : public OperatorOf<ListedOperator> {
       symbols.push_back(in.symbols[i]);
       first.push_back(first_[i]);
     }
-    gather_listed<T>(pairs(), {symbols, first}, dy, g.data, columns);
+    gather_sparse_pairs<T>(pairs(), {symbols, first}, dy, g.data, columns);
   }
 
  private:
@@ -71,13 +71,13 @@ class ListedOperator final : public OperatorOf<ListedOperator> {
     }
   }
 
-  ListedPairs pairs() const {
+  SparsePairs pairs() const {
     return {listing_->begin.data(), listing_->outputs_of.data(), spread_.empty() ? nullptr : spread_.data()};
   }
 
   std::shared_ptr<const Listing> listing_;
-  std::vector<Index> first_;         // first symbol of each signal
-  std::vector<SpreadPairs> spread_;  // empty if there are too many outputs
+  std::vector<Index> first_;           // first symbol of each signal
+  std::vector<ExpandedPairs> spread_;  // empty if there are too many outputs
 };
 
 }  // namespace

@@ -9,7 +9,7 @@
 namespace unfold {
 namespace {
 
-class Share final : public OperatorOf<Share>, public KnownOperator {
+class Share final : public OperatorOf<Share>, public ExportableOperator {
  public:
   explicit Share(Index n) : n_(n) {
     if (n < 1) throw UsageError("shares of no number");

@@ -280,7 +280,7 @@ class Rows {
   T root_;
 };
 
-class Unitary final : public OperatorOf<Unitary, VectorMap>, public KnownOperator {
+class Unitary final : public OperatorOf<Unitary, VectorMap>, public ExportableOperator {
  public:
   Unitary(Index n, std::uint64_t seed) : shape_{n, unitary_permutation(n, seed), twiddles_of(n)} {}
 

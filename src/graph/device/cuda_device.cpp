@@ -339,7 +339,7 @@ class CudaDevice final : public Device {
 
   std::string binary_of(const std::string& source) const {
     const CudaCompiler& compiler = cuda_compiler();
-    const std::string text = std::string(kCudaWords) + "\n#line 1 \"kernel\"\n" + source;
+    const std::string text = std::string(kCudaPrelude) + "\n#line 1 \"kernel\"\n" + source;
     nvrtcProgram program = nullptr;
     check_cuda(compiler.nvrtcCreateProgram(&program, text.c_str(), "words", 0, nullptr, nullptr), "nvrtcCreateProgram");
     struct Program {

@@ -4,7 +4,7 @@ namespace unfold {
 
 // Prelude of every kernel, compiled by NVRTC, which provides the functions and vector types of CUDA but no system
 // headers.
-const std::string_view kCudaWords = R"cuda(
+const std::string_view kCudaPrelude = R"cuda(
 typedef unsigned int u32;
 typedef long long i64;
 typedef unsigned long long u64;

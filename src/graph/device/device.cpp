@@ -35,6 +35,6 @@ std::shared_ptr<Device> open_device(std::string_view name) {
                    "': there is cuda, the first NVIDIA GPU, and cuda:N, the one with number N from 0");
 }
 
-bool devices_are_built() { return cuda_is_built(); }
+bool has_device_support() { return cuda_is_built(); }
 
 }  // namespace unfold

@@ -110,6 +110,6 @@ class Device {
 /// or driver is missing, or if this build has no CUDA support.
 std::shared_ptr<Device> open_device(std::string_view name);
 /// Returns whether this build supports any device.
-bool devices_are_built();
+bool has_device_support();
 
 }  // namespace unfold

@@ -31,6 +31,6 @@
 
 namespace unfold {
 
-extern const std::string_view kCudaWords;
+extern const std::string_view kCudaPrelude;
 
 }  // namespace unfold

@@ -16,9 +16,9 @@ void BackwardPass<T>::run(Member& me, T* gradient) {
   if (options_.done != nullptr && me.id() == 0) (*options_.done)(static_cast<int>(plan_.segments().size()));
   for (std::size_t g = plan_.segments().size(); g-- > 0;) {
     const auto run = [&](std::size_t index, const Work& work) { run_item(g, index, work); };
-    const auto begin_step = [&](Index step, Division how) { start_tails(me, g, step, how); };
+    const auto begin_step = [&](Index step, Division how) { clear_tails(me, g, step, how); };
     if (parts_.chains.run(g, layout_.structure())) {
-      start_tails(me, g, layout_.steps(segment(g).part) - 1, Division::rows);
+      clear_tails(me, g, layout_.steps(segment(g).part) - 1, Division::rows);
       ChainPass<T>(parts_, g).backward(me, squared_);
     } else if (segment(g).loop) {
       schedule_.walk_timed(me, g, Pass::backward, run, begin_step);
@@ -66,7 +66,7 @@ void BackwardPass<T>::prepare(Member& me) {
 /// Initializes the rows of this step that no later step of the window writes to: zero, or the adjoints from a later
 /// window.
 template <class T>
-void BackwardPass<T>::start_tails(Member& me, std::size_t g, Index step, Division how) {
+void BackwardPass<T>::clear_tails(Member& me, std::size_t g, Index step, Division how) {
   const Corner corner = segment(g).corner;
   const int part = segment(g).part;
   bool any = false;
@@ -111,7 +111,7 @@ void BackwardPass<T>::run_item(std::size_t g, std::size_t index, const Work& wor
   switch (item.kind) {
     case Item::Kind::pointwise: return run_program(parts_.programs.backward(g, index, squared_), work);
     case Item::Kind::affine:
-      return over_awake(node(item.node), work, [&](const Work& run, bool awake) {
+      return for_each_active_range(node(item.node), work, [&](const Work& run, bool awake) {
         awake ? affine(segment(g), item, run) : leave_out(item, run);
       });
     case Item::Kind::gather:
@@ -130,7 +130,7 @@ void BackwardPass<T>::affine(const Segment& in, const Item& item, const Work& wo
   const Matrix<const T> dz = matrix(What::adjoint, item.node, work);
   for (auto part = item.parts.rbegin(); part != item.parts.rend(); ++part) {
     const auto& t = term_of(item, *part);
-    if (meets_leaves(in, work, t)) continue;  // no reader needs the adjoints of absent children
+    if (is_leaf_step(in, work, t)) continue;  // no reader needs the adjoints of absent children
     const bool moves = plan_.needs_adjoint(t.source);
     if (!moves && (t.keys < 0 || !(plan_.needs_adjoint(t.keys) || plan_.needs_adjoint(t.values)))) continue;
     const Matrix<T> dx = moves ? matrix(What::adjoint, t.source, work) : Matrix<T>{};

@@ -17,7 +17,7 @@ void Boundary<T>::lay() {
 }
 
 template <class T>
-Index Boundary<T>::begun_before(int link, Index row) const {
+Index Boundary<T>::place_begun_earlier(int link, Index row) const {
   if (node(link).delay.along != Delay::Along::first || node(link).part > 0) return -1;
   const Structure& structure = layout_.structure();
   const Index place = structure.place(structure.sequence_of_item(layout_.order().items[at(row)]));

@@ -20,7 +20,7 @@ class Boundary {
   bool fresh(Index place, int part = 0) const { return part > 0 || fresh_[static_cast<std::size_t>(place)] != 0; }
   /// Returns the place of a row's sequence if a link along `first` refers to a position in an earlier window, otherwise
   /// -1.
-  Index begun_before(int link, Index row) const;
+  Index place_begun_earlier(int link, Index row) const;
   T* kept(int link, Index place) { return row_of(kept_, link, place); }
   T* kept_adjoint(int link, Index place) { return row_of(kept_adjoints_, link, place); }
 

@@ -34,7 +34,7 @@ void ForwardPass<T>::run_item(std::size_t g, std::size_t index, const Work& work
   const StageTimer timer(schedule_.account(), work.member->id(), stage_of(segment(g), item));
   switch (item.kind) {
     case Item::Kind::affine:
-      return over_awake(node(item.node), work, [&](const Work& run, bool awake) {
+      return for_each_active_range(node(item.node), work, [&](const Work& run, bool awake) {
         awake ? affine(segment(g), item, run) : leave_out(item, run);
       });
     case Item::Kind::pointwise: return run_program(parts_.programs.forward(g, index), work);
@@ -63,7 +63,7 @@ void ForwardPass<T>::affine(const Segment& in, const Item& item, const Work& wor
   Start start = !item.start ? Start::accumulate : bias != nullptr ? Start::bias : Start::zero;
   for (const auto& part : item.parts) {
     const auto& t = term_of(item, part);
-    if (meets_leaves(in, work, t)) {
+    if (is_leaf_step(in, work, t)) {
       whole ? start_rows(y, start, bias) : start_panels<T>(y, panels, start, bias);
     } else if (!t.dense()) {
       start_rows(y, start, bias);

@@ -46,7 +46,7 @@ void Layout<T>::lay_levels() {
     const Structure& s = structure_->part(p);
     Level& level =
         levels_.emplace_back(Level{&s, s.positions(), s.sequences(), s.order().steps(), s.rectangular(), {}, {}, {}});
-    for (int deeper = p + 1; deeper < parts_; ++deeper) level.seen.push_back(s.chains_seen(deeper - p));
+    for (int deeper = p + 1; deeper < parts_; ++deeper) level.seen.push_back(s.source_chains(deeper - p));
     if (p == 0) continue;
     level.chain_begin = {0};
     for (Index chain = 0; chain < s.sequences(); ++chain) {
@@ -100,7 +100,7 @@ void Layout<T>::allocate(What what) {
   auto& into = group(what).buffers;
   for (std::size_t i = 0; i < into.size(); ++i) {
     const int root = static_cast<int>(i);
-    if (!plan_.live(root) || place_of(plan_, what, root).root != root) continue;
+    if (!plan_.live(root) || position_in_total(plan_, what, root).root != root) continue;
     if (what == What::value && (node(root).kind == Node::Kind::symbols)) continue;
     if (what != What::value && !plan_.needs_adjoint(root)) continue;
     const bool ring = what == What::adjoint && plan_.adjoint_buffer(root).ring;
@@ -160,7 +160,7 @@ Matrix<T> Layout<T>::matrix(What what, int i, Index step, Range part) {
 
 template <class T>
 T* Layout<T>::history_row(What what, int i, Index steps_back, Index place) {
-  const Place here = place_of(plan_, what, i);
+  const Place here = position_in_total(plan_, what, i);
   const Index width = node(here.root).size, history = plan_.history(here.root);
   T* base = buffer(what, here.root).data() + here.column;
   const Index count = 1 + history;

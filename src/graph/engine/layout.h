@@ -22,7 +22,7 @@ namespace unfold {
 /// The three kinds of values of a signal.
 enum class What : unsigned char { value, adjoint, tangent };
 
-inline const Place& place_of(const Plan& plan, What what, int i) {
+inline const Place& position_in_total(const Plan& plan, What what, int i) {
   return what == What::value ? plan.value_place(i) : plan.adjoint_place(i);
 }
 
@@ -74,9 +74,11 @@ class Layout {
 
   // --- values
   /// Returns the address of column 0 of node i at `row` of `step`; nullptr for scratch.
-  T* address(What what, int i, Index step, Index row) { return address(what, place_of(plan_, what, i), step, row); }
+  T* address(What what, int i, Index step, Index row) {
+    return address(what, position_in_total(plan_, what, i), step, row);
+  }
   T* address(What what, const Place& here, Index step, Index row);
-  Index stride(What what, int i) const { return node(place_of(plan_, what, i).root).size; }
+  Index stride(What what, int i) const { return node(position_in_total(plan_, what, i).root).size; }
   Matrix<T> matrix(What what, int i, Index step, Range rows);
   Matrix<T> matrix(What what, int i) { return matrix(what, i, 0, {0, rows(part(i))}); }
   /// Returns the row of a place, `steps_back` steps before the first position (steps_back >= 1).

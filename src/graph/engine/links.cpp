@@ -20,7 +20,7 @@ void LinkPass<T>::gather(What what, int link, const Work& work, const T* initial
   const T* from = known ? layout_.address(what, n.source, 0, 0) : nullptr;
   T* to = layout_.address(what, link, 0, 0);
   for (Index r = work.rows.begin; r < work.rows.end; ++r) {
-    const Index before = layout_.predecessors(link)[at(r)], place = parts_.boundary.begun_before(link, r);
+    const Index before = layout_.predecessors(link)[at(r)], place = parts_.boundary.place_begun_earlier(link, r);
     const T* source = before < 0 || !begins(link, r) ? initial : known ? from + before * from_stride : nullptr;
     if (place >= 0) source = what == What::value ? parts_.boundary.kept(link, place) : nullptr;
     if (source != nullptr)
@@ -162,13 +162,13 @@ void LinkPass<T>::scatter(int link, bool in_loop, const Work& work) {
     if (work.member->id() != 0 || part.begin != 0) return;
     part = {0, layout_.rows(n.part)};
   }
-  if (n.delay.along != Delay::Along::child && n.delay.to_children()) return scatter_to_children(link, work, part);
+  if (n.delay.along != Delay::Along::child && n.delay.reads_children()) return scatter_to_children(link, work, part);
   if (n.delay.along == Delay::Along::block) return scatter_to_block(link, work, part);
   const Range columns = work.columns(n.size, 16);
   for (Index r = part.end; r-- > part.begin;) {
     const Index before = layout_.predecessors(link)[at(r)];
     if (before < 0 || !begins(link, r)) continue;
-    const Index place = parts_.boundary.begun_before(link, r);
+    const Index place = parts_.boundary.place_begun_earlier(link, r);
     const T* from = layout_.address(What::adjoint, link, 0, r);
     T* to = place < 0 ? layout_.address(What::adjoint, n.source, 0, before) : parts_.boundary.kept_adjoint(link, place);
     for (Index j = columns.begin; j < columns.end; ++j) to[j] += from[j];

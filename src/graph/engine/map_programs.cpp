@@ -188,13 +188,14 @@ Programs::Programs(const Plan& plan) : plan_(plan) {
 
 /// Returns whether two slots have columns of one buffer in common, possibly in different rows.
 bool Programs::share_memory(const Program::Slot& a, const Program::Slot& b) const {
-  const Place x = place_of(plan_, a.what, a.node), y = place_of(plan_, b.what, b.node);
+  const Place x = position_in_total(plan_, a.what, a.node), y = position_in_total(plan_, b.what, b.node);
   return a.what == b.what && !x.scratch() && x.root == y.root && x.column < y.column + node(b.node).size &&
          y.column < x.column + node(a.node).size;
 }
 
 bool Programs::overlap(const Program::Slot& a, const Program::Slot& b) const {
-  return share_memory(a, b) && place_of(plan_, a.what, a.node).column != place_of(plan_, b.what, b.node).column;
+  return share_memory(a, b) &&
+         position_in_total(plan_, a.what, a.node).column != position_in_total(plan_, b.what, b.node).column;
 }
 
 Program Programs::forward_program(const Item& item) const {

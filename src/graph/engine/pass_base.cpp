@@ -51,7 +51,7 @@ void Parts<T>::lay(const Structure& structure, std::span<const Index> slots) {
 }
 
 template <class T>
-bool PassOver<T>::is_whole(const Item& item, const Work& work) const {
+bool PassBase<T>::is_whole(const Item& item, const Work& work) const {
   if (!work.by_columns) return false;
   return std::any_of(item.parts.begin(), item.parts.end(),
                      [&](const auto& part) { return !term_of(item, part).dense(); });
@@ -59,7 +59,7 @@ bool PassOver<T>::is_whole(const Item& item, const Work& work) const {
 
 template struct Parts<float>;
 template struct Parts<double>;
-template class PassOver<float>;
-template class PassOver<double>;
+template class PassBase<float>;
+template class PassBase<double>;
 
 }  // namespace unfold

@@ -6,9 +6,9 @@
 #include "graph/engine/boundary.h"
 #include "graph/engine/chain_loop.h"
 #include "graph/engine/layout.h"
+#include "graph/engine/map_programs.h"
 #include "graph/engine/masks.h"
 #include "graph/engine/packed_weights.h"
-#include "graph/engine/map_programs.h"
 #include "graph/engine/schedule.h"
 
 namespace unfold {
@@ -35,9 +35,9 @@ struct Parts {
 
 /// Base class of the passes over the parts of an unfolding. Created for each pass; stores no values.
 template <class T>
-class PassOver {
+class PassBase {
  public:
-  explicit PassOver(Parts<T>& parts)
+  explicit PassBase(Parts<T>& parts)
       : parts_(parts), plan_(*parts.plan), layout_(parts.layout), schedule_(parts.schedule) {}
 
  protected:
@@ -84,16 +84,16 @@ class PassOver {
     int source = term.source;
     while (node(source).kind == Node::Kind::slice) source = node(source).operands[0];
     const Node& link = node(source);
-    return link.kind == Node::Kind::link && link.delay.to_children() && link.initial < 0;
+    return link.kind == Node::Kind::link && link.delay.reads_children() && link.initial < 0;
   }
   /// Returns whether the rows of a loop's step are leaves, where such a term contributes nothing.
-  bool meets_leaves(const Segment& in, const Work& work, const Node::AffineTerm& term) const {
+  bool is_leaf_step(const Segment& in, const Work& work, const Node::AffineTerm& term) const {
     return in.loop && !in.descending && work.step == 0 && skips_leaves(term);
   }
   /// Calls use(work, awake) for each contiguous range of rows in which an affine map is computed (awake) or skipped
-  /// (Circuit::only_where).
+  /// (Circuit::compute_only_where).
   template <class Use>
-  void over_awake(const Node& affine, const Work& work, Use&& use) {
+  void for_each_active_range(const Node& affine, const Work& work, Use&& use) {
     if (affine.awake < 0) return use(work, true);
     const Matrix<T> awake = matrix(What::value, affine.awake, work);
     for (Index begin = 0, end = 0; begin < work.rows.size(); begin = end) {

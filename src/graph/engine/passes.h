@@ -8,17 +8,17 @@ namespace unfold {
 
 /// Names that a pass uses from its base class.
 #define UNFOLD_PASS_OVER                                                                                  \
-  using PassOver<T>::parts_, PassOver<T>::plan_, PassOver<T>::layout_, PassOver<T>::schedule_;            \
-  using PassOver<T>::node, PassOver<T>::term_of, PassOver<T>::segment, PassOver<T>::parameters;           \
-  using PassOver<T>::matrix, PassOver<T>::run_program, PassOver<T>::operator_rows, PassOver<T>::is_whole; \
-  using PassOver<T>::with_adjoints, PassOver<T>::with_tangents, PassOver<T>::skips_leaves;                \
-  using PassOver<T>::meets_leaves, PassOver<T>::over_awake;
+  using PassBase<T>::parts_, PassBase<T>::plan_, PassBase<T>::layout_, PassBase<T>::schedule_;            \
+  using PassBase<T>::node, PassBase<T>::term_of, PassBase<T>::segment, PassBase<T>::parameters;           \
+  using PassBase<T>::matrix, PassBase<T>::run_program, PassBase<T>::operator_rows, PassBase<T>::is_whole; \
+  using PassBase<T>::with_adjoints, PassBase<T>::with_tangents, PassBase<T>::skips_leaves;                \
+  using PassBase<T>::is_leaf_step, PassBase<T>::for_each_active_range;
 
 /// Operations that move rows: gathered links, and signals reordered for another corner (links.cpp).
 template <class T>
-class LinkPass : protected PassOver<T> {
+class LinkPass : protected PassBase<T> {
  public:
-  using PassOver<T>::PassOver;
+  using PassBase<T>::PassBase;
   /// Copies the rows of the predecessors; beyond the boundary, `initial` or zero. Values kept from an earlier window
   /// have a zero tangent.
   void gather(What what, int link, const Work& work, const T* initial);
@@ -40,9 +40,9 @@ class LinkPass : protected PassOver<T> {
 
 /// A loop that is run by a single kernel (chain_loop.cpp).
 template <class T>
-class ChainPass : private PassOver<T> {
+class ChainPass : private PassBase<T> {
  public:
-  ChainPass(Parts<T>& parts, std::size_t g) : PassOver<T>(parts), loop_(parts.chains[g]) {}
+  ChainPass(Parts<T>& parts, std::size_t g) : PassBase<T>(parts), loop_(parts.chains[g]) {}
   void forward(Member& me);
   /// REQUIRES: the adjoint of the last row includes the contribution from later windows.
   void backward(Member& me, bool squared);
@@ -56,9 +56,9 @@ class ChainPass : private PassOver<T> {
 
 /// Computes the values of all signals (forward.cpp).
 template <class T>
-class ForwardPass : private PassOver<T> {
+class ForwardPass : private PassBase<T> {
  public:
-  ForwardPass(Parts<T>& parts, bool source_stays) : PassOver<T>(parts), source_stays_(source_stays) {}
+  ForwardPass(Parts<T>& parts, bool source_stays) : PassBase<T>(parts), source_stays_(source_stays) {}
   void run(Member& me, const State<T>* state);
 
  private:
@@ -75,17 +75,17 @@ class ForwardPass : private PassOver<T> {
 /// Computes the adjoints of all signals in the reverse order of the plan, then the weight gradients. With
 /// Algebra::squared, the same traversal uses squared local derivatives (the modulus pass). See backward.cpp.
 template <class T>
-class BackwardPass : private PassOver<T> {
+class BackwardPass : private PassBase<T> {
  public:
   BackwardPass(Parts<T>& parts, const BackwardOptions& options, const State<T>* end)
-      : PassOver<T>(parts), options_(options), squared_(options.algebra == Algebra::squared), end_(end) {}
+      : PassBase<T>(parts), options_(options), squared_(options.algebra == Algebra::squared), end_(end) {}
   void run(Member& me, T* gradient);
 
  private:
   UNFOLD_PASS_OVER
   void weights(Member& me, T* gradient, int after);
   void prepare(Member& me);
-  void start_tails(Member& me, std::size_t g, Index step, Division how);
+  void clear_tails(Member& me, std::size_t g, Index step, Division how);
   void start_tail(int root, Index step, Corner corner, Range places, Range columns);
   void run_item(std::size_t g, std::size_t index, const Work& work);
   void affine(const Segment& in, const Item& item, const Work& work);
@@ -99,10 +99,10 @@ class BackwardPass : private PassOver<T> {
 /// Computes the gradients of the parameters of all affine maps from their adjoints, batched over all positions
 /// (gradients.cpp).
 template <class T>
-class GradientPass : private PassOver<T> {
+class GradientPass : private PassBase<T> {
  public:
   GradientPass(Parts<T>& parts, const BackwardOptions& options)
-      : PassOver<T>(parts), options_(options), squared_(options.algebra == Algebra::squared) {}
+      : PassBase<T>(parts), options_(options), squared_(options.algebra == Algebra::squared) {}
   static constexpr int kAll = -1;
   /// Processes the maps whose last segment is `after`; the first segment also includes the maps that no output depends
   /// on.
@@ -130,9 +130,9 @@ class GradientPass : private PassOver<T> {
 /// Computes the derivative of every signal in a parameter direction (the R-operator), in the order of the plan
 /// (tangent.cpp).
 template <class T>
-class TangentPass : private PassOver<T> {
+class TangentPass : private PassBase<T> {
  public:
-  TangentPass(Parts<T>& parts, const T* direction) : PassOver<T>(parts), direction_(direction) {}
+  TangentPass(Parts<T>& parts, const T* direction) : PassBase<T>(parts), direction_(direction) {}
   void run(Member& me);
 
  private:

@@ -91,17 +91,17 @@ Index Schedule::unit_of(std::size_t segment) const {
     if (item.kind == Item::Kind::pointwise) unit = node(item.nodes[0]).size;
   if (unit == 0 || unit % Work::kUnitGrain != 0) return 0;
   for (std::size_t k = 0; k < s.items.size(); ++k) {
-    if (!in_units(s.items[k], unit)) return 0;
+    if (!in_data_units(s.items[k], unit)) return 0;
     for (const Program* program : {&programs_.forward(segment, k), &programs_.backward(segment, k, false),
                                    &programs_.backward(segment, k, true)})
-      if (!in_units(*program, unit)) return 0;
+      if (!in_data_units(*program, unit)) return 0;
   }
   for (const int root : tail_roots_[segment])
     if (node(root).size != unit) return 0;
   return unit;
 }
 
-bool Schedule::in_units(const Item& item, Index unit) const {
+bool Schedule::in_data_units(const Item& item, Index unit) const {
   if (item.kind == Item::Kind::pointwise) return true;
   if (item.kind != Item::Kind::affine || node(item.node).size % unit != 0) return false;
   return std::all_of(item.parts.begin(), item.parts.end(), [&](const auto& part) {
@@ -110,9 +110,9 @@ bool Schedule::in_units(const Item& item, Index unit) const {
   });
 }
 
-bool Schedule::in_units(const Program& program, Index unit) const {
+bool Schedule::in_data_units(const Program& program, Index unit) const {
   return !program.overlaps && std::all_of(program.slots.begin(), program.slots.end(), [&](const Program::Slot& slot) {
-    const Place where = place_of(plan_, slot.what, slot.node);
+    const Place where = position_in_total(plan_, slot.what, slot.node);
     return node(slot.node).size == unit && (where.scratch() || where.column % unit == 0);
   });
 }

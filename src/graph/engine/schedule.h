@@ -5,9 +5,9 @@
 
 #include <map>
 
-#include "graph/engine/pass_timing.h"
-#include "graph/engine/map_programs.h"
 #include "graph/engine/autotuner.h"
+#include "graph/engine/map_programs.h"
+#include "graph/engine/pass_timing.h"
 
 namespace unfold {
 
@@ -79,8 +79,8 @@ class Schedule {
   void find_tails();
   bool has_operators(const Segment& segment) const;
   Index unit_of(std::size_t segment) const;
-  bool in_units(const Item& item, Index unit) const;
-  bool in_units(const Program& program, Index unit) const;
+  bool in_data_units(const Item& item, Index unit) const;
+  bool in_data_units(const Program& program, Index unit) const;
   std::vector<Division> candidates(std::size_t segment) const;
   Range my_rows(const Segment& segment, Division how, Member& me, Range step) const;
   Choices& choices(Pass pass) { return (pass == Pass::forward ? forward_ : backward_).at(laid_[0].places); }

@@ -18,7 +18,7 @@ void require_steppable(const Plan& plan) {
 }
 
 template <class T>
-StepProgram<T>::StepProgram(Parts<T>& parts) : PassOver<T>(parts), width_(plan_.state_width()) {
+StepProgram<T>::StepProgram(Parts<T>& parts) : PassBase<T>(parts), width_(plan_.state_width()) {
   require_steppable(plan_);
   if (layout_.parts() > 1 || layout_.structure().positions() != 1 ||
       layout_.structure().kind() != Structure::Kind::chains)

@@ -18,7 +18,7 @@ namespace unfold {
 void require_steppable(const Plan& plan);
 
 template <class T>
-class StepProgram : private PassOver<T> {
+class StepProgram : private PassBase<T> {
  public:
   /// REQUIRES: laid over one chain of one position, parameters set, only links along `previous` and `first`.
   explicit StepProgram(Parts<T>& parts);
@@ -37,8 +37,8 @@ class StepProgram : private PassOver<T> {
     const T* next;       ///< the value that the state holds after the step
   };
 
-  using PassOver<T>::parts_, PassOver<T>::plan_, PassOver<T>::layout_;
-  using PassOver<T>::node, PassOver<T>::term_of, PassOver<T>::parameters, PassOver<T>::operator_rows;
+  using PassBase<T>::parts_, PassBase<T>::plan_, PassBase<T>::layout_;
+  using PassBase<T>::node, PassBase<T>::term_of, PassBase<T>::parameters, PassBase<T>::operator_rows;
   T* row(int i) { return layout_.address(What::value, i, 0, 0); }
   void find_history();
   void load();

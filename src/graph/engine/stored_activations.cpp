@@ -28,8 +28,9 @@ bool holds_output(const Plan& plan, int root) {
 }  // namespace
 
 template <class T>
-std::vector<typename KeptValues<T>::Part> KeptValues<T>::parts_of(const Plan& plan, const Layout<T>& layout,
-                                                                  Index& exact, Index& rounded) {
+std::vector<typename StoredActivations<T>::Part> StoredActivations<T>::parts_of(const Plan& plan,
+                                                                                const Layout<T>& layout, Index& exact,
+                                                                                Index& rounded) {
   std::vector<Part> parts;
   exact = rounded = 0;
   for (int root = 0; root < static_cast<int>(plan.nodes().size()); ++root) {
@@ -46,14 +47,14 @@ std::vector<typename KeptValues<T>::Part> KeptValues<T>::parts_of(const Plan& pl
 }
 
 template <class T>
-void KeptValues<T>::require_for(const Plan& plan, const Layout<T>& layout) const {
+void StoredActivations<T>::require_for(const Plan& plan, const Layout<T>& layout) const {
   Index exact = 0, rounded = 0;
   if (parts_.empty() || parts_ != parts_of(plan, layout, exact, rounded))
     throw UsageError("unfolding: recall: the values were not kept over this structure; call keep after its forward");
 }
 
 template <class T>
-void KeptValues<T>::take(const Plan& plan, Layout<T>& layout, Team& team) {
+void StoredActivations<T>::take(const Plan& plan, Layout<T>& layout, Team& team) {
   Index exact = 0, rounded = 0;
   parts_ = parts_of(plan, layout, exact, rounded);
   if (exact_.size() != exact) exact_.resize(exact);
@@ -71,7 +72,7 @@ void KeptValues<T>::take(const Plan& plan, Layout<T>& layout, Team& team) {
 }
 
 template <class T>
-void KeptValues<T>::give(Layout<T>& layout, Team& team) const {
+void StoredActivations<T>::give(Layout<T>& layout, Team& team) const {
   team.run([&](Member& me) {
     for (const Part& part : parts_) {
       const Range mine = me.share(part.count, kGrain);
@@ -85,11 +86,11 @@ void KeptValues<T>::give(Layout<T>& layout, Team& team) const {
 }
 
 template <class T>
-std::size_t KeptValues<T>::memory_bytes() const {
+std::size_t StoredActivations<T>::memory_bytes() const {
   return at(exact_.size()) * sizeof(T) + at(rounded_.size()) * sizeof(std::uint16_t);
 }
 
-template class KeptValues<float>;
-template class KeptValues<double>;
+template class StoredActivations<float>;
+template class StoredActivations<double>;
 
 }  // namespace unfold

@@ -14,7 +14,7 @@
 namespace unfold {
 
 template <class T>
-class KeptValues {
+class StoredActivations {
  public:
   /// Stores all values of a layout, using a team.
   void take(const Plan& plan, Layout<T>& layout, Team& team);

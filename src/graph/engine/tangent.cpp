@@ -30,8 +30,9 @@ void TangentPass<T>::run_item(std::size_t g, std::size_t index, const Work& work
   const Item& item = segment(g).items[index];
   switch (item.kind) {
     case Item::Kind::affine:
-      return over_awake(node(item.node), work,
-                        [&](const Work& run, bool awake) { awake ? affine(item, run) : leave_out(item, run); });
+      return for_each_active_range(node(item.node), work, [&](const Work& run, bool awake) {
+        awake ? affine(item, run) : leave_out(item, run);
+      });
     case Item::Kind::pointwise: return run_program(parts_.programs.tangent(g, index), work);
     case Item::Kind::gather: {
       if (!plan_.needs_adjoint(item.node)) return;

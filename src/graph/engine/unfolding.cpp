@@ -6,9 +6,9 @@
 #include <utility>
 
 #include "graph/engine/backend.h"
-#include "graph/engine/stored_activations.h"
 #include "graph/engine/passes.h"
 #include "graph/engine/step_program.h"
+#include "graph/engine/stored_activations.h"
 
 namespace unfold {
 // ---------------------------------------------------------------------------------------------------------- state
@@ -319,14 +319,14 @@ void Unfolding<T>::forward(State<T>* state, bool source_stays) {
 }
 
 template <class T>
-void Unfolding<T>::keep(KeptValues<T>& into) const {
+void Unfolding<T>::keep(StoredActivations<T>& into) const {
   body_->require_forward("unfolding: keep");
   if (body_->backend != nullptr) throw UsageError("unfolding: values are kept on the host, not on a device");
   into.take(*body_->plan, body_->layout, body_->team);
 }
 
 template <class T>
-void Unfolding<T>::recall(const KeptValues<T>& from, const State<T>* state) {
+void Unfolding<T>::recall(const StoredActivations<T>& from, const State<T>* state) {
   Body& b = *body_;
   b.require_laid();
   b.require_parameters();
@@ -370,9 +370,9 @@ void Unfolding<T>::backward(std::span<T> gradient, const BackwardOptions& option
   b.require_seeds();
   for (const State<T>* state : {end, static_cast<const State<T>*>(start)})
     if (state != nullptr) b.require_state(*state);
-  if (options.gradient_stays && (b.backend == nullptr || b.backend->resident() == nullptr))
+  if (options.keep_gradient_on_device && (b.backend == nullptr || b.backend->resident() == nullptr))
     throw UsageError("unfolding: backward: the gradient can stay only on a device (resident)");
-  if (static_cast<Index>(gradient.size()) != b.plan->parameter_count() && !options.gradient_stays)
+  if (static_cast<Index>(gradient.size()) != b.plan->parameter_count() && !options.keep_gradient_on_device)
     throw UsageError("unfolding: the gradient has " + std::to_string(gradient.size()) + " numbers, the plan " +
                      std::to_string(b.plan->parameter_count()));
   if (options.algebra == Algebra::squared)

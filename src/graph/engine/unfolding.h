@@ -33,7 +33,7 @@ namespace unfold {
 class Account;
 class Offload;
 template <class T>
-class KeptValues;
+class StoredActivations;
 template <class T>
 class Resident;
 
@@ -82,7 +82,7 @@ struct BackwardOptions {
   Algebra algebra = Algebra::linear;
   bool accumulate = false;  ///< add to the gradient instead of setting it
   bool weights = true;  ///< false: only adjoints and trained initial values; the rest of the gradient is left unchanged
-  bool gradient_stays = false;  ///< with `resident`: the gradient is not copied to the host
+  bool keep_gradient_on_device = false;  ///< with `resident`: the gradient is not copied to the host
   /// If set, weight gradients are computed segment by segment instead of all at the end. The results are bit-identical.
   const SegmentDone* done = nullptr;
 };
@@ -129,8 +129,8 @@ class Unfolding {
   /// `keep` stores the values of the last forward pass, rounded (kept_values.h). `recall` restores them for `backward`
   /// after other passes. `recall` REQUIRES the structure, state and dropout seed of that pass, and its inputs supplied
   /// again. Only without an offload.
-  void keep(KeptValues<T>& into) const;
-  void recall(const KeptValues<T>& from, const State<T>* state = nullptr);
+  void keep(StoredActivations<T>& into) const;
+  void recall(const StoredActivations<T>& from, const State<T>* state = nullptr);
 
   /// The seed of the backward pass. REQUIRES: the caller fills the adjoint of every output before `backward`.
   Matrix<T> adjoint(Signal output);

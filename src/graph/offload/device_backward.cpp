@@ -24,8 +24,8 @@ void DevicePasses<T>::backward(std::span<T> gradient, const BackwardOptions& opt
     device_->upload(buffer(What::adjoint, root).address(), host.data(), bytes_of<T>(host.size()));
   }
   if (gradient_.reserve(device_, bytes_of<T>(plan_.parameter_count()))) forget_recordings();
-  give_lists();
-  ready_loops(true);
+  upload_symbol_lists();
+  prepare_loops(true);
   if (squared) {
     Index widest = 0;
     for (const Node& n : plan_.nodes()) widest = std::max(widest, n.size);
@@ -35,7 +35,7 @@ void DevicePasses<T>::backward(std::span<T> gradient, const BackwardOptions& opt
   }
   const int key = (squared ? 1 : 0) + (options.weights ? 2 : 0);
   play(backward_[key], &DeviceTimes::backward, [&] {
-    forget_halves(true);
+    invalidate_bf16_copies(true);
     if (squared) {
       launch(FixedKernel::square_rows, plan_.parameter_count(),
              Arguments()
@@ -52,7 +52,7 @@ void DevicePasses<T>::backward(std::span<T> gradient, const BackwardOptions& opt
   });
   std::fill(stale_[1].begin(), stale_[1].end(), 1);
   if (options.done != nullptr) (*options.done)(static_cast<int>(plan_.segments().size()));
-  if (options.gradient_stays) return;
+  if (options.keep_gradient_on_device) return;
   if (options.weights) {
     Buffer<T> all(plan_.parameter_count());
     device_->download(all.data(), gradient_.address(), bytes_of<T>(all.size()));
@@ -100,7 +100,7 @@ void DevicePasses<T>::prepare() {
 
 /// Clears rows of this step that no later step writes to.
 template <class T>
-void DevicePasses<T>::start_tails(std::size_t g, Index step) {
+void DevicePasses<T>::clear_tails(std::size_t g, Index step) {
   const Corner corner = segment(g).corner;
   for (const int root : parts_.schedule.tail_roots(g)) {
     const Index first = layout_.step_rows(step + plan_.adjoint_buffer(root).tail, corner, 0);
@@ -114,7 +114,7 @@ void DevicePasses<T>::start_tails(std::size_t g, Index step) {
 /// Uploads, for each symbol, the list of rows that contain it, divided into parts. The number of parts depends only on
 /// the number of rows and the size of the alphabet, so that a recording stays valid for other symbols.
 template <class T>
-void DevicePasses<T>::give_lists() {
+void DevicePasses<T>::upload_symbol_lists() {
   bool moved = false;
   std::vector<char> done(plan_.nodes().size(), 0);
   for (int i = 0; i < static_cast<int>(plan_.nodes().size()); ++i)

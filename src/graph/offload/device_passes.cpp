@@ -16,7 +16,7 @@ namespace {
 
 }  // namespace
 
-void require_device_plan(const Plan& plan) {
+void check_device_support(const Plan& plan) {
   const Programs programs(plan);
   for (int i = 0; i < static_cast<int>(plan.nodes().size()); ++i) {
     const Node& n = plan.nodes()[at(i)];
@@ -25,7 +25,7 @@ void require_device_plan(const Plan& plan) {
     if (n.awake >= 0) refuse(n, "is not computed at every position");
     for (const auto& term : n.terms)
       if (!term.dense()) refuse(n, fmt::format("has a {} term", term.op->name()));
-    if (n.kind == Node::Kind::link && (n.delay.to_children() || n.delay.along == Delay::Along::parent))
+    if (n.kind == Node::Kind::link && (n.delay.reads_children() || n.delay.along == Delay::Along::parent))
       refuse(n, "is of trees");
   }
   for (std::size_t g = 0; g < plan.segments().size(); ++g)
@@ -48,7 +48,7 @@ DevicePasses<T>::DevicePasses(std::shared_ptr<Device> device, const OffloadOptio
       parts_(parts),
       plan_(*parts.plan),
       layout_(parts.layout) {
-  require_device_plan(plan_);
+  check_device_support(plan_);
   const std::size_t n = plan_.nodes().size();
   for (std::size_t w = 0; w < 3; ++w) {
     buffers_[w].resize(n);
@@ -62,7 +62,7 @@ DevicePasses<T>::DevicePasses(std::shared_ptr<Device> device, const OffloadOptio
   for (auto& set : programs_)
     for (const Segment& s : plan_.segments()) set.emplace_back(s.items.size());
   for (auto& set : loop_kernels_) set.resize(plan_.segments().size());
-  fixed_ = device_->compile(number_words(sizeof(T) == 8) + fixed_kernels(), fixed_kernel_names());
+  fixed_ = device_->compile(number_prelude(sizeof(T) == 8) + fixed_kernels(), fixed_kernel_names());
   settings_.reserve(device_, 16);
 }
 
@@ -125,7 +125,7 @@ void DevicePasses<T>::make_room(What what) {
 
 template <class T>
 Address DevicePasses<T>::address(What what, int i, const T* host) {
-  const int root = place_of(plan_, what, i).root;
+  const int root = position_in_total(plan_, what, i).root;
   return buffer(what, root).address() + sizeof(T) * at(host - layout_.buffer(what, root).data());
 }
 
@@ -146,7 +146,7 @@ Address DevicePasses<T>::list(const std::vector<Index>& numbers) {
 
 template <class T>
 void DevicePasses<T>::fetch(What what, int node) {
-  const Place place = place_of(plan_, what, node);
+  const Place place = position_in_total(plan_, what, node);
   const auto w = static_cast<std::size_t>(what);
   if (place.scratch() || !std::exchange(stale_[w][at(place.root)], 0)) return;
   Buffer<T>& host = layout_.buffer(what, place.root);
@@ -155,7 +155,7 @@ void DevicePasses<T>::fetch(What what, int node) {
 
 template <class T>
 void DevicePasses<T>::expect(What what, int node) {
-  const Place place = place_of(plan_, what, node);
+  const Place place = position_in_total(plan_, what, node);
   if (place.scratch()) return;
   expected_[static_cast<std::size_t>(what)][at(place.root)] = 1;
   stale_[static_cast<std::size_t>(what)][at(place.root)] = 0;
@@ -170,7 +170,7 @@ void DevicePasses<T>::upload_parameters() {
 
 /// Uploads inputs, symbols, and the keys of dropout masks.
 template <class T>
-void DevicePasses<T>::give_inputs() {
+void DevicePasses<T>::upload_inputs() {
   bool moved = false;
   for (int i = 0; i < static_cast<int>(plan_.nodes().size()); ++i) {
     const Node& n = node(i);
@@ -197,10 +197,10 @@ void DevicePasses<T>::give_inputs() {
 
 /// Uploads the values before the first position from the host.
 template <class T>
-void DevicePasses<T>::give_history(What what) {
+void DevicePasses<T>::upload_history(What what) {
   for (const Plan::Carried& c : plan_.carried()) {
     if (what != What::value && !plan_.needs_adjoint(c.source)) continue;
-    const int root = place_of(plan_, what, c.source).root;
+    const int root = position_in_total(plan_, what, c.source).root;
     const Index numbers = plan_.history(root) * layout_.places() * node(root).size;
     device_->upload(buffer(what, root).address(), layout_.buffer(what, root).data(), bytes_of<T>(numbers));
   }
@@ -225,7 +225,7 @@ void DevicePasses<T>::launch(FixedKernel kernel, Index elements, const Arguments
 template <class T>
 void DevicePasses<T>::compile(Kind kind) {
   if (std::exchange(is_compiled_[static_cast<std::size_t>(kind)], true)) return;
-  std::string source = number_words(sizeof(T) == 8);
+  std::string source = number_prelude(sizeof(T) == 8);
   std::vector<std::string> names;
   std::vector<Compiled*> made;
   for (std::size_t g = 0; g < plan_.segments().size(); ++g)
@@ -252,7 +252,7 @@ void DevicePasses<T>::multiply(DeviceProduct p, bool reused) {
   if (p.m <= 0 || p.n <= 0) return;
   p.doubles = sizeof(T) == 8;
   p.precision = precision_;
-  if (reused && fits_halves(p)) {
+  if (reused && supports_bf16_copy(p)) {
     const Index rows_a = p.transposed_a ? p.k : p.m, cols_a = p.transposed_a ? p.m : p.k;
     const Index rows_b = p.transposed_b ? p.n : p.k, cols_b = p.transposed_b ? p.k : p.n;
     p.a = halves(p.a, p.lda, rows_a, cols_a), p.lda = cols_a;
@@ -264,7 +264,7 @@ void DevicePasses<T>::multiply(DeviceProduct p, bool reused) {
 
 /// Returns whether bfloat16 copies can be made: elements are copied and multiplied in units of 16 bytes.
 template <class T>
-bool DevicePasses<T>::fits_halves(const DeviceProduct& p) const {
+bool DevicePasses<T>::supports_bf16_copy(const DeviceProduct& p) const {
   const auto whole = [](Address from, Index ld) { return from % 16 == 0 && ld % 4 == 0; };
   return sizeof(T) == 4 && precision_ == DevicePrecision::bf16 && p.m % 8 == 0 && p.n % 8 == 0 && p.k % 8 == 0 &&
          whole(p.a, p.lda) && whole(p.b, p.ldb);
@@ -283,7 +283,7 @@ Address DevicePasses<T>::halves(Address from, Index ld, Index rows, Index cols) 
 
 /// Invalidates bfloat16 copies. Copies made by a forward pass stay valid for the backward pass that follows it.
 template <class T>
-void DevicePasses<T>::forget_halves(bool of_backward) {
+void DevicePasses<T>::invalidate_bf16_copies(bool of_backward) {
   for (auto& [of, copy] : halves_)
     if (!of_backward || copy.of_backward) copy.made = false;
   in_backward_ = of_backward;
@@ -314,11 +314,11 @@ void DevicePasses<T>::forward(State<T>* state) {
   for (const Plan::Kept& k : plan_.kept())
     for (Index p = 0; p < layout_.places(); ++p)
       if (!parts_.boundary.fresh(p)) refuse(node(k.link), "looks at the first position of an earlier window");
-  give_inputs();
-  give_history(What::value);
-  ready_loops(false);
+  upload_inputs();
+  upload_history(What::value);
+  prepare_loops(false);
   play(forward_, &DeviceTimes::forward, [&] {
-    forget_halves(false);
+    invalidate_bf16_copies(false);
     run(Kind::forward);
   });
   std::fill(stale_[0].begin(), stale_[0].end(), 1);
@@ -371,7 +371,7 @@ void DevicePasses<T>::run_batched(Kind kind, std::size_t g) {
 
 /// Compiles the loop kernels for the current structure, which is not allowed while recording.
 template <class T>
-void DevicePasses<T>::ready_loops(bool back) {
+void DevicePasses<T>::prepare_loops(bool back) {
   for (std::size_t g = 0; g < plan_.segments().size() && loops_; ++g) {
     Loop& loop = loop_kernels_[back ? 1 : 0][g];
     if (!std::exchange(loop.read, true)) loop.kernel = DeviceLoop<T>::make(device_, precision_, parts_, g, back);
@@ -388,7 +388,7 @@ void DevicePasses<T>::run_loop(Kind kind, std::size_t g) {
   const Index last = layout_.steps();
   for (Index s = 0; s < last; ++s) {
     const Index step = back != segment(g).descending ? last - 1 - s : s;
-    if (back) start_tails(g, step);
+    if (back) clear_tails(g, step);
     for (std::size_t k = 0; k < n; ++k)
       run_item(kind, g, back ? n - 1 - k : k, {step, layout_.order(segment(g).corner).step(step)});
   }

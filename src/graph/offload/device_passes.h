@@ -30,7 +30,7 @@ std::size_t bytes_of(Index numbers) {
 }
 
 /// Throws a UsageError that names the node if a plan contains something that devices do not support.
-void require_device_plan(const Plan& plan);
+void check_device_support(const Plan& plan);
 
 template <class T>
 class DevicePasses final : public Backend<T>, private Resident<T> {
@@ -39,7 +39,7 @@ class DevicePasses final : public Backend<T>, private Resident<T> {
   ~DevicePasses() override;
 
   void lay() override;
-  void parameters_changed() override { parameters_stale_ |= !parts_.parameters->is_lent_to(*this); }
+  void parameters_changed() override { parameters_stale_ |= !parts_.parameters->is_attached_to(*this); }
   void forward(State<T>* state) override;
   void backward(std::span<T> gradient, const BackwardOptions& options, const State<T>* end, State<T>* start) override;
   void tangent(std::span<const T> direction) override;
@@ -96,11 +96,11 @@ class DevicePasses final : public Backend<T>, private Resident<T> {
   template <class Do>
   void stage(const std::string& name, Do&& run);
   void upload_parameters();
-  void give_inputs();
-  void give_history(What what);
+  void upload_inputs();
+  void upload_history(What what);
   void run(Kind kind);
   void run_batched(Kind kind, std::size_t g);
-  void ready_loops(bool back);
+  void prepare_loops(bool back);
   void run_loop(Kind kind, std::size_t g);
   void run_item(Kind kind, std::size_t g, std::size_t index, const Rows& rows);
   void run_program(Kind kind, std::size_t g, std::size_t index, const Rows& rows);
@@ -110,13 +110,13 @@ class DevicePasses final : public Backend<T>, private Resident<T> {
   void gather(What what, int link, const Rows& rows, Address initial);
   void scatter(int link, bool in_loop, const Rows& rows);
   void mask(int i, const Rows& rows);
-  void start_tails(std::size_t g, Index step);
+  void clear_tails(std::size_t g, Index step);
   void prepare();
   void gradients(bool squared, bool accumulate);
   void gradient_of_rows(int i, const Node::AffineTerm& term, bool squared, bool accumulate);
   void sum_lists(Address d, Index ld, Index cols, Address begin, Address rows, Index parts, Address ends, Index count,
                  Address g, bool sets);
-  void give_lists();
+  void upload_symbol_lists();
 
   // --- kernels
   void launch(FixedKernel kernel, Index elements, const Arguments& arguments);
@@ -127,10 +127,10 @@ class DevicePasses final : public Backend<T>, private Resident<T> {
   }
   /// `reused`: operands are used in several products, or are large, so that bfloat16 copies are worthwhile.
   void multiply(DeviceProduct product, bool reused = false);
-  bool fits_halves(const DeviceProduct& product) const;
-  /// Returns a packed bfloat16 copy of a float matrix; it is made on the first use after `forget_halves`.
+  bool supports_bf16_copy(const DeviceProduct& product) const;
+  /// Returns a packed bfloat16 copy of a float matrix; it is made on the first use after `invalidate_bf16_copies`.
   Address halves(Address from, Index ld, Index rows, Index cols);
-  void forget_halves(bool of_backward);
+  void invalidate_bf16_copies(bool of_backward);
   void start_rows(What what, int i, const Rows& rows, Address bias);
 
   std::shared_ptr<Device> device_;

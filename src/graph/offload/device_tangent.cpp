@@ -55,7 +55,7 @@ void DevicePasses<T>::tangent(std::span<const T> direction) {
   device_->upload(direction_.address(), direction.data(), bytes_of<T>(plan_.parameter_count()));
   for (int root = 0; root < static_cast<int>(plan_.nodes().size()); ++root)
     if (const DeviceMemory& b = buffer(What::tangent, root); b.bytes() > 0) device_->clear(b.address(), b.bytes());
-  give_history(What::tangent);
+  upload_history(What::tangent);
   play(tangent_, &DeviceTimes::forward, [&] { run(Kind::tangent); });
   std::fill(stale_[2].begin(), stale_[2].end(), 1);
 }

@@ -1,6 +1,6 @@
 #pragma once
-/// The fixed kernels, which every plan uses, written in the kernel language of graph/device/kernel_prelude.h. Internal to
-/// offload/.
+/// The fixed kernels, which every plan uses, written in the kernel language of graph/device/kernel_prelude.h. Internal
+/// to offload/.
 
 #include <string>
 #include <vector>
@@ -26,6 +26,6 @@ enum class FixedKernel : unsigned char {
   join_squares,  ///< total (double), partial, count: one block, with one double of shared memory per thread
 };
 const std::vector<std::string>& fixed_kernel_names();
-std::string fixed_kernels();  ///< follows number_words() in the source
+std::string fixed_kernels();  ///< follows number_prelude() in the source
 
 }  // namespace unfold

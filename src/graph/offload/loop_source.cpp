@@ -12,7 +12,7 @@ namespace {
 using Variable = ElementCode::Variable;
 
 /// Common prelude of all loop kernels.
-constexpr const char* kLoopWords = R"(
+constexpr const char* kLoopPrelude = R"(
 struct Tile { float x[4]; };
 
 // What 8 warps have found for a number, in their order.
@@ -39,8 +39,7 @@ DEVICE float rest_of_tf32(float x) { return x - float_of_bits(as_tf32(x)); }
 
 class LoopWriter {
  public:
-  LoopWriter(const Plan& plan, const LoopReading& loop, const LoopShape& shape, DevicePrecision precision,
-             bool backward)
+  LoopWriter(const Plan& plan, const LoopPlan& loop, const LoopShape& shape, DevicePrecision precision, bool backward)
       : plan_(plan),
         loop_(loop),
         shape_(shape),
@@ -60,7 +59,7 @@ class LoopWriter {
     body += carry_out();
     body = prologue() + step_begin() + body + "  }\n}\n";
     LoopSource result;
-    result.text = kLoopWords + head() + weights() + carried_ + body;
+    result.text = kLoopPrelude + head() + weights() + carried_ + body;
     result.roots = roots_;
     result.exchange_numbers = exchange_numbers_;
     Index shared = 0;
@@ -73,7 +72,7 @@ class LoopWriter {
   const Node& node(int i) const { return plan_.nodes()[at(i)]; }
   Index rows_at_once() const { return 16 * shape_.row_tiles; }
   bool is_bf16() const { return precision_ == DevicePrecision::bf16; }
-  Index columns(const LoopReading::Product& p) const { return p.blocks * shape_.units; }
+  Index columns(const LoopPlan::Product& p) const { return p.blocks * shape_.units; }
   /// Returns the index of a buffer among the arguments.
   std::size_t buffer(What what, int root) {
     const std::pair<What, int> wanted{what, root};
@@ -96,7 +95,7 @@ class LoopWriter {
 
   // --- exchange between blocks in bfloat16
 
-  void add_exchange(const LoopReading::Source& s) {
+  void add_exchange(const LoopPlan::Source& s) {
     if (!is_bf16()) return;
     for (const auto& known : exchanges_)
       if (known.place.what == s.place.what && known.place.root == s.place.root &&
@@ -109,7 +108,7 @@ class LoopWriter {
     Variable place;
     Index inputs, offset;
   };
-  const Exchange& exchange_of(const LoopReading::Source& s) const {
+  const Exchange& exchange_of(const LoopPlan::Source& s) const {
     return *std::find_if(exchanges_.begin(), exchanges_.end(), [&](const Exchange& x) {
       return x.place.what == s.place.what && x.place.root == s.place.root && x.place.column == s.place.column &&
              x.inputs == s.inputs;
@@ -129,7 +128,7 @@ class LoopWriter {
   }
 
   /// Returns whether products of other blocks read a variable directly from its buffer.
-  bool is_handed_itself(const Variable& v) const {
+  bool is_read_directly(const Variable& v) const {
     for (const auto& phase : loop_.phases)
       for (const auto& p : phase.products)
         for (const auto& x : p.sources)
@@ -310,7 +309,7 @@ KERNEL_OF(loop, {threads}) {{
       if (!loaded.contains(v)) loads += load(v);
     for (const Variable& v : written_) {
       handed += hand_over(v, code_.element(v), step_of(v));
-      (is_handed_itself(v) ? handed : stores) += fmt::format("      {} = {};\n", element(v), code_.element(v));
+      (is_read_directly(v) ? handed : stores) += fmt::format("      {} = {};\n", element(v), code_.element(v));
     }
     written_.clear();
     const bool awaited = !loop_.phases[(f + 1) % loop_.phases.size()].products.empty();
@@ -446,7 +445,7 @@ KERNEL_OF(loop, {threads}) {{
                        fmt::arg("stride", sums_stride(columns(product))));
   }
 
-  std::string multiply_floats(const LoopReading::Source& source, const std::string& w, Index tiles) {
+  std::string multiply_floats(const LoopPlan::Source& source, const std::string& w, Index tiles) {
     constexpr Index kStage = 4;
     const bool exact = precision_ == DevicePrecision::exact;
     const std::string one =
@@ -503,7 +502,7 @@ KERNEL_OF(loop, {threads}) {{
                                : ""));
   }
 
-  std::string multiply_bf16(const LoopReading::Source& source, const std::string& w, Index tiles) {
+  std::string multiply_bf16(const LoopPlan::Source& source, const std::string& w, Index tiles) {
     constexpr Index kStage = 8;
     const Exchange& x = exchange_of(source);
     return fmt::format(R"(      {{
@@ -540,7 +539,7 @@ KERNEL_OF(loop, {threads}) {{
   }
 
   const Plan& plan_;
-  const LoopReading& loop_;
+  const LoopPlan& loop_;
   const LoopShape& shape_;
   DevicePrecision precision_;
   bool backward_, persists_;  // variables stay in registers during a whole step
@@ -557,7 +556,7 @@ KERNEL_OF(loop, {threads}) {{
 
 }  // namespace
 
-LoopSource loop_source(const Plan& plan, const LoopReading& loop, const LoopShape& shape, DevicePrecision precision,
+LoopSource loop_source(const Plan& plan, const LoopPlan& loop, const LoopShape& shape, DevicePrecision precision,
                        bool backward) {
   return LoopWriter(plan, loop, shape, precision, backward).write();
 }

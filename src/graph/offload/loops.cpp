@@ -5,7 +5,7 @@
 
 namespace unfold {
 
-bool LoopReading::has_products() const {
+bool LoopPlan::has_products() const {
   return std::any_of(phases.begin(), phases.end(), [](const Phase& p) { return !p.products.empty(); });
 }
 
@@ -17,7 +17,7 @@ class LoopReader {
   LoopReader(const Plan& plan, const Programs& programs, std::size_t segment, bool backward)
       : plan_(plan), programs_(programs), g_(segment), backward_(backward) {}
 
-  std::optional<LoopReading> read() {
+  std::optional<LoopPlan> read() {
     const Segment& in = plan_.segments()[g_];
     if (!in.loop || in.descending || in.part > 0 || in.corner != Corner::top_left || !find_units()) return {};
     const auto n = in.items.size();
@@ -51,7 +51,7 @@ class LoopReader {
     if (item.kind == Item::Kind::pointwise) {
       const Program& program = backward_ ? programs_.backward(g_, k, false) : programs_.forward(g_, k);
       if (program.instructions.empty()) return;
-      for (const Program::Slot& slot : program.slots) check(place_of(plan_, slot.what, slot.node));
+      for (const Program::Slot& slot : program.slots) check(position_in_total(plan_, slot.what, slot.node));
       if (loop_.phases.empty()) loop_.phases.emplace_back();
       loop_.phases.back().programs.push_back(&program);
       return;
@@ -61,11 +61,11 @@ class LoopReader {
 
   void read_forward(const Item& item) {
     const Node& n = node(item.node);
-    LoopReading::Product product{.to = variable(What::value, item.node),
-                                 .blocks = n.size / loop_.units,
-                                 .adds = !item.start,
-                                 .bias = item.start && n.bias >= 0 ? plan_.parameters()[at(n.bias)].offset : -1,
-                                 .sources = {}};
+    LoopPlan::Product product{.to = variable(What::value, item.node),
+                              .blocks = n.size / loop_.units,
+                              .adds = !item.start,
+                              .bias = item.start && n.bias >= 0 ? plan_.parameters()[at(n.bias)].offset : -1,
+                              .sources = {}};
     for (const auto& part : item.parts) {
       const auto& t = n.terms[at(part.term)];
       if (!t.dense() || node(t.source).kind == Node::Kind::symbols) return void(fits_ = false);
@@ -97,12 +97,12 @@ class LoopReader {
   }
 
   /// Adds a product. Products of one phase read only values from before the phase; otherwise a new phase begins.
-  void add(LoopReading::Product product) {
-    const auto writes = [&](const LoopReading::Phase& phase, const LoopReading::Variable& place) {
+  void add(LoopPlan::Product product) {
+    const auto writes = [&](const LoopPlan::Phase& phase, const LoopPlan::Variable& place) {
       return std::any_of(phase.products.begin(), phase.products.end(),
                          [&](const auto& p) { return p.to.what == place.what && p.to.root == place.root; });
     };
-    const auto waits = [&](const LoopReading::Phase& phase) {
+    const auto waits = [&](const LoopPlan::Phase& phase) {
       return !phase.programs.empty() || std::any_of(product.sources.begin(), product.sources.end(),
                                                     [&](const auto& s) { return writes(phase, s.place); });
     };
@@ -110,8 +110,8 @@ class LoopReader {
     loop_.phases.back().products.push_back(std::move(product));
   }
 
-  LoopReading::Variable variable(What what, int i) {
-    const Place place = place_of(plan_, what, i);
+  LoopPlan::Variable variable(What what, int i) {
+    const Place place = position_in_total(plan_, what, i);
     check(place);
     fits_ &= !place.scratch();
     return {.what = what, .root = place.root, .column = place.column, .shift = place.shift};
@@ -127,19 +127,19 @@ class LoopReader {
   const Programs& programs_;
   std::size_t g_;
   bool backward_, fits_ = true;
-  LoopReading loop_;
+  LoopPlan loop_;
 };
 
 Index round_up(Index n, Index multiple) { return (n + multiple - 1) / multiple * multiple; }
 
-Index shared_bytes_of(const LoopReading& loop, const LoopShape& shape) {
+Index shared_bytes_of(const LoopPlan& loop, const LoopShape& shape) {
   Index most = 0;
   for (const auto& phase : loop.phases) most = std::max(most, sums_of(phase, shape));
   return 4 * most;
 }
 
 /// Returns the number of registers per thread that hold weights.
-Index registers_of(const LoopReading& loop, const LoopShape& shape, DevicePrecision precision) {
+Index registers_of(const LoopPlan& loop, const LoopShape& shape, DevicePrecision precision) {
   Index sum = 0;
   for (const auto& phase : loop.phases)
     for (const auto& p : phase.products)
@@ -149,7 +149,7 @@ Index registers_of(const LoopReading& loop, const LoopShape& shape, DevicePrecis
 }
 
 /// Estimates the nanoseconds per step: synchronization, rows read from the second-level cache, products.
-double cost_of(const LoopReading& loop, const LoopShape& shape, DevicePrecision precision) {
+double cost_of(const LoopPlan& loop, const LoopShape& shape, DevicePrecision precision) {
   const bool small = precision == DevicePrecision::bf16;
   const double rate = small ? 900 : precision == DevicePrecision::tf32 ? 450 : 150;
   const auto rows = static_cast<double>(shape.rows());
@@ -167,18 +167,18 @@ double cost_of(const LoopReading& loop, const LoopShape& shape, DevicePrecision 
 
 }  // namespace
 
-Index sums_of(const LoopReading::Phase& phase, const LoopShape& shape) {
+Index sums_of(const LoopPlan::Phase& phase, const LoopShape& shape) {
   Index numbers = 0;
   for (const auto& p : phase.products)
     numbers += kLoopWarps * 16 * shape.row_tiles * sums_stride(p.blocks * shape.units);
   return numbers;
 }
 
-std::optional<LoopReading> read_loop(const Plan& plan, const Programs& programs, std::size_t segment, bool backward) {
+std::optional<LoopPlan> analyze_loop(const Plan& plan, const Programs& programs, std::size_t segment, bool backward) {
   return LoopReader(plan, programs, segment, backward).read();
 }
 
-std::optional<LoopShape> loop_shape(const LoopReading& loop, DevicePrecision precision, Index places, Index processors,
+std::optional<LoopShape> loop_shape(const LoopPlan& loop, DevicePrecision precision, Index places, Index processors,
                                     Index shared_bytes) {
   if (!loop.has_products()) return LoopShape{.units = 16, .members = (loop.units + 15) / 16};
   constexpr Index kRegisters = 128;
@@ -204,7 +204,7 @@ std::optional<LoopShape> loop_shape(const LoopReading& loop, DevicePrecision pre
 template <class T>
 std::unique_ptr<DeviceLoop<T>> DeviceLoop<T>::make(const std::shared_ptr<Device>& device, DevicePrecision precision,
                                                    Parts<T>& parts, std::size_t segment, bool backward) {
-  auto loop = read_loop(*parts.plan, parts.programs, segment, backward);
+  auto loop = analyze_loop(*parts.plan, parts.programs, segment, backward);
   if (!loop || (sizeof(T) == 8 && loop->has_products())) return nullptr;
   auto result = std::make_unique<DeviceLoop<T>>();
   result->device_ = device;
@@ -225,8 +225,8 @@ bool DeviceLoop<T>::lay() {
   auto made = made_.find(shape_);
   if (made == made_.end()) {
     LoopSource source = loop_source(*parts_->plan, loop_, shape_, precision_, backward_);
-    const int kernel =
-        device_->compile(number_words(sizeof(T) == 8, precision_ != DevicePrecision::exact) + source.text, {"loop"})[0];
+    const int kernel = device_->compile(
+        number_prelude(sizeof(T) == 8, precision_ != DevicePrecision::exact) + source.text, {"loop"})[0];
     made = made_.emplace(shape_, Made{std::move(source), kernel}).first;
   }
   now_ = &made->second;

@@ -40,7 +40,7 @@ struct LoopShape {
 };
 
 /// A loop of a plan, translated for one direction.
-struct LoopReading {
+struct LoopPlan {
   using Variable = ElementCode::Variable;
   struct Source {
     Variable place;  ///< first component
@@ -65,7 +65,7 @@ struct LoopReading {
   bool has_products() const;
 };
 /// Returns nothing if a loop cannot be divided into units, or contains anything except products and maps.
-std::optional<LoopReading> read_loop(const Plan& plan, const Programs& programs, std::size_t segment, bool backward);
+std::optional<LoopPlan> analyze_loop(const Plan& plan, const Programs& programs, std::size_t segment, bool backward);
 
 inline constexpr Index kFlagsOfGroup = 256;  ///< maximum number of blocks of a group, each with a flag
 inline constexpr Index kLoopThreads = 256, kLoopWarps = kLoopThreads / 32;
@@ -81,10 +81,10 @@ inline constexpr Index kChunkRegisters = 4;
 /// Distance between rows of sums in shared memory, chosen so that the rows of a tile are in different banks.
 inline Index sums_stride(Index columns) { return columns + 8; }
 /// Number of shared-memory elements for the sums of a phase.
-Index sums_of(const LoopReading::Phase& phase, const LoopShape& shape);
+Index sums_of(const LoopPlan::Phase& phase, const LoopShape& shape);
 
 /// Returns the best shape by a cost model; nothing if the weights do not fit in registers.
-std::optional<LoopShape> loop_shape(const LoopReading& loop, DevicePrecision precision, Index places, Index processors,
+std::optional<LoopShape> loop_shape(const LoopPlan& loop, DevicePrecision precision, Index places, Index processors,
                                     Index shared_bytes);
 
 struct LoopSource {
@@ -93,7 +93,7 @@ struct LoopSource {
   std::vector<std::pair<What, int>> roots;
   Index shared_bytes = 0, exchange_numbers = 0;  ///< bytes per block; 2-byte elements per group
 };
-LoopSource loop_source(const Plan& plan, const LoopReading& loop, const LoopShape& shape, DevicePrecision precision,
+LoopSource loop_source(const Plan& plan, const LoopPlan& loop, const LoopShape& shape, DevicePrecision precision,
                        bool backward);
 
 template <class T>
@@ -117,7 +117,7 @@ class DeviceLoop {
   std::shared_ptr<Device> device_;
   DevicePrecision precision_;
   Parts<T>* parts_ = nullptr;
-  LoopReading loop_;
+  LoopPlan loop_;
   bool backward_ = false;
   std::map<LoopShape, Made> made_;
   const Made* now_ = nullptr;

@@ -53,7 +53,7 @@ std::string partial_of(Map map, int input, const InstructionNames& n, double k) 
 
 }  // namespace
 
-std::string number_words(bool doubles, bool quick) {
+std::string number_prelude(bool doubles, bool quick) {
   return std::string(doubles ? "typedef double T;\n#define UF(name) name\n"
                              : "typedef float T;\n#define UF(name) name##f\n") +
          R"(
@@ -97,7 +97,7 @@ std::string statement(const Instruction& i, const InstructionNames& n) {
 // ---------------------------------------------------------------------------------------------------- element code
 
 ElementCode::Variable ElementCode::variable(const Program::Slot& slot, Index block) const {
-  const Place place = place_of(*plan_, slot.what, slot.node);
+  const Place place = position_in_total(*plan_, slot.what, slot.node);
   if (place.scratch()) return {.what = slot.what, .root = -1, .column = block, .shift = program_, .scratch = slot.node};
   return {.what = slot.what, .root = place.root, .column = place.column + block, .shift = place.shift};
 }

@@ -6,8 +6,8 @@
 #include <functional>
 #include <optional>
 
-#include "graph/paths/path_pass.h"
 #include "graph/engine/unfolding.h"
+#include "graph/paths/path_pass.h"
 
 namespace unfold {
 

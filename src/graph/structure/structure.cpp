@@ -98,7 +98,7 @@ Structure Structure::grids(std::span<const std::pair<Index, Index>> shapes, std:
     if (side == 1) continue;
     std::vector<std::pair<Index, Index>> coarse = result.shapes_;
     for (auto& [height, width] : coarse) height = (height + side - 1) / side, width = (width + side - 1) / side;
-    result = grids(coarse).looking_at(std::move(result));
+    result = grids(coarse).with_source(std::move(result));
   }
   return result;
 }
@@ -162,7 +162,7 @@ Index Structure::predecessor(const Delay& delay, Index sequence, Index position)
   const bool on_grid = delay.along == Along::left || delay.along == Along::up || delay.along == Along::right ||
                        delay.along == Along::down;
   const bool on_chain = delay.along == Along::previous || delay.along == Along::next || delay.to_end();
-  const bool in_tree = delay.to_children() || delay.along == Along::parent;
+  const bool in_tree = delay.reads_children() || delay.along == Along::parent;
   if (delay.crosses()) throw UsageError("structure: " + describe(delay) + " looks at the source; ask rows_seen");
   const bool fits = kind_ == Kind::chains ? on_chain : kind_ == Kind::grids ? on_grid : in_tree;
   if (!fits) {
@@ -212,7 +212,7 @@ std::vector<Index> Structure::predecessors(const Delay& delay, Corner corner) co
   return result;
 }
 
-Structure Structure::looking_at(Structure source, std::vector<Index> chains) const {
+Structure Structure::with_source(Structure source, std::vector<Index> chains) const {
   if (kind_ != source.kind_ || kind_ == Kind::trees)
     throw UsageError("structure: only chains look at chains of a source, and grids at grids");
   const auto given = static_cast<Index>(chains.size());
@@ -231,10 +231,10 @@ Structure Structure::looking_at(Structure source, std::vector<Index> chains) con
   return result;
 }
 
-Structure Structure::looking_at(Structure source) const {
+Structure Structure::with_source(Structure source) const {
   std::vector<Index> chains(at(sequences()));
   std::iota(chains.begin(), chains.end(), Index{0});
-  return looking_at(std::move(source), std::move(chains));
+  return with_source(std::move(source), std::move(chains));
 }
 
 const Structure& Structure::part(int depth) const {
@@ -244,7 +244,7 @@ const Structure& Structure::part(int depth) const {
   return source_->part(depth - 1);
 }
 
-std::vector<Index> Structure::chains_seen(int depth) const {
+std::vector<Index> Structure::source_chains(int depth) const {
   std::vector<Index> seen(at(positions_));
   for (Index row = 0; row < positions_; ++row) {
     const Structure* here = this;
@@ -265,7 +265,7 @@ std::vector<Index> Structure::rows_seen(const Delay& delay, int depth) const {
   const Structure& from = part(depth);
   if (from.kind_ != Kind::chains)
     throw UsageError("structure: grids have no ends to look at along " + describe(delay) + "; take block");
-  std::vector<Index> rows = chains_seen(depth);
+  std::vector<Index> rows = source_chains(depth);
   for (Index row = 0; row < positions_; ++row) {
     const Index chain = rows[at(row)], item = order().items[at(row)];
     const bool first = item == this->item(sequence_of_item(item), 0);
@@ -280,7 +280,7 @@ std::vector<Index> Structure::block_rows(Index side, int depth) const {
   const Structure& from = part(depth);
   if (kind_ != Kind::grids || from.kind_ != Kind::grids)
     throw UsageError("structure: " + describe(Delay::block(side)) + " is a block of a grid, and these are none");
-  const std::vector<Index> seen = chains_seen(depth);
+  const std::vector<Index> seen = source_chains(depth);
   std::vector<Index> rows;
   rows.reserve(at(positions_ * side * side));
   for (Index row = 0; row < positions_; ++row) {

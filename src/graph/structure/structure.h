@@ -49,9 +49,9 @@ class Structure {
   /// Returns these chains with `source` as their source. `chains` has one entry per sequence (all its positions refer
   /// to that chain) or one per position, numbered as an item. Grids refer to grids in the same way. Throws UsageError
   /// for trees, for mixed chains and grids, for a wrong number of entries, and for a chain that does not exist.
-  Structure looking_at(Structure source, std::vector<Index> chains) const;
+  Structure with_source(Structure source, std::vector<Index> chains) const;
   /// Sequence e refers to chain e.
-  Structure looking_at(Structure source) const;
+  Structure with_source(Structure source) const;
 
   /// Null if there is no source. Copies share the source.
   const Structure* source() const { return source_.get(); }
@@ -59,7 +59,7 @@ class Structure {
   const Structure& part(int depth) const;
   int parts() const { return source_ == nullptr ? 1 : 1 + source_->parts(); }
   /// For each row, the chain of part `depth` that it refers to.
-  std::vector<Index> chains_seen(int depth) const;
+  std::vector<Index> source_chains(int depth) const;
   /// For each row, the row of part `depth` that a link across parts reads, or -1; along `block` the rows of the block,
   /// one after another. Throws UsageError if the grids are not as fine as the blocks require.
   std::vector<Index> rows_seen(const Delay& delay, int depth) const;

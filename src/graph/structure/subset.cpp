@@ -57,7 +57,7 @@ Structure subset(const Structure& whole, std::span<const Index> sequences, std::
     rows.push_back(std::move(before));
     return result;
   }
-  const std::vector<Index> of_rows = whole.chains_seen(1);
+  const std::vector<Index> of_rows = whole.source_chains(1);
   std::vector<Index> looked;  // chains of the source, by item
   looked.reserve(before.size());
   for (const Index row : result.order().rows) looked.push_back(of_rows[at(before[at(row)])]);
@@ -66,7 +66,7 @@ Structure subset(const Structure& whole, std::span<const Index> sequences, std::
   std::ranges::sort(seen);
   seen.erase(std::unique(seen.begin(), seen.end()), seen.end());
   for (Index& chain : looked) chain = std::ranges::lower_bound(seen, chain) - seen.begin();
-  return result.looking_at(subset(*whole.source(), seen, rows), std::move(looked));
+  return result.with_source(subset(*whole.source(), seen, rows), std::move(looked));
 }
 
 }  // namespace unfold

@@ -6,11 +6,11 @@
 
 #include "base/error.h"
 #include "base/utf8.h"
-#include "model/network/language_model.h"
 #include "interop/c/export_c_fields.h"
 #include "interop/c/export_c_file.h"
 #include "interop/c/export_c_functions.h"
 #include "interop/c/export_c_step.h"
+#include "model/network/language_model.h"
 #include "model/registry/run_folder.h"
 
 namespace unfold {

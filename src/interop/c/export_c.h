@@ -1,7 +1,7 @@
 #pragma once
 /// Export of a model as one C99 file that depends only on the C library: weights, state and a step function. The
-/// log-probabilities are bit-identical to those of the library (RecurrentPredictor in model/network/language_model.h) wherever
-/// float and double are IEEE 754 types, because the file follows the plan, its order of sums and its functions
+/// log-probabilities are bit-identical to those of the library (RecurrentPredictor in model/network/language_model.h)
+/// wherever float and double are IEEE 754 types, because the file follows the plan, its order of sums and its functions
 /// (docs/export.md).
 
 #include <functional>

@@ -51,9 +51,9 @@ class FieldsFile {
 
   void write(const std::function<void(std::string_view)>& write) {
     CStep step = write_c_step(*model_.plan(), model_.parameters(), head_.signal.id, text_, read_.signals);
-    if (given_ == FieldGiven::labels) step.functions.insert("log_sum_exp");
-    if (given_ == FieldGiven::probabilities) step.functions.insert("sigmoid");
-    if (given_ == FieldGiven::means_and_deviations) step.functions.insert({"exp", "tanh"});
+    if (given_ == FieldOutput::labels) step.functions.insert("log_sum_exp");
+    if (given_ == FieldOutput::probabilities) step.functions.insert("sigmoid");
+    if (given_ == FieldOutput::means_and_deviations) step.functions.insert({"exp", "tanh"});
     write("/* " +
           comment_text(fmt::format("{}, which reads {} and predicts {}{}, written by Unfold.\n", model_.spec_text(),
                                    list_of(all_names()), field_.name, field_.once ? " at the end" : "")));
@@ -69,7 +69,7 @@ class FieldsFile {
     write(text_("\nvoid @init(@state *s) {\n  memset(s, 0, sizeof *s);\n"));
     write(step.begin);
     write(text_(step_text(step)));
-    if (given_ == FieldGiven::labels) write(c_alphabet(*field_.alphabet, text_));
+    if (given_ == FieldOutput::labels) write(c_alphabet(*field_.alphabet, text_));
     if (!read_.texts.empty()) {
       std::vector<const Alphabet*> alphabets;
       for (const FieldSpecification* field : read_.fields) alphabets.push_back(field->alphabet.get());
@@ -81,10 +81,10 @@ class FieldsFile {
  private:
   std::string arguments(bool types) const {
     switch (given_) {
-      case FieldGiven::labels: return types ? "@real *log_probabilities" : "log_probabilities";
-      case FieldGiven::means:
-      case FieldGiven::probabilities: return types ? "double *means" : "means";
-      case FieldGiven::means_and_deviations: return types ? "double *means, double *deviations" : "means, deviations";
+      case FieldOutput::labels: return types ? "@real *log_probabilities" : "log_probabilities";
+      case FieldOutput::means:
+      case FieldOutput::probabilities: return types ? "double *means" : "means";
+      case FieldOutput::means_and_deviations: return types ? "double *means, double *deviations" : "means, deviations";
     }
     return "";
   }
@@ -116,8 +116,8 @@ class FieldsFile {
     std::string text = "\n";
     if (has_numbers()) text += fmt::format("#define @@_INPUTS {}\n", read_.names.size());
     if (has_texts()) text += fmt::format("#define @@_TEXTS {}\n", read_.texts.size());
-    if (has_texts() || given_ == FieldGiven::labels) text += "#define @@_NO_SYMBOL (-1)\n";
-    text += fmt::format("#define @@_{} {}\n", given_ == FieldGiven::labels ? "SYMBOLS" : "OUTPUTS", field_.size);
+    if (has_texts() || given_ == FieldOutput::labels) text += "#define @@_NO_SYMBOL (-1)\n";
+    text += fmt::format("#define @@_{} {}\n", given_ == FieldOutput::labels ? "SYMBOLS" : "OUTPUTS", field_.size);
     text += fmt::format("typedef {} @real;\ntypedef struct {{\n{}}} @state;\n", text_.wide() ? "double" : "float",
                         step.fields.empty() ? "  char nothing;\n" : step.fields);
     text += fmt::format(R"(
@@ -132,7 +132,7 @@ int @step(@state *state, {}, {});
 )",
                         what_is_read(), read_.looks_back ? ", or NULL before the first position" : "", what_is_given(),
                         read_.looks_back ? "" : ", or NULL", parameters(), arguments(true));
-    if (given_ == FieldGiven::labels)
+    if (given_ == FieldOutput::labels)
       text += R"(/* The text of a label, and how many bytes it has. */
 extern const char *const @texts[@@_SYMBOLS];
 extern const unsigned char @text_sizes[@@_SYMBOLS];
@@ -157,17 +157,17 @@ int @find_read(int field, const char *text, size_t size);
 
   std::string what_is_given() const {
     switch (given_) {
-      case FieldGiven::labels: return "natural logarithms of the probabilities of the labels";
-      case FieldGiven::means: return "the mean of " + comment_text(field_.name) + " in units of the data";
-      case FieldGiven::probabilities: return "the probability that " + comment_text(field_.name) + " is 1";
-      case FieldGiven::means_and_deviations:
+      case FieldOutput::labels: return "natural logarithms of the probabilities of the labels";
+      case FieldOutput::means: return "the mean of " + comment_text(field_.name) + " in units of the data";
+      case FieldOutput::probabilities: return "the probability that " + comment_text(field_.name) + " is 1";
+      case FieldOutput::means_and_deviations:
         return "mean and standard deviation of " + comment_text(field_.name) + " in units of the data";
     }
     return "";
   }
 
   std::string output_tables() const {
-    if (given_ == FieldGiven::labels) return "";
+    if (given_ == FieldOutput::labels) return "";
     std::vector<std::string> names;
     std::vector<double> mean, deviation;
     add_field(field_, names, mean, deviation);
@@ -206,7 +206,7 @@ int @find_read(int field, const char *text, size_t size);
 
   std::string output_text(const CStep& step) const {
     const std::string& at = step.output;
-    if (given_ == FieldGiven::labels)
+    if (given_ == FieldOutput::labels)
       return fmt::format(R"(  if (log_probabilities != NULL) {{
 {}    const @real *logits = {};
     const @real normaliser = @log_sum_exp(logits);
@@ -214,12 +214,12 @@ int @find_read(int field, const char *text, size_t size);
   }}
 )",
                          step.output_statements, at);
-    const bool two = given_ == FieldGiven::means_and_deviations;
+    const bool two = given_ == FieldOutput::means_and_deviations;
     std::string text =
         two ? "  if (means == NULL && deviations == NULL) return 0;\n" : "  if (means == NULL) return 0;\n";
     text += step.output_statements;
     if (two) text += "  if (means != NULL)\n";
-    text += given_ == FieldGiven::probabilities
+    text += given_ == FieldOutput::probabilities
                 ? given_numbers("means", fmt::format("({})[i]", at), "@sigmoid(@@_LOAD(y + i))")
                 : fmt::format(
                       "  for (i = 0; i < @@_OUTPUTS; ++i)\n"
@@ -248,7 +248,7 @@ int @find_read(int field, const char *text, size_t size);
   FieldReads read_;
   const Head<T>& head_;
   const FieldSpecification& field_;
-  FieldGiven given_;
+  FieldOutput given_;
 };
 
 }  // namespace

@@ -5,8 +5,8 @@
 #include <functional>
 #include <string_view>
 
-#include "model/network/network_model.h"
 #include "interop/c/export_c.h"
+#include "model/network/network_model.h"
 
 namespace unfold {
 

@@ -54,7 +54,7 @@ std::size_t CStepWriter<T>::step_from(std::size_t k) {
 /// A C expression for a pointer to the first number of a node.
 template <class T>
 std::string CStepWriter<T>::pointer(int i) const {
-  const StepPlace place = places_.find(i);
+  const ValueLocation place = places_.find(i);
   if (place.shift == 0) return fmt::format("s->v{} + {}", place.base, place.offset);
   const Index steps = places_.history().at(place.base), size = node(place.base).size;
   if (steps == 1) return fmt::format("s->p{} + {}", place.base, place.offset);
@@ -74,8 +74,8 @@ void CStepWriter<T>::declare_values() {
   for (int i = 0; i < static_cast<int>(plan_.nodes().size()); ++i) {
     const bool given = std::ranges::find(inputs_.numbers, i) != inputs_.numbers.end();
     const bool computed = node(i).kind == Node::Kind::affine || places_.stored(i);
-    if (room_of(i) > 0 && (given || (plan_.live(i) && computed)))
-      out_.fields += text_(fmt::format("  @real v{}[{}]; /* {} */\n", i, room_of(i), comment_text(node(i).name)));
+    if (state_size_of(i) > 0 && (given || (plan_.live(i) && computed)))
+      out_.fields += text_(fmt::format("  @real v{}[{}]; /* {} */\n", i, state_size_of(i), comment_text(node(i).name)));
   }
 }
 
@@ -83,7 +83,7 @@ template <class T>
 void CStepWriter<T>::begin_histories() {
   for (const Plan::Carried& carried : plan_.carried()) {
     if (carried.initial < 0) continue;
-    const StepPlace place = places_.find(carried.source);
+    const ValueLocation place = places_.find(carried.source);
     const std::string start = array(fmt::format("start{}", carried.source),
                                     {parameters_[carried.initial].data, at(node(carried.source).size)});
     const Index size = node(place.base).size;
@@ -160,7 +160,7 @@ void CStepWriter<T>::pointwise(const Item& item, const CTile* tile) {
   const std::string first = tile != nullptr ? tile->first + " + " : "";
   const auto operand = [&](int i, const CVectors& vectors) -> std::string {
     if (i < 0) return "";
-    const StepPlace place = places_.find(i);
+    const ValueLocation place = places_.find(i);
     if (place.ones) return "@@_ALL(1)";
     const bool here = place.shift == 0 && place.offset == 0 && places_.mapped(place.base) &&
                       std::find(item.nodes.begin(), item.nodes.end(), place.base) != item.nodes.end();

@@ -4,8 +4,8 @@
 #include <cmath>
 
 #include "base/error.h"
-#include "graph/circuit/known_operator.h"
 #include "graph/circuit/concatenation.h"
+#include "graph/circuit/known_operator.h"
 #include "graph/circuit/sparse_operator.h"
 #include "interop/c/export_c_writer.h"
 
@@ -155,10 +155,10 @@ std::vector<T> CStepWriter<T>::response_to(const Node::AffineTerm& term, Index o
 
 template <class T>
 void CStepWriter<T>::apply_operator(const Node::AffineTerm& term, const std::string& to, const Node& n) {
-  using Kind = KnownOperator::Kind;
+  using Kind = ExportableOperator::Kind;
   const Operator& op = *term.op;
   if (as_sparse(&op) != nullptr) return apply_sparse(term, to);
-  const auto* known = dynamic_cast<const KnownOperator*>(&op);
+  const auto* known = dynamic_cast<const ExportableOperator*>(&op);
   if (known == nullptr) throw UsageError(fmt::format("{} has the operator \"{}\"", n.name, op.name()));
   const std::string x = pointer(term.source);
   const Matrix<const T> w = parameters_[term.parameter];
@@ -185,7 +185,7 @@ void CStepWriter<T>::apply_operator(const Node::AffineTerm& term, const std::str
     case Kind::share: call("share"); return say("@share({}, {}, {});", x, to, n.size);
     case Kind::placed:
       return say("for (i = 0; i < {0}; ++i) {1}[{2} + i] = {1}[{2} + i] + ({3})[i];", op.inputs(), to,
-                 as_placed(&op)->offset(), x);
+                 as_concatenation(&op)->offset(), x);
     case Kind::unitary: return apply_unitary(term, to);
   }
 }

@@ -93,7 +93,7 @@ void CStepWriter<T>::note_readers(std::map<int, Index>& units, std::set<int>& re
     for (const int i : item->nodes)
       for (const int operand : node(i).operands) {
         if (operand < 0 || plan_.is_exit(i)) continue;
-        const StepPlace place = places_.find(operand);
+        const ValueLocation place = places_.find(operand);
         if (place.ones || node(place.base).kind != Node::Kind::affine) continue;
         const Index size = node(operand).size;
         if (place.offset % size != 0 || (units.contains(place.base) && units[place.base] != size))
@@ -129,7 +129,7 @@ bool CStepWriter<T>::reads(const Item& program, int base) const {
   for (const int i : program.nodes)
     for (const int operand : node(i).operands)
       if (operand >= 0 && !plan_.is_exit(i))
-        if (const StepPlace place = places_.find(operand); !place.ones && place.base == base) return true;
+        if (const ValueLocation place = places_.find(operand); !place.ones && place.base == base) return true;
   return false;
 }
 
@@ -244,7 +244,7 @@ std::string CStepWriter<T>::tiled_columns(const Matrix<const T>& w, const CTilin
 /// A C expression for a pointer to the first number of a node within this tile.
 template <class T>
 std::string CStepWriter<T>::pointer(int i, const CTile& tile) const {
-  const StepPlace place = places_.find(i);
+  const ValueLocation place = places_.find(i);
   const auto found = tilings_.find(place.base);
   if (found == tilings_.end() || place.ones) return fmt::format("{} + {}", pointer(i), tile.first);
   const CTiling& tiling = found->second;
@@ -255,7 +255,7 @@ std::string CStepWriter<T>::pointer(int i, const CTile& tile) const {
 
 /// Size of the memory of a node in the state.
 template <class T>
-Index CStepWriter<T>::room_of(int i) const {
+Index CStepWriter<T>::state_size_of(int i) const {
   const auto found = tilings_.find(i);
   if (found == tilings_.end()) return padded_to_lanes(node(i).size);
   return found->second.local ? 0 : found->second.size();
@@ -265,7 +265,7 @@ Index CStepWriter<T>::room_of(int i) const {
   template void CStepWriter<T>::find_tiles(int);                         \
   template std::size_t CStepWriter<T>::tiles_from(std::size_t);          \
   template std::string CStepWriter<T>::pointer(int, const CTile&) const; \
-  template Index CStepWriter<T>::room_of(int) const;
+  template Index CStepWriter<T>::state_size_of(int) const;
 UNFOLD_INSTANTIATE(float)
 UNFOLD_INSTANTIATE(double)
 #undef UNFOLD_INSTANTIATE

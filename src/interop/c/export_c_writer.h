@@ -85,7 +85,7 @@ class CStepWriter {
   void tile(std::span<const TiledMap> maps, const Item* item, const CTile& tile);
   std::string tiled_columns(const Matrix<const T>& w, const CTiling& tiling);
   std::string pointer(int node, const CTile& tile) const;
-  Index room_of(int node) const;
+  Index state_size_of(int node) const;
 
   // export_c_terms.cpp
   std::string symbol_of(int node) const;
@@ -116,7 +116,7 @@ class CStepWriter {
   const CText& text_;
   const StepInputs& inputs_;
   CStep out_ = {};
-  StepPlaces places_;
+  ValueLocations places_;
   std::vector<const Item*> items_ = {};
   std::map<int, CTiling> tilings_ = {};  // of affine nodes
   bool turns_ = false;                   // every other step visits the tiles in reverse order

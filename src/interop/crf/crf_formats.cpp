@@ -6,8 +6,8 @@
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
-#include "graph/circuit/sparse_lookup.h"
 #include "data/examples/templates.h"
+#include "graph/circuit/sparse_lookup.h"
 #include "loss/registry.h"
 #include "model/network/linear.h"
 #include "model/network/network_model.h"
@@ -35,12 +35,12 @@ std::vector<double> own_numbers(const Parameters<T>& parameters, const std::stri
 /// Converts a CRF model to the common representation. Throws a UsageError that names the part that the other formats do
 /// not support.
 template <class T>
-CrfTexts texts_of(const std::string& name, const NetworkModel<T>& model) {
+CrfWeights texts_of(const std::string& name, const NetworkModel<T>& model) {
   const Network<T>& network = model.network();
   if (!is_linear(model.spec())) refuse_model(name, model, "it has layers; --model crf has none");
   if (network.heads.size() != 1 || network.heads.front().loss->name() != "crf")
     refuse_model(name, model, "it predicts other things than one field by the loss crf");
-  if (network.heads.front().loss->own_parameters().size() != 3)
+  if (network.heads.front().loss->parameter_indices().size() != 3)
     refuse_model(name, model, "it weighs the lengths of segments, which these programs do not");
   const std::shared_ptr<const Listing>& listing = model.layout().heads.front().listing;
   const std::vector<std::string> reads = listed_reads(model.data(), model.layout().reads);
@@ -49,7 +49,7 @@ CrfTexts texts_of(const std::string& name, const NetworkModel<T>& model) {
   std::vector<std::string> names;
   names.reserve(at(labels.size()));
   for (Symbol y = 0; y < labels.size(); ++y) names.emplace_back(labels.text(y));
-  CrfTexts crf(std::move(names));
+  CrfWeights crf(std::move(names));
   const std::vector<double> weights = own_numbers(model.parameters(), kFeatures);
   Index first = 0;
   for (const std::string& read : reads) {
@@ -73,15 +73,15 @@ std::shared_ptr<const Alphabet> alphabet_of(const std::vector<std::string>& text
 }
 
 /// Builds a model from the common representation of a CRF; sets `features` to the number of weights.
-std::unique_ptr<NetworkModel<float>> model_of(const CrfTexts& crf, const std::string& label, Index& features) {
+std::unique_ptr<NetworkModel<float>> model_of(const CrfWeights& crf, const std::string& label, Index& features) {
   DataSpecification data{.source = "columns", .fields = {}};
   NetworkLayout layout;
   const auto n = static_cast<Index>(crf.labels.size());
-  const std::string loss = crf.weighs_steps() ? "crf:steps=read" : "crf";
+  const std::string loss = crf.has_transition_features() ? "crf:steps=read" : "crf";
   Listing listing{.alphabets = {}, .outputs = choose_loss(loss).signal_size(n), .begin = {0}, .outputs_of = {}};
   std::vector<float> weights;
   std::string read_names;
-  for (const CrfTexts::Read& read : crf.reads) {
+  for (const CrfWeights::Read& read : crf.reads) {
     if (read.name == label)
       throw UsageError(fmt::format("{} is read and predicted; name the labels otherwise (--label NAME)", label));
     const auto alphabet = alphabet_of(read.texts);
@@ -125,23 +125,23 @@ bool is_crfpp(const std::string& line) { return line.starts_with("version:"); }
 
 }  // namespace
 
-CrfTexts::CrfTexts(std::vector<std::string> of)
+CrfWeights::CrfWeights(std::vector<std::string> of)
     : labels(std::move(of)), transitions(labels.size() * labels.size()), start(labels.size()), stop(labels.size()) {}
 
-CrfTexts::Read& CrfTexts::read(const std::string& name) {
+CrfWeights::Read& CrfWeights::read(const std::string& name) {
   const auto found = std::ranges::find(reads, name, &Read::name);
   if (found != reads.end()) return *found;
   return reads.emplace_back(Read{.name = name, .texts = {}, .weights = {}});
 }
 
-void CrfTexts::add(const std::string& name, const std::string& text, Index output, double weight) {
+void CrfWeights::add(const std::string& name, const std::string& text, Index output, double weight) {
   Read& of = read(name);
   const auto [found, fresh] = of.weights.try_emplace(text);
   if (fresh) of.texts.push_back(text);
   found->second[output] += weight;
 }
 
-bool CrfTexts::weighs_steps() const {
+bool CrfWeights::has_transition_features() const {
   const auto n = static_cast<Index>(labels.size());
   return std::ranges::any_of(reads, [&](const Read& read) {
     return std::ranges::any_of(read.weights, [&](const auto& text) { return text.second.rbegin()->first >= n; });
@@ -188,8 +188,8 @@ void export_crf(const ExportCrfRequest& request, const std::function<void(std::s
   const auto* exact = loaded->as<NetworkModel<double>>();
   if (single == nullptr && exact == nullptr)
     refuse_model(request.model, *loaded, "--model crf, of data in columns, is one");
-  const CrfTexts crf = single != nullptr ? texts_of(request.model, *single) : texts_of(request.model, *exact);
-  if (!request.crfpp && crf.weighs_steps())
+  const CrfWeights crf = single != nullptr ? texts_of(request.model, *single) : texts_of(request.model, *exact);
+  if (!request.crfpp && crf.has_transition_features())
     refuse_model(request.model, *loaded, "what is read weighs steps of labels, which CRFsuite has not; CRF++ has");
   if (request.crfpp)
     write_crfpp(crf, request.columns, write);
@@ -197,7 +197,7 @@ void export_crf(const ExportCrfRequest& request, const std::function<void(std::s
     write_crfsuite(crf, write);
 }
 
-bool holds_crf(const std::string& file) {
+bool is_crf_file(const std::string& file) {
   const std::string line = first_line_of(Input::open(file));
   return is_crfsuite(line) || is_crfpp(line);
 }
@@ -208,7 +208,7 @@ ImportCrfOutcome import_crf(const ImportCrfRequest& request) {
   if (crfpp && !request.templates.empty())
     throw UsageError("--template is of CRFsuite; a model of CRF++ holds its templates");
   const std::vector<std::string> columns = request.columns.empty() ? numbered_columns(kMostColumns) : request.columns;
-  CrfTexts crf({});
+  CrfWeights crf({});
   std::string label = request.label;
   if (crfpp) {
     crf = read_crfpp(input, columns);

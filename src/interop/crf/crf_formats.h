@@ -1,7 +1,8 @@
 #pragma once
-/// Import and export of conditional random fields over column features (model/network/linear.h) in the text formats of other
-/// programs: the output of `crfsuite dump`, and the text models of CRF++ (`crf_learn -t`, read back with `crf_learn
-/// -C`). Weights are written with all digits, so a model that is exported and imported again gives the same results.
+/// Import and export of conditional random fields over column features (model/network/linear.h) in the text formats of
+/// other programs: the output of `crfsuite dump`, and the text models of CRF++ (`crf_learn -t`, read back with
+/// `crf_learn -C`). Weights are written with all digits, so a model that is exported and imported again gives the same
+/// results.
 ///
 /// CRFsuite has attributes with arbitrary names. Exported attributes are named NAME=TEXT, where NAME is a template
 /// ("word[-1]|pos[0]") or a column, possibly derived ("word.suffix3"). The attributes `__BOS__` and `__EOS__` occur at
@@ -22,7 +23,7 @@
 namespace unfold {
 
 /// A CRF in the form common to both file formats. Internal to exchange/.
-struct CrfTexts {
+struct CrfWeights {
   /// Weights by output. With n labels, output j is label j, and n + i n + j is the transition from label i to label j.
   using Weights = std::map<Index, double>;
   /// One feature, a template or a column, with the weights of each of its values.
@@ -37,21 +38,21 @@ struct CrfTexts {
   std::vector<double> transitions, start, stop;  ///< [n x n], [n], [n]
   Index columns = 0;                             ///< CRF++: number of data columns, not counting the label column
 
-  explicit CrfTexts(std::vector<std::string> of);
+  explicit CrfWeights(std::vector<std::string> of);
   Read& read(const std::string& name);  ///< inserted if missing
   /// Adds to the weight of one output (a label or a transition) for one value of a feature.
   void add(const std::string& read, const std::string& text, Index output, double weight);
-  bool weighs_steps() const;
+  bool has_transition_features() const;
 };
 
 /// Reads the output of `crfsuite dump MODEL`. `templates` maps the names of CRF++ templates ("U05") to the feature
 /// names used here. Throws a DataError that names the file, the line and a fix.
-CrfTexts read_crfsuite(const Input& input, const std::map<std::string, std::string, std::less<>>& templates);
-void write_crfsuite(const CrfTexts& crf, const std::function<void(std::string_view)>& write);
+CrfWeights read_crfsuite(const Input& input, const std::map<std::string, std::string, std::less<>>& templates);
+void write_crfsuite(const CrfWeights& crf, const std::function<void(std::string_view)>& write);
 /// Reads a text model of CRF++. `columns` holds the names of the columns. Throws DataError as above.
-CrfTexts read_crfpp(const Input& input, const std::vector<std::string>& columns);
+CrfWeights read_crfpp(const Input& input, const std::vector<std::string>& columns);
 /// Writes a text model of CRF++. Throws UsageError for a feature that is not a template over the given columns.
-void write_crfpp(const CrfTexts& crf, const std::vector<std::string>& columns,
+void write_crfpp(const CrfWeights& crf, const std::vector<std::string>& columns,
                  const std::function<void(std::string_view)>& write);
 /// Reads a template file in the syntax of CRF++; returns feature names by template name.
 std::map<std::string, std::string, std::less<>> named_templates(const std::string& file,
@@ -85,6 +86,6 @@ struct ImportCrfOutcome {
 };
 ImportCrfOutcome import_crf(const ImportCrfRequest& request);
 /// Returns whether import_crf can read a file, judged by its first line.
-bool holds_crf(const std::string& file);
+bool is_crf_file(const std::string& file);
 
 }  // namespace unfold

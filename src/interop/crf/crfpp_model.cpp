@@ -3,8 +3,8 @@
 #include <span>
 
 #include "data/examples/templates.h"
-#include "interop/crf/line_parser.h"
 #include "interop/crf/crf_formats.h"
+#include "interop/crf/line_parser.h"
 
 namespace unfold {
 namespace {
@@ -18,7 +18,7 @@ class CrfppReader {
   CrfppReader(const Input& input, const std::vector<std::string>& columns)
       : lines_(input), name_(input.name()), columns_(columns) {}
 
-  CrfTexts read() {
+  CrfWeights read() {
     (void)value_of("version");
     const double factor = lines_.number(value_of("cost-factor"));
     const Index weights = lines_.whole_number(value_of("maxid"));
@@ -28,7 +28,7 @@ class CrfppReader {
     for (std::string_view line; !(line = lines_.need("an empty line behind the labels")).empty();)
       labels.emplace_back(line);
     if (labels.empty()) lines_.fail("there are no labels");
-    CrfTexts crf(std::move(labels));
+    CrfWeights crf(std::move(labels));
     crf.columns = width;
     for (std::string_view line; !(line = lines_.need("an empty line behind the templates")).empty();)
       take_template(line);
@@ -38,7 +38,7 @@ class CrfppReader {
   }
 
  private:
-  struct PlacedText {
+  struct FeatureString {
     std::string_view text;
     Index place;
   };
@@ -62,12 +62,12 @@ class CrfppReader {
     reads_[std::string(line.substr(0, line.find(':')))] = line.front() == 'B' ? one.steps.front() : one.reads.front();
   }
 
-  void take_texts(Index weights, CrfTexts& crf) {
+  void take_texts(Index weights, CrfWeights& crf) {
     const auto n = static_cast<Index>(crf.labels.size());
     for (std::string_view line; !(line = lines_.need("an empty line behind the texts")).empty();) {
       const std::size_t blank = line.find(' ');
       if (blank == std::string_view::npos) lines_.fail("a number and a text should stand here");
-      const PlacedText found{line.substr(blank + 1), lines_.whole_number(line.substr(0, blank))};
+      const FeatureString found{line.substr(blank + 1), lines_.whole_number(line.substr(0, blank))};
       const Index needed = found.text.starts_with('B') ? n * n : n;
       if (found.place > weights - needed)
         lines_.fail(fmt::format("there are {} weights, which are too few for {}", weights, line));
@@ -75,13 +75,13 @@ class CrfppReader {
     }
   }
 
-  void take_weights(Index count, double factor, CrfTexts& crf) {
+  void take_weights(Index count, double factor, CrfWeights& crf) {
     std::vector<double> weights;  // grows with the data: the declared count is not trusted
     for (Index i = 0; i < count; ++i) weights.push_back(factor * lines_.number(lines_.need("a weight")));
     for (std::string_view line; lines_.next(line);)
       if (!line.empty()) lines_.fail(fmt::format("more stands here than the {} weights", count));
     const std::size_t n = crf.labels.size();
-    for (const PlacedText& found : texts_) {
+    for (const FeatureString& found : texts_) {
       const auto from = weights.begin() + found.place;
       if (found.text == bigram_) {
         std::copy(from, from + static_cast<Index>(n * n), crf.transitions.begin());
@@ -95,7 +95,7 @@ class CrfppReader {
   }
 
   /// Adds the weights of the outputs from `first` on.
-  void put(std::string_view text, Index first, std::span<const double> weights, CrfTexts& crf) {
+  void put(std::string_view text, Index first, std::span<const double> weights, CrfWeights& crf) {
     const std::string key(text.substr(0, text.find(':')));
     const auto found = reads_.find(key);
     if (found == reads_.end() || key.size() == text.size())
@@ -124,7 +124,7 @@ class CrfppReader {
   std::string name_, bigram_ = "B";
   const std::vector<std::string>& columns_;
   std::map<std::string, std::string, std::less<>> reads_;
-  std::vector<PlacedText> texts_;
+  std::vector<FeatureString> texts_;
   std::set<std::string> taken_;  ///< feature values with several CRF++ strings that have been added
 };
 
@@ -149,13 +149,13 @@ std::string crfpp_template(const std::string& name, const std::vector<std::strin
 
 }  // namespace
 
-CrfTexts read_crfpp(const Input& input, const std::vector<std::string>& columns) {
-  CrfTexts crf = CrfppReader(input, columns).read();
+CrfWeights read_crfpp(const Input& input, const std::vector<std::string>& columns) {
+  CrfWeights crf = CrfppReader(input, columns).read();
   input.require_whole();
   return crf;
 }
 
-void write_crfpp(const CrfTexts& crf, const std::vector<std::string>& names,
+void write_crfpp(const CrfWeights& crf, const std::vector<std::string>& names,
                  const std::function<void(std::string_view)>& write) {
   constexpr Index kMost = 100;
   const std::vector<std::string> columns = names.empty() ? numbered_columns(kMost) : names;
@@ -170,10 +170,10 @@ void write_crfpp(const CrfTexts& crf, const std::vector<std::string>& names,
   };
   /// Adds the weights of labels or of transitions, outputs [first, end), of one feature, with its values split as CRF++
   /// splits them.
-  const auto add_read = [&](const CrfTexts::Read& read, const std::string& key, Index first, Index end) {
+  const auto add_read = [&](const CrfWeights::Read& read, const std::string& key, Index first, Index end) {
     const auto parts = static_cast<std::size_t>(std::ranges::count(read.name, '|')) + 1;
     for (const std::string& text : read.texts) {
-      const CrfTexts::Weights& all = read.weights.find(text)->second;
+      const CrfWeights::Weights& all = read.weights.find(text)->second;
       if (all.lower_bound(first) == all.lower_bound(end)) continue;
       for (const std::vector<std::string>& cut : cuts(text, '|', parts)) {
         std::string theirs = key + ":" + cut.front();
@@ -187,7 +187,7 @@ void write_crfpp(const CrfTexts& crf, const std::vector<std::string>& names,
   const auto labels = static_cast<Index>(n), all_outputs = static_cast<Index>(n + n * n);
   std::string step_templates;
   for (std::size_t r = 0; r < crf.reads.size(); ++r) {
-    const CrfTexts::Read& read = crf.reads[r];
+    const CrfWeights::Read& read = crf.reads[r];
     const std::string theirs = crfpp_template(read.name, columns, width);
     const auto has = [&](bool steps) {
       return std::ranges::any_of(read.weights, [&](const auto& text) {

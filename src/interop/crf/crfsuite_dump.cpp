@@ -1,7 +1,7 @@
 #include <algorithm>
 
-#include "interop/crf/line_parser.h"
 #include "interop/crf/crf_formats.h"
+#include "interop/crf/line_parser.h"
 
 namespace unfold {
 namespace {
@@ -20,7 +20,7 @@ class CrfsuiteReader {
   CrfsuiteReader(const Input& input, const std::map<std::string, std::string, std::less<>>& templates)
       : lines_(input), templates_(templates) {}
 
-  CrfTexts read() {
+  CrfWeights read() {
     section(kFileHeader, [&](std::string_view line) {
       if (line.find("type:") != std::string_view::npos && line.find("FOMC") == std::string_view::npos)
         lines_.fail("the model is none of first order (FOMC), which alone is known here");
@@ -28,7 +28,7 @@ class CrfsuiteReader {
     std::vector<std::string> names;
     section("LABELS = {", [&](std::string_view line) { names.emplace_back(listed(line)); });
     if (names.empty()) lines_.fail("there are no labels");
-    CrfTexts crf(std::move(names));
+    CrfWeights crf(std::move(names));
     for (std::size_t y = 0; y < crf.labels.size(); ++y) labels_[crf.labels[y]] = static_cast<Index>(y);
     section("ATTRIBUTES = {", [](std::string_view) {});
     section("TRANSITIONS = {", [&](std::string_view line) {
@@ -70,7 +70,7 @@ class CrfsuiteReader {
     return found->second;
   }
 
-  void take_feature(const DumpedWeight& found, CrfTexts& crf) const {
+  void take_feature(const DumpedWeight& found, CrfWeights& crf) const {
     const Index y = label(found.to);
     if (found.from == kBegins) {
       crf.start[at(y)] += found.weight;
@@ -107,15 +107,15 @@ class CrfsuiteReader {
 
 }  // namespace
 
-CrfTexts read_crfsuite(const Input& input, const std::map<std::string, std::string, std::less<>>& templates) {
-  CrfTexts crf = CrfsuiteReader(input, templates).read();
+CrfWeights read_crfsuite(const Input& input, const std::map<std::string, std::string, std::less<>>& templates) {
+  CrfWeights crf = CrfsuiteReader(input, templates).read();
   input.require_whole();
   return crf;
 }
 
-void write_crfsuite(const CrfTexts& crf, const std::function<void(std::string_view)>& write) {
+void write_crfsuite(const CrfWeights& crf, const std::function<void(std::string_view)>& write) {
   std::size_t attributes = 2, features = 2 * crf.labels.size() + crf.transitions.size();
-  for (const CrfTexts::Read& read : crf.reads) {
+  for (const CrfWeights::Read& read : crf.reads) {
     attributes += read.texts.size();
     for (const auto& [text, weights] : read.weights) features += weights.size();
   }
@@ -127,7 +127,7 @@ void write_crfsuite(const CrfTexts& crf, const std::function<void(std::string_vi
   write("}\n\nATTRIBUTES = {\n");
   std::size_t number = 0;
   for (const std::string_view name : {kBegins, kEnds}) write(fmt::format("  {:5}: {}\n", number++, name));
-  for (const CrfTexts::Read& read : crf.reads)
+  for (const CrfWeights::Read& read : crf.reads)
     for (const std::string& text : read.texts) write(fmt::format("  {:5}: {}={}\n", number++, read.name, text));
   write("}\n\nTRANSITIONS = {\n");
   for (std::size_t i = 0; i < crf.labels.size(); ++i)
@@ -139,7 +139,7 @@ void write_crfsuite(const CrfTexts& crf, const std::function<void(std::string_vi
     write(fmt::format("  (0) {}{}{}: {:.9g}\n", kBegins, kArrow, crf.labels[y], crf.start[y]));
     write(fmt::format("  (0) {}{}{}: {:.9g}\n", kEnds, kArrow, crf.labels[y], crf.stop[y]));
   }
-  for (const CrfTexts::Read& read : crf.reads)
+  for (const CrfWeights::Read& read : crf.reads)
     for (const std::string& text : read.texts)
       for (const auto& [label, weight] : read.weights.find(text)->second)
         write(fmt::format("  (0) {}={}{}{}: {:.9g}\n", read.name, text, kArrow, crf.labels[at(label)], weight));

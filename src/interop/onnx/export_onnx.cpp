@@ -6,9 +6,9 @@
 #include <optional>
 
 #include "base/error.h"
-#include "model/network/language_model.h"
-#include "interop/steps/step_fields.h"
 #include "interop/onnx/onnx_step.h"
+#include "interop/steps/step_fields.h"
+#include "model/network/language_model.h"
 #include "model/registry/run_folder.h"
 
 namespace unfold {
@@ -156,7 +156,7 @@ std::string standardised(OnnxGraph& graph, const FieldReads& reads) {
 }
 
 /// Converts the output "told" of the scan to outputs of the graph in units of the data.
-void restore(OnnxGraph& graph, const FieldSpecification& field, FieldGiven given) {
+void restore(OnnxGraph& graph, const FieldSpecification& field, FieldOutput given) {
   std::vector<std::string> names;
   std::vector<double> mean, deviation;
   add_field(field, names, mean, deviation);
@@ -169,11 +169,11 @@ void restore(OnnxGraph& graph, const FieldSpecification& field, FieldGiven given
   const auto scalar = [&](double x) { return graph.constant(OnnxType::f64, {}, std::vector<double>{x}); };
   const std::string spread = graph.constant(OnnxType::f64, {field.size}, deviation);
   std::string value = part(0);
-  if (given == FieldGiven::probabilities) value = graph.add("Sigmoid", {value});
+  if (given == FieldOutput::probabilities) value = graph.add("Sigmoid", {value});
   graph.add_named("Add", {graph.add("Mul", {value, spread}), graph.constant(OnnxType::f64, {field.size}, mean)},
                   {"means"});
   graph.output("means", OnnxType::f64, {"time", "batch", size});
-  if (given != FieldGiven::means_and_deviations) return;
+  if (given != FieldOutput::means_and_deviations) return;
   const std::string bounded = graph.add("Tanh", {graph.add("Div", {part(field.size), scalar(10)})});
   graph.add_named("Mul", {graph.add("Exp", {graph.add("Mul", {bounded, scalar(10)})}), spread}, {"deviations"});
   graph.output("deviations", OnnxType::f64, {"time", "batch", size});
@@ -184,7 +184,7 @@ ProtoMessage onnx_file(const NetworkModel<T>& model) {
   const FieldReads reads = reads_of(model);
   const Head<T>& head = exported_head(model.network(), "export --to onnx");
   const FieldSpecification& field = model.data().field(head.field);
-  const FieldGiven wanted = given_by(head.loss->name());
+  const FieldOutput wanted = given_by(head.loss->name());
   const std::string numbers = std::to_string(reads.names.size()), texts = std::to_string(reads.texts.size());
   std::vector<Scanned> given, over;
   if (!reads.texts.empty()) given.push_back({"read", "read_now", OnnxType::i64, {"batch", texts}});
@@ -193,7 +193,7 @@ ProtoMessage onnx_file(const NetworkModel<T>& model) {
   OnnxFile<T> file(*model.plan(), model.parameters(), head.signal.id, reads.signals, given);
   if (!reads.names.empty())
     over.push_back({standardised<T>(file.graph, reads), "x", OnnxFile<T>::kType, {"batch", numbers}});
-  const bool labels = wanted == FieldGiven::labels;
+  const bool labels = wanted == FieldOutput::labels;
   file.scan(over, labels ? "log_probabilities" : "told", labels);
   if (labels)
     file.graph.output("log_probabilities", OnnxFile<T>::kType, {"time", "batch", std::to_string(field.size)});

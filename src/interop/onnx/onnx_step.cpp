@@ -26,7 +26,7 @@ void OnnxStep<T>::find_states() {
     states_.push_back({fmt::format("state_{}", states_.size()), steps * node(base).size, {}});
   for (const Plan::Carried& carried : plan_.carried()) {
     if (carried.initial < 0) continue;
-    const StepPlace place = places_.find(carried.source);
+    const ValueLocation place = places_.find(carried.source);
     const auto found = places_.history().find(place.base);
     if (found == places_.history().end()) continue;
     OnnxState& state = states_[static_cast<std::size_t>(std::distance(places_.history().begin(), found))];
@@ -100,7 +100,7 @@ std::string OnnxStep<T>::columns(const std::string& x, Index from, Index to) {
 
 template <class T>
 std::string OnnxStep<T>::value(int i) {
-  const StepPlace place = places_.find(i);
+  const ValueLocation place = places_.find(i);
   if (place.ones) return scalar(1);
   const Index size = node(i).size, whole = node(place.base).size;
   if (place.shift == 0)

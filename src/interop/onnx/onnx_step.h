@@ -68,7 +68,7 @@ class OnnxStep {
 
   const Plan& plan_;
   const Parameters<T>& parameters_;
-  StepPlaces places_;
+  ValueLocations places_;
   int output_;
   const StepInputs& inputs_;
   OnnxGraph& constants_;

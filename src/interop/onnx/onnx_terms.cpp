@@ -3,8 +3,8 @@
 #include <fmt/format.h>
 
 #include "base/error.h"
-#include "graph/circuit/known_operator.h"
 #include "graph/circuit/concatenation.h"
+#include "graph/circuit/known_operator.h"
 #include "graph/circuit/sparse_operator.h"
 #include "interop/onnx/onnx_step.h"
 
@@ -18,7 +18,7 @@ constexpr Index kMostWeights = Index{1} << 27;  // limit for sparse weights stor
 /// Returns the sum with the term added.
 template <class T>
 std::string OnnxStep<T>::term(const Node& n, const Node::AffineTerm& term, const std::string& sum) {
-  using Kind = KnownOperator::Kind;
+  using Kind = ExportableOperator::Kind;
   if (term.dense() && node(term.source).kind == Node::Kind::symbols) return add(sum, lookup(term));
   const Matrix<const T> w = parameters_[term.parameter];
   if (term.dense()) {
@@ -27,7 +27,7 @@ std::string OnnxStep<T>::term(const Node& n, const Node::AffineTerm& term, const
   }
   const Operator& op = *term.op;
   if (as_sparse(&op) != nullptr) return sparse(term, sum, value(term.source));
-  const auto* known = dynamic_cast<const KnownOperator*>(&op);
+  const auto* known = dynamic_cast<const ExportableOperator*>(&op);
   if (known == nullptr) throw UsageError(fmt::format("{} has the operator \"{}\"", n.name, op.name()));
   const std::string x = value(term.source);
   const auto ones = [&](Index count) {
@@ -44,7 +44,7 @@ std::string OnnxStep<T>::term(const Node& n, const Node::AffineTerm& term, const
     case Kind::placed: {  // a matrix of zeros and ones
       std::vector<T> matrix(static_cast<std::size_t>(op.inputs() * op.outputs()), T{0});
       for (Index r = 0; r < op.inputs(); ++r)
-        matrix[static_cast<std::size_t>(r * op.outputs() + as_placed(&op)->offset() + r)] = T{1};
+        matrix[static_cast<std::size_t>(r * op.outputs() + as_concatenation(&op)->offset() + r)] = T{1};
       return add(sum, body_->add("MatMul", {x, constant({op.inputs(), op.outputs()}, matrix)}));
     }
     case Kind::share:

@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "data/files/safetensors.h"
-#include "interop/stacks/stack_weights.h"
 #include "data/readers/npy_arrays.h"
+#include "interop/stacks/stack_weights.h"
 
 namespace unfold {
 

@@ -62,8 +62,8 @@ StackScale scale_of(const FieldSpecification& field) {
 }
 
 template <class T>
-StackHolder<T> checked(const ModelSpec& spec, const DataSpecification& data, const Circuit& circuit,
-                       const Network<T>& network) {
+StackModel<T> checked(const ModelSpec& spec, const DataSpecification& data, const Circuit& circuit,
+                      const Network<T>& network) {
   if (network.inputs.size() != 1) throw UsageError("it reads several fields, and such a layer reads one");
   if (network.heads.size() != 1) throw UsageError("it predicts several fields");
   const FieldSpecification &read = data.field(parse_read(network.inputs.front().field).field),
@@ -113,7 +113,7 @@ bool has_parameter(const Circuit& circuit, const std::string& name) {
 template <class T, class Stack, class Use>
 class Correspondence {
  public:
-  Correspondence(const StackHolder<T>& model, Parameters<T>& parameters, Stack& stack, Use use)
+  Correspondence(const StackModel<T>& model, Parameters<T>& parameters, Stack& stack, Use use)
       : model_(model), parameters_(parameters), stack_(stack), use_(use) {}
 
   void run() {
@@ -168,7 +168,7 @@ class Correspondence {
           fmt::format("{} [{}, {}] does not fit the model's [{}, {}]", what, their_rows, their_cols, rows, cols));
   }
 
-  const StackHolder<T>& model_;
+  const StackModel<T>& model_;
   Parameters<T>& parameters_;
   Stack& stack_;
   Use use_;
@@ -220,16 +220,16 @@ void read_biases(StackCell cell, Index n, const LayerNames& names, const Circuit
 }  // namespace
 
 template <class T>
-StackHolder<T> stack_holder(const LanguageModel<T>& model) {
+StackModel<T> stack_holder(const LanguageModel<T>& model) {
   return checked(model.spec(), model.data(), model.circuit(), model.network());
 }
 template <class T>
-StackHolder<T> stack_holder(const NetworkModel<T>& model) {
+StackModel<T> stack_holder(const NetworkModel<T>& model) {
   return checked(model.spec(), model.data(), model.circuit(), model.network());
 }
 
 template <class T>
-StackWeights stack_of(const StackHolder<T>& model, const Parameters<T>& parameters) {
+StackWeights stack_of(const StackModel<T>& model, const Parameters<T>& parameters) {
   const ModelSpec& spec = model.spec;
   StackWeights stack;
   stack.cell = cell_of(spec);
@@ -283,7 +283,7 @@ void require_layers(const ModelSpec& spec, const StackWeights& stack) {
 }
 
 template <class T>
-void set_weights(const StackHolder<T>& model, const StackWeights& theirs, Parameters<T>& parameters) {
+void set_weights(const StackModel<T>& model, const StackWeights& theirs, Parameters<T>& parameters) {
   const ModelSpec& spec = model.spec;
   StackWeights stack = theirs;
   require_layers(spec, stack);
@@ -302,11 +302,11 @@ void set_weights(const StackHolder<T>& model, const StackWeights& theirs, Parame
                  stack.layers[static_cast<std::size_t>(l * stack.directions() + d)], model.circuit, parameters);
 }
 
-#define UNFOLD_INSTANTIATE(T)                                                  \
-  template StackHolder<T> stack_holder(const LanguageModel<T>&);               \
-  template StackHolder<T> stack_holder(const NetworkModel<T>&);                \
-  template StackWeights stack_of(const StackHolder<T>&, const Parameters<T>&); \
-  template void set_weights(const StackHolder<T>&, const StackWeights&, Parameters<T>&);
+#define UNFOLD_INSTANTIATE(T)                                                 \
+  template StackModel<T> stack_holder(const LanguageModel<T>&);               \
+  template StackModel<T> stack_holder(const NetworkModel<T>&);                \
+  template StackWeights stack_of(const StackModel<T>&, const Parameters<T>&); \
+  template void set_weights(const StackModel<T>&, const StackWeights&, Parameters<T>&);
 UNFOLD_INSTANTIATE(float)
 UNFOLD_INSTANTIATE(double)
 #undef UNFOLD_INSTANTIATE

@@ -10,13 +10,13 @@ namespace unfold {
 
 /// A model with one input and one head that predicts at every position, independent of its concrete type.
 template <class T>
-struct StackHolder {
+struct StackModel {
   const ModelSpec& spec;
   const Circuit& circuit;
   const Network<T>& network;
   bool gives_symbols;                ///< by softmax; false: it predicts values
   StackScale read = {}, given = {};  ///< transformation from data values to network inputs and outputs
-  bool reads_symbols() const { return circuit.holds_symbols(network.inputs.front().signal); }
+  bool reads_symbols() const { return circuit.is_symbols(network.inputs.front().signal); }
   Signal input() const { return network.inputs.front().signal; }
   Signal output() const { return network.heads.front().signal; }
 };
@@ -24,14 +24,14 @@ struct StackHolder {
 /// Throws a UsageError that names what other programs do not support: a different cell or option, several inputs or
 /// heads, one prediction for a whole sequence.
 template <class T>
-StackHolder<T> stack_holder(const LanguageModel<T>& model);
+StackModel<T> stack_holder(const LanguageModel<T>& model);
 template <class T>
-StackHolder<T> stack_holder(const NetworkModel<T>& model);
+StackModel<T> stack_holder(const NetworkModel<T>& model);
 
 /// The weights of a model, with standardization folded in, so that the stack reads and predicts values in units of the
 /// data. A GRU without a second bias gets zeros there, except for the contribution of the standardization.
 template <class T>
-StackWeights stack_of(const StackHolder<T>& model, const Parameters<T>& parameters);
+StackWeights stack_of(const StackModel<T>& model, const Parameters<T>& parameters);
 
 /// The SPEC of a model that fits a stack: "lstm:64,layers=2,embedding=32".
 std::string spec_of(const StackWeights& stack);
@@ -41,6 +41,6 @@ void adopt_activation(const ModelSpec& spec, StackWeights& stack);
 void require_layers(const ModelSpec& spec, const StackWeights& stack);
 /// Sets the parameters of a model from a stack. Throws a UsageError that names what does not match.
 template <class T>
-void set_weights(const StackHolder<T>& model, const StackWeights& stack, Parameters<T>& parameters);
+void set_weights(const StackModel<T>& model, const StackWeights& stack, Parameters<T>& parameters);
 
 }  // namespace unfold

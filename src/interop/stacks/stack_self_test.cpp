@@ -25,19 +25,19 @@ void make_log_probabilities(std::vector<double>& logits) {
 }
 
 /// The symbol read at position t: the preceding symbol for a model that predicts the next one.
-Symbol read_at(const StackTrial& trial, Index t, bool next_symbol, Symbol first) {
+Symbol read_at(const TestInput& trial, Index t, bool next_symbol, Symbol first) {
   if (!next_symbol) return trial.symbols[index_of(t)];
   return t == 0 ? first : trial.symbols[index_of(t - 1)];
 }
 
 /// The component of the output at position t that is stored with the weights.
-std::size_t told_component(std::size_t t, std::size_t size) { return (7 * t) % size; }
+std::size_t stored_component(std::size_t t, std::size_t size) { return (7 * t) % size; }
 
 }  // namespace
 
 template <class T>
-StackTrial make_trial(const StackHolder<T>& model, Index positions) {
-  StackTrial trial;
+TestInput make_test_input(const StackModel<T>& model, Index positions) {
+  TestInput trial;
   Random random(1, "trial");
   const Index size = model.input().size();
   for (Index t = 0; t < positions; ++t) {
@@ -55,8 +55,7 @@ StackTrial make_trial(const StackHolder<T>& model, Index positions) {
 }
 
 template <class T>
-Rows outputs_of(const StackHolder<T>& model, const Parameters<T>& parameters, const StackTrial& trial,
-                bool next_symbol) {
+Rows outputs_of(const StackModel<T>& model, const Parameters<T>& parameters, const TestInput& trial, bool next_symbol) {
   Team team(1);
   Unfolding<T> u(model.network.plan, team);
   u.lay(Structure::chains(1, trial.positions()));
@@ -83,7 +82,7 @@ Rows outputs_of(const StackHolder<T>& model, const Parameters<T>& parameters, co
   return outputs;
 }
 
-Rows outputs_of(const StackWeights& stack, const StackTrial& trial, bool next_symbol, Symbol first, bool of_symbols) {
+Rows outputs_of(const StackWeights& stack, const TestInput& trial, bool next_symbol, Symbol first, bool of_symbols) {
   Rows x = trial.values;
   for (Index t = 0; !trial.symbols.empty() && t < trial.positions(); ++t)
     x.push_back(stack.vector_of(read_at(trial, t, next_symbol, first)));
@@ -106,14 +105,14 @@ double largest_difference(const Rows& a, const Rows& b, bool of_symbols) {
   return largest;
 }
 
-nlohmann::json to_json(const StackTrial& trial, const Rows& outputs) {
+nlohmann::json to_json(const TestInput& trial, const Rows& outputs) {
   nlohmann::json told;
   if (trial.symbols.empty())
     told["read"] = trial.values;
   else
     told["read"] = trial.symbols;
   for (std::size_t t = 0; t < outputs.size(); ++t) {
-    const std::size_t k = told_component(t, outputs[t].size());
+    const std::size_t k = stored_component(t, outputs[t].size());
     told["component"].push_back(k);
     told["given"].push_back(outputs[t][k]);
   }
@@ -121,10 +120,10 @@ nlohmann::json to_json(const StackTrial& trial, const Rows& outputs) {
 }
 
 template <class T>
-double difference_from(const nlohmann::json& told, const StackHolder<T>& model, const Parameters<T>& parameters,
+double difference_from(const nlohmann::json& told, const StackModel<T>& model, const Parameters<T>& parameters,
                        bool next_symbol) {
   try {
-    StackTrial trial;
+    TestInput trial;
     if (model.reads_symbols()) {
       for (const nlohmann::json& told_symbol : told.at("read")) {
         trial.symbols.push_back(whole_number<Symbol>(told_symbol).value_or(kNoSymbol));
@@ -155,10 +154,10 @@ double difference_from(const nlohmann::json& told, const StackHolder<T>& model, 
   }
 }
 
-#define UNFOLD_INSTANTIATE(T)                                                                     \
-  template StackTrial make_trial(const StackHolder<T>&, Index);                                   \
-  template Rows outputs_of(const StackHolder<T>&, const Parameters<T>&, const StackTrial&, bool); \
-  template double difference_from(const nlohmann::json&, const StackHolder<T>&, const Parameters<T>&, bool);
+#define UNFOLD_INSTANTIATE(T)                                                                   \
+  template TestInput make_test_input(const StackModel<T>&, Index);                              \
+  template Rows outputs_of(const StackModel<T>&, const Parameters<T>&, const TestInput&, bool); \
+  template double difference_from(const nlohmann::json&, const StackModel<T>&, const Parameters<T>&, bool);
 UNFOLD_INSTANTIATE(float)
 UNFOLD_INSTANTIATE(double)
 #undef UNFOLD_INSTANTIATE

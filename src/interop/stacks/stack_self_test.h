@@ -12,21 +12,21 @@ namespace unfold {
 inline constexpr double kMostDifference = 1e-4;
 
 /// Random test input, a symbol or a vector per position.
-struct StackTrial {
+struct TestInput {
   std::vector<Symbol> symbols = {};
   std::vector<std::vector<double>> values = {};
   Index positions() const { return static_cast<Index>(symbols.empty() ? values.size() : symbols.size()); }
 };
 template <class T>
-StackTrial make_trial(const StackHolder<T>& model, Index positions);
+TestInput make_test_input(const StackModel<T>& model, Index positions);
 
 /// Outputs by position: log-probabilities of the symbols, or values in units of the data. A model that predicts the
 /// next symbol reads the preceding symbol at each position. `first` is read at position 0: kNoSymbol for models of this
 /// library, the start symbol of the other program otherwise.
 template <class T>
-std::vector<std::vector<double>> outputs_of(const StackHolder<T>& model, const Parameters<T>& parameters,
-                                            const StackTrial& trial, bool next_symbol);
-std::vector<std::vector<double>> outputs_of(const StackWeights& stack, const StackTrial& trial, bool next_symbol,
+std::vector<std::vector<double>> outputs_of(const StackModel<T>& model, const Parameters<T>& parameters,
+                                            const TestInput& trial, bool next_symbol);
+std::vector<std::vector<double>> outputs_of(const StackWeights& stack, const TestInput& trial, bool next_symbol,
                                             Symbol first, bool of_symbols);
 /// The largest difference; for values, relative to 1 + |value|.
 double largest_difference(const std::vector<std::vector<double>>& a, const std::vector<std::vector<double>>& b,
@@ -35,9 +35,9 @@ double largest_difference(const std::vector<std::vector<double>>& a, const std::
 /// Converts a trial and one component of the output per position to JSON, to be stored with the weights.
 /// difference_from returns the largest difference of a model from such a record; it throws ModelError if the JSON is
 /// invalid.
-nlohmann::json to_json(const StackTrial& trial, const std::vector<std::vector<double>>& outputs);
+nlohmann::json to_json(const TestInput& trial, const std::vector<std::vector<double>>& outputs);
 template <class T>
-double difference_from(const nlohmann::json& told, const StackHolder<T>& model, const Parameters<T>& parameters,
+double difference_from(const nlohmann::json& told, const StackModel<T>& model, const Parameters<T>& parameters,
                        bool next_symbol);
 
 }  // namespace unfold

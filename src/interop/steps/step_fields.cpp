@@ -44,11 +44,11 @@ FieldReads reads_of(const NetworkModel<T>& model) {
 template FieldReads reads_of(const NetworkModel<float>&);
 template FieldReads reads_of(const NetworkModel<double>&);
 
-FieldGiven given_by(std::string_view loss) {
-  if (loss == "softmax") return FieldGiven::labels;
-  if (loss == "gaussian") return FieldGiven::means;
-  if (loss == "bernoulli") return FieldGiven::probabilities;
-  if (loss == "normal") return FieldGiven::means_and_deviations;
+FieldOutput given_by(std::string_view loss) {
+  if (loss == "softmax") return FieldOutput::labels;
+  if (loss == "gaussian") return FieldOutput::means;
+  if (loss == "bernoulli") return FieldOutput::probabilities;
+  if (loss == "normal") return FieldOutput::means_and_deviations;
   throw UsageError(fmt::format("its loss is {}; there are softmax, gaussian, bernoulli and normal", loss));
 }
 

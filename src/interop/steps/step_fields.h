@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "base/error.h"
-#include "model/network/network_model.h"
 #include "interop/steps/value_locations.h"
+#include "model/network/network_model.h"
 
 namespace unfold {
 
@@ -33,9 +33,9 @@ const Head<T>& exported_head(const Network<T>& network, std::string_view who) {
 }
 
 /// The quantity that a step outputs for its field.
-enum class FieldGiven { labels, means, probabilities, means_and_deviations };
+enum class FieldOutput { labels, means, probabilities, means_and_deviations };
 /// Throws UsageError for other losses.
-FieldGiven given_by(std::string_view loss);
+FieldOutput given_by(std::string_view loss);
 
 /// Appends the names of a field's numbers and their means and standard deviations.
 void add_field(const FieldSpecification& field, std::vector<std::string>& names, std::vector<double>& mean,

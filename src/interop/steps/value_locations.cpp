@@ -6,7 +6,8 @@
 
 namespace unfold {
 
-StepPlaces::StepPlaces(const Plan& plan, int logits, bool reads_numbers) : plan_(plan), reads_numbers_(reads_numbers) {
+ValueLocations::ValueLocations(const Plan& plan, int logits, bool reads_numbers)
+    : plan_(plan), reads_numbers_(reads_numbers) {
   int number = 0;
   for (const Segment& segment : plan_.segments())
     for (const Item& item : segment.items) {
@@ -19,7 +20,7 @@ StepPlaces::StepPlaces(const Plan& plan, int logits, bool reads_numbers) : plan_
   read(logits, -1);
 }
 
-void StepPlaces::note_reads(const Item& item, int number) {
+void ValueLocations::note_reads(const Item& item, int number) {
   if (item.kind == Item::Kind::gather || item.kind == Item::Kind::reorder)
     throw UsageError("it looks along " + describe(node(item.node).delay) + ", and a step sees what was alone");
   for (const auto& part : item.parts) {
@@ -31,8 +32,8 @@ void StepPlaces::note_reads(const Item& item, int number) {
       if (operand >= 0 && !plan_.is_exit(i)) read(operand, number);
 }
 
-void StepPlaces::read(int i, int by_item) {
-  const StepPlace place = find(i);
+void ValueLocations::read(int i, int by_item) {
+  const ValueLocation place = find(i);
   if (place.ones) return;
   if (place.shift > 0) history_[place.base] = std::max(history_[place.base], place.shift);
   const auto item = item_of_.find(place.base);
@@ -40,23 +41,23 @@ void StepPlaces::read(int i, int by_item) {
     stored_.insert(place.base);
 }
 
-StepPlace StepPlaces::find(int i) const {
+ValueLocation ValueLocations::find(int i) const {
   const Node& n = node(i);
   switch (n.kind) {
     case Node::Kind::slice: {
-      StepPlace place = find(n.operands[0]);
+      ValueLocation place = find(n.operands[0]);
       place.offset += n.offset;
       return place;
     }
     case Node::Kind::link: {
       if (n.delay.along != Delay::Along::previous)
         throw UsageError("it looks along " + describe(n.delay) + ", and a step sees what was alone");
-      StepPlace place = find(n.source);
+      ValueLocation place = find(n.source);
       if (place.shift > 0) throw UsageError(n.name + " is a link of a link");
       place.shift = n.delay.steps;
       return place;
     }
-    case Node::Kind::map: return plan_.is_exit(i) ? find(n.operands[0]) : StepPlace{.base = i};
+    case Node::Kind::map: return plan_.is_exit(i) ? find(n.operands[0]) : ValueLocation{.base = i};
     case Node::Kind::mask: return {.ones = true};  // dropout is off outside training
     case Node::Kind::affine: return {.base = i};
     case Node::Kind::input:

@@ -17,19 +17,19 @@ struct StepInputs {
 };
 
 /// Columns from `offset` of the value of node `base`, `shift` steps ago; or all ones.
-struct StepPlace {
+struct ValueLocation {
   int base = -1;
   Index offset = 0, shift = 0;
   bool ones = false;
 };
 
-class StepPlaces {
+class ValueLocations {
  public:
   /// `reads_numbers`: numbers are inputs of the step. Throws a UsageError that names an input that a step does not
   /// have: numbers otherwise, and links to later positions.
-  StepPlaces(const Plan& plan, int logits, bool reads_numbers = false);
+  ValueLocations(const Plan& plan, int logits, bool reads_numbers = false);
 
-  StepPlace find(int node) const;
+  ValueLocation find(int node) const;
   /// For each node that is read in later steps, the number of past values kept.
   const std::map<int, Index>& history() const { return history_; }
   /// Returns whether a value is read outside the program that computes it.

@@ -209,7 +209,7 @@ void keep_best(std::vector<Beginning>& all, Index count) {
 
 }  // namespace
 
-std::vector<LabelledChain> chain_n_best(const ChainScores& s, Emissions e, Index count) {
+std::vector<ScoredLabeling> chain_n_best(const ChainScores& s, Emissions e, Index count) {
   const Index n = s.labels, length = e.rows;
   std::vector<std::vector<Beginning>> table(at(length * n));
   const auto cell = [&](Index t, Index j) -> std::vector<Beginning>& { return table[at(t * n + j)]; };
@@ -229,10 +229,10 @@ std::vector<LabelledChain> chain_n_best(const ChainScores& s, Emissions e, Index
   std::vector<Beginning> ends;
   for (Index j = 0; j < n; ++j) extend(ends, length - 1, j, s.stop[at(j)]);
   keep_best(ends, count);
-  std::vector<LabelledChain> found;
+  std::vector<ScoredLabeling> found;
   found.reserve(ends.size());
   for (const Beginning& end : ends) {
-    LabelledChain chain{.labels = std::vector<Symbol>(at(length)), .log_probability = end.score};
+    ScoredLabeling chain{.labels = std::vector<Symbol>(at(length)), .log_probability = end.score};
     Beginning at_end = end;
     for (Index t = length - 1; t >= 0; --t) {
       chain.labels[at(t)] = at_end.label;

@@ -23,7 +23,7 @@ struct ChainScores {
 };
 
 /// The labels of one chain and the logarithm of their probability (relative to all permitted labelings).
-struct LabelledChain {
+struct ScoredLabeling {
   std::vector<Symbol> labels;
   double log_probability = 0;
 };
@@ -64,7 +64,7 @@ double chain_score(const ChainScores& scores, Emissions e, const Symbol* labels)
 /// ...) and their score; -inf if no labeling is possible.
 double chain_best(const ChainScores& scores, Emissions e, Symbol* labels);
 /// Returns the `count` best labelings; log_probability holds their scores.
-std::vector<LabelledChain> chain_n_best(const ChainScores& scores, Emissions e, Index count);
+std::vector<ScoredLabeling> chain_n_best(const ChainScores& scores, Emissions e, Index count);
 /// Draws one labeling: the last label from alpha, then backward. REQUIRES alpha of these emissions.
 void chain_sample(const ChainScores& scores, Matrix<const double> alpha, Random& random, Symbol* labels,
                   ChainScratch& scratch);

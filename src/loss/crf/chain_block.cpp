@@ -36,7 +36,7 @@ bool scaled(const std::vector<double>& scores, std::vector<double>& out) {
   out.resize(scores.size());
   for (std::size_t i = 0; i < scores.size(); ++i) out[i] = scores[i] - extent.most;
   vector_exp(out.data(), out.data(), static_cast<Index>(out.size()));
-  return extent.most - extent.least <= ScaledNeighbours::kSpread;  // false for NaN and if there are none
+  return extent.most - extent.least <= ScaledTransitions::kSpread;  // false for NaN and if there are none
 }
 
 /// Uses four partial sums, which the processor adds in parallel.
@@ -51,7 +51,7 @@ double row_sum(const double* x, Index n) {
 
 }  // namespace
 
-ScaledNeighbours::ScaledNeighbours(const ChainScores& scores) : labels_(scores.labels) {
+ScaledTransitions::ScaledTransitions(const ChainScores& scores) : labels_(scores.labels) {
   const bool pairs = scaled(scores.transitions, weights_), first = scaled(scores.start, start_);
   suits_ = scaled(scores.stop, stop_) && pairs && first;
   const Index stride = whole_lanes(labels_);
@@ -99,7 +99,7 @@ void ChainBlock::make_room() {
 }
 
 template <class T>
-void ChainBlock::run(const ScaledNeighbours& neighbours, Matrix<const T> signal, double factor, Matrix<T> slopes) {
+void ChainBlock::run(const ScaledTransitions& neighbours, Matrix<const T> signal, double factor, Matrix<T> slopes) {
   const bool in_place = slopes.data == signal.data;
   if (in_place) keep(signal);
   go_forward(neighbours, signal);
@@ -131,7 +131,7 @@ void ChainBlock::give_back(Index chain, Matrix<T> signal) const {
 
 /// alpha_t = (alpha_{t-1} E) e_t, divided by its sum.
 template <class T>
-void ChainBlock::go_forward(const ScaledNeighbours& neighbours, Matrix<const T> signal) {
+void ChainBlock::go_forward(const ScaledTransitions& neighbours, Matrix<const T> signal) {
   const PackedMatrix<double>& e = neighbours.forward();
   for (Index t = 0; t < steps(); ++t) {
     const Step& step = steps_[at(t)];
@@ -140,8 +140,8 @@ void ChainBlock::go_forward(const ScaledNeighbours& neighbours, Matrix<const T> 
     const Matrix<const double> before =
         t > 0 ? step.alpha : Matrix<const double>{neighbours.start().data(), now, stride_, 0};
     double* scales = scale_.data() + offsets_[at(t)];
-    see_scores<T>(before, {signal.row(begins_[at(t)]), now, labels_, signal.stride}, ScaledNeighbours::kSpread,
-                  step.weight, step.alpha, scales, fits_.data());
+    forward_scores<T>(before, {signal.row(begins_[at(t)]), now, labels_, signal.stride}, ScaledTransitions::kSpread,
+                      step.weight, step.alpha, scales, fits_.data());
     for (Index k = 0; k < now; ++k)
       if (fits_[at(k)] == 0 || scales[k] == 0) suits_[at(k)] = 0;  // 0: the prefix is impossible
   }
@@ -150,7 +150,7 @@ void ChainBlock::go_forward(const ScaledNeighbours& neighbours, Matrix<const T> 
 /// beta_{t-1} = (beta_t e_t) E', divided by the same factors as alpha_t, so that alpha beta sums to 1 at every
 /// position.
 template <class T>
-void ChainBlock::go_backward(const ScaledNeighbours& neighbours, double factor, Matrix<T> slopes) {
+void ChainBlock::go_backward(const ScaledTransitions& neighbours, double factor, Matrix<T> slopes) {
   const PackedMatrix<double>& e = neighbours.backward();
   for (Index t = steps() - 1; t >= 0; --t) {
     const Index now = running(t), later = t + 1 < steps() ? running(t + 1) : 0;
@@ -162,7 +162,7 @@ void ChainBlock::go_backward(const ScaledNeighbours& neighbours, double factor, 
     judge_labels(neighbours, t, later);
     const Matrix<T> here = slopes.data == nullptr ? slopes : slopes.rows_from(begins_[at(t)], now);
     const Step& step = steps_[at(t)];
-    look_back_at_scores<T>(step.alpha, step.beta, scale_.data() + offsets_[at(t)], factor, step.weight, here);
+    backward_scores<T>(step.alpha, step.beta, scale_.data() + offsets_[at(t)], factor, step.weight, here);
     for (Index k = 0; k < here.rows; ++k) {
       const Index row = inner(k, t);
       here(k, label(row)) = static_cast<T>(factor * (expected_[at(row)] - 1));
@@ -179,7 +179,7 @@ void ChainBlock::end_chain(Index row, const std::vector<double>& stop) {
 }
 
 /// Computes the probabilities of the labels at t + 1 while the values of t are in the cache, and of those at 0.
-void ChainBlock::judge_labels(const ScaledNeighbours& neighbours, Index t, Index later) {
+void ChainBlock::judge_labels(const ScaledTransitions& neighbours, Index t, Index later) {
   for (Index k = 0; k < running(t); ++k) {
     const Index row = inner(k, t);
     const Symbol here = label(row);
@@ -192,7 +192,7 @@ void ChainBlock::judge_labels(const ScaledNeighbours& neighbours, Index t, Index
 }
 
 /// Steps with equal numbers of chains are contiguous, so that one product covers them all.
-void ChainBlock::add_pairs(const ScaledNeighbours& neighbours, double* sum) {
+void ChainBlock::add_pairs(const ScaledTransitions& neighbours, double* sum) {
   for (Index k = 0; k < count_; ++k)
     for (Index t = 0; t < length(k) && !suits(k); ++t)
       for (Buffer<double>* each : {&alpha_, &weight_}) std::fill_n(each->data() + inner(k, t) * stride_, stride_, 0.0);
@@ -210,7 +210,7 @@ void ChainBlock::add_pairs(const ScaledNeighbours& neighbours, double* sum) {
     for (Index j = 0; j < labels_; ++j) sum[i * labels_ + j] += pairs_[at(i * stride_ + j)] * neighbours.weight(i, j);
 }
 
-template void ChainBlock::run(const ScaledNeighbours&, Matrix<const float>, double, Matrix<float>);
-template void ChainBlock::run(const ScaledNeighbours&, Matrix<const double>, double, Matrix<double>);
+template void ChainBlock::run(const ScaledTransitions&, Matrix<const float>, double, Matrix<float>);
+template void ChainBlock::run(const ScaledTransitions&, Matrix<const double>, double, Matrix<double>);
 
 }  // namespace unfold

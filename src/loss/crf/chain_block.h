@@ -3,8 +3,8 @@
 /// position: one matrix product per step and one exponential per score. Only for scores that lie close enough together
 /// that no relevant term underflows (kSpread); other chains are handled by chain.h.
 ///
-/// The rows are those of adjacent chains in the sorted order of a batch (graph/structure/structure.h): chain k of the block is
-/// place first + k. The results of a chain do not depend on the other chains.
+/// The rows are those of adjacent chains in the sorted order of a batch (graph/structure/structure.h): chain k of the
+/// block is place first + k. The results of a chain do not depend on the other chains.
 
 #include <vector>
 
@@ -15,10 +15,10 @@
 namespace unfold {
 
 /// The exponentials of the transition scores.
-class ScaledNeighbours {
+class ScaledTransitions {
  public:
   /// Impossible scores (-inf) become 0.
-  explicit ScaledNeighbours(const ChainScores& scores);
+  explicit ScaledTransitions(const ChainScores& scores);
   /// Whether the finite scores lie within kSpread of each other, for transitions, start and stop each.
   bool suits() const { return suits_; }
 
@@ -66,7 +66,7 @@ class ChainBlock {
   /// not finite, or if a label has probability 0; their slopes are unspecified, or, if slopes and signal share memory,
   /// still the signal.
   template <class T>
-  void run(const ScaledNeighbours& neighbours, Matrix<const T> signal, double factor, Matrix<T> slopes);
+  void run(const ScaledTransitions& neighbours, Matrix<const T> signal, double factor, Matrix<T> slopes);
   bool suits(Index chain) const { return suits_[at(chain)] != 0; }
 
   /// After `run`, for suitable chains, at the block's row r = inner(chain, t): the label y; p(y | previous label,
@@ -77,7 +77,7 @@ class ChainBlock {
   const double* behind(Index row) const { return beta_.data() + row * stride_; }
   /// sum [labels x labels] += the sum of p(y_{t-1} = i, y_t = j) over positions t > 0 of the suitable chains.
   /// Overwrites their values.
-  void add_pairs(const ScaledNeighbours& neighbours, double* sum);
+  void add_pairs(const ScaledTransitions& neighbours, double* sum);
 
  private:
   /// Views of the rows of a step, and of the preceding rows that the chains continue from. Built in advance because a
@@ -99,11 +99,11 @@ class ChainBlock {
   template <class T>
   void give_back(Index chain, Matrix<T> signal) const;
   template <class T>
-  void go_forward(const ScaledNeighbours& neighbours, Matrix<const T> signal);
+  void go_forward(const ScaledTransitions& neighbours, Matrix<const T> signal);
   template <class T>
-  void go_backward(const ScaledNeighbours& neighbours, double factor, Matrix<T> slopes);
+  void go_backward(const ScaledTransitions& neighbours, double factor, Matrix<T> slopes);
   void end_chain(Index row, const std::vector<double>& stop);
-  void judge_labels(const ScaledNeighbours& neighbours, Index t, Index later);
+  void judge_labels(const ScaledTransitions& neighbours, Index t, Index later);
 
   Index count_ = 0, labels_ = 0, stride_ = 0;
   std::vector<Index> lengths_, offsets_, begins_;  // per chain; rows before each step; first batch row of each step

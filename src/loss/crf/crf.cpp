@@ -2,11 +2,11 @@
 #include <cmath>
 #include <memory>
 
+#include "loss/crf/chain_block.h"
 #include "loss/crf/label_random_field.h"
-#include "loss/registry.h"
 #include "loss/crf/segment_crf.h"
 #include "loss/crf/transition_crf.h"
-#include "loss/crf/chain_block.h"
+#include "loss/registry.h"
 
 namespace unfold {
 namespace {
@@ -59,7 +59,7 @@ struct CrfChain : TwoSidedChain {
                     counts_into(neighbours, matrix(positions)), scratch);
   }
   double best(Symbol* found) const { return chain_best(*scores, e(), found); }
-  std::vector<LabelledChain> n_best(Index count) const { return chain_n_best(*scores, e(), count); }
+  std::vector<ScoredLabeling> n_best(Index count) const { return chain_n_best(*scores, e(), count); }
   void draw(Random& random, Symbol* drawn) { chain_sample(*scores, matrix(alpha), random, drawn, scratch); }
   double score(const Symbol* given) const { return chain_score(*scores, e(), given); }
   static std::uint64_t stream(Index s) { return mixed(stream_of("labels"), s); }
@@ -70,9 +70,9 @@ struct CrfChain : TwoSidedChain {
 };
 
 template <class T>
-class CrfLoss final : public LabelField<T, CrfChain>, public LossCurvature<T> {
+class CrfLoss final : public LabelRandomField<T, CrfChain>, public LossCurvature<T> {
  public:
-  using LabelField<T, CrfChain>::LabelField;
+  using LabelRandomField<T, CrfChain>::LabelRandomField;
 
   void declare(Circuit& circuit, Signal signal) override {
     this->declare_scores(circuit, signal, signal.size(), signal.size());
@@ -129,7 +129,7 @@ class CrfLoss final : public LabelField<T, CrfChain>, public LossCurvature<T> {
   /// The data of one team member, reused for each block.
   struct BlockWork {
     const ChainScores& scores;
-    const ScaledNeighbours& neighbours;
+    const ScaledTransitions& neighbours;
     Index first = 0, count = 0;  // places of the chains in the block
     ChainBlock& block;
     CrfChain chain = {};
@@ -145,7 +145,7 @@ class CrfLoss final : public LabelField<T, CrfChain>, public LossCurvature<T> {
   void each_block(const Observed<T>& o, Team& team, const Use& use) const {
     require_chains(o.structure, o.signal.rows, "crf");
     const ChainScores scores = scores_in(o.parameters);
-    const ScaledNeighbours neighbours(scores);
+    const ScaledTransitions neighbours(scores);
     team.run([&](Member& me) {
       static thread_local ChainBlock memory;  // reallocating costs 4 % of a training step with batches of 32
       BlockWork work{.scores = scores, .neighbours = neighbours, .block = memory};

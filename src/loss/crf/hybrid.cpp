@@ -6,11 +6,11 @@
 #include <numeric>
 
 #include "loss/crf/label_sequences.h"
+#include "loss/crf/label_states.h"
 #include "loss/crf/sequence_label.h"
 #include "loss/own_parameters.h"
 #include "loss/registry.h"
 #include "loss/rows.h"
-#include "loss/crf/label_states.h"
 #include "numerics/functions.h"
 
 namespace unfold {
@@ -80,7 +80,7 @@ struct StateSlopes {
 };
 
 template <class T>
-class HybridLoss final : public LabelSequences<T>, public OneLabel<T> {
+class HybridLoss final : public LabelSequences<T>, public SequenceLabel<T> {
  public:
   explicit HybridLoss(const HybridOptions& options) : options_(options) {
     states_.each = options.states;
@@ -101,20 +101,20 @@ class HybridLoss final : public LabelSequences<T>, public OneLabel<T> {
     states_.labels = target_size(n);
     own_.declare(circuit, signal, {{"transitions", n, n}, {"start", 1, n}, {"prior", 1, n}});
   }
-  std::span<const int> own_parameters() const override { return own_.ids(); }
+  std::span<const int> parameter_indices() const override { return own_.ids(); }
 
   void negative_log_likelihood(const Observed<T>& o, Team& team, T* nats) const override {
-    const StateShares shares = shares_in(o.parameters);
-    judge_all(o, team, shares, nats, [](Index, Index, HybridWork&, bool) {});
+    const StateLogProbabilities shares = shares_in(o.parameters);
+    compute_all_nats(o, team, shares, nats, [](Index, Index, HybridWork&, bool) {});
   }
 
   void gradient(const Observed<T>& o, T scale, Team& team, T* nats, Matrix<T> adjoint,
                 std::span<T> own_gradient) const override {
     require_shape<T>(name(), "the adjoint", adjoint, o.signal);
-    const StateShares shares = shares_in(o.parameters);
+    const StateLogProbabilities shares = shares_in(o.parameters);
     const ChainScores scores = shares.scores(states_);
     std::vector<StateSlopes> slopes(at(blocks(o.structure)), StateSlopes(states_.count()));
-    judge_all(o, team, shares, nats, [&](Index block, Index s, HybridWork& work, bool judged) {
+    compute_all_nats(o, team, shares, nats, [&](Index block, Index s, HybridWork& work, bool judged) {
       const Matrix<double> out = work.matrix(work.counts);
       if (judged && options_.is_joint())
         joint_slopes(scores, work, slopes[at(block)]);
@@ -129,7 +129,7 @@ class HybridLoss final : public LabelSequences<T>, public OneLabel<T> {
     put_own(shares, slopes[0], static_cast<double>(scale), own_gradient);
   }
 
-  void best(const LabelQuestion<T>& q, Team& team, Symbol* labels) const override {
+  void best(const LabelQuery<T>& q, Team& team, Symbol* labels) const override {
     each_question(q, team, [&](const ChainScores& scores, Index s, HybridWork& work) {
       std::vector<Symbol> path(at(work.rows));
       if (states_.one_label) {
@@ -142,7 +142,7 @@ class HybridLoss final : public LabelSequences<T>, public OneLabel<T> {
     });
   }
 
-  void log_posteriors(const LabelQuestion<T>& q, Team& team, Matrix<T> log_p) const override {
+  void log_posteriors(const LabelQuery<T>& q, Team& team, Matrix<T> log_p) const override {
     each_question(q, team, [&](const ChainScores& scores, Index s, HybridWork& work) {
       const double log_z = both_ways(scores, work);
       if (!(log_z > kNoPath)) refuse(s);
@@ -156,10 +156,10 @@ class HybridLoss final : public LabelSequences<T>, public OneLabel<T> {
     });
   }
 
-  std::vector<LabelledChain> n_best(const LabelQuestion<T>& q, Index chain, Index count) const override {
+  std::vector<ScoredLabeling> n_best(const LabelQuery<T>& q, Index chain, Index count) const override {
     HybridWork work;
     const ChainScores scores = ask(q, chain, work);
-    std::vector<LabelledChain> found;
+    std::vector<ScoredLabeling> found;
     if (states_.one_label) {
       for (const auto& [label, log_p] : whole_label_order(scores, chain, work))
         if (static_cast<Index>(found.size()) < count && log_p > kNoPath)
@@ -172,19 +172,19 @@ class HybridLoss final : public LabelSequences<T>, public OneLabel<T> {
     const double log_z = both_ways(scores, work);
     if (!(log_z > kNoPath)) refuse(chain);
     found = chain_n_best(scores, work.matrix(work.e), count);
-    for (LabelledChain& each : found) each.log_probability -= log_z;
+    for (ScoredLabeling& each : found) each.log_probability -= log_z;
     return found;
   }
 
-  std::vector<LabelledChain> samples(const LabelQuestion<T>& q, Index chain, Index count,
-                                     std::uint64_t seed) const override {
+  std::vector<ScoredLabeling> samples(const LabelQuery<T>& q, Index chain, Index count,
+                                      std::uint64_t seed) const override {
     HybridWork work;
     const ChainScores scores = ask(q, chain, work);
     const double log_z = both_ways(scores, work);
     if (!(log_z > kNoPath)) refuse(chain);
     Random random(seed, stream_of("labels") + static_cast<std::uint64_t>(chain));
-    std::vector<LabelledChain> drawn(at(count));
-    for (LabelledChain& each : drawn) {
+    std::vector<ScoredLabeling> drawn(at(count));
+    for (ScoredLabeling& each : drawn) {
       each.labels.resize(at(work.rows));
       chain_sample(scores, work.matrix(work.alpha), random, each.labels.data(), work.scratch);
       for (Symbol& state : each.labels) state = states_.label(state);
@@ -198,7 +198,7 @@ class HybridLoss final : public LabelSequences<T>, public OneLabel<T> {
     require_plain();
     return shares_in(parameters).scores(states_);
   }
-  void add_neighbours(const ChainScores&, double, std::span<T>) const override {
+  void add_transition_counts(const ChainScores&, double, std::span<T>) const override {
     throw UsageError(
         "--objective: hybrid is trained by likelihood alone, since its scores of neighbours are probabilities; crf has "
         "the other objectives");
@@ -209,14 +209,15 @@ class HybridLoss final : public LabelSequences<T>, public OneLabel<T> {
     return std::max<Index>(1, (s.sequences() + kChainsOfBlock - 1) / kChainsOfBlock);
   }
 
-  StateShares shares_in(std::span<const T> all) const {
+  StateLogProbabilities shares_in(std::span<const T> all) const {
     return {states_, {own_.numbers(all, 0), own_.numbers(all, 1), own_.numbers(all, 2)}};
   }
 
   /// Computes the nats of all chains, with the labels and the signal of each in `work`. Calls use(block, chain, work,
   /// judged); for chains without labels, `judged` is false and the nats are 0.
   template <class Use>
-  void judge_all(const Observed<T>& o, Team& team, const StateShares& shares, T* nats, const Use& use) const {
+  void compute_all_nats(const Observed<T>& o, Team& team, const StateLogProbabilities& shares, T* nats,
+                        const Use& use) const {
     require_chains(o.structure, o.signal.rows, "hybrid");
     const ChainScores scores = shares.scores(states_);
     team.run([&](Member& me) {
@@ -286,7 +287,7 @@ class HybridLoss final : public LabelSequences<T>, public OneLabel<T> {
     return even_path(states_, std::vector<Symbol>(work.labels.size(), *label));
   }
 
-  void add_frames(const Observed<T>& o, Index s, const StateShares& shares, HybridWork& work, T* nats) const {
+  void add_frames(const Observed<T>& o, Index s, const StateLogProbabilities& shares, HybridWork& work, T* nats) const {
     const std::vector<Symbol> path = path_of(work);
     double whole = 0;
     Index last = 0;
@@ -334,7 +335,7 @@ class HybridLoss final : public LabelSequences<T>, public OneLabel<T> {
     for (std::size_t i = 0; i < from.prior.size(); ++i) to.prior[i] += from.prior[i];
   }
 
-  void put_own(const StateShares& shares, StateSlopes& slopes, double scale, std::span<T> out) const {
+  void put_own(const StateLogProbabilities& shares, StateSlopes& slopes, double scale, std::span<T> out) const {
     const auto put = [&](std::size_t table, const std::vector<double>& log_shares, Index rows,
                          std::vector<double>& from) {
       through_shares(log_shares, rows, from);
@@ -384,7 +385,7 @@ class HybridLoss final : public LabelSequences<T>, public OneLabel<T> {
     return order;
   }
 
-  void lay_out(const LabelQuestion<T>& q, Index s, HybridWork& work) const {
+  void lay_out(const LabelQuery<T>& q, Index s, HybridWork& work) const {
     work.make_room(q.structure.size(s), q.signal.cols);
     for (Index t = 0; t < work.rows; ++t) {
       const Index row = q.structure.row(s, t);
@@ -394,13 +395,13 @@ class HybridLoss final : public LabelSequences<T>, public OneLabel<T> {
         if (q.allowed(row, states_.label(j)) == 0) e[j] = kNoPath;
     }
   }
-  ChainScores ask(const LabelQuestion<T>& q, Index s, HybridWork& work) const {
+  ChainScores ask(const LabelQuery<T>& q, Index s, HybridWork& work) const {
     require_chains(q.structure, q.signal.rows, "hybrid");
     lay_out(q, s, work);
     return shares_in(q.parameters).scores(states_);
   }
   template <class Use>
-  void each_question(const LabelQuestion<T>& q, Team& team, const Use& use) const {
+  void each_question(const LabelQuery<T>& q, Team& team, const Use& use) const {
     require_chains(q.structure, q.signal.rows, "hybrid");
     const ChainScores scores = shares_in(q.parameters).scores(states_);
     team.run([&](Member& me) {

@@ -12,7 +12,7 @@
 ///   chain restricted to the known labels;
 /// - `Matrix<double> label_shares()`: log p(label), [rows x cols], after forward and backward;
 /// - `double best(labels)`: fills [rows]; returns -inf if no labeling is possible;
-/// - `std::vector<LabelledChain> n_best(count)`: log_probability holds scores;
+/// - `std::vector<ScoredLabeling> n_best(count)`: log_probability holds scores;
 /// - `void draw(random, labels)`, after forward, and `double score(labels)`;
 /// - `static std::uint64_t stream(s)`: the stream of random numbers.
 
@@ -21,10 +21,10 @@
 #include <algorithm>
 #include <limits>
 
+#include "loss/crf/label_scheme.h"
 #include "loss/crf/label_sequences.h"
 #include "loss/own_parameters.h"
 #include "loss/rows.h"
-#include "loss/crf/label_scheme.h"
 #include "numerics/functions.h"
 
 namespace unfold {
@@ -81,21 +81,21 @@ struct TwoSidedChain : FieldChain {
 };
 
 template <class T, class Chain>
-class LabelField : public LabelSequences<T>, public NamedLabels<T> {
+class LabelRandomField : public LabelSequences<T>, public NamedLabels<T> {
  public:
   using Scores = typename Chain::Scores;
 
-  explicit LabelField(LabelScheme scheme) : scheme_(scheme) {}
+  explicit LabelRandomField(LabelScheme scheme) : scheme_(scheme) {}
 
   std::string_view name() const final { return "crf"; }
-  std::span<const int> own_parameters() const final { return own_.ids(); }
+  std::span<const int> parameter_indices() const final { return own_.ids(); }
   void name_labels(const std::vector<std::string>& names) override {
     ChainScores probe = ChainScores::zeros(static_cast<Index>(names.size()));
     forbid(scheme_, names, probe);  // throws here rather than during training
     names_ = names;
   }
 
-  void best(const LabelQuestion<T>& q, Team& team, Symbol* labels) const final {
+  void best(const LabelQuery<T>& q, Team& team, Symbol* labels) const final {
     each_question(q, team, [&](Index s, Chain& chain) {
       chain.labels.resize(at(chain.rows));
       if (!(chain.best(chain.labels.data()) > Chain::kExcluded)) refuse(s);
@@ -103,7 +103,7 @@ class LabelField : public LabelSequences<T>, public NamedLabels<T> {
     });
   }
 
-  void log_posteriors(const LabelQuestion<T>& q, Team& team, Matrix<T> log_p) const final {
+  void log_posteriors(const LabelQuery<T>& q, Team& team, Matrix<T> log_p) const final {
     each_question(q, team, [&](Index s, Chain& chain) {
       if (!(chain.forward() > Chain::kExcluded)) refuse(s);
       chain.backward();
@@ -111,22 +111,22 @@ class LabelField : public LabelSequences<T>, public NamedLabels<T> {
     });
   }
 
-  std::vector<LabelledChain> n_best(const LabelQuestion<T>& q, Index s, Index count) const final {
+  std::vector<ScoredLabeling> n_best(const LabelQuery<T>& q, Index s, Index count) const final {
     const Scores scores = scores_in(q.parameters);
     Chain chain;
     const double log_z = ask(q, s, scores, chain);
-    std::vector<LabelledChain> found = chain.n_best(count);
-    for (LabelledChain& each : found) each.log_probability -= log_z;
+    std::vector<ScoredLabeling> found = chain.n_best(count);
+    for (ScoredLabeling& each : found) each.log_probability -= log_z;
     return found;
   }
 
-  std::vector<LabelledChain> samples(const LabelQuestion<T>& q, Index s, Index count, std::uint64_t seed) const final {
+  std::vector<ScoredLabeling> samples(const LabelQuery<T>& q, Index s, Index count, std::uint64_t seed) const final {
     const Scores scores = scores_in(q.parameters);
     Chain chain;
     const double log_z = ask(q, s, scores, chain);
     Random random(seed, Chain::stream(s));
-    std::vector<LabelledChain> drawn(at(count));
-    for (LabelledChain& each : drawn) {
+    std::vector<ScoredLabeling> drawn(at(count));
+    for (ScoredLabeling& each : drawn) {
       each.labels.resize(at(chain.rows));
       chain.draw(random, each.labels.data());
       each.log_probability = chain.score(each.labels.data()) - log_z;
@@ -135,7 +135,7 @@ class LabelField : public LabelSequences<T>, public NamedLabels<T> {
   }
 
   ChainScores neighbours(std::span<const T> parameters, Index) const override { return scores_in(parameters); }
-  void add_neighbours(const ChainScores& counts, double scale, std::span<T> own_gradient) const override {
+  void add_transition_counts(const ChainScores& counts, double scale, std::span<T> own_gradient) const override {
     own_.add(counts.transitions, scale, 0, own_gradient);
     own_.add(counts.start, scale, 1, own_gradient);
     own_.add(counts.stop, scale, 2, own_gradient);
@@ -169,12 +169,12 @@ class LabelField : public LabelSequences<T>, public NamedLabels<T> {
     for (const ChainScores& each : counts)
       for (auto table : {&ChainScores::transitions, &ChainScores::start, &ChainScores::stop})
         for (std::size_t i = 0; i < (sum.*table).size(); ++i) (sum.*table)[i] += (each.*table)[i];
-    LabelField::add_neighbours(sum, static_cast<double>(scale), out);
+    LabelRandomField::add_transition_counts(sum, static_cast<double>(scale), out);
   }
 
   /// Processes all chains, block by block; see `judge`.
   template <class OfAll, class OfKnown>
-  void judge_all(const Observed<T>& o, Team& team, T* nats, const OfAll& of_all, const OfKnown& of_known) const {
+  void compute_all_nats(const Observed<T>& o, Team& team, T* nats, const OfAll& of_all, const OfKnown& of_known) const {
     require_chains(o.structure, o.signal.rows, name());
     const Scores scores = scores_in(o.parameters);
     team.run([&](Member& me) {
@@ -234,14 +234,14 @@ class LabelField : public LabelSequences<T>, public NamedLabels<T> {
     return fmt::format("; mend them, or leave labels={} out", scheme_ == LabelScheme::iob2 ? "iob2" : "iobes");
   }
 
-  void take_question(const LabelQuestion<T>& q, Index s, const Scores& scores, Chain& chain) const {
+  void take_question(const LabelQuery<T>& q, Index s, const Scores& scores, Chain& chain) const {
     chain.take(scores, q.structure, s, q.signal);
     for (Index t = 0; t < chain.rows && q.allowed.data != nullptr; ++t)
       for (Index j = 0; j < chain.cols; ++j)
         if (q.allowed(q.structure.row(s, t), j) == 0) chain.emissions[at(t * chain.cols + j)] = Chain::kExcluded;
   }
   /// Loads the chain of a query and runs forward; returns log Z.
-  double ask(const LabelQuestion<T>& q, Index s, const Scores& scores, Chain& chain) const {
+  double ask(const LabelQuery<T>& q, Index s, const Scores& scores, Chain& chain) const {
     require_chains(q.structure, q.signal.rows, name());
     take_question(q, s, scores, chain);
     const double log_z = chain.forward();
@@ -249,7 +249,7 @@ class LabelField : public LabelSequences<T>, public NamedLabels<T> {
     return log_z;
   }
   template <class Use>
-  void each_question(const LabelQuestion<T>& q, Team& team, const Use& use) const {
+  void each_question(const LabelQuery<T>& q, Team& team, const Use& use) const {
     require_chains(q.structure, q.signal.rows, name());
     const Scores scores = scores_in(q.parameters);
     team.run([&](Member& me) {

@@ -19,13 +19,13 @@ ChunkLabel chunk_label(LabelScheme scheme, const std::string& name) {
 namespace {
 
 /// Returns whether a chunk with this label may continue at the next position.
-bool may_go_on(const ChunkLabel& label) { return label.place == 'B' || label.place == 'I'; }
+bool can_extend(const ChunkLabel& label) { return label.place == 'B' || label.place == 'I'; }
 bool continues(const ChunkLabel& label) { return label.place == 'I' || label.place == 'E'; }
 
 bool may_follow(LabelScheme scheme, const ChunkLabel& before, const ChunkLabel& now) {
-  const bool inside = may_go_on(before) && before.type == now.type;
+  const bool inside = can_extend(before) && before.type == now.type;
   if (continues(now)) return inside;
-  return scheme != LabelScheme::iobes || !may_go_on(before);
+  return scheme != LabelScheme::iobes || !can_extend(before);
 }
 
 }  // namespace
@@ -38,7 +38,7 @@ void forbid(LabelScheme scheme, const std::vector<std::string>& names, ChainScor
   for (const std::string& name : names) labels.push_back(chunk_label(scheme, name));
   for (std::size_t i = 0; i < labels.size(); ++i) {
     if (continues(labels[i])) scores.start[i] = kForbidden;
-    if (scheme == LabelScheme::iobes && may_go_on(labels[i])) scores.stop[i] = kForbidden;
+    if (scheme == LabelScheme::iobes && can_extend(labels[i])) scores.stop[i] = kForbidden;
     for (std::size_t j = 0; j < labels.size(); ++j)
       if (!may_follow(scheme, labels[i], labels[j])) scores.transitions[i * labels.size() + j] = kForbidden;
   }

@@ -12,15 +12,15 @@
 #include <vector>
 
 #include "base/error.h"
+#include "loss/crf/chain.h"
 #include "loss/loss.h"
 #include "loss/rows.h"
-#include "loss/crf/chain.h"
 
 namespace unfold {
 
 /// A query: a signal over chains, and all parameters of the circuit.
 template <class T>
-struct LabelQuestion {
+struct LabelQuery {
   const Structure& structure;
   Matrix<const T> signal;  ///< [positions x labels]
   std::span<const T> parameters;
@@ -33,19 +33,19 @@ class LabelSequences : public virtual Loss<T> {
   static constexpr const char* kWhat = "labels of whole sequences";
 
   /// Sets the most probable labels of every chain, one per row. Throws DataError if no labeling is possible.
-  virtual void best(const LabelQuestion<T>& question, Team& team, Symbol* labels) const = 0;
+  virtual void best(const LabelQuery<T>& question, Team& team, Symbol* labels) const = 0;
   /// log_p[r][j] = log-probability of label j at row r, given the signal of the whole chain.
-  virtual void log_posteriors(const LabelQuestion<T>& question, Team& team, Matrix<T> log_p) const = 0;
+  virtual void log_posteriors(const LabelQuery<T>& question, Team& team, Matrix<T> log_p) const = 0;
   /// Returns the `count` most probable labelings of one chain, best first; fewer if fewer exist.
-  virtual std::vector<LabelledChain> n_best(const LabelQuestion<T>& question, Index chain, Index count) const = 0;
+  virtual std::vector<ScoredLabeling> n_best(const LabelQuery<T>& question, Index chain, Index count) const = 0;
   /// Returns `count` samples for one chain, a function of (seed, chain).
-  virtual std::vector<LabelledChain> samples(const LabelQuestion<T>& question, Index chain, Index count,
-                                             std::uint64_t seed) const = 0;
+  virtual std::vector<ScoredLabeling> samples(const LabelQuery<T>& question, Index chain, Index count,
+                                              std::uint64_t seed) const = 0;
   /// Returns the transition scores, including transitions forbidden by a scheme; the signal holds the scores of
   /// positions (chain.h).
   virtual ChainScores neighbours(std::span<const T> parameters, Index labels) const = 0;
   /// own_gradient [all parameters of the circuit] += scale * transition counts, laid out like the scores.
-  virtual void add_neighbours(const ChainScores& counts, double scale, std::span<T> own_gradient) const = 0;
+  virtual void add_transition_counts(const ChainScores& counts, double scale, std::span<T> own_gradient) const = 0;
 };
 
 /// Throws UsageError, in the name of a loss: what it judges are no chains, or the signal has not their rows.

@@ -24,7 +24,7 @@ bool LabelStates::follows(Index before, Index state) const {
   return order == StateOrder::any || step == 0 || step == 1;
 }
 
-StateShares::StateShares(const LabelStates& states, const StateLogits& logits)
+StateLogProbabilities::StateLogProbabilities(const LabelStates& states, const StateLogits& logits)
     : transitions(logits.transitions), start(logits.start), prior(logits.prior) {
   const Index n = states.count();
   for (Index i = 0; i < n; ++i) {
@@ -37,7 +37,7 @@ StateShares::StateShares(const LabelStates& states, const StateLogits& logits)
   to_log_shares(prior.data(), n);
 }
 
-ChainScores StateShares::scores(const LabelStates& states) const {
+ChainScores StateLogProbabilities::scores(const LabelStates& states) const {
   const Index n = states.count();
   ChainScores result{.labels = n, .transitions = transitions, .start = start, .stop = std::vector<double>(at(n))};
   for (Index j = 0; j < n; ++j) {

@@ -36,10 +36,10 @@ struct LabelStates {
 struct StateLogits {
   std::vector<double> transitions, start, prior;  ///< [n x n], [n], [n]
 };
-struct StateShares {
+struct StateLogProbabilities {
   std::vector<double> transitions, start, prior;  ///< log a, log pi, log q
 
-  StateShares(const LabelStates& states, const StateLogits& logits);
+  StateLogProbabilities(const LabelStates& states, const StateLogits& logits);
   /// Returns the scores of a chain whose emissions are the signal; the priors are included in the transitions into a
   /// state.
   ChainScores scores(const LabelStates& states) const;

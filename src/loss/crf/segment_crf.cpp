@@ -40,19 +40,19 @@ struct SegmentFieldChain : FieldChain {
     return matrix(counts);
   }
   double best(Symbol* found) { return chain.best(*scores, e(), found); }
-  std::vector<LabelledChain> n_best(Index count) const { return segment_n_best(*scores, e(), count); }
+  std::vector<ScoredLabeling> n_best(Index count) const { return segment_n_best(*scores, e(), count); }
   void draw(Random& random, Symbol* drawn) { chain.draw(random, drawn); }
   double score(const Symbol* given) const { return segment_score(*scores, e(), given); }
   static std::uint64_t stream(Index s) { return stream_of("labels") + static_cast<std::uint64_t>(s); }
 };
 
-/// A semi-Markov conditional random field (Sarawagi & Cohen 2004; loss/crf/segments.h): the signal scores labels, and the
-/// loss owns scores for transitions between segment types, start, stop and segment lengths. Missing labels are summed
-/// over. The nats of a chain are stored at its last known label.
+/// A semi-Markov conditional random field (Sarawagi & Cohen 2004; loss/crf/segments.h): the signal scores labels, and
+/// the loss owns scores for transitions between segment types, start, stop and segment lengths. Missing labels are
+/// summed over. The nats of a chain are stored at its last known label.
 template <class T>
-class SegmentCrf final : public LabelField<T, SegmentFieldChain> {
+class SegmentCrf final : public LabelRandomField<T, SegmentFieldChain> {
  public:
-  SegmentCrf(LabelScheme scheme, Index longest) : LabelField<T, SegmentFieldChain>(scheme), longest_(longest) {}
+  SegmentCrf(LabelScheme scheme, Index longest) : LabelRandomField<T, SegmentFieldChain>(scheme), longest_(longest) {}
 
   void name_labels(const std::vector<std::string>& names) override {
     types_ = segment_types(this->scheme_, names, longest_);
@@ -66,7 +66,7 @@ class SegmentCrf final : public LabelField<T, SegmentFieldChain> {
   }
 
   void negative_log_likelihood(const Observed<T>& o, Team& team, T* nats) const override {
-    this->judge_all(
+    this->compute_all_nats(
         o, team, nats, [](Index, SegmentFieldChain&) {}, [](Index, SegmentFieldChain&, bool) {});
   }
 
@@ -78,20 +78,20 @@ class SegmentCrf final : public LabelField<T, SegmentFieldChain> {
       chain.backward();
       chain.count(sign, counts[at(s / this->kTogether)]);
     };
-    this->judge_all(
+    this->compute_all_nats(
         o, team, nats, [&](Index s, SegmentFieldChain& chain) { count(s, chain, 1); },
         [&](Index s, SegmentFieldChain& chain, bool judged) {
           if (judged) count(s, chain, -1);
           this->scatter(o.structure, s, chain.matrix(chain.counts), static_cast<double>(scale), adjoint);
         });
     for (const SegmentScores& each : counts) {
-      LabelField<T, SegmentFieldChain>::add_neighbours(each, static_cast<double>(scale), own_gradient);
+      LabelRandomField<T, SegmentFieldChain>::add_transition_counts(each, static_cast<double>(scale), own_gradient);
       this->own_.add(each.lengths, static_cast<double>(scale), 3, own_gradient);
     }
   }
 
   ChainScores neighbours(std::span<const T>, Index) const override { refuse_neighbours(); }
-  void add_neighbours(const ChainScores&, double, std::span<T>) const override { refuse_neighbours(); }
+  void add_transition_counts(const ChainScores&, double, std::span<T>) const override { refuse_neighbours(); }
 
  private:
   SegmentScores scores_in(std::span<const T> all) const override {

@@ -307,12 +307,12 @@ class ExpandedSegments {
 
 }  // namespace
 
-std::vector<LabelledChain> segment_n_best(const SegmentScores& scores, Emissions e, Index count) {
+std::vector<ScoredLabeling> segment_n_best(const SegmentScores& scores, Emissions e, Index count) {
   const ExpandedSegments expanded(scores);
   const std::vector<double> emissions = expanded.emissions(e);
-  std::vector<LabelledChain> found =
+  std::vector<ScoredLabeling> found =
       chain_n_best(expanded.chain(), {emissions.data(), e.rows, expanded.count(), expanded.count()}, count);
-  for (LabelledChain& each : found)
+  for (ScoredLabeling& each : found)
     for (Symbol& label : each.labels) label = expanded.label(label);
   return found;
 }

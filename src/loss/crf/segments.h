@@ -90,6 +90,6 @@ class SegmentChain {
 double segment_score(const SegmentScores& scores, Emissions e, const Symbol* labels);
 /// Returns the `count` best labelings; log_probability holds their scores. Uses the chain of (type, position in the
 /// segment), so the cost per position is (types x longest)^2.
-std::vector<LabelledChain> segment_n_best(const SegmentScores& scores, Emissions e, Index count);
+std::vector<ScoredLabeling> segment_n_best(const SegmentScores& scores, Emissions e, Index count);
 
 }  // namespace unfold

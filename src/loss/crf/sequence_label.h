@@ -8,7 +8,7 @@
 namespace unfold {
 
 template <class T>
-class OneLabel : public virtual Loss<T> {
+class SequenceLabel : public virtual Loss<T> {
  public:
   static constexpr const char* kWhat = "one label for a whole sequence";
   virtual void one_label() = 0;

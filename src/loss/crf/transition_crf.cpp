@@ -35,7 +35,7 @@ struct StepChain : TwoSidedChain {
     }
     for (Index j = 0; j < n; ++j) emissions[at((rows - 1) * n + j)] += given.stop[at(j)];
   }
-  StateSteps chain() const {
+  InhomogeneousChain chain() const {
     return {.states = cols,
             .start = start.data(),
             .steps = {steps.data(), rows, cols * cols, cols * cols},
@@ -47,8 +47,8 @@ struct StepChain : TwoSidedChain {
     std::ranges::copy(best_states(chain()), found);
     return forward();
   }
-  std::vector<LabelledChain> n_best(Index count) const {
-    std::vector<LabelledChain> found;
+  std::vector<ScoredLabeling> n_best(Index count) const {
+    std::vector<ScoredLabeling> found;
     for (const StatePath& path : best_paths(chain(), count))
       found.push_back({{path.states.begin(), path.states.end()}, path.score});
     return found;
@@ -65,9 +65,9 @@ struct StepChain : TwoSidedChain {
 ///
 /// All computations are in log space. Missing labels are summed over, as in crf.cpp.
 template <class T>
-class StepCrf final : public LabelField<T, StepChain> {
+class StepCrf final : public LabelRandomField<T, StepChain> {
  public:
-  using LabelField<T, StepChain>::LabelField;
+  using LabelRandomField<T, StepChain>::LabelRandomField;
 
   Index target_size(Index signal_size) const override { return step_crf_labels(signal_size); }
   void declare(Circuit& circuit, Signal signal) override {
@@ -76,7 +76,7 @@ class StepCrf final : public LabelField<T, StepChain> {
   }
 
   void negative_log_likelihood(const Observed<T>& o, Team& team, T* nats) const override {
-    this->judge_all(
+    this->compute_all_nats(
         o, team, nats, [](Index, StepChain& chain) { chain.backward(); }, [](Index, StepChain&, bool) {});
   }
 
@@ -91,7 +91,7 @@ class StepCrf final : public LabelField<T, StepChain> {
       chain.backward();
       add_counts(o.structure, s, chain, sign, static_cast<double>(scale), adjoint, counts[at(s / this->kTogether)]);
     };
-    this->judge_all(
+    this->compute_all_nats(
         o, team, nats,
         [&](Index s, StepChain& chain) {
           clear(s, chain.rows);
@@ -102,7 +102,7 @@ class StepCrf final : public LabelField<T, StepChain> {
   }
 
   ChainScores neighbours(std::span<const T>, Index) const override { refuse_neighbours(); }
-  void add_neighbours(const ChainScores&, double, std::span<T>) const override { refuse_neighbours(); }
+  void add_transition_counts(const ChainScores&, double, std::span<T>) const override { refuse_neighbours(); }
 
  private:
   ChainScores scores_in(std::span<const T> all) const override {

@@ -3,8 +3,8 @@
 
 #include <memory>
 
-#include "loss/loss.h"
 #include "loss/crf/label_scheme.h"
+#include "loss/loss.h"
 
 namespace unfold {
 

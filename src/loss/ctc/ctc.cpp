@@ -5,10 +5,10 @@
 #include <limits>
 #include <memory>
 
+#include "loss/ctc/ctc_lattice.h"
+#include "loss/ctc/unaligned_labels.h"
 #include "loss/registry.h"
 #include "loss/rows.h"
-#include "loss/ctc/unaligned_labels.h"
-#include "loss/ctc/ctc_lattice.h"
 #include "numerics/functions.h"
 
 namespace unfold {
@@ -57,8 +57,8 @@ class CtcLoss final : public Unsegmented<T> {
     each_chain(o, team, nats, slope, nothing);
   }
 
-  std::vector<LabelledChain> decode(const LabelQuestion<T>& q, Index chain,
-                                    const UnsegmentedSearch& search) const override {
+  std::vector<ScoredLabeling> decode(const LabelQuery<T>& q, Index chain,
+                                     const UnsegmentedSearch& search) const override {
     if (search.beam < 1 || search.best < 1 || search.best > search.beam)
       throw UsageError("ctc: a search keeps at least one beginning, and as many as it gives answers");
     CtcWork work;
@@ -67,13 +67,13 @@ class CtcLoss final : public Unsegmented<T> {
     return ctc_prefix_search(work.matrix(work.log_p), search);
   }
 
-  double log_probability(const LabelQuestion<T>& q, Index chain, std::span<const Symbol> labels) const override {
+  double log_probability(const LabelQuery<T>& q, Index chain, std::span<const Symbol> labels) const override {
     CtcWork work;
     take(q.structure, chain, q.signal, work);
     return CtcLattice(work.matrix(work.log_p), labels).forward();
   }
 
-  std::vector<Index> places(const LabelQuestion<T>& q, Index chain, std::span<const Symbol> labels) const override {
+  std::vector<Index> places(const LabelQuery<T>& q, Index chain, std::span<const Symbol> labels) const override {
     CtcWork work;
     take(q.structure, chain, q.signal, work);
     return CtcLattice(work.matrix(work.log_p), labels).places();

@@ -121,8 +121,8 @@ std::vector<Index> CtcLattice::places() const {
   return found;
 }
 
-LabelledChain ctc_best_path(Matrix<const double> log_p) {
-  LabelledChain result;
+ScoredLabeling ctc_best_path(Matrix<const double> log_p) {
+  ScoredLabeling result;
   const auto blank = static_cast<Symbol>(log_p.cols - 1);
   Symbol before = blank;
   for (Index t = 0; t < log_p.rows; ++t) {
@@ -169,7 +169,7 @@ struct Ends {
 
 }  // namespace
 
-std::vector<LabelledChain> ctc_prefix_search(Matrix<const double> log_p, const UnsegmentedSearch& search) {
+std::vector<ScoredLabeling> ctc_prefix_search(Matrix<const double> log_p, const UnsegmentedSearch& search) {
   const auto blank = static_cast<Symbol>(log_p.cols - 1);
   Beginnings beginnings;
   std::vector<std::pair<Index, Ends>> kept = {{Beginnings::kNone, {.blank = 0, .label = kNever}}};
@@ -191,7 +191,7 @@ std::vector<LabelledChain> ctc_prefix_search(Matrix<const double> log_p, const U
     std::ranges::stable_sort(kept, [](const auto& a, const auto& b) { return a.second.both() > b.second.both(); });
     if (static_cast<Index>(kept.size()) > search.beam) kept.resize(at(search.beam));
   }
-  std::vector<LabelledChain> result;
+  std::vector<ScoredLabeling> result;
   for (const auto& [node, ends] : kept) {
     if (static_cast<Index>(result.size()) == search.best || !(ends.both() > kNever)) break;
     result.push_back({beginnings.labels(node), ends.both()});

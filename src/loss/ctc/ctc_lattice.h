@@ -54,9 +54,9 @@ class CtcLattice {
 };
 
 /// Best-path decoding.
-LabelledChain ctc_best_path(Matrix<const double> log_p);
+ScoredLabeling ctc_best_path(Matrix<const double> log_p);
 /// Prefix beam search: prefixes are extended position by position, and the `beam` most probable ones are kept (Hannun
 /// et al. 2014). The results are exact if the beam holds all prefixes.
-std::vector<LabelledChain> ctc_prefix_search(Matrix<const double> log_p, const UnsegmentedSearch& search);
+std::vector<ScoredLabeling> ctc_prefix_search(Matrix<const double> log_p, const UnsegmentedSearch& search);
 
 }  // namespace unfold

@@ -1,9 +1,9 @@
 #include <cmath>
 #include <memory>
 
+#include "loss/density/vector_density.h"
 #include "loss/registry.h"
 #include "loss/rows.h"
-#include "loss/density/vector_density.h"
 #include "numerics/functions.h"
 #include "numerics/vector.h"
 
@@ -119,7 +119,7 @@ class BernoulliMixture final : public RowLoss<T>,
 
   bool any_order() const override { return true; }
 
-  double mean(const DensityQuestion<T>& q, std::span<const char> known, std::span<const T> values,
+  double mean(const DensityQuery<T>& q, std::span<const char> known, std::span<const T> values,
               Index d) const override {
     const std::vector<double> share = posterior(q, known, values);
     double result = 0;
@@ -128,7 +128,7 @@ class BernoulliMixture final : public RowLoss<T>,
     return result;
   }
 
-  double sample(const DensityQuestion<T>& q, Random& random, std::span<const char> known,
+  double sample(const DensityQuery<T>& q, Random& random, std::span<const char> known,
                 std::span<T> values) const override {
     std::vector<double> share = posterior(q, known, values);
     vector_log(share.data(), share.data(), components_);
@@ -194,13 +194,13 @@ class BernoulliMixture final : public RowLoss<T>,
     set_row(result.row(row), result.cols, T{0});
     return true;
   }
-  double probability(const DensityQuestion<T>& q, Index k, Index d, Index n) const {
+  double probability(const DensityQuery<T>& q, Index k, Index d, Index n) const {
     auto p = static_cast<double>(q.signal[at(components_ + k * n + d)]);
     vector_sigmoid(&p, &p, 1);
     return p;
   }
   /// Returns the posterior of the components given the known values.
-  std::vector<double> posterior(const DensityQuestion<T>& q, std::span<const char> known,
+  std::vector<double> posterior(const DensityQuery<T>& q, std::span<const char> known,
                                 std::span<const T> values) const {
     const Index n = target_size(static_cast<Index>(q.signal.size()));
     require_same(name(), "values", static_cast<Index>(values.size()), n);

@@ -7,23 +7,24 @@
 namespace unfold {
 
 template <class T>
-ColumnLaws<T>::ColumnLaws(std::unique_ptr<ComponentLaw<T>> alike) : alike_(std::move(alike)) {}
+ColumnDistributions<T>::ColumnDistributions(std::unique_ptr<ComponentDistribution<T>> alike)
+    : alike_(std::move(alike)) {}
 
 template <class T>
-ColumnLaws<T>::ColumnLaws(std::vector<Column> columns, std::unique_ptr<ComponentLaw<T>> of_numbers,
-                          std::string_view who)
-    : columns_(std::move(columns)), alike_(std::move(of_numbers)), bits_(bit_law<T>()) {
+ColumnDistributions<T>::ColumnDistributions(std::vector<Column> columns,
+                                            std::unique_ptr<ComponentDistribution<T>> of_numbers, std::string_view who)
+    : columns_(std::move(columns)), alike_(std::move(of_numbers)), bits_(bit_distribution<T>()) {
   for (const Column& column : columns_) {
     if (column.kind == Column::Kind::number && alike_ == nullptr)
       throw UsageError(std::string(who) + " is of bits and classes; columns of numbers are for rnade and deep-rnade");
     if (column.kind != Column::Kind::classes) continue;
     if (static_cast<Index>(classes_.size()) <= column.classes) classes_.resize(at(column.classes + 1));
-    if (!classes_[at(column.classes)]) classes_[at(column.classes)] = class_law<T>(column.classes);
+    if (!classes_[at(column.classes)]) classes_[at(column.classes)] = class_distribution<T>(column.classes);
   }
 }
 
 template <class T>
-const ComponentLaw<T>* ColumnLaws<T>::law_of(const Column& column) const {
+const ComponentDistribution<T>* ColumnDistributions<T>::law_of(const Column& column) const {
   switch (column.kind) {
     case Column::Kind::bit: return bits_.get();
     case Column::Kind::number: return alike_.get();
@@ -33,7 +34,7 @@ const ComponentLaw<T>* ColumnLaws<T>::law_of(const Column& column) const {
 }
 
 template <class T>
-Index ColumnLaws<T>::numbers_of(Index signal, Index beside, std::string_view who) const {
+Index ColumnDistributions<T>::numbers_of(Index signal, Index beside, std::string_view who) const {
   const std::string given =
       std::string(who) + " loss: a signal of " + std::to_string(signal) + " numbers, which must be ";
   const std::string more = beside > 0 ? " and " + std::to_string(beside) + " more" : "";
@@ -51,7 +52,7 @@ Index ColumnLaws<T>::numbers_of(Index signal, Index beside, std::string_view who
 }
 
 template <class T>
-VectorShape ColumnLaws<T>::shape(Index numbers) const {
+VectorShape ColumnDistributions<T>::shape(Index numbers) const {
   if (columns_.empty()) return VectorShape::alike(numbers, alike_->outputs());
   std::vector<Index> outputs;
   outputs.reserve(columns_.size());
@@ -61,7 +62,7 @@ VectorShape ColumnLaws<T>::shape(Index numbers) const {
 
 template <class T>
 template <class Use>
-void ColumnLaws<T>::each_run(const VectorShape& shape, const Use& use) const {
+void ColumnDistributions<T>::each_run(const VectorShape& shape, const Use& use) const {
   if (columns_.empty()) return use(*alike_, Index{0}, shape.numbers());
   for (std::size_t begin = 0, end = 0; begin < columns_.size(); begin = end) {
     while (end < columns_.size() && columns_[end] == columns_[begin]) ++end;
@@ -70,18 +71,18 @@ void ColumnLaws<T>::each_run(const VectorShape& shape, const Use& use) const {
 }
 
 template <class T>
-T ColumnLaws<T>::nats(const VectorShape& shape, const T* o, const T* x, std::string_view who) const {
+T ColumnDistributions<T>::nats(const VectorShape& shape, const T* o, const T* x, std::string_view who) const {
   T total = 0;
-  each_run(shape, [&](const ComponentLaw<T>& law, Index first, Index count) {
+  each_run(shape, [&](const ComponentDistribution<T>& law, Index first, Index count) {
     total += law.nats(o + shape.first_output(first), x + first, count, who);
   });
   return total;
 }
 
 template <class T>
-T ColumnLaws<T>::slopes(const VectorShape& shape, const T* o, const T* x, std::string_view who, T* out) const {
+T ColumnDistributions<T>::slopes(const VectorShape& shape, const T* o, const T* x, std::string_view who, T* out) const {
   T total = 0;
-  each_run(shape, [&](const ComponentLaw<T>& law, Index first, Index count) {
+  each_run(shape, [&](const ComponentDistribution<T>& law, Index first, Index count) {
     const Index place = shape.first_output(first);
     total += law.slopes(o + place, x + first, count, who, out + place);
   });
@@ -89,22 +90,23 @@ T ColumnLaws<T>::slopes(const VectorShape& shape, const T* o, const T* x, std::s
 }
 
 template <class T>
-void ColumnLaws<T>::curvature(const VectorShape& shape, const T* o, const T* x, const T* v, T* out) const {
-  each_run(shape, [&](const ComponentLaw<T>& law, Index first, Index count) {
+void ColumnDistributions<T>::curvature(const VectorShape& shape, const T* o, const T* x, const T* v, T* out) const {
+  each_run(shape, [&](const ComponentDistribution<T>& law, Index first, Index count) {
     const Index place = shape.first_output(first);
     law.curvature(o + place, x + first, count, v + place, out + place);
   });
 }
 
 template <class T>
-void ColumnLaws<T>::curvature_root(const VectorShape& shape, const T* o, const T* x, const T* noise, T* out) const {
-  each_run(shape, [&](const ComponentLaw<T>& law, Index first, Index count) {
+void ColumnDistributions<T>::curvature_root(const VectorShape& shape, const T* o, const T* x, const T* noise,
+                                            T* out) const {
+  each_run(shape, [&](const ComponentDistribution<T>& law, Index first, Index count) {
     const Index place = shape.first_output(first);
     law.curvature_root(o + place, x + first, count, noise + place, out + place);
   });
 }
 
-template class ColumnLaws<float>;
-template class ColumnLaws<double>;
+template class ColumnDistributions<float>;
+template class ColumnDistributions<double>;
 
 }  // namespace unfold

@@ -23,7 +23,7 @@ Index drawn_place(const std::vector<double>& log_p, Random& random) {
 }
 
 template <class T>
-class BitLaw final : public ComponentLaw<T> {
+class BitLaw final : public ComponentDistribution<T> {
  public:
   Index outputs() const override { return 1; }
 
@@ -72,7 +72,7 @@ class BitLaw final : public ComponentLaw<T> {
 
 /// K logits for each number, which is a class index.
 template <class T>
-class ClassLaw final : public ComponentLaw<T> {
+class ClassLaw final : public ComponentDistribution<T> {
  public:
   explicit ClassLaw(Index classes) : k_(classes) {}
 
@@ -135,7 +135,7 @@ class ClassLaw final : public ComponentLaw<T> {
 
 /// (m, s) for each number.
 template <class T>
-class NormalLaw final : public ComponentLaw<T> {
+class NormalLaw final : public ComponentDistribution<T> {
  public:
   Index outputs() const override { return 2; }
 
@@ -198,7 +198,7 @@ class NormalLaw final : public ComponentLaw<T> {
 /// With a background of share b, the density is (1 - b) times that of the mixture plus b times Laplace(0, 2): a
 /// component without outputs. It has a responsibility in value and slopes, but no parameters.
 template <class T>
-class MixtureLaw final : public ComponentLaw<T> {
+class MixtureLaw final : public ComponentDistribution<T> {
  public:
   MixtureLaw(Index components, MixtureShape shape, double background)
       : k_(components), shape_(shape), background_(background) {
@@ -352,28 +352,29 @@ class MixtureLaw final : public ComponentLaw<T> {
 }  // namespace
 
 template <class T>
-std::unique_ptr<ComponentLaw<T>> bit_law() {
+std::unique_ptr<ComponentDistribution<T>> bit_distribution() {
   return std::make_unique<BitLaw<T>>();
 }
 template <class T>
-std::unique_ptr<ComponentLaw<T>> normal_law() {
+std::unique_ptr<ComponentDistribution<T>> normal_distribution() {
   return std::make_unique<NormalLaw<T>>();
 }
 template <class T>
-std::unique_ptr<ComponentLaw<T>> class_law(Index classes) {
+std::unique_ptr<ComponentDistribution<T>> class_distribution(Index classes) {
   return std::make_unique<ClassLaw<T>>(classes);
 }
 template <class T>
-std::unique_ptr<ComponentLaw<T>> mixture_law(Index components, MixtureShape shape, double background) {
+std::unique_ptr<ComponentDistribution<T>> mixture_distribution(Index components, MixtureShape shape,
+                                                               double background) {
   return std::make_unique<MixtureLaw<T>>(components, shape, background);
 }
-template std::unique_ptr<ComponentLaw<float>> bit_law<float>();
-template std::unique_ptr<ComponentLaw<double>> bit_law<double>();
-template std::unique_ptr<ComponentLaw<float>> normal_law<float>();
-template std::unique_ptr<ComponentLaw<double>> normal_law<double>();
-template std::unique_ptr<ComponentLaw<float>> class_law<float>(Index);
-template std::unique_ptr<ComponentLaw<double>> class_law<double>(Index);
-template std::unique_ptr<ComponentLaw<float>> mixture_law<float>(Index, MixtureShape, double);
-template std::unique_ptr<ComponentLaw<double>> mixture_law<double>(Index, MixtureShape, double);
+template std::unique_ptr<ComponentDistribution<float>> bit_distribution<float>();
+template std::unique_ptr<ComponentDistribution<double>> bit_distribution<double>();
+template std::unique_ptr<ComponentDistribution<float>> normal_distribution<float>();
+template std::unique_ptr<ComponentDistribution<double>> normal_distribution<double>();
+template std::unique_ptr<ComponentDistribution<float>> class_distribution<float>(Index);
+template std::unique_ptr<ComponentDistribution<double>> class_distribution<double>(Index);
+template std::unique_ptr<ComponentDistribution<float>> mixture_distribution<float>(Index, MixtureShape, double);
+template std::unique_ptr<ComponentDistribution<double>> mixture_distribution<double>(Index, MixtureShape, double);
 
 }  // namespace unfold

@@ -19,9 +19,9 @@
 namespace unfold {
 
 template <class T>
-class ComponentLaw {
+class ComponentDistribution {
  public:
-  virtual ~ComponentLaw() = default;
+  virtual ~ComponentDistribution() = default;
   virtual Index outputs() const = 0;  ///< m
   /// Returns the sum of -log p over n numbers. Throws UsageError for numbers outside the support of the distribution;
   /// `who` is named in the message.
@@ -44,47 +44,48 @@ class ComponentLaw {
 enum class MixtureShape { gaussian, laplace };
 
 template <class T>
-std::unique_ptr<ComponentLaw<T>> bit_law();
+std::unique_ptr<ComponentDistribution<T>> bit_distribution();
 template <class T>
-std::unique_ptr<ComponentLaw<T>> normal_law();
+std::unique_ptr<ComponentDistribution<T>> normal_distribution();
 template <class T>
-std::unique_ptr<ComponentLaw<T>> class_law(Index classes);
+std::unique_ptr<ComponentDistribution<T>> class_distribution(Index classes);
 template <class T>
-std::unique_ptr<ComponentLaw<T>> mixture_law(Index components, MixtureShape shape, double background);
+std::unique_ptr<ComponentDistribution<T>> mixture_distribution(Index components, MixtureShape shape, double background);
 
 /// The distributions of all numbers of a vector: one per column, or a common one for any number of them.
 template <class T>
-class ColumnLaws {
+class ColumnDistributions {
  public:
-  explicit ColumnLaws(std::unique_ptr<ComponentLaw<T>> alike);
+  explicit ColumnDistributions(std::unique_ptr<ComponentDistribution<T>> alike);
   /// `of_numbers`: the distribution of number columns; null if they are not allowed (throws UsageError if there are
   /// any). `who` is named in the message.
-  ColumnLaws(std::vector<Column> columns, std::unique_ptr<ComponentLaw<T>> of_numbers, std::string_view who);
+  ColumnDistributions(std::vector<Column> columns, std::unique_ptr<ComponentDistribution<T>> of_numbers,
+                      std::string_view who);
 
   /// Returns the number of vector components for a signal that holds their outputs and `beside` further values. Throws
   /// UsageError for an invalid signal size.
   Index numbers_of(Index signal, Index beside, std::string_view who) const;
   VectorShape shape(Index numbers) const;
-  const ComponentLaw<T>& of(Index d) const { return columns_.empty() ? *alike_ : *law_of(columns_[at(d)]); }
+  const ComponentDistribution<T>& of(Index d) const { return columns_.empty() ? *alike_ : *law_of(columns_[at(d)]); }
   /// Empty if all numbers share one distribution.
   const std::vector<Column>& columns() const { return columns_; }
 
-  /// Like the functions of ComponentLaw, for all numbers of a shape.
+  /// Like the functions of ComponentDistribution, for all numbers of a shape.
   T nats(const VectorShape& shape, const T* o, const T* x, std::string_view who) const;
   T slopes(const VectorShape& shape, const T* o, const T* x, std::string_view who, T* out) const;
   void curvature(const VectorShape& shape, const T* o, const T* x, const T* v, T* out) const;
   void curvature_root(const VectorShape& shape, const T* o, const T* x, const T* noise, T* out) const;
 
  private:
-  const ComponentLaw<T>* law_of(const Column& column) const;
+  const ComponentDistribution<T>* law_of(const Column& column) const;
   /// Calls use(law, first number, count) for each sequence of adjacent columns of the same kind.
   template <class Use>
   void each_run(const VectorShape& shape, const Use& use) const;
 
   std::vector<Column> columns_;
-  std::unique_ptr<ComponentLaw<T>> alike_,
+  std::unique_ptr<ComponentDistribution<T>> alike_,
       bits_;  // alike_: if there are columns, the distribution of the number columns
-  std::vector<std::unique_ptr<ComponentLaw<T>>> classes_ = {};  // indexed by the number of classes
+  std::vector<std::unique_ptr<ComponentDistribution<T>>> classes_ = {};  // indexed by the number of classes
 };
 
 }  // namespace unfold

@@ -3,11 +3,11 @@
 #include <memory>
 #include <vector>
 
+#include "loss/density/vector_density.h"
 #include "loss/deviation.h"
 #include "loss/hmm/gaussian_hmm.h"
 #include "loss/registry.h"
 #include "loss/rows.h"
-#include "loss/density/vector_density.h"
 #include "numerics/functions.h"
 #include "numerics/moments.h"
 #include "numerics/vector.h"
@@ -119,7 +119,7 @@ class GaussianMixture final : public RowLoss<T>, public RowCurvature<T>, public 
 
   bool any_order() const override { return true; }
 
-  double mean(const DensityQuestion<T>& q, std::span<const char> known, std::span<const T> values,
+  double mean(const DensityQuery<T>& q, std::span<const char> known, std::span<const T> values,
               Index d) const override {
     const std::vector<Conditional> given = conditionals(q, known, values);
     double result = 0;
@@ -127,7 +127,7 @@ class GaussianMixture final : public RowLoss<T>, public RowCurvature<T>, public 
     return result;
   }
 
-  double sample(const DensityQuestion<T>& q, Random& random, std::span<const char> known,
+  double sample(const DensityQuery<T>& q, Random& random, std::span<const char> known,
                 std::span<T> values) const override {
     const std::vector<Conditional> given = conditionals(q, known, values);
     double left = random.uniform();
@@ -239,7 +239,7 @@ class GaussianMixture final : public RowLoss<T>, public RowCurvature<T>, public 
     std::vector<double> factor;  ///< Cholesky factor of their covariance
   };
 
-  std::vector<Conditional> conditionals(const DensityQuestion<T>& q, std::span<const char> known,
+  std::vector<Conditional> conditionals(const DensityQuery<T>& q, std::span<const char> known,
                                         std::span<const T> values) const {
     const Index n = target_size(static_cast<Index>(q.signal.size()));
     require_same(name(), "values", static_cast<Index>(values.size()), n);

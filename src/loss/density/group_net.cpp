@@ -137,10 +137,10 @@ class GroupNet final : public RowByRowNet<T> {
 }  // namespace
 
 template <class T>
-std::unique_ptr<OrderedNet<T>> group_net(Index units) {
+std::unique_ptr<AutoregressiveNet<T>> group_net(Index units) {
   return std::make_unique<GroupNet<T>>(units);
 }
-template std::unique_ptr<OrderedNet<float>> group_net(Index);
-template std::unique_ptr<OrderedNet<double>> group_net(Index);
+template std::unique_ptr<AutoregressiveNet<float>> group_net(Index);
+template std::unique_ptr<AutoregressiveNet<double>> group_net(Index);
 
 }  // namespace unfold

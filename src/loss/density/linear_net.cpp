@@ -78,10 +78,10 @@ class LinearNet final : public RowByRowNet<T> {
 }  // namespace
 
 template <class T>
-std::unique_ptr<OrderedNet<T>> linear_net() {
+std::unique_ptr<AutoregressiveNet<T>> linear_net() {
   return std::make_unique<LinearNet<T>>();
 }
-template std::unique_ptr<OrderedNet<float>> linear_net();
-template std::unique_ptr<OrderedNet<double>> linear_net();
+template std::unique_ptr<AutoregressiveNet<float>> linear_net();
+template std::unique_ptr<AutoregressiveNet<double>> linear_net();
 
 }  // namespace unfold

@@ -182,10 +182,10 @@ class MadeNet final : public RowByRowNet<T> {
 }  // namespace
 
 template <class T>
-std::unique_ptr<OrderedNet<T>> made_net(Index units, Index layers) {
+std::unique_ptr<AutoregressiveNet<T>> made_net(Index units, Index layers) {
   return std::make_unique<MadeNet<T>>(units, layers);
 }
-template std::unique_ptr<OrderedNet<float>> made_net(Index, Index);
-template std::unique_ptr<OrderedNet<double>> made_net(Index, Index);
+template std::unique_ptr<AutoregressiveNet<float>> made_net(Index, Index);
+template std::unique_ptr<AutoregressiveNet<double>> made_net(Index, Index);
 
 }  // namespace unfold

@@ -180,10 +180,10 @@ class RoundsNet final : public RowByRowNet<T> {
 }  // namespace
 
 template <class T>
-std::unique_ptr<OrderedNet<T>> rounds_net(Index units, Index rounds) {
+std::unique_ptr<AutoregressiveNet<T>> nade_k_net(Index units, Index rounds) {
   return std::make_unique<RoundsNet<T>>(units, rounds);
 }
-template std::unique_ptr<OrderedNet<float>> rounds_net(Index, Index);
-template std::unique_ptr<OrderedNet<double>> rounds_net(Index, Index);
+template std::unique_ptr<AutoregressiveNet<float>> nade_k_net(Index, Index);
+template std::unique_ptr<AutoregressiveNet<double>> nade_k_net(Index, Index);
 
 }  // namespace unfold

@@ -41,7 +41,7 @@ class ScaledRows {
 /// does not change: only nonzero numbers need new activations, and the numbers between two of them form a *stretch*
 /// that shares h. Stored per row: h [H] of every stretch.
 template <class T>
-class NadeNet final : public OrderedNet<T> {
+class NadeNet final : public AutoregressiveNet<T> {
  public:
   NadeNet(Index units, NadeActivation activation) : units_(units), activation_(activation) {}
 
@@ -249,10 +249,10 @@ class NadeNet final : public OrderedNet<T> {
 }  // namespace
 
 template <class T>
-std::unique_ptr<OrderedNet<T>> nade_net(Index units, NadeActivation activation) {
+std::unique_ptr<AutoregressiveNet<T>> nade_net(Index units, NadeActivation activation) {
   return std::make_unique<NadeNet<T>>(units, activation);
 }
-template std::unique_ptr<OrderedNet<float>> nade_net(Index, NadeActivation);
-template std::unique_ptr<OrderedNet<double>> nade_net(Index, NadeActivation);
+template std::unique_ptr<AutoregressiveNet<float>> nade_net(Index, NadeActivation);
+template std::unique_ptr<AutoregressiveNet<double>> nade_net(Index, NadeActivation);
 
 }  // namespace unfold

@@ -12,7 +12,10 @@ namespace unfold {
 namespace {
 
 template <class T>
-class OrderlessLoss final : public RowLoss<T>, public RowCurvature<T>, public LossFisher<T>, public EachNumber<T> {
+class OrderlessLoss final : public RowLoss<T>,
+                            public RowCurvature<T>,
+                            public LossFisher<T>,
+                            public MarginalDistributions<T> {
  public:
   std::string_view name() const override { return "deep-nade"; }
   void row_losses(Matrix<const T> signal, const Targets<T>& targets, T* nats) const override {
@@ -116,14 +119,14 @@ class OrderlessLoss final : public RowLoss<T>, public RowCurvature<T>, public Lo
     return true;
   }
 
-  std::unique_ptr<ComponentLaw<T>> law_ = bit_law<T>();
+  std::unique_ptr<ComponentDistribution<T>> law_ = bit_distribution<T>();
 };
 
 template <class T>
 std::unique_ptr<Loss<T>> make_orderless(const AnyOptions& any) {
   const std::string& columns = any.as<OrderlessOptions>().columns;
   if (columns.empty()) return std::make_unique<OrderlessLoss<T>>();
-  return orderless_numbers<T>("deep-nade", ColumnLaws<T>(parse_columns(columns), nullptr, "deep-nade"));
+  return orderless_numbers<T>("deep-nade", ColumnDistributions<T>(parse_columns(columns), nullptr, "deep-nade"));
 }
 
 }  // namespace
@@ -140,7 +143,7 @@ LossEntry orderless_entry() {
               [](Index n, const AnyOptions& any) {
                 const std::string& columns = any.as<OrderlessOptions>().columns;
                 if (columns.empty()) return n;
-                return ColumnLaws<float>(parse_columns(columns), nullptr, "deep-nade").shape(n).all_outputs();
+                return ColumnDistributions<float>(parse_columns(columns), nullptr, "deep-nade").shape(n).all_outputs();
               },
           .density = Density::orderless_bits};
 }

@@ -14,8 +14,8 @@
 #include <string>
 #include <vector>
 
-#include "loss/density/component_distribution.h"
 #include "loss/density/columns_option.h"
+#include "loss/density/component_distribution.h"
 #include "loss/loss.h"
 
 namespace unfold {
@@ -53,14 +53,14 @@ void describe(Visitor& v, OrderlessNumbersOptions& o) {
 
 /// Capability of these losses: the distribution of each single number given a row of the signal.
 template <class T>
-class EachNumber : public virtual Loss<T> {
+class MarginalDistributions : public virtual Loss<T> {
  public:
   static constexpr const char* kWhat = "a distribution of each number by itself";
 
   /// Returns the inputs and outputs of the vector for a signal of the given size.
   virtual VectorShape shape_of(Index signal_size) const = 0;
-  /// From the outputs for number d: -log p(x), the mean (ComponentLaw::mean), the probabilities of the values of a bit
-  /// or a class, and a sample.
+  /// From the outputs for number d: -log p(x), the mean (ComponentDistribution::mean), the probabilities of the values
+  /// of a bit or a class, and a sample.
   virtual T nats_of(const T* outputs, Index d, T x) const = 0;
   virtual double mean_of(const T* outputs, Index d) const = 0;
   virtual std::vector<double> probabilities_of(const T* outputs, Index d) const = 0;
@@ -70,6 +70,6 @@ class EachNumber : public virtual Loss<T> {
 /// For numbers of any column kinds, each with its distribution; a signal holds the outputs of one number after another.
 /// `name`: of the model.
 template <class T>
-std::unique_ptr<Loss<T>> orderless_numbers(std::string name, ColumnLaws<T> laws);
+std::unique_ptr<Loss<T>> orderless_numbers(std::string name, ColumnDistributions<T> laws);
 
 }  // namespace unfold

@@ -11,9 +11,10 @@ namespace {
 
 /// Each number has a separate distribution. Known numbers have weight 0, and their distribution is not evaluated.
 template <class T>
-class OrderlessNumbersLoss final : public RowLoss<T>, public RowCurvature<T>, public EachNumber<T> {
+class OrderlessNumbersLoss final : public RowLoss<T>, public RowCurvature<T>, public MarginalDistributions<T> {
  public:
-  OrderlessNumbersLoss(std::string name, ColumnLaws<T> laws) : name_(std::move(name)), laws_(std::move(laws)) {}
+  OrderlessNumbersLoss(std::string name, ColumnDistributions<T> laws)
+      : name_(std::move(name)), laws_(std::move(laws)) {}
 
   std::string_view name() const override { return name_; }
   Index target_size(Index signal_size) const override { return laws_.numbers_of(signal_size, 0, name_); }
@@ -67,7 +68,7 @@ class OrderlessNumbersLoss final : public RowLoss<T>, public RowCurvature<T>, pu
 
   /// One number of a row.
   struct Place {
-    const ComponentLaw<T>* law;
+    const ComponentDistribution<T>* law;
     Index row, offset;  ///< offset: position of its outputs in the signal
     bool first;         ///< whether it is the first of its row
     const T *o, *x;
@@ -98,14 +99,14 @@ class OrderlessNumbersLoss final : public RowLoss<T>, public RowCurvature<T>, pu
   }
 
   std::string name_;
-  ColumnLaws<T> laws_;
+  ColumnDistributions<T> laws_;
 };
 
 template <class T>
-ColumnLaws<T> laws_of_any_order(const OrderlessNumbersOptions& o) {
-  std::unique_ptr<ComponentLaw<T>> mixture = mixture_law<T>(o.components, o.shape, o.background);
-  if (o.net.columns.empty()) return ColumnLaws<T>(std::move(mixture));
-  return ColumnLaws<T>(parse_columns(o.net.columns), std::move(mixture), "deep-rnade");
+ColumnDistributions<T> laws_of_any_order(const OrderlessNumbersOptions& o) {
+  std::unique_ptr<ComponentDistribution<T>> mixture = mixture_distribution<T>(o.components, o.shape, o.background);
+  if (o.net.columns.empty()) return ColumnDistributions<T>(std::move(mixture));
+  return ColumnDistributions<T>(parse_columns(o.net.columns), std::move(mixture), "deep-rnade");
 }
 template <class T>
 std::unique_ptr<Loss<T>> make_orderless_numbers(const AnyOptions& any) {
@@ -115,11 +116,11 @@ std::unique_ptr<Loss<T>> make_orderless_numbers(const AnyOptions& any) {
 }  // namespace
 
 template <class T>
-std::unique_ptr<Loss<T>> orderless_numbers(std::string name, ColumnLaws<T> laws) {
+std::unique_ptr<Loss<T>> orderless_numbers(std::string name, ColumnDistributions<T> laws) {
   return std::make_unique<OrderlessNumbersLoss<T>>(std::move(name), std::move(laws));
 }
-template std::unique_ptr<Loss<float>> orderless_numbers(std::string, ColumnLaws<float>);
-template std::unique_ptr<Loss<double>> orderless_numbers(std::string, ColumnLaws<double>);
+template std::unique_ptr<Loss<float>> orderless_numbers(std::string, ColumnDistributions<float>);
+template std::unique_ptr<Loss<double>> orderless_numbers(std::string, ColumnDistributions<double>);
 
 LossEntry orderless_numbers_entry() {
   return {.name = "deep-rnade",

@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <utility>
 
-#include "loss/rows.h"
-#include "loss/independent_rows.h"
 #include "loss/density/vector_density.h"
+#include "loss/independent_rows.h"
+#include "loss/rows.h"
 
 namespace unfold {
 namespace {
@@ -14,9 +14,9 @@ namespace {
 constexpr Index kKeptAtOnce = Index{1} << 20;
 
 template <class T>
-class OrderedDensity final : public SeparateRows<T>, public LossCurvature<T>, public VectorDensity<T> {
+class OrderedDensity final : public IndependentRows<T>, public LossCurvature<T>, public VectorDensity<T> {
  public:
-  OrderedDensity(std::string name, std::unique_ptr<OrderedNet<T>> net, ColumnLaws<T> laws)
+  OrderedDensity(std::string name, std::unique_ptr<AutoregressiveNet<T>> net, ColumnDistributions<T> laws)
       : name_(std::move(name)), net_(std::move(net)), laws_(std::move(laws)) {}
 
   std::string_view name() const override { return name_; }
@@ -33,7 +33,7 @@ class OrderedDensity final : public SeparateRows<T>, public LossCurvature<T>, pu
       own_.push_back(
           circuit.parameter(owner + "/" + name_ + "/" + std::string(block.name), block.rows, block.cols, block.init));
   }
-  std::span<const int> own_parameters() const override { return own_; }
+  std::span<const int> parameter_indices() const override { return own_; }
 
   void negative_log_likelihood(const Observed<T>& o, Team& team, T* nats) const override {
     require_values<T>(*this, o.signal, o.targets);
@@ -84,16 +84,16 @@ class OrderedDensity final : public SeparateRows<T>, public LossCurvature<T>, pu
 
   bool any_order() const override { return false; }
 
-  double mean(const DensityQuestion<T>& q, std::span<const char> known, std::span<const T> values,
+  double mean(const DensityQuery<T>& q, std::span<const char> known, std::span<const T> values,
               Index d) const override {
     return laws_.of(d).mean(outputs_of(q, known, values, d));
   }
-  std::vector<double> probabilities(const DensityQuestion<T>& q, std::span<const char> known, std::span<const T> values,
+  std::vector<double> probabilities(const DensityQuery<T>& q, std::span<const char> known, std::span<const T> values,
                                     Index d) const override {
     return laws_.of(d).probabilities(outputs_of(q, known, values, d));
   }
 
-  double sample(const DensityQuestion<T>& q, Random& random, std::span<const char> known,
+  double sample(const DensityQuery<T>& q, Random& random, std::span<const char> known,
                 std::span<T> values) const override {
     const NetWeights<T> w = asked(q, known, values.size());
     double log_weight = 0;
@@ -128,7 +128,7 @@ class OrderedDensity final : public SeparateRows<T>, public LossCurvature<T>, pu
     }
     return w;
   }
-  NetWeights<T> asked(const DensityQuestion<T>& q, std::span<const char> known, std::size_t values) const {
+  NetWeights<T> asked(const DensityQuery<T>& q, std::span<const char> known, std::size_t values) const {
     const Index numbers = target_size(static_cast<Index>(q.signal.size()));
     require_same(name_, "values", static_cast<Index>(values), numbers);
     require_same(name_, "flags", static_cast<Index>(known.size()), numbers);
@@ -136,8 +136,7 @@ class OrderedDensity final : public SeparateRows<T>, public LossCurvature<T>, pu
   }
 
   /// Returns the outputs for number d given the numbers before it, which are known. Valid until the next call.
-  const T* outputs_of(const DensityQuestion<T>& q, std::span<const char> known, std::span<const T> values,
-                      Index d) const {
+  const T* outputs_of(const DensityQuery<T>& q, std::span<const char> known, std::span<const T> values, Index d) const {
     const NetWeights<T> w = asked(q, known, values.size());
     if (known_at_front(known) != d || !is_prefix(known))
       throw UsageError(name_ + " knows the mean of number " + std::to_string(d + 1) +
@@ -218,8 +217,8 @@ class OrderedDensity final : public SeparateRows<T>, public LossCurvature<T>, pu
   }
 
   std::string name_;
-  std::unique_ptr<OrderedNet<T>> net_;
-  ColumnLaws<T> laws_;
+  std::unique_ptr<AutoregressiveNet<T>> net_;
+  ColumnDistributions<T> laws_;
   VectorShape shape_;
   const Circuit* circuit_ = nullptr;
   std::vector<int> own_;
@@ -228,12 +227,13 @@ class OrderedDensity final : public SeparateRows<T>, public LossCurvature<T>, pu
 }  // namespace
 
 template <class T>
-std::unique_ptr<Loss<T>> ordered_density(std::string name, std::unique_ptr<OrderedNet<T>> net, ColumnLaws<T> laws) {
+std::unique_ptr<Loss<T>> ordered_density(std::string name, std::unique_ptr<AutoregressiveNet<T>> net,
+                                         ColumnDistributions<T> laws) {
   return std::make_unique<OrderedDensity<T>>(std::move(name), std::move(net), std::move(laws));
 }
-template std::unique_ptr<Loss<float>> ordered_density(std::string, std::unique_ptr<OrderedNet<float>>,
-                                                      ColumnLaws<float>);
-template std::unique_ptr<Loss<double>> ordered_density(std::string, std::unique_ptr<OrderedNet<double>>,
-                                                       ColumnLaws<double>);
+template std::unique_ptr<Loss<float>> ordered_density(std::string, std::unique_ptr<AutoregressiveNet<float>>,
+                                                      ColumnDistributions<float>);
+template std::unique_ptr<Loss<double>> ordered_density(std::string, std::unique_ptr<AutoregressiveNet<double>>,
+                                                       ColumnDistributions<double>);
 
 }  // namespace unfold

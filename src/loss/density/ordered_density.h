@@ -16,9 +16,10 @@
 
 namespace unfold {
 
-/// Provides SeparateRows, LossCurvature (the Gauss-Newton matrix of the net with the curvature of the conditional
+/// Provides IndependentRows, LossCurvature (the Gauss-Newton matrix of the net with the curvature of the conditional
 /// distribution) and VectorDensity. `name`: for the net's blocks and for messages.
 template <class T>
-std::unique_ptr<Loss<T>> ordered_density(std::string name, std::unique_ptr<OrderedNet<T>> net, ColumnLaws<T> laws);
+std::unique_ptr<Loss<T>> ordered_density(std::string name, std::unique_ptr<AutoregressiveNet<T>> net,
+                                         ColumnDistributions<T> laws);
 
 }  // namespace unfold

@@ -14,9 +14,10 @@ constexpr double kMostNadeUnits = 65536, kMostNadeComponents = 1000, kMostGroupU
 /// Returns the distributions of the columns given by the option `columns`; empty: all numbers have the distribution
 /// `of_numbers`, or are bits if it is null.
 template <class T>
-ColumnLaws<T> laws_of(const std::string& columns, std::unique_ptr<ComponentLaw<T>> of_numbers, const char* who) {
-  if (columns.empty()) return ColumnLaws<T>(of_numbers ? std::move(of_numbers) : bit_law<T>());
-  return ColumnLaws<T>(parse_columns(columns), std::move(of_numbers), who);
+ColumnDistributions<T> laws_of(const std::string& columns, std::unique_ptr<ComponentDistribution<T>> of_numbers,
+                               const char* who) {
+  if (columns.empty()) return ColumnDistributions<T>(of_numbers ? std::move(of_numbers) : bit_distribution<T>());
+  return ColumnDistributions<T>(parse_columns(columns), std::move(of_numbers), who);
 }
 
 struct NadeOptions {
@@ -82,13 +83,14 @@ std::unique_ptr<Loss<T>> make(const NadeOptions& o) {
   if (o.rounds > 1 && !o.columns.empty())
     throw UsageError("nade: rounds are for bits alone; leave rounds out for columns of classes");
   return ordered_density<T>(
-      "nade", o.rounds > 1 ? rounds_net<T>(o.units, o.rounds) : nade_net<T>(o.units, NadeActivation::sigmoid),
+      "nade", o.rounds > 1 ? nade_k_net<T>(o.units, o.rounds) : nade_net<T>(o.units, NadeActivation::sigmoid),
       laws_of<T>(o.columns, nullptr, "nade"));
 }
 template <class T>
 std::unique_ptr<Loss<T>> make(const RnadeOptions& o) {
-  return ordered_density<T>("rnade", nade_net<T>(o.units, o.activation),
-                            laws_of<T>(o.columns, mixture_law<T>(o.components, o.shape, o.background), "rnade"));
+  return ordered_density<T>(
+      "rnade", nade_net<T>(o.units, o.activation),
+      laws_of<T>(o.columns, mixture_distribution<T>(o.components, o.shape, o.background), "rnade"));
 }
 template <class T>
 std::unique_ptr<Loss<T>> make(const MadeOptions& o) {
@@ -106,16 +108,17 @@ std::unique_ptr<Loss<T>> logistic_ar(const AnyOptions& any) {
 template <class T>
 std::unique_ptr<Loss<T>> linear_ar(const AnyOptions& any) {
   const std::string& columns = any.as<LinearArOptions>().columns;
-  return ordered_density<T>("linear-ar", linear_net<T>(), laws_of<T>(columns, normal_law<T>(), "linear-ar"));
+  return ordered_density<T>("linear-ar", linear_net<T>(), laws_of<T>(columns, normal_distribution<T>(), "linear-ar"));
 }
 
 /// Returns the signal size for n numbers: all outputs of their distributions plus `beside`.
-Index signal_size(const std::string& columns, Index n, std::unique_ptr<ComponentLaw<float>> of_numbers, Index beside) {
+Index signal_size(const std::string& columns, Index n, std::unique_ptr<ComponentDistribution<float>> of_numbers,
+                  Index beside) {
   return laws_of<float>(columns, std::move(of_numbers), "").shape(n).all_outputs() + beside;
 }
 Index signal_size(const NadeOptions& o, Index n) { return signal_size(o.columns, n, nullptr, o.units); }
 Index signal_size(const RnadeOptions& o, Index n) {
-  return signal_size(o.columns, n, mixture_law<float>(o.components, o.shape, o.background), o.units);
+  return signal_size(o.columns, n, mixture_distribution<float>(o.components, o.shape, o.background), o.units);
 }
 Index signal_size(const MadeOptions& o, Index n) { return signal_size(o.columns, n, nullptr, o.units * o.layers); }
 Index signal_size(const NeuralArOptions& o, Index n) { return signal_size(o.columns, n, nullptr, 0); }
@@ -174,7 +177,7 @@ LossEntry linear_ar_entry() {
           .options = LinearArOptions(),
           .size_of_signal =
               [](Index n, const AnyOptions& any) {
-                return signal_size(any.as<LinearArOptions>().columns, n, normal_law<float>(), 0);
+                return signal_size(any.as<LinearArOptions>().columns, n, normal_distribution<float>(), 0);
               },
           .density = Density::numbers};
 }

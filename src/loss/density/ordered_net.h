@@ -53,9 +53,9 @@ struct NetPass {
 };
 
 template <class T>
-class OrderedNet {
+class AutoregressiveNet {
  public:
-  virtual ~OrderedNet() = default;
+  virtual ~AutoregressiveNet() = default;
 
   /// Number of signal values in addition to the output biases.
   virtual Index beside_biases() const = 0;
@@ -85,7 +85,7 @@ class OrderedNet {
 /// A net whose backward pass runs first row by row, then number by number: members of a team divide the rows, then the
 /// numbers.
 template <class T>
-class RowByRowNet : public OrderedNet<T> {
+class RowByRowNet : public AutoregressiveNet<T> {
  public:
   /// adjoint = J' slopes; also stores the data that `gradient` needs in `kept`.
   virtual void adjoint(const NetWeights<T>& w, const T* x, const T* slopes, T* kept, T* adjoint) const = 0;
@@ -112,20 +112,20 @@ enum class NadeActivation { sigmoid, relu };
 
 /// NADE: one hidden layer whose pre-activations are accumulated from number to number (nade_net.cpp).
 template <class T>
-std::unique_ptr<OrderedNet<T>> nade_net(Index units, NadeActivation activation);
-/// NADE-k: bits only; the unknown bits are re-estimated in several rounds (rounds_net.cpp).
+std::unique_ptr<AutoregressiveNet<T>> nade_net(Index units, NadeActivation activation);
+/// NADE-k: bits only; the unknown bits are re-estimated in several rounds (nade_k_net.cpp).
 template <class T>
-std::unique_ptr<OrderedNet<T>> rounds_net(Index units, Index rounds);
+std::unique_ptr<AutoregressiveNet<T>> nade_k_net(Index units, Index rounds);
 /// MADE: layers in which weights from later numbers are masked (made_net.cpp); up to kMostMadeLayers.
 inline constexpr Index kMostMadeLayers = 8;
 template <class T>
-std::unique_ptr<OrderedNet<T>> made_net(Index units, Index layers);
+std::unique_ptr<AutoregressiveNet<T>> made_net(Index units, Index layers);
 /// A group of hidden units after every number, read by the outputs of all later numbers (group_net.cpp).
 template <class T>
-std::unique_ptr<OrderedNet<T>> group_net(Index units);
+std::unique_ptr<AutoregressiveNet<T>> group_net(Index units);
 /// Linear autoregression (linear_net.cpp).
 template <class T>
-std::unique_ptr<OrderedNet<T>> linear_net();
+std::unique_ptr<AutoregressiveNet<T>> linear_net();
 
 /// y += a x for row pointers.
 template <class T>

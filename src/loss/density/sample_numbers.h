@@ -3,14 +3,14 @@
 
 #include <vector>
 
-#include "loss/distribution.h"
 #include "loss/density/vector_density.h"
+#include "loss/distribution.h"
 
 namespace unfold {
 
 /// `purpose` is named in the UsageError that is thrown if the loss does not support sampling.
 template <class T>
-void draw_numbers(const Loss<T>& loss, const DensityQuestion<T>& question, const char* purpose, Random& random,
+void draw_numbers(const Loss<T>& loss, const DensityQuery<T>& question, const char* purpose, Random& random,
                   std::span<T> values) {
   if (const auto* density = loss.template as<VectorDensity<T>>())
     density->sample(question, random, std::vector<char>(values.size()), values);

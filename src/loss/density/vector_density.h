@@ -18,7 +18,7 @@ namespace unfold {
 
 /// One row of the signal, and all parameters of the circuit.
 template <class T>
-struct DensityQuestion {
+struct DensityQuery {
   std::span<const T> signal, parameters;
 };
 
@@ -32,11 +32,11 @@ class VectorDensity : public virtual Loss<T> {
   /// Returns the mean of number d given the known ones (for a bit its probability, for a class the most probable
   /// class); the other entries of `values` are ignored. With a fixed order, the known numbers are those before d.
   /// Throws UsageError if the conditional is not available.
-  virtual double mean(const DensityQuestion<T>& question, std::span<const char> known, std::span<const T> values,
+  virtual double mean(const DensityQuery<T>& question, std::span<const char> known, std::span<const T> values,
                       Index d) const = 0;
   /// For a bit or a class, returns the probability of each value under the same conditions as `mean`; empty for other
   /// numbers.
-  virtual std::vector<double> probabilities(const DensityQuestion<T>& /*question*/, std::span<const char> /*known*/,
+  virtual std::vector<double> probabilities(const DensityQuery<T>& /*question*/, std::span<const char> /*known*/,
                                             std::span<const T> /*values*/, Index /*d*/) const {
     return {};
   }
@@ -44,7 +44,7 @@ class VectorDensity : public virtual Loss<T> {
   /// logarithm of a weight, sum log p(x_d | x_1 .. x_d-1) over the known numbers after the first unknown one. Samples
   /// with these weights follow the conditional distribution (likelihood weighting; Fung & Chang 1990). 0: samples are
   /// exact.
-  virtual double sample(const DensityQuestion<T>& question, Random& random, std::span<const char> known,
+  virtual double sample(const DensityQuery<T>& question, Random& random, std::span<const char> known,
                         std::span<T> values) const = 0;
 };
 

@@ -7,10 +7,10 @@
 #include <vector>
 
 #include "loss/hmm/hidden_states.h"
+#include "loss/hmm/inhomogeneous_chain.h"
 #include "loss/own_parameters.h"
 #include "loss/registry.h"
 #include "loss/rows.h"
-#include "loss/hmm/inhomogeneous_chain.h"
 #include "numerics/functions.h"
 
 namespace unfold {
@@ -54,7 +54,7 @@ class GaussianHmm final : public HiddenStates<T> {
   void declare(Circuit& circuit, Signal signal) override {
     own_.declare(circuit, signal, {{"start", 1, options_.states}});
   }
-  std::span<const int> own_parameters() const override { return own_.ids(); }
+  std::span<const int> parameter_indices() const override { return own_.ids(); }
 
   void negative_log_likelihood(const Observed<T>& o, Team& team, T* nats) const override {
     each_chain(o, team, nats, [](Index, Index, StateWork&) {});

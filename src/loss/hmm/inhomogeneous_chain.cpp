@@ -26,14 +26,14 @@ void StateWork::make_room(Index positions, Index count) {
   pairs.resize(at(states * states));
 }
 
-StateSteps StateWork::chain() const {
+InhomogeneousChain StateWork::chain() const {
   return {.states = states,
           .start = start.data(),
           .steps = {steps.data(), rows, states * states, states * states},
           .emissions = {emissions.data(), rows, states, states}};
 }
 
-double forward(const StateSteps& c, Matrix<double> alpha) {
+double forward(const InhomogeneousChain& c, Matrix<double> alpha) {
   std::vector<double> terms(at(c.states));
   for (Index j = 0; j < c.states; ++j) alpha(0, j) = c.start[j] + c.emissions(0, j);
   for (Index t = 1; t < c.positions(); ++t)
@@ -44,7 +44,7 @@ double forward(const StateSteps& c, Matrix<double> alpha) {
   return log_sum_exp(alpha.row(c.positions() - 1), c.states);
 }
 
-void backward(const StateSteps& c, Matrix<double> beta) {
+void backward(const InhomogeneousChain& c, Matrix<double> beta) {
   std::vector<double> terms(at(c.states));
   for (Index i = 0; i < c.states; ++i) beta(c.positions() - 1, i) = 0;
   for (Index t = c.positions() - 1; t > 0; --t)
@@ -61,7 +61,7 @@ void state_marginals(Matrix<const double> alpha, Matrix<const double> beta, Matr
   }
 }
 
-void pair_marginals(const StateSteps& c, Matrix<const double> alpha, Matrix<const double> beta, Index t,
+void pair_marginals(const InhomogeneousChain& c, Matrix<const double> alpha, Matrix<const double> beta, Index t,
                     double* pairs) {
   for (Index i = 0; i < c.states; ++i)
     for (Index j = 0; j < c.states; ++j)
@@ -69,7 +69,7 @@ void pair_marginals(const StateSteps& c, Matrix<const double> alpha, Matrix<cons
   to_probabilities(pairs, c.states * c.states);
 }
 
-std::vector<Index> best_states(const StateSteps& c) {
+std::vector<Index> best_states(const InhomogeneousChain& c) {
   std::vector<double> score(at(c.states)), next(at(c.states));
   std::vector<Index> from(at(c.positions() * c.states));
   for (Index j = 0; j < c.states; ++j) score[at(j)] = c.start[j] + c.emissions(0, j);
@@ -92,7 +92,7 @@ std::vector<Index> best_states(const StateSteps& c) {
   return path;
 }
 
-double path_score(const StateSteps& c, const std::vector<Index>& path) {
+double path_score(const InhomogeneousChain& c, const std::vector<Index>& path) {
   double sum = c.start[path.front()];
   for (Index t = 0; t < c.positions(); ++t) {
     if (t > 0) sum += c.steps(t, path[at(t - 1)] * c.states + path[at(t)]);
@@ -118,7 +118,7 @@ void keep_best(std::vector<StateBeginning>& all, Index count) {
 
 }  // namespace
 
-std::vector<StatePath> best_paths(const StateSteps& c, Index count) {
+std::vector<StatePath> best_paths(const InhomogeneousChain& c, Index count) {
   std::vector<std::vector<StateBeginning>> ends(at(c.positions() * c.states));  // for each position and state
   const auto of = [&](Index t, Index j) -> std::vector<StateBeginning>& { return ends[at(t * c.states + j)]; };
   for (Index j = 0; j < c.states; ++j) {
@@ -151,7 +151,7 @@ std::vector<StatePath> best_paths(const StateSteps& c, Index count) {
   return found;
 }
 
-std::vector<Index> draw_states(const StateSteps& c, Matrix<const double> alpha, Random& random) {
+std::vector<Index> draw_states(const InhomogeneousChain& c, Matrix<const double> alpha, Random& random) {
   std::vector<Index> path(at(c.positions()));
   std::vector<double> weights(at(c.states));
   for (Index t = c.positions(); t-- > 0;) {

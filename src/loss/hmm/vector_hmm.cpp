@@ -120,7 +120,7 @@ void VectorHmmChain::see(const VectorHmmTables& tables, Matrix<const double> run
            .emissions = {emissions.data(), rows, states, states}};
 }
 
-double log_likelihood(const VectorHmm& hmm, const VectorRuns& runs, Team& team) {
+double log_likelihood(const VectorHmm& hmm, const VectorSequences& runs, Team& team) {
   const VectorHmmTables tables(hmm);
   std::vector<double> each(at(runs.count()));
   team.run([&](Member& me) {

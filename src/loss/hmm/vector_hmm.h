@@ -60,7 +60,7 @@ struct GaussianFactors {
 };
 
 /// Sequences of vectors, concatenated.
-struct VectorRuns {
+struct VectorSequences {
   Matrix<const double> rows;
   std::vector<Index> ends;  ///< per sequence: the row number after its last row
 
@@ -69,7 +69,7 @@ struct VectorRuns {
   Matrix<const double> run(Index s) const { return rows.rows_from(begin(s), ends[at(s)] - begin(s)); }
 };
 
-double log_likelihood(const VectorHmm& hmm, const VectorRuns& runs, Team& team);
+double log_likelihood(const VectorHmm& hmm, const VectorSequences& runs, Team& team);
 /// For one sequence: the most probable path, and p(s_t = j | y) [positions x states].
 std::vector<Index> most_probable_states(const VectorHmm& hmm, Matrix<const double> run);
 std::vector<double> state_posteriors(const VectorHmm& hmm, Matrix<const double> run);
@@ -105,14 +105,14 @@ inline constexpr double kPriorCount = 1, kPriorShare = 0.01;
 /// One iteration of expectation-maximization. Returns the log posterior of the model before the iteration, and stores
 /// its log likelihood in `likelihood` if not null. Threads share the sequences; results do not depend on the number of
 /// threads.
-double reestimate(VectorHmm& hmm, const VectorRuns& runs, Team& team, double* likelihood = nullptr);
+double reestimate(VectorHmm& hmm, const VectorSequences& runs, Team& team, double* likelihood = nullptr);
 /// Returns the best fit over several initializations. Initial means are data vectors drawn far from each other (Arthur
 /// & Vassilvitskii 2007). Throws UsageError if there are fewer vectors than components.
-VectorHmmFit fit_vector_hmm(const VectorHmmShape& shape, const VectorRuns& runs, const VectorHmmFitOptions& options,
-                            Team& team);
+VectorHmmFit fit_vector_hmm(const VectorHmmShape& shape, const VectorSequences& runs,
+                            const VectorHmmFitOptions& options, Team& team);
 /// Fits models with `fewest` to shape.states states. The model with the smallest BIC comes first; the others follow in
 /// order of their number of states.
-std::vector<VectorHmmFit> choose_vector_hmm(const VectorHmmShape& shape, Index fewest, const VectorRuns& runs,
+std::vector<VectorHmmFit> choose_vector_hmm(const VectorHmmShape& shape, Index fewest, const VectorSequences& runs,
                                             const VectorHmmFitOptions& options, Team& team);
 
 }  // namespace unfold

@@ -22,7 +22,7 @@ struct VectorHmmChain {
 
   Index rows = 0, states = 0;
   std::vector<double> emissions, components, alpha, beta;
-  StateSteps chain;
+  InhomogeneousChain chain;
 };
 
 }  // namespace unfold

@@ -148,7 +148,7 @@ void scatter_means(VectorHmm& hmm, Matrix<const double> rows, Random& random) {
   }
 }
 
-VectorHmm random_start(const VectorHmmShape& shape, const VectorRuns& runs, Random& random) {
+VectorHmm random_start(const VectorHmmShape& shape, const VectorSequences& runs, Random& random) {
   VectorHmm hmm(shape);
   scatter_means(hmm, runs.rows, random);
   // Perturbs the uniform distributions: identical states would stay identical.
@@ -164,7 +164,7 @@ VectorHmm random_start(const VectorHmmShape& shape, const VectorRuns& runs, Rand
 
 }  // namespace
 
-double reestimate(VectorHmm& hmm, const VectorRuns& runs, Team& team, double* likelihood) {
+double reestimate(VectorHmm& hmm, const VectorSequences& runs, Team& team, double* likelihood) {
   const VectorHmmTables tables(hmm);
   const Index blocks = (runs.count() + kRunsOfBlock - 1) / kRunsOfBlock;
   std::vector<HmmMoments> sums(at(blocks), HmmMoments(hmm.shape));
@@ -183,8 +183,8 @@ double reestimate(VectorHmm& hmm, const VectorRuns& runs, Team& team, double* li
   return posterior;
 }
 
-VectorHmmFit fit_vector_hmm(const VectorHmmShape& shape, const VectorRuns& runs, const VectorHmmFitOptions& options,
-                            Team& team) {
+VectorHmmFit fit_vector_hmm(const VectorHmmShape& shape, const VectorSequences& runs,
+                            const VectorHmmFitOptions& options, Team& team) {
   if (runs.rows.rows < shape.mixtures())
     throw UsageError("a hidden Markov model of " + std::to_string(shape.mixtures()) +
                      " components wants as many vectors; " + std::to_string(runs.rows.rows) + " are there");
@@ -212,7 +212,7 @@ VectorHmmFit fit_vector_hmm(const VectorHmmShape& shape, const VectorRuns& runs,
   return best;
 }
 
-std::vector<VectorHmmFit> choose_vector_hmm(const VectorHmmShape& shape, Index fewest, const VectorRuns& runs,
+std::vector<VectorHmmFit> choose_vector_hmm(const VectorHmmShape& shape, Index fewest, const VectorSequences& runs,
                                             const VectorHmmFitOptions& options, Team& team) {
   std::vector<VectorHmmFit> fits;
   for (Index states = fewest; states <= shape.states; ++states) {

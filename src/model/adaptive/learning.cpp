@@ -9,17 +9,17 @@
 #include <cmath>
 
 #include "base/error.h"
-#include "model/sequence_predictor.h"
-#include "model/ctw/ctw.h"
-#include "model/fitted_spec.h"
-#include "model/ppm/packed_ppm.h"
-#include "model/ppm/ppm.h"
 #include "model/context_mixing/byte_mixing.h"
 #include "model/context_mixing/context_mixing.h"
 #include "model/context_mixing/history_mixing.h"
 #include "model/context_mixing/mixture.h"
 #include "model/context_mixing/nucleotide_mixing.h"
+#include "model/ctw/ctw.h"
+#include "model/fitted_spec.h"
 #include "model/network/online_predictor.h"
+#include "model/ppm/packed_ppm.h"
+#include "model/ppm/ppm.h"
+#include "model/sequence_predictor.h"
 
 namespace unfold {
 namespace {
@@ -211,7 +211,7 @@ ModelSpec network_spec(std::string_view spec) {
 }
 
 /// An untrained network needs a higher learning rate than a trained one.
-const OnlineOptions kFromNothing = {.optimizer = "adam:rate=0.006,clip=1", .window = 8, .recall = 0};
+const OnlineOptions kUntrainedOptions = {.optimizer = "adam:rate=0.006,clip=1", .window = 8, .recall = 0};
 
 OnlineOptions online(const LearningOptions& options, OnlineOptions result) {
   if (!options.optimizer.empty()) result.optimizer = options.optimizer;
@@ -243,7 +243,7 @@ std::unique_ptr<Predictor> make_learner(std::string_view spec, const Alphabet& a
     return entry->make(options_of(*entry, spec), alphabet);
   LanguageModel<float> network(canonical_learner(spec), alphabet);
   network.initialise(1);
-  return std::make_unique<OnlinePredictor>(network, online(options, kFromNothing));
+  return std::make_unique<OnlinePredictor>(network, online(options, kUntrainedOptions));
 }
 
 double learner_memory(std::string_view spec, const Alphabet& alphabet) {

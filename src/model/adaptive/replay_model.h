@@ -1,6 +1,6 @@
 #pragma once
-/// Model files for models that learn online (model/adaptive/learning.h). A file contains the SPEC and the symbols that were
-/// read, and loading reads them again. It is therefore small, exact, and as safe as data; loading takes as long as
+/// Model files for models that learn online (model/adaptive/learning.h). A file contains the SPEC and the symbols that
+/// were read, and loading reads them again. It is therefore small, exact, and as safe as data; loading takes as long as
 /// fitting did.
 ///
 /// Their predictors do not keep learning unless requested (`set_learning`; `eval --dynamic`, `compress --online`).

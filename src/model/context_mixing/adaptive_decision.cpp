@@ -9,20 +9,20 @@ constexpr AdaptiveProbability kUntouched{0};
 constexpr std::uint32_t kTrust = 2;  // number of observations that a prior counts for
 
 std::vector<float> first_weights() {
-  std::vector<float> w(static_cast<std::size_t>(kMixLanes), 1.0F / LearntDecision::kHints);
-  w[LearntDecision::kHints] = 0.2F;  // the prior
-  w[LearntDecision::kHints + 1] = 0;
+  std::vector<float> w(static_cast<std::size_t>(kMixLanes), 1.0F / AdaptiveDecision::kHints);
+  w[AdaptiveDecision::kHints] = 0.2F;  // the prior
+  w[AdaptiveDecision::kHints + 1] = 0;
   return w;
 }
 
 }  // namespace
 
-static_assert(LearntDecision::kHints + 2 == kMixLanes);
+static_assert(AdaptiveDecision::kHints + 2 == kMixLanes);
 
-LearntDecision::LearntDecision()
+AdaptiveDecision::AdaptiveDecision()
     : cells_(kHints * kCells, kUntouched), mixers_(first_weights(), {kGates, kGates, kGates}, kLastGates) {}
 
-double LearntDecision::estimate_and_initialize(Case& c, double prior) {
+double AdaptiveDecision::estimate_and_initialize(Case& c, double prior) {
   for (std::size_t i = 0; i < kHints; ++i) {
     AdaptiveProbability& a = cells_[place(c, i)];
     if (a.value == kUntouched.value) a = AdaptiveProbability::of(prior, kTrust);
@@ -30,7 +30,7 @@ double LearntDecision::estimate_and_initialize(Case& c, double prior) {
   return estimate(c, prior);
 }
 
-double LearntDecision::estimate(Case& c, double prior) const {
+double AdaptiveDecision::estimate(Case& c, double prior) const {
   constexpr std::size_t kEstimates = kHints + 1;
   std::array<double, 2 * kEstimates> p;
   for (std::size_t i = 0; i < kHints; ++i) {
@@ -46,12 +46,12 @@ double LearntDecision::estimate(Case& c, double prior) const {
   return static_cast<double>(Logistic::tables().squash(mix(c)));
 }
 
-float LearntDecision::mix(const Case& c) const {
+float AdaptiveDecision::mix(const Case& c) const {
   for (std::size_t i = 0; i < c.gates.size(); ++i) mixers_.select(i, c.gates[i]);
   return mixers_.mix(c.inputs.data(), c.last_gate);
 }
 
-void LearntDecision::learn(const Case& c, bool yes) {
+void AdaptiveDecision::learn(const Case& c, bool yes) {
   mix(c);
   mixers_.learn(c.inputs.data(), yes ? 1 : 0);
   for (std::size_t i = 0; i < kHints; ++i) cells_[place(c, i)].learn(yes ? 1 : 0);

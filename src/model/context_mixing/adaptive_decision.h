@@ -3,8 +3,8 @@
 /// favorite?). Each of several hints is a context in which the outcomes are counted (secondary estimation, Bloom 1998);
 /// the estimates of the hints are mixed in the logistic domain by gated weights that are learned online (Mahoney 2005).
 ///
-///   LearntDecision escapes;
-///   LearntDecision::Case c{.hints = {...}, .gates = {...}};
+///   AdaptiveDecision escapes;
+///   AdaptiveDecision::Case c{.hints = {...}, .gates = {...}};
 ///   double p = escapes.estimate(c, prior);
 ///   escapes.learn(c, escaped);  // cases may be learned in any order
 ///
@@ -18,7 +18,7 @@
 
 namespace unfold {
 
-class LearntDecision {
+class AdaptiveDecision {
  public:
   static constexpr std::size_t kHints = 6;  ///< with the prior and a bias, these fill the lanes of a mixer
   struct Case {
@@ -29,7 +29,7 @@ class LearntDecision {
   };
   static constexpr std::size_t kGates = 1024, kLastGates = 64;
 
-  LearntDecision();
+  AdaptiveDecision();
   /// P(yes), above 0 and below 1. `prior` in (0, 1): what a hint says that was never seen.
   double estimate(Case& c, double prior) const;
   /// The same, and initializes with the prior the cells of hints that were never seen, as `learn` requires.

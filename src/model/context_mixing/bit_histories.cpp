@@ -23,7 +23,7 @@ double probability_at(double place) {
 }
 
 /// Returns the logit of p in units of the estimate, clipped to its range.
-double place_of(double p) {
+double position_in_total(double p) {
   std::array<double, 2> logs = {p, 1 - p};
   vector_log(logs.data(), logs.data(), 2);
   return std::clamp((logs[0] - logs[1] + kSpan) * kPerUnit, 0.0, static_cast<double>(kMostEstimate));
@@ -47,25 +47,25 @@ BitHistories::BitHistories() {
     exact_[h] = p;
     for (std::uint32_t bit = 0; bit < 2; ++bit) {
       const std::uint32_t longer = 2 * history + bit;
-      const std::uint32_t place = rounded_up_from_half(place_of(p + (bit - p) / (seen + 1.5)));
+      const std::uint32_t place = rounded_up_from_half(position_in_total(p + (bit - p) / (seen + 1.5)));
       next_[bit][h] = static_cast<std::uint16_t>(longer < kExact ? longer : kEstimated | place << 6 | (longer & 15));
     }
   }
   for (std::uint32_t e = 0; e < kEstimates; ++e)
     for (std::uint32_t trust = 0; trust < kTrusts; ++trust)
       for (std::uint32_t bit = 0; bit < 2; ++bit) {
-        const double p = probability_at(e), moved = place_of(p + (bit - p) * kEstimateSteps[trust]);
+        const double p = probability_at(e), moved = position_in_total(p + (bit - p) * kEstimateSteps[trust]);
         next_[bit][kExact + e * kTrusts + trust] = kEstimated + rounded_up_from_half(kFraction * moved);
       }
 }
 
-double BitHistories::meaning_of_history(std::size_t cell) const {
+double BitHistories::initial_history_probability(std::size_t cell) const {
   if (cell < kExact) return exact_[cell];
   const std::size_t middle = (cell - kExact) / 16 * 16 + 8;
   return probability_at(static_cast<double>(middle));
 }
 
-double BitHistories::meaning_of_estimate(std::size_t cell) const {
+double BitHistories::initial_estimate_probability(std::size_t cell) const {
   if (cell < kExact) return exact_[cell];
   const std::size_t middle = (cell - kExact) / 4 * 8 + 4;
   return probability_at(static_cast<double>(middle));

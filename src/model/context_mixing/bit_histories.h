@@ -32,8 +32,8 @@ class BitHistories {
   static void history_cells(const std::uint16_t* counters, std::uint16_t* cells);
   static void estimate_cells(const std::uint16_t* counters, std::uint16_t* cells);
   /// Initial probability of a one for each cell.
-  double meaning_of_history(std::size_t cell) const;
-  double meaning_of_estimate(std::size_t cell) const;
+  double initial_history_probability(std::size_t cell) const;
+  double initial_estimate_probability(std::size_t cell) const;
 
   /// Updates counters with one more bit. `chance`: 32 random bits for this update.
   void learn(const std::uint16_t* counters, int bit, std::uint32_t chance, std::uint16_t* next) const;

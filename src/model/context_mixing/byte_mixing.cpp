@@ -220,7 +220,7 @@ struct ByteMixing::Body {
   std::vector<std::uint8_t> history;  // ring buffer of the bytes above; empty without rows
   std::uint64_t place = 0;
 
-  ReadPast past;
+  ContextHistory past;
   BitPath half = 0;      // prefix of the current half; 0: none yet
   std::size_t node = 0;  // node within the half
 };

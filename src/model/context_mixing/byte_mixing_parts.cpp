@@ -100,7 +100,7 @@ GatedMixer::GatedMixer(const std::vector<float>& start, const std::vector<std::s
                        const std::vector<std::size_t>& lasts, GatedLearning learning)
     : inputs_(static_cast<Index>(start.size())),
       sets_(sets.size()),
-      least_error_(learning.least_error),
+      least_error_(learning.min_error),
       rate_(kFirstStep) {
   std::size_t rows = 0;
   for (std::size_t s = 0; s < sets.size(); ++s) {
@@ -110,7 +110,7 @@ GatedMixer::GatedMixer(const std::vector<float>& start, const std::vector<std::s
   }
   weights_.reserve(rows * start.size());
   for (std::size_t r = 0; r < rows; ++r) weights_.insert(weights_.end(), start.begin(), start.end());
-  if (learning.hurry_rows) hurry_.assign(rows, kHurry);
+  if (learning.boost_new_rows) hurry_.assign(rows, kHurry);
   for (const std::size_t contexts : lasts) {
     std::vector<float>& w = last_weights_.emplace_back(contexts * kMostSets);
     for (std::size_t i = 0; i < w.size(); ++i)
@@ -137,7 +137,7 @@ float GatedMixer::mix(const float* x) {
 }
 
 /// Returns the increases of the learning rates of four sets, and decays them.
-FourFloats GatedMixer::hurry_of(std::size_t set) {
+FourFloats GatedMixer::rate_boost(std::size_t set) {
   const std::size_t* const row = &chosen_[set];
   const FourFloats hurry = {hurry_[row[0]], hurry_[row[1]], hurry_[row[2]], hurry_[row[3]]};
   const FourFloats least = FourFloats{} + kLeastHurry, left = hurry * kHurryLeft;
@@ -151,7 +151,7 @@ void GatedMixer::learn(const float* x, int bit) {
   FourIntegers learns{};
   for (std::size_t s = 0; s < sets_; s += 4) {
     FourFloats rate = FourFloats{} + rate_;
-    if (!hurry_.empty()) rate += hurry_of(s);
+    if (!hurry_.empty()) rate += rate_boost(s);
     const FourFloats error = target - load<FourFloats>(&probabilities_[s]);
     const FourIntegers large = (error >= least_error_) | (error <= -least_error_);
     const auto step = reinterpret_cast<FourIntegers>(rate * error) & large;

@@ -36,8 +36,8 @@ class CounterMeaning {
 
 /// Options of the weight updates of a GatedMixer.
 struct GatedLearning {
-  float least_error = 0;    ///< a row with a smaller error is not updated, which saves time
-  bool hurry_rows = false;  ///< rows that were rarely selected have a higher learning rate
+  float min_error = 0;          ///< a row with a smaller error is not updated, which saves time
+  bool boost_new_rows = false;  ///< rows that were rarely selected have a higher learning rate
 };
 
 /// Gated mixing in the logistic domain: in each of several sets, a context selects one row of weights. Final mixers
@@ -61,7 +61,7 @@ class GatedMixer {
   void learn(const float* x, int bit);
 
  private:
-  FourFloats hurry_of(std::size_t set);
+  FourFloats rate_boost(std::size_t set);
   Index inputs_;
   std::size_t sets_;
   std::array<std::size_t, kMostSets> first_{}, chosen_{};      // rows of each set: the first one, the selected one

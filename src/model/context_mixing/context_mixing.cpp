@@ -145,7 +145,7 @@ struct ContextMixing::Body {
   MixerLayers mixers;
   RefinementMap order1, order2;
 
-  ReadPast past;
+  ContextHistory past;
   BitPath half = 0;      // prefix of the current half; 0: none yet
   std::size_t node = 0;  // node within the half
 };

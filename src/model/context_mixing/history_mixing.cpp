@@ -6,8 +6,8 @@
 #include <optional>
 
 #include "model/context_mixing/bit_histories.h"
-#include "model/context_mixing/history_rows.h"
 #include "model/context_mixing/byte_mixing_parts.h"
+#include "model/context_mixing/history_rows.h"
 #include "model/context_mixing/mixing_contexts.h"
 #include "model/context_mixing/simd.h"
 #include "numerics/functions.h"
@@ -33,7 +33,7 @@ struct HistoryRecipe {
   bool expected;                   // additional input: the symbol that the match expects after the last symbol
   std::vector<std::size_t> sets;   // number of contexts of each set of weights
   std::vector<std::size_t> lasts;  // number of contexts of each final mixer
-  bool hurry_rows;
+  bool boost_new_rows;
   Index match_memory;  // in fifteenths of the memory: limits the distance of matches
   bool counted;        // refinement with counts, which keeps a quarter of its input
 };
@@ -47,7 +47,7 @@ const HistoryRecipe& recipe_of(HistoryVersion version) {
                                       .expected = false,
                                       .sets = {kLengths, 256, 256, 2048},
                                       .lasts = {256},
-                                      .hurry_rows = false,
+                                      .boost_new_rows = false,
                                       .match_memory = 15,
                                       .counted = false};
   static const HistoryRecipe four = {.runs = true,
@@ -58,7 +58,7 @@ const HistoryRecipe& recipe_of(HistoryVersion version) {
                                      .expected = true,
                                      .sets = {kLengths, 256, 256, 2048, 256},
                                      .lasts = {256, 512},
-                                     .hurry_rows = true,
+                                     .boost_new_rows = true,
                                      .match_memory = 16,
                                      .counted = true};
   return version == HistoryVersion::three ? three : four;
@@ -77,10 +77,10 @@ double with_caution(double p, double caution) {
 /// Adaptive maps from the counters of all contexts to probabilities (22 bits above a 10-bit count), evaluated in
 /// parallel.
 template <std::size_t kCells>
-class SideBySideMaps {
+class ParallelCounterMaps {
  public:
   template <class Meaning>
-  SideBySideMaps(std::size_t contexts, Meaning&& meaning) {
+  ParallelCounterMaps(std::size_t contexts, Meaning&& meaning) {
     constexpr std::uint32_t kTrust = 6;  // initially a counter is interpreted as its estimate
     std::vector<AdaptiveProbability> of_one(kCells);
     for (std::size_t i = 1; i < kCells; ++i) of_one[i] = AdaptiveProbability::of(meaning(i), kTrust);
@@ -144,7 +144,7 @@ class Followers {
 
 /// An adaptive map that predicts the bits of a symbol from the previous symbol and the symbol that a match expects,
 /// with one memory line for each half of a symbol.
-class ExpectedAfter {
+class ExpectedSymbolMap {
  public:
   void begin(Symbol expected, std::uint64_t last) {
     const auto symbol = static_cast<std::uint64_t>(expected == kNoSymbol ? 256 : expected);
@@ -178,7 +178,7 @@ struct TwoRefinements {
   TwoRefinements(int bits_by_one, int bits_by_three)
       : by_one(std::size_t{1} << bits_by_one), by_three(std::size_t{1} << bits_by_three), shift(64 - bits_by_three) {}
   /// Also called before the last bit is learned, in order to prefetch memory.
-  void select(const ReadPast& past, BitPath path) {
+  void select(const ContextHistory& past, BitPath path) {
     if (path == selected) return;
     selected = path;
     by_one.select(past.last(1) << 8 | path);
@@ -189,7 +189,7 @@ struct TwoRefinements {
     by_one.learn(bit);
     by_three.learn(bit);
   }
-  void begin(const ReadPast& past) {
+  void begin(const ContextHistory& past) {
     selected = 0;
     select(past, 1);
   }
@@ -212,15 +212,15 @@ struct HistoryMixing::Body {
         contexts(count_contexts()),
         lanes((contexts + kSide - 1) / kSide * kSide),
         rows(contexts, static_cast<std::size_t>(o.memory), bits, recipe.runs),
-        by_history(contexts, [this](std::size_t cell) { return meaning_of_history(cell); }),
+        by_history(contexts, [this](std::size_t cell) { return initial_history_probability(cell); }),
         by_estimate(recipe.estimates ? contexts : 0,
                     [this](std::size_t cell) {
-                      return with_caution(BitHistories::tables().meaning_of_estimate(cell), recipe.caution);
+                      return with_caution(BitHistories::tables().initial_estimate_probability(cell), recipe.caution);
                     }),
         match(match_size(o.memory * recipe.match_memory / 15), o.contexts == HistoryContexts::few ? 5 : 6, true),
         inputs(first_weights().size()),
         mixers(first_weights(), recipe.sets, recipe.lasts,
-               {.least_error = kLeastError, .hurry_rows = recipe.hurry_rows}) {
+               {.min_error = kLeastError, .boost_new_rows = recipe.boost_new_rows}) {
     if (recipe.expected) expected.emplace();
     if (recipe.counted)
       counted.emplace(16, 14);
@@ -247,8 +247,8 @@ struct HistoryMixing::Body {
     return std::clamp(static_cast<int>(std::bit_width(static_cast<std::uint64_t>(memory))) - 7, 18, 22);
   }
   /// For cells of runs, the confidence increases with the number of occurrences.
-  double meaning_of_history(std::size_t cell) const {
-    if (cell < kRunsFrom) return with_caution(BitHistories::tables().meaning_of_history(cell), recipe.caution);
+  double initial_history_probability(std::size_t cell) const {
+    if (cell < kRunsFrom) return with_caution(BitHistories::tables().initial_history_probability(cell), recipe.caution);
     const std::size_t seen = (cell - kRunsFrom) / 2;
     const double other = 0.5 / (static_cast<double>(seen) + 1);
     return (cell - kRunsFrom) % 2 != 0 ? 1 - other : other;
@@ -351,7 +351,7 @@ struct HistoryMixing::Body {
   std::size_t gather(BitPath path, int depth) {
     rows.ask(path, depth, counters.data());
     for (std::size_t i = 0; i < lanes; i += kSide) BitHistories::history_cells(&counters[i], &histories[i]);
-    if (recipe.runs) rows.tell_runs(counters.data(), depth, kRunsFrom, histories.data());
+    if (recipe.runs) rows.set_run_cells(counters.data(), depth, kRunsFrom, histories.data());
     const std::size_t known = known_contexts();
     float* x = inputs.data();  // each part overwrites the surplus of up to four values that the previous one wrote
     by_history.ask(histories.data(), contexts, x);
@@ -427,11 +427,11 @@ struct HistoryMixing::Body {
   std::vector<std::uint8_t> bytes;
   std::size_t contexts, lanes;
   HistoryRows rows;
-  SideBySideMaps<BitHistories::kByHistory + HistoryRows::kRunCells> by_history;
-  SideBySideMaps<BitHistories::kByEstimate> by_estimate;
+  ParallelCounterMaps<BitHistories::kByHistory + HistoryRows::kRunCells> by_history;
+  ParallelCounterMaps<BitHistories::kByEstimate> by_estimate;
   alignas(64) HistoryRows::Counters counters{}, histories{}, estimates{};  // for the node of the last query
   MatchModel match;
-  std::optional<ExpectedAfter> expected;
+  std::optional<ExpectedSymbolMap> expected;
   std::vector<float> inputs;
   GatedMixer mixers;
   std::optional<TwoRefinements<RefinementMap>> plain;
@@ -440,8 +440,8 @@ struct HistoryMixing::Body {
   std::vector<std::uint8_t> above;  // ring buffer of the bytes above; empty without rows
   std::uint64_t place = 0, chance = 1;
   bool read_ahead = false;  // the current symbol was read before all its bits were learned
-  ReadPast past;
-  ReadLines lines;
+  ContextHistory past;
+  LineHistory lines;
 };
 
 HistoryMixing::HistoryMixing(Index alphabet, const HistoryMixingOptions& options, std::vector<std::uint8_t> bytes)

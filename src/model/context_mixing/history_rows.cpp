@@ -124,7 +124,8 @@ void HistoryRows::ask(BitPath path, int depth, std::uint16_t* counters) {
   }
 }
 
-void HistoryRows::tell_runs(const std::uint16_t* counters, int depth, std::uint16_t first, std::uint16_t* cells) const {
+void HistoryRows::set_run_cells(const std::uint16_t* counters, int depth, std::uint16_t first,
+                                std::uint16_t* cells) const {
   const auto at = static_cast<std::uint16_t>(1 << (bits_ - 1 - depth));
   for (std::size_t i = 0; i < lanes_; i += BitHistories::kSide) {
     const auto one = reinterpret_cast<EightCounters>((load<EightCounters>(&expected_[i]) & at) != 0) & 1;
@@ -166,12 +167,12 @@ void HistoryRows::learn(BitPath path, int depth, int bit, const std::uint16_t* n
     const EightCounters unlike = known & other & load<EightCounters>(&running_[i]);
     if (!any_bit(unlike)) continue;  // usually there is none
     for (std::size_t k = 0; k < BitHistories::kSide; ++k)
-      if (unlike[k] != 0) leave_run(i + k, depth);
+      if (unlike[k] != 0) end_run(i + k, depth);
   }
 }
 
 /// A different symbol occurs in a run: its counters are updated outside the table, and memory for them is prefetched.
-void HistoryRows::leave_run(std::size_t context, int depth) {
+void HistoryRows::end_run(std::size_t context, int depth) {
   running_[context] = 0;
   left_.at(left_count_++) = {static_cast<std::uint8_t>(context), depth < first_bits_};
   if (bits_ > first_bits_) table_.prefetch(key_of(hashes_[context], expected_prefix(context)));
@@ -179,7 +180,7 @@ void HistoryRows::leave_run(std::size_t context, int depth) {
 
 /// Converts a run to ordinary rows. `in_first`: the run ended in the first half, so that the second half of the
 /// expected symbol was not observed.
-void HistoryRows::write_down(std::size_t context, bool in_first) {
+void HistoryRows::expand_run(std::size_t context, bool in_first) {
   HistoryRow* const first = find_or_create(key_of(hashes_[context], 1));
   first->counter = first_[context].counter;
   HistoryTable::use(*first);
@@ -194,13 +195,13 @@ void HistoryRows::write_down(std::size_t context, bool in_first) {
 
 void HistoryRows::finish(Symbol symbol) {
   if (!runs_ || !learnt_) return;
-  for (std::size_t i = 0; i < left_count_; ++i) write_down(left_[i].context, left_[i].in_first);
+  for (std::size_t i = 0; i < left_count_; ++i) expand_run(left_[i].context, left_[i].in_first);
   left_count_ = 0;
   for (std::size_t i = 0; i < contexts_; ++i) {
     if (!running(i)) continue;
     if (seen_[i] == kMostSeen) {
       if (half_ == 1) second_[i] = second_of_run(i);  // its second half was certain
-      write_down(i, false);
+      expand_run(i, false);
       continue;
     }
     HistoryRow* const row = find_or_create(key_of(hashes_[i], 1));

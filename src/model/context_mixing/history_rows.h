@@ -34,7 +34,7 @@ class HistoryRows {
   void ask(BitPath path, int depth, std::uint16_t* counters);
   /// For those contexts of the last query that are in a run, sets `cells` to `first` + 2 occurrences + the expected
   /// bit.
-  void tell_runs(const std::uint16_t* counters, int depth, std::uint16_t first, std::uint16_t* cells) const;
+  void set_run_cells(const std::uint16_t* counters, int depth, std::uint16_t first, std::uint16_t* cells) const;
   /// Stores the updated values of the counters of the last query.
   void learn(BitPath path, int depth, int bit, const std::uint16_t* next);
   void finish(Symbol symbol);  ///< to be called before the contexts of the next symbol are set
@@ -67,8 +67,8 @@ class HistoryRows {
   void select_second(BitPath prefix);
   void foresee(BitPath prefix) const;
   void own_rows();
-  void leave_run(std::size_t context, int depth);
-  void write_down(std::size_t context, bool in_first);
+  void end_run(std::size_t context, int depth);
+  void expand_run(std::size_t context, bool in_first);
 
   HistoryTable table_;
   std::size_t contexts_, lanes_;

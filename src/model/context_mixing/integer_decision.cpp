@@ -40,7 +40,7 @@ const IntegerLogistic& IntegerLogistic::tables() {
   return tables;
 }
 
-QuickDecision::QuickDecision() : cells_(kHints << kCellBits), weights_(3 * kGates * kInputs) {
+IntegerDecision::IntegerDecision() : cells_(kHints << kCellBits), weights_(3 * kGates * kInputs) {
   refined_.resize(kRefined * kPlaces);
   for (std::size_t i = 0; i < refined_.size(); ++i)
     refined_[i] = static_cast<std::uint16_t>(
@@ -51,7 +51,7 @@ QuickDecision::QuickDecision() : cells_(kHints << kCellBits), weights_(3 * kGate
   }
 }
 
-std::uint32_t QuickDecision::estimate(const Case& c, std::uint32_t prior) {
+std::uint32_t IntegerDecision::estimate(const Case& c, std::uint32_t prior) {
   const IntegerLogistic& logistic = IntegerLogistic::tables();
   std::array<std::uint32_t, kHints> places;
   for (std::size_t i = 0; i < kHints; ++i) {
@@ -84,7 +84,7 @@ std::uint32_t QuickDecision::estimate(const Case& c, std::uint32_t prior) {
   return p_ = std::clamp((mixed_ + refined) / 2, 1U, 65535U);
 }
 
-void QuickDecision::learn(bool yes) {
+void IntegerDecision::learn(bool yes) {
   const std::int32_t target = yes ? 65535 : 0;
   const std::int32_t error = target - static_cast<std::int32_t>(mixed_);
   *nearest_ = static_cast<std::uint16_t>(*nearest_ + (target - *nearest_) / 64);

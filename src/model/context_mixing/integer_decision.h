@@ -1,5 +1,5 @@
 #pragma once
-/// LearntDecision (learnt_decision.h) in integer arithmetic, for fast models: estimates a yes-or-no decision from
+/// AdaptiveDecision (learnt_decision.h) in integer arithmetic, for fast models: estimates a yes-or-no decision from
 /// hints, which are contexts in which the outcomes are counted, mixed in the logistic domain by gated weights.
 ///
 ///   stretch(p) = ln(p / (1 - p)) in units of 1/256;  x_i = stretch of the estimate of hint i, the prior, a bias
@@ -32,7 +32,7 @@ class IntegerLogistic {
   std::array<std::uint16_t, 2 * kMost + 1> squash_;
 };
 
-class QuickDecision {
+class IntegerDecision {
  public:
   static constexpr std::size_t kHints = 6, kInputs = kHints + 2;
   static constexpr std::size_t kGates = 1024;
@@ -45,7 +45,7 @@ class QuickDecision {
     std::array<std::uint32_t, 3> gates{};       ///< select the weights, each below kGates
   };
 
-  QuickDecision();
+  IntegerDecision();
   /// Returns P(yes) in units of 2^-16, above 0 and below 1. `prior` in (0, 65536): the estimate of a hint without
   /// observations.
   std::uint32_t estimate(const Case& c, std::uint32_t prior);

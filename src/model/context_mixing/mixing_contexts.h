@@ -9,7 +9,7 @@
 
 namespace unfold {
 
-struct ReadPast {
+struct ContextHistory {
   std::uint64_t recent = 0;                             ///< the last eight symbols
   std::uint64_t word = 0, before = 0, before_that = 0;  ///< hashes of the current word and of those before it
   std::uint64_t column = 0;                             ///< symbols since the beginning of the line
@@ -85,7 +85,7 @@ struct ReadPast {
 };
 
 /// The past of text beyond words: its lines, and its letters regardless of case and of the white space between them.
-struct ReadLines {
+struct LineHistory {
   /// The last eight symbols, with letters in lower case and sequences of blanks and line ends as one blank.
   std::uint64_t plain = 0;
   std::uint64_t letters = 0;                   ///< since the last symbol that is not a letter
@@ -111,7 +111,7 @@ struct ReadLines {
 
   /// Calls add(value) for each of the four line contexts.
   template <class Add>
-  void contexts(const ReadPast& past, Add&& add) const {
+  void contexts(const ContextHistory& past, Add&& add) const {
     add(hash(above(), past.last(1)));
     add(hash(first, past.word));
     add(hash(plain & 0xFFFFFF, past.before));

@@ -67,10 +67,10 @@ Branch extend(const Branch& from, const Step& step, const Alphabet& alphabet, co
 
 void validate(const BeamOptions& o) {
   constexpr Index kMost = 1'000'000;
-  require_within("length", o.length, 1, kMost);
-  require_within("beam", o.beam, 1, kMost);
+  require_in_range("length", o.length, 1, kMost);
+  require_in_range("beam", o.beam, 1, kMost);
   if (o.count < 1) throw UsageError(fmt::format("count {}: at least 1", o.count));
-  require_normalisation(o.normalisation);
+  require_length_normalization(o.normalisation);
 }
 
 std::vector<Completion> complete(Predictor& predictor, const Alphabet& alphabet, const BeamOptions& options) {

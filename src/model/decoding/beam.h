@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "model/predictor.h"
 #include "data/text/alphabet.h"
+#include "model/predictor.h"
 
 namespace unfold {
 

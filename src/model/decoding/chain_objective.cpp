@@ -77,37 +77,37 @@ double expected_cost(const ChainScores& scores, Emissions e, const Labels& known
 }
 
 /// A prefix in the beam.
-struct BeamLabels {
+struct BeamPrefix {
   double score = 0;
   Labels labels = {};
   bool is_true = false;
 };
 
 /// A prefix extended by one label.
-struct LongerLabels {
+struct BeamExtension {
   double score;
   std::size_t from;
   Symbol label;
   bool is_true;
 };
 
-BeamLabels made(const LongerLabels& longer, const std::vector<BeamLabels>& beam) {
-  BeamLabels all{longer.score, beam[longer.from].labels, longer.is_true};
+BeamPrefix made(const BeamExtension& longer, const std::vector<BeamPrefix>& beam) {
+  BeamPrefix all{longer.score, beam[longer.from].labels, longer.is_true};
   all.labels.push_back(longer.label);
   return all;
 }
-std::vector<BeamLabels> made(const std::vector<LongerLabels>& longer, const std::vector<BeamLabels>& beam,
+std::vector<BeamPrefix> made(const std::vector<BeamExtension>& longer, const std::vector<BeamPrefix>& beam,
                              Index width) {
-  std::vector<BeamLabels> next;
+  std::vector<BeamPrefix> next;
   for (std::size_t k = 0; k < std::min(longer.size(), at(width)); ++k) next.push_back(made(longer[k], beam));
   return next;
 }
 
 /// All extensions by one label, best first; ties are ordered by parent, then by label.
-std::vector<LongerLabels> extend(const std::vector<BeamLabels>& beam, const ChainScores& scores, Emissions e, Index t,
-                                 const Labels& truth) {
+std::vector<BeamExtension> extend(const std::vector<BeamPrefix>& beam, const ChainScores& scores, Emissions e, Index t,
+                                  const Labels& truth) {
   const Index n = scores.labels;
-  std::vector<LongerLabels> all;
+  std::vector<BeamExtension> all;
   all.reserve(beam.size() * at(n));
   for (std::size_t k = 0; k < beam.size(); ++k)
     for (Symbol j = 0; j < n; ++j) {
@@ -116,11 +116,11 @@ std::vector<LongerLabels> extend(const std::vector<BeamLabels>& beam, const Chai
       if (beam[k].score + more > kImpossibleScore)
         all.push_back({beam[k].score + more, k, j, beam[k].is_true && j == truth[at(t)]});
     }
-  std::ranges::stable_sort(all, std::ranges::greater(), &LongerLabels::score);
+  std::ranges::stable_sort(all, std::ranges::greater(), &BeamExtension::score);
   return all;
 }
 
-double pay(const BeamLabels& found, const BeamLabels& truth, Index chain, double margin, ChainCountsOf& counts) {
+double pay(const BeamPrefix& found, const BeamPrefix& truth, Index chain, double margin, ChainCountsOf& counts) {
   const auto length = static_cast<Index>(found.labels.size());
   count(found.labels, length, chain, 1, counts);
   count(truth.labels, length, chain, -1, counts);
@@ -128,10 +128,10 @@ double pay(const BeamLabels& found, const BeamLabels& truth, Index chain, double
 }
 
 double early_update(const ChainScores& scores, Emissions e, const Labels& truth, Index width, ChainCountsOf& counts) {
-  std::vector<BeamLabels> beam{{.is_true = true}};
+  std::vector<BeamPrefix> beam{{.is_true = true}};
   for (Index t = 0; t < e.rows; ++t) {
-    const std::vector<LongerLabels> all = extend(beam, scores, e, t, truth);
-    const auto own = std::ranges::find(all, true, &LongerLabels::is_true);
+    const std::vector<BeamExtension> all = extend(beam, scores, e, t, truth);
+    const auto own = std::ranges::find(all, true, &BeamExtension::is_true);
     if (own == all.end()) return kInfinite;
     const bool last = t + 1 == e.rows;
     if (own - all.begin() >= width || (last && own != all.begin()))
@@ -144,16 +144,16 @@ double early_update(const ChainScores& scores, Emissions e, const Labels& truth,
 double beam_violations(const ChainScores& scores, Emissions e, const Labels& truth, Index width,
                        ChainCountsOf& counts) {
   constexpr double kMargin = 1;
-  std::vector<BeamLabels> beam{{.is_true = true}};
+  std::vector<BeamPrefix> beam{{.is_true = true}};
   double sum = 0;
   for (Index t = 0; t < e.rows; ++t) {
-    const std::vector<LongerLabels> all = extend(beam, scores, e, t, truth);
-    const auto own = std::ranges::find(all, true, &LongerLabels::is_true);
+    const std::vector<BeamExtension> all = extend(beam, scores, e, t, truth);
+    const auto own = std::ranges::find(all, true, &BeamExtension::is_true);
     if (own == all.end()) return kInfinite;
     auto rank = at(t + 1 == e.rows ? 0 : width - 1);  // rank among the others
     if (rank >= at(own - all.begin())) ++rank;
     if (rank < all.size() && kMargin - own->score + all[rank].score > 0) {
-      const BeamLabels right = made(*own, beam);
+      const BeamPrefix right = made(*own, beam);
       sum += pay(made(all[rank], beam), right, e.rows, kMargin, counts);
       beam = {right};
       continue;

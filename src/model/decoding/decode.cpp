@@ -8,9 +8,9 @@
 #include <unordered_map>
 
 #include "base/error.h"
-#include "model/markov.h"
 #include "model/decoding/length_factor.h"
 #include "model/decoding/predictor_tree.h"
+#include "model/markov.h"
 
 namespace unfold {
 namespace {
@@ -38,7 +38,7 @@ class Search {
       : allowed_(allowed), options_(options), predictors_(primed(predictor, options.prime)) {
     root_ = std::make_shared<const Beginning>(Beginning{.state = allowed.start(), .node = predictors_.root()});
     find_factors();
-    find_rests();
+    bound_completions();
   }
 
   const DecodeOptions& options() const { return options_; }
@@ -130,7 +130,7 @@ class Search {
   }
 
   /// rest_[left][state]: the maximum sum of symbol bounds along an allowed path of at most `left` symbols.
-  void find_rests() {
+  void bound_completions() {
     const std::vector<double>& bounds = options_.symbol_bounds;
     if (bounds.empty()) return;
     const Index states = allowed_.states();
@@ -302,7 +302,7 @@ void validate(const Predictor& predictor, const Automaton& allowed, const Decode
   if (o.expansions < 1) throw UsageError(fmt::format("expansions {}: at least 1", o.expansions));
   if (!(o.diversity >= 0) || !std::isfinite(o.diversity))
     throw UsageError(fmt::format("diversity {}: at least 0", o.diversity));
-  require_normalisation(o.normalisation);
+  require_length_normalization(o.normalisation);
   if (allowed.alphabet() != predictor.alphabet())
     throw UsageError(
         fmt::format("an automaton over {} symbols for a model of {}", allowed.alphabet(), predictor.alphabet()));

@@ -20,8 +20,8 @@
 
 #include <vector>
 
-#include "model/predictor.h"
 #include "model/decoding/automaton.h"
+#include "model/predictor.h"
 
 namespace unfold {
 

@@ -78,7 +78,7 @@ double LabelSearch::step_score(Index t, Index before, Index pair) const {
   return scores_.transitions[at(i * scores_.labels + j)] + e_(t, j);
 }
 
-std::vector<LabelledChain> LabelSearch::best(Index count) const {
+std::vector<ScoredLabeling> LabelSearch::best(Index count) const {
   std::vector<std::vector<std::vector<Way>>> ways(columns_.size());
   for (Index t = 0; t < e_.rows; ++t) {
     const Column& column = columns_[at(t)];
@@ -105,10 +105,10 @@ std::vector<LabelledChain> LabelSearch::best(Index count) const {
         ends.push_back({score, static_cast<Index>(p), static_cast<Index>(k)});
   }
   keep_best_ways(ends, count);
-  std::vector<LabelledChain> found;
+  std::vector<ScoredLabeling> found;
   found.reserve(ends.size());
   for (const Way& end : ends) {
-    LabelledChain chain{.labels = std::vector<Symbol>(columns_.size()), .log_probability = end.score};
+    ScoredLabeling chain{.labels = std::vector<Symbol>(columns_.size()), .log_probability = end.score};
     Way way = end;
     for (Index t = last; t >= 0; --t) {
       chain.labels[at(t)] = columns_[at(t)].pairs[at(way.pair)].label;

@@ -1,6 +1,7 @@
 #pragma once
-/// Exact inference for the labels of a whole chain (loss/crf/chain.h) constrained by an automaton, as a chain over pairs
-/// of a label and the automaton state after it: Viterbi, the N best, sums and posteriors over all allowed sequences.
+/// Exact inference for the labels of a whole chain (loss/crf/chain.h) constrained by an automaton, as a chain over
+/// pairs of a label and the automaton state after it: Viterbi, the N best, sums and posteriors over all allowed
+/// sequences.
 ///
 ///   const LabelSearch search(scores, emissions, allowed);
 ///   search.best(3)                 // scores, best first; empty: no sequence of this length is allowed
@@ -23,7 +24,7 @@ class LabelSearch {
   LabelSearch(const ChainScores& scores, Emissions e, const Automaton& allowed);
 
   /// The log probabilities in the result are scores that are not normalized.
-  std::vector<LabelledChain> best(Index count) const;
+  std::vector<ScoredLabeling> best(Index count) const;
   /// log of the sum of exp(score) over all allowed sequences; -inf if there are none.
   double log_sum() const;
   /// Sets log_p(t, j) = log p(y_t = j | the sequence is allowed) and returns log_sum. REQUIRES that some sequence is

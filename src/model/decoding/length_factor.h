@@ -13,7 +13,7 @@
 namespace unfold {
 
 /// Throws UsageError unless it is finite and at least 0.
-inline void require_normalisation(double normalisation) {
+inline void require_length_normalization(double normalisation) {
   if (!(normalisation >= 0) || !std::isfinite(normalisation))
     throw UsageError(fmt::format("normalisation {}: at least 0", normalisation));
 }

@@ -8,11 +8,11 @@
 #include <unordered_map>
 
 #include "base/error.h"
-#include "model/markov.h"
 #include "loss/loss.h"
+#include "model/decoding/predictor_tree.h"
+#include "model/markov.h"
 #include "numerics/functions.h"
 #include "numerics/random.h"
-#include "model/decoding/predictor_tree.h"
 
 namespace unfold {
 namespace {

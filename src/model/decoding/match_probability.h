@@ -18,8 +18,8 @@
 #include <span>
 #include <vector>
 
-#include "model/predictor.h"
 #include "model/decoding/automaton.h"
+#include "model/predictor.h"
 
 namespace unfold {
 

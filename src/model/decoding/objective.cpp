@@ -104,7 +104,7 @@ class SearchingLoss final : public LabelSequences<T> {
 
   std::string_view name() const override { return name_; }
   Index target_size(Index signal_size) const override { return loss_->target_size(signal_size); }
-  std::span<const int> own_parameters() const override { return loss_->own_parameters(); }
+  std::span<const int> parameter_indices() const override { return loss_->parameter_indices(); }
 
   void negative_log_likelihood(const Observed<T>& o, Team& team, T* nats) const override {
     each_block(o, team, [&](Index first, Index last, const ChainScores& scores) {
@@ -128,25 +128,25 @@ class SearchingLoss final : public LabelSequences<T> {
       }
     });
     for (const ChainCountsOf& each : counts)
-      labels_.add_neighbours(each.neighbours, static_cast<double>(scale), own_gradient);
+      labels_.add_transition_counts(each.neighbours, static_cast<double>(scale), own_gradient);
   }
 
-  void best(const LabelQuestion<T>& q, Team& team, Symbol* labels) const override { labels_.best(q, team, labels); }
-  void log_posteriors(const LabelQuestion<T>& q, Team& team, Matrix<T> log_p) const override {
+  void best(const LabelQuery<T>& q, Team& team, Symbol* labels) const override { labels_.best(q, team, labels); }
+  void log_posteriors(const LabelQuery<T>& q, Team& team, Matrix<T> log_p) const override {
     labels_.log_posteriors(q, team, log_p);
   }
-  std::vector<LabelledChain> n_best(const LabelQuestion<T>& q, Index chain, Index count) const override {
+  std::vector<ScoredLabeling> n_best(const LabelQuery<T>& q, Index chain, Index count) const override {
     return labels_.n_best(q, chain, count);
   }
-  std::vector<LabelledChain> samples(const LabelQuestion<T>& q, Index chain, Index count,
-                                     std::uint64_t seed) const override {
+  std::vector<ScoredLabeling> samples(const LabelQuery<T>& q, Index chain, Index count,
+                                      std::uint64_t seed) const override {
     return labels_.samples(q, chain, count, seed);
   }
   ChainScores neighbours(std::span<const T> parameters, Index labels) const override {
     return labels_.neighbours(parameters, labels);
   }
-  void add_neighbours(const ChainScores& counts, double scale, std::span<T> own_gradient) const override {
-    labels_.add_neighbours(counts, scale, own_gradient);
+  void add_transition_counts(const ChainScores& counts, double scale, std::span<T> own_gradient) const override {
+    labels_.add_transition_counts(counts, scale, own_gradient);
   }
 
  private:
@@ -213,7 +213,7 @@ std::string canonical_objective(std::string_view spec) {
   const ChosenObjective chosen = choose_objective(spec);
   Spec canonical;
   canonical.name = chosen.entry.name;
-  canonical.values = changed_values(help_of(chosen.options), help_of(chosen.entry.options));
+  canonical.values = non_default_values(help_of(chosen.options), help_of(chosen.entry.options));
   return to_string(canonical);
 }
 

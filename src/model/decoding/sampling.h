@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "model/predictor.h"
 #include "data/text/alphabet.h"
+#include "model/predictor.h"
 #include "numerics/random.h"
 
 namespace unfold {

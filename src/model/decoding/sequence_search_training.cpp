@@ -30,7 +30,7 @@ class SequenceChooser final : public BatchChooser<T> {
         longest_(longest),
         seed_(seed),
         decoder_(network, data, ends, team) {
-    if (decoder_.knows_lengths())
+    if (decoder_.has_length_input())
       throw UsageError(
           fmt::format("{} searches for sequences and their ends, and the lengths of these are known before; train "
                       "with --ends symbol or --ends stop, or leave --objective out",
@@ -39,7 +39,8 @@ class SequenceChooser final : public BatchChooser<T> {
 
   std::string_view name() const override { return name_; }
 
-  void choose(const Batch& batch, const Parameters<T>& parameters, std::uint64_t draw, ChosenBatch& out) override {
+  void choose(const Batch& batch, const Parameters<T>& parameters, std::uint64_t draw,
+              WeightedSequences& out) override {
     decoder_.set_parameters(parameters);
     start(batch, draw);
     while (step()) {
@@ -113,17 +114,17 @@ class SequenceChooser final : public BatchChooser<T> {
   }
 
   /// Makes each sequence a chain with a copy of its source.
-  void lay(const Batch& from, const std::vector<ChosenChain>& chains, ChosenBatch& out) const {
+  void lay(const Batch& from, const std::vector<ChosenChain>& chains, WeightedSequences& out) const {
     Batch& batch = out.batch;
     std::vector<Index> lengths;
     lengths.reserve(chains.size());
     for (const ChosenChain& chain : chains) lengths.push_back(static_cast<Index>(chain.sequence->symbols.size()));
     batch.structure = Structure::chains(lengths);
-    if (from.structure.source() != nullptr) batch.structure = batch.structure.looking_at(sources(from, chains));
+    if (from.structure.source() != nullptr) batch.structure = batch.structure.with_source(sources(from, chains));
     batch.passages.clear();
     for (Index c = 0; c < static_cast<Index>(chains.size()); ++c) batch.passages.push_back(c);
     batch.places.assign(chains.size(), 0);
-    batch.start_afresh();
+    batch.reset_all_chains();
     batch.whole = true;
     batch.predicted = batch.symbols = batch.structure.positions();
     for (const NetworkInput& input : network_.inputs) put_input(input, from, chains, batch);
@@ -132,11 +133,11 @@ class SequenceChooser final : public BatchChooser<T> {
 
   static Structure sources(const Batch& from, const std::vector<ChosenChain>& chains) {
     const Structure& source = from.structure.part(kSourcePart);
-    const std::vector<Index> seen = from.structure.chains_seen(kSourcePart);
+    const std::vector<Index> seen = from.structure.source_chains(kSourcePart);
     std::vector<Index> lengths;
     lengths.reserve(chains.size());
     for (const ChosenChain& chain : chains) lengths.push_back(source.size(seen[at(from.structure.row(chain.of, 0))]));
-    return Structure::chains(static_cast<Index>(lengths.size()), 1).looking_at(Structure::chains(lengths));
+    return Structure::chains(static_cast<Index>(lengths.size()), 1).with_source(Structure::chains(lengths));
   }
 
   void put_input(const NetworkInput& input, const Batch& from, const std::vector<ChosenChain>& chains,
@@ -160,7 +161,7 @@ class SequenceChooser final : public BatchChooser<T> {
   static void copy_source(const Rows& rows, const Batch& from, const std::vector<ChosenChain>& chains, const Batch& to,
                           Rows& out) {
     const Structure &source = from.structure.part(kSourcePart), &copy = to.structure.part(kSourcePart);
-    const std::vector<Index> seen = from.structure.chains_seen(kSourcePart);
+    const std::vector<Index> seen = from.structure.source_chains(kSourcePart);
     if constexpr (std::is_same_v<Rows, SymbolRows>)
       out.clear(copy.positions());
     else
@@ -180,7 +181,7 @@ class SequenceChooser final : public BatchChooser<T> {
     for (Index i = 0; i < from.cols(); ++i) to.set(other, i, values(0, i));
   }
 
-  void put_targets(const std::vector<ChosenChain>& chains, ChosenBatch& out) const {
+  void put_targets(const std::vector<ChosenChain>& chains, WeightedSequences& out) const {
     const Structure& structure = out.batch.structure;
     SymbolRows& targets = out.batch.symbol_field(decoder_.target_head().field);
     SymbolRows* const stops =
@@ -216,7 +217,7 @@ class SequenceChooser final : public BatchChooser<T> {
 }  // namespace
 
 template <class T>
-bool searches_sequences(const Network<T>& network, const DataSpecification& data, const TargetEnds& ends) {
+bool supports_sequence_objectives(const Network<T>& network, const DataSpecification& data, const TargetEnds& ends) {
   for (const Head<T>& head : network.heads) {
     if (head.loss->template as<Categorical<T>>() == nullptr) continue;
     const FieldSpecification& field = data.field(head.field);
@@ -244,8 +245,8 @@ std::unique_ptr<BatchChooser<T>> sequence_chooser(const Network<T>& network, con
   return std::make_unique<SequenceChooser<T>>(network, data, ends, team, objective, "", longest, seed);
 }
 
-template bool searches_sequences(const Network<float>&, const DataSpecification&, const TargetEnds&);
-template bool searches_sequences(const Network<double>&, const DataSpecification&, const TargetEnds&);
+template bool supports_sequence_objectives(const Network<float>&, const DataSpecification&, const TargetEnds&);
+template bool supports_sequence_objectives(const Network<double>&, const DataSpecification&, const TargetEnds&);
 template std::unique_ptr<BatchChooser<float>> sequence_chooser(const Network<float>&, const DataSpecification&,
                                                                const TargetEnds&, std::string_view, std::uint64_t,
                                                                Team&);

@@ -1,8 +1,8 @@
 #pragma once
 /// Search-based training for encoder-decoder networks, which read the symbols that they predict, on whole sequences
 /// with their ends. The sequences of a batch are searched together, with one decoder step for all prefixes at a time;
-/// the sequences that the objective selects form a new batch (train/objective/sequence_objective.h). objective.h defines the
-/// objectives.
+/// the sequences that the objective selects form a new batch (train/objective/sequence_objective.h). objective.h
+/// defines the objectives.
 
 #include <memory>
 #include <string_view>
@@ -16,7 +16,7 @@ namespace unfold {
 /// Whether --objective applies to whole sequences of the network: it reads the symbols that it predicts, and predicts
 /// their end.
 template <class T>
-bool searches_sequences(const Network<T>& network, const DataSpecification& data, const TargetEnds& ends);
+bool supports_sequence_objectives(const Network<T>& network, const DataSpecification& data, const TargetEnds& ends);
 
 /// Keeps references to the network and the data. `objective`: a SPEC other than the likelihood (objective.h). Sequences
 /// with an unknown symbol contribute no loss. Throws UsageError: a network that TargetDecoder does not support, or one

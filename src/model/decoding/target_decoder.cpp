@@ -3,8 +3,8 @@
 #include <fmt/format.h>
 
 #include "base/error.h"
-#include "graph/circuit/attention.h"
 #include "data/examples/example_set.h"
+#include "graph/circuit/attention.h"
 #include "numerics/functions.h"
 
 namespace unfold {
@@ -31,7 +31,7 @@ TargetDecoder<T>::TargetDecoder(const Network<T>& network, const DataSpecificati
   for (const NetworkInput& input : network.inputs) read_input(input, ends);
   if (stops_ != nullptr)
     stop_ = symbol_named(data.field(stops_->field), ends.stop_at);
-  else if (!knows_lengths())
+  else if (!has_length_input())
     end_ = symbol_named(field, ends.symbol);
 }
 
@@ -87,7 +87,7 @@ void TargetDecoder<T>::begin(const Batch& batch, Index slots) {
 
 template <class T>
 Index TargetDecoder<T>::source_of(Index chain) const {
-  return batch_->structure.chains_seen(kSourcePart)[at(batch_->structure.row(chain, 0))];
+  return batch_->structure.source_chains(kSourcePart)[at(batch_->structure.row(chain, 0))];
 }
 
 template <class T>
@@ -104,8 +104,8 @@ void TargetDecoder<T>::enter(std::span<const TargetRow> targets) {
   }
   const auto count = static_cast<Index>(targets.size());
   const Structure own = Structure::chains(count, 1);
-  unfolding_.lay(encodes_ ? own.looking_at(*batch_->structure.source(), chains) : own, slots);
-  if (encodes_ && !encoded_) give_sources(*batch_, network_, unfolding_);
+  unfolding_.lay(encodes_ ? own.with_source(*batch_->structure.source(), chains) : own, slots);
+  if (encodes_ && !encoded_) set_source_inputs(*batch_, network_, unfolding_);
   const Structure& laid = unfolding_.structure();
   for (Index k = 0; k < count; ++k) give(targets[at(k)], laid.row(k, 0));
   unfolding_.forward(&now_, encodes_ && encoded_);

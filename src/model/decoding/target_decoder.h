@@ -18,8 +18,8 @@
 #include <string_view>
 #include <vector>
 
-#include "data/text/batch.h"
 #include "data/examples/specification.h"
+#include "data/text/batch.h"
 #include "loss/network.h"
 
 namespace unfold {
@@ -57,7 +57,7 @@ class TargetDecoder {
   Index symbols() const { return symbols_; }  ///< number of symbols in the alphabet
   /// The end as a symbol: beyond the alphabet, unless the alphabet has an end symbol.
   Symbol end() const { return end_; }
-  bool knows_lengths() const { return left_.valid(); }     ///< whether lengths are known in advance
+  bool has_length_input() const { return left_.valid(); }  ///< whether lengths are known in advance
   bool has_long_sources() const { return long_sources_; }  ///< whether sources have more than one position
   const Head<T>& target_head() const { return *target_; }  ///< REQUIRES targets of symbols
   const Head<T>* stop_head() const { return stops_; }      ///< null if there is none

@@ -5,8 +5,8 @@
 #include <limits>
 
 #include "loss/loss.h"
-#include "numerics/functions.h"
 #include "model/decoding/edit_distance.h"
+#include "numerics/functions.h"
 
 namespace unfold {
 
@@ -141,7 +141,7 @@ void TargetSearch::finish() {
   done_ = true;
   open_.clear();
   if (objective_.kind == SequenceObjective::Kind::margin) pay_margin();
-  if (objective_.kind == SequenceObjective::Kind::risk) pay_risk();
+  if (objective_.kind == SequenceObjective::Kind::risk) add_risk();
   if (std::ranges::any_of(truth_weights_, [](double w) { return w != 0; }))
     chosen_.push_back({target_, truth_weights_});
 }
@@ -161,7 +161,7 @@ void TargetSearch::pay_margin() {
 
 /// Computes the risk over the sequences found and the true one, with p renormalized: sum p cost. Its derivative with
 /// respect to log p of a sequence is p (cost - mean cost).
-void TargetSearch::pay_risk() {
+void TargetSearch::add_risk() {
   std::vector<const Beginning*> all = {&truth_};
   for (const Beginning& b : beam_)
     if (!b.is_true && std::ranges::none_of(all, [&](const Beginning* other) { return other->symbols == b.symbols; }))

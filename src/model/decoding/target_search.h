@@ -86,7 +86,7 @@ class TargetSearch {
   void list_open();
   void finish();
   void pay_margin();
-  void pay_risk();
+  void add_risk();
   void pay(const Beginning& found, const Beginning& truth, double more);
 
   SequenceObjective objective_;

@@ -19,8 +19,8 @@
 /// An HMM is equivalent to a network with symbol-dependent linear transitions and a linear output: see set_hmm below.
 
 #include "base/options/options.h"
-#include "model/symbol_model.h"
 #include "graph/circuit/parameters.h"
+#include "model/symbol_model.h"
 
 namespace unfold {
 
@@ -57,8 +57,8 @@ std::vector<Index> most_probable_states(const HmmParameters& hmm, std::span<cons
 /// Returns p(s_t = j | x), [symbols x states], by the forward-backward algorithm.
 std::vector<double> state_posteriors(const HmmParameters& hmm, std::span<const Symbol> symbols);
 
-/// Converts an HMM to a gated network of linear units with a linear output, `linear-gnn` (graph/cells/linear_gnn.cpp; section
-/// 1.2.2 of Ollivier's "Riemannian metrics for recurrent networks"):
+/// Converts an HMM to a gated network of linear units with a linear output, `linear-gnn` (graph/cells/linear_gnn.cpp;
+/// section 1.2.2 of Ollivier's "Riemannian metrics for recurrent networks"):
 ///   V_i = sum_j tau_{j i x} a_j,  tau_{j i x} = b(j,x) a(j,i),  a_j = V_j / sum_k V_k,  p(x) ~ sum_j a_j b(j,x)
 /// Sets the parameters of a network with as many units as states and the same alphabet. Throws UsageError: different
 /// sizes; a state that cannot emit some symbol, since the logarithm of 0 has no gradient.

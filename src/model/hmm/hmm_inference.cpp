@@ -24,7 +24,7 @@ void add_to(Buffer<double>& sum, const Buffer<double>& more) {
 }
 
 /// A reader for a single sequence.
-TextReader reader_of(std::span<const Symbol> symbols) {
+SequenceReader reader_of(std::span<const Symbol> symbols) {
   return [symbols](Index, Range range) {
     return std::vector<Symbol>(symbols.begin() + range.begin, symbols.begin() + range.end);
   };
@@ -47,14 +47,14 @@ double reestimate(HmmParameters& hmm, const Corpus& corpus, const Split& part, d
   std::vector<Index> lengths;
   lengths.reserve(part.pieces.size());
   for (const Piece& piece : part.pieces) lengths.push_back(piece.range.size());
-  const TextReader read = [&](Index text, Range range) {
+  const SequenceReader read = [&](Index text, Range range) {
     const Piece& piece = part.pieces[at(text)];
     return corpus.read(piece.sequence, {piece.range.begin + range.begin, piece.range.begin + range.end});
   };
   const HmmTables tables(hmm);
   HmmMemory own;
   HmmMemory& kept = memory != nullptr ? *memory : own;
-  std::vector<HmmSums> sums = walk_lanes(tables, lengths, read, {.stop = kept.stop}, team, kept);
+  std::vector<HmmSums> sums = run_lanes(tables, lengths, read, {.stop = kept.stop}, team, kept);
   HmmSums& total = sums[0];
   for (std::size_t k = 1; k < sums.size(); ++k) {
     add_to(total.initial, sums[k].initial);
@@ -82,8 +82,8 @@ double log_likelihood(const HmmParameters& hmm, std::span<const Symbol> symbols)
   Team team(1);
   HmmMemory memory;
   double sum = 0;
-  for (const HmmSums& group : walk_lanes(HmmTables(hmm), {static_cast<Index>(symbols.size())}, reader_of(symbols),
-                                         {.backward = false}, team, memory))
+  for (const HmmSums& group : run_lanes(HmmTables(hmm), {static_cast<Index>(symbols.size())}, reader_of(symbols),
+                                        {.backward = false}, team, memory))
     sum += group.log_likelihood;
   return sum;
 }
@@ -97,8 +97,8 @@ std::vector<double> state_posteriors(const HmmParameters& hmm, std::span<const S
   };
   Team team(1);
   HmmMemory memory;
-  walk_lanes(HmmTables(hmm), {static_cast<Index>(symbols.size())}, reader_of(symbols), {.posterior = keep}, team,
-             memory);
+  run_lanes(HmmTables(hmm), {static_cast<Index>(symbols.size())}, reader_of(symbols), {.posterior = keep}, team,
+            memory);
   return result;
 }
 
@@ -110,7 +110,7 @@ std::vector<Index> most_probable_states(const HmmParameters& hmm, std::span<cons
   std::vector<std::uint16_t> from(length * n);
   for (std::size_t t = 0; t < length; ++t) {
     if (t > 0) {
-      best_origins(best.data(), {a.data(), hmm.states, hmm.states, hmm.states}, next.data(), origin.data());
+      viterbi_step(best.data(), {a.data(), hmm.states, hmm.states, hmm.states}, next.data(), origin.data());
       for (std::size_t j = 0; j < n; ++j) from[t * n + j] = static_cast<std::uint16_t>(origin[j]);
       best.swap(next);
     }

@@ -50,7 +50,7 @@ struct Cuts {
 class Walk {
  public:
   Walk(const HmmTables& tables, std::span<const std::vector<Stretch>> lanes, const std::vector<Index>& lengths,
-       const TextReader& read, const HmmWork& work, Cuts& cuts, Buffer<double>& history, HmmSums& sums)
+       const SequenceReader& read, const HmmPassOptions& work, Cuts& cuts, Buffer<double>& history, HmmSums& sums)
       : t_(tables),
         lanes_(lanes),
         lengths_(lengths),
@@ -113,7 +113,7 @@ class Walk {
     multiply<double>(states(g), a, out.cols_from(0, t_.columns), Panels(0, a.panels()), Start::zero);
   }
   void set_row(double* row, const double* from) const { std::copy_n(from, t_.width, row); }
-  void set_alike(double* row, double value) const {
+  void set_uniform(double* row, double value) const {
     std::fill_n(row, t_.width, 0.0);
     std::fill_n(row, t_.states, value);
   }
@@ -125,15 +125,15 @@ class Walk {
   void backward(Range part);
   void end_chains(Index step, Matrix<double> g, Matrix<double> later);
   void begin_chains(Index step, Matrix<double> g, Matrix<double> sooner);
-  void tell_posteriors(Index step, Matrix<double> g) const;
+  void report_posteriors(Index step, Matrix<double> g) const;
   void warm_up_forward(Index warm_up);
   void warm_up_backward(Index warm_up);
 
   const HmmTables& t_;
   std::span<const std::vector<Stretch>> lanes_;
   const std::vector<Index>& lengths_;
-  const TextReader& read_;
-  const HmmWork& work_;
+  const SequenceReader& read_;
+  const HmmPassOptions& work_;
   Cuts& cuts_;
   Buffer<double>& history_;  // g of the steps of a segment
   HmmSums& sums_;
@@ -183,7 +183,7 @@ void Walk::forward(Range part) {
       set_row(f.row(begin->lane), begin->stretch->cut_before < 0
                                       ? t_.initial.data()
                                       : cuts_.row(cuts_.guessed, begin->stretch->cut_before));
-    see_symbols(f, t_.emissions(), symbols(step), kLeastProbability, g, c_.data() + step * count());
+    forward_symbols(f, t_.emissions(), symbols(step), kLeastProbability, g, c_.data() + step * count());
     step_on(g, t_.a, f);
     for (; end != ends_.end() && end->step == step; ++end)
       if (end->stretch->cut_after >= 0) set_row(cuts_.row(cuts_.reached, end->stretch->cut_after), f.row(end->lane));
@@ -205,7 +205,7 @@ void Walk::end_chains(Index step, Matrix<double> g, Matrix<double> later) {
   for (auto e = first; e != last; ++e) {
     double *const w = later.row(e->lane), *const beta = rows(beta_).row(e->lane);
     if (e->stretch->cut_after < 0) {
-      set_alike(beta, 1);
+      set_uniform(beta, 1);
       continue;
     }
     double sum = 0;  // sum of gamma, which is 1 with the right factor
@@ -227,7 +227,7 @@ void Walk::begin_chains(Index step, Matrix<double> g, Matrix<double> sooner) {
   }
 }
 
-void Walk::tell_posteriors(Index step, Matrix<double> g) const {
+void Walk::report_posteriors(Index step, Matrix<double> g) const {
   for (Index m = 0; m < count(); ++m) {
     Index begin = 0;
     for (const Stretch& s : lanes_[at(m)]) {
@@ -252,7 +252,7 @@ void Walk::backward(Range part) {
     for (Index step = end; step-- > begin;) {
       const Matrix<double> g = rows(history_, step - part.begin);
       end_chains(step, g, later(step));
-      if (work_.posterior) tell_posteriors(step, g);
+      if (work_.posterior) report_posteriors(step, g);
       look_back(rows(beta_), g, t_.emissions(), symbols(step), c_.data() + step * count(),
                 {sums_.symbols.data(), t_.alphabet, t_.width, t_.width}, later(step - 1));
       begin_chains(step, g, later(step - 1));
@@ -280,8 +280,8 @@ void Walk::warm_up_forward(Index warm_up) {
       if (step == starts[at(m)]) set_row(rows(f_).row(m), t_.initial.data());
     for (Index m = 0; m < count(); ++m)
       if (step == starts[at(m)] && lanes_[at(m)].front().range.begin > warm_up)
-        set_alike(rows(f_).row(m), 1 / static_cast<double>(t_.states));
-    see_symbols(rows(f_), t_.emissions(), x.data() + step * count(), kLeastProbability, rows(g), c.data());
+        set_uniform(rows(f_).row(m), 1 / static_cast<double>(t_.states));
+    forward_symbols(rows(f_), t_.emissions(), x.data() + step * count(), kLeastProbability, rows(g), c.data());
     step_on(rows(g), t_.a, rows(f_));
   }
   for (Index m = 0; m < count(); ++m)
@@ -303,8 +303,8 @@ void Walk::warm_up_backward(Index warm_up) {
   Buffer<double> w(f_.size()), c(count());
   for (Index step = *std::ranges::max_element(starts); step >= 0; --step) {
     for (Index m = 0; m < count(); ++m)
-      if (step == starts[at(m)]) set_alike(rows(beta_).row(m), 1);
-    see_symbols(rows(beta_), t_.emissions(), x.data() + step * count(), kLeastProbability, rows(w), c.data());
+      if (step == starts[at(m)]) set_uniform(rows(beta_).row(m), 1);
+    forward_symbols(rows(beta_), t_.emissions(), x.data() + step * count(), kLeastProbability, rows(w), c.data());
     step_on(rows(w), t_.a_back, rows(beta_));
   }
   for (Index m = 0; m < count(); ++m)
@@ -332,7 +332,7 @@ HmmTables::HmmTables(const HmmParameters& hmm)
   a_back.pack({back.data(), states, columns, width});
 }
 
-LaneDeal::LaneDeal(const std::vector<Index>& lengths, bool may_cut) {
+LaneAssignment::LaneAssignment(const std::vector<Index>& lengths, bool may_cut) {
   const Index total = std::accumulate(lengths.begin(), lengths.end(), Index{0});
   const Index groups = std::clamp<Index>(total / kGroupSymbols, 1, kMostGroups);
   const Index count = std::clamp<Index>(total / kLaneSymbols, 1, kLanes * groups);
@@ -356,18 +356,18 @@ LaneDeal::LaneDeal(const std::vector<Index>& lengths, bool may_cut) {
   std::erase_if(lanes, [](const std::vector<Stretch>& stretches) { return stretches.empty(); });
 }
 
-std::vector<HmmSums> walk_lanes(const HmmTables& tables, const std::vector<Index>& lengths, const TextReader& read,
-                                const HmmWork& work, Team& team, HmmMemory& memory) {
+std::vector<HmmSums> run_lanes(const HmmTables& tables, const std::vector<Index>& lengths, const SequenceReader& read,
+                               const HmmPassOptions& work, Team& team, HmmMemory& memory) {
   memory.histories.resize(at(team.size()));
   for (;; memory.warm_up *= 4) {
-    const LaneDeal deal(lengths, memory.warm_up <= kLongestWarmUp);
+    const LaneAssignment deal(lengths, memory.warm_up <= kLongestWarmUp);
     Cuts cuts(deal.cuts, tables.width);
     std::vector<HmmSums> sums(at(deal.groups()));
     team.run([&](Member& me) {
       for (Index k = me.id(); k < deal.groups(); k += me.size()) {
-        const auto first = at(k * LaneDeal::kLanes);
+        const auto first = at(k * LaneAssignment::kLanes);
         const std::span<const std::vector<Stretch>> lanes =
-            std::span(deal.lanes).subspan(first, std::min(at(LaneDeal::kLanes), deal.lanes.size() - first));
+            std::span(deal.lanes).subspan(first, std::min(at(LaneAssignment::kLanes), deal.lanes.size() - first));
         Walk(tables, lanes, lengths, read, work, cuts, memory.histories[at(me.id())], sums[at(k)]).run(memory.warm_up);
       }
     });

@@ -35,7 +35,7 @@ struct HmmTables {
 };
 
 /// Reads the symbols of a sequence, [range).
-using TextReader = std::function<std::vector<Symbol>(Index text, Range range)>;
+using SequenceReader = std::function<std::vector<Symbol>(Index text, Range range)>;
 
 /// The part of a sequence that one lane processes.
 struct Stretch {
@@ -47,8 +47,8 @@ struct Stretch {
 
 /// Sequences distributed over lanes. The part before a cut is the last one of a lane, and the part after it the first
 /// one of a lane.
-struct LaneDeal {
-  LaneDeal(const std::vector<Index>& lengths, bool may_cut);
+struct LaneAssignment {
+  LaneAssignment(const std::vector<Index>& lengths, bool may_cut);
   /// Per group: the size of a tile of a matrix product, and few enough for the caches.
   static constexpr Index kLanes = 14;
   Index groups() const { return (static_cast<Index>(lanes.size()) + kLanes - 1) / kLanes; }
@@ -63,7 +63,7 @@ struct HmmSums {
 };
 
 /// What the passes compute.
-struct HmmWork {
+struct HmmPassOptions {
   bool backward = true;  ///< false: only the likelihood
   /// Called for every position of every sequence with g and beta, [N]: gamma = g * beta. Called in no particular order,
   /// from the threads of the team.
@@ -71,7 +71,7 @@ struct HmmWork {
   const std::atomic<bool>* stop = nullptr;  ///< polled regularly; if set, InterruptedError is thrown
 };
 
-std::vector<HmmSums> walk_lanes(const HmmTables& tables, const std::vector<Index>& lengths, const TextReader& read,
-                                const HmmWork& work, Team& team, HmmMemory& memory);
+std::vector<HmmSums> run_lanes(const HmmTables& tables, const std::vector<Index>& lengths, const SequenceReader& read,
+                               const HmmPassOptions& work, Team& team, HmmMemory& memory);
 
 }  // namespace unfold

@@ -22,7 +22,7 @@ const CellEntry& density_cell() {
 std::string canonical(const ChosenLoss& loss) {
   Spec spec;
   spec.name = loss.entry.name;
-  spec.values = changed_values(help_of(loss.options), help_of(loss.entry.options));
+  spec.values = non_default_values(help_of(loss.options), help_of(loss.entry.options));
   for (const OptionHelp& option : help_of(loss.options))
     if (option.name == loss.entry.main_option) spec.size = option.value;
   std::erase_if(spec.values, [&](const auto& value) { return value.first == loss.entry.main_option; });

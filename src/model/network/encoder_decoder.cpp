@@ -6,8 +6,8 @@
 #include <optional>
 
 #include "base/error.h"
-#include "graph/circuit/attention.h"
 #include "data/text/batch.h"
+#include "graph/circuit/attention.h"
 
 namespace unfold {
 namespace {
@@ -36,7 +36,7 @@ Signal summarise(const ModelSpec& spec, const std::vector<Signal>& encoded, Circ
 }
 
 /// The summary of a source that is given once.
-Signal summarise_once(const ModelSpec& spec, Signal source, Circuit& circuit) {
+Signal summarize_condition(const ModelSpec& spec, Signal source, Circuit& circuit) {
   if (spec.attention != Attend::none)
     throw UsageError(
         fmt::format("model {}: attention looks for positions of a source, and what is given here has one; leave it out",
@@ -88,12 +88,12 @@ Layers build_encoder_decoder(const ModelSpec& spec, Signal source, bool once, Si
         to_string(spec)));
   std::vector<Signal> encoded;
   if (!once) encoded = encode(spec, source, circuit);
-  const Signal summary = once ? summarise_once(spec, source, circuit) : summarise(spec, encoded, circuit);
+  const Signal summary = once ? summarize_condition(spec, source, circuit) : summarise(spec, encoded, circuit);
   const auto scope = circuit.scope("decoder");
   std::optional<SourceMemory> memory;
   if (spec.attention != Attend::none) memory.emplace(spec, encoded, circuit);
   const Signal none;
-  const auto start = circuit.starting_from(spec.condition == Condition::steps ? none : summary);
+  const auto start = circuit.with_initial_state(spec.condition == Condition::steps ? none : summary);
   const Index embedding = spec.embedding > 0 ? spec.embedding : spec.units;
   // If the source is given once, the network is the unconditional network plus the terms of the source.
   const double drop = once ? 0 : spec.dropout;

@@ -32,10 +32,11 @@ Evaluation LanguageModel<T>::evaluate(const Corpus& corpus, const Split& part, T
     throw UsageError("evaluation: window and streams must be at least 1, segments and warm-up at least 0");
   const Index alphabet = corpus.alphabet().size();
   check_predict_after(options.predict_after, alphabet);
-  const Index side_by_side = std::clamp<Index>(kMostLogits / alphabet, 1, options.streams);
-  const Index window = fitting_window(options.window, options.segments > 0 ? options.segments : side_by_side, alphabet);
+  const Index parallel_for_each = std::clamp<Index>(kMostLogits / alphabet, 1, options.streams);
+  const Index window =
+      fitting_window(options.window, options.segments > 0 ? options.segments : parallel_for_each, alphabet);
   auto streams = options.segments > 0 ? scoring_streams(corpus, part, options.segments, options.warmup)
-                                      : exact_streams(part, side_by_side);
+                                      : exact_streams(part, parallel_for_each);
   Evaluator<T> evaluator(network(), team);
   std::function<void(Index, T)> surprisal;
   if (options.surprisal) surprisal = [&](Index place, T nats) { options.surprisal(place, static_cast<float>(nats)); };

@@ -29,7 +29,7 @@ bool begins_with_mean(const Loss<T>& loss, Index size) {
 Signal FeedbackLoops::open(const std::string& read, Signal input, Circuit& circuit) {
   const FieldRead what = parse_read(read);
   const bool predicted = std::ranges::any_of(layout_.heads, [&](const auto& head) { return head.field == what.field; });
-  if (!wanted_ || what.back == 0 || !predicted || circuit.holds_symbols(input)) return input;
+  if (!wanted_ || what.back == 0 || !predicted || circuit.is_symbols(input)) return input;
   const Signal free = circuit.input(free_field(read), input.size());
   const Signal own = circuit.link(input.size(), Delay::previous(what.back));
   loops_.push_back({.read = read, .field = what.field, .input = input, .free = free, .own = own});
@@ -58,7 +58,7 @@ std::vector<NetworkInput> FeedbackLoops::inputs(std::vector<NetworkInput> read) 
   return read;
 }
 
-void FeedbackLoops::require_some() const {
+void FeedbackLoops::require_feedback() const {
   if (wanted_ && loops_.empty())
     throw UsageError(
         "feedback is of networks that read numbers that they predict, as \"previous F\" (train --ahead, --read "

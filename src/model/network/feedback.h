@@ -1,7 +1,7 @@
 #pragma once
 /// Output feedback: the network reads its own predictions as "previous F" instead of the true values, and gradients
-/// flow through them (train/objective/output_feedback.h selects the positions). With the true value x and the mean o of the
-/// head,
+/// flow through them (train/objective/output_feedback.h selects the positions). With the true value x and the mean o of
+/// the head,
 ///
 ///   input = (1 - free) x + free o      free: a separate input, 0 or 1
 ///
@@ -24,7 +24,7 @@ class FeedbackLoops {
   /// Returns the inputs of the network, given those that the layers read.
   std::vector<NetworkInput> inputs(std::vector<NetworkInput> read) const;
   /// Throws UsageError if feedback was requested but no field is fed back.
-  void require_some() const;
+  void require_feedback() const;
 
  private:
   struct Loop {

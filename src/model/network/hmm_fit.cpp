@@ -28,7 +28,7 @@ struct RunsOfExamples {
       throw DataError(fmt::format("{}: a vector is missing at position {}", examples.source(),
                                   missing - column.present.begin() + 1));
   }
-  VectorRuns runs() const {
+  VectorSequences runs() const {
     return {{values.data(), static_cast<Index>(values.size()) / numbers, numbers, numbers}, ends};
   }
 
@@ -147,7 +147,7 @@ void set_states(const HmmFit& fit, NetworkModel<T>& model) {
 }
 
 template <class T>
-TrainingResult take_states(const HmmFit& fit, NetworkModel<T>& model, const std::string& model_file) {
+TrainingResult train_states(const HmmFit& fit, NetworkModel<T>& model, const std::string& model_file) {
   set_states(fit, model);
   model.history().push_back(fit.history());
   if (!model_file.empty()) model.save(model_file);
@@ -156,7 +156,7 @@ TrainingResult take_states(const HmmFit& fit, NetworkModel<T>& model, const std:
 
 template void set_states(const HmmFit&, NetworkModel<float>&);
 template void set_states(const HmmFit&, NetworkModel<double>&);
-template TrainingResult take_states(const HmmFit&, NetworkModel<float>&, const std::string&);
-template TrainingResult take_states(const HmmFit&, NetworkModel<double>&, const std::string&);
+template TrainingResult train_states(const HmmFit&, NetworkModel<float>&, const std::string&);
+template TrainingResult train_states(const HmmFit&, NetworkModel<double>&, const std::string&);
 
 }  // namespace unfold

@@ -36,6 +36,6 @@ void set_states(const HmmFit& fit, NetworkModel<T>& model);
 
 /// The same, and writes the model with its history.
 template <class T>
-TrainingResult take_states(const HmmFit& fit, NetworkModel<T>& model, const std::string& model_file);
+TrainingResult train_states(const HmmFit& fit, NetworkModel<T>& model, const std::string& model_file);
 
 }  // namespace unfold

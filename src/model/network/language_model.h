@@ -18,14 +18,14 @@
 #include <string>
 #include <string_view>
 
-#include "model/symbol_model.h"
-#include "graph/circuit/parameters.h"
 #include "data/text/alphabet.h"
+#include "graph/circuit/parameters.h"
 #include "graph/engine/stepper.h"
 #include "loss/network.h"
 #include "model/network/network_body.h"
-#include "model/parameter_tensors.h"
 #include "model/network/spec.h"
+#include "model/parameter_tensors.h"
+#include "model/symbol_model.h"
 
 namespace unfold {
 

@@ -28,7 +28,7 @@ double log_of(double x) {
 }
 
 /// Returns the mean of T - 1, kept above 0 even if all lengths are 1.
-double mean_more(std::span<const Index> lengths) {
+double mean_minus_one(std::span<const Index> lengths) {
   double sum = 0;
   for (const Index length : lengths) sum += static_cast<double>(length - 1);
   return std::max(sum, 0.5) / static_cast<double>(lengths.size());
@@ -108,7 +108,7 @@ LengthModel LengthModel::fit(std::string_view kind, std::span<const Index> lengt
     throw UsageError(fmt::format("there is no model of lengths \"{}\"; there are {}", kind, fmt::join(kinds(), ", ")));
   if (lengths.empty()) throw UsageError("a model of lengths wants at least one");
   if (*std::ranges::min_element(lengths) < 1) throw UsageError("a model of lengths knows none below 1");
-  const double mean = mean_more(lengths);
+  const double mean = mean_minus_one(lengths);
   if (kind == kGeometric) return {kGeometric, {1 / (1 + mean)}};
   if (kind == kPoisson) return {kPoisson, {mean}};
   if (*std::ranges::max_element(lengths) > kLongestTable)

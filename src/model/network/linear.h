@@ -3,8 +3,8 @@
 /// with feature templates over columns (data/examples/templates.h), and with softmax it is logistic regression.
 ///
 /// There is one weight per pair of an input symbol and a label that occurred with it in training; with `all=true`, with
-/// any label. The list of pairs (graph/circuit/sparse_lookup.h) is created once from the training data and stored in the model file
-/// as two tensors, NAME/listing/begin and NAME/listing/outputs, where NAME is the output of the head.
+/// any label. The list of pairs (graph/circuit/sparse_lookup.h) is created once from the training data and stored in
+/// the model file as two tensors, NAME/listing/begin and NAME/listing/outputs, where NAME is the output of the head.
 ///
 /// Inputs may also have weights for transitions between labels (the loss crf:steps=read): the outputs are then n labels
 /// followed by n^2 transitions. With several hidden states per label (hybrid:K), a pair is listed for each of them.
@@ -18,10 +18,10 @@
 #include <string>
 #include <vector>
 
-#include "model/model.h"
+#include "data/examples/example_set.h"
 #include "graph/cells/cell.h"
 #include "graph/circuit/sparse_lookup.h"
-#include "data/examples/example_set.h"
+#include "model/model.h"
 #include "model/network/spec.h"
 
 namespace unfold {

@@ -13,16 +13,16 @@
 #include "data/examples/example_set.h"
 #include "data/text/text_batches.h"
 #include "loss/crf/label_sequences.h"
-#include "loss/tree_merges.h"
 #include "loss/crf/sequence_label.h"
 #include "loss/registry.h"
+#include "loss/tree_merges.h"
 #include "model/network/density_model.h"
 #include "model/network/encoder_decoder.h"
 #include "model/network/feedback.h"
 #include "model/network/linear.h"
 #include "model/network/order_agnostic.h"
-#include "model/parameter_tensors.h"
 #include "model/network/regularization.h"
+#include "model/parameter_tensors.h"
 
 namespace unfold {
 namespace {
@@ -42,11 +42,11 @@ ModelSpec spec_of(const ModelFile& file) {
     return parse_model_spec(text);
   } catch (const UsageError& error) {
     if (const std::string name = cell_name(text); cells().find(name) == nullptr)
-      file.fail(
-          fmt::format("its model is {}, and \"{}\" is no cell of Unfold: the program that trained it registers it, "
-                      "register_cell(\"{}\", ...) of <src/graph/cells/register_cell.h>, and so must the program that loads "
-                      "it; or a later version of Unfold has it",
-                      text, name, name));
+      file.fail(fmt::format(
+          "its model is {}, and \"{}\" is no cell of Unfold: the program that trained it registers it, "
+          "register_cell(\"{}\", ...) of <src/graph/cells/register_cell.h>, and so must the program that loads "
+          "it; or a later version of Unfold has it",
+          text, name, name));
     file.fail(fmt::format("the model in the card cannot be built: {}", error.what()));
   }
 }
@@ -119,7 +119,7 @@ Signal add_inputs(const ModelSpec& spec, const DataSpecification& data, const st
 }
 
 /// Throws if a network in both directions would read the field that it predicts.
-void refuse_to_see_ahead(const ModelSpec& spec, const NetworkLayout& layout) {
+void require_causal(const ModelSpec& spec, const NetworkLayout& layout) {
   for (const std::string& read : layout.reads)
     for (const HeadSpecification& head : layout.heads)
       if (parse_read(read).field == head.field)
@@ -162,7 +162,7 @@ void add_gaussian_terms(const ModelSpec& spec, const NetworkLayout& layout, cons
         "model {}: gaussians are of one label a sequence, predicted by hybrid (--predict F=hybrid:3); leave them out",
         to_string(spec)));
   const Signal x = inputs.front().signal;
-  if (inputs.size() > 1 || circuit.holds_symbols(x) || x.size() > kMostGaussianNumbers)
+  if (inputs.size() > 1 || circuit.is_symbols(x) || x.size() > kMostGaussianNumbers)
     throw UsageError(fmt::format("model {}: gaussians are of one field of at most {} numbers; leave them out",
                                  to_string(spec), kMostGaussianNumbers));
   const auto add = [&](std::string name, Signal source) {
@@ -183,7 +183,7 @@ std::vector<Term> linear_terms(const std::vector<NetworkInput>& inputs, const st
   std::vector<Term> terms;
   std::vector<Signal> symbols;
   for (const NetworkInput& input : inputs)
-    if (circuit.holds_symbols(input.signal) && listing != nullptr)
+    if (circuit.is_symbols(input.signal) && listing != nullptr)
       symbols.push_back(input.signal);
     else
       terms.push_back({.parameter = input.field, .source = input.signal, .init = Init::zero()});
@@ -261,7 +261,7 @@ Layers add_layers(const ModelSpec& spec, const DataSpecification& data, const Ne
     if (data.grids) part.emplace(circuit, input_part(spec));
     const Signal input = add_inputs(spec, data, own, circuit, loops, inputs);
     part.reset();
-    if (spec.both_directions) refuse_to_see_ahead(spec, layout);
+    if (spec.both_directions) require_causal(spec, layout);
     if (spec.attention != Attend::none)
       throw UsageError(
           fmt::format("model {}: attention needs a source to look at (--format pairs); leave it out", to_string(spec)));
@@ -307,7 +307,7 @@ class HeadSignals {
     if (is_linear(spec_)) return add_linear(name, size, once, listing);
     if (is_density(spec_)) return add_density(name, size);
     if (once && !pooled_.valid()) pooled_ = pooled(spec_, layers_, circuit_);
-    std::vector<Term> terms = {{"V", once ? pooled_ : layers_.top, output_start(spec_)}};
+    std::vector<Term> terms = {{"V", once ? pooled_ : layers_.top, output_init(spec_)}};
     if (!once) terms.insert(terms.end(), direct_.begin(), direct_.end());
     return add_output(spec_, name, size, terms, circuit_);
   }
@@ -361,10 +361,10 @@ ChosenLoss loss_for(const HeadSpecification& head, const FieldSpecification& fie
 /// such a loss reads the signal at every position although there is one label per sequence. Throws UsageError if the
 /// loss does not support that.
 template <class T>
-bool tell_labels(Loss<T>& loss, const FieldSpecification& field) {
+bool set_label_names(Loss<T>& loss, const FieldSpecification& field) {
   const bool one = field.once && loss.template as<LabelSequences<T>>() != nullptr;
   if (one) {
-    auto* whole = dynamic_cast<OneLabel<T>*>(&loss);
+    auto* whole = dynamic_cast<SequenceLabel<T>*>(&loss);
     if (whole == nullptr)
       throw UsageError(
           fmt::format("the loss {} is of labels at every position, but {} is predicted once a sequence; softmax and "
@@ -452,7 +452,7 @@ Network<T> build_network(const ModelSpec& spec, const DataSpecification& data, c
   std::vector<NetworkInput> read;
   const Layers layers = add_layers(spec, data, layout, circuit, loops, read);
   network.inputs = loops.inputs(read);
-  loops.require_some();
+  loops.require_feedback();
   HeadSignals signals(spec, data, layout, layers, read, circuit);
   for (std::size_t h = 0; h < layout.heads.size(); ++h) {
     const HeadSpecification& head = layout.heads[h];
@@ -469,7 +469,7 @@ Network<T> build_network(const ModelSpec& spec, const DataSpecification& data, c
           fmt::format("{} stands once an example; of a source and its target, what is predicted stands at "
                       "the positions of the target",
                       head.field));
-    if (spec.cell->says_probabilities && (field.type != Type::symbols || variant.candidates > 0))
+    if (spec.cell->outputs_probabilities && (field.type != Type::symbols || variant.candidates > 0))
       throw UsageError(fmt::format("model {} says probabilities of symbols: it predicts no numbers, and all symbols",
                                    to_string(spec)));
     if (data.grids && !field.once && input_part(spec) > 0)
@@ -479,7 +479,7 @@ Network<T> build_network(const ModelSpec& spec, const DataSpecification& data, c
                       to_string(spec), head.field));
     const Index size = chosen.signal_size(variant.candidates > 0 ? variant.candidates : field.size);
     const std::shared_ptr<Loss<T>> loss = chosen.make<T>();
-    const bool everywhere = tell_labels(*loss, field);
+    const bool everywhere = set_label_names(*loss, field);
     const Signal signal = signals.add(layout.output_name(h), size, field.once && !everywhere, head.listing);
     loss->declare(circuit, signal);
     loops.close<T>(head, *loss, signal, circuit);
@@ -490,7 +490,7 @@ Network<T> build_network(const ModelSpec& spec, const DataSpecification& data, c
     circuit.output(network.merges);
     network.heads.push_back({kMergeField, network.merges, merge_loss<T>(), 1});
   }
-  if (variant.watch_hidden) {
+  if (variant.output_hidden) {
     for (const Signal hidden : layers.hidden) circuit.output(hidden);
     network.hidden = layers.hidden;
   }

@@ -14,10 +14,10 @@
 #include <string>
 #include <vector>
 
-#include "model/model.h"
-#include "graph/circuit/sparse_lookup.h"
 #include "graph/circuit/parameters.h"
+#include "graph/circuit/sparse_lookup.h"
 #include "loss/network.h"
+#include "model/model.h"
 #include "model/network/spec.h"
 
 namespace unfold {
@@ -47,10 +47,10 @@ struct NetworkLayout {
 
 /// Variants of the network used in training; the layout of the parameters is the same.
 struct NetworkVariant {
-  bool watch_hidden = false;  ///< the output of each layer is also an output of the network, for penalties
-  Index candidates = 0;       ///< > 0: number of outputs for a sampled softmax, instead of one per symbol
-  bool feedback = false;      ///< numbers read as "previous F" can be the network's own predictions (feedback.h)
-  bool merges = false;        ///< for trees that it finds: an additional head for their merges (loss/tree_merges.h)
+  bool output_hidden = false;  ///< the output of each layer is also an output of the network, for penalties
+  Index candidates = 0;        ///< > 0: number of outputs for a sampled softmax, instead of one per symbol
+  bool feedback = false;       ///< numbers read as "previous F" can be the network's own predictions (feedback.h)
+  bool merges = false;         ///< for trees that it finds: an additional head for their merges (loss/tree_merges.h)
 };
 
 /// Adds the network to an empty circuit, which must outlive the result. Throws UsageError: a field that is not in the

@@ -85,8 +85,9 @@ TaskScore evaluate(const NetworkModel<T>& model, const Task& task, TaskSplit par
 }
 
 template <class T>
-TrainingResult train_by(const Network<T>& network, NetworkModel<T>& model, TrainingSources<T> sources,
-                        const TrainerOptions& options, const std::string& model_file, Team& team, Observer* observer) {
+TrainingResult train_with_losses(const Network<T>& network, NetworkModel<T>& model, TrainingSources<T> sources,
+                                 const TrainerOptions& options, const std::string& model_file, Team& team,
+                                 Observer* observer) {
   const Index batch = sources.training->streams();
   Trainer<T> trainer(network, model.parameters(), std::move(sources), options, team);
   trainer.set_observer(observer);
@@ -122,11 +123,11 @@ template <class T>
 TrainingResult train(NetworkModel<T>& model, TrainingSources<T> sources, const TrainerOptions& options,
                      const std::string& model_file, Team& team, Observer* observer) {
   if (!options.penalties.any())
-    return train_by(model.network(), model, std::move(sources), options, model_file, team, observer);
+    return train_with_losses(model.network(), model, std::move(sources), options, model_file, team, observer);
   Circuit with_hidden;
   const Network<T> network =
-      build_network<T>(model.spec(), model.data(), model.layout(), with_hidden, {.watch_hidden = true});
-  return train_by(network, model, std::move(sources), options, model_file, team, observer);
+      build_network<T>(model.spec(), model.data(), model.layout(), with_hidden, {.output_hidden = true});
+  return train_with_losses(network, model, std::move(sources), options, model_file, team, observer);
 }
 
 template <class T>
@@ -150,10 +151,10 @@ template TrainingResult train(NetworkModel<float>&, TrainingSources<float>, cons
                               Team&, Observer*);
 template TrainingResult train(NetworkModel<double>&, TrainingSources<double>, const TrainerOptions&, const std::string&,
                               Team&, Observer*);
-template TrainingResult train_by(const Network<float>&, NetworkModel<float>&, TrainingSources<float>,
-                                 const TrainerOptions&, const std::string&, Team&, Observer*);
-template TrainingResult train_by(const Network<double>&, NetworkModel<double>&, TrainingSources<double>,
-                                 const TrainerOptions&, const std::string&, Team&, Observer*);
+template TrainingResult train_with_losses(const Network<float>&, NetworkModel<float>&, TrainingSources<float>,
+                                          const TrainerOptions&, const std::string&, Team&, Observer*);
+template TrainingResult train_with_losses(const Network<double>&, NetworkModel<double>&, TrainingSources<double>,
+                                          const TrainerOptions&, const std::string&, Team&, Observer*);
 template class NetworkModel<float>;
 template class NetworkModel<double>;
 

@@ -1,6 +1,6 @@
 #pragma once
-/// A network model reads and predicts arbitrary fields (data/examples/specification.h). Taggers, classifiers and models of tasks
-/// are network models; language models, which read a stream of text, are in language_model.h.
+/// A network model reads and predicts arbitrary fields (data/examples/specification.h). Taggers, classifiers and models
+/// of tasks are network models; language models, which read a stream of text, are in language_model.h.
 ///
 ///   auto task = make_task("adding:100");
 ///   NetworkModel<float> model("irnn:100", task_specification("adding:100", *task), task_layout());
@@ -16,9 +16,9 @@
 #include <string>
 #include <string_view>
 
+#include "data/tasks/task_spec.h"
 #include "model/network/network_body.h"
 #include "model/parameter_tensors.h"
-#include "data/tasks/task_spec.h"
 #include "train/evaluate.h"
 #include "train/sources/task_sources.h"
 
@@ -69,8 +69,8 @@ TrainingResult train(NetworkModel<T>& model, TrainingSources<T> sources, const T
                      const std::string& model_file, Team& team, Observer* observer = nullptr);
 
 /// Adds to an empty circuit the network of a model that reads its own predictions at selected positions
-/// (train/objective/output_feedback.h), with weight dropping and tying as in the model. Throws UsageError if no field is fed
-/// back, or if the prediction is not a mean.
+/// (train/objective/output_feedback.h), with weight dropping and tying as in the model. Throws UsageError if no field
+/// is fed back, or if the prediction is not a mean.
 template <class T>
 Network<T> feedback_network(const NetworkModel<T>& model, Circuit& circuit);
 
@@ -79,8 +79,8 @@ Network<T> feedback_network(const NetworkModel<T>& model, Circuit& circuit);
 template <class T>
 Network<T> merging_network(const NetworkModel<T>& model, Circuit& circuit);
 
-// Models of tasks (data/tasks/tasks.h) read symbols or vectors and predict a value or a class at the end, or one at every
-// step.
+// Models of tasks (data/tasks/tasks.h) read symbols or vectors and predict a value or a class at the end, or one at
+// every step.
 
 /// The data specification of a task, with the canonical SPEC of the task as the source. If the task has one target per
 /// sequence, the head reads the last state, or the pooled states according to the SPEC of the model. Throws UsageError.

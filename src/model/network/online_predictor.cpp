@@ -8,8 +8,8 @@
 #include "base/error.h"
 #include "numerics/functions.h"
 #include "numerics/vector.h"
-#include "train/passes/batch_pass.h"
 #include "optim/optimizer.h"
+#include "train/passes/batch_pass.h"
 
 namespace unfold {
 namespace {

@@ -25,7 +25,7 @@ class LayersInOrder {
       : model_(model),
         numbers_(model.data().field(kVector).size),
         options_(orderless_options(model.spec())),
-        loss_(model.network().heads.front().loss->template need<EachNumber<T>>("measuring orders")),
+        loss_(model.network().heads.front().loss->template need<MarginalDistributions<T>>("measuring orders")),
         shape_(density_shape()) {
     first_ = parameter("layer1/z/W");
     for (Index layer = 1; layer <= options_.layers; ++layer) {
@@ -116,7 +116,7 @@ class LayersInOrder {
   const NetworkModel<T>& model_;
   Index numbers_, most_ = 0;  // maximum number of outputs for a number
   OrderlessOptions options_;
-  const EachNumber<T>& loss_;
+  const MarginalDistributions<T>& loss_;
   VectorShape shape_;
   const T *first_ = nullptr, *output_biases_ = nullptr, *direct_ = nullptr;
   std::vector<const T*> biases_;

@@ -6,8 +6,8 @@
 #include <span>
 #include <vector>
 
-#include "graph/cells/cells.h"
 #include "data/text/text_batches.h"
+#include "graph/cells/cells.h"
 #include "train/checkpoint.h"
 
 namespace unfold {
@@ -53,7 +53,7 @@ void add_over(std::vector<double>& counts, Processes& processes) {
 Counts count_symbols(const TrainingData& data, Symbol predict_after) {
   const auto alphabet = static_cast<std::size_t>(data.corpus.alphabet().size());
   Counts counts{std::vector<double>(alphabet), std::vector<double>(alphabet)};
-  Processes& processes = data.processes != nullptr ? *data.processes : one_process();
+  Processes& processes = data.processes != nullptr ? *data.processes : single_process();
   StreamReader reader(data.corpus, 4096, predict_after);
   reader.start({share_of_part(data.training, processes)});
   for (Batch batch; reader.next(batch);) {
@@ -74,7 +74,7 @@ TrainerOptions candidate_options(const TrainerOptions& all, const RestartOptions
   TrainerOptions c = all;
   c.steps = all.steps > 0 ? std::max<Index>(1, all.steps / (2 * restarts.count)) : 0;
   c.epochs = all.epochs / (2 * count);
-  c.minutes = all.minutes / 2 * std::min(static_cast<double>(restarts.side_by_side), count) / count;
+  c.minutes = all.minutes / 2 * std::min(static_cast<double>(restarts.parallel_for_each), count) / count;
   c.spent_seconds = 0;  // the remaining time is halved
   c.checkpoint = checkpoint;
   c.checkpoint_seconds = 0;
@@ -100,7 +100,8 @@ void initialise(LanguageModel<T>& model, const TrainingData& data, Symbol predic
   model.initialise(seed);
   if (!has_random_graph(model.spec())) return;
   const Counts counts = count_symbols(data, predict_after);
-  start_from_frequencies<T>(model.circuit(), model.logits(), counts.read, counts.predicted, seed, model.parameters());
+  initialize_from_frequencies<T>(model.circuit(), model.logits(), counts.read, counts.predicted, seed,
+                                 model.parameters());
 }
 
 template <class T>

@@ -24,14 +24,14 @@ template <class T>
 LanguageModel<T> make_candidate(const ModelSpec& spec, const TrainingData& data, Symbol predict_after,
                                 std::uint64_t seed, Index number);
 
-/// Initializes the parameters randomly; for models on a random graph, followed by start_from_frequencies (cells.h) with
-/// the symbols of the training part.
+/// Initializes the parameters randomly; for models on a random graph, followed by initialize_from_frequencies (cells.h)
+/// with the symbols of the training part.
 template <class T>
 void initialise(LanguageModel<T>& model, const TrainingData& data, Symbol predict_after, std::uint64_t seed);
 
 struct RestartOptions {
   Index count = 1;
-  int side_by_side = 1;  ///< candidates that are trained at the same time
+  int parallel_for_each = 1;  ///< candidates that are trained at the same time
 };
 
 /// The SPEC of the candidate that a checkpoint is of, among the first `count`: `spec` with the graph that was kept.

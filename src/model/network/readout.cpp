@@ -148,7 +148,7 @@ ReadoutFit fit_readout(const Network<T>& network, Parameters<T>& parameters, Bat
     enter_batch(batch, *plan, state);
     positions.enter(batch.carry);
     u.lay(batch.structure, batch.carry.slots);
-    give_inputs(batch, 0, batch.structure.positions(), network, u);
+    upload_inputs(batch, 0, batch.structure.positions(), network, u);
     u.forward(&state);
     for (HeadFit<T>& head : heads) head.add(batch, u, positions, options.washout);
     positions.leave(batch);

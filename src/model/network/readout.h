@@ -4,8 +4,8 @@
 
 #include <optional>
 
-#include "graph/circuit/parameters.h"
 #include "data/text/batch.h"
+#include "graph/circuit/parameters.h"
 #include "model/network/spec.h"
 #include "train/ridge.h"
 

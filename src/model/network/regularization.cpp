@@ -34,8 +34,8 @@ std::vector<int> recurrent_matrices(const Plan& plan) {
 
 }  // namespace
 
-std::vector<WeightDrop> weight_drops(const ModelSpec& spec, const Plan& plan) {
-  std::vector<WeightDrop> drops;
+std::vector<WeightDropout> weight_drops(const ModelSpec& spec, const Plan& plan) {
+  std::vector<WeightDropout> drops;
   if (spec.wdrop > 0) {
     for (const int matrix : recurrent_matrices(plan)) drops.push_back({matrix, spec.wdrop});
     if (drops.empty())

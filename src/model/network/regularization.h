@@ -1,6 +1,6 @@
 #pragma once
-/// Selects the weights to drop and to tie in training (train/objective/weight_rules.h) according to the options of a model.
-/// Internal to models/.
+/// Selects the weights to drop and to tie in training (train/objective/weight_rules.h) according to the options of a
+/// model. Internal to models/.
 
 #include "model/network/network_body.h"
 
@@ -8,7 +8,7 @@ namespace unfold {
 
 /// `wdrop`: the recurrent matrices; `dropoute`: the rows of the embedding. Throws UsageError that names the missing
 /// part of the model.
-std::vector<WeightDrop> weight_drops(const ModelSpec& spec, const Plan& plan);
+std::vector<WeightDropout> weight_drops(const ModelSpec& spec, const Plan& plan);
 
 /// `tied`: embedding and output. Throws UsageError unless one symbol field is both read and predicted at every
 /// position, and the input of its output layer has the size of the embedding.

@@ -30,7 +30,7 @@ OptionTable table_of(ModelSpec& spec) {
   table("residual", spec.residual,
         "what a layer reads is added to what it gives; norm: and the layer itself sees it normalised",
         {{Residual::none, "none"}, {Residual::plain, "plain"}, {Residual::norm, "norm"}});
-  table("dropout", spec.dropout, "share of each layer's output that is dropped in training", from_to_below(0, 1));
+  table("dropout", spec.dropout, "share of each layer's output that is dropped in training", half_open_range(0, 1));
   table("embedding", spec.embedding, "size of a learned vector per symbol; 0: none", range(0, kMostUnits));
   table("trained-initial", spec.trained_initial, "learn the state before the first symbol");
   table("pool", spec.pool, "what is read of a sequence to predict one thing for all of it",
@@ -47,12 +47,12 @@ OptionTable table_of(ModelSpec& spec) {
         {{Condition::start, "start"}, {Condition::steps, "steps"}, {Condition::both, "both"}});
   table("variational", spec.variational, "masks of dropout last a whole sequence, or a window of it");
   table("dropouti", spec.dropouti, "share of what the first layer reads that is dropped in training",
-        from_to_below(0, 1));
-  table("dropouth", spec.dropouth, "dropout of what goes from layer to layer; 0: as dropout", from_to_below(0, 1));
+        half_open_range(0, 1));
+  table("dropouth", spec.dropouth, "dropout of what goes from layer to layer; 0: as dropout", half_open_range(0, 1));
   table("dropoute", spec.dropoute, "share of symbols whose embedding is dropped in a step of training",
-        from_to_below(0, 1));
+        half_open_range(0, 1));
   table("wdrop", spec.wdrop, "share of the weights of recurrent matrices that is dropped in a step of training",
-        from_to_below(0, 1));
+        half_open_range(0, 1));
   table("tied", spec.tied, "the weights of the output are those of the embedding");
   return table;
 }
@@ -122,7 +122,7 @@ double rate_above(const ModelSpec& spec, Index layer) {
 /// The input of the first layer, after dropout.
 Signal dropped_input(const ModelSpec& spec, Signal input, Circuit& circuit) {
   if (spec.dropouti == 0) return input;
-  if (input.id < 0 || circuit.holds_symbols(input))
+  if (input.id < 0 || circuit.is_symbols(input))
     throw UsageError(
         fmt::format("model {}: dropouti drops numbers that the first layer reads, and it reads symbols "
                     "themselves; write embedding={} as well",
@@ -230,11 +230,11 @@ Signal normalised(const std::vector<Signal>& signals, Circuit& circuit) {
 }
 
 /// Whether the output of a layer has the size of its input, so that it can be added.
-bool adds_what_it_reads(const ModelSpec& spec, Index layer, const std::vector<Signal>& below, const Circuit& circuit) {
+bool is_residual_layer(const ModelSpec& spec, Index layer, const std::vector<Signal>& below, const Circuit& circuit) {
   if (spec.residual == Residual::none) return false;
   if (layer > 1) return true;
   const Signal x = below.front();
-  return !spec.both_directions && x.id >= 0 && !circuit.holds_symbols(x) && x.size() == spec.units;
+  return !spec.both_directions && x.id >= 0 && !circuit.is_symbols(x) && x.size() == spec.units;
 }
 
 /// A layer of a stack: its output before and after dropout. The latter is the input of the next layer.
@@ -244,10 +244,11 @@ struct StackedLayer {
 
 StackedLayer add_stacked_layer(const ModelSpec& spec, Index layer, const std::vector<Signal>& below, Circuit& circuit) {
   const auto scope = circuit.scope(fmt::format("layer{}", layer));
-  const bool adds = adds_what_it_reads(spec, layer, below, circuit);
+  const bool adds = is_residual_layer(spec, layer, below, circuit);
   Signal x = adds && spec.residual == Residual::norm ? normalised(below, circuit) : joined(below, circuit);
   // A joined signal has a negative id and several parts; such a cell requires a single signal.
-  if (x.id < 0 && !spec.cell->reads_joined) x = circuit.affine("gather", spec.units, {{"J", x}}, Init::zero(), false);
+  if (x.id < 0 && !spec.cell->accepts_joined_input)
+    x = circuit.affine("gather", spec.units, {{"J", x}}, Init::zero(), false);
   StackedLayer result = {.given = add_layer(spec, x, circuit), .up = {}};
   for (Signal& signal : result.given) result.up.push_back(dropped(spec, signal, rate_above(spec, layer), circuit));
   if (!adds) return result;
@@ -279,7 +280,7 @@ ModelSpec parse_model_spec(std::string_view text, const std::vector<std::string>
   result.units = parse_units(spec);
   if (const std::string fault = result.cell->fault(result, result.options); !fault.empty())
     throw UsageError(fmt::format("model {}: {}", in_quotes(text), fault));
-  if (result.residual != Residual::none && (result.cell->reads_grids() || result.cell->says_probabilities))
+  if (result.residual != Residual::none && (result.cell->reads_grids() || result.cell->outputs_probabilities))
     throw UsageError(fmt::format("model {}: {}; leave residual out", in_quotes(text),
                                  result.cell->reads_grids() ? "layers over grids have other sizes than what they read"
                                                             : "a sum of probabilities is none"));
@@ -293,7 +294,7 @@ std::string to_string(const ModelSpec& spec) {
   if (spec.both_directions) result.name = kBothDirections;
   result.name += spec.cell->name;
   if (!is_linear(spec)) result.size = std::to_string(spec.units);
-  result.values = changed_values(table_of(given).help(), table_of(plain).help());
+  result.values = non_default_values(table_of(given).help(), table_of(plain).help());
   return to_string(result);
 }
 
@@ -307,8 +308,8 @@ bool has_random_graph(const ModelSpec& spec) { return spec.cell->graph != nullpt
 
 Index& graph_seed(ModelSpec& spec) { return spec.cell->graph(spec.options); }
 
-ModelSpec cut_down(ModelSpec spec, Index units) {
-  spec.cell->cut_down(spec, spec.options, units);
+ModelSpec with_max_units(ModelSpec spec, Index units) {
+  spec.cell->with_max_units(spec, spec.options, units);
   spec.embedding = std::min(spec.embedding, units);
   return spec;
 }
@@ -318,7 +319,7 @@ Layers build_layers(const ModelSpec& spec, Signal input, Circuit& circuit) {
   if (is_linear(spec) || is_density(spec)) return result;
   // Symbols are not numbers and cannot be passed through links, so they are embedded first.
   const bool linked = spec.cell->reads_grids() && (spec.causal || patches_of(spec).front() > 1);
-  const bool embeds = linked && circuit.holds_symbols(input);
+  const bool embeds = linked && circuit.is_symbols(input);
   if (const Index size = spec.embedding > 0 ? spec.embedding : embeds ? spec.units : 0; size > 0)
     result.top =
         circuit.affine("embedding", size, {{"W", input, Init::normal(spec.cell->reads_trees() ? kTreeScale : 1)}},
@@ -354,12 +355,12 @@ int input_part(const ModelSpec& spec) {
   return static_cast<int>(std::ranges::count_if(sides, [](Index side) { return side > 1; }));
 }
 
-Init output_start(const ModelSpec& spec) { return spec.cell->output_start(spec.options); }
+Init output_init(const ModelSpec& spec) { return spec.cell->output_init(spec.options); }
 
 Signal add_output(const ModelSpec& spec, std::string_view name, Index size, const std::vector<Term>& terms,
                   Circuit& circuit) {
   const Signal linear = circuit.affine(name, size, terms);
-  const Signal output = spec.cell->says_probabilities ? log_of_probabilities(linear) : linear;
+  const Signal output = spec.cell->outputs_probabilities ? probabilities_to_logits(linear) : linear;
   circuit.output(output);
   return output;
 }
@@ -388,7 +389,7 @@ ModelSignals build_model(const ModelSpec& spec, Signal input, Index outputs, Cir
     throw UsageError(
         fmt::format("model {}: gaussians are of vectors of numbers; of symbols leave them out", to_string(spec)));
   Layers layers = build_layers(spec, input, circuit);
-  const Signal output = add_output(spec, "output", outputs, {{"V", layers.top, output_start(spec)}}, circuit);
+  const Signal output = add_output(spec, "output", outputs, {{"V", layers.top, output_init(spec)}}, circuit);
   return {input, output, std::move(layers.hidden)};
 }
 

@@ -57,7 +57,7 @@ bool has_random_graph(const ModelSpec& spec);
 /// The seed of the graph. REQUIRES has_random_graph.
 Index& graph_seed(ModelSpec& spec);
 /// The same model with at most `units` units of any kind, for checks.
-ModelSpec cut_down(ModelSpec spec, Index units);
+ModelSpec with_max_units(ModelSpec spec, Index units);
 
 /// The layers of a model, without an output.
 struct Layers {
@@ -76,7 +76,7 @@ Layers build_layers(const ModelSpec& spec, Signal input, Circuit& circuit);
 /// The input of heads that predict once per sequence, at its last position (graph/cells/pool.h), after dropout.
 Signal pooled(const ModelSpec& spec, const Layers& layers, Circuit& circuit);
 /// The initialization of the weights of a head that reads `top`.
-Init output_start(const ModelSpec& spec);
+Init output_init(const ModelSpec& spec);
 
 /// The map from the input of a head to its signal: affine, or its logarithm if the cell outputs probabilities.
 Signal add_output(const ModelSpec& spec, std::string_view name, Index size, const std::vector<Term>& terms,

@@ -112,7 +112,8 @@ TrainingResult train(LanguageModel<T>& model, TrainingSources<T> sources, const 
   const auto variant = [&](Circuit& circuit, const NetworkVariant& how) {
     return build_network<T>(model.spec(), model.data(), NetworkLayout::language_model(), circuit, how);
   };
-  Network<T> network = trainer_options.penalties.any() ? variant(with_hidden, {.watch_hidden = true}) : model.network();
+  Network<T> network =
+      trainer_options.penalties.any() ? variant(with_hidden, {.output_hidden = true}) : model.network();
   if (options.sampled_softmax > 0) {
     const Index candidates = candidates_of(options, model.alphabet().size());
     network.fewer_outputs = std::make_shared<const Network<T>>(variant(with_candidates, {.candidates = candidates}));

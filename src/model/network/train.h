@@ -1,8 +1,8 @@
 #pragma once
 /// Trains a model of symbols: a recurrent model by gradient descent, or a fitted model as a whole.
 
-#include "model/network/language_model.h"
 #include "model/decoding/sampling.h"
+#include "model/network/language_model.h"
 #include "train/trainer.h"
 
 namespace unfold {

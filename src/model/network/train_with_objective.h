@@ -8,8 +8,8 @@ namespace unfold {
 /// As train (network_model.h), but with the losses of `network`. Otherwise `network` must equal the network of the
 /// model.
 template <class T>
-TrainingResult train_by(const Network<T>& network, NetworkModel<T>& model, TrainingSources<T> sources,
-                        const TrainerOptions& options, const std::string& model_file, Team& team,
-                        Observer* observer = nullptr);
+TrainingResult train_with_losses(const Network<T>& network, NetworkModel<T>& model, TrainingSources<T> sources,
+                                 const TrainerOptions& options, const std::string& model_file, Team& team,
+                                 Observer* observer = nullptr);
 
 }  // namespace unfold

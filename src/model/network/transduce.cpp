@@ -5,8 +5,8 @@
 #include <algorithm>
 
 #include "base/error.h"
-#include "numerics/random.h"
 #include "model/decoding/automaton.h"
+#include "numerics/random.h"
 
 namespace unfold {
 namespace {
@@ -33,8 +33,8 @@ template <class T>
 struct Transducer<T>::Body {
   Body(const Network<T>& network, const Parameters<T>& parameters, const DataSpecification& data,
        const TargetEnds& ends, Team& team, const LengthModel* known)
-      : decoder(network, data, ends, team), lengths(decoder.knows_lengths() ? known : nullptr) {
-    if (decoder.knows_lengths() && known == nullptr)
+      : decoder(network, data, ends, team), lengths(decoder.has_length_input() ? known : nullptr) {
+    if (decoder.has_length_input() && known == nullptr)
       throw UsageError("the decoder reads the steps left, and nobody knows the lengths of targets");
     decoder.set_parameters(parameters);
   }
@@ -42,7 +42,7 @@ struct Transducer<T>::Body {
   Index limit(const Growing& target, const TransduceOptions& options) const {
     if (target.length > 0) return target.length;
     if (options.longest > 0) return options.longest;
-    if (!decoder.has_long_sources()) return kLongestFound;
+    if (!decoder.has_long_sources()) return kMaxGeneratedLength;
     return 3 * decoder.source_length(target.chain) + 10;
   }
 
@@ -69,7 +69,7 @@ struct Transducer<T>::Body {
   }
 
   /// Whether a target followed by a symbol can still be completed to an allowed one; sets the automaton state after it.
-  bool may_go_on(const Growing& target, Symbol symbol, const TransduceOptions& options, Index& state) const {
+  bool can_extend(const Growing& target, Symbol symbol, const TransduceOptions& options, Index& state) const {
     if (options.allowed == nullptr) return true;
     if (symbol == decoder.end()) return options.allowed->accepts(target.state);
     state = options.allowed->next(target.state, symbol);
@@ -170,10 +170,10 @@ std::vector<std::vector<Transduced>> Transducer<T>::best(const Batch& batch, con
       std::vector<Transduced>& done = complete[at(chain)];
       Index slot = chain * options.beam, state = 0;
       std::vector<Growing> own;
-      const auto may_be = [&](const Growing& target, Symbol x) { return b.may_go_on(target, x, options, state); };
+      const auto may_be = [&](const Growing& target, Symbol x) { return b.can_extend(target, x, options, state); };
       for (const Extension& e : most_probable(growing, {first, last}, log_p, options.beam, may_be)) {
         Growing target = growing[e.of];
-        b.may_go_on(target, e.symbol, options, target.state);
+        b.can_extend(target, e.symbol, options, target.state);
         target.so_far.log_probability = 0;  // will be set to the exact sum
         if (b.extend(target, e.symbol, e.log_probability, options)) {
           done.push_back(std::move(target.so_far));

@@ -7,17 +7,17 @@
 ///   std::vector<std::vector<Transduced>> found = transducer.best(batch, {.beam = 5, .best = 3});    // a list per
 ///   chain
 ///
-/// The encoder runs once; the decoder is stepped over all targets together (model/decoding/target_decoder.h), each with a slot
-/// of the state. If lengths are known in advance, sampling draws them, the search uses the most probable one, and its
-/// probability is included; targets without an end stop at the limit.
+/// The encoder runs once; the decoder is stepped over all targets together (model/decoding/target_decoder.h), each with
+/// a slot of the state. If lengths are known in advance, sampling draws them, the search uses the most probable one,
+/// and its probability is included; targets without an end stop at the limit.
 
 #include <algorithm>
 #include <memory>
 #include <vector>
 
-#include "model/network/length_model.h"
 #include "model/decoding/sampling.h"
 #include "model/decoding/target_decoder.h"
+#include "model/network/length_model.h"
 
 namespace unfold {
 
@@ -26,17 +26,18 @@ class Automaton;
 struct TransduceOptions {
   Index beam = 1;  ///< targets kept at each step; 1: greedy search
   Index best = 1;  ///< number of results per source, at most `beam`
-  /// Maximum number of symbols of a target, including its end. 0: three per source symbol plus ten; kLongestFound if
-  /// the source is given once or if there is none.
+  /// Maximum number of symbols of a target, including its end. 0: three per source symbol plus ten; kMaxGeneratedLength
+  /// if the source is given once or if there is none.
   Index longest = 0;
   bool weights = false;  ///< also return attention weights
   /// For sampling: temperature and the filters after it; the other options are ignored. The log probabilities of the
   /// results are those of the model without filters.
   SamplingOptions filters = {};
-  /// The allowed targets, without their end symbol (model/decoding/automaton.h); only for `best`. All results then have an end.
+  /// The allowed targets, without their end symbol (model/decoding/automaton.h); only for `best`. All results then have
+  /// an end.
   const Automaton* allowed = nullptr;
 };
-inline constexpr Index kLongestFound = 1000;
+inline constexpr Index kMaxGeneratedLength = 1000;
 
 struct Transduced {
   std::vector<Symbol> symbols = {};  ///< without the end symbol

@@ -3,8 +3,8 @@
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
-#include "model/markov.h"
 #include "model/fitted_spec.h"
+#include "model/markov.h"
 #include "numerics/functions.h"
 
 namespace unfold {

@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include "base/error.h"
-#include "model/ngram/ngram.h"
 #include "data/counts/corpus_counts.h"
+#include "model/ngram/ngram.h"
 #include "numerics/functions.h"
 
 namespace unfold {

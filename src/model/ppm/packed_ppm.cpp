@@ -16,9 +16,9 @@
 namespace unfold {
 namespace {
 
-constexpr std::uint32_t kOne = 4;           // the count that one occurrence adds
-constexpr std::uint32_t kMost = 250;        // counts above this are halved
-constexpr std::uint32_t kMostAlone = 4000;  // ... for a symbol that is nearly alone in its context
+constexpr std::uint32_t kOne = 4;                       // the count that one occurrence adds
+constexpr std::uint32_t kMost = 250;                    // counts above this are halved
+constexpr std::uint32_t kMaxDeterministicCount = 4000;  // ... for a symbol that is nearly alone in its context
 constexpr std::uint32_t kNowhere = ~0U;
 constexpr std::uint32_t kIsContext = 1U << 31;
 
@@ -194,7 +194,7 @@ struct PackedPpm::Body {
 
   /// The two decisions in a context and the features that they depend on.
   struct Questions {
-    QuickDecision::Case favourite, escape;
+    IntegerDecision::Case favourite, escape;
     std::uint32_t favourite_prior = 0, escape_prior = 0;
   };
 
@@ -379,7 +379,7 @@ struct PackedPpm::Body {
   void count(std::uint32_t at, std::uint8_t symbol, std::uint32_t by) {
     PackedContext& c = contexts[at];
     if (c.single()) {
-      c.total = static_cast<std::uint16_t>(std::min(c.total + by, kMostAlone));
+      c.total = static_cast<std::uint16_t>(std::min(c.total + by, kMaxDeterministicCount));
       return;
     }
     PackedEntry* const entries = blocks.at(c.block);
@@ -391,7 +391,7 @@ struct PackedPpm::Body {
     for (; i > 0 && entries[i - 1].count < mine.count; --i) entries[i] = entries[i - 1];
     entries[i] = mine;
     const bool nearly_alone = (c.total - mine.count) * 16U < mine.count;
-    if (mine.count > (nearly_alone ? kMostAlone : kMost) || c.total > 60000) halve(c);
+    if (mine.count > (nearly_alone ? kMaxDeterministicCount : kMost) || c.total > 60000) halve(c);
   }
 
   void add(std::uint32_t at, std::uint8_t symbol, std::uint32_t start, Following following) {
@@ -546,7 +546,7 @@ struct PackedPpm::Body {
   std::uint32_t history = 0;  // how the last four symbols were found
   std::array<std::uint32_t, 256> masks{};
   std::uint32_t stamp = 0;
-  QuickDecision favourites, escapes;
+  IntegerDecision favourites, escapes;
   std::vector<double> probabilities;
   std::vector<float> logs;
 };
@@ -581,7 +581,7 @@ Symbol PackedPpm::code(Symbol symbol, DecisionCoder& coder) {
 }
 
 double PackedPpm::decision_bytes() const {
-  return static_cast<double>(QuickDecision::kBytes + sizeof(PackedContext) + sizeof(PackedEntry));
+  return static_cast<double>(IntegerDecision::kBytes + sizeof(PackedContext) + sizeof(PackedEntry));
 }
 
 void PackedPpm::set_learning(bool on) { body_->learning = on; }

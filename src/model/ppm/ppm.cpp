@@ -61,7 +61,7 @@ struct PpmPredictor::Body {
     Symbol favourite = kNoSymbol;  // none: at most one symbol was not excluded
     bool has_symbols = false;      // some symbol was not excluded
     bool can_escape = false;       // ... and some symbol is left for shorter contexts
-    LearntDecision::Case escape{}, favoured{};
+    AdaptiveDecision::Case escape{}, favoured{};
   };
 
   /// The counts of a context without the excluded symbols.
@@ -170,7 +170,7 @@ struct PpmPredictor::Body {
     current = true;
   }
 
-  double ask(LearntDecision& decision, LearntDecision::Case& c, double prior) const {
+  double ask(AdaptiveDecision& decision, AdaptiveDecision::Case& c, double prior) const {
     return initializes ? decision.estimate_and_initialize(c, prior) : decision.estimate(c, prior);
   }
 
@@ -308,7 +308,7 @@ struct PpmPredictor::Body {
   std::array<Symbol, 2> last{};  // the last symbol and the one before it
   std::uint64_t history = 0;     // the number of contexts (0 .. 3) from which each of the last four predictions escaped
   std::vector<char> excluded;
-  LearntDecision escapes, favourites;
+  AdaptiveDecision escapes, favourites;
   std::vector<Visit> visits;
   std::vector<double> probabilities;
   std::vector<float> logs;

@@ -6,12 +6,12 @@
 #include <system_error>
 
 #include "base/error.h"
-#include "model/ngram/frequency.h"
+#include "model/adaptive/replay_model.h"
 #include "model/hmm/hmm.h"
-#include "model/ngram/ngram.h"
 #include "model/network/language_model.h"
 #include "model/network/network_model.h"
-#include "model/adaptive/replay_model.h"
+#include "model/ngram/frequency.h"
+#include "model/ngram/ngram.h"
 
 namespace unfold {
 namespace {

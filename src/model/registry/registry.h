@@ -14,8 +14,8 @@
 #include <string_view>
 #include <vector>
 
-#include "model/symbol_model.h"
 #include "model/network/spec.h"
+#include "model/symbol_model.h"
 
 namespace unfold {
 

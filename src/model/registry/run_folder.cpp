@@ -32,7 +32,7 @@ class RunFolder::Lock {
   explicit Lock(const std::string& folder) : folder_(folder), path_(folder + "/lock") {
     while (!try_to_take()) {
     }
-    announced_ = AnnouncedFile::temporary(path_);
+    announced_ = RegisteredFile::temporary(path_);
     const std::string owner = fmt::format("process {}\n", ::getpid());
     if (::ftruncate(descriptor_, 0) != 0 || ::write(descriptor_, owner.data(), owner.size()) < 0) fail(errno);
   }
@@ -70,7 +70,7 @@ class RunFolder::Lock {
 
   const std::string folder_, path_;
   int descriptor_ = -1;
-  AnnouncedFile announced_;
+  RegisteredFile announced_;
 };
 
 void RunFolder::lock() const {

@@ -18,7 +18,7 @@ class FixedControl final : public Control<T> {
     StepReport report;
     report.rate = rate;
     if (slices_ == nullptr) require_length("control: the gradient", gradient_.size(), objective.parameters().size());
-    if (slices_ == nullptr && direction.can_move_there())
+    if (slices_ == nullptr && direction.can_update_on_device())
       if (Resident<T>* there = objective.resident()) return step_there(objective, direction, *there, report);
     if (slices_ != nullptr) {
       const SliceGradient found = objective.gradient_of_slices(gradient_.span());
@@ -37,9 +37,9 @@ class FixedControl final : public Control<T> {
       direction.move(objective.team(), parameters, gradient_.span(), scale, rate);
       return report;
     }
-    take_ranges<T>(parameters, slices_->own(), own_.span());
+    gather_ranges<T>(parameters, slices_->own(), own_.span());
     direction.move(objective.team(), own_.span(), gradient_.span(), scale, rate);
-    put_ranges<T>(own_.span(), slices_->own(), parameters);
+    scatter_ranges<T>(own_.span(), slices_->own(), parameters);
     objective.spread_parameters();
     return report;
   }
@@ -50,7 +50,7 @@ class FixedControl final : public Control<T> {
     report.finite = std::isfinite(report.loss) && std::isfinite(report.gradient_norm);
     if (!report.finite) return report;
     const double scale = clip_ > 0 && report.gradient_norm > clip_ ? clip_ / report.gradient_norm : 1;
-    direction.move_there(there, objective.parameters(), scale, report.rate);
+    direction.update_on_device(there, objective.parameters(), scale, report.rate);
     return report;
   }
   void visit_state(StateVisitor<T>&) override {}

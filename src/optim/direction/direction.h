@@ -32,9 +32,10 @@ class Direction {
   /// One pass over memory, divided among the team; the result does not depend on the team size.
   virtual void move(Team& team, std::span<T> parameters, std::span<const T> gradient, double scale, double rate) = 0;
   /// The same on the device that holds the parameters (graph/engine/backend.h), with the last gradient computed there.
-  /// REQUIRES can_move_there.
-  virtual bool can_move_there() const { return false; }
-  virtual void move_there(Resident<T>& /*there*/, Parameters<T>& /*parameters*/, double /*scale*/, double /*rate*/) {}
+  /// REQUIRES can_update_on_device.
+  virtual bool can_update_on_device() const { return false; }
+  virtual void update_on_device(Resident<T>& /*there*/, Parameters<T>& /*parameters*/, double /*scale*/,
+                                double /*rate*/) {}
   virtual void visit_state(StateVisitor<T>& visitor) = 0;
   /// Called after `attach`. If each number of the state belongs to one parameter, returns true and from now on keeps
   /// state only for `own` parameters, which are the arguments of `move`.
@@ -48,7 +49,7 @@ struct SgdOptions {
 };
 template <class Visitor>
 void describe(Visitor& v, SgdOptions& o) {
-  v("momentum", o.momentum, "share of the velocity that is kept", from_to_below(0, 1));
+  v("momentum", o.momentum, "share of the velocity that is kept", half_open_range(0, 1));
   v("nesterov", o.nesterov, "look ahead along the velocity");
 }
 
@@ -58,7 +59,7 @@ struct RmsPropOptions {
 };
 template <class Visitor>
 void describe(Visitor& v, RmsPropOptions& o) {
-  v("rho", o.rho, "share of the mean square that is kept", from_to_below(0, 1));
+  v("rho", o.rho, "share of the mean square that is kept", half_open_range(0, 1));
   v("epsilon", o.epsilon, "added to the root of the mean square", above(0));
 }
 
@@ -73,17 +74,17 @@ struct AdamOptions {
 };
 template <class Visitor>
 void describe(Visitor& v, AdamOptions& o) {
-  v("beta1", o.beta1, "share of the mean gradient that is kept", from_to_below(0, 1));
-  v("beta2", o.beta2, "share of the mean square that is kept", from_to_below(0, 1));
+  v("beta1", o.beta1, "share of the mean gradient that is kept", half_open_range(0, 1));
+  v("beta2", o.beta2, "share of the mean square that is kept", half_open_range(0, 1));
   v("epsilon", o.epsilon, "added to the root of the mean square", above(0));
   v("lazy", o.lazy, "parameters whose gradient is zero wait, as rows of embeddings that a batch does not read");
 }
 
-/// Path: the gradient divided by the path metric kappa (graph/paths/path_pass.h) of log gamma^2, passed on to plain descent,
-/// momentum or Adam. In coordinates in which the metric is one, q_i = p_i sqrt(kappa_i) / gamma, the gradient is u_i =
-/// gamma g_i / sqrt(kappa_i). The direction is u_i, scaled down to length `clip` in each matrix and bias where it is
-/// longer. In terms of p this is gamma u_i / sqrt(kappa_i), which without clipping equals gamma^2 g_i / kappa_i. If the
-/// share of the paths through a unit is less than `least` times the mean of its layer, the kappa of its incoming
+/// Path: the gradient divided by the path metric kappa (graph/paths/path_pass.h) of log gamma^2, passed on to plain
+/// descent, momentum or Adam. In coordinates in which the metric is one, q_i = p_i sqrt(kappa_i) / gamma, the gradient
+/// is u_i = gamma g_i / sqrt(kappa_i). The direction is u_i, scaled down to length `clip` in each matrix and bias where
+/// it is longer. In terms of p this is gamma u_i / sqrt(kappa_i), which without clipping equals gamma^2 g_i / kappa_i.
+/// If the share of the paths through a unit is less than `least` times the mean of its layer, the kappa of its incoming
 /// weights is raised by that ratio, because the metric does not account for steps that change incoming and outgoing
 /// weights at once. The direction is invariant to rescaling of units. Neyshabur, Wu, Salakhutdinov & Srebro 2016,
 /// without gamma, `least` and clipping.

@@ -96,8 +96,8 @@ class Adam final : public Direction<T> {
       adam_step<T>(p.subspan(at, n), part, mean_.span().subspan(at, n), square_.span().subspan(at, n), step);
     });
   }
-  bool can_move_there() const override { return !with_decay_ && !options_.lazy; }
-  void move_there(Resident<T>& there, Parameters<T>& parameters, double scale, double rate) override {
+  bool can_update_on_device() const override { return !with_decay_ && !options_.lazy; }
+  void update_on_device(Resident<T>& there, Parameters<T>& parameters, double scale, double rate) override {
     there.adam(parameters, mean_.span(), square_.span(), next_step(scale, rate));
     there_ = &there;
   }

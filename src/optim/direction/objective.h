@@ -10,10 +10,10 @@
 
 #include "base/error.h"
 #include "base/threads/team.h"
-#include "graph/circuit/parameters.h"
 #include "data/text/batch.h"
-#include "loss/network.h"
 #include "distributed/slices.h"
+#include "graph/circuit/parameters.h"
+#include "loss/network.h"
 
 namespace unfold {
 
@@ -64,8 +64,8 @@ class Objective {
   }
   /// Returns the loss at the current parameters and sets `gradient` [parameters].
   virtual double gradient(std::span<T> gradient) = 0;
-  /// The object that takes steps on the device with the parameters (graph/engine/backend.h), or null if steps run on the
-  /// host. If not null, `gradient` may be called with an empty span; the gradient then stays on the device.
+  /// The object that takes steps on the device with the parameters (graph/engine/backend.h), or null if steps run on
+  /// the host. If not null, `gradient` may be called with an empty span; the gradient then stays on the device.
   virtual Resident<T>* resident() { return nullptr; }
   /// The assignment of parameter slices to processes, fixed until the end of the run; nullptr if each process has all
   /// parameters.

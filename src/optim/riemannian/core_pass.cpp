@@ -27,7 +27,7 @@ const Node& output_node(Signal output) {
   return node;
 }
 
-/// The softmax of logarithms equals their arguments divided by their sum (log_of_probabilities), which is a linear
+/// The softmax of logarithms equals their arguments divided by their sum (probabilities_to_logits), which is a linear
 /// output. If an argument is negative, it is not a probability and the loss is NaN.
 template <class T>
 Head<T> without_logarithm(const Head<T>& head) {
@@ -94,7 +94,7 @@ template <class T>
 void CorePass<T>::forward(const Batch& batch, const Parameters<T>& parameters, State<T>& state,
                           std::optional<std::uint64_t> dropout_seed) {
   unfolding_.lay(batch.structure, batch.carry.slots);
-  give_inputs(batch, 0, batch.structure.positions(), network_, unfolding_);
+  upload_inputs(batch, 0, batch.structure.positions(), network_, unfolding_);
   unfolding_.set_parameters(parameters);
   parameters_ = &parameters;
   if (dropout_seed) unfolding_.set_dropout_seed(*dropout_seed);

@@ -4,8 +4,8 @@
 #include <cmath>
 #include <limits>
 
-#include "numerics/softmax_rows.h"
 #include "numerics/random.h"
+#include "numerics/softmax_rows.h"
 
 namespace unfold {
 namespace {

@@ -7,8 +7,8 @@
 
 #include "base/error.h"
 #include "graph/circuit/unit_weights.h"
-#include "optim/riemannian/damped_cholesky.h"
 #include "numerics/moments.h"
+#include "optim/riemannian/damped_cholesky.h"
 
 namespace unfold {
 namespace {

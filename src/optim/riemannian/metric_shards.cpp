@@ -32,7 +32,7 @@ MetricShards<T>::MetricShards(Objective<T>& objective, const RiemannianOptions& 
       shard.metric = std::make_unique<UnitMetric<T>>(*shard.core, options.reduction == Reduction::full, options.damping,
                                                      options.keep > 0);
     if (options.own > 0) {
-      shard.own = std::make_unique<OwnSequences<T>>(objective.network());
+      shard.own = std::make_unique<SampledSequences<T>>(objective.network());
       shard.own_core = std::make_unique<CorePass<T>>(objective.network(), team_);
       shard.own_metric = std::make_unique<UnitMetric<T>>(*shard.own_core, options.reduction == Reduction::full,
                                                          options.damping, false);

@@ -7,11 +7,11 @@
 #include <vector>
 
 #include "data/text/shards.h"
+#include "distributed/shard_sum.h"
 #include "optim/riemannian/output_metric.h"
+#include "optim/riemannian/riemannian.h"
 #include "optim/riemannian/sampled_sequences.h"
 #include "optim/riemannian/unit_metric.h"
-#include "optim/riemannian/riemannian.h"
-#include "distributed/shard_sum.h"
 
 namespace unfold {
 
@@ -40,8 +40,8 @@ class MetricShards {
   struct Shard {
     std::unique_ptr<CorePass<T>> core;
     std::unique_ptr<OutputMetric<T>> output;
-    std::unique_ptr<UnitMetric<T>> metric;  ///< null without a metric
-    std::unique_ptr<OwnSequences<T>> own;   ///< null if the metric is measured on the data
+    std::unique_ptr<UnitMetric<T>> metric;     ///< null without a metric
+    std::unique_ptr<SampledSequences<T>> own;  ///< null if the metric is measured on the data
     std::unique_ptr<CorePass<T>> own_core = nullptr;
     std::unique_ptr<UnitMetric<T>> own_metric = nullptr;
     Batch room = {};

@@ -55,7 +55,7 @@ void describe(Visitor& v, RiemannianOptions& o) {
     v("sequences", o.sequences, "what a sequence counts in the metric: its length, or each the same",
       {{SequenceWeights::length, "length"}, {SequenceWeights::equal, "equal"}});
     v("keep", o.keep, "share of the matrices that is kept from batch to batch; 0 for full batches",
-      from_to_below(0, 1));
+      half_open_range(0, 1));
   }
   v("average", o.average, "move along the mean of the last two directions");
 }

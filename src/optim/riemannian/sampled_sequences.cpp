@@ -14,7 +14,7 @@ const std::vector<Symbol>& symbols_in(const Batch& batch, const char* field) {
 }  // namespace
 
 template <class T>
-OwnSequences<T>::OwnSequences(const Network<T>& network) : plan_(network.plan) {
+SampledSequences<T>::SampledSequences(const Network<T>& network) : plan_(network.plan) {
   const bool writes = network.inputs.size() == 1 && network.inputs.front().field == kPreviousSymbol &&
                       network.heads.size() == 1 && network.heads.front().field == kSymbol &&
                       network.heads.front().loss->template as<Categorical<T>>() != nullptr;
@@ -28,8 +28,8 @@ OwnSequences<T>::OwnSequences(const Network<T>& network) : plan_(network.plan) {
 }
 
 template <class T>
-const Batch& OwnSequences<T>::draw(const Batch& batch, const Parameters<T>& parameters, const State<T>& entering,
-                                   std::uint64_t draw, std::uint64_t stream) {
+const Batch& SampledSequences<T>::draw(const Batch& batch, const Parameters<T>& parameters, const State<T>& entering,
+                                       std::uint64_t draw, std::uint64_t stream) {
   own_ = batch;
   Stepper<T> stepper(plan_, parameters, team_);
   for (Index s = 0; s < batch.structure.sequences(); ++s) {
@@ -42,7 +42,7 @@ const Batch& OwnSequences<T>::draw(const Batch& batch, const Parameters<T>& para
 }
 
 template <class T>
-void OwnSequences<T>::write(Stepper<T>& stepper, const Batch& text, Index sequence, Random random) {
+void SampledSequences<T>::write(Stepper<T>& stepper, const Batch& text, Index sequence, Random random) {
   std::vector<Symbol>&read = own_.symbol_field(kPreviousSymbol).symbols,
   &predicted = own_.symbol_field(kSymbol).symbols;
   const std::vector<Symbol>& wanted = symbols_in(text, kSymbol);
@@ -57,7 +57,7 @@ void OwnSequences<T>::write(Stepper<T>& stepper, const Batch& text, Index sequen
   }
 }
 
-template class OwnSequences<float>;
-template class OwnSequences<double>;
+template class SampledSequences<float>;
+template class SampledSequences<double>;
 
 }  // namespace unfold

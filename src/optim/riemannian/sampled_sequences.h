@@ -8,10 +8,10 @@
 namespace unfold {
 
 template <class T>
-class OwnSequences {
+class SampledSequences {
  public:
   /// Throws UsageError unless the network reads exactly the symbols that it predicts.
-  explicit OwnSequences(const Network<T>& network);
+  explicit SampledSequences(const Network<T>& network);
 
   /// Returns the batch with every target symbol replaced by a sample, one after another; each sample is also the next
   /// input. Symbols without a target are unchanged. A function of parameters, states, `draw` and `stream`. Valid until

@@ -68,7 +68,7 @@ class SortedTile {
     }
   }
 
-  std::span<const SymbolRun> runs() const { return runs_; }
+  std::span<const SymbolRange> runs() const { return runs_; }
   const T* column(Index k) const { return values_.data() + k * stride_; }
   Matrix<const T> columns() const { return {values_.data(), columns_, stride_, stride_}; }
 
@@ -77,7 +77,7 @@ class SortedTile {
   Buffer<T> values_;          // [columns x stride]
   std::vector<Index> begin_;  // per symbol
   std::vector<Index> rows_;   // per slot: its row, or -1
-  std::vector<SymbolRun> runs_;
+  std::vector<SymbolRange> runs_;
 };
 
 }  // namespace unfold

@@ -13,10 +13,10 @@
 
 #include "base/state_visitor.h"
 #include "graph/circuit/unit_weights.h"
+#include "numerics/moments.h"
 #include "optim/riemannian/core_pass.h"
 #include "optim/riemannian/map_metric.h"
 #include "optim/riemannian/sorted_tile.h"
-#include "numerics/moments.h"
 
 namespace unfold {
 

@@ -4,8 +4,8 @@
 #include <bit>
 #include <map>
 
-#include "graph/circuit/known_operator.h"
 #include "graph/circuit/concatenation.h"
+#include "graph/circuit/known_operator.h"
 
 namespace unfold {
 
@@ -55,7 +55,7 @@ class OperatorEdges {
 
 /// For n complex numbers, stored as n real and then n imaginary parts: each complex number k is separate from the
 /// others.
-void tell_complex(Index n, Index columns, OperatorEdges& edges) {
+void record_complex(Index n, Index columns, OperatorEdges& edges) {
   for (Index k = 0; k < n; ++k)
     for (const Index to : {k, n + k}) {
       edges.input(k, to);
@@ -64,7 +64,7 @@ void tell_complex(Index n, Index columns, OperatorEdges& edges) {
     }
 }
 
-void tell_sparse(const SparseOperator& op, OperatorEdges& edges) {
+void record_sparse(const SparseOperator& op, OperatorEdges& edges) {
   const Edges& e = op.edges();
   for (Index i = 0; i < e.count(); ++i) {
     edges.input(e.from()[at(i)], e.to()[at(i)]);
@@ -75,10 +75,10 @@ void tell_sparse(const SparseOperator& op, OperatorEdges& edges) {
 }
 
 /// In an unknown operator, everything depends on everything.
-void tell_edges(const Operator& op, Index columns, OperatorEdges& edges) {
-  if (const SparseOperator* sparse = as_sparse(&op)) return tell_sparse(*sparse, edges);
-  if (const auto* known = dynamic_cast<const KnownOperator*>(&op)) {
-    using Kind = KnownOperator::Kind;
+void record_edges(const Operator& op, Index columns, OperatorEdges& edges) {
+  if (const SparseOperator* sparse = as_sparse(&op)) return record_sparse(*sparse, edges);
+  if (const auto* known = dynamic_cast<const ExportableOperator*>(&op)) {
+    using Kind = ExportableOperator::Kind;
     switch (known->known_kind()) {
       case Kind::leak:
         for (Index k = 0; k < op.outputs(); ++k) {
@@ -88,9 +88,9 @@ void tell_edges(const Operator& op, Index columns, OperatorEdges& edges) {
         return;
       case Kind::complex_decay:
       case Kind::complex_gain:
-      case Kind::modulus_relu: return tell_complex(op.outputs() / 2, columns, edges);
+      case Kind::modulus_relu: return record_complex(op.outputs() / 2, columns, edges);
       case Kind::placed: {
-        const Index offset = as_placed(&op)->offset();
+        const Index offset = as_concatenation(&op)->offset();
         for (Index k = 0; k < op.inputs(); ++k) edges.input(k, offset + k);
         return;
       }
@@ -180,7 +180,7 @@ class Reading {
     } told;
     told.reading = this, told.node = i, told.source = term.source;
     const ParameterInfo& w = info(term.parameter);
-    tell_edges(*term.op, w.rows > 0 ? w.cols : 0, told);
+    record_edges(*term.op, w.rows > 0 ? w.cols : 0, told);
     for (const auto& [column, states] : told.columns) find(states, {w.offset + column, w.cols, w.rows});
   }
 

@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include "base/error.h"
-#include "optim/rtrl/influence.h"
 #include "loss/independent_rows.h"
+#include "optim/rtrl/influence.h"
 
 namespace unfold {
 namespace {
@@ -18,7 +18,7 @@ template <class T>
 std::unique_ptr<OpenCircuit> opened(const Network<T>& network, const GradientMethod& method) {
   const std::string who = "--gradient " + method.text();
   for (const Head<T>& head : network.heads)
-    if (!has_separate_rows(*head.loss)) head.loss->template need<SeparateRows<T>>(who);
+    if (!has_separate_rows(*head.loss)) head.loss->template need<IndependentRows<T>>(who);
   return open_circuit(network, who);
 }
 

@@ -5,8 +5,8 @@
 #include <cstdint>
 #include <memory>
 
-#include "optim/rtrl/gradient_method.h"
 #include "optim/rtrl/dependencies.h"
+#include "optim/rtrl/gradient_method.h"
 #include "optim/rtrl/step_pass.h"
 
 namespace unfold {

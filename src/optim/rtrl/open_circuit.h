@@ -4,8 +4,8 @@
 ///   s_t = F(theta, s_{t-1}, x_t),   o_t = O(theta, s_{t-1}, x_t)
 ///
 /// The values read by links along `previous` become parameters of the opened circuit, appended to those of the original
-/// circuit in the order of State (graph/engine/unfolding.h): one vector [theta | s_{t-1}]. A backward pass over one position
-/// then gives both parts of a row of the Jacobian, dF/dtheta and dF/ds, and a tangent pass can change either.
+/// circuit in the order of State (graph/engine/unfolding.h): one vector [theta | s_{t-1}]. A backward pass over one
+/// position then gives both parts of a row of the Jacobian, dF/dtheta and dF/ds, and a tangent pass can change either.
 /// Operations need no additional rules, and no loop is left.
 
 #include <memory>

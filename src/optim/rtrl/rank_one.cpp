@@ -4,10 +4,10 @@
 #include <cmath>
 #include <optional>
 
-#include "optim/rtrl/influence.h"
-#include "optim/rtrl/influence_pattern.h"
 #include "numerics/random.h"
 #include "numerics/vector.h"
+#include "optim/rtrl/influence.h"
+#include "optim/rtrl/influence_pattern.h"
 
 namespace unfold {
 namespace {

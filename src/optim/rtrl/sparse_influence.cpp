@@ -5,9 +5,9 @@
 #include <algorithm>
 
 #include "base/error.h"
+#include "numerics/vector.h"
 #include "optim/rtrl/influence.h"
 #include "optim/rtrl/influence_pattern.h"
-#include "numerics/vector.h"
 
 namespace unfold {
 namespace {

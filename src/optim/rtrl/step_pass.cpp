@@ -38,7 +38,7 @@ void StepPass<T>::set_dropout(std::uint64_t seed, Index slot, Index position) {
 template <class T>
 void StepPass<T>::forward(const Batch& batch, Index row, const T* state) {
   std::copy_n(state, open_.state, values_.flat().begin() + open_.parameters);
-  give_inputs(batch, row, 1, network_, unfolding_);
+  upload_inputs(batch, row, 1, network_, unfolding_);
   unfolding_.forward();
 }
 

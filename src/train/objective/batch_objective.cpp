@@ -34,12 +34,12 @@ PenaltyOptions share_of(const PenaltyOptions& whole, Index batches) {
 
 /// Returns the network with the precision and device of the options.
 template <class T>
-Network<T> as_told(Network<T> network, const BatchObjectiveOptions& options) {
+Network<T> with_options(Network<T> network, const BatchObjectiveOptions& options) {
   network.precision = options.precision;
   network.activities = options.activities;
   network.offload = options.offload;
   if (network.fewer_outputs != nullptr)
-    network.fewer_outputs = std::make_shared<const Network<T>>(as_told(*network.fewer_outputs, options));
+    network.fewer_outputs = std::make_shared<const Network<T>>(with_options(*network.fewer_outputs, options));
   return network;
 }
 
@@ -72,7 +72,7 @@ BatchObjective<T>::BatchObjective(const Network<T>& network, Parameters<T>& para
       options_(runnable(options, chooser != nullptr ? chooser->name() : std::string_view())),
       team_(team),
       entered_(std::move(entered)),
-      pass_(as_told(network, options), team,
+      pass_(with_options(network, options), team,
             chooser == nullptr && options.gradient.looks_back() ? options.memory_limit : 0,
             share_of(options.penalties, options.batches), options.sharding),
       carried_(*network.plan, source.streams()),
@@ -90,14 +90,14 @@ BatchObjective<T>::BatchObjective(const Network<T>& network, Parameters<T>& para
                                                                  : "a gradient that is carried along (--gradient)"));
   if (chooser != nullptr) {
     check_chooser(chooser->name());
-    chosen_ = std::make_unique<ChosenPass<T>>(as_told(network, options), *chooser, team);
+    chosen_ = std::make_unique<SequenceObjectivePass<T>>(with_options(network, options), *chooser, team);
   }
   if (options.own_outputs) {
     if (options.batches > 1)
       throw UsageError(options.optimizer +
                        " compares losses over several batches, and scheduled sampling changes what "
                        "they read; use sgd, adam or path, or leave --teacher-forcing out");
-    own_ = std::make_unique<OwnOutputs<T>>(network, team, options.seed);
+    own_ = std::make_unique<ScheduledSampling<T>>(network, team, options.seed);
   }
   if (options.feedback.on()) {
     if (options.batches > 1)
@@ -105,7 +105,7 @@ BatchObjective<T>::BatchObjective(const Network<T>& network, Parameters<T>& para
           options.optimizer +
           " compares losses over several batches, and feedback changes what they read; use sgd, rmsprop or "
           "adam, or leave --feedback out");
-    free_ = std::make_unique<FreePositions<T>>(network, options.feedback, options.seed);
+    free_ = std::make_unique<OutputFeedback<T>>(network, options.feedback, options.seed);
   }
   if (WeightRules<T>::needed(network))
     weights_ = std::make_unique<WeightRules<T>>(network, parameters, options.seed, team);
@@ -119,7 +119,7 @@ BatchObjective<T>::BatchObjective(const Network<T>& network, Parameters<T>& para
   if (network.fewer_outputs == nullptr) return;
   if (options.penalties.any() || options.penalties.smoothing > 0)
     throw UsageError("penalties and label smoothing need the whole softmax: leave out the sampled one");
-  sampled_ = std::make_unique<SampledSoftmax<T>>(as_told(network, options), parameters, options.seed, team,
+  sampled_ = std::make_unique<SampledSoftmax<T>>(with_options(network, options), parameters, options.seed, team,
                                                  options.memory_limit);
 }
 
@@ -171,7 +171,7 @@ void BatchObjective<T>::require_losses(std::string_view objective) const {
 
 /// Rejects forward gradients, because metrics and curvature are sums over a stored window.
 template <class T>
-void BatchObjective<T>::require_looking_back() const {
+void BatchObjective<T>::require_backpropagation() const {
   if (forward_)
     throw UsageError(
         fmt::format("{} looks into windows, of which --gradient {} keeps nothing; train with sgd, rmsprop "
@@ -401,7 +401,7 @@ EnteredBatch<T> BatchObjective<T>::enter() {
   require_losses(objective_name());
   require_plain_weights();
   require_own_inputs_apart();
-  require_looking_back();
+  require_backpropagation();
   require_full_softmax();
   require_exact_products();
   enter_batch(batch(0), *network_.plan, carried_);
@@ -430,7 +430,7 @@ void BatchObjective<T>::start_curvature(double share, Distance damping) {
   require_losses(objective_name());
   require_plain_weights();
   require_own_inputs_apart();
-  require_looking_back();
+  require_backpropagation();
   require_full_softmax();
   require_exact_products();
   if (options_.memory_limit > 0)

@@ -13,14 +13,14 @@
 #include <vector>
 
 #include "base/interruptible.h"
-#include "optim/rtrl/forward_gradient.h"
 #include "optim/direction/objective.h"
-#include "train/passes/sharded_pass.h"
-#include "train/objective/sequence_objective.h"
+#include "optim/rtrl/forward_gradient.h"
 #include "train/objective/output_feedback.h"
-#include "train/objective/scheduled_sampling.h"
 #include "train/objective/sampled_softmax.h"
+#include "train/objective/scheduled_sampling.h"
+#include "train/objective/sequence_objective.h"
 #include "train/objective/weight_rules.h"
+#include "train/passes/sharded_pass.h"
 
 namespace unfold {
 
@@ -120,7 +120,7 @@ class BatchObjective final : public Objective<T> {
   std::optional<std::uint64_t> dropout_seed(Index k) const;
   void set_dropout(Index k);
   void require_full_softmax() const;
-  void require_looking_back() const;
+  void require_backpropagation() const;
   void check_forward() const;
   void check_chooser(std::string_view name) const;
   void require_losses(std::string_view objective) const;
@@ -143,11 +143,11 @@ class BatchObjective final : public Objective<T> {
   Team& team_;
   Entered entered_;
   ShardedPass<T> pass_;
-  std::unique_ptr<SampledSoftmax<T>> sampled_;   // replaces pass_ in `gradient` for a sampled softmax
-  std::unique_ptr<ForwardGradient<T>> forward_;  // replaces pass_ in `gradient` for forward methods
-  std::unique_ptr<ChosenPass<T>> chosen_;        // replaces pass_ in `gradient` for a chooser
-  std::unique_ptr<OwnOutputs<T>> own_;
-  std::unique_ptr<FreePositions<T>> free_;
+  std::unique_ptr<SampledSoftmax<T>> sampled_;        // replaces pass_ in `gradient` for a sampled softmax
+  std::unique_ptr<ForwardGradient<T>> forward_;       // replaces pass_ in `gradient` for forward methods
+  std::unique_ptr<SequenceObjectivePass<T>> chosen_;  // replaces pass_ in `gradient` for a chooser
+  std::unique_ptr<ScheduledSampling<T>> own_;
+  std::unique_ptr<OutputFeedback<T>> free_;
   std::unique_ptr<WeightRules<T>> weights_;         // null unless weights are dropped or tied
   const Batch* mixed_ = nullptr;                    // if not null, replaces the batch of the source
   std::unique_ptr<ShardedCurvature<T>> curvature_;  // used only by curvature-based optimizers

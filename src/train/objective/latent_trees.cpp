@@ -58,7 +58,7 @@ Batch with_trees(const Batch& batch, std::span<const Tree> trees) {
     result.passages.push_back(batch.passages.empty() ? t % sentences : batch.passages[at(t % sentences)]);
     result.places.push_back(batch.places.empty() ? 0 : batch.places[at(t % sentences)]);
   }
-  result.start_afresh();
+  result.reset_all_chains();
   result.whole = true;
   result.predicted = batch.predicted * (count / sentences);
   result.symbols = result.structure.positions();
@@ -67,7 +67,7 @@ Batch with_trees(const Batch& batch, std::span<const Tree> trees) {
 
 /// A partially built tree of a sentence.
 template <class T>
-struct TreeFinder<T>::Growing {
+struct LatentTreeParser<T>::Growing {
   Index number;
   MergeScores<T> scores;
   std::vector<Index> rows = {};  ///< row in kept_ of each node
@@ -75,7 +75,7 @@ struct TreeFinder<T>::Growing {
 };
 
 template <class T>
-TreeFinder<T>::TreeFinder(const Network<T>& network, Team& team)
+LatentTreeParser<T>::LatentTreeParser(const Network<T>& network, Team& team)
     : open_(open_tree_circuit(network)),
       step_(open_network(network, *open_)),
       unfolding_(step_.plan, team),
@@ -86,17 +86,17 @@ TreeFinder<T>::TreeFinder(const Network<T>& network, Team& team)
 }
 
 template <class T>
-void TreeFinder<T>::set_parameters(const Parameters<T>& parameters) {
+void LatentTreeParser<T>::set_parameters(const Parameters<T>& parameters) {
   std::ranges::copy(parameters.flat(), parameters_.flat().begin());
   unfolding_.set_parameters(parameters_);
 }
 
 /// Words are the rows of the first step for any trees.
 template <class T>
-void TreeFinder<T>::read_words(const Batch& batch) {
+void LatentTreeParser<T>::read_words(const Batch& batch) {
   const Index words = batch.structure.order().step(0).size();
   unfolding_.lay(Structure::chains(words, 1));
-  give_inputs(batch, 0, words, step_, unfolding_);
+  upload_inputs(batch, 0, words, step_, unfolding_);
   for (const ChildLink& link : open_->children)
     if (step_.plan->live(link.before.id)) clear(unfolding_.input(link.before));
   unfolding_.forward();
@@ -106,11 +106,11 @@ void TreeFinder<T>::read_words(const Batch& batch) {
 
 /// Computes new nodes, which read only their children, one row per node.
 template <class T>
-void TreeFinder<T>::give_children(const std::vector<Growing*>& growing, const std::vector<Index>& pairs) {
+void LatentTreeParser<T>::give_children(const std::vector<Growing*>& growing, const std::vector<Index>& pairs) {
   unfolding_.lay(Structure::chains(static_cast<Index>(growing.size()), 1));
   for (const NetworkInput& input : step_.inputs) {
     if (!step_.plan->live(input.signal.id)) continue;
-    if (open_->circuit.holds_symbols(input.signal))
+    if (open_->circuit.is_symbols(input.signal))
       std::ranges::fill(unfolding_.symbols(input.signal), kNoSymbol);
     else
       clear(unfolding_.input(input.signal));
@@ -136,7 +136,7 @@ void TreeFinder<T>::give_children(const std::vector<Growing*>& growing, const st
 }
 
 template <class T>
-void TreeFinder<T>::keep_rows(Index rows) {
+void LatentTreeParser<T>::keep_rows(Index rows) {
   Index offset = 0;
   const auto keep = [&](Signal signal) {
     const Matrix<const T> values = unfolding_.value(signal);
@@ -150,7 +150,7 @@ void TreeFinder<T>::keep_rows(Index rows) {
 }
 
 template <class T>
-std::vector<Tree> TreeFinder<T>::find(const Batch& batch, Index copies, const Choice& choose) {
+std::vector<Tree> LatentTreeParser<T>::find(const Batch& batch, Index copies, const Choice& choose) {
   const Structure& structure = batch.structure;
   const Index sentences = structure.sequences(), words = structure.order().step(0).size();
   // Allocated in advance so that pointers to rows stay valid.
@@ -201,7 +201,7 @@ std::vector<Tree> TreeFinder<T>::find(const Batch& batch, Index copies, const Ch
 }
 
 template <class T>
-void TreeFinder<T>::find_best(Batch& batch) {
+void LatentTreeParser<T>::find_best(Batch& batch) {
   const auto best = [](Index, std::span<const T> log_p) { return std::ranges::max_element(log_p) - log_p.begin(); };
   batch = with_trees(batch, find(batch, 1, best));
 }
@@ -209,7 +209,7 @@ void TreeFinder<T>::find_best(Batch& batch) {
 template <class T>
 std::vector<Index> found_parents(const Network<T>& network, const Parameters<T>& parameters, BatchReader& reader,
                                  Team& team) {
-  TreeFinder<T> finder(network, team);
+  LatentTreeParser<T> finder(network, team);
   finder.set_parameters(parameters);
   std::vector<Index> result;
   for (Batch batch; reader.next(batch);) {
@@ -237,7 +237,8 @@ class TreeChooser final : public BatchChooser<T> {
   std::string_view name() const override { return "--trees found"; }
   bool weighs_whole_sequences() const override { return true; }
 
-  void choose(const Batch& batch, const Parameters<T>& parameters, std::uint64_t draw, ChosenBatch& out) override {
+  void choose(const Batch& batch, const Parameters<T>& parameters, std::uint64_t draw,
+              WeightedSequences& out) override {
     set_parameters(parameters);
     std::vector<Random> draws = draws_of(batch, draw);
     const auto trees = finder_.find(
@@ -250,7 +251,7 @@ class TreeChooser final : public BatchChooser<T> {
   }
 
   double value(const Batch& batch, const Parameters<T>& parameters, std::uint64_t /*draw*/,
-               ChosenBatch& scratch) override {
+               WeightedSequences& scratch) override {
     set_parameters(parameters);
     scratch.batch = batch;
     finder_.find_best(scratch.batch);
@@ -305,7 +306,7 @@ class TreeChooser final : public BatchChooser<T> {
 
   const Network<T>& network_;
   std::uint64_t seed_;
-  TreeFinder<T> finder_;
+  LatentTreeParser<T> finder_;
   BatchPass<T> pass_;
   State<T> state_;
 };
@@ -317,8 +318,8 @@ std::unique_ptr<BatchChooser<T>> tree_chooser(const Network<T>& network, std::ui
   return std::make_unique<TreeChooser<T>>(network, seed, team);
 }
 
-template class TreeFinder<float>;
-template class TreeFinder<double>;
+template class LatentTreeParser<float>;
+template class LatentTreeParser<double>;
 template std::vector<Index> found_parents(const Network<float>&, const Parameters<float>&, BatchReader&, Team&);
 template std::vector<Index> found_parents(const Network<double>&, const Parameters<double>&, BatchReader&, Team&);
 template std::unique_ptr<BatchChooser<float>> tree_chooser(const Network<float>&, std::uint64_t, Team&);

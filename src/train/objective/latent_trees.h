@@ -2,7 +2,7 @@
 /// Latent trees built by a network (loss/tree_merges.h). For prediction, it merges the most probable neighbors. For
 /// training, it samples trees, and trees with smaller losses than others of the same sentence become more probable.
 ///
-///   TreeFinder<float> finder(network, team);
+///   LatentTreeParser<float> finder(network, team);
 ///   finder.set_parameters(parameters);
 ///   finder.find_best(batch);                    // replaces the trees of the batch
 ///
@@ -19,18 +19,18 @@
 #include <string_view>
 #include <vector>
 
-#include "optim/rtrl/open_circuit.h"
 #include "loss/tree_merges.h"
-#include "train/passes/batch_pass.h"
+#include "optim/rtrl/open_circuit.h"
 #include "train/objective/sequence_objective.h"
+#include "train/passes/batch_pass.h"
 
 namespace unfold {
 
 template <class T>
-class TreeFinder {
+class LatentTreeParser {
  public:
   /// Keeps references to the network and the team. REQUIRES network.merges.
-  TreeFinder(const Network<T>& network, Team& team);
+  LatentTreeParser(const Network<T>& network, Team& team);
 
   void set_parameters(const Parameters<T>& parameters);
   /// Selects the pair of neighbors to merge from the log p of all pairs; `tree` is the index in the result of `find`.

@@ -38,7 +38,7 @@ Feedback Feedback::parse(std::string_view text) {
 }
 
 template <class T>
-FreePositions<T>::FreePositions(const Network<T>& network, const Feedback& feedback, std::uint64_t seed)
+OutputFeedback<T>::OutputFeedback(const Network<T>& network, const Feedback& feedback, std::uint64_t seed)
     : feedback_(feedback), seed_(seed) {
   for (const NetworkInput& input : network.inputs) {
     if (!input.field.starts_with(kFree)) continue;
@@ -50,7 +50,7 @@ FreePositions<T>::FreePositions(const Network<T>& network, const Feedback& feedb
 }
 
 template <class T>
-const Batch& FreePositions<T>::mark(const Batch& batch, double forcing, Index step) {
+const Batch& OutputFeedback<T>::mark(const Batch& batch, double forcing, Index step) {
   marked_ = batch;
   Random random(seed_, stream_of("training/free-positions") + static_cast<std::uint64_t>(step));
   for (const Use& use : uses_) mark(use, forcing, random);
@@ -58,7 +58,7 @@ const Batch& FreePositions<T>::mark(const Batch& batch, double forcing, Index st
 }
 
 template <class T>
-void FreePositions<T>::mark(const Use& use, double forcing, Random& random) {
+void OutputFeedback<T>::mark(const Use& use, double forcing, Random& random) {
   const auto& read = std::get<ValueRows>(marked_.field(use.read));
   const Index cols = read.cols(), period = feedback_.given + feedback_.free;
   const Structure& structure = marked_.structure;
@@ -74,7 +74,7 @@ void FreePositions<T>::mark(const Use& use, double forcing, Random& random) {
   marked_.fields[use.field] = std::move(free);
 }
 
-template class FreePositions<float>;
-template class FreePositions<double>;
+template class OutputFeedback<float>;
+template class OutputFeedback<double>;
 
 }  // namespace unfold

@@ -23,10 +23,10 @@ struct Feedback {
 std::string free_field(std::string_view read);
 
 template <class T>
-class FreePositions {
+class OutputFeedback {
  public:
   /// Throws UsageError for a network without such inputs.
-  FreePositions(const Network<T>& network, const Feedback& feedback, std::uint64_t seed);
+  OutputFeedback(const Network<T>& network, const Feedback& feedback, std::uint64_t seed);
 
   /// Returns the batch with these fields. A share `forcing` of the free positions still reads the true value: a
   /// function of the seed and `step`. Positions without a predecessor in the sequence and positions with a missing true

@@ -62,7 +62,7 @@ TeacherForcing TeacherForcing::parse(std::string_view shares, Shape shape) {
 }
 
 template <class T>
-OwnOutputs<T>::OwnOutputs(const Network<T>& network, Team& team, std::uint64_t seed)
+ScheduledSampling<T>::ScheduledSampling(const Network<T>& network, Team& team, std::uint64_t seed)
     : network_(network), seed_(seed), pass_(network, team), state_(*network.plan, 1) {
   for (const NetworkInput& input : network.inputs) {
     const FieldRead read = parse_read(input.field);
@@ -84,8 +84,8 @@ OwnOutputs<T>::OwnOutputs(const Network<T>& network, Team& team, std::uint64_t s
 }
 
 template <class T>
-const Batch& OwnOutputs<T>::mix(const Batch& batch, const State<T>& state, const Parameters<T>& parameters,
-                                double forcing, Index step) {
+const Batch& ScheduledSampling<T>::mix(const Batch& batch, const State<T>& state, const Parameters<T>& parameters,
+                                       double forcing, Index step) {
   mixed_ = batch;
   if (forcing >= 1) return mixed_;
   pass_.set_parameters(parameters);
@@ -98,7 +98,7 @@ const Batch& OwnOutputs<T>::mix(const Batch& batch, const State<T>& state, const
 }
 
 template <class T>
-void OwnOutputs<T>::replace(const Use& use, Matrix<const T> output, double forcing, Random& random) {
+void ScheduledSampling<T>::replace(const Use& use, Matrix<const T> output, double forcing, Random& random) {
   Field& field = mixed_.fields.find(use.field)->second;
   auto* const symbols = std::get_if<SymbolRows>(&field);
   auto* const values = std::get_if<ValueRows>(&field);
@@ -122,7 +122,7 @@ void OwnOutputs<T>::replace(const Use& use, Matrix<const T> output, double forci
     }
 }
 
-template class OwnOutputs<float>;
-template class OwnOutputs<double>;
+template class ScheduledSampling<float>;
+template class ScheduledSampling<double>;
 
 }  // namespace unfold

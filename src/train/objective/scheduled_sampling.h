@@ -28,11 +28,11 @@ struct TeacherForcing {
 };
 
 template <class T>
-class OwnOutputs {
+class ScheduledSampling {
  public:
   /// Throws a UsageError that names the problem: the network reads nothing that it predicts, or a loss judges labels
   /// jointly, so that its outputs do not define a choice at each position.
-  OwnOutputs(const Network<T>& network, Team& team, std::uint64_t seed);
+  ScheduledSampling(const Network<T>& network, Team& team, std::uint64_t seed);
 
   /// Returns the batch in which each position reads, with probability 1 - `forcing`, the network's earlier output: a
   /// sample of symbols or the mean of numbers. Inputs before the beginning of a chain are unchanged. `state` must have

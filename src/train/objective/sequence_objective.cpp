@@ -5,7 +5,7 @@
 namespace unfold {
 
 template <class T>
-ChosenPass<T>::ChosenPass(const Network<T>& network, BatchChooser<T>& chooser, Team& team)
+SequenceObjectivePass<T>::SequenceObjectivePass(const Network<T>& network, BatchChooser<T>& chooser, Team& team)
     : network_(network), chooser_(chooser), team_(team), unfolding_(network.plan, team, network.precision) {
   for (const Head<T>& head : network.heads)
     if (!chooser.weighs_whole_sequences())
@@ -13,14 +13,14 @@ ChosenPass<T>::ChosenPass(const Network<T>& network, BatchChooser<T>& chooser, T
 }
 
 template <class T>
-double ChosenPass<T>::value(const Batch& batch, const Parameters<T>& parameters, std::uint64_t draw) {
+double SequenceObjectivePass<T>::value(const Batch& batch, const Parameters<T>& parameters, std::uint64_t draw) {
   return chooser_.value(batch, parameters, draw, chosen_);
 }
 
 template <class T>
-double ChosenPass<T>::gradient(const Batch& batch, const Parameters<T>& parameters, std::uint64_t draw,
-                               std::optional<std::uint64_t> dropout, double scale, std::span<T> gradient,
-                               bool accumulate) {
+double SequenceObjectivePass<T>::gradient(const Batch& batch, const Parameters<T>& parameters, std::uint64_t draw,
+                                          std::optional<std::uint64_t> dropout, double scale, std::span<T> gradient,
+                                          bool accumulate) {
   chooser_.choose(batch, parameters, draw, chosen_);
   if (chosen_.weights.empty()) {
     if (!accumulate) std::ranges::fill(gradient, T{0});
@@ -30,7 +30,7 @@ double ChosenPass<T>::gradient(const Batch& batch, const Parameters<T>& paramete
   unfolding_.set_parameters(parameters);
   if (dropout) unfolding_.set_dropout_seed(*dropout);
   unfolding_.lay(structure);
-  give_inputs(chosen_.batch, 0, structure.positions(), network_, unfolding_);
+  upload_inputs(chosen_.batch, 0, structure.positions(), network_, unfolding_);
   unfolding_.forward();
   seed(parameters, scale, gradient);
   unfolding_.backward(gradient, {.accumulate = accumulate});
@@ -39,7 +39,7 @@ double ChosenPass<T>::gradient(const Batch& batch, const Parameters<T>& paramete
 
 /// Sets the adjoints of the heads: those of the losses, multiplied by the row weights.
 template <class T>
-void ChosenPass<T>::seed(const Parameters<T>& parameters, double scale, std::span<T> gradient) {
+void SequenceObjectivePass<T>::seed(const Parameters<T>& parameters, double scale, std::span<T> gradient) {
   const Index rows = chosen_.batch.structure.positions();
   nats_.resize(at(rows));
   for (const Head<T>& head : network_.heads) {
@@ -54,7 +54,7 @@ void ChosenPass<T>::seed(const Parameters<T>& parameters, double scale, std::spa
   }
 }
 
-template class ChosenPass<float>;
-template class ChosenPass<double>;
+template class SequenceObjectivePass<float>;
+template class SequenceObjectivePass<double>;
 
 }  // namespace unfold

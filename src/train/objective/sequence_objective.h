@@ -2,7 +2,7 @@
 /// Sequence-level objectives. For each batch, such an objective selects sequences (or trees over the given ones) and a
 /// weight for each of their positions; the pass computes the gradient of the weighted sum of their log-probabilities.
 ///
-///   ChosenPass<float> pass(network, chooser, team);
+///   SequenceObjectivePass<float> pass(network, chooser, team);
 ///   double value = pass.gradient(batch, parameters, step, dropout_seed, scale, gradient, false);
 
 #include <cstdint>
@@ -16,7 +16,7 @@
 namespace unfold {
 
 /// d value / d parameters = sum over rows of weight * d (nats of the row) / d parameters.
-struct ChosenBatch {
+struct WeightedSequences {
   Batch batch = {};                  ///< batch of whole chains
   std::vector<double> weights = {};  ///< one per row; empty: nothing was selected, and the gradient is 0
   double value = 0;                  ///< value of the objective for the given batch, summed over its sequences
@@ -31,20 +31,22 @@ class BatchChooser {
   virtual bool weighs_whole_sequences() const { return false; }
   /// A function of the batch, the parameters and `draw`, independent of the team. The selection for a sequence does not
   /// depend on the other sequences of the batch. Does not keep a reference to the parameters.
-  virtual void choose(const Batch& batch, const Parameters<T>& parameters, std::uint64_t draw, ChosenBatch& out) = 0;
+  virtual void choose(const Batch& batch, const Parameters<T>& parameters, std::uint64_t draw,
+                      WeightedSequences& out) = 0;
   /// Returns the value of the objective for evaluation; the contents of `scratch` are unspecified afterwards.
-  virtual double value(const Batch& batch, const Parameters<T>& parameters, std::uint64_t draw, ChosenBatch& scratch) {
+  virtual double value(const Batch& batch, const Parameters<T>& parameters, std::uint64_t draw,
+                       WeightedSequences& scratch) {
     choose(batch, parameters, draw, scratch);
     return scratch.value;
   }
 };
 
 template <class T>
-class ChosenPass {
+class SequenceObjectivePass {
  public:
   /// Keeps references to chooser and team. The network defines the precision of the gradient. Throws UsageError for a
   /// loss with dependent rows.
-  ChosenPass(const Network<T>& network, BatchChooser<T>& chooser, Team& team);
+  SequenceObjectivePass(const Network<T>& network, BatchChooser<T>& chooser, Team& team);
 
   std::string_view name() const { return chooser_.name(); }
   double value(const Batch& batch, const Parameters<T>& parameters, std::uint64_t draw);
@@ -60,7 +62,7 @@ class ChosenPass {
   BatchChooser<T>& chooser_;
   Team& team_;
   Unfolding<T> unfolding_;
-  ChosenBatch chosen_;
+  WeightedSequences chosen_;
   std::vector<T> nats_;
 };
 

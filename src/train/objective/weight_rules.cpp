@@ -10,7 +10,7 @@ namespace unfold {
 template <class T>
 WeightRules<T>::WeightRules(const Network<T>& network, Parameters<T>& parameters, std::uint64_t seed, Team& team)
     : network_(network), parameters_(parameters), seen_(parameters), seed_(seed), team_(team) {
-  for (const WeightDrop& drop : network.drops)
+  for (const WeightDropout& drop : network.drops)
     masks_.emplace_back(parameters[drop.parameter].rows * (drop.rows ? 1 : parameters[drop.parameter].cols));
   for (const WeightTie& tie : network.ties) {
     const Matrix<T> own = parameters[tie.parameter], other = parameters[tie.transposed];
@@ -21,7 +21,7 @@ WeightRules<T>::WeightRules(const Network<T>& network, Parameters<T>& parameters
 
 /// Each row has a separate key, so that any member can draw any part of the mask.
 template <class T>
-void WeightRules<T>::draw(const WeightDrop& drop, std::uint64_t step, Matrix<T> mask) const {
+void WeightRules<T>::draw(const WeightDropout& drop, std::uint64_t step, Matrix<T> mask) const {
   std::vector<std::uint64_t> keys(at(mask.rows));
   std::iota(keys.begin(), keys.end(), std::uint64_t{0});
   const std::uint64_t stream = stream_of("weights/" + parameters_.info()[at(drop.parameter)].name) + step;
@@ -35,7 +35,7 @@ void WeightRules<T>::draw(const WeightDrop& drop, std::uint64_t step, Matrix<T> 
 template <class T>
 void WeightRules<T>::multiply(std::span<T> values) const {
   for (std::size_t d = 0; d < network_.drops.size(); ++d) {
-    const WeightDrop& drop = network_.drops[d];
+    const WeightDropout& drop = network_.drops[d];
     const Matrix<T> of = parameters_.view(values.data(), drop.parameter);
     const T* mask = masks_[d].data();
     team_.run([&](Member& me) {
@@ -51,7 +51,7 @@ const Parameters<T>& WeightRules<T>::seen(std::uint64_t step) {
   if (network_.drops.empty()) return parameters_;
   std::ranges::copy(parameters_.flat(), seen_.flat().begin());
   for (std::size_t d = 0; d < network_.drops.size(); ++d) {
-    const WeightDrop& drop = network_.drops[d];
+    const WeightDropout& drop = network_.drops[d];
     const Index cols = drop.rows ? 1 : parameters_[drop.parameter].cols;
     draw(drop, step, {masks_[d].data(), parameters_[drop.parameter].rows, cols, cols});
   }

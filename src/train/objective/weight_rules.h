@@ -28,7 +28,7 @@ class WeightRules {
   void turn(std::span<T> gradient);
 
  private:
-  void draw(const WeightDrop& drop, std::uint64_t step, Matrix<T> mask) const;
+  void draw(const WeightDropout& drop, std::uint64_t step, Matrix<T> mask) const;
   void multiply(std::span<T> values) const;
   void add_up(const WeightTie& tie, std::span<T> gradient) const;
 
@@ -37,7 +37,7 @@ class WeightRules {
   Parameters<T> seen_;
   std::uint64_t seed_;
   Team& team_;
-  std::vector<Buffer<T>> masks_;  // mask of each WeightDrop
+  std::vector<Buffer<T>> masks_;  // mask of each WeightDropout
 };
 
 }  // namespace unfold

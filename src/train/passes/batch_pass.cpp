@@ -132,11 +132,11 @@ template <class T>
 void BatchPass<T>::enter(const Batch& batch, Index piece) {
   if (piece < 0) {
     unfolding_.lay(batch.structure, batch.carry.slots);
-    give_inputs(batch, 0, batch.structure.positions(), network_, unfolding_);
+    upload_inputs(batch, 0, batch.structure.positions(), network_, unfolding_);
   } else {
     const Cut& c = cuts_[at(piece)];
     unfolding_.lay(c.structure, c.slots);
-    give_inputs(batch, c.first_row, c.rows, network_, unfolding_);
+    upload_inputs(batch, c.first_row, c.rows, network_, unfolding_);
   }
   if (dropout_seed_) unfolding_.set_dropout_seed(*dropout_seed_, piece < 0 ? 0 : cuts_[at(piece)].first_step);
 }
@@ -171,7 +171,7 @@ Observed<T> BatchPass<T>::observed(const Batch& batch, const Head<T>& head, Inde
 
 /// Computes the loss of a single head on the device; returns false if it must be computed on the host.
 template <class T>
-bool BatchPass<T>::softmax_there(const Batch& batch, const Head<T>& head, Index first, T scale, bool wanted) {
+bool BatchPass<T>::softmax_on_device(const Batch& batch, const Head<T>& head, Index first, T scale, bool wanted) {
   if (network_.offload == nullptr || smoothing_ != 0 || head.loss->template as<Categorical<T>>() == nullptr)
     return false;
   const auto* field = std::get_if<SymbolRows>(&batch.field(head.field));
@@ -186,7 +186,7 @@ void BatchPass<T>::read(const Batch& batch, Index piece, double scale, bool want
   const Index first = piece < 0 ? 0 : cuts_[at(piece)].first_row;
   for (const Head<T>& head : network_.heads) {
     const bool only = network_.heads.size() == 1 && head.weight == 1;
-    if (only && softmax_there(batch, head, first, static_cast<T>(scale), wanted)) continue;
+    if (only && softmax_on_device(batch, head, first, static_cast<T>(scale), wanted)) continue;
     const Observed<T> seen = observed(batch, head, first);
     if (!only) head_nats_.resize(at(seen.signal.rows));
     T* nats = only ? nats_.data() + first : head_nats_.data();
@@ -238,7 +238,7 @@ std::vector<Matrix<const T>> BatchPass<T>::outputs() const {
 template <class T>
 void BatchPass<T>::require_rows(std::string_view why) const {
   for (const Head<T>& head : network_.heads)
-    if (!has_separate_rows(*head.loss)) head.loss->template need<SeparateRows<T>>(why);
+    if (!has_separate_rows(*head.loss)) head.loss->template need<IndependentRows<T>>(why);
 }
 
 template <class T>
@@ -289,7 +289,7 @@ double BatchPass<T>::gradient(const Batch& batch, State<T>& state, double scale,
   if (cuts_.empty()) {
     run(batch, -1, state);
     read(batch, -1, scale, true, gradient);
-    unfolding_.backward(gradient, {.accumulate = accumulate, .gradient_stays = stays, .done = done});
+    unfolding_.backward(gradient, {.accumulate = accumulate, .keep_gradient_on_device = stays, .done = done});
     if (penalties_) penalties_->add_flow(unfolding_, *parameters_, gradient);
     return total();
   }
@@ -317,7 +317,7 @@ double BatchPass<T>::gradient(const Batch& batch, State<T>& state, double scale,
 template <class T>
 Resident<T>* BatchPass<T>::resident() {
   const bool plain = !penalties_ && smoothing_ == 0 && std::ranges::all_of(network_.heads, [](const Head<T>& head) {
-    return head.loss->own_parameters().empty();
+    return head.loss->parameter_indices().empty();
   });
   return plain ? unfolding_.resident() : nullptr;
 }
@@ -343,7 +343,7 @@ template <class T>
 std::size_t BatchPass<T>::memory_bytes() const {
   std::size_t bytes = unfolding_.memory_bytes();
   for (const State<T>& seam : seams_) bytes += seam.values().size_bytes();
-  for (const KeptValues<T>& kept : kept_) bytes += kept.memory_bytes();
+  for (const StoredActivations<T>& kept : kept_) bytes += kept.memory_bytes();
   return bytes;
 }
 

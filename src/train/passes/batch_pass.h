@@ -8,8 +8,9 @@
 /// to the first, so the result is bit-identical to the plain pass.
 ///
 /// With Network::activities in bfloat16, the first sweep stores the activations of each piece in half the memory, and
-/// the second restores them instead of running forward again (graph/engine/stored_activations.h). Losses are exact because outputs
-/// are not rounded; gradients are those of the rounded activations and do not depend on the piece boundaries.
+/// the second restores them instead of running forward again (graph/engine/stored_activations.h). Losses are exact
+/// because outputs are not rounded; gradients are those of the rounded activations and do not depend on the piece
+/// boundaries.
 ///
 /// Label smoothing (Szegedy et al. 2016): the target of a row is y with probability 1 - s and any of K symbols with
 /// probability s / K each. With logits o, the loss of the row increases by s (o_y - mean of o), which is included in
@@ -51,7 +52,8 @@ class BatchPass {
   /// If `gradient` is empty, the gradient stays on the device. REQUIRES resident() in that case.
   double gradient(const Batch& batch, State<T>& state, double scale, std::span<T> gradient, bool accumulate = false,
                   const SegmentDone* done = nullptr);
-  /// Returns the object that takes optimizer steps on the device (graph/engine/backend.h); null if they run on the host.
+  /// Returns the object that takes optimizer steps on the device (graph/engine/backend.h); null if they run on the
+  /// host.
   Resident<T>* resident();
 
   /// After `forward` without a memory limit: the activations of the whole batch, for further passes.
@@ -88,7 +90,7 @@ class BatchPass {
   void run(const Batch& batch, Index piece, State<T>& state);
   void run_again(const Batch& batch, Index piece);
   void read(const Batch& batch, Index piece, double scale, bool wanted, std::span<T> gradient);
-  bool softmax_there(const Batch& batch, const Head<T>& head, Index first, T scale, bool wanted);
+  bool softmax_on_device(const Batch& batch, const Head<T>& head, Index first, T scale, bool wanted);
   Observed<T> observed(const Batch& batch, const Head<T>& head, Index first_row) const;
   void smooth(const Head<T>& head, const Observed<T>& seen, double scale, T* nats, std::span<T> gradient);
   void require_rows(std::string_view why) const;
@@ -107,7 +109,7 @@ class BatchPass {
   std::vector<Index> cut_sizes_;  // the structure that cuts_ belong to
   std::vector<Cut> cuts_;
   std::vector<State<T>> seams_;
-  std::vector<KeptValues<T>> kept_;  // stored values of each piece, if activations are rounded
+  std::vector<StoredActivations<T>> kept_;  // stored values of each piece, if activations are rounded
   std::vector<T> nats_;
   std::vector<T> head_nats_;  // nats of one head if there are several
 };

@@ -17,8 +17,8 @@
 #include <vector>
 
 #include "loss/network.h"
-#include "train/passes/batch_pass.h"
 #include "optim/direction/objective.h"
+#include "train/passes/batch_pass.h"
 
 namespace unfold {
 

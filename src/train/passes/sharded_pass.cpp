@@ -85,7 +85,7 @@ double ShardedPass<T>::gradient(const Batch& batch, State<T>& state, double scal
 template <class T>
 SliceGradient ShardedPass<T>::gradient_of_slices(const Batch& batch, State<T>& state, double scale, std::span<T> own) {
   std::vector<double> numbers = add_gradients(batch, state, scale);
-  sum().own_total(team_, own);
+  sum().reduce_scatter(team_, own);
   const Index most_shards = sharding_.most_shards();
   numbers.resize(at(most_shards));
   std::ranges::copy(dots_of_chunks<T>(team_, own, own), std::back_inserter(numbers));
@@ -150,7 +150,7 @@ std::vector<double> ShardedPass<T>::add_gradients(const Batch& batch, State<T>& 
   const bool tells = !sharding_.all().alone() && (parts_.size() > 1 || sharding_.timeline != nullptr);
   return over_shards(batch, [&](const Batch* shard) {
     const std::span<T> own = sum.next();
-    last = sum.at_last();
+    last = sum.is_last();
     double found = 0;
     if (shard == nullptr)
       std::ranges::fill(own, T{0});

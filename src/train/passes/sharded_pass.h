@@ -1,7 +1,7 @@
 #pragma once
-/// The passes of a training step over a batch that is divided into shards (data/text/shards.h), some of which belong to this
-/// process. Losses, gradients and curvature products are sums over shards, added in tree order and available to all
-/// processes. Without sharding they are bit-identical to BatchPass and Curvature.
+/// The passes of a training step over a batch that is divided into shards (data/text/shards.h), some of which belong to
+/// this process. Losses, gradients and curvature products are sums over shards, added in tree order and available to
+/// all processes. Without sharding they are bit-identical to BatchPass and Curvature.
 ///
 /// All functions except the setters are collective: every process must call them.
 
@@ -11,11 +11,11 @@
 #include <vector>
 
 #include "data/text/shards.h"
+#include "distributed/shard_sum.h"
+#include "optim/direction/objective.h"
 #include "train/passes/batch_pass.h"
 #include "train/passes/curvature.h"
 #include "train/passes/gradient_parts.h"
-#include "optim/direction/objective.h"
-#include "distributed/shard_sum.h"
 
 namespace unfold {
 

@@ -21,19 +21,19 @@ constexpr int kWaits = 10;
 
 }  // namespace
 
-FollowedText::FollowedText(const std::string& path, Index window, Index kept)
+ByteStreamSource::ByteStreamSource(const std::string& path, Index window, Index kept)
     : name_(path == "-" ? "standard input" : path), window_(window), kept_(kept), buffer_(kBufferBytes) {
   if (window < 1 || kept < 1) throw UsageError("a stream is read in windows of at least 1 byte, of which 1 is kept");
   descriptor_ = path == "-" ? STDIN_FILENO : open(path.c_str(), O_RDONLY | O_CLOEXEC);
   if (descriptor_ < 0) throw DataError(fmt::format("{}: {}", path, std::strerror(errno)));
 }
 
-FollowedText::~FollowedText() {
+ByteStreamSource::~ByteStreamSource() {
   if (descriptor_ > STDIN_FILENO) close(descriptor_);
 }
 
 /// Appends the bytes received to the current window.
-FollowedText::Read FollowedText::read() {
+ByteStreamSource::Read ByteStreamSource::read() {
   if (taken_ == buffered_) {
     pollfd waits{.fd = descriptor_, .events = POLLIN, .revents = 0};
     const int ready = poll(&waits, 1, kWaitMilliseconds);
@@ -52,7 +52,7 @@ FollowedText::Read FollowedText::read() {
 }
 
 /// Creates a window from the bytes received.
-void FollowedText::cut() {
+void ByteStreamSource::cut() {
   Window window{.before = last_, .symbols = {bytes_.begin(), bytes_.end()}};
   last_ = window.symbols.back();
   bytes_.clear();
@@ -61,7 +61,7 @@ void FollowedText::cut() {
   if (static_cast<Index>(windows_.size()) > kept_) windows_.pop_front();
 }
 
-void FollowedText::lay(const Window& window) {
+void ByteStreamSource::lay(const Window& window) {
   const auto length = static_cast<Index>(window.symbols.size());
   if (batch_.structure.positions() != length || batch_.carry.slots.empty())
     batch_.structure = Structure::chains(1, length);
@@ -78,7 +78,7 @@ void FollowedText::lay(const Window& window) {
   batch_.predicted = batch_.symbols = length;
 }
 
-bool FollowedText::wait(const std::atomic<bool>* stop) {
+bool ByteStreamSource::wait(const std::atomic<bool>* stop) {
   for (int waited = 0; next_ <= position_ && end_ < 0;) {
     if (stop != nullptr && stop->load(std::memory_order_relaxed)) return false;
     const Read found = read();
@@ -101,7 +101,7 @@ bool FollowedText::wait(const std::atomic<bool>* stop) {
 
 template <class T>
 TrainingSources<T> followed_sources(const std::string& path, Index window, Index kept) {
-  auto text = std::make_unique<FollowedText>(path, window, kept);
+  auto text = std::make_unique<ByteStreamSource>(path, window, kept);
   TrainingSources<T> sources{.training = nullptr, .step_symbols = window};
   sources.wait = [stream = text.get()](const std::atomic<bool>* stop) { return stream->wait(stop); };
   sources.training = std::move(text);

@@ -15,13 +15,13 @@
 
 namespace unfold {
 
-class FollowedText final : public BatchSource {
+class ByteStreamSource final : public BatchSource {
  public:
   /// "-" is standard input. `kept`: number of windows kept for going back. Throws DataError if the file does not exist.
-  FollowedText(const std::string& path, Index window, Index kept);
-  ~FollowedText() override;
-  FollowedText(const FollowedText&) = delete;
-  FollowedText& operator=(const FollowedText&) = delete;
+  ByteStreamSource(const std::string& path, Index window, Index kept);
+  ~ByteStreamSource() override;
+  ByteStreamSource(const ByteStreamSource&) = delete;
+  ByteStreamSource& operator=(const ByteStreamSource&) = delete;
 
   /// Waits for the current batch. Returns false if it is not available after a second, if the flag is set, or if the
   /// stream has ended before it (then epochs_done() is 1). Throws DataError if a read fails and RuntimeFailure for a

@@ -20,7 +20,7 @@ class TaskJudge final : public Judge<T> {
     const Field& target = batch.field(kTaskTarget);
     for (Index c = 0; c < batch.structure.sequences(); ++c) {
       const Index* rows = batch.structure.order().rows.data() + batch.structure.item(c, 0);
-      const Index length = batch.structure.size(c), judged = length - task_.judged_steps();
+      const Index length = batch.structure.size(c), judged = length - task_.scored_steps();
       bool right = true;
       for (Index t = 0; t < length; ++t) {
         if (!is_present(target, rows[t])) continue;

@@ -5,11 +5,11 @@
 
 #include <filesystem>
 
-#include "tests/base/scratch.h"
 #include "base/error.h"
 #include "base/formats/file.h"
 #include "model/network/language_model.h"
 #include "numerics/random.h"
+#include "tests/base/scratch.h"
 
 namespace unfold {
 namespace {

@@ -6,10 +6,10 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
-#include "base/error.h"
-#include "model/ngram/ngram.h"
 #include "app/explain/input_gradients.h"
+#include "base/error.h"
 #include "model/network/language_model.h"
+#include "model/ngram/ngram.h"
 #include "model/registry/registry.h"
 #include "numerics/random.h"
 
@@ -50,7 +50,7 @@ struct SlowRnn {
     }
     return h;
   }
-  double surprise_bits(Index position) const {
+  double surprisal_bits(Index position) const {
     const std::vector<double> h = state(position);
     std::vector<double> logits(4);
     double sum = 0;
@@ -89,10 +89,10 @@ TEST(Explain, gradients_by_lag_are_those_of_finite_differences_of_a_network_writ
     for (slow.unit = 0; slow.unit < 5; ++slow.unit) {
       slow.added = kStep;
       const std::vector<double> above = slow.state(position);
-      const double bits_above = slow.surprise_bits(position);
+      const double bits_above = slow.surprisal_bits(position);
       slow.added = -kStep;
       const std::vector<double> below = slow.state(position);
-      const double bits_below = slow.surprise_bits(position);
+      const double bits_below = slow.surprisal_bits(position);
       for (std::size_t i = 0; i < above.size(); ++i) state += std::pow((above[i] - below[i]) / (2 * kStep), 2);
       surprise += std::pow((bits_above - bits_below) / (2 * kStep), 2);
     }

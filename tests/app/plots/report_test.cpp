@@ -4,10 +4,10 @@
 #include <fstream>
 #include <limits>
 
-#include "base/error.h"
-#include "app/plots/training_curve.h"
 #include "app/plots/plot.h"
 #include "app/plots/table.h"
+#include "app/plots/training_curve.h"
+#include "base/error.h"
 
 namespace unfold {
 namespace {

@@ -7,8 +7,8 @@
 namespace unfold {
 namespace {
 
-TEST(SmallCurve, goes_from_the_highest_block_to_the_lowest_as_values_fall) {
-  SmallCurve curve;
+TEST(Sparkline, goes_from_the_highest_block_to_the_lowest_as_values_fall) {
+  Sparkline curve;
   EXPECT_EQ(curve.text(8), "");
   for (int i = 8; i > 0; --i) curve.add(i);
   curve.add(std::numeric_limits<double>::quiet_NaN());
@@ -17,14 +17,14 @@ TEST(SmallCurve, goes_from_the_highest_block_to_the_lowest_as_values_fall) {
   EXPECT_EQ(curve.text(100), curve.text(8));
 }
 
-TEST(SmallCurve, equal_values_are_a_low_line) {
-  SmallCurve curve;
+TEST(Sparkline, equal_values_are_a_low_line) {
+  Sparkline curve;
   for (int i = 0; i < 3; ++i) curve.add(5);
   EXPECT_EQ(curve.text(3), "▁▁▁");
 }
 
-TEST(SmallCurve, keeps_its_shape_however_many_values_there_are) {
-  SmallCurve curve;
+TEST(Sparkline, keeps_its_shape_however_many_values_there_are) {
+  Sparkline curve;
   for (int i = 0; i < 1'000'000; ++i) curve.add(-i);
   EXPECT_EQ(curve.text(8), "█▇▆▅▄▃▂▁");
 }

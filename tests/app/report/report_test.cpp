@@ -7,13 +7,13 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
-#include "tests/base/scratch.h"
-#include "app/train/train.h"
 #include "app/fields/field_evaluation.h"
 #include "app/predict/predict.h"
 #include "app/report/page.h"
 #include "app/report/report_parts.h"
 #include "app/report/report_positions.h"
+#include "app/train/train.h"
+#include "tests/base/scratch.h"
 
 namespace unfold {
 namespace {

@@ -3,8 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "tests/base/scratch.h"
 #include "app/train/train.h"
+#include "tests/base/scratch.h"
 
 namespace unfold {
 namespace {
@@ -12,13 +12,13 @@ namespace {
 using namespace testing_support;
 using ::testing::HasSubstr;
 
-StepCost cost_of(const char* model, const char* optimizer, Index positions = 10'000) {
+StepEstimate cost_of(const char* model, const char* optimizer, Index positions = 10'000) {
   const LanguageModel<double> made(model, Alphabet::all_bytes());
   return estimate_step(made, canonical_optimizer(optimizer), positions, 1);
 }
 
-TEST(StepCost, dense_units_have_large_matrices) {
-  const StepCost full = cost_of("gru:64", "ruop"), reduced = cost_of("gru:64", "ruop:reduction=quasi-diagonal");
+TEST(StepEstimate, dense_units_have_large_matrices) {
+  const StepEstimate full = cost_of("gru:64", "ruop"), reduced = cost_of("gru:64", "ruop:reduction=quasi-diagonal");
   EXPECT_EQ(full.units, 3 * 64);
   EXPECT_EQ(full.weights, 1 + 1 + 64);  // a symbol's, the bias, the state's
   EXPECT_GT(full.metric_seconds, 2 * reduced.metric_seconds);
@@ -27,7 +27,7 @@ TEST(StepCost, dense_units_have_large_matrices) {
   EXPECT_LT(cost_of("glnn:64,edges=3", "ruop").weights, 10);
 }
 
-TEST(StepCost, grows_with_what_is_read_and_with_the_passes) {
+TEST(StepEstimate, grows_with_what_is_read_and_with_the_passes) {
   EXPECT_GT(cost_of("gru:32", "ruop", 100'000).seconds, 3 * cost_of("gru:32", "ruop", 10'000).seconds);
   EXPECT_GT(cost_of("gru:32", "hf").seconds, 3 * cost_of("gru:32", "adam").seconds);
 }
@@ -39,7 +39,7 @@ struct StopsAtCost final : Reporter {
   }
 };
 
-TEST(StepCost, is_told_before_a_long_first_step) {
+TEST(StepEstimate, is_told_before_a_long_first_step) {
   const ScratchFolder folder;
   TrainRequest request{.out = folder.path("run"), .given = {"model", "optimizer"}};
   std::string text;

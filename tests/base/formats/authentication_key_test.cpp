@@ -2,8 +2,8 @@
 
 #include <gtest/gtest.h>
 
-#include "tests/base/scratch.h"
 #include "base/error.h"
+#include "tests/base/scratch.h"
 
 namespace unfold {
 namespace {
@@ -31,11 +31,11 @@ TEST(Authenticator, is_keyed_blake2b_of_purpose_and_bytes) {
 TEST(Authenticator, does_not_depend_on_pieces_but_on_key_purpose_and_bytes) {
   const Key key = Key::of_bytes("0123456789abcdef"), other = Key::of_bytes("0123456789abcdeg");
   const std::string tag = tag_of(key, "test", {"hello"});
-  EXPECT_TRUE(same_tag(tag_of(key, "test", {"he", "", "llo"}), tag));
-  EXPECT_FALSE(same_tag(tag_of(other, "test", {"hello"}), tag));
-  EXPECT_FALSE(same_tag(tag_of(key, "tests", {"hello"}), tag));
-  EXPECT_FALSE(same_tag(tag_of(key, "test", {"hellp"}), tag));
-  EXPECT_FALSE(same_tag(tag.substr(1), tag));
+  EXPECT_TRUE(tags_equal(tag_of(key, "test", {"he", "", "llo"}), tag));
+  EXPECT_FALSE(tags_equal(tag_of(other, "test", {"hello"}), tag));
+  EXPECT_FALSE(tags_equal(tag_of(key, "tests", {"hello"}), tag));
+  EXPECT_FALSE(tags_equal(tag_of(key, "test", {"hellp"}), tag));
+  EXPECT_FALSE(tags_equal(tag.substr(1), tag));
 }
 
 TEST(Key, is_the_bytes_of_a_file_neither_few_nor_many) {

@@ -5,8 +5,8 @@
 
 #include <bit>
 
-#include "tests/base/scratch.h"
 #include "base/utf8.h"
+#include "tests/base/scratch.h"
 
 namespace unfold {
 namespace {

@@ -166,12 +166,12 @@ TEST(InputFile, what_unpacks_to_more_than_is_allowed_is_refused) {
   const ScratchFolder folder;
   for (const Packed& packed : kPacked) {
     const std::string path = folder.write("a" + packed.ending, packed.bytes);
-    set_unpacking_limit(static_cast<Index>(kText.size()));
+    set_decompression_limit(static_cast<Index>(kText.size()));
     EXPECT_EQ(Input::open(path).bytes(), kText);
-    set_unpacking_limit(static_cast<Index>(kText.size()) - 1);
+    set_decompression_limit(static_cast<Index>(kText.size()) - 1);
     const std::string message = message_of<DataError>([&] { Input::open(path); });
     EXPECT_TRUE(contains(message, "--max-unpacked")) << message;
-    set_unpacking_limit(0);
+    set_decompression_limit(0);
   }
 }
 

@@ -5,8 +5,8 @@
 #include <chrono>
 #include <nlohmann/json.hpp>
 
-#include "tests/base/scratch.h"
 #include "base/formats/trusted_json.h"
+#include "tests/base/scratch.h"
 
 namespace unfold {
 namespace {
@@ -51,21 +51,21 @@ TEST(Json, objects_beside_each_other_take_linear_time) {
 }
 
 TEST(OwnJson, keeps_the_order_of_keys) {
-  EXPECT_EQ(parse_own_json(R"({"b":1,"a":[2.5,"é"]})", "here").dump(), R"({"b":1,"a":[2.5,"é"]})");
+  EXPECT_EQ(parse_trusted_json(R"({"b":1,"a":[2.5,"é"]})", "here").dump(), R"({"b":1,"a":[2.5,"é"]})");
 }
 
 TEST(OwnJson, what_was_cut_off_is_refused_with_the_place_or_discarded) {
   for (const char* text : {"", R"({"b":1,"a":[2)"}) {
-    EXPECT_TRUE(contains(message_of<ModelError>([&] { parse_own_json(text, "here"); }), "here: not valid JSON"));
-    EXPECT_TRUE(try_own_json(text).is_discarded());
+    EXPECT_TRUE(contains(message_of<ModelError>([&] { parse_trusted_json(text, "here"); }), "here: not valid JSON"));
+    EXPECT_TRUE(try_parse_trusted_json(text).is_discarded());
   }
-  EXPECT_EQ(try_own_json("[1]")[0], 1);
+  EXPECT_EQ(try_parse_trusted_json("[1]")[0], 1);
 }
 
 TEST(OwnJson, of_a_file_that_may_be_missing) {
   const testing_support::ScratchFolder folder;
-  EXPECT_EQ(try_own_json_file(folder.write("a.json", "{\n  \"x\": 1\n}\n"))["x"], 1);
-  EXPECT_TRUE(try_own_json_file(folder.path("none.json")).is_discarded());
+  EXPECT_EQ(try_parse_trusted_json_file(folder.write("a.json", "{\n  \"x\": 1\n}\n"))["x"], 1);
+  EXPECT_TRUE(try_parse_trusted_json_file(folder.path("none.json")).is_discarded());
 }
 
 TEST(Json, only_whole_numbers_of_the_type_are_whole) {

@@ -101,7 +101,7 @@ TEST(Options, of_any_type_are_a_value) {
   parse_options(parse_spec("paint:7,amount=3"), changed, "coats");
   EXPECT_EQ(changed.as<Paint>().coats, 7);
   EXPECT_EQ(plain.as<Paint>().coats, 2);
-  EXPECT_EQ(changed_values(help_of(changed), help_of(plain)),
+  EXPECT_EQ(non_default_values(help_of(changed), help_of(plain)),
             (std::vector<std::pair<std::string, std::string>>{{"amount", "3"}, {"coats", "7"}}));
   EXPECT_THROW(changed.as<Limits>(), std::bad_any_cast);
   EXPECT_TRUE(help_of(AnyOptions()).empty());

@@ -23,18 +23,18 @@ TEST(AvailableMemory, the_fullest_group_on_the_way_up_leaves_least) {
   groups.add("a/b", "memory.current", "1000");
   groups.add("a/b/c", "memory.max", "max");
   groups.add("a/b/c", "memory.current", "1000");
-  EXPECT_EQ(memory_left_by(groups.of_process("0::/a/b/c\n")), 500U);
+  EXPECT_EQ(cgroup_memory_left(groups.of_process("0::/a/b/c\n")), 500U);
   groups.add("a", "memory.stat", "anon 1500\nfile 1000\ninactive_file 700\nactive_file 300");
-  EXPECT_EQ(memory_left_by(groups.of_process("0::/a/b/c\n")), 1000U);
-  EXPECT_EQ(memory_left_by(groups.of_process("0::/a\n")), 1200U);
-  EXPECT_EQ(memory_left_by(groups.of_process("0::/\n")), kNoLimit);
+  EXPECT_EQ(cgroup_memory_left(groups.of_process("0::/a/b/c\n")), 1000U);
+  EXPECT_EQ(cgroup_memory_left(groups.of_process("0::/a\n")), 1200U);
+  EXPECT_EQ(cgroup_memory_left(groups.of_process("0::/\n")), kNoLimit);
 }
 
 TEST(AvailableMemory, a_group_that_is_full_leaves_nothing) {
   GroupFiles groups;
   groups.add("", "memory.max", "1000");
   groups.add("", "memory.current", "1001");
-  EXPECT_EQ(memory_left_by(groups.of_process("0::/system.slice/docker-8c.scope\n")), 0U);
+  EXPECT_EQ(cgroup_memory_left(groups.of_process("0::/system.slice/docker-8c.scope\n")), 0U);
 }
 
 TEST(AvailableMemory, version_one_has_other_names) {
@@ -44,9 +44,9 @@ TEST(AvailableMemory, version_one_has_other_names) {
   groups.add("memory/box", "memory.limit_in_bytes", "4000");
   groups.add("memory/box", "memory.usage_in_bytes", "3000");
   groups.add("memory/box", "memory.stat", "inactive_file 1\ntotal_inactive_file 200");
-  EXPECT_EQ(memory_left_by(groups.of_process("7:memory:/box\n4:cpu:/other\n")), 1200U);
-  EXPECT_EQ(memory_left_by(groups.of_process("7:memory:/\n")), kNoLimit);
-  EXPECT_EQ(memory_left_by(groups.of_process("4:cpu:/box\n")), kNoLimit);
+  EXPECT_EQ(cgroup_memory_left(groups.of_process("7:memory:/box\n4:cpu:/other\n")), 1200U);
+  EXPECT_EQ(cgroup_memory_left(groups.of_process("7:memory:/\n")), kNoLimit);
+  EXPECT_EQ(cgroup_memory_left(groups.of_process("4:cpu:/box\n")), kNoLimit);
 }
 
 TEST(AvailableMemory, what_cannot_be_understood_is_no_limit) {
@@ -54,9 +54,9 @@ TEST(AvailableMemory, what_cannot_be_understood_is_no_limit) {
   for (const char* text : {"", "max", "many", "-5", "1e9"}) {
     groups.add("a", "memory.max", text);
     groups.add("a", "memory.current", "1");
-    EXPECT_EQ(memory_left_by(groups.of_process("0::/a\n")), kNoLimit) << text;
+    EXPECT_EQ(cgroup_memory_left(groups.of_process("0::/a\n")), kNoLimit) << text;
   }
-  EXPECT_EQ(memory_left_by({"/nowhere/cgroup", "/nowhere"}), kNoLimit);
+  EXPECT_EQ(cgroup_memory_left({"/nowhere/cgroup", "/nowhere"}), kNoLimit);
 }
 
 }  // namespace

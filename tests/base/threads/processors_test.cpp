@@ -13,12 +13,12 @@ namespace {
 using testing_support::GroupFiles;
 
 double granted(const GroupFiles& files, const std::string& memberships) {
-  return granted_processors(files.of_process(memberships));
+  return cgroup_processor_quota(files.of_process(memberships));
 }
 
 TEST(Processors, at_least_one_is_there) {
   EXPECT_GE(available_threads(), 1);
-  EXPECT_GE(shared_threads(), available_threads());
+  EXPECT_GE(machine_threads(), available_threads());
 }
 
 TEST(Processors, of_version_two_the_narrowest_group_on_the_way_up_grants_least) {
@@ -57,7 +57,7 @@ TEST(Processors, what_cannot_be_understood_is_no_quota) {
   }
   for (const char* memberships : {"", "nonsense\n", "1:cpu\n", "0::\n"})
     EXPECT_TRUE(std::isinf(granted(groups, memberships))) << memberships;
-  EXPECT_TRUE(std::isinf(granted_processors({"/nowhere/cgroup", "/nowhere"})));
+  EXPECT_TRUE(std::isinf(cgroup_processor_quota({"/nowhere/cgroup", "/nowhere"})));
 }
 
 }  // namespace

@@ -10,9 +10,9 @@
 #include <thread>
 #include <vector>
 
-#include "tests/base/late_members.h"
 #include "base/error.h"
 #include "base/interruptible.h"
+#include "tests/base/late_members.h"
 
 namespace unfold {
 namespace {
@@ -127,7 +127,7 @@ TEST_P(EveryTeam, shares_everything_once_in_order_and_in_grains) {
 
 TEST(Team, is_the_caller_alone_while_the_others_only_keep_it_waiting) {
   for (const int threads : {2, 4}) {
-    Team team(threads, Attendance::as_it_pays);
+    Team team(threads, Attendance::adaptive);
     EXPECT_EQ(team.size(), threads);
     EXPECT_TRUE(testing_support::comes_to(team, threads, std::chrono::milliseconds(0), 3));
     EXPECT_TRUE(testing_support::comes_to(team, 1, std::chrono::milliseconds(3), 100));
@@ -162,13 +162,13 @@ TEST(Team, that_is_not_told_does_as_it_pays_or_as_the_environment_says) {
   const char* const set = std::getenv("UNFOLD_TEAM");
   const std::string before = set == nullptr ? "" : set;
   ::setenv("UNFOLD_TEAM", "", 1);
-  EXPECT_EQ(usual_attendance(), Attendance::as_it_pays);
+  EXPECT_EQ(default_attendance(), Attendance::adaptive);
   ::setenv("UNFOLD_TEAM", "all", 1);
-  EXPECT_EQ(usual_attendance(), Attendance::all);
+  EXPECT_EQ(default_attendance(), Attendance::all);
   ::setenv("UNFOLD_TEAM", "fickle", 1);
-  EXPECT_EQ(usual_attendance(), Attendance::fickle);
+  EXPECT_EQ(default_attendance(), Attendance::fickle);
   ::setenv("UNFOLD_TEAM", "none", 1);
-  EXPECT_THROW(usual_attendance(), UsageError);
+  EXPECT_THROW(default_attendance(), UsageError);
   ::setenv("UNFOLD_TEAM", before.c_str(), 1);
 }
 

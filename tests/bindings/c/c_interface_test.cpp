@@ -7,14 +7,14 @@
 #include <numeric>
 #include <thread>
 
-#include "tests/base/scratch.h"
 #include "app/sample/sample.h"
 #include "app/score/score.h"
-#include "unfold/c.h"
-#include "model/ngram/ngram.h"
 #include "data/text/split.h"
 #include "model/network/language_model.h"
+#include "model/ngram/ngram.h"
 #include "model/registry/registry.h"
+#include "tests/base/scratch.h"
+#include "unfold/c.h"
 
 namespace unfold {
 namespace {

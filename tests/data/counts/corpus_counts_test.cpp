@@ -43,7 +43,7 @@ std::vector<Code> sentence(const std::string& text) {
 NgramCounts counts_in(int count, const Corpus& corpus, const Split& part, CorpusCountOptions options) {
   NgramCounts result;
   SimulatedNetwork network(count);
-  in_processes(network, [&](Processes& processes) {
+  run_in_processes(network, [&](Processes& processes) {
     CorpusCountOptions own = options;
     own.processes = &processes;
     const auto stream = count_ngrams(corpus, part, own);

@@ -6,9 +6,9 @@
 
 #include <random>
 
+#include "data/text/corpus.h"
 #include "tests/base/scratch.h"
 #include "tests/support/simulated_processes.h"
-#include "data/text/corpus.h"
 
 namespace unfold {
 namespace {
@@ -58,7 +58,7 @@ void expect_same_in_any_number(const std::vector<std::string>& files, const Alph
                                const std::vector<int>& counts = {1, 2, 3}) {
   const Corpus expected = whole(files, options);
   for (const int count : counts)
-    in_processes(count, [&](Processes& processes) {
+    run_in_processes(count, [&](Processes& processes) {
       CorpusSurvey survey = survey_corpus(files, options, processes);
       expect_same(Corpus::of_blocks(survey.files, survey.marks, survey.alphabet, processes.first() ? 1 : 9), expected,
                   seed);
@@ -100,7 +100,7 @@ TEST(CorpusSurvey, says_what_is_wrong_as_one_process_would) {
   const ScratchFolder folder;
   const auto refused = [&](int count, const std::vector<std::string>& files, const AlphabetOptions& options) {
     return message_of<DataError>(
-        [&] { in_processes(count, [&](Processes& processes) { survey_corpus(files, options, processes); }); });
+        [&] { run_in_processes(count, [&](Processes& processes) { survey_corpus(files, options, processes); }); });
   };
   const auto size = static_cast<std::size_t>(kTextBlock);
   for (const std::size_t place : {std::size_t{5}, size - 1, size, size + 1, 2 * size - 2, 3 * size - 1})
@@ -122,8 +122,8 @@ TEST(CorpusSurvey, says_what_is_wrong_as_one_process_would) {
   EXPECT_TRUE(contains(refused(2, {folder.path("none")}, {.kind = SymbolKind::chars}), "no such file"));
   EXPECT_TRUE(contains(refused(2, {folder.write("blank", " \t ")}, {.kind = SymbolKind::words}), "only blanks"));
   EXPECT_THROW(
-      in_processes(2,
-                   [&](Processes& p) { survey_corpus({long_word}, {.kind = SymbolKind::bytes, .vocabulary = 3}, p); }),
+      run_in_processes(
+          2, [&](Processes& p) { survey_corpus({long_word}, {.kind = SymbolKind::bytes, .vocabulary = 3}, p); }),
       UsageError);
 }
 
@@ -131,7 +131,7 @@ TEST(CorpusSurvey, a_file_that_is_another_when_it_is_read_again_is_named) {
   const ScratchFolder folder;
   std::string text = mixed_text(2 * kTextBlock, 1);
   const std::string file = folder.write("text", text);
-  CorpusSurvey survey = survey_corpus({file}, {.kind = SymbolKind::bytes}, one_process());
+  CorpusSurvey survey = survey_corpus({file}, {.kind = SymbolKind::bytes}, single_process());
   const Corpus corpus = Corpus::of_blocks(survey.files, survey.marks, survey.alphabet, 2);
   text[static_cast<std::size_t>(kTextBlock) + 7] = '#';
   folder.write("text", text);

@@ -9,8 +9,8 @@
 #include <map>
 #include <vector>
 
-#include "tests/support/simulated_processes.h"
 #include "data/counts/gathered_counts.h"
+#include "tests/support/simulated_processes.h"
 
 namespace unfold {
 namespace {
@@ -91,7 +91,7 @@ TEST(GatheredCounts, are_the_sums_over_processes_and_come_to_the_first) {
         everybodys.insert(everybodys.end(), keys.back().begin(), keys.back().end());
       }
       SimulatedNetwork network(count);
-      in_processes(network, [&](Processes& processes) {
+      run_in_processes(network, [&](Processes& processes) {
         const auto counts = make_sorted_counts({.codes = 3, .largest = 1000});
         for (const Key& key : keys[static_cast<std::size_t>(processes.number())]) counts->add(key);
         const auto stream = gather_counts(counts->sorted(), 3, processes);

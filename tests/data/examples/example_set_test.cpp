@@ -172,7 +172,7 @@ TEST(Standardisation, leaves_bits_alone_and_what_is_wanted_as_it_is) {
   const DataSpecification data = specify(examples, {.reads = {"bits", "mixed"}}, "");
   EXPECT_TRUE(data.field("bits").mean.empty());
   EXPECT_EQ(data.field("mixed").mean.size(), 2U);
-  const DataSpecification raw = specify(examples, {.reads = {"mixed"}, .as_they_are = {"mixed"}}, "");
+  const DataSpecification raw = specify(examples, {.reads = {"mixed"}, .unstandardized = {"mixed"}}, "");
   EXPECT_TRUE(raw.field("mixed").mean.empty());
   EXPECT_EQ(restored(raw.field("mixed"), 1, 2.5), 2.5);
 }
@@ -198,7 +198,7 @@ TEST(Standardisation, is_that_of_training_for_all_other_data) {
 }
 
 TEST(Standardisation, refuses_numbers_that_are_too_large) {
-  const FieldChoice choice{.reads = {"wind"}, .as_they_are = {}};
+  const FieldChoice choice{.reads = {"wind"}, .unstandardized = {}};
   Examples large = three_examples();
   large.columns[3].numbers[5] = 1e200;
   EXPECT_THAT(complaint([&] { specify(large, choice, ""); }), HasSubstr("field wind: its numbers are too large"));

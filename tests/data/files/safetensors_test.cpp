@@ -10,8 +10,8 @@
 #include <filesystem>
 #include <functional>
 
-#include "tests/base/scratch.h"
 #include "base/formats/authentication_key.h"
+#include "tests/base/scratch.h"
 
 namespace unfold {
 namespace {

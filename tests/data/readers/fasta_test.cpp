@@ -5,8 +5,8 @@
 #include <rapidcheck.h>
 #include <rapidcheck/gtest.h>
 
-#include "tests/base/scratch.h"
 #include "base/error.h"
+#include "tests/base/scratch.h"
 
 namespace unfold {
 namespace {

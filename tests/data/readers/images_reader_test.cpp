@@ -3,9 +3,9 @@
 #include <gmock/gmock.h>
 #include <png.h>
 
-#include "tests/support/reading.h"
 #include "data/readers/image_file.h"
 #include "data/readers/image_list.h"
+#include "tests/support/reading.h"
 
 namespace unfold {
 namespace {

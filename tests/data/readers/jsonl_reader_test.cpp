@@ -32,7 +32,7 @@ TEST(JsonlReader, the_key_text_is_running_text) {
   const Examples words = read_as("jsonl", lines);
   EXPECT_EQ(entries_of(words, "text"), (Texts{"It", "is", "so.", "Yes,", "sir"}));
   EXPECT_EQ(entries_of(words, "y"), (Texts{"true", "false"}));
-  EXPECT_EQ(read_as("jsonl", lines, {.text = SymbolKind::chars, .text_given = true}).ends, (Indices{9, 17}));
+  EXPECT_EQ(read_as("jsonl", lines, {.text = SymbolKind::chars, .text_kind_set = true}).ends, (Indices{9, 17}));
   EXPECT_EQ(read_as("jsonl", "{\"text\": \"Zoé\"}\n").positions(), 3);
 }
 

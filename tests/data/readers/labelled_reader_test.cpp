@@ -38,9 +38,9 @@ TEST(LabelledReader, fastText_lines_have_a_prefix) {
 TEST(LabelledReader, texts_of_one_word_are_characters_unless_said_otherwise) {
   const std::string names = "f\tZoé\nm\tJo\n";
   EXPECT_EQ(entries_of(read_as("labelled", names), "text"), (Texts{"Z", "o", "é", "J", "o"}));
-  EXPECT_EQ(entries_of(read_as("labelled", names, {.text = SymbolKind::words, .text_given = true}), "text"),
+  EXPECT_EQ(entries_of(read_as("labelled", names, {.text = SymbolKind::words, .text_kind_set = true}), "text"),
             (Texts{"Zoé", "Jo"}));
-  EXPECT_EQ(read_as("labelled", names, {.text = SymbolKind::bytes, .text_given = true}).ends, (Indices{4, 6}));
+  EXPECT_EQ(read_as("labelled", names, {.text = SymbolKind::bytes, .text_kind_set = true}).ends, (Indices{4, 6}));
 }
 
 TEST(LabelledReader, a_header_is_no_example) { EXPECT_EQ(read_as("labelled", "label\ttext\nx\ta b\n").count(), 1); }
@@ -87,7 +87,7 @@ RC_GTEST_PROP(LabelledReader, what_is_written_is_read_back, ()) {
     words.insert(words.end(), text.begin(), text.end());
     ends.push_back(static_cast<Index>(words.size()));
   }
-  const Examples examples = read_as("labelled", file, {.text = SymbolKind::words, .text_given = true});
+  const Examples examples = read_as("labelled", file, {.text = SymbolKind::words, .text_kind_set = true});
   RC_ASSERT(entries_of(examples, "label") == labels);
   RC_ASSERT(entries_of(examples, "text") == words);
   RC_ASSERT(examples.ends == ends);

@@ -5,8 +5,8 @@
 #include <rapidcheck.h>
 #include <rapidcheck/gtest.h>
 
-#include "tests/base/scratch.h"
 #include "base/utf8.h"
+#include "tests/base/scratch.h"
 
 namespace unfold {
 namespace {
@@ -203,7 +203,7 @@ TEST(LogLines, a_first_column_of_labels_is_found) {
 
 TEST(LogLines, shapes_are_counted) {
   const LogScanner scanner{LogRules()};
-  const LogShapes shapes = shapes_of("a 1\na 2\n\nb", scanner);
+  const LogTemplates shapes = shapes_of("a 1\na 2\n\nb", scanner);
   EXPECT_EQ(shapes.text, "a <num>\na <num>\n\nb\n");
   EXPECT_EQ(shapes.lines, 4);
   EXPECT_EQ(shapes.different, 3);

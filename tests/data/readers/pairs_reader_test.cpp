@@ -38,8 +38,8 @@ TEST(PairsReader, stops_are_a_field_of_their_own) {
 }
 
 TEST(PairsReader, kinds_of_symbols_can_be_said) {
-  const Examples examples = read_as("pairs", "ab c\tx y\n",
-                                    {.text = SymbolKind::words, .target_text = SymbolKind::chars, .text_given = true});
+  const Examples examples = read_as(
+      "pairs", "ab c\tx y\n", {.text = SymbolKind::words, .target_text = SymbolKind::chars, .text_kind_set = true});
   EXPECT_EQ(entries_of(examples, "source"), (Texts{"ab", "c"}));
   EXPECT_EQ(entries_of(examples, "target"), (Texts{"x", " ", "y", "</s>"}));
 }

@@ -14,7 +14,7 @@ using namespace testing_support;
 Examples names(SequenceEnd end, std::vector<std::string> given = {"label"}) {
   return read_as("labelled", "girl\tEva\nboy\tBo\n",
                  {.text = SymbolKind::chars,
-                  .text_given = true,
+                  .text_kind_set = true,
                   .whole = {.end = end, .field = "text", .given = std::move(given)}});
 }
 

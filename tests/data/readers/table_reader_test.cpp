@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <cstdio>
 
-#include "tests/support/reading.h"
 #include "data/readers/reader_text.h"
+#include "tests/support/reading.h"
 
 namespace unfold {
 namespace {

@@ -72,7 +72,7 @@ TEST(TreeShapes, over_sequences_have_the_depth_that_they_should) {
     std::string text = "a";
     for (Index i = 1; i < words; ++i) text += " a";
     const Examples examples =
-        read_as("labelled", "x\t" + text + "\n", {.text = SymbolKind::words, .text_given = true, .trees = shape});
+        read_as("labelled", "x\t" + text + "\n", {.text = SymbolKind::words, .text_kind_set = true, .trees = shape});
     EXPECT_EQ(examples.positions(), 2 * words - 1);
     EXPECT_EQ(entries_of(examples, "label"), (Texts{"x"}));
     std::vector<Index> levels(at(examples.positions()));
@@ -117,7 +117,7 @@ TEST(TreeShapes, what_is_no_tree_is_refused_with_its_line_and_the_remedy) {
   std::string words = "x\tw";
   for (int i = 0; i < 1000; ++i) words += " w";
   EXPECT_TRUE(contains(
-      refusal("labelled", words + "\n", {.text = SymbolKind::words, .text_given = true, .trees = TreeShape::left}),
+      refusal("labelled", words + "\n", {.text = SymbolKind::words, .text_kind_set = true, .trees = TreeShape::left}),
       "line 1: 1001 leaves make a tree deeper than 1000 levels; take --trees balanced"));
   EXPECT_TRUE(contains(message_of<UsageError>([&] { read_as("trees", kSentiment, heads); }), "has no id"));
   EXPECT_TRUE(contains(message_of<UsageError>([] { parse_tree_shape("balance"); }), "did you mean \"balanced\"?"));

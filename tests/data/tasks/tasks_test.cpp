@@ -6,9 +6,9 @@
 #include <cmath>
 #include <set>
 
-#include "tests/base/scratch.h"
 #include "base/error.h"
 #include "data/files/idx.h"
+#include "tests/base/scratch.h"
 
 namespace unfold {
 namespace {
@@ -130,7 +130,7 @@ TEST(Tasks, a_pattern_is_asked_for_after_the_cue) {
   for (const auto& [task, pattern, symbols] : cases) {
     const Example e = example_of(*task, 7);
     EXPECT_EQ(e.length, 2 * pattern + 30);
-    EXPECT_EQ(task->judged_steps(), pattern);
+    EXPECT_EQ(task->scored_steps(), pattern);
     EXPECT_EQ(std::count(e.symbols.begin(), e.symbols.end(), symbols + 1), 1);
     EXPECT_EQ(e.symbols[at(pattern + 29)], symbols + 1);
     for (Index t = 0; t < e.length; ++t) {

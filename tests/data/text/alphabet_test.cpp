@@ -6,9 +6,9 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
-#include "tests/base/scratch.h"
 #include "base/formats/json.h"
 #include "base/utf8.h"
+#include "tests/base/scratch.h"
 
 namespace unfold {
 namespace {

@@ -3,8 +3,8 @@
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
-#include "tests/base/scratch.h"
 #include "base/utf8.h"
+#include "tests/base/scratch.h"
 
 namespace unfold {
 namespace {

@@ -7,9 +7,9 @@
 #include <numeric>
 #include <set>
 
-#include "graph/cells/cells.h"
 #include "data/text/lanes.h"
 #include "data/text/text_batches.h"
+#include "graph/cells/cells.h"
 
 namespace unfold {
 namespace {
@@ -28,7 +28,7 @@ struct LanguageNetwork {
 Batch numbered_batch(const std::vector<Index>& lengths, bool whole) {
   Batch batch;
   batch.structure = Structure::chains(lengths);
-  batch.start_afresh();
+  batch.reset_all_chains();
   batch.whole = whole;
   for (Index r = 0; r < batch.structure.positions(); ++r) {
     batch.symbol_field(kPreviousSymbol).symbols.push_back(static_cast<Symbol>(r));

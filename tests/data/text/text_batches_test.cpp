@@ -6,8 +6,8 @@
 #include <map>
 #include <set>
 
-#include "tests/optim/small_network.h"
 #include "base/error.h"
+#include "tests/optim/small_network.h"
 
 namespace unfold {
 namespace {

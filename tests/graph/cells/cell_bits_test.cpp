@@ -7,10 +7,10 @@
 #include <cstring>
 #include <functional>
 
-#include "tests/support/runner.h"
 #include "graph/cells/cells.h"
 #include "graph/cells/registry.h"
 #include "graph/engine/stepper.h"
+#include "tests/support/runner.h"
 
 namespace unfold {
 namespace {

@@ -8,10 +8,10 @@
 #include <cmath>
 #include <functional>
 
+#include "gradcheck/derivative_check.h"
+#include "graph/cells/registry.h"
 #include "tests/graph/cells/gate_functions.h"
 #include "tests/support/runner.h"
-#include "graph/cells/registry.h"
-#include "gradcheck/derivative_check.h"
 
 namespace unfold {
 namespace {

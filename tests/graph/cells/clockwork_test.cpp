@@ -5,11 +5,11 @@
 #include <cmath>
 #include <vector>
 
-#include "tests/support/runner.h"
 #include "base/error.h"
+#include "gradcheck/derivative_check.h"
 #include "graph/cells/cells.h"
 #include "graph/engine/stepper.h"
-#include "gradcheck/derivative_check.h"
+#include "tests/support/runner.h"
 
 namespace unfold {
 namespace {
@@ -88,7 +88,7 @@ TEST(OnlyWhere, changes_no_number) {
     const Signal now = one_minus(begun) + earlier;
     c.feed(earlier, now);
     const Signal z = c.affine("z", 20, {{"W", x}, {"S", symbols}, {"U", h}});
-    if (promised) c.only_where(z, now, 3);
+    if (promised) c.compute_only_where(z, now, 3);
     const Signal next = h + now * (tanh(z) - h);
     c.feed(h, next);
     const Signal quick = tanh(c.affine("y", 20, {{"W", x}, {"U", fast}, {"F", h}}));
@@ -117,7 +117,7 @@ TEST(OnlyWhere, leaves_rows_out_where_nobody_wants_them) {
   const Signal now = one_minus(begun) + earlier;
   c.feed(earlier, now);
   const Signal z = c.affine("z", 4, {{"W", x}});
-  c.only_where(z, now, 4);
+  c.compute_only_where(z, now, 4);
   c.output(z);
   test::Runner<double> runner(c);
   const auto outputs = runner.run(Structure::chains(2, 9)).outputs;
@@ -130,10 +130,10 @@ TEST(OnlyWhere, leaves_rows_out_where_nobody_wants_them) {
 TEST(OnlyWhere, refuses_what_it_cannot_leave_out) {
   Circuit c;
   const Signal x = c.input("x", 2), z = c.affine("z", 2, {{"W", x}});
-  EXPECT_THROW(c.only_where(tanh(z), x, 2), UsageError);
-  EXPECT_THROW(c.only_where(z, x, 0), UsageError);
-  c.only_where(z, x, 2);
-  EXPECT_THROW(c.only_where(z, x, 2), UsageError);
+  EXPECT_THROW(c.compute_only_where(tanh(z), x, 2), UsageError);
+  EXPECT_THROW(c.compute_only_where(z, x, 0), UsageError);
+  c.compute_only_where(z, x, 2);
+  EXPECT_THROW(c.compute_only_where(z, x, 2), UsageError);
 }
 
 /// Multiplications of a position: groups of n / 4 with periods 1, 2, 4, 8 read 4, 3, 2, 1 groups.

@@ -7,11 +7,11 @@
 #include <functional>
 #include <map>
 
-#include "tests/support/runner.h"
+#include "gradcheck/derivative_check.h"
 #include "graph/cells/cells.h"
 #include "graph/circuit/mixed_sparse.h"
 #include "numerics/random.h"
-#include "gradcheck/derivative_check.h"
+#include "tests/support/runner.h"
 
 namespace unfold {
 namespace {
@@ -275,7 +275,7 @@ TEST(Start, makes_units_that_remember_symbols) {
       const Built net = build(c, kind.add, 5, {.graph = 2, .activation = activation});
       Parameters<double> p(c);
       const double frequencies[] = {50, 30, 20}, predicted[] = {8, 2, 0};
-      start_from_frequencies<double>(c, net.logits, frequencies, predicted, 1, p);
+      initialize_from_frequencies<double>(c, net.logits, frequencies, predicted, 1, p);
       EXPECT_NEAR(p.at("output/bias")(0, 0), std::log(0.8), 1e-14);
       EXPECT_NEAR(p.at("output/bias")(0, 2), std::log(0.05), 1e-14);  // never seen: half of one
       for (Index i = 0; i < 5; ++i)
@@ -304,7 +304,7 @@ TEST(Start, of_an_alphabet_of_one_is_finite) {
   c.output(logits);
   Parameters<float> p(c);
   const double one[] = {7};
-  start_from_frequencies<float>(c, logits, one, one, 1, p);
+  initialize_from_frequencies<float>(c, logits, one, one, 1, p);
   for (const float v : p.flat()) EXPECT_TRUE(std::isfinite(v));
 }
 

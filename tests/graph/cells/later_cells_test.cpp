@@ -6,9 +6,9 @@
 #include <complex>
 #include <limits>
 
+#include "graph/cells/cells.h"
 #include "tests/graph/cells/gate_functions.h"
 #include "tests/support/runner.h"
-#include "graph/cells/cells.h"
 
 namespace unfold {
 namespace {

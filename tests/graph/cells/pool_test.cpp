@@ -6,11 +6,11 @@
 
 #include <algorithm>
 
+#include "gradcheck/derivative_check.h"
 #include "graph/cells/cells.h"
 #include "graph/engine/unfolding.h"
 #include "loss/loss.h"
 #include "numerics/random.h"
-#include "gradcheck/derivative_check.h"
 
 namespace unfold {
 namespace {

@@ -9,11 +9,11 @@
 #include <map>
 #include <numeric>
 
-#include "tests/support/circuits.h"
-#include "tests/support/runner.h"
+#include "gradcheck/derivative_check.h"
 #include "graph/cells/cells.h"
 #include "graph/cells/registry.h"
-#include "gradcheck/derivative_check.h"
+#include "tests/support/circuits.h"
+#include "tests/support/runner.h"
 
 namespace unfold {
 namespace {

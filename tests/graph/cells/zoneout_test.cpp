@@ -6,11 +6,11 @@
 #include <functional>
 #include <vector>
 
-#include "tests/support/runner.h"
 #include "base/error.h"
+#include "gradcheck/derivative_check.h"
 #include "graph/cells/cells.h"
 #include "graph/cells/registry.h"
-#include "gradcheck/derivative_check.h"
+#include "tests/support/runner.h"
 
 namespace unfold {
 namespace {

@@ -128,7 +128,7 @@ TEST(Circuit, an_affine_term_that_reads_joined_signals_has_a_matrix_for_each) {
   EXPECT_THROW(c.output(both), UsageError);
   EXPECT_THROW(c.join({}), UsageError);
   EXPECT_THROW(c.join({c.symbols("s", 3)}), UsageError);
-  EXPECT_FALSE(c.holds_symbols(both));
+  EXPECT_FALSE(c.is_symbols(both));
 }
 
 TEST(Circuit, links_look_the_other_way_while_it_is_reversed) {

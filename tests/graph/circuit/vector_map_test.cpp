@@ -137,10 +137,10 @@ TEST(LayerNorm, gives_rows_of_mean_zero_and_variance_one_times_its_gains) {
 }
 
 TEST(Leak, has_rates_of_time_constants_spread_in_their_logarithm) {
-  const std::vector<double> times = spread_times(4, 16);
+  const std::vector<double> times = initial_time_constants(4, 16);
   for (std::size_t i = 0; i < 4; ++i) EXPECT_NEAR(times[i], std::pow(16.0, (static_cast<double>(i) + 0.5) / 4), 1e-12);
   const auto learned = learned_leak(4), fixed = fixed_leak({0.5, 0.25, 1, 0.125});
-  const std::vector<double> starts = leak_starts(times);
+  const std::vector<double> starts = initial_leaks(times);
   const double x[] = {1, -2, 3, 4};
   double y[4] = {}, z[4] = {}, scratch[8];
   learned->apply(OperatorRows<double>{.w = {starts.data(), 1, 4, 4}, .x = {x, 1, 4, 4}, .scratch = scratch},
@@ -163,7 +163,7 @@ TEST(ComplexDecay, multiplies_by_complex_numbers_within_the_unit_circle) {
 }
 
 TEST(ComplexDecay, starts_with_moduli_and_gains_that_keep_the_variance) {
-  const std::vector<double> decays = spread_decays(50, 0.99, 0.6, 1), gains = keeping_gains(decays);
+  const std::vector<double> decays = initial_decays(50, 0.99, 0.6, 1), gains = variance_preserving_gains(decays);
   ASSERT_EQ(gains.size(), 50u);
   for (std::size_t k = 0; k < 50; ++k) {
     const double modulus = std::exp(-std::exp(decays[k]));

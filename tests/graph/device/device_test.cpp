@@ -216,7 +216,7 @@ TEST(Device, is_refused_by_name) {
 
 TEST(Device, that_is_missing_is_missed_in_words) {
   const std::string message = message_of([] { open_device("cuda:99999"); });
-  if (!devices_are_built()) {
+  if (!has_device_support()) {
     EXPECT_NE(message.find("--preset cuda"), std::string::npos) << message;
   } else {
     EXPECT_TRUE(message.find("no NVIDIA") != std::string::npos || message.find("numbered from 0") != std::string::npos)

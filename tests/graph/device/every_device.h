@@ -7,9 +7,9 @@
 #include <string>
 #include <vector>
 
-#include "tests/graph/device/simulated_device.h"
 #include "base/error.h"
 #include "graph/device/device.h"
+#include "tests/graph/device/simulated_device.h"
 
 namespace unfold {
 
@@ -20,7 +20,7 @@ class EveryDevice : public testing::TestWithParam<const char*> {
       device = simulated_device();
       return;
     }
-    if (!devices_are_built()) GTEST_SKIP() << "this build knows no CUDA";
+    if (!has_device_support()) GTEST_SKIP() << "this build knows no CUDA";
     try {
       device = open_device(GetParam());
     } catch (const RuntimeFailure& reason) {

@@ -4,8 +4,8 @@
 #include <cstring>
 #include <limits>
 
-#include "tests/graph/device/every_device.h"
 #include "numerics/random.h"
+#include "tests/graph/device/every_device.h"
 
 namespace unfold {
 namespace {

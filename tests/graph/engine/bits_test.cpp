@@ -6,11 +6,11 @@
 #include <algorithm>
 #include <cstring>
 
+#include "graph/engine/stepper.h"
+#include "numerics/simd.h"
 #include "tests/base/late_members.h"
 #include "tests/support/circuits.h"
 #include "tests/support/runner.h"
-#include "graph/engine/stepper.h"
-#include "numerics/simd.h"
 
 namespace unfold {
 namespace {
@@ -101,7 +101,7 @@ TEST(Bits, do_not_depend_on_members_that_stay_away) {
   const Structure structure = Structure::chains(kLengths);
   const auto one = test::Runner<float>(c).run(structure);
   for (const int threads : {2, 3}) {
-    test::Runner<float> runner(c, {}, threads, Attendance::as_it_pays);
+    test::Runner<float> runner(c, {}, threads, Attendance::adaptive);
     for (const bool away : {false, true, false, true}) {
       if (away) {
         EXPECT_TRUE(testing_support::comes_to(runner.team(), 1, std::chrono::milliseconds(3), 1));

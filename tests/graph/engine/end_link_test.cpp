@@ -5,11 +5,11 @@
 #include <algorithm>
 #include <cstring>
 
-#include "tests/support/runner.h"
-#include "graph/paths/path_pass.h"
-#include "graph/engine/stepper.h"
 #include "gradcheck/derivative_check.h"
 #include "gradcheck/scalar_graph.h"
+#include "graph/engine/stepper.h"
+#include "graph/paths/path_pass.h"
+#include "tests/support/runner.h"
 
 namespace unfold {
 namespace {

@@ -7,9 +7,9 @@
 
 #include <algorithm>
 
-#include "tests/support/runner.h"
 #include "base/error.h"
 #include "gradcheck/derivative_check.h"
+#include "tests/support/runner.h"
 
 namespace unfold {
 namespace {

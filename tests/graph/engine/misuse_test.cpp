@@ -7,12 +7,12 @@
 #include <limits>
 #include <string>
 
-#include "tests/support/usage_error.h"
 #include "graph/circuit/parameters.h"
 #include "graph/engine/pass_timing.h"
-#include "graph/engine/stored_activations.h"
 #include "graph/engine/stepper.h"
+#include "graph/engine/stored_activations.h"
 #include "graph/engine/unfolding.h"
+#include "tests/support/usage_error.h"
 
 namespace unfold {
 namespace {
@@ -67,7 +67,7 @@ TEST_F(EngineMisuse, SymbolsOutsideTheAlphabetAreRefusedByEveryPass) {
     ready();
     u_.symbols(net_.x)[5] = wrong;
     EXPECT_USAGE_ERROR(u_.forward(), "x, row 5: symbol " + std::to_string(wrong) + " is not in an alphabet of 5");
-    KeptValues<double> kept;
+    StoredActivations<double> kept;
     u_.symbols(net_.x)[5] = kNoSymbol;
     u_.forward();
     u_.keep(kept);
@@ -97,7 +97,7 @@ TEST_F(EngineMisuse, CallsOutOfOrderAreRefused) {
   EXPECT_USAGE_ERROR(u_.step(state), "set its parameters first");
   ready();
   const std::vector<double> direction(gradient_.size());
-  KeptValues<double> kept;
+  StoredActivations<double> kept;
   const auto before_forward = [&] {
     EXPECT_USAGE_ERROR(u_.value(net_.logits), "call forward first");
     EXPECT_USAGE_ERROR(u_.backward(gradient_), "call forward first");
@@ -138,7 +138,7 @@ TEST_F(EngineMisuse, VectorsOfTheWrongLengthAreRefused) {
                            u_, gradient_, [](auto&) {}, wrong),
                        "the gradient has");
   }
-  EXPECT_USAGE_ERROR(u_.backward({}, {.gradient_stays = true}), "only on a device");
+  EXPECT_USAGE_ERROR(u_.backward({}, {.keep_gradient_on_device = true}), "only on a device");
 }
 
 TEST_F(EngineMisuse, SignalsOfOtherCircuitsAreRefused) {
@@ -245,7 +245,7 @@ TEST_F(EngineMisuse, AccountsAndKeptValuesMustFit) {
   EXPECT_USAGE_ERROR(u.set_account(&account), "1 members for a team of 3");
   ready();
   u_.forward();
-  KeptValues<double> kept;
+  StoredActivations<double> kept;
   u_.keep(kept);
   ready(Structure::chains({4, 3}));
   EXPECT_USAGE_ERROR(u_.recall(kept), "were not kept over this structure");
@@ -283,7 +283,7 @@ TEST(StructureMisuse, SizesOutOfRangeAreRefused) {
   EXPECT_USAGE_ERROR(Structure::trees(negative), "has child -2");
   EXPECT_USAGE_ERROR(Structure::trees(beyond), "has child 2");
   const Structure grid = Structure::grids(small);
-  EXPECT_USAGE_ERROR(grid.looking_at(grid).rows_seen({Delay::Along::block, 0}, 1), "blocks of side 0");
+  EXPECT_USAGE_ERROR(grid.with_source(grid).rows_seen({Delay::Along::block, 0}, 1), "blocks of side 0");
 }
 
 TEST(CircuitMisuse, SignalsThatBelongToNoCircuitAreRefused) {
@@ -304,10 +304,10 @@ TEST(CircuitMisuse, SignalsThatBelongToNoCircuitAreRefused) {
     EXPECT_NE(usage_error([&] { net.c.feed(wrong, net.next); }), "");
     EXPECT_NE(usage_error([&] { net.c.feed(net.h, wrong); }), "");
     EXPECT_NE(usage_error([&] { net.c.join({wrong}); }), "");
-    EXPECT_NE(usage_error([&] { static_cast<void>(net.c.starting_from(wrong)); }), "");
+    EXPECT_NE(usage_error([&] { static_cast<void>(net.c.with_initial_state(wrong)); }), "");
     EXPECT_NE(usage_error([&] { net.c.parts(wrong); }) + usage_error([&] { net.c.output(wrong); }), "");
     EXPECT_NE(usage_error([&] { net.c.affine("a", 2, {{"W", wrong}}); }), "");
-    EXPECT_FALSE(net.c.holds_symbols(wrong));
+    EXPECT_FALSE(net.c.is_symbols(wrong));
   }
   EXPECT_USAGE_ERROR(none.size(), "belongs to no circuit");
   EXPECT_USAGE_ERROR((Signal{&net.c, 1000}.size()), "out of range");

@@ -2,9 +2,9 @@
 
 #include <gtest/gtest.h>
 
-#include "tests/support/runner.h"
-#include "graph/paths/path_pass.h"
 #include "gradcheck/derivative_check.h"
+#include "graph/paths/path_pass.h"
+#include "tests/support/runner.h"
 
 namespace unfold {
 namespace {

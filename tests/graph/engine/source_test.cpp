@@ -6,11 +6,11 @@
 #include <algorithm>
 #include <cstring>
 
-#include "tests/support/runner.h"
-#include "graph/circuit/attention.h"
-#include "graph/paths/path_pass.h"
-#include "graph/engine/stepper.h"
 #include "gradcheck/derivative_check.h"
+#include "graph/circuit/attention.h"
+#include "graph/engine/stepper.h"
+#include "graph/paths/path_pass.h"
+#include "tests/support/runner.h"
 
 namespace unfold {
 namespace {
@@ -58,7 +58,7 @@ void build_summary(Circuit& c, Index n) {
                             {{"R", crossing(c, encoded.right, Delay::source_last())},
                              {"L", crossing(c, encoded.left, Delay::source_first())}}));
   }
-  const auto starting = c.starting_from(summary);
+  const auto starting = c.with_initial_state(summary);
   const Signal x = c.join({c.input("x", 3), crossing(c, summary, Delay::source_last())});
   const Signal h = gated_net(c, x, n, "decoder");
   c.output(c.affine("o", 7, {{"V", h}}));
@@ -107,13 +107,13 @@ const Index kTargets[] = {5, 8, 1, 7, 8, 3, 2}, kSources[] = {2, 9, 4, 1, 9, 6, 
 /// `between`: the chains look at chains of one position each, which look at the sources.
 Structure pairs(std::span<const Index> targets, std::span<const Index> sources) {
   const Structure source = Structure::chains(sources);
-  return Structure::chains(targets).looking_at(source);
+  return Structure::chains(targets).with_source(source);
 }
 Structure pairs_for(const Circuit& c, std::span<const Index> targets, std::span<const Index> sources) {
   const bool between = std::ranges::any_of(c.nodes(), [](const Node& node) { return node.part == 2; });
   if (!between) return pairs(targets, sources);
   const auto count = static_cast<Index>(targets.size());
-  return Structure::chains(targets).looking_at(Structure::chains(count, 1).looking_at(Structure::chains(sources)));
+  return Structure::chains(targets).with_source(Structure::chains(count, 1).with_source(Structure::chains(sources)));
 }
 
 bool same_rows(std::span<const float> x, std::span<const float> y) {
@@ -132,8 +132,8 @@ TEST(Sources, are_seen_row_by_row) {
 
 TEST(Sources, that_are_not_there_are_refused) {
   const Index two[] = {2, 3}, three[] = {1, 1, 1};
-  EXPECT_THROW(Structure::chains(two).looking_at(Structure::chains(three), {0}), UsageError);
-  EXPECT_THROW(Structure::chains(two).looking_at(Structure::chains(three), {0, 3}), UsageError);
+  EXPECT_THROW(Structure::chains(two).with_source(Structure::chains(three), {0}), UsageError);
+  EXPECT_THROW(Structure::chains(two).with_source(Structure::chains(three), {0, 3}), UsageError);
   Circuit c;
   build_additive(c, 2);
   test::Runner<float> runner(c);
@@ -154,7 +154,7 @@ TEST(Sources, have_correct_derivatives_on_ragged_pairs) {
 
 Structure words_of_characters() {
   const Index words[] = {3, 1, 2}, characters[] = {2, 5, 1, 3, 3, 4};
-  return Structure::chains(words).looking_at(Structure::chains(characters), {0, 1, 2, 3, 4, 5});
+  return Structure::chains(words).with_source(Structure::chains(characters), {0, 1, 2, 3, 4, 5});
 }
 
 TEST(Sources, of_single_positions_have_correct_derivatives) {
@@ -217,7 +217,7 @@ TEST(Sources, can_stay_while_the_chains_are_stepped) {
       std::vector<Index> running;
       for (Index s = 0; s < whole.sequences(); ++s)
         if (whole.size(s) > t) running.push_back(s);
-      const Structure step = Structure::chains(static_cast<Index>(running.size()), 1).looking_at(source, running);
+      const Structure step = Structure::chains(static_cast<Index>(running.size()), 1).with_source(source, running);
       stepped.lay_kept(step, running, t);
       stepped.unfolding().forward(&state, t > 0);
       const auto found = stepped.outputs();
@@ -234,7 +234,7 @@ TEST(Sources, may_be_shared_forward_but_not_backward_through_attention) {
   Circuit c;
   build_additive(c, 4);
   const Index targets[] = {2, 2}, sources[] = {3};
-  const Structure shared = Structure::chains(targets).looking_at(Structure::chains(sources), {0, 0});
+  const Structure shared = Structure::chains(targets).with_source(Structure::chains(sources), {0, 0});
   test::Runner<float> runner(c);
   runner.lay(shared, {.sequences = {0, 0}});
   runner.unfolding().forward();

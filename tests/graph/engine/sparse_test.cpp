@@ -2,9 +2,9 @@
 
 #include <gtest/gtest.h>
 
-#include "tests/support/runner.h"
-#include "numerics/simd.h"
 #include "gradcheck/derivative_check.h"
+#include "numerics/simd.h"
+#include "tests/support/runner.h"
 
 namespace unfold {
 namespace {

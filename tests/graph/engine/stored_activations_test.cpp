@@ -56,7 +56,7 @@ double number_of(const KeptNet& net, std::string_view name, Index row, Index col
   throw std::logic_error("no parameter " + std::string(name));
 }
 
-TEST(KeptValues, gradients_are_those_of_rounded_activities_by_hand) {
+TEST(StoredActivations, gradients_are_those_of_rounded_activities_by_hand) {
   KeptNet net;
   Team team(2);
   Unfolding<float> u(std::make_shared<const Plan>(net.circuit), team);
@@ -68,7 +68,7 @@ TEST(KeptValues, gradients_are_those_of_rounded_activities_by_hand) {
   std::vector<float> outputs;
   for (Index r = 0; r < kKeptChains * kKeptSteps; ++r)
     for (Index k = 0; k < kKeptOutputs; ++k) outputs.push_back(u.value(net.o)(r, k));
-  KeptValues<float> kept;
+  StoredActivations<float> kept;
   u.keep(kept);
   State<float> other(u.plan(), kKeptChains);
   for (Index r = 0; r < kKeptChains * kKeptSteps; ++r)
@@ -134,13 +134,13 @@ TEST(KeptValues, gradients_are_those_of_rounded_activities_by_hand) {
     for (Index k = 0; k < kKeptOutputs; ++k) EXPECT_NEAR(found("o/V", j, k), dv[j][k], kClose) << j << ", " << k;
 }
 
-TEST(KeptValues, take_half_the_memory_of_what_is_no_output) {
+TEST(StoredActivations, take_half_the_memory_of_what_is_no_output) {
   KeptNet net;
   Team team(1);
   Unfolding<float> u(std::make_shared<const Plan>(net.circuit), team);
   begin(u, net);
   u.forward();
-  KeptValues<float> kept;
+  StoredActivations<float> kept;
   u.keep(kept);
   const std::size_t rows = kKeptChains * kKeptSteps;
   EXPECT_GE(kept.memory_bytes(), rows * (2 * kKeptUnits + 4 * kKeptOutputs));

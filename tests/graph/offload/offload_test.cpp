@@ -10,13 +10,13 @@
 #include <cstdlib>
 #include <functional>
 
-#include "tests/graph/device/every_device.h"
-#include "tests/support/circuits.h"
 #include "graph/cells/cells.h"
 #include "graph/engine/backend.h"
 #include "loss/loss.h"
 #include "numerics/random.h"
 #include "numerics/vector.h"
+#include "tests/graph/device/every_device.h"
+#include "tests/support/circuits.h"
 
 namespace unfold {
 namespace {
@@ -269,7 +269,7 @@ TEST_P(OffloadTest, steps_where_the_parameters_are) {
     home.unfolding().backward(gradient);
     Resident<double>* resident = there.unfolding().resident();
     ASSERT_NE(resident, nullptr);
-    there.unfolding().backward({}, {.gradient_stays = true});
+    there.unfolding().backward({}, {.keep_gradient_on_device = true});
     double squares = 0;
     for (const double g : gradient) squares += g * g;
     EXPECT_NEAR(resident->gradient_norm(), std::sqrt(squares), 1e-12);

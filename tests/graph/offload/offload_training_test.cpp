@@ -4,9 +4,9 @@
 
 #include <cmath>
 
+#include "graph/offload/offload.h"
 #include "tests/graph/device/simulated_device.h"
 #include "tests/train/trained_text.h"
-#include "graph/offload/offload.h"
 
 namespace unfold {
 namespace {

@@ -43,7 +43,7 @@ TEST(Subset, of_grids_and_trees) {
 
 TEST(Subset, of_chains_that_look_at_others_takes_those_along) {
   // Words of two sentences that look at spellings, which they share.
-  const Structure whole = Structure::chains({2, 3, 1}).looking_at(Structure::chains({5, 2, 4, 3}), {3, 1, 0, 1, 2, 3});
+  const Structure whole = Structure::chains({2, 3, 1}).with_source(Structure::chains({5, 2, 4, 3}), {3, 1, 0, 1, 2, 3});
   std::vector<std::vector<Index>> rows;
   const Structure part = subset(whole, std::vector<Index>{0, 2}, rows);
   ASSERT_EQ(rows.size(), 2u);

@@ -7,14 +7,14 @@
 #include <cstdlib>
 #include <cstring>
 
-#include "tests/app/texts.h"
-#include "tests/base/scratch.h"
+#include "app/fields/field_model.h"
 #include "app/train/train.h"
 #include "data/examples/example_set.h"
 #include "graph/engine/stepper.h"
-#include "app/fields/field_model.h"
-#include "numerics/random.h"
 #include "interop/c/export_c.h"
+#include "numerics/random.h"
+#include "tests/app/texts.h"
+#include "tests/base/scratch.h"
 
 namespace unfold {
 namespace {

@@ -10,14 +10,14 @@
 #include <cstring>
 #include <limits>
 
-#include "tests/app/texts.h"
-#include "tests/base/scratch.h"
 #include "app/train/train.h"
 #include "graph/cells/registry.h"
+#include "interop/c/export_c.h"
 #include "model/network/language_model.h"
 #include "numerics/functions.h"
 #include "numerics/random.h"
-#include "interop/c/export_c.h"
+#include "tests/app/texts.h"
+#include "tests/base/scratch.h"
 
 namespace unfold {
 namespace {

@@ -8,8 +8,8 @@
 #include <cmath>
 #include <functional>
 
-#include "tests/base/scratch.h"
 #include "app/predict/predict.h"
+#include "tests/base/scratch.h"
 
 namespace unfold {
 namespace {
@@ -224,7 +224,7 @@ std::string exported(const ExportCrfRequest& request) {
   return text;
 }
 
-TEST(CrfTexts, a_dump_of_crfsuite_becomes_a_model_with_its_answers) {
+TEST(CrfWeights, a_dump_of_crfsuite_becomes_a_model_with_its_answers) {
   const ScratchFolder folder;
   const std::string out = folder.path("model.safetensors");
   const ImportCrfOutcome made = import_crf({.file = folder.write("dump", kDump), .out = out, .label = "tag"});
@@ -233,14 +233,14 @@ TEST(CrfTexts, a_dump_of_crfsuite_becomes_a_model_with_its_answers) {
   expect_answers(predicted(out, folder.write("data", conll()), "tag"), crfsuite_score);
 }
 
-TEST(CrfTexts, a_text_model_of_crfpp_becomes_a_model_with_its_answers) {
+TEST(CrfWeights, a_text_model_of_crfpp_becomes_a_model_with_its_answers) {
   const ScratchFolder folder;
   const std::string out = folder.path("model.safetensors");
   import_crf({.file = folder.write("model.txt", kCrfpp), .out = out});
   expect_answers(predicted(out, folder.write("data", conll()), "2"), crfpp_score);
 }
 
-TEST(CrfTexts, what_goes_out_and_comes_back_is_the_same_model) {
+TEST(CrfWeights, what_goes_out_and_comes_back_is_the_same_model) {
   const ScratchFolder folder;
   const std::string first = folder.path("first.safetensors"), second = folder.path("second.safetensors");
   import_crf({.file = folder.write("dump", kDump), .out = first, .label = "2"});
@@ -254,18 +254,18 @@ TEST(CrfTexts, what_goes_out_and_comes_back_is_the_same_model) {
   EXPECT_EQ(predicted(second, data, "2"), predicted(first, data, "2"));
 }
 
-TEST(CrfTexts, texts_that_hold_the_separator_come_back_with_their_weights) {
-  CrfTexts crf({"B", "I", "O"});
+TEST(CrfWeights, texts_that_hold_the_separator_come_back_with_their_weights) {
+  CrfWeights crf({"B", "I", "O"});
   crf.add("1[-1]|1[0]", "a|b|c", 0, 0.75);  // of CRF++: a/b|c, or a|b/c
   crf.add("1[-1]|1[0]", "a|b", 1, -0.5);
   std::string text;
   write_crfpp(crf, {}, [&](std::string_view piece) { text += piece; });
-  CrfTexts back = read_crfpp(Input::from_bytes("model.txt", text), numbered_columns(9));
+  CrfWeights back = read_crfpp(Input::from_bytes("model.txt", text), numbered_columns(9));
   EXPECT_EQ(back.read("1[-1]|1[0]").weights.at("a|b|c").at(0), 0.75);
   EXPECT_EQ(back.read("1[-1]|1[0]").weights.at("a|b").at(1), -0.5);
 }
 
-TEST(CrfTexts, steps_that_are_read_come_back_from_crfpp_and_crfsuite_has_none) {
+TEST(CrfWeights, steps_that_are_read_come_back_from_crfpp_and_crfsuite_has_none) {
   const ScratchFolder folder;
   const std::string model = folder.path("model.safetensors"), again = folder.path("again.safetensors");
   import_crf({.file = folder.write("model.txt", kCrfpp), .out = model});
@@ -277,7 +277,7 @@ TEST(CrfTexts, steps_that_are_read_come_back_from_crfpp_and_crfsuite_has_none) {
   EXPECT_TRUE(contains(message_of<UsageError>([&] { exported({.model = model}); }), "CRF++ has"));
 }
 
-TEST(CrfTexts, attributes_of_templates_are_cut_wherever_they_may_be) {
+TEST(CrfWeights, attributes_of_templates_are_cut_wherever_they_may_be) {
   const Input input = Input::from_bytes("dump", R"(FILEHEADER = {
 }
 LABELS = {
@@ -291,13 +291,13 @@ STATE_FEATURES = {
   (0) U05:1/2/of --> x: 0.5
 }
 )");
-  const CrfTexts crf = read_crfsuite(input, {{"U05", "1[-1]|1[0]"}});
+  const CrfWeights crf = read_crfsuite(input, {{"U05", "1[-1]|1[0]"}});
   ASSERT_EQ(crf.reads.size(), 1u);
   EXPECT_EQ(crf.reads[0].texts, (Words{"1|2/of", "1/2|of"}));
   EXPECT_EQ(crf.reads[0].weights.at("1/2|of").at(0), 0.5);
 }
 
-TEST(CrfTexts, faults_are_named_with_their_line) {
+TEST(CrfWeights, faults_are_named_with_their_line) {
   const auto of_dump = [](std::string text) {
     return message_of<DataError>([&] { read_crfsuite(Input::from_bytes("dump", std::move(text)), {}); });
   };
@@ -325,7 +325,7 @@ TEST(CrfTexts, faults_are_named_with_their_line) {
   EXPECT_TRUE(contains(of_crfpp(crfpp.substr(0, crfpp.size() - 5)), "ends where a weight")) << of_crfpp(crfpp);
 }
 
-TEST(CrfTexts, models_without_counterpart_are_refused_by_name) {
+TEST(CrfWeights, models_without_counterpart_are_refused_by_name) {
   const ScratchFolder folder;
   const std::string model = folder.path("model.safetensors");
   std::string dump = kDump;

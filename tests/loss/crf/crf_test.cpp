@@ -49,8 +49,8 @@ struct ChainField {
   Observed<T> observed() const {
     return {structure, matrix(signal), {.symbols = targets.data(), .values = {}}, parameters};
   }
-  LabelQuestion<T> question() const { return {structure, matrix(signal), parameters}; }
-  Index own(int which) const { return circuit.parameters()[at(loss->own_parameters()[at(which)])].offset; }
+  LabelQuery<T> question() const { return {structure, matrix(signal), parameters}; }
+  Index own(int which) const { return circuit.parameters()[at(loss->parameter_indices()[at(which)])].offset; }
   T& transition(Symbol i, Symbol j) { return parameters[at(own(0) + i * labels + j)]; }
   const LabelSequences<T>& sequences() const { return loss->template need<LabelSequences<T>>("test"); }
 
@@ -238,7 +238,7 @@ TEST_P(EveryChain, answers_are_those_of_enumeration_also_where_labels_are_exclud
   std::vector<char> allowed(field_.signal.size(), 1);
   Random random(9, "allowed");
   for (const bool constrained : {false, true}) {
-    LabelQuestion<double> question = field_.question();
+    LabelQuery<double> question = field_.question();
     if (constrained) {
       for (Index r = 0; r < field_.rows(); ++r)
         if (random.below(2) == 0) allowed[at(r * 3) + random.below(3)] = 0;
@@ -257,7 +257,7 @@ TEST_P(EveryChain, answers_are_those_of_enumeration_also_where_labels_are_exclud
       std::vector<std::pair<double, Labels>> all;
       field_.each(s, keep, [&](const Labels& y, double p) { all.emplace_back(p, y); });
       std::ranges::sort(all, std::ranges::greater());
-      const std::vector<LabelledChain> n_best = field_.sequences().n_best(question, s, 6);
+      const std::vector<ScoredLabeling> n_best = field_.sequences().n_best(question, s, 6);
       ASSERT_EQ(n_best.size(), std::min<std::size_t>(6, all.size()));
       for (std::size_t k = 0; k < n_best.size(); ++k) {
         const double p = all[k].first;
@@ -279,7 +279,7 @@ TEST(Crf, draws_of_labels_are_as_frequent_as_they_are_probable) {
   const ChainField<double> f({3}, 3, 0.8, 4);
   constexpr Index kDraws = 20000;
   std::map<Labels, Index> seen;
-  for (const LabelledChain& draw : f.sequences().samples(f.question(), 0, kDraws, 1)) ++seen[draw.labels];
+  for (const ScoredLabeling& draw : f.sequences().samples(f.question(), 0, kDraws, 1)) ++seen[draw.labels];
   double chi_square = 0;
   f.each(0, anything, [&](const Labels& y, double p) {
     const double expected = p * static_cast<double>(kDraws);
@@ -309,7 +309,7 @@ TEST(Crf, what_a_scheme_forbids_has_no_probability) {
     for (Index t = 0; t < 4; ++t) nats += found.nats[at(f.structure.row(0, t))];
     EXPECT_NEAR(nats, p > 0 ? -std::log(p) : nats, 1e-9 * std::max(1.0, nats));
     EXPECT_EQ(found.own[at(f.own(0) + 4 * 5 + 1)], 0);  // O, I-x
-    for (const LabelledChain& each : f.sequences().n_best(f.question(), 0, 1000))
+    for (const ScoredLabeling& each : f.sequences().n_best(f.question(), 0, 1000))
       EXPECT_TRUE(keeps_to_iob2(each.labels));
   }
 }
@@ -407,7 +407,7 @@ TEST(Crf, grids_and_wrong_labels_are_refused) {
   EXPECT_THAT([&] { judge(f); }, testing::ThrowsMessage<UsageError>(HasSubstr("not in grids or trees")));
   std::vector<char> none(at(f.rows() * 3), 0);
   f.structure = Structure::chains(1, 2);
-  LabelQuestion<double> question = f.question();
+  LabelQuery<double> question = f.question();
   question.allowed = {none.data(), 2, 3, 3};
   EXPECT_THROW(f.sequences().n_best(question, 0, 1), DataError);
 }

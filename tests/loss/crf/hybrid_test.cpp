@@ -9,9 +9,9 @@
 
 #include "base/error.h"
 #include "loss/crf/label_sequences.h"
+#include "loss/crf/label_states.h"
 #include "loss/crf/sequence_label.h"
 #include "loss/registry.h"
-#include "loss/crf/label_states.h"
 
 namespace unfold {
 namespace {
@@ -43,7 +43,7 @@ struct HybridCase {
       : kind(of), loss(choose_loss(of.spec).template make<T>()), states(kLabels * of.each) {
     const Signal o = circuit.affine("o", states, {{"W", circuit.input("x", 2)}});
     circuit.output(o);
-    if (of.one) dynamic_cast<OneLabel<T>&>(*loss).one_label();
+    if (of.one) dynamic_cast<SequenceLabel<T>&>(*loss).one_label();
     loss->declare(circuit, o);
     Random random(11, "hybrid");
     for (Index i = 0; i < rows() * states; ++i) signal.push_back(static_cast<T>(scale * random.normal()));
@@ -59,7 +59,7 @@ struct HybridCase {
   Index rows() const { return structure.positions(); }
   Matrix<const T> matrix() const { return {signal.data(), rows(), states, states}; }
   Observed<T> observed() const { return {structure, matrix(), {.symbols = targets.data(), .values = {}}, parameters}; }
-  LabelQuestion<T> question() const { return {structure, matrix(), parameters}; }
+  LabelQuery<T> question() const { return {structure, matrix(), parameters}; }
   const LabelSequences<T>& sequences() const { return loss->template need<LabelSequences<T>>("test"); }
 
   Index label(Index state) const { return state / kind.each; }
@@ -70,7 +70,7 @@ struct HybridCase {
   bool begins(Index j) const { return !kind.forward || j % kind.each == 0; }
   double own(int which, Index place) const {
     return static_cast<double>(
-        parameters[at(circuit.parameters()[at(loss->own_parameters()[at(which)])].offset + place)]);
+        parameters[at(circuit.parameters()[at(loss->parameter_indices()[at(which)])].offset + place)]);
   }
   /// log share of place j of row i among the places that may be.
   double share(int which, Index i, Index j, const std::function<bool(Index)>& may) const {
@@ -193,7 +193,7 @@ TEST_P(JointHybrid, draws_have_their_probability_and_come_as_often) {
   constexpr Index kDraws = 4000;
   std::map<Path, Index> counts;
   const auto all = c.all_labels(2);
-  for (const LabelledChain& drawn : c.sequences().samples(c.question(), 2, kDraws, 5)) {
+  for (const ScoredLabeling& drawn : c.sequences().samples(c.question(), 2, kDraws, 5)) {
     EXPECT_NEAR(std::exp(drawn.log_probability), all.at(drawn.labels), 1e-9);
     ++counts[drawn.labels];
   }
@@ -227,8 +227,9 @@ TEST_P(EveryHybrid, gradient_is_that_of_differences) {
   };
   for (std::size_t i = 0; i < c.signal.size(); ++i) EXPECT_NEAR(adjoint[i], difference(c.signal[i]), 1e-7);
   const bool joint = GetParam().spec.find("frames") == std::string::npos;
-  const Index prior = c.circuit.parameters()[at(c.loss->own_parameters()[2])].offset;
-  for (Index i = c.circuit.parameters()[at(c.loss->own_parameters()[0])].offset; i < c.circuit.parameter_count(); ++i)
+  const Index prior = c.circuit.parameters()[at(c.loss->parameter_indices()[2])].offset;
+  for (Index i = c.circuit.parameters()[at(c.loss->parameter_indices()[0])].offset; i < c.circuit.parameter_count();
+       ++i)
     if (joint && i >= prior && i < prior + c.states) {
       EXPECT_EQ(own[at(i)], 0);  // priors are not trained by the whole recursion
     } else {
@@ -281,7 +282,7 @@ TEST(Hybrid, frames_make_relative_frequencies_of_steps_and_priors_their_best) {
       if (t > 0) ++steps[at(c.targets[at(c.structure.row(s, t - 1))] * 3 + label)];
     }
   const auto put = [&](int which, const std::vector<double>& counts) {
-    const Index from = c.circuit.parameters()[at(c.loss->own_parameters()[at(which)])].offset;
+    const Index from = c.circuit.parameters()[at(c.loss->parameter_indices()[at(which)])].offset;
     for (std::size_t i = 0; i < counts.size(); ++i) c.parameters[at(from) + i] = std::log(std::max(counts[i], 1e-12));
   };
   put(0, steps);
@@ -291,7 +292,7 @@ TEST(Hybrid, frames_make_relative_frequencies_of_steps_and_priors_their_best) {
   c.loss->gradient(c.observed(), 1, team, nats.data(), {adjoint.data(), c.rows(), 3, 3}, own);
   for (const int which : {0, 2})
     for (Index i = 0; i < (which == 0 ? 9 : 3); ++i)
-      EXPECT_NEAR(own[at(c.circuit.parameters()[at(c.loss->own_parameters()[at(which)])].offset + i)], 0, 1e-9);
+      EXPECT_NEAR(own[at(c.circuit.parameters()[at(c.loss->parameter_indices()[at(which)])].offset + i)], 0, 1e-9);
 }
 
 TEST(Hybrid, n_best_are_the_most_probable_labels_in_their_order) {
@@ -345,7 +346,7 @@ TEST(Hybrid, refuses_what_it_cannot_do_by_name) {
   const HybridCase<double> c(kJoint[0]);
   std::vector<double> own(c.parameters.size());
   try {
-    c.sequences().add_neighbours({}, 1, own);
+    c.sequences().add_transition_counts({}, 1, own);
     FAIL();
   } catch (const UsageError& error) {
     EXPECT_THAT(error.what(), HasSubstr("hybrid is trained by likelihood alone"));

@@ -6,10 +6,10 @@
 #include <cmath>
 #include <map>
 
-#include "tests/loss/all_labels.h"
 #include "base/error.h"
 #include "loss/crf/label_sequences.h"
 #include "loss/registry.h"
+#include "tests/loss/all_labels.h"
 
 namespace unfold {
 namespace {
@@ -98,11 +98,11 @@ struct SegmentField {
   Index rows() const { return structure.positions(); }
   Matrix<const T> matrix() const { return {signal.data(), rows(), n, n}; }
   Observed<T> observed() const { return {structure, matrix(), {.symbols = targets.data(), .values = {}}, parameters}; }
-  LabelQuestion<T> question() const { return {structure, matrix(), parameters}; }
+  LabelQuery<T> question() const { return {structure, matrix(), parameters}; }
   const LabelSequences<T>& sequences() const { return loss->template need<LabelSequences<T>>("test"); }
   double own(int which, Index place) const {
     return static_cast<double>(
-        parameters[at(circuit.parameters()[at(loss->own_parameters()[at(which)])].offset + place)]);
+        parameters[at(circuit.parameters()[at(loss->parameter_indices()[at(which)])].offset + place)]);
   }
   double score(Index s, const Labels& y, const Cut& segments) const {
     double sum = 0;
@@ -191,7 +191,7 @@ TEST_P(EverySegmentField, the_best_answers_and_draws_have_the_probabilities_of_a
       EXPECT_NEAR(all.at(found[i].labels), ranked[i], 1e-9);
     }
     std::map<Labels, Index> drawn;
-    for (const LabelledChain& each : f_.sequences().samples(f_.question(), s, kDraws, 4)) {
+    for (const ScoredLabeling& each : f_.sequences().samples(f_.question(), s, kDraws, 4)) {
       EXPECT_NEAR(std::exp(each.log_probability), all.at(each.labels), 1e-9);
       ++drawn[each.labels];
     }
@@ -219,7 +219,7 @@ TEST_P(EverySegmentField, the_gradient_is_that_of_differences) {
     return 2 * (more - less) / 2e-5;
   };
   for (std::size_t i = 0; i < f_.signal.size(); ++i) EXPECT_NEAR(adjoint[i], slope(f_.signal[i]), 1e-8);
-  for (const int p : f_.loss->own_parameters()) {
+  for (const int p : f_.loss->parameter_indices()) {
     const ParameterInfo& info = f_.circuit.parameters()[at(p)];
     for (Index i = info.offset; i < info.offset + info.size(); ++i)
       EXPECT_NEAR(own[at(i)], slope(f_.parameters[at(i)]), 1e-8) << info.name;

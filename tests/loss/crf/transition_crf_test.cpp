@@ -7,10 +7,10 @@
 #include <functional>
 #include <map>
 
-#include "tests/loss/all_labels.h"
 #include "base/error.h"
 #include "loss/crf/label_sequences.h"
 #include "loss/registry.h"
+#include "tests/loss/all_labels.h"
 
 namespace unfold {
 namespace {
@@ -42,11 +42,11 @@ struct StepField {
   Index rows() const { return structure.positions(); }
   Matrix<const T> matrix() const { return {signal.data(), rows(), kSize, kSize}; }
   Observed<T> observed() const { return {structure, matrix(), {.symbols = targets.data(), .values = {}}, parameters}; }
-  LabelQuestion<T> question() const { return {structure, matrix(), parameters}; }
+  LabelQuery<T> question() const { return {structure, matrix(), parameters}; }
   const LabelSequences<T>& sequences() const { return loss->template need<LabelSequences<T>>("test"); }
   double own(int which, Index place) const {
     return static_cast<double>(
-        parameters[at(circuit.parameters()[at(loss->own_parameters()[at(which)])].offset + place)]);
+        parameters[at(circuit.parameters()[at(loss->parameter_indices()[at(which)])].offset + place)]);
   }
   double score(Index s, const StepLabels& y) const {
     double sum = own(1, y.front()) + own(2, y.back());
@@ -102,7 +102,7 @@ TEST_P(EveryStepField, nats_and_answers_are_those_of_all_labels) {
       EXPECT_NEAR(std::exp(n_best[i].log_probability), ranked[i], 1e-9);
       EXPECT_NEAR(all.at(n_best[i].labels), ranked[i], 1e-9);
     }
-    for (const LabelledChain& drawn : f.sequences().samples(f.question(), s, 20, 4))
+    for (const ScoredLabeling& drawn : f.sequences().samples(f.question(), s, 20, 4))
       EXPECT_NEAR(std::exp(drawn.log_probability), all.at(drawn.labels), 1e-9);
   }
   EXPECT_NEAR(f.nats(), expected, 1e-9);
@@ -130,7 +130,7 @@ TEST_P(EveryStepField, gradient_is_that_of_differences_on_any_number_of_threads)
     return (up - down) / (2 * kStep);
   };
   for (std::size_t i = 0; i < f.signal.size(); ++i) EXPECT_NEAR(found[i], difference(f.signal[i]), 1e-7);
-  for (const int parameter : f.loss->own_parameters()) {
+  for (const int parameter : f.loss->parameter_indices()) {
     const ParameterInfo& info = f.circuit.parameters()[at(parameter)];
     for (Index i = info.offset; i < info.offset + info.size(); ++i)
       EXPECT_NEAR(found[f.signal.size() + at(i)], difference(f.parameters[at(i)]), 1e-7);
@@ -149,7 +149,7 @@ TEST(StepCrf, of_steps_without_scores_is_the_field_without) {
   for (Index r = 0; r < f.rows(); ++r)
     signal.insert(signal.end(), f.signal.begin() + r * 12, f.signal.begin() + r * 12 + 3);
   for (int k = 0; k < 3; ++k) {
-    const ParameterInfo& to = circuit.parameters()[at(plain->own_parameters()[at(k)])];
+    const ParameterInfo& to = circuit.parameters()[at(plain->parameter_indices()[at(k)])];
     for (Index i = 0; i < to.size(); ++i) parameters[at(to.offset + i)] = f.own(k, i);
   }
   Team team(1);

@@ -9,9 +9,9 @@
 #include <numeric>
 
 #include "base/error.h"
-#include "loss/registry.h"
-#include "loss/ctc/unaligned_labels.h"
 #include "loss/ctc/ctc_lattice.h"
+#include "loss/ctc/unaligned_labels.h"
+#include "loss/registry.h"
 
 namespace unfold {
 namespace {
@@ -42,7 +42,7 @@ struct CtcCase {
   Index rows() const { return structure.positions(); }
   Matrix<const T> matrix() const { return {signal.data(), rows(), symbols, symbols}; }
   Observed<T> observed() const { return {structure, matrix(), {.symbols = targets.data(), .values = {}}, {}}; }
-  LabelQuestion<T> question() const { return {structure, matrix(), {}}; }
+  LabelQuery<T> question() const { return {structure, matrix(), {}}; }
   const Unsegmented<T>& unsegmented() const { return loss->template need<Unsegmented<T>>("test"); }
 
   /// Of one symbol at a position, by its definition.

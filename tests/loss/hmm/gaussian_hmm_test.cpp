@@ -53,7 +53,7 @@ struct GaussianHmmCase {
             parameters};
   }
   double own(Index j) const {
-    return static_cast<double>(parameters[at(circuit.parameters()[at(loss->own_parameters()[0])].offset + j)]);
+    return static_cast<double>(parameters[at(circuit.parameters()[at(loss->parameter_indices()[0])].offset + j)]);
   }
   /// log p(y | state) by the loss of rows, which has tests of its own.
   double log_emission(Index row, Index state) const {
@@ -150,7 +150,7 @@ TEST_P(EveryGaussianHmm, gradient_is_that_of_differences) {
   };
   for (std::size_t i = 0; i < c.signal.size(); ++i) EXPECT_NEAR(adjoint[i], difference(c.signal[i]), 2e-7);
   for (Index j = 0; j < 3; ++j) {
-    const auto place = at(c.circuit.parameters()[at(c.loss->own_parameters()[0])].offset + j);
+    const auto place = at(c.circuit.parameters()[at(c.loss->parameter_indices()[0])].offset + j);
     EXPECT_NEAR(own[place], difference(c.parameters[place]), 2e-7);
   }
 }

@@ -29,7 +29,7 @@ struct SmallChain {
     };
     start = draw(k), steps = draw(t * k * k), emissions = draw(t * k);
   }
-  StateSteps chain() const {
+  InhomogeneousChain chain() const {
     return {states,
             start.data(),
             {steps.data(), length, states * states, states * states},
@@ -62,7 +62,7 @@ class EveryStateChain : public testing::TestWithParam<std::pair<Index, Index>> {
  protected:
   SmallChain small_{GetParam().first, GetParam().second, 1.5, 3};
 };
-INSTANTIATE_TEST_SUITE_P(StateSteps, EveryStateChain,
+INSTANTIATE_TEST_SUITE_P(InhomogeneousChain, EveryStateChain,
                          testing::Values(std::pair(1, 4), std::pair(3, 1), std::pair(2, 5), std::pair(4, 4)));
 
 TEST_P(EveryStateChain, forward_sums_over_all_paths_and_posteriors_are_their_shares) {
@@ -123,7 +123,7 @@ TEST_P(EveryStateChain, draws_come_as_often_as_their_probability_says) {
   EXPECT_LT(chi_square, cells + 5 * std::sqrt(2 * cells) + 5);
 }
 
-TEST(StateSteps, long_chains_of_extreme_emissions_do_not_overflow) {
+TEST(InhomogeneousChain, long_chains_of_extreme_emissions_do_not_overflow) {
   const SmallChain chain(3, 100'000, 1000, 5);
   std::vector<double> a, b, p;
   EXPECT_TRUE(std::isfinite(forward(chain.chain(), chain.matrix(a))));

@@ -107,7 +107,7 @@ struct Drawn {
       ends.push_back(static_cast<Index>(states.size()));
     }
   }
-  VectorRuns runs() const { return {{rows.data(), static_cast<Index>(states.size()), numbers, numbers}, ends}; }
+  VectorSequences runs() const { return {{rows.data(), static_cast<Index>(states.size()), numbers, numbers}, ends}; }
 };
 
 class EveryVectorHmm : public testing::TestWithParam<VectorHmmShape> {};

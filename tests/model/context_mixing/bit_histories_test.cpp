@@ -107,9 +107,9 @@ TEST(BitHistories, have_cells_of_their_own_for_what_they_say) {
   BitHistories::estimate_cells(counters.data(), by_estimate.data());
   EXPECT_EQ(by_history, (Counters{0, 1, 5, 255, 256, 256 + 511, 256 + 300 / 16 * 16 + 9, 200}));
   EXPECT_EQ(by_estimate, (Counters{0, 1, 5, 255, 256, 256 + 255, 256 + 300 / 8 * 4 + 2, 200}));
-  EXPECT_NEAR(BitHistories::tables().meaning_of_estimate(256 + 300 / 8 * 4 + 2), 1 / (1 + std::exp(8.5 - 300 / 30.0)),
-              2e-2);
-  EXPECT_DOUBLE_EQ(BitHistories::tables().meaning_of_history(1), 0.5);
+  EXPECT_NEAR(BitHistories::tables().initial_estimate_probability(256 + 300 / 8 * 4 + 2),
+              1 / (1 + std::exp(8.5 - 300 / 30.0)), 2e-2);
+  EXPECT_DOUBLE_EQ(BitHistories::tables().initial_history_probability(1), 0.5);
 }
 
 TEST(HistoryTable, finds_what_was_made_and_gives_up_what_was_used_least) {

@@ -28,7 +28,7 @@ class PlainMixer {
       : learning_(learning), chosen(sets.size()), last_chosen(lasts.size()) {
     for (const std::size_t contexts : sets) {
       weights_.emplace_back(contexts, start);
-      hurry_.emplace_back(contexts, learning.hurry_rows ? 0.02F : 0);
+      hurry_.emplace_back(contexts, learning.boost_new_rows ? 0.02F : 0);
     }
     for (const std::size_t contexts : lasts)
       last_weights_.emplace_back(contexts, std::vector<float>(sets.size(), 1 / static_cast<float>(sets.size())));
@@ -50,8 +50,8 @@ class PlainMixer {
       const double error = bit - chance(said_[s]);
       float& hurry = hurry_[s][chosen[s]];
       const double step = (rate + hurry) * error;
-      if (learning_.hurry_rows) hurry = std::max(hurry * 0.99F, 1e-6F);
-      if (std::abs(error) < learning_.least_error) continue;
+      if (learning_.boost_new_rows) hurry = std::max(hurry * 0.99F, 1e-6F);
+      if (std::abs(error) < learning_.min_error) continue;
       std::vector<float>& w = weights_[s][chosen[s]];
       for (std::size_t i = 0; i < w.size(); ++i) w[i] += static_cast<float>(step * x[i]);
     }
@@ -102,14 +102,14 @@ double largest_distance(const std::vector<std::size_t>& sets, const std::vector<
 }
 
 TEST(GatedMixer, does_what_plain_words_say) {
-  EXPECT_LT(largest_distance({5, 3, 1, 7, 2}, {4, 2}, {.hurry_rows = true}), 1e-3);
+  EXPECT_LT(largest_distance({5, 3, 1, 7, 2}, {4, 2}, {.boost_new_rows = true}), 1e-3);
   EXPECT_LT(largest_distance({6}, {1}, {}), 1e-3);
-  EXPECT_LT(largest_distance({2, 2, 2, 2, 2, 2, 2, 2}, {3}, {.hurry_rows = true}), 1e-3);
+  EXPECT_LT(largest_distance({2, 2, 2, 2, 2, 2, 2, 2}, {3}, {.boost_new_rows = true}), 1e-3);
 }
 
 TEST(GatedMixer, learns_from_errors_that_are_large_enough) {
   // Of a set that there is, though the sets beside it, which there are not, would err by a half.
-  GatedMixer mixer(std::vector<float>(16, 1), {1}, {1}, {.least_error = 0.02F});
+  GatedMixer mixer(std::vector<float>(16, 1), {1}, {1}, {.min_error = 0.02F});
   std::vector<float> x(16, 0);
   x[0] = 5;
   const float sure = mixer.mix(x.data());

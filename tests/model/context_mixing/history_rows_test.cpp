@@ -45,7 +45,7 @@ int compare(int bits, bool runs, std::uint64_t seed) {
       const int bit = symbol >> (bits - 1 - depth) & 1;
       HistoryRows::Counters counters{}, next{}, cells{};
       rows.ask(path, depth, counters.data());
-      rows.tell_runs(counters.data(), depth, 1000, cells.data());
+      rows.set_run_cells(counters.data(), depth, 1000, cells.data());
       for (std::size_t i = 0; i < kContexts; ++i) {
         EXPECT_EQ(counters[i], plain.at(contexts[i], path)) << n << " " << depth << " " << i;
         if (cells[i] != 0) {

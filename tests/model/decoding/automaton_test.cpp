@@ -5,8 +5,8 @@
 #include <set>
 
 #include "base/error.h"
-#include "numerics/random.h"
 #include "model/decoding/nondeterministic.h"
+#include "numerics/random.h"
 
 namespace unfold {
 namespace {

@@ -4,8 +4,8 @@
 
 #include <cmath>
 
-#include "tests/model/fitted.h"
 #include "base/error.h"
+#include "tests/model/fitted.h"
 
 namespace unfold {
 namespace {

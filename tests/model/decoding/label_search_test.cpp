@@ -6,9 +6,9 @@
 #include <cmath>
 #include <functional>
 
-#include "tests/base/scratch.h"
-#include "numerics/random.h"
 #include "model/decoding/expression.h"
+#include "numerics/random.h"
+#include "tests/base/scratch.h"
 
 namespace unfold {
 namespace {

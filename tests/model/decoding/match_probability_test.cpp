@@ -5,11 +5,11 @@
 
 #include <map>
 
-#include "tests/base/scratch.h"
-#include "tests/model/fitted.h"
-#include "tests/model/decoding/tiny_models.h"
-#include "model/hmm/hmm.h"
 #include "model/decoding/expression.h"
+#include "model/hmm/hmm.h"
+#include "tests/base/scratch.h"
+#include "tests/model/decoding/tiny_models.h"
+#include "tests/model/fitted.h"
 
 namespace unfold {
 namespace {

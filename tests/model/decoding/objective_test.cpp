@@ -6,10 +6,10 @@
 #include <cmath>
 #include <functional>
 
-#include "tests/base/scratch.h"
 #include "loss/crf/label_sequences.h"
 #include "loss/registry.h"
 #include "model/decoding/chain_objective.h"
+#include "tests/base/scratch.h"
 
 namespace unfold {
 namespace {
@@ -39,7 +39,7 @@ struct ObjectiveField {
     for (Index i = 0; i < structure.positions(); ++i)
       targets.push_back(random.uniform() < missing ? kNoSymbol : static_cast<Symbol>(random.below(at(n))));
   }
-  Index own(int which) const { return circuit.parameters()[at(loss->own_parameters()[at(which)])].offset; }
+  Index own(int which) const { return circuit.parameters()[at(loss->parameter_indices()[at(which)])].offset; }
   double score(Index s, const TrueLabels& y) const {
     double sum = parameters[at(own(1) + y.front())] + parameters[at(own(2) + y.back())];
     for (std::size_t t = 0; t < y.size(); ++t) {
@@ -208,7 +208,7 @@ TEST(Objective, questions_about_labels_are_answered_by_the_loss) {
   const ObjectiveField field("margin", 1), plain("likelihood", 1);
   const auto* labels = field.loss->as<LabelSequences<double>>();
   ASSERT_NE(labels, nullptr);
-  const LabelQuestion<double> question{field.structure, field.matrix(), field.parameters};
+  const LabelQuery<double> question{field.structure, field.matrix(), field.parameters};
   const auto mine = labels->n_best(question, 0, 3),
              own = plain.loss->as<LabelSequences<double>>()->n_best(question, 0, 3);
   for (std::size_t k = 0; k < 3; ++k) EXPECT_EQ(mine[k].labels, own[k].labels);

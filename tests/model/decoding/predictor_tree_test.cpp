@@ -4,10 +4,10 @@
 
 #include <gtest/gtest.h>
 
-#include "tests/model/decoding/tiny_models.h"
 #include "model/decoding/decode.h"
 #include "model/decoding/expression.h"
 #include "model/decoding/match_probability.h"
+#include "tests/model/decoding/tiny_models.h"
 
 namespace unfold::test {
 namespace {

@@ -10,10 +10,10 @@
 #include <functional>
 #include <map>
 
-#include "tests/base/scratch.h"
-#include "tests/model/network/pair_models.h"
 #include "model/decoding/edit_distance.h"
 #include "model/decoding/objective.h"
+#include "tests/base/scratch.h"
+#include "tests/model/network/pair_models.h"
 
 namespace unfold {
 namespace {
@@ -83,7 +83,7 @@ class SlowExample {
     Unfolding<double> unfolding(model_.body.plan(), model_.team);
     unfolding.set_parameters(model_.body.parameters());
     unfolding.lay(batch.structure);
-    give_inputs(batch, 0, batch.structure.positions(), model_.body.network(), unfolding);
+    upload_inputs(batch, 0, batch.structure.positions(), model_.body.network(), unfolding);
     unfolding.forward();
     double sum = 0;
     for (const Head<double>& head : model_.body.network().heads) {
@@ -179,7 +179,7 @@ struct Paid {
 };
 Paid paid(const PairModel& model, const SequenceObjective& o, Team& team, double scale = 1) {
   const auto chooser = sequence_chooser(model.body.network(), *model.data, model.ends(), o, kLongest, 1, team);
-  ChosenPass<double> pass(model.body.network(), *chooser, team);
+  SequenceObjectivePass<double> pass(model.body.network(), *chooser, team);
   Paid result{.value = 0, .gradient = std::vector<double>(static_cast<std::size_t>(model.body.parameters().size()))};
   const Batch batch = model.batch(model.set);
   result.value = pass.gradient(batch, model.body.parameters(), 3, std::nullopt, scale, result.gradient, false);
@@ -265,7 +265,7 @@ TEST(SequenceChooser, samples_are_drawn_anew_for_each_step_and_come_to_the_risk_
   EXPECT_NEAR(found.value, wanted.value, 1e-2);  // nearly every sequence of 5 symbols is drawn
   for (std::size_t i = 0; i < wanted.gradient.size(); ++i) EXPECT_NEAR(found.gradient[i], wanted.gradient[i], 2e-2);
   const auto chooser = sequence_chooser(model.body.network(), *model.data, model.ends(), few, kLongest, 1, model.team);
-  ChosenPass<double> pass(model.body.network(), *chooser, model.team);
+  SequenceObjectivePass<double> pass(model.body.network(), *chooser, model.team);
   const Batch batch = model.batch(model.set);
   const double at_once = pass.value(batch, model.body.parameters(), 1);
   EXPECT_EQ(pass.value(batch, model.body.parameters(), 1), at_once);
@@ -291,7 +291,7 @@ TEST(SequenceChooser, gives_the_same_bits_for_any_number_of_threads) {
 
 /// What is chosen for an example: its sequences with their weights, as rows of the batch that was made.
 using Choice = std::vector<std::pair<std::vector<Symbol>, std::vector<double>>>;
-Choice choice_of(const ChosenBatch& chosen) {
+Choice choice_of(const WeightedSequences& chosen) {
   Choice result;
   if (chosen.weights.empty()) return result;
   const Structure& s = chosen.batch.structure;
@@ -312,7 +312,7 @@ TEST(SequenceChooser, chooses_the_same_for_an_example_alone_and_beside_others) {
       PairModel model(spec);
       const auto chooser =
           sequence_chooser(model.body.network(), *model.data, model.ends(), o, kLongest, 1, model.team);
-      ChosenBatch together, alone;
+      WeightedSequences together, alone;
       chooser->choose(model.batch(model.set), model.body.parameters(), 5, together);
       Choice one_by_one;
       double sum = 0;
@@ -341,7 +341,7 @@ TEST(SequenceChooser, pays_nothing_for_a_truth_that_is_ahead_of_all) {
   for (const SequenceObjective& o : kPaidFor) {
     if (o.kind == Kind::margin) continue;  // long sequences cost more than their log p
     const auto chooser = sequence_chooser(model.body.network(), *model.data, model.ends(), o, kLongest, 1, model.team);
-    ChosenPass<double> pass(model.body.network(), *chooser, model.team);
+    SequenceObjectivePass<double> pass(model.body.network(), *chooser, model.team);
     std::vector<double> gradient(p.size(), 7);
     EXPECT_NEAR(pass.gradient(batch, model.body.parameters(), 1, std::nullopt, 1, gradient, false), 0, 1e-9);
     for (const double g : gradient) EXPECT_NEAR(g, 0, 1e-9);
@@ -353,7 +353,7 @@ TEST(SequenceChooser, leaves_out_what_has_an_unknown_symbol_and_what_has_diverge
   const SequenceObjective o{.kind = Kind::perceptron, .beam = 2};
   const auto chooser = sequence_chooser(model.body.network(), *model.data, model.ends(), o, kLongest, 1, model.team);
   Batch batch = model.batch(model.set);
-  ChosenBatch chosen;
+  WeightedSequences chosen;
   chooser->choose(batch, model.body.parameters(), 0, chosen);
   const double all = chosen.value;
   const Index only[] = {3};

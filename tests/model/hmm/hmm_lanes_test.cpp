@@ -94,7 +94,7 @@ void expect_plain_step(const HmmParameters& before, const std::vector<std::vecto
 }
 
 TEST(HmmLanes, a_long_text_in_many_lanes_counts_as_if_it_were_walked_through_in_one_go) {
-  ASSERT_GT(LaneDeal({40000}, true).cuts, 10);
+  ASSERT_GT(LaneAssignment({40000}, true).cuts, 10);
   for (const Index states : {1, 3, 11}) {
     HmmParameters hmm = HmmParameters::random(states, 5, 5, 0);
     expect_plain_step(hmm, {some_text(40000, 5, 1)}, 1e-13);
@@ -185,7 +185,7 @@ TEST(HmmLanes, every_symbol_is_dealt_once_and_lanes_are_nearly_equal) {
     Index total = 0;
     for (Index& length : lengths) total += length = static_cast<Index>(random.below(trial % 2 == 0 ? 100 : 60000));
     if (total == 0) continue;
-    const LaneDeal deal(lengths, true);
+    const LaneAssignment deal(lengths, true);
     std::vector<Index> reached(lengths.size(), 0);
     Index cuts = 0, longest = 0;
     for (const auto& lane : deal.lanes) {

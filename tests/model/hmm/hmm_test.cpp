@@ -5,11 +5,11 @@
 #include <cmath>
 #include <limits>
 
-#include "tests/model/fitted.h"
 #include "base/error.h"
 #include "graph/cells/cells.h"
 #include "graph/engine/stepper.h"
 #include "numerics/random.h"
+#include "tests/model/fitted.h"
 
 namespace unfold {
 namespace {
@@ -247,7 +247,7 @@ TEST(Hmm, learns_a_machine_of_three_states_to_its_entropy) {
 struct LinearNetwork {
   explicit LinearNetwork(Index states, Index alphabet) {
     x = circuit.symbols("symbols", alphabet);
-    logits = log_of_probabilities(circuit.affine("output", alphabet, {{"V", linear_gnn(circuit, x, states)}}));
+    logits = probabilities_to_logits(circuit.affine("output", alphabet, {{"V", linear_gnn(circuit, x, states)}}));
     circuit.output(logits);
     parameters = Parameters<double>(circuit);
   }

@@ -14,10 +14,10 @@
 
 #include "base/error.h"
 #include "data/examples/example_set.h"
-#include "train/passes/batch_pass.h"
-#include "train/objective/output_feedback.h"
-#include "train/trainer.h"
 #include "gradcheck/derivative_check.h"
+#include "train/objective/output_feedback.h"
+#include "train/passes/batch_pass.h"
+#include "train/trainer.h"
 
 namespace unfold {
 namespace {
@@ -81,7 +81,7 @@ Batch some_batch(const Case& of) {
               std::get<ValueRows>(batch.field("wind")).values<float>(batch.structure.row(c, t - what.back), 1)(0, i));
   }
   batch.whole = true;
-  batch.start_afresh();
+  batch.reset_all_chains();
   return batch;
 }
 
@@ -114,7 +114,7 @@ TEST(Feedback, changes_nothing_where_no_position_is_free) {
     ASSERT_EQ(std::vector<double>(plain.parameters.flat().begin(), plain.parameters.flat().end()),
               std::vector<double>(loops.parameters.flat().begin(), loops.parameters.flat().end()));
     const Batch batch = some_batch(of);
-    FreePositions<double> free(loops.network, {.given = 3, .free = 2}, 1);
+    OutputFeedback<double> free(loops.network, {.given = 3, .free = 2}, 1);
     EXPECT_EQ(outputs(plain, batch), outputs(loops, free.mark(batch, 1, 0))) << of.spec;
   }
 }
@@ -125,7 +125,7 @@ TEST(Feedback, reads_at_free_positions_what_the_network_gave) {
     const Built plain(of, false), loops(of, true);
     const Feedback pattern{.given = 3, .free = 4};
     Batch batch = some_batch(of);
-    FreePositions<double> free(loops.network, pattern, 1);
+    OutputFeedback<double> free(loops.network, pattern, 1);
     double nats = 0, written = 0;
     const auto want = outputs(loops, free.mark(batch, 0, 0), &nats);
     const std::string& read = of.layout.reads.front();
@@ -150,7 +150,7 @@ TEST(Feedback, reads_at_free_positions_what_the_network_gave) {
 TEST(Feedback, gradient_is_that_of_the_loss_with_free_positions) {
   for (const Case& of : kCases) {
     Built loops(of, true);
-    FreePositions<double> free(loops.network, {.given = 2, .free = 3}, 1);
+    OutputFeedback<double> free(loops.network, {.given = 2, .free = 3}, 1);
     const Batch batch = free.mark(some_batch(of), 0.3, 4);
     Team team(2);
     BatchPass<double> pass(loops.network, team);
@@ -181,7 +181,7 @@ TEST(Feedback, gradient_is_that_of_the_loss_with_free_positions) {
 TEST(Feedback, is_true_for_n_positions_then_free_for_k_but_for_a_share) {
   const Built loops(kCases[0], true);
   const Batch batch = some_batch(kCases[0]);
-  FreePositions<double> free(loops.network, {.given = 2, .free = 3}, 1);
+  OutputFeedback<double> free(loops.network, {.given = 2, .free = 3}, 1);
   const auto marked = [&](double forcing, Index step) {
     const Batch result = free.mark(batch, forcing, step);
     std::vector<float> flags;

@@ -8,12 +8,12 @@
 #include <cstring>
 #include <map>
 
-#include "tests/support/circuits.h"
-#include "tests/support/runner.h"
+#include "gradcheck/derivative_check.h"
 #include "graph/cells/cells.h"
 #include "graph/cells/registry.h"
 #include "model/network/spec.h"
-#include "gradcheck/derivative_check.h"
+#include "tests/support/circuits.h"
+#include "tests/support/runner.h"
 
 namespace unfold {
 namespace {
@@ -358,12 +358,12 @@ TEST(GridCells, say_what_they_cannot_be_asked_for) {
 
 TEST(GridStructure, refuses_blocks_that_do_not_fit_and_structures_that_do_not_match) {
   const Shape fine[] = {{5, 4}}, coarse[] = {{3, 2}}, wrong[] = {{2, 2}};
-  const Structure blocks = Structure::grids(coarse).looking_at(Structure::grids(fine));
+  const Structure blocks = Structure::grids(coarse).with_source(Structure::grids(fine));
   EXPECT_EQ(blocks.rows_seen(Delay::block(2), 1).size(), 24u);
-  EXPECT_THROW(Structure::grids(wrong).looking_at(Structure::grids(fine)).rows_seen(Delay::block(2), 1), UsageError);
-  EXPECT_THROW(Structure::grids(coarse).looking_at(Structure::chains({3})), UsageError);
+  EXPECT_THROW(Structure::grids(wrong).with_source(Structure::grids(fine)).rows_seen(Delay::block(2), 1), UsageError);
+  EXPECT_THROW(Structure::grids(coarse).with_source(Structure::chains({3})), UsageError);
   EXPECT_THROW(blocks.rows_seen(Delay::source_last(), 1), UsageError);
-  EXPECT_THROW(Structure::chains({6}).looking_at(Structure::chains({3})).rows_seen(Delay::block(2), 1), UsageError);
+  EXPECT_THROW(Structure::chains({6}).with_source(Structure::chains({3})).rows_seen(Delay::block(2), 1), UsageError);
   EXPECT_TRUE(blocks.same_layout(Structure::grids(fine, std::vector<Index>{2})));
   EXPECT_FALSE(blocks.same_layout(Structure::grids(coarse)));
   EXPECT_FALSE(Structure::grids(fine).same_layout(Structure::grids(coarse)));

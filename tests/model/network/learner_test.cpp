@@ -6,12 +6,12 @@
 #include <set>
 
 #include "base/error.h"
-#include "model/ctw/ctw.h"
-#include "model/ppm/ppm.h"
+#include "model/adaptive/learning.h"
 #include "model/context_mixing/byte_mixing.h"
 #include "model/context_mixing/context_mixing.h"
-#include "model/adaptive/learning.h"
+#include "model/ctw/ctw.h"
 #include "model/network/online_predictor.h"
+#include "model/ppm/ppm.h"
 #include "model/registry/registry.h"
 #include "numerics/random.h"
 #include "numerics/simd.h"

@@ -9,9 +9,9 @@
 
 #include "base/error.h"
 #include "data/examples/example_batches.h"
+#include "gradcheck/derivative_check.h"
 #include "model/network/network_model.h"
 #include "train/evaluate.h"
-#include "gradcheck/derivative_check.h"
 
 namespace unfold {
 namespace {

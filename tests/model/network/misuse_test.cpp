@@ -4,13 +4,13 @@
 
 #include <limits>
 
-#include "tests/support/usage_error.h"
 #include "data/text/split.h"
 #include "model/decoding/beam.h"
+#include "model/decoding/sampling.h"
 #include "model/network/language_model.h"
 #include "model/network/online_predictor.h"
 #include "model/registry/registry.h"
-#include "model/decoding/sampling.h"
+#include "tests/support/usage_error.h"
 #include "train/evaluate.h"
 
 namespace unfold {
@@ -128,7 +128,7 @@ TEST(EvaluatorMisuse, BatchesWithoutListsPerChainAreRefused) {
     for (const NetworkInput& input : model.network().inputs)
       reader.batch.symbol_field(input.field).symbols.assign(6, 1);
     reader.batch.symbol_field(model.network().heads.front().field).symbols.assign(6, 1);
-    reader.batch.start_afresh();
+    reader.batch.reset_all_chains();
     reader.batch.passages = {0, 1}, reader.batch.places = {0, 3};
     change(reader.batch);
     return Evaluator<float>(model.network(), team).run(model.parameters(), reader);

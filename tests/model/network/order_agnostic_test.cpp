@@ -10,8 +10,8 @@
 #include <numeric>
 
 #include "data/examples/example_batches.h"
-#include "model/network/density_model.h"
 #include "gradcheck/derivative_check.h"
+#include "model/network/density_model.h"
 
 namespace unfold {
 namespace {
@@ -211,7 +211,7 @@ TEST(DeepRnade, of_two_numbers_has_an_integral_of_one_under_any_number_of_orders
   constexpr Index kSide = 160;
   const Examples examples = grid_of_numbers(kFar, kSide);
   const auto data = std::make_shared<const DataSpecification>(specify(
-      examples, {.reads = {kOne}, .predicts = {kVector}, .once = {kVector}, .as_they_are = {kVector}}, "table"));
+      examples, {.reads = {kOne}, .predicts = {kVector}, .once = {kVector}, .unstandardized = {kVector}}, "table"));
   const std::string spec = "deep-rnade:4,layers=2,components=2";
   NetworkModel<double> model(spec, *data, NetworkLayout{.reads = {kOne}, .heads = {{.field = kVector, .loss = spec}}});
   Random random(3, "orderless numbers");

@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "data/examples/example_batches.h"
-#include "model/network/network_body.h"
 #include "model/decoding/target_decoder.h"
+#include "model/network/network_body.h"
 
 namespace unfold::testing_support {
 

@@ -5,9 +5,9 @@
 #include <cmath>
 
 #include "base/error.h"
-#include "model/network/network_model.h"
 #include "data/tasks/series_tasks.h"
 #include "data/tasks/task_batches.h"
+#include "model/network/network_model.h"
 
 namespace unfold {
 namespace {
@@ -15,12 +15,12 @@ namespace {
 constexpr const char* kModel = "esn:30,input-scale=0.1,bias-scale=0.4,reservoir=2";
 
 struct Fitted {
-  explicit Fitted(Index side_by_side, const std::string& more = ",washout=40")
+  explicit Fitted(Index parallel_for_each, const std::string& more = ",washout=40")
       : task(narma({.length = 400, .skip = 20})),
         model(std::string(kModel) + more, task_specification("narma:400", *task), task_layout()) {
     model.initialise(1);
     before.assign(model.parameters().flat().begin(), model.parameters().flat().end());
-    const auto reader = task_reader(*task, TaskSplit::training, 1, 3, side_by_side);
+    const auto reader = task_reader(*task, TaskSplit::training, 1, 3, parallel_for_each);
     fit = fit_readout(model.network(), model.parameters(), *reader, team, *readout_of(model.spec()));
   }
   double squared_error() {

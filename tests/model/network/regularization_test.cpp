@@ -8,10 +8,10 @@
 #include <set>
 
 #include "base/error.h"
+#include "data/tasks/tasks.h"
 #include "data/text/split.h"
 #include "model/network/network_model.h"
 #include "model/network/train.h"
-#include "data/tasks/tasks.h"
 
 namespace unfold {
 namespace {
@@ -21,7 +21,7 @@ using testing::HasSubstr;
 std::set<std::string> dropped(const char* spec) {
   LanguageModel<float> model(spec, Alphabet::chars_of("abcd"));
   std::set<std::string> names;
-  for (const WeightDrop& drop : model.network().drops)
+  for (const WeightDropout& drop : model.network().drops)
     names.insert(model.circuit().parameters()[static_cast<std::size_t>(drop.parameter)].name +
                  (drop.rows ? ", rows" : ""));
   return names;
@@ -64,7 +64,9 @@ TEST(Regularisation, is_refused_by_name_where_it_makes_no_sense) {
 }
 
 TEST(Clockwork, cut_down_keeps_as_many_groups_as_units) {
-  const auto cut = [](const char* spec, Index units) { return to_string(cut_down(parse_model_spec(spec), units)); };
+  const auto cut = [](const char* spec, Index units) {
+    return to_string(with_max_units(parse_model_spec(spec), units));
+  };
   EXPECT_EQ(cut("clockwork:8,periods=1+3+9", 2), "clockwork:2,periods=1+3");
   EXPECT_EQ(cut("clockwork:8,periods=2+3+9", 1), "clockwork:1,periods=2");
   EXPECT_EQ(cut("clockwork:8", 4), "clockwork:4");

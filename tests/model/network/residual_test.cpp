@@ -7,13 +7,13 @@
 #include <string>
 #include <vector>
 
-#include "tests/support/runner.h"
 #include "base/error.h"
+#include "gradcheck/derivative_check.h"
 #include "graph/circuit/parameters.h"
 #include "graph/engine/unfolding.h"
 #include "loss/loss.h"
 #include "model/network/spec.h"
-#include "gradcheck/derivative_check.h"
+#include "tests/support/runner.h"
 
 namespace unfold {
 namespace {

@@ -9,11 +9,11 @@
 
 #include "base/error.h"
 #include "data/text/split.h"
-#include "model/decoding/beam.h"
-#include "model/network/language_model.h"
 #include "model/adaptive/learning.h"
-#include "model/registry/registry.h"
+#include "model/decoding/beam.h"
 #include "model/decoding/sampling.h"
+#include "model/network/language_model.h"
+#include "model/registry/registry.h"
 #include "numerics/random.h"
 
 namespace unfold {

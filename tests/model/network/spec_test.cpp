@@ -118,9 +118,10 @@ TEST(ModelSpec, a_random_graph_is_a_capability_of_the_cell) {
 }
 
 TEST(ModelSpec, is_cut_down_to_what_the_cell_allows) {
-  EXPECT_EQ(to_string(cut_down(parse_model_spec("mrnn:90,factors=30,embedding=7"), 5)), "mrnn:5,factors=5,embedding=5");
-  EXPECT_EQ(to_string(cut_down(parse_model_spec("urnn:64"), 5)), "urnn:4");
-  EXPECT_EQ(to_string(cut_down(parse_model_spec("gru:3,layers=2"), 5)), "gru:3,layers=2");
+  EXPECT_EQ(to_string(with_max_units(parse_model_spec("mrnn:90,factors=30,embedding=7"), 5)),
+            "mrnn:5,factors=5,embedding=5");
+  EXPECT_EQ(to_string(with_max_units(parse_model_spec("urnn:64"), 5)), "urnn:4");
+  EXPECT_EQ(to_string(with_max_units(parse_model_spec("gru:3,layers=2"), 5)), "gru:3,layers=2");
 }
 
 TEST(ModelSpec, layers_can_be_built_on_vectors_without_an_output) {

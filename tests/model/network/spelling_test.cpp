@@ -3,8 +3,8 @@
 #include <gtest/gtest.h>
 
 #include "data/examples/example_batches.h"
-#include "model/network/network_body.h"
 #include "gradcheck/derivative_check.h"
+#include "model/network/network_body.h"
 
 namespace unfold {
 namespace {
@@ -45,7 +45,7 @@ struct Spelt {
     Unfolding<double> unfolding(body.plan(), team);
     unfolding.set_parameters(body.parameters());
     unfolding.lay(given.structure);
-    give_inputs(given, 0, given.structure.positions(), body.network(), unfolding);
+    upload_inputs(given, 0, given.structure.positions(), body.network(), unfolding);
     unfolding.forward();
     const Matrix<const double> all = unfolding.value(body.network().heads.front().signal);
     const double* row = all.row(given.structure.row(example, position));
@@ -76,7 +76,7 @@ TEST(Spelling, of_equal_words_is_one_chain) {
   const Structure& characters = batch.structure.part(kSpellingPart);
   EXPECT_EQ(characters.sequences(), 5);  // cats, see, a, dogs, and one for what is not there
   EXPECT_EQ(characters.positions(), 4 + 3 + 1 + 4 + 1);
-  const std::vector<Index> seen = batch.structure.chains_seen(kSpellingPart);
+  const std::vector<Index> seen = batch.structure.source_chains(kSpellingPart);
   const auto at_word = [&](Index s, Index t) { return seen[static_cast<std::size_t>(batch.structure.row(s, t))]; };
   EXPECT_EQ(at_word(0, 0), at_word(0, 2));
   EXPECT_EQ(at_word(0, 1), at_word(3, 0));

@@ -5,10 +5,10 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
-#include "tests/model/fitted.h"
 #include "base/error.h"
-#include "model/registry/registry.h"
 #include "model/decoding/sampling.h"
+#include "model/registry/registry.h"
+#include "tests/model/fitted.h"
 
 namespace unfold {
 namespace {

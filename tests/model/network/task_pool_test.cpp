@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "base/error.h"
-#include "model/network/network_model.h"
 #include "data/tasks/tasks.h"
+#include "model/network/network_model.h"
 
 namespace unfold {
 namespace {

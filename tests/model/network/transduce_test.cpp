@@ -9,10 +9,10 @@
 #include <optional>
 #include <set>
 
-#include "tests/model/network/pair_models.h"
 #include "data/readers/sequence_ends.h"
-#include "model/decoding/edit_distance.h"
 #include "gradcheck/derivative_check.h"
+#include "model/decoding/edit_distance.h"
+#include "tests/model/network/pair_models.h"
 
 namespace unfold {
 namespace {
@@ -42,7 +42,7 @@ TEST(EncoderDecoder, takes_every_cell_that_reads_vectors) {
     if (!cell.reads_sequences()) continue;
     ModelSpec spec = parse_model_spec(cell.name + ":4");
     spec.attention = Attend::additive;
-    spec = cut_down(spec, 2);
+    spec = with_max_units(spec, 2);
     try {
       PairTransducer model(to_string(spec));
       const CheckReport report = check_derivatives(model.body.network(), model.batch(model.set).structure);
@@ -98,7 +98,7 @@ double forced_log_probability(PairTransducer& model, const std::string& source, 
   Unfolding<double> unfolding(model.body.plan(), model.team);
   unfolding.set_parameters(model.body.parameters());
   unfolding.lay(batch.structure);
-  give_inputs(batch, 0, batch.structure.positions(), model.body.network(), unfolding);
+  upload_inputs(batch, 0, batch.structure.positions(), model.body.network(), unfolding);
   unfolding.forward();
   double sum = 0;
   for (const Head<double>& head : model.body.network().heads) {
@@ -195,7 +195,7 @@ TEST(Transducer, draws_samples_as_often_as_they_are_probable) {
 struct Whole {
   Whole(const std::string& spec, SequenceEnd end, bool given, const char* lengths = "")
       : examples(sequences()), predicts{"text"} {
-    make_whole({.end = end, .field = "text", .given = {"kind"}}, examples);
+    add_sequence_ends({.end = end, .field = "text", .given = {"kind"}}, examples);
     if (end == SequenceEnd::stop) predicts.emplace_back("text.stop");
     layout.reads = {"previous text"};
     if (given) layout.reads.emplace_back("kind");
@@ -230,8 +230,11 @@ struct Whole {
     return result;
   }
   Transducer<double> transducer() {
-    const TargetEnds ends{
-        .symbol = kEnd, .stop_field = kStopField, .stop_at = kStop, .left_field = kLeftField, .steps_left = steps_left};
+    const TargetEnds ends{.symbol = kEnd,
+                          .stop_field = kStopSuffix,
+                          .stop_at = kStop,
+                          .left_field = kStepsLeftSuffix,
+                          .steps_left = steps_left};
     return {body->network(), body->parameters(), *data, ends, team, length_model ? &*length_model : nullptr};
   }
   /// ln p of what a chain of the batch is, by the unfolding that reads all of it: of its length too.
@@ -243,7 +246,7 @@ struct Whole {
     Unfolding<double> unfolding(body->plan(), team);
     unfolding.set_parameters(body->parameters());
     unfolding.lay(read.structure);
-    give_inputs(read, 0, read.structure.positions(), body->network(), unfolding);
+    upload_inputs(read, 0, read.structure.positions(), body->network(), unfolding);
     unfolding.forward();
     double sum = length_model ? length_model->log_probability(alone.length(0)) : 0;
     for (const Head<double>& head : body->network().heads) {
@@ -272,7 +275,7 @@ struct Whole {
 const char* const kWholeSpecs[] = {"rnn:3,condition=start", "gru:2,condition=steps,embedding=2", "lstm:2",
                                    "mingru:3,layers=2"};
 
-TEST(WholeSequences, what_is_given_has_correct_derivatives_as_start_at_every_step_or_both) {
+TEST(SequenceEndOptions, what_is_given_has_correct_derivatives_as_start_at_every_step_or_both) {
   for (const char* spec : kWholeSpecs)
     for (const SequenceEnd end : {SequenceEnd::symbol, SequenceEnd::stop, SequenceEnd::left}) {
       const Whole model(spec, end, true, "poisson");
@@ -281,7 +284,7 @@ TEST(WholeSequences, what_is_given_has_correct_derivatives_as_start_at_every_ste
     }
 }
 
-TEST(WholeSequences, all_up_to_a_length_have_a_probability_of_one_together) {
+TEST(SequenceEndOptions, all_up_to_a_length_have_a_probability_of_one_together) {
   constexpr Index kLongest = 4, kAll = 81;
   for (const char* spec : kWholeSpecs)
     for (const bool given : {false, true})
@@ -298,7 +301,7 @@ TEST(WholeSequences, all_up_to_a_length_have_a_probability_of_one_together) {
 }
 
 /// Of every sequence up to a length: p(T) p(x | T) sums over x to p(T), and over T to what lengths up to there have.
-TEST(WholeSequences, those_of_each_length_have_together_the_probability_of_the_length) {
+TEST(SequenceEndOptions, those_of_each_length_have_together_the_probability_of_the_length) {
   constexpr Index kLongest = 6;
   for (const std::string& lengths : LengthModel::kinds())
     for (const bool given : {false, true}) {
@@ -312,7 +315,7 @@ TEST(WholeSequences, those_of_each_length_have_together_the_probability_of_the_l
           for (Index t = 0; t < length; ++t) text.texts.emplace_back((code >> t) % 2 == 0 ? "a" : "b");
           one.ends = {length};
           one.columns = {text, kind};
-          make_whole({.end = SequenceEnd::left, .field = "text", .given = {"kind"}}, one);
+          add_sequence_ends({.end = SequenceEnd::left, .field = "text", .given = {"kind"}}, one);
           model.set.emplace(one, model.data, std::vector<std::string>());
           of_length += std::exp(model.forced(0));
         }
@@ -325,7 +328,7 @@ TEST(WholeSequences, those_of_each_length_have_together_the_probability_of_the_l
     }
 }
 
-TEST(WholeSequences, samples_have_the_probability_that_the_whole_network_gives_them) {
+TEST(SequenceEndOptions, samples_have_the_probability_that_the_whole_network_gives_them) {
   for (const bool given : {false, true})
     for (const SequenceEnd end : {SequenceEnd::symbol, SequenceEnd::stop, SequenceEnd::left}) {
       Whole model("lstm:3", end, given, "negative-binomial");
@@ -340,7 +343,7 @@ TEST(WholeSequences, samples_have_the_probability_that_the_whole_network_gives_t
           for (const Symbol x : sample.symbols) text.texts.emplace_back(model.data->field("text").alphabet->text(x));
           one.ends = {text.entries()};
           one.columns = {text, kind};
-          make_whole({.end = end, .field = "text", .given = {"kind"}}, one);
+          add_sequence_ends({.end = end, .field = "text", .given = {"kind"}}, one);
           Whole other("lstm:3", end, given, "negative-binomial");
           other.set.emplace(one, other.data, std::vector<std::string>());
           EXPECT_NEAR(sample.log_probability, other.forced(0), 1e-9);
@@ -348,7 +351,7 @@ TEST(WholeSequences, samples_have_the_probability_that_the_whole_network_gives_t
     }
 }
 
-TEST(WholeSequences, a_temperature_of_zero_draws_what_a_search_of_one_finds) {
+TEST(SequenceEndOptions, a_temperature_of_zero_draws_what_a_search_of_one_finds) {
   Whole model("gru:3", SequenceEnd::symbol, true);
   const auto greedy = model.transducer().best(model.batch(), {.longest = 9});
   const auto drawn = model.transducer().samples(model.batch(), 1, 5, {.longest = 9, .filters = {.temperature = 0}});
@@ -358,7 +361,7 @@ TEST(WholeSequences, a_temperature_of_zero_draws_what_a_search_of_one_finds) {
   }
 }
 
-TEST(WholeSequences, what_a_model_of_one_given_thing_cannot_have_is_refused) {
+TEST(SequenceEndOptions, what_a_model_of_one_given_thing_cannot_have_is_refused) {
   EXPECT_THROW(Whole("bilstm:2", SequenceEnd::symbol, true), UsageError);
   EXPECT_THROW(Whole("lstm:2,attention=additive", SequenceEnd::symbol, true), UsageError);
 }

@@ -5,8 +5,8 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
-#include "tests/model/fitted.h"
 #include "base/error.h"
+#include "tests/model/fitted.h"
 
 namespace unfold {
 namespace {

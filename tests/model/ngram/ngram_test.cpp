@@ -7,9 +7,9 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
-#include "tests/model/fitted.h"
 #include "base/error.h"
 #include "numerics/random.h"
+#include "tests/model/fitted.h"
 
 namespace unfold {
 namespace {

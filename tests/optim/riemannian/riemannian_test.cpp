@@ -7,12 +7,12 @@
 #include <cmath>
 #include <functional>
 
+#include "optim/riemannian/metric_shards.h"
+#include "optim/riemannian/output_metric.h"
+#include "optim/riemannian/unit_metric.h"
 #include "tests/base/late_members.h"
 #include "tests/optim/metric_pass.h"
 #include "tests/optim/riemannian_reference.h"
-#include "optim/riemannian/output_metric.h"
-#include "optim/riemannian/unit_metric.h"
-#include "optim/riemannian/metric_shards.h"
 
 namespace unfold {
 namespace {
@@ -139,9 +139,9 @@ TEST(UnitMetric, measured_with_draws_is_the_recurrent_natural_metric) {
   }
 }
 
-TEST(OwnSequences, are_written_with_the_probabilities_of_the_network) {
+TEST(SampledSequences, are_written_with_the_probabilities_of_the_network) {
   WindowProblem problem(kNetworks.at("glnn"), {3, 2});
-  OwnSequences<double> own(problem.net);
+  SampledSequences<double> own(problem.net);
   std::map<std::vector<Symbol>, double> expected, counted;
   for_each_own_text(problem, [&](const ScalarGraph&, const Vector&, double probability) {
     expected[predicted_symbols(problem.window)] += probability;
@@ -485,7 +485,7 @@ TEST(Riemannian, gives_the_same_bits_on_any_number_of_threads_with_draws) {
 TEST(Riemannian, gives_the_same_bits_when_members_stay_away_and_come_back) {
   for (const char* name : {"glnn", "gnn", "lstm"}) {
     WindowProblem one(kNetworks.at(name), {300, 9}),
-        three(kNetworks.at(name), {300, 9}, 3, false, Attendance::as_it_pays);
+        three(kNetworks.at(name), {300, 9}, 3, false, Attendance::adaptive);
     const auto alone = riemannian_control<double>(one.circuit.parameter_count(), {}),
                together = riemannian_control<double>(one.circuit.parameter_count(), {});
     alone->attach(one), together->attach(three);

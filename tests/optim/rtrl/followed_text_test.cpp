@@ -28,17 +28,17 @@ class FollowedTextTest : public testing::Test {
   fs::path path_;
 };
 
-std::string told(const FollowedText& text) {
+std::string told(const ByteStreamSource& text) {
   std::string result;
   for (const Symbol s : std::get<SymbolRows>(text.batch().field(kSymbol)).symbols) result += static_cast<char>(s);
   return result;
 }
-Symbol before(const FollowedText& text) {
+Symbol before(const ByteStreamSource& text) {
   return std::get<SymbolRows>(text.batch().field(kPreviousSymbol)).symbols.front();
 }
 
 TEST_F(FollowedTextTest, comes_in_windows_and_ends_with_what_is_left) {
-  FollowedText text(write("abcdefgh"), 3, 4);
+  ByteStreamSource text(write("abcdefgh"), 3, 4);
   std::string all;
   Symbol last = kNoSymbol;
   while (text.wait(nullptr)) {
@@ -55,7 +55,7 @@ TEST_F(FollowedTextTest, comes_in_windows_and_ends_with_what_is_left) {
 }
 
 TEST_F(FollowedTextTest, goes_back_as_far_as_it_keeps_windows_and_reads_over_what_a_resumed_run_has_read) {
-  FollowedText text(write("abcdefghij"), 2, 3);
+  ByteStreamSource text(write("abcdefghij"), 2, 3);
   text.seek(0, 3);
   ASSERT_TRUE(text.wait(nullptr));
   EXPECT_EQ(told(text), "gh");
@@ -73,7 +73,7 @@ TEST_F(FollowedTextTest, goes_back_as_far_as_it_keeps_windows_and_reads_over_wha
 TEST_F(FollowedTextTest, waits_for_a_pipe_and_stops_waiting_when_it_is_told_to) {
   std::array<int, 2> ends{};
   ASSERT_EQ(pipe(ends.data()), 0);
-  FollowedText text("/dev/fd/" + std::to_string(ends[0]), 4, 3);
+  ByteStreamSource text("/dev/fd/" + std::to_string(ends[0]), 4, 3);
   std::atomic<bool> stop{true};
   EXPECT_FALSE(text.wait(&stop));
   stop = false;
@@ -97,12 +97,12 @@ TEST_F(FollowedTextTest, waits_for_a_pipe_and_stops_waiting_when_it_is_told_to) 
 }
 
 TEST_F(FollowedTextTest, refuses_what_is_not_there) {
-  EXPECT_THROW(FollowedText("/nowhere/at/all", 3, 4), DataError);
-  EXPECT_THROW(FollowedText(write("a"), 0, 4), UsageError);
+  EXPECT_THROW(ByteStreamSource("/nowhere/at/all", 3, 4), DataError);
+  EXPECT_THROW(ByteStreamSource(write("a"), 0, 4), UsageError);
 }
 
 TEST_F(FollowedTextTest, of_nothing_ends_at_once) {
-  FollowedText text(write(""), 3, 4);
+  ByteStreamSource text(write(""), 3, 4);
   EXPECT_FALSE(text.wait(nullptr));
   EXPECT_EQ(text.epochs_done(), 1);
 }

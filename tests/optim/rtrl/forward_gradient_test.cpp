@@ -5,11 +5,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "tests/optim/rtrl/windows.h"
-#include "tests/support/circuits.h"
 #include "base/error.h"
 #include "graph/cells/cell.h"
 #include "graph/cells/cells.h"
+#include "tests/optim/rtrl/windows.h"
+#include "tests/support/circuits.h"
 
 namespace unfold {
 namespace {

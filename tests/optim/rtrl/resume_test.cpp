@@ -5,9 +5,9 @@
 
 #include <filesystem>
 
-#include "tests/optim/small_network.h"
 #include "base/error.h"
 #include "model/network/train.h"
+#include "tests/optim/small_network.h"
 
 namespace unfold {
 namespace {

@@ -7,9 +7,9 @@
 #include <string>
 #include <vector>
 
-#include "optim/rtrl/forward_gradient.h"
 #include "model/network/language_model.h"
 #include "numerics/random.h"
+#include "optim/rtrl/forward_gradient.h"
 #include "train/passes/batch_pass.h"
 
 namespace unfold::test {

@@ -8,10 +8,10 @@
 #include <numeric>
 
 #include "base/error.h"
+#include "gradcheck/derivative_check.h"
 #include "graph/cells/cells.h"
 #include "numerics/random.h"
 #include "numerics/vector.h"
-#include "gradcheck/derivative_check.h"
 
 namespace unfold {
 namespace {
@@ -85,7 +85,7 @@ Batch labelled_sentences(const std::vector<Index>& lengths, std::uint64_t seed) 
     batch.passages.push_back(lengths[at(s)]);  // so that a sentence draws the same in every batch
     batch.places.push_back(0);
   }
-  batch.start_afresh();
+  batch.reset_all_chains();
   batch.predicted = batch.structure.sequences();
   return batch;
 }
@@ -174,7 +174,7 @@ TEST(Merges, are_refused_where_a_node_is_no_merge_of_neighbours) {
   EXPECT_THROW(merge_loss<double>()->negative_log_likelihood(seen, team, nats.data()), UsageError);
 }
 
-TEST(TreeFinder, refuses_a_cell_that_adds_up_its_children) {
+TEST(LatentTreeParser, refuses_a_cell_that_adds_up_its_children) {
   Team team(1);
   Circuit circuit;
   const Signal word = circuit.symbols("word", kFoundWords);
@@ -183,18 +183,18 @@ TEST(TreeFinder, refuses_a_cell_that_adds_up_its_children) {
   circuit.output(h);
   network.merges = circuit.affine("merges", 2 * kMergeHalf, {{"M", h}});
   network.plan = std::make_shared<const Plan>(circuit);
-  EXPECT_THROW(TreeFinder<float>(network, team), UsageError);
+  EXPECT_THROW(LatentTreeParser<float>(network, team), UsageError);
 }
 
 /// Every pair in turn.
 Index turn(Index tree, std::size_t pairs) { return (7 * tree + 3) % static_cast<Index>(pairs); }
 
-TEST(TreeFinder, says_the_probabilities_that_the_loss_counts) {
+TEST(LatentTreeParser, says_the_probabilities_that_the_loss_counts) {
   Team team(1);
   for (const bool lstm : {false, true}) {
     const FindingNet<double> net(true, lstm);
     const Batch batch = labelled_sentences({5}, 2);
-    TreeFinder<double> finder(net.network, team);
+    LatentTreeParser<double> finder(net.network, team);
     finder.set_parameters(net.parameters);
     std::vector<double> log_p(3);
     const std::vector<Tree> trees = finder.find(batch, 3, [&](Index t, std::span<const double> of) {
@@ -207,12 +207,12 @@ TEST(TreeFinder, says_the_probabilities_that_the_loss_counts) {
   }
 }
 
-TEST(TreeFinder, has_the_same_bits_alone_and_in_a_batch_and_on_any_number_of_threads) {
+TEST(LatentTreeParser, has_the_same_bits_alone_and_in_a_batch_and_on_any_number_of_threads) {
   const FindingNet<float> net(false, true);
   const std::vector<Index> lengths = {6, 1, 9, 2, 4};
   const auto found = [&](const Batch& batch, int threads) {
     Team team(threads);
-    TreeFinder<float> finder(net.network, team);
+    LatentTreeParser<float> finder(net.network, team);
     finder.set_parameters(net.parameters);
     std::vector<std::vector<float>> all(at(batch.structure.sequences()));
     finder.find(batch, 1, [&](Index t, std::span<const float> log_p) {
@@ -228,12 +228,12 @@ TEST(TreeFinder, has_the_same_bits_alone_and_in_a_batch_and_on_any_number_of_thr
     EXPECT_EQ(found(labelled_sentences({lengths[s]}, 3), 1).front(), together[s]) << lengths[s];
 }
 
-TEST(TreeFinder, merges_the_most_probable_pair_and_keeps_what_is_read_and_predicted) {
+TEST(LatentTreeParser, merges_the_most_probable_pair_and_keeps_what_is_read_and_predicted) {
   Team team(1);
   const FindingNet<double> net(true);
   const Batch given = labelled_sentences({4, 6}, 4);
   Batch batch = given;
-  TreeFinder<double> finder(net.network, team);
+  LatentTreeParser<double> finder(net.network, team);
   finder.set_parameters(net.parameters);
   finder.find_best(batch);
   const auto& before = std::get<SymbolRows>(given.field("word"));
@@ -303,7 +303,7 @@ TEST(DrawnTrees, have_a_mean_gradient_that_is_that_of_the_expected_loss) {
 
   constexpr int kDraws = 6000;
   const auto chooser = tree_chooser(kept.network, 3, team);
-  ChosenPass<double> pass(net.network, *chooser, team);
+  SequenceObjectivePass<double> pass(net.network, *chooser, team);
   std::vector<double> sum(n), squares(n), one(n);
   double loss = 0;
   for (int draw = 0; draw < kDraws; ++draw) {
@@ -323,7 +323,7 @@ TEST(DrawnTrees, depend_on_nothing_but_sentence_parameters_seed_and_step) {
   const auto gradient = [&](const std::vector<Index>& lengths, int threads, std::uint64_t draw) {
     Team team(threads);
     const auto chooser = tree_chooser(kept.network, 1, team);
-    ChosenPass<double> pass(net.network, *chooser, team);
+    SequenceObjectivePass<double> pass(net.network, *chooser, team);
     std::vector<double> result(net.parameters.flat().size());
     result.push_back(
         pass.gradient(labelled_sentences(lengths, 6), net.parameters, draw, std::nullopt, 1, std::span(result), false));
@@ -342,9 +342,9 @@ TEST(DrawnTrees, are_paid_for_by_the_best_tree_where_nothing_is_learned) {
   const FindingNet<double> net(true);
   const Batch batch = labelled_sentences({5}, 8);
   const auto chooser = tree_chooser(kept.network, 1, team);
-  ChosenPass<double> pass(net.network, *chooser, team);
+  SequenceObjectivePass<double> pass(net.network, *chooser, team);
   Batch best = batch;
-  TreeFinder<double> finder(kept.network, team);
+  LatentTreeParser<double> finder(kept.network, team);
   finder.set_parameters(kept.parameters);
   finder.find_best(best);
   Tree tree{std::vector<std::vector<Index>>(9)};

@@ -5,8 +5,8 @@
 #include <cmath>
 #include <set>
 
-#include "tests/optim/small_network.h"
 #include "base/error.h"
+#include "tests/optim/small_network.h"
 
 namespace unfold {
 namespace {

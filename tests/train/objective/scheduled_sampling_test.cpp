@@ -5,9 +5,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "tests/optim/small_network.h"
 #include "base/error.h"
 #include "graph/cells/cells.h"
+#include "tests/optim/small_network.h"
 
 namespace unfold {
 namespace {
@@ -67,9 +67,9 @@ struct OneAnswer {
   Team team{1};
 };
 
-TEST(OwnOutputs, are_read_in_place_of_what_is_true_as_often_as_asked) {
+TEST(ScheduledSampling, are_read_in_place_of_what_is_true_as_often_as_asked) {
   OneAnswer same;
-  OwnOutputs<float> own(same.small.network, same.team, 5);
+  ScheduledSampling<float> own(same.small.network, same.team, 5);
   State<float> state(*same.small.network.plan, 4);
   const auto mix = [&](double forcing, Index step) -> const Batch& {
     return own.mix(same.batch, state, same.small.parameters, forcing, step);
@@ -85,7 +85,7 @@ TEST(OwnOutputs, are_read_in_place_of_what_is_true_as_often_as_asked) {
   EXPECT_NE(other, once);
 }
 
-TEST(OwnOutputs, of_numbers_are_their_means) {
+TEST(ScheduledSampling, of_numbers_are_their_means) {
   Circuit circuit;
   const Signal x = circuit.input("x", 1), y = circuit.affine("output", 2, {{"V", rnn(circuit, x, 3)}});
   circuit.output(y);
@@ -95,19 +95,19 @@ TEST(OwnOutputs, of_numbers_are_their_means) {
                                                       {"wind", y, normal_loss<double>()});
   Batch batch;
   batch.structure = Structure::chains(1, 5);
-  batch.start_afresh();
+  batch.reset_all_chains();
   batch.value_field("wind").clear(5, 1);
   ValueRows& before = batch.value_field("previous(2) wind");
   before.clear(5, 1);
   for (Index t = 2; t < 5; ++t) before.set(t, 0, static_cast<float>(t));
   Team team(1);
-  OwnOutputs<double> own(network, team, 5);
+  ScheduledSampling<double> own(network, team, 5);
   const Batch& mixed = own.mix(batch, State<double>(*network.plan, 1), parameters, 0, 0);
   const auto& read = std::get<ValueRows>(mixed.field("previous(2) wind"));
   for (Index t = 0; t < 5; ++t) EXPECT_EQ(read.values<double>(t, 1)(0, 0), t < 2 ? 0 : 0.25);
 }
 
-TEST(OwnOutputs, need_a_network_that_reads_what_it_predicts) {
+TEST(ScheduledSampling, need_a_network_that_reads_what_it_predicts) {
   Circuit circuit;
   const Signal x = circuit.input("x", 1), y = circuit.affine("output", 1, {{"V", rnn(circuit, x, 3)}});
   circuit.output(y);
@@ -115,7 +115,7 @@ TEST(OwnOutputs, need_a_network_that_reads_what_it_predicts) {
       Network<double>::of(std::make_shared<const Plan>(circuit), {"rain", x}, {"wind", y, gaussian_loss<double>()});
   Team team(1);
   try {
-    OwnOutputs<double> own(network, team, 5);
+    ScheduledSampling<double> own(network, team, 5);
     FAIL();
   } catch (const UsageError& error) {
     EXPECT_THAT(error.what(), testing::HasSubstr("reads what it predicts"));

@@ -5,8 +5,8 @@
 #include <cmath>
 #include <cstring>
 
-#include "tests/optim/small_network.h"
 #include "base/error.h"
+#include "tests/optim/small_network.h"
 #include "train/evaluate.h"
 
 namespace unfold {

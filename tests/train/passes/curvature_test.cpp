@@ -8,9 +8,9 @@
 #include <cmath>
 #include <functional>
 
-#include "tests/optim/small_network.h"
 #include "graph/cells/cells.h"
 #include "numerics/random.h"
+#include "tests/optim/small_network.h"
 
 namespace unfold {
 namespace {

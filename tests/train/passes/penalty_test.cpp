@@ -7,10 +7,10 @@
 #include <cmath>
 #include <filesystem>
 
-#include "tests/optim/small_network.h"
 #include "base/error.h"
-#include "train/passes/batch_pass.h"
+#include "tests/optim/small_network.h"
 #include "train/objective/batch_objective.h"
+#include "train/passes/batch_pass.h"
 #include "train/trainer.h"
 
 namespace unfold {

@@ -4,10 +4,10 @@
 
 #include <gtest/gtest.h>
 
-#include "tests/optim/small_network.h"
-#include "tests/support/simulated_processes.h"
 #include "optim/direction/control.h"
 #include "optim/riemannian/metric_shards.h"
+#include "tests/optim/small_network.h"
+#include "tests/support/simulated_processes.h"
 
 namespace unfold {
 namespace {
@@ -19,7 +19,7 @@ struct ShardedProblem {
   explicit ShardedProblem(double dropout = 0, Index units = 4)
       : small(kAlphabetSize, units, SmallNetwork<double>::Cell::lstm, dropout, true) {
     batch.structure = Structure::chains({5, 3, 6, 2, 6, 4, 1, 3});
-    batch.start_afresh();
+    batch.reset_all_chains();
     batch.whole = false;
     Random random(5, "batch");
     for (Index r = 0; r < batch.structure.positions(); ++r) {
@@ -84,7 +84,7 @@ TEST(ShardedPass, has_the_same_bits_in_any_number_of_processes) {
   ShardedProblem problem(0.3);
   const PassResult expected = pass_in(problem, team, {.shards = kShardCount}, 7);
   for (int count = 2; count <= kShardCount; ++count)
-    in_processes(count, [&](Processes& processes) {
+    run_in_processes(count, [&](Processes& processes) {
       ShardedProblem own(0.3);
       Team threads(1 + processes.number() % 2);
       const PassResult found = pass_in(own, threads, {.shards = kShardCount, .processes = &processes}, 7);
@@ -105,7 +105,7 @@ TEST(ShardedPass, slices_are_those_of_the_gradient_with_its_norm) {
   const double nats = whole.gradient(problem.batch, carried, problem.scale(), gradient, false);
   const double norm = global_norm<double>(team, gradient);
   for (const int count : {2, 3, 4})
-    in_processes(count, [&](Processes& processes) {
+    run_in_processes(count, [&](Processes& processes) {
       ShardedProblem own(0.3, kWide);
       Team threads(1 + processes.number() % 2);
       ShardedPass<double> pass(own.small.network, threads, 0, {}, {.shards = kShardCount, .processes = &processes});
@@ -115,10 +115,10 @@ TEST(ShardedPass, slices_are_those_of_the_gradient_with_its_norm) {
       const SliceGradient found = pass.gradient_of_slices(own.batch, state, own.scale(), slices);
       EXPECT_EQ(found.loss, nats);
       EXPECT_EQ(found.norm, norm);
-      take_ranges<double>(gradient, pass.slices().own(), expected);
+      gather_ranges<double>(gradient, pass.slices().own(), expected);
       EXPECT_EQ(slices, expected);
       EXPECT_LT(slices.size(), own.size());
-      put_ranges<double>(slices, pass.slices().own(), together);
+      scatter_ranges<double>(slices, pass.slices().own(), together);
       pass.spread(together);
       EXPECT_EQ(together, gradient);
     });
@@ -131,7 +131,7 @@ TEST(ShardedPass, every_process_carries_the_state_of_its_lanes) {
   pass.set_parameters(whole_problem.small.parameters);
   State<double> expected = whole_problem.before;
   pass.forward(whole_problem.batch, expected);
-  in_processes(3, [&](Processes& processes) {
+  run_in_processes(3, [&](Processes& processes) {
     ShardedProblem p;
     Team team(1);
     const Sharding sharding{.shards = kShardCount, .processes = &processes};
@@ -149,7 +149,7 @@ TEST(ShardedPass, every_process_carries_the_state_of_its_lanes) {
 }
 
 TEST(ShardedPass, names_the_shard_where_something_is_not_finite) {
-  in_processes(2, [](Processes& processes) {
+  run_in_processes(2, [](Processes& processes) {
     ShardedProblem p;
     Team team(1);
     ShardedPass<double> pass(p.small.network, team, 0, {}, {.shards = 2, .processes = &processes});
@@ -196,7 +196,7 @@ TEST(ShardedCurvature, has_the_same_bits_in_any_number_of_processes) {
   Team team(1);
   const CurvatureResult expected = curvature_in(problem, team, {.shards = kShardCount});
   for (const int count : {2, 3, 4})
-    in_processes(count, [&](Processes& processes) {
+    run_in_processes(count, [&](Processes& processes) {
       ShardedProblem own;
       Team threads(1);
       const CurvatureResult found = curvature_in(own, threads, {.shards = kShardCount, .processes = &processes});

@@ -7,8 +7,8 @@
 #include <filesystem>
 #include <set>
 
-#include "tests/optim/small_network.h"
 #include "base/error.h"
+#include "tests/optim/small_network.h"
 #include "train/passes/batch_pass.h"
 
 namespace unfold {
@@ -20,7 +20,7 @@ class FiniteTask final : public Task {
   std::string_view name() const override { return "finite"; }
   TaskShape shape() const override { return {.inputs = 2, .outputs = 2}; }
   Index length() const override { return 4; }
-  Index judged_steps() const override { return 2; }
+  Index scored_steps() const override { return 2; }
   Index examples(TaskSplit part) const override { return part == TaskSplit::training ? 7 : 3; }
   void example(TaskSplit, std::uint64_t, Index number, Example& out) const override {
     out.length = 4;

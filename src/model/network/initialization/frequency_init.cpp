@@ -6,7 +6,7 @@
 namespace unfold {
 
 template <class T>
-void start_from_means(NetworkModel<T>& model, const ExampleSet& training) {
+void initialize_from_means(NetworkModel<T>& model, const ExampleSet& training) {
   if (!is_density(model.spec())) return;
   for (const ParameterInfo& p : model.circuit().parameters()) {
     if (!p.name.ends_with("/nade/s")) continue;
@@ -21,7 +21,7 @@ void start_from_means(NetworkModel<T>& model, const ExampleSet& training) {
   }
 }
 
-template void start_from_means(NetworkModel<float>&, const ExampleSet&);
-template void start_from_means(NetworkModel<double>&, const ExampleSet&);
+template void initialize_from_means(NetworkModel<float>&, const ExampleSet&);
+template void initialize_from_means(NetworkModel<double>&, const ExampleSet&);
 
 }  // namespace unfold

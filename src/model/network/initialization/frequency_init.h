@@ -10,6 +10,6 @@ namespace unfold {
 /// Sets the parameters s of such a model, whose sigmoids are the initial guesses, with add-one smoothing. Does nothing
 /// for other models.
 template <class T>
-void start_from_means(NetworkModel<T>& model, const ExampleSet& training);
+void initialize_from_means(NetworkModel<T>& model, const ExampleSet& training);
 
 }  // namespace unfold

@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "base/error.h"
-#include "loss/registry.h"
 #include "loss/hmm/vector_hmm.h"
+#include "loss/registry.h"
 #include "numerics/functions.h"
 
 namespace unfold {
@@ -25,7 +25,7 @@ struct LabelRuns {
   std::vector<Index> ends;
   Index numbers = 0;
 
-  VectorRuns runs() const {
+  VectorSequences runs() const {
     return {{values.data(), static_cast<Index>(values.size()) / numbers, numbers, numbers}, ends};
   }
 };
@@ -47,7 +47,7 @@ VectorHmm even_start(const LabelRuns& of, Index states) {
   VectorHmm hmm({.states = states, .numbers = of.numbers});
   const Index n = of.numbers;
   std::vector<double> counts(at(states)), firsts(at(states * n)), seconds(at(states * n * n));
-  const VectorRuns runs = of.runs();
+  const VectorSequences runs = of.runs();
   for (Index s = 0; s < runs.count(); ++s) {
     const Matrix<const double> run = runs.run(s);
     for (Index t = 0; t < run.rows; ++t) {
@@ -79,7 +79,7 @@ VectorHmm even_start(const LabelRuns& of, Index states) {
 
 VectorHmm fitted(const LabelRuns& of, Index states, Team& team) {
   VectorHmm hmm = even_start(of, states);
-  const VectorRuns runs = of.runs();
+  const VectorSequences runs = of.runs();
   double before = 0;
   for (Index iteration = 0; iteration < kMostIterations; ++iteration) {
     const double now = reestimate(hmm, runs, team);
@@ -158,7 +158,7 @@ class GaussianOutput {
 }  // namespace
 
 template <class T>
-void start_from_gaussians(NetworkModel<T>& model, const ExampleSet& training, Team& team) {
+void initialize_from_gaussians(NetworkModel<T>& model, const ExampleSet& training, Team& team) {
   const double scale = model.spec().gaussians;
   if (scale == 0) return;
   const NetworkLayout& layout = model.layout();
@@ -178,7 +178,7 @@ void start_from_gaussians(NetworkModel<T>& model, const ExampleSet& training, Te
   }
 }
 
-template void start_from_gaussians(NetworkModel<float>&, const ExampleSet&, Team&);
-template void start_from_gaussians(NetworkModel<double>&, const ExampleSet&, Team&);
+template void initialize_from_gaussians(NetworkModel<float>&, const ExampleSet&, Team&);
+template void initialize_from_gaussians(NetworkModel<double>&, const ExampleSet&, Team&);
 
 }  // namespace unfold

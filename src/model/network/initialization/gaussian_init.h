@@ -10,11 +10,11 @@
 namespace unfold {
 
 /// If the SPEC has gaussians=S above 0, replaces randomly initialized parameters. Each label gets a left-to-right
-/// hidden Markov model of K states (loss/hmm/vector_hmm.h), fitted from an equal division of its sequences. The output of
-/// a state becomes S log N(x_t; m, C), which is linear in x and in all products of two of its components; the
+/// hidden Markov model of K states (loss/hmm/vector_hmm.h), fitted from an equal division of its sequences. The output
+/// of a state becomes S log N(x_t; m, C), which is linear in x and in all products of two of its components; the
 /// transitions become those of the fit; the initial output of the layers is zero. Throws UsageError for any other kind
 /// of head or input field.
 template <class T>
-void start_from_gaussians(NetworkModel<T>& model, const ExampleSet& training, Team& team);
+void initialize_from_gaussians(NetworkModel<T>& model, const ExampleSet& training, Team& team);
 
 }  // namespace unfold

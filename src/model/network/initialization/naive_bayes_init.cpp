@@ -71,7 +71,7 @@ int table_of(const Circuit& circuit, Signal symbols) {
 }  // namespace
 
 template <class T>
-void start_from_counts(NetworkModel<T>& model, const ExampleSet& training, std::uint64_t seed) {
+void initialize_from_counts(NetworkModel<T>& model, const ExampleSet& training, std::uint64_t seed) {
   if (model.spec().cell->name != "bag" || !model.spec().options.template as<BagOptions>().counts) return;
   const Network<T>& network = model.network();
   const Circuit& circuit = network.circuit();
@@ -102,7 +102,7 @@ void start_from_counts(NetworkModel<T>& model, const ExampleSet& training, std::
     for (Index c = 0; c < labels; ++c) output(i, c) += static_cast<T>(scale) * signs[at(c * width + i)];
 }
 
-template void start_from_counts(NetworkModel<float>&, const ExampleSet&, std::uint64_t);
-template void start_from_counts(NetworkModel<double>&, const ExampleSet&, std::uint64_t);
+template void initialize_from_counts(NetworkModel<float>&, const ExampleSet&, std::uint64_t);
+template void initialize_from_counts(NetworkModel<double>&, const ExampleSet&, std::uint64_t);
 
 }  // namespace unfold

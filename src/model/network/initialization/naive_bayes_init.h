@@ -16,6 +16,6 @@ namespace unfold {
 /// nothing unless the SPEC requests it (start=counts). Throws UsageError: more than one head, a head that does not
 /// predict one symbol per sequence, or an embedding whose width differs from the input of the output layer.
 template <class T>
-void start_from_counts(NetworkModel<T>& model, const ExampleSet& training, std::uint64_t seed);
+void initialize_from_counts(NetworkModel<T>& model, const ExampleSet& training, std::uint64_t seed);
 
 }  // namespace unfold

@@ -81,7 +81,7 @@ TEST(GaussianStart, a_state_says_so_many_times_the_log_density_of_its_label) {
   NetworkModel<double> model = hybrid_of(data, "birnn:3,gaussians=0.25", "hybrid");
   model.initialise(1);
   Team team(1);
-  start_from_gaussians(model, data.set, team);
+  initialize_from_gaussians(model, data.set, team);
   const auto table = [&](const char* name) { return model.parameters().at(std::string("output/") + name); };
   for (const char* name : {"a", "b"}) {
     const Symbol label = data.data->field("label").alphabet->find(name);
@@ -101,7 +101,7 @@ TEST(GaussianStart, states_stand_in_a_row) {
   const LabelledWalks data;
   NetworkModel<double> model = hybrid_of(data, "rnn:3,gaussians=1", "hybrid:2,order=forward");
   Team team(1);
-  start_from_gaussians(model, data.set, team);
+  initialize_from_gaussians(model, data.set, team);
   const Matrix<double> steps = model.parameters().at("output/transitions");
   const double stay = std::exp(steps(0, 0)), leave = std::exp(steps(0, 1));
   EXPECT_NEAR(stay + leave, 1, 1e-9);
@@ -122,7 +122,7 @@ TEST(GaussianStart, leaves_other_models_alone_and_refuses_what_it_is_not_for) {
   const LabelledWalks data;
   NetworkModel<double> plain = hybrid_of(data, "rnn:3", "hybrid:2");
   Team team(1);
-  start_from_gaussians(plain, data.set, team);
+  initialize_from_gaussians(plain, data.set, team);
   for (const double x : plain.parameters().flat()) EXPECT_EQ(x, 0);
   const auto refusal = [&](const std::string& loss) -> std::string {
     try {

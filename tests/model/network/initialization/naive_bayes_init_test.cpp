@@ -34,7 +34,7 @@ NetworkModel<double> bag_of(const LabelledData& data, const std::string& spec) {
 TEST(CountsStart, every_word_begins_with_the_evidence_of_naive_bayes) {
   const LabelledData data;
   NetworkModel<double> model = bag_of(data, "bag:64,start=counts,pool=mean");  // its parameters are zero
-  start_from_counts(model, data.set, 3);
+  initialize_from_counts(model, data.set, 3);
   const Alphabet& words = *data.data->field("word").alphabet;
   const Alphabet& labels = *data.data->field("label").alphabet;
   const Symbol good = labels.find("good"), bad = labels.find("bad");
@@ -59,11 +59,11 @@ TEST(CountsStart, every_word_begins_with_the_evidence_of_naive_bayes) {
 TEST(CountsStart, leaves_other_models_alone_and_refuses_what_it_is_not_for) {
   const LabelledData data;
   NetworkModel<double> plain = bag_of(data, "bag:8,pool=mean");
-  start_from_counts(plain, data.set, 3);
+  initialize_from_counts(plain, data.set, 3);
   for (const double x : plain.parameters().flat()) EXPECT_EQ(x, 0);
   const auto refusal = [](NetworkModel<double> model, const ExampleSet& set) -> std::string {
     try {
-      start_from_counts(model, set, 3);
+      initialize_from_counts(model, set, 3);
     } catch (const UsageError& error) {
       return error.what();
     }
