@@ -1,4 +1,4 @@
-/// Models that find the trees of sentences themselves: what the verbs do with them, on tiny data.
+/// Models that find the trees of sentences themselves: all commands on tiny data.
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
