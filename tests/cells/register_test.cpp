@@ -1,4 +1,4 @@
-// Cells that a program registers.
+// Cells registered by a program.
 #include "unfold/cells/register.h"
 
 #include <gtest/gtest.h>
