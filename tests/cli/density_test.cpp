@@ -1,10 +1,10 @@
-// Distributions of vectors through the command: rows of tables, and frames of music given those before.
+// Distributions of vectors through the command: rows of tables, and frames of music conditioned on the previous frames.
 #include "cli/fields.h"
 
 namespace unfold::test {
 namespace {
 
-/// Rows of four bits: the second is the first, the last is whether the two before it differ, the third is free.
+/// Rows of four bits: the second equals the first, the last is the XOR of the two before it, the third is random.
 std::string bit_rows(int rows) {
   std::string text = "a,b,c,d\n";
   for (int i = 0; i < rows; ++i) {
@@ -31,7 +31,7 @@ class DensityTest : public FieldsTest {
     EXPECT_EQ(finished.code, 0) << finished.err;
     return only_object(finished.out);
   }
-  /// Of a named number.
+  /// Returns the completed values by column name.
   nlohmann::json completed(const Arguments& more) const {
     return only_object(output_of(Arguments{"complete", run_, "--json"} + more))["numbers"];
   }
@@ -42,7 +42,7 @@ TEST_F(DensityTest, rows_of_bits_are_learnt_measured_scored_and_drawn) {
   for (const char* model : {"nade:8", "nade:8,rounds=2", "made:24,layers=2", "neural-ar:8", "bernoulli-mixture:8"}) {
     const nlohmann::json trained = learn(file, {"--model", model, "--format", "table", "--epochs", "80", "--batch",
                                                 "10", "--optimizer", "adam:rate=0.02"});
-    // Two bits decide the other two: half of all rows are ones of four, ln 4 = 1.386.
+    // Two bits determine the other two, and half of the rows are uniform over four values: ln 4 = 1.386.
     EXPECT_NEAR(trained["valid"]["heads"]["values"]["nats_per_example"].get<double>(), 1.386, 0.1) << model;
     const nlohmann::json measured = only_object(output_of({"eval", run_, file, "--split", "90/10", "--json"}));
     EXPECT_EQ(measured["heads"], trained["valid"]["heads"]);
@@ -56,7 +56,7 @@ TEST_F(DensityTest, rows_of_bits_are_learnt_measured_scored_and_drawn) {
     EXPECT_GT(completed({"--given", "a=1"})["b"]["mean"].get<double>(), 0.95) << model;
     EXPECT_LT(completed({"--given", "x1=0", "--predict", "x2"})["b"]["mean"].get<double>(), 0.05) << model;
   }
-  EXPECT_GT(completed({"--given", "d=1,c=0"})["a"]["mean"].get<double>(), 0.9);  // a mixture answers in any order
+  EXPECT_GT(completed({"--given", "d=1,c=0"})["a"]["mean"].get<double>(), 0.9);  // a mixture conditions in any order
 }
 
 TEST_F(DensityTest, of_numbers_is_the_gaussian_of_the_sample) {
@@ -84,7 +84,7 @@ TEST_F(DensityTest, of_numbers_is_the_gaussian_of_the_sample) {
                              c[0][1] * (c[1][0] * c[2][2] - c[1][2] * c[2][0]) +
                              c[0][2] * (c[1][0] * c[2][1] - c[1][1] * c[2][0]);
   EXPECT_NEAR(found, 0.5 * (3 * (1 + std::log(2 * M_PI)) + std::log(determinant)), 1e-3);
-  // E[y | x], in units of the data.
+  // E[y | x], in the units of the data.
   const double slope = c[0][1] / c[0][0];
   EXPECT_NEAR(completed({"--given", "x=0.5"})["y"]["mean"].get<double>(), sums[1] + slope * (0.5 - sums[0]), 1e-2);
   EXPECT_GT(completed({"--given", "x=0.5"})["z"]["standard_error"].get<double>(), 0);
@@ -122,7 +122,7 @@ TEST_F(DensityTest, of_numbers_in_any_order_beats_one_gaussian_where_the_data_ar
   const std::string file = data("ring.csv", rows);
   const auto nats = [&](const Arguments& more) {
     const nlohmann::json head = learn(file, Arguments{"--format", "table"} + more)["valid"]["heads"]["values"];
-    EXPECT_LT(head["standardised_nats"].get<double>(), head["nats_per_example"].get<double>());  // wide units
+    EXPECT_LT(head["standardised_nats"].get<double>(), head["nats_per_example"].get<double>());  // wide range
     return head["standardised_nats"].get<double>();
   };
   const double gaussian = nats({"--model", "linear-ar"});
@@ -164,7 +164,7 @@ TEST_F(DensityTest, holes_of_a_table_are_filled_by_what_is_known_of_their_row) {
   EXPECT_EQ(output_of({"predict", run_, data("known.csv", known)}), "x\ty\tz\n0.5\t11\t-10.7\n");
   const std::string filled =
       output_of({"predict", run_, data("missing.csv", missing), "--samples", "20000", "--format", "jsonl"});
-  // z = x / 2 - y, nearly: y is 10.95 though y alone, before z, would be thought 10 + 3 x.
+  // z = x / 2 - y approximately: y is 10.95, although y without z would be estimated as 10 + 3 x.
   EXPECT_NEAR(nlohmann::json::parse(first_line(filled))["y"].get<double>(), 10.95, 0.1);
   expect_failure({"predict", run_, data("texts.csv", "x;y;z\n0.5;b;1\n")}, 3, "line 2");
   expect_failure({"predict", run_, numbers, "--ahead", "2"}, 2, "--ahead is not for distributions of vectors");
@@ -176,7 +176,7 @@ TEST_F(DensityTest, models_with_an_order_answer_whatever_is_given_too) {
   learn(file,
         {"--format", "table", "--model", "nade:8", "--epochs", "80", "--batch", "10", "--optimizer", "adam:rate=0.02"});
   const nlohmann::json found = completed({"--given", "d=1,b=0"});
-  // Summed over all rows of bits that agree, by what `score` says of them.
+  // Sums over all consistent rows of bits, using the result of `score` for each.
   double with = 0, total = 0;
   for (int a = 0; a < 2; ++a)
     for (int c = 0; c < 2; ++c) {
@@ -198,7 +198,7 @@ TEST_F(DensityTest, models_with_an_order_answer_whatever_is_given_too) {
   EXPECT_GT(agree, 42);
 }
 
-/// Colours with a number around 1, 2 or 3 and a bit that is 1 of red ones alone.
+/// Colors with a number around 1, 2 or 3 and a bit that is 1 only for red.
 std::string colour_rows(int rows) {
   const char* names[] = {"red", "green", "\"deep blue\""};
   std::string text = "colour,size,hot\n";
@@ -216,7 +216,7 @@ TEST_F(DensityTest, texts_are_classes_beside_bits_and_numbers) {
     const nlohmann::json trained = learn(file, {"--model", model, "--format", "table", "--epochs", "80", "--batch",
                                                 "10", "--optimizer", "adam:rate=0.01"});
     EXPECT_THAT(trained["model"].get<std::string>(), HasSubstr("columns=c3+n+b"));
-    // Columns by themselves: ln 3 of the colours, 0.64 of the bits, 3.5 of a normal distribution of all numbers.
+    // Independent columns have ln 3 for the colors, 0.64 for the bits and 3.5 for a normal distribution of all numbers.
     const nlohmann::json head = trained["valid"]["heads"]["values"];
     EXPECT_LT(head["nats_per_example"].get<double>(), 4) << model;
     const nlohmann::json given = completed({"--given", "size=30,hot=0"});
@@ -226,7 +226,7 @@ TEST_F(DensityTest, texts_are_classes_beside_bits_and_numbers) {
     EXPECT_NEAR(completed({"--given", "colour=green"})["size"]["mean"].get<double>(), 20, 1.5) << model;
     const std::string drawn = output_of({"sample", run_, "--count", "30", "--given", "hot=1"});
     EXPECT_EQ(first_line(drawn), "colour,size,hot");
-    EXPECT_GT(std::ranges::count(drawn, 'r'), 25) << drawn;  // the second letter of colour, and of red
+    EXPECT_GT(std::ranges::count(drawn, 'r'), 25) << drawn;  // one in the header, one per "red"
     const std::string holes = data("holes.csv", "colour,size,hot\n?,10.1,1\ndeep blue,,0\nNA,20,\n");
     const std::string filled = output_of({"predict", run_, holes, "--fill", "best", "--samples", "2000"});
     EXPECT_THAT(filled, HasSubstr("red\t10.1\t1\n")) << model;
@@ -249,7 +249,7 @@ TEST_F(DensityTest, classes_and_bits_alone_are_exact_whatever_is_given) {
   for (const char* model : {"nade:6", "made:12", "neural-ar:4", "logistic-ar"}) {
     learn(file, {"--model", model, "--format", "table", "--predict", "colour,hot", "--steps", "600", "--optimizer",
                  "adam:rate=0.01"});
-    // Over all rows that agree, by what `density` says of each.
+    // Sums over all consistent rows, using the result of `density` for each.
     const auto log_density = [&](const std::string& row) {
       return only_object(output_of(
           {"density", run_, data("row.csv", "colour,hot\n" + row + "\n"), "--json"}))["mean"]["log_density"]
@@ -360,10 +360,10 @@ TEST_F(DensityTest, frames_of_music_are_predicted_as_whole_chords) {
   const std::string piece = output_of({"sample", run_, "--length", "30", "--seed", "4", "--midi", folder_ / "x.mid",
                                        "--picture", folder_ / "x.svg", "--step", "250"});
   EXPECT_EQ(std::ranges::count(piece, ' '), 29);
-  EXPECT_EQ(only_object(output_of({"eval", run_, data("drawn", piece), "--json"}))["positions"], 30);  // it can be read
+  EXPECT_EQ(only_object(output_of({"eval", run_, data("drawn", piece), "--json"}))["positions"], 30);  // readable
   EXPECT_THAT(read_bytes(folder_ / "x.mid"), StartsWith("MThd"));
   EXPECT_THAT(read_bytes(folder_ / "x.svg"), StartsWith("<svg"));
-  // To a voice that is kept another one is added, or nothing.
+  // The given voice is kept; at each step another voice is added, or none.
   const std::string voices = data("voices", "60 60 - 55\n");
   for (const char* seed : {"1", "2", "3"}) {
     const std::string harmonised = output_of({"sample", run_, "--voices", voices, "--seed", seed});

@@ -1,4 +1,4 @@
-// Searches among what is allowed, through the command.
+// Constrained searches through the command.
 #include "cli/fields.h"
 
 namespace unfold::test {
@@ -6,7 +6,7 @@ namespace {
 
 class MatchTest : public FieldsTest {
  protected:
-  /// Lines of a few words, an n-gram model of them.
+  /// Fits an n-gram model to lines of a few words.
   void fit(const std::string& model, const Arguments& more = {}) const {
     std::string text;
     for (int i = 0; i < 80; ++i)

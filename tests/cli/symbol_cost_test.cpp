@@ -1,4 +1,4 @@
-/// What a symbol costs models that are fitted: what is counted, by hand, and the command.
+/// Cost per symbol of fitted models: the counts by hand, and the command.
 
 #include "unfold/studies/symbol_cost.h"
 
@@ -66,7 +66,7 @@ TEST(SymbolCost, models_of_bits_decide_eight_times_a_byte) {
 }
 
 TEST(SymbolCost, prediction_by_partial_matching_asks_once_where_it_is_sure) {
-  // After the first rounds the favourite is asked for, and confirmed.
+  // After the first repetitions one query confirms the most likely symbol.
   std::string text;
   while (text.size() < 20000) text += "abcdefgh";
   const SymbolCost cost = cost_of("ppm:5,memory=1M", text);
@@ -96,9 +96,9 @@ TEST(SymbolCost, n_grams_are_counted_collected_linked_estimated_and_looked_up) {
   std::vector<std::string> stages;
   for (const ProfileLine& line : cost.lines) stages.push_back(line.stage);
   EXPECT_EQ(stages, (std::vector<std::string>{"counting", "collecting n-grams", "linking", "estimating"}));
-  // a, b, the begin; ab, ba, begin a; aba, bab, begin ab, and what the text ends with is no longer than the rest.
+  // a, b, start; ab, ba, start a; aba, bab, start ab; the final context is not longer than the others.
   EXPECT_NEAR(cost.lines[1].operations * 1200, 9, 1);
-  // Two contexts are known before each symbol, but for the first two.
+  // Two contexts are known before each symbol except the first two.
   ASSERT_EQ(cost.beside.size(), 1u);
   EXPECT_NEAR(cost.beside[0].operations, 2, 0.01);
   expect_sound(cost);
