@@ -1,4 +1,4 @@
-/// An operator of one's own: the engine needs no line for it.
+/// A user-defined operator needs no change of the engine.
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-/// Some sequences of a structure, against what they were in the whole.
+/// A subset of the sequences of a structure, compared with the whole.
 
 #include <gtest/gtest.h>
 
@@ -42,7 +42,7 @@ TEST(Subset, of_grids_and_trees) {
 }
 
 TEST(Subset, of_chains_that_look_at_others_takes_those_along) {
-  // Words of two sentences that look at spellings, which they share.
+  // Words of two sentences that share the spellings they read.
   const Structure whole = Structure::chains({2, 3, 1}).looking_at(Structure::chains({5, 2, 4, 3}), {3, 1, 0, 1, 2, 3});
   std::vector<std::vector<Index>> rows;
   const Structure part = subset(whole, std::vector<Index>{0, 2}, rows);
