@@ -1,4 +1,4 @@
-/// Fields of features from and for CRFsuite and CRF++: answers against enumeration by the rules of these programs.
+/// Import from and export to CRFsuite and CRF++, compared with enumeration by the rules of these programs.
 
 #include "unfold/exchange/crf_texts.h"
 
@@ -58,7 +58,7 @@ STATE_FEATURES = {
 }
 )";
 
-/// y x1 ... of CRF++: U00 reads the column, U01 a pair; U02 only what lies before the first; B.
+/// y x1 ... of CRF++: U00 reads the column, U01 a pair, U02 only the position before the first; B.
 constexpr const char* kCrfpp = R"(version: 100
 cost-factor: 2
 maxid: 30
@@ -121,7 +121,7 @@ std::string word_at(const Words& words, Index t) {
   return words[at(t)];
 }
 
-/// The best labels and their score, by trying all; `score(words, labels)`.
+/// Returns the best labels and their score by enumeration; `score(words, labels)`.
 std::pair<std::vector<Index>, double> best_of(
     const Words& words, const std::function<double(const Words&, const std::vector<Index>&)>& score) {
   std::vector<Index> labels(words.size(), 0), best;
@@ -134,7 +134,7 @@ std::pair<std::vector<Index>, double> best_of(
   }
 }
 
-/// What the dump says, rule by rule: attributes with their label, steps, nothing else.
+/// The contents of the dump, rule by rule: attributes with their label, transitions, nothing else.
 double crfsuite_score(const Words& words, const std::vector<Index>& y) {
   static const std::vector<double> kSteps = {0, 1.5, 0, 0, 0.25, 0, 0, -2, 0.75};
   double sum = (y.front() == 0 ? 0.6 : 0) + (y.back() == 2 ? 0.9 : 0);
@@ -178,7 +178,7 @@ std::string conll() {
   return text;
 }
 
-/// Labels that `predict` gives, sentence by sentence.
+/// Returns the labels that `predict` outputs, sentence by sentence.
 std::vector<std::vector<std::string>> predicted(const std::string& model, const std::string& data,
                                                 const std::string& column) {
   std::string table;
@@ -256,7 +256,7 @@ TEST(CrfTexts, what_goes_out_and_comes_back_is_the_same_model) {
 
 TEST(CrfTexts, texts_that_hold_the_separator_come_back_with_their_weights) {
   CrfTexts crf({"B", "I", "O"});
-  crf.add("1[-1]|1[0]", "a|b|c", 0, 0.75);  // of CRF++: a/b|c, or a|b/c
+  crf.add("1[-1]|1[0]", "a|b|c", 0, 0.75);  // ambiguous in CRF++: a/b|c, or a|b/c
   crf.add("1[-1]|1[0]", "a|b", 1, -0.5);
   std::string text;
   write_crfpp(crf, {}, [&](std::string_view piece) { text += piece; });
