@@ -1,5 +1,5 @@
 #pragma once
-/// Makes checksums right, so that the fuzzer gets past them to what lies behind.
+/// Corrects checksums, so that the fuzzer gets past them.
 
 #include <fmt/format.h>
 #include <zlib.h>
@@ -15,8 +15,8 @@ inline std::uint32_t crc_of(std::string_view bytes, std::uint32_t start = 0) {
       crc32_z(start, reinterpret_cast<const Bytef*>(bytes.empty() ? "" : bytes.data()), bytes.size()));
 }
 
-/// A model file of this header and these tensors, framed and with a right checksum (data/safetensors.h). `header` is
-/// what follows the checksum: "card":"..."},"tensor":{...}}
+/// Returns a model file with this header and these tensors, framed and with a correct checksum (data/safetensors.h).
+/// `header` is what follows the checksum: "card":"..."},"tensor":{...}}
 inline std::string model_file_of(std::string_view header, std::string_view tensors) {
   std::string json = R"({"__metadata__":{"checksum":"crc32:00000000",)";
   const std::size_t digits = 8 + json.find("00000000");
@@ -30,8 +30,8 @@ inline std::string model_file_of(std::string_view header, std::string_view tenso
   return file;
 }
 
-/// Bytes taken for an archive (coding/container.h) whose records have no checksums yet: adds them. What follows the
-/// first record that does not fit is left as it is.
+/// Treats the bytes as an archive (coding/container.h) whose records lack checksums, and adds them. Everything after
+/// the first malformed record is left unchanged.
 inline std::string archive_of(std::string_view bytes) {
   std::string out;
   std::uint32_t chain = 0;
