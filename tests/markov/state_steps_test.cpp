@@ -1,4 +1,4 @@
-/// Chains of hidden states whose steps differ by position, against sums over all paths.
+/// Chains of hidden states whose transitions differ by position, compared with sums over all paths.
 
 #include "unfold/markov/state_steps.h"
 
