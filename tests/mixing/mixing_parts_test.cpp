@@ -20,7 +20,7 @@ TEST(Logistic, squashes_four_as_it_does_one) {
   }
 }
 
-/// Gated mixing in plain words: one number after the other, rows looked up anew each time.
+/// Reference for gated mixing: one number at a time, with rows looked up each time.
 class PlainMixer {
  public:
   PlainMixer(std::vector<float> start, const std::vector<std::size_t>& sets, const std::vector<std::size_t>& lasts,
@@ -79,7 +79,7 @@ class PlainMixer {
   std::vector<std::size_t> chosen, last_chosen;
 };
 
-/// The largest distance of logits from those of plain words, on bits that the inputs tell something of.
+/// Returns the largest distance of logits from those of the reference, on bits that correlate with the inputs.
 double largest_distance(const std::vector<std::size_t>& sets, const std::vector<std::size_t>& lasts,
                         GatedLearning learning) {
   constexpr std::size_t kInputs = 32;
@@ -108,7 +108,7 @@ TEST(GatedMixer, does_what_plain_words_say) {
 }
 
 TEST(GatedMixer, learns_from_errors_that_are_large_enough) {
-  // Of a set that there is, though the sets beside it, which there are not, would err by a half.
+  // With an existing set; nonexistent sets beside it would have an error of one half.
   GatedMixer mixer(std::vector<float>(16, 1), {1}, {1}, {.least_error = 0.02F});
   std::vector<float> x(16, 0);
   x[0] = 5;
