@@ -90,7 +90,7 @@ TEST(ModelSpec, every_listed_model_and_option_can_be_built) {
     for (const OptionHelp& option : model.options) text += option.name + "=" + option.value + ",";
     text.pop_back();
     Circuit circuit;
-    if (linear) {  // of fields alone: tests/models/linear_test.cpp builds it
+    if (linear) {  // fields only: see tests/models/linear_test.cpp
       EXPECT_THROW(build_model(parse_model_spec(text), 11, circuit), UsageError);
       continue;
     }

@@ -1,4 +1,4 @@
-/// Networks of sources and targets: their derivatives, the probabilities of the targets that they find.
+/// Sequence-to-sequence networks: their derivatives, and the probabilities of the targets that they find.
 
 #include "unfold/models/transduce.h"
 
@@ -51,7 +51,7 @@ TEST(EncoderDecoder, takes_every_cell_that_reads_vectors) {
       refused.insert(cell.name);
     }
   }
-  EXPECT_EQ(refused, (std::set<std::string>{"linear-gnn", "urnn"}));  // it gives more numbers than it has units
+  EXPECT_EQ(refused, (std::set<std::string>{"linear-gnn", "urnn"}));  // their outputs outnumber their units
 }
 
 TEST(EncoderDecoder, refuses_attention_where_there_is_no_source) {
@@ -64,7 +64,7 @@ TEST(EncoderDecoder, refuses_attention_where_there_is_no_source) {
       UsageError);
 }
 
-/// With a beam as wide as there are sequences, everything up to a length is found: what has ended, and what has not.
+/// A beam as wide as the number of sequences finds everything up to a length, ended or not.
 void expect_sum_of_one(const char* spec, bool stops) {
   PairTransducer model(spec, stops);
   constexpr Index kLongest = 4, kAll = 81;  // 3^4
@@ -89,7 +89,7 @@ TEST(Transducer, gives_all_sequences_up_to_a_length_a_probability_of_one_togethe
   }
 }
 
-/// The sum of ln p of a target in the unfolding that reads all of it at once.
+/// Returns the sum of ln p of a target, from the unfolding that reads all of it at once.
 double forced_log_probability(PairTransducer& model, const std::string& source, const std::vector<Symbol>& symbols) {
   std::string target;
   for (const Symbol x : symbols) target += model.data->field("target").alphabet->text(x);
@@ -191,7 +191,7 @@ TEST(Transducer, draws_samples_as_often_as_they_are_probable) {
     }
 }
 
-/// Sequences over a and b of which a class is given, or nothing; they end as said.
+/// Sequences over a and b, optionally conditioned on a class; they end as specified.
 struct Whole {
   Whole(const std::string& spec, SequenceEnd end, bool given, const char* lengths = "")
       : examples(sequences()), predicts{"text"} {
@@ -234,7 +234,7 @@ struct Whole {
         .symbol = kEnd, .stop_field = kStopField, .stop_at = kStop, .left_field = kLeftField, .steps_left = steps_left};
     return {body->network(), body->parameters(), *data, ends, team, length_model ? &*length_model : nullptr};
   }
-  /// ln p of what a chain of the batch is, by the unfolding that reads all of it: of its length too.
+  /// Returns ln p of a chain of the batch, including its length, from the unfolding that reads all of it.
   double forced(Index example) {
     const Index one[] = {example};
     const ExampleSet alone = set->subset(one);
@@ -297,7 +297,8 @@ TEST(WholeSequences, all_up_to_a_length_have_a_probability_of_one_together) {
       }
 }
 
-/// Of every sequence up to a length: p(T) p(x | T) sums over x to p(T), and over T to what lengths up to there have.
+/// For every sequence up to a length: p(T) p(x | T) sums over x to p(T), and over T to the probability of all lengths
+/// up to that one.
 TEST(WholeSequences, those_of_each_length_have_together_the_probability_of_the_length) {
   constexpr Index kLongest = 6;
   for (const std::string& lengths : LengthModel::kinds())
