@@ -1,5 +1,5 @@
-// Products in bfloat16 against the chain of std::fma over rounded operands that bf16.h defines. Where the processor has
-// no such products they are emulated: everything but one instruction is then what runs where it has.
+// Products in bfloat16 compared with the chain of std::fma over rounded operands that bf16.h defines. They are emulated
+// if the processor does not support them; all code except one instruction is then the same.
 #include "unfold/numerics/bf16.h"
 
 #include <gtest/gtest.h>
@@ -13,7 +13,7 @@
 namespace unfold {
 namespace {
 
-/// Before the first question which unit there is.
+/// Selects emulation before the unit is first queried.
 const bool kEmulated = [] {
   if (!processor_has_bf16()) setenv("UNFOLD_BF16", "emulate", 1);
   return true;
@@ -34,17 +34,17 @@ class Bf16 : public testing::Test {
 TEST_F(Bf16, rounds_to_the_nearest_number_and_ties_to_even) {
   EXPECT_EQ(rounded(1), 1);
   EXPECT_EQ(rounded(-0.15625F), -0.15625F);
-  EXPECT_EQ(rounded(1 + 1.0F / 256), 1);                        // half way down to even
-  EXPECT_EQ(rounded(1 + 3.0F / 256), 1 + 2.0F / 128);           // half way up to even
-  EXPECT_EQ(rounded(1 + 1.01F / 256), 1 + 1.0F / 128);          // just beyond
-  EXPECT_EQ(rounded(std::nextafter(1 + 1.0F / 256, 0.0F)), 1);  // just before
+  EXPECT_EQ(rounded(1 + 1.0F / 256), 1);                        // halfway, rounded down to even
+  EXPECT_EQ(rounded(1 + 3.0F / 256), 1 + 2.0F / 128);           // halfway, rounded up to even
+  EXPECT_EQ(rounded(1 + 1.01F / 256), 1 + 1.0F / 128);          // just above halfway
+  EXPECT_EQ(rounded(std::nextafter(1 + 1.0F / 256, 0.0F)), 1);  // just below halfway
   EXPECT_EQ(rounded(3.4e38F), std::numeric_limits<float>::infinity());
   EXPECT_EQ(rounded(-std::numeric_limits<float>::infinity()), -std::numeric_limits<float>::infinity());
   EXPECT_TRUE(std::isnan(rounded(std::numeric_limits<float>::quiet_NaN())));
   EXPECT_TRUE(std::isnan(from_bf16(to_bf16(std::bit_cast<float>(0x7f800001U)))));
   EXPECT_EQ(rounded(1e-39F), 0);
   EXPECT_TRUE(std::signbit(rounded(-1e-39F)));
-  for (const float x : numbers(2000)) {  // no other number is nearer
+  for (const float x : numbers(2000)) {  // no other bfloat16 is nearer
     const std::uint32_t bits = to_bf16(x);
     for (const std::uint32_t other : {bits - 1, bits + 1})
       EXPECT_LE(std::abs(x - from_bf16(bits)), std::abs(x - from_bf16(other))) << x;

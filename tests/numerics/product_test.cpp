@@ -1,4 +1,5 @@
-// The products against the chain of std::fma that product.h defines: equal to the last bit, for every instruction set.
+// The products compared with the chain of std::fma that product.h defines: equal to the last bit, for every instruction
+// set.
 #include "unfold/numerics/product.h"
 
 #include <gtest/gtest.h>
@@ -18,7 +19,7 @@ namespace {
 
 constexpr double kCanary = 12345.678;
 
-/// A small generator of its own, so that this test depends on nothing it tests.
+/// A small independent generator, so that this test does not depend on the code under test.
 class Numbers {
  public:
   std::uint32_t next() {
@@ -32,7 +33,7 @@ class Numbers {
   std::uint64_t state_ = 88172645463325252u;
 };
 
-/// A matrix in exactly the memory it needs, so that a sanitizer sees every step beyond; gaps between rows hold
+/// A matrix in exactly the memory it needs, so that a sanitizer detects every access beyond it; gaps between rows hold
 /// canaries.
 template <class T>
 class Sample {
@@ -45,7 +46,7 @@ class Sample {
   }
   Matrix<T> view() { return {data_.data(), rows_, cols_, stride_}; }
   Matrix<const T> view() const { return {data_.data(), rows_, cols_, stride_}; }
-  /// Every element, gaps included, bit for bit.
+  /// Compares every element, including gaps, bit by bit.
   bool operator==(const Sample& other) const {
     return data_.size() == other.data_.size() &&
            (data_.empty() || std::memcmp(data_.data(), other.data_.data(), sizeof(T) * data_.size()) == 0);
@@ -173,7 +174,7 @@ TYPED_TEST(Product, multiply_without_inputs_gives_the_start) {
   this->expect_exact(0, 4, 39, 1, Start::zero);
 }
 
-/// Twice, since every other call goes through the strips backwards.
+/// Runs twice, because every other call processes the strips in reverse.
 TYPED_TEST(Product, of_single_rows_has_the_bits_of_lookups_and_multiply) {
   using T = TypeParam;
   Numbers numbers;
