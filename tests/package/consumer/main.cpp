@@ -1,4 +1,4 @@
-// Uses something of the first room and refers to the last one, so that every archive has to be found and linked.
+// Uses the lowest module and refers to the highest one, so that every archive has to be found and linked.
 #include <cstdio>
 
 #include <unfold/base/error.h>
