@@ -1,4 +1,4 @@
-// Rules and the scanner of logs.
+// The rules and the scanner of logs.
 #include "unfold/readers/log_lines.h"
 
 #include <gtest/gtest.h>
@@ -40,7 +40,7 @@ TEST(LogLines, values_of_well_known_logs_become_placeholders) {
        "[ <time> ] [ notice ] workerEnv.init ( ) ok <path>"},
       {"127.0.0.1 - - [10/Oct/2000:13:55:36 -0700] \"GET /a.gif HTTP/1.0\" 200 2326",
        "<ip> - - [ <time> ] \" GET <path> HTTP / <num> \" <num> <num>"},
-      // the rest
+      // other formats
       {"ff:ff:ff:ff:0a:0B up", "<mac> up"},
       {"fe80::1ff:fe23:4567:890a up", "<ip> up"},
       {"id 123e4567-e89b-12d3-a456-426614174000 done", "id <id> done"},
@@ -112,7 +112,7 @@ TEST(LogLines, placeholders_that_stand_in_the_text_are_words_and_no_placeholders
   EXPECT_EQ(shape_of("<num> <unk> <eos>"), "< num > < unk > < eos >");
 }
 
-/// A line again from its shape and what was masked, blanks left out.
+/// Reconstructs a line from its shape and its masked values, without blanks.
 std::string unmasked(const LogLine& line) {
   std::string text;
   std::size_t next = 0;
@@ -127,7 +127,7 @@ std::string unmasked(const LogLine& line) {
   return text;
 }
 
-/// Pieces of logs that stand side by side in any order.
+/// Returns pieces of logs concatenated in random order.
 std::string some_line() {
   static const std::vector<std::string> pieces = {"Dec 10 06:55:46",
                                                   " ",
