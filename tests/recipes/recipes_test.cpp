@@ -1,8 +1,9 @@
-/// Follows recipes of CONTRIBUTING.md in a copy of the sources: a block of code whose first line is a comment
+/// Follows the recipes of CONTRIBUTING.md in a copy of the sources. A code block whose first line is a comment
 ///
 ///   // FILE, before "TEXT":      // FILE, after "TEXT":      // FILE, new:
 ///
-/// goes before or after the only line of FILE that holds TEXT, or becomes FILE. CMake files have # for //.
+/// is inserted before or after the only line of FILE that contains TEXT, or becomes FILE. CMake files use # instead of
+/// //.
 
 #include <gtest/gtest.h>
 
@@ -23,7 +24,7 @@ struct Edit {
   std::string file, where, anchor, text;
 };
 
-/// The edits of the section with this heading.
+/// Returns the edits of the section with this heading.
 std::vector<Edit> edits_of(const std::string& page, const std::string& heading) {
   static const std::regex first_line(R"re((?://|#) ([\w/.-]+), (?:(before|after) "(.*)"|(new)):)re");
   std::vector<Edit> result;
@@ -42,7 +43,7 @@ std::vector<Edit> edits_of(const std::string& page, const std::string& heading) 
   return result;
 }
 
-/// `before` with the edit. Throws where its line is not there or not the only one.
+/// Returns `before` with the edit applied. Throws unless its line exists exactly once.
 std::string edited(const std::string& before, const Edit& edit) {
   if (edit.where == "new") return edit.text;
   std::string after;
@@ -62,7 +63,7 @@ void run(const std::string& command) {
   if (std::system((command + " > output 2>&1").c_str()) != 0) FAIL() << command << "\n" << read_file("output");
 }
 
-/// The copy, outside of the tests' own build.
+/// The copy, outside the build of the tests.
 class Recipes : public ::testing::Test {
  protected:
   Recipes() {
@@ -81,7 +82,7 @@ class Recipes : public ::testing::Test {
       write_file_atomically(edit.file, edited(edit.where == "new" ? "" : read_file(edit.file), edit));
   }
 
-  /// Builds the program of this folder against these rooms, unoptimised, and runs it.
+  /// Builds the program of this folder with these modules, without optimization, and runs it.
   void build_and_run(const std::string& program, const std::string& rooms) {
     fs::copy_file(source_ / "tests/recipes" / program, copy_ / program, fs::copy_options::overwrite_existing);
     write_file_atomically("CMakeLists.txt", read_file("CMakeLists.txt") + "add_executable(recipe " + program +
