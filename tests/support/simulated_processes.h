@@ -1,5 +1,5 @@
 #pragma once
-/// Several processes in one, each a thread, for tests of what processes do together: no MPI is needed.
+/// Several processes simulated by threads, for tests of communication without MPI.
 
 #include <algorithm>
 #include <chrono>
@@ -18,7 +18,7 @@
 
 namespace unfold {
 
-/// What the simulated processes share: messages under way.
+/// State shared by the simulated processes: messages in transit.
 class SimulatedNetwork {
  public:
   explicit SimulatedNetwork(int processes) : count(processes) {}
@@ -47,7 +47,7 @@ class SimulatedNetwork {
   }
   std::size_t sent(int from) const { return sent_[static_cast<std::size_t>(from)]; }  ///< bytes
   std::size_t messages(int from) const { return messages_[static_cast<std::size_t>(from)]; }
-  /// Calls of gather_bytes, and of exchange_beside.
+  /// Numbers of calls of gather_bytes and of exchange_beside.
   std::size_t gatherings(int process) const { return gatherings_[static_cast<std::size_t>(process)]; }
   std::size_t exchanges_beside(int process) const { return beside_[static_cast<std::size_t>(process)]; }
   void count_gathering(int process) { ++gatherings_[static_cast<std::size_t>(process)]; }
@@ -92,7 +92,7 @@ class SimulatedProcess final : public Processes {
   int number_;
 };
 
-/// Runs `body` in so many processes; rethrows what the first of them threw that threw anything.
+/// Runs `body` in `count` processes; rethrows the exception of the first process that threw.
 inline void in_processes(SimulatedNetwork& network, const std::function<void(Processes&)>& body) {
   std::vector<std::exception_ptr> errors(static_cast<std::size_t>(network.count));
   std::vector<std::thread> threads;
