@@ -1,4 +1,4 @@
-/// Measures against counts by hand, against conlleval's tables of pairs of tags, and against sums in two passes.
+/// Metrics compared with counts by hand, with conlleval's tables of tag pairs, and with two-pass sums.
 
 #include "unfold/training/measures.h"
 
@@ -72,7 +72,7 @@ TEST(LabelMeasures, counts_as_a_matrix_of_all_pairs_does) {
 TEST(LabelMeasures, take_a_label_that_is_never_right_for_zero_and_leave_out_what_never_occurs) {
   LabelMeasures measures({"a", "b", "c", "d"});
   measures.see(Labels{0, 0, 1}, Labels{0, 0, 2});
-  // a: 1, b: wanted and never best, c: best and never wanted; d does not occur.
+  // a: 1, b: wanted and never predicted, c: predicted and never wanted; d does not occur.
   EXPECT_DOUBLE_EQ(measures.macro_f1(), 1.0 / 3);
 }
 
@@ -129,7 +129,7 @@ TEST(LabelMeasures, know_labels_of_chunks_by_their_prefixes) {
   EXPECT_FALSE(LabelMeasures({"pos", "neg"}).has_chunks());
 }
 
-/// Lines "wanted best", blank lines between sentences.
+/// Reads lines "wanted best", with blank lines between sentences.
 LabelMeasures measures_of_file(const std::string& text) {
   std::set<std::string> seen;
   std::vector<std::vector<std::pair<std::string, std::string>>> sentences(1);
@@ -169,8 +169,8 @@ TEST(ChunkFile, of_plain_iob2_counts_first_last_and_type) {
 }
 
 TEST(ChunkFile, of_iob1_begins_chunks_with_i_after_o_and_after_another_type) {
-  // wanted NP[1-2] VP[3] NP[5] NP[6-7]: I begins NP[1], VP[3] after another type and NP[5] after O; B cuts NP[6].
-  // best   NP[1-2] VP[3] NP[5-7]: the missing B joins two chunks.
+  // wanted NP[1-2] VP[3] NP[5] NP[6-7]: I begins NP[1], VP[3] after another type and NP[5] after O; B splits NP[6].
+  // best NP[1-2] VP[3] NP[5-7]: the missing B joins two chunks.
   const LabelMeasures m = measures_of_file("I-NP I-NP\nI-NP I-NP\nI-VP I-VP\nO O\nI-NP I-NP\nB-NP I-NP\nI-NP I-NP\n");
   EXPECT_EQ(m.chunks(), (ChunkCounts{.wanted = 4, .found = 3, .right = 2}));
   EXPECT_DOUBLE_EQ(m.chunks().precision(), 2.0 / 3);
@@ -180,14 +180,14 @@ TEST(ChunkFile, of_iob1_begins_chunks_with_i_after_o_and_after_another_type) {
 
 TEST(ChunkFile, of_several_sentences_ends_chunks_with_the_sentence) {
   // wanted NP[1-2] | NP[1] VP[2] | O, best NP[1-2] | NP[1] NP[2] | NP[1]. An I after the end of a sentence begins a
-  // chunk, though the label before it had the same type. In the second sentence best says B B: two chunks.
+  // chunk, even if the label before it had the same type. The second sentence of best has B B: two chunks.
   const LabelMeasures m = measures_of_file("B-NP B-NP\nI-NP I-NP\n\nI-NP I-NP\nB-VP B-NP\n\nO I-NP\n");
   EXPECT_EQ(m.chunks(), (ChunkCounts{.wanted = 3, .found = 4, .right = 2}));
   EXPECT_DOUBLE_EQ(m.chunks().f1(), 4.0 / 7);
 }
 
 TEST(ChunkFile, of_chunks_with_other_types_has_none_right_though_most_labels_are) {
-  // wanted NP[1-3], best NP[1-2] VP[3]: an I of another type cuts. wanted VP[5-6], best NP[5-6]: the type differs.
+  // wanted NP[1-3], best NP[1-2] VP[3]: an I of another type splits. wanted VP[5-6], best NP[5-6]: the type differs.
   // wanted NP[8], best NP[8-9]: it ends too late.
   const LabelMeasures m =
       measures_of_file("B-NP B-NP\nI-NP I-NP\nI-NP I-VP\nO O\nB-VP B-NP\nI-VP I-NP\nO O\nB-NP B-NP\nO I-NP\n");
@@ -197,8 +197,8 @@ TEST(ChunkFile, of_chunks_with_other_types_has_none_right_though_most_labels_are
 }
 
 TEST(ChunkFile, of_iobes_ends_chunks_after_e_and_s) {
-  // wanted X[1] Y[2-4] Y[5] X[6-7] X[8-9]. best X[1] Y[2-3] Y[4] Y[5] X[6-7] X[8] X[9]: E at 3 and 8 cuts, whatever
-  // comes next; I at 6 begins a chunk after another type. Right are X[1], Y[5] and X[6-7].
+  // wanted X[1] Y[2-4] Y[5] X[6-7] X[8-9]. best X[1] Y[2-3] Y[4] Y[5] X[6-7] X[8] X[9]: E at 3 and 8 splits, whatever
+  // follows; I at 6 begins a chunk after another type. X[1], Y[5] and X[6-7] are correct.
   const LabelMeasures m =
       measures_of_file("S-X S-X\nB-Y B-Y\nI-Y E-Y\nE-Y I-Y\nS-Y S-Y\nB-X I-X\nE-X E-X\nB-X E-X\nE-X E-X\n");
   EXPECT_EQ(m.chunks(), (ChunkCounts{.wanted = 5, .found = 7, .right = 3}));
@@ -211,8 +211,8 @@ TEST(Chunks, end_where_nothing_is_wanted) {
   EXPECT_EQ(measures.chunks(), (ChunkCounts{.wanted = 2, .found = 2, .right = 2}));
 }
 
-/// conlleval as published goes through pairs of neighbouring tags by two tables, and follows whether the chunks that
-/// are open on both sides began together.
+/// The published conlleval processes pairs of neighboring tags with two tables, and tracks whether the open chunks of
+/// both sides began together.
 class PairTables {
  public:
   void see(const std::vector<std::string>& wanted, const std::vector<std::string>& best) {
@@ -260,7 +260,7 @@ class PairTables {
 
 TEST(Chunks, are_those_of_the_tables_of_conlleval) {
   Random random(3, "chunks");
-  // IOB and IOE: the tables know no S, and no B after E.
+  // IOB and IOE: the tables do not support S, or B after E.
   for (const std::vector<std::string>& labels :
        {std::vector<std::string>{"O", "B-x", "I-x", "B-y", "I-y"}, {"O", "I-x", "E-x", "I-y", "E-y"}}) {
     LabelMeasures measures(labels);
