@@ -1,4 +1,4 @@
-/// Tags scored jointly: training, evaluation, tables and scores of a model whose loss sees whole sequences.
+/// Training, evaluation, tables and scores of a tagger whose loss sees whole sequences.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

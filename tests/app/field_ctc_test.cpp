@@ -1,4 +1,4 @@
-/// Labels without given positions (CTC): training, evaluation and tables of a model whose loss aligns them.
+/// Training, evaluation and tables of a model whose loss aligns labels without given positions (CTC).
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

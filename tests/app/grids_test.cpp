@@ -1,4 +1,4 @@
-/// Images and texts as grids: all commands on tiny data.
+/// Runs all commands on tiny data with images and texts as grids.
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>

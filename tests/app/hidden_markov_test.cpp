@@ -1,4 +1,4 @@
-/// Hidden Markov models of vectors and over networks: all commands.
+/// Runs all commands with hidden Markov models of vectors and over networks.
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>

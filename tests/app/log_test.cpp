@@ -125,7 +125,7 @@ TEST_F(LogTest, an_unknown_word_costs_the_escape_of_the_model_shared_by_all_word
   EXPECT_GT(unknown.token_bits(), 6);
   EXPECT_GT(unknown.surprise, known.surprise + 1);
   // Witten-Bell by hand. The context "for user" occurs 6 times in training with one distinct successor, so it escapes
-  // with probability 1 / 7; so does "user". The next context is the empty one, which counts all words and line ends.
+  // with probability 1 / 7, as does "user". The empty context counts all words and line ends.
   const Alphabet& alphabet = model->alphabet();
   std::map<Symbol, double> unigrams;
   double all = 0;

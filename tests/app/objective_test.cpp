@@ -71,7 +71,7 @@ TEST_F(ObjectiveTest, the_model_is_a_field_like_any_other_and_remembers_what_it_
     EXPECT_EQ(model.configuration().at("objective"), "margin");
   });
   const FieldFigures figures = evaluate_on_fields({.model = run, .data = {data_}, .threads = 1});
-  EXPECT_GT(figures.heads.front().nats, 0);  // nats of its probabilities
+  EXPECT_GT(figures.heads.front().nats, 0);  // computed from its probabilities
 }
 
 TEST_F(ObjectiveTest, what_it_is_not_for_is_refused) {

@@ -1,4 +1,4 @@
-/// Source-target pairs, and whole sequences with their ends: all commands on tiny data.
+/// Runs all commands on tiny data with source-target pairs, and with whole sequences and their ends.
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -92,8 +92,8 @@ class SequencesTest : public ::testing::Test {
   std::string pairs_ = folder_.write("roman.pairs", kRomanPairs);
 };
 
-/// Labels are predicted from the preceding true labels, so a target has no wrong label exactly if greedy search finds
-/// it.
+/// Labels are predicted from the preceding true labels, so a target has no wrong label if and only if greedy search
+/// finds it.
 TEST_F(SequencesTest, the_best_of_pairs_is_chosen_by_the_sequences_that_greedy_search_finds) {
   for (const Index steps : {20, 60, 100}) {
     const std::string model =

@@ -1,4 +1,4 @@
-/// Densities of tables with text, binary and numeric columns: all commands on tiny data.
+/// Runs all commands on tiny data with densities of tables that have text, binary and numeric columns.
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-/// Trees with labels at their nodes: all commands on tiny data.
+/// Runs all commands on tiny data with trees that have labels at their nodes.
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
