@@ -46,7 +46,7 @@ Cell mrnn_with(const char* name, Map activation, Index factors) {
           }};
 }
 
-/// The next power of two of n complex units: the output has 2 n numbers.
+/// urnn with a power of two as the number n of complex units; its output has 2 n numbers.
 Cell urnn_with(const char* name) {
   return {name, [=](Circuit& c, Signal x, Index n, bool trained) {
             return urnn(c, x, n <= 2 ? 2 : 4, {.permutation = 1, .trained_initial = trained});
