@@ -4,7 +4,7 @@
 namespace unfold::test {
 namespace {
 
-/// Rows of four bits: the second equals the first, the last is the XOR of the two before it, the third is random.
+/// Rows of four bits: the second equals the first, the last is the XOR of the two before it, the third is independent.
 std::string bit_rows(int rows) {
   std::string text = "a,b,c,d\n";
   for (int i = 0; i < rows; ++i) {
@@ -42,7 +42,7 @@ TEST_F(DensityTest, rows_of_bits_are_learnt_measured_scored_and_drawn) {
   for (const char* model : {"nade:8", "nade:8,rounds=2", "made:24,layers=2", "neural-ar:8", "bernoulli-mixture:8"}) {
     const nlohmann::json trained = learn(file, {"--model", model, "--format", "table", "--epochs", "80", "--batch",
                                                 "10", "--optimizer", "adam:rate=0.02"});
-    // Two bits determine the other two, and half of the rows are uniform over four values: ln 4 = 1.386.
+    // Two bits determine the other two, so four rows are equally likely: ln 4 = 1.386.
     EXPECT_NEAR(trained["valid"]["heads"]["values"]["nats_per_example"].get<double>(), 1.386, 0.1) << model;
     const nlohmann::json measured = only_object(output_of({"eval", run_, file, "--split", "90/10", "--json"}));
     EXPECT_EQ(measured["heads"], trained["valid"]["heads"]);

@@ -89,7 +89,7 @@ TEST_F(FollowTest, numbers_without_a_header_and_rows_of_several_sequences) {
     stations +=
         (i / 12 % 2 == 0 ? "north," : "south,") + std::to_string(i * i % 7) + (i % 3 == 0 ? ",high\n" : ",low\n");
   const std::string several = data("stations.csv", stations);
-  for (const char* model : {"gru:4", "bigru:4"}) {  // per row, per complete sequence
+  for (const char* model : {"gru:4", "bigru:4"}) {  // per row or per complete sequence
     train_on(several, {"--model", model, "--format", "table", "--sequences", "station", "--read", "load", "--predict",
                        "kind", "--overwrite"});
     expect_equal_answers(several);

@@ -1,4 +1,4 @@
-// Non-finite values: no result is printed.
+// No result is printed for non-finite values.
 #include <algorithm>
 #include <limits>
 #include <stdexcept>

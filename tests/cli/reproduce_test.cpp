@@ -36,7 +36,7 @@ TEST_F(CommandTest, reproduce_fills_a_table_and_does_not_repeat_what_is_there) {
   expect_failure({"reproduce", "long-range", "--only", "nobody", "--out", out}, 2, "no row and column");
 }
 
-/// Settings of a scale override those of a row; settings that only the row has remain.
+/// Settings of a scale override those of a row; the other settings of the row remain.
 TEST_F(CommandTest, reproduce_long_range_says_what_each_row_is_trained_with) {
   const auto trained = [&](const std::string& cell) {
     const Finished done = unfold_command({"reproduce", "long-range", "--scale", "full", "--only", cell, "--seeds", "1",

@@ -63,7 +63,7 @@ class StreamTest : public CommandTest {
   }
 
   /// Writes line by line and expects each row within 50 ms, before the next line is written. On a busy machine the
-  /// timing may fail up to three times; a missing row always fails.
+  /// timing has three attempts; a missing row always fails.
   void expect_answers_at_once(bool standard_input) {
     ::unlink(in_.c_str());
     ::unlink(out_.c_str());
