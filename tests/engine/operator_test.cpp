@@ -1,4 +1,4 @@
-/// A user-defined operator needs no change of the engine.
+/// A user-defined operator works without changes to the engine.
 
 #include <gtest/gtest.h>
 
