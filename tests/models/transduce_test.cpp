@@ -51,7 +51,7 @@ TEST(EncoderDecoder, takes_every_cell_that_reads_vectors) {
       refused.insert(cell.name);
     }
   }
-  EXPECT_EQ(refused, (std::set<std::string>{"linear-gnn", "urnn"}));  // their outputs outnumber their units
+  EXPECT_EQ(refused, (std::set<std::string>{"linear-gnn", "urnn"}));  // rejected; urnn has 2 n outputs
 }
 
 TEST(EncoderDecoder, refuses_attention_where_there_is_no_source) {
