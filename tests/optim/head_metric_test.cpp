@@ -179,8 +179,8 @@ Numbers solved(Dense a, Numbers b) {
   return b;
 }
 
-/// Everything by definition: unfold into scalars, sum over paths, fill whole matrices, solve. Gradients of the losses
-/// are central differences.
+/// Computes everything by definition: unfolds into scalars, sums over paths, fills whole matrices, and solves.
+/// Gradients of the losses are central differences.
 class ByDefinition {
  public:
   ByDefinition(HeadTask& task, bool outer, double damping)

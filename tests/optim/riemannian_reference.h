@@ -124,8 +124,8 @@ inline Vector solve(std::vector<Vector> a, Vector b) {
 /// Definitions of Phi.
 enum class Phi { outer, backpropagated, natural };
 
-/// Everything by definition: unfold into scalars, sum over paths, fill whole matrices, solve. `weights`: the weight of
-/// each row in the metric.
+/// Computes everything by definition: unfolds into scalars, sums over paths, fills whole matrices, and solves.
+/// `weights`: the weight of each row in the metric.
 struct BruteForce {
   Vector direction, gradient;
   double nats = 0;
