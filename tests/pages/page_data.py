@@ -215,7 +215,7 @@ OFFERED = {"draw.py": "docs/tutorials/draw.py"}
 
 
 class Missing(Exception):
-    """Published data are not available."""
+    """Raised if published data are not available."""
 
 
 def make_folder(path):
