@@ -46,7 +46,7 @@ TEST(ExampleReader, text_has_no_fields_and_an_unknown_format_is_a_mistake_of_usa
   EXPECT_THROW(read_as("column", "a b\n"), UsageError);
 }
 
-/// Returns the blocks of a page that begin with the name of a format, except commands: that name and their contents.
+/// Returns (format, contents) of the blocks of a page that begin with the name of a format; commands are excluded.
 std::vector<std::pair<std::string, std::string>> formatted_blocks(const std::string& page) {
   std::vector<std::pair<std::string, std::string>> blocks;
   const std::string fence = "```";
