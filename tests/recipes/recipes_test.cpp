@@ -63,7 +63,7 @@ void run(const std::string& command) {
   if (std::system((command + " > output 2>&1").c_str()) != 0) FAIL() << command << "\n" << read_file("output");
 }
 
-/// The copy, outside the build of the tests.
+/// Works in a copy of the sources, outside the build of the tests.
 class Recipes : public ::testing::Test {
  protected:
   Recipes() {
