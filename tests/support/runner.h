@@ -124,7 +124,7 @@ class Runner {
     return results;
   }
 
-  /// use(sequence, position, row, item)
+  /// Calls use(sequence, position, row, item).
   template <class Use>
   void for_each_position(Use&& use, int part = 0) const {
     const Structure& structure = unfolding_.structure().part(part);
