@@ -12,7 +12,7 @@
 
 namespace unfold::testing_support {
 
-/// The tag of a word depends on the previous word, the class of a sentence on its longest repetition, the wind on the
+/// The tag of a word depends on the previous word, the class of a sentence on the sum of its words, the wind on the
 /// words; some values of each are missing.
 inline Examples some_sentences(Index count) {
   Examples examples{
