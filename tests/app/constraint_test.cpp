@@ -1,4 +1,4 @@
-/// Labels and targets among those that are allowed, against all that there are.
+/// Constrained label and target search, compared with filtering the unconstrained results.
 
 #include "app/predict/constraint.h"
 
@@ -65,8 +65,8 @@ std::string chunk_sentences(int count) {
 TEST_F(ConstraintTest, labels_are_the_best_of_those_that_n_best_lists_and_that_match) {
   for (const char* loss : {"2=crf", "2=softmax"}) {
     trained(chunk_sentences(10), loss, "birnn:4", 8, "columns");
-    // Of three labels at four positions there are 81 sequences: of a field all of them are listed with their
-    // probability.
+    // Three labels at four positions give 81 sequences; for a random field all of them are listed with their
+    // probabilities.
     const auto allowed = rows({.best = 200, .constraint = "O* B I* O*"});
     const auto anything = rows({.best = 200, .constraint = ".*"});
     ASSERT_EQ(allowed.size(), 10U);
@@ -114,7 +114,7 @@ TEST_F(ConstraintTest, targets_of_a_source_match_and_end) {
     EXPECT_EQ(found.front(), 'y');
     EXPECT_EQ(found.back(), 'y');
   }
-  // What is the best without a constraint is the best with one that allows it.
+  // The best unconstrained result is also the best under a constraint that allows it.
   const auto free = rows({.beam = 4}), same = rows({.beam = 4, .constraint = ".*"});
   for (std::size_t e = 0; e < free.size(); ++e) EXPECT_EQ(free[e]["target.best"], same[e]["target.best"]);
   EXPECT_THAT(message_of<DataError>([&] { rows({.constraint = "x{500}"}); }), HasSubstr("short enough for its source"));

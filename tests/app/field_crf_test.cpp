@@ -1,4 +1,4 @@
-/// Tags that are judged together: training, evaluation, tables and scores of a model whose loss sees whole sequences.
+/// Training, evaluation, tables and scores of a tagger whose loss sees whole sequences.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -24,7 +24,7 @@ using testing::HasSubstr;
 using testing_support::predicted;
 using testing_support::ScratchFolder;
 
-/// Sentences whose chunks follow from their words, but for one word that goes on or begins.
+/// Sentences whose chunks follow from their words, except for one word that either continues or begins a chunk.
 std::string chunked_sentences(int count) {
   std::string text;
   for (int s = 0; s < count; ++s) {

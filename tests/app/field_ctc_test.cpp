@@ -1,4 +1,4 @@
-/// Labels that stand nowhere in particular: training, evaluation and tables of a model whose loss places them itself.
+/// Training, evaluation and tables of a model whose loss aligns labels without given positions (CTC).
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -23,8 +23,8 @@ using testing::HasSubstr;
 using testing_support::predicted;
 using testing_support::ScratchFolder;
 
-/// Each label is heard as one sound and then another, each for one to three frames; now and then there is silence, also
-/// in the midst. The labels of a sequence stand beside its first frames.
+/// Each label is one sound followed by another, each lasting one to three frames, with occasional silence, also in the
+/// middle. The labels of a sequence are stored at its first frames.
 std::string unsegmented_sequences(int count, std::uint64_t seed) {
   Random random(seed, "unsegmented");
   std::string text;

@@ -1,4 +1,4 @@
-/// What is read and predicted where nobody says, and how examples are split.
+/// Default fields to read and predict, and how examples are split.
 
 #include "app/fields/field_data.h"
 
@@ -14,7 +14,7 @@ namespace {
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-/// `count` sentences of two words with a tag each and a label of each.
+/// Returns `count` sentences of two words, with a tag per word and a label per sentence.
 Examples sentences(Index count) {
   ExampleColumn word{.name = "word"}, tag{.name = "tag"}, label{.name = "label", .once = true};
   Examples examples{.source = "made"};
@@ -99,7 +99,7 @@ TEST(FieldPlan, a_field_that_is_not_there_is_refused_with_the_nearest) {
               testing::ThrowsMessage<DataError>(HasSubstr("did you mean \"tag\"?")));
 }
 
-/// The numbers of examples of each part, by a field that tells them apart.
+/// Returns the numbers of the examples in each part, identified by a field that differs between examples.
 std::array<std::vector<Index>, 3> parts_of(Problem problem, Index count, const SplitShares& shares) {
   const Examples examples = sentences(count);
   const ExampleSplit split(examples, shares, problem);
@@ -143,7 +143,7 @@ TEST(ExampleSplit, one_series_is_cut_by_positions_and_reads_what_came_before) {
   EXPECT_EQ(split.training(examples).positions(), 80);
   const auto data = std::make_shared<const DataSpecification>(
       specify(split.training(examples), {.reads = {"value"}, .predicts = {"value"}}, "table"));
-  EXPECT_DOUBLE_EQ(data->field("value").mean.front(), 39.5);  // of 0 ... 79 alone
+  EXPECT_DOUBLE_EQ(data->field("value").mean.front(), 39.5);  // mean of 0 ... 79
   const auto parts = split.parts(ExampleSet(examples, data, std::vector<std::string>{"value"}), 7);
   EXPECT_EQ(parts[0].positions(), 80);
   EXPECT_EQ(parts[1].positions(), 17);

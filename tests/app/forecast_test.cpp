@@ -1,5 +1,5 @@
-/// Forecasts beyond the end of sequences against slow references: what predict says of data that go on, and the normal
-/// distribution that a linear Gaussian model has.
+/// Forecasts beyond the end of sequences, compared with slow references: the predictions for extended data, and the
+/// normal distribution of a linear Gaussian model.
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -24,12 +24,12 @@ using testing_support::ScratchFolder;
 using Json = nlohmann::ordered_json;
 
 constexpr double kMean = 2, kDeviation = 3;
-/// Of the normal distribution at 0.9.
+/// The 0.9 quantile of the standard normal distribution.
 constexpr double kQuantile = 1.2815515655446004;
 
 class ForecastTest : public ::testing::Test {
  protected:
-  /// A model of one number, `back` positions earlier, that was not trained.
+  /// An untrained model that reads one number, `back` positions earlier.
   template <class T>
   NetworkModel<T> model_of(const std::string& spec, Index back) const {
     const DataSpecification data{.source = "table",
@@ -55,7 +55,7 @@ class ForecastTest : public ::testing::Test {
     return folder_.write("data.csv", text);
   }
 
-  /// The only object that a request gives.
+  /// Returns the only object that a request outputs.
   Json object(PredictRequest request) const {
     request.format = TableFormat::jsonl;
     return Json::parse(predicted(std::move(request)));
@@ -92,7 +92,7 @@ TEST_F(ForecastTest, positions_whose_inputs_are_known_are_what_predict_says_of_d
   const std::string model = saved(model_of<float>("gru:4,layers=2", 3));
   const Json ahead = object({.model = model, .data = {table(values_)}, .ahead = 3});
   std::vector<double> longer = values_;
-  longer.insert(longer.end(), 3, 0.0);  // what stands there is not read
+  longer.insert(longer.end(), 3, 0.0);  // these values are not read
   const Json there = object({.model = model, .data = {table(longer)}});
   for (const char* name : {"value.mean", "value.q10", "value.q90"}) {
     ASSERT_EQ(ahead[name].size(), 3U);
@@ -106,7 +106,7 @@ TEST_F(ForecastTest, a_sampled_path_goes_on_from_its_own_samples) {
   const auto& normal = model.network().heads[0].loss->need<ValueDistribution<double>>("test");
   constexpr std::uint64_t kSeed = 5;
   constexpr Index kAhead = 4;
-  // One path, position after position: predict says mean and band there, of which one is drawn and put behind the data.
+  // One path, position by position: predict gives mean and band, a value is drawn from them and appended to the data.
   Random random(kSeed, stream_of("forecast/0/0"));
   std::vector<double> path = values_;
   for (Index k = 0; k < kAhead; ++k) {
@@ -142,7 +142,7 @@ TEST_F(ForecastTest, means_and_bands_of_a_linear_gaussian_model_are_those_of_the
     mean *= kSlope;
     variance = kSlope * kSlope * variance + deviation(kSignal) * deviation(kSignal);
     const double spread = kDeviation * std::sqrt(variance), centre = kMean + kDeviation * mean;
-    // Five standard errors: of a mean d / sqrt(N), of a quantile sqrt(p (1 - p) / N) / density there.
+    // Five standard errors: d / sqrt(N) for a mean, sqrt(p (1 - p) / N) / density for a quantile.
     const double density = std::exp(-kQuantile * kQuantile / 2) / std::sqrt(2 * std::acos(-1.0)) / spread;
     const double of_mean = 5 * spread / std::sqrt(kSamples), of_quantile = 5 * std::sqrt(0.09 / kSamples) / density;
     EXPECT_NEAR(ahead["value.mean"][k], centre, of_mean) << k;
@@ -162,7 +162,7 @@ TEST_F(ForecastTest, samples_are_a_function_of_seed_and_example) {
   EXPECT_EQ(predicted(request), predicted(two));
   EXPECT_NE(predicted(request), predicted(other));
   many.data.push_back(folder_.write("more.csv", "value\n3\n1\n2\n"));
-  EXPECT_TRUE(predicted(many).starts_with(predicted(request)));  // what follows in the data changes nothing
+  EXPECT_TRUE(predicted(many).starts_with(predicted(request)));  // later data change nothing
 }
 
 }  // namespace

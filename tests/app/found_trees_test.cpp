@@ -1,4 +1,4 @@
-/// Models that find the trees of sentences themselves: what the verbs do with them, on tiny data.
+/// Runs all commands on tiny data with models that find the trees of sentences themselves.
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>

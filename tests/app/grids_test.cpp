@@ -1,4 +1,4 @@
-/// Images and texts as grids: what the verbs do with them, on tiny data.
+/// Runs all commands on tiny data with images and texts as grids.
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -28,7 +28,7 @@ using testing_support::predicted;
 using testing_support::ScratchFolder;
 using testing_support::train_small;
 
-/// Grids of dots with one letter, which is the label of every position; rows and columns differ from grid to grid.
+/// Grids of dots with one letter, which is the label of every position; the numbers of rows and columns vary.
 std::string lettered(Index count, std::uint64_t seed) {
   Random random(seed, "lettered grids");
   std::string text;
@@ -59,7 +59,7 @@ class GridsTest : public ::testing::Test {
     EXPECT_EQ(figures.heads.size(), 1U);
     return {figures.heads[0].measures.begin(), figures.heads[0].measures.end()};
   }
-  /// Images with one bright pixel, in the folder of the side that it is on.
+  /// Images with one bright pixel, in a folder named after the side that the pixel is on.
   std::string sides(const std::string& name, std::uint64_t seed) const {
     Random random(seed, "sides");
     for (const char* side : {"left", "right"}) {
@@ -96,7 +96,7 @@ TEST_F(GridsTest, every_position_learns_what_is_far_away) {
                     test = folder_.write("test.grids", lettered(60, 2));
   for (const std::string model : {"grid-rnn:12", "grid-lstm:8", "grid-lstm:6,layers=2,dropout=0.1"})
     EXPECT_GT(measured(trained(model, train, "grids", model, 300), test).at("accuracy"), 0.95) << model;
-  // From one corner alone, what lies to the right or below is not seen.
+  // A single direction does not see positions to the right or below.
   EXPECT_LT(measured(trained("one", train, "grids", "grid-lstm:8,directions=1", 300), test).at("accuracy"), 0.85);
 }
 

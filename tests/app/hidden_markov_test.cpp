@@ -1,4 +1,4 @@
-/// Hidden Markov models of vectors and over networks, through the verbs.
+/// Runs all commands with hidden Markov models of vectors and over networks.
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -24,7 +24,7 @@ using testing_support::message_of;
 using testing_support::ScratchFolder;
 using testing_support::train_small;
 
-/// Sequences of two numbers from three well separated states.
+/// Sequences of two numbers from three well-separated states.
 VectorHmm three_states() {
   VectorHmm hmm({3, 1, 2, true});
   hmm.transitions = {0.9, 0.05, 0.05, 0.1, 0.8, 0.1, 0.05, 0.15, 0.8};
@@ -85,7 +85,7 @@ TEST_F(HiddenMarkov, bic_chooses_the_states_and_eval_is_the_likelihood_of_the_fi
     const std::string run =
         learn(file, fmt::format("gaussian-hmm:4,covariance={},fewest=2,restarts=3", covariance), 1, "", "run");
     const std::unique_ptr<Model> model = load_model_file(model_file(run));
-    // Diagonal ones need more states for what leans.
+    // Diagonal covariances need more states for correlated data.
     if (std::string(covariance) == "full") {
       EXPECT_TRUE(model->spec_text().starts_with("gaussian-hmm:3")) << model->spec_text();
     }
@@ -93,7 +93,7 @@ TEST_F(HiddenMarkov, bic_chooses_the_states_and_eval_is_the_likelihood_of_the_fi
     ASSERT_EQ(tried.size(), 3u);
     const HeadFigures found = head(run, file);
     EXPECT_EQ(found.predicted, 800);
-    // The fit was of standardised numbers.
+    // The model was fitted to standardized numbers.
     const double scale = log_scale(model->data().field("values"));
     EXPECT_NEAR(found.nats, 800 * scale - tried[0].at("log_likelihood").get<double>(), 0.05);
     if (std::string(covariance) == "diagonal") continue;
@@ -126,7 +126,7 @@ TEST_F(HiddenMarkov, what_has_no_meaning_is_refused) {
   EXPECT_TRUE(contains(message_of<UsageError>([&] { learn(texts, "gaussian-hmm:2", 1); }), "is of numbers alone"));
 }
 
-/// What is read at the first position alone says the label: only a memory, here the states, can carry it to the end.
+/// The input at the first position determines the label, so only a memory, here the states, can carry it to the end.
 TEST_F(HiddenMarkov, states_over_a_network_learn_one_label_a_sequence) {
   std::string text;
   for (int i = 0; i < 60; ++i) {

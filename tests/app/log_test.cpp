@@ -1,4 +1,4 @@
-// Logs: from raw lines to scores, as functions.
+// Logs: from raw lines to scores, through the library functions.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -90,7 +90,7 @@ TEST_F(LogTest, a_byte_order_mark_hides_no_label) {
   EXPECT_EQ(marked.nats, plain.score("- 12 all is well").nats);
 }
 
-/// A byte 0 behind each byte.
+/// Appends a zero byte to each byte.
 std::string as_utf16(const std::string& text) {
   std::string wide = "\xFF\xFE";
   for (const char c : text) wide.append(1, c).append(1, '\0');
@@ -105,7 +105,7 @@ TEST_F(LogTest, utf_16_is_refused_with_what_to_do) {
   LogScorer scorer(*model);
   EXPECT_TRUE(contains(message_of<DataError>([&] { scorer.score(as_utf16("session closed")); }), "iconv"));
   EXPECT_THROW(log_shapes(*log_card(*model), {Input::from_bytes("x", as_utf16("session"))}), DataError);
-  LogScorer cut_off(*model);  // zeros that a disk left are no UTF-16
+  LogScorer cut_off(*model);  // zeros left by a disk are not UTF-16
   EXPECT_GT(cut_off.score(std::string(40, '\0') + "session closed").nats, 0);
 }
 
@@ -124,8 +124,8 @@ TEST_F(LogTest, an_unknown_word_costs_the_escape_of_the_model_shared_by_all_word
   EXPECT_EQ(unknown.token, "mallory");
   EXPECT_GT(unknown.token_bits(), 6);
   EXPECT_GT(unknown.surprise, known.surprise + 1);
-  // Witten-Bell by hand, in the context "for user": 6 times in training, one word after it, which escapes with
-  // 1 / 7; "user" the same; then, of all words and line ends, as many different ones as were seen of all.
+  // Witten-Bell by hand. The context "for user" occurs 6 times in training with one distinct successor, so it escapes
+  // with probability 1 / 7, as does "user". The empty context counts all words and line ends.
   const Alphabet& alphabet = model->alphabet();
   std::map<Symbol, double> unigrams;
   double all = 0;
@@ -191,7 +191,7 @@ TEST_F(LogTest, the_line_before_of_the_same_host_is_context_on_request) {
   const auto line = [](const std::string& host, const std::string& text) {
     return "Dec 10 06:55:11 " + host + " app[7]: " + text;
   };
-  // On host a, `one` and `two` alternate; the lines of b in between do not break that.
+  // On host a, `one` and `two` alternate; lines of host b in between do not interrupt the sequence.
   LogScorer scorer(*model, {.context = "host"});
   for (int i = 0; i < 30; ++i) {
     scorer.score(line("a", i % 2 == 0 ? "one" : "two"));
@@ -206,7 +206,7 @@ TEST_F(LogTest, the_line_before_of_the_same_host_is_context_on_request) {
   EXPECT_TRUE(contains(message_of<UsageError>([&] { LogScorer(*model, {.context = "planet"}); }), "planet"));
 }
 
-/// By counting all values at every place anew.
+/// Counts all values again at every position.
 double slow_value_surprise(const std::vector<std::string>& seen, const std::string& value) {
   std::map<std::string, double> counts;
   for (const std::string& text : seen) ++counts[text];
@@ -221,9 +221,9 @@ TEST_F(LogTest, masked_values_are_as_surprising_as_they_are_rare_in_their_places
   const auto model = trained("from 10.0.0.1 to 10.0.0.2\nfrom 10.0.0.1 to 10.0.0.3\nat 17 o clock\n");
   LogValueScorer scorer(*model, true), fixed(*model, false);
   std::vector<std::string> seen{"10.0.0.1", "10.0.0.2", "10.0.0.1", "10.0.0.3"};
-  // What stood once in training is not kept by name; it stays a value that was seen once.
+  // A value that occurred once in training is not stored by name; it still counts as a value seen once.
   for (const std::string next : {"10.0.0.1", "10.0.0.9", "10.0.0.9", "10.0.0.1", "10.0.0.8", "10.0.0.9"}) {
-    const std::string line = "again " + next;  // what is scored is seen, not kept
+    const std::string line = "again " + next;  // scored lines count as seen but are not stored
     const auto scored = scorer.score(line);
     ASSERT_EQ(scored.size(), 1u);
     EXPECT_EQ(scored[0].value.name, "ip");
@@ -315,7 +315,7 @@ TEST_F(LogTest, a_source_of_lines_gives_every_line_however_long) {
   EXPECT_THROW(empty.next(line), DataError);
 }
 
-/// The acceptance figure: trained on the normal ones of the first thousand lines, the others ranked.
+/// Acceptance test: train on the normal lines among the first thousand and rank the others.
 TEST_F(LogTest, anomalies_of_a_supercomputer_stand_in_front) {
   const std::string path = testing_support::real_data("logs/BGL_2k.log");
   if (path.empty()) GTEST_SKIP() << "logs/BGL_2k.log is not there (UNFOLD_DATA)";

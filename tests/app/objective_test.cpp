@@ -1,4 +1,4 @@
-/// Learning through search: training by other objectives than the likelihood.
+/// Training with objectives other than the likelihood.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -25,7 +25,7 @@ using testing_support::message_of;
 using testing_support::ScratchFolder;
 using testing_support::train_small;
 
-/// Sentences whose labels follow from the words and from each other.
+/// Sentences whose labels depend on the words and on each other.
 std::string labelled_sentences(int count) {
   std::string text;
   for (int s = 0; s < count; ++s)
@@ -71,7 +71,7 @@ TEST_F(ObjectiveTest, the_model_is_a_field_like_any_other_and_remembers_what_it_
     EXPECT_EQ(model.configuration().at("objective"), "margin");
   });
   const FieldFigures figures = evaluate_on_fields({.model = run, .data = {data_}, .threads = 1});
-  EXPECT_GT(figures.heads.front().nats, 0);  // of its probabilities
+  EXPECT_GT(figures.heads.front().nats, 0);  // computed from its probabilities
 }
 
 TEST_F(ObjectiveTest, what_it_is_not_for_is_refused) {
@@ -94,7 +94,7 @@ TEST_F(ObjectiveTest, what_it_is_not_for_is_refused) {
 constexpr const char* kNumeralPairs =
     "one\tI\ntwo\tII\nthree\tIII\nfour\tIV\nfive\tV\nsix\tVI\nseven\tVII\neight\tVIII\nnine\tIX\nten\tX\n";
 
-/// Encoder and decoder, from a model that the likelihood has taught something.
+/// Encoder and decoder, starting from a model pretrained with the likelihood.
 class SequenceObjectiveTest : public testing::Test {
  protected:
   std::string trained(const std::string& out, const std::string& objective, Index steps,
@@ -120,7 +120,7 @@ class SequenceObjectiveTest : public testing::Test {
     const Measures& measures = figures.heads.front().measures;
     return std::ranges::find(measures, "sequence_error", [](const auto& measure) { return measure.first; })->second;
   }
-  /// What the last validation of a run measured.
+  /// Returns the result of the last validation of a run.
   static double validated(const std::string& run) {
     double nats = -1;
     const Input log = Input::open(run + "/log.jsonl");

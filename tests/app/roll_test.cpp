@@ -1,4 +1,4 @@
-/// Piano rolls as text, MIDI files and pictures, read back by a parser that knows nothing of the writer.
+/// Piano rolls as text, MIDI files and pictures, read back by an independent parser.
 
 #include "app/predict/piano_roll.h"
 
@@ -14,7 +14,7 @@ namespace {
 
 const Roll kRoll = {{60, 64}, {60}, {}, {21, 108}, {21}};
 
-/// Notes of a MIDI file of format 0: which sound in each step of `ticks`.
+/// Reads a MIDI file of format 0: the notes that sound in each step of `ticks`.
 class MidiReader {
  public:
   explicit MidiReader(const std::string& bytes) : bytes_(bytes) {

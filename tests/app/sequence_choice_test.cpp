@@ -59,7 +59,7 @@ TEST(SequenceChoice, counts_the_longest_sequences_that_a_step_reads) {
   EXPECT_LT(all - two, one / 50);
 }
 
-/// The remarks of a run.
+/// Collects the notes of a run.
 class Remarks final : public Reporter {
  public:
   void remark(std::string_view text) override { all += std::string(text) + "\n"; }
@@ -86,7 +86,7 @@ TEST(SequenceChoice, training_without_flags_is_training_on_whole_sequences) {
   EXPECT_FALSE(chosen == windows);
 }
 
-/// A forecast reads windows of its series, but not where losses of the whole series are compared.
+/// A forecast reads windows of its series, except for optimizers that compare losses of the whole series.
 TEST(SequenceChoice, of_a_series_goes_by_the_optimiser) {
   const ScratchFolder folder;
   std::string rows = "value\n";

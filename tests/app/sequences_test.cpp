@@ -1,4 +1,4 @@
-/// Targets of sources, and whole sequences with their ends: what the verbs do with them, on tiny data.
+/// Runs all commands on tiny data with source-target pairs, and with whole sequences and their ends.
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -60,7 +60,8 @@ class SequencesTest : public ::testing::Test {
     score_fields(request, [&](std::string_view piece) { text += piece; });
     return text;
   }
-  /// Names that say their class: girls' are of a and b and end in a, boys' of c and d and have an even length.
+  /// Names whose form determines their class: those of girls consist of a and b and end in a, those of boys consist of
+  /// c and d and have even length.
   std::string names(Index count) const {
     Random random(1, "names");
     std::string text;
@@ -91,7 +92,8 @@ class SequencesTest : public ::testing::Test {
   std::string pairs_ = folder_.write("roman.pairs", kRomanPairs);
 };
 
-/// Labels are predicted from the true ones before them: a target without a wrong one is what greedy search finds.
+/// Labels are predicted from the preceding true labels, so a target has no wrong label if and only if greedy search
+/// finds it.
 TEST_F(SequencesTest, the_best_of_pairs_is_chosen_by_the_sequences_that_greedy_search_finds) {
   for (const Index steps : {20, 60, 100}) {
     const std::string model =
@@ -117,7 +119,7 @@ TEST_F(SequencesTest, what_the_best_is_chosen_by_may_be_said) {
   const auto with = [&](const std::string& by, const std::string& objective = {}) {
     return [=](TrainRequest& request) {
       request.settings.best_by = by;
-      request.settings.split = "50/50/0";  // something to choose by
+      request.settings.split = "50/50/0";  // provides validation data for the selection
       request.given.insert("best-by");
       if (objective.empty()) return;
       request.settings.objective = objective;
@@ -132,7 +134,7 @@ TEST_F(SequencesTest, what_the_best_is_chosen_by_may_be_said) {
               HasSubstr("nats, labels or sequences"));
   EXPECT_THAT(message_of<UsageError>([&] { trained("risk", pairs_, "gru:8", 3, with("labels", "risk")); }),
               HasSubstr("what is paid"));
-  // Where a default would have no sense there is none, and what is refused is what was asked for.
+  // If no default makes sense there is none, and the error names the setting that the user gave.
   EXPECT_THAT(message_of<UsageError>([&] { trained("esn", pairs_, "esn:8", 3); }), HasSubstr("readout=trained"));
   EXPECT_THAT(message_of<UsageError>([&] { trained("ridge", pairs_, "esn:8", 3, with("labels")); }),
               HasSubstr("--best-by chooses among validations"));
@@ -163,7 +165,7 @@ TEST_F(SequencesTest, targets_of_sources_are_measured_scored_found_and_drawn) {
                                       "target.probability.2", "target.best.3", "target.probability.3"}));
   ASSERT_EQ(found.size(), 11U);
   for (std::size_t i = 1; i < found.size(); ++i) {
-    // What is found first is what the data say has the same probability as its score says.
+    // If the best result is the target in the data, its probability agrees with its score.
     if (found[i][1] == found[i][2]) {
       EXPECT_NEAR(-std::log2(std::stod(found[i][3])), std::stod(scores[i][2]), 1e-3);
     }
@@ -206,7 +208,7 @@ TEST_F(SequencesTest, a_class_that_is_given_helps_and_a_false_one_hurts) {
       for (const HeadFigures& head : figures.heads) sum += head.nats;
       return sum / 300;
     };
-    EXPECT_LT(nats(given, {}), nats(alone, {}) - 0.3) << ends;  // the class is worth ln 2
+    EXPECT_LT(nats(given, {}), nats(alone, {}) - 0.3) << ends;  // knowing the class saves ln 2 nats
     EXPECT_GT(nats(given, {"label=girl"}), nats(given, {}) + 1) << ends;
     for (const std::string kind : {"girl", "boy"}) {
       const auto drawn = sample_sequences(
@@ -271,7 +273,7 @@ TEST_F(SequencesTest, a_run_that_is_resumed_gives_the_bytes_of_one_that_was_not)
   }
 }
 
-/// Vectors whose mood says where they lie, and how many there are.
+/// Sequences of vectors whose mood determines both their location and their number.
 std::string moods(Index count) {
   Random random(1, "moods");
   std::string text;
@@ -317,7 +319,7 @@ TEST_F(NumbersTest, are_drawn_as_what_is_given_and_the_ends_say) {
       Index fitting = 0, ended = 0, as_long = 0;
       for (const SampledNumbers& sequence : drawn(model, mood, 60)) {
         ended += sequence.ended ? 1 : 0;
-        if (sequence.values.size() != 2 * usual) continue;  // p(T) knows nothing of moods: nobody has seen such ones
+        if (sequence.values.size() != 2 * usual) continue;  // p(T) does not depend on the mood, so unseen lengths occur
         ++as_long;
         fitting += sequence.values[0] * (mood == "up" ? 1 : -1) > 1 ? 1 : 0;
       }
@@ -328,7 +330,7 @@ TEST_F(NumbersTest, are_drawn_as_what_is_given_and_the_ends_say) {
   }
 }
 
-/// What was drawn is written as data, and scored by the passes over whole batches.
+/// Samples are written as data and scored by passes over whole batches.
 TEST_F(NumbersTest, have_the_density_that_their_score_says) {
   for (const std::string ends : {"stop", "poisson"}) {
     const std::string model = moods_model(ends, 40);
@@ -351,7 +353,7 @@ TEST_F(NumbersTest, have_the_density_that_their_score_says) {
   }
 }
 
-/// A tenth of the draws of the first position lie below the quantile that `predict` says, and a tenth above.
+/// A tenth of the samples at the first position lie below the lower predicted quantile, and a tenth above the upper.
 TEST_F(NumbersTest, have_the_quantiles_that_are_predicted) {
   const std::string model = moods_model("table", 60);
   const auto table = table_of(predicted({.model = model, .data = {folder_.write("one.jsonl", moods(1))}}));
@@ -360,7 +362,7 @@ TEST_F(NumbersTest, have_the_quantiles_that_are_predicted) {
   };
   const double low = column("frames.q10.1"), high = column("frames.q90.1");
   const std::string mood = contains(moods(1), "up") ? "up" : "down";
-  // The length is read, too: of those drawn the ones of the same length as the example.
+  // The prediction reads the length, too, so only samples of the length of the example are compared.
   const std::size_t values = mood == "up" ? 4 : 8;
   Index all = 0, below = 0, above = 0;
   for (const SampledNumbers& sequence : drawn(model, mood, 4000)) {

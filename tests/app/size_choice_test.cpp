@@ -32,7 +32,7 @@ TEST(SizeChoice, more_time_is_worth_more_units_and_more_text_fewer) {
   }
 }
 
-/// What a grid of sizes found to be best (docs/performance.md), or next to it.
+/// The best size of a grid search (docs/performance.md), or one next to it.
 TEST(SizeChoice, is_that_of_the_measurements) {
   constexpr double kTenSeconds = 10.0 / 60;
   EXPECT_EQ(default_units(kTenSeconds, 1'000'000), 128);

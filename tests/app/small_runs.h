@@ -1,5 +1,5 @@
 #pragma once
-/// Runs of the verbs on tiny data: a short training, and what predict writes.
+/// Short trainings on tiny data, and the output of predict.
 
 #include <functional>
 #include <string>
@@ -9,7 +9,8 @@
 
 namespace unfold::testing_support {
 
-/// A run of so many steps of eight examples on all of a file; the folder of the run. `more` may change the request.
+/// Trains for `steps` steps of eight examples on all of a file and returns the run folder. `more` may change the
+/// request.
 inline std::string train_small(const std::string& out, const std::string& data, const std::string& model,
                                const std::string& optimizer, Index steps,
                                const std::function<void(TrainRequest&)>& more) {

@@ -1,4 +1,4 @@
-/// Words that are spelt (--read word,word.chars), from training to tables.
+/// Words read by their spelling (--read word,word.chars), from training to tables.
 
 #include <gtest/gtest.h>
 
@@ -15,7 +15,7 @@ namespace {
 using testing_support::predicted;
 using testing_support::ScratchFolder;
 
-/// Every word stands once, so that only its last character says what it is.
+/// Every word occurs once, so that only its last character determines its class.
 std::string words_by_ending(int first, int count) {
   std::string text;
   for (int w = first; w < first + count; ++w) {

@@ -1,4 +1,4 @@
-/// Densities of tables whose columns are texts, bits and numbers: what the verbs do with them, on tiny data.
+/// Runs all commands on tiny data with densities of tables that have text, binary and numeric columns.
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -23,7 +23,7 @@ using testing_support::message_of;
 using testing_support::ScratchFolder;
 using testing_support::train_small;
 
-/// Colours with a number around 10, 20 or 30, and a bit that is 1 of red ones alone.
+/// Colors with a number around 10, 20 or 30, and a bit that is 1 only for red.
 std::string colour_rows(int rows) {
   const char* names[] = {"red", "green", "\"deep blue\""};
   std::string text = "colour,size,hot\n";
@@ -93,7 +93,8 @@ TEST_F(TableDensities, texts_are_classes_beside_bits_and_numbers) {
     EXPECT_TRUE(contains(text, "green\t20\t0\n")) << model << text;
     const nlohmann::json rows = densities(run, file);
     ASSERT_EQ(rows["rows"].size(), 200);
-    // Columns by themselves: -ln 3 of the colours, -0.64 of the bits, -3.5 of a normal distribution of all numbers.
+    // Independent columns have -ln 3 for the colors, -0.64 for the bits and -3.5 for a normal distribution of all
+    // numbers.
     EXPECT_GT(rows["mean"]["log_density"].get<double>(), -4) << model;
   }
   const std::string run = folder_.path("run");
@@ -111,7 +112,7 @@ TEST_F(TableDensities, classes_and_bits_alone_are_exact_whatever_is_given) {
   const std::string file = data("colours.csv", colour_rows(200));
   for (const char* model : {"nade:6", "made:12", "neural-ar:4", "logistic-ar"}) {
     const std::string run = learn(file, model, 400, "colour,hot");
-    // Over all rows that agree, by what is said of each.
+    // Sums over all consistent rows, by the density of each row.
     double total = 0, of_red = 0, all = 0;
     for (const char* colour : {"red", "green", "deep blue"})
       for (const char* hot : {"0", "1"}) {
@@ -150,7 +151,7 @@ TEST_F(TableDensities, numbers_are_classes_where_one_says_so) {
   auto found = completed(run, {"bit=1"});
   EXPECT_EQ(found.size(), 3);
   EXPECT_TRUE(found.contains("code=3") && found.contains("code=7") && found.contains("code=12"));
-  EXPECT_EQ(sample_vectors({.model = run}).classes[0], (std::vector<std::string>{"3", "7", "12"}));  // by size
+  EXPECT_EQ(sample_vectors({.model = run}).classes[0], (std::vector<std::string>{"3", "7", "12"}));  // in numeric order
 }
 
 TEST_F(TableDensities, bits_that_are_guessed_in_rounds_are_learnt) {
@@ -158,7 +159,7 @@ TEST_F(TableDensities, bits_that_are_guessed_in_rounds_are_learnt) {
   for (int i = 0; i < 120; ++i) rows += fmt::format("{0},{0},{1}\n", i * 7 / 3 % 2, i / 2 % 2);
   const std::string run = learn(data("bits.csv", rows), "nade:6,rounds=3", 600);
   EXPECT_GT(completed(run, {"a=1"}).at("b").mean, 0.95);
-  EXPECT_LT(completed(run, {"b=0"}).at("a").mean, 0.05);  // summed over
+  EXPECT_LT(completed(run, {"b=0"}).at("a").mean, 0.05);  // c is summed out
 }
 
 }  // namespace

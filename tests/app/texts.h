@@ -1,5 +1,5 @@
 #pragma once
-/// Small texts for the tests of this folder.
+/// Small texts for the tests in this folder.
 
 #include <fstream>
 #include <iterator>
@@ -9,7 +9,7 @@
 
 namespace unfold::testing_support {
 
-/// Blocks of a^n b^n, the same every time.
+/// Returns blocks of a^n b^n; deterministic.
 inline std::string blocks(Index count) {
   return generate(*make_text_source("anbn:low=2,high=9"), {.seed = 1, .units = count}).text;
 }

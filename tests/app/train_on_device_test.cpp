@@ -1,4 +1,4 @@
-/// `train` on a device against `train` on the host: text, data with fields, tasks; and runs that move.
+/// `train` on a device compared with `train` on the host: text, data with fields, tasks, and runs that change devices.
 
 #include <gmock/gmock.h>
 
@@ -46,7 +46,7 @@ class TrainOnDevice : public testing::Test {
     r.given.insert("device");
     return r;
   }
-  /// The same training on the host and there ends with the same loss.
+  /// Expects training on the host and on the device to end with the same loss.
   void expect_same(const std::string& data, const std::string& model, const Change& change,
                    double relative = 1e-3) const {
     const auto loss = [&](bool there) {
@@ -82,7 +82,7 @@ TEST_F(TrainOnDevice, text_with_its_options) {
   expect_same(file, "gru:8", with([](TrainSettings& s) { s.label_smoothing = 0.1; }));
   expect_same(file, "gru:8", with([](TrainSettings& s) { s.activity_penalty = 0.1; }));
   expect_same(file, "gru:8", with([](TrainSettings& s) { s.precision = "double"; }), 1e-9);
-  const auto in_double = [&](const char* optimizer) {  // what compares losses makes much of a difference in float
+  const auto in_double = [&](const char* optimizer) {  // optimizers that compare losses amplify float differences
     return with([=](TrainSettings& s) {
       s.precision = "double";
       s.optimizer = optimizer;

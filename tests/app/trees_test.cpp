@@ -1,4 +1,4 @@
-/// Trees with labels at their nodes: what the verbs do with them, on tiny data.
+/// Runs all commands on tiny data with trees that have labels at their nodes.
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -27,8 +27,8 @@ using testing_support::predicted;
 using testing_support::ScratchFolder;
 using testing_support::train_small;
 
-/// A tree of grades 0 to 2: good is 2, bad is 0, other words are 1; two together have the grade of the one that is not
-/// 1, else that of the second; "not" turns what it stands before.
+/// A tree with grades 0 to 2: good is 2, bad is 0, other words are 1. A pair has the grade of the member that is not 1,
+/// or of the second if both are not 1; "not" inverts the grade of the following subtree.
 struct Graded {
   std::string text;
   int grade;
@@ -91,7 +91,7 @@ TEST_F(TreesTest, every_cell_learns_what_negation_does) {
   for (const std::string model : {"recursive:12", "recursive-tensor:6", "tree-lstm:12,embedding=8", "child-sum-lstm:16",
                                   "tree-lstm:8,layers=2,dropout=0.1"}) {
     const std::map<std::string, double> found = measured(trained(model, model, 400));
-    const bool ordered = !model.starts_with("child-sum");  // the order of two words decides now and then
+    const bool ordered = !model.starts_with("child-sum");  // the order of two words sometimes matters
     EXPECT_GT(found.at("accuracy"), ordered ? 0.93 : 0.8) << model;
     EXPECT_GT(found.at("root_accuracy"), ordered ? 0.85 : 0.6) << model;
     EXPECT_GT(found.at("binary_accuracy"), found.at("accuracy") - 0.1) << model;
@@ -195,9 +195,9 @@ TEST(TreeMeasures, leave_neutral_nodes_out_of_what_is_binary) {
     const auto best = static_cast<Symbol>(std::ranges::max_element(logits) - logits.begin());
     measures.see<double>(root, wanted, best, logits);
   };
-  see(false, 2, {0, 0, 9, 0, 0});  // neutral: counts nowhere but among all nodes
-  see(true, 3, {0, 0, 0, 1, 2});   // another grade of the right side
-  see(true, 0, {2, 2, 0, 3, -9});  // the best is positive, but the negative ones together are more probable
+  see(false, 2, {0, 0, 9, 0, 0});  // neutral: counts only among all nodes
+  see(true, 3, {0, 0, 0, 1, 2});   // a different grade on the correct side
+  see(true, 0, {2, 2, 0, 3, -9});  // the best label is positive, but the negative ones have more total probability
   see(false, 1, {0, 0, 5, 1, 0});
   const Measures found = measures.measures();
   const std::map<std::string, double> by_name(found.begin(), found.end());

@@ -26,7 +26,7 @@ using testing_support::file_bytes;
 using testing_support::message_of;
 using testing_support::ScratchFolder;
 
-/// Keeps what it is told.
+/// Records all events.
 class Listener final : public Reporter {
  public:
   void remark(std::string_view text) override { remarks += std::string(text) + "\n"; }
@@ -84,7 +84,7 @@ TEST_F(VerbsTest, settings_that_change_no_result_change_no_bit) {
 
 TEST_F(VerbsTest, a_run_goes_on_with_what_it_stored) {
   TrainRequest uninterrupted = training("gru:6", "whole"), first = training("gru:6", "half");
-  uninterrupted.settings.optimizer = first.settings.optimizer = "adam:rate=0.01";  // whatever the budget
+  uninterrupted.settings.optimizer = first.settings.optimizer = "adam:rate=0.01";
   const TrainOutcome whole = train(uninterrupted);
   first.settings.steps = 10;
   train(first);

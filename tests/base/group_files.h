@@ -1,5 +1,5 @@
 #pragma once
-/// Control groups as files, made for tests.
+/// Control groups as files, created for tests.
 
 #include <filesystem>
 #include <string>
@@ -15,7 +15,7 @@ class GroupFiles {
     std::filesystem::create_directories(folder_.path("fs/" + group));
     folder_.write("fs/" + group + "/" + name, text + "\n");
   }
-  /// Those of a process with these memberships, as /proc/self/cgroup tells them.
+  /// Returns the groups of a process with these memberships, in the format of /proc/self/cgroup.
   ControlGroups of_process(const std::string& memberships) const {
     return {folder_.write("cgroup", memberships), folder_.path("fs")};
   }

@@ -1,5 +1,5 @@
 #pragma once
-/// What the tests of this folder share: a scratch folder, catching messages, the real data sets.
+/// Shared test helpers: a scratch folder, catching error messages, the real data sets.
 
 #include <cstdlib>
 #include <filesystem>
@@ -11,7 +11,7 @@
 
 namespace unfold::testing_support {
 
-/// A folder of its own for one test, removed at the end.
+/// A separate folder for one test, removed at the end.
 class ScratchFolder {
  public:
   ScratchFolder() {
@@ -35,7 +35,7 @@ class ScratchFolder {
   std::filesystem::path folder_;
 };
 
-/// The message of the error of type E that `action` throws; another error passes through, none gives "".
+/// Returns the message of the error of type E that `action` throws, or "" if it throws nothing; other errors propagate.
 template <class E, class Action>
 std::string message_of(Action action) {
   try {
@@ -48,7 +48,7 @@ std::string message_of(Action action) {
 
 inline bool contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
 
-/// A file of the real data sets: under $UNFOLD_DATA, else beside the repository. "" when it is not there.
+/// Returns the path of a real data set under $UNFOLD_DATA, or beside the repository; "" if it does not exist.
 inline std::string real_data(const std::string& name) {
   const char* folder = std::getenv("UNFOLD_DATA");
   const std::filesystem::path root = folder != nullptr ? folder : UNFOLD_SOURCE_DIR "/../shared/data";

@@ -8,7 +8,7 @@
 namespace unfold {
 namespace {
 
-/// Table 3-7 of the Unicode Standard, row by row: the slow and obvious definition of a well-formed sequence.
+/// Table 3-7 of the Unicode Standard, row by row: the definition of a well-formed sequence.
 struct Row {
   std::vector<std::pair<int, int>> ranges;
 };
@@ -76,7 +76,7 @@ TEST(Utf8, all_short_byte_strings_agree_with_the_table_of_the_standard) {
 }
 
 RC_GTEST_PROP(Utf8, finds_the_same_first_invalid_byte_as_the_table, ()) {
-  // Mostly valid text with a few bytes spoiled, so that errors stand at every distance from the fast path.
+  // Mostly valid text with a few corrupted bytes, so that errors occur at every distance from the fast path.
   std::string text;
   for (const auto code : *rc::gen::container<std::vector<std::uint32_t>>(rc::gen::inRange<std::uint32_t>(0, 0x300))) {
     append_utf8(text, code);

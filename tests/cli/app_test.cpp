@@ -1,4 +1,4 @@
-/// The command and the functions of app/ are one: the same bits from both.
+/// The command and the functions of app/ give identical bits.
 
 #include "app/evaluate/evaluate.h"
 #include "app/sample/sample.h"

@@ -38,7 +38,7 @@ TEST_F(CommandTest, a_split_that_leaves_nothing_or_makes_no_sense_is_refused) {
 
 TEST_F(CommandTest, a_full_disk_is_a_runtime_failure_that_names_the_file) {
   for (const long limit : {100, 1500, 4000}) {
-    // What goes to standard error goes to a file here, which may not grow either.
+    // Standard error goes to a file as well, whose size is also limited.
     const Finished finished = unfold_command(training({"--quiet"}), {.file_size_limit = limit});
     EXPECT_EQ(finished.code, 1) << finished.err;
     EXPECT_THAT(finished.err, HasSubstr(run_));
@@ -92,7 +92,7 @@ TEST_F(CommandTest, symbols_that_the_model_does_not_know_are_reported_or_left_ou
   const Finished finished = unfold_command({"eval", run_, other, "--unknown", "skip", "--json"});
   ASSERT_EQ(finished.code, 0) << finished.err;
   const nlohmann::json json = only_object(finished.out);
-  EXPECT_EQ(json["unknown_symbols"], 4);  // u is not in the text either
+  EXPECT_EQ(json["unknown_symbols"], 4);  // u does not occur in the text either
   EXPECT_EQ(json["symbols"], 23);
   expect_failure({"eval", run_, other, "--unknown", "skpi"}, 2, "did you mean \"skip\"?");
   expect_failure({"sample", run_, "--prime", "Z"}, 3, "Z");

@@ -1,4 +1,4 @@
-/// Planning of training in several processes: the model by hand, and the command.
+/// Planning of training in several processes: the cost model by hand, and the command.
 
 #include "app/bench/distributed.h"
 
@@ -19,14 +19,14 @@ const LinkSpeed kLink{.latency = 1e-4, .bytes_per_second = 1e9};
 
 TEST(Distributed, an_exchange_costs_messages_and_bytes) {
   EXPECT_EQ(exchange_cost(kLink, kCost.parameters, 1).seconds(), 0);
-  // Two processes: 2 messages, twice half of 4 MB, a gathering of one message.
+  // Two processes: 2 messages, twice half of 4 MB, a gather of one message.
   EXPECT_NEAR(exchange_cost(kLink, kCost.parameters, 2).seconds(), 2e-4 + 4e-3 + 1e-4, 1e-12);
-  // Four: 4 messages, twice three quarters of 4 MB, a gathering of two messages.
+  // Four: 4 messages, twice three quarters of 4 MB, a gather of two messages.
   EXPECT_NEAR(exchange_cost(kLink, kCost.parameters, 4).seconds(), 4e-4 + 6e-3 + 2e-4, 1e-12);
 }
 
 TEST(Distributed, where_processes_cannot_halve_each_sends_to_all) {
-  // Three: 4 messages, twice two thirds of 4 MB, a gathering of two messages.
+  // Three: 4 messages, twice two thirds of 4 MB, a gather of two messages.
   EXPECT_NEAR(exchange_cost(kLink, kCost.parameters, 3).seconds(), 4e-4 + 16e-3 / 3 + 2e-4, 1e-12);
 }
 
@@ -64,7 +64,7 @@ TEST(Distributed, measures_links_and_sums_between_processes) {
   });
 }
 
-/// A step of 0.4 seconds that ends now, of which so much waits for an exchange.
+/// Records a step of 0.4 seconds that ends now and spent `waited` seconds waiting for an exchange.
 void note_step(Timeline& timeline, double waited) {
   const auto now = Timeline::Clock::now();
   const auto before = [&](double seconds) {

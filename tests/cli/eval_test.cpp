@@ -219,7 +219,7 @@ TEST_F(CommandTest, bench_measures_one_model_with_its_share_of_the_peak) {
   EXPECT_LT(json["share_of_peak"].get<double>(), 1.2);
 }
 
-/// Of `bench --profile`.
+/// Returns the number of product operations in the output of `bench --profile`.
 double operations_of_products(const nlohmann::json& profile) {
   double operations = 0;
   for (const auto& stage : profile["stages"]) {
@@ -240,7 +240,7 @@ TEST_F(CommandTest, bench_accounts_for_the_time_of_every_stage_of_a_step) {
   const nlohmann::json gru = profile("gru:16");
   EXPECT_EQ(operations_of_products(gru), 4 * 16 * 6 * (3 * 16 * 16 + 12 * 16));
   EXPECT_GT(gru["share_of_attainable"].get<double>(), 0);
-  // Three edges into each of 16 units, not a matrix.
+  // Three edges into each of 16 units instead of a matrix.
   EXPECT_EQ(operations_of_products(profile("gnn:16,edges=3")), 4 * 16 * 6 * (3 * 16 + 12 * 16));
 }
 

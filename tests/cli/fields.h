@@ -8,7 +8,7 @@
 
 namespace unfold::test {
 
-/// Words with parts of speech and chunks; `sentences` of 2 to 5 words each.
+/// Words with parts of speech and chunks; `sentences` sentences of 2 to 5 words each.
 inline std::string chunk_columns(int sentences) {
   const std::vector<std::string> words = {"the DT B-NP", "cat NN I-NP", "sat VB B-VP", "on IN O"};
   std::string text;
@@ -26,7 +26,7 @@ inline std::string labelled_lines(int lines) {
   return text;
 }
 
-/// A sine, one number a line under a name, or behind the hour of the day.
+/// A sine, one number per line under a column name, or after the hour of the day.
 inline std::string wave(int rows, bool with_hour = false) {
   std::string text = with_hour ? "hour,load\n" : "value\n";
   for (int i = 0; i < rows; ++i)
@@ -48,7 +48,7 @@ inline std::string tree_lines(int trees) {
   return text;
 }
 
-/// Grids of three rows, of two and of one character, with labels.
+/// Grids of three rows, two rows and one character, with labels.
 inline std::string grid_blocks(int grids) {
   std::string text;
   for (int i = 0; i < grids; ++i) text += i % 2 == 0 ? "ab\txy\nba\tyx\nab\txy\n\n" : "a\tx\nb\ty\nb\ty\n\n";
@@ -67,7 +67,7 @@ class FieldsTest : public CommandTest {
     write_bytes(folder_ / name, bytes);
     return folder_ / name;
   }
-  /// train for a few steps with a tiny model.
+  /// Returns the arguments that train a tiny model for a few steps.
   static Arguments few_steps(const std::string& file, const std::string& run, const Arguments& more) {
     return Arguments{"train", file, "--out", run, "--steps", "5", "--batch", "4", "--optimizer", "adam:rate=0.01"} +
            more;

@@ -1,4 +1,4 @@
-// Models that are fitted as a whole, through every verb.
+// Models that are fitted as a whole, with every command.
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
@@ -47,7 +47,7 @@ TEST_P(FittedTest, options_of_training_by_gradient_are_refused_by_name) {
   for (const Arguments& more : {Arguments{"--batch", "3"}, Arguments{"--optimizer", "sgd"}, Arguments{"--resume"},
                                 Arguments{"--minutes", "1"}, Arguments{"--memory-limit", "1G"}}) {
     if (more.front() == "--memory-limit" && std::string_view(GetParam()).starts_with("ngram"))
-      continue;  // it is counted within one
+      continue;  // ngram supports a memory limit
     expect_failure(fit(more), 2, more.front());
   }
   EXPECT_FALSE(std::filesystem::exists(run_));
@@ -76,7 +76,7 @@ TEST_F(HmmNetworkTest, goes_out_as_a_network_is_trained_on_and_comes_back) {
   const std::string network = file("network.safetensors"), back = file("back.safetensors");
   const Finished out = unfold_command({"export", run_, "--to", "network", "--out", network});
   ASSERT_EQ(out.code, 0) << out.err;
-  // `eval` adds an HMM's logarithms rounded to float; hmm_test compares the exact ones, to 1e-10.
+  // `eval` adds an HMM's logarithms rounded to float; hmm_test compares the exact ones to 1e-10.
   EXPECT_NEAR(nats(network), nats(run_), 1e-8 * nats(run_));
   ASSERT_EQ(unfold_command({"export", network, "--to", "hmm", "--out", back}).code, 0);
   EXPECT_NEAR(nats(back), nats(run_), 1e-8 * nats(run_));

@@ -23,27 +23,27 @@ class CommandTest : public ::testing::Test {
  protected:
   CommandTest();
 
-  /// train on `text_` into `run_`, with a tiny model and quickly; more options may follow.
+  /// Returns the arguments that train a tiny model quickly on `text_` into `run_`; more options may follow.
   Arguments training(const Arguments& more = {}) const;
-  /// Trains and expects success.
+  /// Trains and expects exit code 0.
   void train(const Arguments& more = {}) const;
 
   TemporaryFolder folder_;
   std::string text_, run_;  ///< names of the data file and of the run folder
 };
 
-/// Runs it and expects this code and, on standard error, this text, an `unfold: ` before it and nothing on standard
+/// Runs the command and expects this exit code, `unfold: ` followed by this text on standard error, and no standard
 /// output.
 void expect_failure(const Arguments& arguments, int code, const std::string& message,
                     const Surroundings& surroundings = {});
 
-/// The only JSON object of the output; anything else fails the test.
+/// Returns the only JSON object of the output; anything else fails the test.
 nlohmann::json only_object(const std::string& out);
 
-/// Some text of about `bytes` bytes, the same every time.
+/// Returns a deterministic text of about `bytes` bytes.
 std::string small_text(std::size_t bytes);
 
-/// Events and steps of a log, without times and speeds.
+/// Returns the events and steps of a log, without times and speeds.
 std::vector<std::string> log_events(const std::string& path);
 
 }  // namespace unfold::test

@@ -1,4 +1,4 @@
-// Streams without end: --follow of predict and score answers what plain files get, and answers at once.
+// Endless streams: with --follow, predict and score give the same results as for plain files, without delay.
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -10,7 +10,7 @@ namespace {
 
 class FollowTest : public FieldsTest {
  protected:
-  /// Whatever a verb says of a file it says of a stream of the same lines.
+  /// Expects each command to give the same results for a file and for a stream of the same lines.
   void expect_equal_answers(const std::string& file, const Arguments& more = {}) const {
     for (const char* verb : {"predict", "score"}) {
       const Arguments options = std::string(verb) == "score" ? Arguments() : more;
@@ -89,7 +89,7 @@ TEST_F(FollowTest, numbers_without_a_header_and_rows_of_several_sequences) {
     stations +=
         (i / 12 % 2 == 0 ? "north," : "south,") + std::to_string(i * i % 7) + (i % 3 == 0 ? ",high\n" : ",low\n");
   const std::string several = data("stations.csv", stations);
-  for (const char* model : {"gru:4", "bigru:4"}) {  // rows at once, or sequences when they are complete
+  for (const char* model : {"gru:4", "bigru:4"}) {  // per row or per complete sequence
     train_on(several, {"--model", model, "--format", "table", "--sequences", "station", "--read", "load", "--predict",
                        "kind", "--overwrite"});
     expect_equal_answers(several);
@@ -193,7 +193,7 @@ TEST_F(FollowTest, a_bad_line_is_named_by_its_number_in_the_stream) {
   const Finished bad = unfold_command({"predict", run_, "-", "--follow"}, {.input = labelled_lines(5) + "no label\n"});
   EXPECT_EQ(bad.code, 3);
   EXPECT_THAT(bad.err, HasSubstr("standard input: line 6: not a label and a text"));
-  EXPECT_EQ(count_lines(bad.out), 6);  // what came before is not lost
+  EXPECT_EQ(count_lines(bad.out), 6);  // earlier output is not lost
   const Finished odd = unfold_command({"score", run_, "-", "--follow"}, {.input = labelled_lines(2) + "odd\tx\n"});
   EXPECT_EQ(odd.code, 3);
   EXPECT_THAT(odd.err, HasSubstr("standard input, line 3: field label is \"odd\""));
@@ -209,7 +209,7 @@ TEST_F(FollowTest, an_answer_is_there_before_the_next_line_is_written) {
   train_on(table, {"--model", "gru:4", "--format", "table", "--predict", "load"});
   ASSERT_EQ(::mkfifo(in.c_str(), 0600), 0);
   ASSERT_EQ(::mkfifo(out.c_str(), 0600), 0);
-  const int reader = ::open(out.c_str(), O_RDONLY | O_NONBLOCK);  // waits for no writer
+  const int reader = ::open(out.c_str(), O_RDONLY | O_NONBLOCK);  // does not wait for a writer
   ASSERT_EQ(::fcntl(reader, F_SETFL, 0), 0);
   Process command({"predict", run_, in, "--follow", "--quiet"}, {.output = out});
   const int writer = ::open(in.c_str(), O_WRONLY);
@@ -218,7 +218,7 @@ TEST_F(FollowTest, an_answer_is_there_before_the_next_line_is_written) {
   for (int i = 1; i <= 3; ++i) {
     ASSERT_GT(::write(writer, "1,0.25\n", 7), 0);
     std::string buffer(4096, '\0');
-    while (count_lines(seen) < i + 1) {  // the heading too
+    while (count_lines(seen) < i + 1) {  // including the header
       const ssize_t got = ::read(reader, buffer.data(), buffer.size());
       if (got <= 0) break;  // the command has ended
       seen.append(buffer, 0, static_cast<std::size_t>(got));

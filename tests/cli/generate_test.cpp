@@ -45,7 +45,7 @@ TEST_F(CommandTest, generate_refuses_what_it_cannot_make) {
   expect_failure({"generate", "xor", "-o", folder_ / "no/such/folder"}, 1, "no/such/folder");
 }
 
-/// A mask that says the same as --predict-after gives the same model and the same scores.
+/// A mask equivalent to --predict-after gives the same model and the same scores.
 TEST_F(CommandTest, a_mask_is_predict_after_written_out) {
   const std::string file = folder_ / "xor.txt", mask = folder_ / "xor.mask", masked = folder_ / "masked";
   ASSERT_EQ(unfold_command({"generate", "xor:4", "--count", "200", "-o", file, "--mask", mask}).code, 0);
@@ -64,7 +64,7 @@ TEST_F(CommandTest, a_mask_is_predict_after_written_out) {
   EXPECT_EQ(eval.out, stepper.out);
   EXPECT_EQ(unfold_command({"eval", run_, file, "--json"}).out, eval.out);
   const Finished score = unfold_command({"score", masked, file, "--mask", mask});
-  EXPECT_EQ(std::count(score.out.begin(), score.out.end(), '-'), 200 * 8);  // nine symbols a line, one predicted
+  EXPECT_EQ(std::count(score.out.begin(), score.out.end(), '-'), 200 * 8);  // nine symbols per line, one predicted
 }
 
 TEST_F(CommandTest, a_mask_that_does_not_fit_is_refused) {

@@ -1,4 +1,4 @@
-// Files that claim what they should not be believed.
+// Tests of files that claim implausible sizes.
 #include <fmt/format.h>
 #include <zlib.h>
 
@@ -15,7 +15,7 @@ namespace {
 
 constexpr long kMostKilobytes = 64'000;
 
-/// An archive of this header and of one block that claims so much.
+/// Returns an archive with this header and one block that claims this many bytes and symbols.
 std::string archive(const ContainerHeader& header, Index bytes, Index symbols) {
   std::string out;
   ContainerWriter writer([&](std::string_view piece) { out += piece; }, header);
@@ -28,13 +28,13 @@ class HostileFile : public CommandTest {
  protected:
   HostileFile() : file_(folder_ / "hostile") {}
 
-  /// The command refuses quickly, with little memory, and says this.
+  /// Expects the command to fail quickly, with little memory and with this message.
   void expect_cheap_refusal(const Arguments& arguments, int code, const std::string& message) const {
     Process process(arguments);
     const Finished finished = process.finish(20);
     EXPECT_EQ(finished.code, code) << finished.err;
     EXPECT_THAT(finished.err, HasSubstr(message));
-    if (!UNFOLD_SANITIZED) {  // else it is mostly the sanitizer's
+    if (!UNFOLD_SANITIZED) {  // otherwise mostly the sanitizer's memory
       EXPECT_LT(finished.peak_kilobytes, kMostKilobytes);
     }
   }
@@ -42,8 +42,8 @@ class HostileFile : public CommandTest {
   std::string file_;
 };
 
-/// A model file of 93 MB whose header holds more than ten million entries; returns the checksum that it should state.
-/// Written piece by piece: a process that is forked counts the memory of this one as its own.
+/// Writes a model file of 93 MB whose header holds more than ten million entries; returns its correct checksum. Writes
+/// piece by piece, because the memory of this process counts for forked processes.
 unsigned long write_large_header(const std::string& path, const std::string& digits) {
   std::string piece = "{}";
   while (piece.size() < 1'000'000) piece += R"(,{},"abcde",[])";
@@ -170,7 +170,7 @@ TEST_F(HostileFile, a_damaged_task_model_is_a_bad_model_and_not_a_question_of_us
   expect_failure({"eval", file_}, 2, "eval needs MODEL DATA");
 }
 
-/// The same model with a card that `change` has been at.
+/// Writes the same model with its card modified by `change`.
 void write_with_card(const std::string& from, const std::string& to,
                      const std::function<void(nlohmann::json& card)>& change) {
   const SafetensorsFile model = SafetensorsFile::open(from);

@@ -1,4 +1,4 @@
-// Values that are not finite: no result is printed of them.
+// No result is printed for non-finite values.
 #include <algorithm>
 #include <limits>
 #include <stdexcept>
@@ -9,7 +9,7 @@
 namespace unfold::test {
 namespace {
 
-/// The file with one tensor changed, and a right checksum.
+/// Rewrites the file with one tensor changed and a correct checksum.
 template <class Change>
 void change(const std::string& path, const std::string& name, const Change& change_values) {
   const std::string before = read_bytes(path);
@@ -26,12 +26,12 @@ void change(const std::string& path, const std::string& name, const Change& chan
   writer.write(path);
 }
 
-/// One element is changed.
+/// Changes one element.
 void spoil(const std::string& path, const std::string& name, float value) {
   change(path, name, [&](std::vector<float>& values) { values[1] = value; });
 }
 
-/// The matrix of a network's own loop.
+/// Returns the name of the network's recurrent matrix.
 std::string loop_of(const std::string& path) {
   const SafetensorsFile file = SafetensorsFile::from_bytes(read_bytes(path), path);
   for (const Tensor& tensor : file.tensors())

@@ -9,7 +9,7 @@ namespace {
 
 using std::chrono::milliseconds;
 
-/// Waits, however busy the machine is, until something is so.
+/// Waits until a condition holds, however busy the machine is.
 template <class Condition>
 void wait_until(Condition&& condition) {
   while (!condition()) std::this_thread::sleep_for(milliseconds(1));
@@ -23,7 +23,7 @@ TEST(Heartbeat, speaks_after_each_silence_and_not_once_stopped) {
     longest = seconds;
   });
   wait_until([&] { return calls >= 3; });
-  EXPECT_GE(longest, 0.015);  // since the last sign of life, not since the last call
+  EXPECT_GE(longest, 0.015);  // since the last heartbeat, not since the last call
   heartbeat.stop();
   const int before = calls;
   std::this_thread::sleep_for(milliseconds(30));

@@ -1,4 +1,4 @@
-// --key: what was not made with it is refused, and what was is refused without it.
+// --key: files made with another key or without one are rejected, and keyed files are rejected without the key.
 #include <filesystem>
 
 #include "tests/cli/fixture.h"

@@ -1,4 +1,4 @@
-// Logs through the command: rows as lines come, the strangest ones, labels.
+// Logs through the command: streamed rows, the most anomalous lines, labels.
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -52,7 +52,7 @@ TEST_F(LogCommandTest, a_row_is_there_before_the_next_line_is_written) {
   const std::string in = folder_ / "in", out = folder_ / "out";
   ASSERT_EQ(::mkfifo(in.c_str(), 0600), 0);
   ASSERT_EQ(::mkfifo(out.c_str(), 0600), 0);
-  const int reader = ::open(out.c_str(), O_RDONLY | O_NONBLOCK);  // waits for no writer
+  const int reader = ::open(out.c_str(), O_RDONLY | O_NONBLOCK);  // does not wait for a writer
   ASSERT_EQ(::fcntl(reader, F_SETFL, 0), 0);
   Process command({"score", run_, in, "--quiet"}, {.output = out});
   const int writer = ::open(in.c_str(), O_WRONLY);
@@ -68,7 +68,7 @@ TEST_F(LogCommandTest, a_row_is_there_before_the_next_line_is_written) {
   };
   for (int i = 1; i <= 3; ++i) {
     ASSERT_GT(::write(writer, "- 5 all is well\n", 16), 0);
-    read_rows(i + 1);  // and the heading
+    read_rows(i + 1);  // including the header
     EXPECT_EQ(std::ranges::count(seen, '\n'), i + 1);
   }
   ::close(writer);
@@ -76,7 +76,7 @@ TEST_F(LogCommandTest, a_row_is_there_before_the_next_line_is_written) {
   ::close(reader);
 }
 
-/// A value that is always the same costs nothing: minus the logarithm of 1, which is a zero with a sign.
+/// A constant value has surprisal 0: minus the logarithm of 1, which is a signed zero.
 TEST_F(LogCommandTest, values_are_judged_as_values) {
   const Finished judged = unfold_command({"score", run_, log_, "--by", "value"});
   EXPECT_THAT(judged.err, HasSubstr("(1 of 61 values stand in anomalous lines)"));
@@ -85,13 +85,13 @@ TEST_F(LogCommandTest, values_are_judged_as_values) {
   EXPECT_THAT(summary.out, Not(HasSubstr("auc_bits")));
 }
 
-/// An empty line has no label, and does not hide that others have one.
+/// An empty line has no label and does not affect the labels of other lines.
 TEST_F(LogCommandTest, empty_lines_do_not_hide_labels) {
   const std::string file = folder_ / "empty.log";
   for (const std::string& text : {"\n" + read_bytes(log_), read_bytes(log_) + "\n"}) {
     write_bytes(file, text);
     const std::string line = text.front() == '\n' ? "1" : "62";
-    const Finished scored = unfold_command({"score", run_, file});  // lines before are answered already
+    const Finished scored = unfold_command({"score", run_, file});  // earlier lines are already scored
     EXPECT_EQ(scored.code, 3);
     EXPECT_THAT(scored.err, HasSubstr(file + ": line " + line + " does not begin with a label"));
     expect_failure({"train", file, "--format", "log", "--out", folder_ / "new", "--quiet"}, 3,

@@ -1,4 +1,4 @@
-/// explain, compare and report as users meet them.
+/// Command-line tests of explain, compare and report.
 
 #include <filesystem>
 
@@ -49,7 +49,7 @@ TEST_F(Look, data_that_are_named_must_be_there) {
     expect_failure({"compare", run_, run_, "--data", file}, 3, file);
   }
   EXPECT_FALSE(std::filesystem::exists(page));
-  // The folder of the data sets is no --data.
+  // UNFOLD_DATA does not act as --data.
   const Finished elsewhere =
       unfold_command({"report", run_, "-o", page}, {.environment = {{"UNFOLD_DATA", folder_.path()}}});
   EXPECT_EQ(elsewhere.code, 0) << elsewhere.err;

@@ -5,7 +5,7 @@
 namespace unfold::test {
 namespace {
 
-/// A model file as small as models are.
+/// Tests with a minimal model file.
 class ModelFileTest : public CommandTest {
  protected:
   ModelFileTest() : damaged_(folder_ / "damaged.safetensors") {

@@ -1,5 +1,5 @@
 #pragma once
-/// `mpirun -n K unfold ...` in tests, which skip where the build has no MPI.
+/// Runs `mpirun -n K unfold ...` in tests, which are skipped if the build has no MPI.
 
 #include <sys/types.h>
 
@@ -15,7 +15,7 @@
 
 namespace unfold::test {
 
-/// What Open MPI shall not do here: ask for other machines, read the memory of other processes.
+/// Prevents Open MPI from contacting other machines and from reading the memory of other processes.
 inline const Surroundings& quiet_mpi() {
   static const Surroundings surroundings = {.environment = {{"OMPI_ALLOW_RUN_AS_ROOT", "1"},
                                                             {"OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1"},
@@ -26,7 +26,7 @@ inline const Surroundings& quiet_mpi() {
   return surroundings;
 }
 
-/// The processes of `unfold` whose parent is this one.
+/// Returns the processes of `unfold` whose parent is `parent`.
 inline std::vector<pid_t> children_of(pid_t parent) {
   std::vector<pid_t> result;
   std::ifstream list("/proc/" + std::to_string(parent) + "/task/" + std::to_string(parent) + "/children");
@@ -34,7 +34,7 @@ inline std::vector<pid_t> children_of(pid_t parent) {
   return result;
 }
 
-/// Bytes in the place of which a few stand in messages; empty where there are none.
+/// Returns a short digest of bytes for messages; empty for no bytes.
 inline std::string short_of(const std::string& bytes) {
   return bytes.empty() ? ""
                        : std::to_string(bytes.size()) + " bytes, " + std::to_string(std::hash<std::string>()(bytes));
@@ -47,7 +47,7 @@ class ProcessesTest : public CommandTest {
     write_bytes(text_, small_text(6000));
   }
 
-  /// The arguments of a program that starts `unfold arguments...` in so many processes.
+  /// Returns the surroundings of a program that starts `unfold arguments...` in `count` processes.
   static Surroundings started_in(int count) {
     Surroundings result = quiet_mpi();
     result.before = {UNFOLD_MPIEXEC, "-n", std::to_string(count)};
@@ -57,7 +57,7 @@ class ProcessesTest : public CommandTest {
     return count == 1 ? unfold_command(arguments) : unfold_command(arguments, started_in(count));
   }
 
-  /// The model that a training in so many processes leaves in a folder of its own.
+  /// Returns the model file of a training in `count` processes in a separate folder.
   std::string model_of(int count, const std::string& name, const Arguments& arguments) const {
     const std::string out = folder_ / (name + "-" + std::to_string(count));
     const Finished finished = mpirun(count, arguments + Arguments{"--out", out, "--overwrite"});
@@ -65,7 +65,7 @@ class ProcessesTest : public CommandTest {
     return short_of(read_bytes(out + "/model.safetensors"));
   }
 
-  /// Kills one of the processes when there are so many and `moment` has come; whether they were still at work.
+  /// Kills one of the processes once `count` of them exist and `moment` holds; returns whether they were still running.
   template <class Moment>
   static bool kill_one(Process& process, int count, const Moment& moment) {
     std::vector<pid_t> children;

@@ -43,7 +43,7 @@ std::vector<std::string> environment_of(const Surroundings& surroundings) {
   for (char** entry = environ; *entry != nullptr; ++entry)
     if (!std::string(*entry).starts_with("UNFOLD_")) result.emplace_back(*entry);
   for (const auto& [name, value] : surroundings.environment) result.push_back(name + "=" + value);
-  // Tests run side by side, and threads that wait for each other on too few processors are slow.
+  // Tests run in parallel, and threads that wait for each other on too few processors are slow.
   if (!surroundings.environment.contains("UNFOLD_THREADS")) result.push_back("UNFOLD_THREADS=1");
   return result;
 }

@@ -1,5 +1,5 @@
 #pragma once
-/// Runs the command as users do: a process with its own arguments, environment and limits.
+/// Runs the command as users do: as a process with its own arguments, environment and limits.
 
 #include <sys/types.h>
 
@@ -10,23 +10,23 @@
 namespace unfold::test {
 
 struct Finished {
-  int code = -1;  ///< exit code; 128 + number of the signal that ended it
+  int code = -1;  ///< exit code; 128 + the number of the terminating signal
   std::string out, err;
-  long peak_kilobytes = 0;  ///< of memory
+  long peak_kilobytes = 0;  ///< peak memory
 };
 
 struct Surroundings {
-  std::vector<std::string> before = {};                 ///< a command, of its full name, that starts ours
-  std::map<std::string, std::string> environment = {};  ///< in addition to ours, without any UNFOLD_* of ours
-  std::string folder = {};                              ///< to run in; empty: ours
+  std::vector<std::string> before = {};                 ///< a command, by full path, that starts this one
+  std::map<std::string, std::string> environment = {};  ///< added to ours, without our UNFOLD_* variables
+  std::string folder = {};                              ///< working directory; empty: ours
   std::string input = {};                               ///< standard input
-  std::string input_path = {};                          ///< where it comes from instead (a pipe, which has a writer)
-  std::string output = {};                              ///< where standard output goes instead (a device)
-  long file_size_limit = -1;                            ///< bytes a file may grow to (RLIMIT_FSIZE)
-  bool no_threads = false;  ///< the system gives none: their stacks are larger than all the memory that there is
+  std::string input_path = {};                          ///< file for standard input (a pipe with a writer)
+  std::string output = {};                              ///< file for standard output (a device)
+  long file_size_limit = -1;                            ///< maximum file size in bytes (RLIMIT_FSIZE)
+  bool no_threads = false;                              ///< thread creation fails: stacks exceed all memory
 };
 
-/// A running command. Its outputs go to unnamed files, so nothing blocks.
+/// A running command. Its outputs go to unnamed files, so it never blocks.
 class Process {
  public:
   Process(const std::vector<std::string>& arguments, const Surroundings& surroundings = {});
@@ -37,7 +37,7 @@ class Process {
   void signal(int number) const;
   pid_t id() const { return pid_; }
   bool running();
-  /// Waits for the end; kills after `seconds`, which are many because two threads on a busy machine are slow.
+  /// Waits for the end; kills after `seconds`. The default is large because two threads on a busy machine are slow.
   Finished finish(double seconds = 300);
 
  private:
@@ -48,10 +48,10 @@ class Process {
   int out_ = -1, err_ = -1;
 };
 
-/// `unfold arguments...`
+/// Runs `unfold arguments...`.
 Finished unfold_command(const std::vector<std::string>& arguments, const Surroundings& surroundings = {});
 
-/// A folder that disappears with its contents.
+/// A temporary folder, removed with its contents.
 class TemporaryFolder {
  public:
   TemporaryFolder();
@@ -65,7 +65,7 @@ class TemporaryFolder {
   std::string path_;
 };
 
-std::string read_bytes(const std::string& path);  ///< empty when there is no such file
+std::string read_bytes(const std::string& path);  ///< empty if there is no such file
 void write_bytes(const std::string& path, const std::string& bytes);
 
 }  // namespace unfold::test

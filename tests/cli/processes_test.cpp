@@ -1,6 +1,6 @@
-/// `mpirun -n K unfold train --shards S`: the same model bytes for every K; what does not fit is refused by all with
-/// one voice; a process that is killed takes the others along, and the run is resumed in another number of processes.
-/// Tests say that they skip where the build has no MPI.
+/// `mpirun -n K unfold train --shards S`: the same model bytes for every K. Invalid requests fail in all processes with
+/// one message. A killed process ends the others, and the run can be resumed with a different number of processes.
+/// Skipped if the build has no MPI.
 
 #include <filesystem>
 #include <nlohmann/json.hpp>
@@ -84,7 +84,7 @@ TEST_F(ProcessesTest, refuse_with_one_voice) {
 }
 
 TEST_F(ProcessesTest, one_that_reads_other_data_is_named) {
-  // Each process has a folder of its own, as machines have.
+  // Each process has a separate folder, as on separate machines.
   const std::string script = folder_ / "apart.sh";
   write_bytes(script, "cd '" + folder_.path() + "/'$OMPI_COMM_WORLD_RANK && exec \"$@\"\n");
   for (const char* process : {"0", "1"}) {
@@ -113,14 +113,14 @@ TEST_F(ProcessesTest, a_killed_one_ends_the_others_and_the_run_is_resumed_in_ano
     Process process(killed == 0 ? cut : resumed, started_in(count));
     std::this_thread::sleep_for(std::chrono::milliseconds(moment));
     std::vector<pid_t> children = children_of(process.id());
-    while (children.size() < static_cast<std::size_t>(count) && process.running()) {  // mpirun still starts them
+    while (children.size() < static_cast<std::size_t>(count) && process.running()) {  // mpirun has not yet started all
       std::this_thread::sleep_for(std::chrono::milliseconds(50));
       children = children_of(process.id());
     }
     if (!children.empty()) ::kill(children[static_cast<std::size_t>(killed) % children.size()], SIGKILL);
     const auto begin = std::chrono::steady_clock::now();
     const Finished finished = process.finish(60);
-    if (finished.code == 0) break;  // it was over before
+    if (finished.code == 0) break;  // it finished first
     EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(20));
     EXPECT_THAT(finished.err, HasSubstr("exited on signal 9")) << finished.err;
     if (!read_bytes(run_ + "/config.toml").empty()) ++killed;
@@ -148,7 +148,7 @@ TEST(WithoutMpi, other_processes_are_refused) {
   const Finished second = unfold_command(
       {"info", folder / "run"}, {.environment = {{"OMPI_COMM_WORLD_SIZE", "2"}, {"OMPI_COMM_WORLD_RANK", "1"}}});
   EXPECT_EQ(second.code, 2);
-  EXPECT_EQ(second.err, "");  // the first has said it
+  EXPECT_EQ(second.err, "");  // the first process reports it
 }
 
 }  // namespace

@@ -5,7 +5,7 @@
 namespace unfold::test {
 namespace {
 
-/// What a training that is refused leaves: everything.
+/// A rejected training leaves everything unchanged.
 class RefusedTraining : public CommandTest {
  protected:
   static std::vector<std::pair<std::string, std::string>> files_of(const std::string& folder) {
@@ -15,7 +15,8 @@ class RefusedTraining : public CommandTest {
     std::ranges::sort(files);
     return files;
   }
-  /// Refused in place of a run that is there, which stays as it is, and in a new folder, which is not made.
+  /// Expects the command to fail for an existing run, which stays unchanged, and for a new folder, which is not
+  /// created.
   void expect_nothing_done(const Arguments& command, int code, const std::string& message) {
     SCOPED_TRACE(command.back());
     const auto before = files_of(run_);
@@ -78,7 +79,7 @@ TEST_F(RefusedTraining, a_folder_without_a_run_is_named) {
   expect_failure({"train", "--out", folder_ / "nix", "--resume"}, 2, "nix holds no run to go on with");
 }
 
-/// To go on where nothing is yet is to begin, with the settings of a beginning.
+/// Resuming where no run exists starts a new run with the given settings.
 TEST_F(RefusedTraining, resuming_what_is_not_there_begins_as_usual) {
   std::string pairs;
   for (int i = 0; i < 40; ++i) pairs += i % 2 == 0 ? "abba\tA B B A\n" : "cab\tC A B\n";

@@ -17,7 +17,7 @@ TEST_F(CommandTest, reproduce_fills_a_table_and_does_not_repeat_what_is_there) {
   EXPECT_THAT(first.out, HasSubstr("tanh RNN, Adam"));
   EXPECT_THAT(first.out, HasSubstr("LSTM, Adam"));
   EXPECT_THAT(first.out, Not(HasSubstr("SGD")));
-  // Whether there are curves to draw, of two validations or more, is up to the clock.
+  // Curves need two or more validations, which depends on the clock.
   for (const char* file : {"long-range.md", "long-range.json", "permutation-100.svg"})
     EXPECT_NE(read_bytes(out + "/" + file), "") << file;
   EXPECT_THAT(read_bytes(out + "/long-range.md"), HasSubstr("unfold train --task permutation:100"));
@@ -29,14 +29,14 @@ TEST_F(CommandTest, reproduce_fills_a_table_and_does_not_repeat_what_is_there) {
   const Finished second = unfold_command(command);
   EXPECT_THAT(second.out, HasSubstr("0.25"));
   EXPECT_THAT(second.out, HasSubstr("1 of 1"));
-  EXPECT_THAT(second.out, HasSubstr("not solved"));  // the others
+  EXPECT_THAT(second.out, HasSubstr("not solved"));  // the remaining rows
 
   expect_failure({"reproduce", "long-rang", "--out", out}, 2, "did you mean \"long-range\"?");
   expect_failure({"reproduce", "long-range"}, 2, "--out DIR");
   expect_failure({"reproduce", "long-range", "--only", "nobody", "--out", out}, 2, "no row and column");
 }
 
-/// Settings that a scale says count before a row's; what only the row says stays.
+/// Settings of a scale override those of a row; the other settings of the row remain.
 TEST_F(CommandTest, reproduce_long_range_says_what_each_row_is_trained_with) {
   const auto trained = [&](const std::string& cell) {
     const Finished done = unfold_command({"reproduce", "long-range", "--scale", "full", "--only", cell, "--seeds", "1",
@@ -70,7 +70,7 @@ TEST_F(CommandTest, reproduce_path_makes_one_page_of_its_sections) {
   ASSERT_EQ(result["cells"].size(), 1u);
   EXPECT_EQ(result["cells"][0]["measure"], "mean_squared_error");
   const std::string command = result["cells"][0]["runs"][0]["command"];
-  EXPECT_THAT(command, HasSubstr("--model irnn:100"));  // {units} is filled in
+  EXPECT_THAT(command, HasSubstr("--model irnn:100"));  // {units} is substituted
   EXPECT_THAT(read_bytes(out + "/path.md"), HasSubstr("## Adding problem"));
   EXPECT_THAT(read_bytes(out + "/path.md"), Not(HasSubstr("MNIST")));
 
@@ -80,7 +80,7 @@ TEST_F(CommandTest, reproduce_path_makes_one_page_of_its_sections) {
   EXPECT_THAT(unfold_command({"reproduce", "--help"}).out, HasSubstr("MNIST pixel by pixel"));
 }
 
-/// Rows that go on from the run of another: with results that are there, nothing is trained.
+/// Rows that start from the run of another row: existing results are not trained again.
 TEST_F(CommandTest, reproduce_knows_what_other_rows_start_from) {
   std::filesystem::create_directories(folder_ / "data/sequences");
   const Surroundings here{.environment = {{"UNFOLD_DATA", folder_ / "data"}}};
@@ -111,17 +111,17 @@ TEST_F(CommandTest, reproduce_knows_what_other_rows_start_from) {
   EXPECT_EQ(cells[0]["method"], "the start, teacher forcing");
   EXPECT_EQ(cells[1]["runs"][0]["test"]["heads"]["target"]["sequence_error"], 0.125);
   EXPECT_THAT(read_bytes(out + "/search.md"), HasSubstr("| noisy copies | perceptron, early update | 18.75 |"));
-  // Differences of the seeds: -12.5 and 0.
+  // Differences between the seeds: -12.5 and 0.
   EXPECT_THAT(read_bytes(out + "/search.md"),
               HasSubstr("| noisy copies | perceptron, early update | 18.75 | 8.84 | -6.25 | 6.25 |"));
   EXPECT_THAT(read_bytes(out + "/search.md"), Not(HasSubstr("solved")));
 }
 
-/// What the study of densities reads, in a tiny version.
+/// Tiny versions of the inputs of the density study.
 TEST_F(CommandTest, reproduce_density_makes_folds_and_digits_of_its_own) {
   std::filesystem::create_directories(folder_ / "data/density");
   std::filesystem::create_directories(folder_ / "data/mnist");
-  // 100 patients: a name, 16 numbers, the class, 6 more numbers; the second repeats the first.
+  // 100 patients: a name, 16 numbers, the class, 6 more numbers; the second number repeats the first.
   std::string table = "name";
   for (int c = 1; c < 24; ++c) table += c == 17 ? ",status" : ",c" + std::to_string(c);
   for (int r = 0; r < 100; ++r) {
@@ -144,7 +144,7 @@ TEST_F(CommandTest, reproduce_density_makes_folds_and_digits_of_its_own) {
     std::istringstream test(read_bytes(stem + ".test.csv"));
     std::string line;
     std::getline(test, line);
-    EXPECT_THAT(line, StartsWith("c1,c3,c4"));  // without the name and the twin
+    EXPECT_THAT(line, StartsWith("c1,c3,c4"));  // without the name and the duplicate column
     EXPECT_THAT(line, Not(HasSubstr("status")));
     int rows = 0;
     for (; std::getline(test, line); ++rows) {
@@ -156,7 +156,7 @@ TEST_F(CommandTest, reproduce_density_makes_folds_and_digits_of_its_own) {
     EXPECT_EQ(std::ranges::count(read_bytes(stem + ".valid.csv"), '\n'), 10);
     EXPECT_EQ(std::ranges::count(read_bytes(stem + ".train.csv"), '\n'), 82);
   }
-  EXPECT_EQ(tested.size(), 100U);  // each row once
+  EXPECT_EQ(tested.size(), 100U);  // each row is tested once
   EXPECT_THAT(
       unfold_command({"reproduce", "density", "--scale", "full", "--only", "NADE / nltcs", "--out", out}, here).err,
       HasSubstr("its data are not in"));

@@ -1,4 +1,4 @@
-/// Training of gated networks as users meet it: restarts, masks, and the edges of what is sensible.
+/// Training of gated networks through the command: restarts, masks, and extreme settings.
 
 #include "tests/cli/fixture.h"
 
@@ -7,7 +7,7 @@ namespace {
 
 class RiemannianCommandTest : public CommandTest {
  protected:
-  /// train on `text_` in one sequence; more options may follow.
+  /// Returns the arguments that train on `text_` as one sequence; more options may follow.
   Arguments gated(const Arguments& more = {}) const {
     return Arguments{"train",       text_,     "--out",
                      run_,          "--model", "glnn:4,edges=2",
@@ -31,7 +31,7 @@ TEST_F(RiemannianCommandTest, restarts_keep_the_best_graph_and_do_not_depend_on_
   std::erase(loud, "--quiet");
   const Finished one = unfold_command(loud);
   ASSERT_EQ(one.code, 0) << one.err;
-  // Every candidate reports its validation first; the least goes on.
+  // Every candidate reports its validation first; the one with the smallest loss continues.
   double best = 1e9;
   int least = 0;
   for (int k = 1; k <= 3; ++k) {
@@ -85,7 +85,7 @@ TEST_F(RiemannianCommandTest, reads_whole_sequences_by_itself_and_says_so) {
   std::erase(plain, "--quiet");
   EXPECT_THAT(unfold_command(plain).err, HasSubstr("it reads whole sequences, as with --whole-sequences"));
 
-  // The choice is part of the run: the same command meets its own run, and a window is another one.
+  // The choice is part of the run: the same command finds its own run, and another window is a conflict.
   std::erase(plain, "--overwrite");
   expect_failure(plain, 2, "holds a run already");
   expect_failure(plain + Arguments{"--window", "64"}, 2, "whole-sequences is true there and false here");
@@ -119,7 +119,7 @@ TEST_F(RiemannianCommandTest, symbols_that_occur_once_do_no_harm) {
     ASSERT_EQ(finished.code, 0) << finished.err;
     const double bits = only_object(finished.out)["valid"]["bits_per_symbol"].get<double>();
     EXPECT_GT(bits, 0) << optimizer;
-    EXPECT_LT(bits, 1.1) << optimizer;  // better than no model of the order, log2 3 and more
+    EXPECT_LT(bits, 1.1) << optimizer;  // better than log2 3, the loss of a model without order
   }
 }
 

@@ -1,5 +1,5 @@
-/// What several processes share besides the steps of a training: the reading of a corpus, restarts, blocks that are
-/// compressed, files that are scored. The results are those of one process.
+/// Work other than training steps that several processes share: reading a corpus, restarts, compressing blocks, scoring
+/// files. The results equal those of one process.
 
 #include <filesystem>
 #include <random>
@@ -9,7 +9,7 @@
 namespace unfold::test {
 namespace {
 
-/// Lines of words of letters of one to three bytes.
+/// Returns lines of words whose letters have one to three bytes.
 std::string words_of(std::size_t bytes, unsigned seed) {
   static const std::vector<std::string> kLetters = {"a", "e", "n", "é", "ж", "語"};
   std::mt19937 random(seed);
@@ -21,7 +21,7 @@ std::string words_of(std::size_t bytes, unsigned seed) {
   return text;
 }
 
-/// A corpus of two files, of several blocks and of less than one.
+/// A corpus of two files: one of several blocks, one of less than a block.
 TEST_F(ProcessesTest, make_the_model_of_one_that_reads_all_of_the_corpus) {
   const std::string large = folder_ / "large.txt", small = folder_ / "small.txt", valid = folder_ / "valid.txt";
   write_bytes(large, words_of(400000, 1));
@@ -62,7 +62,7 @@ TEST_F(ProcessesTest, print_the_figures_of_one_that_reads_all_of_the_corpus) {
   EXPECT_EQ(figures(2), figures(1));
 }
 
-/// A process holds what its lanes and those of validation are reading, and not the text.
+/// A process holds only what its lanes and those of validation are reading, not the whole text.
 TEST_F(ProcessesTest, hold_little_of_a_large_corpus) {
   constexpr std::size_t kBytes = 64 << 20;
   write_bytes(text_, words_of(kBytes, 1));
@@ -102,7 +102,7 @@ TEST_F(ProcessesTest, share_restarts_and_go_on_with_those_that_were_finished) {
   if (process.finish(60).code != 0) {
     const Finished resumed = mpirun(3, {"train", "--out", run_, "--resume"});
     EXPECT_EQ(resumed.code, 0) << resumed.err;
-    EXPECT_THAT(resumed.err, Not(HasSubstr("1/4  restart 1")));  // it was finished
+    EXPECT_THAT(resumed.err, Not(HasSubstr("1/4  restart 1")));  // it was already finished
   }
   EXPECT_EQ(short_of(read_bytes(run_ + "/model.safetensors")), expected);
   EXPECT_EQ(read_bytes(run_ + "/candidate-0.json"), "");
@@ -125,7 +125,7 @@ TEST_F(ProcessesTest, compress_blocks_to_the_bytes_of_one) {
   ASSERT_EQ(unfold_command({"decompress", packed, "-o", restored}).code, 0);
   EXPECT_EQ(read_bytes(restored), read_bytes(text_));
 
-  // What was finished when a process was killed is not done again.
+  // Blocks that were finished when a process was killed are not compressed again.
   const Arguments slow = {"compress", text_, "--block", "10000", "--model", "rnn:16", "--threads", "1", "-o"};
   ASSERT_EQ(unfold_command(slow + Arguments{expected_file}).code, 0);
   const auto pieces = [&] {
@@ -153,7 +153,7 @@ TEST_F(ProcessesTest, compress_blocks_to_the_bytes_of_one) {
   refused({"compress", text_, "--block", "1M", "-o", "-"}, "a file into a file");
 }
 
-/// `score MODEL FILE...`: five files in a folder.
+/// Returns the arguments of `score MODEL FILE...` for five files in a folder.
 Arguments scoring_of_five(const TemporaryFolder& folder, const std::string& run) {
   Arguments options = {"score", run, "--by", "file"};
   for (int i = 0; i < 5; ++i) {
@@ -177,7 +177,7 @@ TEST_F(CommandTest, scores_of_files_are_one_table) {
 
   const Arguments kept = options + Arguments{"--out", folder_ / "scores"};
   EXPECT_EQ(unfold_command(kept + Arguments{"--jobs", "2"}).out, one.out);
-  // A file that has changed since is scored anew, others are not.
+  // A file that has changed since is scored again; the others are not.
   write_bytes(options[5], small_text(6000).substr(0, 700));
   std::string first = read_bytes(folder_ / "scores/file-1.json");
   first.replace(first.find("\"symbols\": 900"), 14, "\"symbols\": 901");

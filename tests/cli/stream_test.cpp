@@ -1,4 +1,4 @@
-// score --by line: one row a line, as the lines come.
+// score --by line: streams one row per line.
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -50,7 +50,7 @@ class StreamTest : public CommandTest {
     return scored.out;
   }
 
-  /// Reads until so many lines are there; the seconds that took.
+  /// Reads until `count` lines have arrived; returns the seconds that took.
   double wait_for_lines(std::ptrdiff_t count) {
     const auto start = std::chrono::steady_clock::now();
     std::string buffer(4096, '\0');
@@ -62,8 +62,8 @@ class StreamTest : public CommandTest {
     return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   }
 
-  /// Writes line by line and expects each row before the next line is written, within 50 ms. A machine with other
-  /// things to do gets three attempts at being punctual, but none at answering.
+  /// Writes line by line and expects each row within 50 ms, before the next line is written. On a busy machine the
+  /// timing has three attempts; a missing row always fails.
   void expect_answers_at_once(bool standard_input) {
     ::unlink(in_.c_str());
     ::unlink(out_.c_str());
@@ -71,12 +71,12 @@ class StreamTest : public CommandTest {
     ASSERT_EQ(::mkfifo(out_.c_str(), 0600), 0);
     seen_.clear();
     if (reader_ >= 0) ::close(reader_);
-    reader_ = ::open(out_.c_str(), O_RDONLY | O_NONBLOCK);  // waits for no writer
+    reader_ = ::open(out_.c_str(), O_RDONLY | O_NONBLOCK);  // does not wait for a writer
     ASSERT_EQ(::fcntl(reader_, F_SETFL, 0), 0);
     const Arguments arguments{"score", run_, standard_input ? "-" : in_, "--by", "line", "--quiet"};
     Process command(arguments, {.input_path = standard_input ? in_ : "", .output = out_});
     const int writer = ::open(in_.c_str(), O_WRONLY);
-    wait_for_lines(1);  // the header, before anything was written
+    wait_for_lines(1);  // the header, before any input
     double slowest = 0;
     int late = 0;
     for (std::ptrdiff_t i = 1; i <= 6; ++i) {
@@ -89,7 +89,7 @@ class StreamTest : public CommandTest {
     }
     EXPECT_LE(late, 3) << "slowest: " << slowest;
     ::close(writer);
-    if (standard_input) return command.signal(SIGKILL);  // it holds its own end open and would wait for ever
+    if (standard_input) return command.signal(SIGKILL);  // it holds its own end open and would wait forever
     EXPECT_EQ(command.finish().code, 0);
   }
 
@@ -162,7 +162,7 @@ TEST_F(StreamTest, unknown_characters_surprise_on_request) {
   const Finished refused = unfold_command({"score", run_, odd, "--by", "line", "--quiet"});
   EXPECT_EQ(refused.code, 3);
   EXPECT_THAT(refused.err, HasSubstr("odd.txt, line 2: \"\u00e9\" at offset 6 of the line is not in the alphabet"));
-  EXPECT_EQ(rows_in(refused.out).size(), 2U);  // what came before is not lost
+  EXPECT_EQ(rows_in(refused.out).size(), 2U);  // earlier output is not lost
   const Rows skipped = rows_in(score(odd, {"--unknown", "skip"})),
              counted = rows_in(score(odd, {"--unknown", "surprise"}));
   EXPECT_EQ(skipped[1], counted[1]);

@@ -1,4 +1,4 @@
-/// Trainings over a grid: in one process, side by side, with one that is killed.
+/// Parameter sweeps: in one process, in parallel, and with one process killed.
 
 #include <csignal>
 #include <filesystem>
@@ -19,7 +19,7 @@ class SweepTest : public CommandTest {
                      "--batch", "4",   "--window", "8",  "--steps", "12",          "--optimizer", "adam:rate=0.01"} +
            more;
   }
-  /// What the sweep measured, point by point.
+  /// Returns the measurements of the sweep, point by point.
   std::vector<std::vector<double>> values_of(const std::string& out) const {
     std::vector<std::vector<double>> result;
     const nlohmann::json all = only_object(read_bytes(folder_ / out + "/sweep.json"));
@@ -38,7 +38,7 @@ TEST_F(SweepTest, tells_every_point_in_one_table) {
   EXPECT_THAT(finished.out, HasSubstr("valid/bits_per_symbol; the best: rate=0.01;units="));
   const auto values = values_of("s");
   ASSERT_EQ(values.size(), 4u);
-  // A point is an ordinary training.
+  // Each point is an ordinary training.
   const Finished alone =
       unfold_command({"train", text_, "--out", run_, "--model", "rnn:5", "--batch", "4", "--window", "8", "--steps",
                       "12", "--optimizer", "adam:rate=0.001", "--seed", "2", "--json"});
@@ -55,7 +55,7 @@ TEST_F(SweepTest, goes_on_with_what_is_there) {
   EXPECT_THAT(changed.err, HasSubstr("1/2  units=3, seed 1"));
 }
 
-/// A checkpoint of other settings does not stand beside those that begin.
+/// A checkpoint with other settings is removed when a new run starts.
 TEST_F(SweepTest, what_was_begun_with_other_settings_is_gone_before_it_begins) {
   const std::string folder = folder_ / "run", checkpoint = folder + "/checkpoint.safetensors";
   EXPECT_FALSE(can_resume(folder, "first"));

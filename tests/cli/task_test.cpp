@@ -83,7 +83,7 @@ TEST_F(TaskCommand, a_model_is_measured_on_longer_examples_of_its_task) {
   EXPECT_EQ(measured("adding:8"), only_object(unfold_command({"eval", run_, "--count", "40", "--json"}).out));
   const nlohmann::json longer = measured("adding:50");
   EXPECT_EQ(longer["task"], "adding:length=50");
-  EXPECT_EQ(longer["symbols"], 40);  // one value a sequence, other examples
+  EXPECT_EQ(longer["symbols"], 40);  // one value per sequence, other examples
   EXPECT_NE(longer["mean_squared_error"], measured("adding:8")["mean_squared_error"]);
   expect_failure({"eval", run_, "--task", "temporal-order:20"}, 3, "this task reads 6 symbols, predicts 4 classes");
   expect_failure({"eval", run_, "--task", "addign"}, 2, "did you mean \"adding\"?");
@@ -98,7 +98,7 @@ TEST_F(TaskCommand, a_model_that_pools_a_sequence_is_read_back_as_it_was) {
   EXPECT_EQ(only_object(unfold_command({"info", run_, "--json"}).out)["model"], "gru:4,pool=mean");
 }
 
-/// A rate at which nats and errors disagree about what is best, so that the test can tell them apart.
+/// A learning rate for which nats and errors select different networks, so that the test can distinguish them.
 TEST_F(TaskCommand, the_best_network_may_be_that_of_the_least_errors) {
   const auto kept_and_least = [&](const Arguments& more) {
     const Finished trained =
@@ -164,7 +164,7 @@ TEST_F(TaskCommand, examples_are_written_as_a_table) {
   const Finished table = unfold_command({"generate", "memorization:1", "--count", "2", "-o", "-"});
   ASSERT_EQ(table.code, 0) << table.err;
   EXPECT_THAT(table.out, StartsWith("example\tstep\tinput\ttarget\n0\t0\t"));
-  EXPECT_THAT(table.out, HasSubstr("\n0\t5\t3\t2\n"));  // the cue, blank expected
+  EXPECT_THAT(table.out, HasSubstr("\n0\t5\t3\t2\n"));  // the cue; blank expected
   EXPECT_EQ(std::count(table.out.begin(), table.out.end(), '\n'), 1 + 2 * 11);
   EXPECT_THAT(unfold_command({"generate", "adding:3", "--count", "1", "-o", "-"}).out, HasSubstr("\t-\n"));
   const Finished json = unfold_command({"generate", "adding", "--count", "3", "-o", folder_ / "a.tsv", "--json"});

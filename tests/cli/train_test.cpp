@@ -135,7 +135,7 @@ TEST_F(CommandTest, a_run_killed_at_random_moments_and_resumed_ends_with_the_sam
   train(longer);
   const auto whole = std::chrono::duration_cast<milliseconds>(std::chrono::steady_clock::now() - started).count();
 
-  Random random(static_cast<std::uint64_t>(started.time_since_epoch().count()), "kill");  // other moments every time
+  Random random(static_cast<std::uint64_t>(started.time_since_epoch().count()), "kill");  // random times
   int kills = 0;
   for (int i = 0; i < 5; ++i) {
     Arguments arguments = training(longer + Arguments{"--resume"});

@@ -1,4 +1,4 @@
-/// Options that a verb has, but that would change nothing here: they are refused, in words that say what they are for.
+/// Options that a command has but that would have no effect here: each raises an error that states its purpose.
 
 #include <fstream>
 
@@ -9,7 +9,7 @@ namespace {
 
 class UnusedOptions : public FieldsTest {
  protected:
-  /// A model of `text_` that is fitted, or learns while it reads.
+  /// Fits a model to `text_`, or creates one that learns while it reads.
   std::string fitted(const std::string& model) const {
     std::string folder = folder_ / model;
     const Finished finished = unfold_command({"train", text_, "--model", model, "--out", folder, "--quiet"});
@@ -21,7 +21,7 @@ class UnusedOptions : public FieldsTest {
     for (int i = 0; i < 40; ++i) text += i % 2 == 0 ? "abba\tA B B A\n" : "cab\tC A B\n";
     return data("words.pairs", text);
   }
-  /// Every one of `unused` is refused beside `command`, with the message beside it.
+  /// Expects `command` with each of `unused` to fail with its message.
   static void expect_refused(const Arguments& command, const std::vector<std::pair<Arguments, std::string>>& unused) {
     for (const auto& [more, message] : unused) {
       SCOPED_TRACE(more.front());
@@ -174,7 +174,7 @@ TEST_F(UnusedOptions, info_and_sample_say_beside_what_an_option_belongs) {
   expect_failure({"sample", run_, "--step", "100"}, 2, "add --midi");
 }
 
-/// Whether there is a device or not.
+/// Holds with and without a device.
 TEST_F(UnusedOptions, train_names_what_no_device_runs) {
   const Arguments train = {"train", text_, "--out", run_, "--steps", "3", "--device", "cuda"};
   for (const Arguments& unused : {Arguments{"--memory-limit", "2G"},

@@ -1,4 +1,4 @@
-// Coding with every kind of model, end to end: it comes back, and costs what the model says.
+// Coding with every kind of model, end to end: the data are restored, and the size matches the model.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -18,7 +18,7 @@
 namespace unfold::test {
 namespace {
 
-/// Words of a language that was never heard, some of them often.
+/// Returns words of a made-up language, some of them frequent.
 std::string babble(std::size_t n) {
   Random random(n, "babble");
   std::string text;
@@ -30,7 +30,7 @@ std::string babble(std::size_t n) {
   return text;
 }
 
-/// A model of the bytes of `text`, trained a little or fitted.
+/// Returns a model of the bytes of `text`, briefly trained or fitted.
 std::shared_ptr<SymbolModel> trained(const std::string& spec, const std::string& text) {
   const Corpus corpus = Corpus::from_text(text, Alphabet::all_bytes());
   if (!is_fitted_model(spec)) {
@@ -54,7 +54,7 @@ double bits_of(Predictor& predictor, const std::string& bytes) {
   return bits;
 }
 
-/// Compresses, restores, and compares the code with what `predictor` says that it costs.
+/// Compresses, decompresses, and compares the size with the cost according to `predictor`.
 void expect_cost(const std::string& what, Predictor& predictor, const std::string& bytes, CompressOptions options) {
   options.verify = false;
   std::string packed, restored;
@@ -90,8 +90,8 @@ TEST(AnyModel, that_was_trained_costs_what_it_says_and_comes_back) {
   }
 }
 
-/// Checksums of archives as earlier builds wrote them: a model that does not learn codes all bytes as one sequence,
-/// also where its data are lines, and ppm initializes what it reads for the first time.
+/// Checksums of archives written by earlier builds. A model that does not adapt codes all bytes as one sequence, even
+/// if its data are lines; ppm initializes contexts on their first occurrence.
 TEST(AnyModel, ArchivesOfTrainedModelsKeepTheirBytes) {
   const std::vector<std::pair<std::string, std::uint32_t>> expected = {{"ppm:3", 2879249459U},
                                                                        {"ppm:3,memory=1", 2732409077U},

@@ -18,7 +18,7 @@ std::string small_container() {
   return bytes;
 }
 
-/// Reads all; the number of blocks.
+/// Reads everything and returns the number of blocks.
 int read_all(std::string bytes) {
   ContainerReader reader(from(std::move(bytes)), "test");
   ContainerBlock block;
@@ -86,7 +86,7 @@ TEST(Container, blocks_exchanged_or_doubled_are_found) {
 }
 
 TEST(Container, another_version_is_refused_by_name) {
-  // A whole container whose version alone differs: its header's crc is right.
+  // A complete container that differs only in its version; the CRC of its header is correct.
   std::string bytes;
   ContainerWriter writer(into(bytes), {.model = "cm:12"});
   bytes[4] = 3;
@@ -106,7 +106,7 @@ class KeyedContainer : public ::testing::Test {
     writer.end();
     return bytes;
   }
-  /// Reads all; the code of the last block.
+  /// Reads everything and returns the code of the last block.
   static std::string read(const std::string& bytes, const Key* key) {
     ContainerReader reader(from(bytes), "test", key);
     ContainerBlock block;
@@ -139,7 +139,7 @@ TEST_F(KeyedContainer, any_change_is_found) {
 TEST_F(KeyedContainer, records_of_two_containers_of_one_key_cannot_be_mixed) {
   const std::string a = container(key_), b = container(key_, "edoc");
   ASSERT_EQ(a.size(), b.size());
-  const std::size_t half = a.rfind("code") - 5;  // where the second block begins
+  const std::size_t half = a.rfind("code") - 5;  // start of the second block
   EXPECT_THROW(read(a.substr(0, half) + b.substr(half), &key_), VerificationError);
 }
 

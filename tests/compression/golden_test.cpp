@@ -9,8 +9,8 @@
 namespace unfold::test {
 namespace {
 
-/// Containers written by an optimised build with AVX2; every other build, instruction set and number of threads must
-/// write the same bytes and read them. UNFOLD_WRITE_GOLDEN=1 writes them anew, after a deliberate change of the format.
+/// Containers written by an optimized build with AVX2; every other build, instruction set and number of threads must
+/// write the same bytes and read them. UNFOLD_WRITE_GOLDEN=1 rewrites them after a deliberate change of the format.
 struct Golden {
   const char *file, *model;
   bool independent;

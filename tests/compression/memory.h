@@ -1,5 +1,5 @@
 #pragma once
-/// Sources and sinks in memory.
+/// In-memory sources and sinks.
 
 #include <algorithm>
 #include <cstring>
@@ -10,7 +10,7 @@
 
 namespace unfold::test {
 
-/// `piece`: the most bytes that one call hands out, as pipes do.
+/// `piece`: the maximum number of bytes per call, to simulate a pipe.
 inline ByteSource from(std::string bytes, std::size_t piece = 1 << 30) {
   return [bytes = std::make_shared<const std::string>(std::move(bytes)), piece, at = std::make_shared<std::size_t>(0)](
              char* out, std::size_t size) {

@@ -18,7 +18,7 @@ struct Interval {
   int bits;
 };
 
-/// Any intervals, the smallest, the largest and those at either end among them.
+/// Random intervals, including the smallest, the largest and those at either end.
 std::vector<Interval> random_intervals(std::uint64_t seed, int count) {
   Random random(seed, "intervals");
   std::vector<Interval> result;
@@ -58,7 +58,7 @@ TEST(RangeCoder, finds_every_interval_again) {
 
 TEST(RangeCoder, carries_run_through_long_rows_of_ones) {
   RangeEncoder encoder;
-  for (int i = 0; i < 2000; ++i) encoder.encode((std::uint64_t{1} << 40) - 1, 1, 40);  // as high as can be
+  for (int i = 0; i < 2000; ++i) encoder.encode((std::uint64_t{1} << 40) - 1, 1, 40);  // the largest value
   for (int i = 0; i < 50; ++i) encoder.encode(0, 1, 40);
   const std::string code = encoder.finish();
   RangeDecoder decoder(code);

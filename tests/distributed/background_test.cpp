@@ -33,7 +33,7 @@ TEST(Background, hands_over_what_was_thrown_and_does_nothing_more) {
   Background background;
   bool more = false;
   background.give([&] {
-    while (!background.pace().awaited) std::this_thread::yield();  // until all is given
+    while (!background.pace().awaited) std::this_thread::yield();  // until the results are awaited
     throw std::runtime_error("broken");
   });
   background.give([&] { more = true; });

@@ -1,4 +1,4 @@
-/// Sums over shards of simulated processes against additions written out.
+/// Sums over shards of simulated processes, compared with explicit additions.
 
 #include "distributed/shard_sum.h"
 
@@ -15,13 +15,13 @@
 namespace unfold {
 namespace {
 
-/// A number of a shard, of very different sizes, so that the order of additions shows.
+/// Returns the number of a shard; magnitudes vary widely, so that the order of additions matters.
 float number_of(Index shard, Index i) {
   const auto k = static_cast<double>((shard * 7919 + i * 104729) % 1009);
   return static_cast<float>(std::sin(k) * std::pow(10.0, static_cast<double>((shard + i) % 9)));
 }
 
-/// The nearest number of 8 significant bits, ties to even.
+/// Returns the nearest number with 8 significant bits, ties to even.
 float rounded_to_8_bits(float x) {
   if (x == 0) return x;
   const float unit = std::ldexp(1.0F, std::ilogb(x) - 7);
@@ -86,7 +86,7 @@ TEST(ShardSum, in_bfloat16_every_vector_of_the_tree_is_rounded_whoever_has_it) {
   }
 }
 
-/// In parts, of which the last shard's are sent while the rest of it is computed, and in slices alone.
+/// In parts, where those of the last shard are sent while the rest of it is computed, and in slices only.
 TEST(ShardSum, has_the_bits_of_the_tree_in_parts_and_slices) {
   constexpr Index kSize = 1000;
   const std::vector<Range> parts = {{512, 1000}, {0, 128}, {128, 512}};
@@ -141,7 +141,7 @@ TEST(ShardSum, parts_need_no_more_bytes) {
   });
   for (int p = 0; p < 4; ++p) {
     EXPECT_EQ(divided.sent(p), whole.sent(p));
-    EXPECT_EQ(divided.exchanges_beside(p), 2u);  // one of each doubling
+    EXPECT_EQ(divided.exchanges_beside(p), 2u);  // one per doubling step
   }
 }
 
@@ -187,8 +187,8 @@ TEST(ShardSum, what_shards_that_are_no_node_cost_more) {
   SimulatedNetwork network(3);
   sums_of_processes(network, 6, kSize);
   const double slices = 2.0 / 3 * kSize * sizeof(float);
-  EXPECT_EQ(static_cast<double>(network.sent(0)), 2 * slices);  // its two shards are a node
-  EXPECT_EQ(static_cast<double>(network.sent(1)), 3 * slices);  // its two are not
+  EXPECT_EQ(static_cast<double>(network.sent(0)), 2 * slices);  // its two shards form a node
+  EXPECT_EQ(static_cast<double>(network.sent(1)), 3 * slices);  // its two shards do not
 }
 
 TEST(Sharding, notices_go_along_with_every_gathering) {

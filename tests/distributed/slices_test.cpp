@@ -1,4 +1,4 @@
-/// Every number of a vector belongs to one process, and those that halve a part agree on what they trade.
+/// Every number of a vector belongs to one process, and the processes that halve a part agree on what they exchange.
 
 #include "distributed/slices.h"
 
@@ -16,7 +16,7 @@ struct Division {
 const std::vector<Division> kDivisions = {
     {8, 1000, 64, {}}, {6, 1000, 64, {}}, {8, 3, 64, {}}, {12, 1000, 8, {{400, 1000}, {0, 160}, {160, 400}}}};
 
-/// The slices of all processes, as each sees its own.
+/// Returns the slices of all processes, computed by each for itself.
 std::vector<Slices> slices_of_all(const Division& d, int count) {
   std::vector<Slices> result(static_cast<std::size_t>(count), Slices({.shards = 1}, 0));
   run_in_processes(count, [&](Processes& processes) {

@@ -1,5 +1,5 @@
 #pragma once
-/// A broken promise in a fuzz target: stops the program so that the fuzzer keeps the input.
+/// Reports a violated guarantee in a fuzz target: aborts the program so that the fuzzer keeps the input.
 
 #include <cstdlib>
 #include <string_view>

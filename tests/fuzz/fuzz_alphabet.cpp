@@ -7,7 +7,8 @@
 
 using namespace unfold;
 
-/// Either a ModelError or an alphabet whose symbols are found by text and name and whose card reads back.
+/// The result is either a ModelError or an alphabet whose symbols are found by text and name and whose card
+/// round-trips.
 extern "C" int LLVMFuzzerTestOneInput(const unsigned char* data, std::size_t size) {
   try {
     const Alphabet alphabet = Alphabet::from_json(parse_json(as_text(data, size), "card"));

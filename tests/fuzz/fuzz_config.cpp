@@ -6,7 +6,7 @@
 
 using namespace unfold;
 
-/// Either a UsageError or a configuration that reads back as it was written.
+/// The result is either a UsageError or a configuration that round-trips.
 extern "C" int LLVMFuzzerTestOneInput(const unsigned char* data, std::size_t size) {
   Config config;
   try {

@@ -20,7 +20,7 @@ ByteSource source_of(std::string_view bytes) {
 
 }  // namespace
 
-/// The first byte chooses what reads the others: a container, codes that were never written, corrections.
+/// The first byte selects the decoder for the rest: a container, codes without a writer, corrections.
 extern "C" int LLVMFuzzerTestOneInput(const unsigned char* data, std::size_t size) {
   if (size == 0) return 0;
   const std::string_view bytes = as_text(data + 1, size - 1);

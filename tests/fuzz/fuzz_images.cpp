@@ -14,7 +14,7 @@ void check_image(const Image& image) {
 
 }  // namespace
 
-/// Either a DataError or an image that is whole.
+/// The result is either a DataError or a complete image.
 extern "C" int LLVMFuzzerTestOneInput(const unsigned char* data, std::size_t size) {
   const std::string_view bytes = as_text(data, size);
   try {

@@ -5,8 +5,8 @@
 
 using namespace unfold;
 
-/// Any line has a shape in valid UTF-8 with single blanks and as many placeholders as masked values; and rules are
-/// refused or kept, the text before the first empty line being rules.
+/// Any line has a shape in valid UTF-8 with single blanks and as many placeholders as masked values. The text before
+/// the first empty line is parsed as rules, which are rejected or round-trip.
 extern "C" int LLVMFuzzerTestOneInput(const unsigned char* data, std::size_t size) {
   static const LogScanner scanner{LogRules()};
   const std::string_view text = as_text(data, size);
@@ -21,7 +21,7 @@ extern "C" int LLVMFuzzerTestOneInput(const unsigned char* data, std::size_t siz
   try {
     const LogRules own = LogRules::parse(text.substr(0, rules), "rules");
     check(LogRules::parse(own.text(), "card").text() == own.text());
-    LogScanner(own).scan(text.substr(rules + 2, 300), line);  // people's own rules may take long
+    LogScanner(own).scan(text.substr(rules + 2, 300), line);  // custom rules may be slow
   } catch (const UsageError&) {
   } catch (const DataError&) {  // rules that take too long
   }

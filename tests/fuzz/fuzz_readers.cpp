@@ -54,7 +54,7 @@ void check_examples(const Examples& examples) {
 
 ReaderOptions options_of(unsigned char choice) {
   const auto all = readers().names();
-  const std::size_t format = choice % (all.size() + 1);  // the last: guessed
+  const std::size_t format = choice % (all.size() + 1);  // the last: format detection
   ReaderOptions options{.format = format < all.size() ? all[format] : ""};
   options.text = static_cast<SymbolKind>(choice / 32 % 3);
   options.text_kind_set = choice >= 128;
@@ -62,7 +62,7 @@ ReaderOptions options_of(unsigned char choice) {
   return options;
 }
 
-/// FASTA, whatever the reader: records that are whole, apart and not empty.
+/// Checks FASTA independently of the reader: records are complete, separate and not empty.
 void check_fasta(const Input& input) {
   try {
     const FastaFile file = read_fasta(input);
@@ -80,8 +80,8 @@ void check_fasta(const Input& input) {
 
 }  // namespace
 
-/// The first byte chooses the reader and its options. Either a DataError or examples that keep every promise; the guess
-/// refuses nothing.
+/// The first byte selects the reader and its options. The result is either a DataError or examples that satisfy every
+/// invariant; format detection rejects nothing.
 extern "C" int LLVMFuzzerTestOneInput(const unsigned char* data, std::size_t size) {
   if (size == 0) return 0;
   const Input input = Input::from_bytes("input", std::string(as_text(data + 1, size - 1)));

@@ -4,7 +4,7 @@
 
 using namespace unfold;
 
-/// Either a ModelError or tensors that lie within the file and read back as they are written.
+/// The result is either a ModelError or tensors that lie within the file and round-trip.
 extern "C" int LLVMFuzzerTestOneInput(const unsigned char* data, std::size_t size) {
   const std::string bytes(as_text(data, size));
   try {

@@ -34,7 +34,7 @@ void read_specs(const std::string& text) {
 
 }  // namespace
 
-/// The first byte chooses what reads the others: JSON, compressed data, ARPA, IDX, SPECs, keys.
+/// The first byte selects the parser for the rest: JSON, compressed data, ARPA, IDX, SPECs, keys.
 extern "C" int LLVMFuzzerTestOneInput(const unsigned char* data, std::size_t size) {
   if (size == 0) return 0;
   const std::string bytes(as_text(data + 1, size - 1));

@@ -4,8 +4,8 @@
 
 using namespace unfold;
 
-/// Valid text survives decoding and encoding, alone and through its own alphabet; in other text the offset of the first
-/// invalid byte splits off a valid part.
+/// Valid text survives decoding and encoding, directly and through its own alphabet; in other text, the part before the
+/// offset of the first invalid byte is valid.
 extern "C" int LLVMFuzzerTestOneInput(const unsigned char* data, std::size_t size) {
   const std::string_view text = as_text(data, size);
   const Index invalid = find_invalid_utf8(text);
@@ -24,7 +24,7 @@ extern "C" int LLVMFuzzerTestOneInput(const unsigned char* data, std::size_t siz
     const Alphabet words = build_alphabet({&input, 1}, {SymbolKind::words, 5});
     const std::vector<Symbol> symbols = words.encode(text);
     check(words.encode(words.decode(symbols)) == symbols);
-  } catch (const DataError&) {  // nothing but blanks
+  } catch (const DataError&) {  // only blanks
   }
   return 0;
 }

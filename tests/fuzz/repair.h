@@ -1,5 +1,5 @@
 #pragma once
-/// Makes checksums right, so that the fuzzer gets past them to what lies behind.
+/// Corrects checksums, so that the fuzzer gets past them.
 
 #include <fmt/format.h>
 #include <zlib.h>

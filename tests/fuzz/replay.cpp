@@ -1,4 +1,4 @@
-// Runs a fuzz target over the files of a folder, each whole, cut at every byte and with every bit turned.
+// Runs a fuzz target over the files of a folder, each unchanged, truncated at every byte and with every bit flipped.
 
 #include <cstdio>
 #include <filesystem>

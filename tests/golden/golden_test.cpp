@@ -1,4 +1,4 @@
-/// Models and runs written by earlier versions: the present build reads them and gives every digit alike. NAME.golden
+/// Models and runs written by earlier versions: the current build reads them and reproduces every digit. NAME.golden
 /// holds commands (`$ eval lstm.safetensors unseen.txt --json`), each with the output of the version that make.sh
 /// names.
 
@@ -35,7 +35,7 @@ Arguments split_at_blanks(const std::string& command) {
   return {std::istream_iterator<std::string>(words), {}};
 }
 
-/// Where `now` differs from `golden`, or nothing. Keys that were added since are no difference.
+/// Returns where `now` differs from `golden`, or an empty string. Keys added since are ignored.
 std::string difference(const nlohmann::json& golden, const nlohmann::json& now, const std::string& where = "") {
   if (golden.is_object() && now.is_object()) {
     for (const auto& [key, value] : golden.items()) {
@@ -63,7 +63,7 @@ std::vector<std::string> names() {
 
 class GoldenModel : public ::testing::TestWithParam<std::string> {
  protected:
-  /// In a copy of the folder, because a resumed run writes.
+  /// Works in a copy of the folder, because a resumed run writes to it.
   GoldenModel() { std::filesystem::copy(kFolder, folder_ / "golden", std::filesystem::copy_options::recursive); }
 
   void expect_same(const Recorded& recorded) const {

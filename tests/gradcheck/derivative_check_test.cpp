@@ -1,4 +1,4 @@
-/// The checks pass on a correct circuit, and each planted fault is caught by the check that should catch it.
+/// The checks pass on a correct circuit, and each planted fault is detected by the corresponding check.
 
 #include "gradcheck/derivative_check.h"
 

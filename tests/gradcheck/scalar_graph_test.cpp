@@ -1,4 +1,4 @@
-/// The reference itself, against results worked out by hand.
+/// The scalar reference compared with results computed by hand.
 
 #include "gradcheck/scalar_graph.h"
 
@@ -75,7 +75,7 @@ TEST(ScalarGraph, reads_symbols_as_rows_and_none_as_nothing) {
   EXPECT_EQ(graph.value(graph.node(z.id, 1, 1)), 0);
 }
 
-/// z = z_left + z_up + x on a grid, z = z_child0 - 2 z_child1 + x on a tree: sums that can be written down.
+/// z = z_left + z_up + x on a grid, z = z_child0 - 2 z_child1 + x on a tree: sums with a closed form.
 TEST(ScalarGraph, follows_grids_and_trees) {
   Circuit grid;
   const Signal x = grid.input("x", 1), left = grid.link(1, Delay::left()), up = grid.link(1, Delay::up());
@@ -172,7 +172,7 @@ TEST(ScalarGraph, walks_paths_whose_sum_is_the_squared_circuit) {
   };
   Vector kappa;
   total(p, &kappa);
-  for (std::size_t i = 0; i < p.size(); ++i) {  // d/d(p^2) by moving p^2
+  for (std::size_t i = 0; i < p.size(); ++i) {  // d/d(p^2) by changing p^2
     Vector above = p, below = p;
     const double h = 1e-4 * p[i] * p[i];
     above[i] = std::sqrt(p[i] * p[i] + h), below[i] = std::sqrt(p[i] * p[i] - h);

@@ -1,4 +1,4 @@
-/// ONNX graphs as far as can be seen without a runtime; tests/python/test_exchange.py runs them.
+/// ONNX graphs as far as they can be checked without a runtime; tests/python/test_exchange.py runs them.
 
 #include <gtest/gtest.h>
 
@@ -54,7 +54,7 @@ TEST_F(ExportOnnx, every_cell_of_the_registry_is_written_or_refused_by_name) {
     try {
       model.emplace(cell + ":8", Alphabet::chars_of("abc"));
     } catch (const UsageError&) {
-      continue;  // of another structure than a text
+      continue;  // not a model of text
     }
     try {
       const std::string bytes = write(*model);

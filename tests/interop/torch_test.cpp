@@ -1,5 +1,5 @@
-/// Layers of PyTorch and Keras, read and written, against their documentation: a slow step of each cell, here once
-/// more, by the names and in the order of the state dict.
+/// Import and export of PyTorch and Keras layers, checked against their documentation: a slow step of each cell that
+/// uses the names and the order of the state dict.
 
 #include <gtest/gtest.h>
 
@@ -47,7 +47,7 @@ Vec linear(const Array& w, const Array& b, const Vec& x) {
 }
 double logistic(double x) { return 1 / (1 + std::exp(-x)); }
 
-/// What torch.nn.RNN, LSTM and GRU do with a sequence, and the Linear after them.
+/// Evaluates torch.nn.RNN, LSTM or GRU on a sequence, and the Linear layer after it.
 std::vector<Vec> torch_outputs(const StateDict& dict, std::vector<Vec> x, bool relu = false) {
   const bool both = dict.contains("rnn.weight_ih_l0_reverse");
   for (int layer = 0; dict.contains("rnn.weight_ih_l" + std::to_string(layer)); ++layer) {
@@ -156,7 +156,7 @@ class Exchange : public ::testing::Test {
     export_torch(folder_.path("ours"), [&](std::string_view piece) { bytes += piece; });
     return bytes;
   }
-  /// The model's log-probabilities beside theirs, which read `first` before the first symbol.
+  /// Compares the model's log-probabilities with those of PyTorch, which read `first` before the first symbol.
   static void expect_same(const SymbolModel& model, const StateDict& dict, Symbol first, bool relu) {
     Random random(8, "text");
     std::vector<Symbol> text;
@@ -308,7 +308,7 @@ TEST_F(Exchange, values_are_read_and_given_as_they_are_in_the_data) {
   EXPECT_LE(made.pair_difference, 1e-5);
 }
 
-/// Keras has kernels [inputs x gates n] and orders a GRU's gates z, r, h.
+/// Keras kernels have shape [inputs x gates n], and the gates of a GRU have the order z, r, h.
 StateDict keras_of(const StateDict& torch, Index gates) {
   StateDict keras;
   const auto turned = [](const Array& w, const std::vector<Index>& order) {
@@ -526,7 +526,7 @@ TEST_F(Exchange, rtneural_gets_the_weights_of_keras) {
   const Array& w = torch.at("rnn.weight_ih_l1");
   for (std::size_t i = 0; i < 20; ++i)
     for (std::size_t j = 0; j < 5; ++j) EXPECT_EQ(second[0][j][i].get<double>(), w.v[i * 5 + j]);
-  const auto& first = json["layers"][0]["weights"];  // with the embedding in it
+  const auto& first = json["layers"][0]["weights"];  // includes the embedding
   for (std::size_t i = 0; i < 20; ++i)
     for (std::size_t s = 0; s < 7; ++s) {
       double sum = 0;

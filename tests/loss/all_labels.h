@@ -1,5 +1,5 @@
 #pragma once
-/// What the tests of losses of whole rows of labels share: enumeration.
+/// Enumeration helpers for the tests of losses over whole label sequences.
 
 #include <cmath>
 #include <map>
@@ -10,7 +10,8 @@
 
 namespace unfold::testing_support {
 
-/// The probabilities of all rows of `length` labels below n that have one; log_weight(y) may be -infinity.
+/// Returns the probabilities of all rows of `length` labels below n with nonzero probability; log_weight(y) may be
+/// -infinity.
 template <class LogWeight>
 std::map<std::vector<Symbol>, double> shares_of_all_labels(Index length, Index n, const LogWeight& log_weight) {
   std::map<std::vector<Symbol>, double> found;
@@ -25,7 +26,7 @@ std::map<std::vector<Symbol>, double> shares_of_all_labels(Index length, Index n
   return found;
 }
 
-/// Of all rows of a batch together.
+/// Returns the total over all rows of a batch.
 template <class T>
 double nats_of_all(const Loss<T>& loss, const Observed<T>& observed, Index rows) {
   Team team(1);

@@ -1,5 +1,5 @@
-/// Distributions of vectors whose numbers are bits, classes and others, against their equations written out, sums over
-/// all vectors, and differences.
+/// Distributions of vectors with binary, class and real columns, compared with explicit equations, sums over all
+/// vectors, and finite differences.
 
 #include "loss/density/columns.h"
 
@@ -24,7 +24,7 @@ TEST(Columns, of_a_text_are_those_that_give_the_text) {
     EXPECT_THROW((void)parse_columns(text), UsageError) << text;
 }
 
-/// A row of columns as the equations have it: inputs one behind the other, of a class 1 at its place.
+/// A row of columns as in the equations: concatenated inputs, with classes one-hot.
 struct WrittenRow {
   std::vector<Column> columns;
   Index each;  // outputs of a number that is neither a bit nor a class
@@ -41,7 +41,7 @@ struct WrittenRow {
     }
   }
   Index outputs_of(std::size_t d) const { return columns[d].kind == Column::Kind::number ? each : columns[d].inputs(); }
-  /// -log p(x_d) by its outputs.
+  /// Returns -log p(x_d) from its outputs.
   double nats(std::size_t d, const Numbers& o, double x) const {
     switch (columns[d].kind) {
       case Column::Kind::bit: return bit_nats(o[0], x);
@@ -63,7 +63,7 @@ struct WrittenRow {
   }
 };
 
-/// o_d as the net of a model has it, from the row and the signal.
+/// Returns o_d as the network of a model computes it, from the row and the signal.
 using WrittenNet = std::function<Numbers(const DensityRows<double>&, const WrittenRow&, const double* signal, Index d)>;
 
 Numbers biases_of(const WrittenRow& row, const double* signal, Index d) {
@@ -170,7 +170,7 @@ std::vector<ColumnsCase> all_columns() {
           {"rnade:3,components=1,activation=sigmoid", "c2+n*2+b", 3, nade_written(3, false)}};
 }
 
-/// Rows whose values are of their columns.
+/// Rows whose values match their columns.
 template <class T>
 struct ColumnRows : DensityRows<T> {
   ColumnRows(const ColumnsCase& c, Index rows)
@@ -192,7 +192,7 @@ class EveryColumns : public testing::TestWithParam<ColumnsCase> {
   Index count() const { return static_cast<Index>(columns().size()); }
   bool is_discrete() const { return GetParam().columns.find('n') == std::string::npos; }
   ColumnRows<double> rows() const { return {GetParam(), 6}; }
-  /// All that bits and classes can be, those of some places being given; numbers are what they are in row 0.
+  /// Enumerates all values of bits and classes, some of them fixed; numbers keep the values of row 0.
   std::vector<Numbers> all_vectors(const DensityRows<double>& f) const {
     std::vector<Numbers> all = {{}};
     for (Index d = 0; d < count(); ++d) {
@@ -266,7 +266,7 @@ TEST_P(EveryColumns, have_the_gradient_of_their_nats_in_signal_and_parameters) {
 }
 
 TEST_P(EveryColumns, of_a_linear_map_have_the_curvature_that_differences_of_their_gradient_have) {
-  if (!GetParam().spec().starts_with("logistic-ar")) return;  // of others it is not the Hessian
+  if (!GetParam().spec().starts_with("logistic-ar")) return;  // for other models it is not the Hessian
   ColumnRows<double> f = rows();
   const Numbers v = random_direction(f, 3), found = curved(f, v);
   const std::size_t n = f.signal.size();

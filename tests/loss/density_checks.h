@@ -1,5 +1,5 @@
 #pragma once
-/// What holds of every density, whatever it is of: its gradient beside differences, products with its curvature.
+/// Checks that hold for every density: its gradient compared with finite differences, and products with its curvature.
 
 #include <gtest/gtest.h>
 
@@ -7,7 +7,7 @@
 
 namespace unfold {
 
-/// Gradients in the signal and in what the loss owns are those of differences; others are zero.
+/// Expects gradients in the signal and in the loss's own parameters to equal finite differences, and others to be zero.
 inline void expect_gradient_of_nats(DensityRows<double>&& f, double tolerance) {
   const Slopes<double> found = slopes_of(f, 0.5);
   EXPECT_EQ(found.nats, f.nats());
@@ -34,7 +34,7 @@ inline void expect_gradient_of_nats(DensityRows<double>&& f, double tolerance) {
   for (std::size_t i = 0; i < owned.size(); ++i) EXPECT_TRUE(owned[i] != 0 || found.own[i] == 0) << "not its own";
 }
 
-/// Products with the curvature, signal and parameters in one vector.
+/// Returns products with the curvature, signal and parameters in one vector.
 inline Numbers curved(const DensityRows<double>& f, const Numbers& v, double scale = 1) {
   Team team(2);
   const Numbers tangent(v.begin(), v.begin() + static_cast<Index>(f.signal.size()));
@@ -46,7 +46,7 @@ inline Numbers curved(const DensityRows<double>& f, const Numbers& v, double sca
   return result;
 }
 
-/// Only what the loss owns counts.
+/// Returns a random direction that is zero outside the signal and the loss's own parameters.
 inline Numbers random_direction(const DensityRows<double>& f, std::uint64_t seed) {
   Random random(seed, "direction");
   Numbers v(f.signal.size() + f.parameters.size());

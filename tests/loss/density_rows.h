@@ -1,5 +1,5 @@
 #pragma once
-/// Rows of numbers with a density over them, and what their tests write out.
+/// Rows of numbers with a density over them, and the helpers of its tests.
 
 #include <cmath>
 #include <memory>

@@ -1,5 +1,5 @@
-/// Distributions of whole vectors against their equations written out, against sums over all vectors of bits, and
-/// against differences.
+/// Distributions of whole vectors, compared with explicit equations, sums over all vectors of bits, and finite
+/// differences.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -16,7 +16,7 @@ namespace {
 
 using testing::HasSubstr;
 
-/// One row: p(x) as the equations say it, each number for itself.
+/// One row: p(x) as in the equations, number by number.
 using WrittenOut = std::function<double(const DensityRows<double>&, const double* signal, const double* x)>;
 
 struct DensityCase {
@@ -26,7 +26,7 @@ struct DensityCase {
 };
 void PrintTo(const DensityCase& c, std::ostream* out) { *out << c.spec; }
 
-/// o_d of NADE with m outputs a number.
+/// Returns o_d of NADE with m outputs per number.
 double nade_output(const DensityRows<double>& f, Index units, Index m, bool relu, const double* signal, const double* x,
                    Index d, Index i) {
   const double *v = f.own(0), *w = f.own(1);
@@ -101,7 +101,7 @@ WrittenOut neural_nats(Index units) {
   };
 }
 
-/// With matrices that are full of zeros where a mask is. A unit k of H has the degree 1 + floor(k (n - 1) / H).
+/// With full matrices that are zero where masked. Unit k of H has degree 1 + floor(k (n - 1) / H).
 WrittenOut made_nats(Index units, Index layers) {
   return [=](const DensityRows<double>& f, const double* signal, const double* x) {
     const auto degree = [&](Index k) { return 1 + k * (f.n - 1) / units; };
@@ -131,7 +131,7 @@ WrittenOut made_nats(Index units, Index layers) {
   };
 }
 
-/// Of NADE-k every round with all its guesses, number by number.
+/// All rounds of NADE-k with their estimates, number by number.
 WrittenOut rounds_nats(Index units, Index rounds) {
   return [=](const DensityRows<double>& f, const double* signal, const double* x) {
     const double *v = f.own(0), *w = f.own(1), *s = f.own(2);
@@ -237,7 +237,7 @@ class EveryDensity : public testing::TestWithParam<DensityCase> {
     }
     return all;
   }
-  /// p of each of them, given the signal of row 0.
+  /// Returns the probability of each of them, given the signal of row 0.
   static Numbers all_probabilities(const DensityRows<double>& f) {
     Numbers p;
     for (const Numbers& x : all_bits(f.n)) {
@@ -266,7 +266,7 @@ TEST_P(EveryDensity, has_the_nats_of_its_equations) {
 }
 
 TEST_P(EveryDensity, of_bits_sums_to_one_over_all_vectors) {
-  if (!GetParam().bits) return;  // the next test integrates
+  if (!GetParam().bits) return;  // numbers are integrated in the next test
   for (const Index n : {1, 2, 3, 6, 10}) {
     double sum = 0;
     for (const double p : all_probabilities(rows(n))) sum += p;
@@ -275,7 +275,7 @@ TEST_P(EveryDensity, of_bits_sums_to_one_over_all_vectors) {
 }
 
 TEST_P(EveryDensity, of_two_numbers_has_an_integral_of_one) {
-  if (GetParam().bits) return;  // those are summed over
+  if (GetParam().bits) return;  // bits are summed over in the previous test
   const DensityRows<double> f(GetParam().spec, 2, 1, false, 0.3);
   constexpr double kFar = 12, kStep = 0.04;
   double sum = 0;
@@ -379,7 +379,7 @@ TEST_P(EveryDensity, agrees_in_float_and_double) {
 }
 
 TEST_P(EveryDensity, knows_the_mean_of_a_bit_given_others) {
-  if (!GetParam().bits) return;  // of numbers, draws are tested
+  if (!GetParam().bits) return;  // numbers are tested by samples
   const DensityRows<double> f = rows(5, 1);
   const std::vector<Numbers> all = all_bits(5);
   const Numbers p = all_probabilities(f);
@@ -461,7 +461,7 @@ std::string test_name(const testing::TestParamInfo<DensityCase>& info) {
 INSTANTIATE_TEST_SUITE_P(, EveryDensity, testing::ValuesIn(all_densities()), test_name);
 
 TEST_P(EveryDensity, of_bits_weighs_its_draws_where_a_later_bit_is_known) {
-  if (!GetParam().bits) return;  // those have no sums to compare with
+  if (!GetParam().bits) return;  // numbers have no sums to compare with
   const DensityRows<double> f(GetParam().spec, 4, 1, true);
   const std::vector<char> known = {0, 1, 0, 1};
   const std::vector<Numbers> all = all_bits(4);
@@ -506,7 +506,7 @@ TEST(GaussianMixture, knows_the_mean_of_a_number_whatever_is_given) {
     }
     EXPECT_NEAR(sum, with / total, 0.03);
   }
-  // Of two unknown numbers the draws vary together as they should: their mean product.
+  // Two missing numbers are sampled with the correct correlation: their mean product.
   Random random(10, "given");
   Numbers x = f.values;
   const double known_value = x[1];
@@ -531,7 +531,8 @@ TEST(OrderedDensity, of_bits_has_the_curvature_of_its_logits) {
     DensityRows<double> f(c.spec, 4, 3, true);
     Numbers v = random_direction(f, 5);
     const Numbers found = curved(f, v);
-    // v' G v = sum_d p_d (1 - p_d) (d o_d / d t)^2 along v: o_d follows from means, whose logits are differences away.
+    // v' G v = sum_d p_d (1 - p_d) (d o_d / d t)^2 along v: o_d follows from the means, and its derivative from finite
+    // differences of their logits.
     double wanted = 0;
     constexpr double kStep = 1e-5;
     const auto logit = [&](Index r, Index d, double t) {

@@ -1,4 +1,4 @@
-/// Distributions of numbers against densities written out, numeric integrals and frequencies.
+/// Distributions of numbers, compared with explicit densities, numeric integrals and frequencies.
 
 #include "loss/distribution.h"
 
@@ -28,11 +28,11 @@ struct Law {
   std::size_t values;
   /// P(Y_i <= x).
   std::function<double(std::size_t, double)> cdf;
-  bool counts = false;  ///< of whole numbers from 0
+  bool counts = false;  ///< integers >= 0
 };
 void PrintTo(const Law& law, std::ostream* out) { *out << law.name; }
 
-/// log d = 10 tanh(s / 10) turned round: the signal that has this deviation.
+/// Inverse of log d = 10 tanh(s / 10): returns the signal that has this deviation.
 double signal_of_deviation(double d) { return 10 * std::atanh(std::log(d) / 10); }
 
 double poisson_cdf_written_out(double rate, double x) {
@@ -42,7 +42,7 @@ double poisson_cdf_written_out(double rate, double x) {
 }
 
 std::vector<Law> all_laws() {
-  const Reals weights = {0.2, 0.5, 0.3};  // of a mixture for two numbers
+  const Reals weights = {0.2, 0.5, 0.3};  // a mixture of two numbers
   const Reals means = {-4, 1, 0, 0, 3, -1}, deviations = {0.5, 1, 1, 2, 0.1, 0.25};
   Reals mixture;
   for (const double w : weights) mixture.push_back(std::log(w) + 7);
@@ -90,9 +90,9 @@ std::vector<Law> all_laws() {
            true}};
 }
 
-constexpr double kReach = 40;  // beyond lies no probability
+constexpr double kReach = 40;  // no probability beyond
 
-/// Integral of f over (-kReach, kReach) by the middle of small intervals, which end at whole numbers.
+/// Integrates f over (-kReach, kReach) by the midpoint rule; the intervals end at whole numbers.
 double integral(const std::function<double(double)>& f) {
   constexpr int kSteps = 128;
   double sum = 0;
@@ -237,7 +237,7 @@ TEST(ValueDistribution, of_a_mixture_draws_all_numbers_from_one_component) {
 
 TEST(NormalProbability, is_that_of_the_error_function_to_the_last_digits) {
   for (double z = -37; z < 9; z += 0.0037) {
-    // In long double: rounding of z / sqrt(2) alone would show in the thirteenth digit.
+    // In long double, because rounding z / sqrt(2) alone would affect the thirteenth digit.
     const long double exact = 0.5L * std::erfc(-static_cast<long double>(z) / std::numbers::sqrt2_v<long double>);
     EXPECT_NEAR(static_cast<double>(normal_probability(z) / exact), 1, 3e-15) << z;
   }
@@ -256,7 +256,7 @@ TEST(MixtureQuantile, is_found_where_components_are_far_apart_or_equal) {
   for (const auto& mixture : mixtures)
     for (const double level : {1e-9, 0.3, 0.4999, 0.6, 0.95, 1 - 1e-6}) {
       const double x = mixture_quantile(mixture, level);
-      double below = 0, above = 0;  // of the floating-point neighbourhood of x
+      double below = 0, above = 0;  // the floating-point neighbors of x
       const double width = 1e-13 * std::fabs(x) + 1e-18;
       for (const WeightedNormal& each : mixture) {
         below += each.weight * normal_cdf_written_out((x - width - each.mean) / each.deviation);

@@ -1,4 +1,4 @@
-/// Every loss against slow, obvious references: differences, dense Hessians, sums over all outcomes, frequencies.
+/// Every loss, compared with slow references: finite differences, dense Hessians, sums over all outcomes, frequencies.
 
 #include "loss/loss.h"
 
@@ -51,7 +51,7 @@ struct Case {
   std::unique_ptr<Loss<double>> (*make)();
   std::unique_ptr<Loss<float>> (*make_float)();
   double extreme = 400;  ///< scale of signals at which it stays finite
-  double size = 1;       ///< of its derivatives at signals of 2: errors of differences and rounding are as large
+  double size = 1;       ///< scale of its derivatives at signals of 2, and so of difference and rounding errors
 };
 
 void PrintTo(const Case& c, std::ostream* out) { *out << c.name; }
@@ -124,7 +124,7 @@ TEST_P(EveryReadout, has_a_root_of_its_curvature) {
   const Index n = 5;
   const Rows<double> rows(9, n, 2);
   Vector h(rows.signal.size()), roots(rows.signal.size());
-  // Column by column: (R R')_ij = sum_k R_ik R_jk against H e_j.
+  // Column by column: (R R')_ij = sum_k R_ik R_jk, compared with H e_j.
   for (Index i = 0; i < n; ++i)
     for (Index j = 0; j < n; ++j) {
       Vector unit(rows.signal.size(), 0), product(static_cast<std::size_t>(rows.rows), 0);
@@ -230,7 +230,8 @@ INSTANTIATE_TEST_SUITE_P(, EveryReadout,
                                          Case{"poisson", poisson_loss<double>, poisson_loss<float>, 100, 100}),
                          [](const auto& tested) { return std::string(tested.param.name); });
 
-/// Mean over all outcomes of the square of sum_x w_x d log p(outcome) / d signal_x: the Fisher metric seen through w.
+/// Returns the mean over all outcomes of the square of sum_x w_x d log p(outcome) / d signal_x: the Fisher metric
+/// applied to w.
 double fisher_by_enumeration(const Vector& signal, const Vector& w, bool softmax) {
   const std::size_t n = signal.size(), outcomes = softmax ? n : std::size_t{1} << n;
   Vector p(outcomes);
@@ -352,7 +353,7 @@ TEST(Normalised, has_the_gradient_and_the_fisher_matrix_of_its_nats) {
     return Matrix<std::remove_reference_t<decltype(x[0])>>{x.data(), Index{1}, Index{4}, Index{4}};
   };
   const Matrix<const double> signal{o.data(), 1, n, n}, weights{w.data(), 1, n, n};
-  Vector fisher(16);  // by the scores of all outcomes
+  Vector fisher(16);  // from the scores of all outcomes
   double through = 0, total = 4.71;
   for (Symbol x = 0; x < 4; ++x) {
     const Targets<double> target{.symbols = &x, .values = {}, .predicted = nullptr};
@@ -430,7 +431,7 @@ TEST(Bernoulli, takes_probabilities_as_targets) {
   EXPECT_NEAR(nats, expected, 1e-12);
 }
 
-/// |count - n p| within five standard deviations.
+/// Expects |count - n p| to be within five standard deviations.
 void expect_frequency(Index count, Index n, double p) {
   EXPECT_NEAR(static_cast<double>(count), static_cast<double>(n) * p,
               5 * std::sqrt(static_cast<double>(n) * p * (1 - p)) + 1);

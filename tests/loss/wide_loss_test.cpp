@@ -1,5 +1,5 @@
-/// Losses whose signal is larger than what they observe, and how losses are chosen: against densities written out,
-/// differences, and integrals over all observations.
+/// Losses whose signal is larger than the observation, and the selection of losses: compared with explicit densities,
+/// finite differences, and integrals over all observations.
 
 #include <gtest/gtest.h>
 
@@ -18,7 +18,7 @@ namespace {
 
 using Numbers = std::vector<double>;
 
-/// A loss of `values` numbers a row: the normal loss for no components, else a mixture.
+/// A loss of `values` numbers per row: the normal loss for zero components, otherwise a mixture.
 struct Wide {
   const char* name;
   Index components, values;
@@ -33,7 +33,8 @@ void PrintTo(const Wide& wide, std::ostream* out) { *out << wide.name; }
 
 double deviation_written_out(double s) { return std::exp(10 * std::tanh(s / 10)); }
 
-/// log of p_k times the density of component k of a mixture; of the normal distribution for k = 0 of no components.
+/// Returns the log of p_k times the density of component k of a mixture, or of the normal distribution for k = 0 with
+/// zero components.
 double log_joint(const Wide& wide, const Numbers& signal, const Numbers& y, Index k) {
   const Index n = wide.values, count = std::max<Index>(1, wide.components), first = wide.components;
   double total = 0, result = 0;
@@ -94,7 +95,7 @@ Found<T> gradient_of(const Loss<T>& loss, const WideRows<T>& rows, const std::ve
   return found;
 }
 
-/// Of the first row, column by column: [signal x signal].
+/// Returns the curvature of the first row, column by column: [signal x signal].
 Numbers dense_curvature(const Loss<double>& loss, const WideRows<double>& rows) {
   const Index size = rows.wide.signal();
   Numbers dense(at(size * size)), unit(rows.signal.size()), result(rows.signal.size());
@@ -108,7 +109,7 @@ Numbers dense_curvature(const Loss<double>& loss, const WideRows<double>& rows) 
   return dense;
 }
 
-/// Calls use(y, area) on a fine grid over all that a row may observe.
+/// Calls use(y, area) on a fine grid over all possible observations of a row.
 template <class Use>
 void for_all_observations(Index values, double step, double reach, Use&& use) {
   const auto points = static_cast<Index>(2 * reach / step) + 1;
@@ -120,7 +121,7 @@ void for_all_observations(Index values, double step, double reach, Use&& use) {
   }
 }
 
-/// Differences of log_joint in the signal.
+/// Returns finite differences of log_joint with respect to the signal.
 Numbers score_by_differences(const Wide& wide, const Numbers& signal, const Numbers& y, Index k) {
   Numbers score;
   for (std::size_t i = 0; i < signal.size(); ++i) {
@@ -131,7 +132,7 @@ Numbers score_by_differences(const Wide& wide, const Numbers& signal, const Numb
   return score;
 }
 
-/// Mean of score score' over components and observations: the Fisher matrix of the pair.
+/// Returns the mean of score score' over components and observations: the Fisher matrix of the pair.
 Numbers fisher_by_integration(const Wide& wide, const Numbers& signal) {
   const std::size_t size = signal.size();
   Numbers fisher(size * size);
@@ -355,7 +356,7 @@ TEST(MixtureLoss, of_one_component_is_the_normal_loss) {
   }
 }
 
-/// In (a, m) nothing was left out but the covariance, so that G - H is nowhere negative there.
+/// In (a, m), only the covariance was left out, so G - H has no negative eigenvalue there.
 TEST(MixtureLoss, has_a_curvature_that_is_no_less_than_its_hessian_in_logits_and_means) {
   const Wide wide{"", 3, 2};
   const auto loss = mixture_loss<double>(3);
@@ -397,7 +398,7 @@ TEST(MixtureLoss, has_the_curvature_of_each_component_times_its_responsibility) 
   for (std::size_t i = 0; i < 81; ++i) EXPECT_NEAR(dense[i], expected[i], 1e-12 * (1 + expected[i]));
 }
 
-/// Who sees the component too, knows more: the metric of the pair is no less than that of the numbers alone.
+/// Observing the component adds information: the metric of the pair is at least that of the numbers alone.
 TEST(MixtureLoss, has_a_fisher_metric_that_bounds_the_one_of_the_numbers_alone) {
   const Wide wide{"", 2, 1};
   const WideRows<double> rows(wide, 1, 16, 0.5);

@@ -1,5 +1,5 @@
 #pragma once
-/// Fitted models of small texts, for tests.
+/// Models fitted to small texts, for tests.
 
 #include <memory>
 #include <string>
@@ -10,7 +10,7 @@
 
 namespace unfold::test {
 
-/// Fitted to a text over the alphabet of its own characters.
+/// Fits a model to a text over the alphabet of its characters.
 inline std::unique_ptr<FittedModel> fitted(std::string_view spec, const std::string& text) {
   const Corpus corpus = Corpus::from_text(text, Alphabet::chars_of(text));
   auto model = make_fitted_model(spec, corpus.alphabet());

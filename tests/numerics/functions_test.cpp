@@ -20,7 +20,7 @@ namespace {
 template <class T>
 using Limits = std::numeric_limits<T>;
 
-/// Wide enough to hold the exact result to many more bits than T.
+/// A type that holds the exact result with many more bits than T.
 template <class T>
 using Wide = std::conditional_t<std::is_same_v<T, float>, double, long double>;
 
@@ -34,7 +34,7 @@ W wide_softplus(W x) {
   return (x > 0 ? x : W{0}) + std::log1p(std::exp(-std::fabs(x)));
 }
 
-/// |got - want| in units of the last place of `want`; 0 for equal special values, infinite for wrong ones.
+/// Returns |got - want| in units in the last place of `want`; 0 for equal special values, infinite for wrong ones.
 template <class T>
 double ulps(T got, Wide<T> want) {
   const double wrong = Limits<double>::infinity();
@@ -82,7 +82,7 @@ void expect_within_bounds(const std::vector<T>& x, double& largest, const Functi
 }
 
 TEST(Functions, of_float_keep_their_bounds_over_every_kind_of_bit_pattern) {
-  // Every 1009th pattern: 1009 is prime, so that all mantissas and exponents take part.
+  // Every 1009th pattern: 1009 is prime, so all mantissas and exponents are covered.
   std::vector<float> x;
   for (std::uint64_t bits = 0; bits < (std::uint64_t{1} << 32); bits += 1009) {
     x.push_back(std::bit_cast<float>(static_cast<std::uint32_t>(bits)));
@@ -152,7 +152,7 @@ TEST(Functions, treat_infinities_zeros_nan_and_denormals_as_the_c_library_does) 
   check_special_values<double>();
 }
 
-/// All functions of n elements, as bits.
+/// Returns the results of all functions for n elements, as bits.
 template <class T>
 std::vector<T> everything(const std::vector<T>& x) {
   const Index n = static_cast<Index>(x.size());

@@ -30,7 +30,7 @@ struct Case {
   std::vector<std::vector<float>> weights;
 };
 
-/// The documented order, written as plainly as possible.
+/// The documented order of summation, without optimizations.
 float plain_sum(const std::vector<float>& x, const std::vector<float>& w) {
   std::array<float, kMixingLanes> lane{};
   for (std::size_t i = 0; i < x.size(); ++i) {
@@ -50,7 +50,7 @@ TEST(GatedSums, are_those_of_the_documented_order_on_every_instruction_set) {
       Case c(seed);
       std::array<float, kRows> sums{};
       const auto rows = c.rows();
-      for (Index count = 1; count <= kRows; ++count) {  // every number of rows beside the groups of four
+      for (Index count = 1; count <= kRows; ++count) {  // every number of rows, not only multiples of four
         sums.fill(0);
         gated_sums(c.x.data(), kInputs, rows.data(), count, sums.data());
         for (Index r = 0; r < count; ++r) EXPECT_EQ(sums[at(r)], plain_sum(c.x, c.weights[at(r)])) << level;

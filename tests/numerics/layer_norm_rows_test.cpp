@@ -15,7 +15,7 @@ namespace {
 
 constexpr Index kRows = 3;
 
-/// Rows of n numbers with something between them that nothing may touch.
+/// Rows of n numbers with canaries between them.
 template <class T>
 struct Rows {
   Rows(Index n, const std::string& name) : numbers(at(kRows * (n + 2))), matrix{numbers.data(), kRows, n, n + 2} {
@@ -27,7 +27,7 @@ struct Rows {
   Matrix<T> matrix;
 };
 
-/// The equations of the header, one step after the other.
+/// The equations of the header, step by step.
 template <class T>
 T normalised_plainly(std::span<const T> x, std::vector<T>& z) {
   const T share = 1 / static_cast<T>(x.size()), mean = static_cast<T>(sum(x)) * share;

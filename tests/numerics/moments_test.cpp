@@ -25,7 +25,7 @@ struct Data {
     }
   }
   Matrix<const double> matrix() const { return {inputs.data(), kRows, kColumns, kColumns}; }
-  /// Sum over the rows with symbol x (all: -2) of b or phi times two inputs.
+  /// Sum over the rows with symbol x (-2: all) of b or phi times two inputs.
   double sum(Symbol x, const std::vector<double>& weight, Index i, Index j) const {
     double total = 0;
     for (Index r = 0; r < kRows; ++r) {
@@ -129,7 +129,7 @@ struct Sorted {
     UnitMoments result(inputs, {}, kAlphabet, full);
     LaneMoments<T> lanes(result);
     const Matrix<const T> rows{columns.data(), kColumns + 2, kSlots, kSlots};
-    for (int twice = 0; twice < 2; ++twice) {  // lanes that were moved begin again
+    for (int twice = 0; twice < 2; ++twice) {  // lanes restart after move_to
       lanes.add(rows, runs, rows.row(kColumns), rows.row(kColumns + 1));
       lanes.move_to(result);
     }

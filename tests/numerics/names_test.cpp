@@ -1,5 +1,5 @@
-/// Kernels are templates in one namespace for each instruction set, whatever file they stand in. Of two structs of the
-/// same name the linker keeps the functions of one, where the compiler does not inline them.
+/// Kernels are templates in one namespace per instruction set, regardless of their file. If two structs have the same
+/// name, the linker keeps the functions of only one of them unless the compiler inlines them.
 
 #include <gtest/gtest.h>
 

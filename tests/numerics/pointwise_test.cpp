@@ -107,10 +107,10 @@ TEST(PathReading, belongs_to_the_positively_homogeneous_maps_and_is_the_squared_
   }
 }
 
-/// Slots of the tests: everything an instruction can touch.
+/// Slots of the tests: all memory that an instruction can access.
 enum Slot { kOut, kX0, kX1, kY, kSeed, kSlots };
 
-/// A matrix with its own stride, in memory whose every gap is watched.
+/// A matrix with a custom stride, in memory whose gaps hold canaries.
 template <class T>
 struct Field {
   Index rows, cols, stride;
@@ -129,7 +129,7 @@ Field<T> field(Index rows, Index cols, Index stride, Random& random, bool positi
   return f;
 }
 
-/// The stored y of partials that read it must be a value of the map, or the reference is not comparable.
+/// The stored y of partials that read it must be a value of the map for the reference to be comparable.
 template <class T>
 T plausible_output(Map map, T x) {
   return static_cast<T>(map_value(map, x, x, kConstant));
@@ -325,8 +325,8 @@ TEST(BoundProgram, has_the_bits_of_the_program) {
   check_bound<double>();
 }
 
-/// Gates side by side, as of an LSTM: one of them is read before the next one is squashed in its place, and one that
-/// must wait because what lies before it reads its place.
+/// Adjacent gates, as in an LSTM: one is read before the next is activated in place, and one must wait because an
+/// earlier instruction reads its memory.
 TEST(BoundProgram, joins_neighbours_only_where_nobody_minds) {
   constexpr Index kGate = 5;
   enum { kA, kB, kC, kProduct, kOld, kTile, kCount };

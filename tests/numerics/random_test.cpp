@@ -59,7 +59,7 @@ TEST(Random, streams_of_different_names_and_seeds_differ) {
 }
 
 TEST(Random, names_of_streams_are_fixed_for_ever) {
-  // FNV-1a of "" and "a" are published; the finaliser is SplitMix64's.
+  // FNV-1a of "" and "a" are published; the finalizer is that of SplitMix64.
   const auto finalise = [](std::uint64_t x) {
     x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
     x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
@@ -69,7 +69,7 @@ TEST(Random, names_of_streams_are_fixed_for_ever) {
   EXPECT_EQ(stream_of("a"), finalise(0xaf63dc4c8601ec8cu));
 }
 
-/// Chi-square of counts against equal expectation, as a number of standard deviations from its mean.
+/// Returns the chi-square statistic of counts with equal expectation, as standard deviations from its mean.
 double chi_square_deviation(const std::vector<int>& counts) {
   const double total = std::accumulate(counts.begin(), counts.end(), 0.0);
   const double expected = total / static_cast<double>(counts.size()), freedom = static_cast<double>(counts.size()) - 1;
@@ -122,7 +122,7 @@ TEST(Random, normal_numbers_have_the_moments_of_the_normal_distribution) {
 }
 
 TEST(NormalQuantile, inverts_the_normal_distribution) {
-  // Wichura's own check values, and the error function of the C library.
+  // Wichura's published check values, and the error function of the C library.
   EXPECT_NEAR(normal_quantile(0.25), -0.6744897501960817, 1e-15);
   EXPECT_NEAR(normal_quantile(0.001), -3.090232306167814, 1e-15 * 4);
   EXPECT_NEAR(normal_quantile(1e-20), -9.262340089798408, 1e-14);
@@ -148,7 +148,7 @@ TEST(Random, below_is_even_and_stays_below) {
 }
 
 TEST(Random, below_is_unbiased_where_a_plain_product_is_not) {
-  // n = 3/4 of 2^64: without rejection every third number would come up twice as often.
+  // n = 3/4 of 2^64: without rejection one third of the numbers would occur twice as often.
   Random random(15, "unbiased");
   const std::uint64_t n = std::uint64_t{3} << 62;
   std::vector<int> counts(3);

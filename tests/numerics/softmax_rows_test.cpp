@@ -82,7 +82,7 @@ TEST(SoftmaxErrors, survive_the_largest_logits) {
   EXPECT_EQ(logits, (std::vector<float>{0, 0, 0}));
 }
 
-/// Probabilities and their column means of the weights.
+/// Returns the probabilities and the column means of the weights.
 template <class T>
 std::vector<T> variances(const Data<T>& data) {
   std::vector<T> p = Found<T>(data).errors, result(kRows * kUnits, 0);

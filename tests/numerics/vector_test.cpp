@@ -26,7 +26,7 @@ std::span<const T> view(const std::vector<T>& x) {
   return x;
 }
 
-/// The documented order, written as plainly as possible.
+/// The documented order of summation, without optimizations.
 template <class T>
 double plain_dot(const std::vector<T>& x, const std::vector<T>& y) {
   double total = 0;
@@ -112,7 +112,7 @@ const MomentumStep kMomentum = {0.1, 0.9, false, 1e-3, 0.5};
 const MomentumStep kNesterov = {0.1, 0.9, true, 1e-3, 0.5};
 const RmsPropStep kRmsProp = {0.01, 0.95, 1e-6, 1e-3, 0.5};
 
-/// Every third element is zero, and whole vectors of them.
+/// Zeros at every third element, and also in whole vectors.
 template <class T>
 std::vector<T> gradient_with_zeros(std::size_t n) {
   auto g = numbers<T>(n, "g");
@@ -121,7 +121,7 @@ std::vector<T> gradient_with_zeros(std::size_t n) {
   return g;
 }
 
-/// Every element-wise operation applied to parts of a vector of n elements cut at `cut`.
+/// Applies every element-wise operation to the parts of a vector of n elements split at `cut`.
 template <class T>
 std::vector<Stepped<T>> all_steps(std::size_t n, std::size_t cut) {
   const auto g = gradient_with_zeros<T>(n);
@@ -232,7 +232,7 @@ TEST(OptimiserSteps, give_the_same_bits_wherever_the_vector_is_cut_and_on_every_
 }
 
 TEST(OptimiserSteps, keep_a_small_weight_decay_in_float) {
-  // rate * decay = 1e-9 vanishes from 1 - rate * decay in float; over many steps it must not vanish from the weights.
+  // rate * decay = 1e-9 is lost in 1 - rate * decay in float, but over many steps it must affect the weights.
   std::vector<float> p = {1e-4f}, g = {0}, m = {0}, v = {0};
   AdamStep step = {1e-3, 0.9, 0.999, 1e-8, 1, 1, 1e-2, 1};
   for (int i = 0; i < 1000; ++i) adam_step<float>(p, g, m, v, step);

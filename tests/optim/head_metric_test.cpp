@@ -1,6 +1,6 @@
-/// Riemannian directions of networks that are no language models, against dense brute force over the scalar graph:
-/// every loss that has a Fisher metric, rows that are not predicted, both directions, pooled outputs, several kinds of
-/// symbols, several heads.
+/// Riemannian directions of networks other than language models, compared with dense brute force over the scalar graph:
+/// every loss that has a Fisher metric, unpredicted rows, both directions, pooled outputs, several kinds of symbols,
+/// several heads.
 
 #include <gtest/gtest.h>
 
@@ -22,7 +22,7 @@ namespace {
 
 // ------------------------------------------------------------------------------------------------------------ networks
 
-/// What a head is to read.
+/// The inputs and the loss of a head.
 struct Wiring {
   SlowLoss loss;
   std::vector<Signal> reads;
@@ -33,7 +33,7 @@ struct Inputs {
   Signal word, tag, wind;  ///< symbols, symbols of another kind, numbers
 };
 
-/// A network with random parameters and one batch of ragged examples, in which some of all fields is missing.
+/// A network with random parameters and one batch of ragged examples with some values missing in every field.
 struct HeadTask final : Objective<double> {
   using Build = std::function<std::vector<Wiring>(Circuit&, const Inputs&)>;
 
@@ -59,7 +59,7 @@ struct HeadTask final : Objective<double> {
     values.initialise(3);
     Random noise(8, "noise");
     for (double& p : values.flat()) p += 0.3 * noise.normal();
-    for (std::size_t i = 0; i < wiring.size(); ++i)  // probabilities are positive
+    for (std::size_t i = 0; i < wiring.size(); ++i)  // probabilities must be positive
       if (wiring[i].loss.name == "normalised") {
         const std::string name = "output" + std::to_string(i) + "/";
         for (const ParameterInfo& p : c.parameters())
@@ -151,7 +151,7 @@ HeadTask::Build reader_of_fields(const SlowLoss& loss) {
     return std::vector<Wiring>{{.loss = loss, .reads = {gru(c, fields, 2, {})}}};
   };
 }
-/// Two heads that share a direction, one of them once a sequence and of another weight.
+/// Two heads that share a direction; one predicts once per sequence and has a different weight.
 std::vector<Wiring> two_heads(Circuit& c, const Inputs& in) {
   const std::vector<Signal> layer = both_directions(c, in.word, 2);
   return {{.loss = softmax_by_definition(), .reads = layer, .weight = 2},
@@ -160,7 +160,7 @@ std::vector<Wiring> two_heads(Circuit& c, const Inputs& in) {
 
 // --------------------------------------------------------------------------------------------------------- brute force
 
-/// x with A x = b, by Gauss-Jordan elimination.
+/// Solves A x = b by Gauss-Jordan elimination.
 Numbers solved(Dense a, Numbers b) {
   const std::size_t n = b.size();
   for (std::size_t k = 0; k < n; ++k) {
@@ -179,8 +179,8 @@ Numbers solved(Dense a, Numbers b) {
   return b;
 }
 
-/// Everything by definition: unfold into scalars, sum over paths, fill whole matrices, solve. Slopes of the losses are
-/// central differences.
+/// Computes everything by definition: unfolds into scalars, sums over paths, fills whole matrices, and solves.
+/// Gradients of the losses are central differences.
 class ByDefinition {
  public:
   ByDefinition(HeadTask& task, bool outer, double damping)
@@ -215,7 +215,7 @@ class ByDefinition {
     return {task.c, task.window.structure, task.values.flat(), inputs};
   }
 
-  /// nats, and the seeds of both passes; the direction of the output weights.
+  /// Computes nats, the seeds of both passes, and the direction of the output weights.
   void judge(std::size_t i, Numbers& linear, Numbers& modulus) {
     const SlowLoss& loss = task_.wiring[i].loss;
     const double weight = task_.wiring[i].weight;
@@ -266,7 +266,7 @@ class ByDefinition {
     }
   }
 
-  /// The quasi-diagonal system of one output, solved as what it stands for: with the cross terms of units left out.
+  /// Solves the quasi-diagonal system of one output as the full system without the cross terms of units.
   void solve_output(const Node& output, std::size_t x, const Dense& activities, const Dense& slopes,
                     const Dense& fishers, double damping) {
     damping += std::numeric_limits<double>::epsilon();
@@ -296,7 +296,7 @@ class ByDefinition {
     return false;
   }
 
-  /// The weights of a second kind of symbols have a matrix of their own.
+  /// The weights of a second kind of symbols have a separate matrix.
   void solve_node(int s) {
     const Node& node = task_.c.nodes()[at(s)];
     if (node.kind != Node::Kind::affine || is_head(s)) return;
@@ -362,7 +362,7 @@ class ByDefinition {
   std::map<Index, std::vector<std::pair<Index, double>>> inputs_;  // of a node: the partials by its parameters
 };
 
-/// The same from the passes under test.
+/// Computes the same with the passes under test.
 MetricPass pass_over(HeadTask& task, bool outer, bool full, double damping) {
   return metric_pass(task.net, task.crew, task.window, task.values, task.before, outer, full, damping);
 }

@@ -1,4 +1,5 @@
-/// Metrics of parameters that are no weights of units, against networks that have such parameters anew at each step.
+/// Metrics of parameters that are not weights of units, compared with networks that have a separate copy of these
+/// parameters for each step.
 
 #include "optim/riemannian/map_metric.h"
 
@@ -24,8 +25,7 @@ const WindowProblem::Add kUnitary = [](Circuit& c, Signal x) {
   return urnn(c, x, kComplexUnits, {.trained_initial = true});
 };
 
-/// Of urnn, one sequence: step t has parameters of its own, "z<t>/U" and "h<t>/b". What a change of them does is
-/// g_t.
+/// For one sequence of urnn: step t has separate parameters "z<t>/U" and "h<t>/b"; the effect of changing them is g_t.
 struct Unrolled {
   Circuit circuit;
   Index steps;
@@ -57,7 +57,7 @@ struct Unrolled {
   }
 };
 
-/// The slopes at each step of the parameter `name` ("z", "U").
+/// Returns the gradient at each step of the parameter `name` ("z", "U").
 std::vector<Vector> slopes_by_step(WindowProblem& problem, const std::string& affine, const std::string& name) {
   const Index length = problem.window.structure.size(0);
   const Unrolled net(length);
@@ -123,7 +123,7 @@ TEST(MapMetric, of_a_unitary_network_is_that_of_parameters_of_each_step) {
   }
 }
 
-/// Weights that read symbols are those of units all the same: one input of a unit for each symbol.
+/// Weights that read symbols still belong to units: one input of a unit for each symbol.
 TEST(MapMetric, leaves_the_weights_beside_it_to_their_units) {
   WindowProblem problem(kUnitary, {11});
   const MetricPass found =

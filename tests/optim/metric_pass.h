@@ -1,5 +1,5 @@
 #pragma once
-/// A Riemannian direction from the passes under test, step by step as the control takes them, for any small problem.
+/// Computes a Riemannian direction with the passes under test, in the steps of the optimizer, for any small problem.
 
 #include <vector>
 
@@ -9,7 +9,7 @@
 namespace unfold {
 
 struct MetricPass {
-  std::vector<double> direction, gradient, writing;  ///< writing: the part of the direction at weights of the output
+  std::vector<double> direction, gradient, writing;  ///< writing: the direction at the output weights
   double nats = 0;
 };
 

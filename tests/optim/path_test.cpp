@@ -1,4 +1,4 @@
-/// Path-normalised directions: they follow their definition, do not see how units are scaled, and resume.
+/// Path-normalized directions: they follow their definition, are invariant to the scaling of units, and resume.
 
 #include <gtest/gtest.h>
 
@@ -49,7 +49,7 @@ struct Text {
   Split part;
 };
 
-/// The same batch at every step.
+/// An objective with the same batch at every step.
 class OneBatch final : public Objective<double> {
  public:
   OneBatch(ReluNetwork<double>& net, const Text& text, Team& team)
@@ -72,7 +72,7 @@ class OneBatch final : public Objective<double> {
   PathReading path_reading() override {
     return {&net_.circuit, net_.network.heads.front().signal.id, batches_.batch().structure.order().steps(), true};
   }
-  /// The function of the parameters: what is said about every target.
+  /// Returns the nats of every target as a function of the parameters.
   std::vector<double> nats() {
     loss();
     return {pass_.nats().begin(), pass_.nats().end()};
@@ -91,7 +91,7 @@ class OneBatch final : public Objective<double> {
   BatchPass<double> pass_;
 };
 
-/// Theorem 1: the weights into unit j of a layer times a_j, those out of it divided by a_j.
+/// Theorem 1: multiplies the weights into unit j of a layer by a_j and divides those out of it by a_j.
 void rescale(ReluNetwork<double>& net, bool back) {
   constexpr Index n = ReluNetwork<double>::kUnits;
   Parameters<double>& p = net.parameters;
@@ -120,10 +120,10 @@ void rescale(ReluNetwork<double>& net, bool back) {
 }
 
 struct Comparison {
-  double difference, moved;  ///< largest, over all targets, in nats
+  double difference, moved;  ///< largest over all targets, in nats
 };
 
-/// Twenty steps as it stands, and twenty in rescaled units, then scaled back.
+/// Runs twenty steps unchanged, and twenty with rescaled units that are then scaled back.
 Comparison twenty_steps(const char* spec) {
   const Text text;
   Team team(1);
@@ -165,7 +165,7 @@ TEST(PathDirection, is_unlike_descent_and_adam_which_do) {
   }
 }
 
-/// Share of paths through each unit of an affine map, by the name of the map.
+/// Returns the share of paths through each unit of an affine map, by the name of the map.
 std::map<std::string, std::vector<double>> unit_shares(ReluNetwork<double>& net, const std::vector<double>& kappa) {
   std::map<std::string, std::vector<double>> result;
   for (const ParameterInfo& block : net.parameters.info()) {
@@ -179,14 +179,14 @@ std::map<std::string, std::vector<double>> unit_shares(ReluNetwork<double>& net,
   return result;
 }
 
-/// One step against gamma^2 g / kappa, with the least share of paths and the bound on the length of each block in the
-/// metric.
+/// One step compared with gamma^2 g / kappa, with the minimum share of paths and the bound on the length of each block
+/// in the metric.
 TEST(PathDirection, divides_the_gradient_by_the_metric) {
   const Text text;
   Team team(1);
   for (const double clip : {0.0, 0.1}) {
     ReluNetwork<double> net(text.corpus.alphabet().size());
-    for (const char* name : {"layer1/z/W", "layer1/z/U"}) {  // a unit that no path enters ...
+    for (const char* name : {"layer1/z/W", "layer1/z/U"}) {  // no path enters unit 2 of layer 1
       Matrix<double> w = net.parameters.at(name);
       for (Index i = 0; i < w.rows; ++i) w(i, 2) = 0;
     }
@@ -233,7 +233,7 @@ TEST(PathDirection, divides_the_gradient_by_the_metric) {
       EXPECT_NEAR(net.parameters.flat()[i], before[i] - 0.5 * step[i], 1e-12) << i;
       still += kappa[i] == 0;
     }
-    EXPECT_EQ(still, 2 * ReluNetwork<double>::kUnits);  // ... : its weights lie on no path and stay
+    EXPECT_EQ(still, 2 * ReluNetwork<double>::kUnits);  // weights on no path stay unchanged
   }
 }
 

@@ -21,7 +21,7 @@ constexpr Index kAlphabet = 3;
 struct WindowProblem final : Objective<double> {
   using Add = std::function<Signal(Circuit&, Signal)>;
 
-  /// `linear`: the output is linear, of probabilities, and the loss reads its logarithm.
+  /// `linear`: the outputs are probabilities, linear in the state, and the loss reads their logarithm.
   WindowProblem(const Add& add, const std::vector<Index>& lengths, int threads = 1, bool linear = false,
                 Attendance attendance = default_attendance())
       : crew(threads, attendance), is_linear(linear) {
@@ -46,7 +46,7 @@ struct WindowProblem final : Objective<double> {
       for (Index p = 0; p < window.structure.size(s); ++p) {
         const auto row = at(window.structure.row(s, p));
         read_symbols(window)[row] = last;
-        const bool turn = text.below(4) == 0;  // mostly counting up: there is something to learn
+        const bool turn = text.below(4) == 0;  // mostly counting up, so that there is something to learn
         last = turn || last == kNoSymbol ? static_cast<Symbol>(text.below(kAlphabet)) : (last + 1) % kAlphabet;
         if (text.below(5) != 0) predicted_symbols(window)[row] = last, ++window.predicted;
       }
@@ -101,7 +101,7 @@ inline const std::map<std::string, WindowProblem::Add> kNetworks = {
      [](Circuit& c, Signal x) { return tensor_rnn(c, embedded(c, x), 2, {.trained_initial = true}); }},
 };
 
-/// x with A x = b, by Gauss-Jordan elimination.
+/// Solves A x = b by Gauss-Jordan elimination.
 inline Vector solve(std::vector<Vector> a, Vector b) {
   const std::size_t n = b.size();
   for (std::size_t k = 0; k < n; ++k) {
@@ -121,11 +121,11 @@ inline Vector solve(std::vector<Vector> a, Vector b) {
   return b;
 }
 
-/// What Phi is, by definition.
+/// Definitions of Phi.
 enum class Phi { outer, backpropagated, natural };
 
-/// Everything by definition: unfold into scalars, sum over paths, fill whole matrices, solve. `weights`: of every row
-/// in the metric.
+/// Computes everything by definition: unfolds into scalars, sums over paths, fills whole matrices, and solves.
+/// `weights`: the weight of each row in the metric.
 struct BruteForce {
   Vector direction, gradient;
   double nats = 0;
@@ -149,7 +149,7 @@ struct BruteForce {
         double mean = 0, square = 0;
         for (Index y = 0; y < kAlphabet; ++y) {
           const double said = std::exp(graph.value(graph.node(problem.logits.id, r, y)));
-          const double slope = problem.is_linear ? w(i, y) / said : w(i, y);  // of the logit
+          const double slope = problem.is_linear ? w(i, y) / said : w(i, y);  // with respect to the logit
           mean += p[y] * slope, square += p[y] * slope * slope;
         }
         modulus[at(graph.node(problem.activity.id, r, i))] = square - mean * mean;
@@ -164,7 +164,7 @@ struct BruteForce {
     if (!weights.empty()) weigh(graph, problem, weights, phi);
     gradient.assign(b.begin(), b.begin() + graph.parameters());
     direction.assign(at(graph.parameters()), 0);
-    // The inputs of a unit at a position are the partials by its parameters.
+    // The inputs of a unit at a position are the partials with respect to its parameters.
     std::map<Index, std::vector<std::pair<Index, double>>> inputs_of;
     for (const auto& edge : graph.edges())
       if (edge.from < graph.parameters()) inputs_of[edge.to].emplace_back(edge.from, edge.partial);
@@ -174,7 +174,7 @@ struct BruteForce {
       for (Index i = 0; i < node.size; ++i)
         solve_unit(graph, problem, static_cast<int>(s), i, b, phi, inputs_of, damping);
     }
-    for (const Node& node : c.nodes()) {  // trained starts: one more position, whose only input is 1
+    for (const Node& node : c.nodes()) {  // trained initial states: one more position, whose only input is 1
       if (node.kind != Node::Kind::link || node.initial < 0) continue;
       const ParameterInfo& p = c.parameters()[at(node.initial)];
       for (Index i = 0; i < node.size; ++i) {
@@ -186,7 +186,7 @@ struct BruteForce {
     }
   }
 
-  /// Sequences do not meet: what belongs to a row counts by its weight.
+  /// Sequences are independent: each row's terms are multiplied by its weight.
   static void weigh(const ScalarGraph& graph, WindowProblem& problem, const Vector& weights, Vector& phi) {
     Vector of_node(phi.size(), 1);
     for (std::size_t s = 0; s < problem.circuit.nodes().size(); ++s) {
@@ -200,7 +200,7 @@ struct BruteForce {
     for (std::size_t n = 0; n < phi.size(); ++n) phi[n] *= of_node[n];
   }
 
-  /// The square norm, in the Fisher metric of the outputs, of what a change of each node does to them.
+  /// Returns, for each node, the squared norm of its effect on the outputs in their Fisher metric.
   static Vector natural_moduli(const ScalarGraph& graph, WindowProblem& problem) {
     Vector phi(at(graph.nodes()), 0);
     for (Index r = 0; r < problem.window.structure.positions(); ++r) {
@@ -247,7 +247,8 @@ struct BruteForce {
   }
 };
 
-/// All texts that the network could write where the window's symbols are to be predicted, with their probabilities.
+/// Enumerates all texts that the network could generate at the predicted symbols of the window, with their
+/// probabilities.
 template <class Use>
 void for_each_own_text(WindowProblem& problem, const Use& use) {
   const Batch text = problem.window;
@@ -285,7 +286,7 @@ void for_each_own_text(WindowProblem& problem, const Use& use) {
   problem.window = text;
 }
 
-/// The gradient on the text, turned by the metric on everything that the network could write.
+/// Returns the gradient on the text, multiplied by the inverse metric on all texts that the network could generate.
 inline Vector direction_by_own_texts(WindowProblem& problem, double damping) {
   const BruteForce on_text(problem, Phi::outer, damping);
   const std::size_t n = on_text.gradient.size();
@@ -307,7 +308,7 @@ struct NoMove final : Direction<double> {
   void visit_state(StateVisitor<double>&) override {}
 };
 
-/// The losses of a few steps.
+/// Returns the losses of a few steps.
 inline Vector losses(WindowProblem& problem, const RiemannianOptions& options, int steps) {
   const auto control = riemannian_control<double>(problem.circuit.parameter_count(), options);
   control->attach(problem);

@@ -1,6 +1,6 @@
 #pragma once
-/// Losses slow and by their definition: nats of one row and its Fisher matrix, written out, beside the fast ones that
-/// tests of metrics compare them with.
+/// Slow losses by definition: nats of one row and its Fisher matrix, paired with the optimized losses that tests of
+/// metrics compare them with.
 
 #include <cmath>
 #include <functional>
@@ -21,7 +21,7 @@ inline constexpr Index kClasses = 3, kWide = 2;  // symbols to predict; numbers 
 struct SlowLoss {
   std::string name;
   std::shared_ptr<const Loss<double>> fast;
-  Index signal;  ///< size
+  Index signal;  ///< size of the signal
   std::function<double(const Numbers& o, const Numbers& y)> nats;
   std::function<Dense(const Numbers& o)> fisher;
 
@@ -63,7 +63,7 @@ inline SlowLoss softmax_by_definition() {
       [](const Numbers& o, const Numbers& y) { return -std::log(probabilities(o)[static_cast<std::size_t>(y[0])]); },
       [](const Numbers& o) { return covariance(probabilities(o)); }};
 }
-/// The Fisher matrix as the mean over outcomes of the score's square.
+/// The Fisher matrix as the mean over outcomes of the squared score.
 inline SlowLoss normalised_by_definition() {
   const auto total = [](const Numbers& o) {
     double sum = 0;

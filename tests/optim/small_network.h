@@ -1,5 +1,5 @@
 #pragma once
-/// Small corpora and networks for the tests of training.
+/// Small corpora and networks for the training tests.
 
 #include <string>
 #include <vector>
@@ -12,7 +12,7 @@
 
 namespace unfold {
 
-/// Sequences of the given lengths in which every symbol is different: sequence after sequence 0, 1, 2, ...
+/// Returns sequences of the given lengths with distinct symbols, numbered consecutively: 0, 1, 2, ...
 inline Corpus numbered_corpus(const std::vector<Index>& lengths) {
   char32_t next = 0x4E00;
   std::string all;
@@ -27,7 +27,7 @@ inline Corpus numbered_corpus(const std::vector<Index>& lengths) {
   return Corpus::load(std::move(inputs), std::move(alphabet));
 }
 
-/// What a language model reads, and what it is to predict, in the rows of a batch.
+/// The inputs and targets of a language model, in the rows of a batch.
 inline std::vector<Symbol>& read_symbols(Batch& batch) { return batch.symbol_field(kPreviousSymbol).symbols; }
 inline std::vector<Symbol>& predicted_symbols(Batch& batch) { return batch.symbol_field(kSymbol).symbols; }
 inline const std::vector<Symbol>& read_symbols(const Batch& batch) {
@@ -37,7 +37,7 @@ inline const std::vector<Symbol>& predicted_symbols(const Batch& batch) {
   return std::get<SymbolRows>(batch.field(kSymbol)).symbols;
 }
 
-/// Text with some structure: counts up and down in a deterministic, irregular way.
+/// Returns text with some structure: counts up and down in a deterministic, irregular way.
 inline std::string wavy_text(Index length) {
   std::string text;
   Random random(7, "wavy");

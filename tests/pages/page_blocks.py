@@ -1,17 +1,17 @@
-"""The fenced blocks of a page, and what is to be done with each.
+"""The fenced blocks of a page, and how to run each of them.
 
     ```sh                commands, run by bash
-    ```console           commands behind "$ " and what they print
-    ```python            run by Python where the package is built
+    ```console           commands after "$ " and their output
+    ```python            run by Python if the package is built
 
-A comment in front of a block, or `every block:` once for the page, says how:
+A comment before a block, or `every block:` once for the page, selects how:
 
-    <!-- run: whole -->              as it stands
-    <!-- run: short -->              as it stands, with budgets cut down by the environment (the default)
-    <!-- run: by hand: REASON -->    not at all; verbs and options are checked all the same
+    <!-- run: whole -->              unchanged
+    <!-- run: short -->              unchanged, with budgets reduced by the environment (the default)
+    <!-- run: by hand: REASON -->    not run; verbs and options are still checked
     <!-- every block: whole -->
 
-Commands in docs/results/ made the figures there, in hours: they are run by hand.
+Commands in docs/results/ produced the results there in hours of computation: they are run by hand.
 """
 
 import dataclasses
@@ -24,7 +24,7 @@ MARK = re.compile(r"<!--\s*(run|every block):\s*(.*?)\s*-->", re.S)
 
 
 class PageError(Exception):
-    """A page that cannot be run: the message says where and what to do."""
+    """A page that cannot be run; the message says where and what to do."""
 
 
 @dataclasses.dataclass
@@ -41,13 +41,13 @@ class Block:
         return f"{self.page}:{self.line}"
 
     def script(self):
-        """What the shell is given."""
+        """Returns the shell script of the block."""
         if self.language != "console":
             return "\n".join(self.lines) + "\n"
         return "".join("\n".join(lines) + "\n" for lines, _ in self.exchanges())
 
     def exchanges(self):
-        """Of a console: (the lines of a command, the lines that it prints), in order."""
+        """Returns the exchanges of a console block: (command lines, output lines), in order."""
         result = []
         for line in self.lines:
             if line.startswith("$ "):
@@ -61,7 +61,7 @@ class Block:
         return result
 
     def commands(self):
-        """The lines of a shell, continued ones joined, without comments."""
+        """Returns the lines of a shell script, with continued lines joined and comments removed."""
         joined = self.script().replace("\\\n", " ")
         stripped = (re.sub(r"(^|\s)#.*", "", line).strip() for line in joined.splitlines())
         return [line for line in stripped if line]
@@ -78,14 +78,14 @@ def parse_mark(text, place):
 
 
 def default_of(page):
-    """How blocks are run where a page does not say it: those of docs/results/ are measurements."""
+    """Returns the default way to run blocks of a page; those of docs/results/ are measurements."""
     if page.parent.name == "results":
         return "by hand", "made the figures of this page, in minutes to hours"
     return "short", ""
 
 
 def blocks_of(page, text=None):
-    """All blocks of a page of the kinds above. Raises PageError."""
+    """Returns all blocks of a page of the kinds above. Raises PageError."""
     text = page.read_text(encoding="utf-8") if text is None else text
     every, mark, block, result = default_of(page), None, None, []
     for number, line in enumerate(text.splitlines(), 1):

@@ -1,17 +1,17 @@
-"""What can be checked of a command without running it: its verb, and that the verb has every option."""
+"""Checks of a command without running it: its verb exists, and the verb has every option."""
 
 import functools
 import re
 import shlex
 import subprocess
 
-# Spellings of other programs, understood on the command line (src/base/options/option_aliases.cpp); pages may show them.
+# Spellings of other programs that the command line accepts (unfold/base/option_aliases.cpp); pages may show them.
 ALIASES = {"--lr", "--batch-size", "--optimiser", "--bptt", "--prompt"}
 CALL = re.compile(r"(?:^|[|;&(]|\bdo\b|\bthen\b|\btime\b)\s*(unfold\s[^|;&)]*)")
 
 
 class Help:
-    """The program's own help, asked once for each verb."""
+    """The program's own help, queried once per verb."""
 
     def __init__(self, unfold):
         self.unfold = unfold
@@ -39,7 +39,7 @@ class Help:
 
 
 def words_of(call):
-    call = re.sub(r"\$\(|[`$]", "", call)  # a value that the shell would compute is a word like others
+    call = re.sub(r"\$\(|[`$]", "", call)  # a value that the shell would compute counts as an ordinary word
     try:
         return shlex.split(call, comments=True)
     except ValueError:
@@ -47,14 +47,14 @@ def words_of(call):
 
 
 def calls(line):
-    """The calls of unfold in a line of a shell, as lists of words."""
+    """Returns the calls of unfold in a line of shell code, as lists of words."""
     return [words_of(found) for found in CALL.findall(line)]
 
 
 def faults(call, program, strict=True):
-    """What is wrong with a call of unfold: a list of sentences, empty where all is well.
+    """Returns the faults of a call of unfold as a list of sentences, empty if it is correct.
 
-    Not strict: in running text, where other words may follow the name of the program.
+    If not strict, for running text, other words may follow the name of the program.
     """
     if len(call) < 2 or call[1].startswith("-") or call[1] in ("VERB", "..."):
         return []
@@ -71,6 +71,6 @@ def is_number(word):
 
 
 def inline_calls(text):
-    """The calls of unfold that stand in running text between backquotes."""
+    """Returns the calls of unfold between backquotes in running text."""
     text = re.sub(r"^```.*?^```", "", text, flags=re.M | re.S)
     return [words_of(code.replace("\n", " ")) for code in re.findall(r"`(unfold [^`]+)`", text)]

@@ -1,4 +1,4 @@
-"""The files that pages speak of: small ones made here, or published ones where UNFOLD_DATA has them."""
+"""The files that pages refer to: small ones created here, or published ones if UNFOLD_DATA has them."""
 
 import gzip
 import json
@@ -128,12 +128,12 @@ def xor_lines(lines, seed):
 
 
 def spaced(lines, seed):
-    """Characters between blanks, as the Penn Treebank of characters has them."""
+    """Returns characters separated by blanks, as in the character-level Penn Treebank."""
     return "".join(" ".join(line.replace(" ", "_")) + "\n" for line in prose(lines, seed).splitlines())
 
 
 def digits(folder, seed):
-    """The four IDX files of MNIST, with few and random images."""
+    """Writes the four IDX files of MNIST, with few and random images."""
     draw = random.Random(seed)
     folder.mkdir(parents=True)
     for name, count in (("train", 5100), ("t10k", 20)):
@@ -144,7 +144,7 @@ def digits(folder, seed):
 
 
 def utterances(count, seed):
-    """Sequences of vectors, each with a label."""
+    """Returns sequences of vectors, each with a label."""
     draw = random.Random(seed)
     rows = []
     for i in range(count):
@@ -173,7 +173,7 @@ TEXTS = {
     "ptb.char.train.txt": lambda: spaced(100, 7), "ptb.char.valid.txt": lambda: spaced(20, 8),
     "new.faa": lambda: proteins(5, 2), "secret": lambda: "correct horse battery staple, and some more\n",
 }
-# Names that mean something else on one page.
+# Names that have a different meaning on one page.
 OF_PAGE = {
     "docs/data.md": {"new.txt": lambda: films(10, 2), "unseen.txt": lambda: sources(10, 2)},
     "docs/structured.md": {"FILE": lambda: "U0:%x[0,0]\nU1:%x[0,1]\nB\n"},
@@ -186,7 +186,7 @@ PACKED = {
 }
 FOLDERS = {"data/mnist": lambda path: digits(path, 1), "folder": lambda path: make_folder(path)}
 
-# Published data, by the name that a tutorial gives them: where they lie below UNFOLD_DATA.
+# Published data, by the name used in tutorials, and their location below UNFOLD_DATA.
 PUBLISHED = {
     "OpenSSH_2k.log": "logs/OpenSSH_2k.log",
     "shakespeare.txt": "tinyshakespeare/input.txt",
@@ -199,7 +199,7 @@ PUBLISHED = {
 
 
 def chorales(data):
-    """The chorales as their JSON file has them, made of the same pieces as rolls."""
+    """Converts the chorales to the format of the published JSON file, from the pieces stored as rolls."""
     def pieces(part):
         lines = pathlib.Path(data, f"music/JSB_Chorales.{part}.txt").read_text(encoding="utf-8").splitlines()
         return [[[] if step == "-" else [int(note) for note in step.split(",")] for step in line.split()] for line in lines]
@@ -207,7 +207,7 @@ def chorales(data):
     return json.dumps({part: pieces(part) for part in ("train", "valid", "test")})
 
 
-# Published data that lie there in another form.
+# Published data stored in another format.
 REWRITTEN = {"jsb-chorales-quarter.json": ("music/JSB_Chorales.train.txt", chorales)}
 
 # Files of the repository that a page offers.
@@ -215,7 +215,7 @@ OFFERED = {"draw.py": "docs/tutorials/draw.py"}
 
 
 class Missing(Exception):
-    """Published data that are not here."""
+    """Raised if published data are not available."""
 
 
 def make_folder(path):
@@ -224,7 +224,7 @@ def make_folder(path):
 
 
 def provide(name, folder, page, data):
-    """Makes the file `name` in `folder`, if it is one of those above. Raises Missing."""
+    """Creates the file `name` in `folder`, if it is one of those above. Raises Missing."""
     path = folder / name
     if path.exists():
         return

@@ -1,4 +1,4 @@
-/// The pages and the code say the same: models and options are named, files and links exist.
+/// The pages and the code agree: models and options are named, files and links exist.
 
 #include <gtest/gtest.h>
 
@@ -22,7 +22,7 @@ std::vector<fs::path> pages() {
   return result;
 }
 
-/// The first group of every match.
+/// Returns the first group of every match.
 std::vector<std::string> all_matches(const std::string& text, const char* expression) {
   const std::regex regex(expression);
   std::vector<std::string> result;
@@ -30,7 +30,7 @@ std::vector<std::string> all_matches(const std::string& text, const char* expres
   return result;
 }
 
-/// Whether a word stands on the page as a SPEC or one of its options.
+/// Returns whether a word occurs on the page as a SPEC or one of its options.
 bool names(const std::string& page, const std::string& word) {
   for (const char* end : {":", "`", "=", ","})
     for (const char* begin : {"`", ","})
@@ -72,7 +72,7 @@ TEST(Pages, links_lead_to_files_that_exist) {
 
 TEST(Pages, headers_and_sources_that_they_name_exist) {
   for (const fs::path& page : pages()) {
-    if (page.filename() == "CONTRIBUTING.md") continue;  // its recipes name files that are to be written
+    if (page.filename() == "CONTRIBUTING.md") continue;  // its recipes name files that do not exist yet
     for (const std::string& file : all_matches(read_file(page), R"(`((?:[a-z_]+/)+[a-z_]+\.(?:h|cpp))`)"))
       EXPECT_TRUE(fs::exists(kSource / file) || fs::exists(kSource / "src" / file)) << page << " names " << file;
   }

@@ -1,5 +1,5 @@
-/// The pictures of the documentation, and those that the plot code draws: what a reader must be able to tell apart and
-/// to read is there.
+/// Checks that the pictures of the documentation, and those of the plot code, are legible and that their elements can
+/// be distinguished.
 
 #include <gtest/gtest.h>
 
@@ -23,17 +23,17 @@ struct Box {
   double left, top, right, bottom;
 };
 
-/// One frame of a picture: an svg element with what stands in it.
+/// One frame of a picture: an svg element with its contents.
 struct PictureFrame {
   Box box;
   double font = 12;
-  std::vector<std::pair<std::string, Box>> texts;           // with where they stand
-  std::vector<std::string> series;                          // colour and dashes of each
-  std::vector<std::pair<std::string, double>> labels = {};  // colours of texts that have one, and where they begin
-  std::vector<std::pair<std::string, double>> ends = {};    // colours of series, and where they end
+  std::vector<std::pair<std::string, Box>> texts;           // with their positions
+  std::vector<std::string> series;                          // color and dashes of each
+  std::vector<std::pair<std::string, double>> labels = {};  // colors of colored texts, and where they begin
+  std::vector<std::pair<std::string, double>> ends = {};    // colors of series, and where they end
 };
 
-/// The value of an attribute of an element's text; `otherwise` where it has none.
+/// Returns the value of an attribute in an element's text; `otherwise` if it is absent.
 std::string attribute(const std::string& element, const std::string& name, const std::string& otherwise = "") {
   const std::size_t begin = element.find(" " + name + "=\"");
   if (begin == std::string::npos) return otherwise;
@@ -48,7 +48,7 @@ std::size_t letters(const std::string& text) {
   return static_cast<std::size_t>(std::ranges::count_if(plain, [](char c) { return (c & 0xC0) != 0x80; }));
 }
 
-/// Where a text stands, by the mean width of the letters of the usual fonts.
+/// Returns the box of a text, using the mean letter width of common fonts.
 Box box_of(const std::string& element, const std::string& text, double font) {
   constexpr double kMeanLetter = 0.56, kAbove = 0.8, kBelow = 0.25;
   const double size = number(attribute(element, "font-size", std::to_string(font)));
@@ -61,13 +61,13 @@ Box box_of(const std::string& element, const std::string& text, double font) {
   return {x - before, y - kAbove * size, x - before + width, y + kBelow * size};
 }
 
-/// The last x of a path of absolute moves and lines.
+/// Returns the last x of a path of absolute moves and lines.
 double end_of(const std::string& path) {
   const std::size_t last = path.find_last_of("ML");
   return last == std::string::npos ? 0 : number(path.substr(last + 1));
 }
 
-/// The frames of a picture. A frame inside another is clipped by both, but drawn to fit its own.
+/// Returns the frames of a picture. A nested frame is clipped by both frames, but drawn to fit its own.
 std::vector<PictureFrame> frames_of(const std::string& svg) {
   std::vector<PictureFrame> frames;
   std::vector<std::size_t> open;
@@ -99,7 +99,7 @@ std::vector<PictureFrame> frames_of(const std::string& svg) {
   return frames;
 }
 
-/// What is wrong with a picture, a line each; empty: nothing.
+/// Returns the faults of a picture, one per line; empty if there are none.
 std::string faults_of(const std::string& svg) {
   std::string faults;
   for (const PictureFrame& frame : frames_of(svg)) {
@@ -119,7 +119,7 @@ std::string faults_of(const std::string& svg) {
   return faults;
 }
 
-/// Labels over each other, in one column.
+/// Counts overlapping labels in one column.
 std::size_t hidden_labels(const std::string& svg) {
   std::size_t hidden = 0;
   for (const PictureFrame& frame : frames_of(svg))
@@ -134,7 +134,7 @@ std::size_t hidden_labels(const std::string& svg) {
 
 CurvePoint point(double x, double y) { return {x, {y - 0.1, y, y + 0.1}}; }
 
-/// As many falling curves, the last of which end at one height.
+/// Returns `count` falling curves, the last of which end at the same height.
 std::vector<Curve> some_curves(std::size_t count, const std::string& name) {
   std::vector<Curve> curves;
   for (std::size_t i = 0; i < count; ++i) {

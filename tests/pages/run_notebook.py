@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Runs the code of notebooks, cell after cell, as Jupyter would; they hold plain Python, so that Jupyter itself is not needed.
+"""Runs the code of notebooks cell by cell, as Jupyter would; they contain plain Python, so Jupyter is not required.
 
     run_notebook.py --package build/release/python/package docs/notebooks/*.ipynb
 
@@ -16,7 +16,7 @@ import tempfile
 
 
 def run_cell(source, names):
-    """Runs a cell; what its last line is worth is shown."""
+    """Runs a cell and shows the value of its last line."""
     tree = ast.parse(source)
     last = tree.body.pop() if tree.body and isinstance(tree.body[-1], ast.Expr) else None
     exec(compile(tree, "cell", "exec"), names)

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Runs the commands of a page, block after block, in a scratch folder with small data.
+"""Runs the commands of a page, block by block, in a scratch folder with small data.
 
     run_page.py --unfold build/release/bin/unfold docs/logs.md
-    run_page.py --unfold ... --refresh docs/tutorials/log.md    writes into the page what its commands print now
+    run_page.py --unfold ... --refresh docs/tutorials/log.md    updates the command output stored in the page
 
-How a block is marked: page_blocks.py. What its files hold: page_data.py. What a console prints is compared line by line:
-numbers within a tenth, `...` stands for anything, a line `...` for any lines. Exit codes: 0, 1: a command failed or printed
-something else, 77: skipped, published data are not here.
+page_blocks.py describes how a block is marked, page_data.py provides its files. Console output is compared line by
+line: numbers within a tenth, `...` matches anything, a line `...` matches any lines. Exit codes: 0, 1: a command failed
+or printed something else, 77: skipped, published data are not available.
 """
 
 import argparse
@@ -26,12 +26,12 @@ import page_check
 import page_data
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-LIMIT = 300  # seconds of one block
+LIMIT = 300  # seconds per block
 SHORT = {"UNFOLD_STEPS": "1", "UNFOLD_MINUTES": "0.05", "UNFOLD_VALIDATE_ON": "20", "UNFOLD_SECONDS": "0.01"}
 SEPARATOR = "\x1e"
 
-# Stands before the command in PATH: training replaces the run of an earlier line; where a model is fitted as a whole, it
-# has no budget that could be cut down.
+# Precedes the command in PATH: training replaces the run of an earlier line; models that are fitted as a whole have no
+# budget to reduce.
 WRAPPER = """#!/bin/bash
 unfold={unfold}
 echo "$*" >> {calls}
@@ -49,7 +49,7 @@ FITTED = "ngram hmm ppm ctw cm mix dna frequency uniform".split()
 
 
 class Failure(Exception):
-    """A block that does not do what its page says."""
+    """A block that does not behave as its page states."""
 
 
 class Scratch:
@@ -101,7 +101,7 @@ def shell(scratch, block, script):
 
 
 def run_console(scratch, block):
-    """What each command of a console prints, in one shell."""
+    """Returns the output of each command of a console block, run in one shell."""
     exchanges = block.exchanges()
     script = "".join("\n".join(lines) + f"\nprintf '{SEPARATOR}'\n" for lines, _ in exchanges)
     outputs = shell(scratch, block, script).split(SEPARATOR)[:-1]
@@ -112,7 +112,7 @@ NUMBER = re.compile(r"(?<![\w.])[-+]?\d[\d,]*(?:\.\d+)?(?:e[-+]?\d+)?(?![\w])")
 
 
 def agree(expected, actual):
-    """Whether two lines are the same: blanks, and numbers within a tenth; `...` is anything."""
+    """Returns whether two lines match: blanks are ignored, numbers agree within a tenth, and `...` matches anything."""
     pattern, numbers, end = "", [], 0
     for found in NUMBER.finditer(expected):
         pattern += literal(expected[end:found.start()]) + r"([-+]?\d[\d,]*(?:\.\d+)?(?:e[-+]?\d+)?)"
@@ -135,7 +135,7 @@ def near(a, b):
 
 
 def lines_agree(expected, actual):
-    """Lines with a gap `...` in place of any lines, at most one."""
+    """Compares lines with at most one gap `...` that matches any lines."""
     if "..." in expected:
         gap = expected.index("...")
         head, tail = expected[:gap], expected[gap + 1:]
@@ -153,14 +153,14 @@ def check_console(scratch, block):
                           "\nand the command prints\n" + "\n".join(actual) + "\n(--refresh writes it into the page)")
 
 
-# What differs from run to run, as it stands in outputs of training.
+# Parts of training output that differ from run to run.
 TIMES = re.compile(r"(?:\d+ (?:h|min) )*[\d.]+ s \([\d.]+ ?[kMG]? symbols/s")
 
 
 def refreshed(block, results):
-    """The lines of a console with what its commands print now.
+    """Returns the lines of a console block with the current output of its commands.
 
-    Gaps and `...` stay where they were. A line `?` is all that is printed, `?3` the first three lines of it.
+    Gaps and `...` are kept. A line `?` is replaced by all output, `?3` by its first three lines.
     """
     lines = []
     for command, expected, actual in results:
@@ -229,7 +229,7 @@ def check_calls(page, blocks, program):
 
 
 def check_pictures(page, scratch):
-    """Pictures that commands of the page make are those that it shows: they exist, and are whole."""
+    """Checks that pictures shown by the page are created by its commands, exist and are complete."""
     for name in re.findall(r"!\[[^\]]*\]\(([\w-]+\.svg)\)", page.read_text(encoding="utf-8")):
         made = scratch.folder / name
         if made.exists():

@@ -1,4 +1,4 @@
-"""The tools that read pages: each finds the fault that is planted, and lets what is right alone."""
+"""The tools that read pages: each finds a planted fault and accepts correct input."""
 
 import pathlib
 import re

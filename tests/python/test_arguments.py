@@ -1,5 +1,6 @@
-"""What callers give: every path, every sequence of numbers; and plain errors for what does not fit.
-TESTED_MODELS: the golden models of the command."""
+"""Arguments of callers: every kind of path and of number sequence is accepted; invalid values raise clear errors.
+TESTED_MODELS: the golden models of the command.
+"""
 
 import os
 import pathlib
@@ -111,7 +112,7 @@ class PathsTest(Folder):
 
 
 class LoadedTest(Folder):
-    """A model answers for itself, whatever becomes of its file."""
+    """A loaded model does not depend on its file."""
 
     def test_the_file_may_be_replaced_moved_and_looked_for_from_elsewhere(self):
         with open(golden("fields-tagger"), "rb") as file:
@@ -197,7 +198,7 @@ class FlagsTest(Folder):
 
 class InterruptTest(Folder):
     def seconds_to_stop(self, work):
-        """How long a program works on after it was interrupted."""
+        """Returns how long a program continues after an interrupt."""
         program = ("import sys, unfold\n"
                    f"model = unfold.load({str(golden('lstm'))!r})\n"
                    "print('on', flush=True)\n"
@@ -216,7 +217,7 @@ class InterruptTest(Folder):
         return time.perf_counter() - start
 
     def test_long_work_ends_soon(self):
-        long = self.write("long", TEXT * 2_000_000)  # minutes
+        long = self.write("long", TEXT * 2_000_000)  # takes minutes
         for work in ("model.complete('t', beam=500, length=1_000_000)",
                      f"model.score({TEXT!r} * 2_000_000, threads=1)",
                      f"model.eval({long!r}, threads=1)",

@@ -1,4 +1,4 @@
-"""Estimators learn what is easy, keep the habits of scikit-learn, and travel as pickles."""
+"""Estimators learn simple problems, are scikit-learn compatible, and can be pickled."""
 
 import math
 import pickle
@@ -14,7 +14,7 @@ SMALL = {"threads": 1, "options": {"batch": 8}}
 
 
 def sequences(count, seed=1):
-    """Words, and whether most of them are "a"."""
+    """Returns words, and whether most of them are "a"."""
     source = random.Random(seed)
     words = [[source.choice("ab") for _ in range(source.choice([3, 5, 7]))] for _ in range(count)]
     return words, ["many" if sum(x == "a" for x in w) * 2 > len(w) else "few" for w in words]
@@ -189,7 +189,7 @@ class ForecasterTest(unittest.TestCase):
 
 
 def pairs(count, seed=1):
-    """Bits of which the second is mostly the first, and the third is its own."""
+    """Returns bits: the second mostly equals the first, and the third is independent."""
     source = numpy.random.default_rng(seed)
     first = source.random(count) < 0.5
     second = numpy.where(source.random(count) < 0.9, first, ~first)

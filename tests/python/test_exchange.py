@@ -1,5 +1,6 @@
-"""Models in the formats of other programs, run by those programs. What is not installed is skipped: onnx and onnxruntime,
-torch and safetensors."""
+"""Models in the formats of other programs, run by those programs. Programs that are not installed are skipped: onnx and
+onnxruntime, torch and safetensors.
+"""
 
 import ctypes
 import importlib.util
@@ -31,7 +32,7 @@ class Exchange(Folder):
         subprocess.run([COMMAND, *map(str, arguments)], check=True, stdout=subprocess.PIPE)
 
     def trained(self, spec, **settings):
-        """A model that is a little trained, so that no weight is where it starts."""
+        """Returns a briefly trained model, so that no weight has its initial value."""
         with open(self.path("text"), "w", encoding="utf-8") as file:
             file.write(random_text(3000, 1))
         settings = {"steps": 10, "batch": 4, "window": 16, "threads": 1, "overwrite": True, **settings}
@@ -45,7 +46,7 @@ class Exchange(Folder):
 
 
 def stream_of(model, symbols):
-    """Log-probabilities before the first symbol and after each but the last."""
+    """Returns log-probabilities before the first symbol and after each symbol but the last."""
     stream, rows = model.stream(), []
     for x in symbols:
         rows.append(stream.log_probabilities.copy())
@@ -64,8 +65,8 @@ class OnnxTest(Exchange):
         "slstm:9,forget=exponential", "rhn:15", "mogrifier:20", "esn:40,readout=trained", "gnn:20,edges=3",
         "glnn:25,edges=4", "glnn:25,edges=4,activation=relu", "sparse-rnn:30,edges=3", "bag:12",
     ]
-    # Their states amplify what is rounded: single log-probabilities of 100,000 differ by 2e-5 to 5e-5 in float. That the
-    # graph is right shows in double.
+    # Their states amplify rounding errors: single log-probabilities of 100,000 differ by 2e-5 to 5e-5 in float. The
+    # graph is verified in double.
     amplifying = ["rnn:18,delays=1+2+5", "mrnn:20,factors=35"]
 
     def session(self, file):
@@ -135,13 +136,15 @@ class OnnxTest(Exchange):
                     alone, last = self.run_on(
                         session, read[: len(text), b : b + 1], [len(text)], self.states(session, 1)
                     )
-                    for name in states:  # the state of an ended sequence stays
+                    for name in states:  # the state of an ended sequence is kept
                         numpy.testing.assert_allclose(states[name][b], last[name][0], atol=1e-5)
 
 
 @unittest.skipIf(missing("onnx", "onnxruntime") or not shutil.which("gcc"), "onnx, onnxruntime or gcc is not there")
 class OnnxFieldsTest(Exchange):
-    """Beside the C file of the same model, which tests/interop/c/export_c_fields_test.cpp compares with the library."""
+    """Compares with the C file of the same model, which tests/programs/export_c_fields_test.cpp compares with the
+    library.
+    """
 
     def table(self):
         random = numpy.random.default_rng(3)
@@ -159,7 +162,7 @@ class OnnxFieldsTest(Exchange):
                      *(["--ahead", 1] if ahead else []))  # fmt: skip
         for form in ("onnx", "c"):
             self.command("export", self.path("run"), "--to", form, "--out", self.path("model." + form), "--quiet")
-        library = self.path("model%d.so" % len(os.listdir(self.path("."))))  # one is loaded once by its name
+        library = self.path("model%d.so" % len(os.listdir(self.path("."))))  # a library is loaded only once per name
         subprocess.run(["gcc", "-O2", "-shared", "-fPIC", self.path("model.c"), "-o", library, "-lm"], check=True)
         return OnnxTest.session(self, self.path("model.onnx")), ctypes.CDLL(library)
 

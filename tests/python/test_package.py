@@ -1,4 +1,4 @@
-"""The package says what the command says, bit for bit. TESTED_COMMAND: the command; TESTED_MODELS: its golden models."""
+"""The package and the command give identical bits. TESTED_COMMAND: the command; TESTED_MODELS: its golden models."""
 
 import copy
 import json
@@ -251,7 +251,7 @@ class TrainTest(Folder):
             self.assertTrue(os.path.exists(self.path("cut/checkpoint.safetensors")))
             unfold.train(out=self.path("cut"), resume=True)
         else:
-            # It was done before the signal came, which may still end the interpreter as it goes.
+            # The training finished before the signal arrived, which may still end the interpreter on exit.
             self.assertIn(code, (0, -signal.SIGINT))
         read = [read_bytes(self.path(f"{name}/model.safetensors")) for name in ("whole", "cut")]
         self.assertEqual(*read)

@@ -1,12 +1,13 @@
-"""scikit-learn's own checks of estimators, those that apply to sequences. Skipped where scikit-learn is not installed.
+"""scikit-learn's own checks of estimators that apply to sequences. Skipped if scikit-learn is not installed.
 
-Data of these estimators are sequences: lists of texts, of words, of vectors, of any lengths. Most of the checks call
-``fit`` with a matrix of numbers and compare what comes of its rows and columns; they do not apply: everything named
+The data of these estimators are sequences: lists of texts, words or vectors, of any lengths. Most of the checks call
+``fit`` with a matrix of numbers and compare results for its rows and columns; they do not apply: everything named
 check_*_array*, check_*_dtype*, check_n_features*, check_feature_names*, check_*_sparse*, check_*_nan_inf,
 check_fit2d_*, check_methods_*_invariance, check_classifiers_*, check_regressors_*, check_dict_unchanged,
-check_dont_overwrite_attributes, check_fit_score_takes_y, check_estimators_pickle and the like. What they are for is
-tested on sequences in test_estimators.py: same results for the same seed and for rows in any company, pickles, classes_,
-sums of probabilities, errors before fit."""
+check_dont_overwrite_attributes, check_fit_score_takes_y, check_estimators_pickle and the like. test_estimators.py tests
+the same properties on sequences: identical results for the same seed and for any grouping of rows, pickles, classes_,
+sums of probabilities, errors before fit.
+"""
 
 import importlib.util
 import unittest

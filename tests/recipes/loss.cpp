@@ -1,4 +1,4 @@
-// Built in the copy: the loss that the recipe added, by its name in the registry, with all derivatives checked.
+// Built in the copy: creates the loss added by the recipe by its registered name and checks all derivatives.
 #include <iostream>
 
 #include "gradcheck/derivative_check.h"

@@ -1,4 +1,4 @@
-// Built in the copy: what the recipe for an operation added, in and outside of a loop, with all derivatives checked.
+// Built in the copy: uses the operation added by the recipe inside and outside a loop and checks all derivatives.
 #include <iostream>
 
 #include "gradcheck/derivative_check.h"

@@ -27,7 +27,7 @@ void small_lstm(Circuit& c) {
 
 namespace {
 
-/// Draws stand in statements of their own: compilers differ in the order of arguments.
+/// Draws are separate statements, because compilers evaluate arguments in different orders.
 class Generator {
  public:
   Generator(Circuit& c, Structure::Kind kind, std::uint64_t seed)
@@ -49,7 +49,8 @@ class Generator {
   Index below(Index n) { return static_cast<Index>(random_.below(static_cast<std::uint64_t>(n))); }
   Signal any() { return pool_[static_cast<std::size_t>(below(static_cast<Index>(pool_.size())))]; }
 
-  /// One of the delays that a loop may combine: one direction of a chain, one corner of a grid, the children of a tree.
+  /// Returns a delay that a loop may combine: one direction of a chain, one corner of a grid, or the children of a
+  /// tree.
   Delay delay() {
     const Index steps = 1 + below(3);
     switch (kind_) {
@@ -78,7 +79,7 @@ class Generator {
     const Index steps = 3 + below(6);
     for (Index i = 0; i < steps; ++i) add_signal();
     for (std::size_t i = 0; i < links.size(); ++i) feed(links, i);
-    // A look at another position of what is complete: no loop goes through it.
+    // A link to another position of a complete signal: it is not part of a loop.
     if (below(2)) {
       const Signal source = c_.map(Map::copy, any());
       const Delay reach = delay();
@@ -114,7 +115,7 @@ class Generator {
     return c_.affine("z" + std::to_string(c_.nodes().size()), size, terms, Init::uniform(0.5), below(4) != 0);
   }
 
-  /// A sparse term, maybe gated or leaky.
+  /// A sparse term, possibly gated or leaky.
   Term sparse(std::string_view name, Index size) {
     Term term{name, any(), Init::uniform(0.5)};
     const Index inputs = term.source.size();
@@ -139,7 +140,7 @@ class Generator {
     }
   }
 
-  /// Every map, kept within its domain and away from overflow.
+  /// Applies a random map, kept within its domain and away from overflow.
   Signal unary(Signal x) {
     switch (below(12)) {
       case 0: return 0.7 * x;

@@ -1,5 +1,5 @@
 #pragma once
-/// Reading small files that a test writes out, for the tests of readers.
+/// Helpers of the reader tests: reading small files that a test writes.
 
 #include <gtest/gtest.h>
 
@@ -29,7 +29,7 @@ inline std::vector<std::string> names_of(const Examples& examples) {
   for (const ExampleColumn& column : examples.columns) names.push_back(column.name);
   return names;
 }
-/// Fails the test where there is no such column.
+/// Returns the column; fails the test if it does not exist.
 inline const ExampleColumn& column_of(const Examples& examples, const std::string& name) {
   static const ExampleColumn kNone;
   const ExampleColumn* column = examples.find(name);

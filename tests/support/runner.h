@@ -11,7 +11,7 @@
 
 namespace unfold::test {
 
-/// What a run gives. Per-position results lie by item (sequence after sequence), output after output.
+/// The results of a run. Per-position results are stored by item (sequence after sequence), output after output.
 template <class T>
 struct Results {
   std::vector<T> outputs, tangents, gradient, squared;
@@ -39,7 +39,7 @@ std::vector<T> some_direction(const Circuit& circuit) {
   return direction;
 }
 
-/// Which sequences of the world are in the batch, and from which position on.
+/// The sequences that are in the batch, and their first position.
 struct Window {
   std::vector<Index> sequences = {};  ///< empty: 0, 1, ...
   Index begin = 0;
@@ -68,7 +68,7 @@ class Runner {
     for_each_node([&](int i, const Node& node) { fill(i, node, window_); });
   }
 
-  /// Position `t` of some sequences, over a source whose rows are those of all.
+  /// Position `t` of some sequences, over a source that keeps the rows of all sequences.
   void lay_kept(const Structure& step, const std::vector<Index>& sequences, Index t) {
     if (t == 0)
       lay(step);
@@ -105,7 +105,7 @@ class Runner {
 
   std::vector<T> gradient(Algebra algebra = Algebra::linear, const State<T>* end = nullptr, State<T>* start = nullptr) {
     seed(algebra == Algebra::squared);
-    // Filled beforehand: what a pass leaves unset shows.
+    // Prefilled, so that values that a pass leaves unset are detected.
     std::vector<T> gradient(static_cast<std::size_t>(circuit_.parameter_count()), T{1234.5});
     unfolding_.backward(gradient, {.algebra = algebra}, end, start);
     return gradient;
@@ -124,7 +124,7 @@ class Runner {
     return results;
   }
 
-  /// use(sequence, position, row, item)
+  /// Calls use(sequence, position, row, item).
   template <class Use>
   void for_each_position(Use&& use, int part = 0) const {
     const Structure& structure = unfolding_.structure().part(part);

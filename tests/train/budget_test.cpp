@@ -1,4 +1,4 @@
-// Budgets in minutes end when they said, the last validation included.
+// Time budgets are kept, including the last validation.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -13,7 +13,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 double since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
 
-/// The longest step, as the clock has it.
+/// Measures the longest step.
 class LongestStep final : public Observer {
  public:
   void progress(const ProgressEvent& event) override {
@@ -36,7 +36,7 @@ class LongestStep final : public Observer {
 
 struct Timed {
   TrainingResult result;
-  double off = 0;  ///< seconds beside the budget
+  double off = 0;  ///< deviation from the budget in seconds
   double step = 0;
   int validations = 0;
   double share = 0;
@@ -63,7 +63,7 @@ Timed train_for(double seconds, Index training, Index validation, TrainerOptions
   return timed;
 }
 
-/// Other work on the machine makes single steps and validations as long as it likes: one of three runs is on time.
+/// Other work on the machine can lengthen single steps and validations: one of three runs must be on time.
 void expect_on_time(double seconds, Index training, Index validation, const TrainerOptions& options) {
   double least = 1e9;
   for (int attempt = 0; attempt < 3; ++attempt) {

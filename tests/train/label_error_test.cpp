@@ -1,4 +1,5 @@
-/// The share of wrong labels and of sequences that have one, counted anew by hand; runs whose best is chosen by it.
+/// The fraction of wrong labels and of sequences that contain one, compared with counts by hand, and as a criterion for
+/// the best model.
 
 #include "train/label_error.h"
 
@@ -18,7 +19,7 @@ namespace {
 using testing_support::Data;
 using testing_support::SentenceNetwork;
 
-/// What a judge says of all sentences, read in windows (0: whole) and so many side by side.
+/// Returns the result of a judge for all sentences, read in windows (0: whole) and in batches of `batch`.
 template <class T>
 double judged(const Data& data, SentenceNetwork<T>& net, WrongLabels wrong, Index window, Index batch) {
   Team team(1);
@@ -38,7 +39,7 @@ struct Counted {
   double labels = 0, wrong = 0, sentences = 0, with_wrong = 0;
 };
 
-/// Sentence by sentence, from the columns of the data: the tag at every position, the class at the last one.
+/// Counts sentence by sentence, from the columns of the data: the tag at every position, the class at the last one.
 template <class T>
 Counted counted(const Data& data, SentenceNetwork<T>& net) {
   Team team(1);
@@ -103,7 +104,7 @@ TEST(LabelJudge, networks_without_labels_are_refused) {
   EXPECT_THROW(label_judge(net.network, net.parameters, WrongLabels::each, team), UsageError);
 }
 
-/// Says what it was told to, validation by validation.
+/// Returns predefined results, validation by validation.
 class ToldJudge final : public Judge<float> {
  public:
   explicit ToldJudge(const std::map<Index, double>& errors, const Index& step) : errors_(errors), step_(step) {}
@@ -134,7 +135,7 @@ struct Steps : Observer {
 
 class BestByErrorTest : public TrainerTest {
  protected:
-  /// A run that validates every ten steps.
+  /// Runs a training that validates every ten steps.
   TrainingResult run(const std::map<Index, double>& errors, Steps& steps, TrainerOptions options) {
     const Data data;
     SentenceNetwork<float> net(*data.specification, false, Data::kPredicts);

@@ -1,4 +1,4 @@
-// Training with bfloat16 products: what it changes, and what it must not.
+// Training with bfloat16 products: expected effects and invariants.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -15,7 +15,7 @@ namespace {
 
 using Bf16Network = SmallNetwork<float>;
 
-/// Before the first question which unit there is: emulated where the processor has none.
+/// Selects emulation, if the processor has no unit, before the unit is first queried.
 const bool kUnitChosen = [] {
   if (!processor_has_bf16()) setenv("UNFOLD_BF16", "emulate", 1);
   return true;
@@ -27,7 +27,7 @@ struct Bf16Text {
   std::array<Split, 3> parts = split_corpus(corpus, parse_split("80/20"));
 };
 
-/// The gradient of one window at the start, whole or in pieces.
+/// Returns the gradient of one window at the initial parameters, whole or in pieces.
 std::vector<float> bf16_gradient_of(Precision precision, int threads, Index piece = 0) {
   Bf16Text t;
   Bf16Network small(t.corpus.alphabet().size(), 40, Bf16Network::Cell::lstm);

@@ -1,4 +1,4 @@
-/// What is not finite leads back to the last good state, or to an end that is explained.
+/// A non-finite value returns to the last good state, or ends the run with an explanation.
 
 #include <gtest/gtest.h>
 
@@ -12,7 +12,7 @@
 namespace unfold {
 namespace {
 
-/// Breaks a parameter after some steps, a given number of times.
+/// Corrupts a parameter after some steps, a given number of times.
 struct Saboteur : Observer {
   Saboteur(Parameters<float>& parameters_, Index at_, int times_) : parameters(parameters_), at(at_), times(times_) {}
   void progress(const ProgressEvent& e) override {
@@ -125,7 +125,7 @@ TEST_F(TrainerTest, a_weight_that_no_batch_reads_must_be_finite_as_well) {
     std::vector<std::string> reasons;
   };
   const std::string text = wavy_text(3000);
-  const Corpus corpus = Corpus::from_text(text, Alphabet::chars_of(text + "z"));  // the last symbol never comes
+  const Corpus corpus = Corpus::from_text(text, Alphabet::chars_of(text + "z"));  // the last symbol never occurs
   const auto parts = split_corpus(corpus, parse_split("80/20"));
   for (const bool validated : {true, false}) {
     SmallNetwork<float> small(corpus.alphabet().size(), 16, Cell::lstm);

@@ -12,7 +12,7 @@ namespace {
 
 using Vector = std::vector<double>;
 
-/// y = x V + b + noise, with columns of x that are nearly the same.
+/// y = x V + b + noise, with nearly collinear columns of x.
 struct RidgeData {
   RidgeData(Index rows_, double noise, std::uint64_t seed = 1) : rows(rows_), x(at(rows * kInputs)), y(at(rows * 2)) {
     Random random(seed, "ridge");
@@ -34,7 +34,7 @@ struct RidgeData {
   Vector x, y;
 };
 
-/// (X'X + l I)^-1 X'Y of centred data by elimination: [4 x 2].
+/// (X'X + l I)^-1 X'Y of centered data by elimination: [4 x 2].
 Vector slow_ridge(const RidgeData& d, double lambda, const std::vector<char>& used) {
   constexpr Index n = RidgeData::kInputs;
   Vector mean(at(n + 2), 0.0);
@@ -99,7 +99,8 @@ TEST(Ridge, finds_what_is_there_without_noise) {
   EXPECT_LT(fit.lambda, 1e-9);
 }
 
-/// The score of each lambda once more: residuals row by row, and the trace of the hat matrix by perturbing each row.
+/// A reference for the score of each lambda: residuals row by row, and the trace of the hat matrix by perturbing each
+/// row.
 TEST(Ridge, chooses_lambda_by_generalised_cross_validation) {
   const RidgeData d(60, 2);
   RidgeSums sums(RidgeData::kInputs, 2, 0);
@@ -135,10 +136,10 @@ TEST(Ridge, chooses_lambda_by_generalised_cross_validation) {
 }
 
 TEST(Ridge, chooses_lambda_by_blocks_that_are_left_out) {
-  const Index rows = 2 * 3 * RidgeSums::kRun + 100;  // the last run is not full
+  const Index rows = 2 * 3 * RidgeSums::kRun + 100;  // the last block is not full
   const RidgeData d(rows, 1);
   RidgeSums sums(RidgeData::kInputs, 2, 3);
-  for (Index r = 0; r < rows; r += 77)  // cut otherwise than the runs
+  for (Index r = 0; r < rows; r += 77)  // in pieces that do not align with the blocks
     sums.add(d.inputs().rows_from(r, std::min<Index>(77, rows - r)),
              d.outputs().rows_from(r, std::min<Index>(77, rows - r)));
   const RidgeFit fit = sums.solve({});

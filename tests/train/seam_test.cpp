@@ -1,6 +1,6 @@
-/// The seam between the engine and what is read and predicted: networks of fields and heads that are no language
-/// models, each made by hand in a few lines, with all derivative checks and every kind of optimiser, or a refusal by
-/// name.
+/// The interface between the engine and the fields read and predicted: networks with fields and heads other than
+/// language models, each built by hand in a few lines, with all derivative checks and every kind of optimizer, or an
+/// error that names the unsupported feature.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -18,8 +18,8 @@ using testing::HasSubstr;
 
 constexpr Index kWords = 6, kTags = 3, kClasses = 2;
 
-/// One batch of three sentences, again and again. The tag of a word depends on the next word, the class of a sentence
-/// on its first.
+/// One repeated batch of three sentences. The tag of a word depends on the next word, the class of a sentence on its
+/// first word.
 class Sentences final : public BatchSource {
  public:
   Sentences() {
@@ -60,7 +60,7 @@ struct Losses {
   double first, last;
 };
 
-/// The loss before and after some steps.
+/// Returns the loss before and after some steps.
 Losses train(const Network<double>& network, const std::string& optimizer, int steps) {
   Sentences sentences;
   Team team(2);
@@ -130,7 +130,7 @@ TEST(Seam, a_tagger_of_two_directions) {
 TEST(Seam, a_classifier_with_one_output_at_the_end) {
   Circuit c;
   const BothDirections net(c);
-  const Signal first = c.link(5, Delay::first());  // what the way back has come to, at every position
+  const Signal first = c.link(5, Delay::first());  // the final state of the backward direction, at every position
   c.feed(first, net.back);
   const Signal logits = c.affine("class", kClasses, {{"V", net.ahead}, {"W", first}});
   c.output(logits);
@@ -171,7 +171,7 @@ TEST(Seam, a_tagger_of_whole_sequences) {
               HasSubstr("needs a loss with rows that count each for itself, which crf has not"));
 }
 
-/// 1/2 |mean over a sequence of o_t + b - y|^2 with the trained offset b: it sees whole sequences and owns parameters.
+/// 1/2 |mean over a sequence of o_t + b - y|^2 with a trained offset b: it sees whole sequences and owns parameters.
 class MeanLoss : public virtual Loss<double> {
  public:
   std::string_view name() const override { return "mean"; }
@@ -199,7 +199,7 @@ class MeanLoss : public virtual Loss<double> {
 
  protected:
   Index offset() const { return offset_(); }
-  /// use(sequence, row of its last position, component, mean of a matrix by rows) for sequences with a target.
+  /// Calls use(sequence, row of its last position, component, mean of a matrix by rows) for sequences with a target.
   template <class Use>
   static void each_mean_of(const Observed<double>& o, Matrix<const double> rows, Use&& use) {
     for (Index s = 0; s < o.structure.sequences(); ++s) {
@@ -216,7 +216,7 @@ class MeanLoss : public virtual Loss<double> {
   static void each_mean(const Observed<double>& o, Use&& use) {
     each_mean_of(o, o.signal, use);
   }
-  /// What each sequence sends back: to its rows, and to the offset.
+  /// Propagates the gradient of each sequence to its rows and to the offset.
   void spread(const Observed<double>& o, double scale, std::span<const double> of_sequence, Matrix<double> adjoint,
               std::span<double> own) const {
     for (Index s = 0; s < o.structure.sequences(); ++s)
@@ -233,7 +233,7 @@ class MeanLoss : public virtual Loss<double> {
   std::function<Index()> offset_;  // known once every parameter is declared
 };
 
-/// The same with its curvature.
+/// The same loss with its curvature.
 class CurvedMeanLoss final : public MeanLoss, public LossCurvature<double> {
  public:
   void curvature(const Observed<double>& o, double scale, Team&, Matrix<const double> tangent,

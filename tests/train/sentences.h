@@ -1,5 +1,5 @@
 #pragma once
-/// Sentences with tags, a class and the wind, and a network for them.
+/// Sentences with tags, a class and a wind value, and a network for them.
 
 #include <memory>
 #include <string>
@@ -12,8 +12,8 @@
 
 namespace unfold::testing_support {
 
-/// The tag of a word depends on the word before, the class of a sentence on its longest run, the wind on the words;
-/// some of all is missing.
+/// The tag of a word depends on the previous word, the class of a sentence on the sum of its words, the wind on the
+/// words; some values of each are missing.
 inline Examples some_sentences(Index count) {
   Examples examples{
       .source = "sentences",
@@ -51,7 +51,8 @@ struct Data {
   ExampleSet set;
 };
 
-/// Tags at every position, the class of what is pooled, the wind with its deviation. Some or all of them.
+/// Predicts tags at every position, the class from the pooled states, and the wind with its deviation; all of them or
+/// some.
 template <class T>
 struct SentenceNetwork {
   SentenceNetwork(const DataSpecification& data, bool both_directions, const std::vector<std::string>& heads) {

@@ -1,5 +1,5 @@
-/// Training on shards: the bytes of a run are the same in any number of processes, whole or resumed. Processes are
-/// simulated: each is a trainer in a thread of its own.
+/// Training on shards: the bytes of a run are the same for any number of processes, whole or resumed. Processes are
+/// simulated: each is a trainer in a separate thread.
 
 #include <gtest/gtest.h>
 
@@ -17,7 +17,7 @@ namespace {
 
 constexpr Index kShards = 6;
 
-/// A text and a network over it, of any kind.
+/// A text and any kind of network over it.
 struct ShardedText {
   using Add = std::function<Signal(Circuit&, Signal)>;
   explicit ShardedText(const Add& add, Index length = 1200)
@@ -44,7 +44,7 @@ struct ShardedText {
 };
 
 Signal dropped_lstm(Circuit& c, Signal x) { return c.dropout(lstm(c, x, 8, {}), 0.3); }
-/// Enough parameters for every process to have some of its own.
+/// Has enough parameters for every process to own some of them.
 Signal wide_lstm(Circuit& c, Signal x) {
   {
     const auto scope = c.scope("layer1");
@@ -53,7 +53,7 @@ Signal wide_lstm(Circuit& c, Signal x) {
   const auto scope = c.scope("layer2");
   return c.dropout(lstm(c, x, 32, {}), 0.3);
 }
-/// Whose gradient is worth several messages.
+/// Has a gradient that spans several messages.
 Signal deep_rnn(Circuit& c, Signal x) {
   for (const char* layer : {"layer1", "layer2"}) {
     const auto scope = c.scope(layer);
@@ -82,7 +82,7 @@ Ending train_in_one(const ShardedText::Add& add, const TrainerOptions& options, 
   return ending;
 }
 
-/// The endings of all processes; the first alone has a log.
+/// Returns the endings of all processes; only the first has a log.
 std::vector<Ending> train_in(int count, const ShardedText::Add& add, const TrainerOptions& given) {
   std::vector<Ending> endings(static_cast<std::size_t>(count));
   run_in_processes(count, [&](Processes& processes) {
@@ -160,7 +160,7 @@ TEST_F(TrainerTest, shards_learn_what_the_whole_batch_learns) {
   EXPECT_NEAR(divided.result.best_nats_per_symbol, whole.result.best_nats_per_symbol, 1e-4);
 }
 
-/// Stopped by a signal that only one process gets, resumed in another number of processes, again and again.
+/// Stopped by a signal that only one process receives, and resumed with another number of processes, repeatedly.
 TEST_F(TrainerTest, runs_on_shards_resume_in_another_number_of_processes_with_the_same_bytes) {
   for (const char* optimizer : {"adam:rate=0.01,clip=1", "hf:windows=2,iterations=6"}) {
     TrainerOptions options = sharded_options(optimizer, optimizer[0] == 'a' ? 60 : 9);
@@ -179,7 +179,7 @@ TEST_F(TrainerTest, runs_on_shards_resume_in_another_number_of_processes_with_th
         ShardedText setting(dropped_lstm);
         Team team(1);
         Trainer<float> trainer(setting.network, setting.parameters, setting.data(), own, team);
-        if (processes.number() == count - 1) trainer.set_observer(&stop);  // the others are not told
+        if (processes.number() == count - 1) trainer.set_observer(&stop);  // the others do not receive the signal
         EXPECT_THROW(trainer.run(), InterruptedError);
       });
       options.resume = true;
@@ -191,7 +191,7 @@ TEST_F(TrainerTest, runs_on_shards_resume_in_another_number_of_processes_with_th
   }
 }
 
-/// The tensors of a checkpoint, behind the header, which holds times.
+/// Returns the tensors of a checkpoint without the header, which contains times.
 std::string tensors_of(const std::string& path) {
   std::ifstream in(path, std::ios::binary);
   const std::string bytes(std::istreambuf_iterator<char>(in), {});
@@ -208,7 +208,7 @@ TEST_F(TrainerTest, the_checkpoint_of_several_processes_holds_the_state_of_all_l
     return tensors_of(options.checkpoint);
   };
   const std::string one = tensors("one", 1);
-  EXPECT_GT(one.size(), 2 * flat(ShardedText(small_rnn).parameters).size() * sizeof(float));  // and what is carried
+  EXPECT_GT(one.size(), 2 * flat(ShardedText(small_rnn).parameters).size() * sizeof(float));  // plus the carried state
   EXPECT_EQ(tensors("three", 3), one);
 }
 
@@ -226,7 +226,7 @@ TEST_F(TrainerTest, the_checkpoint_of_slices_is_that_of_one_process) {
   }
 }
 
-/// Interrupted between snapshots, so that the checkpoint has two states; other slices when it goes on.
+/// Interrupted between snapshots, so that the checkpoint has two states; the slices differ after resuming.
 TEST_F(TrainerTest, slices_resume_in_another_number_of_processes_with_the_same_bytes) {
   TrainerOptions options = sharded_options("adam:rate=0.01,clip=1", 21);
   const Ending expected = train_in_one(wide_lstm, options);
@@ -251,7 +251,7 @@ TEST_F(TrainerTest, slices_resume_in_another_number_of_processes_with_the_same_b
     for (const Ending& ending : train_in(last, wide_lstm, options)) EXPECT_EQ(ending.last, expected.last) << last;
 }
 
-/// Going back after a divergence restores each process's slices.
+/// Recovering from a divergence restores each process's slices.
 TEST_F(TrainerTest, slices_go_back_from_a_divergence_together) {
   TrainerOptions options = sharded_options("sgd:rate=1e8,clip=0", 12);
   options.attempts = 12;

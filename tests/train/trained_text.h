@@ -63,7 +63,7 @@ inline TrainerOptions small_options(Index steps) {
 
 inline std::vector<float> flat(const Parameters<float>& p) { return {p.flat().begin(), p.flat().end()}; }
 
-/// Ends a run from within, as a stop or as a crash.
+/// Ends a run from within, by a stop or by a crash.
 struct Stop : Observer {
   enum class How { flag, crash };
   struct Crash {};
@@ -93,7 +93,7 @@ inline Ending finish(Setting& setting, TrainerOptions options, int threads = 1) 
   return ending;
 }
 
-/// The log without what depends on the clock.
+/// Returns the log without the parts that depend on the clock.
 inline std::vector<nlohmann::json> log_of(const std::string& path) {
   std::vector<nlohmann::json> lines;
   std::ifstream in(path);

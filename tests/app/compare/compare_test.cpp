@@ -20,7 +20,7 @@ Alphabet letters(const std::string& text) {
   return Alphabet(SymbolKind::chars, texts);
 }
 
-/// Letters a to d, each as likely as the others whatever came before.
+/// Letters a to d, independent and equally likely.
 std::string fair_text(Index symbols, std::uint64_t seed) {
   Random random(seed, "fair text");
   std::string text;
@@ -28,8 +28,8 @@ std::string fair_text(Index symbols, std::uint64_t seed) {
   return text;
 }
 
-/// A network that is sure of itself and knows nothing: on a fair text it loses bits, and its letters may be permuted at
-/// no change of what it loses on average.
+/// A network with confident but random predictions: on a fair text it loses bits, and permuting its letters does not
+/// change the average loss.
 void save_sure(const std::string& file, const std::string& alphabet, std::uint64_t seed, float scale = 4) {
   LanguageModel<float> model("rnn:6", letters(alphabet));
   model.initialise(seed);
@@ -55,14 +55,14 @@ TEST_F(Compare, of_twenty_pairs_of_equal_models_about_one_is_found_to_differ) {
     EXPECT_EQ(found.pairs[0].difference.differs(), found.pairs[0].verdict(found.models) != "no difference");
     alarms += found.pairs[0].difference.differs() ? 1 : 0;
   }
-  // At 95 % one of twenty on average; four or more once in sixty such tests.
+  // At 95 % one of twenty on average; four or more in one of sixty such tests.
   EXPECT_LE(alarms, 3);
 }
 
 TEST_F(Compare, the_better_model_is_found_and_the_difference_is_that_of_the_bits) {
   const std::string data = written("fair.txt", fair_text(4000, 5));
   save_sure(path("a"), "abcd", 1, 4);
-  save_sure(path("b"), "abcd", 1, 0);  // every letter a quarter: the best there is
+  save_sure(path("b"), "abcd", 1, 0);  // every letter has probability 1/4: optimal
   const Comparison found = compare({.models = {path("a"), path("b")}, .data = {data}, .samples = 1000, .threads = 1});
   EXPECT_NEAR(found.models[1].bits, 2, 1e-6);
   EXPECT_EQ(found.unit, "character");

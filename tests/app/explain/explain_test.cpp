@@ -20,8 +20,8 @@ const std::vector<Symbol> kText = {0, 2, 1, 3, 0, 1, 2, 2, 3, 1, 0};
 
 Alphabet four() { return Alphabet(SymbolKind::chars, {"a", "b", "c", "d"}); }
 
-/// A plain recurrent network written out: h = tanh(W[x] + h U + b), logits = h V + c. At one row something is added to
-/// what the symbol adds.
+/// A plain recurrent network written out: h = tanh(W[x] + h U + b), logits = h V + c. At one row, an offset is added to
+/// the symbol's contribution.
 struct SlowRnn {
   const LanguageModel<double>& model;
   Index units;
@@ -35,7 +35,7 @@ struct SlowRnn {
     ADD_FAILURE() << name;
     return 0;
   }
-  /// The state that predicts a position, which has read all symbols before it.
+  /// Returns the state that predicts a position, after reading all earlier symbols.
   std::vector<double> state(Index position) const {
     std::vector<double> h(static_cast<std::size_t>(units), 0.0);
     for (Index t = 0; t <= position; ++t) {
@@ -125,11 +125,11 @@ TEST(Explain, surprise_and_guesses_are_those_of_the_predictor) {
     EXPECT_NEAR(why.symbols[t].guesses[0].probability, std::exp(*std::ranges::max_element(log_p)), 1e-6);
     predictor->observe(kText[t]);
   }
-  // Without --at: the most surprising symbol that has others before it.
+  // Without --at: the symbol with the highest surprisal that has predecessors.
   for (std::size_t t = 1; t < kText.size(); ++t) EXPECT_LE(why.symbols[t].bits, why.symbols[at(why.at - 1)].bits);
 }
 
-/// A line of a model of lines is explained as if it stood alone.
+/// A line of a line-based model is explained as if it were the only one.
 TEST(Explain, FollowsAPositionBackToTheBeginOfItsLine) {
   const Alphabet alphabet(SymbolKind::chars, {"\n", "a", "b", "c"});
   LanguageModel<double> model("lstm:5", alphabet);
@@ -185,7 +185,7 @@ TEST(Explain, many_units_are_estimated_without_bias) {
   model.initialise(3);
   const Explanation why = explain_text(model, kText, {.model = {}, .at = 4, .threads = 1});
   EXPECT_TRUE(why.estimated);
-  // Exactly, one unit after another.
+  // Exact, unit by unit.
   Team team(1);
   const Watched<double> watched(model.spec(), model.data(), NetworkLayout::language_model(), model.parameters());
   Gradients<double> gradients(watched, team);

@@ -12,7 +12,7 @@
 namespace unfold {
 namespace {
 
-/// All samples of n blocks, one by one: n^n means.
+/// Returns the means of all n^n resamples of n blocks.
 std::vector<double> all_means(const std::vector<DifferenceBlock>& blocks) {
   const std::size_t n = blocks.size();
   std::size_t count = 1;
@@ -58,7 +58,8 @@ TEST(Bootstrap, is_a_function_of_its_seed) {
   EXPECT_NE(paired_bootstrap(blocks, 100, 0.95, 1).high, paired_bootstrap(blocks, 101, 0.8, 2).high);
 }
 
-/// The share of pairs without a difference that are found to differ; neighbours are alike by `alike`.
+/// Returns the share of pairs without a difference that are reported as different; `alike` is the autocorrelation of
+/// neighbors.
 double rate_of_false_alarms(int pairs, double level, double alike, Index length, Index symbols = 2000,
                             Index samples = 300) {
   int alarms = 0;
@@ -68,7 +69,7 @@ double rate_of_false_alarms(int pairs, double level, double alike, Index length,
     double state = 0;
     for (double& d : differences) {
       const double z = random.normal();
-      state = alike * state + z * std::fabs(z);  // heavier in the tails than normal, as surprisals are
+      state = alike * state + z * std::fabs(z);  // heavier tails than normal, as for surprisals
       d = state;
     }
     const std::vector<DifferenceBlock> blocks = cut_into_blocks(differences, length);
@@ -91,7 +92,7 @@ TEST(Bootstrap, blocks_hold_every_symbol_once) {
   const double none = std::numeric_limits<double>::quiet_NaN();
   const std::vector<double> differences = {1, none, 2, 3, none, 4, 5, 6, 7};
   const auto blocks = cut_into_blocks(differences, 3);
-  ASSERT_EQ(blocks.size(), 2u);  // 7 symbols: 3 and 3, and one that joins the last
+  ASSERT_EQ(blocks.size(), 2u);  // 7 symbols: 3 and 3, and the last joins the second block
   EXPECT_EQ(blocks[0].sum, 6);
   EXPECT_EQ(blocks[0].count, 3);
   EXPECT_EQ(blocks[1].sum, 22);

@@ -75,7 +75,7 @@ TEST(Report, logs_become_curves_and_curves_of_several_runs_a_band) {
   const auto joined = join_curves({curve, {{3, 1.5}}});
   ASSERT_EQ(joined.size(), 2u);  // from where both have begun
   EXPECT_EQ(joined[0].x, 3);
-  EXPECT_EQ(joined[0].y.median, (0.375 + 1.5) / 2);  // the first is half way between its points
+  EXPECT_EQ(joined[0].y.median, (0.375 + 1.5) / 2);  // the first is halfway between its points
   EXPECT_EQ(joined[1].y.median, 0.875);
   EXPECT_EQ(joined[1].y.lower, 0.25 + 0.25 * 1.25);
 }

@@ -17,7 +17,7 @@ TEST(Roc, area_is_the_share_of_pairs_in_the_right_order) {
     std::vector<bool> positive;
     for (int i = 0; i < 40; ++i) {
       positive.push_back(random.below(3) == 0);
-      scores.push_back(static_cast<double>(random.below(7)) + (positive.back() ? 1 : 0));  // many are equal
+      scores.push_back(static_cast<double>(random.below(7)) + (positive.back() ? 1 : 0));  // with many ties
     }
     positive[0] = true;
     positive[1] = false;

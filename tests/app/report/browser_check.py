@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Opens reports of small runs in headless Chromium: no message in the console, and sections and pictures in the page that
-the scripts have built. Exit status 77 where there is no Chromium.
+"""Opens reports of small runs in headless Chromium and checks that the console has no messages and that the scripts
+created sections and pictures. Exit status 77 if Chromium is not available.
 
     browser_check.py --unfold build/release/bin/unfold
 """
@@ -19,7 +19,7 @@ SKIPPED = 77
 
 
 def console_and_page(browser, page):
-    """What the console says, line by line, and the page after its scripts."""
+    """Returns the console messages by line, and the page after its scripts have run."""
     command = [browser, "--headless", "--disable-gpu", "--no-sandbox", "--disable-dev-shm-usage", "--no-first-run",
                "--enable-logging=stderr", "--log-level=0", "--virtual-time-budget=5000", "--dump-dom",
                "--user-data-dir=" + os.path.dirname(page), "file://" + page]  # fmt: skip
@@ -30,7 +30,7 @@ def console_and_page(browser, page):
 
 
 def faults_of(browser, page):
-    """What is wrong with a report; empty for a good one."""
+    """Returns the faults of a report; empty for a correct one."""
     console, dom = console_and_page(browser, page)
     with open(page, encoding="utf-8") as file:
         written = file.read()
@@ -48,7 +48,7 @@ def write(path, text):
 
 
 def reports(unfold, folder):
-    """Reports of a text and of numbers."""
+    """Creates reports of a text and of numbers."""
     draw = random.Random(1)
     text = write(f"{folder}/text", "".join(draw.choice(["the cat ", "a dog ", "sat. "]) for _ in range(1500)))
     rows = "".join(f"{40 + draw.gauss(0, 3):.3f},{draw.choice(['hot', 'cold'])}\n" for _ in range(300))

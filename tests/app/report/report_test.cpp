@@ -23,7 +23,7 @@ using ::testing::Not;
 
 class Report : public ::testing::Test {
  protected:
-  /// A run on text that holds what could break a page.
+  /// Trains a run on text that contains page-breaking markup.
   std::string train_run(const std::string& name, Index seed = 1) const {
     std::string text;
     for (int i = 0; i < 150; ++i) text += "a <b> & \"c\" </script> \\u003c d\n";
@@ -48,7 +48,7 @@ class Report : public ::testing::Test {
     request.threads = 1;
     return report_page(request, silent);
   }
-  /// What the page is drawn from.
+  /// Returns the data embedded in the page.
   static nlohmann::json data_of(const std::string& page) {
     const std::string begin = "<script type=\"application/json\" id=\"data\">";
     const std::size_t from = page.find(begin) + begin.size();
@@ -87,7 +87,7 @@ TEST_F(Report, is_one_file_that_needs_no_other) {
   EXPECT_LT(page.size(), 3'000'000u);
   for (const char* outside : {"<script src", "@import", "fetch(", "XMLHttpRequest", "<link rel=\"stylesheet\"", "<img"})
     EXPECT_THAT(page, Not(HasSubstr(outside)));
-  // Text of the data ends no element: there are as many scripts as the page has.
+  // Text of the data does not close an element: the number of scripts is that of the page.
   std::size_t ends = 0;
   for (std::size_t i = page.find("</script>"); i != std::string::npos; i = page.find("</script>", i + 1)) ++ends;
   EXPECT_EQ(ends, plotting_library().empty() ? 2u : 3u);
@@ -162,7 +162,7 @@ TEST_F(Report, of_labels_shows_what_is_confused_and_what_was_worst) {
   EXPECT_TRUE(section(data, "attention").contains("missing"));
   for (const char* id : {"text", "neurons", "gates", "lags"})
     EXPECT_TRUE(section(data, id).contains("blocks")) << section(data, id);
-  // Words of the test part by what their tags cost, which is what is said of the part.
+  // Words of the test part with the losses of their tags, which sum to the loss of the part.
   const nlohmann::json text = section(data, "text").at("blocks")[0];
   double bits = 0;
   Index words = 0, ends = 0;
@@ -173,7 +173,7 @@ TEST_F(Report, of_labels_shows_what_is_confused_and_what_was_worst) {
     ++words;
     bits += place[1].get<double>();
     EXPECT_THAT(text.at("names")[place[0].get<std::size_t>()].get<std::string>(), HasSubstr(shown + ": "));
-    ASSERT_EQ(place[2].size(), 4u);  // two tags and how probable they are
+    ASSERT_EQ(place[2].size(), 4u);  // two tags and their probabilities
     EXPECT_NEAR(place[2][1].get<int>() + place[2][3].get<int>(), 1000, 1);
   }
   const FieldFigures figures = evaluate_on_fields(
@@ -183,12 +183,12 @@ TEST_F(Report, of_labels_shows_what_is_confused_and_what_was_worst) {
   EXPECT_NEAR(bits, figures.heads[0].nats / std::log(2), 0.01 * static_cast<double>(words));
   // Both directions are followed.
   const nlohmann::json chart = section(data, "lags").at("blocks")[0];
-  if (chart.at("kind") == "chart") {  // of the plotting library, where it is built in
+  if (chart.at("kind") == "chart") {  // a chart, if the plotting library is built in
     ASSERT_EQ(chart.at("series").size(), 2u);
     for (const nlohmann::json& series : chart.at("series"))
       for (const nlohmann::json& point : series.at("points")) EXPECT_GT(point[1].get<double>(), 0) << series;
   }
-  // A place of the text for every value of a unit, the ends among them.
+  // Every unit has one value for each place of the text, including the ends.
   const nlohmann::json neurons = section(data, "neurons").at("blocks")[0];
   EXPECT_EQ(static_cast<Index>(neurons.at("symbols").size()), words + ends);
   EXPECT_EQ((neurons.at("units")[0].at("values").get<std::string>().size() + 2) / 4,

@@ -20,7 +20,7 @@ StepEstimate cost_of(const char* model, const char* optimizer, Index positions =
 TEST(StepEstimate, dense_units_have_large_matrices) {
   const StepEstimate full = cost_of("gru:64", "ruop"), reduced = cost_of("gru:64", "ruop:reduction=quasi-diagonal");
   EXPECT_EQ(full.units, 3 * 64);
-  EXPECT_EQ(full.weights, 1 + 1 + 64);  // a symbol's, the bias, the state's
+  EXPECT_EQ(full.weights, 1 + 1 + 64);  // one symbol, the bias, the state
   EXPECT_GT(full.metric_seconds, 2 * reduced.metric_seconds);
   EXPECT_GT(full.metric_bytes, reduced.metric_bytes);
   EXPECT_EQ(cost_of("gru:64", "adam").units, 0);
@@ -32,7 +32,7 @@ TEST(StepEstimate, grows_with_what_is_read_and_with_the_passes) {
   EXPECT_GT(cost_of("gru:32", "hf").seconds, 3 * cost_of("gru:32", "adam").seconds);
 }
 
-/// Stops at the remark about the cost of a step.
+/// Stops when the cost of a step is reported.
 struct StopsAtCost final : Reporter {
   void remark(std::string_view text) override {
     if (text.starts_with("a step of ")) throw InterruptedError(std::string(text));

@@ -21,7 +21,7 @@ std::string tag_of(const Key& key, std::string_view purpose, std::initializer_li
   return tag.finish();
 }
 
-/// By Python: k = hashlib.blake2b(b"0123456789abcdef", digest_size=32).digest();
+/// Computed in Python: k = hashlib.blake2b(b"0123456789abcdef", digest_size=32).digest();
 /// hashlib.blake2b(b"test\0hello", key=k, digest_size=32).hexdigest()
 TEST(Authenticator, is_keyed_blake2b_of_purpose_and_bytes) {
   EXPECT_EQ(digits(tag_of(Key::of_bytes("0123456789abcdef"), "test", {"hello"})),

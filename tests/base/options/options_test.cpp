@@ -73,7 +73,7 @@ TEST(Options, are_found_by_what_other_programs_call_them) {
   EXPECT_EQ(descent.decay, 0.5);
   EXPECT_EQ(descent.batch, 7);
   const std::vector<std::string> own = {"lr", "rate"};
-  EXPECT_EQ(name_behind("lr", own), "lr");  // an option's own name comes first
+  EXPECT_EQ(name_behind("lr", own), "lr");  // an option's own name takes precedence
   EXPECT_EQ(name_behind("lrr", own), "");
   EXPECT_EQ(parse_spec("lstm:hidden_size=16,layers=2").size, "16");
   for (const char* twice : {"sgd:lr=1,rate=2", "sgd:learning-rate=1,lr=2", "lstm:3,hidden=4", "lstm:units=3,hidden=4"})

@@ -39,7 +39,7 @@ TEST(AvailableMemory, a_group_that_is_full_leaves_nothing) {
 
 TEST(AvailableMemory, version_one_has_other_names) {
   GroupFiles groups;
-  groups.add("memory", "memory.limit_in_bytes", "9223372036854771712");  // nobody limits it
+  groups.add("memory", "memory.limit_in_bytes", "9223372036854771712");  // no limit
   groups.add("memory", "memory.usage_in_bytes", "5000");
   groups.add("memory/box", "memory.limit_in_bytes", "4000");
   groups.add("memory/box", "memory.usage_in_bytes", "3000");

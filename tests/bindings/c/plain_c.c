@@ -1,4 +1,5 @@
-/* plain_c FOLDER: loads models of that folder, reads a text symbol by symbol, and finds the sum that a score says. */
+/* Usage: plain_c FOLDER. Loads the models in the folder, reads a text symbol by symbol and compares the sum with the
+   score. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-/// n-grams of a corpus against those of a text with begins and ends written out.
+/// n-grams of a corpus, compared with those of a text with explicit start and end symbols.
 
 #include "data/counts/corpus_counts.h"
 
@@ -14,7 +14,7 @@ namespace {
 
 using NgramCounts = std::map<std::vector<Code>, std::uint32_t>;
 
-/// Every n-gram from a symbol or a begin on, filled up with ends.
+/// Counts every n-gram starting at a symbol or a start symbol, padded with end symbols.
 NgramCounts counted_by_hand(const std::vector<std::vector<Code>>& sentences, Index order) {
   NgramCounts result;
   for (const auto& sentence : sentences)
@@ -33,7 +33,7 @@ Corpus corpus_of(const std::string& text) {
   return Corpus::from_text(text, std::move(alphabet));
 }
 
-/// begin, the bytes + 1.
+/// The start symbol, then the bytes + 1.
 std::vector<Code> sentence(const std::string& text) {
   std::vector<Code> codes = {257};
   for (const char c : text) codes.push_back(static_cast<Code>(static_cast<unsigned char>(c)) + 1);

@@ -1,4 +1,4 @@
-/// Corpora of which each process reads a part, against those that one process makes that reads all of it.
+/// Corpora read in parts by several processes, compared with those read entirely by one process.
 
 #include "data/counts/corpus_survey.h"
 
@@ -17,7 +17,7 @@ using testing_support::contains;
 using testing_support::message_of;
 using testing_support::ScratchFolder;
 
-/// Of about so many bytes: words of letters of one to four bytes, runs of blanks, empty lines.
+/// Returns about `bytes` bytes: words of letters of one to four bytes, runs of blanks, empty lines.
 std::string mixed_text(std::size_t bytes, unsigned seed) {
   static const std::vector<std::string> kPieces = {"a", "bc", "é",  "ж",  "語", "𝄞",   "und",
                                                    " ", " ",  "  ", "\t", "\n", "\r\n"};
@@ -53,7 +53,7 @@ void expect_same(const Corpus& found, const Corpus& expected, unsigned seed) {
   }
 }
 
-/// In one process and in others, with few and many blocks kept.
+/// Expects the same corpus in one and in several processes, with few and with many blocks kept.
 void expect_same_in_any_number(const std::vector<std::string>& files, const AlphabetOptions& options, unsigned seed,
                                const std::vector<int>& counts = {1, 2, 3}) {
   const Corpus expected = whole(files, options);
@@ -80,7 +80,7 @@ TEST(CorpusSurvey, makes_the_corpus_of_one_that_reads_all_in_any_number_of_proce
   }
 }
 
-/// What lies across the end of a block, at every place.
+/// Tokens that cross the end of a block, at every position.
 TEST(CorpusSurvey, takes_every_token_once_wherever_blocks_end) {
   const ScratchFolder folder;
   for (const std::string piece : {"𝄞語éa", " word ", "\n\n", " \t \r\n "})
@@ -91,7 +91,7 @@ TEST(CorpusSurvey, takes_every_token_once_wherever_blocks_end) {
       for (const SymbolKind kind : {SymbolKind::chars, SymbolKind::words})
         expect_same_in_any_number({folder.write("text", text)}, {.kind = kind}, 1, {2});
     }
-  // Nothing but blanks behind the last word, for blocks.
+  // Only blanks after the last word, for several blocks.
   expect_same_in_any_number({folder.write("text", "a b" + std::string(static_cast<std::size_t>(2 * kTextBlock), ' '))},
                             {.kind = SymbolKind::words}, 1);
 }
@@ -106,7 +106,7 @@ TEST(CorpusSurvey, says_what_is_wrong_as_one_process_would) {
   for (const std::size_t place : {std::size_t{5}, size - 1, size, size + 1, 2 * size - 2, 3 * size - 1})
     for (const std::string wrong : {"\x80", "\xE8\xAA", "\x80\x80\x80\x80\x80"}) {
       std::string text = mixed_text(3 * size, 3);
-      while ((static_cast<unsigned char>(text[place - 3]) & 0xC0U) == 0x80) text.insert(0, "\n");  // behind a character
+      while ((static_cast<unsigned char>(text[place - 3]) & 0xC0U) == 0x80) text.insert(0, "\n");  // align
       for (std::size_t i = place - 3; i < std::min(place + 9, text.size()); ++i) text[i] = '\n';
       text.replace(place, wrong.size(), wrong);
       const std::vector<std::string> files = {folder.write("good", "good\n"), folder.write("bad", text + "\xFF")};

@@ -1,4 +1,4 @@
-/// Counts within a limit of memory, and of several processes, against a map.
+/// Counts within a memory limit and of several processes, compared with a map.
 
 #include "data/counts/sorted_counts.h"
 
@@ -31,7 +31,7 @@ Counted counted_by_map(const std::vector<Key>& keys) {
   return {counts.begin(), counts.end()};
 }
 
-/// Keys of which many are the same.
+/// Returns keys with many duplicates.
 std::vector<Key> many_keys(std::size_t count, Index codes, Code largest, std::uint64_t seed = 1) {
   std::vector<Key> keys(count, Key(static_cast<std::size_t>(codes)));
   for (Key& key : keys)
@@ -79,14 +79,14 @@ RC_GTEST_PROP(SortedCounts, of_any_keys_are_those_of_a_map, (const std::vector<s
 }
 
 TEST(GatheredCounts, are_the_sums_over_processes_and_come_to_the_first) {
-  // More keys than a block holds, exactly a block, and none.
+  // More keys than a block holds, exactly one block, and none.
   for (const std::size_t size : {std::size_t{200000}, std::size_t{65536}, std::size_t{0}})
     for (const int count : {1, 2, 3}) {
       std::vector<Key> everybodys;
       std::vector<std::vector<Key>> keys;
       for (int p = 0; p < count; ++p) {
         keys.push_back({});
-        for (std::size_t i = 0; i < (p == 1 ? 10 : size); ++i)  // different ones, of which some are everybody's
+        for (std::size_t i = 0; i < (p == 1 ? 10 : size); ++i)  // distinct keys, some of them shared by all processes
           keys.back().push_back({static_cast<Code>(i >> 8), static_cast<Code>(i & 255), static_cast<Code>(i % 2 * p)});
         everybodys.insert(everybodys.end(), keys.back().begin(), keys.back().end());
       }

@@ -1,4 +1,4 @@
-/// What becomes of examples as numbers: specifications, alphabets, standardisation, what is missing or was never seen.
+/// Conversion of examples to numbers: specifications, alphabets, standardization, missing and unseen values.
 
 #include "data/examples/example_set.h"
 
@@ -104,7 +104,7 @@ TEST(Specify, of_a_field_predicted_at_the_end_looks_at_ends_alone) {
   Examples examples = three_examples();
   examples.columns.push_back(numbers("level", {100, 200, 1, 2, 300, 6}));
   const ExampleSet set = set_of(examples, {.reads = {"word"}, .predicts = {"tag", "level"}, .once = {"tag", "level"}});
-  EXPECT_THAT(alphabet_of(set.data().field("tag")), ElementsAre("N", "V"));  // no D
+  EXPECT_THAT(alphabet_of(set.data().field("tag")), ElementsAre("N", "V"));  // D is absent
   EXPECT_THAT(set.column("tag").symbols, ElementsAre(1, 1, 0));
   EXPECT_TRUE(set.data().field("tag").once);
   EXPECT_EQ(set.data().field("level").mean, Numbers{3});
@@ -131,7 +131,7 @@ TEST(Specify, refuses_to_read_what_is_predicted_once) {
   EXPECT_THAT(specified({.reads = {"tag"}, .predicts = {"tag"}, .once = {"tag"}}), HasSubstr("cannot be read too"));
 }
 
-// ----------------------------------------------------------------------------------------------------- standardisation
+// ----------------------------------------------------------------------------------------------------- standardization
 
 TEST(Standardisation, has_mean_and_deviation_of_what_is_present) {
   const DataSpecification data = specify(three_examples(), {.reads = {"wind"}}, "table");
@@ -177,7 +177,7 @@ TEST(Standardisation, leaves_bits_alone_and_what_is_wanted_as_it_is) {
   EXPECT_EQ(restored(raw.field("mixed"), 1, 2.5), 2.5);
 }
 
-/// Thirty times 0.1 is not 3: the mean of equal numbers, summed up, would leave a deviation of rounding errors.
+/// Thirty times 0.1 is not 3: summing equal numbers would leave a deviation of rounding errors.
 TEST(Standardisation, of_a_number_that_never_changes_is_exact) {
   const Examples examples{.source = "data", .columns = {numbers("wind", Numbers(30, 0.1))}, .ends = {30}};
   const ExampleSet set = set_of(examples, {.reads = {"wind"}});
@@ -204,14 +204,13 @@ TEST(Standardisation, refuses_numbers_that_are_too_large) {
   EXPECT_THAT(complaint([&] { specify(large, choice, ""); }), HasSubstr("field wind: its numbers are too large"));
   EXPECT_THAT(complaint([&] { set_of(large, choice, three_examples()); }),
               HasSubstr("data.txt, line 8: field wind is 1e+200, which is too large"));
-  // A float could hold it, but not its square, and so its likelihood would be 0.
+  // float can represent the value but not its square, so its likelihood would be 0.
   large.columns[3].numbers[5] = -1e28;
   EXPECT_THAT(complaint([&] { set_of(large, choice, three_examples()); }),
               HasSubstr("data.txt, line 8: field wind is -1e+28, which is too large"));
 }
 
-// ------------------------------------------------------------------------------------- what is missing, what is
-// unknown
+// ------------------------------------------------------------------------------------- missing and unknown values
 
 TEST(ExampleSet, counts_examples_and_positions) {
   const ExampleSet set = set_of(three_examples(), {.reads = {"word"}});
@@ -232,7 +231,7 @@ TEST(ExampleSet, marks_what_is_missing) {
   EXPECT_NE(set.column("word").symbols[2], kNoSymbol);
   EXPECT_THAT(set.column("wind").present, ElementsAre(1, 1, 1, 1, 0, 1));
   EXPECT_EQ(set.column("wind").values[4], 0);
-  EXPECT_EQ(set.data().field("word").alphabet->find("dog"), kNoSymbol);  // it was never there
+  EXPECT_EQ(set.data().field("word").alphabet->find("dog"), kNoSymbol);  // it never occurred
 }
 
 TEST(ExampleSet, reads_what_was_never_seen_as_unk) {
@@ -269,7 +268,7 @@ TEST(ExampleSet, keeps_labels_that_were_never_seen_apart_where_they_may_be) {
   EXPECT_THAT(set.column("class").unseen, ElementsAre(std::pair<const Index, std::string>(1, "tiny")));
 }
 
-/// Only the label at the end of an example is asked for.
+/// Only the label at the end of an example is required.
 TEST(ExampleSet, does_not_ask_what_stands_before_the_end_where_the_end_is_predicted) {
   Examples other = three_examples();
   other.columns[1].texts[0] = "ADJ";
@@ -408,7 +407,7 @@ RC_GTEST_PROP(ExampleSet, subsets_hold_the_entries_of_their_examples, ()) {
 
 TEST(ExampleSet, has_parts_of_one_example_with_what_comes_before_them) {
   const ExampleSet all = set_of(three_examples(), {.reads = {"word"}, .predicts = {"class"}});
-  const ExampleSet part = all.part(0, 1, 3, 5);  // only one position comes before
+  const ExampleSet part = all.part(0, 1, 3, 5);  // only one position precedes it
   EXPECT_EQ(part.count(), 1);
   EXPECT_EQ(part.length(0), 3);
   EXPECT_EQ(part.warmup(0), 1);

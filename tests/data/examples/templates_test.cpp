@@ -62,7 +62,7 @@ Examples two_examples() {
           .ends = {3, 4}};
 }
 
-/// The texts that a field has at all positions.
+/// Returns the texts of a field at all positions.
 std::vector<std::string> texts_of(const std::string& name, Index least = 1) {
   const Examples examples = two_examples();
   const auto data = std::make_shared<const DataSpecification>(

@@ -53,7 +53,7 @@ SafetensorsFile read_bytes(std::string bytes, Checksum checksum = Checksum::requ
   return SafetensorsFile::from_bytes(std::move(bytes), "file", checksum);
 }
 
-/// A file with this header, padded to 8 bytes as other programs do, and this much data.
+/// Returns a file with this header, padded to 8 bytes as other programs do, and `data` bytes of data.
 std::string foreign(const std::string& header, std::size_t data) {
   const std::uint64_t length = header.size();
   return std::string(reinterpret_cast<const char*>(&length), 8) + header + std::string(data, 'd');
@@ -95,7 +95,7 @@ TEST(Safetensors, every_truncation_is_a_model_error) {
 TEST(Safetensors, every_changed_byte_is_a_model_error) {
   const std::string bytes = Golden().writer().bytes();
   for (std::size_t i = 0; i < bytes.size(); ++i) {
-    // All values in the length and in the digits of the checksum; elsewhere single bits and inverted bytes.
+    // All values of the bytes of the length and of the checksum digits; elsewhere single bits and inverted bytes.
     const bool thorough = i < 8 || (i >= 43 && i < 51);
     for (int change = 1; change < 256; ++change) {
       const bool single_bit = (change & (change - 1)) == 0;
@@ -175,12 +175,12 @@ TEST(Safetensors, every_broken_rule_of_the_format_is_a_model_error) {
       {R"( {})", 0},
       {R"({}x)", 0},
       {R"({})", 1},                                                       // data without a tensor
-      {R"({"a":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}})", 5},   // data behind the last
-      {R"({"a":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}})", 3},   // cut short
+      {R"({"a":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}})", 5},   // data after the last tensor
+      {R"({"a":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}})", 3},   // truncated
       {R"({"a":{"dtype":"F32","shape":[1],"data_offsets":[4,8]}})", 8},   // a gap
-      {R"({"a":{"dtype":"F32","shape":[2],"data_offsets":[0,4]}})", 4},   // shape against size
-      {R"({"a":{"dtype":"F64","shape":[1],"data_offsets":[0,4]}})", 4},   // type against size
-      {R"({"a":{"dtype":"BF16","shape":[2],"data_offsets":[0,4]}})", 4},  // a type we lack
+      {R"({"a":{"dtype":"F32","shape":[2],"data_offsets":[0,4]}})", 4},   // shape does not match size
+      {R"({"a":{"dtype":"F64","shape":[1],"data_offsets":[0,4]}})", 4},   // type does not match size
+      {R"({"a":{"dtype":"BF16","shape":[2],"data_offsets":[0,4]}})", 4},  // unsupported type
       {R"({"a":{"dtype":7,"shape":[1],"data_offsets":[0,4]}})", 4},
       {R"({"a":{"dtype":"F32","shape":1,"data_offsets":[0,4]}})", 4},
       {R"({"a":{"dtype":"F32","shape":[-1],"data_offsets":[0,4]}})", 4},
@@ -244,7 +244,7 @@ TEST(Safetensors, the_writer_refuses_what_it_could_not_read_back) {
   EXPECT_THROW(writer.bytes(), ModelError);
 }
 
-/// Puts the right checksum into a file that begins as ours do.
+/// Writes the correct checksum into a file that begins like ours.
 std::string with_checksum(std::string bytes) {
   bytes.replace(43, 8, "00000000");
   const auto sum = static_cast<std::uint32_t>(crc32_z(0, reinterpret_cast<const Bytef*>(bytes.data()), bytes.size()));
@@ -276,12 +276,12 @@ TEST(Safetensors, a_header_of_ten_million_entries_is_refused_at_once_whether_its
 
 TEST(Safetensors, the_checksum_is_checked_before_anything_is_parsed) {
   std::string bytes = Golden().writer().bytes();
-  bytes[60] = '{';  // no JSON any more
+  bytes[60] = '{';  // invalid JSON
   EXPECT_TRUE(contains(message_of<ModelError>([&] { read_bytes(bytes); }), "the checksum is crc32:"));
   EXPECT_TRUE(contains(message_of<ModelError>([&] { read_bytes(with_checksum(bytes)); }), "not valid JSON"));
 }
 
-/// A process-wide key for the scope of a test.
+/// Sets a process-wide key for the scope of a test.
 struct WithKey {
   explicit WithKey(std::string_view secret) { set_authentication_key(Key::of_bytes(secret)); }
   ~WithKey() { set_authentication_key(std::nullopt); }

@@ -46,7 +46,7 @@ TEST(ExampleReader, text_has_no_fields_and_an_unknown_format_is_a_mistake_of_usa
   EXPECT_THROW(read_as("column", "a b\n"), UsageError);
 }
 
-/// The blocks of a page that begin with the name of a format, not those of commands: that name and what stands in them.
+/// Returns (format, contents) of the blocks of a page that begin with the name of a format; commands are excluded.
 std::vector<std::pair<std::string, std::string>> formatted_blocks(const std::string& page) {
   std::vector<std::pair<std::string, std::string>> blocks;
   const std::string fence = "```";
@@ -78,7 +78,7 @@ TEST(ExampleReader, the_page_names_every_format) {
 
 struct RealFiles {
   const char *folder, *format;
-  std::vector<std::string> but = {};  ///< endings of others
+  std::vector<std::string> but = {};  ///< endings to exclude
 };
 
 void PrintTo(const RealFiles& files, std::ostream* out) { *out << files.folder; }

@@ -23,7 +23,7 @@ std::string little(std::uint64_t value, std::size_t size) {
   return bytes;
 }
 
-/// The bytes of numbers as the machine has them (little endian), turned round for big endian.
+/// Returns the bytes of numbers in machine order (little endian), reversed for big endian.
 template <class T>
 std::string stored(const std::vector<T>& values, bool big_endian = false) {
   std::string bytes;
@@ -57,7 +57,7 @@ std::string deflated(const std::string& bytes) {
   return out;
 }
 
-/// An archive of members; the odd ones are deflated.
+/// Returns an archive of members; odd-numbered ones are deflated.
 std::string npz(const std::vector<std::pair<std::string, std::string>>& members) {
   std::string archive, directory;
   for (std::size_t i = 0; i < members.size(); ++i) {

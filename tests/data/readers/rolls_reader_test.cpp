@@ -9,7 +9,7 @@ namespace {
 
 using namespace testing_support;
 
-/// The notes that sound in a step.
+/// Returns the notes that sound in a step.
 std::vector<int> sounding(const ExampleColumn& notes, Index step) {
   std::vector<int> result;
   for (Index i = 0; i < notes.width; ++i) {

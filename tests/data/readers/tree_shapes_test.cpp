@@ -21,7 +21,7 @@ std::string conllu(const std::vector<std::pair<std::string, std::string>>& words
   return text + "\n";
 }
 
-/// The leaves below each node in brackets, as the parents say; columns are not looked at but for `word`.
+/// Returns the leaves below each node in brackets, according to the parents; of the columns only `word` is read.
 std::string brackets(const Examples& examples, Index example, const std::string& column) {
   const Index begin = examples.begin(example), end = examples.end(example);
   std::vector<std::string> texts;
@@ -45,7 +45,7 @@ TEST(TreeShapes, over_the_leaves_of_trees_keep_entries_of_leaves_and_of_the_root
     EXPECT_EQ(examples.lines, (Indices{1, 1, 1, 1, 1, 2}));
     const Texts labels = entries_of(examples, "label");
     EXPECT_EQ(labels[4], "3");                      // of the root
-    EXPECT_EQ(std::ranges::count(labels, "4"), 0);  // of the node that is gone
+    EXPECT_EQ(std::ranges::count(labels, "4"), 0);  // of the removed node
     EXPECT_EQ(labels[5], "0");
     EXPECT_EQ(entries_of(examples, "word")[5], "bad");
   }

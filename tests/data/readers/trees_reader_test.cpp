@@ -95,7 +95,7 @@ TEST(TreesReader, the_treebank_has_the_trees_and_labels_that_its_page_names) {
   EXPECT_EQ(examples.positions() - examples.count(), 2 * (leaves - examples.count()));  // every tree is binary
 }
 
-/// A tree of the given shape, one label a node, words at the leaves.
+/// Returns a tree of the given shape with one label per node and words at the leaves.
 std::string written(const std::vector<std::vector<Index>>& children, Index v) {
   std::string text = "(L" + std::to_string(v);
   if (children[at(v)].empty()) return text + " w" + std::to_string(v) + ")";

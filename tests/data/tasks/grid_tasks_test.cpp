@@ -31,7 +31,7 @@ std::vector<Grid> grids_in(const std::string& text) {
   return grids;
 }
 
-/// A room found again by walking from a position to its neighbours.
+/// A room reconstructed by walking from a position to its neighbors.
 struct Room {
   std::vector<std::pair<int, int>> places;
   std::string marks;
@@ -57,7 +57,7 @@ Room walk(const Grid& grid, int i, int j, std::set<std::pair<int, int>>& seen) {
   return room;
 }
 
-/// 0, 1 or 2 by which neighbours differ, found at a place without the mark.
+/// Returns the difference of neighbors (0, 1 or 2) at a place without the mark.
 int texture_of(const Grid& grid, const Room& room) {
   for (const auto& [i, j] : room.places) {
     const auto at_place = [&](int a, int b) {

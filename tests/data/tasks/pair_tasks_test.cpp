@@ -42,7 +42,7 @@ TEST(NoisyCopies, without_errors_are_copies) {
   for (const auto& [length, count] : lengths) EXPECT_NEAR(count, 500 / 3.0, 45) << length;
 }
 
-/// Of n letters: n + 1 places for one more, of n letters each lost or another one.
+/// For n letters: n + 1 places for an insertion, and each letter may be deleted or replaced.
 TEST(NoisyCopies, have_as_many_errors_as_they_should) {
   constexpr double kRate = 0.3 / 3;
   double letters = 0, copies = 0, seen = 0, wrong = 0;

@@ -30,7 +30,7 @@ TEST(Narma, follows_its_recurrence_from_what_was_read) {
 }
 
 TEST(MackeyGlass, has_a_series_that_smaller_steps_hardly_change) {
-  // Euler's rule with steps of 1/1000, from the same history; chaos parts them slowly.
+  // Euler's method with steps of 1/1000, from the same history; chaotic divergence is slow.
   constexpr int kPerUnit = 1000, kUnits = 1040, kDelay = 17 * kPerUnit;
   std::vector<double> x(kDelay + kUnits * kPerUnit + 1, 1.2);
   for (std::size_t s = kDelay; s + 1 < x.size(); ++s) {

@@ -202,7 +202,7 @@ TEST(Idx, the_digits_of_mnist_come_pixel_by_pixel) {
   EXPECT_TRUE(contains(message_of<DataError>([] { sequential_mnist("/nowhere"); }), "neither"));
 }
 
-/// The digits as they are, moved by hand: black comes in at the edge.
+/// The original digits, shifted by hand; black is shifted in at the edge.
 std::vector<float> moved(const std::vector<float>& image, Index down, Index right) {
   std::vector<float> out(784, 0.0F);
   for (Index row = 0; row < 28; ++row)
@@ -219,7 +219,7 @@ TEST(Idx, training_moves_digits_anew_in_each_pass_and_nothing_else) {
   std::set<std::pair<Index, Index>> seen;
   Index changes = 0;
   for (Index n = 0; n < 40; ++n) {
-    EXPECT_EQ(example_of(*still, n).values, example_of(*moving, n).values);  // what is measured stands still
+    EXPECT_EQ(example_of(*still, n).values, example_of(*moving, n).values);  // evaluation examples are not shifted
     Example before, e;
     for (Index pass = 0; pass < 5; ++pass, before = e) {
       moving->in_pass(pass, 1, n, e);
@@ -233,7 +233,7 @@ TEST(Idx, training_moves_digits_anew_in_each_pass_and_nothing_else) {
     }
   }
   EXPECT_EQ(seen.size(), 25u);
-  EXPECT_GT(changes, 140);  // of 160, of which one in 25 stays by chance
+  EXPECT_GT(changes, 140);  // of 160, of which one in 25 is unchanged by chance
   EXPECT_TRUE(contains(message_of<UsageError>([&] { sequential_mnist(folder, {.shift = 28}); }), "stay in sight"));
 }
 

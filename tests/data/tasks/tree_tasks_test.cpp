@@ -11,7 +11,7 @@
 namespace unfold {
 namespace {
 
-/// Reads an expression, computes it a second time and compares it with its label. Gives its value.
+/// Reads an expression, evaluates it again and compares it with its label. Returns its value.
 class Reader {
  public:
   Reader(const std::string& line, Index modulus, bool roots, bool brackets)
@@ -50,7 +50,7 @@ class Reader {
   void expect_all(std::string_view text) {
     for (const char c : text) expect(c);
   }
-  /// Up to a blank, which is left behind, or a bracket.
+  /// Reads up to a blank, which is consumed, or a bracket.
   std::string token() {
     const std::size_t end = text_.find_first_of(" )", place_);
     const std::string found = text_.substr(place_, end - place_);

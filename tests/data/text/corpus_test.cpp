@@ -19,7 +19,7 @@ std::vector<Symbol> all_of(const Corpus& corpus, Index sequence = 0) {
   return corpus.read(sequence, {0, corpus.length(sequence)});
 }
 
-/// Any range of any corpus must be what the whole says, and the bytes of its parts must add up.
+/// Expects any range of a corpus to match the whole, and the bytes of the parts to add up.
 void expect_consistent(const Corpus& corpus) {
   Index symbols = 0, bytes = 0;
   for (Index s = 0; s < corpus.sequences(); ++s) {
@@ -104,7 +104,7 @@ RC_GTEST_PROP(Corpora, lines_are_sequences_that_together_are_the_file, ()) {
 }
 
 TEST(Corpora, long_texts_count_the_bytes_of_every_range) {
-  // Longer than the distance of the marks, with characters of one to four bytes and some to be skipped.
+  // Longer than the distance between marks, with characters of one to four bytes, some of them skipped.
   std::string text, kept;
   for (int i = 0; i < 20000; ++i) {
     const std::string character =
@@ -162,7 +162,7 @@ TEST(Corpora, unknown_symbols_name_the_file_the_place_and_the_remedy) {
   const std::string message = message_of<DataError>([&] { Corpus::load({text_input("ab\nab€")}, chars); });
   EXPECT_TRUE(contains(message, "text.txt: \"€\" at offset 5 (line 2)")) << message;
   EXPECT_TRUE(contains(message, "--unknown skip"));
-  // Unknown ASCII, too, where the table would have served.
+  // Also unknown ASCII, which the lookup table handles.
   EXPECT_TRUE(contains(message_of<DataError>([&] { Corpus::load({text_input("abc")}, chars); }), "\"c\" at offset 2"));
   const std::vector<Input> words{text_input("the cat\n")};
   const Alphabet known = build_alphabet(words, {SymbolKind::words}),

@@ -1,4 +1,4 @@
-/// Lanes against reading their items position by position.
+/// Lanes compared with reading their items position by position.
 
 #include "data/text/lanes.h"
 

@@ -1,4 +1,4 @@
-/// Batches divided into shards: every chain is in one, with its fields, its slot and its lane.
+/// Batches divided into shards: every chain is in exactly one, with its fields, its slot and its lane.
 
 #include "data/text/shards.h"
 
@@ -56,7 +56,7 @@ TEST(BatchShards, every_row_is_in_one_shard_with_its_fields_and_slot) {
           const Symbol target = std::get<SymbolRows>(shard->field(kSymbol)).symbols[at(row)];
           EXPECT_TRUE(seen.insert(number).second);
           EXPECT_EQ(target, number % 3 == 0 ? kNoSymbol : 100 + number);
-          EXPECT_EQ(batch.structure.row(shard->carry.slots[at(c)], p), number);  // afresh: slots are chains
+          EXPECT_EQ(batch.structure.row(shard->carry.slots[at(c)], p), number);  // fresh: slots are chains
           predicted += target != kNoSymbol;
         }
       EXPECT_EQ(shard->carry.slots_needed, batch.carry.slots_needed);
@@ -83,7 +83,7 @@ TEST(BatchShards, a_shard_without_chains_is_none) {
   EXPECT_EQ(shards.take(2, room), nullptr);
 }
 
-/// What a lane reads next must find the state that it left: its shard has it.
+/// The next chain of a lane must find the state that the lane left, so it stays in the same shard.
 TEST(BatchShards, the_state_of_a_lane_stays_in_its_shard) {
   Lanes lanes({{5, 3, 1, 9}, {20}, {2, 2, 2, 2}, {1, 1, 30}});
   std::vector<Lanes::Stretch> stretches;
@@ -108,7 +108,7 @@ const std::vector<Symbol>& symbols_of(const Batch& batch, const char* field) {
   return std::get<SymbolRows>(batch.field(field)).symbols;
 }
 
-/// Who reads only what its shards hold has the same shards, and of the others what is to be predicted.
+/// Reading only the positions of one's shards gives the same shards, and only the targets of the others.
 TEST(BatchShards, are_those_of_the_whole_batch_where_only_they_are_read) {
   const LanguageNetwork net;
   std::string text;

@@ -12,8 +12,8 @@
 namespace unfold {
 namespace {
 
-/// What a reader of windows would remember in each state slot: the last symbol it saw, or nothing when fresh. In a
-/// numbered corpus the symbols tell everything: in one sequence, x is followed by x + 1.
+/// Tracks what a reader of windows remembers in each state slot: the last symbol it saw, or nothing if fresh. A
+/// numbered corpus is self-describing: within a sequence, x is followed by x + 1.
 class Follower {
  public:
   Follower(const Corpus& corpus, const Split& part) {
@@ -26,7 +26,7 @@ class Follower {
       starts_.insert(first_[piece.sequence] + static_cast<Symbol>(piece.range.begin));
   }
 
-  /// Reads a window; asserts that inputs, targets and states fit together.
+  /// Reads a window and asserts that inputs, targets and states are consistent.
   void read(const Batch& window) {
     for (const Index slot : window.carry.fresh) memory_.erase(slot);
     std::set<Index> used(window.carry.slots.begin(), window.carry.slots.end());
@@ -39,7 +39,7 @@ class Follower {
         const auto row = at(window.structure.row(c, t));
         const Symbol input = read_symbols(window)[row], target = predicted_symbols(window)[row];
         if (t == 0 && memory_.count(slot) == 0) ++fresh_starts;
-        if (t == 0 && memory_.count(slot) > 0) RC_ASSERT(memory_[slot] == input);  // the state is that before
+        if (t == 0 && memory_.count(slot) > 0) RC_ASSERT(memory_[slot] == input);  // carried state
         // Before the first symbol of a sequence nothing is known, and its state is fresh.
         const Symbol here = target == kNoSymbol ? unpredicted(input) : target;
         if (starts_.count(here) > 0) {
@@ -68,7 +68,7 @@ class Follower {
 
  private:
   Symbol unpredicted(Symbol input) const {
-    RC_ASSERT(input != kNoSymbol);  // these tests leave only later symbols unpredicted
+    RC_ASSERT(input != kNoSymbol);  // only later symbols are unpredicted in these tests
     return input + 1;
   }
   std::map<Index, Symbol> memory_, first_;
@@ -98,7 +98,7 @@ RC_GTEST_PROP(TextBatches, an_epoch_reads_every_symbol_exactly_once_with_the_rig
     RC_ASSERT(batches.epoch() == epoch + 1);
     RC_ASSERT(static_cast<Index>(follower.seen.size()) == corpus.symbols());
     RC_ASSERT(follower.total == corpus.symbols());
-    // One fresh start per sequence, and at most one per lane for the cuts of this epoch.
+    // At most one fresh start per sequence, and one per lane for the cuts of this epoch.
     RC_ASSERT(follower.fresh_starts <= corpus.sequences() + options.batch);
   }
 }
@@ -157,7 +157,7 @@ TEST(TextBatches, several_lanes_of_a_long_sequence_start_anew_at_moments_of_thei
     if (w == 0) continue;
     Index starts = 0;
     for (Index slot : batches.batch().carry.fresh) {
-      for (const auto& [from, to] : batches.batch().carry.moves)  // where the sequence begins again within a window
+      for (const auto& [from, to] : batches.batch().carry.moves)  // where the sequence restarts within a window
         if (slot == from) slot = to;
       started[at(slot)] = w;
       ++starts;
@@ -275,13 +275,13 @@ RC_GTEST_PROP(ScoringLanes, score_every_symbol_exactly_once_after_its_warm_up, (
   }
   RC_ASSERT(count == windows);
   RC_ASSERT(static_cast<Index>(scored.size()) == corpus.symbols());
-  for (const auto& [place, symbol] : scored) RC_ASSERT(place == symbol);  // numbered: place and symbol agree
+  for (const auto& [place, symbol] : scored) RC_ASSERT(place == symbol);  // numbered: place and symbol are equal
 }
 
 TEST(ScoringLanes, warm_up_from_the_first_line_end) {
   const std::string text = "abcdef\nghi\njklmnopqrstuv\n";
   const Corpus corpus = Corpus::from_text(text, Alphabet::chars_of(text));
-  std::map<Index, Index> begins;  // scored from -> read from
+  std::map<Index, Index> begins;  // first scored place -> first read place
   for (const auto& lane : scoring_streams(corpus, whole_corpus(corpus, "validation"), 3, 7))
     for (const auto& run : lane) {
       begins[run.score_from] = run.range.begin;

@@ -15,9 +15,8 @@ namespace {
 
 using testing_support::message_of;
 
-/// A unit's choices drawn from scripted numbers are no option: instead, the probability of every text is written down
-/// here once more, as an automaton that reads it. Entropy rate = sum over states of visits x entropy of the next
-/// symbol.
+/// The choices of the generator cannot be scripted. Instead, the probability of every text is defined again as an
+/// automaton that reads it. Entropy rate = sum over states of visits x entropy of the next symbol.
 struct Automaton {
   struct Arc {
     double p;
@@ -30,7 +29,7 @@ struct Automaton {
     return static_cast<int>(states.size()) - 1;
   }
 
-  /// Expected bits and symbols from state 0 until it is reached again.
+  /// Returns the expected bits and symbols until state 0 is reached again.
   std::pair<double, double> bits_and_symbols() const {
     std::vector<std::pair<double, double>> known(states.size(), {-1, -1});
     return rest(0, known);
@@ -47,7 +46,7 @@ struct Automaton {
     return result = {bits, symbols};
   }
 
-  /// Minus log2 of the probability of a text read from state 0; infinite when it is impossible.
+  /// Returns minus log2 of the probability of a text read from state 0; infinite if it is impossible.
   double bits_of(const std::string& text) const {
     double bits = 0;
     int state = 0;
@@ -62,7 +61,7 @@ struct Automaton {
   }
 };
 
-/// Letters: state after letter i; inside brackets: one state per (letter, digit, capitals read).
+/// Letters: the state after letter i; inside brackets: one state per (letter, digit, capitals read).
 Automaton alphabet_automaton(double p) {
   Automaton a;
   a.add();
@@ -115,7 +114,7 @@ TEST(TextSources, the_alphabet_has_the_entropy_of_its_automaton) {
   EXPECT_EQ(made.predicted, static_cast<Index>(made.text.size()));
 }
 
-/// All texts of a unit with their probabilities, each written down independently of the generator.
+/// Returns the entropy of all texts of a unit, whose probabilities are listed independently of the generator.
 double entropy_of(const std::map<std::string, double>& texts) {
   double bits = 0;
   for (const auto& [text, p] : texts) bits -= p * std::log2(p);
@@ -199,7 +198,7 @@ TEST(TextSources, xor_has_the_entropy_of_all_its_lines) {
     ++seen[line];
     EXPECT_EQ(made.mask.substr(begin, kLength + 5), "0000000010");
   }
-  EXPECT_EQ(seen.size(), texts.size());  // 320 kinds of lines, 3000 drawn
+  EXPECT_EQ(seen.size(), texts.size());  // 320 kinds of lines, 3000 samples
   EXPECT_EQ(made.predicted, 3000);
 }
 

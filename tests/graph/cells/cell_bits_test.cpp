@@ -1,5 +1,5 @@
-/// Law 2 for every listed cell: the same bits alone, in a ragged batch, on any number of threads, in windows with
-/// carried state, and one position at a time.
+/// Invariant 2 for every registered cell: identical bits alone, in a ragged batch, on any number of threads, in windows
+/// with carried state, and one position at a time.
 
 #include <gtest/gtest.h>
 
@@ -21,7 +21,7 @@ const Index kBitLengths[] = {5, 12, 1, 7, 2};
 struct Tested {
   std::string name;
   std::function<Signal(Circuit&, Signal x, Index n, bool trained_initial)> add;
-  bool stacks = true;  ///< reads vectors, too
+  bool stacks = true;  ///< also reads vectors
 };
 
 void PrintTo(const Tested& cell, std::ostream* out) { *out << cell.name; }
@@ -35,7 +35,7 @@ Tested tested_with(const char* name, Signal (*add)(Circuit&, Signal, Index, cons
           }};
 }
 
-/// Every listed cell with its defaults, and those whose options change what runs.
+/// Every registered cell with its defaults, and variants whose options change the code path.
 std::vector<Tested> tested() {
   std::vector<Tested> list = {
       tested_with<RnnOptions>("rnn with delays", rnn, {.delays = {1, 2, 4}}),
@@ -58,7 +58,7 @@ std::vector<Tested> tested() {
   return list;
 }
 
-/// Two layers, or one where the cell reads symbols alone.
+/// Two layers, or one if the cell reads only symbols.
 void build(Circuit& c, const Tested& cell) {
   const Signal x = c.symbols("x", kBitSymbols);
   Signal top;
@@ -140,7 +140,7 @@ TEST_P(BitsOf, a_cell_in_windows_are_those_of_one_long_window) {
   }
 }
 
-/// And after each segment the gradients that it completes are what they are in the end.
+/// The gradients that a segment completes already have their final values after that segment.
 TEST_P(BitsOf, a_cell_do_not_depend_on_when_its_gradients_are_computed) {
   for (const int threads : {1, 3}) {
     test::Runner<float> runner(circuit_, {}, threads);

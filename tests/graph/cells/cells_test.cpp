@@ -1,4 +1,4 @@
-/// One line per cell: all derivative checks with one and two layers, with a trained start and without.
+/// All derivative checks for each cell with one and two layers, with and without a trained initial state.
 
 #include "graph/cells/cells.h"
 
@@ -46,14 +46,14 @@ Cell mrnn_with(const char* name, Map activation, Index factors) {
           }};
 }
 
-/// n complex units, the power of two that is next: their output has 2 n numbers.
+/// urnn with a power of two as the number n of complex units; its output has 2 n numbers.
 Cell urnn_with(const char* name) {
   return {name, [=](Circuit& c, Signal x, Index n, bool trained) {
             return urnn(c, x, n <= 2 ? 2 : 4, {.permutation = 1, .trained_initial = trained});
           }};
 }
 
-/// Any cell with its options.
+/// A cell with options.
 template <class Options>
 Cell with(const char* name, Signal (*add)(Circuit&, Signal, Index, const Options&), Options options = {}) {
   return {name, [=](Circuit& c, Signal x, Index n, bool trained) {
@@ -175,7 +175,7 @@ TEST(Cells, only_relu_networks_have_a_path_reading) {
   }
 }
 
-/// Each with its defaults, as a model adds it.
+/// Each cell with its defaults, as a model adds it.
 TEST(Registry, every_listed_cell_has_correct_derivatives_in_both_directions) {
   for (const CellEntry& cell : cells()) {
     if (!cell.reads_sequences()) continue;  // trees_test.cpp, grids_test.cpp
@@ -223,7 +223,7 @@ TEST(Registry, a_reversed_cell_reads_its_sequence_from_the_end) {
   EXPECT_EQ(run(false), run(true));
 }
 
-/// The equations once more, in scalars: one unit, one symbol.
+/// The LSTM equations in scalars: one unit, one symbol.
 class LstmEquations : public testing::TestWithParam<bool> {};
 INSTANTIATE_TEST_SUITE_P(Gates, LstmEquations, testing::Bool(),
                          [](const auto& hard) { return hard.param ? "hard" : "sigmoid"; });
@@ -281,7 +281,7 @@ TEST_P(GruEquations, are_followed_in_both_conventions) {
   }
 }
 
-/// What no sigmoid does: the state behind a closed gate is the same to the last bit, however many steps go by.
+/// Unlike with a sigmoid, the state behind a closed gate stays bit-identical for any number of steps.
 TEST(Cells, a_closed_hard_gate_keeps_a_state_for_ever) {
   Circuit c;
   c.output(gru(c, c.input("x", 1), 3, {.hard_gates = true, .trained_initial = true}));
@@ -313,7 +313,7 @@ TEST(Cells, a_gru_with_a_gated_state_reads_it_scaled_and_keeps_it_whole) {
   }
 }
 
-/// As PyTorch documents it: biases inside and outside of the reset gate.
+/// As documented by PyTorch: biases inside and outside the reset gate.
 TEST(Cells, gru_of_two_biases_has_one_outside_the_reset_gate) {
   Circuit c;
   c.output(gru(c, c.input("x", 1), 1, {.reset_after = true, .two_biases = true}));
@@ -364,7 +364,7 @@ TEST(Cells, mrnn_has_a_recurrent_matrix_for_each_symbol) {
 TEST(TensorRnn, has_correct_derivatives) {
   const Index lengths[] = {4, 1, 3};
   for (const Map activation : {Map::tanh, Map::relu, Map::softplus})
-    for (const bool trained : {false, activation != Map::relu}) {  // at the start relu reads zeros, its kink
+    for (const bool trained : {false, activation != Map::relu}) {  // the initial zeros are the kink of relu
       Circuit c;
       const Signal h = tensor_rnn(c, c.symbols("x", 3), 3, {.activation = activation, .trained_initial = trained});
       c.output(c.affine("logits", 3, {{"V", h}}));
@@ -393,7 +393,7 @@ TEST(TensorRnn, has_a_dense_recurrent_matrix_for_each_symbol) {
   const Matrix<const double> w = p.at("z/W"), tensor = p.at("z/U"), start = p.at("link1/start");
   std::vector<double> h(start.data, start.data + kUnits);
   for (Index t = 0; t < 4; ++t) {
-    std::vector<double> z = h;  // where there is no symbol
+    std::vector<double> z = h;  // unchanged if there is no symbol
     if (text[t] != kNoSymbol) {
       for (Index i = 0; i < kUnits; ++i) z[static_cast<std::size_t>(i)] = w(text[t], i);
       for (Index e = 0; e < edges->count(); ++e) {

@@ -1,4 +1,4 @@
-/// Units that move at multiples of their periods: derivatives, the equations once more, and what is not computed.
+/// Units that update at multiples of their periods: derivatives, reference equations, and skipped computations.
 
 #include <gtest/gtest.h>
 
@@ -45,7 +45,7 @@ TEST(Clockwork, has_correct_derivatives_in_layers_of_symbols_and_of_numbers_and_
   expect_right(c, chains_of_some_lengths());
 }
 
-/// h^g_t = tanh(x_t W_g + sum over j >= g of h^j_{t-1} U_gj + b_g) where p_g divides t, else what it was.
+/// h^g_t = tanh(x_t W_g + sum over j >= g of h^j_{t-1} U_gj + b_g) if p_g divides t, otherwise h^g_{t-1}.
 TEST(Clockwork, follows_its_equations) {
   constexpr Index kInputs = 2, kUnits = 5, kSteps = 13;
   const std::vector<Index> periods = {1, 3, 4}, first = {0, 1, 3, 5};
@@ -78,8 +78,8 @@ TEST(Clockwork, follows_its_equations) {
   }
 }
 
-/// The same circuit, with the promise that slow groups are not wanted everywhere and without: all numbers are equal,
-/// alone and in a ragged batch, for one member and two.
+/// The same circuit with and without the promise that slow groups are needed only at some positions: all numbers are
+/// equal, alone and in a ragged batch, with one thread and two.
 TEST(OnlyWhere, changes_no_number) {
   const auto build = [](Circuit& c, bool promised) {
     const Signal x = c.input("x", 3), symbols = c.symbols("s", 4), h = c.link(20), fast = c.link(20);
@@ -109,7 +109,7 @@ TEST(OnlyWhere, changes_no_number) {
     }
 }
 
-/// What is 0 in spite of its bias was never computed.
+/// A value that is 0 despite its bias was never computed.
 TEST(OnlyWhere, leaves_rows_out_where_nobody_wants_them) {
   Circuit c;
   const Signal x = c.input("x", 3), begun = c.link(4), earlier = c.link(4, Delay::previous(4));
@@ -136,7 +136,7 @@ TEST(OnlyWhere, refuses_what_it_cannot_leave_out) {
   EXPECT_THROW(c.compute_only_where(z, x, 2), UsageError);
 }
 
-/// Multiplications of a position: groups of n / 4 with periods 1, 2, 4, 8 read 4, 3, 2, 1 groups.
+/// Multiplications per position: groups of n / 4 units with periods 1, 2, 4, 8 read 4, 3, 2, 1 groups.
 TEST(Clockwork, costs_what_is_awake) {
   constexpr Index kUnits = 64, kInputs = 10;
   Circuit c, all;
@@ -145,7 +145,7 @@ TEST(Clockwork, costs_what_is_awake) {
   const double group = kUnits / 4.0;
   double want = 0;
   for (int g = 0; g < 4; ++g) want += 2 * group * (kInputs + (4 - g) * group) / (1 << g);
-  EXPECT_EQ(Plan(c).flops_per_position(), want + kUnits);  // and what goes out is put in its place
+  EXPECT_EQ(Plan(c).flops_per_position(), want + kUnits);  // plus copying the output into place
   EXPECT_LT(Plan(c).flops_per_position(), 0.45 * Plan(all).flops_per_position());
 }
 

@@ -1,5 +1,5 @@
 #pragma once
-/// Gates as their definitions say.
+/// Gate functions by their definitions.
 
 #include <algorithm>
 #include <cmath>

@@ -1,4 +1,4 @@
-/// The gated and sparse networks against their equations in scalars, their graphs and their start.
+/// The gated and sparse networks compared with their equations in scalars; their graphs and initialization.
 
 #include <gtest/gtest.h>
 
@@ -61,7 +61,7 @@ TEST(SparseCells, have_correct_derivatives) {
   expect_correct_derivatives([](Circuit& c) { return c.symbols("x", 3); });
 }
 
-/// x_t is printed from a^t, and then a^{t+1} is made from a^t and x_t: position p reads x_{p-1} and prints x_p.
+/// a^t prints x_t, then a^{t+1} is computed from a^t and x_t: position p reads x_{p-1} and prints x_p.
 TEST(SparseCells, follow_their_equations) {
   constexpr Index n = 4, length = 5;
   for (const Kind& kind : kKinds) {
@@ -110,7 +110,7 @@ TEST(Graph, gives_every_unit_its_edges_with_the_loop_and_depends_on_its_seed_onl
   }
   EXPECT_EQ(edges->from(), random_edges(20, 3, 5)->from());
   EXPECT_NE(edges->from(), random_edges(20, 3, 6)->from());
-  // Fixed for ever: model files hold the seed, not the edges.
+  // These edges must never change: model files store the seed, not the edges.
   const auto small = random_edges(4, 2, 1);
   std::string text;
   for (std::size_t e = 0; e < 8; ++e)
@@ -124,7 +124,7 @@ TEST(Graph, is_complete_from_as_many_edges_as_units_on) {
   EXPECT_THROW(random_edges(4, 0, 1), UsageError);
 }
 
-// Of vectors (remark 2 of the source): the weights are mixed by what is read.
+// Vector inputs (remark 2 of the source): the input mixes the weights.
 
 TEST(SparseCells, of_vectors_have_correct_derivatives) {
   expect_correct_derivatives([](Circuit& c) { return c.input("x", 2); });
@@ -167,7 +167,7 @@ TEST(SparseCells, of_vectors_follow_their_equations) {
     }
     u.forward();
     const Matrix<double> tau = p.at("V/tau"), rho = p.at("V/rho"), bias = p.at("V/bias"), start = p.at("link1/start");
-    // Columns of tau: by the unit that is reached, by k, by the unit that reaches it.
+    // Columns of tau: by target unit, by k, by source unit.
     std::map<std::array<Index, 3>, Index> column;
     for (Index i = 0, next = 0; i < n; ++i)
       for (Index k = 0; k <= (kind.gated ? inputs : 0); ++k)
@@ -194,7 +194,7 @@ TEST(SparseCells, of_vectors_follow_their_equations) {
   }
 }
 
-/// The vector that is 1 at the symbol and else 0.
+/// The one-hot vector of the symbol.
 TEST(SparseCells, of_one_hot_vectors_are_those_of_symbols) {
   constexpr Index n = 4, length = 6;
   for (const Kind& kind : {kKinds[0], kKinds[1]}) {
@@ -249,11 +249,11 @@ TEST(Start, of_units_that_read_vectors_forgets_at_their_rates) {
         EXPECT_NEAR((kind.leaky ? 1 : 0) + slope * loop, 1 - alpha, 1e-14);
         EXPECT_NEAR(p.at("V/bias")(0, i) + loop * (activation == Map::sigmoid ? 0.5 : 0), 0, 1e-14);
         loops += std::abs(loop);
-        double variance = 0;  // of what it adds at a step, of inputs with variance 1
+        double variance = 0;  // variance of the increment of a step, for inputs of variance 1
         for (Index k = 0; k < inputs; ++k) variance += p.at("V/rho")(k, i) * p.at("V/rho")(k, i);
         EXPECT_NEAR(variance / (1 - (1 - alpha) * (1 - alpha)), 0.25, 0.04);
       }
-      EXPECT_NEAR(others, loops, 1e-12);  // no weight but those of the loops
+      EXPECT_NEAR(others, loops, 1e-12);  // all other weights are 0
     }
 }
 
@@ -267,7 +267,7 @@ TEST(MixedSparse, refuses_what_it_cannot_be) {
   EXPECT_THROW(mixed_sparse(std::make_shared<const Edges>(2, 3, Pairs{{0, 1}}), 2), UsageError);
 }
 
-/// The untrained model is the i.i.d. one; in the linear regime V_i has standard deviation 1/2 and forgets at its rate.
+/// The untrained model is the i.i.d. model; in the linear regime V_i has standard deviation 1/2 and decays at its rate.
 TEST(Start, makes_units_that_remember_symbols) {
   for (const Kind& kind : kKinds)
     for (const Map activation : {Map::tanh, Map::sigmoid}) {
@@ -277,7 +277,7 @@ TEST(Start, makes_units_that_remember_symbols) {
       const double frequencies[] = {50, 30, 20}, predicted[] = {8, 2, 0};
       initialize_from_frequencies<double>(c, net.logits, frequencies, predicted, 1, p);
       EXPECT_NEAR(p.at("output/bias")(0, 0), std::log(0.8), 1e-14);
-      EXPECT_NEAR(p.at("output/bias")(0, 2), std::log(0.05), 1e-14);  // never seen: half of one
+      EXPECT_NEAR(p.at("output/bias")(0, 2), std::log(0.05), 1e-14);  // never seen: counts as one half
       for (Index i = 0; i < 5; ++i)
         for (Index y = 0; y < 3; ++y) EXPECT_EQ(p.at("output/V")(i, y), 0);
       const auto edges = random_edges(5, 3, 2);
@@ -292,7 +292,7 @@ TEST(Start, makes_units_that_remember_symbols) {
           mean += frequencies[x] / 100 * input, variance += frequencies[x] / 100 * input * input;
         }
         EXPECT_NEAR(mean, 0, 1e-14);
-        EXPECT_NEAR(variance / (1 - (1 - alpha) * (1 - alpha)), 0.25, 1e-12);  // of a first-order filter
+        EXPECT_NEAR(variance / (1 - (1 - alpha) * (1 - alpha)), 0.25, 1e-12);  // variance of a first-order filter
       }
     }
 }

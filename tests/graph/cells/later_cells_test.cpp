@@ -1,4 +1,4 @@
-/// The equations of the cells of later years once more, number by number.
+/// Reference equations of the later cells, element by element.
 
 #include <gtest/gtest.h>
 
@@ -22,7 +22,7 @@ Row operator+(Row a, const Row& b) {
   return a;
 }
 
-/// A cell of kUnits over a sequence of vectors of kInputs numbers, and the same by a function of scalars.
+/// A cell of kUnits units over a sequence of vectors of kInputs numbers, and its reference as a function of scalars.
 class LaterCells : public testing::Test {
  protected:
   static constexpr Index kInputs = 2, kUnits = 3, kSteps = 5;
@@ -56,7 +56,7 @@ class LaterCells : public testing::Test {
     const Matrix<double> w = parameters_.at(name);
     return {w.row(0), w.row(0) + w.cols};
   }
-  /// LN(x) with the gains of that name.
+  /// LN(x) with the named gains.
   Row normalised(const Row& x, const char* gains) {
     double mean = 0, variance = 0;
     for (const double v : x) mean += v / static_cast<double>(x.size());
@@ -167,7 +167,7 @@ TEST_F(LaterCells, lru_is_a_complex_recurrence) {
   }
 }
 
-/// Without the stabiliser: i = exp(..), f = sigmoid(..), c / n.
+/// Without the stabilizer: i = exp(..), f = sigmoid(..), c / n.
 TEST_F(LaterCells, slstm_is_what_it_would_be_without_its_stabiliser) {
   for (const bool exponential : {false, true}) {
     Circuit circuit;

@@ -1,4 +1,4 @@
-/// One vector for a whole sequence: against slow means, maxima and ends, and all derivative checks.
+/// Pooling of a sequence into one vector, compared with slow means, maxima and ends; all derivative checks.
 
 #include "graph/cells/pool.h"
 
@@ -18,7 +18,7 @@ namespace {
 constexpr Index kSize = 3;
 const std::vector<Index> kLengths = {4, 1, 7, 1, 2};
 
-/// What is pooled: vectors that are given, of one direction or two.
+/// The pooled inputs: given vectors, in one or both directions.
 template <class T>
 struct Given {
   Given(Pool how, int directions) {
@@ -28,7 +28,7 @@ struct Given {
     plan = std::make_shared<const Plan>(c);
   }
 
-  /// What the parts are at every position, [rows] of vectors. Inputs are functions of (sequence, position).
+  /// Returns the pooled parts at every position as [rows] of vectors. Inputs are functions of (sequence, position).
   std::vector<std::vector<T>> run(const std::vector<Index>& lengths, Index first, State<T>* state) {
     Team team(1);
     Unfolding<T> u(plan, team);
@@ -64,7 +64,7 @@ struct Given {
   Parameters<T> parameters{c};
 };
 
-/// The same by definition, from all positions up to one.
+/// Pools by definition, from all positions up to and including one.
 template <class T>
 std::vector<double> slowly(Pool how, int directions, Index sequence, Index position) {
   std::vector<double> result;
@@ -116,7 +116,7 @@ TEST(Pool, is_the_slow_mean_maximum_and_ends_of_ragged_sequences_as_short_as_one
   expect_slow_values<float>(1e-6);
 }
 
-/// Sums in order lose half a unit of the last place at every addition, at most.
+/// A sum in order loses at most half a unit in the last place per addition.
 TEST(Pool, of_a_long_sequence_keeps_the_precision_of_a_sum) {
   constexpr Index kLong = 20000;
   for (const Pool how : {Pool::mean, Pool::max}) {
@@ -144,7 +144,7 @@ TEST(Pool, of_windows_with_carried_state_is_that_of_the_whole) {
     }
 }
 
-/// A network of one layer that predicts from what is pooled.
+/// Checks a one-layer network that predicts from pooled values.
 void check_pooled(Pool how, bool both_directions, bool trained_initial) {
   Circuit c;
   const Signal x = c.symbols("x", 4);

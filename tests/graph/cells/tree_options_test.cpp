@@ -1,5 +1,5 @@
-/// Cells over trees: derivatives, the same bits alone and in a batch, a recursive reference written out, and a sum over
-/// children that knows no order.
+/// Cells over trees: derivatives, identical bits alone and in a batch, a recursive reference, and a sum over children
+/// that does not depend on their order.
 
 #include <gtest/gtest.h>
 
@@ -83,7 +83,7 @@ TEST(TreeCells, have_the_same_bits_alone_and_in_a_batch_and_on_any_number_of_thr
   }
 }
 
-/// One layer over one tree, node by node, by recursion: the equations as they stand in the papers.
+/// One layer over one tree, evaluated recursively with the equations of the papers.
 class TreeReference {
  public:
   TreeReference(const Circuit& c, const Parameters<double>& p, const Tree& tree, std::vector<Symbol> words, Index n)
@@ -190,7 +190,7 @@ class TreeReference {
   Index n_;
 };
 
-/// A cell alone over trees, in double: what it gives at a node.
+/// A single cell over trees, in double.
 class TreeRun {
  public:
   TreeRun(const std::string& name, Index n) : team_(1) {
@@ -205,7 +205,7 @@ class TreeRun {
   const Circuit& circuit() const { return circuit_; }
   const Parameters<double>& parameters() const { return *parameters_; }
 
-  /// At the nodes in their order.
+  /// Returns the output at the nodes, in their order.
   std::vector<Vector> run(const Tree& tree, const std::vector<Symbol>& words) {
     const Structure structure = Structure::trees({&tree, 1});
     unfolding_->lay(structure);
@@ -239,12 +239,12 @@ std::vector<Symbol> some_words(std::size_t count, std::uint64_t seed) {
   return words;
 }
 
-/// At most two children a node, absent ones among them.
+/// Returns a tree with at most two children per node, some of them absent.
 Tree binary_tree(Index nodes, std::uint64_t seed) {
   Tree tree = test::random_tree(nodes, seed);
   for (auto& children : tree.children)
     while (children.size() > 2) {
-      // Hand what is too much down to the first child that is there.
+      // Move excess children down to the first child that is present.
       const Index moved = children.back();
       children.pop_back();
       const auto child = std::find_if(children.begin(), children.end(), [](Index k) { return k >= 0; });

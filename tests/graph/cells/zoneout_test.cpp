@@ -1,4 +1,4 @@
-/// Zoneout: units that stay as they were in training, and move by the mean over that otherwise.
+/// Zoneout: during training some units keep their previous value; otherwise the mean over masks is used.
 
 #include <gtest/gtest.h>
 
@@ -36,7 +36,7 @@ TEST(Zoneout, has_correct_derivatives_as_a_mean) {
   }
 }
 
-/// With a seed the derivatives are those of what the masks have left.
+/// With a fixed seed, the derivatives are those of the masked network.
 TEST(Zoneout, keeps_its_masks_through_all_passes) {
   for (const Zoned& cell : kZoned) {
     Circuit c;
@@ -67,8 +67,8 @@ TEST(Zoneout, keeps_its_masks_through_all_passes) {
   }
 }
 
-/// One step from a carried state: a unit is where it was or where the cell without zoneout goes, and the mean over
-/// masks is what is computed when not training.
+/// One step from a carried state: a unit either keeps its value or takes the cell's value without zoneout. Outside
+/// training the mean over masks is computed.
 TEST(Zoneout, leaves_a_unit_or_moves_it_and_is_judged_by_the_mean) {
   constexpr double kRate = 0.3;
   constexpr Index kUnits = 4;

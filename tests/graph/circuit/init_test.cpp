@@ -70,7 +70,7 @@ TEST(Init, sparse_gives_every_output_exactly_so_many_inputs) {
     for (std::size_t i = 0; i < 40; ++i) count += w[i * 30 + j] != 0;
     EXPECT_EQ(count, 15);
   }
-  for (double x : drawn(Init::sparse(15), 4, 3)) EXPECT_NE(x, 0);  // fewer inputs than asked for: all
+  for (double x : drawn(Init::sparse(15), 4, 3)) EXPECT_NE(x, 0);  // fewer inputs than requested: all are used
 }
 
 TEST(Init, normalised_is_symmetric_with_largest_eigenvalue_one) {

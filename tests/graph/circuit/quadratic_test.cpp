@@ -11,7 +11,7 @@
 namespace unfold {
 namespace {
 
-/// Random numbers, [rows x cols].
+/// Returns random numbers, [rows x cols].
 template <class T>
 struct Table {
   Table(Index rows, Index cols, const char* name) : values(at(rows * cols)), view{values.data(), rows, cols, cols} {
@@ -28,7 +28,7 @@ struct Table {
 constexpr Index kQuadInputs = 5, kQuadOutputs = 3, kQuadRows = 37, kQuadPairs = kQuadInputs * (kQuadInputs + 1) / 2;
 constexpr double kQuadScale = 0.375;
 
-/// V as a full tensor: the weight of a pair, once.
+/// V as a full tensor: the weight of each pair counts once.
 double weight(Matrix<const double> w, Index i, Index j, Index k) {
   Index row = 0;
   for (Index a = 0; a < kQuadInputs; ++a)

@@ -12,7 +12,7 @@ namespace {
 TEST(SpectralRadius, is_the_largest_modulus_of_an_eigenvalue) {
   const Edges turn(2, 2, {{0, 1}, {1, 0}});  // eigenvalues +-sqrt(ab), here +-6i
   EXPECT_NEAR(spectral_radius(turn, {-4, 9}), 6, 1e-6);
-  // A triangle of weights 2 and a loop of weight 1.5 apart from it; a weight that only leads out of both.
+  // A triangle with weights 2, a disjoint loop with weight 1.5, and a weight that only leads out of both.
   const Edges apart(5, 5, {{0, 1}, {1, 2}, {2, 0}, {3, 3}, {3, 4}});
   EXPECT_NEAR(spectral_radius(apart, {2, 2, 2, 1.5, 100}), 2, 1e-5);
 }
@@ -24,7 +24,7 @@ TEST(SpectralRadius, of_what_has_no_cycle_is_next_to_zero) {
 
 TEST(SpectralRadius, of_a_large_random_matrix_is_right_to_a_thousandth) {
   const Reservoir made = random_reservoir(600, 10, 0.9, 3);
-  // Growth of a vector over many steps, another way to the same number.
+  // An independent estimate: the growth of a vector over many steps.
   std::vector<double> x(600, 1.0), y;
   double growth = 0;
   for (int step = 0; step < 4000; ++step) {

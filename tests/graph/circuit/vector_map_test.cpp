@@ -24,7 +24,7 @@ Dense operator*(const Dense& a, const Dense& b) {
   return c;
 }
 
-/// Random numbers of a test, [rows x cols].
+/// Returns random numbers, [rows x cols].
 template <class T = double>
 struct Numbers {
   Numbers(Index rows, Index cols, const char* name) : values(at(rows * cols)), view{values.data(), rows, cols, cols} {

@@ -72,7 +72,7 @@ TEST_P(EveryDevice, moves_memory) {
 }
 
 TEST_P(EveryDevice, keeps_the_order_of_many_small_uploads) {
-  constexpr std::size_t kEach = 1000, kCount = 30000;  // 30 MB: the memory they pass through is used again
+  constexpr std::size_t kEach = 1000, kCount = 30000;  // 30 MB: the staging memory is reused
   std::vector<char> all(kEach * kCount);
   const Address memory = device->allocate(all.size());
   for (std::size_t i = 0; i < kCount; ++i) {
@@ -194,7 +194,7 @@ TEST_P(EveryDevice, multiplies) {
 }
 
 TEST_P(EveryDevice, rounds_the_operands_of_products_when_asked_to) {
-  const float x = 1 + 0x1p-9f, y = 1 + 0x1p-12f;  // neither is a bfloat16; y is no tf32 either
+  const float x = 1 + 0x1p-9f, y = 1 + 0x1p-12f;  // neither is a bfloat16, and y is not a tf32
   const Address a = uploaded<float>({x}), b = uploaded<float>({y}), c = device->allocate(4);
   const auto product = [&](DevicePrecision precision) {
     device->multiply(
@@ -202,7 +202,7 @@ TEST_P(EveryDevice, rounds_the_operands_of_products_when_asked_to) {
     return downloaded<float>(c, 1)[0];
   };
   EXPECT_EQ(product(DevicePrecision::exact), x * y);
-  EXPECT_NEAR(product(DevicePrecision::tf32), x, 0x1p-10);  // that they may be rounded, not that they must
+  EXPECT_NEAR(product(DevicePrecision::tf32), x, 0x1p-10);  // rounding is allowed, not required
   EXPECT_NEAR(product(DevicePrecision::bf16), 1, 0x1p-7);
 }
 
@@ -243,7 +243,7 @@ KERNEL(stuck) { if (thread() == 0) await(a.pointer<u32>(0), 1); sync_block(); }
   EXPECT_THROW(device->wait(), RuntimeFailure);
   const char right = static_cast<char>(0xd7);
   device->launch(kernels[0], {.threads = 1}, Arguments().add(memory).add(Index{0}));
-  *reinterpret_cast<char*>(memory + 64) = right;  // lest the release end the program
+  *reinterpret_cast<char*>(memory + 64) = right;  // otherwise the release would abort the program
   device->wait();
 }
 

@@ -1,5 +1,5 @@
 #pragma once
-/// What the tests of devices run on: the simulated one and, where this build and this machine have one, a GPU.
+/// The devices under test: the simulated one and, if the build and the machine have one, a GPU.
 
 #include <gtest/gtest.h>
 

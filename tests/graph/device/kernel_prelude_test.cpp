@@ -63,7 +63,7 @@ KERNEL(sum) {
   std::vector<float> x(3 * 256);
   for (std::size_t i = 0; i < x.size(); ++i) x[i] = static_cast<float>(i);
   const Address from = uploaded(x), to = device->allocate(3 * sizeof(float));
-  for (const Index shared : {Index{1024}, Index{60} << 10})  // the second needs permission
+  for (const Index shared : {Index{1024}, Index{60} << 10})  // the second needs to be enabled
     for (int again = 0; again < 2; ++again) {
       device->clear(to, 3 * sizeof(float));
       device->launch(sum, {.blocks = 3, .threads = 256, .shared_bytes = shared}, Arguments().add(from).add(to));
@@ -117,7 +117,7 @@ KERNEL(turn) {
   for (int t = 0; t < 64; ++t) EXPECT_EQ(found[at(t)], t / 32 * 32 + (t + 10) % 32 + 10);
 }
 
-// Each block adds its neighbour's numbers of the round before to its own, in two halves of memory that take turns.
+// Each block adds its neighbor's numbers of the previous round to its own; two halves of memory alternate.
 TEST_P(KernelWords, let_blocks_wait_for_each_other) {
   const int pass = kernel(R"(
 KERNEL_OF(pass, 64) {
@@ -206,7 +206,7 @@ KERNEL(rounds) {
   }
 }
 
-// The fragments are made as the manual of PTX has them, here by what is at row and column.
+// The fragments follow the PTX manual, indexed here by row and column.
 TEST_P(KernelWords, multiply_tiles) {
   const char* source = R"(
 KERNEL(tiles16) {
@@ -240,7 +240,7 @@ KERNEL(tiles8) {
   const auto kernels = device->compile(source, {"tiles16", "tiles8"});
   for (const int depth : {16, 8}) {
     std::vector<float> a(at(16 * depth)), b(at(depth * 8)), c(16 * 8);
-    for (std::size_t i = 0; i < a.size(); ++i) a[i] = float(i * 37 % 64) / 8 - 4;  // exact in either, as are their sums
+    for (std::size_t i = 0; i < a.size(); ++i) a[i] = float(i * 37 % 64) / 8 - 4;  // exact, as are their sums
     for (std::size_t i = 0; i < b.size(); ++i) b[i] = float(i * 29 % 64) / 8 - 4;
     for (std::size_t i = 0; i < c.size(); ++i) c[i] = float(i);
     std::vector<float> expected = c;

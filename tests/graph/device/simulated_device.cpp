@@ -24,7 +24,7 @@ namespace {
 
 using Simulate = int (*)(void (*kernel)(), const std::uint64_t*, long long, long long, long long, bool, bool);
 
-constexpr Index kSharedBytes = 99 << 10;  // as the smallest GPU that is used
+constexpr Index kSharedBytes = 99 << 10;  // that of the smallest supported GPU
 constexpr Index kMostThreads = 1024;
 constexpr std::size_t kGuard = 64;
 constexpr unsigned char kGuardByte = 0xd7;
@@ -36,7 +36,7 @@ std::string contents(const std::filesystem::path& path) {
   return text.str();
 }
 
-/// FNV-1a, twice.
+/// FNV-1a, applied twice.
 std::string hash_of(const std::string& text) {
   std::string result;
   for (std::uint64_t hash : {0xcbf29ce484222325u, 0x9ae16a3b2f90404fu}) {
@@ -48,7 +48,7 @@ std::string hash_of(const std::string& text) {
   return result;
 }
 
-/// The library that a source compiles to, opened; made once, kept in the folder of temporary files between runs.
+/// Compiles a source to a library and opens it. The library is cached in the temporary folder between runs.
 void* compiled(const std::string& source) {
   static std::mutex mutex;
   static std::map<std::string, void*> known;
@@ -163,7 +163,7 @@ class SimulatedDevice final : public Device {
     return address;
   }
 
-  /// Ends the program where a kernel wrote beside its memory: to go on would be to trust what it computed.
+  /// Aborts the program if a kernel wrote outside its memory, since its results cannot be trusted.
   void release(Address memory) noexcept override {
     const auto found = sizes_.find(memory);
     if (found == sizes_.end()) return;

@@ -69,12 +69,12 @@ namespace simulation {
 using Kernel = void (*)(const ArgumentWords&);
 
 constexpr int kLanes = 32;
-/// No multiple of the size of a page, lest the tops of all stacks meet in the same lines of the cache.
+/// Not a multiple of the page size, so that the tops of the stacks do not share cache lines.
 constexpr std::size_t kStack = (std::size_t{64} << 10) + 9 * 64;
 constexpr u64 kStackEnd = 0x5a5a1234dead5a5aull;
 constexpr int kOperands = 6;
 
-/// Where threads meet: `round` counts how often all have.
+/// A barrier; `round` counts how often all threads have arrived.
 struct Meeting {
   u32 alive, here, round;
 };
@@ -86,7 +86,7 @@ struct Operands {
 
 struct Warp {
   Meeting meeting;
-  Operands operands[2][kLanes];  ///< of this and of the last exchange, which some may still be reading
+  Operands operands[2][kLanes];  ///< of this and of the previous exchange, which some lanes may still be reading
 };
 
 struct Block {
@@ -169,12 +169,12 @@ static void meet(Meeting& meeting) {
   wait(&meeting.round, round + 1);
 }
 
-/// Those who wait for one that has ended need not wait longer.
+/// Releases the threads that wait for a thread that has ended.
 static void leave(Meeting& meeting) {
   if (--meeting.alive == meeting.here && meeting.here > 0) open(meeting);
 }
 
-/// Shows the words of this lane to its warp. Then `shown` tells those of all.
+/// Publishes the words of this lane to its warp; `shown` then returns those of all lanes.
 template <class T>
 static void show(const T& words) {
   Operands& mine = now->warp->operands[++now->exchanges % 2][now->thread % kLanes];
@@ -184,7 +184,7 @@ static void show(const T& words) {
   meet(now->warp->meeting);
 }
 
-/// Where a lane has not shown its words, they are not numbers.
+/// The words of a lane that published none are NaN.
 static const u32* shown(int lane) {
   static const u32 nothing[kOperands] = {~0u, ~0u, ~0u, ~0u, ~0u, ~0u};
   const Operands& its = now->warp->operands[now->exchanges % 2][lane % kLanes];
@@ -233,8 +233,7 @@ static bool can_go(const Fiber& fiber) {
 
 enum Outcome { kDone, kStuck, kStackTooSmall, kNoMemory };
 
-/// Runs the fibers of some blocks to their ends. `backwards`: the last thread first, which finds waits that are
-/// missing.
+/// Runs the fibers of some blocks to completion. `backwards`: last thread first, which detects missing waits.
 static Outcome run(Fiber* fibers, i64 count, char* stacks, bool backwards) {
   i64 left = count;
   while (left > 0) {
@@ -242,7 +241,7 @@ static Outcome run(Fiber* fibers, i64 count, char* stacks, bool backwards) {
     for (i64 first = 0; first < count; first += kLanes) {
       const i64 begin = backwards ? (count - 1) / kLanes * kLanes - first : first;
       const i64 lanes = count - begin < kLanes ? count - begin : kLanes;
-      for (bool more = true; more;) {  // a warp goes as far as it can
+      for (bool more = true; more;) {  // each warp runs as far as possible
         more = false;
         for (i64 lane = 0; lane < lanes; ++lane) {
           Fiber& fiber = fibers[begin + (backwards ? lanes - 1 - lane : lane)];
@@ -261,7 +260,7 @@ static Outcome run(Fiber* fibers, i64 count, char* stacks, bool backwards) {
   return kDone;
 }
 
-/// Memory that grows and is never given back.
+/// A memory pool that grows and is never freed.
 struct Pool {
   char* memory = nullptr;
   std::size_t bytes = 0;
@@ -277,7 +276,7 @@ struct Pool {
 
 }  // namespace simulation
 
-/// Runs a kernel. 0: done; 1: all threads wait for each other; 2: a thread needs more stack; 3: no memory.
+/// Runs a kernel. Returns 0: done; 1: deadlock; 2: a thread needs more stack; 3: out of memory.
 extern "C" __attribute__((visibility("default"))) int unfold_simulate(simulation::Kernel what, const u64* words,
                                                                       i64 blocks, i64 threads, i64 shared_bytes,
                                                                       bool together, bool backwards) {
@@ -299,7 +298,7 @@ extern "C" __attribute__((visibility("default"))) int unfold_simulate(simulation
   all_blocks = static_cast<int>(blocks);
   all_threads = static_cast<int>(threads);
   for (i64 first = 0; first < blocks; first += at_once) {
-    std::memset(shared, 0xff, static_cast<std::size_t>(at_once * room));  // not a number, until it is written
+    std::memset(shared, 0xff, static_cast<std::size_t>(at_once * room));  // NaN until written
     for (i64 b = 0; b < at_once; ++b) {
       const i64 number = together || !backwards ? first + b : blocks - 1 - first;
       block[b] = Block{{static_cast<u32>(threads), 0, 0}, static_cast<int>(number), shared + b * room};
@@ -373,14 +372,14 @@ inline float of_tf32(u32 bits) { return float_of_bits(bits & ~0x1fffu); }
 }  // namespace simulation
 
 inline u32 pack_bf16(float a, float b) { return simulation::bf16_of(a) | simulation::bf16_of(b) << 16; }
-/// To the nearest, ties away from zero, as cvt.rna.
+/// Rounds to nearest, ties away from zero, like cvt.rna.
 inline u32 as_tf32(float x) {
   const u32 bits = simulation::bits_of(x);
   return x != x ? 0x7fffffffu : (bits & 0x7f800000u) == 0x7f800000u ? bits : (bits + 0x1000u) & ~0x1fffu;
 }
 
-// The places of the numbers in the fragments, with g = lane / 4 and q = lane % 4: c[i] is at row g + 8 (i / 2) and
-// column 2 q + i % 2; see "Matrix fragments for mma.m16n8k16 with floating point type" in the manual of PTX.
+// Positions of the numbers in the fragments, with g = lane / 4 and q = lane % 4: c[i] is at row g + 8 (i / 2) and
+// column 2 q + i % 2; see "Matrix fragments for mma.m16n8k16 with floating point type" in the PTX manual.
 inline void mma_bf16(float* c, const u32* a, const u32* b) {
   using namespace simulation;
   const u32 mine[kOperands] = {a[0], a[1], a[2], a[3], b[0], b[1]};
@@ -427,7 +426,7 @@ inline uint4 philox(u64 seed, u64 stream, u64 n) {
   return c;
 }
 
-// Functions that CUDA knows and the C library does not.
+// Functions of CUDA that the C library lacks.
 inline float rsqrtf(float x) { return 1 / std::sqrt(x); }
 inline double rsqrt(double x) { return 1 / std::sqrt(x); }
 template <class T>

@@ -7,7 +7,7 @@
 namespace unfold {
 namespace {
 
-/// Does it `times` times at these costs; returns how often in each way.
+/// Runs the trial `times` times with these costs; returns how often each alternative was used.
 std::vector<int> run(Trial& trial, const std::vector<double>& costs, int times) {
   std::vector<int> counts(costs.size());
   for (int i = 0; i < times; ++i) {
@@ -29,7 +29,7 @@ TEST(Trial, costs_less_than_a_percent) {
     Trial trial(2);
     run(trial, {1, other}, 6);
     const std::vector<int> counts = run(trial, {1, other}, 20000);
-    EXPECT_GT(counts[1], 0) << other;  // it does look again
+    EXPECT_GT(counts[1], 0) << other;  // it does explore again
     EXPECT_LT(counts[1] * (other - 1), 0.01 * 20000) << other;
   }
 }

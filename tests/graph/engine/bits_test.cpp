@@ -1,5 +1,5 @@
-/// Law 2: a sequence has the same bits alone or in a batch, in windows or whole, in the stepper, on any number of
-/// threads and on every instruction set.
+/// Invariant 2: a sequence has identical bits alone and in a batch, in windows and whole, in the stepper, on any number
+/// of threads and on every instruction set.
 
 #include <gtest/gtest.h>
 
@@ -17,8 +17,8 @@ namespace {
 
 using Kind = Structure::Kind;
 
-/// Two layers with delays of one to three steps, a gate, a shared source and, if wanted, a look back from outside the
-/// loop.
+/// Two layers with delays of one to three steps, a gate, a shared source and, optionally, a delayed link that is
+/// outside the loop.
 void build(Circuit& c, Index n, bool trained_initial = false, bool look_back = true) {
   const Signal s = c.symbols("s", 7), x = c.input("x", 3);
   const Signal h = c.link(n, Delay::previous(), trained_initial), far = c.link(n, Delay::previous(3), trained_initial);
@@ -72,7 +72,7 @@ TEST(Bits, do_not_depend_on_threads) {
   }
 }
 
-/// Wide overlapping slices: members that divide columns meet in the same columns of the source.
+/// Wide overlapping slices: threads that divide columns share columns of the source.
 TEST(Bits, of_vector_maps_do_not_depend_on_threads) {
   Circuit c;
   build_unitary(c);
@@ -84,7 +84,7 @@ TEST(Bits, of_vector_maps_do_not_depend_on_threads) {
 
 TEST(Bits, do_not_depend_on_how_a_loop_is_divided) {
   Circuit c;
-  build(c, 64, true);  // wide enough for members to own units
+  build(c, 64, true);  // wide enough to assign units to threads
   for (const Structure& structure : {Structure::chains(kLengths), Structure::chains(4, 9)}) {
     const auto one = test::Runner<float>(c).run(structure);
     for (const int threads : {2, 3}) {
@@ -172,7 +172,7 @@ TEST(Bits, of_grids_and_trees_are_the_same_alone_and_in_a_batch) {
       };
       const auto all = batch.run(pick(0, 2));
       const auto second = alone.run(pick(1, 1), {.sequences = {1}});
-      // Outputs lie one after another; within each, the second sequence comes last.
+      // Outputs are stored one after another; within each, the second sequence comes last.
       std::size_t from_all = 0, from_one = 0;
       for (const int output : c.outputs()) {
         const auto width = static_cast<std::size_t>(c.nodes()[static_cast<std::size_t>(output)].size);
@@ -186,7 +186,7 @@ TEST(Bits, of_grids_and_trees_are_the_same_alone_and_in_a_batch) {
 }
 
 /// Windows of one to five steps with the state carried forward and its adjoint carried back. The gradient has the bits
-/// of the whole where the plan promises it (recomputable); a look back from outside a loop adds in another order.
+/// of the whole if the plan guarantees it (recomputable); a delayed link outside a loop adds in another order.
 void expect_windows_equal_whole(const Circuit& c, bool look_back) {
   const Index total = 14, begins[] = {0, 1, 3, 4, 9, 14};
   test::Runner<float> whole(c);

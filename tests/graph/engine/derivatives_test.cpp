@@ -1,5 +1,5 @@
-/// Every map, link kind and structure kind as a small circuit: all checks of readouts/derivative_check.h, which compare
-/// with the scalar graph as well.
+/// Every map, link kind and structure kind as a small circuit: all checks of readouts/derivative_check.h, which also
+/// compare with the scalar graph.
 
 #include <gtest/gtest.h>
 
@@ -33,7 +33,7 @@ Structure some_grids() {
 }
 Structure some_trees() { return test::random_structure(Kind::trees, 11); }
 
-/// The map of a number within its domain.
+/// Applies the map to a number within its domain.
 Signal apply(Circuit& c, Map map, Signal a, Signal b) {
   if (map == Map::log) return log(exp(tanh(a)) + 0.5);
   if (map == Map::exp) return exp(tanh(a));
@@ -152,7 +152,7 @@ TEST(Links, to_each_child_have_correct_derivatives_in_a_loop_and_outside) {
   expect_derivatives(c, some_trees());
 }
 
-/// The sigmoid of nothing is a half: leaves must not skip what is not zero there.
+/// The sigmoid of 0 is one half, so leaves must not skip terms that are not zero there.
 TEST(Links, to_children_feed_leaves_by_terms_that_do_not_vanish) {
   const auto half_of = [](const char* name, Signal source) {
     const std::vector<std::pair<std::int32_t, std::int32_t>> all = {{0, 0}, {0, 1}, {1, 0}, {1, 1}};
@@ -238,7 +238,8 @@ TEST(Networks, with_slices_of_slices_are_correct) {
   expect_derivatives(c, ragged());
 }
 
-/// With the masks drawn, the circuit is another fixed function: its backward pass against differences.
+/// With fixed masks the circuit is another deterministic function: its backward pass is compared with finite
+/// differences.
 TEST(Dropout, keeps_its_mask_through_all_passes) {
   Circuit c;
   const Signal x = c.input("x", 3), h = c.link(4);
@@ -269,7 +270,7 @@ TEST(Dropout, keeps_its_mask_through_all_passes) {
   EXPECT_EQ(runner.run(structure).outputs, test::Runner<double>(c).run(structure).outputs);
 }
 
-/// Variational dropout: a sequence has one mask at all its positions, its own, alone and in a batch.
+/// Variational dropout: each sequence has one mask for all its positions, the same alone and in a batch.
 TEST(Dropout, that_lasts_a_sequence_has_one_mask_for_it) {
   constexpr Index kUnits = 40;
   Circuit c;

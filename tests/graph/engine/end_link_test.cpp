@@ -1,4 +1,5 @@
-/// Links along `first` and `last`: every position of a chain reads the same one, many adjoints meet in one row.
+/// Links along `first` and `last`: all positions of a chain read the same position, so many adjoints accumulate in one
+/// row.
 
 #include <gtest/gtest.h>
 
@@ -22,7 +23,7 @@ Signal linked(Circuit& c, Signal source, Delay delay) {
   return link;
 }
 
-/// h_t = tanh(W x_t + U h at a neighbour)
+/// h_t = tanh(W x_t + U h at a neighbor)
 Signal recurrence(Circuit& c, Signal x, Index n, Delay delay, const char* scope) {
   const auto inside = c.scope(scope);
   const Signal h = c.link(n, delay, true), next = tanh(c.affine("z", n, {{"W", x}, {"U", h}}));
@@ -30,14 +31,14 @@ Signal recurrence(Circuit& c, Signal x, Index n, Delay delay, const char* scope)
   return next;
 }
 
-/// A net of two directions whose readout sees, at every position, h of the last one and g of the first.
+/// A bidirectional network whose readout sees, at every position, h of the last and g of the first position.
 void build_classifier(Circuit& c, Index n) {
   const Signal x = c.symbols("x", 4);
   const Signal h = recurrence(c, x, n, Delay::previous(), "right"), g = recurrence(c, x, n, Delay::next(), "left");
   c.output(c.affine("o", 7, {{"H", linked(c, h, Delay::last())}, {"G", linked(c, g, Delay::first())}}));
 }
 
-/// Ends of an input, of a slice, of a map and of an output, read by maps, by products and by a second loop.
+/// Ends of an input, a slice, a map and an output, read by maps, by products and by a second loop.
 void build_mixed(Circuit& c, Index n) {
   const Signal x = c.input("x", 3), s = c.symbols("s", 4);
   const Signal h = recurrence(c, s, n, Delay::previous(), "h");
@@ -50,7 +51,7 @@ void build_mixed(Circuit& c, Index n) {
   c.output(c.affine("p", 7, {{"O", linked(c, o, Delay::last())}, {"F", linked(c, o, Delay::first())}}));
 }
 
-/// Causal: the first position is known to all that follow.
+/// Causal: the first position is available to all later ones.
 void build_causal(Circuit& c, Index n) {
   const Signal s = c.symbols("s", 4);
   const Signal h = recurrence(c, s, n, Delay::previous(), "h");
@@ -164,7 +165,7 @@ TEST(EndLinks, to_the_first_position_hand_its_value_and_its_adjoint_from_window_
   for (std::size_t i = 0; i < gradient.size(); ++i) EXPECT_NEAR(gradient[i], expected.gradient[i], 1e-11);
 }
 
-/// h_t = relu(W x_t + U h at a neighbour), read at an end.
+/// h_t = relu(W x_t + U h at a neighbor), read at an end.
 Signal end_of_relus(Circuit& c, Signal x, Delay delay, Delay end, const char* scope) {
   const auto inside = c.scope(scope);
   const Signal h = c.link(2, delay), next = relu(c.affine("z", 2, {{"W", x}, {"U", h}}));
@@ -222,7 +223,7 @@ TEST(EndLinks, are_refused_in_a_loop) {
     const std::string message = message_of([&] { Plan{c}; });
     EXPECT_NE(message.find("along " + describe(delay)), std::string::npos) << message;
 
-    Circuit own;  // no other link: it would read itself at that very position
+    Circuit own;  // no other link: it would read itself at the same position
     const Signal self = own.link(2, delay), b = tanh(own.affine("b", 2, {{"E", self}}));
     own.feed(self, b), own.output(b);
     EXPECT_NE(message_of([&] { Plan{own}; }).find("along " + describe(delay)), std::string::npos);

@@ -1,4 +1,4 @@
-/// Listed pairs of symbols and outputs against sums over all pairs.
+/// Listed pairs of symbols and outputs, compared with sums over all pairs.
 
 #include "graph/circuit/sparse_lookup.h"
 
@@ -18,13 +18,13 @@ using testing::ElementsAre;
 
 constexpr Index kOutputs = 3;
 
-/// Two signals of 3 and 2 symbols; the second symbol of the first has no pairs.
+/// Two signals with 3 and 2 symbols; the second symbol of the first signal has no pairs.
 std::shared_ptr<Listing> some_listing() {
   return std::make_shared<Listing>(
       Listing{.alphabets = {3, 2}, .outputs = kOutputs, .begin = {0, 2, 2, 3, 5, 6}, .outputs_of = {0, 2, 1, 0, 1, 2}});
 }
 
-/// Rows of both signals, and weights 1, 2, 4, ... of the pairs: sums say which pairs are in them.
+/// Rows of both signals; the pairs have weights 1, 2, 4, ..., so that a sum identifies its pairs.
 struct ListedRows {
   std::vector<Symbol> first = {0, 1, 2, kNoSymbol}, second = {1, 0, kNoSymbol, 1};
   std::vector<double> weights = {1, 2, 4, 8, 16, 32};
@@ -55,7 +55,7 @@ TEST(Listed, gradients_are_sums_over_rows_whoever_adds_which_columns) {
   EXPECT_EQ(whole, parts);
 }
 
-/// Two signals of nine symbols, which have weights for 0, 1, ... 8 of eleven outputs.
+/// Two signals with nine symbols each, which have weights for 0, 1, ... 8 of eleven outputs.
 std::shared_ptr<Listing> unequal_listing() {
   auto listing = std::make_shared<Listing>(Listing{.alphabets = {9, 9}, .outputs = 11, .begin = {0}, .outputs_of = {}});
   for (std::int32_t symbol = 0; symbol < 18; ++symbol) {
@@ -96,7 +96,7 @@ TEST(Listed, many_rows_at_once_have_the_bits_of_each_alone) {
   EXPECT_EQ(sum, in_parts);
 }
 
-/// Signals of symbols with any outputs, in order or not, and sums pair by pair.
+/// Signals whose symbols have arbitrary outputs, in order or not, and sums pair by pair.
 template <class T>
 void expect_sums_pair_by_pair(Index outputs, bool ascending) {
   Random random(static_cast<std::uint64_t>(outputs), "any listing");

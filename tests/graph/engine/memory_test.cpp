@@ -7,7 +7,7 @@
 namespace unfold {
 namespace {
 
-/// Two layers, a lookup, an input, delays of one and three steps, a gate, and panels that are not full.
+/// Two layers, a lookup, an input, delays of one and three steps, a gate, and partially filled panels.
 void build_loop(Circuit& c, Index n) {
   const Signal s = c.symbols("s", 7), x = c.input("x", 3);
   const Signal h = c.link(n), far = c.link(n, Delay::previous(3));
@@ -57,7 +57,7 @@ TEST(PlannedMemory, grows_linearly_in_length_and_in_chains) {
             allocated<float>(c, 30, 30) - allocated<float>(c, 20, 30));
 }
 
-/// Maps whose values have memory of their own.
+/// Counts the maps whose values have separate memory.
 Index own_memory(const Circuit& circuit, const PlanOptions& options) {
   const Plan plan(circuit, options);
   Index count = 0;
@@ -77,7 +77,7 @@ TEST(PlannedMemory, maps_take_what_their_program_has_read) {
   c.feed(h, y);
   c.output(c.affine("o", 7, {{"V", y}}));
   EXPECT_EQ(own_memory(c, {}), 1);                   // y, which products read
-  EXPECT_EQ(own_memory(c, {.in_place = false}), 5);  // and both gates, g, g - h
+  EXPECT_EQ(own_memory(c, {.in_place = false}), 5);  // plus both gates, g, g - h
 }
 
 }  // namespace

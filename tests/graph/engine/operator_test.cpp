@@ -1,4 +1,4 @@
-/// An operator of one's own: the engine needs no line for it.
+/// A user-defined operator works without changes to the engine.
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
-/// Random circuits over random structures: the plan with every optimisation equals the plan with none, and both equal
-/// the scalar graph. A failure names the optimisation that is to blame.
+/// Random circuits over random structures: the plan with every optimization equals the plan without any, and both equal
+/// the scalar graph. A failure names the responsible optimization.
 
 #include <gtest/gtest.h>
 
@@ -34,7 +34,7 @@ bool near(const std::vector<double>& x, const std::vector<double>& y) {
   return x.size() == y.size();
 }
 
-/// The name of what differs; empty when nothing does.
+/// Returns the name of the result that differs; empty if none does.
 std::string difference(const test::Results<double>& a, const test::Results<double>& b) {
   if (a.outputs != b.outputs) return "outputs (bits)";
   if (!near(a.tangents, b.tangents)) return "tangents";
@@ -45,7 +45,7 @@ std::string difference(const test::Results<double>& a, const test::Results<doubl
 
 class RandomCircuit : public testing::TestWithParam<Kind> {};
 
-/// False when something differs.
+/// Returns false if a result differs.
 bool expect_same_without_optimisations(const Circuit& c, const Structure& structure, std::uint64_t seed) {
   const auto naive = test::Runner<double>(c, kNone).run(structure);
   const std::string what = difference(test::Runner<double>(c).run(structure), naive);
@@ -71,7 +71,7 @@ TEST_P(RandomCircuit, has_an_optimised_plan_equal_to_the_naive_one) {
   }
 }
 
-/// More rows than a tile of the cache holds.
+/// More rows than a cache tile holds.
 TEST(RandomCircuits, have_an_optimised_plan_equal_to_the_naive_one_in_long_batches) {
   const Index ragged[] = {700, 900, 650, 1, 400};
   for (std::uint64_t seed = 0; seed < 24; ++seed) {
@@ -90,7 +90,7 @@ TEST_P(RandomCircuit, equals_the_scalar_graph) {
     Circuit c;
     test::random_circuit(c, GetParam(), seed);
     Passes passes(c, test::random_structure(GetParam(), seed), seed);
-    // Everything but the differences: those are for derivatives_test.cpp, and kinks would disturb them.
+    // All checks except finite differences, which derivatives_test.cpp covers; kinks would disturb them here.
     const CheckReport report = check_derivatives(passes, *gaussian_loss<double>(), options);
     for (const CheckResult& result : report.results) {
       if (result.name == "gradient" || result.name == "tangent") continue;

@@ -1,4 +1,4 @@
-/// Circuits of several parts over chains that look at other chains: encoders and decoders, attention, words made of
+/// Circuits of several parts over chains that read other chains: encoders and decoders, attention, words made of
 /// characters.
 
 #include <gtest/gtest.h>
@@ -28,7 +28,7 @@ Signal simple_net(Circuit& c, Signal x, Index n, Delay delay, const char* scope,
   return next;
 }
 
-/// Gates, so that a cell has two states and slices of what it computes.
+/// Gates, so that a cell has two states and slices of its intermediate values.
 Signal gated_net(Circuit& c, Signal x, Index n, const char* scope) {
   const auto inside = c.scope(scope);
   const Signal h = c.link(n), cell = c.link(n);
@@ -48,7 +48,7 @@ Encoded encode(Circuit& c, Index n, int part) {
   return {simple_net(c, x, n, Delay::previous(), "right", true), simple_net(c, x, n, Delay::next(), "left")};
 }
 
-/// Without attention: the summary is read at every step and starts the decoder.
+/// Without attention: the summary is read at every step and initializes the decoder.
 void build_summary(Circuit& c, Index n) {
   const Encoded encoded = encode(c, n, 2);
   Signal summary;
@@ -78,7 +78,8 @@ void build_attention(Circuit& c, Index n, AttentionScore score) {
 void build_additive(Circuit& c, Index n) { build_attention(c, n, AttentionScore::additive); }
 void build_multiplicative(Circuit& c, Index n) { build_attention(c, n, AttentionScore::multiplicative); }
 
-/// Queries that depend on no state, and a memory that is an output's source and an input: nothing of it is in a loop.
+/// Queries independent of the state, and a memory that is both an output's source and an input: none of it is in a
+/// loop.
 void build_batched(Circuit& c, Index n) {
   Signal keys, values;
   {
@@ -104,7 +105,7 @@ using Build = void (*)(Circuit&, Index);
 const Build kOfPairs[] = {build_summary, build_additive, build_multiplicative, build_batched};
 const Index kTargets[] = {5, 8, 1, 7, 8, 3, 2}, kSources[] = {2, 9, 4, 1, 9, 6, 5};
 
-/// `between`: the chains look at chains of one position each, which look at the sources.
+/// `between`: the chains read chains of one position each, which read the sources.
 Structure pairs(std::span<const Index> targets, std::span<const Index> sources) {
   const Structure source = Structure::chains(sources);
   return Structure::chains(targets).with_source(source);
@@ -203,7 +204,7 @@ TEST(Sources, give_bits_that_depend_neither_on_threads_nor_on_optimisations_of_t
   }
 }
 
-/// A decoder that is stepped over what its encoder found once has the bits of the whole.
+/// Stepping a decoder over a fixed encoding has the bits of the whole.
 TEST(Sources, can_stay_while_the_chains_are_stepped) {
   for (const Build build : {build_summary, build_additive, build_multiplicative}) {
     Circuit c;
@@ -285,7 +286,7 @@ TEST(Sources, refuse_by_name_what_they_cannot_do) {
             std::string::npos);
 }
 
-/// The definition, spelt out for one position.
+/// The definition, spelled out for one position.
 TEST(Attention, gives_the_mean_of_the_values_weighted_by_a_softmax_of_scores) {
   for (const AttentionScore score : {AttentionScore::additive, AttentionScore::multiplicative}) {
     const double q[] = {0.3, -0.7}, v[] = {1.5, -0.4}, keys[] = {0.1, 0.9, -1.2, 0.4, 0.6, 0.6},

@@ -1,4 +1,4 @@
-/// Sparse, gated and leaky terms: all derivative checks, and the chain kernel against the generic walk.
+/// Sparse, gated and leaky terms: all derivative checks, and the chain kernel compared with the generic traversal.
 
 #include <gtest/gtest.h>
 
@@ -32,7 +32,7 @@ std::shared_ptr<const Edges> some_edges(Index n) {
   return std::make_shared<const Edges>(n, n, pairs);
 }
 
-/// V = [V] + rho + sum tau s(V), read by s(V); or a second map added to it, which no chain kernel knows.
+/// V = [V] + rho + sum tau s(V), read by s(V); or with a second map added, which no chain kernel supports.
 void build(Circuit& c, const Case& k, Index n, bool plain_loop = true) {
   const Signal x = c.symbols("x", 3), v = c.link(n, Delay::previous(), true);
   const Gating gating = !k.gated ? Gating::none : k.gated_weights ? Gating::weights : Gating::state;
@@ -72,7 +72,7 @@ TEST(SparseTerm, has_correct_derivatives_outside_a_loop) {
   EXPECT_TRUE(report.passed()) << report.text();
 }
 
-/// The leak and the loop are one entry of the Jacobian: a pass that squares them as two paths is caught.
+/// The leak and the loop are one entry of the Jacobian: a pass that squares them as two paths fails.
 TEST(SparseTerm, with_leak_and_loop_as_two_paths_fails_the_check_of_the_modulus) {
   class TwoPaths final : public Passes {
    public:

@@ -1,4 +1,5 @@
-// Activities that are put away rounded: what comes back, and the gradients from it against a net written out by hand.
+// Activations stored in reduced precision: the restored values, and the gradients computed from them, compared with a
+// network written out by hand.
 
 #include "graph/engine/stored_activations.h"
 
@@ -41,14 +42,14 @@ void fill_inputs(Unfolding<float>& u, Signal x) {
     for (Index i = 0; i < in.cols; ++i) in(r, i) = kept_input(r, i);
 }
 
-/// Over the chains of these tests, ready to run.
+/// Prepares the network to run over the chains of these tests.
 void begin(Unfolding<float>& u, const KeptNet& net) {
   u.lay(Structure::chains(kKeptChains, kKeptSteps));
   u.set_parameters(net.parameters);
   fill_inputs(u, net.x);
 }
 
-/// The number that a weight or a bias has in the circuit's parameters, by name.
+/// Returns a weight or bias from the circuit's parameters by name.
 double number_of(const KeptNet& net, std::string_view name, Index row, Index col) {
   for (std::size_t k = 0; k < net.circuit.parameters().size(); ++k)
     if (net.circuit.parameters()[k].name == name)
@@ -84,7 +85,7 @@ TEST(StoredActivations, gradients_are_those_of_rounded_activities_by_hand) {
   std::vector<float> gradient(static_cast<std::size_t>(net.parameters.size()));
   u.backward(gradient);
 
-  // Rows: step after step, the chains of each beside each other.
+  // Rows: step after step, the chains of each step side by side.
   double h[kKeptSteps + 1][kKeptChains][kKeptUnits] = {}, rounded[kKeptSteps + 1][kKeptChains][kKeptUnits] = {};
   for (Index t = 0; t < kKeptSteps; ++t)
     for (Index s = 0; s < kKeptChains; ++s)
@@ -145,7 +146,7 @@ TEST(StoredActivations, take_half_the_memory_of_what_is_no_output) {
   const std::size_t rows = kKeptChains * kKeptSteps;
   EXPECT_GE(kept.memory_bytes(), rows * (2 * kKeptUnits + 4 * kKeptOutputs));
   EXPECT_LE(kept.memory_bytes(),
-            rows * (2 * 2 * kKeptUnits + 4 * kKeptOutputs));  // z where h does not lie in its place
+            rows * (2 * 2 * kKeptUnits + 4 * kKeptOutputs));  // z if h is not computed in place
 }
 
 }  // namespace

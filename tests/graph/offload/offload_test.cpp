@@ -1,5 +1,5 @@
-/// Passes on devices against those of the host: every cell, random circuits, all passes, ragged batches, carried state,
-/// dropout, loops as one kernel in every precision.
+/// Passes on devices compared with those on the host: every cell, random circuits, all passes, ragged batches, carried
+/// state, dropout, and loops as one kernel in every precision.
 
 #include "graph/offload/offload.h"
 
@@ -23,7 +23,7 @@ namespace {
 
 using Build = std::function<void(Circuit&)>;
 
-/// Symbols and numbers in, a cell or two, numbers out.
+/// Symbols and numbers as inputs, one or two cells, numbers as outputs.
 Build net(const std::function<Signal(Circuit&, Signal, Index)>& cell, Index n = 8, int layers = 1) {
   return [=](Circuit& c) {
     Signal x = c.affine("x", n, {{"V", c.symbols("s", 5)}, {"W", c.input("i", 3)}});
@@ -35,7 +35,7 @@ Build net(const std::function<Signal(Circuit&, Signal, Index)>& cell, Index n = 
   };
 }
 
-/// What a pass gives, from the same numbers on the host and on a device.
+/// The results of a pass for the same numbers on the host and on a device.
 template <class T>
 class Laid {
  public:
@@ -129,7 +129,7 @@ double distance(const std::vector<double>& a, const std::vector<double>& b) {
 
 class OffloadTest : public EveryDevice {
  protected:
-  /// All passes; twice, so that they are recorded, and a third time, so that they are replayed.
+  /// Runs all passes, twice so that they are recorded, and a third time so that they are replayed.
   template <class T>
   void expect_equal(const Build& build, const Structure& structure, double tolerance,
                     const OffloadOptions& options = {}, bool all_passes = true) {
@@ -213,7 +213,7 @@ TEST_P(OffloadTest, gives_what_the_host_gives_for_every_cell_with_loops_as_one_k
   }
 }
 
-/// More sequences than groups have rows: several tiles at once, several passes.
+/// More sequences than groups have rows: several tiles at once, and several passes.
 TEST_P(OffloadTest, divides_loops_in_every_way) {
   if (GetParam() == std::string("simulated")) device = simulated_device(1);
   for (const auto& [cell, n] : {std::pair{"lstm", 8}, {"gru", 16}}) {
@@ -229,7 +229,7 @@ TEST_P(OffloadTest, divides_loops_in_every_way) {
   }
 }
 
-/// Passes, softmax and Adam where the parameters are, against the same on the host.
+/// Passes, softmax and Adam on the device that holds the parameters, compared with the host.
 TEST_P(OffloadTest, steps_where_the_parameters_are) {
   const Build build = net(kCells.front().add);
   Laid<double> there(build, kRagged, make_offload(device)), home(build, kRagged, nullptr);
@@ -275,7 +275,7 @@ TEST_P(OffloadTest, steps_where_the_parameters_are) {
     EXPECT_NEAR(resident->gradient_norm(), std::sqrt(squares), 1e-12);
     adam_step<double>(home.parameters().flat(), gradient, moments[0], moments[1], step);
     resident->adam(there.parameters(), moments[2], moments[3], step);
-    if (round == 2) continue;  // nobody looks: they stay there
+    if (round == 2) continue;  // not read: the parameters stay on the device
     const auto flat = there.parameters().flat();
     EXPECT_LT(distance({flat.begin(), flat.end()}, {home.parameters().flat().begin(), home.parameters().flat().end()}),
               1e-12);

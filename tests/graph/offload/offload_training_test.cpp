@@ -1,4 +1,4 @@
-/// A trainer on a device against one on the host, and runs that move from one to the other.
+/// A trainer on a device compared with one on the host, and runs that move between them.
 
 #include <gmock/gmock.h>
 
@@ -115,7 +115,7 @@ TEST_F(OffloadTraining, has_the_bytes_of_an_uninterrupted_run_on_the_same_device
   EXPECT_EQ(ending.best, expected.best);
 }
 
-/// Breaks a parameter after a step, once.
+/// Corrupts a parameter after a step, once.
 struct Saboteur : Observer {
   Saboteur(Parameters<float>& parameters_, Index at_) : parameters(parameters_), at(at_) {}
   void progress(const ProgressEvent& e) override {

@@ -1,4 +1,4 @@
-/// Sums over paths against walking every path, finite differences and closed forms.
+/// Sums over paths, compared with enumerating all paths, finite differences and closed forms.
 
 #include "graph/paths/path_pass.h"
 
@@ -29,7 +29,7 @@ void layers(Circuit& c, Index count) {
   c.output(c.affine("o", 2, {{"V", x}}));
 }
 
-/// A loop through two affine maps, so that a weight meets itself by way of another.
+/// A loop through two affine maps, so that a weight reaches itself through the other one.
 void two_maps_in_a_loop(Circuit& c) {
   const Signal x = c.input("x", 1), h = c.link(2);
   const Signal f = c.affine("f", 2, {{"U", h}}), next = relu(c.affine("z", 2, {{"W", x}, {"F", f}})) - 0.5 * h;
@@ -119,8 +119,8 @@ TEST(PathPass, both_terms_are_half_the_second_derivative_of_the_norm) {
   }
 }
 
-/// A gated term has a matrix for each symbol, and paths may go through any of them at each step: the same as one dense
-/// matrix a symbol, side by side.
+/// A gated term has a matrix for each symbol, and paths may use any of them at each step: equivalent to one dense
+/// matrix per symbol, side by side.
 TEST(PathPass, gated_terms_are_the_sum_of_their_matrices) {
   const std::vector<std::pair<std::int32_t, std::int32_t>> pairs = {{0, 0}, {0, 1}, {1, 2}, {2, 0}, {2, 2}};
   const auto edges = std::make_shared<const Edges>(3, 3, pairs);
@@ -211,7 +211,7 @@ TEST(PathPass, has_the_same_bits_for_every_team) {
   for (std::size_t i = 2; i < found.size(); ++i) EXPECT_EQ(found[i], found[i % 2]);
 }
 
-/// h_t = w h_{t-1} + a, read with weight 1: everything in closed form.
+/// h_t = w h_{t-1} + a, read with weight 1: everything has a closed form.
 struct OneUnit {
   OneUnit() {
     const Signal h = circuit.link(1),

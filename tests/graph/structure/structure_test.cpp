@@ -1,4 +1,4 @@
-/// Orders and predecessors, against their definitions.
+/// Orders and predecessors, compared with their definitions.
 
 #include "graph/structure/structure.h"
 
@@ -26,7 +26,7 @@ Index step_of(const Structure::Order& order, Index row) {
   return step;
 }
 
-/// Every predecessor lies in an earlier step of the order that serves the delay.
+/// Expects every predecessor to be in an earlier step of the order for the delay.
 void expect_earlier(const Structure& s, const Delay& delay, Corner corner) {
   const auto before = s.predecessors(delay, corner);
   for (Index row = 0; row < s.positions(); ++row) {

@@ -1,4 +1,4 @@
-/// Networks that read numbers and texts of fields as C files, compared with the engine's stepper.
+/// Exported C files of networks that read numeric and text fields, compared with the engine's stepper.
 
 #include <gtest/gtest.h>
 
@@ -24,7 +24,7 @@ using testing_support::file_bytes;
 using testing_support::message_of;
 using testing_support::ScratchFolder;
 
-/// Two columns of numbers, of which the last follows the first, bits, labels and words.
+/// Two numeric columns, of which the second follows the first, bits, labels and words.
 std::string some_table() {
   std::string text = "load,heat,alarm,state,word\n";
   Random random(3, "table");
@@ -45,7 +45,7 @@ std::vector<std::vector<double>> some_numbers(std::size_t width) {
   return rows;
 }
 
-/// Of every text read: -1 now and then, where nothing is known.
+/// Returns the symbols of every text field read; -1 marks some missing values.
 std::vector<std::vector<int>> some_read(const std::vector<Index>& sizes) {
   std::vector<std::vector<int>> rows(300, std::vector<int>(sizes.size()));
   Random random(5, "texts");
@@ -55,7 +55,7 @@ std::vector<std::vector<int>> some_read(const std::vector<Index>& sizes) {
   return rows;
 }
 
-/// What steps are given.
+/// The inputs of steps.
 struct Rows {
   std::vector<std::vector<double>> numbers;
   std::vector<std::vector<int>> read;
@@ -77,7 +77,7 @@ struct Told {
   std::vector<double> first, second;  ///< log-probabilities or means; deviations
 };
 
-/// What the stepper says, by the words of docs/export.md.
+/// Returns the output of the stepper as defined in docs/export.md.
 Told told_by_stepper(const NetworkModel<float>& model, const Rows& rows, bool looks_back) {
   Told told;
   Team team(1);
@@ -134,7 +134,7 @@ class ExportCFields : public ::testing::Test {
     return folder_.path("run") + "/model.safetensors";
   }
 
-  /// Compiles a driver that steps through the numbers; returns what it writes.
+  /// Compiles a driver that steps through the numbers; returns its output.
   Told run(const std::string& model, const Rows& rows, const std::string& checks, bool looks_back, bool deviations,
            bool labels) {
     std::string text;
@@ -186,7 +186,7 @@ class ExportCFields : public ::testing::Test {
     return numbers;
   }
 
-  /// Every text of every field has its symbol, and others have that of what was never seen.
+  /// Every text of every field maps to its symbol, and all other texts to the symbol for unseen values.
   static std::string checks_of(const NetworkModel<float>& model) {
     std::string checks;
     int k = 0;
@@ -248,7 +248,7 @@ TEST_F(ExportCFields, a_step_gives_what_the_stepper_gives) {
   compare("word,state", "word", "gru:10", 1);
 }
 
-/// Names come from data and from model files: none of them may end a comment and begin code.
+/// Names come from data and from model files: none may end a comment and start code.
 TEST_F(ExportCFields, names_stay_in_their_comments) {
   if (std::system("command -v gcc >/dev/null 2>&1") != 0) GTEST_SKIP() << "gcc is not here";
   const std::string ends = "*/ int injected; /*";

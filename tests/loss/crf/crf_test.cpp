@@ -1,4 +1,4 @@
-/// Conditional random fields against sums over all labels of small chains, and what must hold for large ones.
+/// Conditional random fields, compared with sums over all labels of small chains; invariants for large chains.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -20,7 +20,7 @@ using testing::HasSubstr;
 
 constexpr double kNever = -std::numeric_limits<double>::infinity();
 
-/// A loss over a batch of chains, with a signal, labels of which some are missing, and own parameters.
+/// A loss over a batch of chains, with a signal, partly missing labels, and its own parameters.
 template <class T>
 struct ChainField {
   Circuit circuit;
@@ -80,7 +80,7 @@ struct ChainField {
     for (const Labels& y : all) total += std::exp(score(s, y) - largest);
     for (const Labels& y : all) use(y, std::exp(score(s, y) - largest) / total);
   }
-  /// Whether labels agree with the known ones up to position `end`.
+  /// Returns whether labels agree with the known ones up to position `end`.
   bool agrees(Index s, const Labels& y, Index end) const {
     for (Index t = 0; t < end; ++t)
       if (const Symbol known = targets[at(structure.row(s, t))]; known != kNoSymbol && known != y[at(t)]) return false;
@@ -107,7 +107,7 @@ Judged<T> judge(const ChainField<T>& f, double scale = 1, int threads = 1) {
   return found;
 }
 
-/// Counts of all that has a score, as one vector: labels by row, then the own parameters by their place.
+/// Counts of all scored features as one vector: labels by row, then the loss's own parameters.
 Numbers features(const ChainField<double>& f, Index s, const Labels& y) {
   Numbers x(f.signal.size() + f.parameters.size());
   const auto own = [&](int which, Index i) { x[f.signal.size() + at(f.own(which) + i)] += 1; };
@@ -129,7 +129,7 @@ Numbers mean_features(const ChainField<double>& f, Index s, const std::function<
   return mean;
 }
 
-/// Scores of ordinary size go one way, large ones another, and so do labels that are missing.
+/// Scores of ordinary size, large scores, and missing labels use different algorithms.
 struct ChainKind {
   double scale, missing;
 };
@@ -285,7 +285,7 @@ TEST(Crf, draws_of_labels_are_as_frequent_as_they_are_probable) {
     const double expected = p * static_cast<double>(kDraws);
     chi_square += std::pow(static_cast<double>(seen[y]) - expected, 2) / expected;
   });
-  EXPECT_LT(chi_square, 54.05);  // 26 degrees of freedom, one in a thousand
+  EXPECT_LT(chi_square, 54.05);  // 26 degrees of freedom, significance 0.001
   EXPECT_EQ(f.sequences().samples(f.question(), 0, 5, 1)[3].labels,
             f.sequences().samples(f.question(), 0, 5, 1)[3].labels);
 }
@@ -353,11 +353,11 @@ TEST(Crf, long_chains_and_large_scores_do_not_overflow) {
   expect_sound(ChainField<double>({100'000, 7}, 3, 1000, 2, 0.5));
 }
 
-/// Both ways of a chain, where the scaled one is just allowed, agree to the last digits.
+/// The scaled algorithm and the one in log space agree to the last digits at the limit of the scaled one.
 TEST(Crf, both_ways_agree_where_they_meet) {
   ChainField<double> f({30, 12, 30}, 6, 8, 5);
   const Judged<double> scaled = judge(f);
-  f.signal[at(f.structure.row(1, 3) * 6)] += 70;  // sends one chain the other way
+  f.signal[at(f.structure.row(1, 3) * 6)] += 70;  // sends one chain through the other algorithm
   const Judged<double> one = judge(f);
   for (Index t = 0; t < 30; ++t)
     for (const Index s : {0, 2}) EXPECT_EQ(one.nats[at(f.structure.row(s, t))], scaled.nats[at(f.structure.row(s, t))]);

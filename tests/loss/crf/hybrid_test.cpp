@@ -1,4 +1,4 @@
-/// Hidden Markov models over networks, against sums over all paths of states of small chains.
+/// Hidden Markov models over networks, compared with sums over all state paths of small chains.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -27,7 +27,7 @@ struct HybridKind {
   double missing;
 };
 
-/// Chains with a signal, own parameters that were drawn, and labels of which some are missing.
+/// Chains with a signal, random parameters of the loss, and partly missing labels.
 template <class T>
 struct HybridCase {
   static constexpr Index kLabels = 3;
@@ -72,7 +72,7 @@ struct HybridCase {
     return static_cast<double>(
         parameters[at(circuit.parameters()[at(loss->parameter_indices()[at(which)])].offset + place)]);
   }
-  /// log share of place j of row i among the places that may be.
+  /// Returns the log share of column j of row i among the allowed columns.
   double share(int which, Index i, Index j, const std::function<bool(Index)>& may) const {
     double sum = 0;
     for (Index k = 0; k < states; ++k)
@@ -101,7 +101,7 @@ struct HybridCase {
     }
     return sum;
   }
-  /// Calls use(path, exp(score)) for all paths that may be.
+  /// Calls use(path, exp(score)) for all allowed paths.
   void each_path(Index s, const std::function<void(const std::vector<Index>&, double)>& use) const {
     std::vector<Index> path(at(structure.size(s)), 0);
     while (true) {
@@ -182,7 +182,7 @@ TEST_P(JointHybrid, answers_are_those_of_all_paths) {
       found.push_back(best[at(row)]);
       for (std::size_t l = 0; l < 3; ++l) EXPECT_NEAR(std::exp(log_p[at(row) * 3 + l]), p[3 * at(t) + l], 1e-9);
     }
-    if (GetParam().one || GetParam().each == 1) {  // the most probable labels
+    if (GetParam().one || GetParam().each == 1) {  // only then the labels are exactly the most probable ones
       for (const auto& [labels, share] : all) EXPECT_LE(share, all.at(found) + 1e-12);
     }
   }
@@ -231,13 +231,13 @@ TEST_P(EveryHybrid, gradient_is_that_of_differences) {
   for (Index i = c.circuit.parameters()[at(c.loss->parameter_indices()[0])].offset; i < c.circuit.parameter_count();
        ++i)
     if (joint && i >= prior && i < prior + c.states) {
-      EXPECT_EQ(own[at(i)], 0);  // priors are not trained by the whole recursion
+      EXPECT_EQ(own[at(i)], 0);  // the whole recursion does not train the priors
     } else {
       EXPECT_NEAR(own[at(i)], difference(c.parameters[at(i)]), 1e-7);
     }
 }
 
-/// Nats by row and all slopes.
+/// Returns the nats by row and all gradients.
 std::vector<double> judged(const HybridKind& kind) {
   const HybridCase<double> c(kind);
   Team team(1);

@@ -1,4 +1,4 @@
-/// Conditional random fields over segments, against sums over all labels of small chains.
+/// Conditional random fields over segments, compared with sums over all labels of small chains.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -26,7 +26,7 @@ struct Scheme {
 };
 std::ostream& operator<<(std::ostream& out, const Scheme& scheme) { return out << scheme.spec; }
 
-/// Segments of labels as a reader sees them: type and length, one after the other; nothing where labels say none.
+/// Segments of labels as a reader sees them: type and length, in order; empty if the labels define none.
 struct Cut {
   std::vector<std::pair<std::string, Index>> segments;
   bool valid = true;
@@ -35,7 +35,7 @@ Cut cut(const Scheme& scheme, const Labels& y, Index longest) {
   Cut result;
   const bool plain = scheme.spec.find("labels=") == std::string::npos;
   const bool ends = scheme.spec.find("iobes") != std::string::npos;
-  bool open = false;  // iobes: a chunk that must go on
+  bool open = false;  // iobes: a chunk that must continue
   for (const Symbol label : y) {
     const std::string& name = scheme.names[at(label)];
     const char place = plain ? 'P' : name[0];
@@ -65,7 +65,7 @@ struct SegmentField {
   Circuit circuit;
   std::unique_ptr<Loss<T>> loss;
   Structure structure = Structure::chains({4, 1, 3, 5});
-  Names types;  // in the order of first mention
+  Names types;  // in order of first occurrence
   Index n;
   std::vector<T> signal, parameters;
   Labels targets;
@@ -117,7 +117,7 @@ struct SegmentField {
     }
     return sum + own(2, before);
   }
-  /// All labels that say segments, with their probabilities.
+  /// Returns all label sequences that define segments, with their probabilities.
   std::map<Labels, double> all(Index s) const {
     return shares_of_all_labels(structure.size(s), n, [&](const Labels& y) {
       const Cut segments = cut(scheme, y, kLongest);

@@ -1,4 +1,5 @@
-/// Conditional random fields whose steps are scored by the signal, against sums over all labels of small chains.
+/// Conditional random fields whose transitions are scored by the signal, compared with sums over all labels of small
+/// chains.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

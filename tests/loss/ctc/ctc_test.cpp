@@ -1,4 +1,4 @@
-/// Connectionist temporal classification against sums over all paths of small chains.
+/// Connectionist temporal classification, compared with sums over all paths of small chains.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -45,7 +45,7 @@ struct CtcCase {
   LabelQuery<T> question() const { return {structure, matrix(), {}}; }
   const Unsegmented<T>& unsegmented() const { return loss->template need<Unsegmented<T>>("test"); }
 
-  /// Of one symbol at a position, by its definition.
+  /// Returns the log-probability of one symbol at a position, by definition.
   double log_p(Index s, Index t, Symbol k) const {
     double sum = 0;
     for (Index j = 0; j < symbols; ++j) sum += std::exp(static_cast<double>(matrix()(structure.row(s, t), j)));

@@ -1,4 +1,4 @@
-/// Input-output hidden Markov models of vectors, against sums over all paths of small chains.
+/// Input-output hidden Markov models of vectors, compared with sums over all paths of small chains.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -14,7 +14,7 @@ namespace {
 
 using testing::HasSubstr;
 
-/// Chains with a signal that differs everywhere, and targets of which some are missing.
+/// Chains with a signal that varies by position, and partly missing targets.
 template <class T>
 struct GaussianHmmCase {
   static constexpr Index kNumbers = 2, kStates = 3;
@@ -55,7 +55,7 @@ struct GaussianHmmCase {
   double own(Index j) const {
     return static_cast<double>(parameters[at(circuit.parameters()[at(loss->parameter_indices()[0])].offset + j)]);
   }
-  /// log p(y | state) by the loss of rows, which has tests of its own.
+  /// Returns log p(y | state) from the row loss, which is tested separately.
   double log_emission(Index row, Index state) const {
     if (predicted[at(row)] == 0) return 0;
     std::vector<double> o, y;

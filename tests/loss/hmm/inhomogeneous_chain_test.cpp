@@ -1,4 +1,4 @@
-/// Chains of hidden states whose steps differ by position, against sums over all paths.
+/// Chains of hidden states whose transitions differ by position, compared with sums over all paths.
 
 #include "loss/hmm/inhomogeneous_chain.h"
 

@@ -1,5 +1,5 @@
-/// Hidden Markov models of vectors: against sums over all paths, their own draws, and what expectation-maximisation
-/// promises.
+/// Hidden Markov models of vectors: compared with sums over all paths, their own samples, and the guarantees of
+/// expectation-maximization.
 
 #include "loss/hmm/vector_hmm.h"
 
@@ -13,7 +13,7 @@
 namespace unfold {
 namespace {
 
-/// log N(y; m, S) by elimination, term by term.
+/// Returns log N(y; m, S) by elimination, term by term.
 double gaussian(const std::vector<double>& y, const double* mean, std::vector<double> s, Index n) {
   double log_det = 0, square = 0;
   std::vector<double> e(at(n));
@@ -60,7 +60,7 @@ VectorHmm random_model(const VectorHmmShape& shape, std::uint64_t seed) {
   return hmm;
 }
 
-/// Log of p(y) by all paths.
+/// Returns log p(y) by enumerating all paths.
 double by_paths(const VectorHmm& hmm, Matrix<const double> run) {
   const VectorHmmShape& shape = hmm.shape;
   const Index n = shape.numbers;
@@ -141,7 +141,7 @@ TEST_P(EveryVectorHmm, expectation_maximisation_never_falls_and_no_thread_change
   EXPECT_EQ(one.covariances, two.covariances);
 }
 
-/// Expected counts by the posterior of every path, then the formulas of the maximisation.
+/// Expected counts from the posterior of every path, then the formulas of the M-step.
 TEST(VectorHmm, a_step_moves_to_weighted_means_and_to_relative_frequencies_of_steps) {
   const VectorHmmShape shape{2, 1, 1, true};
   const VectorHmm before = random_model(shape, 6);
@@ -173,7 +173,7 @@ TEST(VectorHmm, finds_the_states_that_made_the_data_and_bic_their_number) {
   ASSERT_EQ(fits.size(), 5u);
   EXPECT_EQ(fits.front().hmm.shape.states, 3);
   EXPECT_GE(fits.front().log_likelihood, log_likelihood(truth, drawn.runs(), team) - 10);
-  // States have no order: the most frequent true one behind each found one.
+  // States have no order: the most frequent true state of each found state.
   Index right = 0;
   std::vector<std::vector<Index>> together(3, std::vector<Index>(3));
   for (Index s = 0; s < drawn.runs().count(); ++s) {
@@ -187,7 +187,7 @@ TEST(VectorHmm, finds_the_states_that_made_the_data_and_bic_their_number) {
 
 TEST(VectorHmm, draws_have_the_moments_of_the_model_and_forecasts_say_them) {
   const VectorHmm hmm = random_model({2, 2, 2, true}, 9);
-  const VectorForecast said = forecast(hmm, hmm.start, 3);  // the start as belief: rows 2, 3 and 4 of a sequence
+  const VectorForecast said = forecast(hmm, hmm.start, 3);  // the belief at rows 2, 3 and 4 of a sequence
   Random random(10, "runs");
   constexpr Index kRuns = 20'000;
   std::vector<double> sum(6), square(6);

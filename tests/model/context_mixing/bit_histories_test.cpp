@@ -12,7 +12,7 @@ namespace {
 
 using Counters = BitHistories::Counters;
 
-/// Eight counters, all alike, after one more bit.
+/// Returns eight equal counters after one more bit.
 Counters after(std::uint16_t counter, int bit, std::uint32_t chance) {
   Counters before, next;
   before.fill(counter);
@@ -65,7 +65,7 @@ TEST(BitHistories, move_by_a_share_of_the_error_that_falls_with_trust) {
           EXPECT_EQ(next & 15, 0b1100 | bit);
           mean += (next >> 6 & 511) / 64.0;
         }
-        // Chances that are multiples of 2^10 times an odd number are all 64 fractions.
+        // These multiples of 2^10 take all 64 fractions.
         EXPECT_NEAR(mean, wanted, 1.0 / 64 + 1e-9) << e << " " << trust << " " << bit;
       }
 }

@@ -11,7 +11,7 @@ namespace {
 
 using Bytes = std::vector<std::uint8_t>;
 
-/// Records of `row` bytes of which half stay as they were in the record before.
+/// Returns records of `row` bytes, half of which repeat those of the previous record.
 Bytes records(std::size_t row, std::size_t count) {
   Random random(3, "records");
   Bytes bytes;
@@ -46,7 +46,7 @@ double bits(const Bytes& bytes, const ByteMixingOptions& options) {
 }
 
 TEST(Rows, make_records_cheaper) {
-  const Bytes bytes = records(300, 60);  // 4 bits a byte where all is known
+  const Bytes bytes = records(300, 60);  // 4 bits per byte if everything is known
   constexpr Index kMemory = 1 << 20;
   EXPECT_LT(bits(bytes, {.memory = kMemory, .row = 300}), 0.92 * bits(bytes, {.memory = kMemory}));
 }
@@ -57,7 +57,7 @@ TEST(RowTable, finds_what_was_made_and_gives_up_what_was_used_least) {
   for (std::uint64_t key = 1; key <= 4; ++key) {
     const std::uint32_t row = table.create(key * kStep);
     table.row(row).past[0] = static_cast<std::uint8_t>(key);
-    for (std::uint64_t use = 0; use < 2 + key % 4; ++use) table.used(row);  // the fourth: least
+    for (std::uint64_t use = 0; use < 2 + key % 4; ++use) table.used(row);  // the fourth: least used
   }
   for (std::uint64_t key = 1; key <= 4; ++key) EXPECT_EQ(table.row(table.find(key * kStep)).past[0], key);
   EXPECT_EQ(table.find(5 * kStep), RowTable::kNone);

@@ -17,7 +17,7 @@ namespace {
 
 constexpr std::size_t kContexts = 5;
 
-/// Plain words: of each context and node of its symbols, the counter. What rows in a large table must say.
+/// Reference: the counter by context and node of its symbols, which rows in a large table must match.
 class CountersByNode {
  public:
   std::uint16_t& at(std::uint64_t context, BitPath path) { return counters_[{context, path}]; }
@@ -26,8 +26,8 @@ class CountersByNode {
   std::map<std::pair<std::uint64_t, BitPath>, std::uint16_t> counters_;
 };
 
-/// Reads a source of which some contexts are always followed by one symbol, most are not, and compares all counters
-/// that are asked for; the number of those that were told to be of runs.
+/// Reads a source in which some contexts always have the same successor and most do not, and compares all counters that
+/// are accessed. Returns the number of counters that were reported as runs.
 int compare(int bits, bool runs, std::uint64_t seed) {
   Random random(seed, "history rows");
   HistoryRows rows(kContexts, std::size_t{64} << 20, bits, runs);
@@ -53,7 +53,7 @@ int compare(int bits, bool runs, std::uint64_t seed) {
           EXPECT_EQ(counters[i], HistoryRows::alike(seen, cells[i] & 1));
           ++told;
         }
-        // Any function of counter and bit will do that is that of histories while they are exact.
+        // Any function of counter and bit works that distinguishes histories while they are exact.
         const std::uint32_t longer = std::max<std::uint32_t>(counters[i], 1) * 2 + static_cast<std::uint32_t>(bit);
         next[i] = counters[i] >= 128 ? static_cast<std::uint16_t>(0x8000 | (counters[i] * 31U + longer) % 0x7FFF)
                                      : static_cast<std::uint16_t>(longer);

@@ -13,7 +13,7 @@ namespace {
 
 using Symbols = std::vector<Symbol>;
 
-/// All sequences of up to `length` symbols.
+/// Returns all sequences of up to `length` symbols.
 std::vector<Symbols> all_sequences(Index alphabet, std::size_t length) {
   std::vector<Symbols> all{{}};
   for (std::size_t k = 0; k < all.size(); ++k)
@@ -24,7 +24,7 @@ std::vector<Symbols> all_sequences(Index alphabet, std::size_t length) {
   return all;
 }
 
-/// A random table, with states that nothing leads to and that lead nowhere.
+/// Returns a random table that includes unreachable states and dead ends.
 Automaton::Table random_table(Index states, Index alphabet, std::uint64_t seed) {
   Random random(seed, "automaton");
   Automaton::Table table{.columns = {}, .width = alphabet, .next = {}, .accepting = {}};
@@ -74,8 +74,8 @@ TEST(Automaton, knows_how_many_symbols_may_follow) {
         most = std::max(most, static_cast<Index>(more.size()));
       }
       EXPECT_EQ(automaton.least(state), fewest) << seed;
-      // Of at most five states, the longest way without a cycle has four steps; one with a cycle of up to five can be
-      // cut down to less than ten.
+      // With at most five states, the longest path without a cycle has four steps; one with a cycle of up to five can
+      // be shortened to fewer than ten.
       EXPECT_EQ(automaton.most(state), most > 4 ? Automaton::kUnbounded : most) << seed;
       EXPECT_EQ(automaton.ends(state), most == 0);
     }
@@ -127,7 +127,7 @@ TEST(Automaton, determinising_takes_all_ways_at_once) {
     automaton.accept(kStates - 1);
     const Automaton found = automaton.determinise(0, 100);
     for (const Symbols& x : all_sequences(2, 5)) {
-      // By sets, the slow way: add whatever a step adds until nothing more comes.
+      // By sets: add the results of a step until nothing changes.
       std::vector<std::set<Index>> at_place(x.size() + 1);
       at_place[0] = {0};
       for (std::size_t t = 0; t <= x.size(); ++t) {

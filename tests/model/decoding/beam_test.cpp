@@ -12,7 +12,7 @@ namespace {
 
 using test::fitted;
 
-/// All texts up to a length, each of full length or ended by the stop symbol, with their probabilities.
+/// Enumerates all texts up to a length, either of full length or ended by the stop symbol, with their probabilities.
 void enumerate(const Predictor& predictor, Index left, Symbol stop, Completion so_far, std::vector<Completion>& all) {
   for (Symbol x = 0; x < predictor.alphabet(); ++x) {
     const auto next = predictor.clone();

@@ -30,7 +30,7 @@ struct Wanted {
   double log_probability, score;
 };
 
-/// By filtering everything that there is.
+/// Filters all sequences.
 std::vector<Wanted> filtered(const Predictor& predictor, const Automaton& allowed, Index length, double normalisation) {
   std::vector<Wanted> all;
   each_sequence(predictor, length, [&](const std::vector<Symbol>& symbols, double log_p) {
@@ -108,7 +108,7 @@ TEST(Decode, wider_beams_come_closer_to_the_best_until_they_find_it) {
   EXPECT_GT(missing[1], missing[2]);
   EXPECT_GT(missing[2], missing[4]);
   EXPECT_GE(missing[4], missing[16]);
-  EXPECT_NEAR(missing[729], 0, 1e-4);  // 3^6 beginnings: nothing is dropped before the last symbol
+  EXPECT_NEAR(missing[729], 0, 1e-4);  // 3^6 prefixes: none is dropped before the last symbol
 }
 
 TEST(Decode, proving_finds_the_path_of_viterbi) {
@@ -117,7 +117,7 @@ TEST(Decode, proving_finds_the_path_of_viterbi) {
     constexpr Index kLength = 30;
     const Automaton allowed = intersection(compile_expression("(a|b)*(cd|c)+.*a", Alphabet::chars_of("abcd")),
                                            Automaton::of_length(4, 30, 30));
-    // Viterbi over pairs of the symbol before and the state of the automaton.
+    // Viterbi over pairs of the previous symbol and the state of the automaton.
     std::map<std::pair<Symbol, Index>, double> best{{{kNoSymbol, allowed.start()}, 0.0}};
     for (Index t = 0; t < kLength; ++t) {
       std::map<std::pair<Symbol, Index>, double> next;
@@ -166,7 +166,7 @@ TEST(Decode, bounds_of_symbols_save_work_and_change_nothing) {
       const auto logs = predictor.log_probabilities();
       for (std::size_t x = 0; x < 3; ++x) bounds[x] = std::max(bounds[x], static_cast<double>(logs[x]));
     }
-    HistoryPredictor same(3, seed, 1);  // says nothing about what it has forgotten
+    HistoryPredictor same(3, seed, 1);  // does not report what it has forgotten
     const Automaton allowed = compile_expression(".*b.*b.*", kThree);
     DecodeOptions options{.length = 7, .beam = 1, .count = 3, .prove = true};
     const Decoded plain = decode(same, allowed, options);

@@ -33,7 +33,7 @@ TEST(Expression, matches_whole_texts_of_characters) {
   EXPECT_TRUE(matches("a{2}b{1,}c{0,2}", "aabbcc"));
   EXPECT_FALSE(matches("a{2}b{1,}c{0,2}", "aabbccc"));
   EXPECT_TRUE(matches("[^a]+", "bcb"));
-  EXPECT_FALSE(matches("[^a]+", "b\n"));  // no line end, unless it is said
+  EXPECT_FALSE(matches("[^a]+", "b\n"));  // no line end unless explicit
   EXPECT_FALSE(matches(".", "\n"));
   EXPECT_TRUE(matches(".\\n", "a\n"));
   EXPECT_TRUE(matches("(|a)b", "b"));
@@ -113,10 +113,10 @@ TEST(Expression, errors_name_the_position) {
 TEST(Expression, counts_make_as_many_states_as_they_must) {
   EXPECT_EQ(compile_expression("(a|b|c)*", kLetters).states(), 1);
   EXPECT_EQ(compile_expression("a{3}", kLetters).states(), 4);
-  EXPECT_EQ(compile_expression("(a|b)*a(a|b){5}", kLetters).states(), 64);  // the last six symbols, an a each or not
+  EXPECT_EQ(compile_expression("(a|b)*a(a|b){5}", kLetters).states(), 64);  // is each of the last six an a?
 }
 
-/// A random expression that std::regex reads as well.
+/// Generates a random expression that std::regex also accepts.
 rc::Gen<std::string> expressions(int depth) {
   if (depth == 0) return rc::gen::element<std::string>("a", "b", "c", ".", "[ab]", "[^b]", "[a-c]");
   return rc::gen::apply(
@@ -134,7 +134,7 @@ rc::Gen<std::string> expressions(int depth) {
       rc::gen::inRange(0, 7), expressions(depth - 1), expressions(depth - 1));
 }
 
-/// Stars within stars cost the usual matcher of std::regex minutes on twelve characters.
+/// With nested stars std::regex takes minutes for twelve characters.
 #ifdef __GLIBCXX__
 constexpr auto kNoBacktracking = std::regex_constants::__polynomial;
 #else

@@ -16,7 +16,7 @@ namespace {
 using Labels = std::vector<Symbol>;
 constexpr double kCannotBe = -std::numeric_limits<double>::infinity();
 
-/// A chain with scores made at random.
+/// A chain with random scores.
 struct RandomChain {
   ChainScores scores;
   std::vector<double> emissions;
@@ -54,7 +54,7 @@ TEST(LabelSearch, finds_sums_and_shares_out_what_filtering_of_all_labels_does) {
       for (const double scale : {1.0, 300.0}) {
         SCOPED_TRACE(expression);
         RandomChain chain(3, 5, scale, seed);
-        if (seed % 2 == 1) {  // some things cannot be
+        if (seed % 2 == 1) {  // some transitions and labels are impossible
           chain.scores.transitions[1] = chain.scores.start[2] = chain.scores.stop[0] = kCannotBe;
           chain.emissions[4] = kCannotBe;
         }

@@ -22,7 +22,7 @@ using testing::HasSubstr;
 const Alphabet kAbc = Alphabet::chars_of("abc");
 const std::vector<std::string> kPatterns = {"(a|b)+c", "[^a]{2,4}", ".*b.*b", "(abc|cba|bb)+", "c{5}", "ab|a"};
 
-/// What begins with something allowed is counted where that is shortest.
+/// Sequences with a matching prefix are counted once, at the shortest match.
 double by_enumeration(const Predictor& predictor, const Automaton& allowed, Index length) {
   double sum = 0;
   each_sequence(predictor, length, [&](const std::vector<Symbol>& symbols, double log_p) {
@@ -46,7 +46,7 @@ TEST(MatchProbability, of_a_hidden_markov_model_equals_enumeration) {
     const HmmParameters hmm = random_hmm(3, 3, seed);
     for (const std::string& expression : kPatterns) {
       const Automaton allowed = compile_expression(expression, kAbc);
-      // p(x) of every text by log_likelihood, which knows nothing of automata.
+      // p(x) of every text from log_likelihood, which is independent of automata.
       double sum = 0;
       each_sequence(HistoryPredictor(3, 0), 6, [&](const std::vector<Symbol>& symbols, double) {
         for (std::size_t n = 1; n < symbols.size(); ++n)
@@ -64,7 +64,7 @@ TEST(MatchProbability, of_a_hidden_markov_model_knows_what_came_before) {
   const std::vector<Symbol> prime = {2, 0, 1, 1};
   double sum = 0;
   each_sequence(HistoryPredictor(3, 0), 5, [&](const std::vector<Symbol>& symbols, double) {
-    if (!allowed.matches(symbols)) return;  // nothing of (a|b)+c begins with something of it
+    if (!allowed.matches(symbols)) return;  // no match of (a|b)+c has another match as its prefix
     std::vector<Symbol> all = prime;
     all.insert(all.end(), symbols.begin(), symbols.end());
     sum += std::exp(log_likelihood(hmm, all) - log_likelihood(hmm, prime));
@@ -72,7 +72,7 @@ TEST(MatchProbability, of_a_hidden_markov_model_knows_what_came_before) {
   EXPECT_NEAR(match_probability(chain_of(hmm), allowed, 5, prime), sum, 1e-12);
 }
 
-/// After the end of a sequence the next one begins from the initial distribution.
+/// After the end of a sequence the next one starts from the initial distribution.
 TEST(MatchProbability, OfSequencesBeginsAgainAfterTheirEnd) {
   const Symbol end = 2;
   for (std::uint64_t seed = 0; seed < 3; ++seed) {
@@ -133,7 +133,7 @@ TEST(MatchProbability, of_a_markov_model_is_exact_over_long_texts) {
   const Automaton allowed = compile_expression(".*abcabc", kAbc);
   const MatchProbability found = match_probability(predictor, allowed, {.length = 500});
   EXPECT_TRUE(found.exact);
-  // By the recursion over pairs of symbol and state, the slow way.
+  // By recursion over pairs of symbol and state.
   std::vector<std::vector<double>> p(4, std::vector<double>(3));
   for (Symbol before = kNoSymbol; before < 3; ++before) {
     predictor.reset();
@@ -166,7 +166,7 @@ TEST(MatchProbability, of_n_grams_equals_enumeration) {
   const auto predictor = model->predictor();
   const double wanted = by_enumeration(*predictor, allowed, 6);
   const MatchProbability found = match_probability(*predictor, allowed, {.length = 6, .expansions = 50});
-  EXPECT_TRUE(found.exact);  // of 3^6 beginnings only few are told apart
+  EXPECT_TRUE(found.exact);  // of 3^6 prefixes only few are distinguished
   EXPECT_NEAR(found.probability, wanted, 1e-6);
 }
 

@@ -18,7 +18,7 @@ using TrueLabels = std::vector<Symbol>;
 using testing::HasSubstr;
 using testing_support::message_of;
 
-/// A loss with an objective over a batch of chains with a random signal and random own parameters.
+/// A loss with an objective over a batch of chains with a random signal and random parameters of the loss.
 struct ObjectiveField {
   Circuit circuit;
   std::shared_ptr<const Loss<double>> loss;
@@ -69,7 +69,7 @@ struct ObjectiveField {
       if (t == length) break;
     }
   }
-  /// The best score of labels that agree with the known ones.
+  /// Returns the best score of labels that agree with the known ones.
   double true_score(Index s) const {
     double best = -1e300;
     each(s, [&](const TrueLabels& y) {
@@ -89,7 +89,7 @@ struct ObjectiveField {
     for (const double x : nats) sum += x;
     return sum;
   }
-  /// All that a gradient is: of the signal, then of the parameters.
+  /// Returns the whole gradient: of the signal, then of the parameters.
   std::vector<double> gradient(double scale = 1, int threads = 1) const {
     Team team(threads);
     std::vector<double> nats(at(structure.positions())), adjoint(signal.size()), own_gradient(parameters.size());
@@ -164,7 +164,7 @@ TEST(Objective, a_wide_beam_is_the_exact_perceptron) {
 }
 
 TEST(Objective, an_early_update_compares_beginnings_where_the_true_one_is_lost) {
-  // Of two labels, three positions: the true labels 0 0 0 are behind by 1 at the first, and would win at the last.
+  // Two labels, three positions: the true labels 0 0 0 are behind by 1 at the first position and would win at the last.
   ChainScores scores{.labels = 2,
                      .transitions = std::vector<double>(4),
                      .start = std::vector<double>(2),
@@ -174,13 +174,13 @@ TEST(Objective, an_early_update_compares_beginnings_where_the_true_one_is_lost) 
   counts.positions.assign(6, 0);
   const ChainObjective greedy{.kind = ChainObjective::Kind::early_update, .beam = 1};
   EXPECT_EQ(greedy.judge(scores, {emissions.data(), 3, 2, 2}, {0, 0, 0}, counts), 1);
-  EXPECT_EQ(counts.positions, (std::vector<double>{-1, 1, 0, 0, 0, 0}));  // the rest is left
+  EXPECT_EQ(counts.positions, (std::vector<double>{-1, 1, 0, 0, 0, 0}));  // later positions are ignored
   EXPECT_EQ(counts.neighbours.start, (std::vector<double>{-1, 1}));
   EXPECT_EQ(counts.neighbours.stop, (std::vector<double>{0, 0}));
 }
 
 TEST(Objective, beam_search_optimisation_begins_anew_after_each_violation) {
-  // Greedy search; the true labels 0 0 are behind at both positions, whatever was said before.
+  // Greedy search; the true labels 0 0 are behind at both positions, whatever label precedes.
   ChainScores scores{.labels = 2,
                      .transitions = std::vector<double>(4),
                      .start = std::vector<double>(2),
@@ -189,7 +189,7 @@ TEST(Objective, beam_search_optimisation_begins_anew_after_each_violation) {
   ChainCountsOf counts(2);
   counts.positions.assign(4, 0);
   const ChainObjective greedy{.kind = ChainObjective::Kind::beam_search, .beam = 1};
-  // 1 - 0 + 1, then from 0: 1 - 0 + 3.
+  // 1 - 0 + 1, then starting again from 0: 1 - 0 + 3.
   EXPECT_EQ(greedy.judge(scores, {emissions.data(), 2, 2, 2}, {0, 0}, counts), 6);
   EXPECT_EQ(counts.positions, (std::vector<double>{-1, 1, -1, 1}));
   EXPECT_EQ(counts.neighbours.stop, (std::vector<double>{-1, 1}));

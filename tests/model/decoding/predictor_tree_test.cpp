@@ -1,4 +1,4 @@
-/// A tree of predictors against reading each beginning from the start, and in a decoder.
+/// A tree of predictors, compared with reading each prefix from the start, and used in a decoder.
 
 #include "model/decoding/predictor_tree.h"
 
@@ -12,7 +12,7 @@
 namespace unfold::test {
 namespace {
 
-/// Says that it is large, and counts how many there are.
+/// Reports that it is large, and counts its instances.
 class LargePredictor final : public HistoryPredictor {
  public:
   LargePredictor(Index alphabet, std::uint64_t seed) : HistoryPredictor(alphabet, seed) { count(); }

@@ -1,5 +1,5 @@
-/// Objectives of whole sequences against searches that are written otherwise, over all sequences of a tiny alphabet,
-/// whose log probabilities the network gives in one pass each; gradients against differences.
+/// Objectives of whole sequences, compared with independent searches over all sequences of a tiny alphabet, whose
+/// log-probabilities come from one network pass each; gradients are compared with finite differences.
 
 #include "model/decoding/sequence_search_training.h"
 
@@ -24,10 +24,10 @@ using testing_support::letters;
 using testing_support::message_of;
 using testing_support::PairModel;
 
-constexpr std::size_t kLongest = 5;  // of sequences, with their end
+constexpr std::size_t kLongest = 5;  // of sequences, including their end
 constexpr char kStopped = '.';       // the end of a sequence as text
 
-/// An example by brute force: sequences are texts of a, b and, at the end, a dot.
+/// An example by brute force: sequences are texts of a and b with a final dot.
 class SlowExample {
  public:
   SlowExample(PairModel& model, Index example) : model_(model) {
@@ -38,7 +38,7 @@ class SlowExample {
   }
   std::string truth;
 
-  /// log p of a text that begins a sequence.
+  /// Returns log p of a text as the prefix of a sequence.
   double log_p(const std::string& text) {
     const auto known = known_.find(text);
     return known != known_.end() ? known->second : known_[text] = computed(text);
@@ -59,8 +59,8 @@ class SlowExample {
     return static_cast<double>(
         edit_distance(std::vector<Symbol>(a.begin(), a.end()), std::vector<Symbol>(b.begin(), b.end())));
   }
-  /// The best `width` texts of so many symbols, or complete ones that are shorter, of which each is or follows one of
-  /// `from`; best first.
+  /// Returns the best `width` texts with one more symbol, or complete shorter ones, that equal or extend one of `from`;
+  /// best first.
   std::vector<std::string> longer(const std::vector<std::string>& from) {
     std::multimap<double, std::string> found;
     for (const std::string& text : from)
@@ -137,7 +137,7 @@ double slow_bso(SlowExample& e, Index beam) {
   return sum;
 }
 
-/// What a beam ends with.
+/// Returns the final texts of a beam.
 std::vector<std::string> found_by_beam(SlowExample& e, Index beam) {
   std::vector<std::string> kept = {""};
   while (!std::ranges::all_of(kept, SlowExample::complete)) kept = first_of(e.longer(kept), beam);
@@ -228,7 +228,7 @@ TEST(SequenceChooser, has_the_gradient_of_what_a_slow_search_pays) {
     }
 }
 
-/// The sum over all sequences: nothing is renormalised, since their probabilities sum to 1.
+/// The sum over all sequences: no renormalization is needed, since their probabilities sum to 1.
 TEST(SequenceChooser, risk_over_all_sequences_is_the_expected_number_of_edits) {
   for (const char* spec : kSpecs) {
     PairModel model(spec);
@@ -289,7 +289,7 @@ TEST(SequenceChooser, gives_the_same_bits_for_any_number_of_threads) {
     }
 }
 
-/// What is chosen for an example: its sequences with their weights, as rows of the batch that was made.
+/// The sequences chosen for an example with their weights, as rows of the created batch.
 using Choice = std::vector<std::pair<std::vector<Symbol>, std::vector<double>>>;
 Choice choice_of(const WeightedSequences& chosen) {
   Choice result;
@@ -339,7 +339,7 @@ TEST(SequenceChooser, pays_nothing_for_a_truth_that_is_ahead_of_all) {
   const Symbol end = model.data->field("target").alphabet->find("</s>");
   model.body.parameters().at("output/bias")(0, end) = 30;
   for (const SequenceObjective& o : kPaidFor) {
-    if (o.kind == Kind::margin) continue;  // long sequences cost more than their log p
+    if (o.kind == Kind::margin) continue;  // the cost of long sequences exceeds their log p
     const auto chooser = sequence_chooser(model.body.network(), *model.data, model.ends(), o, kLongest, 1, model.team);
     SequenceObjectivePass<double> pass(model.body.network(), *chooser, model.team);
     std::vector<double> gradient(p.size(), 7);

@@ -15,13 +15,13 @@ namespace {
 std::vector<Symbol> some_text(std::size_t length, Index alphabet, std::uint64_t seed) {
   Random random(seed, "hmm lanes test");
   std::vector<Symbol> x(length);
-  for (std::size_t t = 0; t < length; ++t)  // with some structure: every third symbol says what the next one is
+  for (std::size_t t = 0; t < length; ++t)  // some structure: every third symbol determines the next
     x[t] = t % 3 == 1 ? (x[t - 1] + 1) % static_cast<Symbol>(alphabet)
                       : static_cast<Symbol>(random.below(static_cast<std::uint64_t>(alphabet)));
   return x;
 }
 
-/// Forward and backward symbol by symbol as the equations have them, in long double, of one text.
+/// Forward and backward passes over one text as in the equations, in long double.
 struct PlainPasses {
   long double log_likelihood = 0;
   std::vector<long double> gamma, steps;  // [T x N]; [N x N]
@@ -108,7 +108,7 @@ TEST(HmmLanes, texts_of_all_lengths_count_as_they_do_one_by_one) {
   expect_plain_step(HmmParameters::random(4, 5, 6, 0), texts, 1e-13);
 }
 
-/// Two halves that never meet: the first symbols alone decide in which one the chain is, and it never forgets.
+/// Two disconnected halves: the first symbols determine which one the chain is in, and it never forgets.
 HmmParameters long_memory() {
   HmmParameters hmm = HmmParameters::random(4, 5, 8, 0);
   for (std::size_t i = 0; i < 4; ++i) {
@@ -121,7 +121,7 @@ HmmParameters long_memory() {
 
 TEST(HmmLanes, chains_that_never_forget_are_walked_through_without_cuts) {
   HmmParameters hmm = long_memory();
-  for (std::size_t i = 2; i < 4; ++i)  // both halves alike, so that the text never tells which one it is
+  for (std::size_t i = 2; i < 4; ++i)  // identical halves, so the text never determines which one it is in
     for (std::size_t x = 0; x < 5; ++x) hmm.emissions[i * 5 + x] = hmm.emissions[(i - 2) * 5 + x];
   for (std::size_t i = 2; i < 4; ++i)
     for (std::size_t j = 2; j < 4; ++j) hmm.transitions[i * 4 + j] = hmm.transitions[(i - 2) * 4 + j - 2];
@@ -165,7 +165,7 @@ TEST(HmmLanes, threads_and_instruction_sets_change_no_bit) {
   std::vector<double> expected;
   for (const std::string& simd : simd_available())
     for (const int threads : {1, 2, 3}) {
-      if (simd == "sse2" && threads > 1) continue;  // slow: it has no fused multiply-add
+      if (simd == "sse2" && threads > 1) continue;  // slow: no fused multiply-add
       simd_limit(simd);
       Team team(threads);
       HmmParameters hmm = before;

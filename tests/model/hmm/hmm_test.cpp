@@ -16,7 +16,7 @@ namespace {
 
 using test::fitted;
 
-/// Everything the passes compute, by walking through all paths.
+/// The results of all passes, computed by enumerating all paths.
 struct Enumeration {
   double probability = 0, best = -1;
   std::vector<Index> best_path;
@@ -81,7 +81,7 @@ TEST(Hmm, long_sequences_do_not_underflow_and_blocks_do_not_show) {
   }
 }
 
-/// One step of expectation-maximisation from the sums over all paths.
+/// One expectation-maximization step from the sums over all paths.
 HmmParameters enumerated_step(const HmmParameters& hmm, const std::vector<std::vector<Symbol>>& texts) {
   const auto n = static_cast<std::size_t>(hmm.states), v = static_cast<std::size_t>(hmm.alphabet);
   HmmParameters next(hmm.states, hmm.alphabet);
@@ -92,7 +92,7 @@ HmmParameters enumerated_step(const HmmParameters& hmm, const std::vector<std::v
       for (std::size_t i = 0; i < n; ++i) {
         if (t == 0) starts[i] += all.posteriors[i];
         symbols[i * v + static_cast<std::size_t>(x[t])] += all.posteriors[t * n + i];
-        // p(s_t = i, s_{t+1} = j | x) by forbidding every other step there: a chain whose step t is only i -> j.
+        // p(s_t = i, s_{t+1} = j | x): restricts step t of the chain to i -> j.
         for (std::size_t j = 0; j < n && t + 1 < x.size(); ++j) {
           double joint = 0;
           std::vector<std::size_t> path(x.size());
@@ -180,11 +180,11 @@ TEST(Hmm, fifty_starts_stay_finite_on_impossible_symbols_empty_states_and_one_st
   const Split part = whole_corpus(corpus, "all");
   Team team(1);
   for (Index number = 0; number < 50; ++number) {
-    const Index states = number % 3 == 0 ? 1 : number % 3 == 1 ? 3 : 12;  // of twelve, most empty
+    const Index states = number % 3 == 0 ? 1 : number % 3 == 1 ? 3 : 12;  // with twelve, most are empty
     HmmParameters hmm = HmmParameters::random(states, 3, 11, number);
-    if (number % 2 == 0)  // state 0 cannot emit b, and with one state that makes every b impossible
+    if (number % 2 == 0)  // state 0 cannot emit b; a model with one state then makes b impossible
       hmm.emissions[0] = 1, hmm.emissions[1] = hmm.emissions[2] = 0;
-    if (states > 1 && number % 5 == 0) {  // nobody ever goes to the last state: it is empty from the start
+    if (states > 1 && number % 5 == 0) {  // the last state is never entered: it is empty from the start
       hmm.initial.back() = 0;
       for (Index i = 0; i < states; ++i) hmm.transitions[static_cast<std::size_t>(i * states + states - 1)] = 0;
     }
@@ -243,7 +243,7 @@ TEST(Hmm, learns_a_machine_of_three_states_to_its_entropy) {
   EXPECT_GT(reached, 0.99 * entropy);
 }
 
-/// A linear gated network and what it says of symbols.
+/// A linear gated network and its predictions of symbols.
 struct LinearNetwork {
   explicit LinearNetwork(Index states, Index alphabet) {
     x = circuit.symbols("symbols", alphabet);
@@ -252,7 +252,7 @@ struct LinearNetwork {
     parameters = Parameters<double>(circuit);
   }
 
-  /// log p(next | read) for each symbol that comes, every one after the others.
+  /// Returns log p(next | previous symbols) of each symbol in order.
   std::vector<double> log_probabilities(const std::vector<Symbol>& text) const {
     Team team(1);
     Stepper<double> stepper(std::make_shared<const Plan>(circuit), parameters, team);
@@ -299,7 +299,7 @@ TEST(Hmm, is_a_linear_gated_network_and_back) {
   const HmmParameters hmm = HmmParameters::random(3, 5, 9, 0);
   LinearNetwork network(3, 5);
   set_hmm(hmm, network.parameters);
-  const std::vector<Symbol> text = random_symbols(5000, 5, 2);  // e^-8000: what is carried must not be that small
+  const std::vector<Symbol> text = random_symbols(5000, 5, 2);  // e^-8000: carried values must not underflow
   const double expected = log_likelihood(hmm, text);
   EXPECT_NEAR(network.log_probability(text), expected, 1e-10 * std::abs(expected));
   const std::vector<double> each = network.log_probabilities({text.begin(), text.begin() + 12});
@@ -310,8 +310,8 @@ TEST(Hmm, is_a_linear_gated_network_and_back) {
   expect_same(hmm_of(network.parameters), hmm, 1e-14);
 }
 
-/// A unit d times as active whose weights are d times as small is the same state; so is a network whose weights after
-/// some symbol are all multiplied by a number, or whose output is.
+/// Scaling a unit's activation by d and its weights by 1/d gives the same state. Scaling all weights after some symbol,
+/// or the output, by a constant also gives the same model.
 TEST(Hmm, comes_back_from_a_network_with_scaled_units) {
   const HmmParameters hmm = HmmParameters::random(3, 4, 5, 0);
   LinearNetwork network(3, 4);
@@ -330,7 +330,7 @@ TEST(Hmm, comes_back_from_a_network_with_scaled_units) {
   }
   EXPECT_NEAR(network.log_probability(text), before, 1e-10 * std::abs(before));
   expect_same(hmm_of(network.parameters), hmm, 1e-12);
-  for (Index x = 0; x < 4; ++x) {  // what all units say alike may stand in the bias
+  for (Index x = 0; x < 4; ++x) {  // a contribution shared by all units may move to the bias
     network.block("output/bias")(0, x) = 0.01;
     for (Index j = 0; j < 3; ++j) network.block("output/V")(j, x) -= 0.01;
   }

@@ -85,7 +85,7 @@ Batch some_batch(const Case& of) {
   return batch;
 }
 
-/// What the first head gives at every row.
+/// Returns the output of the first head at every row.
 std::vector<double> outputs(const Built& built, const Batch& batch, double* nats = nullptr) {
   Team team(1);
   BatchPass<double> pass(built.network, team);
@@ -119,7 +119,7 @@ TEST(Feedback, changes_nothing_where_no_position_is_free) {
   }
 }
 
-/// The same network, read position by position, with its own means written where it reads them.
+/// The same network, read position by position, with its own means written into its inputs.
 TEST(Feedback, reads_at_free_positions_what_the_network_gave) {
   for (const Case& of : kCases) {
     const Built plain(of, false), loops(of, true);
@@ -146,7 +146,7 @@ TEST(Feedback, reads_at_free_positions_what_the_network_gave) {
   }
 }
 
-/// Central differences of the loss, free positions and all.
+/// Central differences of the loss, including free positions.
 TEST(Feedback, gradient_is_that_of_the_loss_with_free_positions) {
   for (const Case& of : kCases) {
     Built loops(of, true);
@@ -199,7 +199,7 @@ TEST(Feedback, is_true_for_n_positions_then_free_for_k_but_for_a_share) {
   EXPECT_EQ(marked(0.5, 3), marked(0.5, 3));
 }
 
-/// The same batch in every step.
+/// A source that returns the same batch in every step.
 class OneBatch final : public BatchSource {
  public:
   explicit OneBatch(Batch batch) : batch_(std::move(batch)) {}
@@ -222,7 +222,7 @@ struct Trained {
   double loss = 0;
 };
 
-/// `stop_at`: the step at which it is told to stop; 0: never.
+/// `stop_at`: the step at which training is stopped; 0: never.
 Trained train_freely(TrainerOptions options, int threads, Index stop_at = 0,
                      std::string_view optimizer = "adam:rate=0.01") {
   struct Stop : Observer {
@@ -272,7 +272,7 @@ TEST(Feedback, trains_with_the_same_bits_for_any_threads_and_after_any_interrupt
   EXPECT_EQ(train_freely(options, 1).parameters, whole.parameters);
   TrainerOptions other = options;
   other.feedback.free = 4;
-  EXPECT_THROW(train_freely(other, 1), UsageError);  // another run than that of the checkpoint
+  EXPECT_THROW(train_freely(other, 1), UsageError);  // differs from the run of the checkpoint
   options.resume = false;
   options.checkpoint.clear();
   options.steps = 1;

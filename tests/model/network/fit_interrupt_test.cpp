@@ -1,5 +1,5 @@
-/// Fitting to a long text polls often, so that who interrupts it need not wait, and to a text of many short sequences
-/// takes no longer than to one long sequence.
+/// Fitting to a long text polls often, so that it can be interrupted quickly, and a text of many short sequences takes
+/// no longer than one long sequence.
 
 #include <gtest/gtest.h>
 
@@ -27,8 +27,7 @@ TEST_P(FitInterrupt, ends_a_fit_within_its_first_pass_over_the_text) {
 }
 
 TEST_P(FitInterrupt, polls_at_no_cost_that_grows_with_the_number_of_sequences) {
-  const Index symbols =
-      1'000'000;  // were every sequence looked at for every symbol, this would take a quarter of an hour
+  const Index symbols = 1'000'000;  // examining every sequence for every symbol would take 15 minutes
   const Corpus corpus = Corpus::from_text(std::string(symbols, 'a') + "b", Alphabet::chars_of("ab"));
   Split sequences{.name = "training", .pieces = {}};
   for (Index i = 0; i < symbols; ++i) sequences.pieces.push_back({.sequence = 0, .range = {i, i + 1}});

@@ -1,4 +1,4 @@
-/// Cells over grids: derivatives, the same bits alone and in a batch, the equations written out position by position,
+/// Cells over grids: derivatives, identical bits alone and in a batch, equations written out position by position,
 /// corners as mirrored grids, blocks, and one vector for a whole grid.
 
 #include <gtest/gtest.h>
@@ -24,7 +24,7 @@ using GridVector = std::vector<double>;
 constexpr Index kGridInputs = 2;
 const char* const kGridCells[] = {"grid-rnn", "grid-lstm"};
 
-/// A whole model over grids of vectors, with outputs at every position of its last layer.
+/// A whole model over grids of vectors, with the outputs of its last layer at every position.
 void add_grid_net(Circuit& c, const std::string& spec) {
   const ModelSpec model = parse_model_spec(spec);
   Signal x;
@@ -94,7 +94,7 @@ TEST(GridCells, have_the_same_bits_alone_and_in_a_batch_and_on_any_number_of_thr
 /// A grid of vectors, by row and column.
 using Field2 = std::vector<std::vector<GridVector>>;
 
-/// One layer from one corner, position by position: the equations as they stand in the text.
+/// One layer from one corner, position by position: the equations of the paper.
 class GridReference {
  public:
   GridReference(const Circuit& c, const Parameters<double>& p, std::string prefix, Index n)
@@ -162,7 +162,7 @@ Field2 random_field(Index height, Index width, Index size, std::uint64_t seed) {
   return field;
 }
 
-/// k x k blocks side by side, zeros beyond the edges.
+/// k x k blocks side by side, with zeros beyond the edges.
 Field2 blocks_of(const Field2& x, Index k) {
   const auto height = static_cast<Index>(x.size()), width = static_cast<Index>(x[0].size());
   Field2 result(at((height + k - 1) / k), std::vector<GridVector>(at((width + k - 1) / k)));
@@ -177,7 +177,7 @@ Field2 blocks_of(const Field2& x, Index k) {
   return result;
 }
 
-/// What a layer of a model gives for one grid: a field for each of its four corners.
+/// Returns the output of a model's layer for one grid: a field for each of its four corners.
 std::vector<Field2> layer_of_model(const std::string& spec_text, const Field2& x, Circuit& c, Parameters<double>& p) {
   const ModelSpec spec = parse_model_spec(spec_text);
   Signal input;
@@ -250,7 +250,7 @@ TEST(GridCells, read_blocks_of_positions_in_raster_order_with_zeros_beyond_the_e
   }
 }
 
-/// Means, largest values and ends of fields that are given, at the last position.
+/// Means, maxima and ends of given fields, at the last position.
 TEST(GridPool, is_mean_maximum_and_the_corners_where_directions_end) {
   const Shape shapes[] = {{3, 5}, {1, 1}, {4, 2}, {1, 4}};
   const Structure s = Structure::grids(shapes);
@@ -294,7 +294,7 @@ TEST(GridPool, is_mean_maximum_and_the_corners_where_directions_end) {
   }
 }
 
-/// Positions whose outputs differ when the input of one position does.
+/// Returns the positions whose outputs change when the input of one position does.
 std::vector<Index> reached_from(const std::string& text, Index changed) {
   ModelSpec spec = parse_model_spec(text);
   spec.causal = true;

@@ -25,7 +25,7 @@ Alphabet letters(std::size_t n) {
   return {SymbolKind::bytes, texts};
 }
 
-/// A first-order source: after x comes mostly x + 1.
+/// A first-order source: x is mostly followed by x + 1.
 std::vector<Symbol> source(std::size_t n, Index alphabet, std::uint64_t seed = 1) {
   Random random(seed, "learner source");
   std::vector<Symbol> result;
@@ -135,7 +135,7 @@ TEST(Learners, that_are_told_to_stop_keep_what_they_know) {
   }
 }
 
-/// A line that is nothing like what was learnt is as surprising when it comes again.
+/// A line unlike the training text has the same surprisal when it is repeated.
 TEST(Learners, that_are_told_to_stop_remember_no_line) {
   Random random(3, "line");
   std::vector<Symbol> line;
@@ -153,7 +153,7 @@ TEST(Learners, that_are_told_to_stop_remember_no_line) {
   }
 }
 
-/// What was read before a reset says nothing of the next sequence, also where sequences were learnt.
+/// Symbols before a reset do not affect the next sequence, even if sequences are learned.
 TEST(Learners, a_sequence_does_not_depend_on_the_one_before) {
   for (const std::string& spec : kLearners) {
     const auto predictor = make_learner(spec, letters(5));
@@ -191,7 +191,7 @@ TEST(Learners, of_version_3_need_memory_and_its_levels_need_it) {
   EXPECT_THROW(make_learner("cm:memory=1,version=5", letters(3)), UsageError);
 }
 
-/// 6000 bases, of which the second half is the first half backwards and complemented.
+/// 6000 bases, of which the second half is the reverse complement of the first half.
 std::vector<Symbol> both_strands() {
   std::vector<Symbol> bases(6000);
   Random random(11, "bases");
@@ -298,11 +298,11 @@ TEST(Learners, refuse_what_they_cannot_do) {
   EXPECT_THROW(make_learner("ppm:2", letters(3))->observe(3), UsageError);
 }
 
-/// Context tree weighting as its definition says: the mixture over all trees, by recursion over the whole past.
+/// Context tree weighting by definition: the mixture over all trees, by recursion over the whole past.
 class SlowCtw {
  public:
   explicit SlowCtw(int depth) : depth_(depth) {}
-  /// The weighted probability of all bits that followed the context `suffix` (the latest bit first).
+  /// Returns the weighted probability of all bits that followed the context `suffix` (the latest bit first).
   double weighted(const std::vector<int>& bits, const std::vector<int>& suffix) const {
     double estimate = 1;
     std::array<double, 2> counts = {0.5, 0.5};
@@ -337,14 +337,14 @@ TEST(Ctw, of_bits_is_the_mixture_over_all_trees) {
   std::vector<int> bits;
   for (int i = 0; i < 60; ++i) bits.push_back(random.below(3) == 0 ? 1 : 0);
   CtwPredictor predictor(2, {.depth = kDepth});
-  predictor.set_learning(false);  // the first bits are the context that is given
+  predictor.set_learning(false);  // the first bits are the initial context
   for (int i = 0; i < kDepth; ++i) predictor.observe(bits[static_cast<std::size_t>(i)]);
   predictor.set_learning(true);
   const double sequential = -nats(predictor, {bits.begin() + kDepth, bits.end()});
   EXPECT_NEAR(sequential, std::log(SlowCtw(kDepth).weighted(bits, {})), 1e-3);
 }
 
-/// PPM by hand: order 0 and 1 on a short text.
+/// PPM by hand: orders 0 and 1 on a short text.
 TEST(Ppm, excludes_and_escapes_down_to_all_symbols_alike) {
   PpmPredictor predictor(4, {.order = 1});
   const std::span<const float> first = predictor.log_probabilities();
@@ -363,7 +363,7 @@ TEST(Online, learns_from_a_trained_model_and_leaves_it_alone) {
   OnlinePredictor online(model, {.optimizer = "adam:rate=0.02", .window = 7});
   RecurrentPredictor fixed(model);
   const auto symbols = source(1500, 5);
-  for (int i = 0; i < 7; ++i) {  // nothing is learnt within the first window: the same bits
+  for (int i = 0; i < 7; ++i) {  // nothing is learned within the first window, so the bits are equal
     EXPECT_EQ(online.log_probability(symbols[static_cast<std::size_t>(i)]),
               fixed.log_probability(symbols[static_cast<std::size_t>(i)]));
     online.observe(symbols[static_cast<std::size_t>(i)]);

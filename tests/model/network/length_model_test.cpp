@@ -1,4 +1,4 @@
-/// Models of lengths: sums, fits and draws against slow references.
+/// Models of lengths: sums, fits and samples, compared with slow references.
 
 #include "model/network/length_model.h"
 
@@ -58,7 +58,7 @@ TEST(LengthModel, probabilities_are_those_of_the_textbook) {
   EXPECT_NEAR(std::exp(table.log_probability(14)), 0.25 / 27, 1e-13);
 }
 
-/// No shape on a fine grid explains the lengths better.
+/// No shape on a fine grid has a higher likelihood.
 TEST(LengthModel, the_negative_binomial_is_the_most_probable_of_its_kind) {
   const LengthModel best = LengthModel::fit("negative-binomial", kLengths);
   const double mean = best.to_json()["parameters"][1].get<double>();

@@ -1,4 +1,4 @@
-/// The model without layers against sums over all labels, and the list of its pairs.
+/// The linear model, compared with sums over all labels, and the list of its pairs.
 
 #include "model/network/linear.h"
 
@@ -18,7 +18,7 @@ namespace {
 
 const std::vector<std::string> kLinearReads = {"word[0]", "word[-1]", "word[0]|tag[1]"};
 
-/// Three examples; the last label of the second is not known.
+/// Three examples; the last label of the second is unknown.
 Examples linear_examples() {
   return {.source = "made",
           .columns = {{.name = "word", .texts = {"a", "b", "a", "b", "a", "c"}},
@@ -33,7 +33,7 @@ struct LinearData {
       specify(examples, {.reads = kLinearReads, .predicts = {"label"}, .least = 1}, "columns"));
   ExampleSet set{examples, data, std::vector<std::string>{"label"}};
 
-  /// With `steps`, word[-1] weighs steps and labels, word[0]|tag[1] steps alone.
+  /// With `steps`, word[-1] weights both transitions and labels, word[0]|tag[1] only transitions.
   NetworkLayout layout_with_steps() const {
     const LinearOptions options{.steps = "word[-1];" + kLinearReads.back() + "!"};
     const std::string loss = "crf:steps=read";
@@ -73,7 +73,7 @@ TEST(Linear, pairs_are_those_that_stand_together_in_the_data) {
   EXPECT_EQ(data.layout(true).heads.front().listing->pairs(), 3 * (3 + 3 + 5));
 }
 
-/// The score of labels, written out from the texts.
+/// Returns the score of labels, written out from the texts.
 double score_of(const LinearData& data, const NetworkModel<double>& model, Index example,
                 const std::vector<Symbol>& labels) {
   const auto listing = model.layout().heads.front().listing;
@@ -164,7 +164,7 @@ TEST(Linear, steps_are_listed_where_their_labels_stand_together) {
   }
   EXPECT_THAT(pairs, testing::UnorderedElementsAre("a P", "a Q", "b Q", "b R", "c P",                 // word[0]
                                                    "_B-1 P", "_B-1 R", "a Q", "b Q", "a PQ", "b QQ",  // word[-1]
-                                                   "b|y PQ", "a|_B+1 QQ"));  // word[0]|tag[1], steps alone
+                                                   "b|y PQ", "a|_B+1 QQ"));  // word[0]|tag[1], only transitions
   EXPECT_EQ(StepReads::parse("a[0];b[1]!").option(), "a[0];b[1]!");
   EXPECT_THROW(list_pairs(data.set, kLinearReads, "label", LinearOptions{.steps = "word[0]"}, "crf"), UsageError);
   EXPECT_THROW(list_pairs(data.set, kLinearReads, "label", LinearOptions{}, "crf:steps=read"), UsageError);

@@ -1,4 +1,4 @@
-/// Networks of several fields and heads, as models build them: all derivative checks, and what is refused.
+/// Networks of several fields and heads, as models build them: all derivative checks, and invalid combinations.
 
 #include "model/network/network_body.h"
 
@@ -14,7 +14,7 @@ namespace {
 using testing::HasSubstr;
 using Type = FieldSpecification::Type;
 
-/// Fields of people's data: two of symbols and one of numbers at every position, one of each once.
+/// Fields as in user data: two of symbols and one of numbers at every position, and one of each once per sequence.
 DataSpecification fields() {
   return {.source = "table",
           .fields = {{.name = "word", .type = Type::symbols, .size = 4},

@@ -1,5 +1,5 @@
-/// Models that know some bits and predict the others, whichever they are, against a network written out and sums over
-/// all vectors.
+/// Models that are given any subset of bits and predict the others, compared with an explicit network and sums over all
+/// vectors.
 
 #include "model/network/order_agnostic.h"
 
@@ -20,7 +20,7 @@ using Numbers = std::vector<double>;
 
 constexpr Index kBits = 4;
 
-/// All vectors of bits, as a reader would give them.
+/// Returns all vectors of bits, as a reader would produce them.
 Examples all_vectors(Index n = kBits) {
   Examples examples{.source = "test"};
   ExampleColumn vectors{.name = kVector, .once = true, .width = n}, one{.name = kOne, .width = 1};
@@ -61,7 +61,7 @@ struct SmallModel {
   bool has(const std::string& name) const {
     return std::ranges::any_of(model->circuit().parameters(), [&](const ParameterInfo& p) { return p.name == name; });
   }
-  /// p(x_d = 1 | the known ones), of layers of `units`.
+  /// Returns p(x_d = 1 | the known ones) for layers of `units` units.
   double written_out(const Numbers& x, const std::vector<char>& known, Index d, Index units, Index layers) const {
     Numbers below;
     for (std::size_t i = 0; i < x.size(); ++i) below.push_back(known[i] != 0 ? x[i] : 0);
@@ -191,7 +191,7 @@ TEST(DeepNade, learns_from_rows_that_know_some_bits_and_weigh_the_others) {
   EXPECT_EQ(std::get<ValueRows>(a.field(kKnown)), std::get<ValueRows>(b.field(kKnown)));
 }
 
-/// Two numbers on a fine grid, as a reader would give them.
+/// Returns two numbers on a fine grid, as a reader would produce them.
 Examples grid_of_numbers(double far, Index side) {
   Examples examples{.source = "test"};
   ExampleColumn vectors{.name = kVector, .once = true, .width = 2}, one{.name = kOne, .width = 1};

@@ -1,5 +1,5 @@
 #pragma once
-/// Tiny networks of sources and targets, for tests that enumerate all targets.
+/// Tiny sequence-to-sequence networks, for tests that enumerate all targets.
 
 #include <memory>
 #include <string>
@@ -14,7 +14,7 @@ namespace unfold::testing_support {
 
 inline constexpr const char* kEnd = "</s>";
 
-/// Sources over four letters, targets over a and b, which end by a symbol or by a stop.
+/// Sources over four letters and targets over a and b, ended by an end symbol or by a stop probability.
 inline Examples letters(std::vector<std::pair<std::string, std::string>> pairs, bool stops) {
   Examples examples{.source = "pairs"};
   ExampleColumn source{.name = "source", .source = true}, target{.name = "target"}, stop{.name = "target.stop"};
@@ -32,7 +32,7 @@ inline Examples letters(std::vector<std::pair<std::string, std::string>> pairs, 
   return examples;
 }
 
-/// Four sources and their targets, and a network of them with random weights.
+/// Four sources and their targets, and a network for them with random weights.
 struct PairModel {
   explicit PairModel(const std::string& spec, bool stops_ = false)
       : stops(stops_),

@@ -53,7 +53,7 @@ TEST(Readout, is_fitted_and_leaves_the_reservoir_as_it_is) {
   EXPECT_LT(f.squared_error(), 0.5 * 0.0108);  // half of the variance of the series
 }
 
-/// A weight that moves makes the error worse on the positions that it was fitted to.
+/// Changing a weight increases the error on the positions that it was fitted to.
 TEST(Readout, is_where_the_error_is_least) {
   Fitted f(1, ",ridge=1e-12,washout=20");
   const auto error = [&] {
@@ -83,7 +83,7 @@ TEST(Readout, chooses_lambda_by_blocks_too) {
   EXPECT_LT(f.squared_error(), 0.5 * 0.0108);
 }
 
-/// nats = log d + log(2 pi) / 2 + 1/2 where d is the deviation of the residuals.
+/// nats = log d + log(2 pi) / 2 + 1/2, where d is the standard deviation of the residuals.
 TEST(Readout, of_a_normal_distribution_has_the_deviation_of_the_residuals) {
   const auto task = narma({.length = 400, .skip = 20});
   NetworkLayout layout = task_layout();

@@ -1,4 +1,4 @@
-/// The options of models by which training drops and ties weights: what they mean, and who refuses them.
+/// Model options by which training drops and ties weights: their effect, and the models that do not support them.
 
 #include "model/network/regularization.h"
 
@@ -118,7 +118,7 @@ TEST(Regularisation, of_all_kinds_at_once_trains_and_is_loaded_with_the_same_bit
   EXPECT_EQ(ends[0], ends[1]);
 }
 
-/// The few columns that a sample trains are those of the whole matrix, and so are the embedding's rows.
+/// The few columns that a sample trains are those of the whole matrix, and also the rows of the embedding.
 TEST(Regularisation, tied_weights_stay_tied_under_a_sampled_softmax) {
   const std::string letters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ";
   std::string text;
@@ -140,7 +140,7 @@ TEST(Regularisation, tied_weights_stay_tied_under_a_sampled_softmax) {
     for (Index c = 0; c < w.cols; ++c) ASSERT_EQ(w(r, c), v(c, r));
 }
 
-/// A task's network shows its layers to a penalty, too, and what is saved is the model as it is without.
+/// A penalty also applies to the layers of a task's network, and the saved model does not include it.
 TEST(Regularisation, a_penalty_on_activity_acts_in_models_of_tasks) {
   const auto train_with = [](double activity) {
     const auto task = adding({.length = 12});
@@ -159,7 +159,7 @@ TEST(Regularisation, a_penalty_on_activity_acts_in_models_of_tasks) {
   const auto [with_nats, with_parameters] = train_with(1000);
   EXPECT_EQ(with_parameters.size(), parameters.size());
   EXPECT_NE(with_parameters, parameters);
-  EXPECT_GT(with_nats, nats);  // the state may hardly move
+  EXPECT_GT(with_nats, nats);  // the state can hardly move
 }
 
 }  // namespace

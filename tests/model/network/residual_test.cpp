@@ -1,4 +1,4 @@
-/// Stacks whose layers add what they read: the equations written out, derivatives, names, and what is refused.
+/// Residual stacks: explicit equations, derivatives, names, and invalid options.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -35,7 +35,7 @@ class StackReference {
  public:
   explicit StackReference(Parameters<double>& parameters) : p_(parameters) {}
 
-  /// h_t = tanh(sum of x_t W + h_{t-1} U + b), from either end. Several signals are read by a matrix each.
+  /// h_t = tanh(sum of x_t W + h_{t-1} U + b), in either direction. Several signals are read through one matrix each.
   Sequence layer(const std::string& name, const std::vector<Sequence>& reads, bool backwards = false) const {
     const auto U = p_.at(name + "z/U");
     const auto b = p_.at(name + "z/bias");
@@ -79,7 +79,7 @@ Sequence operator+(Sequence a, const Sequence& b) {
   return a;
 }
 
-/// What the last layer of a model gives, in either direction.
+/// Returns the output of a model's last layer, in both directions.
 std::vector<Sequence> last_layer(const std::string& spec, Index inputs, Circuit& c, Parameters<double>& p) {
   const Signal input = c.input("x", inputs);
   const Layers layers = build_layers(parse_model_spec(spec), input, c);

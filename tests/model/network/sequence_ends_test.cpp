@@ -1,5 +1,5 @@
-/// Every kind of model reads independent sequences alike, whatever was read before them, and begins the next sequence
-/// after the symbol that ends one.
+/// Every kind of model reads independent sequences identically, whatever was read before, and starts the next sequence
+/// after the end symbol.
 
 #include <gtest/gtest.h>
 
@@ -19,10 +19,10 @@
 namespace unfold {
 namespace {
 
-/// Four symbols, as `dna` needs them; the first is the line end.
+/// Four symbols, which `dna` requires; the first is the line end.
 Alphabet line_alphabet() { return {SymbolKind::chars, {"\n", "a", "b", "c"}}; }
 
-/// Lines of random length and letters; some repeat what stood before.
+/// Lines of random length and letters; some repeat earlier ones.
 std::string random_lines(int count, std::uint64_t seed) {
   Random random(seed, "lines");
   std::vector<std::string> lines;
@@ -43,7 +43,7 @@ Corpus corpus_of(const std::vector<std::string>& files, bool lines) {
   return Corpus::load(std::move(inputs), line_alphabet(), {.lines = lines});
 }
 
-/// A model of this SPEC, fitted to lines or with random weights; null where the kind does not read symbols.
+/// Returns a model of this SPEC, fitted to lines or with random weights; null if the kind does not read symbols.
 std::unique_ptr<SymbolModel> model_of(const std::string& spec, bool lines) {
   std::unique_ptr<SymbolModel> model;
   if (is_fitted_model(spec)) {
@@ -65,7 +65,7 @@ std::unique_ptr<SymbolModel> model_of(const std::string& spec, bool lines) {
   return model;
 }
 
-/// A SPEC of every entry of the registry, and of those variants that are classes of their own.
+/// Returns a SPEC of every entry of the registry, and of the variants that are separate classes.
 std::vector<std::string> all_specs() {
   std::vector<std::string> specs = {"ngram:3,smoothing=witten-bell",
                                     "ngram:3,sentences=yes",
@@ -96,7 +96,7 @@ void for_each_model(bool lines, const std::function<void(const SymbolModel&)>& c
     std::unique_ptr<SymbolModel> model;
     try {
       model = model_of(spec, lines);
-    } catch (const UsageError&) {  // a network without a size of its own, or one of fields
+    } catch (const UsageError&) {  // a network without a default size, or one of fields
       continue;
     }
     if (!model) continue;
@@ -123,7 +123,7 @@ std::vector<float> next(Predictor& predictor) {
   return {logs.begin(), logs.end()};
 }
 
-/// Sequences without a line end, of which some hold contexts that no training had.
+/// Sequences without a line end, some of which contain contexts unseen in training.
 std::vector<std::vector<Symbol>> independent_sequences() {
   Random random(5, "sequences");
   std::vector<std::vector<Symbol>> sequences;
@@ -172,7 +172,7 @@ TEST(SequenceEnds, TwoFilesHaveTheSumOfTheirScores) {
     });
 }
 
-/// Matches with what was learnt are found however much is read in between, and do not reach into it.
+/// Matches with the training text are found regardless of how much is read in between, and do not extend into it.
 TEST(SequenceEnds, LongReadingDoesNotMoveWhatWasLearnt) {
   Random random(9, "long");
   std::vector<Symbol> between(200'000);
@@ -244,7 +244,7 @@ TEST(SequenceEnds, ModelsThatGoOnLearningBeginTheNextLine) {
   }
 }
 
-/// Archives of trained models read all symbols as one sequence, as they always did.
+/// Archives of trained models read all symbols as one sequence, as in earlier versions.
 TEST(SequenceEnds, ArchivesOfLinesAreCodedAsOneSequence) {
   const std::vector<Symbol> text = line_alphabet().encode(random_lines(20, 13));
   for (const char* spec : {"hmm:4", "ngram:3", "lstm:5", "ppm:3", "ctw:12"}) {

@@ -1,4 +1,4 @@
-/// Words that are spelt: chains of characters at their positions, read by a network of their own.
+/// Words read by their spelling: chains of characters at their positions, read by a separate network.
 
 #include <gtest/gtest.h>
 
@@ -9,7 +9,7 @@
 namespace unfold {
 namespace {
 
-/// Sentences of words with tags; "-" is a word that is not there.
+/// Sentences of words with tags; "-" is a missing word.
 Examples sentences(const std::vector<std::vector<std::string>>& all) {
   Examples examples{.source = "sentences"};
   ExampleColumn word{.name = "word"}, tag{.name = "tag"};
@@ -39,7 +39,7 @@ struct Spelt {
     example_reader(of, {.reads = reads, .predicts = {"tag"}, .batch = 9, .window = window})->next(result);
     return result;
   }
-  /// Logits at a position of an example.
+  /// Returns the logits at a position of an example.
   std::vector<double> logits(const ExampleSet& of, Index example, Index position) {
     const Batch given = batch(of);
     Unfolding<double> unfolding(body.plan(), team);
@@ -74,7 +74,7 @@ TEST(Spelling, of_equal_words_is_one_chain) {
   Spelt model("rnn:3");
   const Batch batch = model.batch(model.set);
   const Structure& characters = batch.structure.part(kSpellingPart);
-  EXPECT_EQ(characters.sequences(), 5);  // cats, see, a, dogs, and one for what is not there
+  EXPECT_EQ(characters.sequences(), 5);  // cats, see, a, dogs, and one for missing words
   EXPECT_EQ(characters.positions(), 4 + 3 + 1 + 4 + 1);
   const std::vector<Index> seen = batch.structure.source_chains(kSpellingPart);
   const auto at_word = [&](Index s, Index t) { return seen[static_cast<std::size_t>(batch.structure.row(s, t))]; };

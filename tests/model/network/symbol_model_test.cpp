@@ -15,7 +15,7 @@ namespace {
 
 using test::fitted;
 
-// One SPEC of every fitted model; what is tested here must hold for all of them.
+// One SPEC of every fitted model; these tests must hold for all of them.
 class AnyFittedModel : public ::testing::TestWithParam<const char*> {};
 INSTANTIATE_TEST_SUITE_P(Registry, AnyFittedModel,
                          ::testing::Values("uniform", "frequency:add=2", "ngram:3",

@@ -1,4 +1,4 @@
-/// Models of tasks that pool what they read of a sequence, beside the mean and the maximum written out.
+/// Models of tasks that pool over a sequence, compared with explicit means and maxima.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -20,7 +20,7 @@ using testing::HasSubstr;
 
 constexpr Index kPooledSteps = 7, kPooledExamples = 5;
 
-/// Mean squared error of the affine map of what is pooled of either number of a step.
+/// Returns the mean squared error of the affine map of the pooled values of each number of a step.
 double error_of(const Task& task, Parameters<double>& p,
                 const std::function<double(const std::vector<double>&)>& pooled) {
   double sum = 0;

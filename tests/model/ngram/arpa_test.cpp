@@ -58,7 +58,7 @@ TEST(Arpa, characters_keep_their_names) {
   }
 }
 
-/// Lines that are sequences are sentences in the file, and keep their probabilities.
+/// Each line is a sentence in the file and keeps its probability.
 TEST(Arpa, LinesAreSentences) {
   const std::string text = "xab0\nxab1\nxab1\nxba\n";
   for (const char* spec : {"ngram:3", "ngram:2", "ngram:3,smoothing=witten-bell"}) {
@@ -84,7 +84,7 @@ TEST(Arpa, LinesAreSentences) {
   }
 }
 
-// By hand: p(b | a) is stored, p(a | a) is backoff(a) p(a), and after the unknown context b, p(x | b) = p(x).
+// By hand: p(b | a) is stored, p(a | a) = backoff(a) p(a), and after the unknown context b, p(x | b) = p(x).
 constexpr const char* kByHand =
     "some remark\n\\data\\\nngram 1=4\nngram 2=2\n\n\\1-grams:\n-99\t<s>\t-0.1\n-0.5\ta\t-0.25\n-0.75\tb\n-1\t</s>\n\n"
     "\\2-grams:\n-0.125\ta b\n-0.0625 <s> a\n\n\\end\\\n";

@@ -18,7 +18,7 @@ using test::fitted;
 using Gram = std::vector<int>;
 constexpr int kBegin = -1;
 
-/// The equations of ngram.h written down as they stand, over maps.
+/// The equations of ngram.h written out over maps.
 class Reference {
  public:
   Reference(const std::vector<Gram>& sentences, int order, int alphabet, bool kneser_ney)
@@ -83,7 +83,7 @@ class Reference {
   std::map<Gram, std::set<int>> before_;
 };
 
-/// Text in which some symbols and contexts are much rarer than others; line ends are among them.
+/// Returns text with line ends in which some symbols and contexts are much rarer than others.
 std::string skewed_text(int length, std::uint64_t seed) {
   Random random(seed, "ngram test");
   std::string text;
@@ -91,7 +91,7 @@ std::string skewed_text(int length, std::uint64_t seed) {
     const auto a = static_cast<std::size_t>(random.below(6)), b = static_cast<std::size_t>(random.below(6));
     text += std::string("aabcd\n")[i % 3 == 0 && text.size() > 2 ? (a * b + text[text.size() - 2]) % 6 : a * b % 6];
   }
-  return text + "e";  // the end of the text is seen once, and nothing follows it
+  return text + "e";  // the final symbol occurs once and has no successor
 }
 
 class NgramAgainstReference : public ::testing::TestWithParam<std::string> {};

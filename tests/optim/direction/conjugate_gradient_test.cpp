@@ -111,14 +111,14 @@ TEST(ConjugateGradient, keeps_iterates_at_growing_distances_with_their_values) {
 TEST(ConjugateGradient, begins_at_the_best_multiple_of_its_start) {
   const System system(40, 0.01);
   Vector start = system.x;
-  for (double& v : start) v *= 1000;  // the best multiple is 1/1000: the solution
+  for (double& v : start) v *= 1000;  // the best multiple is 1/1000, the solution
   const auto found = system.solve({}, start, {.iterations = 1, .tolerance = 0});
   EXPECT_NEAR(found.iterates.back().q, system.q(system.x), 1e-9);
-  for (double& v : start) v = -v;  // uphill: q is least at 0
+  for (double& v : start) v = -v;  // uphill: q is smallest at 0
   const auto uphill = system.solve({}, start, {.iterations = 5, .tolerance = 0});
   const auto zero = system.solve({}, Vector(40), {.iterations = 5, .tolerance = 0});
   EXPECT_EQ(uphill.iterates.back().q, zero.iterates.back().q);
-  for (double& v : start) v = -v / 2000;  // half way: is not made longer
+  for (double& v : start) v = -v / 2000;  // halfway: it is not extended
   const auto half = system.solve({}, start, {.iterations = 1, .tolerance = 0});
   EXPECT_LE(half.iterates.back().q, system.q(start));
 }
@@ -129,7 +129,7 @@ TEST(ConjugateGradient, stops_by_the_rule_of_martens) {
   const double tolerance = 5e-3;
   const auto found = system.solve({}, Vector(80), {.iterations = 200, .tolerance = tolerance});
   EXPECT_LT(found.iterations, whole.iterations);
-  Vector q = {0};  // of every iterate, one run for each
+  Vector q = {0};  // q of every iterate, from a separate solve each
   for (Index i = 1; i <= found.iterations; ++i)
     q.push_back(system.solve({}, Vector(80), {.iterations = i, .tolerance = 0}).iterates.back().q);
   const auto stops = [&](Index i) {

@@ -1,4 +1,4 @@
-/// The Riemannian directions against dense brute force over the scalar graph, and their invariance.
+/// Riemannian directions compared with dense brute force over the scalar graph, and their invariance.
 
 #include "optim/riemannian/riemannian.h"
 
@@ -28,7 +28,7 @@ double distance(const Vector& a, const Vector& b) {
   return most;
 }
 
-/// The direction from the passes under test.
+/// Returns the direction from the passes under test.
 MetricPass find(WindowProblem& problem, bool outer, bool full, double damping) {
   return metric_pass(problem.net, problem.crew, problem.window, problem.values, problem.before, outer, full, damping);
 }
@@ -62,7 +62,7 @@ TEST(UnitMetric, equals_the_dense_matrices_of_all_units) {
     }
 }
 
-/// The direction as the control finds it.
+/// Returns the direction computed by the optimizer.
 Vector direction_of(WindowProblem& problem, const RiemannianOptions& options, std::uint64_t draw = 0) {
   MetricShards<double> shards(problem, options);
   const EnteredBatch<double> batch = problem.enter();
@@ -95,7 +95,7 @@ TEST(UnitMetric, of_linear_units_under_a_linear_output_equals_the_dense_matrices
   }
 }
 
-/// Each sequence counts the mean length over its own (remark 8).
+/// Each sequence is weighted by the mean length divided by its length (remark 8).
 TEST(UnitMetric, can_count_every_sequence_the_same) {
   const std::vector<Index> lengths = {9, 14, 1, 6};
   for (const auto& [name, add] : kNetworks)
@@ -110,12 +110,12 @@ TEST(UnitMetric, can_count_every_sequence_the_same) {
       const Vector found =
           direction_of(problem, {.metric = metric, .damping = 0.3, .sequences = SequenceWeights::equal});
       expect_near(problem, found, expected.direction, name);
-      EXPECT_GT(distance(found, BruteForce(problem, phi, 0.3).direction), 1e-3) << name;  // it is not the same anyway
+      EXPECT_GT(distance(found, BruteForce(problem, phi, 0.3).direction), 1e-3) << name;  // unlike unweighted
     }
 }
 
-/// With random errors that have the covariance of the Fisher matrix the moduli are those of the natural metric in the
-/// mean: the error of the direction falls as the root of their number.
+/// With random errors that have the covariance of the Fisher matrix, the expected moduli are those of the natural
+/// metric: the error of the direction decreases with the square root of the number of samples.
 TEST(UnitMetric, measured_with_draws_is_the_recurrent_natural_metric) {
   for (const char* name : {"glnn", "sparse-rnn", "lstm"}) {
     WindowProblem problem(kNetworks.at(name), {7, 4});
@@ -130,7 +130,7 @@ TEST(UnitMetric, measured_with_draws_is_the_recurrent_natural_metric) {
         if (!is_writing(problem, i)) worst = std::max(worst, std::fabs(found[i] - expected.direction[i]));
       return worst / scale;
     };
-    double apart = 0;  // of this metric and the back-propagated one: more than what chance leaves
+    double apart = 0;  // distance from the back-propagated metric: larger than chance
     for (std::size_t i = 0; i < expected.direction.size(); ++i)
       apart = std::max(apart, std::fabs(back.direction[i] - expected.direction[i]) / scale);
     EXPECT_LT(error(60'000, 0), apart / 3) << name;
@@ -165,7 +165,7 @@ TEST(SampledSequences, are_written_with_the_probabilities_of_the_network) {
   EXPECT_LE(counted.size(), expected.size());
 }
 
-/// The error of the direction falls as the root of the number of sequences that are written.
+/// The error of the direction decreases with the square root of the number of generated sequences.
 TEST(UnitMetric, on_own_sequences_is_the_mean_over_all_that_could_be_written) {
   for (const char* name : {"glnn", "sparse-rnn", "rnn"}) {
     WindowProblem problem(kNetworks.at(name), {3, 2});
@@ -185,7 +185,7 @@ TEST(UnitMetric, on_own_sequences_is_the_mean_over_all_that_could_be_written) {
     };
     const double many = error(20'000, 0);
     EXPECT_LT(many, 0.01) << name;
-    EXPECT_GT(distance_of(on_text), 10 * many) << name;  // what is read is something else
+    EXPECT_GT(distance_of(on_text), 10 * many) << name;  // the metric on the text differs
     EXPECT_GT(error(3, 0), 10 * many) << name;
     EXPECT_NE(error(3, 0), error(3, 3)) << name;
   }
@@ -205,7 +205,7 @@ TEST(UnitMetric, does_not_move_what_has_an_infinite_modulus) {
   WindowProblem problem(kNetworks.at("glnn"), {300});
   for (const char* name : {"V/rho", "V/tau"}) {
     const Matrix<double> w = problem.values.at(name);
-    std::fill_n(w.data, w.rows * w.cols, name == std::string("V/tau") ? 3 : 0);  // grows by 1 + 3 from step to step
+    std::fill_n(w.data, w.rows * w.cols, name == std::string("V/tau") ? 3 : 0);  // grows by a factor of 1 + 3 per step
   }
   for (const ParameterInfo& p : problem.circuit.parameters())
     if (p.name.find("output") == std::string::npos && p.name != "V/tau")
@@ -218,7 +218,7 @@ TEST(UnitMetric, does_not_move_what_has_an_infinite_modulus) {
     }
 }
 
-/// With one input beside the constant, the quasi-diagonal reduction is the whole matrix.
+/// With one input besides the constant, the quasi-diagonal reduction is the whole matrix.
 TEST(UnitMetric, reduced_to_its_quasi_diagonal_is_exact_for_one_input) {
   for (const auto& add : {sparse(glnn, Map::tanh, 3, 1), sparse(reference::simple, Map::tanh, 3, 1)})
     for (const bool outer : {true, false}) {
@@ -278,7 +278,8 @@ Vector losses(WindowProblem& problem, RiemannianMetric metric, Reduction reducti
                 steps);
 }
 
-/// Two spellings of one network: built, and the parameters of the first written into those of the second.
+/// Two parameterizations of one network: both are built, and the parameters of the first are converted to those of the
+/// second.
 struct Spelling {
   std::string name;
   WindowProblem::Add first, second;
@@ -295,8 +296,8 @@ void each(Matrix<double> m, F&& f) {
     for (Index c = 0; c < m.cols; ++c) f(m(r, c), r, c);
 }
 
-/// sigmoid(2 v) = (1 + tanh v) / 2: pre-activations doubled, weights from activities four times as large, offsets
-/// moved.
+/// sigmoid(2 v) = (1 + tanh v) / 2: doubles pre-activations, multiplies weights from activations by four, and shifts
+/// offsets.
 void tanh_to_sigmoid(WindowProblem& from, WindowProblem& to) {
   copy_all(from, to);
   each(block(to, "link1/start"), [](double& v, Index, Index) { v *= 2; });
@@ -315,7 +316,7 @@ void tanh_to_sigmoid(WindowProblem& from, WindowProblem& to) {
   });
 }
 
-/// Unit 1 counted the other way round: tanh is odd.
+/// Negates unit 1: tanh is odd.
 void flip_unit(WindowProblem& from, WindowProblem& to) {
   copy_all(from, to);
   const auto edges = random_edges(3, 2, 4);
@@ -326,7 +327,7 @@ void flip_unit(WindowProblem& from, WindowProblem& to) {
   each(block(to, "output/V"), [](double& v, Index i, Index) { v *= i == 1 ? -1 : 1; });
 }
 
-/// Unit 1 three times as large: relu is homogeneous.
+/// Scales unit 1 by three: relu is homogeneous.
 void rescale_unit(WindowProblem& from, WindowProblem& to) {
   copy_all(from, to);
   const auto edges = random_edges(3, 2, 4);
@@ -338,7 +339,7 @@ void rescale_unit(WindowProblem& from, WindowProblem& to) {
   each(block(to, "output/V"), [](double& v, Index i, Index) { v /= i == 1 ? 3 : 1; });
 }
 
-/// The symbols in another order.
+/// Permutes the symbols.
 void permute_alphabet(WindowProblem& from, WindowProblem& to) {
   const auto moved = [](Index x) { return (x + 1) % kAlphabet; };
   copy_all(from, to);
@@ -363,14 +364,14 @@ const std::vector<Spelling> kSpellings = {
     {"glnn: a permuted alphabet", sparse(glnn, Map::tanh), sparse(glnn, Map::tanh), permute_alphabet},
 };
 
-/// Far from saturation, where the matrices are well conditioned: small weights, and loops that forget.
+/// Avoids saturation, so that the matrices are well conditioned: small weights, and loops that forget.
 void calm(WindowProblem& problem) {
   for (double& v : problem.values.flat()) v *= 0.4;
   const auto edges = random_edges(3, 2, 4);
   each(block(problem, "V/tau"), [&](double& v, Index, Index e) {
     if (edges->from()[at(e)] == edges->to()[at(e)]) v = -0.5 + 0.1 * v;
   });
-  each(block(problem, "V/rho"), [](double& v, Index, Index) { v = 0.1 + std::fabs(v); });  // relu: alive
+  each(block(problem, "V/rho"), [](double& v, Index, Index) { v = 0.1 + std::fabs(v); });  // keeps relu units active
 }
 
 TEST(Invariance, holds_for_the_trajectory_under_another_spelling_of_the_network) {
@@ -388,7 +389,7 @@ TEST(Invariance, holds_for_the_trajectory_under_another_spelling_of_the_network)
       }
 }
 
-/// The errors are drawn at the outputs, which all spellings share (but for the order of the alphabet).
+/// The errors are sampled at the outputs, which all parameterizations share (up to the order of the alphabet).
 TEST(Invariance, holds_for_metrics_with_draws_equal_and_own_sequences) {
   for (const Spelling& spelling : {kSpellings[0], kSpellings[1], kSpellings[2]}) {
     WindowProblem first(spelling.first, {60, 45}), second(spelling.second, {60, 45});
@@ -405,7 +406,7 @@ TEST(Invariance, holds_for_metrics_with_draws_equal_and_own_sequences) {
   }
 }
 
-/// A unit of a linear network d times as active, with weights d times as small, is the same: the direction is, too.
+/// Scaling the activation of a linear unit by d and its weights by 1/d gives the same unit and the same direction.
 TEST(Invariance, holds_for_the_direction_of_linear_units_of_another_size) {
   WindowProblem first(kLinear, {60, 45}, 1, true), second(kLinear, {60, 45}, 1, true);
   const auto linear_block = [](WindowProblem& p, std::string_view end) {
@@ -415,7 +416,7 @@ TEST(Invariance, holds_for_the_direction_of_linear_units_of_another_size) {
   };
   const double d[] = {0.5, 1.5, 4};
   for (WindowProblem* p : {&first, &second})
-    each(linear_block(*p, "output/bias"), [](double& v, Index, Index) { v = 0; });  // which has no size
+    each(linear_block(*p, "output/bias"), [](double& v, Index, Index) { v = 0; });  // the bias has no scale
   copy_all(first, second);
   each(linear_block(second, "/start"), [&](double& v, Index, Index i) { v = d[i] * (v + 1.0 / 3) - 1.0 / 3; });
   each(linear_block(second, "/tau"), [&](double& v, Index, Index e) { v *= d[e / 3] / d[e % 3]; });
@@ -434,7 +435,7 @@ TEST(Invariance, holds_for_the_direction_of_linear_units_of_another_size) {
   for (const double v : a) scale = std::max(scale, std::fabs(v));
   for (std::size_t i = 0; i < a.size(); ++i)
     if (!is_writing(second, i)) {
-      EXPECT_NEAR(b[i], a[i], 1e-8 * scale) << i;  // the matrices see nothing of V's length: they are near singular
+      EXPECT_NEAR(b[i], a[i], 1e-8 * scale) << i;  // nearly singular: V has no length
     }
 }
 
@@ -445,7 +446,7 @@ TEST(Invariance, does_not_hold_for_the_plain_gradient) {
     spelling.translate(first, second);
     const Vector a = losses(first, RiemannianMetric::none, Reduction::full);
     const Vector b = losses(second, RiemannianMetric::none, Reduction::full);
-    EXPECT_NEAR(a.front(), b.front(), 1e-12) << spelling.name;  // the same function at the start
+    EXPECT_NEAR(a.front(), b.front(), 1e-12) << spelling.name;  // the same function initially
     EXPECT_GT(distance(a, b), 1e-3) << spelling.name;
   }
 }

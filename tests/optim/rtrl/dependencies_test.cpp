@@ -1,4 +1,4 @@
-/// How far things reach, against numbers: what one step does not reach has derivative zero, whatever the values.
+/// Reachability compared with values: if a step does not reach an entry, its derivative is zero for all values.
 
 #include "optim/rtrl/dependencies.h"
 
@@ -12,7 +12,7 @@
 namespace unfold {
 namespace {
 
-/// Entries of the Jacobian of a step at random values that are not zero.
+/// Entries of the Jacobian of a step at random nonzero values.
 struct Numbers {
   std::vector<std::vector<char>> states, parameters;  // [row][column]
 };

@@ -1,4 +1,4 @@
-/// Streams of bytes that are read as they come.
+/// Byte streams that are read incrementally.
 
 #include "train/sources/byte_stream_source.h"
 
@@ -65,7 +65,7 @@ TEST_F(FollowedTextTest, goes_back_as_far_as_it_keeps_windows_and_reads_over_wha
   EXPECT_EQ(told(text), "cd");
   text.seek(0, 0);
   EXPECT_THROW(text.wait(nullptr), RuntimeFailure);
-  text.seek(1, 5);  // of a run that had ended
+  text.seek(1, 5);  // the position of a run that had ended
   EXPECT_FALSE(text.wait(nullptr));
   EXPECT_EQ(text.epochs_done(), 1);
 }

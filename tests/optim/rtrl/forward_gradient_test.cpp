@@ -1,4 +1,4 @@
-/// Gradients without looking back against the backward pass over whole sequences, and against a recursion written out.
+/// Forward-mode gradients, compared with the backward pass over whole sequences and with an explicit recursion.
 
 #include "optim/rtrl/forward_gradient.h"
 
@@ -53,7 +53,7 @@ TEST(Rtrl, equals_the_backward_pass_for_every_cell_that_reads_from_left_to_right
   }
 }
 
-/// Masks are those of the pass that looks back: of each position, or of each sequence.
+/// Masks equal those of the backward pass: per position or per sequence.
 TEST(Rtrl, equals_the_backward_pass_with_dropout) {
   const Batch batch = random_batch(kLengths, 0, 100, kLetters);
   for (const char* spec : {"rnn:5,dropout=0.3", "lstm:4,layers=2,dropout=0.2,embedding=3", "rnn:5,zoneout=0.3",
@@ -80,7 +80,7 @@ TEST(Snap, over_many_steps_is_rtrl_and_over_one_is_exact_where_units_do_not_meet
   for (const char* spec : {"indrnn:6", "lru:6", "mingru:5", "sru:4"}) expect_exact(spec, "snap:1");
 }
 
-/// A network over a random circuit: every output is to be near its target.
+/// A network over a random circuit with a target for every output.
 struct RandomNetwork {
   explicit RandomNetwork(std::uint64_t seed) {
     test::random_circuit(circuit, Structure::Kind::chains, seed);
@@ -103,7 +103,7 @@ struct RandomNetwork {
       }
     }
     for (const int i : circuit.outputs()) {
-      if (!network.plan->needs_adjoint(network.plan->outside(i))) continue;  // there is nothing to learn
+      if (!network.plan->needs_adjoint(network.plan->outside(i))) continue;  // depends on no parameter
       network.heads.push_back({"target " + std::to_string(i), {&circuit, i}, gaussian_loss<double>()});
       give(network.heads.back().field, circuit.nodes()[at(i)].size, random);
     }
@@ -145,8 +145,8 @@ TEST(Rtrl, equals_the_backward_pass_for_random_circuits) {
   EXPECT_GT(compared, 20);
 }
 
-/// SnAp-1 of an Elman network by hand: of each weight only what it does to its own unit is carried, by the unit's own
-/// weight alone. Menick et al. 2021, section 3.1.
+/// SnAp-1 of an Elman network by hand: of each weight only the effect on its own unit is carried, through that unit's
+/// self-connection. Menick et al. 2021, section 3.1.
 TEST(Snap, of_one_step_carries_what_a_unit_owes_to_its_own_weights) {
   const Index n = 3;
   const auto model = small_model<double>("rnn:3", kLetters);
@@ -165,7 +165,7 @@ TEST(Snap, of_one_step_carries_what_a_unit_owes_to_its_own_weights) {
   const std::string bias = u_name.substr(0, u_name.rfind('/')) + "/bias";
   const std::string out_bias = v_name.substr(0, v_name.rfind('/')) + "/bias";
   const Matrix<double> b = parameters.at(bias), c = parameters.at(out_bias);
-  std::vector<double> h(at(n), 0), gradient(at(n * n), 0), own(at(n * n), 0);  // of U: [j, i] j leaves, i is entered
+  std::vector<double> h(at(n), 0), gradient(at(n * n), 0), own(at(n * n), 0);  // of U: [j, i] goes from j to i
   const auto& read = std::get<SymbolRows>(batch.field(kPreviousSymbol)).symbols;
   const auto& told = std::get<SymbolRows>(batch.field(kSymbol)).symbols;
   for (std::size_t t = 0; t < read.size(); ++t) {
@@ -188,7 +188,7 @@ TEST(Snap, of_one_step_carries_what_a_unit_owes_to_its_own_weights) {
         of_loss += 0.5 * (p[at(s)] / total - (told[t] == s ? 1 : 0)) * v(i, s);
       const double slope = 1 - next[at(i)] * next[at(i)];
       for (Index j = 0; j < n; ++j) {
-        // This step in full, through all units that the loss reads; the past only as far as it is kept.
+        // The current step is exact, through all units that the loss reads; the past only as far as it is kept.
         double& g = gradient[at(j * n + i)];
         g += of_loss * slope * h[at(j)];
         for (Index k = 0; k < n; ++k) {

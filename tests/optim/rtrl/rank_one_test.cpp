@@ -1,5 +1,5 @@
-/// Estimates of rank one are unbiased: their mean over seeds lies within its standard error of the exact gradient.
-/// UNFOLD_SEEDS=100000 build/.../forward_test --gtest_filter='RankOne.*' takes as many seeds as it says.
+/// Rank-one estimates are unbiased: their mean over seeds is within its standard error of the exact gradient. Set the
+/// number of seeds with UNFOLD_SEEDS=100000 build/.../forward_test --gtest_filter='RankOne.*'.
 
 #include <gtest/gtest.h>
 
@@ -72,14 +72,14 @@ TEST_P(RankOne, has_the_exact_gradient_as_its_mean) {
     std::printf("%s %s: %lld seeds, largest %.2f, typical %.2f standard errors\n", spec, method,
                 static_cast<long long>(seeds()), found.largest, found.typical);
   EXPECT_LT(found.largest, 5);
-  EXPECT_LT(found.typical, 2.2);  // one sign moves all numbers of a gradient together
+  EXPECT_LT(found.typical, 2.2);  // a single sign flips all entries of a gradient
 }
 
 INSTANTIATE_TEST_SUITE_P(Nets, RankOne,
                          testing::Combine(testing::Values("rnn:3", "lstm:2,trained-initial=true", "gru:2"),
                                           testing::Values("uoro", "nobacktrack")));
 
-/// The same test, told a wrong mean, must find it: half of the past forgotten.
+/// The same test must reject a wrong mean, with half of the past forgotten.
 TEST(RankOneTest, would_find_a_bias) {
   const Index letters = 3;
   const auto model = small_model<double>("rnn:3", letters);

@@ -1,4 +1,4 @@
-/// Runs by forward gradients: they learn, and a run that was interrupted ends with the bytes of one that was not.
+/// Runs with forward-mode gradients learn, and an interrupted run ends with the bytes of an uninterrupted one.
 
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -72,7 +72,7 @@ TEST_F(ForwardRuns, learn_what_lies_further_back_than_a_window_of_one_symbol) {
   online.trainer.checkpoint.clear();
   online.trainer.batches = {.window = 1, .batch = 8};
   const TrainingResult result = train(model, {corpus, parts[0], &parts[1], nullptr}, online, team);
-  const double one_bit = 0.6931 / 4;  // a or c, in four symbols; where b or d is guessed too, two bits
+  const double one_bit = 0.6931 / 4;  // a or c, once in four symbols; guessing b or d as well would need two bits
   EXPECT_LT(result.best_nats_per_symbol, 1.3 * one_bit);
 }
 

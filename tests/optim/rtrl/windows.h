@@ -1,5 +1,5 @@
 #pragma once
-/// Batches, and both ways to their gradient, for the tests of forward gradients.
+/// Batches, and both ways to compute their gradient, for the tests of forward-mode gradients.
 
 #include <algorithm>
 #include <cmath>
@@ -14,7 +14,7 @@
 
 namespace unfold::test {
 
-/// A language model over `alphabet` letters, its parameters drawn.
+/// A language model over `alphabet` letters with random parameters.
 template <class T>
 LanguageModel<T> small_model(const std::string& spec, Index alphabet = 4, std::uint64_t seed = 5) {
   LanguageModel<T> model(spec, Alphabet::chars_of(std::string("abcdefgh").substr(0, at(alphabet))));
@@ -22,8 +22,8 @@ LanguageModel<T> small_model(const std::string& spec, Index alphabet = 4, std::u
   return model;
 }
 
-/// Symbols at random for streams of these lengths, each from position `from` on, at most `most` of each; streams that
-/// have ended are left out. Every third is not predicted.
+/// Returns random symbols for streams of these lengths, each from position `from` on, at most `most` per stream;
+/// streams that have ended are left out. Every third symbol is not predicted.
 inline Batch random_batch(const std::vector<Index>& lengths, Index from, Index most, Index alphabet) {
   std::vector<Index> sizes;
   Batch batch;
@@ -55,7 +55,7 @@ struct Found {
   std::vector<T> gradient, state;
 };
 
-/// Looking back over all of the sequences at once.
+/// Backward pass over all of the sequences at once.
 template <class T>
 Found<T> look_back(const Network<T>& network, const Parameters<T>& parameters, const Batch& batch,
                    const std::optional<std::uint64_t>& dropout_seed = std::nullopt) {
@@ -77,7 +77,7 @@ struct ForwardRun {
   std::optional<std::uint64_t> dropout_seed = {};
 };
 
-/// Without looking back, over several batches of the same sequences.
+/// Forward-mode pass over several batches of the same sequences.
 template <class T>
 Found<T> go_forward(const Network<T>& network, const Parameters<T>& parameters, const std::vector<Batch>& batches,
                     const std::string& method, const ForwardRun& run = {}) {
@@ -106,7 +106,7 @@ inline std::vector<Batch> cut(const std::vector<Index>& lengths, Index window, I
   return batches;
 }
 
-/// The largest difference, in units of the largest number of the second.
+/// Returns the largest difference relative to the largest number of the second argument.
 template <class T>
 double distance(const std::vector<T>& a, const std::vector<T>& b) {
   double difference = 0, largest = 0;

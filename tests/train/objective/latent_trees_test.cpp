@@ -1,4 +1,4 @@
-/// Trees that a network finds: probabilities of merges, what they cost and its gradient, against all trees one by one.
+/// Latent trees: probabilities of merges, their expected loss and its gradient, compared with enumerating all trees.
 
 #include "train/objective/latent_trees.h"
 
@@ -18,7 +18,7 @@ namespace {
 
 constexpr Index kFoundWords = 5, kFoundLabels = 3, kFoundUnits = 3, kMergeHalf = 2;
 
-/// All ways to merge so many nodes, of which `next` is the next number.
+/// Enumerates all ways to merge the `open` nodes; `next` is the next node number.
 void add_merges(std::vector<Index> open, Index next, const Tree& tree, std::vector<Tree>& all) {
   if (open.size() == 1) return all.push_back(tree);
   for (std::size_t k = 0; k + 1 < open.size(); ++k) {
@@ -38,7 +38,7 @@ std::vector<Tree> all_merges(Index words) {
   return all;
 }
 
-/// A net over trees that reads words and labels roots; `trained`: with the head of its merges.
+/// A network over trees that reads words and labels roots; `trained`: with a head for its merges.
 template <class T>
 struct FindingNet {
   explicit FindingNet(bool trained, bool lstm = false, std::uint64_t seed = 7) {
@@ -65,7 +65,7 @@ struct FindingNet {
   Parameters<T> parameters;
 };
 
-/// Sentences of these lengths with a label each, over trees that nobody uses.
+/// Returns sentences of these lengths with a label each, over unused trees.
 Batch labelled_sentences(const std::vector<Index>& lengths, std::uint64_t seed) {
   std::vector<Tree> trees;
   trees.reserve(lengths.size());
@@ -99,7 +99,7 @@ void weigh(Batch& batch, float weight) {
   batch.fields[kMergeField] = std::move(weights);
 }
 
-/// What one tree costs, and -log p of its merges.
+/// The loss of one tree, and -log p of its merges.
 struct TreeCost {
   double loss = 0, merges = 0;
 };
@@ -186,7 +186,7 @@ TEST(LatentTreeParser, refuses_a_cell_that_adds_up_its_children) {
   EXPECT_THROW(LatentTreeParser<float>(network, team), UsageError);
 }
 
-/// Every pair in turn.
+/// Selects each pair in turn.
 Index turn(Index tree, std::size_t pairs) { return (7 * tree + 3) % static_cast<Index>(pairs); }
 
 TEST(LatentTreeParser, says_the_probabilities_that_the_loss_counts) {
@@ -259,7 +259,7 @@ TEST(LatentTreeParser, merges_the_most_probable_pair_and_keeps_what_is_read_and_
             (std::vector<Index>{batch.structure.row(0, pair[0]), batch.structure.row(0, pair[1])}));
 }
 
-/// d expected loss / d parameters, tree by tree.
+/// Returns d expected loss / d parameters, tree by tree.
 std::vector<double> exact_gradient(const FindingNet<double>& net, const Batch& batch, Team& team) {
   const std::size_t n = net.parameters.flat().size();
   std::vector<double> total(n), one(n);

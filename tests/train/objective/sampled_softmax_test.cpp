@@ -14,7 +14,7 @@ namespace {
 constexpr Index kVocabulary = 23, kHidden = 5;
 using WholeCell = SmallNetwork<double>::Cell;
 
-/// A network over kVocabulary symbols with `outputs` of its outputs left.
+/// A network over kVocabulary symbols restricted to `outputs` outputs.
 struct Net {
   explicit Net(Index outputs) : whole(kVocabulary, kHidden, WholeCell::lstm) {
     const Signal x = circuit.symbols("symbols", kVocabulary);
@@ -23,7 +23,7 @@ struct Net {
     network = whole.network;
     network.fewer_outputs =
         std::make_shared<const Network<double>>(text_network<double>(std::make_shared<const Plan>(circuit), x, logits));
-    Random random(5, "biases");  // far from even
+    Random random(5, "biases");  // far from uniform
     const Matrix<double> biases = whole.parameters.at("output/bias");
     for (Index i = 0; i < kVocabulary; ++i) biases(0, i) = random.normal();
   }

@@ -1,4 +1,4 @@
-/// Scheduled sampling against what it should read, position by position.
+/// Scheduled sampling compared with the expected inputs, position by position.
 
 #include "train/objective/scheduled_sampling.h"
 
@@ -31,7 +31,7 @@ TEST(TeacherForcing, goes_from_the_first_share_to_the_second) {
   EXPECT_THROW(TeacherForcing::parse("1..0", Shape::exponential), UsageError);
 }
 
-/// A network that gives symbol 2 whatever it reads, and a batch of a ragged text.
+/// A network that always outputs symbol 2, and a batch of a ragged text.
 struct OneAnswer {
   OneAnswer()
       : corpus(numbered_corpus({9, 4, 30, 1})), small(corpus.alphabet().size(), 4, SmallNetwork<float>::Cell::rnn) {
@@ -42,7 +42,8 @@ struct OneAnswer {
     reader.start(std::move(streams));
     reader.next(batch);
   }
-  /// How many positions of those that have one before them read another symbol than the text has there.
+  /// Returns how many positions that have a predecessor read a symbol different from the text, and the number of such
+  /// positions.
   std::pair<Index, Index> count(const Batch& mixed) const {
     Index changed = 0, all = 0;
     for (Index c = 0; c < batch.structure.sequences(); ++c)
@@ -58,7 +59,7 @@ struct OneAnswer {
         EXPECT_EQ(now, 2);
         ++changed;
       }
-    EXPECT_EQ(predicted_symbols(mixed), predicted_symbols(batch));  // what is true stays so
+    EXPECT_EQ(predicted_symbols(mixed), predicted_symbols(batch));  // targets stay unchanged
     return {changed, all};
   }
   Corpus corpus;

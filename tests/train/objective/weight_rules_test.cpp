@@ -1,4 +1,4 @@
-/// Weights that training drops, and weights that it keeps each other's transpose.
+/// Dropped weights, and weights tied as transposes of each other.
 
 #include "train/objective/weight_rules.h"
 
@@ -90,7 +90,7 @@ TEST(WeightRules, have_the_parameters_as_their_mean) {
   }
 }
 
-/// The gradient of the loss at what a step sees, in a direction that keeps tied weights tied.
+/// The gradient of the loss at the weights used by a step, in a direction that keeps tied weights tied.
 TEST(WeightRules, turn_a_gradient_into_that_of_the_parameters) {
   const std::string text = wavy_text(200);
   const Corpus corpus = Corpus::from_text(text, Alphabet::chars_of(text));
@@ -128,7 +128,7 @@ TEST(WeightRules, turn_a_gradient_into_that_of_the_parameters) {
   double inner = 0;
   for (std::size_t i = 0; i < gradient.size(); ++i) inner += gradient[i] * direction[i];
   const Matrix<double> gw = e.parameters.view(gradient.data(), e.network.ties[0].parameter);
-  for (Index r = 0; r < dw.rows; ++r)  // once, not twice
+  for (Index r = 0; r < dw.rows; ++r)  // tied weights count once, not twice
     for (Index c = 0; c < dw.cols; ++c) inner -= gw(r, c) * dw(r, c);
   EXPECT_NEAR(inner, slope, 1e-6 * std::max(1.0, std::abs(slope)));
 }
@@ -201,7 +201,7 @@ TEST_F(TrainedRules, give_the_same_bits_for_one_and_two_threads_and_resume_to_th
     EXPECT_EQ(ending.last, expected.last);
     EXPECT_EQ(ending.best, expected.best);
     options.penalties.smoothing = 0.2;
-    EXPECT_THROW(finish(other, options), UsageError);  // another run than that of the checkpoint
+    EXPECT_THROW(finish(other, options), UsageError);  // differs from the run of the checkpoint
   }
 }
 
@@ -231,7 +231,7 @@ TEST_F(TrainedRules, are_refused_by_optimisers_that_look_at_weights_together) {
   }
 }
 
-/// What is judged and kept is the mean; what moves is not.
+/// The averaged parameters are evaluated and saved; the current ones are not.
 TEST_F(TrainedRules, means_of_the_parameters_are_what_is_kept) {
   EmbeddedText s;
   TrainerOptions options = small_options(40);
@@ -240,7 +240,7 @@ TEST_F(TrainedRules, means_of_the_parameters_are_what_is_kept) {
   const Ending ending = finish(s, options);
   EXPECT_NE(ending.best, ending.last);
   EmbeddedText last;
-  options.optimizer = "asgd:rate=2";  // no mean within one validation
+  options.optimizer = "asgd:rate=2";  // no average within one validation
   const Ending plain = finish(last, options);
   EXPECT_EQ(plain.last, ending.last);
   EXPECT_EQ(plain.best, plain.last);

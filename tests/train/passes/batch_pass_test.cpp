@@ -18,7 +18,8 @@ struct OnePass {
   std::vector<T> gradient, state, row_nats;
 };
 
-/// One pass over the second window of a corpus (so that the state is carried), in pieces of the given number of steps.
+/// Runs one pass over the second window of a corpus (so that the state is carried), in pieces of the given number of
+/// steps.
 template <class T>
 OnePass<T> run(const SmallNetwork<T>& small, const Corpus& corpus, Index window, Index batch, Index piece,
                int threads) {
@@ -191,7 +192,7 @@ TEST(BatchPass, gradient_is_that_of_the_loss) {
   }
 }
 
-/// -(1 - s) ln p_y - s / K sum over k of ln p_k, over rows that predict; the gradient by differences.
+/// -(1 - s) ln p_y - s / K sum over k of ln p_k, over predicted rows; the gradient by finite differences.
 TEST(LabelSmoothing, is_the_cross_entropy_to_a_target_that_is_spread) {
   constexpr double kShare = 0.2;
   const Corpus corpus = numbered_corpus({9, 4, 6});

@@ -1,5 +1,5 @@
-/// Gauss-Newton products against the dense matrix J'HJ + mu J_h'DJ_h, whose Jacobians come from differences of forward
-/// passes and whose H and D are written out here.
+/// Gauss-Newton products compared with the dense matrix J'HJ + mu J_h'DJ_h, whose Jacobians are finite differences of
+/// forward passes and whose H and D are defined here.
 
 #include "train/passes/curvature.h"
 
@@ -75,7 +75,7 @@ struct Problem {
     return result;
   }
 
-  /// Values of the output and of the damped signals of a window.
+  /// Returns the values of the output and of the damped signals of a window.
   std::vector<Matrix<const double>> values(Unfolding<double>& u, std::size_t window) {
     const Batch& w = windows[window];
     u.lay(w.structure, w.carry.slots);
@@ -97,7 +97,7 @@ struct Problem {
   std::vector<State<double>> states;
 };
 
-/// H at a row of the output, and D of a unit: from their definitions.
+/// H at a row of the output, and D of a unit, by definition.
 double hessian(Out out, const double* o, Index i, Index j) {
   if (out == Out::gaussian) return i == j ? 1 : 0;
   if (out == Out::bernoulli) {
@@ -115,7 +115,7 @@ double second_derivative(Damped::Kind kind, double h) {
   return 1;
 }
 
-/// Faults to plant in the reference.
+/// Faults injected into the reference.
 struct Fault {
   bool without_hessian = false, without_first_position = false;
 };

@@ -1,4 +1,4 @@
-/// Parts of a gradient that are announced while a backward pass runs: they are complete, and the pass has its bits.
+/// Parts of a gradient that are announced during a backward pass: they are complete, and the pass has unchanged bits.
 
 #include "train/passes/gradient_parts.h"
 
@@ -10,7 +10,7 @@
 namespace unfold {
 namespace {
 
-/// Runs a pass whose parts are copied as soon as they are announced: each number of the copies, and of the gradient.
+/// Runs a pass whose parts are copied as soon as they are announced; keeps the copies and the gradient.
 struct Announced {
   Announced(const Circuit& circuit, const Structure& structure, int threads, Index grain, Index least)
       : runner(circuit, {}, threads), parts(gradient_parts(runner.unfolding().plan(), grain, least)) {
@@ -59,7 +59,7 @@ TEST_P(GradientParts, are_complete_when_they_are_announced) {
 INSTANTIATE_TEST_SUITE_P(Structures, GradientParts,
                          testing::Values(Structure::Kind::chains, Structure::Kind::grids, Structure::Kind::trees));
 
-/// Layers one above the other.
+/// Stacked layers.
 void stack_layers(Circuit& c, int layers, Index n) {
   Signal x = c.symbols("s", 7);
   for (int layer = 0; layer < layers; ++layer) {
@@ -80,7 +80,7 @@ TEST(GradientPartsOfLayers, come_from_the_last_layer_to_the_first) {
   const auto segments = static_cast<int>(found.runner.unfolding().plan().segments().size());
   ASSERT_EQ(found.segments.size(), static_cast<std::size_t>(segments) + 1);
   for (int k = 0; k <= segments; ++k) EXPECT_EQ(found.segments[static_cast<std::size_t>(k)], segments - k);
-  // U2 and W2 are sent while the layers below are computed, U0 and W0 in the end.
+  // U2 and W2 are sent while the layers below are computed, U0 and W0 at the end.
   const auto segment_of = [&](const std::string& name) {
     const std::vector<ParameterInfo>& all = found.runner.parameters().info();
     const auto p = std::ranges::find(all, name, &ParameterInfo::name);

@@ -1,4 +1,4 @@
-/// Penalties against their definitions and finite differences.
+/// Penalties compared with their definitions and finite differences.
 
 #include "train/passes/penalty.h"
 
@@ -134,7 +134,7 @@ TEST(ActivityPenalty, has_the_gradient_of_central_differences_for_every_cell) {
   }
 }
 
-/// The definition, row by row, with U given apart from the network: what the immediate derivative is a derivative of.
+/// The definition, row by row, with U passed separately from the network, for the immediate derivative.
 struct Flow {
   Flow(HiddenNetwork<double>& net_, const Ragged& data) : net(net_), u(net.network.plan, team) {
     const Pass pass(net, data, {});
@@ -237,7 +237,7 @@ TEST(FlowPenalty, names_the_layer_whose_flow_is_not_through_one_matrix) {
   }
 }
 
-/// With several windows a step: the mean of what each window adds, and its exact gradient.
+/// With several windows per step: the mean of the penalties of the windows, and its exact gradient.
 TEST(Penalties, are_the_mean_over_the_windows_of_a_step) {
   const std::string text = wavy_text(400);
   const Corpus corpus = Corpus::from_text(text, Alphabet::chars_of(text));

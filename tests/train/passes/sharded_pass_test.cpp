@@ -1,4 +1,4 @@
-/// Sums over shards against the undivided pass, to rounding; and the same bits for any number of processes.
+/// Sums over shards compared with the undivided pass, up to rounding; identical bits for any number of processes.
 
 #include "train/passes/sharded_pass.h"
 
@@ -205,7 +205,8 @@ TEST(ShardedCurvature, has_the_same_bits_in_any_number_of_processes) {
     });
 }
 
-/// The mean of squares of samples is the diagonal of the curvature, whatever the shards: their noise is independent.
+/// The mean of squared samples is the diagonal of the curvature for any division into shards: their noise is
+/// independent.
 TEST(ShardedCurvature, samples_of_shards_are_independent) {
   ShardedProblem p;
   Team team(1);

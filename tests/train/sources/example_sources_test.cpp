@@ -1,4 +1,4 @@
-/// Training on examples with fields: windows with carried state, interrupted runs, every optimiser on every kind of
+/// Training on examples with fields: windows with carried state, interrupted runs, every optimizer with every kind of
 /// head.
 
 #include "train/sources/example_sources.h"
@@ -20,7 +20,7 @@ ExampleBatchOptions options_of(Index window, Index batch = 4) {
   return {.reads = {"word", "previous wind"}, .predicts = Data::kPredicts, .batch = batch, .window = window};
 }
 
-/// What every head says at every position of the data, and the nats there.
+/// Returns the outputs of every head at every position of the data, and the nats there.
 template <class T>
 std::vector<std::vector<T>> said(const Data& data, SentenceNetwork<T>& net, const ExampleBatchOptions& options) {
   Team team(1);
@@ -84,7 +84,7 @@ TEST(ExampleSources, a_run_that_was_interrupted_ends_as_one_that_was_not) {
     ExampleBatchOptions options = options_of(window);
     options.unknown_rate = 1;
     const std::vector<float> whole = trained(data, options, 40, "", false);
-    for (const Index stop : {1, 14, 25}) {  // in the midst of examples where they are cut
+    for (const Index stop : {1, 14, 25}) {  // in the middle of examples
       trained(data, options, stop, file, false);
       EXPECT_EQ(trained(data, options, 40, file, true), whole) << "window " << window << ", stopped at " << stop;
     }
@@ -92,7 +92,7 @@ TEST(ExampleSources, a_run_that_was_interrupted_ends_as_one_that_was_not) {
   std::filesystem::remove(file);
 }
 
-/// The best validation on the examples that are trained on.
+/// Returns the best validation on the training examples.
 double best_of(const Data& data, const std::vector<std::string>& heads, bool both, const std::string& optimizer,
                Index steps) {
   SentenceNetwork<double> net(*data.specification, both, heads);

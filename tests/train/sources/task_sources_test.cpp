@@ -14,7 +14,7 @@
 namespace unfold {
 namespace {
 
-/// A few examples, each once an epoch: vectors in, a vector at every second step out.
+/// A few examples, each once per epoch: a vector as input, a vector at every second step as target.
 class FiniteTask final : public Task {
  public:
   std::string_view name() const override { return "finite"; }
@@ -31,7 +31,7 @@ class FiniteTask final : public Task {
   }
 };
 
-/// What it shows says in which pass it is read.
+/// Its examples depend on the pass in which they are read.
 class MovingTask final : public Task {
  public:
   std::string_view name() const override { return still_.name(); }
@@ -193,7 +193,7 @@ TEST(TaskBatches, the_judge_counts_as_the_rule_says) {
     for (Index r = 0; r < window.symbols; ++r)
       for (Index i = 0; i < 2; ++i)
         output[at(2 * r + i)] = std::get<ValueRows>(window.field(kTaskTarget)).values<float>(r, 1)(0, i);
-    // Example 1 is far off before the judged steps only, example 2 at the last step.
+    // Example 1 is far off only before the judged steps, example 2 at the last step.
     for (Index c = 0; c < window.structure.sequences(); ++c) {
       const Index* rows = window.structure.order().rows.data() + window.structure.item(c, 0);
       if (window.passages[at(c)] == 1) output[at(2 * rows[1])] += 3;
@@ -256,7 +256,7 @@ TEST(TaskBatches, a_run_that_was_interrupted_ends_as_one_that_was_not) {
   std::filesystem::remove(file);
 }
 
-/// h doubles at every step: fine in the short sequences of a curriculum, above all numbers in those of validation.
+/// h doubles at every step: harmless for the short sequences of a curriculum, but it overflows in validation.
 TEST(TaskBatches, a_validation_that_overflows_is_no_divergence_while_a_curriculum_is_short) {
   const auto task = adding({.length = 400});
   Circuit circuit;
@@ -302,7 +302,7 @@ TEST(TaskBatches, training_on_a_task_of_classes_reaches_its_goal) {
   const TrainingResult result = trainer.run();
   EXPECT_EQ(result.reason, "goal");
   EXPECT_LT(result.steps, 2000);
-  EXPECT_EQ(result.best_step, result.steps);  // what reached the goal is kept, whatever its loss
+  EXPECT_EQ(result.best_step, result.steps);  // a model that reached the goal is kept, whatever its loss
 }
 
 }  // namespace

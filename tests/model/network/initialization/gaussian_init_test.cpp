@@ -1,4 +1,4 @@
-/// The start from Gaussians against densities computed by hand.
+/// Initialization from Gaussians, compared with densities computed by hand.
 
 #include "model/network/initialization/gaussian_init.h"
 
@@ -14,7 +14,7 @@
 namespace unfold {
 namespace {
 
-/// Six walks in the plane, of two labels; those of b lie elsewhere and lean the other way.
+/// Six walks in the plane with two labels; those of b have another location and the opposite slope.
 Examples labelled_walks() {
   Examples walks{.source = "made",
                  .columns = {{.name = "place", .width = 2, .numbers = {}},
@@ -96,7 +96,7 @@ TEST(GaussianStart, a_state_says_so_many_times_the_log_density_of_its_label) {
     for (Index i = 0; i < 3; ++i) EXPECT_EQ(table(layers)(i, 0), 0);
 }
 
-/// The second number of a walk jumps after a while.
+/// The second number of a walk jumps after some time.
 TEST(GaussianStart, states_stand_in_a_row) {
   const LabelledWalks data;
   NetworkModel<double> model = hybrid_of(data, "rnn:3,gaussians=1", "hybrid:2,order=forward");

@@ -1,4 +1,4 @@
-/// The start from counts against naive Bayes, counted by hand.
+/// Initialization from counts, compared with naive Bayes counted by hand.
 
 #include "model/network/initialization/naive_bayes_init.h"
 
@@ -12,7 +12,7 @@
 namespace unfold {
 namespace {
 
-/// Three texts of two labels. Good ones hold a (twice) and b; the bad one b.
+/// Three texts with two labels. Good ones contain a (twice) and b; the bad one contains b.
 Examples labelled_texts() {
   return {.source = "made",
           .columns = {{.name = "word", .texts = {"a", "b", "a", "b", "b", "b"}},
@@ -39,14 +39,14 @@ TEST(CountsStart, every_word_begins_with_the_evidence_of_naive_bayes) {
   const Alphabet& labels = *data.data->field("label").alphabet;
   const Symbol good = labels.find("good"), bad = labels.find("bad");
   const Matrix<double> table = model.parameters().at("layer1/z/W"), output = model.parameters().at("output/V");
-  double together = 0, length = 0;  // of the two vectors of signs
+  double together = 0, length = 0;  // of the two sign vectors
   for (Index i = 0; i < 64; ++i) {
     together += output(i, good) * output(i, bad);
     length += output(i, good) * output(i, good);
     EXPECT_EQ(std::fabs(output(i, good)), std::fabs(output(0, bad)));
   }
   EXPECT_NEAR(length, 0.25 * 2, 1e-12);  // a quarter of the sum over two words
-  // Texts that hold the word, of good and of bad, with one more each; the alphabet has <unk> too.
+  // Numbers of good and bad texts that contain the word, with add-one smoothing; the alphabet also has <unk>.
   const double symbols = words.size(), all_good = 2 + 2 + symbols, all_bad = 1 + symbols;
   for (const auto& [word, in_good, in_bad] : {std::tuple{"a", 2.0, 0.0}, {"b", 2.0, 1.0}}) {
     const double ratio = std::log((in_good + 1) / all_good * all_bad / (in_bad + 1));
