@@ -5,7 +5,7 @@ import re
 import shlex
 import subprocess
 
-# Spellings of other programs that the command line accepts (unfold/base/option_aliases.cpp); pages may show them.
+# Spellings of other programs that the command line accepts (src/base/options/option_aliases.cpp); pages may show them.
 ALIASES = {"--lr", "--batch-size", "--optimiser", "--bptt", "--prompt"}
 CALL = re.compile(r"(?:^|[|;&(]|\bdo\b|\bthen\b|\btime\b)\s*(unfold\s[^|;&)]*)")
 
