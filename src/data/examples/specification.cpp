@@ -136,7 +136,7 @@ DataSpecification DataSpecification::text(const Alphabet& alphabet) {
 }
 
 const FieldSpecification& DataSpecification::field(std::string_view name) const {
-  if (const FieldSpecification* found = find_field(fields, name)) return *found;
+  if (const FieldSpecification* match = find_field(fields, name)) return *match;
   std::vector<std::string> names;
   names.reserve(fields.size());
   for (const FieldSpecification& field : fields) names.push_back(field.name);
