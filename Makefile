@@ -16,7 +16,7 @@ export PATH := $(CURDIR)/build/tools/bin:$(PATH)
 export CMAKE_BUILD_PARALLEL_LEVEL ?= $(shell nproc)
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo test python wheel bench peers format format-check lint sanitize asan-ubsan tsan fuzz attack soak arm64 package portable install clean site pages site-figures
+.PHONY: help build demo test python wheel bench peers format format-check lint prose sanitize asan-ubsan tsan fuzz attack soak arm64 package portable install clean site pages site-figures
 
 help: ## Show this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 22
@@ -78,6 +78,12 @@ asan-ubsan tsan:
 	cmake --preset $@
 	tools/fixed_addresses.sh cmake --build --preset $@
 	tools/fixed_addresses.sh ctest --preset $@ --parallel $$(nproc)
+
+prose: ## Check the language of comments, messages and pages
+	tools/setup.sh prose
+	python3 tools/prose/check_test.py
+	python3 tools/prose/check.py
+	codespell --quiet-level 3 --ignore-words tools/prose/dictionary.txt src include cli bindings docs/*.md docs/*/*.md *.md
 
 fuzz: ## Run every fuzz target for SECONDS_EACH=60 seconds; SEED=1 for inputs that can be had again
 	tools/setup.sh build fuzz

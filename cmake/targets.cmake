@@ -96,6 +96,7 @@ function(unfold_test name)
   add_executable(${name} ${TEST_SOURCES})
   target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR} ${PROJECT_SOURCE_DIR}/include)
   unfold_compile_options(${name})
+  target_compile_options(${name} PRIVATE $<$<CONFIG:Release>:-O1>)  # tests compile longer than they run
   set_target_properties(${name} PROPERTIES UNITY_BUILD_BATCH_SIZE 24)
   target_link_libraries(${name} PRIVATE ${TEST_USES} GTest::gtest_main)
   if(NOT TEST_LABELS)
