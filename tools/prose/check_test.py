@@ -30,7 +30,7 @@ class Prose(unittest.TestCase):
         self.assertTrue(found("a.md", "The optimiser is fast.\n"))
 
     def test_a_long_sentence_of_a_page_is_found(self):
-        self.assertIn("a sentence of 60 words", found("a.md", "word " * 60 + ".\n")[0])
+        self.assertIn("a sentence of 60 words", found("a.md", "word " * 59 + "end.\n")[0])
 
     def test_code_names_and_options_are_not_prose(self):
         self.assertEqual(found("a.md", "Use `anew` and --normalisation.\n\n```sh\nanew\n```\n"), [])
