@@ -7,7 +7,7 @@
 #include <fstream>
 #include <sstream>
 
-#include "cli/fixture.h"
+#include "tests/cli/fixture.h"
 
 namespace unfold::test {
 namespace {
