@@ -41,7 +41,7 @@ std::string text() {
 
 TEST(Golden, containers_are_written_and_read_by_every_build_alike) {
   for (const auto& [file, model, independent] : kGolden) {
-    const std::string path = std::string(UNFOLD_SOURCE_DIR "/tests/coding/golden/") + file;
+    const std::string path = std::string(UNFOLD_SOURCE_DIR "/tests/compression/golden/") + file;
     std::string packed, restored;
     compress(from(text()), into(packed), {.model = model, .block = 500, .independent = independent, .threads = 2});
     if (std::getenv("UNFOLD_WRITE_GOLDEN") != nullptr) write_file_atomically(path, packed);

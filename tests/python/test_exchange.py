@@ -142,7 +142,7 @@ class OnnxTest(Exchange):
 
 @unittest.skipIf(missing("onnx", "onnxruntime") or not shutil.which("gcc"), "onnx, onnxruntime or gcc is not there")
 class OnnxFieldsTest(Exchange):
-    """Compares with the C file of the same model, which tests/programs/export_c_fields_test.cpp compares with the
+    """Compares with the C file of the same model, which tests/interop/c/export_c_fields_test.cpp compares with the
     library.
     """
 

@@ -249,11 +249,17 @@ Index Corpus::bytes() const {
 }
 
 Index Corpus::bytes(Index sequence, Range range) const {
-  const Sequence& s = sequence_at(sequence);
-  require_range("corpus: position", range.begin, range.size(), s.range.size());
-  const Source& source = *sources_[static_cast<std::size_t>(s.source)];
-  return source.bytes_before(alphabet_, s.range.begin + range.end) -
-         source.bytes_before(alphabet_, s.range.begin + range.begin);
+  require_range("corpus: position", range.begin, range.size(), length(sequence));
+  return bytes(sequence, range.begin, sequence, range.end);
+}
+
+Index Corpus::bytes(Index first, Index begin, Index last, Index end) const {
+  const Sequence &a = sequence_at(first), &b = sequence_at(last);
+  if (a.source != b.source) throw UsageError("corpus: bytes are counted within one source");
+  require_range("corpus: position", begin, 0, a.range.size());
+  require_range("corpus: position", end, 0, b.range.size());
+  const Source& source = *sources_[static_cast<std::size_t>(a.source)];
+  return source.bytes_before(alphabet_, b.range.begin + end) - source.bytes_before(alphabet_, a.range.begin + begin);
 }
 
 }  // namespace unfold

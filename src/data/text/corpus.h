@@ -62,6 +62,9 @@ class Corpus {
   /// words belong to the following word or line end; symbols that were left out do not count.
   Index bytes() const;
   Index bytes(Index sequence, Range range) const;
+  /// The same from position `begin` of sequence `first` up to position `end` of sequence `last`; both are of one source
+  /// (UsageError).
+  Index bytes(Index first, Index begin, Index last, Index end) const;
 
   /// Restricts the symbols that are predicted: `mask` holds `0` or `1` for every symbol of all sequences in order;
   /// blanks and line ends in it are ignored. Throws DataError that names the mask file: a different character, a number

@@ -60,9 +60,10 @@ Index Split::bytes(const Corpus& corpus) const {
   Index total = 0;
   for (std::size_t i = 0; i < pieces.size();) {
     const Piece& first = pieces[i];
-    Index size = first.range.size();
-    while (++i < pieces.size() && go_on(pieces[i - 1], pieces[i])) size += pieces[i].range.size();
-    total += corpus.bytes(first.sequence, {first.range.begin, first.range.begin + size});
+    while (++i < pieces.size() && go_on(pieces[i - 1], pieces[i])) {
+    }
+    const Piece& last = pieces[i - 1];
+    total += corpus.bytes(first.sequence, first.range.begin, last.sequence, last.range.end);
   }
   return total;
 }

@@ -127,7 +127,7 @@ Index Circuit::parameter_count() const {
 }
 
 Circuit::Beginning Circuit::with_initial_state(Signal signal) {
-  own(signal, "starting_from");
+  if (signal.valid()) own(signal, "with_initial_state");
   return Beginning(*this, signal);
 }
 

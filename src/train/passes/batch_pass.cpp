@@ -184,6 +184,11 @@ bool BatchPass<T>::softmax_on_device(const Batch& batch, const Head<T>& head, In
 template <class T>
 void BatchPass<T>::read(const Batch& batch, Index piece, double scale, bool wanted, std::span<T> gradient) {
   const Index first = piece < 0 ? 0 : cuts_[at(piece)].first_row;
+  if (wanted && !penalties_)
+    for (const Signal hidden : network_.hidden) {  // outputs that no loss reads
+      const Matrix<T> adjoint = unfolding_.adjoint(hidden);
+      std::fill_n(adjoint.data, adjoint.rows * adjoint.cols, T{0});
+    }
   for (const Head<T>& head : network_.heads) {
     const bool only = network_.heads.size() == 1 && head.weight == 1;
     if (only && softmax_on_device(batch, head, first, static_cast<T>(scale), wanted)) continue;

@@ -132,7 +132,7 @@ TEST(Corpora, many_files_are_many_sequences) {
   EXPECT_EQ(corpus.source(1), files[1]);
   EXPECT_EQ(all_of(corpus, 1), (std::vector<Symbol>{4}));
   EXPECT_EQ(Corpus::load(files, corpus.alphabet(), {.lines = true}).sequences(), 4);
-  EXPECT_THROW(corpus.read(0, {3, 5}), std::out_of_range);
+  EXPECT_THROW(corpus.read(0, {3, 5}), UsageError);
 }
 
 TEST(Corpora, more_symbols_than_memory_go_to_a_file_of_every_width) {
