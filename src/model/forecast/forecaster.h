@@ -1,0 +1,130 @@
+#pragma once
+/// The classical forecasters of one univariate series: a model is fitted to the values and returns the mean and the
+/// distribution of the next H values.
+///
+///     const std::unique_ptr<Forecaster> model = make_forecaster("ets");
+///     model->fit({.values = values, .period = 12});
+///     const Forecast next = model->forecast(24);
+///     next.mean[0], next.quantile(0, 0.975)
+///
+/// Rules for every forecaster:
+///   * A series needs at least one observed value (DataError). Missing values before the first observed one are left
+///     out. Missing values after the last one are forecast too: horizon h counts from the end of the series.
+///   * If all observed values are equal, the forecast is that value with width 0.
+///   * If no observed value is negative, means and quantiles below 0 are replaced by 0.
+///   * A forecast is marked `out_of_range` if a mean is not finite or leaves [min - h D, max + h D], where min, max are
+///     those of the observed values, D is the largest difference of consecutive observed values per step, and h is the
+///     horizon: no path whose steps have been seen before can be there. Not finite values are replaced by the nearer
+///     limit.
+///   * Values are divided by a power of two before they are fitted, so that a series and its multiple by a power of two
+///     have the same forecasts in the same bits.
+///   * Results depend on the series, the options and the seed only.
+
+#include <cstdint>
+#include <limits>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "model/forecast/box_cox.h"
+#include "model/forecast/series.h"
+
+namespace unfold::forecasting {
+
+/// The forecast of H values. Index 0 is the first value after the series.
+struct Forecast {
+  std::vector<double> mean;       ///< point forecasts; with a transformation of the values, the medians
+  std::vector<double> deviation;  ///< standard deviations (of the transformed values if there is a transformation)
+  bool out_of_range = false;
+
+  /// Returns the quantile of horizon `h` (from 0) at `probability` in (0, 1).
+  double quantile(Index h, double probability) const;
+
+  // How quantiles are computed.
+  std::vector<std::vector<double>> samples;  ///< per horizon, ascending; empty: normal distributions
+  std::vector<double> center;                ///< means of the normal distributions, before `transform.inverse`
+  BoxCox transform;
+  double lower_limit = -std::numeric_limits<double>::infinity();
+};
+
+struct ForecasterOptions {
+  double lambda = 1;         ///< exponent of a Box-Cox transformation of the values; 1: none, 0: logarithm
+  bool auto_lambda = false;  ///< `lambda` is chosen for each series by `box_cox_lambda`
+  std::uint64_t seed = 0;    ///< of simulated distributions
+  Index paths = 1000;        ///< number of simulated paths
+};
+
+/// What a model reads: the values from the first to the last observed one, transformed and scaled.
+struct Sample {
+  std::vector<double> values = {};  ///< NaN: missing
+  std::vector<double> filled = {};  ///< the same, interpolated
+  Index period = 1;
+  bool positive = false;  ///< all observed values are greater than 0
+  Index observed = 0;     ///< number of observed values
+  bool complete() const { return observed == static_cast<Index>(values.size()); }
+};
+
+/// What a fit returns.
+struct FitResult {
+  std::string name = {};            ///< the form that was chosen, such as "ets:A,Ad,N"
+  std::vector<double> fitted = {};  ///< one-step forecasts of the values; NaN where there is none
+  double log_likelihood = 0;        ///< of `observations` values
+  Index observations = 0;           ///< number of values with a likelihood
+  Index parameters = 0;             ///< estimated numbers, the variance included
+};
+
+/// Returns the corrected criterion of Akaike, -2 l + 2 k + 2 k (k + 1) / (n - k - 1); +infinity if n <= k + 1.
+double aicc(double log_likelihood, Index parameters, Index observations);
+
+class Forecaster {
+ public:
+  virtual ~Forecaster() = default;
+
+  /// Fits the series; a second call replaces the first. Throws DataError if no value is observed or one is infinite or
+  /// not positive though a transformation is given, UsageError if the period is less than 1.
+  void fit(const UnivariateSeries& series);
+  /// Returns the next `horizon` values. Throws UsageError before the first fit.
+  Forecast forecast(Index horizon) const;
+
+  const std::string& name() const { return result_.name; }
+  /// Values minus one-step forecasts, for every value of the series; NaN where the value or the forecast is missing.
+  const std::vector<double>& residuals() const { return residuals_; }
+  Index parameters() const { return result_.parameters; }
+  Index observations() const { return result_.observations; }
+  double log_likelihood() const { return result_.log_likelihood; }  ///< of the values in their own units
+  double aicc() const;
+  double lambda() const { return transform_.lambda; }
+
+ protected:
+  explicit Forecaster(std::string name, const ForecasterOptions& options)
+      : options_(options), requested_name_(std::move(name)) {}
+
+  /// Mean and distribution of the next values of a sample; `samples` are not sorted.
+  struct Prediction {
+    std::vector<double> mean, deviation;
+    std::vector<std::vector<double>> samples;
+  };
+  virtual FitResult fit_sample(const Sample& sample) = 0;
+  virtual Prediction predict(Index horizon) const = 0;
+
+  const ForecasterOptions& options() const { return options_; }
+  const std::string& requested_name() const { return requested_name_; }
+
+ private:
+  ForecasterOptions options_;
+  std::string requested_name_;
+  BoxCox transform_;
+  double scale_ = 1;
+  bool fitted_ = false, constant_ = false;
+  double constant_value_ = 0, lowest_ = 0, highest_ = 0, largest_step_ = 0;
+  Index trailing_ = 0;
+  FitResult result_;
+  std::vector<double> residuals_;
+};
+
+/// Returns a forecaster by name: naive, seasonal-naive, drift, mean, ses, ets, ets:FORM (error A or M, trend N, A or
+/// Ad, season N, A or M, such as ets:M,Ad,A), theta, arima, ar. Throws UsageError for another name.
+std::unique_ptr<Forecaster> make_forecaster(std::string_view name, const ForecasterOptions& options = {});
+
+}  // namespace unfold::forecasting

@@ -1,0 +1,39 @@
+#pragma once
+/// Eight numbers that are computed together: the objective of a classical model at eight parameter vectors. The
+/// compiler maps the operations to the vector instructions of the target; each is an IEEE operation per element, so
+/// that the bits do not depend on the target.
+
+#include <cmath>
+
+#include "numerics/functions.h"
+
+namespace unfold::forecasting {
+
+inline constexpr Index kLanes = 8;
+typedef double Lanes __attribute__((vector_size(kLanes * sizeof(double))));
+
+inline Lanes lanes_of(double x) { return Lanes{x, x, x, x, x, x, x, x}; }
+
+inline Lanes sqrt_of(Lanes x) {
+  for (int k = 0; k < kLanes; ++k) x[k] = std::sqrt(x[k]);
+  return x;
+}
+inline Lanes log_of(Lanes x) {
+  double y[kLanes];
+  for (int k = 0; k < kLanes; ++k) y[k] = x[k];
+  vector_log<double>(y, y, kLanes);
+  for (int k = 0; k < kLanes; ++k) x[k] = y[k];
+  return x;
+}
+
+/// exp and log of one number, with fixed bits (numerics/functions.h).
+inline double exp_of(double x) {
+  vector_exp<double>(&x, &x, 1);
+  return x;
+}
+inline double log_of(double x) {
+  vector_log<double>(&x, &x, 1);
+  return x;
+}
+
+}  // namespace unfold::forecasting

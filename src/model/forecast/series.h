@@ -1,0 +1,53 @@
+#pragma once
+/// One univariate series as the classical forecasters read it, and helpers on plain vectors of its values.
+///
+///     UnivariateSeries series{.values = values};
+///     series.period = detect_period(values, calendar_periods(3600));
+///
+/// A missing value is NaN. Infinite values are not allowed; the functions that read a series throw DataError with the
+/// position of the first one.
+
+#include <span>
+#include <vector>
+
+#include "base/types.h"
+
+namespace unfold::forecasting {
+
+struct UnivariateSeries {
+  std::vector<double> values = {};  ///< NaN: missing
+  Index period = 1;                 ///< seasonal period m in steps; 1: no season
+};
+
+/// Replaces missing values. With a period m > 1 and at least two observed values in every season, the series is first
+/// divided into the means of the seasons (of the values minus a centered moving level) and a rest, and the rest is
+/// interpolated; otherwise the values are. Interpolation is linear between the nearest observed neighbors and constant
+/// before the first and after the last one. Throws DataError if no value is observed.
+std::vector<double> interpolate_missing(std::span<const double> values, Index period = 1);
+
+/// Returns y_t - y_{t-lag} for t = lag, ..., n-1 (empty if n <= lag); NaN where either value is missing.
+std::vector<double> difference(std::span<const double> values, Index lag = 1);
+
+/// Returns the autocorrelations r_0 = 1, r_1, ..., r_max_lag of a series without missing values, with the common
+/// divisor n; all 0 after r_0 if the series is constant. max_lag is limited to n - 1.
+std::vector<double> autocorrelations(std::span<const double> values, Index max_lag);
+
+/// Returns whether the autocorrelation at `lag` exceeds its two-sided 90 % limit under the hypothesis that the
+/// autocorrelations from that lag on are 0 (Bartlett 1946; the seasonality test of the M competitions):
+/// |r_m| > 1.645 sqrt((1 + 2 sum_{k<m} r_k^2) / n).
+bool significant_autocorrelation(std::span<const double> autocorrelations, Index lag, Index n);
+
+/// Returns the seasonal periods that a calendar suggests for a step of `seconds`, the shortest first: a minute, an
+/// hour, a day, a week in steps where that is an integer, and for steps of a day or more a year, rounded; each if it is
+/// from 2 to 10080. A step of 28 to 31 days counts as a month, one of 89 to 92 days as a quarter.
+std::vector<Index> calendar_periods(double seconds);
+
+/// Returns the seasonal period of the values, or 1 if none is significant. The values are interpolated and a linear
+/// trend is removed; if the result is still dominated by slow movement (r_1 > 0.9) they are differenced instead. A
+/// period m must repeat at least three times, its autocorrelation must be a positive local maximum and pass a test:
+/// `significant_autocorrelation` for candidates; for a free search (no candidates: every m from 2 to n / 3) the limit
+/// at the level 0.1 divided by the number of lags. Among those that pass, the first whose autocorrelation is at least
+/// 0.9 of the largest is chosen, so that multiples of a period lose against it.
+Index detect_period(std::span<const double> values, std::span<const Index> candidates = {});
+
+}  // namespace unfold::forecasting
