@@ -293,6 +293,21 @@ void simulate(const EtsForm& form, EtsParameters p, double sigma, Random& random
   }
 }
 
+/// Number of steps of the short search, and the distance in AICc beyond which a form is left out.
+constexpr Index kScreenSteps = 15;
+constexpr double kScreenMargin = 10;
+
+/// The short search: one start, few steps.
+EtsParameters screen(const EtsForm& form, const Sample& sample) {
+  EtsObjective objective(form, sample);
+  std::vector<std::vector<double>> starts;
+  for (const double alpha : {0.05, 0.2, 0.5, 0.9})
+    for (const double share : {0.05, 0.3}) starts.push_back(objective.start(alpha, share, share));
+  const Minimum found = minimize([&](const double* points, double* values) { objective(points, values); }, starts,
+                                 {.iterations = kScreenSteps});
+  return objective.parameters(found.x.data());
+}
+
 class Ets final : public Forecaster {
  public:
   Ets(std::vector<EtsForm> forms, std::string name, const ForecasterOptions& options)
@@ -300,21 +315,26 @@ class Ets final : public Forecaster {
 
  protected:
   FitResult fit_sample(const Sample& sample) override {
+    // A short search screens the forms. Those that it leaves far behind the best are not searched in full.
+    std::vector<double> screened;
     double least = kImpossible;
+    for (const EtsForm& form : forms_) {
+      double criterion = kImpossible;
+      if (is_applicable(form, sample))
+        criterion = forms_.size() == 1 ? 0 : criterion_of(form, screen(form, sample), sample).first;
+      screened.push_back(criterion);
+      least = std::min(least, criterion);
+    }
+    const double limit = least + kScreenMargin;
+    least = kImpossible;
     bool found = false;
     EtsPass best;
-    for (const EtsForm& form : forms_) {
-      if (form.needs_positive_values() && !sample.positive) continue;
-      const Index m = sample.period, n = static_cast<Index>(sample.values.size());
-      if (form.season != EtsSeason::none && (m < 2 || n < 2 * m)) continue;
-      const Index k = form.parameters(m);
-      if (sample.observed <= k + 1) continue;
-      const EtsParameters p = fit_ets(form, sample);
-      EtsPass pass = run_ets(form, p, sample.values);
-      const double criterion = forecasting::aicc(pass.log_likelihood, k, sample.observed);
+    for (std::size_t i = 0; i < forms_.size(); ++i) {
+      if (!(screened[i] <= limit) || screened[i] == kImpossible) continue;
+      auto [criterion, pass] = criterion_of(forms_[i], fit_ets(forms_[i], sample), sample);
       if (!(criterion < least)) continue;
       least = criterion, found = true;
-      form_ = form, best = std::move(pass);
+      form_ = forms_[i], best = std::move(pass);
     }
     if (!found) {  // no form has fewer parameters than the series has values
       form_ = EtsForm{};
@@ -369,6 +389,19 @@ class Ets final : public Forecaster {
       for (const double x : p.samples[h]) p.deviation[h] += (x - mean) * (x - mean);
       p.deviation[h] = std::sqrt(p.deviation[h] / static_cast<double>(paths - 1));
     }
+  }
+
+  static bool is_applicable(const EtsForm& form, const Sample& sample) {
+    const Index m = sample.period, n = static_cast<Index>(sample.values.size());
+    if (form.needs_positive_values() && !sample.positive) return false;
+    if (form.season != EtsSeason::none && (m < 2 || n < 2 * m)) return false;
+    return sample.observed > form.parameters(m) + 1;
+  }
+
+  static std::pair<double, EtsPass> criterion_of(const EtsForm& form, const EtsParameters& p, const Sample& sample) {
+    EtsPass pass = run_ets(form, p, sample.values);
+    const double criterion = forecasting::aicc(pass.log_likelihood, form.parameters(sample.period), sample.observed);
+    return {criterion, std::move(pass)};
   }
 
   std::vector<EtsForm> forms_;
