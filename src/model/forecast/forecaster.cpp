@@ -53,7 +53,7 @@ double Forecast::quantile(Index h, double probability) const {
   } else if (deviation[at(h)] > 0) {
     z += deviation[at(h)] * normal_quantile(probability);
   }
-  return std::max(transform.inverse(z), lower_limit);
+  return std::min(std::max(transform.inverse(z), lower_limit), std::numeric_limits<double>::max());
 }
 
 void Forecaster::fit(const UnivariateSeries& series) {
