@@ -1,0 +1,584 @@
+#include "data/schema/column_profile.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <utility>
+
+namespace unfold {
+namespace {
+
+/// A column has a type if at least this share of its entries fits, or all entries but one of at least four.
+constexpr double kFittingShare = 0.9;
+constexpr Index kFittingBesidesOne = 3;
+constexpr Index kMostClasses = 20;     ///< of integers
+constexpr Index kEntriesPerClass = 2;  ///< at least, on average
+constexpr Index kRowsOfCounter = 5;    ///< the fewest of a column that counts the rows in order
+constexpr Index kRowsOfUnsortedCounter = 10;
+constexpr Index kEntriesOfCodes = 5;
+constexpr double kNearUnique = 0.9;      ///< distinct values among entries of identifiers
+constexpr double kMostlyDistinct = 0.5;  ///< distinct values among entries of texts
+constexpr Index kEntriesOfText = 20;     ///< shorter columns are texts only if most cells have blanks
+constexpr double kWordsOfSentences = 3;  ///< on average
+constexpr Index kRepeatsOfCategory = 5;  ///< sentences that repeat this often are categories
+constexpr std::size_t kLongestCode = 64;
+
+bool fits_nearly(Index fitting, Index entries) {
+  return fitting > 0 && (static_cast<double>(fitting) >= kFittingShare * static_cast<double>(entries) ||
+                         (fitting == entries - 1 && fitting >= kFittingBesidesOne));
+}
+
+double share_of(Index part, Index whole) {
+  return whole == 0 ? 0 : static_cast<double>(part) / static_cast<double>(whole);
+}
+
+bool is_hex_digit(char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F'); }
+
+bool is_uuid(std::string_view cell) {
+  if (cell.size() == 38 && cell.front() == '{' && cell.back() == '}') cell = cell.substr(1, 36);
+  if (cell.size() != 36) return false;
+  for (std::size_t i = 0; i < cell.size(); ++i) {
+    const bool dash = i == 8 || i == 13 || i == 18 || i == 23;
+    if (dash ? cell[i] != '-' : !is_hex_digit(cell[i])) return false;
+  }
+  return true;
+}
+
+unsigned mark_bit(char c) { return c == '-' ? 1 : c == '.' ? 2 : 4; }
+
+bool is_integer_shape(NumberShape shape) {
+  return shape == NumberShape::integer || shape == NumberShape::leading_zero || shape == NumberShape::big_integer ||
+         shape == NumberShape::points || shape == NumberShape::commas || shape == NumberShape::spaces;
+}
+
+std::optional<DateFormat> integer_format_of(double value, bool year) {
+  const auto number = static_cast<Index>(value);
+  if (year) return number >= 1000 && number <= 2999 ? std::optional(DateFormat::year) : std::nullopt;
+  for (const DateFormat format : {DateFormat::compact, DateFormat::unix_seconds, DateFormat::unix_milliseconds}) {
+    if (date_of_integer(number, format)) return format;
+  }
+  return {};
+}
+
+const char* decimal_phrase(const NumberConvention& convention) {
+  switch (convention.thousands) {
+    case ThousandsMark::comma: return ", commas between thousands";
+    case ThousandsMark::point: return ", points between thousands";
+    case ThousandsMark::space: return ", blanks between thousands";
+    default: return "";
+  }
+}
+
+}  // namespace
+
+ColumnProfile::ColumnProfile(std::string name, Index distinct_bound, const std::vector<std::string>* missing)
+    : name_(std::move(name)), missing_(missing), date_name_(is_date_name(name_)), distinct_(distinct_bound) {}
+
+ColumnProfile::Kind& ColumnProfile::count(int kind, std::string_view cell, Index line) {
+  std::unique_ptr<Kind>& slot = kinds_[at(kind)];
+  if (!slot) slot = std::make_unique<Kind>();
+  ++slot->count;
+  if (slot->cells.size() < kMostOddCells) slot->cells.push_back({line, std::string(beginning_of(cell, kMostOddBytes))});
+  return *slot;
+}
+
+void ColumnProfile::add_value(std::string_view cell) {
+  if (distinct_.add(hash_of_cell(cell)) && examples_.size() < kMostExamples) {
+    examples_.emplace_back(beginning_of(cell, kMostOddBytes));
+  }
+}
+
+void ColumnProfile::add(std::string_view cell, Index line) {
+  ++rows_;
+  if (cell.empty()) {
+    count(kEmpty, cell, line);
+    return;
+  }
+  if (missing_ != nullptr) {
+    if (std::find(missing_->begin(), missing_->end(), cell) != missing_->end()) {
+      count(kWord, cell, line);
+      return;
+    }
+  } else if (cell.size() <= 5) {
+    const MissingSpelling spelling = missing_spelling(cell);
+    if (spelling == MissingSpelling::word) {
+      count(kWord, cell, line);
+      return;
+    }
+    if (spelling == MissingSpelling::mark) {
+      distinct_.add(hash_of_cell(cell));
+      marks_ |= mark_bit(cell[0]);
+      count(kMark, cell, line);
+      return;
+    }
+  }
+  add_value(cell);
+  const NumberScan number = scan_number(cell);
+  if (number.shape != NumberShape::none) {
+    add_number(number, cell, line);
+    return;
+  }
+  const DateScan date = scan_date(cell);
+  if (date.shape != DateScan::Shape::none)
+    add_date(date, cell, line);
+  else
+    add_text(cell, line);
+}
+
+void ColumnProfile::add_number(const NumberScan& scan, std::string_view cell, Index line) {
+  Kind& kind = count(kNumbers + static_cast<int>(scan.shape), cell, line);
+  if (scan.shape == NumberShape::infinite) return;
+  if (kind.count == 1) {
+    kind.least = kind.most = scan.value;
+    kind.grouped_least = kind.grouped_most = scan.grouped;
+    kind.narrowest = kind.widest = scan.digits;
+  }
+  kind.least = std::min(kind.least, scan.value);
+  kind.most = std::max(kind.most, scan.value);
+  kind.grouped_least = std::min(kind.grouped_least, scan.grouped);
+  kind.grouped_most = std::max(kind.grouped_most, scan.grouped);
+  kind.decimals = std::max(kind.decimals, scan.decimals);
+  kind.narrowest = std::min(kind.narrowest, scan.digits);
+  kind.widest = std::max(kind.widest, scan.digits);
+  if (scan.shape != NumberShape::integer) return;
+  const auto value = static_cast<std::uint64_t>(static_cast<Index>(scan.value));
+  consecutive_ = consecutive_ && (kind.count == 1 || scan.value == last_integer_ + 1);
+  last_integer_ = scan.value;
+  integer_sum_ += value;
+  integer_squares_ += value * value;
+  if (date_name_) add_integer_date(scan.value);
+}
+
+void ColumnProfile::add_integer_date(double value) {
+  const std::optional<DateFormat> format = integer_format_of(value, is_year_name(name_));
+  if (!format) return;
+  if (!dates_) dates_ = std::make_unique<Dates>();
+  ++dates_->integers[static_cast<std::size_t>(*format)];
+  dates_->integer_steps[static_cast<std::size_t>(*format) - static_cast<std::size_t>(DateFormat::year)].add(
+      *date_of_integer(static_cast<Index>(value), *format));
+}
+
+void ColumnProfile::add_date(const DateScan& scan, std::string_view cell, Index line) {
+  count(kDates + static_cast<int>(scan.shape), cell, line);
+  if (!dates_) dates_ = std::make_unique<Dates>();
+  dates_->with_time += scan.moment.has_time ? 1 : 0;
+  if (scan.separator != 0) dates_->separator = scan.separator;
+  dates_->day_first.add(scan.moment);
+  const bool readings = scan.shape == DateScan::Shape::day_or_month_first || scan.shape == DateScan::Shape::month_first;
+  if (readings) dates_->month_first.add(scan.month_first);
+}
+
+void ColumnProfile::add_text(std::string_view cell, Index line) {
+  count(kText, cell, line);
+  text_bytes_ += static_cast<Index>(cell.size());
+  bool blank = false, digit = false, within = false;
+  Index words = 0;
+  for (const char c : cell) {
+    const bool is_blank = c == ' ' || c == '\t' || c == '\n';
+    blank |= is_blank;
+    digit |= c >= '0' && c <= '9';
+    words += !is_blank && !within ? 1 : 0;
+    within = !is_blank;
+  }
+  words_ += words;
+  texts_with_blanks_ += blank ? 1 : 0;
+  code_texts_ += digit && !blank && cell.size() <= kLongestCode ? 1 : 0;
+  uuids_ += is_uuid(cell) ? 1 : 0;
+}
+
+Index ColumnProfile::all_numbers() const {
+  Index sum = 0;
+  for (int s = 1; s < kNumberShapes; ++s) sum += of(kNumbers + s);
+  return sum;
+}
+
+Index ColumnProfile::all_dates() const {
+  Index sum = 0;
+  for (int s = 1; s < kDateShapes; ++s) sum += of(kDates + s);
+  return sum;
+}
+
+Index ColumnProfile::comma_evidence() const {
+  if (!fits_nearly(all_numbers(), all_numbers() + all_dates() + of(kText))) return 0;
+  return numbers(NumberShape::comma) + numbers(NumberShape::points_comma) + numbers(NumberShape::spaces_comma);
+}
+
+Index ColumnProfile::point_evidence() const {
+  if (!fits_nearly(all_numbers(), all_numbers() + all_dates() + of(kText))) return 0;
+  return numbers(NumberShape::point) + numbers(NumberShape::commas_point) + numbers(NumberShape::spaces_point);
+}
+
+Index ColumnProfile::admitted(const NumberConvention& convention) const {
+  Index sum = 0;
+  for (int s = 1; s < kNumberShapes; ++s) {
+    if (admits(convention, static_cast<NumberShape>(s))) sum += of(kNumbers + s);
+  }
+  return sum;
+}
+
+/// The convention that admits the most cells. Of several, one with the decimal mark of the table, and of these one
+/// without thousands separators; an integer of four digits without separator speaks against them.
+NumberConvention ColumnProfile::best_convention(const Context& context) const {
+  const DecimalMark table = context.decimal.value_or(context.table_decimal);
+  const DecimalMark other = table == DecimalMark::point ? DecimalMark::comma : DecimalMark::point;
+  const Kind* integers = kinds_[at(kNumbers + static_cast<int>(NumberShape::integer))].get();
+  const bool plain_thousands =
+      integers != nullptr && std::max(std::abs(integers->least), std::abs(integers->most)) >= 1000;
+  std::optional<NumberConvention> best;
+  Index most = -1;
+  for (const DecimalMark decimal : {table, other}) {
+    if (context.decimal && *context.decimal != decimal) continue;
+    for (const ThousandsMark thousands :
+         {ThousandsMark::none, ThousandsMark::comma, ThousandsMark::point, ThousandsMark::space}) {
+      if (context.thousands && *context.thousands != thousands) continue;
+      const NumberConvention convention{decimal, thousands};
+      const bool same = (decimal == DecimalMark::point && thousands == ThousandsMark::point) ||
+                        (decimal == DecimalMark::comma && thousands == ThousandsMark::comma);
+      if (same) continue;
+      const bool guessed = plain_thousands && !context.thousands && thousands == ThousandsMark::point &&
+                           numbers(NumberShape::points) + numbers(NumberShape::points_comma) == 0;
+      const Index count = guessed ? 0 : admitted(convention);
+      if (count > most) {
+        most = count;
+        best = convention;
+      }
+    }
+  }
+  return best.value_or(NumberConvention{table, ThousandsMark::none});
+}
+
+DateFormat ColumnProfile::slash_format() const {
+  const Index day = dates(DateScan::Shape::day_first), month = dates(DateScan::Shape::month_first);
+  if (day != month) return day > month ? DateFormat::day_month_year : DateFormat::month_day_year;
+  if (dates_ == nullptr || dates_->separator != '/') return DateFormat::day_month_year;
+  const DateStep by_day = dates_->day_first.step(), by_month = dates_->month_first.step();
+  if (by_day.regular != by_month.regular) {
+    return by_day.regular ? DateFormat::day_month_year : DateFormat::month_day_year;
+  }
+  if (by_day.regular && by_day.exceptions != by_month.exceptions) {
+    return by_day.exceptions < by_month.exceptions ? DateFormat::day_month_year : DateFormat::month_day_year;
+  }
+  return by_day.descents < by_month.descents ? DateFormat::day_month_year : DateFormat::month_day_year;
+}
+
+Index ColumnProfile::date_cells(DateFormat format) const {
+  if (format >= DateFormat::year) return dates_ ? dates_->integers[static_cast<std::size_t>(format)] : 0;
+  const std::vector<bool> fitting = date_kinds(format);
+  Index sum = 0;
+  for (int kind = kDates; kind < kText; ++kind) sum += fitting[at(kind)] ? of(kind) : 0;
+  return sum;
+}
+
+std::vector<bool> ColumnProfile::date_kinds(DateFormat format) const {
+  std::vector<bool> fitting(kKinds);
+  const auto fit = [&](DateScan::Shape shape) { fitting[at(kDates + static_cast<int>(shape))] = true; };
+  switch (format) {
+    case DateFormat::year_month_day: fit(DateScan::Shape::year_first); break;
+    case DateFormat::day_month_year:
+      fit(DateScan::Shape::day_or_month_first);
+      fit(DateScan::Shape::day_first);
+      break;
+    case DateFormat::month_day_year:
+      fit(DateScan::Shape::day_or_month_first);
+      fit(DateScan::Shape::month_first);
+      break;
+    case DateFormat::month_name: fit(DateScan::Shape::month_name); break;
+    case DateFormat::year_month: fit(DateScan::Shape::year_month); break;
+    case DateFormat::quarter: fit(DateScan::Shape::quarter); break;
+    case DateFormat::week: fit(DateScan::Shape::week); break;
+    case DateFormat::time_of_day: fit(DateScan::Shape::time_of_day); break;
+    default: fitting[at(kNumbers + static_cast<int>(NumberShape::integer))] = true;
+  }
+  return fitting;
+}
+
+std::optional<DateFormat> ColumnProfile::best_date_format(Index entries, Index& fitting) const {
+  std::optional<DateFormat> best;
+  fitting = 0;
+  for (int f = 0; f < kDateFormats; ++f) {
+    const auto format = static_cast<DateFormat>(f);
+    const bool slashes = format == DateFormat::day_month_year || format == DateFormat::month_day_year;
+    if (slashes && format != slash_format()) continue;
+    const Index count = date_cells(format);
+    if (count > fitting) {
+      fitting = count;
+      best = format;
+    }
+  }
+  return fits_nearly(fitting, entries) ? best : std::nullopt;
+}
+
+ColumnSchema ColumnProfile::common() const {
+  ColumnSchema column;
+  column.name = name_;
+  column.rows = rows_;
+  column.examples = examples_;
+  column.distinct = distinct_.count();
+  column.distinct_exact = distinct_.exact();
+  return column;
+}
+
+void ColumnProfile::collect_odd(ColumnSchema& column, const std::vector<bool>& fitting) const {
+  for (int kind = kNumbers; kind < kKinds; ++kind) {
+    if (fitting[at(kind)] || !kinds_[at(kind)]) continue;
+    column.odd += kinds_[at(kind)]->count;
+    column.odd_cells.insert(column.odd_cells.end(), kinds_[at(kind)]->cells.begin(), kinds_[at(kind)]->cells.end());
+  }
+  std::stable_sort(column.odd_cells.begin(), column.odd_cells.end(),
+                   [](const OddCell& a, const OddCell& b) { return a.line < b.line; });
+  if (column.odd_cells.size() > kMostOddCells) column.odd_cells.resize(kMostOddCells);
+}
+
+std::vector<bool> ColumnProfile::numeric_kinds(const NumberConvention& convention, bool integers) const {
+  std::vector<bool> fitting(kKinds);
+  for (int s = 1; s < kNumberShapes; ++s) {
+    const auto shape = static_cast<NumberShape>(s);
+    fitting[at(kNumbers + s)] = admits(convention, shape) && shape != NumberShape::big_integer &&
+                                (!integers || is_integer_shape(shape) || reads_as_grouped(convention, shape));
+  }
+  return fitting;
+}
+
+/// Sets missing, range, resolution and odd cells of a column of numbers.
+void ColumnProfile::finish_numbers(ColumnSchema& column, const NumberConvention& convention) const {
+  column.convention = convention;
+  column.missing = of(kEmpty) + of(kWord) + of(kMark);
+  if (column.distinct_exact) column.distinct -= std::popcount(marks_);
+  std::vector<bool> fitting = numeric_kinds(convention, column.type == ColumnType::integer);
+  if (!column.stated) fitting[at(kNumbers + static_cast<int>(NumberShape::leading_zero))] = false;
+  collect_odd(column, fitting);
+  for (int s = 1; s < kNumberShapes; ++s) {
+    const Kind* kind = kinds_[at(kNumbers + s)].get();
+    if (kind == nullptr || !fitting[at(kNumbers + s)]) continue;
+    const bool grouped = reads_as_grouped(convention, static_cast<NumberShape>(s));
+    const double least = grouped ? kind->grouped_least : kind->least, most = grouped ? kind->grouped_most : kind->most;
+    column.least = std::min(column.least.value_or(least), least);
+    column.most = std::max(column.most.value_or(most), most);
+    if (!grouped) column.decimals = std::max(column.decimals, kind->decimals);
+  }
+}
+
+void ColumnProfile::finish_dates(ColumnSchema& column, DateFormat format) const {
+  column.type = ColumnType::date;
+  column.date_format = format;
+  column.missing = of(kEmpty) + of(kWord) + of(kMark);
+  if (column.distinct_exact) column.distinct -= std::popcount(marks_);
+  collect_odd(column, date_kinds(format));
+  if (!dates_) return;
+  if (format >= DateFormat::year) {
+    column.step =
+        dates_->integer_steps[static_cast<std::size_t>(format) - static_cast<std::size_t>(DateFormat::year)].step();
+    column.has_time = format == DateFormat::unix_seconds || format == DateFormat::unix_milliseconds;
+    const Index outside = of(kNumbers + static_cast<int>(NumberShape::integer)) - date_cells(format);
+    column.odd += outside;
+    return;
+  }
+  column.has_time = dates_->with_time > 0;
+  column.step = (format == DateFormat::month_day_year ? dates_->month_first : dates_->day_first).step();
+}
+
+void ColumnProfile::finish_texts(ColumnSchema& column) const { column.missing = of(kEmpty) + of(kWord); }
+
+bool ColumnProfile::integral(const NumberConvention& convention) const {
+  for (int s = 1; s < kNumberShapes; ++s) {
+    const auto shape = static_cast<NumberShape>(s);
+    if (of(kNumbers + s) > 0 && admits(convention, shape) && !is_integer_shape(shape) &&
+        !reads_as_grouped(convention, shape)) {
+      return false;
+    }
+  }
+  return true;
+}
+
+/// Whether the integers are a permutation of 0, ..., n - 1 or 1, ..., n: compares their number, sum and sum of squares.
+bool ColumnProfile::counts_rows(const ColumnSchema& column) const {
+  const Index n = numbers(NumberShape::integer);
+  if (n < (consecutive_ ? kRowsOfCounter : kRowsOfUnsortedCounter) || n != column.entries() || column.missing > 0 ||
+      !column.least)
+    return false;
+  if (*column.least != 0 && *column.least != 1) return false;
+  if (*column.most - *column.least + 1 != static_cast<double>(n)) return false;
+  if (column.distinct_exact && column.distinct != n) return false;
+  std::uint64_t sum = 0, squares = 0;
+  const auto last = static_cast<std::uint64_t>(*column.most);
+  // Sums over 1, ..., last modulo 2^64; one of the factors is divided before the product wraps.
+  const std::uint64_t a = last % 2 == 0 ? last / 2 : last, b = last % 2 == 0 ? last + 1 : (last + 1) / 2;
+  sum = a * b;
+  const std::uint64_t c = 2 * last + 1;
+  squares = a % 3 == 0 ? a / 3 * b * c : b % 3 == 0 ? a * (b / 3) * c : a * b * (c / 3);
+  return sum == integer_sum_ && squares == integer_squares_;
+}
+
+/// Whether integers are codes that have to be kept as text: with leading zeros or beyond 2^53, either many of them or
+/// all of one length.
+bool ColumnProfile::codes(Index entries, std::string& reason) const {
+  const Index zeros = numbers(NumberShape::leading_zero), big = numbers(NumberShape::big_integer);
+  const Index integers = numbers(NumberShape::integer) + zeros + big;
+  if (zeros + big == 0 || !fits_nearly(integers, entries)) return false;
+  int narrowest = 0, widest = 0;
+  for (const NumberShape shape : {NumberShape::integer, NumberShape::leading_zero, NumberShape::big_integer}) {
+    const Kind* kind = kinds_[at(kNumbers + static_cast<int>(shape))].get();
+    if (kind == nullptr) continue;
+    narrowest = narrowest == 0 ? kind->narrowest : std::min(narrowest, kind->narrowest);
+    widest = std::max(widest, kind->widest);
+  }
+  const bool one_length = narrowest == widest;
+  if (!one_length && share_of(zeros + big, entries) <= 1 - kFittingShare) return false;
+  reason = zeros > 0 ? fmt::format("{} integers with leading zeros, kept as text", zeros)
+                     : fmt::format("{} integers beyond 2^53, kept as text", big);
+  return true;
+}
+
+ColumnSchema ColumnProfile::finish(const Context& context) const {
+  ColumnSchema column = common();
+  if (context.stated != nullptr)
+    decide_stated(column, context);
+  else
+    decide(column, context);
+  return column;
+}
+
+void ColumnProfile::decide_stated(ColumnSchema& column, const Context& context) const {
+  const StatedType& stated = *context.stated;
+  column.type = stated.type;
+  column.stated = true;
+  column.type_reason = "stated by --types";
+  switch (stated.type) {
+    case ColumnType::number:
+    case ColumnType::integer: finish_numbers(column, best_convention(context)); break;
+    case ColumnType::date: {
+      Index fitting = 0;
+      const Index entries = all_numbers() + all_dates() + of(kText);
+      std::optional<DateFormat> format = stated.date_format;
+      if (!format) format = best_date_format(entries, fitting);
+      finish_dates(column, format.value_or(DateFormat::year_month_day));
+      break;
+    }
+    default:
+      finish_texts(column);
+      column.class_labels = stated.type == ColumnType::category && all_numbers() == column.entries() &&
+                            integral(best_convention(context)) && column.entries() > 0;
+      column.unit = stated.unit.value_or(texts_with_blanks_ > 0 ? TextUnit::words : TextUnit::characters);
+  }
+}
+
+void ColumnProfile::decide(ColumnSchema& column, const Context& context) const {
+  const Index entries = all_numbers() + all_dates() + of(kText);
+  if (entries == 0 && of(kMark) == 0) {
+    finish_texts(column);
+    column.type = ColumnType::empty;
+    column.type_reason = "no cell has a value";
+    return;
+  }
+  if (column.distinct == 1 && column.rows >= 2 && of(kEmpty) + of(kWord) == 0 && !context.predicted) {
+    finish_texts(column);
+    column.type = entries == 0 ? ColumnType::empty : ColumnType::constant;
+    column.type_reason = "all cells are equal";
+    if (entries == 0) column.missing = column.rows;
+    if (entries == 0) column.type_reason = "no cell has a value";
+    return;
+  }
+  if (entries > 0 && (decide_date(column) || decide_number(column, context))) return;
+  decide_text(column, context);
+}
+
+bool ColumnProfile::decide_date(ColumnSchema& column) const {
+  if (!dates_) return false;
+  Index fitting = 0;
+  const std::optional<DateFormat> format = best_date_format(all_numbers() + all_dates() + of(kText), fitting);
+  if (!format) return false;
+  finish_dates(column, *format);
+  const bool by_name = *format >= DateFormat::year;
+  column.type_reason = fmt::format("dates as {}{}", date_pattern(*format), by_name ? ", as its name says" : "");
+  const bool slashes = *format == DateFormat::day_month_year || *format == DateFormat::month_day_year;
+  if (slashes && dates(DateScan::Shape::day_first) + dates(DateScan::Shape::month_first) == 0) {
+    column.type_reason +=
+        "; day and month could be exchanged, state it with --types " + name_ + "=date:" +
+        date_pattern(*format == DateFormat::day_month_year ? DateFormat::month_day_year : DateFormat::day_month_year);
+  }
+  return true;
+}
+
+bool ColumnProfile::decide_number(ColumnSchema& column, const Context& context) const {
+  const Index entries = all_numbers() + all_dates() + of(kText);
+  std::string reason;
+  if (!context.predicted && codes(entries, reason)) {
+    finish_texts(column);
+    const bool unique = share_of(column.distinct, column.entries()) >= kNearUnique;
+    column.type = unique || is_identifier_name(name_) ? ColumnType::identifier : ColumnType::category;
+    column.type_reason = reason;
+    return true;
+  }
+  const NumberConvention convention = best_convention(context);
+  const Index fitting = admitted(convention) - numbers(NumberShape::big_integer);
+  if (!fits_nearly(fitting, entries)) return false;
+  column.type = integral(convention) ? ColumnType::integer : ColumnType::number;
+  finish_numbers(column, convention);
+  if (column.type == ColumnType::integer) {
+    decide_integer(column, context);
+    return true;
+  }
+  column.type_reason =
+      fmt::format("numbers with a decimal {}{}", convention.decimal == DecimalMark::comma ? "comma" : "point",
+                  decimal_phrase(convention));
+  return true;
+}
+
+void ColumnProfile::decide_integer(ColumnSchema& column, const Context& context) const {
+  const NumberConvention convention = column.convention;
+  column.type_reason = fmt::format("integers{}", decimal_phrase(convention));
+  const bool few = column.distinct <= kMostClasses && column.entries() >= kEntriesPerClass * column.distinct;
+  if (few && column.odd == 0 && is_class_name(name_)) {
+    column.type = ColumnType::category;
+    column.class_labels = true;
+    column.type_reason = fmt::format("{} different integers, classes as its name says", column.distinct);
+    return;
+  }
+  if (context.predicted || context.only_column || column.odd > 0) return;
+  if (is_identifier_name(name_)) {
+    column.type = ColumnType::identifier;
+    column.type_reason = "integers, identifiers as its name says";
+  } else if (counts_rows(column)) {
+    column.type = ColumnType::identifier;
+    column.type_reason = "counts the rows";
+  }
+}
+
+void ColumnProfile::decide_text(ColumnSchema& column, const Context& context) const {
+  finish_texts(column);
+  const Index texts = of(kText), entries = column.entries();
+  const double distinct = share_of(column.distinct, entries), words = texts == 0 ? 0 : share_of(words_, texts);
+  const Index fitting = std::max(all_numbers(), all_dates());
+  const std::string mixed = share_of(fitting, entries) >= kMostlyDistinct
+                                ? fmt::format("; {} of {} values are {}, too few for that type", fitting, entries,
+                                              all_numbers() >= all_dates() ? "numbers" : "dates")
+                                : "";
+  const auto decide_as = [&](ColumnType type, std::string reason) {
+    column.type = type;
+    column.type_reason = std::move(reason) + mixed;
+  };
+  column.unit = share_of(texts_with_blanks_, texts) >= kMostlyDistinct ? TextUnit::words : TextUnit::characters;
+  if (!context.predicted && !context.only_column) {
+    if (fits_nearly(uuids_, texts) && texts == entries) return decide_as(ColumnType::identifier, "UUIDs");
+    const bool one_word = texts_with_blanks_ == 0;
+    if (is_identifier_name(name_) && one_word) {
+      return decide_as(ColumnType::identifier, "codes, identifiers as its name says");
+    }
+    if (one_word && distinct >= kNearUnique && entries >= kEntriesOfCodes && fits_nearly(code_texts_, texts)) {
+      return decide_as(ColumnType::identifier, "codes that differ in almost every row");
+    }
+  }
+  const std::string repeats = fmt::format("{} different values in {} entries", column.distinct, entries);
+  const bool unique_sentences = column.distinct == entries && share_of(texts_with_blanks_, texts) > kMostlyDistinct;
+  if (entries >= kEntriesOfText && distinct > kMostlyDistinct) return decide_as(ColumnType::text, repeats);
+  if (entries < kEntriesOfText && unique_sentences)
+    return decide_as(ColumnType::text, repeats + ", with several words");
+  if (words >= kWordsOfSentences && entries < kRepeatsOfCategory * column.distinct) {
+    return decide_as(ColumnType::text, fmt::format("{:.0f} words per entry on average", words));
+  }
+  decide_as(ColumnType::category, repeats);
+}
+
+}  // namespace unfold

@@ -1,0 +1,137 @@
+#pragma once
+/// Statistics of the cells of one column, collected in one pass with bounded memory, and the decision on its type.
+///
+/// Every cell is counted under its *kind*: missing, one of the shapes of numbers and dates, or text. The decision is
+/// made at the end from these counts, so that it does not depend on the order of the rows, and so that the type, the
+/// decimal mark and the date format can be stated without a second pass.
+
+#include <array>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "data/schema/date_cell.h"
+#include "data/schema/distinct_count.h"
+#include "data/schema/numeric_cell.h"
+#include "data/schema/table_schema.h"
+
+namespace unfold {
+
+/// What names of columns tell about their contents.
+bool is_identifier_name(std::string_view name);  ///< id, user_id, userId, uuid, zip, ...
+bool is_class_name(std::string_view name);       ///< label, class, target, y, species, ...
+bool is_date_name(std::string_view name);        ///< date, time, timestamp, created_at, year, ...
+bool is_year_name(std::string_view name);        ///< year, yr
+bool is_position_name(std::string_view name);    ///< t, time, step, index, ...
+bool is_event_name(std::string_view name);       ///< event, action, page, item, ...
+bool is_group_name(std::string_view name);       ///< identifier names of things that repeat, and user, station, ...
+std::string lower_name(std::string_view name);
+
+/// The usual spellings of missing values. Words are missing in columns of every type; marks only in columns of numbers
+/// and dates, because they are punctuation in others.
+enum class MissingSpelling { none, word, mark };
+MissingSpelling missing_spelling(std::string_view cell);
+
+/// Text that need not be kept: the shortest prefix of whole characters with at most `most` bytes.
+std::string_view beginning_of(std::string_view text, std::size_t most);
+
+class ColumnProfile {
+ public:
+  /// `missing` replaces the usual spellings if it is not null; it must outlive the profile.
+  ColumnProfile(std::string name, Index distinct_bound, const std::vector<std::string>* missing);
+
+  void add(std::string_view cell, Index line);
+
+  const std::string& name() const { return name_; }
+  /// Cells that can only be read with a decimal comma, and those that can only be read with a decimal point, if the
+  /// column consists of numbers.
+  Index comma_evidence() const;
+  Index point_evidence() const;
+  /// Cells of the form 1,234 and 1.234, which have two readings.
+  Index ambiguous_commas() const { return numbers(NumberShape::comma_three); }
+  Index ambiguous_points() const { return numbers(NumberShape::point_three); }
+
+  /// What the table and the options say about the column.
+  struct Context {
+    DecimalMark table_decimal = DecimalMark::point;
+    std::optional<DecimalMark> decimal = {};
+    std::optional<ThousandsMark> thousands = {};
+    const StatedType* stated = nullptr;
+    bool only_column = false;
+    bool predicted = false;  ///< by an option; then it is neither an identifier nor a constant
+  };
+  ColumnSchema finish(const Context& context) const;
+
+ private:
+  static constexpr int kEmpty = 0, kWord = 1, kMark = 2, kNumbers = 3, kDates = kNumbers + kNumberShapes,
+                       kDateShapes = 10, kText = kDates + kDateShapes, kKinds = kText + 1;
+
+  struct Kind {
+    Index count = 0;
+    std::vector<OddCell> cells;  ///< the first ones
+    double least = 0, most = 0;  ///< of the values of numbers
+    double grouped_least = 0, grouped_most = 0;
+    int decimals = 0;
+    int narrowest = 0, widest = 0;  ///< digits
+  };
+  struct Dates {
+    StepTracker day_first, month_first;
+    std::array<Index, kDateFormats> integers = {};  ///< by format, in columns named like dates
+    std::array<StepTracker, 4> integer_steps;       ///< year, compact, unix_seconds, unix_milliseconds
+    Index with_time = 0;
+    char separator = 0;
+  };
+
+  Kind& count(int kind, std::string_view cell, Index line);
+  void add_number(const NumberScan& scan, std::string_view cell, Index line);
+  void add_integer_date(double value);
+  void add_date(const DateScan& scan, std::string_view cell, Index line);
+  void add_text(std::string_view cell, Index line);
+  void add_value(std::string_view cell);
+
+  Index of(int kind) const { return kinds_[at(kind)] ? kinds_[at(kind)]->count : 0; }
+  Index numbers(NumberShape shape) const { return of(kNumbers + static_cast<int>(shape)); }
+  Index dates(DateScan::Shape shape) const { return of(kDates + static_cast<int>(shape)); }
+  Index all_numbers() const;
+  Index all_dates() const;
+  Index admitted(const NumberConvention& convention) const;
+  NumberConvention best_convention(const Context& context) const;
+  DateFormat slash_format() const;
+
+  ColumnSchema common() const;
+  void finish_numbers(ColumnSchema& column, const NumberConvention& convention) const;
+  void finish_dates(ColumnSchema& column, DateFormat format) const;
+  void finish_texts(ColumnSchema& column) const;
+  void collect_odd(ColumnSchema& column, const std::vector<bool>& fitting) const;
+  std::vector<bool> numeric_kinds(const NumberConvention& convention, bool integers) const;
+  std::vector<bool> date_kinds(DateFormat format) const;
+  std::optional<DateFormat> best_date_format(Index entries, Index& fitting) const;
+  Index date_cells(DateFormat format) const;
+  bool integral(const NumberConvention& convention) const;
+  bool counts_rows(const ColumnSchema& column) const;
+  bool codes(Index entries, std::string& reason) const;
+  void decide_stated(ColumnSchema& column, const Context& context) const;
+  void decide(ColumnSchema& column, const Context& context) const;
+  bool decide_date(ColumnSchema& column) const;
+  bool decide_number(ColumnSchema& column, const Context& context) const;
+  void decide_integer(ColumnSchema& column, const Context& context) const;
+  void decide_text(ColumnSchema& column, const Context& context) const;
+
+  std::string name_;
+  const std::vector<std::string>* missing_;
+  bool date_name_;
+  std::array<std::unique_ptr<Kind>, kKinds> kinds_;
+  std::unique_ptr<Dates> dates_;
+  DistinctCount distinct_;
+  std::vector<std::string> examples_;
+  unsigned marks_ = 0;  ///< which marks for missing values occurred: - . ?
+  Index rows_ = 0;
+  std::uint64_t integer_sum_ = 0, integer_squares_ = 0;  ///< of integers, modulo 2^64
+  double last_integer_ = 0;
+  bool consecutive_ = true;  ///< every integer is the preceding one plus one
+  Index texts_with_blanks_ = 0, words_ = 0, code_texts_ = 0, uuids_ = 0, text_bytes_ = 0;
+};
+
+}  // namespace unfold

@@ -1,0 +1,177 @@
+#include "data/schema/column_roles.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "data/schema/column_profile.h"
+#include "data/schema/describe_schema.h"
+
+namespace unfold {
+namespace {
+
+constexpr Index kRowsPerGroup = 2;
+constexpr Index kRowsPerUnorderedGroup = 3;
+
+class RoleAssignment {
+ public:
+  RoleAssignment(TableSchema& schema, const SchemaOptions& options) : schema_(schema), options_(options) {}
+
+  void assign() {
+    const ColumnSchema* order = find_order();
+    const ColumnSchema* group = find_group(order != nullptr);
+    // A row counter that is the group would be the order of nothing; find_group never returns the order.
+    schema_.events = options_.predict.empty() && is_event_table(group, order);
+    const ColumnSchema* target = options_.predict.empty() ? find_target(group, order) : nullptr;
+    for (ColumnSchema& column : schema_.columns) {
+      if (named(options_.predict, column)) {
+        set(column, ColumnRole::predicted, "stated by --predict");
+      } else if (&column == target) {
+        set(column, ColumnRole::predicted, target_reason_);
+      } else if (&column == group) {
+        set(column, ColumnRole::group, group_reason_);
+      } else if (&column == order) {
+        set(column, ColumnRole::order, order_reason_);
+      } else {
+        set_reading(column);
+      }
+    }
+  }
+
+ private:
+  static bool named(const std::vector<std::string>& names, const ColumnSchema& column) {
+    return std::find(names.begin(), names.end(), column.name) != names.end();
+  }
+  static void set(ColumnSchema& column, ColumnRole role, std::string reason) {
+    column.role = role;
+    column.role_reason = std::move(reason);
+  }
+
+  void set_reading(ColumnSchema& column) const {
+    if (!options_.read.empty()) {
+      const bool read = named(options_.read, column);
+      return set(column, read ? ColumnRole::read : ColumnRole::left_out,
+                 read ? "stated by --read" : "not among the columns of --read");
+    }
+    switch (column.type) {
+      case ColumnType::constant: return set(column, ColumnRole::left_out, "it has one value, which tells nothing");
+      case ColumnType::empty: return set(column, ColumnRole::left_out, "it has no values");
+      case ColumnType::identifier:
+        if (column.distinct * kRowsPerGroup > column.entries()) {
+          return set(column, ColumnRole::left_out, "identifiers differ from row to row");
+        }
+        return set(column, ColumnRole::left_out, "identifiers; state --group " + column.name + " to collect its rows");
+      case ColumnType::date: return set(column, ColumnRole::read, "calendar features of the date");
+      case ColumnType::text:
+        return set(column, ColumnRole::read,
+                   column.unit == TextUnit::words ? "each entry is read as words" : "each entry is read as characters");
+      default: return set(column, ColumnRole::read, "an input");
+    }
+  }
+
+  const ColumnSchema* find_order() {
+    if (options_.order) {
+      order_reason_ = "stated by --order";
+      return schema_.find(*options_.order);
+    }
+    const ColumnSchema* time_of_day = nullptr;
+    for (const ColumnSchema& column : schema_.columns) {
+      if (column.type != ColumnType::date || is_taken(column)) continue;
+      if (column.date_format == DateFormat::time_of_day) {
+        if (time_of_day == nullptr) time_of_day = &column;
+        continue;
+      }
+      order_reason_ = "the first column of dates";
+      return &column;
+    }
+    if (time_of_day != nullptr) {
+      order_reason_ = "the only column of times";
+      return time_of_day;
+    }
+    for (const ColumnSchema& column : schema_.columns) {
+      const bool counts = column.type == ColumnType::identifier && column.least;
+      if (counts && is_position_name(column.name) && !is_taken(column)) {
+        order_reason_ = "counts the rows and is named like a position";
+        return &column;
+      }
+    }
+    return nullptr;
+  }
+
+  bool is_taken(const ColumnSchema& column) const {
+    return named(options_.predict, column) || named(options_.read, column) || options_.group == column.name;
+  }
+
+  const ColumnSchema* find_group(bool ordered) {
+    if (options_.group) {
+      group_reason_ = "stated by --group";
+      return schema_.find(*options_.group);
+    }
+    for (const ColumnSchema& column : schema_.columns) {
+      const bool type = column.type == ColumnType::identifier || column.type == ColumnType::category ||
+                        column.type == ColumnType::integer;
+      if (!type || is_taken(column) || column.class_labels || options_.order == column.name) continue;
+      if (!is_group_name(column.name) || column.distinct < 2) continue;
+      if (column.distinct * (ordered ? kRowsPerGroup : kRowsPerUnorderedGroup) > column.entries()) continue;
+      if (!ordered && (!is_identifier_name(column.name) || column.name.size() <= 2)) continue;
+      group_reason_ = fmt::format("{} values that repeat, {} rows each on average", column.distinct,
+                                  column.entries() / std::max<Index>(column.distinct, 1));
+      return &column;
+    }
+    return nullptr;
+  }
+
+  bool is_event_table(const ColumnSchema* group, const ColumnSchema* order) {
+    if (group == nullptr || order == nullptr) return false;
+    bool numbers = false;
+    const ColumnSchema* category = nullptr;
+    const ColumnSchema* event = nullptr;
+    for (const ColumnSchema& column : schema_.columns) {
+      if (&column == group || &column == order) continue;
+      if (is_class_name(column.name)) return false;
+      numbers = numbers || column.type == ColumnType::number || column.type == ColumnType::integer;
+      if (column.type != ColumnType::category) continue;
+      category = &column;
+      if (event == nullptr && is_event_name(column.name)) event = &column;
+    }
+    event_ = event != nullptr ? event : numbers ? nullptr : category;
+    return event_ != nullptr;
+  }
+
+  static bool predictable(const ColumnSchema& column) {
+    return column.type == ColumnType::number || column.type == ColumnType::integer ||
+           column.type == ColumnType::category;
+  }
+
+  const ColumnSchema* find_target(const ColumnSchema* group, const ColumnSchema* order) {
+    if (schema_.events) {
+      target_reason_ = fmt::format("the next event of each {}, from its earlier ones", escape_cell(group->name, 40));
+      return event_;
+    }
+    const ColumnSchema* last = nullptr;
+    for (const ColumnSchema& column : schema_.columns) {
+      if (&column == group || &column == order || named(options_.read, column) || !predictable(column)) continue;
+      if (is_class_name(column.name)) {
+        target_reason_ = "it is named like a class or target";
+        return &column;
+      }
+      last = &column;
+    }
+    if (last == nullptr) return nullptr;
+    const bool series = order != nullptr && last->type != ColumnType::category;
+    target_reason_ = series ? "the last column of numbers of a series, from its earlier values"
+                            : fmt::format("the last column of numbers or categories");
+    return last;
+  }
+
+  TableSchema& schema_;
+  const SchemaOptions& options_;
+  const ColumnSchema* event_ = nullptr;
+  std::string group_reason_, order_reason_, target_reason_;
+};
+
+}  // namespace
+
+void assign_roles(TableSchema& schema, const SchemaOptions& options) { RoleAssignment(schema, options).assign(); }
+
+}  // namespace unfold

@@ -1,0 +1,27 @@
+#pragma once
+/// What each column of a table is used for: read, predicted, group, order or left out, with the reason.
+///
+/// | role | rule without options |
+/// | --- | --- |
+/// | left out | constants, empty columns, identifiers that are not the group |
+/// | group | the first column whose name is that of a thing that repeats (user_id, station, ...), whose values repeat
+/// twice
+///           or more on average; without an order, only a name like user_id and three times |
+/// | order | the first column of dates (a time of day only if there is no other); else an ascending column named t,
+/// time,
+///           step, ... |
+/// | predicted | a column named like a class (label, class, target, y, ...); in event tables the category; else the
+/// last
+///           column of numbers or categories, but not the order |
+/// | read | all others |
+///
+/// Event tables have a group, an order and a category, and no numbers or a category named event, action, page, ...
+
+#include "data/schema/table_schema.h"
+
+namespace unfold {
+
+/// Sets the roles of all columns and `events`. REQUIRES: the options name existing columns.
+void assign_roles(TableSchema& schema, const SchemaOptions& options);
+
+}  // namespace unfold

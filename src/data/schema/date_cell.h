@@ -1,0 +1,117 @@
+#pragma once
+/// Dates and times as people write them in tables, and the regular step of a series of dates.
+///
+/// `scan_date` reads a cell without a decision between 31/12 and 12/31; the column decides (`DateFormat`), and
+/// `parse_date` then returns the moment. Dates are those of the proleptic Gregorian calendar, years 1 to 9999.
+
+#include <array>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "base/types.h"
+
+namespace unfold {
+
+enum class DateFormat {
+  year_month_day,     ///< 2024-01-31, 2024/01/31, 2024.01.31
+  day_month_year,     ///< 31.01.2024, 31/01/2024, 31-01-2024
+  month_day_year,     ///< 01/31/2024
+  month_name,         ///< 31 Jan 2024, January 31, 2024, Jan 2024, 31-Jan-2024
+  year_month,         ///< 2024-01
+  quarter,            ///< 2024Q1, 2024-Q1, Q1 2024
+  week,               ///< 2024-W05
+  time_of_day,        ///< 10:30, 10:30:15.5
+  year,               ///< 2024, where the name of the column says so, like the following
+  compact,            ///< 20240131
+  unix_seconds,       ///< 1706659200
+  unix_milliseconds,  ///< 1706659200000
+};
+inline constexpr int kDateFormats = static_cast<int>(DateFormat::unix_milliseconds) + 1;
+
+/// The pattern of a format, as messages and options spell it: "YYYY-MM-DD".
+const char* date_pattern(DateFormat format);
+/// Returns the format of a pattern; nothing if there is no such pattern.
+std::optional<DateFormat> date_format_of(std::string_view pattern);
+
+/// A point in time.
+struct Moment {
+  Index days = 0;             ///< since 1970-01-01, in the zone of the cell
+  Index second = 0;           ///< of the day, 0 to 86399, in the zone of the cell
+  Index nanosecond = 0;       ///< of the second
+  bool has_time = false;      ///< the cell has a time of day
+  std::optional<Index> zone;  ///< minutes east of UTC, if stated
+
+  /// Seconds since 1970-01-01 00:00 UTC; a cell without a zone is taken as UTC.
+  Index epoch_seconds() const { return days * 86400 + second - zone.value_or(0) * 60; }
+  double seconds() const { return static_cast<double>(epoch_seconds()) + static_cast<double>(nanosecond) * 1e-9; }
+};
+
+Index days_from_civil(Index year, Index month, Index day);  ///< since 1970-01-01
+struct CivilDate {
+  Index year = 1970, month = 1, day = 1;
+};
+CivilDate civil_from_days(Index days);
+bool is_valid_date(Index year, Index month, Index day);
+
+struct DateScan {
+  enum class Shape {
+    none,
+    year_first,
+    day_or_month_first,  ///< 03/04/2024: `moment` has the day first, `month_first` the month first
+    day_first,           ///< 31/12/2024
+    month_first,         ///< 12/31/2024
+    month_name,
+    year_month,
+    quarter,
+    week,
+    time_of_day
+  };
+  Shape shape = Shape::none;
+  char separator = 0;  ///< between the numbers of a date
+  Moment moment;
+  Moment month_first;
+};
+
+DateScan scan_date(std::string_view text);
+/// The integer of a cell as a date: year, compact or Unix time; nothing if it is out of range for the format.
+std::optional<Moment> date_of_integer(Index number, DateFormat format);
+
+/// Returns the moment of a cell, or nothing if the text is not a date in this format.
+std::optional<Moment> parse_date(std::string_view text, DateFormat format);
+
+/// The regular step of a column of dates.
+struct DateStep {
+  enum class Order { none, ascending, descending, unsorted };
+  Order order = Order::none;
+  Index descents = 0;    ///< how often a date is before the preceding one
+  bool regular = false;  ///< nine in ten differences between increasing neighbors are equal
+  std::string
+      name;  ///< "hourly", "daily", "working days", "weekly", "monthly", "quarterly", "yearly", "every 5 minutes"
+  Index seconds = 0;  ///< length of the step; 0 if it is counted in months
+  Index months = 0;
+  Index exceptions = 0;            ///< differences that are not the step
+  Index earliest = 0, latest = 0;  ///< in seconds since 1970-01-01 00:00 UTC
+};
+
+/// Collects the differences between successive dates in constant memory.
+class StepTracker {
+ public:
+  void add(const Moment& moment);
+  DateStep step() const;
+
+ private:
+  struct Difference {
+    bool months = false;
+    Index amount = 0, count = 0;
+  };
+  void count(bool months, Index amount);
+
+  std::array<Difference, 16> differences_ = {};
+  Index others_ = 0, increases_ = 0, equals_ = 0, descents_ = 0, dates_ = 0;
+  Index earliest_ = 0, latest_ = 0;
+  Index seconds_ = 0, nanosecond_ = 0, day_seconds_ = 0, days_ = 0;
+  CivilDate civil_;
+};
+
+}  // namespace unfold

@@ -1,0 +1,24 @@
+#pragma once
+/// The schema of a table as text, for `unfold inspect`, and as JSON. Control characters and undecodable bytes of the
+/// data are escaped: an escape sequence in a file never reaches the terminal.
+
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <string_view>
+
+#include "data/schema/table_schema.h"
+
+namespace unfold {
+
+/// Returns at most `most` bytes of a cell as printable UTF-8, with "..." behind a part: control characters (also U+0080
+/// to U+009F, U+2028, U+2029 and the marks that change the direction of text) are \n, \t, \r or \u{...}; bytes that are
+/// not UTF-8 are \xNN; a backslash is doubled.
+std::string escape_cell(std::string_view cell, std::size_t most);
+
+/// A few lines about the table, then one line per column with type, role, missing values, examples and reasons, and one
+/// line per odd cell. Tables with more than 200 columns are cut, with a line that says so.
+std::string describe(const TableSchema& schema);
+/// One object with all columns.
+nlohmann::json to_json(const TableSchema& schema);
+
+}  // namespace unfold

@@ -1,0 +1,249 @@
+#include "data/schema/infer_schema.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "base/error.h"
+#include "base/formats/decompress.h"
+#include "base/formats/file.h"
+#include "base/formats/text_encoding.h"
+#include "base/options/suggestions.h"
+#include "base/utf8.h"
+#include "data/schema/column_profile.h"
+#include "data/schema/column_roles.h"
+#include "data/schema/describe_schema.h"
+#include "data/schema/row_splitter.h"
+#include "data/schema/table_layout.h"
+
+namespace unfold {
+namespace {
+
+constexpr std::size_t kLayoutBytes = 256 << 10;
+constexpr std::size_t kPieceBytes = 1 << 20;
+constexpr std::size_t kLongestRow = 16 << 20;  ///< a quote that is not closed within so many bytes is ignored
+constexpr Index kDistinctBudget = Index{64} << 20, kMostDistinct = 4096, kFewestDistinct = 64;
+constexpr Index kBytesPerDistinct = 16;  ///< a slot and its free neighbor
+
+void require_column(const char* option, const std::string& column, const std::vector<std::string>& names) {
+  if (std::find(names.begin(), names.end(), column) != names.end()) return;
+  constexpr std::size_t kMostNames = 20;
+  std::vector<std::string> shown;
+  for (const std::string& name : names) {
+    if (shown.size() < kMostNames) shown.push_back(escape_cell(name, kMostOddBytes));
+  }
+  throw UsageError(fmt::format("{}: there is no column \"{}\"; the columns are {}{}{}", option,
+                               escape_cell(column, kMostOddBytes), fmt::join(shown, ", "),
+                               names.size() > kMostNames ? ", ..." : "", did_you_mean(column, names)));
+}
+
+void require_columns(const SchemaOptions& options, const std::vector<std::string>& names) {
+  for (const auto& [column, type] : options.types) require_column("--types", column, names);
+  if (options.group) require_column("--group", *options.group, names);
+  if (options.order) require_column("--order", *options.order, names);
+  for (const std::string& column : options.read) require_column("--read", column, names);
+  for (const std::string& column : options.predict) require_column("--predict", column, names);
+}
+
+bool names_column(const std::vector<std::string>& names, const std::string& column) {
+  return std::find(names.begin(), names.end(), column) != names.end();
+}
+
+}  // namespace
+
+class SchemaInference::State {
+ public:
+  State(std::string source, SchemaOptions options) : options_(std::move(options)) {
+    schema_.source = std::move(source);
+  }
+
+  void add(std::string_view bytes) {
+    if (splitter_ && pending_.empty()) {
+      const std::size_t done = read_rows(bytes, false);
+      pending_.assign(bytes.substr(done));
+      wanted_ = pending_.size() * 2;
+      return;
+    }
+    pending_ += bytes;
+    if (!splitter_) {
+      if (pending_.size() < kLayoutBytes) return;
+      begin(false);
+    } else if (pending_.size() < wanted_) {
+      return;
+    }
+    pending_.erase(0, read_rows(pending_, false));
+    wanted_ = pending_.size() * 2;
+    if (pending_.size() > kLongestRow) {
+      schema_.unclosed_quote = splitter_->line();
+      splitter_->ignore_quotes();
+      pending_.erase(0, read_rows(pending_, false));
+    }
+  }
+
+  TableSchema finish() {
+    if (!splitter_) begin(true);
+    read_rows(pending_, true);
+    schema_.rows = rows_;
+    std::vector<ColumnProfile>& profiles = profiles_;
+    Index commas = 0, points = 0, ambiguous = 0;
+    for (const ColumnProfile& profile : profiles) {
+      commas += profile.comma_evidence();
+      points += profile.point_evidence();
+      ambiguous += profile.ambiguous_commas();
+    }
+    const bool comma = commas != points ? commas > points : schema_.separator == ';' && ambiguous > 0;
+    for (const ColumnProfile& profile : profiles) {
+      const auto stated = options_.types.find(profile.name());
+      const ColumnProfile::Context context{.table_decimal = comma ? DecimalMark::comma : DecimalMark::point,
+                                           .decimal = options_.decimal,
+                                           .thousands = options_.thousands,
+                                           .stated = stated == options_.types.end() ? nullptr : &stated->second,
+                                           .only_column = profiles.size() == 1,
+                                           .predicted = names_column(options_.predict, profile.name())};
+      schema_.columns.push_back(profile.finish(context));
+    }
+    assign_roles(schema_, options_);
+    return std::move(schema_);
+  }
+
+ private:
+  /// Decides the layout from the first bytes and prepares the columns.
+  void begin(bool complete) {
+    refuse_utf16(schema_.source, pending_);
+    const std::string_view text = without_mark(pending_);
+    schema_.byte_order_mark = text.size() != pending_.size();
+    pending_.erase(0, pending_.size() - text.size());
+    const TableLayout layout = table_layout(schema_.source, pending_, complete, options_);
+    require_columns(options_, layout.names);
+    schema_.separator = layout.separator;
+    schema_.header = layout.header;
+    schema_.header_reason = layout.header_reason;
+    schema_.notes = layout.notes;
+    header_line_ = layout.header ? layout.first_line : 0;
+    line_end_ = layout.line_end;
+    const auto columns = static_cast<Index>(layout.columns);
+    const Index bound =
+        std::clamp(kDistinctBudget / kBytesPerDistinct / std::max<Index>(columns, 1), kFewestDistinct, kMostDistinct);
+    const std::vector<std::string>* missing = options_.missing ? &*options_.missing : nullptr;
+    profiles_.reserve(layout.columns);
+    for (const std::string& name : layout.names) profiles_.emplace_back(name, bound, missing);
+    splitter_.emplace(layout.separator, layout.line_end, options_.comment);
+  }
+
+  /// Reads the complete rows, with `last` all rows; returns the number of bytes read.
+  std::size_t read_rows(std::string_view bytes, bool last) {
+    std::size_t position = 0;
+    while (position < bytes.size()) {
+      const RowSplitter::Result result = splitter_->next(bytes, position, last, row_);
+      if (result == RowSplitter::Result::incomplete) break;
+      if (result == RowSplitter::Result::unclosed_quote) {
+        schema_.unclosed_quote = splitter_->line();
+        splitter_->ignore_quotes();
+        continue;
+      }
+      add_row();
+    }
+    return position;
+  }
+
+  void add_row() {
+    if (row_.line_end) {
+      Index& ends = line_end_ == '\r'      ? schema_.line_ends.cr
+                    : row_.carriage_return ? schema_.line_ends.crlf
+                                           : schema_.line_ends.lf;
+      ++ends;
+    }
+    if (!row_.plain) check_bytes();
+    if (row_.comment) {
+      ++schema_.comments;
+      return;
+    }
+    if (row_.misplaced_quote) schema_.misplaced_quotes.add(row_.line);
+    if (row_.cells.size() == 1 && row_.cells[0].empty()) {
+      if (profiles_.size() == 1) empty_lines_.push_back(row_.line);
+      if (empty_lines_.size() > kMostPendingLines) flush_empty_lines();
+      return;
+    }
+    if (row_.line == header_line_) return;
+    if (row_.cells.size() != profiles_.size()) {
+      schema_.ragged.add(row_.line);
+      return;
+    }
+    flush_empty_lines();
+    for (std::size_t c = 0; c < profiles_.size(); ++c) profiles_[c].add(row_.cells[c], row_.line);
+    ++rows_;
+  }
+
+  /// Empty lines of a table with one column are missing values, except at the end.
+  void flush_empty_lines() {
+    for (const Index line : empty_lines_) {
+      profiles_[0].add({}, line);
+      ++rows_;
+    }
+    empty_lines_.clear();
+  }
+
+  void check_bytes() {
+    Index controls = 0;
+    for (const char c : row_.bytes) {
+      const auto byte = static_cast<unsigned char>(c);
+      controls += (byte < 0x20 && c != '\t' && c != '\r' && c != '\n') || byte == 0x7F ? 1 : 0;
+    }
+    if (controls > 0) schema_.control_characters.add(row_.line, controls);
+    std::string_view rest = row_.bytes;
+    for (Index bad = find_invalid_utf8(rest); bad >= 0; bad = find_invalid_utf8(rest)) {
+      schema_.undecodable.add(row_.line);
+      rest.remove_prefix(at(bad) + 1);
+    }
+  }
+
+  static constexpr std::size_t kMostPendingLines = 1 << 16;
+
+  SchemaOptions options_;
+  TableSchema schema_;
+  std::string pending_;     ///< bytes that are not yet read
+  std::size_t wanted_ = 0;  ///< bytes before the next attempt to read a row
+  std::optional<RowSplitter> splitter_;
+  TableRow row_;
+  std::vector<ColumnProfile> profiles_;
+  std::vector<Index> empty_lines_;
+  Index header_line_ = 0, rows_ = 0;
+  char line_end_ = '\n';
+};
+
+SchemaInference::SchemaInference(std::string source, SchemaOptions options)
+    : state_(std::make_unique<State>(std::move(source), std::move(options))) {}
+SchemaInference::SchemaInference(SchemaInference&&) noexcept = default;
+SchemaInference& SchemaInference::operator=(SchemaInference&&) noexcept = default;
+SchemaInference::~SchemaInference() = default;
+void SchemaInference::add(std::string_view bytes) { state_->add(bytes); }
+TableSchema SchemaInference::finish() { return state_->finish(); }
+
+TableSchema infer_table_schema(const std::string& source, std::string_view bytes, const SchemaOptions& options) {
+  SchemaInference inference(source, options);
+  inference.add(bytes);
+  return inference.finish();
+}
+
+TableSchema infer_table_schema_of_file(const std::string& path, const SchemaOptions& options) {
+  if (path == "-" || compression_of(path) != Compression::none) {
+    const Input input = Input::open(path);
+    return infer_table_schema(input.name(), input.bytes(), options);
+  }
+  const int descriptor = open_for_reading(path);
+  const auto close_file = [](const int* open) { ::close(*open); };
+  const std::unique_ptr<const int, decltype(close_file)> closing(&descriptor, close_file);
+  SchemaInference inference(path, options);
+  std::string piece(kPieceBytes, '\0');
+  for (;;) {
+    const std::size_t size = read_some(descriptor, path, piece.data(), piece.size());
+    if (size == 0) return inference.finish();
+    inference.add(std::string_view(piece).substr(0, size));
+  }
+}
+
+}  // namespace unfold

@@ -1,0 +1,71 @@
+#pragma once
+/// Numbers as people write them in tables: signs, decimal point or comma, thousands separators, exponents.
+///
+/// `scan_number` classifies a cell by its shape without a decision between the readings of "1,200" (1.2 or 1200). The
+/// convention of the column decides (`NumberConvention`), and `parse_number` then returns the value. Blanks around a
+/// cell are ignored. Cells with units, currency or percent signs are not numbers.
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "base/types.h"
+
+namespace unfold {
+
+enum class DecimalMark { point, comma };
+enum class ThousandsMark { none, comma, point, space };  ///< a space may also be U+00A0 or U+202F
+
+struct NumberConvention {
+  DecimalMark decimal = DecimalMark::point;
+  ThousandsMark thousands = ThousandsMark::none;
+  friend bool operator==(const NumberConvention&, const NumberConvention&) = default;
+};
+
+enum class NumberShape {
+  none,          ///< not a number
+  infinite,      ///< inf, infinity, or a number that overflows
+  integer,       ///< 12, -3
+  leading_zero,  ///< 03: a code rather than a quantity
+  big_integer,   ///< an integer beyond 2^53, which a double cannot hold exactly
+  point,         ///< 3.5, .5, 1e5
+  point_three,   ///< 1.234: a decimal point or a thousands separator
+  points,        ///< 1.234.567
+  points_comma,  ///< 1.234,5
+  comma,         ///< 3,5
+  comma_three,   ///< 1,234: a decimal comma or a thousands separator
+  commas,        ///< 1,234,567
+  commas_point,  ///< 1,234.5
+  spaces,        ///< 1 234
+  spaces_point,  ///< 1 234.5
+  spaces_comma   ///< 1 234,5
+};
+inline constexpr int kNumberShapes = static_cast<int>(NumberShape::spaces_comma) + 1;
+
+struct NumberScan {
+  NumberShape shape = NumberShape::none;
+  double value = 0;    ///< of `point_three` and `comma_three`: the reading with a decimal mark
+  double grouped = 0;  ///< of `point_three` and `comma_three`: the reading with a thousands separator; else `value`
+  int decimals = 0;    ///< digits after the decimal mark, less the exponent, at least 0
+  int digits = 0;      ///< all digits, without those of the exponent
+};
+
+/// The largest integer up to which a double holds every integer.
+inline constexpr Index kLargestExactInteger = Index{1} << 53;
+
+NumberScan scan_number(std::string_view text);
+
+/// Whether a cell of this shape is a number under the convention.
+bool admits(const NumberConvention& convention, NumberShape shape);
+/// Whether a `point_three` or `comma_three` is read with a thousands separator; false for other shapes.
+bool reads_as_grouped(const NumberConvention& convention, NumberShape shape);
+
+/// Returns the value, or nothing if the text is not a finite number under the convention or is an integer beyond 2^53.
+std::optional<double> parse_number(std::string_view text, const NumberConvention& convention = {});
+
+/// Formats a number with `decimals` digits after the point (0 to 17), the resolution of its column: 1234101.25 with two
+/// digits is "1234101.25". Magnitudes from 1e17 have the shortest text that reads back as the same number. Zero has no
+/// sign. Not-a-number is empty, a missing value.
+std::string format_number(double value, int decimals);
+
+}  // namespace unfold

@@ -1,0 +1,60 @@
+#pragma once
+/// Splits the bytes of a table into rows and cells (RFC 4180), also where the bytes arrive in pieces.
+///
+/// Cells are separated by one character and stripped of blanks. A cell that begins with a quote may contain separators,
+/// line ends and doubled quotes.
+
+#include <array>
+#include <deque>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/types.h"
+
+namespace unfold {
+
+inline constexpr char kNoCellSeparator = '\0';  ///< of a table with one column
+
+struct TableRow {
+  std::vector<std::string_view> cells;
+  std::string_view bytes;        ///< the row without its line end
+  Index line = 1;                ///< where it begins, from 1
+  bool comment = false;          ///< the row begins with the comment prefix; it has no cells
+  bool plain = true;             ///< printable ASCII only
+  bool carriage_return = false;  ///< the line end is CRLF
+  bool line_end = false;         ///< false for a last row without one
+  bool misplaced_quote = false;  ///< text behind a closing quote
+};
+
+class RowSplitter {
+ public:
+  /// `line_end` is '\n' (LF and CRLF) or '\r'.
+  RowSplitter(char separator, char line_end, std::string comment);
+
+  enum class Result { row, incomplete, unclosed_quote };
+  /// Reads the row at `position` and advances behind it. `incomplete`: the bytes end within the row (or there are
+  /// none), and `position` is unchanged; never with `last`. `unclosed_quote`: the row ends within quotes and `last` is
+  /// set. The cells are valid until the next call. REQUIRES: there are bytes at `position` if `last` is set.
+  Result next(std::string_view bytes, std::size_t& position, bool last, TableRow& row);
+
+  /// From now on a quote is an ordinary character.
+  void ignore_quotes() { quotes_ = false; }
+  Index line() const { return line_; }
+
+ private:
+  enum Class : unsigned char { ordinary = 0, ends_cell = 1, special = 2 };
+
+  Result quoted_cell(std::string_view bytes, std::size_t& i, bool last, TableRow& row);
+  std::string_view stripped(std::string_view cell) const;
+
+  char separator_, line_end_;
+  std::string comment_;
+  bool quotes_ = true;
+  Index line_ = 1, next_line_ = 1;
+  std::array<unsigned char, 256> classes_ = {};
+  std::deque<std::string> unescaped_;
+  std::size_t used_ = 0;  ///< of `unescaped_`, in this row
+};
+
+}  // namespace unfold

@@ -1,0 +1,294 @@
+#include "data/schema/table_layout.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <map>
+
+#include "base/error.h"
+#include "data/schema/column_profile.h"
+#include "data/schema/describe_schema.h"
+#include "data/schema/row_splitter.h"
+
+namespace unfold {
+namespace {
+
+constexpr std::array<char, 3> kCellSeparators = {'\t', ';', ','};
+constexpr std::size_t kMostSampleRows = 500;
+constexpr double kConsistentShare = 0.9;
+constexpr double kTypedShare = 0.9;
+constexpr std::size_t kLongestName = 64;
+constexpr Index kWordsOfName = 6;
+
+using SampleRow = std::vector<std::string>;
+
+/// The first rows without comments and empty lines, split by one separator.
+struct SampledRows {
+  std::vector<SampleRow> rows;
+  std::vector<Index> lines;
+  std::size_t columns = 0;   ///< the most frequent number of cells
+  std::size_t agreeing = 0;  ///< rows with that number
+  bool quotes = false;
+  Index separators = 0, before_blank = 0;
+
+  double share() const { return rows.empty() ? 0 : static_cast<double>(agreeing) / static_cast<double>(rows.size()); }
+  bool splits() const { return columns > 1; }
+};
+
+bool blank_row(const TableRow& row) { return row.cells.size() == 1 && row.cells[0].empty(); }
+
+SampledRows sampled_rows(std::string_view text, bool complete, char separator, char line_end,
+                         const std::string& comment) {
+  SampledRows sample;
+  RowSplitter splitter(separator, line_end, comment);
+  TableRow row;
+  std::size_t position = 0;
+  while (position < text.size() && sample.rows.size() < kMostSampleRows) {
+    const RowSplitter::Result result = splitter.next(text, position, complete || sample.rows.empty(), row);
+    if (result == RowSplitter::Result::incomplete) break;
+    if (result == RowSplitter::Result::unclosed_quote) {
+      splitter.ignore_quotes();
+      continue;
+    }
+    if (row.comment || blank_row(row)) continue;
+    sample.quotes = sample.quotes || row.bytes.find('"') != std::string_view::npos;
+    for (std::size_t i = 0; i + 1 < row.bytes.size(); ++i) {
+      if (row.bytes[i] != separator) continue;
+      ++sample.separators;
+      sample.before_blank += row.bytes[i + 1] == ' ' ? 1 : 0;
+    }
+    sample.rows.emplace_back(row.cells.begin(), row.cells.end());
+    sample.lines.push_back(row.line);
+  }
+  std::map<std::size_t, std::size_t> counts;
+  for (const SampleRow& cells : sample.rows) ++counts[cells.size()];
+  for (const auto& [cells, count] : counts) {
+    if (count < sample.agreeing || (count == sample.agreeing && cells < sample.columns)) continue;
+    sample.columns = cells;
+    sample.agreeing = count;
+  }
+  return sample;
+}
+
+/// The separator that splits the rows into equally many cells. Of several: one that is not mostly followed by blanks
+/// as in prose, then a tab, then a semicolon.
+char separator_of(std::string_view text, bool complete, char line_end, const SchemaOptions& options) {
+  char best = kNoCellSeparator;
+  double best_score = 0;
+  for (const char separator : kCellSeparators) {
+    const SampledRows sample = sampled_rows(text, complete, separator, line_end, options.comment);
+    if (!sample.splits()) continue;
+    if (separator == ',' && options.decimal == DecimalMark::comma && !sample.quotes) continue;
+    const bool first = sample.rows[0].size() == sample.columns;
+    if (!first && separator == ',' && sample.columns == 2) continue;  // decimal commas below a name
+    const bool prose = sample.before_blank * 2 > sample.separators;
+    const double score = (sample.share() >= kConsistentShare ? 4
+                          : sample.share() >= 0.5            ? 2
+                                                             : 0) +
+                         (first ? 1 : 0) + (sample.share() == 1 ? 0.5 : 0) - (prose ? 1 : 0);
+    if (score >= 2 && score > best_score) {
+      best_score = score;
+      best = separator;
+    }
+  }
+  return best;
+}
+
+bool is_missing_cell(const std::string& cell, const SchemaOptions& options) {
+  if (cell.empty()) return true;
+  if (options.missing)
+    return std::find(options.missing->begin(), options.missing->end(), cell) != options.missing->end();
+  return missing_spelling(cell) != MissingSpelling::none;
+}
+
+bool is_number_cell(const std::string& cell) { return scan_number(cell).shape != NumberShape::none; }
+bool is_date_cell(const std::string& cell) { return scan_date(cell).shape != DateScan::Shape::none; }
+
+bool looks_like_name(const std::string& cell) {
+  const Index blanks = std::count(cell.begin(), cell.end(), ' ');
+  return !cell.empty() && cell.size() <= kLongestName && blanks < kWordsOfName && !is_number_cell(cell) &&
+         !is_date_cell(cell);
+}
+
+bool is_known_name(const std::string& cell) {
+  static const std::vector<std::string> kKnown = {"text",    "value", "name",     "word",    "sentence",
+                                                  "load",    "price", "title",    "message", "review",
+                                                  "comment", "tweet", "question", "body"};
+  return is_identifier_name(cell) || is_class_name(cell) || is_date_name(cell) ||
+         std::find(kKnown.begin(), kKnown.end(), lower_name(cell)) != kKnown.end();
+}
+
+struct HeaderDecision {
+  bool header = false;
+  std::string reason;
+};
+
+class HeaderRule {
+ public:
+  HeaderRule(const SampledRows& sample, const SchemaOptions& options) : options_(options), columns_(sample.columns) {
+    for (const SampleRow& row : sample.rows) {
+      if (row.size() == columns_) rows_.push_back(&row);
+    }
+  }
+
+  HeaderDecision decide() const {
+    if (options_.header) return {*options_.header, "stated by --header"};
+    if (rows_.size() < 2) {
+      const bool names = std::all_of(head().begin(), head().end(), is_known_name);
+      return {names, names ? "the only row has names of columns" : "there is only one row"};
+    }
+    bool empty = false;
+    std::size_t typed_heads = 0;
+    for (std::size_t c = 0; c < columns_; ++c) {
+      const std::string& cell = head()[c];
+      empty = empty || cell.empty();
+      if (cell.empty()) continue;
+      if (is_missing_cell(cell, options_)) return {false, fmt::format("row 1 has the missing value \"{}\"", cell)};
+      typed_heads += is_number_cell(cell) || is_date_cell(cell) ? 1 : 0;
+    }
+    if (typed_heads > 0) return years(typed_heads);
+    for (std::size_t c = 0; c < columns_; ++c) {
+      if (looks_like_name(head()[c]) && typed_below(c)) {
+        return {true,
+                fmt::format("row 1 has the name \"{}\" above numbers or dates", escape_cell(head()[c], kMostOddBytes))};
+      }
+    }
+    if (empty && !(row_numbers() && stand_alone()))
+      return {false, "row 1 has an empty cell and no names above numbers"};
+    if (columns_ == 1) {
+      const bool known = is_known_name(head()[0]) && stand_alone();
+      return {known, known ? fmt::format("\"{}\" is a usual name of a column", head()[0])
+                           : "the only column has texts from row 1 on"};
+    }
+    if (!stand_alone()) return {false, "a cell of row 1 occurs again below it"};
+    for (std::size_t c = 0; c < columns_; ++c) {
+      if (!head()[c].empty() && !looks_like_name(head()[c])) return {false, "a cell of row 1 is too long for a name"};
+    }
+    return {true, "no cell of row 1 occurs again below it"};
+  }
+
+ private:
+  const SampleRow& head() const { return *rows_[0]; }
+
+  /// Whether a column has numbers or dates below the first row.
+  bool typed_below(std::size_t c) const {
+    Index entries = 0, typed = 0;
+    for (std::size_t r = 1; r < rows_.size(); ++r) {
+      const std::string& cell = (*rows_[r])[c];
+      if (is_missing_cell(cell, options_)) continue;
+      ++entries;
+      typed += is_number_cell(cell) || is_date_cell(cell) ? 1 : 0;
+    }
+    return typed > 0 && static_cast<double>(typed) >= kTypedShare * static_cast<double>(entries - 1) &&
+           (typed >= entries - 1);
+  }
+
+  bool stand_alone() const {
+    for (std::size_t c = 0; c < columns_; ++c) {
+      if (head()[c].empty()) continue;
+      for (std::size_t r = 1; r < rows_.size(); ++r) {
+        if ((*rows_[r])[c] == head()[c]) return false;
+      }
+    }
+    return true;
+  }
+
+  /// Whether a column without a name counts the rows from 0 or 1.
+  bool row_numbers() const {
+    for (std::size_t c = 0; c < columns_; ++c) {
+      if (!head()[c].empty()) continue;
+      for (const std::size_t from : {0U, 1U}) {
+        bool counts = true;
+        for (std::size_t r = 1; r < rows_.size() && counts; ++r)
+          counts = (*rows_[r])[c] == std::to_string(r - 1 + from);
+        if (counts) return true;
+      }
+    }
+    return false;
+  }
+
+  /// Numbers or dates in the first row are names if they are years (or dates) that follow one another, and either other
+  /// cells have names or the numbers below are not such years.
+  HeaderDecision years(std::size_t typed) const {
+    const HeaderDecision no = {false, "row 1 has numbers or dates"};
+    if (typed < 2) return no;
+    double previous = 0;
+    bool names = false, years_below = false;
+    for (std::size_t c = 0; c < columns_; ++c) {
+      const std::string& cell = head()[c];
+      if (!is_number_cell(cell) && !is_date_cell(cell)) {
+        names = names || looks_like_name(cell);
+        continue;
+      }
+      const NumberScan number = scan_number(cell);
+      const double value =
+          number.shape != NumberShape::none ? number.value : static_cast<double>(scan_date(cell).moment.days);
+      const bool year = number.shape == NumberShape::none ||
+                        (number.shape == NumberShape::integer && number.value >= 1800 && number.value <= 2200);
+      if (!year || (previous != 0 && value <= previous)) return no;
+      previous = value;
+      for (std::size_t r = 1; r < rows_.size(); ++r) {
+        const NumberScan below = scan_number((*rows_[r])[c]);
+        if (is_date_cell((*rows_[r])[c])) years_below = true;
+        if (number.shape != NumberShape::none && below.shape == NumberShape::integer && below.value >= 1800 &&
+            below.value <= 2200) {
+          years_below = true;
+        }
+      }
+    }
+    if (years_below && !names) return no;
+    if (!names && typed < columns_) return no;
+    if (names && !stand_alone()) return no;
+    return {true, "row 1 has years or dates in order, as names"};
+  }
+
+  const SchemaOptions& options_;
+  std::size_t columns_;
+  std::vector<const SampleRow*> rows_;
+};
+
+void name_layout(TableLayout& layout, const SampleRow& head, bool one_column_of_numbers) {
+  for (std::size_t c = 0; c < layout.columns; ++c) {
+    std::string name = layout.header ? head[c] : "";
+    if (name.empty()) name = one_column_of_numbers ? "value" : std::to_string(c + 1);
+    const std::string wanted = name;
+    for (int copy = 2; std::find(layout.names.begin(), layout.names.end(), name) != layout.names.end(); ++copy) {
+      name = fmt::format("{}.{}", wanted, copy);
+    }
+    if (name != wanted) {
+      layout.notes.push_back(fmt::format("column {} is named \"{}\" because \"{}\" occurs before", c + 1,
+                                         escape_cell(name, kMostOddBytes), escape_cell(wanted, kMostOddBytes)));
+    }
+    layout.names.push_back(name);
+  }
+}
+
+}  // namespace
+
+char line_end_of(std::string_view text) {
+  return text.find('\n') == std::string_view::npos && text.find('\r') != std::string_view::npos ? '\r' : '\n';
+}
+
+TableLayout table_layout(const std::string& source, std::string_view text, bool complete,
+                         const SchemaOptions& options) {
+  TableLayout layout;
+  layout.line_end = line_end_of(text);
+  layout.separator = separator_of(text, complete, layout.line_end, options);
+  const SampledRows sample = sampled_rows(text, complete, layout.separator, layout.line_end, options.comment);
+  if (sample.rows.empty()) {
+    throw DataError(fmt::format("{}: there are no rows; a table has one row per line", source));
+  }
+  layout.columns = sample.columns;
+  const auto first = std::find_if(sample.rows.begin(), sample.rows.end(),
+                                  [&](const SampleRow& r) { return r.size() == sample.columns; });
+  layout.first_line = sample.lines[at(first - sample.rows.begin())];
+  const HeaderDecision decision = HeaderRule(sample, options).decide();
+  layout.header = decision.header;
+  layout.header_reason = decision.reason;
+  const bool numbers = layout.columns == 1 && !layout.header && is_number_cell((*first)[0]);
+  name_layout(layout, *first, numbers);
+  return layout;
+}
+
+}  // namespace unfold

@@ -1,0 +1,29 @@
+#pragma once
+/// Separator, line end and header of a table, decided from its first rows.
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "data/schema/table_schema.h"
+
+namespace unfold {
+
+/// Returns '\r' if the text has carriage returns and no line feeds, else '\n'.
+char line_end_of(std::string_view text);
+
+struct TableLayout {
+  char separator = ',';
+  char line_end = '\n';
+  std::size_t columns = 0;
+  Index first_line = 0;  ///< of the first row with this number of cells
+  bool header = false;
+  std::string header_reason;
+  std::vector<std::string> names;  ///< numbers from 1 where there is no name
+  std::vector<std::string> notes;
+};
+
+/// `complete`: the text is the whole file. Throws DataError if there are no rows.
+TableLayout table_layout(const std::string& source, std::string_view text, bool complete, const SchemaOptions& options);
+
+}  // namespace unfold

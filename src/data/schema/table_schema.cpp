@@ -1,0 +1,148 @@
+#include "data/schema/table_schema.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "base/error.h"
+#include "base/options/suggestions.h"
+#include "data/schema/describe_schema.h"
+
+namespace unfold {
+namespace {
+
+std::vector<std::string> parts_between_commas(std::string_view text) {
+  std::vector<std::string> parts;
+  while (!text.empty()) {
+    const std::size_t comma = std::min(text.find(','), text.size());
+    parts.emplace_back(text.substr(0, comma));
+    text.remove_prefix(std::min(comma + 1, text.size()));
+  }
+  return parts;
+}
+
+/// Returns the index of a name. Throws UsageError.
+std::size_t choice_of(const char* option, std::string_view text, const std::vector<std::string>& names) {
+  const auto found = std::find(names.begin(), names.end(), text);
+  if (found != names.end()) return static_cast<std::size_t>(found - names.begin());
+  throw UsageError(fmt::format("{}: \"{}\" is not one of {}{}", option, escape_cell(text, kMostOddBytes),
+                               fmt::join(names, ", "), did_you_mean(text, names)));
+}
+
+StatedType parse_type(std::string_view text) {
+  static const std::vector<std::string> kNames = {"number",     "integer", "category", "text",      "words",
+                                                  "characters", "date",    "id",       "identifier"};
+  constexpr std::string_view kDate = "date:";
+  if (text.substr(0, kDate.size()) == kDate) {
+    const std::optional<DateFormat> format = date_format_of(text.substr(kDate.size()));
+    if (!format) {
+      std::vector<std::string> patterns;
+      for (int i = 0; i < kDateFormats; ++i) patterns.emplace_back(date_pattern(static_cast<DateFormat>(i)));
+      throw UsageError(fmt::format("--types: unknown date pattern \"{}\"; use one of {}",
+                                   escape_cell(text.substr(kDate.size()), kMostOddBytes), fmt::join(patterns, ", ")));
+    }
+    return {ColumnType::date, {}, format};
+  }
+  switch (choice_of("--types", text, kNames)) {
+    case 0: return {ColumnType::number, {}, {}};
+    case 1: return {ColumnType::integer, {}, {}};
+    case 2: return {ColumnType::category, {}, {}};
+    case 3: return {ColumnType::text, {}, {}};
+    case 4: return {ColumnType::text, TextUnit::words, {}};
+    case 5: return {ColumnType::text, TextUnit::characters, {}};
+    case 6: return {ColumnType::date, {}, {}};
+    default: return {ColumnType::identifier, {}, {}};
+  }
+}
+
+const char* odd_kind(ColumnType type) {
+  switch (type) {
+    case ColumnType::number: return "a number";
+    case ColumnType::integer: return "an integer";
+    default: return "a date of this column's format";
+  }
+}
+
+}  // namespace
+
+const char* type_name(ColumnType type) {
+  constexpr std::array<const char*, 8> kNames = {"number", "integer",    "category", "text",
+                                                 "date",   "identifier", "constant", "empty"};
+  return kNames[static_cast<std::size_t>(type)];
+}
+
+const char* role_name(ColumnRole role) {
+  constexpr std::array<const char*, 5> kNames = {"read", "predicted", "group", "order", "left out"};
+  return kNames[static_cast<std::size_t>(role)];
+}
+
+void LineCount::add(Index line, Index n) {
+  count += n;
+  if (lines.size() < kMostLines && (lines.empty() || lines.back() != line)) lines.push_back(line);
+}
+
+const ColumnSchema* TableSchema::find(std::string_view name) const {
+  const auto found =
+      std::find_if(columns.begin(), columns.end(), [&](const ColumnSchema& column) { return column.name == name; });
+  return found == columns.end() ? nullptr : &*found;
+}
+
+std::map<std::string, StatedType> parse_column_types(std::string_view text) {
+  std::map<std::string, StatedType> types;
+  for (const std::string& part : parts_between_commas(text)) {
+    const std::size_t equals = part.rfind('=');
+    if (equals == std::string::npos || equals == 0) {
+      throw UsageError(fmt::format("--types: \"{}\" is not COLUMN=TYPE; write for example --types price=number",
+                                   escape_cell(part, kMostOddBytes)));
+    }
+    const std::string name = part.substr(0, equals);
+    if (!types.emplace(name, parse_type(std::string_view(part).substr(equals + 1))).second) {
+      throw UsageError(fmt::format("--types: column \"{}\" has two types", escape_cell(name, kMostOddBytes)));
+    }
+  }
+  return types;
+}
+
+std::vector<std::string> parse_missing(std::string_view text) { return parts_between_commas(text); }
+
+DecimalMark parse_decimal_mark(std::string_view text) {
+  return choice_of("--decimal", text, {"comma", "point"}) == 0 ? DecimalMark::comma : DecimalMark::point;
+}
+
+ThousandsMark parse_thousands_mark(std::string_view text) {
+  return static_cast<ThousandsMark>(choice_of("--thousands", text, {"none", "comma", "point", "space"}));
+}
+
+bool parse_header(std::string_view text) { return choice_of("--header", text, {"yes", "no"}) == 0; }
+
+void require_regular(const TableSchema& schema) {
+  if (schema.unclosed_quote > 0) {
+    throw DataError(fmt::format("{}: line {}: a quote is not closed; close it, or double the quotes inside a cell",
+                                schema.source, schema.unclosed_quote));
+  }
+  if (schema.misplaced_quotes.count > 0) {
+    throw DataError(fmt::format("{}: line {}: text behind a closing quote; double the quotes inside a cell",
+                                schema.source, schema.misplaced_quotes.lines[0]));
+  }
+  if (schema.ragged.count > 0) {
+    throw DataError(
+        fmt::format("{}: line {}: the row does not have {} cells like the others ({} such rows); put a cell "
+                    "that contains the separator in quotes, or skip lines "
+                    "with --comment PREFIX",
+                    schema.source, schema.ragged.lines[0], schema.columns.size(), schema.ragged.count));
+  }
+  for (const ColumnSchema& column : schema.columns) {
+    if (column.odd == 0 || column.odd_cells.empty() || column.role == ColumnRole::left_out) continue;
+    const OddCell& cell = column.odd_cells[0];
+    const std::string text = escape_cell(cell.text, kMostOddBytes), name = escape_cell(column.name, kMostOddBytes);
+    throw DataError(
+        fmt::format("{}: column \"{}\", line {}: \"{}\" is not {} ({} of {} values are). Use --missing "
+                    "\"{}\", --types {}=category, or --read to leave the column out",
+                    schema.source, name, cell.line, text, odd_kind(column.type), column.entries() - column.odd,
+                    column.entries(), text, name));
+  }
+}
+
+}  // namespace unfold

@@ -1,0 +1,130 @@
+#pragma once
+/// The schema of a table: what its columns contain, how their cells are read, and what each column is used for.
+///
+/// `infer_table_schema` (infer_schema.h) makes a schema from the bytes of a file and the options; `describe` and
+/// `to_json` (describe_schema.h) show it. Line numbers count from 1. All lists of examples, odd cells and lines are
+/// bounded; the counts beside them are complete.
+
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "data/schema/date_cell.h"
+#include "data/schema/numeric_cell.h"
+
+namespace unfold {
+
+enum class ColumnType { number, integer, category, text, date, identifier, constant, empty };
+enum class ColumnRole { read, predicted, group, order, left_out };
+enum class TextUnit { words, characters };
+
+const char* type_name(ColumnType type);  ///< "number", ..., "identifier"
+const char* role_name(ColumnRole role);  ///< "read", "predicted", "group", "order", "left out"
+
+/// A cell that does not fit the type of its column.
+struct OddCell {
+  Index line = 0;
+  std::string text;  ///< at most kMostOddBytes bytes of the cell
+};
+inline constexpr std::size_t kMostOddCells = 5;
+inline constexpr std::size_t kMostOddBytes = 80;
+inline constexpr std::size_t kMostExamples = 3;
+inline constexpr std::size_t kMostLines = 5;  ///< line numbers in a list
+
+struct ColumnSchema {
+  std::string name;
+  ColumnType type = ColumnType::empty;
+  bool stated = false;      ///< the type was set by an option
+  std::string type_reason;  ///< a sentence without a period
+  ColumnRole role = ColumnRole::left_out;
+  std::string role_reason;
+
+  Index rows = 0;     ///< cells of the column
+  Index missing = 0;  ///< among them
+  Index distinct = 0;
+  bool distinct_exact = true;  ///< false: `distinct` is an estimate
+  std::vector<std::string> examples;
+  Index odd = 0;
+  std::vector<OddCell> odd_cells;
+
+  NumberConvention convention;        ///< of numbers and integers
+  std::optional<double> least, most;  ///< of numbers and integers
+  int decimals = 0;                   ///< resolution: the most digits behind the decimal mark
+  bool class_labels = false;          ///< a category whose values are integers
+  std::optional<DateFormat> date_format;
+  bool has_time = false;  ///< dates with a time of day
+  DateStep step;
+  TextUnit unit = TextUnit::words;  ///< of texts
+
+  Index entries() const { return rows - missing; }
+};
+
+/// Occurrences in a file, with the first lines.
+struct LineCount {
+  Index count = 0;
+  std::vector<Index> lines;
+  void add(Index line, Index n = 1);
+};
+
+struct LineEnds {
+  Index lf = 0, crlf = 0, cr = 0;
+};
+
+struct TableSchema {
+  std::string source;
+  char separator = ',';  ///< '\0' for a table with one column
+  bool header = false;
+  std::string header_reason;
+  Index rows = 0;  ///< without the header, comments, empty lines and rows of another length
+  LineEnds line_ends;
+  bool byte_order_mark = false;
+  LineCount undecodable;         ///< bytes that are not UTF-8
+  LineCount control_characters;  ///< other than tabs and line ends
+  LineCount ragged;              ///< rows with more or fewer cells than the others
+  LineCount misplaced_quotes;    ///< text behind a closing quote
+  Index unclosed_quote = 0;      ///< the line of a quote that nothing closes; 0 if there is none
+  Index comments = 0;
+  bool events = false;  ///< events of groups in time: the next event is predicted from the earlier ones
+  std::vector<std::string> notes;
+  std::vector<ColumnSchema> columns;
+
+  /// Returns nullptr if there is no such column.
+  const ColumnSchema* find(std::string_view name) const;
+};
+
+/// The type that an option states for a column.
+struct StatedType {
+  ColumnType type = ColumnType::number;
+  std::optional<TextUnit> unit;           ///< `words` and `characters`
+  std::optional<DateFormat> date_format;  ///< `date:DD/MM/YYYY`
+};
+
+/// What the user states about a table; what is not stated is inferred.
+struct SchemaOptions {
+  std::map<std::string, StatedType> types = {};
+  std::optional<std::vector<std::string>> missing =
+      {};  ///< replaces the usual spellings; an empty cell is always missing
+  std::optional<DecimalMark> decimal = {};
+  std::optional<ThousandsMark> thousands = {};
+  std::optional<bool> header = {};
+  std::string comment = {};  ///< prefix of lines that are skipped; empty: there are none
+  std::optional<std::string> group = {}, order = {};
+  std::vector<std::string> read = {}, predict = {};  ///< empty: inferred
+};
+
+/// Parsers of the values of the command line. All throw UsageError, with the nearest name where there is one.
+/// `COLUMN=TYPE,...`; the types are number, integer, category, text, words, characters, date, date:PATTERN and id.
+std::map<std::string, StatedType> parse_column_types(std::string_view text);
+std::vector<std::string> parse_missing(std::string_view text);  ///< separated by commas
+DecimalMark parse_decimal_mark(std::string_view text);          ///< comma, point
+ThousandsMark parse_thousands_mark(std::string_view text);      ///< none, comma, point, space
+bool parse_header(std::string_view text);                       ///< yes, no
+
+/// Throws a DataError for the first fault of a table that a reader would have to guess about: an odd cell in a column
+/// that is not left out, a row of another length, a quote that is not closed. The message names the line, the cell and
+/// the options that help.
+void require_regular(const TableSchema& schema);
+
+}  // namespace unfold

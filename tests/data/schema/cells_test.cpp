@@ -1,0 +1,182 @@
+#include <gtest/gtest.h>
+#include <rapidcheck.h>
+#include <rapidcheck/gtest.h>
+
+#include <cmath>
+#include <string>
+
+#include "data/schema/date_cell.h"
+#include "data/schema/numeric_cell.h"
+
+namespace unfold {
+namespace {
+
+constexpr NumberConvention kPoint = {};
+constexpr NumberConvention kComma = {DecimalMark::comma, ThousandsMark::none};
+constexpr NumberConvention kPointCommas = {DecimalMark::point, ThousandsMark::comma};
+constexpr NumberConvention kCommaPoints = {DecimalMark::comma, ThousandsMark::point};
+constexpr NumberConvention kPointSpaces = {DecimalMark::point, ThousandsMark::space};
+
+TEST(ParseNumber, ReturnsTheValueThatIsMeant) {
+  EXPECT_EQ(parse_number("1,200", kPointCommas), 1200);
+  EXPECT_EQ(parse_number("1,200", kComma), 1.2);
+  EXPECT_EQ(parse_number("3,5", kComma), 3.5);
+  EXPECT_EQ(parse_number("1.234.567,89", kCommaPoints), 1234567.89);
+  EXPECT_EQ(parse_number("1.234", kCommaPoints), 1234);
+  EXPECT_EQ(parse_number("-1,234,567.5", kPointCommas), -1234567.5);
+  EXPECT_EQ(parse_number("1 234.5", kPointSpaces), 1234.5);
+  EXPECT_EQ(parse_number("1\xC2\xA0"
+                         "234",
+                         kPointSpaces),
+            1234);
+  EXPECT_EQ(parse_number("1e5"), 1e5);
+  EXPECT_EQ(parse_number("2.5E-3"), 2.5e-3);
+  EXPECT_EQ(parse_number("+3"), 3);
+  EXPECT_EQ(parse_number(" .5 "), 0.5);
+  EXPECT_EQ(parse_number("5."), 5);
+  EXPECT_EQ(parse_number("0.1"), 0.1);
+  EXPECT_EQ(parse_number("03"), 3);
+  EXPECT_EQ(parse_number("123456789012345678901234567890.5"), 123456789012345678901234567890.5);
+  EXPECT_EQ(parse_number("1e-999"), 0);
+  EXPECT_EQ(parse_number("9007199254740992"), 9007199254740992);
+}
+
+TEST(ParseNumber, RefusesEverythingElse) {
+  for (const char* text : {"",
+                           "-",
+                           "+",
+                           ".",
+                           ",",
+                           "12 %",
+                           "$5",
+                           "12.5*",
+                           "1.2.3",
+                           "1,2",
+                           "1,200",
+                           "inf",
+                           "nan",
+                           "1e999",
+                           "e5",
+                           "1e",
+                           "1e+",
+                           "--1",
+                           "0x10",
+                           "1 2",
+                           "9007199254740993",
+                           "99999999999999999999",
+                           "1.5e3.5"}) {
+    EXPECT_FALSE(parse_number(text)) << text;
+  }
+  EXPECT_FALSE(parse_number("12,34", kPointCommas));
+  EXPECT_FALSE(parse_number("1234,567", kPointCommas));
+  EXPECT_FALSE(parse_number("0,123", kPointCommas));
+  EXPECT_FALSE(parse_number("3.5", kComma));
+  EXPECT_FALSE(parse_number("1,2345,678", kPointCommas));
+}
+
+TEST(FormatNumber, WritesTheDigitsOfTheResolution) {
+  EXPECT_EQ(format_number(1234101.25, 2), "1234101.25");
+  EXPECT_EQ(format_number(3, 0), "3");
+  EXPECT_EQ(format_number(0.5, 3), "0.500");
+  EXPECT_EQ(format_number(-0.0001, 2), "0.00");
+  EXPECT_EQ(format_number(-1.5, 1), "-1.5");
+  EXPECT_EQ(format_number(1e300, 2), "1e+300");
+  EXPECT_EQ(format_number(std::nan(""), 2), "");
+}
+
+RC_GTEST_PROP(FormatNumber, RoundTripsThroughParseNumber, ()) {
+  const auto digits = *rc::gen::inRange<Index>(-99'999'999'999'999, 99'999'999'999'999);
+  const int decimals = *rc::gen::inRange(0, 10);
+  const double value = static_cast<double>(digits) / std::pow(10.0, decimals);
+  const std::string text = format_number(value, decimals);
+  RC_ASSERT(parse_number(text) == value);
+  RC_ASSERT(format_number(*parse_number(text), decimals) == text);
+  const NumberScan scan = scan_number(text);
+  RC_ASSERT(scan.decimals == decimals);
+}
+
+RC_GTEST_PROP(ParseNumber, ConventionsReadTheSameValue, ()) {
+  const auto whole = *rc::gen::inRange<Index>(1000, 999'999'999);
+  const auto cents = *rc::gen::inRange<Index>(0, 100);
+  const std::string plain = std::to_string(whole), fraction = std::to_string(100 + cents).substr(1);
+  const auto grouped = [&](const std::string& mark) {
+    std::string text = plain;
+    for (std::size_t i = text.size(); i > 3;) text.insert(i -= 3, mark);
+    return text;
+  };
+  const double value = *parse_number(plain + "." + fraction);
+  RC_ASSERT(parse_number(plain + "," + fraction, kComma) == value);
+  RC_ASSERT(parse_number(grouped(",") + "." + fraction, kPointCommas) == value);
+  RC_ASSERT(parse_number(grouped(".") + "," + fraction, kCommaPoints) == value);
+  RC_ASSERT(parse_number(grouped(" ") + "." + fraction, kPointSpaces) == value);
+}
+
+double seconds_of(const char* text, DateFormat format) {
+  const auto moment = parse_date(text, format);
+  EXPECT_TRUE(moment) << text;
+  return moment ? moment->seconds() : -1;
+}
+
+TEST(ParseDate, ReadsTheUsualFormats) {
+  constexpr double kDay = 1706659200;  // 2024-01-31
+  EXPECT_EQ(seconds_of("2024-01-31", DateFormat::year_month_day), kDay);
+  EXPECT_EQ(seconds_of("2024/1/31", DateFormat::year_month_day), kDay);
+  EXPECT_EQ(seconds_of("2024-01-31T10:30:15.5Z", DateFormat::year_month_day), kDay + 37815.5);
+  EXPECT_EQ(seconds_of("2024-01-31 10:30+02:00", DateFormat::year_month_day), kDay + 30600);
+  EXPECT_EQ(seconds_of("2024-01-31 10:30:00 -0500", DateFormat::year_month_day), kDay + 55800);
+  EXPECT_EQ(seconds_of("31.01.2024", DateFormat::day_month_year), kDay);
+  EXPECT_EQ(seconds_of("31/01/2024 1:05 PM", DateFormat::day_month_year), kDay + 47100);
+  EXPECT_EQ(seconds_of("01/31/2024", DateFormat::month_day_year), kDay);
+  EXPECT_EQ(seconds_of("1/31/24", DateFormat::month_day_year), kDay);
+  EXPECT_EQ(seconds_of("31 Jan 2024", DateFormat::month_name), kDay);
+  EXPECT_EQ(seconds_of("31-JAN-2024", DateFormat::month_name), kDay);
+  EXPECT_EQ(seconds_of("January 31, 2024", DateFormat::month_name), kDay);
+  EXPECT_EQ(seconds_of("Wed, 31 Jan 2024 10:00:00 +0000", DateFormat::month_name), kDay + 36000);
+  EXPECT_EQ(seconds_of("Jan 2024", DateFormat::month_name), kDay - 30 * 86400);
+  EXPECT_EQ(seconds_of("2024-01", DateFormat::year_month), kDay - 30 * 86400);
+  EXPECT_EQ(seconds_of("2024Q2", DateFormat::quarter), 1711929600);
+  EXPECT_EQ(seconds_of("Q2 2024", DateFormat::quarter), 1711929600);
+  EXPECT_EQ(seconds_of("2024-W05", DateFormat::week), kDay - 2 * 86400);
+  EXPECT_EQ(seconds_of("10:30", DateFormat::time_of_day), 37800);
+  EXPECT_EQ(seconds_of("20240131", DateFormat::compact), kDay);
+  EXPECT_EQ(seconds_of("1706659200", DateFormat::unix_seconds), kDay);
+  EXPECT_EQ(seconds_of("1706659200500", DateFormat::unix_milliseconds), kDay + 0.5);
+  EXPECT_EQ(seconds_of("03/04/2024", DateFormat::day_month_year), seconds_of("04/03/2024", DateFormat::month_day_year));
+}
+
+TEST(ParseDate, RefusesDatesThatDoNotExist) {
+  for (const char* text : {"2023-02-29", "2024-13-01", "2024-00-10", "2024-01-32", "2024-01-31T25:00",
+                           "2024-01-31 10:61", "2024-01-31x", "0000-01-01", "2024-1", "10:30"}) {
+    EXPECT_FALSE(parse_date(text, DateFormat::year_month_day)) << text;
+  }
+  EXPECT_FALSE(parse_date("31/01/2024", DateFormat::month_day_year));
+  EXPECT_FALSE(parse_date("1.2.10", DateFormat::day_month_year));
+  EXPECT_FALSE(parse_date("5", DateFormat::unix_seconds));
+}
+
+RC_GTEST_PROP(CivilDate, DaysRoundTrip, ()) {
+  const auto days = *rc::gen::inRange<Index>(-719162, 2932896);
+  const CivilDate date = civil_from_days(days);
+  RC_ASSERT(is_valid_date(date.year, date.month, date.day));
+  RC_ASSERT(days_from_civil(date.year, date.month, date.day) == days);
+}
+
+DateStep step_of(const std::vector<std::string>& dates) {
+  StepTracker tracker;
+  for (const std::string& date : dates) tracker.add(scan_date(date).moment);
+  return tracker.step();
+}
+
+TEST(StepTracker, RecognizesRegularSteps) {
+  EXPECT_EQ(step_of({"2024-01-01", "2024-01-02", "2024-01-03"}).name, "daily");
+  EXPECT_EQ(step_of({"2023-12-31", "2024-01-31", "2024-02-29", "2024-03-31"}).name, "monthly");
+  EXPECT_EQ(step_of({"2021-03-01", "2022-03-01", "2023-03-01"}).name, "yearly");
+  EXPECT_EQ(step_of({"2021-03-01", "2023-03-01", "2025-03-01"}).name, "every 2 years");
+  EXPECT_EQ(step_of({"10:00", "10:05", "10:10"}).name, "every 5 minutes");
+  EXPECT_FALSE(step_of({"2024-01-01", "2024-01-02", "2024-01-09", "2024-03-03"}).regular);
+  EXPECT_EQ(step_of({"2024-01-03", "2024-01-02", "2024-01-01"}).order, DateStep::Order::descending);
+  EXPECT_EQ(step_of({"2024-01-01", "2024-01-02", "2024-01-01", "2024-01-02"}).order, DateStep::Order::unsorted);
+}
+
+}  // namespace
+}  // namespace unfold

@@ -1,0 +1,204 @@
+#include <gtest/gtest.h>
+#include <rapidcheck.h>
+#include <rapidcheck/gtest.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "base/error.h"
+#include "data/schema/describe_schema.h"
+#include "data/schema/distinct_count.h"
+#include "data/schema/infer_schema.h"
+
+namespace unfold {
+namespace {
+
+using Texts = std::vector<std::string>;
+
+/// A header and rows with columns of every type.
+struct MixedTable {
+  std::string header = "when,load,price,kind,note,id,class,unit,none\n";
+  Texts rows;
+
+  explicit MixedTable(int count) {
+    for (int i = 0; i < count; ++i) {
+      const std::string n = std::to_string(i);
+      rows.push_back("2024-" + std::string(i % 12 < 9 ? "0" : "") + std::to_string(i % 12 + 1) + "-" +
+                     std::to_string(10 + i % 18) + "," + std::to_string(i * 37 % 101) + "." + std::to_string(i % 10) +
+                     ",\"" + std::to_string(1 + i % 9) + "," + std::to_string(100 + i * 13 % 900) + "\"," +
+                     (i % 3 == 0 ? "a" : "b") + ",the note of row " + n + ",u" + n + "," + std::to_string(i % 4) +
+                     ",kW,\n");
+    }
+  }
+  std::string text() const {
+    std::string result = header;
+    for (const std::string& row : rows) result += row;
+    return result;
+  }
+};
+
+Texts types_of(const TableSchema& schema) {
+  Texts types;
+  for (const ColumnSchema& column : schema.columns) {
+    types.push_back(column.name + ":" + type_name(column.type) + ":" + role_name(column.role) + ":" +
+                    std::to_string(column.missing) + ":" + std::to_string(column.distinct) + ":" +
+                    std::to_string(column.odd));
+  }
+  return types;
+}
+
+std::string replaced(std::string text, const std::string& what, const std::string& by) {
+  for (std::size_t i = 0; (i = text.find(what, i)) != std::string::npos; i += by.size())
+    text.replace(i, what.size(), by);
+  return text;
+}
+
+/// The schema without what describes the bytes.
+nlohmann::json columns_of(const std::string& text) { return to_json(infer_table_schema("data", text)).at("columns"); }
+
+TEST(TableSchema, TypesAndRolesOfAMixedTable) {
+  const TableSchema schema = infer_table_schema("data", MixedTable(40).text());
+  EXPECT_EQ(types_of(schema),
+            (Texts{"when:date:order:0:36:0", "load:number:read:0:40:0", "price:integer:read:0:40:0",
+                   "kind:category:read:0:2:0", "note:text:read:0:40:0", "id:identifier:left out:0:40:0",
+                   "class:category:predicted:0:4:0", "unit:constant:left out:0:1:0", "none:empty:left out:40:0:0"}));
+  EXPECT_EQ(schema.find("price")->least, 1100);
+}
+
+TEST(TableSchema, ShuffledRowsHaveTheSameTypes) {
+  MixedTable table(40);
+  const Texts expected = types_of(infer_table_schema("data", table.text()));
+  std::mt19937 random(1);
+  for (int trial = 0; trial < 20; ++trial) {
+    std::shuffle(table.rows.begin(), table.rows.end(), random);
+    EXPECT_EQ(types_of(infer_table_schema("data", table.text())), expected);
+  }
+}
+
+TEST(TableSchema, LineEndsAndByteOrderMarkDoNotChangeTheColumns) {
+  const std::string text = MixedTable(30).text();
+  const nlohmann::json expected = columns_of(text);
+  EXPECT_EQ(columns_of(replaced(text, "\n", "\r\n")), expected);
+  EXPECT_EQ(columns_of(replaced(text, "\n", "\r")), expected);
+  EXPECT_EQ(columns_of("\xEF\xBB\xBF" + text), expected);
+  EXPECT_EQ(columns_of("\xEF\xBB\xBF" + replaced(text, "\n", "\r\n")), expected);
+  EXPECT_EQ(columns_of(text.substr(0, text.size() - 1)), expected);
+}
+
+TEST(TableSchema, PiecesOfAnySizeGiveTheSameSchema) {
+  const std::string text = MixedTable(9000).text() + "2024-01-01,1.5,\"a\nb\",c,d,e,1,kW,\n";
+  ASSERT_GT(text.size(), std::size_t{256} << 10);
+  const nlohmann::json expected = to_json(infer_table_schema("data", text));
+  for (const std::size_t size : {7U, 1000U, 65537U, 300000U}) {
+    SchemaInference inference("data", {});
+    for (std::size_t i = 0; i < text.size(); i += size) inference.add(std::string_view(text).substr(i, size));
+    EXPECT_EQ(to_json(inference.finish()), expected) << size;
+  }
+}
+
+TEST(TableSchema, AnUnclosedQuoteIsReadInBoundedMemory) {
+  std::string text = "load,kind\n1.5,a\n2.5,\"b\n";
+  while (text.size() < std::size_t{20} << 20) text += "3.5,a\n";
+  const TableSchema schema = infer_table_schema("data", text);
+  EXPECT_EQ(schema.unclosed_quote, 3);
+  EXPECT_EQ(schema.columns[0].type, ColumnType::number);
+  EXPECT_EQ(schema.columns[0].odd, 0);
+}
+
+TEST(TableSchema, ManyDistinctValuesAreEstimated) {
+  std::string text = "name,v\n";
+  for (int i = 0; i < 50000; ++i) text += "the name " + std::to_string(i) + "," + std::to_string(i % 7) + ".5\n";
+  const TableSchema schema = infer_table_schema("data", text);
+  EXPECT_FALSE(schema.columns[0].distinct_exact);
+  EXPECT_NEAR(static_cast<double>(schema.columns[0].distinct), 50000, 4000);
+  EXPECT_EQ(schema.columns[0].type, ColumnType::text);
+  EXPECT_TRUE(schema.columns[1].distinct_exact);
+  EXPECT_EQ(schema.columns[1].distinct, 7);
+}
+
+TEST(TableSchema, OddCellsAreBoundedAndCounted) {
+  std::string text = "x\n";
+  for (int i = 0; i < 1000; ++i) text += i % 50 == 0 ? "odd" + std::to_string(i) + "\n" : std::to_string(i) + ".5\n";
+  const TableSchema schema = infer_table_schema("data", text);
+  ASSERT_EQ(schema.columns[0].type, ColumnType::number);
+  EXPECT_EQ(schema.columns[0].odd, 20);
+  EXPECT_EQ(schema.columns[0].odd_cells.size(), kMostOddCells);
+  EXPECT_EQ(schema.columns[0].odd_cells[1].line, 52);
+}
+
+TEST(TableSchema, DescriptionNamesTypesRolesAndOddCells) {
+  const std::string text = describe(infer_table_schema("data", "t,load\n1,1.5\n2,2.5\n3,3.5*\n4,4.5\n5,1.5\n6,2.5\n"));
+  EXPECT_EQ(
+      text,
+      "format    table of 6 rows and 2 columns, separated by commas\n"
+      "header    yes: row 1 has the name \"t\" above numbers or dates\n"
+      "lines     LF\n"
+      "\n"
+      "column  type        role        missing    odd  contents; examples; reasons\n"
+      "t       identifier  order             0      0  6 distinct; 1 | 2 | 3; counts the rows; counts the rows and is "
+      "named like a position\n"
+      "load    number      predicted         0      1  1.5 to 4.5; 1.5 | 2.5 | 3.5*; numbers with a decimal point; "
+      "the last column of numbers of a series, from its earlier values\n"
+      "        line 4: \"3.5*\" does not fit\n");
+}
+
+TEST(EscapeCell, ControlCharactersAndUndecodableBytesAreEscaped) {
+  EXPECT_EQ(escape_cell("a\x1B[31mb\n\t\\ \x7F", 80), "a\\u{1b}[31mb\\n\\t\\\\ \\u{7f}");
+  EXPECT_EQ(escape_cell("caf\xE9 caf\xC3\xA9", 80), "caf\\xe9 caf\xC3\xA9");
+  EXPECT_EQ(escape_cell("\xC2\x9B\xE2\x80\xAE", 80), "\\u{9b}\\u{202e}");
+  EXPECT_EQ(escape_cell("abcdef", 3), "abc...");
+}
+
+TEST(SchemaOptions, SpellingsAreParsedAndMistakesNamed) {
+  const auto types = parse_column_types("zip=category,a=b=number,when=date:MM/DD/YYYY,t=words");
+  EXPECT_EQ(types.at("zip").type, ColumnType::category);
+  EXPECT_EQ(types.at("a=b").type, ColumnType::number);
+  EXPECT_EQ(types.at("when").date_format, DateFormat::month_day_year);
+  EXPECT_EQ(types.at("t").unit, TextUnit::words);
+  EXPECT_THROW(parse_column_types("zip"), UsageError);
+  EXPECT_THROW(parse_column_types("zip=date:Y"), UsageError);
+  EXPECT_THROW(parse_column_types("zip=text,zip=date"), UsageError);
+  EXPECT_EQ(parse_thousands_mark("space"), ThousandsMark::space);
+  EXPECT_THROW(parse_decimal_mark("coma"), UsageError);
+  EXPECT_FALSE(parse_header("no"));
+}
+
+RC_GTEST_PROP(DistinctCount, IsExactWithinItsBoundAndOrderFreeBeyond, (std::vector<std::uint64_t> values)) {
+  DistinctCount forward(8), backward(8), exact(1 << 20);
+  for (const std::uint64_t v : values) forward.add(hash_of_cell(std::to_string(v)));
+  std::reverse(values.begin(), values.end());
+  for (const std::uint64_t v : values) {
+    backward.add(hash_of_cell(std::to_string(v)));
+    exact.add(hash_of_cell(std::to_string(v)));
+  }
+  RC_ASSERT(forward.count() == backward.count());
+  std::sort(values.begin(), values.end());
+  const auto distinct = std::unique(values.begin(), values.end()) - values.begin();
+  RC_ASSERT(exact.count() == distinct);
+  RC_ASSERT(forward.exact() == (distinct <= 8));
+}
+
+/// Any bytes: either an error that the header of the inference names, or a schema whose rows add up.
+RC_GTEST_PROP(TableSchema, AnyBytesHaveASchemaOrAnError, (const std::vector<std::uint8_t>& choices)) {
+  const Texts pieces = {",",   ";", "\t", "\n",         "\r", "\r\n", "\"",  "1",
+                        "2.5", "a", " ",  "2024-01-01", "-",  "\x1B", "\xFF"};
+  std::string text;
+  for (const std::uint8_t c : choices) text += pieces[c % pieces.size()];
+  try {
+    const TableSchema schema = infer_table_schema("data", text);
+    for (const ColumnSchema& column : schema.columns) {
+      RC_ASSERT(column.rows == schema.rows);
+      RC_ASSERT(column.missing >= 0 && column.missing <= column.rows);
+      RC_ASSERT(column.odd >= 0 && column.odd <= column.entries());
+      RC_ASSERT(column.distinct >= 0 && column.distinct <= column.rows);
+    }
+    RC_ASSERT(!to_json(schema).dump().empty());
+  } catch (const DataError&) {
+  }
+}
+
+}  // namespace
+}  // namespace unfold

@@ -1,0 +1,36 @@
+#include <nlohmann/json.hpp>
+
+#include "base/error.h"
+#include "check.h"
+#include "data/schema/describe_schema.h"
+#include "data/schema/infer_schema.h"
+
+using namespace unfold;
+
+/// The first byte chooses options and pieces, the others are a table: a DataError, or a schema whose counts add up,
+/// that does not depend on the pieces, and whose description is printable.
+extern "C" int LLVMFuzzerTestOneInput(const unsigned char* data, std::size_t size) {
+  if (size == 0) return 0;
+  const std::string_view bytes = as_text(data + 1, size - 1);
+  SchemaOptions options;
+  if ((data[0] & 1) != 0) options.decimal = DecimalMark::comma;
+  if ((data[0] & 2) != 0) options.header = (data[0] & 4) != 0;
+  if ((data[0] & 8) != 0) options.comment = "#";
+  if ((data[0] & 16) != 0) options.missing = {"x"};
+  try {
+    const TableSchema schema = infer_table_schema("input", bytes, options);
+    for (const ColumnSchema& column : schema.columns) {
+      check(column.rows == schema.rows && column.missing >= 0 && column.missing <= column.rows);
+      check(column.odd >= 0 && column.odd <= column.entries());
+      check(column.distinct >= 0 && column.distinct <= column.rows);
+      check(column.odd_cells.size() <= kMostOddCells && column.examples.size() <= kMostExamples);
+    }
+    for (const char c : describe(schema)) check(c == '\n' || static_cast<unsigned char>(c) >= 0x20);
+    SchemaInference pieces("input", options);
+    const std::size_t step = 1 + data[0] % 7U;
+    for (std::size_t i = 0; i < bytes.size(); i += step) pieces.add(bytes.substr(i, step));
+    check(to_json(pieces.finish()) == to_json(schema));
+  } catch (const DataError&) {
+  }
+  return 0;
+}
