@@ -173,19 +173,20 @@ void ColumnProfile::add_date(const DateScan& scan, std::string_view cell, Index 
 void ColumnProfile::add_text(std::string_view cell, Index line) {
   count(kText, cell, line);
   text_bytes_ += static_cast<Index>(cell.size());
-  bool blank = false, digit = false, within = false;
+  // Blanks are space, tab and line feed; a word begins at every other byte behind a blank.
   Index words = 0;
+  unsigned blank = 0, digit = 0, before = 1;
   for (const char c : cell) {
-    const bool is_blank = c == ' ' || c == '\t' || c == '\n';
+    const unsigned is_blank = (c == ' ') | (c == '\t') | (c == '\n');
     blank |= is_blank;
-    digit |= c >= '0' && c <= '9';
-    words += !is_blank && !within ? 1 : 0;
-    within = !is_blank;
+    digit |= static_cast<unsigned char>(c - '0') < 10 ? 1U : 0U;
+    words += before & ~is_blank & 1U;
+    before = is_blank;
   }
   words_ += words;
-  texts_with_blanks_ += blank ? 1 : 0;
-  code_texts_ += digit && !blank && cell.size() <= kLongestCode ? 1 : 0;
-  uuids_ += is_uuid(cell) ? 1 : 0;
+  texts_with_blanks_ += blank;
+  code_texts_ += digit != 0 && blank == 0 && cell.size() <= kLongestCode ? 1 : 0;
+  if (cell.size() >= 36 && is_uuid(cell)) ++uuids_;
 }
 
 Index ColumnProfile::all_numbers() const {

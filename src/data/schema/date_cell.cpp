@@ -282,6 +282,17 @@ DateScan scan_day_first(DateCursor& in) {
   return with_time(scan, in);
 }
 
+/// Whether a text begins like a month, a weekday or a quarter; most texts do not, and are rejected here quickly.
+bool begins_with_name(std::string_view text) {
+  if (lower_letter(text[0]) == 'q') return is_date_digit(text[1]);
+  static constexpr std::string_view kBeginnings = "janfebmaraprmayjunjulaugsepoctnovdecmontuewedthufrisatsun";
+  const char a = lower_letter(text[0]), b = lower_letter(text[1]), c = lower_letter(text[2]);
+  for (std::size_t i = 0; i < kBeginnings.size(); i += 3) {
+    if (kBeginnings[i] == a && kBeginnings[i + 1] == b && kBeginnings[i + 2] == c) return true;
+  }
+  return false;
+}
+
 DateScan scan_name_first(DateCursor& in) {
   Index year = 0, day = 0, quarter = 0;
   std::string word = in.word();
@@ -389,8 +400,10 @@ bool is_valid_date(Index year, Index month, Index day) {
 
 DateScan scan_date(std::string_view text) {
   if (text.size() < 4 || text.size() > kLongestDate) return {};
+  const bool letter = is_letter(text[0]);
+  if (letter ? !begins_with_name(text) : !is_date_digit(text[0])) return {};
   DateCursor in(text);
-  if (is_letter(text[0])) return scan_name_first(in);
+  if (letter) return scan_name_first(in);
   switch (in.digits_ahead()) {
     case 1:
     case 2: return scan_day_first(in);

@@ -1,6 +1,5 @@
 #include "data/schema/distinct_count.h"
 
-#include <bit>
 #include <cmath>
 #include <cstring>
 
@@ -12,7 +11,6 @@ constexpr std::uint64_t kMultiplier = 0x9E3779B97F4A7C15;
 std::uint64_t load_bytes(const char* bytes, std::size_t size) {
   std::uint64_t word = 0;
   std::memcpy(&word, bytes, size);
-  if constexpr (std::endian::native == std::endian::big) word = __builtin_bswap64(word);
   return word;
 }
 
@@ -34,7 +32,14 @@ std::uint64_t hash_of_cell(std::string_view text) {
     h = (h ^ load_bytes(text.data() + i, 8)) * kMultiplier;
     h ^= h >> 32;
   }
-  if (i < text.size()) h = (h ^ load_bytes(text.data() + i, text.size() - i)) * kMultiplier;
+  const std::size_t left = text.size() - i;
+  const char* tail = text.data() + i;
+  if (left >= 4) {  // two loads that overlap
+    h = (h ^ (load_bytes(tail, 4) | load_bytes(tail + left - 4, 4) << 32)) * kMultiplier;
+  } else if (left > 0) {
+    const auto byte = [&](std::size_t k) { return static_cast<std::uint64_t>(static_cast<unsigned char>(tail[k])); };
+    h = (h ^ (byte(0) | byte(left / 2) << 8 | byte(left - 1) << 16)) * kMultiplier;
+  }
   return mixed(h);
 }
 

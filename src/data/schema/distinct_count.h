@@ -11,7 +11,7 @@
 
 namespace unfold {
 
-/// A 64-bit hash of the bytes that is the same on every machine.
+/// A 64-bit hash of the bytes that is the same on every little-endian machine.
 std::uint64_t hash_of_cell(std::string_view text);
 
 class DistinctCount {

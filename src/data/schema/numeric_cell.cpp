@@ -135,11 +135,45 @@ int exponent_value(std::string_view text) {
   return negative ? -value : value;
 }
 
+/// Scans up to 15 digits with at most one decimal point, the form of most numbers; false for all other cells.
+bool scan_plain_number(std::string_view text, NumberScan& scan) {
+  constexpr std::size_t kMostPlainBytes = 16;
+  std::size_t i = text[0] == '-' ? 1 : 0;
+  const std::size_t begin = i, size = text.size();
+  if (size > kMostPlainBytes || begin == size) return false;
+  std::uint64_t value = 0;
+  for (; i < size && is_decimal_digit(text[i]); ++i) value = value * 10 + static_cast<std::uint64_t>(text[i] - '0');
+  const std::size_t before = i - begin;
+  if (before == 0) return false;
+  std::size_t behind = 0;
+  if (i < size) {
+    if (text[i] != '.') return false;
+    for (++i; i < size && is_decimal_digit(text[i]); ++i, ++behind) {
+      value = value * 10 + static_cast<std::uint64_t>(text[i] - '0');
+    }
+    if (i < size || behind == 0 || before + behind > 15) return false;
+    scan.shape = behind == 3 && before <= 3 && text[begin] != '0' ? NumberShape::point_three : NumberShape::point;
+  } else {
+    if (before > 15) return false;
+    scan.shape = before > 1 && text[begin] == '0' ? NumberShape::leading_zero : NumberShape::integer;
+  }
+  scan.digits = static_cast<int>(before + behind);
+  scan.decimals = static_cast<int>(behind);
+  const auto whole = static_cast<double>(value);
+  scan.value = behind == 0 ? whole : whole / kPowersOfTen[behind];
+  scan.grouped = scan.shape == NumberShape::point_three ? whole : scan.value;
+  if (begin == 1) {
+    scan.value = -scan.value;
+    scan.grouped = -scan.grouped;
+  }
+  return true;
+}
+
 }  // namespace
 
 NumberScan scan_number(std::string_view text) {
   NumberScan scan;
-  if (text.empty() || text.size() > kLongestNumber) return scan;
+  if (text.empty() || text.size() > kLongestNumber || scan_plain_number(text, scan)) return scan;
   const bool negative = text[0] == '-';
   if (negative || text[0] == '+') text.remove_prefix(1);
   if (text.empty()) return scan;
