@@ -9,7 +9,7 @@ namespace {
 
 using NameList = std::initializer_list<std::string_view>;
 
-bool is_one_of(std::string_view name, NameList names) {
+bool is_listed_name(std::string_view name, NameList names) {
   return std::find(names.begin(), names.end(), name) != names.end();
 }
 
@@ -42,42 +42,45 @@ std::string lower_name(std::string_view name) {
 
 bool is_identifier_name(std::string_view name) {
   const std::string lower = lower_name(name);
-  return is_one_of(lower, {"id",    "ids",        "uuid",  "guid",    "uid",      "key",        "hash",        "isbn",
-                           "ean",   "sku",        "zip",   "zipcode", "zip_code", "postcode",   "postal_code", "plz",
-                           "phone", "unnamed__0", "rowid", "row_id",  "rownum",   "row_number", "row"}) ||
+  return is_listed_name(lower,
+                        {"id",    "ids",        "uuid",  "guid",    "uid",      "key",        "hash",        "isbn",
+                         "ean",   "sku",        "zip",   "zipcode", "zip_code", "postcode",   "postal_code", "plz",
+                         "phone", "unnamed__0", "rowid", "row_id",  "rownum",   "row_number", "row"}) ||
          name_ends_in(lower, {"_id", "_uuid", "_guid", "_uid", "_key", "_hash", "_zip", "_nr", "_no"});
 }
 
 bool is_class_name(std::string_view name) {
   const std::string lower = lower_name(name);
-  return is_one_of(lower, {"label",    "labels",    "class",     "classes",  "target", "y",      "species", "category",
-                           "outcome",  "diagnosis", "sentiment", "survived", "tag",    "tags",   "upos",    "notes",
-                           "polarity", "churn",     "default",   "fraud",    "spam",   "intent", "digit"}) ||
+  return is_listed_name(lower,
+                        {"label",    "labels",    "class",     "classes",  "target", "y",      "species", "category",
+                         "outcome",  "diagnosis", "sentiment", "survived", "tag",    "tags",   "upos",    "notes",
+                         "polarity", "churn",     "default",   "fraud",    "spam",   "intent", "digit"}) ||
          name_ends_in(lower, {"_label", "_class", "_target", "_category"});
 }
 
 bool is_year_name(std::string_view name) {
   const std::string lower = lower_name(name);
-  return is_one_of(lower, {"year", "yr", "jahr"}) || name_ends_in(lower, {"_year"});
+  return is_listed_name(lower, {"year", "yr", "jahr"}) || name_ends_in(lower, {"_year"});
 }
 
 bool is_date_name(std::string_view name) {
   const std::string lower = lower_name(name);
   return is_year_name(name) ||
-         is_one_of(lower, {"date", "day", "datum", "time", "timestamp", "ts", "ds", "datetime", "when", "created",
-                           "updated", "epoch", "unix", "unixtime", "unix_time", "event_time"}) ||
+         is_listed_name(lower, {"date", "day", "datum", "time", "timestamp", "ts", "ds", "datetime", "when", "created",
+                                "updated", "epoch", "unix", "unixtime", "unix_time", "event_time"}) ||
          name_ends_in(lower, {"_date", "_at", "_time", "_ts", "_timestamp", "_datetime", "_epoch", "_unix"});
 }
 
 bool is_position_name(std::string_view name) {
-  return is_one_of(lower_name(name), {"t", "time", "step", "tick", "frame", "seq", "sequence", "order", "position",
-                                      "seconds", "timestamp", "ts", "cycle", "hour", "day", "week", "month", "year"});
+  return is_listed_name(lower_name(name),
+                        {"t", "time", "step", "tick", "frame", "seq", "sequence", "order", "position", "seconds",
+                         "timestamp", "ts", "cycle", "hour", "day", "week", "month", "year"});
 }
 
 bool is_event_name(std::string_view name) {
   const std::string lower = lower_name(name);
-  return is_one_of(lower, {"event", "action", "page", "item", "activity", "state", "status", "command", "click", "type",
-                           "event_type", "event_name", "url", "product", "song", "symptom", "code"}) ||
+  return is_listed_name(lower, {"event", "action", "page", "item", "activity", "state", "status", "command", "click",
+                                "type", "event_type", "event_name", "url", "product", "song", "symptom", "code"}) ||
          name_ends_in(lower, {"_event", "_action", "_type"});
 }
 
@@ -87,10 +90,10 @@ bool is_group_name(std::string_view name) {
     if (lower.find(kind) != std::string::npos) return false;
   }
   return name_ends_in(lower, {"_id", "_uuid", "_uid", "_key"}) ||
-         is_one_of(lower,
-                   {"id",     "uuid",   "uid",     "user",     "session", "customer", "patient", "station", "store",
-                    "device", "sensor", "machine", "unit",     "series",  "account",  "subject", "player",  "case",
-                    "ticker", "host",   "group",   "sequence", "country", "city",     "region",  "site",    "sku"});
+         is_listed_name(
+             lower, {"id",     "uuid",   "uid",     "user",     "session", "customer", "patient", "station", "store",
+                     "device", "sensor", "machine", "unit",     "series",  "account",  "subject", "player",  "case",
+                     "ticker", "host",   "group",   "sequence", "country", "city",     "region",  "site",    "sku"});
 }
 
 MissingSpelling missing_spelling(std::string_view cell) {
@@ -100,8 +103,8 @@ MissingSpelling missing_spelling(std::string_view cell) {
   if (cell.size() < 2 || cell.size() > 5) return MissingSpelling::none;
   const char c = cell[0];
   if (c != 'n' && c != 'N' && c != '#' && c != '<') return MissingSpelling::none;
-  return is_one_of(cell, {"null", "NULL", "Null", "None", "none", "NONE", "N/A", "n/a", "NA", "na", "nan", "NaN", "NAN",
-                          "#N/A", "<NA>", "NaT"})
+  return is_listed_name(cell, {"null", "NULL", "Null", "None", "none", "NONE", "N/A", "n/a", "NA", "na", "nan", "NaN",
+                               "NAN", "#N/A", "<NA>", "NaT"})
              ? MissingSpelling::word
              : MissingSpelling::none;
 }

@@ -16,7 +16,7 @@ constexpr double kRegularShare = 0.9;
 
 bool is_date_digit(char c) { return static_cast<unsigned char>(c - '0') < 10; }
 char lower_letter(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; }
-bool is_letter(char c) { return lower_letter(c) >= 'a' && lower_letter(c) <= 'z'; }
+bool is_date_letter(char c) { return lower_letter(c) >= 'a' && lower_letter(c) <= 'z'; }
 
 bool is_leap_year(Index y) { return (y % 4 == 0 && y % 100 != 0) || y % 400 == 0; }
 Index days_in_month(Index year, Index month) {
@@ -60,7 +60,7 @@ class DateCursor {
   /// Reads a word of letters in lower case.
   std::string word() {
     std::string result;
-    while (is_letter(peek())) result += lower_letter(text_[position_++]);
+    while (is_date_letter(peek())) result += lower_letter(text_[position_++]);
     return result;
   }
   std::size_t position() const { return position_; }
@@ -267,7 +267,7 @@ DateScan scan_day_first(DateCursor& in) {
   }
   if (separator == '.' || separator == '/' || separator == '-' || separator == ' ') in.accept(separator);
   in.skip_blanks();
-  if (is_letter(in.peek())) return scan_day_and_name(first, in);
+  if (is_date_letter(in.peek())) return scan_day_and_name(first, in);
   if (separator == ' ' || !in.number(1, 2, second) || !in.accept(separator)) return {};
   if (!read_year(in, separator == '/', year)) return {};
   const bool day_first = is_valid_date(year, second, first), month_first = is_valid_date(year, first, second);
@@ -400,7 +400,7 @@ bool is_valid_date(Index year, Index month, Index day) {
 
 DateScan scan_date(std::string_view text) {
   if (text.size() < 4 || text.size() > kLongestDate) return {};
-  const bool letter = is_letter(text[0]);
+  const bool letter = is_date_letter(text[0]);
   if (letter ? !begins_with_name(text) : !is_date_digit(text[0])) return {};
   DateCursor in(text);
   if (letter) return scan_name_first(in);

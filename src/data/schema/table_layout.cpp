@@ -142,20 +142,21 @@ class HeaderRule {
     std::size_t typed_heads = 0;
     for (std::size_t c = 0; c < columns_; ++c) {
       const std::string& cell = head()[c];
-      empty = empty || cell.empty();
-      if (cell.empty()) continue;
-      if (is_missing_cell(cell, options_)) return {false, fmt::format("row 1 has the missing value \"{}\"", cell)};
+      if (is_missing_cell(cell, options_)) {
+        empty = true;
+        continue;
+      }
       typed_heads += is_number_cell(cell) || is_date_cell(cell) ? 1 : 0;
     }
     if (typed_heads > 0) return years(typed_heads);
     for (std::size_t c = 0; c < columns_; ++c) {
-      if (looks_like_name(head()[c]) && typed_below(c)) {
+      if (!is_missing_cell(head()[c], options_) && looks_like_name(head()[c]) && typed_below(c)) {
         return {true,
                 fmt::format("row 1 has the name \"{}\" above numbers or dates", escape_cell(head()[c], kMostOddBytes))};
       }
     }
     if (empty && !(row_numbers() && stand_alone()))
-      return {false, "row 1 has an empty cell and no names above numbers"};
+      return {false, "row 1 has an empty or missing cell and no names above numbers"};
     if (columns_ == 1) {
       const bool known = is_known_name(head()[0]) && stand_alone();
       return {known, known ? fmt::format("\"{}\" is a usual name of a column", head()[0])
