@@ -17,7 +17,8 @@ namespace {
 constexpr std::array<char, 3> kCellSeparators = {'\t', ';', ','};
 constexpr std::size_t kMostSampleRows = 500;
 constexpr double kConsistentShare = 0.9;
-constexpr double kTypedShare = 0.9;
+constexpr double kTypedShare = 0.9;  ///< like the shares of ColumnProfile
+constexpr Index kTypedBesidesOne = 3;
 constexpr std::size_t kLongestName = 64;
 constexpr Index kWordsOfName = 6;
 
@@ -181,8 +182,8 @@ class HeaderRule {
       ++entries;
       typed += is_number_cell(cell) || is_date_cell(cell) ? 1 : 0;
     }
-    return typed > 0 && static_cast<double>(typed) >= kTypedShare * static_cast<double>(entries - 1) &&
-           (typed >= entries - 1);
+    return typed > 0 && (static_cast<double>(typed) >= kTypedShare * static_cast<double>(entries) ||
+                         (typed == entries - 1 && typed >= kTypedBesidesOne));
   }
 
   bool stand_alone() const {
