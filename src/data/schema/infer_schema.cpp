@@ -113,8 +113,8 @@ class SchemaInference::State {
  private:
   /// Decides the layout from the first bytes and prepares the columns.
   void begin(bool complete) {
-    refuse_utf16(schema_.source, pending_);
-    const std::string_view text = without_mark(pending_);
+    reject_utf16(schema_.source, pending_);
+    const std::string_view text = strip_bom(pending_);
     schema_.byte_order_mark = text.size() != pending_.size();
     pending_.erase(0, pending_.size() - text.size());
     const TableLayout layout = table_layout(schema_.source, pending_, complete, options_);
