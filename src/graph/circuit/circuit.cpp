@@ -127,7 +127,7 @@ Index Circuit::parameter_count() const {
 }
 
 Circuit::Beginning Circuit::with_initial_state(Signal signal) {
-  if (signal.valid()) own(signal, "with_initial_state");
+  if (signal.circuit != nullptr) own(signal, "with_initial_state");
   return Beginning(*this, signal);
 }
 
