@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "base/error.h"
-#include "base/utf8.h"
+#include "base/printable.h"
 #include "interop/c/export_c_fields.h"
 #include "interop/c/export_c_file.h"
 #include "interop/c/export_c_functions.h"
@@ -127,8 +127,8 @@ void write_model(const LanguageModel<T>& model, const ExportCRequest& request,
 
 void export_c(const ExportCRequest& request, const std::function<void(std::string_view)>& write) {
   if (const std::string fault = fault_of(request.name); !fault.empty())
-    throw UsageError(fmt::format("--name \"{}\" cannot begin names in C: {}; use for example --name model",
-                                 replace_invalid_utf8(request.name.substr(0, kLongestName)), fault));
+    throw UsageError(fmt::format("--name {} cannot begin names in C: {}; use for example --name model",
+                                 in_quotes(request.name), fault));
   const std::unique_ptr<Model> model = load_model_file(model_file(request.model));
   try {
     if (const auto* narrow = model->as<LanguageModel<float>>()) return write_model(*narrow, request, write);
