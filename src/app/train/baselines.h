@@ -5,7 +5,8 @@
 /// A result is worse than a constant when its figure is higher: nats per prediction, of numbers the squared error. Then
 /// a remark says so. It has clearly diverged when it is worse than the constant and than the initial network by a wide
 /// margin: kDivergedNats nats for each number or symbol that a prediction is of, or kDivergedRatio times the squared
-/// error. Then the training ends with DivergedError, after the model was written. Both are measured on what the run
+/// error. Then the training ends with DivergedError, after the model was written; a training that is limited to fewer
+/// than kFewestSteps steps is only reported. Both are measured on what the run
 /// validates on, or, where there is no validation, on the beginning of the training part.
 
 #include <functional>
@@ -22,6 +23,7 @@
 namespace unfold {
 
 inline constexpr double kDivergedNats = 10, kDivergedRatio = 100;
+inline constexpr Index kFewestSteps = 10;
 /// Positions of the training part that a result is measured on where there is no validation.
 inline constexpr Index kMeasuredPositions = 4096;
 
