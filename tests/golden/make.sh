@@ -201,4 +201,4 @@ stopped_run run-path 50 'eval run-path unseen.txt --unknown skip --json' text.tx
 stopped_run run-task 40 'eval run-task --count 30 --seed 3 --json' --task adding:8 --model lstm:3 --batch 4 \
   --optimizer adam:rate=0.01 --steps 13 --validate-on 20
 stopped_run run-fields 30 'eval run-fields chunks.txt --json' chunks.txt --model bigru:3,dropout=0.2 --batch 4 \
-  --optimizer adam:rate=0.01 --steps 11
+  --optimizer adam:rate=0.01 --steps 11 --predict 3=softmax

@@ -304,8 +304,9 @@ TEST(CircuitMisuse, SignalsThatBelongToNoCircuitAreRefused) {
     EXPECT_NE(usage_error([&] { net.c.feed(wrong, net.next); }), "");
     EXPECT_NE(usage_error([&] { net.c.feed(net.h, wrong); }), "");
     EXPECT_NE(usage_error([&] { net.c.join({wrong}); }), "");
-    if (wrong.circuit != nullptr)  // a default signal restores zero
+    if (wrong.circuit != nullptr) {  // a default signal restores zero
       EXPECT_NE(usage_error([&] { static_cast<void>(net.c.with_initial_state(wrong)); }), "");
+    }
     EXPECT_NE(usage_error([&] { net.c.parts(wrong); }) + usage_error([&] { net.c.output(wrong); }), "");
     EXPECT_NE(usage_error([&] { net.c.affine("a", 2, {{"W", wrong}}); }), "");
     EXPECT_FALSE(net.c.is_symbols(wrong));
