@@ -478,7 +478,7 @@ EtsPass run_ets(const EtsForm& form, const EtsParameters& parameters, std::span<
     }
     if (!p.seasons.empty()) place = (place + 1) % p.seasons.size();
   }
-  std::ranges::rotate(p.seasons, p.seasons.begin() + static_cast<std::ptrdiff_t>(place));
+  std::rotate(p.seasons.begin(), p.seasons.begin() + static_cast<std::ptrdiff_t>(place), p.seasons.end());
   pass.end = std::move(p);
   pass.mean_square = squares / count;
   pass.log_likelihood =

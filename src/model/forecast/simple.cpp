@@ -63,7 +63,8 @@ class Simple final : public Forecaster {
     Prediction p;
     for (Index i = 0; i < horizon; ++i) {
       const double h = static_cast<double>(i + 1);
-      double width = kind_ == Benchmark::mean ? 1 + 1 / count_ : static_cast<double>(i / lag_ + 1);
+      const Index steps = i / lag_ + 1;  // of the last observation that is repeated
+      double width = kind_ == Benchmark::mean ? 1 + 1 / count_ : static_cast<double>(steps);
       if (kind_ == Benchmark::drift) width = h * (1 + h / (count_ - 1));
       p.mean.push_back(recent_[at(i % lag_)] + h * slope_);
       p.deviation.push_back(sigma_ * std::sqrt(width));
