@@ -38,6 +38,15 @@ TEST_F(RefusedTraining, a_run_of_text_stays) {
   expect_nothing_done({"train", text_, "--model", "ngram:3", "--predict-after", "@"}, 2, "@");
 }
 
+TEST_F(RefusedTraining, CrfNeedsALabelAtEveryPosition) {
+  std::string texts;
+  for (int i = 0; i < 40; ++i) texts += i % 2 == 0 ? "a\tthe cat sat\n" : "b\ta dog ran\n";
+  write_bytes(folder_ / "texts", texts);
+  expect_failure({"train", folder_ / "texts", "--format", "labelled", "--model", "crf", "--steps", "3", "--out",
+                  folder_ / "run", "--quiet"},
+                 2, "do not have the same positions");
+}
+
 TEST_F(RefusedTraining, a_reservoir_is_not_gone_on_with_and_stays) {
   const Arguments narma{"train", "--task", "narma:200", "--model", "esn:8",         "--steps", "2",
                         "--out", run_,     "--batch",   "4",       "--validate-on", "4",       "--quiet"};
