@@ -213,7 +213,7 @@ class HeaderRule {
   /// Numbers or dates in the first row are names if they are years (or dates) that follow one another, and either other
   /// cells have names or the numbers below are not such years.
   HeaderDecision years(std::size_t typed) const {
-    const HeaderDecision no = {false, "row 1 has numbers or dates"};
+    HeaderDecision no = {false, "row 1 has numbers or dates"};
     if (typed < 2) return no;
     double previous = 0;
     bool names = false, years_below = false;

@@ -39,6 +39,7 @@ StatedType parse_type(std::string_view text) {
     const std::optional<DateFormat> format = date_format_of(text.substr(kDate.size()));
     if (!format) {
       std::vector<std::string> patterns;
+      patterns.reserve(kDateFormats);
       for (int i = 0; i < kDateFormats; ++i) patterns.emplace_back(date_pattern(static_cast<DateFormat>(i)));
       throw UsageError(fmt::format("--types: unknown date pattern \"{}\"; use one of {}",
                                    escape_cell(text.substr(kDate.size()), kMostOddBytes), fmt::join(patterns, ", ")));
