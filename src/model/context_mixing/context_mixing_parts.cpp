@@ -80,18 +80,18 @@ AdaptiveProbability AdaptiveProbability::of(double p, std::uint32_t count) {
 }
 
 CounterMap::CounterMap(int limit) : limit_(limit), by_estimate_(kEstimateLevels * kUseClasses), by_past_(256) {
-  constexpr std::uint32_t kTrust = 6;  // initially a counter is interpreted as its estimate
+  constexpr std::uint32_t kInitialTrust = 6;  // initially a counter is interpreted as its estimate
   for (std::size_t p = 0; p < kLevel.size(); ++p)
     for (std::size_t c = 0; c < kUseClasses; ++c)
       by_estimate_[kLevel[p] * kUseClasses + c] =
-          AdaptiveProbability::of((static_cast<double>(p) + 0.5) / 4096, kTrust);
+          AdaptiveProbability::of((static_cast<double>(p) + 0.5) / 4096, kInitialTrust);
   for (std::uint32_t past = 1; past < 256; ++past) {
     double ones = 0.4, seen = 0.8;
     for (std::uint32_t p = past; p > 1; p >>= 1) {
       ones += p & 1;
       seen += 1;
     }
-    by_past_[past] = AdaptiveProbability::of(ones / seen, kTrust);
+    by_past_[past] = AdaptiveProbability::of(ones / seen, kInitialTrust);
   }
 }
 
