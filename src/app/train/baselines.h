@@ -2,12 +2,12 @@
 /// Compares the result of a training with two baselines: the best constant prediction (the frequencies of symbols and
 /// classes, the mean of numbers, both of the training part) and the initial network.
 ///
-/// A result is worse than a constant when its figure is higher: nats per prediction, of numbers the squared error. Then
-/// a remark says so. It has clearly diverged when it is worse than the constant and than the initial network by a wide
-/// margin: kDivergedNats nats for each number or symbol that a prediction is of, or kDivergedRatio times the squared
-/// error. Then the training ends with DivergedError, after the model was written; a training that is limited to fewer
-/// than kFewestSteps steps is only reported. Both are measured on what the run
-/// validates on, or, where there is no validation, on the beginning of the training part.
+/// A result is worse than a constant if its figure is higher: nats per prediction, or for numbers the squared error.
+/// This is reported as a warning. A result has diverged if it is worse than the constant and than the initial network
+/// by a wide margin: kDivergedNats nats for each predicted number or symbol, or kDivergedRatio times the squared error.
+/// Then training ends with DivergedError after the model was written; a training that is limited to fewer than
+/// kFewestSteps steps is only reported. Both are measured on the validation data or, without any, on the beginning of
+/// the training part.
 
 #include <functional>
 #include <limits>
