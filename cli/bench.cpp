@@ -52,7 +52,7 @@ class Bench final : public Verb {
 
 Bench::Bench()
     : Verb(CommandOptions(
-          "bench", "measures the speed of this machine: its floor, matrix products, training, stepping",
+          "bench", "measures the speed of this machine: peak rates, matrix products, training and stepping",
           {"unfold bench", "unfold bench --model lstm:512 --batch 32 --threads 2 --json",
            "unfold bench --model gru:128 --batch 16 --profile", "unfold bench --profile --seconds 0.2",
            "unfold bench --model ppm:5 --profile", "unfold bench --model hmm:50 --profile --text book.txt --json",
@@ -61,18 +61,18 @@ Bench::Bench()
   options_.add({.name = "model",
                 .target = &model_,
                 .placeholder = "SPEC",
-                .help = "measure training of this model alone: forward, backward and Adam on random symbols; of "
-                        "fitted ones (ppm, cm, ctw, hmm, ngram) with --profile what a symbol costs"});
+                .help = "measure only training of this model: forward, backward and Adam on random symbols; for fitted "
+                        "models (ppm, cm, ctw, hmm, ngram) with --profile: the time per symbol"});
   options_.add({.name = "batch",
                 .target = &batch_,
                 .placeholder = "N",
-                .help = "sequences side by side",
+                .help = "sequences per batch",
                 .least = 1,
                 .most = 65536});
   options_.add({.name = "window",
                 .target = &window_,
                 .placeholder = "N",
-                .help = "symbols of each sequence in a step",
+                .help = "symbols of each sequence per step",
                 .least = 1,
                 .most = 65536});
   options_.add({.name = "symbols",
@@ -81,26 +81,26 @@ Bench::Bench()
                 .help = "size of the alphabet",
                 .least = 2,
                 .most = 20000});
-  options_.add({.name = "profile",
-                .target = &profile_,
-                .help =
-                    "where the time of a step, or of a symbol, goes, beside what this machine attains at each stage; "
-                    "without --model the whole step of LSTM, GRU and RNN at 128 to 1024 units and batch 1 to 64"});
+  options_.add(
+      {.name = "profile",
+       .target = &profile_,
+       .help = "the time of each stage of a step or symbol, compared with the attainable time on this machine; without "
+               "--model the whole step of LSTM, GRU and RNN at 128 to 1024 units and batch 1 to 64"});
   options_.add({.name = "text",
                 .target = &text_,
                 .placeholder = "FILE",
-                .help = "with --profile of a fitted model: what it reads, its first MiB, instead of made-up text",
+                .help = "with --profile of a fitted model: read the first MiB of this file instead of artificial text",
                 .file = FileUse::data});
   options_.add({.name = "memory",
                 .target = &memory_,
                 .help = "with --model: bytes of a training step as planned, allocated and resident"});
-  options_.add(
-      {.name = "stepper", .target = &stepper_, .help = "measure one symbol at a time alone, 64 to 1024 units"});
+  options_.add({.name = "stepper",
+                .target = &stepper_,
+                .help = "measure only prediction one symbol at a time, 64 to 1024 units"});
   options_.add({.name = "distributed",
                 .target = &distributed_,
-                .help =
-                    "what a step of --model (lstm:512) costs in K processes up to 1024, by a model of what it measures "
-                    "between the processes of mpirun and in a step"});
+                .help = "the estimated time of a step of --model (lstm:512) in up to 1024 processes, from measurements "
+                        "of communication between the mpirun processes and of a step"});
   options_.add({.name = "latency",
                 .target = &latency_,
                 .placeholder = "SECONDS",
@@ -119,8 +119,8 @@ Bench::Bench()
   options_.add({.name = "trace",
                 .target = &trace_,
                 .placeholder = "FILE",
-                .help = "with --distributed: also write what the processes of mpirun do in three steps, computing and "
-                        "exchange, as a trace for chrome://tracing or Perfetto",
+                .help = "with --distributed: also write computation and communication of the mpirun processes in three "
+                        "steps as a trace for chrome://tracing or Perfetto",
                 .file = FileUse::written});
   options_.add({.name = "seconds",
                 .target = &seconds_,
@@ -152,7 +152,7 @@ Json Bench::peak_rates_json(Team& team) {
       threads_of(team), simd_name(), floor_.flops / 1e9, floor_.bytes_from_l2 / 1e9, floor_.bytes_from_memory / 1e9));
   constexpr double kQuiet = 0.9;
   if (floor_.processors < kQuiet)
-    say(fmt::format("Other programs had the processors for {:.0f} % of that time: at rest, this machine is faster.",
+    say(fmt::format("Other programs used the processors for {:.0f} % of that time; an idle machine is faster.",
                     100 * (1 - floor_.processors)));
   return {{"threads", team.size()},
           {"simd", simd_name()},
@@ -249,9 +249,10 @@ void Bench::symbol_cost(Team& team) {
 void Bench::check_model() const {
   const bool fitted = model_ && is_fitted_model(canonical_model(*model_));
   if (fitted && !profile_)
-    throw UsageError(fmt::format(
-        "{} is fitted, not trained in steps: bench --model {} --profile says what a symbol costs", *model_, *model_));
-  if (text_ && !fitted) throw UsageError("--text is what a fitted model reads: give one, as in --model ppm --profile");
+    throw UsageError(
+        fmt::format("{} is fitted, not trained in steps; use bench --model {} --profile to measure the time per symbol",
+                    *model_, *model_));
+  if (text_ && !fitted) throw UsageError("--text requires a fitted model, as in --model ppm --profile");
 }
 
 /// Prints, for each size, the ratio of attainable to measured time and the stages that lose the most time.
@@ -259,7 +260,7 @@ void Bench::profile_table(Team& team) {
   Json rows = Json::array();
   say(fmt::format("window {}, {}, {}", window_, threads_of(team), simd_name()));
   say(fmt::format("{:<22} {:>6} {:>10} {:>12} {:>9}   {}", "model", "batch", "ms", "attainable", "share",
-                  "lost most, ms"));
+                  "largest losses, ms"));
   for (const char* cell : {"lstm:{}", "gru:{},reset=after", "rnn:{}"}) {
     for (const Index units : {128, 256, 512, 1024}) {
       for (const Index batch : {1, 16, 32, 64}) {
@@ -388,21 +389,21 @@ void Bench::distributed() {
 }
 
 ExitCode Bench::run(Console& console) {
-  if (model_ && stepper_) throw UsageError("--model measures training, --stepper stepping: choose one");
+  if (model_ && stepper_) throw UsageError("--model and --stepper cannot be combined");
   if (memory_ && !model_) throw UsageError("--memory needs a --model to measure");
   if (static_cast<int>(memory_) + static_cast<int>(profile_) + static_cast<int>(stepper_) +
           static_cast<int>(distributed_) >
       1)
-    throw UsageError("--profile, --memory, --stepper and --distributed exclude each other: choose one");
+    throw UsageError("--profile, --memory, --stepper and --distributed cannot be combined");
   if ((latency_ || bandwidth_ || plot_ || trace_) && !distributed_)
-    throw UsageError("--latency, --bandwidth, --plot and --trace belong to --distributed");
+    throw UsageError("--latency, --bandwidth, --plot and --trace require --distributed");
   check_model();
   if (distributed_) {
     distributed();
     return ExitCode::success;
   }
   if (!launched_processes().alone())
-    throw UsageError("several processes were started, and what they share is bench --distributed: start others alone");
+    throw UsageError("only bench --distributed supports several processes; run other benchmarks in one process");
   Team team(threads(), Attendance::all);
   if (profile_ && !model_) {
     profile_table(team);

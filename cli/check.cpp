@@ -22,12 +22,12 @@ class Check final : public Verb {
 };
 
 Check::Check()
-    : Verb(CommandOptions("check", "verifies all derivatives of a model against finite differences, at a small size",
+    : Verb(CommandOptions("check", "checks all derivatives of a small model against finite differences",
                           {"unfold check lstm:256,layers=2", "unfold check gru:8,reset=after --seed 3 --json"})) {
   options_.add_inputs({.name = "model",
                        .target = &model_,
                        .placeholder = "MODEL-SPEC",
-                       .help = "the model, as for train; its size is cut down to --units"});
+                       .help = "the model, as for train; its sizes are reduced to --units"});
   options_.add({.name = "units",
                 .target = &units_,
                 .placeholder = "N",
@@ -66,8 +66,7 @@ ExitCode Check::run(Console& console) {
   print_result(json_ ? one_line(to_json(outcome)) : outcome.report.text());
   flush_results();
   if (!outcome.report.passed())
-    throw VerificationError(
-        fmt::format("the derivatives of {} are wrong; the table says which and where", outcome.model));
+    throw VerificationError(fmt::format("the derivatives of {} are wrong; see the table", outcome.model));
   return ExitCode::success;
 }
 

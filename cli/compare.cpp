@@ -25,7 +25,7 @@ class Compare final : public Verb {
 };
 
 Compare::Compare()
-    : Verb(CommandOptions("compare", "says whether a model is better than another, with an interval",
+    : Verb(CommandOptions("compare", "tests whether one model is better than another, with a confidence interval",
                           {"unfold compare run-a run-b", "unfold compare lstm gru ngram --data other.txt",
                            "unfold compare run-a run-b --level 0.99 --json"})) {
   options_.add_inputs({.name = "models",
@@ -38,26 +38,26 @@ Compare::Compare()
   options_.add({.name = "data",
                 .target = &request_.data,
                 .placeholder = "FILE",
-                .help = "what they are compared on; several: once for each",
-                .default_text = "the test part of the runs, else what they were validated on",
+                .help = "data to compare on; may be repeated",
+                .default_text = "the test part of the runs, otherwise their validation part",
                 .file = FileUse::data});
   options_.add({.name = "unknown",
                 .target = &request_.unknown,
                 .placeholder = "error|skip",
-                .help = "symbols that a model does not know: stop, or leave them out",
+                .help = "for symbols not in an alphabet: stop, or skip them",
                 .choices = {"error", "skip"}});
   options_.add({.name = "level",
                 .target = &request_.level,
                 .placeholder = "P",
-                .help = "of the interval: equal models are found different once in 1 / (1 - P) times",
+                .help = "confidence level of the interval: equal models are found to differ with probability 1 - P",
                 .least = 0.5,
                 .most = 0.9999});
   options_.add({.name = "block",
                 .target = &request_.block,
                 .placeholder = "N",
-                .help = "symbols that are drawn together",
+                .help = "symbols per bootstrap block",
                 .least = 0,
-                .default_text = "each sequence where there are 50, else a 400th of the symbols, at least 32"});
+                .default_text = "one sequence if there are at least 50, otherwise 1/400 of the symbols, at least 32"});
   options_.add({.name = "samples",
                 .target = &request_.samples,
                 .placeholder = "N",
@@ -113,7 +113,7 @@ void Compare::print(const Comparison& found) const {
       found.block > 0 ? fmt::format("blocks of {} {}", found.block, found.entries()) : std::string("sequences"),
       found.pairs.front().difference.samples));
   if (found.pairs.size() > 1)
-    print_result(fmt::format("Of {} pairs of equal models, {:.2g} would be found different by chance.\n",
+    print_result(fmt::format("Of {} pairs of equal models, about {:.2g} would be found to differ by chance.\n",
                              found.pairs.size(), (1 - found.level) * static_cast<double>(found.pairs.size())));
 }
 
@@ -123,7 +123,7 @@ ExitCode Compare::run(Console& console) {
   ConsoleReporter reporter(console);
   const Comparison found = compare(request_, reporter);
   if (found.validation)
-    console.remark("the runs have no test part: they are compared on what their models were chosen by");
+    console.remark("the runs have no test part; they are compared on the validation part that selected their models");
   if (json_)
     print_result(one_line(compared_json(found)));
   else

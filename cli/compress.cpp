@@ -136,7 +136,7 @@ Index chain_block(Index size) {
 /// Throws UsageError if the output is a terminal.
 void check_not_terminal(const std::string& output) {
   if (output == "-" && ::isatty(STDOUT_FILENO) == 1)
-    throw UsageError("compressed data are not for a terminal: name a file with -o, or send them into a pipe");
+    throw UsageError("refusing to write compressed data to a terminal; use -o FILE or a pipe");
 }
 
 class Compress final : public Verb {
@@ -164,14 +164,14 @@ class Compress final : public Verb {
 };
 
 Compress::Compress()
-    : Verb(CommandOptions("compress", "compresses a file without loss, with any model of symbols",
+    : Verb(CommandOptions("compress", "compresses a file losslessly, with any symbol model",
                           {"unfold compress book.txt -o book.unf && unfold decompress book.unf -o book.txt",
                            "unfold compress today.log --model run --online -o today.unf",
                            "mpirun -n 4 unfold compress corpus.txt --block 1M -o corpus.unf"})) {
   options_.add_inputs({.name = "inputs",
                        .target = &inputs_,
                        .placeholder = "FILE",
-                       .help = "a file, taken byte by byte as it is; - is standard input",
+                       .help = "a file, read as raw bytes; - is standard input",
                        .file = FileUse::data});
   options_.add({.name = "output",
                 .target = &output_,
@@ -182,9 +182,9 @@ Compress::Compress()
   options_.add({.name = "model",
                 .target = &model_,
                 .placeholder = "MODEL",
-                .help = "a run folder, a model file, or the SPEC of a model that learns while it reads, or that is "
-                        "fitted to the file and put into OUT (ngram, hmm)",
-                .default_text = "that of the level",
+                .help = "a run folder, a model file, or the SPEC of a model that learns while compressing, or that is "
+                        "fitted to the file and stored in OUT (ngram, hmm)",
+                .default_text = "the model of the level",
                 .file = FileUse::model});
   options_.add({.name = "level",
                 .target = &level_,
@@ -196,24 +196,25 @@ Compress::Compress()
                 .letter = std::string(kDigits)});
   options_.add({.name = "fast", .target = &fast_, .help = fmt::format("as -{}", kFastLevel)});
   options_.add({.name = "best", .target = &best_, .help = fmt::format("as -{}", kBestLevel)});
-  options_.add({.name = "online", .target = &online_, .help = "a trained model goes on learning while it reads"});
+  options_.add(
+      {.name = "online", .target = &online_, .help = "the trained model continues learning while compressing"});
   options_.add({.name = "optimizer",
                 .target = &optimizer_,
                 .placeholder = "SPEC",
-                .help = "of a recurrent network that learns while it reads"});
+                .help = "of a recurrent network that learns while compressing"});
   options_.add({.name = "window",
                 .target = &window_,
                 .placeholder = "N",
-                .help = "symbols per step of a recurrent network that learns while it reads",
+                .help = "symbols per step of a recurrent network that learns while compressing",
                 .least = 1,
                 .most = 4096});
-  options_.add({.name = "embed", .target = &embed_, .help = "put the model file into the compressed file"});
-  options_.add(
-      {.name = "block",
-       .target = &block_text_,
-       .placeholder = "BYTES",
-       .help = "blocks that start anew, so that several threads can work: 1M; 0: one chain, which is smaller"});
-  options_.add({.name = "no-verify", .target = &no_verify_, .help = "do not decode again what was compressed"});
+  options_.add({.name = "embed", .target = &embed_, .help = "store the model file in the compressed file"});
+  options_.add({.name = "block",
+                .target = &block_text_,
+                .placeholder = "BYTES",
+                .help = "size of independent blocks, which several threads can process: 1M; 0: a single chain, which "
+                        "gives smaller files"});
+  options_.add({.name = "no-verify", .target = &no_verify_, .help = "do not verify the result by decompressing it"});
   add_threads();
   add_key();
   add_common();
@@ -235,27 +236,23 @@ LevelChoice Compress::level_choice(RawInput& input, Index level) const {
 void Compress::check_learning(const std::string& spec, Knowledge knows) const {
   const bool trained = knows == Knowledge::trained;
   if (online_ && !trained)
-    throw UsageError(
-        fmt::format("--online is for a trained model (--model RUN); {} begins with nothing and always learns: leave it "
-                    "out",
-                    spec));
+    throw UsageError(fmt::format(
+        "--online is for trained models (--model RUN); {} is untrained and always learns; leave it out", spec));
   if (online_ && is_fitted_only(spec))
     throw UsageError(
-        fmt::format("--online is for models that can go on learning; {} is fitted as a whole: leave it out", spec));
+        fmt::format("--online is for models that learn incrementally; {} is fitted in one pass; leave it out", spec));
   if (!optimizer_ && !window_) return;
   const bool network = trained ? !is_fitted_model(spec) : has_network(spec);
   if (!network)
-    throw UsageError(
-        fmt::format("--optimizer and --window are for recurrent networks that learn while they read; {} holds none: "
-                    "leave them out",
-                    spec));
-  if (trained && !online_)
-    throw UsageError("--optimizer and --window say how a trained network goes on learning: add --online");
+    throw UsageError(fmt::format(
+        "--optimizer and --window are for recurrent networks that learn while compressing; {} has none; leave them out",
+        spec));
+  if (trained && !online_) throw UsageError("--optimizer and --window require --online for a trained network");
 }
 
 void Compress::choose_model(CompressOptions& options, RawInput& input) const {
   if (!model_) {
-    if (embed_) throw UsageError("--embed needs a model file: name it with --model");
+    if (embed_) throw UsageError("--embed needs a model file; name it with --model");
     const Index level = fast_ ? kFastLevel : best_ ? kBestLevel : level_.value_or(kDefaultLevel);
     LevelChoice choice = level_choice(input, level);
     options.model = canonical_learner(choice.model);
@@ -279,7 +276,7 @@ void Compress::choose_model(CompressOptions& options, RawInput& input) const {
     check_learning(text, Knowledge::trained);
     return fit_model(options, input);
   }
-  if (embed_) throw UsageError(fmt::format("--embed needs a model file; {} is none", text));
+  if (embed_) throw UsageError(fmt::format("--embed needs a model file; {} is not one", text));
   // `ppm` without an order uses the order that the fast level would choose for the file.
   const bool without_order = text == "ppm";
   options.model = canonical_learner(without_order ? level_choice(input, kFastLevel).model : with_memory_limit(text));
@@ -292,7 +289,7 @@ void Compress::choose_model(CompressOptions& options, RawInput& input) const {
 void Compress::fit_model(CompressOptions& options, const RawInput& input) const {
   if (input.size() < 1)
     throw UsageError(fmt::format(
-        "{} is fitted to a whole file before it is coded: name a file that is not empty, no pipe", *model_));
+        "{} is fitted to the whole file before compressing it; name a non-empty file instead of a pipe", *model_));
   std::vector<Input> data = {Input::from_bytes(input.name(), read_file(inputs_.front()))};
   Alphabet alphabet = build_alphabet(data, {.kind = SymbolKind::bytes});
   const Corpus corpus = Corpus::load(std::move(data), alphabet);
@@ -318,17 +315,18 @@ void Compress::read_back(const std::string& path) const {
 /// Throws UsageError unless the input can be compressed by several processes.
 void Compress::require_divided(const RawInput& input) const {
   if (block_ == 0)
-    throw UsageError("several processes were started, and one chain is not divided among them: give --block, as 1M");
+    throw UsageError("several processes cannot share a single chain; add --block, for example --block 1M");
   if (output_ == "-" || input.size() < 0)
-    throw UsageError("several processes compress a file into a file: name both, no pipe and no standard output");
+    throw UsageError(
+        "several processes need an input file and an output file; pipes and standard output are not supported");
 }
 
 void Compress::tell(Console& console, const RawInput& input, const CompressOptions& options,
                     const CompressResult& result, double seconds) const {
   if (options.embed && static_cast<Index>(options.file.size()) * 2 > result.bytes_out)
     console.remark(fmt::format(
-        "{} of the {} bytes are the model {} itself, which a small file does not pay for; a model "
-        "that learns while it reads, such as cm (the default), stores none",
+        "{} of the {} bytes are the model {} itself, which is not worthwhile for a small file; a model that learns "
+        "while compressing, such as cm (the default), stores none",
         std::min<Index>(static_cast<Index>(options.file.size()), result.bytes_out), result.bytes_out, options.model));
   const double bits_per_byte =
       result.bytes_in > 0 ? 8 * static_cast<double>(result.bytes_out) / static_cast<double>(result.bytes_in) : 0;
@@ -345,9 +343,9 @@ void Compress::tell(Console& console, const RawInput& input, const CompressOptio
 
 ExitCode Compress::run(Console& console) {
   if (fast_ + best_ + (level_ ? 1 : 0) + (model_ ? 1 : 0) > 1)
-    throw UsageError("--fast, --best, a level (-1 .. -9) and --model exclude each other");
+    throw UsageError("--fast, --best, a level (-1 .. -9) and --model cannot be combined");
   if (json_ && output_ == "-")
-    throw UsageError("--json and the compressed data both want standard output; name a file with -o");
+    throw UsageError("--json and the compressed data both use standard output; name a file with -o");
   block_ = block_size(block_text_);
   Processes& processes = launched_processes();
   RawInput input(inputs_.front());
@@ -397,7 +395,7 @@ class Decompress final : public Verb {
 };
 
 Decompress::Decompress()
-    : Verb(CommandOptions("decompress", "restores what compress made, bit for bit, and checks it",
+    : Verb(CommandOptions("decompress", "restores a compressed file exactly and verifies it",
                           {"unfold decompress book.unf -o book.txt"})) {
   options_.add_inputs({.name = "inputs",
                        .target = &inputs_,
@@ -413,17 +411,17 @@ Decompress::Decompress()
   options_.add({.name = "model",
                 .target = &model_,
                 .placeholder = "MODEL",
-                .help = "the model that it was compressed with, where it lies elsewhere now",
+                .help = "the model that it was compressed with, if it has been moved",
                 .file = FileUse::model});
   options_.add({.name = "memory-limit",
                 .target = &memory_limit_,
                 .placeholder = "BYTES",
-                .help = "what the models that FILE asks for may take, about; 500M or 2G",
+                .help = "approximate memory limit for the models that FILE requires, for example 500M or 2G",
                 .default_text = "1G and 1024 times the size of FILE"});
   options_.add({.name = "max-output",
                 .target = &max_output_,
                 .placeholder = "BYTES",
-                .help = "what FILE may stand for",
+                .help = "maximum size of the restored data",
                 .default_text = "1M and 65,536 times the size of FILE"});
   add_threads();
   add_key();
@@ -441,10 +439,8 @@ DecompressLimits Decompress::limits() const {
 std::string Decompress::external_model(const std::string& archive, const std::string& name) {
   const std::string& path = model_.value_or(name);
   if (!std::filesystem::exists(path))
-    throw ModelError(
-        fmt::format("{} was compressed with the model {}, which is not there; "
-                    "say with --model where it is",
-                    archive, path));
+    throw ModelError(fmt::format(
+        "{} was compressed with the model {}, which does not exist; name its location with --model", archive, path));
   used_model_ = path;
   return read_file(model_file(path));
 }
@@ -454,14 +450,13 @@ std::string Decompress::external_model(const std::string& archive, const std::st
 void Decompress::check_model() const {
   if (!used_model_.empty()) check_output_differs_from_input("--output", output_, used_model_);
   if (model_ && used_model_.empty())
-    throw UsageError(
-        fmt::format("--model is for archives of a model that lies in a file of its own; {} needs none: leave it out",
-                    inputs_.front()));
+    throw UsageError(fmt::format("--model is for archives with an external model file; {} needs none; leave it out",
+                                 inputs_.front()));
 }
 
 ExitCode Decompress::run(Console& console) {
   if (json_ && output_ == "-")
-    throw UsageError("--json and the restored data both want standard output; name a file with -o");
+    throw UsageError("--json and the restored data both use standard output; name a file with -o");
   RawInput input(inputs_.front());
   ResultFile output(output_);
   const ByteSink sink = [&](std::string_view bytes) {

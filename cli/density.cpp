@@ -18,8 +18,7 @@ class DensityVerb final : public Verb {
 };
 
 DensityVerb::DensityVerb()
-    : Verb(CommandOptions("density",
-                          "prints the logarithm of the probability of every row, or of another example (TSV)",
+    : Verb(CommandOptions("density", "prints the log probability of every row or other example (TSV)",
                           {"unfold density votes new.csv", "unfold density wine new.csv --json",
                            "unfold density digits t10k-images-idx3-ubyte"})) {
   options_.add_inputs({.name = "inputs",
@@ -39,8 +38,8 @@ ExitCode DensityVerb::run(Console& console) {
   (void)load_model_file(model_file(inputs_.front()));  // throws if the file is not a model
   if (!holds_field_model(inputs_.front()))
     throw UsageError(
-        "density is of models of data with fields (tables, images, music); of running text, `unfold score` "
-        "says how probable every symbol or line is");
+        "density requires a model of data with fields (tables, images, music); for running text, `unfold score` prints "
+        "the surprisal of every symbol or line");
   ConsoleReporter reporter(console);
   row_densities({.model = inputs_.front(),
                  .data = {inputs_.begin() + 1, inputs_.end()},

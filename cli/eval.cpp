@@ -46,7 +46,7 @@ class Eval final : public Verb {
 };
 
 Eval::Eval()
-    : Verb(CommandOptions("eval", "measures a model on data: bits per symbol and per byte, perplexity",
+    : Verb(CommandOptions("eval", "evaluates a model on data: bits per symbol and per byte, perplexity",
                           {"unfold eval run other.txt", "unfold eval run book.txt --part test --json"})) {
   options_.add_inputs(
       {.name = "inputs",
@@ -59,23 +59,23 @@ Eval::Eval()
   options_.add({.name = "split",
                 .target = &split_,
                 .placeholder = "A/B[/C]",
-                .help = "cut the data, and measure a --part of it",
+                .help = "split the data and evaluate a --part of it",
                 .default_text = "with --part: as in training"});
   options_.add({.name = "part",
                 .target = &part_,
                 .placeholder = "PART",
                 .help = "train, valid or test",
                 .choices = {"train", "valid", "test"},
-                .default_text = "valid, with --split; of a task: test"});
-  options_.add({.name = "unknown",
-                .target = &unknown_,
-                .placeholder = "error|skip",
-                .help = "symbols that the model does not know: stop, or leave them out and count them; labels: count "
-                        "them as wrong"});
+                .default_text = "valid with --split; for tasks: test"});
+  options_.add(
+      {.name = "unknown",
+       .target = &unknown_,
+       .placeholder = "error|skip",
+       .help = "for symbols not in the alphabet: stop, or skip and count them; for labels: count them as wrong"});
   options_.add({.name = "mask",
                 .target = &mask_,
                 .placeholder = "FILE",
-                .help = "a 0 or 1 for every symbol of DATA: which are to be predicted",
+                .help = "a file with 1 for every symbol of DATA to be predicted and 0 for the others",
                 .file = FileUse::data});
   options_.add({.name = "per-symbol",
                 .target = &per_symbol_,
@@ -86,24 +86,23 @@ Eval::Eval()
   options_.add({.name = "method",
                 .target = &method_,
                 .placeholder = "METHOD",
-                .help = "unfolding, or stepper: one symbol at a time, with the same digits",
+                .help = "unfolding, or stepper (one symbol at a time, with identical results)",
                 .choices = {"unfolding", "stepper"}});
   options_.add({.name = "beam",
                 .target = &beam_,
                 .placeholder = "N",
-                .help = "models that read a source or place labels themselves (ctc): answers kept at each step",
+                .help = "beam width, for models that read a source or predict unaligned labels (ctc)",
                 .least = 1,
                 .most = 1e4});
-  options_.add({.name = "given",
-                .target = &given_,
-                .placeholder = "FIELD=VALUE",
-                .help =
-                    "of whole sequences (train --ends): what is known before they begin, in place of what DATA say; "
-                    "several with commas"});
+  options_.add(
+      {.name = "given",
+       .target = &given_,
+       .placeholder = "FIELD=VALUE",
+       .help = "for whole sequences (train --ends): conditions that override DATA; separate several by commas"});
   options_.add(
       {.name = "dynamic",
        .target = &dynamic_,
-       .help = "the model goes on learning while it is measured: each symbol is predicted before it is learnt"});
+       .help = "the model continues learning during evaluation; each symbol is predicted before it is learned"});
   options_.add({.name = "optimizer",
                 .target = &optimizer_,
                 .placeholder = "SPEC",
@@ -119,12 +118,12 @@ Eval::Eval()
   options_.add({.name = "task",
                 .target = &task_,
                 .placeholder = "SPEC",
-                .help = "tasks: one that reads and predicts the same, as longer examples do",
+                .help = "tasks: another task with the same inputs and outputs, for example longer",
                 .default_text = "what the model was trained on"});
   options_.add({.name = "count",
                 .target = &count_,
                 .placeholder = "N",
-                .help = "tasks: examples, where there is no end of them",
+                .help = "tasks: number of generated examples",
                 .least = 1,
                 .most = 1e9});
   options_.add({.name = "seed", .target = &seed_, .placeholder = "N", .help = "tasks: of the examples", .least = 0});
@@ -138,10 +137,10 @@ Eval::Eval()
 void Eval::check_options() const {
   check_reading_options(options_, reading_);
   if (dynamic_ && (!reading_.exact() || method_ == "stepper"))
-    throw UsageError("--dynamic reads one symbol after another: --segments and --method have no meaning with it");
+    throw UsageError("--dynamic reads the symbols sequentially and cannot be combined with --segments and --method");
   if (!dynamic_ && (options_.given("optimizer") || options_.given("window")))
-    throw UsageError("--optimizer and --window are for --dynamic");
-  if (json_ && per_symbol_ == "-") throw UsageError("--json and --per-symbol - both want standard output; name a file");
+    throw UsageError("--optimizer and --window require --dynamic");
+  if (json_ && per_symbol_ == "-") throw UsageError("--json and --per-symbol - both use standard output; name a file");
 }
 
 /// Throws UsageError for options that do not apply to models of text.
@@ -151,11 +150,11 @@ void Eval::check_text_options() const {
   for (const char* name : {"count", "seed"})
     if (options_.given(name))
       throw UsageError(
-          fmt::format("--{} is for models of tasks (train --task), whose examples are drawn: leave it out", name));
+          fmt::format("--{} is for models of tasks (train --task), whose examples are generated; leave it out", name));
   if (options_.given("beam"))
     throw UsageError(
-        "--beam is for models that read a source (--format pairs) or place labels themselves (ctc); a text is "
-        "predicted symbol by symbol: leave it out");
+        "--beam is for models that read a source (--format pairs) or predict unaligned labels (ctc); text is predicted "
+        "symbol by symbol; leave it out");
 }
 
 /// Throws UsageError if --dynamic has no effect on the model.
@@ -165,12 +164,12 @@ void Eval::check_learning() const {
   if (!is_fitted_model(kind)) return;  // a network
   if (!is_learner(kind))
     throw UsageError(
-        fmt::format("--dynamic is for models that can go on learning: networks, ppm, cm, dna, ctw and mix; {} is "
-                    "fitted as a whole: leave it out",
+        fmt::format("--dynamic is for models that learn incrementally: networks, ppm, cm, dna, ctw and mix; {} is "
+                    "fitted in one pass; leave it out",
                     kind));
   if (options_.given("optimizer") || options_.given("window"))
-    throw UsageError(fmt::format(
-        "--optimizer and --window say how a recurrent network learns; {} learns by itself: leave them out", kind));
+    throw UsageError(
+        fmt::format("--optimizer and --window are for recurrent networks; {} does not use them; leave them out", kind));
 }
 
 /// Evaluates a model of a task on generated examples.
@@ -180,9 +179,10 @@ ExitCode Eval::run_on_task() const {
     if (options_.given(name)) throw UsageError(fmt::format("--{} is for models of text, not of tasks", name));
   if (options_.given("beam"))
     throw UsageError(
-        "--beam is for models that read a source (--format pairs) or place labels themselves (ctc), not of tasks");
+        "--beam is for models that read a source (--format pairs) or predict unaligned labels (ctc), not for tasks");
   if (inputs_.size() > 2)
-    throw UsageError("a model of a task is measured on examples of the task: name at most the folder of its files");
+    throw UsageError(
+        "a model of a task is evaluated on examples of the task; the only input may be the folder of its files");
   const std::string part = part_.value_or("test");
   const TaskMetrics figures = evaluate_on_task({.model = inputs_.front(),
                                                 .task = task_.value_or(""),

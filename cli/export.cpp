@@ -39,24 +39,23 @@ class Export final : public Verb {
         {.name = "to",
          .target = &to_,
          .placeholder = "FORMAT",
-         .help = "arpa: n-grams as SRILM and KenLM read them; c: a network as one C99 file with the same bits; "
-                 "safetensors: rnn, lstm, gru with PyTorch's names; rtneural: lstm, gru as RTNeural's JSON; "
-                 "onnx: a network as an ONNX graph; crfsuite: a crf as `crfsuite dump` prints one; crfpp: a crf as "
-                 "a text model of CRF++; network: an hmm as a linear-gnn, a model file of Unfold; hmm: a linear-gnn as "
-                 "an hmm",
+         .help = "arpa: n-grams for SRILM and KenLM; c: a network as a C99 file with bit-identical results; "
+                 "safetensors: rnn, lstm, gru with PyTorch's names; rtneural: lstm, gru as RTNeural's JSON; onnx: a "
+                 "network as an ONNX graph; crfsuite: a crf as `crfsuite dump` prints one; crfpp: a crf as a text "
+                 "model of CRF++; network: an hmm as a linear-gnn, a model file of Unfold; hmm: a linear-gnn as an hmm",
          .choices = {"arpa", "c", "safetensors", "rtneural", "onnx", "crfsuite", "crfpp", "network", "hmm"}});
     options_.add({.name = "columns",
                   .target = &columns_,
                   .placeholder = "NAME,...",
-                  .help = "crfpp: what the columns of the data are called, where their names are no numbers"});
+                  .help = "crfpp: names of the data columns, if they are not numbers"});
     options_.add({.name = "name",
                   .target = &name_,
                   .placeholder = "NAME",
-                  .help = "c: what the names in the file begin with (default model)"});
+                  .help = "c: prefix of the names in the file (default model)"});
     options_.add({.name = "out",
                   .target = &out_,
                   .placeholder = "FILE",
-                  .help = "where to; - is standard output",
+                  .help = "output file; - is standard output",
                   .letter = "o",
                   .file = FileUse::printed});
     add_key();
@@ -64,9 +63,9 @@ class Export final : public Verb {
   }
 
   ExitCode run(Console&) override {
-    if (json_ && out_ == "-") throw UsageError("--json and --out - both want standard output; name a file");
-    if (name_ && to_ != "c") throw UsageError("--name is of --to c");
-    if (!columns_.empty() && to_ != "crfpp") throw UsageError("--columns is of --to crfpp");
+    if (json_ && out_ == "-") throw UsageError("--json and --out - both use standard output; name a file");
+    if (name_ && to_ != "c") throw UsageError("--name requires --to c");
+    if (!columns_.empty() && to_ != "crfpp") throw UsageError("--columns requires --to crfpp");
     ResultFile file(out_);
     const auto write = [&](std::string_view text) { file.write(text); };
     if (to_ == "c")
@@ -100,33 +99,33 @@ class Import final : public Verb {
  public:
   Import()
       : Verb(CommandOptions(
-            "import", "reads a model of another program: n-grams, fields of features, layers of PyTorch or Keras",
+            "import", "imports a model of another program: n-grams, CRFs, layers of PyTorch or Keras",
             {"unfold import model.arpa --out model.safetensors", "unfold import model.txt --out model.safetensors",
              "unfold import weights.safetensors --alphabet symbols.json --out model.safetensors"})) {
     options_.add_inputs({.name = "file",
                          .target = &file_,
                          .placeholder = "FILE",
-                         .help = "an ARPA file (also .gz, .xz, .zst), safetensors of PyTorch or .npz of Keras, what "
-                                 "`crfsuite dump` prints, or a text model of CRF++",
+                         .help = "an ARPA file (also .gz, .xz, .zst), safetensors from PyTorch, .npz from Keras, the "
+                                 "output of `crfsuite dump`, or a text model of CRF++",
                          .file = FileUse::data});
     options_.add({.name = "symbols",
                   .target = &symbols_,
                   .placeholder = "KIND",
-                  .help = "ARPA: what its words are: words, chars or bytes"});
+                  .help = "ARPA: the unit of its tokens: words, chars or bytes"});
     options_.add({.name = "alphabet",
                   .target = &network_.alphabet,
                   .placeholder = "FILE",
-                  .help = "layers: a JSON file, the symbols of a model that predicts the next one",
+                  .help = "layers: a JSON file with the symbols, for a model that predicts the next symbol",
                   .file = FileUse::data});
     options_.add({.name = "like",
                   .target = &network_.like,
                   .placeholder = "MODEL",
-                  .help = "layers: a run folder or model file over the same data, whose weights they replace",
+                  .help = "layers: a run folder or model file over the same data whose weights are replaced",
                   .file = FileUse::model});
     options_.add({.name = "begin",
                   .target = &network_.begin,
                   .placeholder = "SYMBOL",
-                  .help = "layers: the symbol that their program reads before the first one"});
+                  .help = "layers: the start symbol that the model reads first"});
     options_.add({.name = "activation",
                   .target = &activation_,
                   .placeholder = "NAME",
@@ -135,20 +134,20 @@ class Import final : public Verb {
     options_.add({.name = "label",
                   .target = &crf_.label,
                   .placeholder = "NAME",
-                  .help = "CRFsuite, CRF++: what the labels are called; needed of CRFsuite"});
+                  .help = "CRFsuite, CRF++: name of the label field; required for CRFsuite"});
     options_.add({.name = "template",
                   .target = &crf_.templates,
                   .placeholder = "FILE",
-                  .help = "CRFsuite: templates in the syntax of CRF++ that attributes like U05:a/b are of",
+                  .help = "CRFsuite: the templates, in CRF++ syntax, that produced attributes like U05:a/b",
                   .file = FileUse::data});
     options_.add({.name = "columns",
                   .target = &columns_,
                   .placeholder = "NAME,...",
-                  .help = "CRFsuite, CRF++: what the columns of templates are called (default 1, 2, ...)"});
+                  .help = "CRFsuite, CRF++: names of the template columns (default 1, 2, ...)"});
     options_.add({.name = "out",
                   .target = &out_,
                   .placeholder = "FILE",
-                  .help = "the model file, needed",
+                  .help = "the model file (required)",
                   .letter = "o",
                   .file = FileUse::written});
     add_unpacking_limit();
@@ -157,16 +156,16 @@ class Import final : public Verb {
   }
 
   ExitCode run(Console&) override {
-    if (out_.empty()) throw UsageError("import needs --out FILE, the model file to be written");
+    if (out_.empty()) throw UsageError("import needs --out FILE, the model file to write");
     const bool crf = is_crf_file(file_.front());
     if (!crf && (!crf_.label.empty() || !crf_.templates.empty() || !columns_.empty()))
-      throw UsageError("--label, --template and --columns are of CRFsuite and CRF++, and " + file_.front() +
-                       " is no model of these");
+      throw UsageError("--label, --template and --columns are for CRFsuite and CRF++, but " + file_.front() +
+                       " is not such a model");
     if (!crf && is_weight_file(file_.front())) return import_layers();
     for (const std::string* option : {&network_.alphabet, &network_.like, &network_.begin})
       if (!option->empty() || activation_)
-        throw UsageError("--alphabet, --like, --begin and --activation are of layers of PyTorch or Keras, and " +
-                         file_.front() + " is no file of these");
+        throw UsageError("--alphabet, --like, --begin and --activation are for PyTorch and Keras layers, but " +
+                         file_.front() + " is not such a file");
     if (crf) return import_features();
     const ImportOutcome made = import_arpa(file_.front(), symbols_.value_or("words"), out_);
     if (json_)
@@ -178,7 +177,7 @@ class Import final : public Verb {
 
  private:
   ExitCode import_features() {
-    if (symbols_) throw UsageError("--symbols is of ARPA files");
+    if (symbols_) throw UsageError("--symbols is for ARPA files only");
     crf_.file = file_.front();
     crf_.out = out_;
     crf_.columns = names_in_list(columns_);
@@ -191,7 +190,7 @@ class Import final : public Verb {
   }
 
   ExitCode import_layers() {
-    if (symbols_) throw UsageError("--symbols is of ARPA files; of layers, --alphabet FILE says what symbols are");
+    if (symbols_) throw UsageError("--symbols is for ARPA files only; for layers, use --alphabet FILE");
     network_.file = file_.front();
     network_.out = out_;
     network_.activation = activation_.value_or("");
@@ -209,7 +208,7 @@ class Import final : public Verb {
                              made.positions, made.of_symbols ? "log-probabilities" : "numbers", made.difference,
                              made.pair_difference < 0
                                  ? ""
-                                 : fmt::format(", {:.1e} from the outputs that came along", made.pair_difference)));
+                                 : fmt::format(", and by {:.1e} from the supplied outputs", made.pair_difference)));
     return ExitCode::success;
   }
 

@@ -37,7 +37,7 @@ class Generate final : public Verb {
 };
 
 Generate::Generate()
-    : Verb(CommandOptions("generate", "writes synthetic sequences and says what a perfect model would score",
+    : Verb(CommandOptions("generate", "writes synthetic sequences and the score of a perfect model",
                           {"unfold generate alphabet --size 260000 -o alphabet.txt",
                            "unfold generate xor:50 --count 10000 --seed 2 -o xor.txt --mask xor.mask --json"})) {
   std::string known;
@@ -55,7 +55,7 @@ Generate::Generate()
   options_.add({.name = "out",
                 .target = &out_,
                 .placeholder = "FILE",
-                .help = "needed; - is standard output",
+                .help = "output file (required); - is standard output",
                 .letter = "o",
                 .file = FileUse::printed});
   options_.add({.name = "count",
@@ -68,13 +68,13 @@ Generate::Generate()
   options_.add({.name = "size",
                 .target = &size_,
                 .placeholder = "SYMBOLS",
-                .help = "instead: whole lines, bars or blocks until there are so many symbols",
+                .help = "instead of --count: whole lines, bars or blocks until this number of symbols is reached",
                 .least = 1,
                 .most = 1e12});
   options_.add({.name = "mask",
                 .target = &mask_,
                 .placeholder = "FILE",
-                .help = "also write which symbols are to be predicted (1) and which not (0), for train --mask",
+                .help = "also write a mask for train --mask: 1 for symbols to be predicted, 0 for the others",
                 .file = FileUse::printed});
   options_.add({.name = "seed", .target = &seed_, .placeholder = "N", .help = "of all choices", .least = 0});
   add_common();
@@ -85,9 +85,8 @@ std::string text_of(const GenerateOutcome& made) {
     return fmt::format("{} {}s of {} {}, {} with a label; a perfect model is never wrong\n", made.units, made.unit,
                        made.symbols, made.unit == "tree" ? "nodes" : "positions", made.predicted);
   if (made.is_pairs())
-    return fmt::format(
-        "{} pairs, sources of {} symbols and targets of {}; what a perfect model would score is not known\n",
-        made.units, made.symbols, made.predicted);
+    return fmt::format("{} pairs, sources of {} symbols and targets of {}; the score of a perfect model is unknown\n",
+                       made.units, made.symbols, made.predicted);
   if (!made.is_text())
     return fmt::format("{} examples of {} steps; a perfect model needs {:.4f} bits per prediction\n", made.units,
                        made.steps, made.entropy_of_predicted);
@@ -101,11 +100,11 @@ std::string text_of(const GenerateOutcome& made) {
 
 ExitCode Generate::run(Console&) {
   if (out_.empty()) throw UsageError("generate needs -o FILE; see `unfold generate --help`");
-  if (count_ && size_) throw UsageError("--count and --size exclude each other");
-  if (json_ && (out_ == "-" || mask_ == "-")) throw UsageError("--json and - both want standard output; name a file");
+  if (count_ && size_) throw UsageError("--count and --size cannot be combined");
+  if (json_ && (out_ == "-" || mask_ == "-")) throw UsageError("--json and - both use standard output; name a file");
   const std::string& task = task_.front();
   if (mask_ && (is_task(task) || is_pair_task(task) || is_tree_task(task) || is_grid_task(task)))
-    throw UsageError("--mask and --size are for texts; of this task say how many examples: --count");
+    throw UsageError("--mask and --size are for texts; for this task, use --count");
   const GenerateOutcome made =
       generate({.task = task, .count = count_, .size = size_, .seed = static_cast<std::uint64_t>(seed_)});
   write_to(out_, made.text);

@@ -39,8 +39,8 @@ std::vector<std::string> examples_of(std::string_view name) {
 }
 
 const char* summary_of(std::string_view name) {
-  if (name == "forecast") return "predicts what comes after the end of each sequence";
-  return "writes data with what a model predicts in columns beside it";
+  if (name == "forecast") return "forecasts the continuation of each sequence";
+  return "writes the data with columns for the predictions of a model";
 }
 
 Predict::Predict(const char* name) : Verb(CommandOptions(name, summary_of(name), examples_of(name))) {
@@ -55,69 +55,67 @@ Predict::Predict(const char* name) : Verb(CommandOptions(name, summary_of(name),
   options_.add({.name = "format",
                 .target = &format_,
                 .placeholder = "FORMAT",
-                .help = "of the result: tsv or jsonl",
+                .help = "output format: tsv or jsonl",
                 .choices = {"tsv", "jsonl"}});
   options_.add({.name = "out",
                 .target = &out_,
                 .placeholder = "FILE",
-                .help = "instead of standard output",
+                .help = "output file; default standard output",
                 .file = FileUse::printed});
   options_.add({.name = "probabilities",
                 .target = &request_.probabilities,
-                .help = "of classes and tags: a column for each of them"});
+                .help = "for classes and tags: one probability column for each"});
   if (forecasts) request_.ahead = 1;
-  options_.add({.name = "ahead",
-                .target = &request_.ahead,
-                .placeholder = "K",
-                .help = "so many positions beyond the end of each sequence; 0: the positions that are there",
-                .least = forecasts ? 1.0 : 0.0,
-                .most = 1e6});
+  options_.add(
+      {.name = "ahead",
+       .target = &request_.ahead,
+       .placeholder = "K",
+       .help = "number of positions to forecast beyond the end of each sequence; 0: predict the existing positions",
+       .least = forecasts ? 1.0 : 0.0,
+       .most = 1e6});
   options_.add({.name = "samples",
                 .target = &request_.samples,
                 .placeholder = "N",
-                .help = "with --ahead: paths that the further positions are sampled by; with --sample: targets",
+                .help = "with --ahead: sampled paths for positions beyond the next one; with --sample: targets",
                 .least = 1,
                 .most = 1e6});
   options_.add({.name = "beam",
                 .target = &request_.beam,
                 .placeholder = "N",
-                .help = "of a source: targets kept at each step of the search",
+                .help = "for models with a source: beam width",
                 .least = 1,
                 .most = 1e4});
   options_.add({.name = "best",
                 .target = &request_.best,
                 .placeholder = "N",
-                .help = "so many answers, the best first: targets of a source, labels of whole sequences (crf, ctc)",
+                .help = "number of answers, best first: targets of a source, labels of whole sequences (crf, ctc)",
                 .least = 1,
                 .most = 1e4});
   options_.add({.name = "sample",
                 .target = &request_.sampled,
-                .help = "of a source: --samples N targets drawn by their probability instead of the best"});
+                .help = "for models with a source: --samples N randomly drawn targets instead of the best"});
   options_.add({.name = "attention",
                 .target = &request_.attention,
-                .help = "of a source: the weight of each of its positions at each step (--format jsonl)"});
+                .help = "for models with a source: attention weights over the source at each step (--format jsonl)"});
   options_.add({.name = "given",
                 .target = &given_,
                 .placeholder = "FIELD=VALUE",
-                .help =
-                    "of a whole sequence (train --ends): what is known before it begins, in place of what DATA say; "
-                    "without DATA, of one sequence; of a source, source=TEXT; several with commas"});
+                .help = "for whole sequences (train --ends): conditions that override DATA; without DATA, for one "
+                        "sequence; for a source, source=TEXT; separate several by commas"});
   options_.add({.name = "constraint",
                 .target = &request_.constraint,
                 .placeholder = "REGEX",
-                .help = "only labels, or targets, that match as a whole; iob: chunks begin before they go on"});
+                .help = "predict only labels or targets that match completely; iob: only well-formed chunks"});
   options_.add({.name = "fill",
                 .target = &fill_,
                 .placeholder = "HOW",
-                .help =
-                    "of a distribution of vectors (nade and others): missing numbers of DATA become their mean (of a "
-                    "bit its probability), best (of a bit the more probable value) or a sample (default mean)",
+                .help = "for density models (nade and others): replace missing numbers of DATA by their mean (for a "
+                        "bit, its probability), best (for a bit, the more probable value) or a sample (default mean)",
                 .choices = {"mean", "best", "sample"}});
   options_.add({.name = "seed", .target = &seed_, .placeholder = "N", .help = "of the samples", .least = 0});
-  options_.add(
-      {.name = "follow",
-       .target = &request_.follow,
-       .help = "answer each example as soon as it is there, in a stream without end; a row of a table at once"});
+  options_.add({.name = "follow",
+                .target = &request_.follow,
+                .help = "streaming: answer each example, or table row, as soon as it arrives"});
   add_threads();
   add_unpacking_limit();
   add_key();
@@ -130,9 +128,9 @@ void Predict::fill(const std::function<void(std::string_view)>& write) const {
        {"probabilities", "ahead", "beam", "best", "sample", "attention", "given", "constraint", "follow"})
     if (options_.given(name))
       throw UsageError(
-          fmt::format("--{} is not for distributions of vectors, which fill the holes of a table (--fill)", name));
-  if (request_.ahead > 0) throw UsageError("forecast is for sequences; predict fills the holes of a table");
-  if (request_.data.empty()) throw UsageError("predict needs DATA: a table, with holes where numbers are missing");
+          fmt::format("--{} does not apply to density models, which fill missing values of a table (--fill)", name));
+  if (request_.ahead > 0) throw UsageError("forecast is for sequences; use predict to fill missing values of a table");
+  if (request_.data.empty()) throw UsageError("predict needs DATA, a table with missing values");
   impute_missing({.model = request_.model,
                   .data = request_.data,
                   .how = parse_filling(fill_.value_or("mean")),
@@ -145,13 +143,11 @@ void Predict::fill(const std::function<void(std::string_view)>& write) const {
 /// Throws UsageError for --samples and --seed if nothing is sampled.
 void Predict::check_drawing() const {
   if (request_.ahead > 0 || request_.sampled) return;
-  options_.refuse({"samples", "seed"},
-                  "is for what is drawn: by --ahead K, or by --sample of a model that reads a source");
+  options_.refuse({"samples", "seed"}, "requires sampling: --ahead K, or --sample for a model that reads a source");
 }
 
 ExitCode Predict::run(Console& console) {
-  if (json_)
-    throw UsageError("--json prints one object, which this is not: --format jsonl prints one for each example");
+  if (json_) throw UsageError("--json is not supported here; use --format jsonl for one object per example");
   request_.model = inputs_.front();
   request_.data = {inputs_.begin() + 1, inputs_.end()};
   request_.format = format_ == "jsonl" ? TableFormat::jsonl : TableFormat::tsv;
@@ -159,7 +155,7 @@ ExitCode Predict::run(Console& console) {
   request_.threads = threads_;
   if (given_) request_.given = split_given(*given_);
   ConsoleReporter reporter(console);
-  if (request_.follow && out_ != "-") throw UsageError("--follow writes to standard output; leave --out out");
+  if (request_.follow && out_ != "-") throw UsageError("--follow writes to standard output; leave out --out");
   ResultFile file(out_);
   const auto write = [&](std::string_view text) {
     file.write(text);
@@ -168,7 +164,7 @@ ExitCode Predict::run(Console& console) {
   if (holds_field_model(request_.model) && holds_density(request_.model)) {
     fill(write);
   } else {
-    if (fill_) throw UsageError("--fill is for distributions of vectors (nade and others)");
+    if (fill_) throw UsageError("--fill is for density models (nade and others)");
     check_drawing();
     predict(request_, write, reporter);
   }

@@ -14,26 +14,25 @@ void add_reading_options(CommandOptions& options, ReadingSettings& reading) {
   options.add({.name = "segments",
                .target = &reading.segments,
                .placeholder = "N",
-               .help =
-                   "recurrent models: cut the data into so many segments read side by side, faster than exactly; 0: "
-                   "exact",
+               .help = "recurrent models: split the data into this number of segments read in parallel, which is "
+                       "faster but not exact; 0: exact",
                .least = 0,
                .most = 1e6});
   options.add({.name = "warmup",
                .target = &reading.warmup,
                .placeholder = "N",
-               .help = "with --segments: at most so many symbols are read before each segment, not counted",
+               .help = "with --segments: number of symbols read before each segment without being scored",
                .least = 0});
 }
 
 void check_reading_options(const CommandOptions& options, const ReadingSettings& reading) {
   if (reading.exact() && options.given("warmup"))
-    throw UsageError("--warmup is for --segments: an exact reading needs none; add --segments 64");
+    throw UsageError("--warmup requires --segments; add, for example, --segments 64");
 }
 
 std::string describe_reading(const ReadingSettings& reading, const Evaluation& evaluation) {
   if (reading.exact()) return "exact: every sequence from its first symbol";
-  return fmt::format("{} segments side by side, each after at most {} symbols of warm-up ({} in all, not counted)",
+  return fmt::format("{} parallel segments, each after at most {} symbols of warm-up ({} in total, not scored)",
                      evaluation.passages, reading.warmup, evaluation.warmed);
 }
 

@@ -28,45 +28,45 @@ class Report final : public Verb {
 
 Report::Report()
     : Verb(CommandOptions(
-          "report", "writes a page about runs: curves, text by surprise, neurons and more, in one file",
+          "report", "writes an HTML report about runs: curves, surprisal of the text, units and more, in one file",
           {"unfold report run -o page.html", "unfold report seed-1 seed-2 seed-3 -o page.html --floor 1.25",
            "unfold report run --data other.txt -o page.html"})) {
   options_.add_inputs({.name = "runs",
                        .target = &request_.runs,
                        .placeholder = "RUN...",
-                       .help = "run folders, or one model file; what looks into a model looks into the first",
+                       .help = "run folders, or one model file; inspection plots show the first one",
                        .least = 1,
                        .most = std::string::npos,
                        .file = FileUse::model});
   options_.add({.name = "out",
                 .target = &out_,
                 .placeholder = "FILE",
-                .help = "the page, which needs no network; - is standard output",
+                .help = "the report, which works offline; - is standard output",
                 .letter = "o",
                 .file = FileUse::printed});
   options_.add({.name = "data",
                 .target = &request_.data,
                 .placeholder = "FILE",
-                .help = "what the model is shown on; several: once for each",
-                .default_text = "the test part of the run, else what it was validated on",
+                .help = "data for the plots; may be repeated",
+                .default_text = "the test part of the run, otherwise its validation part",
                 .file = FileUse::data});
   options_.add({.name = "floor",
                 .target = &request_.floor,
                 .placeholder = "BITS",
-                .help = "bits per symbol that no model can go below, drawn among the curves",
+                .help = "entropy of the source in bits per symbol, drawn as a lower bound",
                 .least = 0});
   options_.add(
-      {.name = "no-baselines", .target = &no_baselines_, .help = "do not measure simple models on the same data"});
+      {.name = "no-baselines", .target = &no_baselines_, .help = "do not evaluate baseline models on the same data"});
   options_.add({.name = "look",
                 .target = &request_.symbols,
                 .placeholder = "N",
-                .help = "symbols or positions of the data that are looked at",
+                .help = "number of symbols or positions to inspect",
                 .least = 100,
                 .most = 1e7});
   options_.add({.name = "unknown",
                 .target = &request_.unknown,
                 .placeholder = "error|skip",
-                .help = "symbols that the model does not know: stop, or leave them out",
+                .help = "for symbols not in the alphabet: stop, or skip them",
                 .choices = {"error", "skip"}});
   add_threads();
   add_unpacking_limit();
@@ -75,8 +75,8 @@ Report::Report()
 }
 
 ExitCode Report::run(Console& console) {
-  if (out_.empty()) throw UsageError("report needs -o FILE, the page; for example unfold report run -o page.html");
-  if (json_ && out_ == "-") throw UsageError("--json and -o - both want standard output; name a file");
+  if (out_.empty()) throw UsageError("report needs -o FILE, for example unfold report run -o page.html");
+  if (json_ && out_ == "-") throw UsageError("--json and -o - both use standard output; name a file");
   request_.threads = threads_;
   request_.baselines = !no_baselines_;
   ConsoleReporter reporter(console);
@@ -94,7 +94,7 @@ ExitCode Report::run(Console& console) {
   else if (out_ != "-")
     console.remark(
         fmt::format("{}: {:.0f} KiB{}", out_, static_cast<double>(page.size()) / 1024,
-                    plotting_library().empty() ? "; plots are plain pictures: this build has no Chart.js" : ""));
+                    plotting_library().empty() ? "; plots are static, because this build has no Chart.js" : ""));
   return ExitCode::success;
 }
 

@@ -19,9 +19,10 @@ class Reproduce final : public Verb {
 };
 
 Reproduce::Reproduce()
-    : Verb(CommandOptions("reproduce", "runs a table of published results again: prints ours, theirs and a verdict",
-                          {"unfold reproduce long-range --scale small --out long-range",
-                           "unfold reproduce long-range --scale full --only 'adding 100' --seeds 1 --out adding"})) {
+    : Verb(CommandOptions(
+          "reproduce", "reproduces a table of published results: prints our results, the published ones and a verdict",
+          {"unfold reproduce long-range --scale small --out long-range",
+           "unfold reproduce long-range --scale full --only 'adding 100' --seeds 1 --out adding"})) {
   std::string known, last;
   for (const Reproduction& table : reproductions()) {
     if (table.name != last) known += fmt::format("{}{}: ", known.empty() ? "" : "; ", table.name);
@@ -32,7 +33,7 @@ Reproduce::Reproduce()
   options_.add({.name = "out",
                 .target = &request_.out,
                 .placeholder = "DIR",
-                .help = "folder of the runs and the results, needed; runs that are finished there are not repeated",
+                .help = "folder for the runs and results (required); finished runs in it are not repeated",
                 .letter = "o",
                 .file = FileUse::filled});
   options_.add({.name = "scale",
@@ -49,23 +50,23 @@ Reproduce::Reproduce()
                 .placeholder = "N",
                 .help = "of each run",
                 .least = 0.001,
-                .default_text = "as the scale says"});
+                .default_text = "depends on --scale"});
   options_.add({.name = "seeds",
                 .target = &request_.seeds,
                 .placeholder = "N",
                 .help = "runs of each cell",
                 .least = 1,
                 .most = 1000,
-                .default_text = "as the scale says"});
+                .default_text = "depends on --scale"});
   options_.add({.name = "jobs",
                 .target = &request_.jobs,
                 .placeholder = "N",
-                .help = "runs side by side, each in a process of its own; they share the processors",
+                .help = "number of concurrent runs, each in a separate process; they share the processors",
                 .least = 1,
                 .most = 1024});
   options_.add({.name = "finished",
                 .target = &request_.finished,
-                .help = "run nothing: make the page of the runs that are finished in DIR"});
+                .help = "run nothing; create the page from the finished runs in DIR"});
   add_threads();
   add_common();
 }

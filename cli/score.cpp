@@ -58,7 +58,7 @@ class Score final : public Verb {
 };
 
 Score::Score()
-    : Verb(CommandOptions("score", "prints how surprising every symbol or line is, in bits (TSV)",
+    : Verb(CommandOptions("score", "prints the surprisal of every symbol or line in bits (TSV)",
                           {"unfold score run today.log --by line --top 10 --text",
                            "tail -f today.log | unfold score run - --by line --unknown surprise",
                            "unfold score run today.log --by symbol > surprisals.tsv",
@@ -66,39 +66,36 @@ Score::Score()
   options_.add_inputs({.name = "inputs",
                        .target = &inputs_,
                        .placeholder = "MODEL DATA",
-                       .help = "a run folder or model file, then a text file; several by file",
+                       .help = "a run folder or model file, then a text file, or several with --by file",
                        .least = 2,
                        .most = 1000000,
                        .file = FileUse::model});
   options_.add({.name = "by",
                 .target = &by_,
                 .placeholder = "UNIT",
-                .help =
-                    "symbol (position, symbol, bits), line (line, symbols, bits, bits per symbol), file (a row each, "
-                    "and one of all), or, of an hmm, state (the most probable path); of a log: value (what "
-                    "placeholders stand for)",
+                .help = "symbol (position, symbol, bits), line (line, symbols, bits, bits per symbol), file (one row "
+                        "per file and a total), for an hmm state (the most probable path), for logs value (masked "
+                        "values that placeholders stand for)",
                 .choices = {"symbol", "line", "file", "state", "value"}});
   options_.add({.name = "out",
                 .target = &files_.out,
                 .placeholder = "DIR",
-                .help = "by file: keep what is finished there, so that several processes share the work, and the same "
-                        "command goes on where it was broken off",
+                .help = "by file: store finished results there, so that several processes can share the work and the "
+                        "same command resumes after an interruption",
                 .file = FileUse::filled});
-  options_.add({.name = "jobs",
-                .target = &files_.jobs,
-                .placeholder = "N",
-                .help = "by file: files side by side, each in a process of its own; they share the processors",
-                .least = 1,
-                .most = 1024});
+  options_.add(
+      {.name = "jobs",
+       .target = &files_.jobs,
+       .placeholder = "N",
+       .help = "by file: number of files scored concurrently, each in a separate process; they share the processors",
+       .least = 1,
+       .most = 1024});
   options_.add({.name = "labels",
                 .target = &labels_,
                 .placeholder = "FILE",
-                .help = "by line: a label for each line of DATA, for ROC figures",
+                .help = "by line: a file with one label per line of DATA, for ROC results",
                 .file = FileUse::data});
-  options_.add({.name = "normal",
-                .target = &normal_,
-                .placeholder = "LABEL",
-                .help = "the label of lines that are as they should be"});
+  options_.add({.name = "normal", .target = &normal_, .placeholder = "LABEL", .help = "the label of normal lines"});
   options_.add({.name = "roc",
                 .target = &roc_,
                 .placeholder = "FILE",
@@ -107,31 +104,31 @@ Score::Score()
   options_.add({.name = "plot",
                 .target = &plot_,
                 .placeholder = "FILE.svg",
-                .help = "by line: draw the scores and, with labels, the ROC curve",
+                .help = "by line: plot the scores and, with labels, the ROC curve",
                 .file = FileUse::written});
-  options_.add({.name = "summary", .target = &summary_, .help = "with labels: print the figures only, not every line"});
+  options_.add({.name = "summary", .target = &summary_, .help = "with labels: print only the summary metrics"});
   options_.add({.name = "top",
                 .target = &top_,
                 .placeholder = "N",
-                .help = "by line: only the N most surprising rows, the first of them first; 0: all",
+                .help = "by line: print only the N rows with the highest surprisal, in descending order; 0: all",
                 .least = 0,
                 .most = 1e7});
   options_.add({.name = "follow",
                 .target = &follow_,
-                .help = "data with fields: each example is scored as soon as it is there, in a stream without end"});
+                .help = "data with fields: streaming; score each example as soon as it arrives"});
   options_.add({.name = "given",
                 .target = &given_,
                 .placeholder = "FIELD=VALUE",
                 .help =
                     "of whole sequences (train --ends): what is known before they begin, in place of what DATA say; "
                     "several with commas"});
-  options_.add({.name = "text", .target = &text_, .help = "by line: each line beside its score"});
-  options_.add({.name = "masked", .target = &masked_, .help = "logs: the values that placeholders stand for"});
+  options_.add({.name = "text", .target = &text_, .help = "by line: print the text of each line after its score"});
+  options_.add({.name = "masked", .target = &masked_, .help = "logs: print the values that placeholders stand for"});
   options_.add({.name = "context",
                 .target = &context_,
                 .placeholder = "NAME",
-                .help = "logs: the line before with the same host, pid or other masked value is context"});
-  options_.add({.name = "fixed", .target = &fixed_, .help = "logs: lines scored before do not count"});
+                .help = "logs: use the previous line with the same host, pid or other masked value as context"});
+  options_.add({.name = "fixed", .target = &fixed_, .help = "logs: do not adapt to previously scored lines"});
   options_.add({.name = "mask",
                 .target = &mask_,
                 .placeholder = "FILE",
@@ -140,9 +137,8 @@ Score::Score()
   options_.add({.name = "unknown",
                 .target = &unknown_,
                 .placeholder = "error|skip|surprise",
-                .help =
-                    "symbols that the model does not know: stop, leave them out or, by line, let each cost 20.1 bits "
-                    "(one of all characters of Unicode)"});
+                .help = "for symbols not in the alphabet: stop, skip them or, by line, count 20.1 bits for each (the "
+                        "surprisal of a uniform choice among all Unicode characters)"});
   add_reading_options(options_, reading_);
   add_threads();
   add_unpacking_limit();
@@ -224,7 +220,7 @@ void Score::by_line(Console& console, const ScoredText& text) const {
   if (labels.empty() && (summary_ || roc_))
     throw UsageError("--summary and --roc need labels: --labels FILE, or a model trained with --label-column");
   if (labels.empty() && options_.given("normal"))
-    throw UsageError("--normal names one of the labels of lines: add --labels FILE, or leave it out");
+    throw UsageError("--normal requires labels; add --labels FILE, or leave it out");
   Json scores = Json::array();
   if (!json_ && !summary_)
     print_result(labels.empty() ? "line\tsymbols\tbits\tbits_per_symbol\n"
@@ -247,22 +243,22 @@ void Score::by_line(Console& console, const ScoredText& text) const {
 
 /// Throws UsageError for options that only apply to models of logs.
 void Score::check_log_options() const {
-  if (by_ == "value") throw UsageError("--by value is for a log: a model trained with --format log");
-  if (follow_) throw UsageError("--follow is for models of data with fields; --by line answers line by line as it is");
+  if (by_ == "value") throw UsageError("--by value requires a model trained with --format log");
+  if (follow_) throw UsageError("--follow is for models of data with fields; --by line is always streaming");
   for (const char* name : {"masked", "context", "fixed"})
     if (options_.given(name))
-      throw UsageError(fmt::format("--{} is for lines of a log: a model trained with --format log, by line", name));
+      throw UsageError(fmt::format("--{} requires --by line and a model trained with --format log", name));
 }
 
 /// Throws UsageError for line options without `--by line`, and for options that do not apply to models of text.
 void Score::check_text_options() const {
   for (const char* name : {"labels", "normal", "roc", "summary", "top", "text", "plot"})
-    if (by_ != "line" && options_.given(name)) throw UsageError(fmt::format("--{} is for lines: add --by line", name));
+    if (by_ != "line" && options_.given(name)) throw UsageError(fmt::format("--{} requires --by line", name));
   if (given_) throw UsageError("--given is for models of whole sequences (train --ends)");
-  if (by_ != "line" && unknown_ == "surprise") throw UsageError("--unknown surprise is for lines: add --by line");
+  if (by_ != "line" && unknown_ == "surprise") throw UsageError("--unknown surprise requires --by line");
   for (const char* name : {"top", "text", "plot"})
     if (options_.given(name) && (mask_ || !reading_.exact()))
-      throw UsageError(fmt::format("--{} is for lines as they come: leave --mask and --segments out", name));
+      throw UsageError(fmt::format("--{} is for streaming by line; leave out --mask and --segments", name));
 }
 
 ScoreRowOptions Score::row_options() const {
@@ -280,13 +276,12 @@ ScoreRowOptions Score::row_options() const {
 
 ScoreLogOptions Score::log_options() const {
   if (mask_ || options_.given("unknown") || !reading_.exact())
-    throw UsageError("--mask, --unknown, --segments and --warmup have no meaning for lines of a log");
+    throw UsageError("--mask, --unknown, --segments and --warmup do not apply to logs");
   if (given_) throw UsageError("--given is for models of whole sequences (train --ends), not of logs: leave it out");
-  if (follow_)
-    throw UsageError("--follow is for models of data with fields; lines of a log are answered as they come without it");
+  if (follow_) throw UsageError("--follow is for models of data with fields; logs are always scored in streaming mode");
   for (const char* name : {"masked", "context"})
     if (by_ == "value" && options_.given(name))
-      throw UsageError(fmt::format("--{} is for lines; leave it or --by value out", name));
+      throw UsageError(fmt::format("--{} cannot be combined with --by value; leave one of them out", name));
   return {.rows = row_options(),
           .scorer = {.adapt = !fixed_, .context = context_, .name = inputs_[1] == "-" ? "standard input" : inputs_[1]},
           .masked = masked_,
@@ -299,7 +294,7 @@ void Score::run_on_fields(Console& console) const {
                            "segments", "warmup"})
     if (options_.given(name)) throw UsageError(fmt::format("--{} is not for models of data with fields", name));
   if (by_ == "state" || by_ == "value")
-    throw UsageError(fmt::format("--by {} is for {}; data with fields have --by symbol and --by line", by_,
+    throw UsageError(fmt::format("--by {} is for {}; data with fields supports --by symbol and --by line", by_,
                                  by_ == "state" ? "an hmm" : "a log"));
   ConsoleReporter reporter(console);
   score_fields({.model = inputs_[0],
@@ -322,11 +317,12 @@ void Score::run_on_fields(Console& console) const {
 void Score::by_file(Console& console) {
   for (const char* name : {"labels", "normal", "roc", "plot", "summary", "top", "follow", "given", "text", "masked",
                            "context", "fixed", "mask"})
-    if (options_.given(name)) throw UsageError(fmt::format("--{} is not for files: leave it or --by file out", name));
-  if (unknown_ == "surprise") throw UsageError("--unknown surprise is for lines: by file, error and skip");
+    if (options_.given(name))
+      throw UsageError(fmt::format("--{} cannot be combined with --by file; leave one of them out", name));
+  if (unknown_ == "surprise")
+    throw UsageError("--unknown surprise requires --by line; --by file supports error and skip");
   if (holds_field_model(inputs_[0]))
-    throw UsageError(
-        "--by file is for models of text; data with fields are scored file after file: name one at a time");
+    throw UsageError("--by file is for models of text; score files of data with fields one at a time");
   files_.model = inputs_[0];
   files_.data.assign(inputs_.begin() + 1, inputs_.end());
   files_.unknown = unknown_;
@@ -344,15 +340,14 @@ ExitCode Score::run(Console& console) {
     return ExitCode::success;
   }
   if (!launched_processes().alone())
-    throw UsageError("several processes were started, and they share files: score MODEL FILE... --by file --out DIR");
+    throw UsageError("several processes are only supported for score MODEL FILE... --by file --out DIR");
   const bool fields = holds_field_model(inputs_[0]);
   if (inputs_.size() > 2)
-    throw UsageError(fields ? "data with fields are scored file after file: name one at a time"
-                            : "several files are scored by file: add --by file");
+    throw UsageError(fields ? "score files of data with fields one at a time" : "several files require --by file");
   for (const char* name : {"out", "jobs"})
     if (options_.given(name))
-      throw UsageError(fields ? fmt::format("--{} is for models of text, by file: leave it out", name)
-                              : fmt::format("--{} is for files: add --by file", name));
+      throw UsageError(fields ? fmt::format("--{} is for models of text with --by file; leave it out", name)
+                              : fmt::format("--{} requires --by file", name));
   if (fields) {
     run_on_fields(console);
     return ExitCode::success;

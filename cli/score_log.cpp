@@ -108,8 +108,7 @@ class LogValueRows {
         scorer_(model, options.scorer.adapt),
         source_(options.rows.data) {
     if (rows_.has_label_file())
-      throw UsageError(
-          "--labels names a label for each line; with --by value only labels that stand in the lines count");
+      throw UsageError("--labels applies to lines; --by value only supports labels contained in the lines");
   }
   void run();
 

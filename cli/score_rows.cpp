@@ -24,8 +24,7 @@ void ScoreRows::begin(bool labelled, const std::string& heading) {
         "--summary and --roc need labels: --labels FILE, or lines that begin with them as in training "
         "(--label-column)");
   if (!labelled && options_.normal != ScoreRowOptions().normal)
-    throw UsageError(
-        "--normal names one of the labels of lines: add --labels FILE, or leave it out; these lines have none");
+    throw UsageError("--normal requires labels, and these lines have none; add --labels FILE, or leave it out");
   if (options_.json || options_.summary) return;
   print_result(heading);
   flush_results();  // makes the row visible immediately to the reader of a pipe
@@ -34,10 +33,9 @@ void ScoreRows::begin(bool labelled, const std::string& heading) {
 void ScoreRows::see(const RowScore& scored, const std::function<std::string(const std::string* label)>& row) {
   const std::string* label = scored.label ? &*scored.label : nullptr;
   if (has_label_file()) {
-    if (label != nullptr)
-      throw UsageError("--labels: these lines carry their labels in the first column; leave the option out");
+    if (label != nullptr) throw UsageError("--labels: these lines have labels in the first column; leave out --labels");
     if (lines_ >= static_cast<Index>(labels_.size()))
-      throw DataError(fmt::format("{} labels do not fit: there are more lines", labels_.size()));
+      throw DataError(fmt::format("there are only {} labels, but more lines", labels_.size()));
     label = &labels_[static_cast<std::size_t>(lines_)];
   }
   ++lines_;
@@ -79,7 +77,7 @@ void ScoreRows::draw() const {
 
 std::string ScoreRows::finish(const std::string& source) {
   if (!labels_.empty() && static_cast<Index>(labels_.size()) != lines_)
-    throw DataError(fmt::format("{} labels do not fit {} lines", labels_.size(), lines_));
+    throw DataError(fmt::format("there are {} labels, but {} lines", labels_.size(), lines_));
   print_top();
   draw();
   return judge(source);
@@ -90,7 +88,7 @@ std::string ScoreRows::judge(const std::string& source) const {
   const auto anomalies = std::ranges::count(anomalous_, true);
   if (anomalies == 0 || anomalies == static_cast<std::ptrdiff_t>(anomalous_.size())) {
     if (options_.summary || options_.roc)
-      throw DataError(fmt::format("every {} of {} or none has the label \"{}\": there is no ROC curve",
+      throw DataError(fmt::format("either all {}s of {} or none have the label \"{}\", so there is no ROC curve",
                                   options_.values ? "value" : "line", source, options_.normal));
     return {};
   }
@@ -114,7 +112,7 @@ std::string ScoreRows::judge(const std::string& source) const {
   else if (!options_.json)
     console_.remark(fmt::format("area under the ROC curve: {:.4f} by {} ({} of {} {})", found.area, score_,
                                 found.positives, lines_,
-                                options_.values ? "values stand in anomalous lines" : "lines are anomalous"));
+                                options_.values ? "values are in anomalous lines" : "lines are anomalous"));
   return result.dump();
 }
 

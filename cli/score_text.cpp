@@ -47,7 +47,7 @@ class TextRows {
         scorer_(model, options.model, options.unknown, options.threads),
         input_(source_for(model, options.rows.data)) {
     if (rows_.has_label_file() && scorer_.has_labels())
-      throw UsageError("--labels: this model's data carry their labels in the first column; leave the option out");
+      throw UsageError("--labels: the data of this model has labels in the first column; leave out --labels");
   }
   void run();
 

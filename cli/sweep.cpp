@@ -19,32 +19,33 @@ class Sweep final : public Verb {
 
 Sweep::Sweep()
     : Verb(CommandOptions(
-          "sweep", "trains over a grid of settings and several seeds: one table of what came out",
+          "sweep", "trains on a grid of settings with several seeds and prints a table of results",
           {"unfold sweep book.txt --grid 'rate=1e-3,3e-3;units=128,256' --seeds 5 --minutes 1 --out sweep",
            "unfold sweep book.txt --grid 'model=lstm:64,layers=2|gru:128' --epochs 2 --jobs 2 --out cells",
            "mpirun -n 4 unfold sweep book.txt --grid 'batch=8,32' --seeds 2 --steps 500 --out sweep"})) {
   options_.add({.name = "grid",
                 .target = &request_.grid,
                 .placeholder = "GRID",
-                .help = "settings and their values, needed: options of train by name, units of the model, options of "
-                        "the optimiser's or the model's SPEC"});
+                .help = "settings and their values (required): options of train by name, units of the model, options "
+                        "of the SPEC of the optimizer or the model"});
   options_.add({.name = "seeds",
                 .target = &request_.seeds,
                 .placeholder = "N",
-                .help = "runs of each point: --seed and those after it",
+                .help = "runs per grid point, with seeds from --seed upward",
                 .least = 1,
                 .most = 10000});
   options_.add({.name = "jobs",
                 .target = &request_.jobs,
                 .placeholder = "N",
-                .help = "runs side by side, each in a process of its own; they share the processors",
+                .help = "number of concurrent runs, each in a separate process; they share the processors",
                 .least = 1,
                 .most = 1024});
-  options_.add({.name = "measure",
-                .target = &request_.measure,
-                .placeholder = "PLACE",
-                .help = "what the table shows, by its place in what train prints with --json, as valid/perplexity",
-                .default_text = "error rate, error or bits, as there are"});
+  options_.add(
+      {.name = "measure",
+       .target = &request_.measure,
+       .placeholder = "PLACE",
+       .help = "the metric of the table, as a path in the output of train --json, for example valid/perplexity",
+       .default_text = "error rate, error or bits, whichever exists"});
   add_train_options(options_, request_.base);
   add_unpacking_limit();
   add_threads();
@@ -53,10 +54,10 @@ Sweep::Sweep()
 }
 
 ExitCode Sweep::run(Console& console) {
-  if (request_.grid.empty()) throw UsageError("sweep needs --grid, as --grid 'rate=1e-3,3e-3;units=128,256'");
+  if (request_.grid.empty()) throw UsageError("sweep needs --grid, for example --grid 'rate=1e-3,3e-3;units=128,256'");
   if (request_.base.resume || request_.base.overwrite)
     throw UsageError(
-        "sweep goes on with what is in --out by itself: leave out --resume and --overwrite, or choose another --out");
+        "sweep always resumes the runs in --out; leave out --resume and --overwrite, or choose a different --out");
   take_given(options_, request_.base);
   request_.base.run.threads = threads_;
   const auto outcome = in_processes_or_jobs(request_, console, sweep);
@@ -66,8 +67,8 @@ ExitCode Sweep::run(Console& console) {
     return ExitCode::success;
   }
   print_result(to_text(outcome->table));
-  print_result(fmt::format("\n{}; the best: {}\nEvery run stands in {}\n", outcome->measure, outcome->best,
-                           outcome->results_file));
+  print_result(
+      fmt::format("\n{}; best: {}\nThe runs are in {}\n", outcome->measure, outcome->best, outcome->results_file));
   return ExitCode::success;
 }
 

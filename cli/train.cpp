@@ -16,7 +16,7 @@ class Train final : public Verb {
  public:
   Train()
       : Verb(CommandOptions(
-            "train", "trains a model on text or on data with fields and keeps the best by validation",
+            "train", "trains a model on text or on data with fields and keeps the one with the best validation",
             {"unfold train book.txt --symbols chars --split 90/5/5 --minutes 3 --out run",
              "unfold train a.txt b.txt.gz --valid c.txt --model gru:256,layers=2 --epochs 5 --out run",
              "unfold train chunks.txt --format columns --read 1,2 --predict 3 --out chunker",

@@ -11,87 +11,86 @@ namespace {
 
 void add_data_options(CommandOptions& options, TrainRequest& request) {
   TrainSettings& s = request.settings;
-  options.add_inputs({.name = "data",
-                      .target = &s.data,
-                      .placeholder = "DATA...",
-                      .help = "files (also .gz, .xz, .zst; - is standard input): text, each one sequence, or data with "
-                              "fields",
-                      .least = 0,  // not needed to resume a run
-                      .most = std::string::npos,
-                      .file = FileUse::data});
+  options.add_inputs(
+      {.name = "data",
+       .target = &s.data,
+       .placeholder = "DATA...",
+       .help = "files (also .gz, .xz, .zst; - is standard input): text (one sequence per file) or data with fields",
+       .least = 0,  // not needed to resume a run
+       .most = std::string::npos,
+       .file = FileUse::data});
   options.add({.name = "out",
                .target = &request.out,
                .placeholder = "RUN",
-               .help = "the run folder, needed",
+               .help = "the run folder (required)",
                .file = FileUse::filled});
   std::vector<std::string> formats = {"text", kLogFormat, "fasta", "fastq"};
   for (std::string& name : readers().names()) formats.push_back(std::move(name));
   options.add({.name = "format",
                .target = &s.format,
                .placeholder = "FORMAT",
-               .help = fmt::format("how DATA is read: {}", fmt::join(formats, ", ")),
+               .help = fmt::format("format of DATA: {}", fmt::join(formats, ", ")),
                .choices = formats,
-               .default_text = "by the name and the first lines"});
+               .default_text = "detected from the file name and the first lines"});
   options.add({.name = "read",
                .target = &s.read,
                .placeholder = "FIELD,...",
-               .help = "fields that go in; FIELD.lower, .shape, .prefix3, .suffix3 are made from a text",
-               .default_text = "the others; numbers that are predicted too"});
+               .help = "input fields; FIELD.lower, .shape, .prefix3, .suffix3 are derived from text fields",
+               .default_text = "all others, and predicted numbers"});
   options.add({.name = "predict",
                .target = &s.predict,
                .placeholder = "FIELD,...",
-               .help = "fields that come out; FIELD@end: once, at the end; FIELD=LOSS: normal, mixture:5, gaussian, "
+               .help = "output fields; FIELD@end: once, at the end; FIELD=LOSS: normal, mixture:5, gaussian, "
                        "bernoulli, poisson, softmax",
-               .default_text = "label, notes, value, or what else is obvious"});
+               .default_text = "label, notes, value, or the only candidate"});
   options.add({.name = "ahead",
                .target = &s.ahead,
                .placeholder = "K",
-               .help = "positions from what is read to what is predicted",
+               .help = "offset in positions from input to prediction",
                .least = 0,
                .most = 1e6,
-               .default_text = "1 where a field that is predicted is read, else 0"});
+               .default_text = "1 if a predicted field is also an input, otherwise 0"});
   options.add({.name = "sequences",
                .target = &s.sequences,
                .placeholder = "FIELD",
-               .help = "tables: neighbouring rows that agree there are one sequence"});
+               .help = "tables: adjacent rows with the same value in this column form a sequence"});
   options.add({.name = "trees",
                .target = &s.trees,
                .placeholder = "SHAPE",
-               .help = "trees over data with fields: heads (of CoNLL-U), or over the words of sentences and trees "
-                       "balanced, left, right, or as the model finds them (found)",
+               .help = "trees for data with fields: heads (from CoNLL-U), or over the words of sentences and trees: "
+                       "balanced, left, right, or found (latent trees)",
                .choices = {"heads", "balanced", "left", "right", "found"}});
   options.add({.name = "log-rules",
                .target = &s.log_rules,
                .placeholder = "FILE",
-               .help = "with --format log: rules of your own, tried before the built-in ones (docs/logs.md)",
+               .help = "with --format log: custom rules, tried before the built-in ones (docs/logs.md)",
                .file = FileUse::data});
   options.add({.name = "test",
                .target = &s.test,
                .placeholder = "FILE",
-               .help = "data with fields: measure the best model on this file at the end",
+               .help = "data with fields: evaluate the best model on this file at the end",
                .file = FileUse::data});
   options.add({.name = "ends",
                .target = &s.ends,
                .placeholder = "HOW",
-               .help =
-                   "what is predicted are whole sequences, and the end of each too: symbol, stop (a unit of its own), "
-                   "or a model of lengths: geometric, poisson, negative-binomial, table"});
+               .help = "predict whole sequences including their ends: symbol, stop (a separate unit), or a model of "
+                       "lengths: geometric, poisson, negative-binomial, table"});
   options.add({.name = "word-dropout",
                .target = &s.word_dropout,
                .placeholder = "SHARE",
-               .help = "data with fields: share of positions that training leaves unread",
+               .help = "data with fields: share of positions whose inputs are dropped in training",
                .least = 0,
                .most = 0.99});
   options.add({.name = "shift",
                .target = &s.shift,
                .placeholder = "N",
-               .help = "images and other grids: training moves each by up to N positions, at random",
+               .help = "images and other grids: random shift by up to N positions in training",
                .least = 0,
                .most = 1024});
   options.add({.name = "symbols",
                .target = &s.symbols,
                .placeholder = "KIND",
-               .help = "what is a symbol of text: bytes, chars or words"});
+               .help = "the symbols of text: bytes, chars or words"});
   options.add({.name = "vocabulary",
                .target = &s.vocabulary,
                .placeholder = "N",
@@ -99,13 +98,13 @@ void add_data_options(CommandOptions& options, TrainRequest& request) {
                .least = 0});
   options.add({.name = "label-column",
                .target = &s.label_column,
-               .help = "the first column of every line is a label, which the model shall not read"});
+               .help = "the first column of every line is a label, which the model does not read"});
   options.add({.name = "only-label",
                .target = &s.only_label,
                .placeholder = "LABEL",
-               .help = "with --label-column: read only lines with this label; of a model that is to find anomalies the "
-                       "label of normal lines, or it learns the anomalies too"});
-  options.add({.name = "lines", .target = &s.lines, .help = "each line is a sequence of its own"});
+               .help = "with --label-column: read only lines with this label; for anomaly detection, use the label of "
+                       "normal lines, so that the model does not learn anomalies"});
+  options.add({.name = "lines", .target = &s.lines, .help = "each line is a separate sequence"});
   options.add({.name = "split",
                .target = &s.split,
                .placeholder = "A/B[/C]",
@@ -119,28 +118,28 @@ void add_data_options(CommandOptions& options, TrainRequest& request) {
   options.add({.name = "unknown",
                .target = &s.unknown,
                .placeholder = "error|skip",
-               .help = "symbols, or labels, of --valid that DATA lacks: stop, or leave them out"});
+               .help = "for symbols or labels of --valid that do not occur in DATA: stop, or skip them"});
   std::string known;
   for (const TaskHelp& task : tasks()) known += (known.empty() ? "" : ", ") + task.name;
   options.add({.name = "task",
                .target = &s.task,
                .placeholder = "SPEC",
-               .help = "instead of text: examples of a task, endless where they are generated: " + known});
+               .help = "instead of text: examples of a task, generated without limit if possible: " + known});
   options.add({.name = "validate-on",
                .target = &s.validate_on,
                .placeholder = "N",
-               .help = "tasks: examples of a validation",
+               .help = "tasks: number of examples per validation",
                .least = 1,
                .most = 1e7});
   options.add({.name = "goal-error",
                .target = &s.goal_error,
                .placeholder = "X",
-               .help = "tasks: end when a validation finds at most this share of wrong sequences",
+               .help = "tasks: stop when at most this share of validation sequences is wrong",
                .least = 0,
                .most = 1});
   options.add({.name = "follow",
                .target = &s.follow,
-               .help = "DATA is one stream, such as - (standard input): learn its bytes as they come, in constant "
+               .help = "DATA is one stream, such as - (standard input): learn its bytes in streaming mode, in constant "
                        "memory, until it ends or Ctrl-C (docs/gradients.md)"});
   options.add({.name = "predict-after",
                .target = &s.predict_after,
@@ -149,7 +148,7 @@ void add_data_options(CommandOptions& options, TrainRequest& request) {
   options.add({.name = "mask",
                .target = &s.mask,
                .placeholder = "FILE",
-               .help = "a 0 or 1 for every symbol of DATA: which are to be predicted",
+               .help = "a file with 1 for every symbol of DATA to be predicted and 0 for the others",
                .file = FileUse::data});
   options.add({.name = "valid-mask",
                .target = &s.valid_mask,
@@ -163,26 +162,25 @@ void add_training_options(CommandOptions& options, TrainSettings& s) {
                .target = &s.model,
                .placeholder = "SPEC",
                .help = "rnn:N, lstm:N, gru:N, mrnn:N, glnn:N, ngram:N, hmm:N, ppm:N, ctw:N, mix:A+B, frequency or "
-                       "uniform, with options, as lstm:256,layers=2; text with --minutes takes gated-state=true, and "
-                       "less units where they are few"});
+                       "uniform, with options, such as lstm:256,layers=2; text with --minutes uses gated-state=true "
+                       "and, for short budgets, fewer units"});
   options.add({.name = "start-from",
                .target = &s.copy_matching_parameters,
                .placeholder = "MODEL",
-               .help =
-                   "begin with the parameters of this run or model file: a network or an hmm over the same symbols, "
-                   "or a model of the same data with fields",
+               .help = "initialize from the parameters of this run or model file: a network or an hmm over the same "
+                       "symbols, or a model of the same data with fields",
                .default_text = "random",
                .file = FileUse::model});
   options.add({.name = "optimizer",
                .target = &s.optimizer,
                .placeholder = "SPEC",
                .help = "sgd, rmsprop, adam, adamw, path, ruop, rbpm, hf or natural with options: rate, clip, ...; text "
-                       "with --minutes takes adamw"});
+                       "with --minutes uses adamw"});
   options.add({.name = "gradient",
                .target = &s.gradient,
                .placeholder = "METHOD",
-               .help = "bptt looks back through a window; without looking back: rtrl (exact), snap:N (of N steps), "
-                       "uoro or nobacktrack (estimates) (docs/gradients.md)",
+               .help = "bptt back-propagates through a window; forward methods: rtrl (exact), snap:N (N steps), uoro "
+                       "or nobacktrack (estimates) (docs/gradients.md)",
                .default_text = "bptt"});
   options.add({.name = "window",
                .target = &s.window,
@@ -193,17 +191,17 @@ void add_training_options(CommandOptions& options, TrainSettings& s) {
   options.add({.name = "batch",
                .target = &s.batch,
                .placeholder = "N",
-               .help = "sequences side by side in one step",
+               .help = "sequences per batch",
                .least = 1,
                .most = 1e6});
   options.add({.name = "whole-sequences",
                .target = &s.whole_sequences,
-               .help = "back-propagate through whole sequences, not windows"});
+               .help = "back-propagate through whole sequences instead of windows"});
   options.add({.name = "curriculum",
                .target = &s.curriculum,
                .placeholder = "N",
-               .help = "epoch e reads only the first e*N symbols of each sequence; tasks: the shortest examples first, "
-                       "twice as long after every N; 0: all",
+               .help = "epoch e reads only the first e*N symbols of each sequence; tasks: start with the shortest "
+                       "examples and double the length after every N; 0: all",
                .least = 0});
   options.add({.name = "epochs",
                .target = &s.epochs,
@@ -226,116 +224,117 @@ void add_training_options(CommandOptions& options, TrainSettings& s) {
   options.add({.name = "flow-penalty",
                .target = &s.flow_penalty,
                .placeholder = "WEIGHT",
-               .help = "keeps the norm of the gradient as it flows back through time; rnn and mrnn",
+               .help = "penalizes changes of the gradient norm in back-propagation through time; rnn and mrnn",
                .least = 0});
   options.add({.name = "label-smoothing",
                .target = &s.label_smoothing,
                .placeholder = "SHARE",
-               .help = "share of every target that is spread over all symbols, in training; 0: none",
+               .help = "label smoothing: share of each training target that is spread over all symbols; 0: none",
                .least = 0});
-  options.add({.name = "sampled-softmax",
-               .target = &s.sampled_softmax,
-               .placeholder = "K",
-               .help = "large vocabularies: train on the symbols of a window and at least K others; 0: on all",
-               .least = 0,
-               .most = 1e9});
+  options.add(
+      {.name = "sampled-softmax",
+       .target = &s.sampled_softmax,
+       .placeholder = "K",
+       .help =
+           "large vocabularies: compute the softmax over the symbols of a window and at least K others; 0: over all",
+       .least = 0,
+       .most = 1e9});
   options.add({.name = "teacher-forcing",
                .target = &s.teacher_forcing,
                .placeholder = "A..B",
-               .help = "share of positions that read what is true as \"previous F\", from the first to the last step; "
-                       "the others read what the network gave itself (scheduled sampling)",
+               .help = "teacher forcing: share of positions that read the true value as \"previous F\", from the first "
+                       "to the last step; the others read the output of the network (scheduled sampling)",
                .default_text = "1, with --feedback 0"});
   options.add({.name = "feedback",
                .target = &s.feedback,
                .placeholder = "N+K",
-               .help =
-                   "numbers read as \"previous F\" are true for N positions, then for K those that the network gave, "
-                   "with the gradient through them; --teacher-forcing: the share of these K that stays true",
+               .help = "numbers read as \"previous F\" are true for N positions, then outputs of the network for K "
+                       "positions, with gradients through them; --teacher-forcing: the share of these K that is true",
                .default_text = "none"});
-  options.add(
-      {.name = "objective",
-       .target = &s.objective,
-       .placeholder = "SPEC",
-       .help =
-           "what is paid for labels judged by crf, and for sequences whose end is predicted: perceptron, margin, risk, "
-           "bso, as bso:beam=4",
-       .default_text = "likelihood"});
+  options.add({.name = "objective",
+               .target = &s.objective,
+               .placeholder = "SPEC",
+               .help = "objective for labels with a crf and for whole sequences with ends: perceptron, margin, risk, "
+                       "bso, for example bso:beam=4",
+               .default_text = "likelihood"});
   options.add({.name = "forcing-schedule",
                .target = &s.forcing_schedule,
                .placeholder = "SHAPE",
-               .help = "how it goes from A to B",
+               .help = "schedule of --teacher-forcing from A to B",
                .choices = {"linear", "exponential", "inverse-sigmoid"},
                .default_text = "linear"});
   options.add({.name = "precision",
                .target = &s.precision,
                .placeholder = "float|double|bf16|tf32",
-               .help = "of all arithmetic, and of the model file; bf16: products of training in bfloat16, all else in "
-                       "float; tf32, with --device: the same with 10 bits after the first",
-               .default_text = "double where the optimiser compares losses, as ruop and rbpm do; else float"});
-  options.add({.name = "activations",
-               .target = &s.activations,
-               .help =
-                   "what is kept of a batch for its gradient: exact, or bf16: in half the memory and less, rounded to "
-                   "bfloat16",
-               .choices = {"exact", "bf16"},
-               .default_text = "exact"});
+               .help = "precision of arithmetic and of the model file; bf16: matrix products in training in bfloat16, "
+                       "everything else in float; tf32, with --device: the same with 10 mantissa bits",
+               .default_text = "double for optimizers that compare losses, such as ruop and rbpm; otherwise float"});
   options.add(
-      {.name = "seed", .target = &s.seed, .placeholder = "N", .help = "of start, order and dropout", .least = 0});
+      {.name = "activations",
+       .target = &s.activations,
+       .help = "activations stored for the gradient: exact, or bf16: at most half the memory, rounded to bfloat16",
+       .choices = {"exact", "bf16"},
+       .default_text = "exact"});
+  options.add({.name = "seed",
+               .target = &s.seed,
+               .placeholder = "N",
+               .help = "of initialization, order and dropout",
+               .least = 0});
   options.add(
       {.name = "restarts",
        .target = &s.restarts,
        .placeholder = "K",
-       .help = "start K times from other seeds and graphs; the best by validation after half of the budget goes on",
+       .help = "train K candidates with different seeds and graphs; the best one after half of the budget is continued",
        .least = 1,
        .most = 10000});
   options.add({.name = "shards",
                .target = &s.shards,
                .placeholder = "S",
-               .help =
-                   "divide every batch into S parts and add their gradients in one order: `mpirun -n K unfold train` "
-                   "computes them in K processes, with the same result for every K up to S",
+               .help = "split every batch into S parts and sum their gradients in a fixed order: `mpirun -n K unfold "
+                       "train` computes them in K processes, with the same result for every K up to S",
                .least = 1,
                .most = 65536,
                .default_text = "1"});
-  options.add({.name = "gradient-sums",
-               .target = &s.gradient_sums,
-               .help = "of shards and their sums: exact, or bf16: rounded to bfloat16, half as much is sent",
-               .choices = {"exact", "bf16"},
-               .default_text = "exact"});
+  options.add(
+      {.name = "gradient-sums",
+       .target = &s.gradient_sums,
+       .help = "precision of the gradients that processes exchange: exact, or bf16, which halves the communication",
+       .choices = {"exact", "bf16"},
+       .default_text = "exact"});
   options.add({.name = "validate-every",
                .target = &s.validate_every,
                .placeholder = "STEPS",
                .help = "steps between validations",
                .least = 0,
-               .default_text = "so that they take a twentieth of the time"});
+               .default_text = "chosen so that validation takes 5 % of the time"});
   options.add({.name = "best-by",
                .target = &s.best_by,
                .placeholder = "nats|labels|sequences",
-               .help = "data with fields and tasks: what the best network is chosen by in validation: its nats, or the "
-                       "share of labels, or of whole sequences, that are wrong",
-               .default_text = "nats; of pairs sequences"});
+               .help = "data with fields and tasks: validation criterion for the best model: nats, or the share of "
+                       "wrong labels or wrong sequences",
+               .default_text = "nats; for pairs, sequences"});
   options.add({.name = "early-stop",
                .target = &s.early_stop,
                .placeholder = "N",
-               .help = "end after N validations without improvement; 0: never",
+               .help = "stop after N validations without improvement; 0: never",
                .least = 0});
 }
 
 void add_run_options(CommandOptions& options, TrainRequest& request) {
   RunSettings& r = request.run;
-  options.add({.name = "resume", .target = &request.resume, .help = "go on where the run in --out stands"});
+  options.add({.name = "resume", .target = &request.resume, .help = "resume the run in --out"});
   options.add({.name = "overwrite", .target = &request.overwrite, .help = "replace the run in --out"});
   options.add({.name = "sample-every",
                .target = &r.sample_every,
                .placeholder = "STEPS",
-               .help = "show a sample now and then; 0: never",
+               .help = "print a sample every STEPS steps; 0: never",
                .least = 0});
   options.add({.name = "checkpoint-every",
                .target = &r.checkpoint_every,
                .placeholder = "STEPS",
                .help = "steps between checkpoints",
                .least = 0,
-               .default_text = "one a minute"});
+               .default_text = "one per minute"});
   options.add({.name = "log-every",
                .target = &r.log_every,
                .placeholder = "STEPS",
@@ -344,15 +343,14 @@ void add_run_options(CommandOptions& options, TrainRequest& request) {
   options.add({.name = "memory-limit",
                .target = &r.memory_limit,
                .placeholder = "BYTES",
-               .help = "for activities, as 2G; recomputes what does not fit; ngram: of counting, what does not fit "
-                       "goes to $TMPDIR; the "
-                       "result is the same"});
+               .help = "for activations, for example 2G; recomputes what does not fit; ngram: for counting; what does "
+                       "not fit goes to $TMPDIR; the result is the same"});
   options.add({.name = "device",
                .target = &r.device,
                .placeholder = "cuda|cuda:N",
-               .help = "train and validate on a GPU, as --precision says; its bits are others than those of the "
-                       "processor. Metrics and curvatures of ruop, rbpm, hf, natural and path stay on the processor",
-               .default_text = "cpu, the processor"});
+               .help = "train and validate on a GPU, with --precision; results are not bit-identical to the CPU. "
+                       "Metrics and curvatures of ruop, rbpm, hf, natural and path are computed on the CPU",
+               .default_text = "cpu"});
 }
 
 }  // namespace

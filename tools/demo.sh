@@ -28,24 +28,24 @@ compare() {
   printf '  %-24s %.3f bits per symbol, %.3f above the source\n' "$1" "$2" "$(awk "BEGIN { print $2 - $source_bits }")"
 }
 
-echo "== 1. Text from a source of known entropy: how close to it does a model come in $minutes min?"
+echo "== 1. Text from a source of known entropy: distance of a model from it after $minutes min"
 show $bin/unfold generate alphabet --size 260000 --seed 1 -o $out/alphabet.txt
 head -n 2 $out/alphabet.txt
 $bin/unfold generate alphabet --size 26000 --seed 2 -o $out/valid.txt >/dev/null
 source_bits=$(bits $bin/unfold generate alphabet --size 26000 --seed 3 -o $out/unseen.txt)
 echo
-echo "A network on a sparse random graph, 20 units, by a Riemannian metric:"
+echo "A network on a sparse random graph with 20 units, trained with a Riemannian metric:"
 show $bin/unfold train $out/alphabet.txt --valid $out/valid.txt --model glnn:20,edges=3 --optimizer ruop \
   --whole-sequences --minutes "$minutes" --out $out/gated
 echo
-echo "The default, a GRU of 448 units by Adam, for as long:"
+echo "The default, a GRU with 448 units trained with Adam for the same time:"
 show $bin/unfold train $out/alphabet.txt --valid $out/valid.txt --minutes "$minutes" --out $out/gru
 show $bin/unfold sample $out/gated --length 300 --seed 1
 printf '\n\nOn text that neither has seen:\n'
 printf '  %-24s %.3f bits per symbol\n' 'the source itself' "$source_bits"
 compare 'glnn:20 by ruop' "$(bits $bin/unfold eval $out/gated $out/unseen.txt)"
 compare 'the default GRU' "$(bits $bin/unfold eval $out/gru $out/unseen.txt)"
-echo "No model stays below its source in the long run."
+echo "No model can be better than its source on average."
 
 printf '\n== 2. Text that people wrote\n'
 written_text >$out/text.txt

@@ -10,7 +10,7 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 unfold=$(realpath "${1:-build/release/bin/unfold}") moments=${2:-20}
 RANDOM=${3:-1}
 export UNFOLD_THREADS=1 OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_plm=isolated
-if ! command -v mpirun >/dev/null; then echo "kill_processes: there is no mpirun (tools/setup.sh processes)" >&2; exit 2; fi
+if ! command -v mpirun >/dev/null; then echo "kill_processes: mpirun is missing; run tools/setup.sh processes" >&2; exit 2; fi
 folder=$(mktemp -d)
 job=
 trap '[ -z "$job" ] || kill "$job" 2>/dev/null; rm -rf "$folder"' EXIT
@@ -20,7 +20,7 @@ train=("$unfold" train "$folder/text" --symbols chars --model lstm:24,dropout=0.
        --steps 150000 --checkpoint-every 10 --validate-every 500 --quiet)
 began=$SECONDS
 "${train[@]}" --out "$folder/whole" >/dev/null
-echo "undisturbed, in one process: $((SECONDS - began)) s"
+echo "uninterrupted, in one process: $((SECONDS - began)) s"
 
 # Starts mpirun in the background and sets `job` to its process id. Its child processes run unfold.
 start() {
@@ -50,11 +50,11 @@ while [ "$killed" -lt "$moments" ]; do
   victim=${children[$((RANDOM % ${#children[@]}))]}
   kill -KILL "$victim"
   killed_at=$SECONDS
-  if wait "$job"; then echo "process $victim was killed, and the others went on" >&2; exit 1; fi
+  if wait "$job"; then echo "process $victim was killed, but the others continued" >&2; exit 1; fi
   job=
   if [ $((SECONDS - killed_at)) -gt 10 ]; then echo "the others took $((SECONDS - killed_at)) s to end" >&2; exit 1; fi
   if ! grep -q "signal 9" "$folder/output"; then
-    echo "nobody named the process that was killed:" >&2
+    echo "no process reported which process was killed:" >&2
     cat "$folder/output" >&2
     exit 1
   fi

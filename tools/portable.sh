@@ -20,7 +20,7 @@ while read -r library; do
   cp -L "$library" "$lib/"
   case $library in */ld-linux*|*/ld64*) loader=$(basename "$library") ;; esac
 done < <(ldd "$command" | sed -n 's/^[^/]*\(\/[^ ]*\).*/\1/p')
-if [ -z "$loader" ]; then echo "portable: $command names no loader; is it static already?" >&2; exit 1; fi
+if [ -z "$loader" ]; then echo "portable: $command has no dynamic loader; it may be statically linked" >&2; exit 1; fi
 
 cat >"$folder/$name/unfold" <<SCRIPT
 #!/bin/sh

@@ -20,7 +20,7 @@ packages_of() {
     site) echo python3 python3-venv libjs-katex fonts-katex ;;
     python) echo python3-dev python3-venv ;;
     processes) echo libopenmpi-dev openmpi-bin ;;  # optional: `mpirun -n K unfold train`
-    *) echo "setup: unknown group '$1'; there are build, test, lint, prose, fuzz, attack, site, python and processes" >&2; exit 2 ;;
+    *) echo "setup: unknown group '$1'; the groups are build, test, lint, prose, fuzz, attack, site, python and processes" >&2; exit 2 ;;
   esac
 }
 
@@ -82,7 +82,7 @@ main() {
     wanted+=("${names[@]}")
   done
   if ! command -v apt-get >/dev/null || ! command -v dpkg-query >/dev/null; then
-    echo "setup: no apt here; the build needs what Debian packages as: ${wanted[*]}" >&2
+    echo "setup: apt is missing; install the equivalents of these Debian packages: ${wanted[*]}" >&2
     if command -v cmake >/dev/null && command -v c++ >/dev/null; then exit 0; fi  # CMake reports what is missing
     exit 1
   fi

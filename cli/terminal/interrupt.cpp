@@ -60,7 +60,7 @@ void on_lost_memory(int, siginfo_t* what, void*) {
   }
   say("unfold: ");
   say(name);
-  say(" was shortened while it was read, or its disk fails; leave it alone until the command has ended\n");
+  say(" was truncated while it was read, or could not be read from disk; do not modify it while the command runs\n");
   end(ExitCode::failure);
 }
 

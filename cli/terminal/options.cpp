@@ -99,10 +99,10 @@ void CommandOptions::add_common(bool& json, bool& quiet, bool prints_json) {
   add({.name = "config",
        .target = &config_file_,
        .placeholder = "FILE",
-       .help = "read options from this file, one `name = value` a line (TOML)",
+       .help = "read options from this file, one `name = value` per line (TOML)",
        .file = FileUse::settings});
   add({.name = "json", .target = &json, .help = prints_json ? "print one JSON object and nothing else" : ""});
-  add({.name = "quiet", .target = &quiet, .help = "no progress and no remarks"});
+  add({.name = "quiet", .target = &quiet, .help = "no progress and no notes"});
 }
 
 CommandOptions::Row* CommandOptions::find(std::string_view name) {
@@ -328,8 +328,8 @@ void check_environment(std::span<const std::string> known_options) {
     const std::string_view text = *entry;
     const std::string name(text.substr(0, text.find('=')));
     if (!name.starts_with("UNFOLD_") || std::ranges::find(known, name) != known.end()) continue;
-    throw UsageError(
-        fmt::format("the environment variable {} belongs to no option; unset it{}", name, did_you_mean(name, known)));
+    throw UsageError(fmt::format("the environment variable {} does not correspond to an option; unset it{}", name,
+                                 did_you_mean(name, known)));
   }
 }
 

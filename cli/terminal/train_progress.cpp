@@ -25,7 +25,7 @@ std::string epochs_text(double epochs) { return epochs > 0 ? fmt::format("epoch 
 
 TrainProgress::TrainProgress(Console& console, Index steps)
     : console_(console), steps_(steps), heartbeat_(kSilence, [this](double seconds) {
-        console_.progress(fmt::format("at work for {} since step {}", duration_text(seconds), step_.load()));
+        console_.progress(fmt::format("working for {} since step {}", duration_text(seconds), step_.load()));
       }) {}
 
 void TrainProgress::progress(const ProgressEvent& event) {

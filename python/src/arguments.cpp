@@ -52,12 +52,13 @@ std::string text_of(nb::handle given) {
     const auto bytes = nb::borrow<nb::bytes>(given);
     return {bytes.c_str(), bytes.size()};
   }
-  if (!nb::isinstance<nb::str>(given)) wrong_type("a text is a str or bytes, not " + name_of_type(given));
+  if (!nb::isinstance<nb::str>(given)) wrong_type("expected a str or bytes, not " + name_of_type(given));
   return utf8_of(given);
 }
 
 std::string path_of(nb::handle given, const char* what) {
-  if (!is_path(given)) wrong_type(std::string(what) + " is a path, a str or os.PathLike, not " + name_of_type(given));
+  if (!is_path(given))
+    wrong_type(std::string(what) + " must be a path (str or os.PathLike), not " + name_of_type(given));
   PyObject* bytes = nullptr;
   if (PyUnicode_FSConverter(given.ptr(), static_cast<void*>(&bytes)) == 0) throw nb::python_error();
   const auto path = nb::steal<nb::bytes>(bytes);
@@ -67,7 +68,8 @@ std::string path_of(nb::handle given, const char* what) {
 std::vector<std::string> paths_of(nb::handle given, const char* what) {
   if (is_path(given)) return {path_of(given, what)};
   if (nb::isinstance<nb::bytes>(given) || !nb::hasattr(given, "__iter__"))
-    wrong_type(std::string(what) + " is a path or several, each a str or os.PathLike, not " + name_of_type(given));
+    wrong_type(std::string(what) + " must be a path or an iterable of paths (str or os.PathLike), not " +
+               name_of_type(given));
   std::vector<std::string> paths;
   const nb::iterator all = nb::iter(given);
   for (nb::handle one : all) paths.push_back(path_of(one, what));
@@ -84,7 +86,7 @@ std::optional<bool> truth_of(nb::handle given) {
 
 bool flag_of(nb::handle given, const char* what) {
   const std::optional<bool> truth = truth_of(given);
-  if (!truth) wrong_type(std::string(what) + " is True or False, not " + name_of_type(given));
+  if (!truth) wrong_type(std::string(what) + " must be True or False, not " + name_of_type(given));
   return *truth;
 }
 
@@ -93,7 +95,7 @@ Symbol symbol_number(const Alphabet& alphabet, nb::handle given) {
   const nb::object number = truth ? nb::object() : nb::steal(PyNumber_Index(given.ptr()));
   if (!number.is_valid()) {
     PyErr_Clear();
-    wrong_type("a symbol is a whole number, not " + name_of_type(given));
+    wrong_type("a symbol must be an integer, not " + name_of_type(given));
   }
   int overflow = 0;
   const long long x = PyLong_AsLongLongAndOverflow(number.ptr(), &overflow);
@@ -106,7 +108,7 @@ std::vector<Symbol> symbol_numbers(const Alphabet& alphabet, nb::handle given) {
   if (read_array<std::int32_t>(alphabet, given, symbols) || read_array<std::int64_t>(alphabet, given, symbols))
     return symbols;
   if (nb::isinstance<nb::str>(given) || nb::isinstance<nb::bytes>(given) || !nb::hasattr(given, "__iter__"))
-    wrong_type("symbols are several whole numbers, an array or a list, not " + name_of_type(given));
+    wrong_type("symbols must be an array or a list of integers, not " + name_of_type(given));
   const nb::iterator all = nb::iter(given);
   for (nb::handle one : all) symbols.push_back(symbol_number(alphabet, one));
   return symbols;

@@ -100,9 +100,9 @@ Numbers score(const PythonModel& self, nb::handle text, const std::string& unkno
 nb::object eval(const PythonModel& self, nb::handle data, nb::handle text, const std::optional<std::string>& split,
                 const std::optional<std::string>& part, const std::string& unknown, Index segments, Index threads,
                 nb::object progress) {
-  if (data.is_none() == text.is_none()) throw UsageError("eval measures either files, data=..., or a text=...");
+  if (data.is_none() == text.is_none()) throw UsageError("eval needs exactly one of data= (files) and text=");
   if (!text.is_none()) {
-    if (split || part) throw UsageError("split and part are of files; a text is measured whole: leave them out");
+    if (split || part) throw UsageError("split and part apply to files only; leave them out with text=");
     const ScoredInMemory scored =
         score_text(self, self.symbols("eval"), text_of(text), unknown, {.segments = segments}, threads);
     return to_python(to_json(Figures{.nats_per_symbol = scored.evaluation.nats_per_symbol(),
@@ -237,7 +237,7 @@ nb::list predict(const PythonModel& self, nb::handle data, Index ahead, Index sa
 nb::object score_examples(const PythonModel& self, nb::handle data, const std::string& by, const std::string& unknown,
                           Index threads) {
   if (by != "line" && by != "symbol")
-    throw UsageError("by is \"line\", a row an example, or \"symbol\", a row a position");
+    throw UsageError("by must be \"line\" (one row per example) or \"symbol\" (one row per position)");
   const std::string path = path_of(data, "score_examples: data");
   std::string text;
   PythonReporter reporter{nb::none()};
@@ -337,11 +337,12 @@ void save(const PythonModel& self, nb::handle given) {
 }  // namespace
 
 void add_models(nb::module_& module) {
-  nb::class_<PythonModel>(module, "Model", "A model of sequences, read from a run folder or a model file.")
-      .def_static("load", &PythonModel::load, nb::arg("path").none(), "The model of a run folder or model file.")
-      .def_static("from_bytes", &PythonModel::from_bytes, nb::arg("bytes"), "A model from the bytes of its file.")
-      .def("to_bytes", &bytes_of, "The bytes of the model's file.")
-      .def("save", &save, nb::arg("path").none(), "Writes the model file, whole or not at all.")
+  nb::class_<PythonModel>(module, "Model", "A sequence model loaded from a run folder or a model file.")
+      .def_static("load", &PythonModel::load, nb::arg("path").none(), "Load a model from a run folder or model file.")
+      .def_static("from_bytes", &PythonModel::from_bytes, nb::arg("bytes"),
+                  "Load a model from the bytes of a model file.")
+      .def("to_bytes", &bytes_of, "Return the bytes of the model file.")
+      .def("save", &save, nb::arg("path").none(), "Write the model file atomically.")
       .def("__reduce__",
            [](const PythonModel& self) {
              return nb::make_tuple(nb::module_::import_("unfold").attr("_model_from_bytes"),
@@ -353,8 +354,8 @@ void add_models(nb::module_& module) {
       .def_prop_ro("parameter_count", [](const PythonModel& self) { return self.model().parameter_count(); })
       .def_prop_ro(
           "card", [](const PythonModel& self) { return to_python(self.model().card()); },
-          "What the file tells about data, training and history.")
-      .def_prop_ro("alphabet", &alphabet, "The texts of the symbols, in the order of their numbers.")
+          "The model card: data, training and history, as a dictionary.")
+      .def_prop_ro("alphabet", &alphabet, "The texts of all symbols, by symbol index.")
       .def(
           "stream",
           [](const PythonModel& self) {
@@ -362,45 +363,44 @@ void add_models(nb::module_& module) {
             auto predictor = model->predictor();
             return new Stream(std::move(model), std::move(predictor));
           },
-          nb::rv_policy::take_ownership, "A stream before its first symbol.")
+          nb::rv_policy::take_ownership, "Return a new stream at the beginning of a sequence.")
       .def("score", &score, nb::arg("text").none(), nb::kw_only(), nb::arg("unknown") = "error",
            nb::arg("segments") = 0, nb::arg("warmup") = EvaluateOptions().warmup, nb::arg("threads") = 0,
-           "Surprisal of every symbol of a text in nats, as an array; NaN where nothing is predicted.")
+           "Return the surprisal of every symbol of a text in nats, as an array; NaN where nothing is predicted.")
       .def("eval", &eval, nb::arg("data").none() = nb::none(), nb::kw_only(), nb::arg("text").none() = nb::none(),
            nb::arg("split").none() = nb::none(), nb::arg("part").none() = nb::none(), nb::arg("unknown") = "error",
            nb::arg("segments") = 0, nb::arg("threads") = 0, nb::arg("progress").none() = nb::none(),
-           "Bits per symbol and what else `unfold eval --json` says, of files or of a text.")
+           "Evaluate the model on files or a text. Returns bits per symbol and the other results of `unfold eval "
+           "--json`.")
       .def("sample", &sample, nb::arg("length") = SamplingOptions().length, nb::kw_only(), nb::arg("prime").none() = "",
            nb::arg("count").none() = nb::none(), nb::arg("temperature") = 1.0, nb::arg("top_k") = 0,
            nb::arg("top_p") = 1.0, nb::arg("min_p") = 0.0, nb::arg("stop").none() = "", nb::arg("seed") = 1,
-           "A text that the model would write; with `count` a list of them. Those of `unfold sample`.")
+           "Draw a text from the model, or a list of texts if `count` is set. Equal to the output of `unfold sample`.")
       .def("complete", &complete, nb::arg("prime").none() = "", nb::kw_only(), nb::arg("beam") = BeamOptions().beam,
            nb::arg("length") = BeamOptions().length, nb::arg("count") = BeamOptions().count,
            nb::arg("normalisation") = 1.0, nb::arg("stop").none() = "",
-           "The most probable continuations of a text, the best first.")
+           "Return the most probable continuations of a text, best first.")
       .def("predict", &predict, nb::arg("data").none() = nb::make_tuple(), nb::kw_only(), nb::arg("ahead") = 0,
            nb::arg("samples") = 200, nb::arg("seed") = 1, nb::arg("probabilities") = false, nb::arg("best") = 1,
            nb::arg("beam") = 1, nb::arg("given") = std::vector<std::string>(), nb::arg("threads") = 0,
            nb::arg("progress").none() = nb::none(),
-           "What the model says about files of data with fields: a dictionary for each example, its fields and what is "
-           "predicted of them, as `unfold predict --format jsonl` writes them.")
-      .def(
-          "score_examples", &score_examples, nb::arg("data").none(), nb::kw_only(), nb::arg("by") = "line",
-          nb::arg("unknown") = "error", nb::arg("threads") = 0,
-          "How surprising each example of a file of data with fields is, or by=\"symbol\" each position: dictionaries, "
-          "the rows of `unfold score --json`.")
+           "Predict files of data with fields. Returns one dictionary per example, with its fields and the "
+           "predictions, as written by `unfold predict --format jsonl`.")
+      .def("score_examples", &score_examples, nb::arg("data").none(), nb::kw_only(), nb::arg("by") = "line",
+           nb::arg("unknown") = "error", nb::arg("threads") = 0,
+           "Return the surprisal of each example of a file of data with fields, or of each position with "
+           "by=\"symbol\", as dictionaries: the rows of `unfold score --json`.")
       .def("sample_rows", &sample_rows, nb::arg("count") = 1, nb::kw_only(),
            nb::arg("given") = std::vector<std::string>(), nb::arg("seed") = 1,
-           "Draws of a distribution of vectors, an array [count x numbers]; given=[\"NAME=NUMBER\"]: numbers that are "
-           "known.")
+           "Draw vectors from a density model, as an array [count x columns]; given=[\"NAME=NUMBER\"]: numbers that "
+           "are known.")
       .def("fill", &fill, nb::arg("data").none(), nb::kw_only(), nb::arg("how") = "mean", nb::arg("samples") = 200,
            nb::arg("seed") = 1,
-           "The rows of tables with holes, dictionaries; holes are filled from what is known of the row by mean, best "
-           "or "
-           "sample, and named under \"filled\".")
+           "Fill missing values in tables. Returns the rows as dictionaries; missing values are replaced by the "
+           "conditional mean, best or sample, and named under \"filled\".")
       .def("encode", &encode, nb::arg("text").none(), nb::kw_only(), nb::arg("unknown") = "error",
-           "A text as the numbers of its symbols.")
-      .def("decode", &decode, nb::arg("symbols").none(), "The text of symbols.")
+           "Encode a text as symbol indices.")
+      .def("decode", &decode, nb::arg("symbols").none(), "Decode symbol indices to a text.")
       .def("__repr__", [](const PythonModel& self) {
         return "<unfold.Model " + self.model().spec_text() + " from " + self.name() + ">";
       });

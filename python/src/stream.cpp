@@ -35,7 +35,7 @@ Numbers probabilities(const Stream& stream) {
 
 void add_streams(nb::module_& module) {
   nb::class_<Stream>(module, "Stream",
-                     "Reads symbols one at a time and says how probable each next one is. Made by `Model.stream()`.")
+                     "A stream of symbols with a prediction of the next one, created by `Model.stream()`.")
       .def(
           "push",
           [](Stream& stream, nb::handle symbol) {
@@ -43,12 +43,12 @@ void add_streams(nb::module_& module) {
             return stream.array();
           },
           nb::arg("symbol").none(),
-          "Reads a symbol, given as its number or its text. Returns `log_probabilities`, those of the symbol after it. "
-          "After the line end of a model of lines, the next line begins.")
+          "Read a symbol, given by its index or its text. Returns `log_probabilities` of the following symbol. After "
+          "the line end of a model of lines, the next line begins.")
       .def_prop_ro(
           "log_probabilities", [](const Stream& stream) { return stream.array(); },
-          "Natural logarithms of the probabilities of the next symbol, as a read-only array over the stream's own "
-          "memory: the next `push` changes it. Copy it to keep it.")
+          "Log-probabilities (natural) of the next symbol, as a read-only view of the stream's memory that the next "
+          "`push` overwrites. Copy it to keep it.")
       .def("probabilities", &probabilities, "The probabilities of the next symbol, as a new array.")
       .def(
           "surprisal",
@@ -63,7 +63,7 @@ void add_streams(nb::module_& module) {
           "__deepcopy__", [](const Stream& stream, nb::handle) { return stream.clone(); },
           nb::rv_policy::take_ownership)
       .def("set_learning", &Stream::set_learning, nb::arg("on"),
-           "Whether an adaptive model (ppm, ctw, mixtures) learns what it reads; others never do.");
+           "Enable or disable learning in an adaptive model (ppm, ctw, mixtures). Has no effect on other models.");
 }
 
 }  // namespace unfold::python

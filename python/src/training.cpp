@@ -81,7 +81,7 @@ nb::object train_run(nb::handle out, nb::handle resume, nb::handle overwrite, co
 void add_training(nb::module_& module) {
   module.def("train", &train_run, nb::arg("out").none(), nb::arg("resume").none(), nb::arg("overwrite").none(),
              nb::arg("options"), nb::arg("progress").none());
-  module.def("settings", &setting_names, "The names of everything that `train` can be told.");
+  module.def("settings", &setting_names, "Return the names of all settings of `train`.");
 }
 
 }  // namespace unfold::python

@@ -65,16 +65,16 @@ void translate_errors() {
           PyObject* text = PyUnicode_DecodeUTF8(what.data(), static_cast<Py_ssize_t>(what.size()), "replace");
           PyErr_SetObject(made.ptr(), nb::steal(text).ptr());
         } catch (const std::length_error&) {
-          PyErr_SetString(PyExc_MemoryError, "there is not enough memory for so much");
+          PyErr_SetString(PyExc_MemoryError, "out of memory: the requested size is too large");
         } catch (const std::bad_alloc&) {
-          PyErr_SetString(PyExc_MemoryError, "there is not enough memory for this");
+          PyErr_SetString(PyExc_MemoryError, "out of memory");
         }
       },
       nullptr);
 }
 
 void PythonReporter::throw_if_stopped() const {
-  if (stop_.load(std::memory_order_relaxed)) throw InterruptedError("it was interrupted");
+  if (stop_.load(std::memory_order_relaxed)) throw InterruptedError("interrupted");
 }
 
 bool PythonReporter::due() {

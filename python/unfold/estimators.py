@@ -42,7 +42,7 @@ class _Estimator:
         """Set parameters by name."""
         for name, value in params.items():
             if name not in self._names():
-                raise UsageError(f"{type(self).__name__} has no parameter {name}; it has {', '.join(self._names())}")
+                raise UsageError(f"{type(self).__name__} has no parameter {name}; its parameters are {', '.join(self._names())}")
             setattr(self, name, value)
         return self
 
@@ -70,7 +70,7 @@ class _Estimator:
         given.update({"seed": self.seed, "threads": self.threads, "optimizer": self.optimizer})
         options = self.options or {}
         if not isinstance(options, dict):
-            raise UsageError(f"{type(self).__name__}: options is a dictionary, not {type(options).__name__}")
+            raise UsageError(f"{type(self).__name__}: options must be a dictionary, not {type(options).__name__}")
         for name in ("data", "out", "resume", "overwrite", "progress"):
             if name in options:
                 raise UsageError(f"{type(self).__name__}: options has {name}, which fit sets itself; leave it out")
@@ -122,7 +122,7 @@ def _value(value, where, what):
     if value is None or (isinstance(value, float) and value != value):
         raise UsageError(f"{where} {what} is missing ({value}); leave that sequence out")
     if not isinstance(value, (str, bool, int, float)):
-        raise UsageError(f"{where} {what} is a text or a number, not {type(value).__name__}")
+        raise UsageError(f"{where} {what} must be a string or a number, not {type(value).__name__}")
     return value
 
 
@@ -130,14 +130,14 @@ def _decoded(text, where):
     try:
         return text.decode()
     except UnicodeDecodeError as error:
-        raise UsageError(f"{where} holds bytes that are no UTF-8: {error}") from None
+        raise UsageError(f"{where} bytes are not valid UTF-8: {error}") from None
 
 
 def _list(values, who, what):
     """Return the values of an iterable as a list."""
     if values is None or isinstance(values, (str, bytes)) or not hasattr(values, "__iter__"):
         given = "one text" if isinstance(values, (str, bytes)) else type(_plain(values)).__name__
-        raise UsageError(f"{who} wants a list of {what}, not {given}")
+        raise UsageError(f"{who} expects a list of {what}, not {given}")
     return list(values)
 
 
@@ -156,7 +156,7 @@ def _entries(sequences, who):
             raise UsageError(f"{who}: sequence {i} is empty")
         result.append(words)
     if not result:
-        raise UsageError(f"{who}: there is no sequence")
+        raise UsageError(f"{who}: no sequences")
     return result
 
 
@@ -168,11 +168,11 @@ def _labels(y, who):
         if label is None or kind in ("NAType", "NaTType") or (isinstance(label, float) and label != label):
             raise UsageError(f"{who}: sequence {i}: the label is missing ({label}); leave that sequence out")
         if isinstance(label, (list, tuple, dict, set, numpy.ndarray)):
-            raise UsageError(f"{who}: sequence {i}: the label is one value, not {kind}")
+            raise UsageError(f"{who}: sequence {i}: the label must be a scalar, not {kind}")
     texts = [isinstance(label, str) for label in labels]
     if any(texts) and not all(texts):
         a, b = texts.index(True), texts.index(False)
-        raise UsageError(f"{who}: labels are all texts or none is, but that of sequence {a} is {labels[a]!r} and "
+        raise UsageError(f"{who}: labels must be all strings or all non-strings, but that of sequence {a} is {labels[a]!r} and "
                          f"that of {b} {labels[b]!r}")
     return labels
 
@@ -195,9 +195,9 @@ def _texts(X, who):
     texts = [X] if isinstance(X, (str, bytes)) else _list(X, who, "texts")
     for i, text in enumerate(texts):
         if not isinstance(text, (str, bytes)):
-            raise UsageError(f"{who}: text {i} is a str or bytes, not {type(text).__name__}")
+            raise UsageError(f"{who}: text {i} must be a str or bytes, not {type(text).__name__}")
     if not texts:
-        raise UsageError(f"{who}: there is no text")
+        raise UsageError(f"{who}: no texts")
     return texts
 
 
@@ -209,19 +209,19 @@ def _same_length(x, y, who):
 def _numbers(given, who):
     """Return an array of floats. Raise UsageError for types that cannot be converted without loss."""
     if numpy.ma.isMaskedArray(given):
-        raise UsageError(f"{who}: a masked array; give .filled(numpy.nan) where holes may be, or leave them out")
+        raise UsageError(f"{who}: masked arrays are not supported; pass .filled(numpy.nan), or remove the masked rows")
     try:
         array = numpy.asarray(given)
     except ValueError as error:
         raise UsageError(f"{who}: {error}") from None
     if array.dtype.kind == "c":
-        raise UsageError(f"{who}: complex numbers; give their real and imaginary parts as two columns")
+        raise UsageError(f"{who}: complex numbers are not supported; pass the real and imaginary parts as two columns")
     if array.dtype.kind in "mM":
-        raise UsageError(f"{who}: dates or times, not numbers; give what was measured then")
+        raise UsageError(f"{who}: dates and times are not supported; pass numbers")
     try:
         return array.astype(float)
     except (TypeError, ValueError) as error:
-        raise UsageError(f"{who}: these are no numbers: {error}") from None
+        raise UsageError(f"{who}: not numeric: {error}") from None
 
 
 def _seed(random_state, otherwise):
@@ -246,7 +246,7 @@ class SequenceClassifier(_Estimator):
         _same_length(words, labels, "fit")
         self.classes_ = numpy.unique(numpy.asarray(labels))
         if len(self.classes_) < 2:
-            raise UsageError("fit: a classifier needs labels of more than one class")
+            raise UsageError("fit: labels must have at least two classes")
         number = {label: str(i) for i, label in enumerate(self.classes_.tolist())}
         lines = _json_lines({"entry": w, "label": number[v]} for w, v in zip(words, labels))
         return self._train({"data.jsonl": lines}, format="jsonl", read="entry", predict="label@end")
@@ -332,7 +332,7 @@ class Forecaster(_Estimator):
             raise NotFittedError("this Forecaster is not fitted yet; call fit first")
         horizon = operator.index(horizon)
         if horizon < 1:
-            raise UsageError(f"horizon {horizon}: at least 1, the number of positions ahead")
+            raise UsageError(f"horizon {horizon}: must be at least 1")
         series = self.series_ if y is None else self._series(y)
         return self._predict(self._line(series), ahead=horizon, samples=samples, seed=self.seed)[0]
 
@@ -348,9 +348,9 @@ class Forecaster(_Estimator):
     def _series(y):
         series = _numbers(y, "a series")
         if series.ndim not in (1, 2) or len(series) < 2:
-            raise UsageError(f"a series is [T] or [T x n] numbers, of two positions at least, not {series.shape}")
+            raise UsageError(f"a series must have shape [T] or [T x n] with T >= 2, not {series.shape}")
         if not numpy.isfinite(series).all():
-            raise UsageError("a series holds numbers that are not finite")
+            raise UsageError("the series contains values that are not finite")
         return series
 
     @staticmethod
@@ -412,11 +412,11 @@ class DensityEstimator(_Estimator):
     def _rows(X, who, columns=None, holes=False):
         rows = _numbers(X, who)
         if rows.ndim != 2 or 0 in rows.shape:
-            raise UsageError(f"{who}: rows are [rows x columns] numbers, not {rows.shape}")
+            raise UsageError(f"{who}: rows must have shape [rows x columns], not {rows.shape}")
         if columns is not None and rows.shape[1] != columns:
             raise UsageError(f"{who}: {rows.shape[1]} columns, but the model has {columns}")
         if numpy.isinf(rows).any() or (not holes and numpy.isnan(rows).any()):
-            raise UsageError(f"{who}: there are numbers that are not finite")
+            raise UsageError(f"{who}: some values are not finite")
         return rows
 
     @staticmethod
@@ -466,7 +466,7 @@ class SymbolModel(_Estimator):
         nats = [model.score(t, threads=1) for t in _texts(X, "score")]
         predicted = sum(int((~numpy.isnan(n)).sum()) for n in nats)
         if predicted == 0:
-            raise UsageError("score: the texts hold no symbol that is predicted")
+            raise UsageError("score: the texts have no predicted symbols")
         return -sum(float(numpy.nansum(n, dtype=float)) for n in nats) / predicted
 
     def sample(self, n_samples=1, *, length=256, random_state=None, **options):

@@ -23,7 +23,7 @@ class StateVisitor {
   void count(std::string_view name, double& value, double most = 0x1p53) {
     (*this)(name, value);
     if (!(value >= 0 && value <= most && value == std::floor(value)))
-      throw ModelError("the checkpoint's counter \"" + std::string(name) + "\" is no count that can be");
+      throw ModelError("the checkpoint's counter \"" + std::string(name) + "\" is not a valid count");
   }
 };
 

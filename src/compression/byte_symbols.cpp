@@ -62,7 +62,7 @@ class CorrectionReader {
   bool done() const { return !has_; }
 
  private:
-  [[noreturn]] static void fail() { throw VerificationError("the corrections of a block do not fit its symbols"); }
+  [[noreturn]] static void fail() { throw VerificationError("the corrections of a block do not match its symbols"); }
   std::uint64_t number() {
     std::uint64_t n = 0;
     for (int shift = 0; shift < 63 && !bytes_.empty(); shift += 7) {
@@ -146,7 +146,7 @@ std::string to_bytes(const Alphabet& alphabet, const SymbolText& text) {
       out += alphabet.text(symbol);
     previous = symbol;
   }
-  if (!corrections.done()) throw VerificationError("the corrections of a block do not fit its symbols");
+  if (!corrections.done()) throw VerificationError("the corrections of a block do not match its symbols");
   return out;
 }
 

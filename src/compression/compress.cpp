@@ -91,8 +91,8 @@ class BlockCoder {
     std::string bytes = to_bytes(alphabet_, text);
     if (static_cast<Index>(bytes.size()) != block.bytes || crc32_of(bytes) != block.content_crc)
       throw VerificationError(
-          "a block does not decode to what was compressed: the model here predicts otherwise than the one that wrote "
-          "it; decompress with the version of unfold that compressed");
+          "a block does not decode to the original data: the model gives different predictions here from those of the "
+          "writer; decompress with the version of unfold that compressed it");
     return bytes;
   }
 
@@ -108,7 +108,7 @@ class BlockCoder {
       if (byte < 0x80) break;
     }
     if (size > 11 * static_cast<std::uint64_t>(contents))
-      throw VerificationError("the length of the corrections of a block makes no sense");
+      throw VerificationError("the length of the corrections of a block is invalid");
     SymbolDecoder decoder(side_predictor(), side);
     std::string bytes;
     for (std::uint64_t i = 0; i < size; ++i) bytes += static_cast<char>(decoder.decode());
@@ -125,11 +125,11 @@ class BlockCoder {
 };
 
 void check(const std::string& decoded, std::string_view bytes) {
-  if (decoded != bytes) throw VerificationError("what was compressed does not decode to the input; nothing was kept");
+  if (decoded != bytes) throw VerificationError("the compressed data do not decode to the input; no output was kept");
 }
 
 void poll(const std::atomic<bool>* stop) {
-  if (stop != nullptr && *stop) throw InterruptedError("interrupted; nothing was written");
+  if (stop != nullptr && *stop) throw InterruptedError("interrupted; no output was written");
 }
 
 /// Cuts the source into blocks.
@@ -249,7 +249,7 @@ void require_streams(std::string_view who, bool source, bool sink) {
 
 ContainerHeader header_of(const CompressOptions& options) {
   if (options.block < 1 || options.block > kMostBlock)
-    throw UsageError(fmt::format("blocks of {} bytes: from 1 to {}", options.block, kMostBlock));
+    throw UsageError(fmt::format("block size {} must be from 1 to {} bytes", options.block, kMostBlock));
   if (options.threads < 1) throw UsageError(fmt::format("compress: {} threads; at least 1 is needed", options.threads));
   if (options.window < 0)
     throw UsageError(fmt::format("compress: a window of {} symbols; 0 takes the default", options.window));
@@ -282,10 +282,10 @@ class Budget {
                              ? static_cast<double>(options_.limits.memory)
                              : kLeast + kShare * static_cast<double>(std::max<Index>(options_.size, 0));
     if (bytes > limit)
-      throw RuntimeFailure(fmt::format(
-          "{}: its model takes about {} MiB of memory, more than the limit of {} MiB; if you trust where it "
-          "comes from, allow more with --memory-limit {}M",
-          options_.name, mebibytes(bytes), mebibytes(limit), mebibytes(bytes)));
+      throw RuntimeFailure(
+          fmt::format("{}: its model needs about {} MiB of memory, more than the limit of {} MiB; if you trust its "
+                      "origin, raise the limit with --memory-limit {}M",
+                      options_.name, mebibytes(bytes), mebibytes(limit), mebibytes(bytes)));
     return static_cast<int>(std::clamp(limit / std::max(bytes, 1.0), 1.0, static_cast<double>(most)));
   }
 
@@ -295,8 +295,8 @@ class Budget {
     const Index limit = options_.limits.output > 0 ? options_.limits.output : kLeast + kRatio * read;
     if (bytes > limit)
       throw RuntimeFailure(
-          fmt::format("{}: {} bytes are claimed to stand for {} or more, beyond the limit of {}; if you trust where it "
-                      "comes from, allow more with --max-output",
+          fmt::format("{}: {} bytes claim to decode to {} bytes or more, beyond the limit of {}; if you trust its "
+                      "origin, raise the limit with --max-output",
                       options_.name, read, bytes, limit));
   }
 
@@ -312,11 +312,10 @@ std::shared_ptr<const SymbolModel> trained_model(const ContainerHeader& header, 
     return symbol_model_from_bytes(header.model, options.name + " (the model in it)");
   if (!options.find_model)
     throw ModelError(
-        fmt::format("{} was compressed with the model {}, which is not given", options.name, header.model));
+        fmt::format("{} was compressed with the model {}, which was not given", options.name, header.model));
   std::string file = options.find_model(header.model, header.identity);
   if (identity_of(file) != header.identity)
-    throw ModelError(fmt::format("{} was compressed with another model than the one given; it was called {}",
-                                 options.name, header.model));
+    throw ModelError(fmt::format("{} was compressed with a different model, named {}", options.name, header.model));
   return symbol_model_from_bytes(std::move(file), header.model);
 }
 
@@ -332,7 +331,7 @@ class Decompressor {
       // For independent blocks: checks that the model can be constructed.
       chain_ = std::make_unique<BlockCoder>(*codec_);
     } catch (const UsageError& error) {
-      throw ModelError(fmt::format("{}: its model cannot be built here: {}", options.name, error.what()));
+      throw ModelError(fmt::format("{}: its model cannot be built: {}", options.name, error.what()));
     }
     if (header.independent) chain_.reset();
   }
@@ -384,8 +383,8 @@ class Decompressor {
 
 [[noreturn]] void fail_not_finite(const CompressOptions& options, const NotFiniteError& error) {
   if (options.trained) fail_not_finite(*options.trained, options.model, error.position(), options.learns);
-  throw DivergedError(
-      fmt::format("{} diverged while it learnt: {}; lower the rate with --optimizer", options.model, error.what()));
+  throw DivergedError(fmt::format("{} diverged while it was learning: {}; lower the learning rate with --optimizer",
+                                  options.model, error.what()));
 }
 
 }  // namespace
@@ -464,7 +463,7 @@ CompressResult join_pieces(const std::function<bool(std::string&)>& next, const 
       read += taken;
       return taken;
     };
-    ContainerReader reader(source, "a piece of what is compressed", options.key);
+    ContainerReader reader(source, "a piece of the compressed data", options.key);
     for (ContainerBlock block; reader.next(block);) {
       writer.write(block);
       result.bytes_in += block.bytes;

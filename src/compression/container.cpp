@@ -75,7 +75,7 @@ class PayloadReader {
     if (!bytes_.empty()) fail();
   }
   [[noreturn]] void fail() const {
-    throw ModelError(fmt::format("{}: the header of the container is not one of this version", name_));
+    throw ModelError(fmt::format("{}: the container header is invalid for this version", name_));
   }
 
  private:
@@ -194,7 +194,7 @@ void ContainerWriter::end() {
 
 void ContainerReader::damaged(const std::string& what) const {
   throw VerificationError(
-      fmt::format("{}: {} (at byte {}); the file is damaged or cut short: get a whole copy", name_, what, read_));
+      fmt::format("{}: {} (at byte {}); the file is damaged or truncated: get a complete copy", name_, what, read_));
 }
 
 std::string ContainerReader::take(std::size_t size) {
@@ -212,14 +212,14 @@ std::uint64_t ContainerReader::number() {
     n |= static_cast<std::uint64_t>(byte & 0x7F) << shift;
     if (byte < 0x80) return n;
   }
-  damaged("a length makes no sense");
+  damaged("an invalid length");
 }
 
 void ContainerReader::check_seal() {
   const std::string wanted = seal_.next(record_);
   if (!tags_equal(take(seal_.size()), wanted)) {
     if (seal_.size() == kCrcBytes) damaged("a checksum does not match");
-    damaged("this was not written with the given key, or changed since");
+    damaged("this was not written with the given key, or was changed");
   }
   record_.clear();
 }
@@ -228,26 +228,26 @@ void ContainerReader::check_seal() {
 /// key can be distinguished from a wrong one.
 void ContainerReader::choose_seal(char version, const Key* key) {
   if (version == kKeyedVersion && key == nullptr)
-    throw VerificationError(fmt::format("{} was made with a key; name the file that holds it with --key", name_));
+    throw VerificationError(fmt::format("{} was written with a key; name the key file with --key", name_));
   if (version != kKeyedVersion && key != nullptr)
     throw VerificationError(fmt::format(
-        "{} was made without a key, so nothing shows who made it; leave out --key to read it all the same", name_));
+        "{} was written without a key, so its origin cannot be verified; leave out --key to read it anyway", name_));
   seal_ = RecordSeal(copy_of(key));
 }
 
 ContainerReader::ContainerReader(ByteSource source, std::string name, const Key* key)
     : source_(std::move(source)), name_(std::move(name)), seal_(std::nullopt) {
   if (take(kMagic.size()) != kMagic)
-    throw VerificationError(fmt::format("{}: this is not a file made by unfold compress", name_));
+    throw VerificationError(fmt::format("{} was not written by unfold compress", name_));
   const char version = take(1)[0];
   choose_seal(version, key);
   const std::uint64_t size = number();
-  if (size > kMostHeader) damaged("the length of the header makes no sense");
+  if (size > kMostHeader) damaged("the length of the header is invalid");
   const std::string payload = take(size);
   check_seal();
   if (version != kVersion && version != kKeyedVersion)
-    throw ModelError(fmt::format("{}: version {} of the container; this program reads versions {} and {}", name_,
-                                 static_cast<int>(version), static_cast<int>(kVersion),
+    throw ModelError(fmt::format("{}: container version {} is not supported; this program reads versions {} and {}",
+                                 name_, static_cast<int>(version), static_cast<int>(kVersion),
                                  static_cast<int>(kKeyedVersion)));
   header_ = parse_payload(payload, name_);
 }
@@ -260,15 +260,15 @@ bool ContainerReader::next(ContainerBlock& block) {
     if (contents != static_cast<std::uint64_t>(contents_) || blocks != static_cast<std::uint64_t>(blocks_))
       damaged("blocks are missing");
     char extra = 0;
-    if (source_(&extra, 1) != 0) damaged("there are bytes behind the end");
+    if (source_(&extra, 1) != 0) damaged("there are bytes after the end");
     return false;
   }
   if (tag != kBlockTag) damaged("a block is expected here");
   const std::uint64_t bytes = number(), symbols = number(), code = number(), side = number();
   constexpr std::uint64_t kMost = 4 * static_cast<std::uint64_t>(kMostBlock);
   if (bytes > static_cast<std::uint64_t>(kMostBlock) || symbols > kMost || code > kMost || side > kMost)
-    damaged("the length of a block makes no sense");
-  if (symbols > bytes) damaged("a block claims more symbols than bytes, of which each symbol takes one");
+    damaged("the length of a block is invalid");
+  if (symbols > bytes) damaged("a block claims more symbols than bytes, but each symbol takes at least one byte");
   block.code = take(code);
   block.side = take(side);
   block.content_crc = get_crc(take(kCrcBytes));

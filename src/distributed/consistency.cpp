@@ -70,10 +70,10 @@ std::vector<Claim> from_text(const std::string& text) {
 }
 
 [[noreturn]] void refuse(int process, const std::string& machine, const Claim& there, const Claim& first) {
-  throw UsageError(fmt::format(
-      "process {} on {}: {} is {}, in process 0 it is {}; start the same unfold with the same options on the same data "
-      "everywhere",
-      process, machine, there.what, there.value, first.value));
+  throw UsageError(
+      fmt::format("process {} on {}: {} is {}, but {} in process 0; run the same version of unfold with the same "
+                  "options on the same data everywhere",
+                  process, machine, there.what, there.value, first.value));
 }
 
 }  // namespace

@@ -25,7 +25,7 @@ void check_mpi(int code, const char* what) {
   std::array<char, MPI_MAX_ERROR_STRING> text{};
   int size = 0;
   MPI_Error_string(code, text.data(), &size);
-  throw RuntimeFailure(std::string("the processes cannot reach each other (") + what +
+  throw RuntimeFailure(std::string("communication between processes failed (") + what +
                        "): " + std::string(text.data(), static_cast<std::size_t>(size)));
 }
 
@@ -34,7 +34,7 @@ class MpiProcesses final : public Processes {
   MpiProcesses() {
     int given = 0;
     MPI_Init_thread(nullptr, nullptr, MPI_THREAD_SERIALIZED, &given);
-    if (given < MPI_THREAD_SERIALIZED) throw RuntimeFailure("this MPI cannot be used by programs with threads");
+    if (given < MPI_THREAD_SERIALIZED) throw RuntimeFailure("this MPI library does not support multithreaded programs");
     MPI_Comm_dup(MPI_COMM_WORLD, &work_);
     MPI_Comm_dup(MPI_COMM_WORLD, &failures_);
     MPI_Comm_set_errhandler(work_, MPI_ERRORS_RETURN);
@@ -111,7 +111,7 @@ class MpiProcesses final : public Processes {
     for (int tries = 0, done = 0;; ++tries) {
       check_mpi(MPI_Testall(static_cast<int>(requests_.size()), requests_.data(), &done, MPI_STATUSES_IGNORE), what);
       if (done != 0) return;
-      if (pace != nullptr && pace->is_cancelled) throw RuntimeFailure("an exchange was broken off");
+      if (pace != nullptr && pace->is_cancelled) throw RuntimeFailure("an exchange was cancelled");
       if (pace != nullptr && !pace->awaited)
         std::this_thread::sleep_for(kPause);
       else if (tries >= kTries)

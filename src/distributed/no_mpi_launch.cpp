@@ -11,9 +11,9 @@ namespace unfold {
 Processes& launched_processes() {
   const int count = launch_info_from_environment().all;
   if (count > 1)
-    throw UsageError("a launcher has started " + std::to_string(count) +
-                     " processes of unfold, but this unfold was built without MPI and knows of no others: install "
-                     "libopenmpi-dev and build anew, or start one process");
+    throw UsageError(
+        "a launcher has started " + std::to_string(count) +
+        " processes, but this build has no MPI support: install libopenmpi-dev and rebuild, or start a single process");
   return single_process();
 }
 

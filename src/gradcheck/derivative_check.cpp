@@ -381,7 +381,7 @@ class Checker {
     CheckResult& modulus = open("modulus", "squared pass = sums over paths of squares", 1e-9);
     const double edges = ScalarGraph::count_edges(passes_.circuit(), passes_.structure());
     const std::string reason = edges > options_.graph_edges ? number(edges) + " edges are too many for the scalar graph"
-                               : has_vector_maps()          ? "vector maps are not spelt out in scalars"
+                               : has_vector_maps()          ? "the scalar graph does not support vector maps"
                                                             : "";
     if (!reason.empty()) {
       for (CheckResult* result : {&forward, &adjoint, &modulus}) skip(*result, reason);
@@ -397,7 +397,7 @@ class Checker {
     const Vector u = random_normals(static_cast<Index>(outputs_.size()));
     compare_elements(adjoint, passes_.transposed(u, Algebra::linear), reference(graph, u, false), 1, by_parameter);
     if (const std::string name = without_squares(); !name.empty())
-      return skip(modulus, "the parameters of " + name + " are no weights of units");
+      return skip(modulus, "the parameters of " + name + " are not weights of units");
     Vector positive(u.size());
     for (double& x : positive) x = random_.uniform(0.1, 1);
     std::vector<Vector> seeds = {positive};
@@ -443,7 +443,7 @@ class Checker {
   }
 
   void check_path() {
-    CheckResult& result = open("path", "path pass = walking every path", 1e-9);
+    CheckResult& result = open("path", "path pass = enumeration of all paths", 1e-9);
     if (passes_.structure().kind() != Structure::Kind::chains) return skip(result, "path norms are defined on chains");
     for (const Node& node : passes_.circuit().nodes()) {
       const bool dropped = node.kind == Node::Kind::map && node.map == Map::mul &&
@@ -455,9 +455,9 @@ class Checker {
           return skip(result, node.name + " has weights mixed by a vector");
     }
     if (has_vector_maps()) return skip(result, "vector maps have no paths");
-    if (objective_.owns_parameters()) return skip(result, "the loss has parameters of its own, where no path leads");
+    if (objective_.owns_parameters()) return skip(result, "the loss has parameters, through which no path leads");
     for (const Node& node : passes_.circuit().nodes())
-      if (node.part > 0) return skip(result, node.name + " runs over a chain of its own");
+      if (node.part > 0) return skip(result, node.name + " runs over a separate chain");
     for (Index length = 1; length <= 4; ++length)
       for (const bool every_step : {true, false})
         if (!compare_paths(result, length, every_step)) return;
@@ -483,7 +483,7 @@ class Checker {
     return true;
   }
   static bool too_many(CheckResult& result, Index length) {
-    if (length == 1) skip(result, "too many paths to walk");
+    if (length == 1) skip(result, "too many paths to enumerate");
     return false;
   }
 
@@ -556,7 +556,8 @@ CheckReport check_derivatives(const Network<double>& network, const Structure& s
     const auto head = std::find_if(network.heads.begin(), network.heads.end(),
                                    [&](const Head<double>& h) { return h.signal.id == output; });
     if (head == network.heads.end())
-      throw UsageError("derivative check: the output " + circuit.nodes()[at(output)].name + " belongs to no head");
+      throw UsageError("derivative check: the output " + circuit.nodes()[at(output)].name +
+                       " does not belong to a head");
     losses.push_back(head->loss.get());
   }
   Passes passes(circuit, structure, options.seed);

@@ -38,7 +38,7 @@ Local evaluate(Map map, double a, double b, double k) {
     case Map::square: return {a * a, 2 * a, 0};
     case Map::copy: return {a, 1, 0};
   }
-  throw UsageError("scalar graph: a map that its table does not know");
+  throw UsageError("scalar graph: unknown map");
 }
 
 /// The squared slopes of the linearized map.
@@ -49,7 +49,7 @@ Local evaluate_path(const Node& node, double a, double b) {
     case Map::scale: return {node.constant * node.constant * a, node.constant * node.constant, 0};
     case Map::relu:
     case Map::copy: return {a, 1, 0};
-    default: throw UsageError("scalar graph: " + node.name + " has no reading as a sum over paths");
+    default: throw UsageError("scalar graph: " + node.name + " has no interpretation as a sum over paths");
   }
 }
 
@@ -208,7 +208,7 @@ struct ScalarGraph::Builder {
   std::vector<Looked> add_weights(int part, const Node::AffineTerm& term, int query, Index row) {
     const std::optional<AttentionScore> score = as_attention(term.op.get());
     if (!score || reading == Reading::paths)
-      throw UsageError("scalar graph: the memory of a " + std::string(term.op->name()) + " is not spelt out");
+      throw UsageError("scalar graph: the memory of a " + std::string(term.op->name()) + " is not supported");
     const int depth = circuit.nodes()[at(term.keys)].part - part;
     const Structure& own = structure.part(part);
     const Structure& source = own.part(depth);
@@ -282,7 +282,7 @@ struct ScalarGraph::Builder {
     }
     if (is_known(term.op.get(), ExportableOperator::Kind::share))
       return add_share(source, static_cast<int>(term.op->inputs()), static_cast<int>(column), to);
-    if (!term.dense()) throw UsageError("scalar graph: vector maps are not spelt out in scalars");
+    if (!term.dense()) throw UsageError("scalar graph: vector maps are not supported");
     for (int i = 0; i < static_cast<int>(circuit.nodes()[at(term.source)].size); ++i) {
       const int weight = parameter_node(term.parameter, i, column);
       edge(weight, to, value(source + i), -1, true);
@@ -349,7 +349,8 @@ struct ScalarGraph::Builder {
 
   /// [V_i] + sum over edges j -> i and k of x_k tau s(V_j): one edge of the graph from each V_j and from each x_k.
   double add_mixed_term(const Node::AffineTerm& term, const MixedSparse& op, int source, Index column, int to) {
-    if (reading == Reading::paths) throw UsageError("scalar graph: weights mixed by a vector are no paths");
+    if (reading == Reading::paths)
+      throw UsageError("scalar graph: weights mixed by a vector have no path interpretation");
     const Edges& edges = op.edges();
     const auto mixing = static_cast<int>(op.mixing());
     const int first = source + mixing, own = first + static_cast<int>(column);

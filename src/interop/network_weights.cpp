@@ -33,9 +33,9 @@ void with_network(Model& model, const std::string& name, const Use& use) {
     if (auto* one = model.as<NetworkModel<float>>()) return use(*one);
     if (auto* one = model.as<NetworkModel<double>>()) return use(*one);
   } catch (const UsageError& error) {
-    throw UsageError(fmt::format("{}: {} cannot be exchanged: {}", name, model.spec_text(), error.what()));
+    throw UsageError(fmt::format("{}: {} cannot be exported or imported: {}", name, model.spec_text(), error.what()));
   }
-  throw UsageError(fmt::format("{}: {} cannot be exchanged: it is no network", name, model.spec_text()));
+  throw UsageError(fmt::format("{}: {} cannot be exported: it is not a network", name, model.spec_text()));
 }
 
 template <class AnyModel>
@@ -101,7 +101,7 @@ std::unique_ptr<Model> model_of_card(const Json& card, bool adopt, StackWeights&
   std::unique_ptr<Model> model;
   if (kind == LanguageModel<T>::kKind) {
     const auto& alphabet = data.fields.at(0).alphabet;
-    if (alphabet == nullptr) throw ModelError("the card that came with the weights has no alphabet");
+    if (alphabet == nullptr) throw ModelError("the model card in the file has no alphabet");
     model = std::make_unique<LanguageModel<T>>(spec, *alphabet);
   } else {
     NetworkLayout layout;
@@ -111,7 +111,7 @@ std::unique_ptr<Model> model_of_card(const Json& card, bool adopt, StackWeights&
     if (layout.reads.size() != 1 || layout.heads.size() != 1 ||
         data.field(parse_read(layout.reads.front()).field).size != stack.symbols() ||
         data.field(layout.heads.front().field).size != stack.output.rows)
-      throw ModelError("the card that came with the weights is of other fields");
+      throw ModelError("the fields of the model card in the file do not match the weights");
     model = std::make_unique<NetworkModel<T>>(spec, data, layout);
   }
   model->configuration() = card.at("configuration");
@@ -126,11 +126,11 @@ std::unique_ptr<Model> model_of_card(const std::string& text, const NamedArrays&
   try {
     return arrays.wide() ? model_of_card<double>(card, adopt, stack) : model_of_card<float>(card, adopt, stack);
   } catch (const Json::exception&) {
-    arrays.fail("the card that came with the weights is not what it should be");
+    arrays.fail("the model card in the file is invalid");
   } catch (const std::out_of_range&) {
-    arrays.fail("the card that came with the weights has no fields");
+    arrays.fail("the model card in the file has no fields");
   } catch (const UsageError& error) {
-    arrays.fail(fmt::format("the card that came with the weights: {}", error.what()));
+    arrays.fail(fmt::format("the model card in the file: {}", error.what()));
   }
 }
 
@@ -152,8 +152,8 @@ std::unique_ptr<Model> empty_model(const ImportNetworkRequest& request, const Na
   const std::string* card = arrays.metadata("card");
   if (card == nullptr)
     throw UsageError(
-        fmt::format("{} does not say what its numbers mean: give --alphabet FILE, the symbols of a model that predicts "
-                    "the next one, or --like MODEL, a model over the same data",
+        fmt::format("{} contains no model card: use --alphabet FILE with the alphabet of a language model, or --like "
+                    "MODEL with a model of the same data",
                     request.file));
   return model_of_card(*card, arrays, request.activation.empty(), stack);
 }
@@ -164,12 +164,12 @@ Symbol first_symbol(const ImportNetworkRequest& request, const StackWeights& sta
   if (symbols == alphabet.size() + 1 && stack.embedding.rows > 0 && request.begin.empty())
     return static_cast<Symbol>(alphabet.size());
   if (symbols != alphabet.size())
-    throw UsageError(
-        fmt::format("the alphabet has {} symbols and {} reads {}", alphabet.size(), request.file, symbols));
+    throw UsageError(fmt::format("the alphabet has {} symbols, but the network in {} reads {}", alphabet.size(),
+                                 request.file, symbols));
   if (!request.begin.empty()) return alphabet.parse(request.begin);
   if (stack.embedding.rows == 0) return kNoSymbol;
   throw UsageError(
-      fmt::format("{} embeds symbols and has no row for what stands before the first one: give --begin SYMBOL, the "
+      fmt::format("{} has an embedding without a row for the start of a sequence: use --begin SYMBOL with the start "
                   "symbol that your program reads first",
                   request.file));
 }
@@ -232,7 +232,7 @@ ImportNetworkOutcome import_network(const ImportNetworkRequest& request) {
   if (!request.activation.empty() && request.activation != "relu" && request.activation != "tanh")
     throw UsageError(fmt::format("--activation is tanh or relu, not \"{}\"", request.activation));
   if (!request.like.empty() && !request.alphabet.empty())
-    throw UsageError("--like and --alphabet both say what the symbols are; give one");
+    throw UsageError("--like cannot be combined with --alphabet: both define the symbols");
   const NamedArrays arrays = NamedArrays::open(request.file);
   const bool torch = has_torch_names(arrays), relu = request.activation == "relu";
   if (!torch && !has_keras_names(arrays))

@@ -11,7 +11,7 @@ namespace unfold {
 template <class T>
 class IndependentRows : public virtual Loss<T> {
  public:
-  static constexpr const char* kWhat = "rows that count each for itself";
+  static constexpr const char* kWhat = "independent rows";
 };
 
 template <class T>

@@ -91,8 +91,8 @@ class Loss {
   template <class Capability>
   const Capability& need(std::string_view who) const {
     if (const auto* found = as<Capability>()) return *found;
-    throw UsageError(std::string(who) + " needs a loss with " + Capability::kWhat + ", which " + std::string(name()) +
-                     " has not");
+    throw UsageError(std::string(who) + " requires a loss with " + Capability::kWhat + ", which " +
+                     std::string(name()) + " has not");
   }
 };
 
@@ -100,7 +100,7 @@ class Loss {
 template <class T>
 class RowLoss : public virtual Loss<T> {
  public:
-  static constexpr const char* kWhat = "rows that count each for itself";
+  static constexpr const char* kWhat = "independent rows";
 
   virtual void row_losses(Matrix<const T> signal, const Targets<T>& targets, T* nats) const = 0;
   virtual void row_gradients(Matrix<const T> signal, const Targets<T>& targets, T scale, T* nats,

@@ -32,7 +32,7 @@ template <class T>
 class MixtureLoss final : public RowLoss<T>, public RowCurvature<T>, public LossFisher<T>, public ValueDistribution<T> {
  public:
   explicit MixtureLoss(Index components) : components_(components) {
-    if (components < 1) throw UsageError("mixture loss: it needs a component at least");
+    if (components < 1) throw UsageError("mixture loss: at least one component is required");
   }
 
   std::string_view name() const override { return "mixture"; }

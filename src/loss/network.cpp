@@ -26,11 +26,12 @@ void Network<T>::validate() const {
     if (!std::isfinite(head.weight)) throw UsageError("the head of " + head.field + ": its weight must be finite");
     const auto& outputs = head.signal.circuit->outputs();
     if (std::find(outputs.begin(), outputs.end(), head.signal.id) == outputs.end())
-      throw UsageError("the head of " + head.field + ": its signal is no output of the circuit; declare it one");
+      throw UsageError("the head of " + head.field +
+                       ": its signal is not an output of the circuit; declare it as an output");
     for (std::size_t k = 0; k < i; ++k)
       if (heads[k].signal.id == head.signal.id)
         throw UsageError("the heads of " + heads[k].field + " and " + head.field +
-                         " read one signal: give each a signal of its own");
+                         " read the same signal; give each a separate signal");
   }
 }
 

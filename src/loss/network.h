@@ -75,8 +75,8 @@ struct Network {
   /// For what works on one head: UsageError naming who asks when there are several.
   const Head<T>& only_head(std::string_view who) const {
     if (heads.size() == 1) return heads.front();
-    throw UsageError(std::string(who) + " works on networks of one head; this one has " + std::to_string(heads.size()) +
-                     ": train it with sgd, adam or hf");
+    throw UsageError(std::string(who) + " supports only networks with one head; this one has " +
+                     std::to_string(heads.size()) + ": train it with sgd, adam or hf");
   }
   /// Creates a network with one input and one head.
   static Network of(const std::shared_ptr<const Plan>& plan, NetworkInput input, Head<T> head, bool dropout = false) {

@@ -14,7 +14,7 @@ namespace unfold {
 inline void require_same(std::string_view loss, std::string_view what, Index got, Index expected) {
   if (got != expected)
     throw UsageError(std::string(loss) + " loss: " + std::string(what) + " " + std::to_string(got) +
-                     ", but the signal asks for " + std::to_string(expected));
+                     ", but the signal requires " + std::to_string(expected));
 }
 
 /// The signal of a loss of whole sequences has a row for each position.
@@ -73,7 +73,7 @@ void require_size(const Loss<T>& loss, std::span<const T> signal, std::span<U> v
 
 inline void require_level(double level) {
   if (!(level > 0 && level < 1))
-    throw UsageError("a quantile is asked for at " + std::to_string(level) + ", which must be above 0 and below 1");
+    throw UsageError("quantile level " + std::to_string(level) + ", which must be above 0 and below 1");
 }
 
 }  // namespace unfold

@@ -112,7 +112,7 @@ class MergeLoss final : public Loss<T> {
         for (std::size_t k = 0; k + 1 < open.size(); ++k)
           if (structure.row(s, open[k]) == children[0] && structure.row(s, open[k + 1]) == children[1])
             return static_cast<Index>(k);
-      throw UsageError(fmt::format("merges loss: node {} of tree {} is no merge of two neighbours", node, s));
+      throw UsageError(fmt::format("merges loss: node {} of tree {} does not merge two neighbors", node, s));
     }
 
     /// For weight * -log p_k, the slope of score j is weight * (p_j - [j = k]).
@@ -140,7 +140,7 @@ class MergeLoss final : public Loss<T> {
 
   Index half_of(Index size) const {
     if (size < 2 || size % 2 != 0)
-      throw UsageError(fmt::format("{} loss: a signal of {} numbers has no two halves", name(), size));
+      throw UsageError(fmt::format("{} loss: the signal size must be even, not {}", name(), size));
     return size / 2;
   }
 
@@ -148,7 +148,8 @@ class MergeLoss final : public Loss<T> {
   void each_tree(const Observed<T>& seen, Team& team, const Use& use) const {
     require_same_rows(name(), seen.signal.rows, seen.structure);
     require_values(*this, seen.signal, seen.targets);
-    if (seen.structure.kind() != Structure::Kind::trees) throw UsageError("merges loss: the structure is no trees");
+    if (seen.structure.kind() != Structure::Kind::trees)
+      throw UsageError("merges loss: the structure must consist of trees");
     team.run([&](Member& me) {
       OneTree tree(half_of(seen.signal.cols));
       const Range mine = me.share(seen.structure.sequences(), 1);

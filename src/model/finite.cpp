@@ -59,13 +59,12 @@ std::string cause_and_remedy(const SymbolModel& model) {
     Weight here = tensor.dtype == Dtype::f32 ? largest_of<float>(file, tensor) : largest_of<double>(file, tensor);
     if (largest.tensor.empty() || here.worse_than(largest)) largest = std::move(here);
   }
-  if (largest.tensor.empty()) return "it holds no weights; train the model anew";
+  if (largest.tensor.empty()) return "it has no weights; train the model again";
   const std::string where = fmt::format("the largest weight is {:.3g}, element {} of tensor {}", largest.value,
                                         position_in_total(largest), largest.tensor);
   if (std::abs(largest.value) < kEnormous)
-    return where +
-           ", so its states grow from symbol to symbol; train the model anew with units that cannot grow (tanh)";
-  return where + "; train the model anew";
+    return where + ", so its states grow from symbol to symbol; train the model again with bounded units (tanh)";
+  return where + "; train the model again";
 }
 
 }  // namespace
@@ -73,8 +72,8 @@ std::string cause_and_remedy(const SymbolModel& model) {
 void fail_not_finite(const SymbolModel& model, const std::string& name, Index position, bool learning) {
   if (learning)
     throw DivergedError(
-        fmt::format("{} diverged while it went on learning: its prediction at position {} is not finite, or without "
-                    "sense; lower the rate with --optimizer, for example adam:rate=0.0005,clip=1",
+        fmt::format("{} diverged while it was learning online: its prediction at position {} is not finite or "
+                    "implausible; lower the learning rate with --optimizer, for example adam:rate=0.0005,clip=1",
                     name, position));
   throw ModelError(
       fmt::format("{}: the prediction at position {} is not finite: {}", name, position, cause_and_remedy(model)));

@@ -51,10 +51,10 @@ void ModelFile::modernise() {
   const bool old = format != kFormat;
   const bool known_kind = format.starts_with(kOldPrefix) &&
                           std::ranges::find(kOldKinds, format.substr(kOldPrefix.size())) != kOldKinds.end();
-  if (old && !known_kind) fail(fmt::format("\"{}\" is no format of a model that this program knows", format));
+  if (old && !known_kind) fail(fmt::format("\"{}\" is not a supported model format", format));
   const int version = value<int>("format_version"), known = old ? kOldVersion : kFormatVersion;
   if (version != known)
-    fail(fmt::format("the file has format version {}, this program reads {}; use a program of the same version",
+    fail(fmt::format("the file has format version {}, but this program reads {}; use a program of that version",
                      version, known));
   if (!old) return;
   Json& card = *card_;
@@ -69,7 +69,7 @@ void ModelFile::modernise() {
       card["data"] = text_data(card.at("alphabet"));
     }
   } catch (const Json::exception&) {
-    fail("the card lacks what says which data the model is for, or it is of the wrong type");
+    fail("the data specification is missing from the card, or has the wrong type");
   }
 }
 
@@ -90,7 +90,8 @@ DataSpecification ModelFile::data() const {
 }
 
 const ModelFile& ModelFile::expect(std::string_view kind) const {
-  if (this->kind() != kind) fail(fmt::format("the file holds a model of kind \"{}\", not \"{}\"", this->kind(), kind));
+  if (this->kind() != kind)
+    fail(fmt::format("the file contains a model of kind \"{}\", not \"{}\"", this->kind(), kind));
   return *this;
 }
 
@@ -98,7 +99,7 @@ void ModelFile::expect_tensors(const std::vector<std::string>& names) const {
   for (const std::string& wanted : names) tensors_.tensor(wanted);
   for (const Tensor& tensor : tensors_.tensors())
     if (std::find(names.begin(), names.end(), tensor.name) == names.end())
-      fail(fmt::format("tensor {} does not belong to such a model", tensor.name));
+      fail(fmt::format("unexpected tensor {}", tensor.name));
 }
 
 bool ModelFile::has(const char* key) const { return card_->contains(key); }
@@ -106,11 +107,11 @@ bool ModelFile::has(const char* key) const { return card_->contains(key); }
 template <class Value>
 Value ModelFile::value(const char* key) const {
   const auto found = card_->find(key);
-  if (found == card_->end()) fail(fmt::format("the card lacks \"{}\"", key));
+  if (found == card_->end()) fail(fmt::format("the card does not contain \"{}\"", key));
   try {
     if constexpr (std::integral<Value>) {
       if (const auto number = whole_number<Value>(*found)) return *number;
-      fail(fmt::format("\"{}\" in the card is no whole number that makes sense", key));
+      fail(fmt::format("\"{}\" in the card is not a valid whole number", key));
     } else {
       return found->template get<Value>();
     }
@@ -124,7 +125,7 @@ template int ModelFile::value(const char*) const;
 template Json ModelFile::value(const char*) const;
 
 Model::Model(DataSpecification data) : data_(std::move(data)), configuration_(Json::object()), history_(Json::array()) {
-  if (data_.fields.empty()) throw UsageError("a model needs data of at least one field");
+  if (data_.fields.empty()) throw UsageError("a model requires data with at least one field");
 }
 
 Model::Model(const ModelFile& file)

@@ -81,7 +81,7 @@ class Model {
   const Capability& need(std::string_view who) const {
     if (const auto* found = as<Capability>()) return *found;
     throw UsageError(std::string(who) + " needs " + Capability::kWhat + "; " + spec_text() + ", which reads " +
-                     data_.source + ", is none");
+                     data_.source + ", is not one");
   }
 
   /// The training record in the card. It must not contain anything that depends on the clock, the threads or the names

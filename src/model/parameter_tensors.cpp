@@ -24,7 +24,7 @@ void check_tensors(const Circuit& circuit, const SafetensorsFile& file, const st
     if (std::ranges::find(others, tensor.name) != others.end()) continue;
     const auto same = [&](const ParameterInfo& p) { return p.name == tensor.name; };
     if (std::none_of(circuit.parameters().begin(), circuit.parameters().end(), same))
-      throw ModelError(fmt::format("{}: tensor {} belongs to no parameter of the model", file.name(), tensor.name));
+      throw ModelError(fmt::format("{}: tensor {} is not a parameter of the model", file.name(), tensor.name));
   }
 }
 
@@ -35,7 +35,7 @@ void read_tensors(const SafetensorsFile& file, Parameters<T>& parameters) {
         parameters.flat().subspan(static_cast<std::size_t>(p.offset), static_cast<std::size_t>(p.size()));
     file.read<T>(p.name, {p.rows, p.cols}, values);
     if (!all_finite<T>(values))
-      throw ModelError(fmt::format("{}: tensor {} holds a value that is not finite", file.name(), p.name));
+      throw ModelError(fmt::format("{}: tensor {} contains a value that is not finite", file.name(), p.name));
   }
 }
 

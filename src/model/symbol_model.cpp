@@ -10,12 +10,12 @@
 namespace unfold {
 
 SymbolModel::SymbolModel(const Alphabet& alphabet) : Model(DataSpecification::text(alphabet)) {
-  if (alphabet.size() < 1) throw UsageError("a model of symbols needs an alphabet of at least one symbol");
+  if (alphabet.size() < 1) throw UsageError("a model of symbols requires an alphabet with at least one symbol");
 }
 
 SymbolModel::SymbolModel(const ModelFile& file) : Model(file) {
   if (data().fields.size() != 1 || !data().fields.front().alphabet)
-    file.fail("the card does not name the one alphabet that such a model has");
+    file.fail("the card does not specify the alphabet of the model");
 }
 
 bool SymbolModel::reads_lines() const {
@@ -39,13 +39,14 @@ std::unique_ptr<Predictor> SymbolModel::archive_predictor() const {
 
 void SymbolModel::check_alphabet(const Corpus& corpus) const {
   if (!(corpus.alphabet() == alphabet()))
-    throw UsageError("the text was read with another alphabet than the model's; read it with the model's own");
+    throw UsageError("the text was read with a different alphabet; read it with the alphabet of the model");
 }
 
 Evaluation SymbolModel::evaluate(const Corpus& corpus, const Split& part, Team&, const EvaluateOptions& options) const {
   check_alphabet(corpus);
   if (options.segments > 0)
-    throw UsageError(fmt::format("segments are for recurrent models; {} is always measured exactly", spec_text()));
+    throw UsageError(
+        fmt::format("segments are supported only by recurrent models; {} is always evaluated exactly", spec_text()));
   return unfold::evaluate(*predictor(), corpus, part, options.predict_after, options.surprisal);
 }
 

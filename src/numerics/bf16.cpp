@@ -187,7 +187,7 @@ Bf16Unit find_unit() {
   const std::string_view wanted = wish == nullptr ? "" : wish;
   if (wanted == "emulate") return Bf16Unit::emulated;
   if (wanted == "off") return Bf16Unit::none;
-  if (!wanted.empty()) throw UsageError("UNFOLD_BF16: emulate or off, not \"" + std::string(wanted) + "\"");
+  if (!wanted.empty()) throw UsageError("UNFOLD_BF16 must be emulate or off, not \"" + std::string(wanted) + "\"");
   return processor_has_bf16() ? Bf16Unit::avx512 : Bf16Unit::none;
 }
 

@@ -54,7 +54,7 @@ void use_nothing_better_than(const Level& limit) {
   std::string names;
   for (const std::string& name : simd_available()) names += (names.empty() ? "" : ", ") + name;
   throw UsageError(std::string(what) + " \"" + std::string(option) +
-                   "\" is not an instruction set of this processor; choose one of " + names);
+                   "\" is not an instruction set that this processor supports; choose one of " + names);
 }
 
 }  // namespace

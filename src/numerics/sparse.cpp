@@ -140,7 +140,7 @@ Edges::Edges(Index inputs, Index outputs, std::vector<std::pair<std::int32_t, st
   for (std::size_t e = 0; e < pairs.size(); ++e) {
     const auto [j, i] = pairs[e];
     if (j < 0 || j >= inputs || i < 0 || i >= outputs)
-      throw UsageError("edges: " + std::to_string(j) + " -> " + std::to_string(i) + " leaves a graph of " +
+      throw UsageError("edges: " + std::to_string(j) + " -> " + std::to_string(i) + " is outside a graph of " +
                        std::to_string(inputs) + " inputs and " + std::to_string(outputs) + " outputs");
     if (e > 0 && pairs[e] == pairs[e - 1])
       throw UsageError("edges: " + std::to_string(j) + " -> " + std::to_string(i) + " is given twice");

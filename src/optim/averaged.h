@@ -15,9 +15,8 @@ struct AveragingOptions {
 };
 template <class Visitor>
 void describe(Visitor& v, AveragingOptions& o) {
-  v("nonmono", o.nonmono, "validations without a better one before the mean of the parameters is taken",
-    range(0, 10000));
-  v("t0", o.t0, "take the mean from this step on, whatever validations say; 0: by validation", at_least(0));
+  v("nonmono", o.nonmono, "validations without improvement before averaging starts", range(0, 10000));
+  v("t0", o.t0, "step at which averaging starts; 0: determined by validation", at_least(0));
 }
 
 template <class T>

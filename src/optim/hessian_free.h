@@ -29,9 +29,9 @@ void describe(Visitor& v, NewtonOptions& o) {
   v("curvature", o.curvature, "share of the windows for products with the curvature", range(0, 1));
   v("lambda", o.lambda, "damping (hf: at the start, and at most)", above(0));
   v("structural", o.structural, "structural damping, times lambda; 0: none", at_least(0));
-  v("distance", o.distance, "of structural damping, between activities",
+  v("distance", o.distance, "distance between activations for structural damping",
     {{Distance::matching, "matching"}, {Distance::squared, "squared"}});
-  v("iterations", o.iterations, "of conjugate gradients, at most", at_least(1));
+  v("iterations", o.iterations, "maximum number of conjugate gradient iterations", at_least(1));
   v("tolerance", o.tolerance, "progress per iteration at which conjugate gradients stop", at_least(0));
   v("warm", o.warm, "share of the last solution to start from", range(0, 1));
   v("probes", o.probes, "random vectors for the preconditioner; 0: none", at_least(0));
@@ -46,8 +46,8 @@ struct HessianFreeOptions {
 template <class Visitor>
 void describe(Visitor& v, HessianFreeOptions& o) {
   describe(v, o.newton);
-  v("refuse", o.refuse, "take no step with rho < 1/4, but solve again with more damping; no line search");
-  v("reset", o.reset, "begin every step with the first damping");
+  v("refuse", o.refuse, "reject steps with rho < 1/4 and solve again with more damping; no line search");
+  v("reset", o.reset, "begin every step with the initial damping");
 }
 
 struct NaturalOptions {

@@ -29,15 +29,15 @@ struct LbfgsOptions {
 };
 template <class Visitor>
 void describe(Visitor& v, LbfgsOptions& o) {
-  v("history", o.history, "steps that the direction is made of", range(1, 100));
+  v("history", o.history, "number of previous steps used for the direction", range(1, 100));
   v("l2", o.l2, "weight of half the squared parameters, beside the nats of all data", at_least(0));
   v("l1", o.l1, "weight of the magnitudes of the parameters, beside the nats of all data", at_least(0));
-  v("tolerance", o.tolerance, "length of the gradient, against that of the parameters, at which a run has converged",
+  v("tolerance", o.tolerance, "norm of the gradient relative to the parameters at which the run has converged",
     at_least(0));
-  v("change", o.change, "share that the loss falls by in ten steps, below which a run has converged; 0: never",
+  v("change", o.change, "relative decrease of the loss in ten steps below which the run has converged; 0: never",
     at_least(0));
-  v("trials", o.trials, "lengths tried in a step, at most", range(1, 1000));
-  v("windows", o.windows, "windows, or batches, of a step", at_least(1));
+  v("trials", o.trials, "maximum number of line search trials per step", range(1, 1000));
+  v("windows", o.windows, "windows or batches per step", at_least(1));
 }
 
 template <class T>

@@ -34,7 +34,7 @@ struct SgdKind {
 struct AveragedSgdKind {
   using Options = AveragingOptions;
   static constexpr const char* kName = "asgd";
-  static constexpr const char* kHelp = "plain steps, then their mean, once validation stops getting better (NT-ASGD)";
+  static constexpr const char* kHelp = "SGD with averaging once validation stops improving (NT-ASGD)";
   static constexpr bool kAverages = true;
   static CommonOptions common() { return {.rate = 1, .clip = 0.25}; }
   template <class T>
@@ -153,7 +153,7 @@ struct LbfgsKind {
 struct NaturalKind {
   using Options = NaturalOptions;
   static constexpr const char* kName = "natural";
-  static constexpr const char* kHelp = "natural gradient: the gradient turned by the inverse Fisher matrix";
+  static constexpr const char* kHelp = "natural gradient: the gradient multiplied by the inverse Fisher matrix";
   static constexpr bool kWhole = true;
   template <class T>
   static auto make(Index parameters, const Options& o, std::string spec) {
@@ -268,7 +268,7 @@ std::unique_ptr<Optimizer<T>> make_kind(Index parameters, const AnyOptions& sett
     return Kind::template make<T>(parameters, s.own, spec);
   } else if constexpr (requires { Kind::template control<T>(parameters, s.own); }) {
     if (s.common.clip > 0 || s.common.decay > 0)
-      throw UsageError(fmt::format("optimiser {}: clip and decay have no meaning for it", Kind::kName));
+      throw UsageError(fmt::format("optimizer {}: does not support clip and decay", Kind::kName));
     return std::make_unique<Optimizer<T>>(no_direction<T>(), Kind::template control<T>(parameters, s.own), s.common,
                                           s.schedule, spec);
   } else if constexpr (requires { Kind::kAverages; }) {

@@ -112,7 +112,7 @@ void read(const SafetensorsFile& file, const std::string& prefix, const Json& ru
       using Number = std::remove_cvref_t<decltype(value)>;
       if constexpr (std::is_same_v<Number, Index> || std::is_same_v<Number, int>) {
         const auto whole = whole_number<Number>(*found);
-        if (!whole) throw ModelError(fmt::format("{}: the counter \"{}\" is no whole number", file.name(), name));
+        if (!whole) throw ModelError(fmt::format("{}: the counter \"{}\" is not an integer", file.name(), name));
         value = *whole;
       } else {
         found->get_to(value);
@@ -144,8 +144,8 @@ void require_same(const Json& ours, const Json& theirs, const std::string& path)
       if (may_differ || text(ours, key) == text(theirs, key)) continue;
       if (key == kDataKey)
         throw UsageError(
-            fmt::format("the data are not those that {} was written with; resume with these, or start a new "
-                        "run in another folder",
+            fmt::format("the data differ from those that {} was written with; resume with the original data, or start "
+                        "a new run in a different folder",
                         path));
       throw UsageError(
           fmt::format("{} was written with {} = {}, this run has {}; resume with the same settings, or "

@@ -81,12 +81,13 @@ LabelMetrics::LabelMetrics(std::vector<std::string> labels)
 void LabelMetrics::see(std::span<const Symbol> wanted, std::span<const Symbol> best) {
   if (wanted.size() != best.size())
     throw UsageError(
-        fmt::format("label measures: {} labels were wanted, but {} are given", wanted.size(), best.size()));
+        fmt::format("label metrics: {} reference labels, but {} predicted labels", wanted.size(), best.size()));
   const auto is_label = [&](Symbol s) { return s >= 0 && at(s) < labels_.size(); };
   for (std::size_t i = 0; i < wanted.size(); ++i)
     if (wanted[i] != kNoSymbol && (!is_label(wanted[i]) || !is_label(best[i])))
-      throw UsageError(fmt::format("label measures: label {} was wanted and {} is given at position {}, of {} labels",
-                                   wanted[i], best[i], i, labels_.size()));
+      throw UsageError(
+          fmt::format("label metrics: reference {} and prediction {} at position {} must be among {} labels", wanted[i],
+                      best[i], i, labels_.size()));
   for (std::size_t i = 0; i < wanted.size(); ++i) {
     if (wanted[i] == kNoSymbol) continue;
     ++seen_;
@@ -206,7 +207,7 @@ void ValueMetrics::check_same_kind(Index components, bool scored, bool banded) {
     throw UsageError(
         fmt::format("value measures: a row has {} numbers, where others have {}", components, components_.size()));
   if (scored != scored_ || banded != banded_)
-    throw UsageError("value measures: some rows have a score or a band, and others have not");
+    throw UsageError("value metrics: either all rows or none must have a score or an interval");
 }
 
 void ValueMetrics::see(std::span<const double> observed, const ValuePrediction& predicted) {

@@ -50,7 +50,7 @@ void EventLog::cut_back(std::uint64_t length, Index step) {
     length_ = length;
   } else if (length_ < length) {
     OrderedJson gap = start("gap", step);
-    gap["text"] = fmt::format("{} bytes that the checkpoint knows of are missing here", length - length_);
+    gap["text"] = fmt::format("{} bytes recorded in the checkpoint are missing here", length - length_);
     write(gap.dump());
   }
 }

@@ -37,10 +37,13 @@ class LabelJudge final : public Judge<T> {
       : network_(network), parameters_(parameters), counts_(wrong), team_(team) {
     for (const Head<T>& head : network.heads)
       if (head.loss->template as<Unsegmented<T>>() != nullptr)
-        throw UsageError(std::string(head.loss->name()) +
-                         " has labels without places, which are not counted in validation: choose the best by nats");
+        throw UsageError(
+            std::string(head.loss->name()) +
+            " has labels without an alignment, which validation does not count; select the best model by nats");
     if (std::ranges::none_of(network.heads, has_labels<T>))
-      throw UsageError("the best by labels or sequences: nothing that is predicted has labels; choose it by nats");
+      throw UsageError(
+          "the best model cannot be selected by labels or sequences, because no predicted field has labels; select it "
+          "by nats");
   }
 
   void start() override {

@@ -28,8 +28,8 @@ template <class T>
 std::string lower_rates_failed(int attempts, double factor) {
   const bool grows = factor < kNoRate;
   return fmt::format(
-      "{} attempts with lower rates failed, the last with {:.0e} of it{}; begin anew with {}a smaller rate, "
-      "or a smaller clip",
+      "{} attempts with lower learning rates failed, the last with {:.0e} of the original{}; start again with {}a "
+      "smaller learning rate or a smaller clip",
       attempts, factor, grows ? ": the weights that were reached make the states grow" : "",
       !grows                     ? ""
       : std::is_same_v<T, float> ? "units that cannot grow (tanh), double precision, which overflows later, "
@@ -156,8 +156,8 @@ void Recovery<T>::roll_back(const std::string& cause) {
   if (attempt > attempts || failed.step == last_good_.run.step)
     throw DivergedError(fmt::format("training diverged at step {}: {}. {}, than in {}", failed.step, cause,
                                     failed.step == last_good_.run.step
-                                        ? "A lower rate cannot help: no step was taken "
-                                          "since the last good state; use a smaller rate, or a smaller clip"
+                                        ? "A lower learning rate does not help, because no step was taken since the "
+                                          "last good state; start again with a smaller learning rate or a smaller clip"
                                         : lower_rates_failed<T>(attempts, failed.divergence_factor),
                                     run_.optimizer.spec()));
   // The first attempt halves the learning rate. If that does not help, the rate is probably wrong by orders of
@@ -324,9 +324,9 @@ template <class T>
 void Recovery<T>::interrupt(Snapshot<T>& present) {
   const RunState& state = run_.state;
   if (run_.options.checkpoint.empty())
-    throw InterruptedError(fmt::format("interrupted at step {}; no checkpoint was asked for", state.step));
+    throw InterruptedError(fmt::format("interrupted at step {}; checkpoints are disabled", state.step));
   write(present, last_good_.run.step < state.step ? &last_good_ : nullptr);
-  throw InterruptedError(fmt::format("interrupted at step {}; the checkpoint {} was written: resume to go on",
+  throw InterruptedError(fmt::format("interrupted at step {}; the checkpoint {} was written: use --resume to continue",
                                      state.step, run_.options.checkpoint));
 }
 

@@ -99,7 +99,7 @@ struct RidgeSums::Centred {
 
 RidgeSums::RidgeSums(Index inputs, Index outputs, Index blocks) : inputs_(inputs), outputs_(outputs) {
   if (inputs < 1 || outputs < 1) throw UsageError("ridge: nothing to fit");
-  if (blocks == 1 || blocks < 0) throw UsageError("ridge: at least two blocks are left out in turn, or none");
+  if (blocks == 1 || blocks < 0) throw UsageError("ridge: the number of blocks must be 0 or at least 2");
   const std::size_t n = at(inputs + outputs);
   const auto clear = [&](Sums& sums) { sums.first.assign(n, 0.0), sums.second.assign(n * n, 0.0); };
   clear(total_);
@@ -122,7 +122,7 @@ void RidgeSums::add_to(Sums& sums, Matrix<const double> z) const {
 
 void RidgeSums::add(Matrix<const double> x, Matrix<const double> y) {
   if (x.cols != inputs_ || y.cols != outputs_ || x.rows != y.rows)
-    throw UsageError("ridge: rows of other sizes than the sums were made for");
+    throw UsageError("ridge: the row sizes differ from those of the sums");
   Buffer<double> joined(kRun * (inputs_ + outputs_));
   for (Index r = 0; r < x.rows;) {
     const Index count = std::min(x.rows - r, kRun - filled_), width = inputs_ + outputs_;
@@ -199,10 +199,10 @@ double RidgeSums::left_out(double lambda) const {
 
 RidgeFit RidgeSums::solve(const RidgeOptions& options) const {
   if (total_.rows < 2)
-    throw DataError("ridge: fewer than two positions to fit the readout to; is the washout too long?");
+    throw DataError("ridge: fewer than two positions for fitting the readout; use more data or a shorter washout");
   const Centred all = centred(total_);
   if (!(all.unit > 0) || !std::isfinite(all.unit))
-    throw DataError("ridge: the states never change, or are not finite; there is nothing that a readout could use");
+    throw DataError("ridge: the states are constant or not finite, so that no readout can be fitted");
   RidgeFit fit{.weights = {}, .bias = {}, .squares = {}, .lambda = options.lambda, .mean_square = 0};
   double best = std::numeric_limits<double>::infinity();
   for (double lambda = 1e-14; options.lambda == 0 && lambda < 20; lambda *= 10) {
@@ -212,7 +212,7 @@ RidgeFit RidgeSums::solve(const RidgeOptions& options) const {
   if (!(fit.lambda > 0)) throw DataError("ridge: no lambda gives a fit; there are fewer positions than states need");
   auto solution = all.solve(fit.lambda);
   if (!solution)
-    throw DataError("ridge: lambda is too small for these states; give a larger one, or 0 to have it chosen");
+    throw DataError("ridge: lambda is too small for these states; use a larger value, or 0 to select it automatically");
   fit.mean_square = options.lambda == 0 ? best : all.residual(solution->v) / static_cast<double>(all.rows);
   fit.weights.resize(at(inputs_ * outputs_));
   fit.bias.resize(at(outputs_));

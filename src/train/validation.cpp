@@ -77,7 +77,7 @@ Validation<T>::Validation(TrainingSources<T>& sources, Run<T>& run, MinutesBudge
     : sources_(sources), run_(run), budget_(budget) {
   if (!exists()) return;
   if (run.options.best_by_error && (!sources.judge || sources.chooser))
-    throw UsageError("the best is to be chosen by error, but nothing counts it in validation");
+    throw UsageError("the best model cannot be selected by error, because validation does not measure an error");
   Network<T> network = run.network;
   network.offload = run.options.offload;
   if (!sources.judge) network.activities = run.options.activities;  // evaluated in pieces; a judge needs whole batches

@@ -138,7 +138,7 @@ TEST_F(FoundTreesTest, what_they_do_not_go_with_is_refused_with_the_remedy) {
   const auto with_model = [&](const std::string& model) {
     return refused([&](TrainRequest& request) { request.settings.model = model; });
   };
-  EXPECT_TRUE(contains(with_model("child-sum-lstm:8"), "trees that are found have two children a node"));
+  EXPECT_TRUE(contains(with_model("child-sum-lstm:8"), "trees have two unordered children per node;"));
   EXPECT_TRUE(contains(with_model("tree-lstm:8,children=1"), "take tree-lstm:8"));
   EXPECT_TRUE(contains(with_model("lstm:8"), "but the data are trees"));
   EXPECT_EQ(with_model("recursive:6,layers=2"), "");
@@ -154,7 +154,7 @@ TEST_F(FoundTreesTest, what_they_do_not_go_with_is_refused_with_the_remedy) {
   EXPECT_TRUE(contains(refused([](TrainRequest& request) { request.run.memory_limit = "1G"; }),
                        "--trees found learns from what it finds itself and knows no memory limit"));
   EXPECT_TRUE(
-      contains(refused([](TrainRequest& request) { request.settings.objective = "risk"; }), "leave --objective out"));
+      contains(refused([](TrainRequest& request) { request.settings.objective = "risk"; }), "leave out --objective"));
 }
 
 }  // namespace

@@ -161,8 +161,8 @@ TEST_F(GridsTest, what_does_not_fit_is_refused_with_the_remedy) {
   EXPECT_TRUE(contains(refused("lstm:4", "grids", grids), "the data are grids; take one of grid-rnn:4, grid-lstm:4"));
   EXPECT_TRUE(contains(refused("tree-lstm:4", "images", images), "reads trees, but the data are grids"));
   const std::string lines = folder_.write("some.txt", "a\tgood film\nb\tbad film\na\tgood\nb\tbad\n");
-  EXPECT_TRUE(contains(refused("grid-lstm:4", "labelled", lines), "or give images (--format images)"));
-  EXPECT_TRUE(contains(refused("grid-lstm:4,patch=2", "grids", grids), "leave patch out"));
+  EXPECT_TRUE(contains(refused("grid-lstm:4", "labelled", lines), "or use images (--format images)"));
+  EXPECT_TRUE(contains(refused("grid-lstm:4,patch=2", "grids", grids), "leave out patch"));
   const auto with = [](const char* name, auto set) {
     return [=](TrainRequest& request) {
       set(request.settings);
@@ -174,9 +174,9 @@ TEST_F(GridsTest, what_does_not_fit_is_refused_with_the_remedy) {
   EXPECT_TRUE(contains(refused("grid-lstm:4", "grids", grids, with("ahead", [](TrainSettings& s) { s.ahead = 1; })),
                        "leave --ahead out"));
   EXPECT_TRUE(contains(refused("lstm:4", "labelled", lines, with("shift", [](TrainSettings& s) { s.shift = 1; })),
-                       "grids, such as images, are moved"));
+                       "grids, such as images"));
   const auto itself = with("predict", [](TrainSettings& s) { s.read = s.predict = "text"; });
-  EXPECT_TRUE(contains(refused("grid-lstm:4,direct=1", "grids", grids, itself), "leave patch and direct out"));
+  EXPECT_TRUE(contains(refused("grid-lstm:4,direct=1", "grids", grids, itself), "leave out patch and direct"));
 }
 
 }  // namespace

@@ -162,9 +162,9 @@ TEST_F(TrainOnDevice, refuses_networks_before_anything_is_written) {
     EXPECT_FALSE(std::filesystem::exists(r.out)) << model;
     return message;
   };
-  EXPECT_THAT(refused("glnn:8,edges=2", "", text()), HasSubstr("leave --device out"));
+  EXPECT_THAT(refused("glnn:8,edges=2", "", text()), HasSubstr("leave out --device"));
   const std::string trees = folder_.write("trees", "(1 (0 a) (1 b))\n(0 (0 b) (1 a))\n(1 (1 a) (1 a))\n");
-  EXPECT_THAT(refused("tree-lstm:4", "trees", trees), HasSubstr("leave --device out"));
+  EXPECT_THAT(refused("tree-lstm:4", "trees", trees), HasSubstr("leave out --device"));
 }
 
 }  // namespace

@@ -89,7 +89,7 @@ TEST(TrainSettings, what_would_change_nothing_is_refused) {
     return message_of<UsageError>([&] { make_canonical(settings, run, given); });
   };
   EXPECT_TRUE(
-      contains(refusal({}, {"window", "whole-sequences"}), "--window and --whole-sequences exclude each other"));
+      contains(refusal({}, {"window", "whole-sequences"}), "--window cannot be combined with --whole-sequences"));
   EXPECT_TRUE(contains(refusal("table", {"symbols"}), "table has no texts"));
   EXPECT_TRUE(contains(refusal("columns", {"sequences"}), "columns says by itself which sequences there are"));
   for (const char* format : {"labelled", "jsonl", "pairs"}) EXPECT_EQ(refusal(format, {"symbols"}), "") << format;

@@ -167,9 +167,9 @@ TEST_F(TreesTest, what_does_not_fit_is_refused_with_the_remedy) {
                        "of recursive:4, recursive-tensor:4, tree-lstm:4, child-sum-lstm:4"));
   const std::string sequences = refused("tree-lstm:4", "pos\ta b\nneg\tc d\n", "labelled");
   EXPECT_TRUE(contains(sequences, "usage: model tree-lstm:4 reads trees, but the data are sequences")) << sequences;
-  EXPECT_TRUE(contains(sequences, "or give trees (--format trees)")) << sequences;
+  EXPECT_TRUE(contains(sequences, "or use trees (--format trees)")) << sequences;
   EXPECT_TRUE(contains(refused("bitree-lstm:4", wide), "leave \"bi\" out"));
-  EXPECT_TRUE(contains(refused("recursive-tensor:4000", wide), "units times children are at most"));
+  EXPECT_TRUE(contains(refused("recursive-tensor:4000", wide), "units times children must be at most"));
   EXPECT_TRUE(contains(refused("tree-lstm:4", "(1 (1 a)\n"), "refused.txt: line 1: 1 bracket is still open"));
   EXPECT_TRUE(contains(refused("child-sum-lstm:4", "(_ (_ a) (_ b))\n"), "field label holds nothing"));
 }

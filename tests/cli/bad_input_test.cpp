@@ -100,7 +100,7 @@ TEST_F(CommandTest, symbols_that_the_model_does_not_know_are_reported_or_left_ou
 
 TEST_F(CommandTest, a_model_that_is_missing_or_something_else_is_a_bad_model) {
   expect_failure({"info", folder_ / "absent"}, 4, "absent");
-  expect_failure({"info", folder_.path()}, 4, "no run folder");
+  expect_failure({"info", folder_.path()}, 4, "not a run folder;");
   expect_failure({"eval", text_, text_}, 4, text_);
   train({"--checkpoint-every", "5"});
   expect_failure({"info", run_ + "/checkpoint.safetensors"}, 4, "checkpoint.safetensors");

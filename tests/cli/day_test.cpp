@@ -38,7 +38,7 @@ TEST_F(CommandTest, blocks_have_sizes_with_units_and_plain_files_are_no_archives
   ASSERT_EQ(unfold_command({"decompress", packed, "-o", plain}).code, 0);
   EXPECT_EQ(read_bytes(plain), read_bytes(text_));
   expect_failure({"compress", text_, "-o", packed, "--block", "1X"}, 2, "--block");
-  expect_failure({"decompress", text_, "-o", plain}, 6, "not a file made by unfold compress");
+  expect_failure({"decompress", text_, "-o", plain}, 6, "not written by unfold compress");
   EXPECT_THAT(unfold_command({"compress", text_, "-o", packed, "--model", "ngram:5"}).err,
               HasSubstr("are the model ngram:5 itself"));
 }

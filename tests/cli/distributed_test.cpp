@@ -123,9 +123,9 @@ TEST(Distributed, the_command_plans_for_a_network_that_is_not_at_hand) {
   const Arguments bench = {"bench", "--distributed", "--model", "rnn:8",     "--batch",
                            "8",     "--window",      "8",       "--seconds", "0.02"};
   expect_failure(bench, 2, "there is one process and no link to measure");
-  expect_failure({"bench", "--latency", "1"}, 2, "--latency, --bandwidth, --plot and --trace belong to --distributed");
+  expect_failure({"bench", "--latency", "1"}, 2, "--latency, --bandwidth, --plot and --trace require --distributed");
   expect_failure(bench + Arguments{"--latency", "1e-4", "--bandwidth", "1e9", "--trace", "t.json"}, 2,
-                 "--trace shows what several processes do");
+                 "--trace needs several processes;");
   const Finished text = unfold_command(bench + Arguments{"--latency", "1e-4", "--bandwidth", "1e9"});
   ASSERT_EQ(text.code, 0) << text.err;
   EXPECT_THAT(text.out, HasSubstr("100.0 us a message, 1.00 GB/s (as given)"));

@@ -278,7 +278,7 @@ TEST_F(FieldsTest, of_nothing_there_are_no_figures) {
   std::string rows = "t,load\n";
   for (int i = 0; i < 100; ++i) rows += std::to_string(i % 7) + "," + std::to_string(i % 5) + "\n";
   train_on(data("load.csv", rows), {"--predict", "load", "--model", "gru:4"});
-  expect_failure({"eval", run_, data("none.csv", "t,load\n1,\n2,\n")}, 3, "nothing to measure");
+  expect_failure({"eval", run_, data("none.csv", "t,load\n1,\n2,\n")}, 3, "nothing to evaluate:");
   train_on(data("lines", labelled_lines(30)), {"--format", "labelled", "--model", "gru:4", "--overwrite"});
   EXPECT_THAT(output_of({"eval", run_, data("new", "odd\tabc abc\n"), "--unknown", "skip"}),
               HasSubstr("accuracy               0\n"));
@@ -372,7 +372,7 @@ TEST_F(BadFields, columns_are_refused_with_file_and_line) {
                    "unseen, line 2: field 3 is \"B-XX\", which was never seen in training"},
                   {"unseen", "the DT O\ncat NN B-XX\n", "score", "unseen, line 2: field 3 is \"B-XX\""},
                   {"empty", "", "predict", "empty is empty"},
-                  {"blank", "\n\n", "eval", "there is no example in it"},
+                  {"blank", "\n\n", "eval", "it contains no examples"},
                   {"zero", std::string("the\0DT O\n", 9), "eval", "line 1: a byte 0"},
                   {"narrow", "the\ncat\n", "predict", "has no field \"2\""}});
   const std::string unseen = folder_ / "unseen";

@@ -87,7 +87,7 @@ TEST_F(HmmNetworkTest, goes_out_as_a_network_is_trained_on_and_comes_back) {
   ASSERT_EQ(trained.code, 0) << trained.err;
   EXPECT_EQ(only_object(trained.out)["model"], "linear-gnn:4");
   EXPECT_LT(nats(tuned), nats(run_));
-  expect_failure({"export", tuned, "--to", "hmm", "--out", back}, 4, "no hidden Markov model");
+  expect_failure({"export", tuned, "--to", "hmm", "--out", back}, 4, "not a hidden Markov model:");
   expect_failure({"export", tuned, "--to", "network", "--out", back}, 4, "linear-gnn:4");
   const std::string resumed = file("resumed");
   const Arguments half = {"train", text_,   "--start-from",     network, "--optimizer", "ruop", "--whole-sequences",
@@ -109,7 +109,7 @@ TEST_F(HmmNetworkTest, training_starts_from_any_network_of_its_symbols) {
   ASSERT_EQ(first.code, 0) << first.err;
   EXPECT_NEAR(nats(on), nats(run_), 1e-6);
   const Arguments again = {"train", text_, "--start-from", run_, "--out", file("more")};
-  expect_failure(again + Arguments{"--model", "gru:3"}, 2, "leave --model out");
+  expect_failure(again + Arguments{"--model", "gru:3"}, 2, "leave out --model");
   expect_failure(again + Arguments{"--restarts", "2"}, 2, "--restarts exclude each other");
   expect_failure({"train", "--task", "adding:10", "--steps", "1", "--start-from", run_, "--out", file("more")}, 2,
                  "start-from");
@@ -118,7 +118,7 @@ TEST_F(HmmNetworkTest, training_starts_from_any_network_of_its_symbols) {
   expect_failure({"train", other, "--start-from", run_, "--out", file("more")}, 3, "");
   const std::string counts = file("counts");
   ASSERT_EQ(unfold_command({"train", text_, "--out", counts, "--model", "ngram:2", "--quiet"}).code, 0);
-  expect_failure({"train", text_, "--start-from", counts, "--out", file("more")}, 2, "no parameters to train");
+  expect_failure({"train", text_, "--start-from", counts, "--out", file("more")}, 2, "no parameters that are trained");
   expect_failure({"export", counts, "--to", "network", "--out", file("x")}, 4, "hidden Markov model");
 }
 

@@ -76,10 +76,10 @@ TEST_F(CommandTest, a_mask_that_does_not_fit_is_refused) {
   };
   refused("0101", "masks 4 symbols");
   refused(std::string(symbols, 'x'), "neither 0 nor 1");
-  refused(std::string(symbols, '0'), "leaves nothing to predict");
+  refused(std::string(symbols, '0'), "contains no 1, so there is nothing to predict");
   refused(std::string(symbols - 1, '0') + "1", "nothing is to be predicted in the training part");
   refused("1" + std::string(symbols - 1, '0'), "nothing is to be predicted in the validation part");
-  expect_failure(training({"--valid-mask", mask}), 2, "belongs to --valid");
+  expect_failure(training({"--valid-mask", mask}), 2, "requires --valid;");
 }
 
 }  // namespace

@@ -64,8 +64,7 @@ TEST_F(CommandTest, states_that_grow_are_told_from_weights_that_overflow) {
   change(model, loop_of(model), [](std::vector<float>& values) { std::fill(values.begin(), values.end(), 3.0F); });
   expect_failure({"eval", run_, text_}, 4,
                  "the largest weight is 3, element [0, 0] of tensor " + loop_of(model) +
-                     ", so its states grow from symbol to symbol; train the model anew with "
-                     "units that cannot grow (tanh)");
+                     ", so its states grow from symbol to symbol; train the model again with bounded units (tanh)");
 }
 
 TEST_F(CommandTest, a_checkpoint_with_values_that_are_not_finite_is_refused) {

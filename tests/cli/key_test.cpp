@@ -18,20 +18,20 @@ class KeyTest : public CommandTest {
 
 TEST_F(KeyTest, models_and_checkpoints_are_read_with_the_key_they_were_made_with) {
   train(with(key_) + Arguments{"--steps", "10"});
-  expect_failure(training({"--steps", "20", "--resume"}), 4, "made with a key; name the file that holds it with --key");
-  expect_failure(training({"--steps", "20", "--resume"}) + with(other_), 4, "made with another key");
+  expect_failure(training({"--steps", "20", "--resume"}), 4, "written with a key; name the key file with --key");
+  expect_failure(training({"--steps", "20", "--resume"}) + with(other_), 4, "written with a different key");
   train(with(key_) + Arguments{"--steps", "20", "--resume"});
   for (const Arguments& verb : {Arguments{"eval", run_, text_}, Arguments{"score", run_, text_},
                                 Arguments{"sample", run_}, Arguments{"complete", run_}, Arguments{"info", run_},
                                 Arguments{"compress", text_, "--model", run_, "-o", folder_ / "out"}}) {
     const Finished right = unfold_command(verb + with(key_));
     EXPECT_EQ(right.code, 0) << verb.front() << right.err;
-    expect_failure(verb, 4, "made with a key");
-    expect_failure(verb + with(other_), 4, "made with another key");
+    expect_failure(verb, 4, "written with a key;");
+    expect_failure(verb + with(other_), 4, "written with a different key");
   }
   const std::string plain = folder_ / "plain";
   train({"--out", plain});
-  expect_failure(Arguments{"eval", plain, text_} + with(key_), 4, "made without a key");
+  expect_failure(Arguments{"eval", plain, text_} + with(key_), 4, "written without a key,");
 }
 
 TEST_F(KeyTest, a_key_changes_nothing_in_what_a_model_predicts) {
@@ -50,7 +50,7 @@ TEST_F(KeyTest, archives_are_restored_with_the_key_they_were_made_with) {
     const Finished made = unfold_command(Arguments{"compress", text_, "-o", packed} + how + with(key_));
     ASSERT_EQ(made.code, 0) << made.err;
     const Arguments back = {"decompress", packed, "-o", out};
-    expect_failure(back, 6, "was made with a key; name the file that holds it with --key");
+    expect_failure(back, 6, "was written with a key; name the key file with --key");
     expect_failure(back + with(other_), 6, "not written with the given key");
     EXPECT_FALSE(std::filesystem::exists(out));
     EXPECT_EQ(unfold_command(back + with(key_)).code, 0);
@@ -58,7 +58,7 @@ TEST_F(KeyTest, archives_are_restored_with_the_key_they_were_made_with) {
     std::filesystem::remove(out);
   }
   ASSERT_EQ(unfold_command({"compress", text_, "--fast", "-o", packed}).code, 0);
-  expect_failure(Arguments{"decompress", packed, "-o", out} + with(key_), 6, "was made without a key");
+  expect_failure(Arguments{"decompress", packed, "-o", out} + with(key_), 6, "was written without a key,");
 }
 
 TEST_F(KeyTest, a_key_that_is_too_short_or_not_there_is_said_so) {

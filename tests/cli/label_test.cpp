@@ -111,8 +111,8 @@ TEST_F(LabelTest, layers_go_to_pytorch_and_back) {
   EXPECT_EQ(only_object(unfold_command({"eval", model, text_, "--json"}).out),
             only_object(unfold_command({"eval", run_, text_, "--json"}).out));
   EXPECT_THAT(unfold_command({"import", weights, "-o", model}).out, HasSubstr("tested over 64 positions"));
-  expect_failure({"import", weights, "-o", model, "--symbols", "words"}, 2, "--symbols is of ARPA files");
-  expect_failure({"import", text_, "-o", model, "--activation", "relu"}, 2, "is no file of these");
+  expect_failure({"import", weights, "-o", model, "--symbols", "words"}, 2, "--symbols is for ARPA files");
+  expect_failure({"import", text_, "-o", model, "--activation", "relu"}, 2, "is not such a file");
   expect_failure({"import", run_, "-o", model}, 3, "run");
   for (const char* format : {"onnx", "rtneural"})
     EXPECT_EQ(unfold_command({"export", run_, "--to", format, "-o", folder_ / format}).code, 0) << format;
@@ -131,7 +131,7 @@ TEST_F(LabelTest, a_model_goes_to_arpa_and_back) {
   ASSERT_EQ(unfold_command({"train", text_, "--out", run_, "--model", "uniform", "--overwrite", "--quiet"}).code, 0);
   expect_failure({"export", run_, "--to", "arpa"}, 2, "n-gram");
   expect_failure({"export", run_, "--to", "c"}, 2, "cannot be written as C: only networks can");
-  expect_failure({"export", run_, "--to", "arpa", "--name", "me"}, 2, "--name is of --to c");
+  expect_failure({"export", run_, "--to", "arpa", "--name", "me"}, 2, "--name requires --to c");
 }
 
 /// Lines of `train --lines` are sentences in an ARPA file.

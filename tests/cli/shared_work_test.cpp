@@ -149,8 +149,8 @@ TEST_F(ProcessesTest, compress_blocks_to_the_bytes_of_one) {
     EXPECT_EQ(finished.code, 2);
     EXPECT_THAT(finished.err, HasSubstr(message));
   };
-  refused({"compress", text_, "-o", packed}, "one chain is not divided among them: give --block");
-  refused({"compress", text_, "--block", "1M", "-o", "-"}, "a file into a file");
+  refused({"compress", text_, "-o", packed}, "single chain; add --block,");
+  refused({"compress", text_, "--block", "1M", "-o", "-"}, "an input file and an output");
 }
 
 /// Returns the arguments of `score MODEL FILE...` for five files in a folder.

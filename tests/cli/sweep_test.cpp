@@ -122,8 +122,8 @@ TEST_F(SweepTest, refuses_grids_without_sense) {
   refused("rate=1,2,1", "rate has the value 1 twice");
   refused("rate=1;rate=2", "rate stands there twice");
   refused("seed=1,2", "--seeds N takes N of them");
-  refused("speed=1,2", "it is no setting of train");
-  refused("model.rate=1,2", "it is no setting of train");
+  refused("speed=1,2", "not a setting of train;");
+  refused("model.rate=1,2", "not a setting of train;");
   refused("batch=many", "batch wants a whole number");
   expect_failure({"sweep", text_, "--out", folder_ / "s"}, 2, "sweep needs --grid");
   expect_failure({"sweep", text_, "--grid", "units=3"}, 2, "sweep needs --out");

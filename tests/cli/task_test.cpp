@@ -129,7 +129,7 @@ TEST_F(TaskCommand, data_that_a_task_does_not_read_are_refused) {
   ASSERT_EQ(unfold_command({"train", "--task", "adding:10", "--model", "gru:4", "--steps", "2", "--out", run_}).code,
             0);
   expect_failure({"eval", run_, text_}, 2, "task adding:length=10 generates its examples");
-  expect_failure({"eval", run_, text_, text_}, 2, "name at most the folder of its files");
+  expect_failure({"eval", run_, text_, text_}, 2, "the only input may be the folder of its files");
   expect_failure({"predict", run_, text_}, 2, "use it with eval or info");
 }
 
@@ -151,10 +151,10 @@ TEST_F(TaskCommand, options_that_do_not_fit_a_task_are_refused) {
   expect_failure(training({"--task", "mnist"}), 2, "needs one folder");
   expect_failure({"train", folder_.path(), "--task", "mnist", "--out", run_, "--steps", "3"}, 3, "neither");
   expect_failure({"train", "--task", "adding", "--out", run_}, 2, "has no end");
-  expect_failure({"train", text_, "--goal-error", "0.1", "--out", run_}, 2, "belongs to a --task");
-  expect_failure(training({"--task", "copy:4", "--model", "gru:4,pool=mean"}), 2, "here every position is predicted");
+  expect_failure({"train", text_, "--goal-error", "0.1", "--out", run_}, 2, "requires --task");
+  expect_failure(training({"--task", "copy:4", "--model", "gru:4,pool=mean"}), 2, "but every position is predicted;");
   expect_failure({"train", text_, "--model", "gru:4,condition=start", "--steps", "1", "--out", run_}, 2,
-                 "condition is what a source gives");
+                 "condition requires a source");
   ASSERT_EQ(unfold_command(training()).code, 0);
   expect_failure({"eval", run_, "--mask", text_}, 2, "for models of text");
   expect_failure({"sample", run_}, 4, "task");

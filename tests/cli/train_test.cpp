@@ -212,7 +212,7 @@ TEST_F(CommandTest, options_that_would_change_nothing_are_refused) {
   const auto refuse = [&](const Arguments& more, const std::string& message) {
     expect_failure(Arguments{"train", text_, "--steps", "2", "--out", run_} + more, 2, message);
   };
-  refuse({"--split", "100/0/0", "--early-stop", "2"}, "leaves nothing to validate on");
+  refuse({"--split", "100/0/0", "--early-stop", "2"}, "leaves no validation data");
   refuse({"--teacher-forcing", "0.5", "--forcing-schedule", "exponential"}, "leave it out");
   expect_failure({"train", text_, "--model", "ngram:2", "--activity-penalty", "1", "--out", run_}, 2, "penalties");
   const std::string series = folder_ / "series.csv";
@@ -221,7 +221,7 @@ TEST_F(CommandTest, options_that_would_change_nothing_are_refused) {
   write_bytes(series, numbers);
   const Arguments forecast = {"train", series, "--predict", "load", "--out", run_};
   expect_failure(forecast + Arguments{"--model", "rnn:4", "--feedback", "4+3", "--teacher-forcing", "1"}, 2,
-                 "leave one out");
+                 "leave one of them out");
   for (const Arguments& unused : {Arguments{"--early-stop", "2"}, Arguments{"--label-smoothing", "0.2"},
                                   Arguments{"--gradient", "rtrl"}, Arguments{"--word-dropout", "0.3"}})
     expect_failure(forecast + Arguments{"--model", "esn:5"} + unused, 2, "is fitted as a whole: leave it out");

@@ -32,9 +32,9 @@ class UnusedOptions : public FieldsTest {
 
 TEST_F(UnusedOptions, nothing_is_validated_where_no_part_is_left_for_it) {
   const Arguments pairs_alone{"train", pairs(), "--split", "100/0/0", "--steps", "2", "--out", run_};
-  expect_refused(pairs_alone, {{{"--best-by", "labels"}, "leaves nothing to validate on"},
-                               {{"--validate-every", "5"}, "leaves nothing to validate on"},
-                               {{"--early-stop", "5"}, "leaves nothing to validate on"}});
+  expect_refused(pairs_alone, {{{"--best-by", "labels"}, "leaves no validation data"},
+                               {{"--validate-every", "5"}, "leaves no validation data"},
+                               {{"--early-stop", "5"}, "leaves no validation data"}});
 }
 
 TEST_F(UnusedOptions, eval_of_text_draws_nothing_and_searches_for_nothing) {
@@ -56,7 +56,7 @@ TEST_F(UnusedOptions, eval_of_tasks_searches_for_nothing) {
 TEST_F(UnusedOptions, eval_of_labels_searches_for_nothing_and_of_targets_with_a_beam) {
   const std::string lines = data("lines", labelled_lines(40));
   train_on(lines, {"--model", "gru:4", "--format", "labelled"});
-  expect_failure({"eval", run_, lines, "--beam", "5"}, 2, "is measured without a search: leave it out");
+  expect_failure({"eval", run_, lines, "--beam", "5"}, 2, "is evaluated without beam search; leave it out");
   const std::string words = pairs();
   train_on(words, {"--model", "gru:6,attention=additive", "--split", "100/0/0", "--overwrite"});
   EXPECT_EQ(unfold_command({"eval", run_, words, "--beam", "3", "--quiet"}).code, 0);
@@ -116,7 +116,7 @@ TEST_F(UnusedOptions, compress_learns_only_with_what_can) {
   const Arguments compress = {"compress", text_, "-o", packed};
   for (const Arguments& model :
        {Arguments{}, {"--fast"}, {"--model", "ppm:3"}, {"--model", "mix:ppm:3+ctw:8"}, {"--model", "rnn:4"}})
-    expect_failure(compress + model + Arguments{"--online"}, 2, "begins with nothing and always learns");
+    expect_failure(compress + model + Arguments{"--online"}, 2, "is untrained and always learns;");
   for (const Arguments& model : {Arguments{}, {"--best"}, {"--model", "ppm:3"}, {"--model", "ngram:2"}}) {
     expect_failure(compress + model + Arguments{"--optimizer", "sgd"}, 2, "holds none: leave them out");
     expect_failure(compress + model + Arguments{"--window", "5"}, 2, "holds none: leave them out");
@@ -134,7 +134,7 @@ TEST_F(UnusedOptions, decompress_takes_a_model_only_where_one_is_asked_for) {
   for (const char* bytes : {"", "some bytes"}) {
     write_bytes(text_, bytes);
     ASSERT_EQ(unfold_command({"compress", text_, "--fast", "-o", packed, "--quiet"}).code, 0);
-    expect_failure({"decompress", packed, "-o", restored, "--model", folder_ / "none"}, 2, "needs none: leave it out");
+    expect_failure({"decompress", packed, "-o", restored, "--model", folder_ / "none"}, 2, "needs none; leave it out");
     EXPECT_FALSE(std::ifstream(restored).good());
   }
   write_bytes(text_, small_text(1000));
@@ -157,7 +157,8 @@ TEST_F(UnusedOptions, complete_says_which_answer_an_option_is_for) {
 }
 
 TEST_F(UnusedOptions, explain_follows_back_what_can_be_followed) {
-  expect_failure({"explain", fitted("ngram:3"), "abc", "--unknown", "skip", "--reach", "5"}, 2, "there is no gradient");
+  expect_failure({"explain", fitted("ngram:3"), "abc", "--unknown", "skip", "--reach", "5"}, 2,
+                 "there are no gradients");
   const std::string lines = data("lines", labelled_lines(40));
   train_on(lines, {"--model", "gru:4", "--format", "labelled"});
   expect_refused({"explain", run_, lines}, {{{"--guesses", "2"}, "--guesses is for models of text"},

@@ -42,7 +42,7 @@ TEST_F(CommandTest, what_an_error_quotes_is_cut_where_it_is_long) {
   EXPECT_LT(finished.err.size(), 3000U);
   EXPECT_THAT(finished.err, HasSubstr("long: line 1: \"aaa"));
   EXPECT_THAT(finished.err, HasSubstr(" bytes) ... "));
-  EXPECT_THAT(finished.err, HasSubstr("is no step"));
+  EXPECT_THAT(finished.err, HasSubstr("is not a step:"));
 }
 
 TEST_F(CommandTest, MessagesAreBounded) {
@@ -171,7 +171,7 @@ TEST_F(CommandTest, the_stored_configuration_repeats_a_run) {
 TEST_F(CommandTest, what_prints_json_otherwise_does_not_list_the_option) {
   for (const std::string verb : {"predict", "tag", "classify", "forecast"}) {
     EXPECT_THAT(unfold_command({verb, "--help"}).out, Not(HasSubstr("--json")));
-    expect_failure({verb, run_, text_, "--json"}, 2, "--format jsonl prints one for each example");
+    expect_failure({verb, run_, text_, "--json"}, 2, "--format jsonl for one object per example");
   }
   EXPECT_THAT(unfold_command({"eval", "--help"}).out, HasSubstr("--json"));
 }

@@ -90,7 +90,7 @@ TEST_F(ExportOnnx, networks_of_fields_are_written) {
 
 TEST_F(ExportOnnx, what_looks_ahead_is_refused) {
   const NetworkModel<float> model("bilstm:4", words_and_tags(), {.reads = {"word"}, .heads = {{.field = "tag"}}});
-  EXPECT_TRUE(contains(message_of<UsageError>([&] { write(model); }), "a step sees what was alone"));
+  EXPECT_TRUE(contains(message_of<UsageError>([&] { write(model); }), "a step can read only earlier positions"));
 }
 
 }  // namespace

@@ -459,13 +459,13 @@ TEST_F(Exchange, what_cannot_be_read_is_refused_by_name) {
   };
   ImportNetworkRequest plain = request("");
   plain.begin.clear();
-  EXPECT_TRUE(contains(misuse(plain), "give --begin SYMBOL"));
+  EXPECT_TRUE(contains(misuse(plain), "start"));
   plain.begin = "q";
   EXPECT_NE(misuse(plain), "");
   plain.begin = "a", plain.activation = "relu";
   EXPECT_TRUE(contains(misuse(plain), "--activation is of"));
   plain.activation.clear(), plain.alphabet.clear();
-  EXPECT_TRUE(contains(misuse(plain), "give --alphabet FILE"));
+  EXPECT_TRUE(contains(misuse(plain), "use --alphabet FILE with"));
   plain.alphabet = folder_.write("few.json", R"({"kind": "chars", "symbols": "abc"})");
   EXPECT_TRUE(contains(misuse(plain), "the alphabet has 3 symbols"));
 }

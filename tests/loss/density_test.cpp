@@ -561,7 +561,7 @@ TEST(OrderedDensity, refuses_what_is_no_bit_and_means_of_what_does_not_follow_wh
       (void)f.density().mean(f.question(0), known, f.values, known[0] != 0 ? 2 : 0);
       FAIL();
     } catch (const UsageError& error) {
-      EXPECT_THAT(error.what(), HasSubstr("where those before it are known, and no others"));
+      EXPECT_THAT(error.what(), HasSubstr("only if exactly the numbers before it are known"));
     }
   }
   f.values[1] = 0.5;

@@ -134,7 +134,7 @@ TEST(BatchPassMisuse, BatchesThatDoNotFitAreRefused) {
   EXPECT_USAGE_ERROR(fault([](Batch& b) { b.symbol_field("x").symbols.resize(5); }), "has 5 rows");
   EXPECT_USAGE_ERROR(fault([](Batch& b) { b.symbol_field("y").symbols.resize(5); }), "out of range");
   EXPECT_USAGE_ERROR(fault([](Batch& b) { b.fields.erase("y"); }), "no field");
-  EXPECT_USAGE_ERROR(fault([](Batch& b) { b.value_field("x").clear(6, 4); }), "holds vectors");
+  EXPECT_USAGE_ERROR(fault([](Batch& b) { b.value_field("x").clear(6, 4); }), "contains vectors,");
 }
 
 TEST(TrainerMisuse, OptionsAndPartsThatMakeNoSenseAreRefused) {

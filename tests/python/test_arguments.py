@@ -107,7 +107,7 @@ class PathsTest(Folder):
             model.score(["a"])
 
     def test_a_text_has_no_parts(self):
-        with self.assertRaisesRegex(unfold.UsageError, "split and part are of files"):
+        with self.assertRaisesRegex(unfold.UsageError, "split and part apply to files"):
             unfold.load(golden("lstm")).eval(text=TEXT, part="test")
 
 
@@ -159,7 +159,7 @@ class SymbolsTest(unittest.TestCase):
             with self.assertRaisesRegex(TypeError, "whole number"):
                 self.model.decode(given)
         for given in (1.5, True, numpy.True_, None, [1]):
-            with self.assertRaisesRegex(TypeError, "a symbol is a whole number, not"):
+            with self.assertRaisesRegex(TypeError, "a symbol must be an integer, not"):
                 self.stream.push(given)
 
     def test_what_is_out_of_range_is_a_usage_error(self):

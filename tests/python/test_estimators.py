@@ -58,7 +58,7 @@ class ClassifierTest(unittest.TestCase):
             fresh.predict([["a"]])
         with self.assertRaisesRegex(ValueError, "3 sequences, but 2 targets"):
             fresh.fit([["a"]] * 3, ["x", "y"])
-        with self.assertRaisesRegex(ValueError, "more than one class"):
+        with self.assertRaisesRegex(ValueError, "have at least two classes"):
             fresh.fit([["a"]] * 3, ["x"] * 3)
         with self.assertRaisesRegex(ValueError, "sequence 1 is empty"):
             fresh.fit([["a"], []], ["x", "y"])
@@ -262,7 +262,7 @@ class SymbolModelTest(unittest.TestCase):
         for ask in (fitted.fit, fitted.score, fitted.score_samples):
             with self.assertRaisesRegex(ValueError, "text 1 is a str or bytes, not int"):
                 ask(["a", 2])
-        with self.assertRaisesRegex(ValueError, "there is no text"):
+        with self.assertRaisesRegex(ValueError, "no texts"):
             fitted.score([])
 
 

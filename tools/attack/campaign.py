@@ -58,7 +58,7 @@ class Campaign(Workplace):
         if book["runs"] % 10000 == 0:
             print(f"attack: {self.stage}: {book['runs']} runs, {len(self.findings)} findings", file=sys.stderr, flush=True)
         if outcome.hung:
-            self.find("hangs", outcome, f"no end after {outcome.seconds:.0f} s", files)
+            self.find("hangs", outcome, f"did not end within {outcome.seconds:.0f} s", files)
         elif outcome.code < 0 and not killed:
             self.find("crashes", outcome, f"signal {-outcome.code}", files)
         elif outcome.code >= 0 and outcome.code not in allowed:
@@ -93,7 +93,7 @@ def table(book, seed):
         codes = " ".join(f"{code}:{n}" for code, n in sorted(entry["codes"].items()))
         rows.append([stage, *[str(entry[c]) for c in columns], f"{entry['seconds']:.0f}", codes])
         total.update({c: entry[c] for c in columns + ["seconds"]})
-    rows.append(["in all", *[str(total[c]) for c in columns], f"{total['seconds']:.0f}", f"seed {seed}"])
+    rows.append(["total", *[str(total[c]) for c in columns], f"{total['seconds']:.0f}", f"seed {seed}"])
     widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
     return "\n".join("  ".join(cell.ljust(width) for cell, width in zip(row, widths)).rstrip() for row in rows)
 
@@ -106,10 +106,10 @@ def main():
     options.add_argument("--seed", type=int, default=1)
     options.add_argument("--short", action="store_true", help="the same stages with few runs: about a minute")
     options.add_argument("--share", type=float, default=1.0, help="of the runs of the long form")
-    options.add_argument("--stage", action="append", choices=sorted(stages.ALL), help="only these")
+    options.add_argument("--stage", action="append", choices=sorted(stages.ALL), help="only arrays")
     chosen = options.parse_args()
     if not os.access(chosen.unfold, os.X_OK):
-        sys.exit(f"attack: there is no {chosen.unfold}; build it, or name another with --unfold")
+        sys.exit(f"attack: {chosen.unfold} does not exist; build it, or name a different file with --unfold")
     shutil.rmtree(chosen.folder, ignore_errors=True)
     os.makedirs(chosen.folder)
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
@@ -125,7 +125,7 @@ def main():
         try:
             stage(campaign)
         except RuntimeError as error:
-            campaign.find("wrong", None, f"the stage could not go on: {error}")
+            campaign.find("wrong", None, f"the stage was aborted: {error}")
         campaign.book[name]["seconds"] = time.monotonic() - began
         if not campaign.findings:
             shutil.rmtree(campaign.work, ignore_errors=True)

@@ -106,7 +106,7 @@ class Soak(Workplace):
                 shutil.rmtree(self.at("cut"), ignore_errors=True)
         if not os.path.exists(self.at("cut/model.safetensors")) or self.read("cut/model.safetensors") != self.read(
                 "whole/model.safetensors"):
-            raise Failure(f"{' '.join(map(str, train))}: the run that was killed and resumed ends with other bytes")
+            raise Failure(f"{' '.join(map(str, train))}: the model of the killed and resumed run has different bytes")
         self.evaluated("whole", data)
 
     def evaluated(self, run, data):
@@ -120,7 +120,7 @@ class Soak(Workplace):
         first = outcome.out
         for more, environment in [(["--method", "stepper"], {}), ([], {"UNFOLD_THREADS": "2"}), ([], {"UNFOLD_SIMD": "sse2"})]:
             if self.expect(["eval", self.at(run), data, "--json", *more], env=environment).out != first:
-                raise Failure(f"eval {run} {more} {environment}: other digits")
+                raise Failure(f"eval {run} {more} {environment}: different results")
         self.expect(["sample", self.at(run), "--length", 300])
         self.expect(["score", self.at(run), data])
         self.expect(["info", self.at(run), "--json"])
@@ -137,13 +137,13 @@ class Soak(Workplace):
             return
         self.expect(["decompress", self.at("packed"), "-o", self.at("back"), "--threads", r.choice([1, 2])])
         if self.read("back") != self.read("text"):
-            raise Failure(f"{compress}: other bytes come back")
+            raise Failure(f"{compress}: decompression gives different bytes")
         original = self.read("packed")
         for _ in range(10):
             self.write("damaged", mutate.archive_of(r, original))
             outcome = self.expect(["decompress", self.at("damaged"), "-o", self.at("back")], ANY)
             if outcome.code == 0 and self.read("back") != self.read("text"):
-                raise Failure(f"{compress}: a damaged archive is decoded to other bytes, and nothing is said")
+                raise Failure(f"{compress}: a damaged archive is decompressed to different bytes without an error")
 
     def flat(self, r):
         """Check that memory and open files do not grow during long work."""

@@ -20,7 +20,7 @@ def main():
     found = [f"{path}: {match[0][:120]}" for path in sorted(folder.rglob("*")) if path.suffix in (".html", ".css")
              for match in FETCHED.finditer(path.read_text(encoding="utf-8"))]
     for line in found:
-        print("fetched from elsewhere: " + line, file=sys.stderr)
+        print("loaded from another host: " + line, file=sys.stderr)
     return 1 if found else 0
 
 

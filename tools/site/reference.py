@@ -26,7 +26,7 @@ def _index(main, listed):
     codes = main[main.index("Exit codes:"):].strip()
     return ("# Reference of the command\n\nMade from `unfold --help` when this site was built. What the options mean together, "
             "where values come from and what a run folder holds stands in [the command](../cli.md).\n\n"
-            f"| verb | does |\n| --- | --- |\n{rows}\n\n```text\n{codes}\n```\n")
+            f"| subcommand | description |\n| --- | --- |\n{rows}\n\n```text\n{codes}\n```\n")
 
 
 def _text(text):

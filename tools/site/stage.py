@@ -81,7 +81,7 @@ class Site:
             return os.path.relpath(to, here) + ("#" + name if name else "")
         file = ROOT / path
         if not file.exists():
-            raise SiteError(f"{source} links to {path}, which is not there")
+            raise SiteError(f"{source} links to {path}, which does not exist")
         if file.is_dir() or file.suffix in (".ipynb",):
             return os.path.relpath("source/" + path + "/index.html", here) if self.list_folder(path) else link
         self.sources.add(path)
@@ -201,7 +201,7 @@ def main():
     except SiteError as error:
         print(f"site: {error}", file=sys.stderr)
         return 1
-    print(f"site: {pages} pages, {sources} sources that they name")
+    print(f"site: {pages} pages, {sources} linked sources")
     return 0
 
 

@@ -71,7 +71,7 @@ DistributedResults bench_distributed(const DistributedBench& bench, Processes& a
         "there is one process and no link to measure: start it as `mpirun -n 2 unfold bench --distributed`, or "
         "describe a "
         "network with --latency SECONDS and --bandwidth BYTES");
-  if (all.alone() && bench.trace) throw UsageError("--trace shows what several processes do: start it with mpirun");
+  if (all.alone() && bench.trace) throw UsageError("--trace needs several processes; start the command with mpirun");
   DistributedResults f;
   f.processes = all.count();
   f.measured_link = !bench.latency || !bench.bandwidth;

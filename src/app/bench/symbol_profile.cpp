@@ -173,7 +173,7 @@ void measure_learner(SymbolProfile& cost, const std::string& text, double second
     turns.add([&] {
       SymbolDecoder decoder(*predictor, code);
       for (const Symbol x : symbols)
-        if (decoder.decode() != x) throw VerificationError(cost.model + ": what was coded does not decode to the text");
+        if (decoder.decode() != x) throw VerificationError(cost.model + ": the decoded text differs from the input");
     });
     turns.add([&] { coded(decisions); });
   }
@@ -337,7 +337,7 @@ SymbolProfile measure_symbol_cost(const std::string& model, const std::string& t
   else if (dynamic_cast<const ReplayModel*>(made.get()) != nullptr)
     measure_learner(cost, text, seconds);
   else
-    throw UsageError(fmt::format("there is no account of what {} costs", cost.model));
+    throw UsageError(fmt::format("profiling is not supported for {}", cost.model));
   return cost;
 }
 

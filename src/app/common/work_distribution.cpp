@@ -143,7 +143,7 @@ class Jobs {
       collect();
       std::this_thread::sleep_for(std::chrono::milliseconds(50));
     }
-    if (interrupted_) throw InterruptedError("interrupted; run the same again to go on");
+    if (interrupted_) throw InterruptedError("interrupted; run the same command again to continue");
     if (!failure_.empty()) throw RuntimeFailure(failure_);
   }
 
@@ -188,8 +188,8 @@ class Jobs {
 
   void ended(pid_t id, int status) {
     if (WIFSIGNALED(status)) {
-      reporter_.warn(fmt::format("process {} was ended by signal {}{}", id, WTERMSIG(status),
-                                 ++deaths_ <= kMostDeaths ? "; another takes over its work" : ""));
+      reporter_.warn(fmt::format("process {} was terminated by signal {}{}", id, WTERMSIG(status),
+                                 ++deaths_ <= kMostDeaths ? "; another process will redo its work" : ""));
       if (deaths_ > kMostDeaths)
         failure_ = fmt::format("{} processes that did the work have died; run the same again to go on", deaths_);
       else
@@ -197,7 +197,7 @@ class Jobs {
     } else if (WEXITSTATUS(status) == static_cast<int>(ExitCode::interrupted)) {
       interrupted_ = true;
     } else if (WEXITSTATUS(status) != 0) {
-      failure_ = fmt::format("process {} failed (exit code {}); what it said stands above", id, WEXITSTATUS(status));
+      failure_ = fmt::format("process {} failed (exit code {}); see its messages above", id, WEXITSTATUS(status));
     }
   }
 
@@ -228,10 +228,8 @@ void do_work(std::span<const WorkPiece> pieces, const WorkOptions& options, Repo
   all.any(false);  // barrier: all processes have finished the pieces that they claimed
   for (const WorkPiece& piece : pieces)
     if (!piece.is_done())
-      throw RuntimeFailure(
-          fmt::format("{} is not done, and nobody does it: is another process of unfold at work in the "
-                      "same folder?",
-                      piece.name));
+      throw RuntimeFailure(fmt::format(
+          "{} was not completed by any process; another unfold process may be using the same folder", piece.name));
 }
 
 }  // namespace unfold

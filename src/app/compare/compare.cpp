@@ -97,8 +97,7 @@ Costs costs_of_fields(const std::string& name, const CompareRequest& request) {
 
 Costs costs_of(const std::string& name, const CompareRequest& request, Reporter& reporter) {
   if (holds_task_model(name))
-    throw UsageError(
-        fmt::format("{} is a model of a task, whose examples are generated; compare is for models of data", name));
+    throw UsageError(fmt::format("{} is a model of a generated task; compare supports only models of data", name));
   if (holds_field_model(name)) return costs_of_fields(name, request);
   return costs_of_text(name, request, reporter);
 }
@@ -107,26 +106,26 @@ Costs costs_of(const std::string& name, const CompareRequest& request, Reporter&
 void require_comparable(const std::string& first, const Costs& a, const std::string& second, const Costs& b) {
   if (a.unit != b.unit)
     throw UsageError(
-        fmt::format("{} costs bits per {} and {} bits per {}: these are not comparable; train both on the "
-                    "same --symbols, or compare `bits_per_byte` of eval",
+        fmt::format("{} measures bits per {} and {} bits per {}, which are not comparable; train both with the same "
+                    "--symbols, or compare `bits_per_byte` of eval",
                     first, a.unit, second, b.unit));
   if (a.alike != b.alike)
     throw UsageError(fmt::format("{} predicts {} and {} predicts {}: their bits are not comparable", first, a.alike,
                                  second, b.alike));
   if (a.words != b.words)
     throw UsageError(
-        fmt::format("{} and {} know other words, and read the rest as <unk>: their bits are not comparable; "
-                    "train both on the same data with the same --vocabulary",
+        fmt::format("{} and {} have different vocabularies and read other words as <unk>: their bits are not "
+                    "comparable; train both on the same data with the same --vocabulary",
                     first, second));
   if (a.data != b.data)
-    throw UsageError(fmt::format("{} is judged on {} and {} on {}: other data; name the same for both with --data FILE",
+    throw UsageError(fmt::format("{} is evaluated on {} but {} on {}; specify the same data for both with --data FILE",
                                  first, a.data, second, b.data));
   bool same = a.bits.size() == b.bits.size();
   for (std::size_t i = 0; i < a.bits.size() && same; ++i) same = std::isnan(a.bits[i]) == std::isnan(b.bits[i]);
   if (!same)
     throw UsageError(
-        fmt::format("{} and {} do not predict the same symbols of {}: symbols that one does not know were "
-                    "left out; train both on one alphabet",
+        fmt::format("{} and {} do not predict the same symbols of {}: symbols unknown to one of them were skipped; "
+                    "train both with the same alphabet",
                     first, second, a.data));
 }
 

@@ -34,7 +34,7 @@ EvaluationFiles evaluation_files(const std::string& model, const std::vector<std
   const TrainSettings settings = settings_of_run(model);
   if (settings.test) return {.files = {*settings.test}, .split = {}, .part = "test"};
   if (settings.data.empty())
-    throw UsageError(fmt::format("{} does not say what it was trained on; name data with --data FILE", model));
+    throw UsageError(fmt::format("{} does not record its training data; specify data with --data FILE", model));
   if (settings.valid) return {.files = {*settings.valid}, .split = {}, .part = "validation"};
   const std::string split = settings.split.value_or(kDefaultSplit);
   const SplitShares shares = parse_split(split);

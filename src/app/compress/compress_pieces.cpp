@@ -33,7 +33,7 @@ ByteSource bytes_of_file(const std::string& path) {
 std::vector<Claim> claims_of(const DistributedCompression& work) {
   const CompressOptions& o = work.options;
   return {{"the version", UNFOLD_VERSION},
-          {"the order of bytes", std::endian::native == std::endian::little ? "little-endian" : "big-endian"},
+          {"the byte order", std::endian::native == std::endian::little ? "little-endian" : "big-endian"},
           {"the model", o.model},
           {"the model file", fingerprint(std::as_bytes(std::span(o.file)))},
           {"--embed", o.embed ? "true" : "false"},
@@ -43,7 +43,7 @@ std::vector<Claim> claims_of(const DistributedCompression& work) {
           {"--block", fmt::format("{}", o.block)},
           {"--no-verify", o.verify ? "false" : "true"},
           {"--key", o.key != nullptr ? "given" : "not given"},
-          {"the bytes that occur", fingerprint(std::as_bytes(std::span(o.bytes)))},
+          {"the set of bytes", fingerprint(std::as_bytes(std::span(o.bytes)))},
           {"the fingerprint of " + work.input, fingerprint_of_file(work.input)}};
 }
 

@@ -51,7 +51,7 @@ std::unique_ptr<Model> load_task_model(const std::string& model) {
   try {
     canonical_task(task_of(*loaded));
   } catch (const UsageError& error) {
-    throw ModelError(fmt::format("{}: its card names a task that there is not: {}", model, error.what()));
+    throw ModelError(fmt::format("{}: the model card names an unknown task: {}", model, error.what()));
   }
   return loaded;
 }
@@ -60,7 +60,8 @@ TaskMetrics evaluate_on_task(const TaskEvaluation& request) {
   return with_task_model(request.model, [&](const auto& model) -> TaskMetrics {
     const std::string name = request.task.empty() ? task_of(model) : canonical_task(request.task);
     if (!request.folder.empty() && !task_needs_files(name))
-      throw UsageError(fmt::format("task {} generates its examples: leave {} out", name, request.folder));
+      throw UsageError(
+          fmt::format("task {} generates its examples and reads no files; leave out {}", name, request.folder));
     const std::unique_ptr<Task> task = make_task(name, request.folder);
     const TaskShape shape = task->shape(), own = task_shape_of(model);
     if (shape != own)

@@ -150,8 +150,8 @@ Index begin_of_sequence(const SymbolModel& model, const std::vector<Symbol>& tex
   return begin;
 }
 
-constexpr const char* kNoGradient = "it is no network: there is no gradient to follow";
-constexpr const char* kNoLayers = "nothing in it carries what was read: there is no state to follow";
+constexpr const char* kNoGradient = "the model is not a network, so there are no gradients";
+constexpr const char* kNoLayers = "the model has no state";
 
 /// Calls use(followed) if the model is a network and returns an empty string; otherwise returns the reason.
 template <class Use>
@@ -185,7 +185,7 @@ Index position_of(const std::vector<ExplainedSymbol>& symbols, const std::option
 }  // namespace
 
 Explanation explain_text(const SymbolModel& model, const std::vector<Symbol>& text, const ExplainRequest& request) {
-  if (text.empty()) throw UsageError("explain needs a text; for example unfold explain run 'To be or not'");
+  if (text.empty()) throw UsageError("explain needs a text, for example: unfold explain run 'To be or not'");
   Explanation result{.model = model.spec_text(),
                      .symbols = explain_symbols(model, text, request.guesses),
                      .at = 0,
@@ -195,7 +195,7 @@ Explanation explain_text(const SymbolModel& model, const std::vector<Symbol>& te
   result.at = position + 1;
   const Index first = begin_of_sequence(model, text, position);
   if (position == first) {
-    result.no_lags = "nothing stands before it";
+    result.no_lags = "it is the first symbol";
     return result;
   }
   const std::vector<Symbol> sequence(text.begin() + first, text.begin() + position + 1);
@@ -219,7 +219,7 @@ Explanation explain_text(const SymbolModel& model, const std::vector<Symbol>& te
 
 Explanation explain_text(const ExplainRequest& request) {
   const std::unique_ptr<SymbolModel> model = load_model(request.model);
-  if (request.text.empty()) throw UsageError("explain needs a text; for example unfold explain run 'To be or not'");
+  if (request.text.empty()) throw UsageError("explain needs a text, for example: unfold explain run 'To be or not'");
   std::vector<Input> inputs;
   inputs.push_back(Input::from_bytes("the text", request.text));
   const Corpus corpus = load_for(*model, std::move(inputs), parse_unknown_policy(request.unknown));

@@ -56,13 +56,14 @@ class ExplainedExample {
   void choose_head() {
     if (reads_source(model_.data()))
       throw UsageError(
-          "explain is not for models of a source and a target; predict --attention shows what they look at");
+          "explain does not support models of a source and a target; predict --attention shows their attention "
+          "weights");
     const auto& heads = model_.network().heads;
     for (head_ = 0; head_ < heads.size(); ++head_) {
       field_ = &model_.data().field(heads[head_].field);
       if (field_->type == Type::symbols && field_->alphabet) return;
     }
-    throw UsageError(fmt::format("{} predicts numbers; explain is for texts and labels", model_.spec_text()));
+    throw UsageError(fmt::format("{} predicts numbers; explain supports only text and labels", model_.spec_text()));
   }
 
   void read() {

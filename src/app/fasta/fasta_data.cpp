@@ -32,7 +32,7 @@ std::string found_in(const std::string& name, const FastaFile& file) {
   return fmt::format("{}: {} {}, {} letters{}{}", name, file.count(), file.count() == 1 ? "record" : "records", letters,
                      file.has_qualities ? ", qualities left out" : "",
                      file.lower_case > 0 && file.lower_case < letters
-                         ? fmt::format(", {} of them in lower case, which are symbols of their own", file.lower_case)
+                         ? fmt::format(", {} of them in lower case, which count as separate symbols", file.lower_case)
                          : "");
 }
 

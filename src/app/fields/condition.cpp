@@ -31,9 +31,10 @@ GivenField parse_given(const Model& model, const std::string& text, bool once) {
   const std::string name = text.substr(0, equals);
   const std::vector<std::string> names = names_given(model, once);
   if (std::ranges::find(names, name) == names.end())
-    throw UsageError(fmt::format("--given {}: {}", text,
-                                 names.empty() ? "the model is given nothing before a sequence begins"
-                                               : fmt::format("the model is given {}", fmt::join(names, ", "))));
+    throw UsageError(
+        fmt::format("--given {}: {}", text,
+                    names.empty() ? "the model has no condition fields"
+                                  : fmt::format("the condition fields of the model are {}", fmt::join(names, ", "))));
   return {&model.data().field(name), text.substr(equals + 1)};
 }
 
@@ -44,7 +45,7 @@ void require_known(const FieldSpecification& field, const std::string& value) {
   std::vector<std::string> known;
   for (Symbol x = 0; x < std::min<Index>(field.size, kShown); ++x)
     if (const std::string text(field.alphabet->text(x)); text != kUnknownWord) known.push_back(text);
-  throw UsageError(fmt::format("--given {}={}: it was never seen in training; there are {}{}", field.name, value,
+  throw UsageError(fmt::format("--given {}={}: not seen in training; known values are {}{}", field.name, value,
                                fmt::join(known, ", "), field.size > kShown ? ", ..." : ""));
 }
 
@@ -60,7 +61,7 @@ std::vector<double> numbers_of(const FieldSpecification& field, const std::strin
     from = stopped + 1;
   }
   if (static_cast<Index>(numbers.size()) != field.size)
-    throw UsageError(fmt::format("--given {}={}: wanted {} with commas between them", field.name, value,
+    throw UsageError(fmt::format("--given {}={}: expected {}, separated by commas", field.name, value,
                                  field.size == 1 ? "a number" : fmt::format("{} numbers", field.size)));
   return numbers;
 }
@@ -87,7 +88,7 @@ Examples given_source(const Model& model, const std::string& text, Index count) 
   std::string lines;
   for (Index i = 0; i < count; ++i) lines += given.value + "\n";
   if (given.value.empty() || given.value.find_first_of("\t\n\r") != std::string::npos)
-    throw UsageError(fmt::format("--given {}: a source is one line without tabs, and not empty", text));
+    throw UsageError(fmt::format("--given {}: a source must be one non-empty line without tabs", text));
   return read_examples(Input::from_bytes("--given", lines), reader_options_for(model));
 }
 
@@ -122,7 +123,7 @@ Examples conditioned_examples(const Model& model, const std::vector<std::string>
   const std::vector<std::string> sources = names_given(model, false);
   if (!sources.empty()) {
     if (given.size() != 1)
-      throw UsageError(fmt::format("the model wants a source: --given {}=TEXT, once", sources.front()));
+      throw UsageError(fmt::format("the model needs exactly one source: --given {}=TEXT", sources.front()));
     return given_source(model, given.front(), count);
   }
   Examples examples{.source = "--given"};
@@ -131,8 +132,7 @@ Examples conditioned_examples(const Model& model, const std::vector<std::string>
   give(model, given, examples);
   for (const std::string& name : names_given(model, true))
     if (examples.find(name) == nullptr)
-      throw UsageError(
-          fmt::format("the model wants to know {} before a sequence begins: --given {}=VALUE", name, name));
+      throw UsageError(fmt::format("the model needs the condition {}; add --given {}=VALUE", name, name));
   return examples;
 }
 

@@ -122,7 +122,9 @@ class NetworkDistribution final : public VectorDistribution<T> {
     part.known = known;
     return 0;
   }
-  double nats(const std::vector<T>&) override { throw UsageError("a model of all orders has no one probability"); }
+  double nats(const std::vector<T>&) override {
+    throw UsageError("an order-agnostic model does not define a single probability");
+  }
 
  private:
   /// Runs the network and returns its outputs for number d.
@@ -180,8 +182,8 @@ class VectorModel {
   std::size_t class_place(std::size_t d, const std::string& name) const {
     const auto found = std::ranges::find(classes_[d], name);
     if (found == classes_[d].end())
-      throw UsageError(fmt::format("{} is never {}: it is {}{}", names_[d], name, fmt::join(classes_[d], ", "),
-                                   did_you_mean(name, classes_[d])));
+      throw UsageError(fmt::format("{} has no class {}; its classes are {}{}", names_[d], name,
+                                   fmt::join(classes_[d], ", "), did_you_mean(name, classes_[d])));
     return static_cast<std::size_t>(found - classes_[d].begin());
   }
   double in_data_units(std::size_t place, double z) const { return restored(field_, static_cast<Index>(place), z); }
@@ -196,7 +198,7 @@ class VectorModel {
       if (!is_class(d)) continue;
       const auto found = known.find(names_[d]);
       if (found == known.end() || static_cast<Index>(found->second.size()) != columns_[d].classes)
-        throw ModelError(fmt::format("the card of the model: configuration: \"{}\" does not name the {} classes of {}",
+        throw ModelError(fmt::format("the model card: configuration: \"{}\" does not name the {} classes of {}",
                                      kClassesKey, columns_[d].classes, names_[d]));
       classes_[d] = found->second;
     }

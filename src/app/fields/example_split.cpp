@@ -27,12 +27,12 @@ ExampleSplit::ExampleSplit(const Examples& examples, const SplitShares& shares, 
     : single_(examples.count() == 1) {
   const bool can_be_cut = !examples.are_trees() && !examples.are_grids();
   if (single_ && !can_be_cut && shares.shares[0] < kWholeShare)
-    throw DataError(fmt::format("{}: one {} cannot be split; give --valid FILE", examples.source,
+    throw DataError(fmt::format("{}: a single {} cannot be split; add --valid FILE", examples.source,
                                 examples.are_trees() ? "tree" : "grid"));
   single_ = single_ && can_be_cut;
   if (problem == Problem::transducing || problem == Problem::generating) {
     if (single_ && shares.shares[0] < kWholeShare)
-      throw DataError(fmt::format("{}: one {} cannot be split; give --valid FILE", examples.source,
+      throw DataError(fmt::format("{}: a single {} cannot be split; add --valid FILE", examples.source,
                                   problem == Problem::generating ? "sequence" : "source"));
     single_ = false;
     if (problem == Problem::transducing) {

@@ -32,8 +32,8 @@ FieldFigures measured(FieldFigures figures, const ExampleSet& of, const std::vec
   const bool unseen = std::ranges::any_of(
       predicts, [&](const std::string& field) { return of.has(field) && !of.column(field).unseen.empty(); });
   if (!unseen && std::ranges::all_of(figures.heads, [](const HeadFigures& head) { return head.predicted == 0; }))
-    throw DataError(fmt::format("{}: nothing to measure: what is predicted ({}) is nowhere known there", of.source(),
-                                fmt::join(predicts, ", ")));
+    throw DataError(fmt::format("{}: nothing to evaluate: all values of the predicted fields ({}) are missing",
+                                of.source(), fmt::join(predicts, ", ")));
   return figures;
 }
 
@@ -45,8 +45,8 @@ FieldFigures evaluate_on_fields(const FieldEvaluation& request) {
   return with_model_of(request, [&]<class T>(const NetworkModel<T>& model) {
     if (request.beam > 1 && !searches_with_beam(model))
       throw UsageError(
-          fmt::format("--beam is for models that read a source (--format pairs) or place labels themselves (ctc); {} "
-                      "is measured without a search: leave it out",
+          fmt::format("--beam is for models that read a source (--format pairs) or predict unaligned labels (ctc); {} "
+                      "is evaluated without beam search; leave it out",
                       model.spec_text()));
     const std::vector<std::string> predicts = predicted_fields(model.layout());
     const std::optional<std::string> cut = measured_split(request.split, request.part, model);
@@ -63,7 +63,7 @@ FieldFigures evaluate_on_fields(const FieldEvaluation& request) {
     const std::string part = request.part.value_or("valid");
     const ExampleSet& chosen = parts[part == "train" ? 0 : part == "valid" ? 1 : 2];
     if (chosen.count() == 0)
-      throw DataError(fmt::format("the split {} leaves nothing for --part {}; give that part a share", *cut, part));
+      throw DataError(fmt::format("--part {1} is empty in the split {0}; increase its share", *cut, part));
     return measured(evaluate_fields(model, chosen, team, request.beam), chosen, predicts);
   });
 }

@@ -36,8 +36,8 @@ void set_grid_defaults(Problem problem, const Examples& examples, const Given& g
         whole ? kGrids / static_cast<double>(examples.count()) : kPositions / static_cast<double>(examples.positions());
     s.epochs = std::clamp(std::round(read), kFewest, kMost);
   }
-  if (given.contains("window")) throw UsageError("grids are read whole: leave out --window");
-  if (s.ahead.value_or(0) > 0) throw UsageError("in a grid no position comes before another: leave --ahead out");
+  if (given.contains("window")) throw UsageError("grids are read as a whole; leave out --window");
+  if (s.ahead.value_or(0) > 0) throw UsageError("positions of a grid have no order; leave out --ahead");
   if (!given.contains("whole-sequences")) s.whole_sequences = true;
 }
 

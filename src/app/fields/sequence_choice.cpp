@@ -41,12 +41,12 @@ std::size_t whole_sequence_bytes(const Plan& plan, Index outputs, const Split& p
 SequenceChoice choose_sequences(const TrainSettings& s, std::size_t needed, std::size_t available) {
   const std::string name = optimizer_name(s);
   if (needed <= available)
-    return {true, fmt::format("{} compares losses of the whole text: it reads whole sequences, as with "
-                              "--whole-sequences, in about {} of memory; --window {} would keep windows",
+    return {true, fmt::format("{} compares losses of the whole text and therefore reads whole sequences, as with "
+                              "--whole-sequences, in about {} of memory; use --window {} to train on windows",
                               name, bytes_text(needed), s.window)};
   return {false, fmt::format("{} compares losses of the whole text and would read whole sequences, but they need about "
-                             "{} of memory and {} are left: it reads windows of {} symbols and will learn less; "
-                             "shorter sequences (--lines) or a smaller --batch help",
+                             "{} of memory and {} are available; it reads windows of {} symbols, which is less "
+                             "effective; shorter sequences (--lines) or a smaller --batch help",
                              name, bytes_text(needed), bytes_text(available), s.window)};
 }
 

@@ -169,7 +169,7 @@ CheckOutcome check(const CheckRequest& request, Reporter& reporter) {
   if (name == HmmModel::kName) return check_hmm(request, reporter);
   if (is_fitted_model(request.model))
     throw UsageError(fmt::format(
-        "{} is fitted, not trained by gradient: it has no derivatives to check; networks have, and hmm as one", name));
+        "{} is fitted, not trained by gradients, so it has no derivatives to check; check a network, or an hmm", name));
   return check_network(request, reporter);
 }
 

@@ -40,7 +40,8 @@ std::string take_label(std::string_view& line) {
 void require_rule(const LogCard& card, const std::string& name) {
   const auto is_named = [&](const LogRule& rule) { return rule.name == name; };
   if (!name.empty() && std::ranges::none_of(card.rules.rules(), is_named))
-    throw UsageError(fmt::format("--context {}: no rule of this model is named so; host and pid are usual", name));
+    throw UsageError(
+        fmt::format("--context {}: this model has no rule of that name; common names are host and pid", name));
 }
 
 }  // namespace
@@ -60,7 +61,7 @@ void LogLineReader::read(std::string_view line) {
   if (label_column_ && !labelled_ && !empty) labelled_ = begins_with_label(line);
   if (labelled_.value_or(false)) {
     if (unlabelled_ > 0)
-      throw DataError(fmt::format("{}: line {} does not begin with a label, as others do; give it one, or take it out",
+      throw DataError(fmt::format("{}: line {} has no label, but other lines have; add a label or remove the line",
                                   name_, unlabelled_));
     label_ = take_label(line);
   }
@@ -99,7 +100,7 @@ LogScorer::Shape LogScorer::measured() const {
     double nats = -static_cast<double>(predictor_->log_probability(symbol));
     if (symbol == model_.alphabet().unknown()) nats += natural_log(card_.unknown_words);
     if (!std::isfinite(nats))
-      throw ModelError(fmt::format("{} predicts no probability for token {} of \"{}\"", model_.spec_text(),
+      throw ModelError(fmt::format("{}: the prediction for token {} of \"{}\" is not finite", model_.spec_text(),
                                    shape.symbols + 1, reader_.parts().shape));
     shape.nats += nats;
     if (shape.symbols++ == 0 || nats > shape.token_nats) {

@@ -24,13 +24,13 @@ double log_of_share(Index part, Index whole) {
 }
 
 [[noreturn]] void refuse(const std::string& rule, const char* what) {
-  throw ModelError(fmt::format("the card of the model: log.values.{} {}", rule, what));
+  throw ModelError(fmt::format("the model card: log.values.{} {}", rule, what));
 }
 
 Index whole(const nlohmann::json& json, const char* key, const std::string& rule) {
-  if (!json.is_object() || !json.contains(key)) refuse(rule, "is no table of values");
+  if (!json.is_object() || !json.contains(key)) refuse(rule, "is not a table of values");
   const auto number = whole_number<Index>(json[key]);
-  if (!number || *number < 1 || *number > Index{1} << 52) refuse(rule, "counts what cannot be");
+  if (!number || *number < 1 || *number > Index{1} << 52) refuse(rule, "has inconsistent counts");
   return *number;
 }
 
@@ -91,7 +91,7 @@ nlohmann::json LogValues::to_json() const {
 
 LogValues LogValues::from_json(const nlohmann::json& json) {
   LogValues values;
-  if (!json.is_object()) throw ModelError("the card of the model: log.values is no object");
+  if (!json.is_object()) throw ModelError("the model card: log.values is not an object");
   for (const auto& [rule, entry] : json.items()) {
     Places places{.seen = whole(entry, "seen", rule), .different = whole(entry, "different", rule)};
     if (!entry.contains("often") || !entry["often"].is_object()) refuse(rule, "has no values");
@@ -102,7 +102,7 @@ LogValues LogValues::from_json(const nlohmann::json& json) {
       places.by_count[count] += count;
       rest -= count;
     }
-    if (rest < 0 || places.different > places.seen) refuse(rule, "counts what cannot be");
+    if (rest < 0 || places.different > places.seen) refuse(rule, "has inconsistent counts");
     places.by_count[1] += rest;
     values.places_.emplace(rule, std::move(places));
   }

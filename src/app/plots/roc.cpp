@@ -20,7 +20,7 @@ Roc roc(std::span<const double> scores, const std::vector<bool>& positive) {
   result.positives = std::count(positive.begin(), positive.end(), true);
   result.negatives = static_cast<Index>(positive.size()) - result.positives;
   if (result.positives == 0 || result.negatives == 0)
-    throw DataError("the labels name only one class; ROC figures need normal and other lines");
+    throw DataError("the labels contain only one class; a ROC curve needs normal and anomalous lines");
   std::vector<std::size_t> order(scores.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
   std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return scores[a] > scores[b]; });

@@ -34,7 +34,7 @@ std::size_t position_in_total(const std::vector<std::string>& names, const std::
   if (name.starts_with('x') && std::from_chars(begin, end, place).ptr == end && place >= 1 &&
       place <= static_cast<Index>(names.size()))
     return at(place - 1);
-  throw UsageError(fmt::format("there is no number {}: the model has {} of them, x1 to x{}, called {}{}", name,
+  throw UsageError(fmt::format("there is no column {}; the model has {} columns, x1 to x{}, named {}{}", name,
                                names.size(), names.size(), shown_names(names), did_you_mean(name, names)));
 }
 
@@ -56,15 +56,15 @@ PartialVector<T> parse_part(const std::vector<std::string>& given, const VectorM
     if (equals == std::string::npos || equals == 0 || equals + 1 == text.size())
       throw UsageError(fmt::format("--given {}: write NAME=NUMBER", text));
     const std::size_t place = position_in_total(names, text.substr(0, equals));
-    if (part.known[place] != 0) throw UsageError(fmt::format("--given says {} twice", names[place]));
+    if (part.known[place] != 0) throw UsageError(fmt::format("--given sets {} twice", names[place]));
     part.known[place] = 1;
     part.values[place] = model.is_class(place) ? static_cast<T>(model.class_place(place, text.substr(equals + 1)))
                                                : model.standardised(place, number_given(text, equals + 1));
     if (!std::isfinite(part.values[place]))
       throw UsageError(
-          fmt::format("--given {}: a number that the model cannot hold; leave out what is not known", text));
+          fmt::format("--given {}: not a finite number of the model's precision; leave out unknown numbers", text));
     if (model.is_bit(place) && part.values[place] != 0 && part.values[place] != 1)
-      throw UsageError(fmt::format("--given {}: the model is of bits, 0 or 1", text));
+      throw UsageError(fmt::format("--given {}: the model is binary; use 0 or 1", text));
   }
   return part;
 }
@@ -74,7 +74,7 @@ auto with_vector_model(const VectorRequest& request, const Use& use) {
   require_in_range("count", request.count, 1, kMostDraws);
   return with_model_of(request, [&]<class T>(const NetworkModel<T>& model) {
     if (!is_density(model.spec()) || is_hidden_markov(model.spec()))
-      throw UsageError(fmt::format("{}: {} is no distribution of vectors by itself", request.model, model.spec_text()));
+      throw UsageError(fmt::format("{}: {} is not a density model", request.model, model.spec_text()));
     return use(VectorModel<T>(model));
   });
 }
@@ -111,7 +111,7 @@ std::vector<CompletedNumber> complete_vector(const VectorRequest& request) {
     std::vector<std::size_t> places;
     for (const std::string& name : request.wanted) {
       places.push_back(position_in_total(model.names(), name));
-      if (part.known[places.back()] != 0) throw UsageError(fmt::format("{} is given, and wanted too", name));
+      if (part.known[places.back()] != 0) throw UsageError(fmt::format("{} is both given and requested", name));
     }
     for (std::size_t d = 0; d < part.known.size() && request.wanted.empty(); ++d)
       if (part.known[d] == 0) places.push_back(d);

@@ -37,7 +37,7 @@ class NumberDecoder {
         team_(team),
         values_(at(field_.size)) {
     if (decoder_.has_length_input() && !lengths_)
-      throw ModelError("the model reads the steps left, and its file has no lengths of sequences");
+      throw ModelError("the model reads the number of remaining steps, but its file has no length distribution");
     if (!decoder_.has_length_input()) lengths_.reset();
     decoder_.set_parameters(model.parameters());
   }
@@ -96,7 +96,7 @@ class NumberDecoder {
     draw_numbers<T>(*head_.loss, {decoder_.output(k), parameters}, "sample", g.random, values_);
     for (Index i = 0; i < field_.size; ++i) {
       const auto z = static_cast<float>(values_[at(i)]);
-      if (!std::isfinite(z)) throw ModelError(fmt::format("the numbers drawn of {} are not finite", field_.name));
+      if (!std::isfinite(z)) throw ModelError(fmt::format("sampled values of {} are not finite", field_.name));
       values_[at(i)] = static_cast<T>(z);  // the next input, and the value at which the density is evaluated
       g.numbers.push_back(z);
       g.drawn.values.push_back(restored(field_, i, static_cast<double>(z)));

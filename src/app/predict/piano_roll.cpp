@@ -32,7 +32,8 @@ class RollSampler {
       const FieldRead read = parse_read(input.field);
       if (read.field != kNotes || read.back < 1)
         throw UsageError(fmt::format(
-            "this model reads {}; pieces are drawn from models that read the notes before alone", input.field));
+            "this model reads {}; sampling piano rolls requires a model that reads only the preceding notes",
+            input.field));
       reads_.emplace_back(read.back, input.signal);
     }
   }
@@ -153,7 +154,7 @@ bool holds_roll_model(const std::string& model) {
 
 Roll sample_roll(const RollRequest& request) {
   return with_network_model(request.model, [&]<class T>(const NetworkModel<T>& model) {
-    if (!predicts_rolls(model)) throw UsageError(fmt::format("{} predicts no piano rolls", request.model));
+    if (!predicts_rolls(model)) throw UsageError(fmt::format("{} does not predict piano rolls", request.model));
     Random random(request.seed, fmt::format("roll/{}", request.number));
     const Index length = request.voices.empty() ? request.length : static_cast<Index>(request.voices.size());
     return RollSampler<T>(model).run(length, request.voices, random);
@@ -185,7 +186,7 @@ std::string roll_midi(const Roll& roll, Index milliseconds) {
   constexpr int kVelocity = 80, kRelease = 64;
   constexpr Index kLongest = 16'000;  // milliseconds; the tempo field has 24 bits
   if (milliseconds < 1 || milliseconds > kLongest)
-    throw UsageError(fmt::format("a step of {} milliseconds: MIDI files want 1 to {}", milliseconds, kLongest));
+    throw UsageError(fmt::format("a step of {} milliseconds: must be 1 to {} for MIDI files", milliseconds, kLongest));
   MidiTrack track(kTicks);
   track.tempo(static_cast<std::uint32_t>(milliseconds) * 1000);
   for (std::size_t t = 0; t <= roll.size(); ++t) {

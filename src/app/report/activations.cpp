@@ -18,8 +18,8 @@ constexpr std::size_t kNeurons = 48;  // of all layers
 void add_lags(PageSection& section, const std::string& unit, const std::vector<ChartSeries>& norms,
               const std::string& over, bool estimated) {
   section.blocks.push_back(chart_block("Gradient by lag", {unit, true}, {"norm", true}, norms));
-  section.blocks.push_back(
-      note_block(fmt::format("Mean over {}{}.", over, estimated ? "; norms are estimates, good to some 10 %" : "")));
+  section.blocks.push_back(note_block(
+      fmt::format("Mean over {}{}.", over, estimated ? "; norms are estimates with an error of about 10 %" : "")));
 }
 
 double rounded(double x, double unit) { return std::round(x / unit) * unit; }
@@ -32,11 +32,12 @@ Activity<T>::Activity(const Watched<T>& watched, const Gradients<T>& gradients, 
 
 template <class T>
 PageSection Activity<T>::neurons() const {
-  PageSection section{.id = "neurons",
-                      .title = "Neurons",
-                      .note =
-                          "Choose a unit: the text is coloured by what it was after each symbol, blue below zero, "
-                          "orange above. Under it where it was highest and lowest."};
+  PageSection section{
+      .id = "neurons",
+      .title = "Neurons",
+      .note =
+          "Select a unit: the text is colored by its activation after each symbol, blue for negative and orange for "
+          "positive values. Below are the positions with the highest and lowest activations."};
   section.missing = "The network has no layer with units.";
   if (watched_.hidden().empty() || rows_.empty()) return section;
   std::map<std::string, Index> known;

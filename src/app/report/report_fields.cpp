@@ -298,10 +298,8 @@ class FieldInspector {
   PageSection trees() {
     PageSection section{.id = "trees",
                         .title = "Trees",
-                        .note =
-                            "The label that the model gives each node; where another was there, that stands behind "
-                            "it."};
-    section.missing = "The data are no trees.";
+                        .note = "The predicted label of each node, followed by the correct one where they differ."};
+    section.missing = "The data are not trees.";
     if (!set_->has_trees() || !labels_) return section;
     const FieldSpecification& of = field(*labels_);
     const FieldColumn& wanted = set_->column(of.name);
@@ -330,7 +328,7 @@ class FieldInspector {
   PageSection rolls() {
     PageSection section{.id = "rolls",
                         .title = "Piano rolls",
-                        .note = "A piece that the model wrote: time to the right, notes upwards."};
+                        .note = "A piece sampled from the model: time from left to right, pitch from bottom to top."};
     section.missing = "The model predicts no notes.";
     if (!holds_roll_model(request_.runs.front())) return section;
     const Roll roll = sample_roll({.model = request_.runs.front(), .length = 200});
@@ -357,8 +355,7 @@ class FieldInspector {
 
 Looked inspect_fields(const ReportRequest& request, Reporter&) {
   Looked looked;
-  looked.no_levels =
-      "they are measured for running text alone; train simple models beside this one and give their folders, too.";
+  looked.no_levels = "they are available only for running text; train simple models and pass their folders as well.";
   try {
     looked.sections = with_network_model(request.runs.front(), [&]<class T>(const NetworkModel<T>& model) {
       return FieldInspector<T>(model, request).sections();

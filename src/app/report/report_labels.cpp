@@ -19,9 +19,9 @@ PageSection Calibration::section() const {
   PageSection section{.id = "calibration",
                       .title = "Calibration",
                       .note =
-                          "First guesses by how probable the model thought them, in ten bins, against how often they "
-                          "were right. On the diagonal the model knows what it knows."};
-  section.missing = "Nothing was predicted in what was looked at.";
+                          "Accuracy of the most probable label over its predicted probability, in ten bins. On the "
+                          "diagonal the model is perfectly calibrated."};
+  section.missing = "The inspected data contain no predictions.";
   const Index all = std::accumulate(counts_.begin(), counts_.end(), Index{0});
   if (all == 0) return section;
   Curve found{.label = "the model", .points = {}}, ideal{.label = "ideal", .points = {}};
@@ -47,8 +47,8 @@ void Confusion::see(Symbol wanted, Symbol best) { ++counts_[{at(wanted), at(best
 PageSection Confusion::section() const {
   PageSection section{.id = "confusion",
                       .title = "Confusion",
-                      .note = "Rows: what was there; columns: the first guess; shade: share of the row."};
-  section.missing = "Nothing was predicted in what was looked at.";
+                      .note = "Rows: observed label; columns: predicted label; shade: fraction of the row."};
+  section.missing = "The inspected data contain no predictions.";
   const std::size_t n = names_.size();
   std::vector<Index> seen(n), wanted(n);
   for (const auto& [pair, count] : counts_) {

@@ -29,7 +29,7 @@ constexpr Index kFarthest = 100, kWindows = 16;
 /// The reason why predictions cannot be shown position by position; empty if they can.
 template <class T>
 std::string reason_against(const NetworkModel<T>& model, const ExampleSet& set) {
-  if (is_density(model.spec()) || is_orderless(model.spec())) return "The model reads nothing: it is a distribution.";
+  if (is_density(model.spec()) || is_orderless(model.spec())) return "The model has no inputs: it is a distribution.";
   if (reads_source(model.data())) return "Not for models of a source and a target.";
   if (set.has_trees() || set.has_grids()) return "Not for trees and grids: their positions are in no order.";
   if (set.count() == 0) return "There are no examples.";
@@ -144,13 +144,13 @@ class PositionLook {
 
   PageSection text() const {
     PageSection section{.id = "text", .title = "Text by surprise"};
-    section.missing = "What the model predicts stands once an example: see the worst predictions.";
+    section.missing = "The model makes one prediction per example: see the worst predictions.";
     if (said_ == nullptr) return section;
     const std::string& predicted = model_.network().heads[said_->head].field;
     const bool itself = is_read(predicted);  // the text is the predicted value itself; otherwise it is the input
     section.note =
         fmt::format("The begin of {}. The redder a place, the more bits the field {} cost there{}.", data_, predicted,
-                    said_->guesses.empty() ? "" : "; point at one to see what the model would have guessed");
+                    said_->guesses.empty() ? "" : "; hover over a symbol to see the predicted alternatives");
     Dictionary dictionary;
     PageJson symbols = PageJson::array();
     for (Index e = 0; e < shown_.count(); ++e) {
@@ -270,8 +270,8 @@ class PositionLook {
     PageSection section{.id = "lags",
                         .title = "How far back",
                         .note =
-                            "The mean norm of the gradient of the state in what a position so many steps before, or "
-                            "behind, added to the network."};
+                            "The mean norm of the gradient of the state with respect to the input at a given distance "
+                            "before or after the position."};
     section.missing = "There is no gradient: nothing in it carries what was read.";
     if (watched_.hidden().empty() || watched_.readers().empty()) return section;
     const std::set<Window> windows = windows_of(set_, both_directions());

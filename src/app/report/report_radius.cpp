@@ -105,7 +105,7 @@ PageSection radius_section(const std::string& run) {
     return section_of(run, m->circuit(), m->spec(), m->parameters());
   if (const auto* m = model->as<NetworkModel<double>>())
     return section_of(run, m->circuit(), m->spec(), m->parameters());
-  return {.id = "radius", .title = kTitle, .note = kNote, .missing = "This model is no network."};
+  return {.id = "radius", .title = kTitle, .note = kNote, .missing = "This model is not a network."};
 }
 
 }  // namespace unfold

@@ -129,7 +129,7 @@ PageSection card_section(const ReportRequest& request) {
       {"optimiser", settings.data.empty() && !settings.task ? std::string() : settings.optimizer},
       {"file", info.file},
       {"Unfold", UNFOLD_VERSION}};
-  PageSection section{.id = "card", .title = "Data and model", .note = "What was trained, and on what."};
+  PageSection section{.id = "card", .title = "Data and model", .note = "Model, data and settings."};
   for (const FieldInfo& field : info.fields)
     facts.emplace_back("field " + field.name,
                        fmt::format("{}{}{}", size_text(field), field.once ? ", once an example" : "",
@@ -200,8 +200,8 @@ PageSection curves_section(const ReportRequest& request, const std::string& unit
   PageSection section{.id = "curves",
                       .title = "Learning",
                       .note =
-                          "Of several runs the median, with a band between the quartiles. Dashed: "
-                          "what simpler models reach on the same data."};
+                          "For several runs, the median with a band between the quartiles. Dashed: results of simpler "
+                          "models on the same data."};
   const std::vector<Kin> kin = kin_of(request.runs);
   for (const auto& [key, label] : {std::pair{"step", "steps"}, std::pair{"seconds", "seconds"}}) {
     double last = 0;
@@ -221,10 +221,11 @@ PageSection curves_section(const ReportRequest& request, const std::string& unit
         chart_block(fmt::format("Bits over {}", label), {label, last > 30 * first}, {unit, false}, series));
   }
   if (!section.blocks.empty() && !request.floor)
-    section.blocks.push_back(note_block(
-        "Floor: not known. Of generated data, unfold generate --json tells the entropy; show it with --floor BITS."));
+    section.blocks.push_back(
+        note_block("Lower bound: unknown. For generated data, unfold generate --json prints the entropy; display it "
+                   "with --floor BITS."));
   if (!section.blocks.empty() && levels.empty())
-    section.blocks.push_back(note_block("Baselines: " + (no_levels.empty() ? "none were asked for." : no_levels)));
+    section.blocks.push_back(note_block("Baselines: " + (no_levels.empty() ? "not requested." : no_levels)));
   section.missing = "The log holds neither a step nor a validation: this is a model file, or one fitted in one pass.";
   return section;
 }
@@ -286,8 +287,9 @@ PageSection cost_section(const ReportRequest& request) {
 }
 
 PageSection samples_section(const ReportRequest& request, const std::string& last_sample) {
-  PageSection section{
-      .id = "samples", .title = "Samples over time", .note = "What the model wrote while it learned, and writes now."};
+  PageSection section{.id = "samples",
+                      .title = "Samples over time",
+                      .note = "Text sampled from the model during training, and from the final model."};
   PageJson samples = PageJson::array();
   std::ifstream file(RunFolder(request.runs.front()).log());
   for (std::string line; std::getline(file, line);) {

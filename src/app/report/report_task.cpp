@@ -81,12 +81,11 @@ class TaskLook {
   }
 
   PageSection lags() {
-    PageSection section{
-        .id = "lags",
-        .title = "How far back",
-        .note =
-            "The mean norm of the gradient of the state at the end of an example in what a step so many "
-            "before added to the network."};
+    PageSection section{.id = "lags",
+                        .title = "How far back",
+                        .note =
+                            "The mean norm of the gradient of the final state of an example with respect to the input "
+                            "a given number of steps earlier."};
     section.missing = "There is no gradient: nothing in it carries what was read.";
     if (watched_.hidden().empty() || watched_.readers().empty()) return section;
     const Signal hidden = watched_.hidden().back();
@@ -210,7 +209,7 @@ Looked inspect_task(const ReportRequest& request) {
     for (const auto& [id, title] : {std::pair{"neurons", "Neurons"}, std::pair{"gates", "Gates"},
                                     std::pair{"lags", "How far back"}, std::pair{"worst", "Worst predictions"}})
       looked.sections.push_back(
-          {.id = id, .title = title, .missing = fmt::format("There are no examples to show: {}", error.what())});
+          {.id = id, .title = title, .missing = fmt::format("No examples available: {}", error.what())});
   }
   looked.sections.push_back(radius_section(request.runs.front()));
   return looked;

@@ -113,12 +113,11 @@ struct Shown {
 };
 
 PageSection text_section(const Alphabet& alphabet, const Said& said, const std::string& what) {
-  PageSection section{
-      .id = "text",
-      .title = "Text by surprise",
-      .note = fmt::format("The begin of {}. The redder a symbol, the more bits it cost; point at one to "
-                          "see what the model would have guessed.",
-                          what)};
+  PageSection section{.id = "text",
+                      .title = "Text by surprise",
+                      .note = fmt::format("The beginning of {}. Redder symbols have higher surprisal (bits); hover "
+                                          "over a symbol to see the predicted alternatives.",
+                                          what)};
   Shown shown(alphabet);
   PageJson symbols = PageJson::array();
   const auto count = std::min<std::size_t>(said.symbols.size(), at(kShownText));
@@ -222,15 +221,15 @@ void add_activity(const SymbolModel& model, const Said& said, const ReportReques
   if (const auto* single = model.as<LanguageModel<float>>()) return add(*single);
   if (const auto* exact = model.as<LanguageModel<double>>()) return add(*exact);
   for (const auto& [id, title] : {std::pair{"neurons", "Neurons"}, std::pair{"gates", "Gates"}})
-    looked.sections.push_back({.id = id, .title = title, .missing = "This model is no network: it has no units."});
+    looked.sections.push_back(
+        {.id = id, .title = title, .missing = "This model is not a network, so it has no units."});
 }
 
 PageSection lags_section(const SymbolModel& model, const Said& said, const ReportRequest& request) {
-  PageSection section{.id = "lags",
-                      .title = "How far back",
-                      .note =
-                          "The mean norm of the gradient of the state in what a symbol so many steps before added to "
-                          "the network."};
+  PageSection section{
+      .id = "lags",
+      .title = "How far back",
+      .note = "The mean norm of the gradient of the state with respect to the input a given number of steps earlier."};
   const std::vector<Symbol> text(said.symbols.begin(),
                                  said.symbols.begin() + std::min<std::ptrdiff_t>(kLagText, std::ssize(said.symbols)));
   const MeanLags lags = mean_lags(model, text, kLags, kLagPositions, request.threads);

@@ -62,7 +62,7 @@ std::vector<double> numbers_of(const NumberTable& table, std::size_t column) {
     double x = 0;
     const std::string& text = row.at(column);
     if (std::from_chars(text.data(), text.data() + text.size(), x).ec != std::errc())
-      throw DataError(fmt::format("\"{}\" is no number in the column {}", text, table.names.at(column)));
+      throw DataError(fmt::format("column {1}: \"{0}\" is not a number", text, table.names.at(column)));
     numbers.push_back(x);
   }
   return numbers;

@@ -63,11 +63,9 @@ std::string names_table() {
   };
   std::string text = fmt::format(
       "`{}`, {} epochs, seed 1; every tenth name of each gender is tested ({} and {}), the one after it validated on. "
-      "Bits of a\nname with its end: of a network that is told nothing, of one that is told the gender, and of that "
-      "one told the other.\n\n"
-      "| ends, and how the gender is known | female: told nothing | told | told the other | male: told nothing | told "
-      "| "
-      "told the other |\n| --- | --- | --- | --- | --- | --- | --- |\n",
+      "Bits per\nname, including its end: of an unconditional network, of one conditioned on the gender, and of the "
+      "latter conditioned on the wrong gender.\n\n| ends, and how the gender is known | female: told nothing | told | "
+      "told the other | male: told nothing | told | told the other |\n| --- | --- | --- | --- | --- | --- | --- |\n",
       kNamesModel, kNamesEpochs, files.tested[0], files.tested[1]);
   std::string samples;
   for (const std::string ends : {"symbol", "stop", "geometric", "poisson", "negative-binomial", "table"}) {

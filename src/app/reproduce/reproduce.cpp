@@ -350,7 +350,7 @@ std::string Reproducing::solved_text(const Reproduction& table) const {
   if (texts_.empty())
     return fmt::format("A problem is solved at {} {}.", shown(table, table.success),
                        table.more_is_better ? "at least" : "at most");
-  std::string result = "Counted from what the source of the text itself scores; solved at most so much above it:";
+  std::string result = "Excess over the score of the text source itself; largest excess that counts as solved:";
   for (const auto& [column, text] : texts_)
     result += fmt::format(" {} {:.5g} (the source {:.5g}),", column->label, text.success, text.floor);
   result.back() = '.';
@@ -366,7 +366,7 @@ std::string median_seconds(const Cell& cell) {
 }
 
 TextTable Reproducing::summary(const Reproduction& table, const std::vector<Cell>& cells) const {
-  TextTable result{{"problem", "method", "ours: median", "quartiles", "seconds", "theirs"}, {}};
+  TextTable result{{"problem", "method", "measured: median", "quartiles", "seconds", "published"}, {}};
   if (!table.compares) result.heading.insert(result.heading.end(), {"solved", "verdict"});
   for (const Cell& cell : cells) {
     const std::vector<double> found = values(table, cell);

@@ -42,14 +42,14 @@ Reproduction learning_through_search() {
           .title = "Learning through search",
           .source =
               "CMU Pronouncing Dictionary 0.7a without stress, as in letter-to-sound, and 50,000 generated pairs "
-              "(noisy-copies), each 90/5/5; every row but the first goes on from the first, all for as many steps "
-              "at one rate, and keeps its last parameters; targets found greedily",
+              "(noisy-copies), each 90/5/5; every row except the first continues from the first one, with the same "
+              "number of steps and learning rate, and keeps the final parameters; greedy decoding",
           .measure = "/test/heads/target/sequence_error",
           .measure_text = "targets wrong on test, %",
           .percent = true,
           .compares = true,
           .curve = "nats_per_symbol",
-          .curve_text = "validation, what is paid for a symbol",
+          .curve_text = "validation loss per symbol",
           .rows = objectives_of_sequences(),
           .small = {.columns = columns,
                     .seeds = 3,

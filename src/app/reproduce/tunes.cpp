@@ -78,10 +78,9 @@ std::string tunes_table() {
   const std::string given = train_class_conditional(files, folder.path("given"), training);
   std::string text = fmt::format(
       "`{}`, {} epochs, seed 1; melodies without chords of tunes that keep their key; every tenth of each key is "
-      "tested, "
-      "the one after it\nvalidated on. Bits of a tune with its end: of a network that is told nothing, of one that is "
-      "told the key, and of that one told another\n(the mean of the three others).\n\n"
-      "| key | tunes tested | told nothing | told | told another |\n| --- | --- | --- | --- | --- |\n",
+      "tested, the one after it\nvalidated on. Bits per tune, including its end: of an unconditional network, of one "
+      "conditioned on the key, and of the latter\nconditioned on a wrong key (mean over the three other keys).\n\n| "
+      "key | tunes tested | told nothing | told | told another |\n| --- | --- | --- | --- | --- |\n",
       kTunesModel, kTunesEpochs);
   for (std::size_t k = 0; k < kKeys.size(); ++k) {
     double others = 0;

@@ -65,12 +65,12 @@ std::vector<std::string> ScoredText::labels(const std::optional<std::string>& fi
                                             const std::vector<ScoredLine>& lines) const {
   const bool column = has_label_column(*model_);
   if (file && column)
-    throw UsageError("--labels: this model's data carry their labels in the first column; leave the option out");
+    throw UsageError("--labels: the data of this model has labels in the first column; leave out --labels");
   std::vector<std::string> labels;
   if (file) labels = read_labels(Input::open(*file));
   if (column) labels = split_labels(Input::open(file_)).labels;
   if ((file || column) && labels.size() != lines.size())
-    throw DataError(fmt::format("{} labels do not fit {} lines", labels.size(), lines.size()));
+    throw DataError(fmt::format("there are {} labels, but {} lines", labels.size(), lines.size()));
   return labels;
 }
 
@@ -81,8 +81,7 @@ ScoredText score(const ScoreRequest& request, Reporter& reporter) {
 ScoredText score(std::unique_ptr<SymbolModel> model, const ScoreRequest& request, Reporter& reporter) {
   const UnknownPolicy unknown = parse_unknown_policy(request.unknown);
   if (request.by == ScoreUnit::state && dynamic_cast<const HmmModel*>(model.get()) == nullptr)
-    throw UsageError(
-        fmt::format("--by state: only an hmm has states, and {} is {}", request.model, model->spec_text()));
+    throw UsageError(fmt::format("--by state requires an hmm, but {} is {}", request.model, model->spec_text()));
   Corpus corpus = load_for(*model, {request.data}, unknown, request.mask);
   if (request.by == ScoreUnit::line && model->alphabet().line_end() == kNoSymbol)
     throw UsageError("--by line: the alphabet of this model has no line end; use --by symbol");

@@ -43,7 +43,7 @@ std::string choose_default_model(TrainSettings& s, const Given& given, Index sym
     constexpr double kShown = 1000;  // rounded to thousandths
     s.optimizer = canonical_optimizer(fmt::format(kTimedOptimizer, std::round(kShown * rate) / kShown));
   }
-  return fmt::format("{}: what learns well in {:.4g} minute{}; --model says otherwise", s.model, *s.minutes,
+  return fmt::format("using {}, the default for {:.4g} minute{}; override it with --model", s.model, *s.minutes,
                      *s.minutes == 1 ? "" : "s");
 }
 

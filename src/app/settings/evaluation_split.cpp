@@ -17,7 +17,7 @@ std::optional<std::string> measured_split(const std::optional<std::string>& spli
     return found != model.configuration().end() && found->is_string() ? found->get<std::string>() : std::string();
   };
   if (const std::string own = text("split"); !own.empty()) return own;
-  throw UsageError("--part needs --split: which split is it a part of? For example --split 90/5/5");
+  throw UsageError("--part needs --split, for example --split 90/5/5");
 }
 
 }  // namespace unfold

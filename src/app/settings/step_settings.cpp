@@ -21,17 +21,15 @@ void check_shards(TrainSettings& s) {
   if (s.gradient_sums == "exact") s.gradient_sums.reset();
   if (s.gradient_sums && s.gradient_sums != "bf16")
     throw UsageError(fmt::format("--gradient-sums is exact or bf16, not \"{}\"", *s.gradient_sums));
-  if (s.gradient_sums && !s.shards) throw UsageError("--gradient-sums is of shards: give --shards S, 2 or more");
+  if (s.gradient_sums && !s.shards) throw UsageError("--gradient-sums needs --shards S with S of at least 2");
   if (!s.shards) return;
   const auto refuse = [](std::string_view what) {
-    throw UsageError(fmt::format("{} cannot be divided among shards yet: leave it out, or --shards", what));
+    throw UsageError(fmt::format("{} cannot be combined with --shards", what));
   };
   if (s.follow) refuse("--follow");
   if (*s.shards > s.batch)
-    throw UsageError(
-        fmt::format("--shards {} is more than the {} sequences of a step: some shards would stay empty; "
-                    "raise --batch, or take fewer",
-                    *s.shards, s.batch));
+    throw UsageError(fmt::format(
+        "--shards {} exceeds the {} sequences of a batch; increase --batch or use fewer shards", *s.shards, s.batch));
   if (s.gradient) refuse("--gradient " + *s.gradient);
   if (s.sampled_softmax > 0) refuse("--sampled-softmax");
   if (s.teacher_forcing) refuse("--teacher-forcing");
@@ -46,7 +44,7 @@ void check_activations(TrainSettings& s, const RunSettings& run) {
   if (s.activations != "bf16")
     throw UsageError(fmt::format("--activations is exact or bf16, not \"{}\"", *s.activations));
   const auto refuse = [](std::string_view what) {
-    throw UsageError(fmt::format("{} and --activations bf16 exclude each other: leave one of them out", what));
+    throw UsageError(fmt::format("{} cannot be combined with --activations bf16", what));
   };
   if (s.precision == "double") refuse("--precision double");
   if (run.memory_limit) refuse("--memory-limit");

@@ -144,7 +144,7 @@ void check_task_options(const TrainSettings& s, const Given& given) {
     if (s.task && given.contains(name))
       throw UsageError(fmt::format("--{} is for data of one's own, not for a --task", name));
   for (const std::string_view name : kTaskOnly)
-    if (!s.task && given.contains(name)) throw UsageError(fmt::format("--{} belongs to a --task", name));
+    if (!s.task && given.contains(name)) throw UsageError(fmt::format("--{} requires --task", name));
   if (!s.task) return;
   if (is_fitted_model(s.model))
     throw UsageError(fmt::format("--task wants a model trained by gradient, not {}", s.model));
@@ -171,46 +171,42 @@ void check_field_options(const TrainSettings& s, const Given& given) {
           fmt::format("--{} is for text, not for data with fields; --format text reads the file as text", name));
   for (const std::string_view name : kFieldsOnly)
     if (!has_fields(s) && given.contains(name))
-      throw UsageError(fmt::format("--{} is for data with fields; --format says which these are", name));
+      throw UsageError(fmt::format("--{} requires data with fields; specify their format with --format", name));
   if (has_fields(s) && is_fitted_model(s.model))
     throw UsageError(fmt::format("data with fields want a model trained by gradient, not {}", s.model));
   if (!has_fields(s)) return;
   const ReaderEntry& reader = readers().get(*s.format);
   if (given.contains("symbols") && !reader.has_texts)
-    throw UsageError(
-        fmt::format("--symbols says what of a text is a symbol, and {} has no texts: leave it out", *s.format));
+    throw UsageError(fmt::format("--symbols applies only to text, and {} has none: leave it out", *s.format));
   if (given.contains("sequences") && !reader.has_sequence_column)
-    throw UsageError(
-        fmt::format("--sequences is a column of a table; {} says by itself which sequences there are: leave "
-                    "it out",
-                    *s.format));
+    throw UsageError(fmt::format(
+        "--sequences names a column of a table; the format {} defines its sequences: leave it out", *s.format));
 }
 
 /// Throws UsageError for explicitly given options without effect. Stored values are not rejected.
 void refuse_unused(const TrainSettings& s, const Given& given) {
   const bool fitted = is_fitted_model(s.model);
   if (fitted && (s.activity_penalty > 0 || s.flow_penalty > 0))
-    throw UsageError(fmt::format("penalties are for models trained by gradient; {} is fitted as a whole", s.model));
+    throw UsageError(fmt::format("penalties apply only to gradient-based training; {} is fitted directly", s.model));
   for (const auto& [name, asked] : {std::pair{"early-stop", s.early_stop > 0},
                                     {"best-by", given.contains("best-by") && s.best_by.has_value()},
                                     {"validate-every", given.contains("validate-every") && s.validate_every > 0}})
     if (!fitted && !validates(s) && asked)
-      throw UsageError(
-          fmt::format("--{} looks at validations, and --split {} leaves nothing to validate on", name, *s.split));
+      throw UsageError(fmt::format("--{} needs validation, but --split {} leaves no validation data", name, *s.split));
   if (s.follow && s.early_stop > 0)
-    throw UsageError("--early-stop looks at validations, and --follow has none: leave it out");
+    throw UsageError("--early-stop needs validation, which --follow does not do: leave it out");
 }
 
 /// Sets the defaults for a stream, which is one sequence of bytes, read once.
 void settle_follow(TrainSettings& s, const Given& given) {
   if (!s.follow) return;
   for (const std::string_view name : kEndsOnly)
-    if (given.contains(name))
-      throw UsageError(fmt::format("--follow reads a stream as it comes, without an end: leave --{} out", name));
-  if (s.data.size() != 1) throw UsageError("--follow reads one stream; name one file, or - for standard input");
+    if (given.contains(name)) throw UsageError(fmt::format("--follow reads an endless stream: leave --{} out", name));
+  if (s.data.size() != 1) throw UsageError("--follow reads one stream; specify one file, or - for standard input");
   if (given.contains("symbols") && s.symbols != "bytes")
     throw UsageError(
-        "--follow reads bytes: which characters or words a stream has shows at its end; leave --symbols out");
+        "--follow reads bytes, because the characters or words of a stream are not known in advance; leave --symbols "
+        "out");
   if (given.contains("batch") && s.batch != 1) throw UsageError("--follow reads one stream: --batch is 1");
   s.symbols = "bytes";
   s.batch = 1;
@@ -238,10 +234,9 @@ bool is_text_format(std::string_view format) {
 void check_fasta_options(const TrainSettings& s) {
   if (s.format != kFastaFormat) return;
   if (s.symbols == "words")
-    throw UsageError("--format fasta reads letters; leave --symbols out, or take --symbols bytes");
+    throw UsageError("--format fasta reads letters; leave --symbols out, or use --symbols bytes");
   if (s.label_column || s.only_label)
-    throw UsageError(
-        "--label-column and --only-label are for lines; records of FASTA have headers, which are left out");
+    throw UsageError("--label-column and --only-label apply to lines; headers of FASTA records are skipped");
 }
 
 /// A note for the case that only an option causes a file to be read as running text, although it looks like a different
@@ -257,7 +252,7 @@ std::string remark_on_text(const TrainSettings& s, const Given& given) {
 
 /// Sets the defaults for logs: each line is a sequence of words, and the default model.
 void set_log_defaults(TrainSettings& s, const Given& given) {
-  if (s.log_rules && s.format != kLogFormat) throw UsageError("--log-rules belongs to --format log");
+  if (s.log_rules && s.format != kLogFormat) throw UsageError("--log-rules requires --format log");
   if (s.format != kLogFormat) return;
   if (given.contains("symbols") && s.symbols != "words")
     throw UsageError("--format log reads words; leave --symbols out");
@@ -291,7 +286,8 @@ std::string resolve_format(TrainSettings& s, const Given& given) {
   if (!is_file(s.data.front())) {  // a pipe can be read only once
     if (!fields) return {};
     if (std::error_code none; s.data.front() == "-" || std::filesystem::exists(s.data.front(), none))
-      throw UsageError(fmt::format("{} can be read only once: --format says what it is", s.data.front()));
+      throw UsageError(fmt::format(
+          "{} can be read only once, so its format cannot be detected; specify it with --format", s.data.front()));
   }
   if (const std::string why = fields ? std::string() : guess_fasta(s.data.front()); !why.empty()) {
     s.format = kFastaFormat;
@@ -304,8 +300,8 @@ std::string resolve_format(TrainSettings& s, const Given& given) {
     if (fields) {
       reject_utf16(input.name(), input.bytes());
       throw UsageError(
-          fmt::format("{} looks like running text, which has no fields; --format says how to read it, and which line "
-                      "does not fit",
+          fmt::format("{} looks like running text, which has no fields; specify the format with --format, which also "
+                      "reports the line that does not match",
                       s.data.front()));
     }
     return {};
@@ -434,7 +430,7 @@ std::string resolve_device(TrainSettings& s, RunSettings& run, const Given& give
   if (run.device == kProcessor) run.device.reset();
   if (run.device || s.precision != kTf32 || given.contains("precision")) return {};
   s.precision = "float";
-  return "tf32 is of GPUs: training goes on in float";
+  return "tf32 is supported only on GPUs; training continues in float";
 }
 
 Config comparable(const Config& all, bool resume) {
@@ -495,9 +491,10 @@ void make_canonical(TrainSettings& s, const RunSettings& run, const Given& given
   check_activations(s, run);
   check_device(s, run);
   if (s.copy_matching_parameters && s.restarts > 1)
-    throw UsageError("--start-from and --restarts exclude each other: all would start from the same parameters");
+    throw UsageError(
+        "--start-from cannot be combined with --restarts: all restarts would have the same initial parameters");
   if (s.sampled_softmax > 0 && s.restarts > 1)
-    throw UsageError("--sampled-softmax and --restarts exclude each other: restarts are compared by their whole loss");
+    throw UsageError("--sampled-softmax cannot be combined with --restarts, which compares full losses");
   if (s.symbols != kAnyText && s.format == "pairs")
     parse_symbol_kinds(s.symbols);
   else if (s.symbols != kAnyText || !has_fields(s))
@@ -508,14 +505,14 @@ void make_canonical(TrainSettings& s, const RunSettings& run, const Given& given
   if (s.whole_sequences && given.contains("window"))
     throw UsageError(given.contains("resume") && !given.contains("whole-sequences")
                          ? "the run reads whole sequences, and --window cuts them: leave --window out to go on"
-                         : "--window and --whole-sequences exclude each other: leave one of them out");
+                         : "--window cannot be combined with --whole-sequences");
   if (s.valid && s.split)
-    throw UsageError("--valid and --split exclude each other: validation comes from a file or from a part of DATA");
-  if (s.valid_mask && !s.valid) throw UsageError("--valid-mask belongs to --valid; --mask covers all of DATA");
+    throw UsageError("--valid cannot be combined with --split: validation data are either a file or a part of DATA");
+  if (s.valid_mask && !s.valid) throw UsageError("--valid-mask requires --valid; --mask covers all of DATA");
   if (s.valid && s.mask.has_value() != s.valid_mask.has_value())
     throw UsageError(
-        "--mask and --valid-mask belong together: what is trained on one set of symbols is not comparable "
-        "on another");
+        "with --valid, --mask requires --valid-mask and vice versa: otherwise training and validation losses are not "
+        "comparable");
   if (!s.valid && !s.split && !s.follow) s.split = kDefaultSplit;
   refuse_unused(s, given);
   if (!s.epochs && !s.steps && !s.minutes && !is_fitted_model(s.model)) s.epochs = kDefaultEpochs;

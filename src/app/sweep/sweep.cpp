@@ -72,7 +72,7 @@ void assign_in_spec(const std::string& key, const std::string& value, TrainReque
     throw UsageError(
         fmt::format("--grid: both the model and the optimiser have {0}: write model.{0} or optimizer.{0}", name));
   if (!in_model && !in_optimizer)
-    throw UsageError(fmt::format("--grid {}={}: it is no setting of train; {}{}{}", key, value,
+    throw UsageError(fmt::format("--grid {}={}: not a setting of train; {}{}{}", key, value,
                                  to_optimizer ? "" : model_refuses, to_optimizer || to_model ? "" : "; ",
                                  to_model ? "" : optimizer_refuses));
   (in_model ? s.model : s.optimizer) = in_model ? model : optimizer;
@@ -212,8 +212,8 @@ void Sweeping::require_measure() const {
     }
   if (places.empty()) return;
   throw UsageError(
-      fmt::format("--measure {}: no run has such a figure; there are {}{} (the runs are kept: the same command with "
-                  "another --measure does not repeat them)",
+      fmt::format("--measure {}: no run has this metric; available are {}{} (finished runs are kept: the same command "
+                  "with a different --measure does not repeat them)",
                   *r_.measure, fmt::join(places, ", "), did_you_mean(*r_.measure, places)));
 }
 
@@ -246,8 +246,7 @@ std::string Sweeping::find_measure() const {
           if (figures.contains(name)) return fmt::format("valid/heads/{}/{}", field, name);
     }
   throw UsageError(
-      "the runs measured nothing: give them something to validate on (--split, --valid), or name the place of a figure "
-      "with --measure");
+      "the runs have no metrics: specify validation data (--split, --valid), or the path of a metric with --measure");
 }
 
 /// The measure of the runs that have it.
@@ -345,7 +344,7 @@ std::vector<SweepAxis> parse_grid(const std::string& text) {
     for (auto value = axis.values.begin(); value != axis.values.end(); ++value)
       if (std::find(axis.values.begin(), value, *value) != value)
         refuse(fmt::format("{} has the value {} twice", axis.key, *value));
-    if (!keys.insert(axis.key).second) refuse(fmt::format("{} stands there twice", axis.key));
+    if (!keys.insert(axis.key).second) refuse(fmt::format("{} occurs twice", axis.key));
     axes.push_back(std::move(axis));
   }
   return axes;

@@ -42,9 +42,8 @@ void export_hmm_as_network(const std::string& model, const std::function<void(st
   const std::unique_ptr<SymbolModel> loaded = load_symbol_model(model);
   const auto* hmm = loaded->as<HmmModel>();
   if (hmm == nullptr)
-    throw ModelError(
-        fmt::format("{}: --to network writes a hidden Markov model of symbols as a network, and this is {}", model,
-                    loaded->spec_text()));
+    throw ModelError(fmt::format("{}: --to network requires a hidden Markov model of symbols, but this is {}", model,
+                                 loaded->spec_text()));
   write(as_network(*hmm)->bytes());
 }
 
@@ -53,8 +52,7 @@ void export_network_as_hmm(const std::string& model, const std::function<void(st
   const bool found = with_language_model(*loaded, [&](const auto& network) {
     using T = std::remove_const_t<typename decltype(network.parameters().flat())::element_type>;
     if (network.spec().cell->name != kLinear)
-      throw ModelError(fmt::format("{}: --to hmm writes a {} as a hidden Markov model, and this is {}", model, kLinear,
-                                   loaded->spec_text()));
+      throw ModelError(fmt::format("{}: --to hmm requires a {}, but this is {}", model, kLinear, loaded->spec_text()));
     Parameters<double> parameters(network.circuit());
     copy_parameters(network, parameters);
     constexpr double kTolerance = std::is_same_v<T, double> ? 1e-9 : 1e-5;
@@ -68,8 +66,7 @@ void export_network_as_hmm(const std::string& model, const std::function<void(st
     }
   });
   if (!found)
-    throw ModelError(fmt::format("{}: --to hmm writes a {} as a hidden Markov model, and this is {}", model, kLinear,
-                                 loaded->spec_text()));
+    throw ModelError(fmt::format("{}: --to hmm requires a {}, but this is {}", model, kLinear, loaded->spec_text()));
 }
 
 InitialModel::InitialModel(const std::string& model, TrainSettings& s, const Given& given)
@@ -80,7 +77,7 @@ InitialModel::InitialModel(const std::string& model, TrainSettings& s, const Giv
     if (!s.precision && std::is_same_v<T, double>) s.precision = "double";
   });
   if (!found)
-    throw UsageError(fmt::format("--start-from {}: it is {}, which has no parameters to train by gradient", model,
+    throw UsageError(fmt::format("--start-from {}: {} has no parameters that are trained by gradients", model,
                                  network_->spec_text()));
   if (!given.contains("model")) s.model = network_->spec_text();
   if (!given.contains("symbols")) s.symbols = to_string(alphabet().kind());
@@ -89,8 +86,8 @@ InitialModel::InitialModel(const std::string& model, TrainSettings& s, const Giv
 template <class T>
 void InitialModel::copy_parameters_to(LanguageModel<T>& model) const {
   if (model.spec_text() != network_->spec_text())
-    throw UsageError(fmt::format("--start-from {}: it is {}, not {}; leave --model out", name_, network_->spec_text(),
-                                 model.spec_text()));
+    throw UsageError(fmt::format("--start-from {}: the model is {}, not {}; leave out --model", name_,
+                                 network_->spec_text(), model.spec_text()));
   with_language_model(*network_, [&](const auto& network) { copy_parameters(network, model.parameters()); });
 }
 template void InitialModel::copy_parameters_to(LanguageModel<float>&) const;

@@ -22,10 +22,11 @@ Network<T> network_that_finds_trees(const NetworkModel<T>& model, const TrainSet
                                     Team& team, TrainingSources<T>& sources) {
   const std::string optimizer = canonical_optimizer(settings.optimizer);
   if (settings.objective && !is_likelihood(*settings.objective))
-    throw UsageError("--trees found is for the likelihood of what is predicted; leave --objective out");
+    throw UsageError("--trees found requires the likelihood objective; leave out --objective");
   if (compares_losses(optimizer))
     throw UsageError(
-        fmt::format("{} compares losses, and --trees found draws trees; train with sgd, asgd, rmsprop or adam",
+        fmt::format("{} compares losses and cannot be used with --trees found, which draws random trees; train with "
+                    "sgd, asgd, rmsprop or adam",
                     spec_name(optimizer)));
   sources.chooser = tree_chooser(model.network(), static_cast<std::uint64_t>(settings.seed), team);
   return merging_network(model, circuit);
@@ -43,8 +44,8 @@ Network<T> network_with_objective(const NetworkModel<T>& model, const TrainSetti
   if (is_likelihood(objective) || !supports_sequence_objectives(model.network(), model.data(), ends))
     return searching_network(model.network(), objective);
   if (settings.word_dropout > 0)
-    throw UsageError(fmt::format(
-        "--objective {} reads the sequences that it finds whole; leave --word-dropout out, or --objective", objective));
+    throw UsageError(
+        fmt::format("--objective {} cannot be combined with --word-dropout; leave one of them out", objective));
   sources.chooser =
       sequence_chooser(model.network(), model.data(), ends, objective, static_cast<std::uint64_t>(settings.seed), team);
   (*sources.configuration)["objective"] = objective;
@@ -57,7 +58,7 @@ bool add_error_metric(const NetworkModel<T>& model, const TrainSettings& setting
   const std::string by = settings.best_by.value_or("nats");
   if (by == "nats") return false;
   if (sources.chooser)
-    throw UsageError(fmt::format("--best-by {}: with {} the best is chosen by what is paid; leave --best-by out", by,
+    throw UsageError(fmt::format("--best-by {}: with {}, the best model is chosen by the loss; leave out --best-by", by,
                                  sources.chooser->name()));
   sources.judge = label_judge(model.network(), model.parameters(),
                               by == "labels" ? WrongLabels::each : WrongLabels::sequences, team);

@@ -186,18 +186,17 @@ std::string step_time_note(const LanguageModel<T>& model, const TrainSettings& s
   const StepEstimate cost = estimate_step(model, settings.optimizer, positions, threads);
   const bool fits = cost.metric_bytes <= static_cast<double>(available_memory());
   if (cost.seconds < kMinReportedSeconds && fits) return {};
-  std::string text =
-      fmt::format("a step of {} on {} symbols will take about {}, and nothing is shown before it is done", name,
-                  positions, seconds_text(cost.seconds));
-  if (cost.units == 0) return text + "; fewer symbols in a step (--batch, --window) take less";
+  std::string text = fmt::format("a step of {} on {} symbols takes about {}, without progress output in between", name,
+                                 positions, seconds_text(cost.seconds));
+  if (cost.units == 0) return text + "; fewer symbols per step (--batch, --window) are faster";
   text += fmt::format(": {} units have a matrix of up to {} x {} weights each, {} in all{}", cost.units, cost.weights,
                       cost.weights, bytes_text(static_cast<std::size_t>(cost.metric_bytes)),
-                      fits ? "" : ", more than the memory that is left");
+                      fits ? "" : ", which exceeds the available memory");
   const std::string reduced = name + ":reduction=quasi-diagonal";
   const StepEstimate less = estimate_step(model, reduced, positions, threads);
   if (less.seconds < cost.seconds / 2)
     text += fmt::format("; {} would take about {}", reduced, seconds_text(less.seconds));
-  return text + "; sparse networks (glnn:N,edges=3) and smaller ones cost less, and so does --optimizer adam";
+  return text + "; sparse (glnn:N,edges=3) or smaller networks and --optimizer adam are faster";
 }
 
 template std::string step_time_note(const LanguageModel<float>&, const TrainSettings&, const Split&, int);

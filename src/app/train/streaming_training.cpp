@@ -14,11 +14,11 @@ template <class T>
 LanguageModel<T> model_of_stream(const TrainSettings& settings, const RunSettings& run) {
   if (is_fitted_model(settings.model))
     throw UsageError(
-        fmt::format("--follow is for models trained by gradient; {} is fitted as a whole", settings.model));
+        fmt::format("--follow requires a model trained by gradients; {} is fitted in one pass", settings.model));
   LanguageModel<T> model(settings.model, Alphabet::all_bytes());
   if (readout_of(model.spec()))
-    throw UsageError("a ridge readout predicts numbers, not bytes: write esn:" + std::to_string(model.spec().units) +
-                     ",readout=trained, and everything is trained by gradient");
+    throw UsageError("a ridge readout predicts numbers, not bytes; use esn:" + std::to_string(model.spec().units) +
+                     ",readout=trained, which is trained by gradients");
   check_training_support(model.network(), model.spec(), settings, run);
   model.initialise(static_cast<std::uint64_t>(settings.seed));
   return model;
@@ -33,7 +33,7 @@ TrainingResult follow_stream(LanguageModel<T>& model, const TrainSettings& setti
   Team team(threads);
   reporter.remark(fmt::format("{}: {} parameters; follows {}, one update every {} bytes{}", settings.model,
                               model.parameter_count(), settings.data.front(), settings.window,
-                              trainer.resume ? "; what the run has read already is read over" : ""));
+                              trainer.resume ? "; skips what the run has already read" : ""));
   // Reaches back to the last good state, which may be one interval older if the next one is not good.
   const Index kept = 4 * trainer.snapshot_every;
   return train(model, followed_sources<T>(settings.data.front(), settings.window, kept), options, team,

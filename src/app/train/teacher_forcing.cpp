@@ -7,7 +7,7 @@ namespace unfold {
 TeacherForcing teacher_forcing(const TrainSettings& s) {
   using Shape = TeacherForcing::Shape;
   if (!s.teacher_forcing && s.forcing_schedule)
-    throw UsageError("--forcing-schedule says how --teacher-forcing falls, as 1..0.2: give that, too");
+    throw UsageError("--forcing-schedule requires --teacher-forcing A..B, for example 1..0.2");
   if (!s.teacher_forcing) return {};
   const std::string name = s.forcing_schedule.value_or("linear");
   const TeacherForcing forcing =
@@ -16,10 +16,10 @@ TeacherForcing teacher_forcing(const TrainSettings& s) {
                                                                             : Shape::linear);
   if (s.forcing_schedule && forcing.from == forcing.to)
     throw UsageError(
-        "--forcing-schedule says how --teacher-forcing falls, as 1..0.2, and this stays as it is: leave it out");
+        "--forcing-schedule has no effect with a constant --teacher-forcing; leave it out, or use A..B, for example "
+        "1..0.2");
   if (s.feedback && forcing.always())
-    throw UsageError(
-        "--teacher-forcing 1 reads what is true everywhere, and --feedback what the network gave: leave one out");
+    throw UsageError("--teacher-forcing 1 and --feedback cannot be combined; leave one of them out");
   return forcing;
 }
 

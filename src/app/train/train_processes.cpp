@@ -27,7 +27,7 @@ void add_settings(const TrainSettings& settings, const RunSettings& run, std::ve
 
 void add_files(const TrainSettings& s, std::vector<Claim>& claims) {
   const auto add = [&](const std::string& file, auto&& fingerprint_of) {
-    if (file == "-") throw UsageError("standard input reaches one of several processes alone: name a file");
+    if (file == "-") throw UsageError("standard input is only available to one of several processes; name a file");
     claims.push_back({"the fingerprint of " + file, fingerprint_of(file)});
   };
   // Data read in parts is verified while it is read (Corpus::of_blocks).
@@ -40,14 +40,12 @@ void require_divided(const Processes& processes, const TrainSettings& settings) 
   if (is_fitted_model(settings.model)) {
     if (is_counted_model(settings.model)) return;
     throw UsageError(
-        fmt::format("{} processes were started, but {} is fitted in one; ngram is what several count together",
+        fmt::format("{} processes were started, but {} is fitted in one process; only ngram supports several",
                     processes.count(), settings.model));
   }
   if (!settings.shards)
-    throw UsageError(
-        fmt::format("{0} processes were started, and nothing is divided among them: give --shards {0}, or "
-                    "a multiple of it",
-                    processes.count()));
+    throw UsageError(fmt::format("{0} processes were started without --shards; add --shards {0}, or a multiple of it",
+                                 processes.count()));
   if (processes.count() > *settings.shards)
     throw UsageError(fmt::format("{} processes, but --shards {}: start at most as many processes as there are shards",
                                  processes.count(), *settings.shards));
@@ -71,7 +69,7 @@ void require_same_training(Processes& processes, const TrainSettings& settings, 
   require_divided(processes, settings);
   std::vector<Claim> claims = {
       {"the version", UNFOLD_VERSION},
-      {"the order of bytes", std::endian::native == std::endian::little ? "little-endian" : "big-endian"},
+      {"the byte order", std::endian::native == std::endian::little ? "little-endian" : "big-endian"},
       {"a checkpoint", resumes ? "found" : "not found"}};
   if (settings.precision == "bf16") claims.push_back({"the unit for bfloat16", std::string(bf16_unit_name())});
   add_settings(settings, run, claims);

@@ -20,9 +20,9 @@ DevicePrecision precision_on_device(const TrainSettings& settings) {
 void report_precision(const TrainSettings& settings, Reporter& reporter) {
   if (*settings.precision != "bf16") return;
   if (bf16_unit() == Bf16Unit::none)
-    reporter.warn("--precision bf16: this processor has no AVX-512-BF16; training goes on in float");
+    reporter.warn("--precision bf16: this processor does not support AVX-512-BF16; training uses float");
   else
-    reporter.remark(fmt::format("products of training by {}, everything else in float", bf16_unit_name()));
+    reporter.remark(fmt::format("matrix products in training use {}, everything else float", bf16_unit_name()));
 }
 
 }  // namespace
@@ -42,8 +42,7 @@ template <class T>
 void TrainingDevice::require(const Network<T>& network, const DataSpecification& data) const {
   if (is_cpu()) return;
   if (data.trees || data.grids)
-    throw UsageError(
-        fmt::format("devices run over sequences, not over {} yet; leave --device out", data.trees ? "trees" : "grids"));
+    throw UsageError(fmt::format("devices do not support {} yet; leave out --device", data.trees ? "trees" : "grids"));
   Team one(1);
   const Unfolding<T> tried(network.plan, one, Precision::exact, offload_);
 }

@@ -19,10 +19,10 @@ void check_training_support(const Network<T>& network, const ModelSpec& spec, co
   require_path_units(network.circuit(), spec, settings.optimizer);
   if (!settings.gradient) return;
   if (compares_losses(settings.optimizer) || make_optimizer<T>(settings.optimizer, 1)->gradients() > 1)
-    throw UsageError(fmt::format(
-        "{} goes over what it has read again, and --gradient {} keeps nothing of it; train with sgd, rmsprop "
-        "or adam, or with --gradient bptt",
-        settings.optimizer, *settings.gradient));
+    throw UsageError(
+        fmt::format("{} needs several passes over the data, which --gradient {} does not store; train with sgd, "
+                    "rmsprop or adam, or with --gradient bptt",
+                    settings.optimizer, *settings.gradient));
   ForwardOptions options{.streams = settings.batch};
   if (run.memory_limit) options.limit = parse_bytes(*run.memory_limit);
   require_forward_gradient(network, GradientMethod::parse(*settings.gradient), options);
@@ -45,12 +45,12 @@ void check_one_pass_settings(const TrainSettings& s, bool resume) {
   for (const auto& [name, asked] : options)
     if (asked)
       throw UsageError(
-          fmt::format("--{} is for training by gradient, and {} is fitted as a whole: leave it out", name, s.model));
-  if (s.shards) throw UsageError("a readout is fitted in one pass, which is not divided: leave out --shards");
-  if (resume) throw UsageError("a readout is fitted in one pass: there is nothing to resume; use --overwrite");
+          fmt::format("--{} is for training by gradients, but {} is fitted in one pass; leave it out", name, s.model));
+  if (s.shards) throw UsageError("a readout is fitted in one pass and does not support --shards; leave it out");
+  if (resume) throw UsageError("a readout is fitted in one pass and cannot be resumed; use --overwrite");
   if (s.task && !s.steps && !task_needs_files(*s.task))
     throw UsageError(
-        fmt::format("{} is fitted to --steps times --batch examples of --task {}: give --steps", s.model, *s.task));
+        fmt::format("{} is fitted to --steps times --batch examples of --task {}; add --steps", s.model, *s.task));
 }
 
 template void check_training_support(const Network<float>&, const ModelSpec&, const TrainSettings&, const RunSettings&);

@@ -14,14 +14,14 @@ namespace unfold {
 template <class T>
 std::string copy_matching_parameters(const std::string& run, NetworkModel<T>& model) {
   if (is_linear(model.spec()))
-    throw UsageError(
-        fmt::format("--start-from {}: a crf without layers has one optimum, which every start leads to", run));
+    throw UsageError(fmt::format(
+        "--start-from {}: a crf without layers has a unique optimum, so initial parameters have no effect", run));
   const ModelFile file = ModelFile::open(model_file(run)).expect(NetworkModel<T>::kKind);
   if (file.data().to_json() != model.data().to_json())
-    throw UsageError(fmt::format(
-        "--start-from {}: its fields, alphabets or scales are not those of these data; start from a run that "
-        "was trained on the same data, read in the same way",
-        run));
+    throw UsageError(
+        fmt::format("--start-from {}: fields, alphabets or scales differ from those of the data; start from a run that "
+                    "was trained on the same data, read in the same way",
+                    run));
   std::vector<std::string> own;
   Index taken = 0;
   for (const ParameterInfo& p : model.parameters().info()) {
@@ -35,7 +35,7 @@ std::string copy_matching_parameters(const std::string& run, NetworkModel<T>& mo
   if (taken == 0)
     throw UsageError(fmt::format("--start-from {}: it shares no parameter with {}", run, model.spec_text()));
   return fmt::format("starts with {} parameters of {}{}", taken, run,
-                     own.empty() ? "" : fmt::format("; anew begin {}", fmt::join(own, ", ")));
+                     own.empty() ? "" : fmt::format("; newly initialized: {}", fmt::join(own, ", ")));
 }
 
 template std::string copy_matching_parameters(const std::string&, NetworkModel<float>&);

@@ -19,7 +19,7 @@ const unsigned char* data_of(std::string_view bytes) { return reinterpret_cast<c
 /// Initializes libsodium, which selects its implementation for this processor.
 void prepare() {
   static const bool ready = sodium_init() >= 0;
-  if (!ready) throw RuntimeFailure("libsodium cannot be used here; do without --key");
+  if (!ready) throw RuntimeFailure("libsodium cannot be initialized; leave out --key");
 }
 
 crypto_generichash_state* state_of(unsigned char* bytes) { return reinterpret_cast<crypto_generichash_state*>(bytes); }

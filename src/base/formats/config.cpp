@@ -36,7 +36,8 @@ ConfigValue value_of(const toml::node& node, const std::string& key, const std::
   if (node.is_string()) return node.as_string()->get();
   if (node.is_array()) return list_of_strings(*node.as_array(), filename, line);
   if (node.is_table()) {
-    fail(filename, line, fmt::format("\"{}\" is a table or dotted key; every key stands alone, without [table]", key));
+    fail(filename, line,
+         fmt::format("\"{}\" is a table or a dotted key; only plain `key = value` lines are supported", key));
   }
   fail(filename, line, fmt::format("\"{}\" is a date or time; write it as a string", key));
 }

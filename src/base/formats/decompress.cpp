@@ -24,11 +24,11 @@ constexpr std::string_view kGzipMagic = "\x1f\x8b",
                            kZstdMagic = "\x28\xb5\x2f\xfd";
 
 [[noreturn]] void fail_cut_short(const std::string& name) {
-  throw DataError(fmt::format("{}: the compressed data end too early; fetch or make the file again", name));
+  throw DataError(fmt::format("{}: the compressed data is truncated; download or create the file again", name));
 }
 
 [[noreturn]] void fail_damaged(const std::string& name, std::string_view why) {
-  throw DataError(fmt::format("{}: the compressed data are damaged ({}); fetch or make the file again", name, why));
+  throw DataError(fmt::format("{}: the compressed data is damaged ({}); download or create the file again", name, why));
 }
 
 /// Output buffer of a decompressor, bounded by a limit.
@@ -38,9 +38,9 @@ class Unpacked {
   template <class Byte>
   void append(const std::vector<Byte>& block, std::size_t size) {
     if (size > most_ - bytes_.size())
-      throw DataError(
-          fmt::format("{}: its {} bytes unpack to more than {}; if that is meant, allow it with --max-unpacked", name_,
-                      packed_, most_));
+      throw DataError(fmt::format(
+          "{}: {} compressed bytes expand to more than {}; raise the limit with --max-unpacked if this is expected",
+          name_, packed_, most_));
     bytes_.append(reinterpret_cast<const char*>(block.data()), size);
   }
   std::string take() { return std::move(bytes_); }
@@ -53,7 +53,8 @@ class Unpacked {
 
 std::string inflate_all(std::string_view input, const std::string& name, Unpacked out) {
   z_stream stream{};
-  if (inflateInit2(&stream, 16 + MAX_WBITS) != Z_OK) throw RuntimeFailure("zlib cannot start: not enough memory");
+  if (inflateInit2(&stream, 16 + MAX_WBITS) != Z_OK)
+    throw RuntimeFailure("zlib cannot be initialized: not enough memory");
   const std::unique_ptr<z_stream, int (*)(z_stream*)> guard(&stream, inflateEnd);
   std::vector<Bytef> block(kInflatedBlock);
   std::size_t read = 0;
@@ -74,7 +75,7 @@ std::string inflate_all(std::string_view input, const std::string& name, Unpacke
     } else if (status == Z_BUF_ERROR || (status == Z_OK && read == input.size() && stream.avail_out > 0)) {
       fail_cut_short(name);
     } else if (status != Z_OK) {
-      fail_damaged(name, stream.msg != nullptr ? stream.msg : "zlib refuses them");
+      fail_damaged(name, stream.msg != nullptr ? stream.msg : "rejected by zlib");
     }
   }
 }
@@ -83,7 +84,7 @@ std::string unxz_all(std::string_view input, const std::string& name, Unpacked o
   constexpr std::uint64_t kMemoryLimit = std::uint64_t{1} << 30;
   lzma_stream stream = LZMA_STREAM_INIT;
   if (lzma_stream_decoder(&stream, kMemoryLimit, LZMA_CONCATENATED) != LZMA_OK) {
-    throw RuntimeFailure("liblzma cannot start: not enough memory");
+    throw RuntimeFailure("liblzma cannot be initialized: not enough memory");
   }
   const std::unique_ptr<lzma_stream, void (*)(lzma_stream*)> guard(&stream, lzma_end);
   std::vector<std::uint8_t> block(kInflatedBlock);
@@ -101,14 +102,14 @@ std::string unxz_all(std::string_view input, const std::string& name, Unpacked o
           fmt::format("{}: its dictionary takes more than 1 GiB of memory, the most that is allowed; compress it again "
                       "with xz -9 or less",
                       name));
-    if (status == LZMA_MEM_ERROR) throw RuntimeFailure(fmt::format("{}: not enough memory to unpack it", name));
-    if (status != LZMA_OK) fail_damaged(name, "liblzma refuses them");
+    if (status == LZMA_MEM_ERROR) throw RuntimeFailure(fmt::format("{}: not enough memory to decompress it", name));
+    if (status != LZMA_OK) fail_damaged(name, "rejected by liblzma");
   }
 }
 
 std::string unzstd_all(std::string_view input, const std::string& name, Unpacked out) {
   const std::unique_ptr<ZSTD_DCtx, std::size_t (*)(ZSTD_DCtx*)> context(ZSTD_createDCtx(), ZSTD_freeDCtx);
-  if (!context) throw RuntimeFailure("libzstd cannot start: not enough memory");
+  if (!context) throw RuntimeFailure("libzstd cannot be initialized: not enough memory");
   constexpr int kMostWindowBits = 27;
   ZSTD_DCtx_setParameter(context.get(), ZSTD_d_windowLogMax, kMostWindowBits);
   std::vector<char> block(kInflatedBlock);
@@ -143,7 +144,8 @@ std::string decompress(Compression compression, std::string_view compressed, con
   const auto require = [&](std::string_view magic, std::string_view format) {
     if (compressed.starts_with(magic)) return;
     if (!compressed.empty() && magic.starts_with(compressed)) fail_cut_short(name);
-    throw DataError(fmt::format("{}: its name says {}, its contents are something else; rename it", name, format));
+    throw DataError(
+        fmt::format("{}: the file name says {}, but the contents have another format; rename the file", name, format));
   };
   Unpacked out(compressed.size(), most, name);
   switch (compression) {

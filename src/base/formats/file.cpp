@@ -53,9 +53,9 @@ class Descriptor {
 [[noreturn]] void fail_reading(const std::string& name, int error) {
   if (error == ENOENT || error == ENOTDIR) throw DataError(fmt::format("{}: no such file; check the name", name));
   if (error == EACCES || error == EPERM) {
-    throw DataError(fmt::format("{}: no permission to read it; change its permissions", name));
+    throw DataError(fmt::format("{}: permission denied; change the permissions of the file", name));
   }
-  if (error == EISDIR) throw DataError(fmt::format("{} is a directory; name the files in it", name));
+  if (error == EISDIR) throw DataError(fmt::format("{} is a directory; give the names of files", name));
   throw DataError(fmt::format("{}: cannot be read: {}", name, reason(error)));
 }
 
@@ -147,7 +147,7 @@ void MappedFile::require_whole() const {
   if (data_ == nullptr || ::fstat(descriptor_, &status) != 0 || static_cast<std::size_t>(status.st_size) >= size_)
     return;
   throw RuntimeFailure(
-      fmt::format("{} was shortened while it was read; leave it alone until the command has ended", name_));
+      fmt::format("{} was truncated while it was being read; do not modify it until the command has finished", name_));
 }
 
 void MappedFile::release(std::string_view stretch) const {
@@ -234,7 +234,7 @@ void Input::require_whole() const { content_->file.mapping().require_whole(); }
 
 std::vector<Input> open_inputs(const std::vector<std::string>& paths) {
   if (std::count(paths.begin(), paths.end(), "-") > 1) {
-    throw UsageError("- (standard input) can be read only once; name it once");
+    throw UsageError("standard input (-) can be read only once; give it only once");
   }
   std::vector<Input> inputs;
   inputs.reserve(paths.size());
@@ -261,10 +261,10 @@ std::string_view remedy(int error) {
     case EDQUOT: return "free some space or write to another disk";
     case EACCES:
     case EPERM:
-    case EROFS: return "choose a file and folder that you may write to";
+    case EROFS: return "choose a file and directory that you have permission to write";
     case ENOENT:
-    case ENOTDIR: return "create the folder first";
-    case EISDIR: return "name a file, not a folder";
+    case ENOTDIR: return "create the directory first";
+    case EISDIR: return "give the name of a file, not of a directory";
     case EWOULDBLOCK: return "another process is writing it; wait for it or choose another name";
     case EFBIG: return "raise the limit of the file size (ulimit -f) or write to another file system";
     default: return "check the path and the disk";
@@ -278,7 +278,7 @@ std::string temporary_stem(const std::filesystem::path& target) {
 
 std::string random_digits() {
   std::uint64_t number = 0;
-  if (::getentropy(&number, sizeof number) != 0) throw RuntimeFailure("the system gives no random numbers");
+  if (::getentropy(&number, sizeof number) != 0) throw RuntimeFailure("the system cannot provide random numbers");
   return fmt::format("{:0{}x}", number, kRandomDigits);
 }
 

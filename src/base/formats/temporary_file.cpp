@@ -35,8 +35,8 @@ UnnamedFile::UnnamedFile(std::string what) : what_(std::move(what)) {
 UnnamedFile::~UnnamedFile() { ::close(descriptor_); }
 
 void UnnamedFile::fail(int error) const {
-  throw RuntimeFailure(fmt::format("cannot keep {} in {}: {}; set TMPDIR to a folder with more space", what_, folder(),
-                                   std::generic_category().message(error)));
+  throw RuntimeFailure(fmt::format("cannot store {} in {}: {}; set TMPDIR to a directory with more space", what_,
+                                   folder(), std::generic_category().message(error)));
 }
 
 void UnnamedFile::append(std::span<const std::byte> bytes) {

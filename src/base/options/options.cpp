@@ -105,7 +105,8 @@ Spec parse_spec(std::string_view text) {
       for (const auto& [known, unused] : spec.values)
         if (name_the_same(known, key)) malformed(text, in_quotes(known) + " is given twice");
       if (is_main_size(key)) {
-        if (!spec.size.empty()) malformed(text, fmt::format("\"{}\" is the size, which is given twice", key));
+        if (!spec.size.empty())
+          malformed(text, fmt::format("\"{}\" is a second bare value; only one size is allowed", key));
         spec.size = std::move(value);
       } else {
         spec.values.emplace_back(std::move(key), std::move(value));
@@ -253,7 +254,7 @@ void set_option(const Option& option, const OptionValue& value, std::string_view
   switch (set_value(option, value)) {
     case OptionFault::none: return;
     case OptionFault::malformed:
-      throw UsageError(fmt::format("{} wants {}, not {}", where, wanted(option), in_quotes(to_string(value))));
+      throw UsageError(fmt::format("{} must be {}, not {}", where, wanted(option), in_quotes(to_string(value))));
     case OptionFault::out_of_range:
       throw UsageError(fmt::format("{} must be {}, not {}", where, metric_name(*option.limits), to_string(value)));
     case OptionFault::no_choice: break;
@@ -265,7 +266,7 @@ void set_option(const Option& option, const OptionValue& value, std::string_view
 
 void set_option_from_text(const Option& option, std::string_view text, std::string_view where) {
   const auto value = parse_value(option, text, BoolWords::many);
-  if (!value) throw UsageError(fmt::format("{} wants {}, not {}", where, wanted(option), in_quotes(text)));
+  if (!value) throw UsageError(fmt::format("{} must be {}, not {}", where, wanted(option), in_quotes(text)));
   set_option(option, *value, where);
 }
 
@@ -290,7 +291,7 @@ void OptionTable::set(std::string_view who, std::string_view name, std::string_v
     const auto parsed = parse_value(option, value, BoolWords::plain);
     if (!parsed || set_value(option, *parsed) != OptionFault::none)
       throw UsageError(
-          fmt::format("{}: option {}={} is not possible; {}: {}", who, name, value, name, allowed_values(option)));
+          fmt::format("{}: invalid option {}={}; {} must be: {}", who, name, value, name, allowed_values(option)));
     return;
   }
   throw UsageError(fmt::format("{} has no option {}{} (options: {})", who, in_quotes(name), did_you_mean(name, names),

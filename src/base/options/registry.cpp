@@ -22,7 +22,7 @@ void throw_unknown(std::string_view kind, std::string_view name, const std::vect
 
 void throw_not_built(std::string_view kind, std::string_view name, const std::vector<std::string>& names) {
   throw UsageError(
-      fmt::format("{} {} is not built yet in this version; there are {}", kind, name, fmt::join(names, ", ")));
+      fmt::format("{} {} is not implemented in this version; available: {}", kind, name, fmt::join(names, ", ")));
 }
 
 }  // namespace unfold

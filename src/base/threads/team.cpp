@@ -116,7 +116,7 @@ Attendance default_attendance() {
   if (name == nullptr || *name == '\0') return Attendance::adaptive;
   if (std::string_view(name) == "all") return Attendance::all;
   if (std::string_view(name) == "fickle") return Attendance::fickle;
-  throw UsageError("UNFOLD_TEAM: all or fickle, not \"" + std::string(name) + "\"");
+  throw UsageError("UNFOLD_TEAM must be all or fickle, not \"" + std::string(name) + "\"");
 }
 
 struct Team::State {

@@ -151,16 +151,18 @@ class ExampleFiller {
  public:
   ExampleFiller(const ExampleSet& examples, const ExampleBatchOptions& options)
       : examples_(examples), options_(options) {
-    if (options.batch < 1) throw UsageError(fmt::format("batch {}: at least 1 is needed", options.batch));
+    if (options.batch < 1) throw UsageError(fmt::format("batch {}: must be at least 1", options.batch));
     if (options.window > 0 && examples.has_sources())
-      throw UsageError("examples of two chains are read whole: leave out --window");
+      throw UsageError("examples with a source and a target are read as a whole; leave out --window");
     if (options.window > 0 && (examples.has_trees() || examples.has_grids()))
-      throw UsageError(fmt::format("{} are read whole: leave out --window", examples.has_trees() ? "trees" : "grids"));
-    if (options.window < 0) throw UsageError(fmt::format("window {}: 0 or more positions", options.window));
+      throw UsageError(
+          fmt::format("{} are read as a whole; leave out --window", examples.has_trees() ? "trees" : "grids"));
+    if (options.window < 0) throw UsageError(fmt::format("window {}: must be 0 or more positions", options.window));
     if (!(options.word_dropout >= 0 && options.word_dropout < 1))
-      throw UsageError(fmt::format("word dropout {}: a probability below 1", options.word_dropout));
+      throw UsageError(fmt::format("word dropout {}: must be a probability below 1", options.word_dropout));
     if (options.shift < 0 || (options.shift > 0 && !examples.has_grids()))
-      throw UsageError(fmt::format("shift {}: grids, such as images, are moved by 0 or more positions", options.shift));
+      throw UsageError(
+          fmt::format("shift {}: must be 0 or more positions, and requires grids, such as images", options.shift));
     for (const std::string& name : options.reads) {
       const FieldRead read = parse_read(name);
       add(name, read.field, read.back, false);
@@ -171,7 +173,7 @@ class ExampleFiller {
       const auto used = std::ranges::find(uses_, name, &Use::name);
       if (std::ranges::find(options.reads, name) != options.reads.end()) {
         if (!examples.has_grids())
-          throw UsageError(fmt::format("field {} is read and predicted at the same position", name));
+          throw UsageError(fmt::format("field {} is both read and predicted at the same position", name));
         used->target = true;  // networks over grids ensure that no position sees itself
         counts_[at(used - uses_.begin())].clear();
       } else if (used == uses_.end()) {
@@ -205,13 +207,12 @@ class ExampleFiller {
   void require_sequences() const {
     for (const Use& use : uses_) {
       if (use.back > 0)
-        throw UsageError(fmt::format("{} is read, but in a {} before another; read {}", use.name,
-                                     examples_.has_trees() ? "tree no node comes" : "grid no position comes",
-                                     use.field->name));
+        throw UsageError(fmt::format("{} is read, but there is no previous position in a {}; read {}", use.name,
+                                     examples_.has_trees() ? "tree" : "grid", use.field->name));
       if (use.field->spelt)
         throw UsageError(
-            fmt::format("{} is spelt, which is read in sequences alone; elsewhere take .prefix3, .suffix3 "
-                        "and their like",
+            fmt::format("{} is spelled in characters, which is supported only for sequences; otherwise use .prefix3, "
+                        ".suffix3 and similar fields",
                         use.name));
     }
   }
@@ -420,7 +421,7 @@ class ExampleBatches final : public BatchSource {
         filler_(examples, options),
         seed_(seed),
         by_chance_(options.unknown_rate > 0 || options.word_dropout > 0 || options.shift > 0) {
-    if (examples.count() == 0) throw DataError(fmt::format("{}: no examples to train on", examples.source()));
+    if (examples.count() == 0) throw DataError(fmt::format("{}: there are no training examples", examples.source()));
     seek(0, 0);
   }
 
@@ -432,7 +433,7 @@ class ExampleBatches final : public BatchSource {
       go_to(position_ + 1);
   }
   void seek(Index epoch, Index position) override {
-    if (epoch < 0) throw UsageError(fmt::format("there is no epoch {}", epoch));
+    if (epoch < 0) throw UsageError(fmt::format("epoch {} does not exist", epoch));
     epoch_ = epoch;
     order_.resize(at(examples_.count()));
     std::iota(order_.begin(), order_.end(), Index{0});
@@ -441,7 +442,7 @@ class ExampleBatches final : public BatchSource {
       std::swap(order_[i - 1], order_[random.below(i)]);
     cuts_ = cut(examples_, order_, options_);
     if (position < 0 || position >= static_cast<Index>(cuts_.size()))
-      throw UsageError(fmt::format("the examples have no batch {} in epoch {}", position, epoch));
+      throw UsageError(fmt::format("epoch {1} has no batch {0}", position, epoch));
     go_to(position);
   }
   Index epoch() const override { return epoch_; }

@@ -163,7 +163,8 @@ std::vector<Index> entries_of(const Examples& examples, const ExampleColumn& col
     entries.reserve(examples.ends.size());
     for (Index e = 0; e < examples.count(); ++e) {
       if (examples.length(e) == 0)
-        throw DataError(fmt::format("{}: example {} has no position, so no {}", examples.source, e + 1, column.name));
+        throw DataError(
+            fmt::format("{}: example {} has no positions, so it has no {}", examples.source, e + 1, column.name));
       entries.push_back(examples.end(e) - 1);
     }
     return entries;
@@ -210,7 +211,7 @@ FieldSpecification specify_symbols(const Origin& origin, std::span<const Index> 
                                    bool predicted, const FieldChoice& choice) {
   if (!predicted && choice.hash_bits > 0 && !origin.spelt()) return field_of(name, Alphabet::hashed(choice.hash_bits));
   std::vector<std::string> texts = distinct_texts(origin, entries, predicted ? 1 : choice.least);
-  if (texts.empty()) throw DataError(fmt::format("field {} holds nothing: every entry is missing", name));
+  if (texts.empty()) throw DataError(fmt::format("field {} is empty: every entry is missing", name));
   if (predicted) {
     std::ranges::sort(texts);
   } else {
@@ -255,7 +256,7 @@ void standardise(const ExampleColumn& column, std::span<const Index> entries, st
     const auto [mean, deviation] = mean_and_deviation(numbers);
     if (!std::isfinite(mean) || !std::isfinite(deviation) || deviation == 0)
       throw DataError(
-          fmt::format("field {}: its numbers are too large or too small to be standardised; scale them", field.name));
+          fmt::format("field {}: its numbers are too large or too small to be standardized; rescale them", field.name));
     field.mean.push_back(mean);
     field.deviation.push_back(deviation);
   }
@@ -268,7 +269,7 @@ FieldSpecification specify_values(const ExampleColumn& column, std::span<const I
                                   const FieldChoice& choice) {
   FieldSpecification field{.name = name, .type = Type::values, .size = column.width};
   if (std::ranges::none_of(entries, [&](Index e) { return column.present(e); }))
-    throw DataError(fmt::format("field {} holds nothing: every entry is missing", name));
+    throw DataError(fmt::format("field {} is empty: every entry is missing", name));
   const auto kept = choice.kept.find(name);
   if (!choice.unstandardized.contains(name))
     standardise(column, entries, kept == choice.kept.end() ? std::vector<char>() : kept->second, field);
@@ -292,8 +293,8 @@ FieldColumn encode_symbols(const Examples& examples, const Origin& origin, std::
     }
     if (symbol == kNoSymbol && predicted)
       throw DataError(
-          fmt::format("{}: field {} is \"{}\", which was never seen in training; take the line out, train on "
-                      "data that have it, or, in eval, count it as wrong with --unknown skip",
+          fmt::format("{}: field {} is \"{}\", which did not occur in training; remove the line, train on data that "
+                      "contain it, or, in eval, count it as wrong with --unknown skip",
                       position_in_total(examples, column, e), field.name, text));
     if (symbol == kNoSymbol) symbol = field.alphabet->unknown();
     result.symbols[k] = symbol;
@@ -322,10 +323,10 @@ FieldColumn encode_values(const Examples& examples, const ExampleColumn& column,
                           const FieldSpecification& field) {
   if (column.is_text())
     throw DataError(
-        fmt::format("{}: field {} holds text; the model knows it as numbers", begin_of(examples), field.name));
+        fmt::format("{}: field {} contains text, but the model expects numbers", begin_of(examples), field.name));
   if (column.width != field.size)
-    throw DataError(fmt::format("{}: field {} holds {} numbers a position; the model knows {}", examples.source,
-                                field.name, column.width, field.size));
+    throw DataError(fmt::format("{}: field {} contains {} numbers per position, but the model expects {}",
+                                examples.source, field.name, column.width, field.size));
   FieldColumn result;
   const auto width = at(column.width);
   result.values.assign(entries.size() * width, 0.0F);
@@ -388,7 +389,7 @@ FieldRead parse_read(std::string_view name) {
 DataSpecification specify(const Examples& examples, const FieldChoice& choice, std::string source) {
   if (examples.positions() == 0)
     throw DataError(
-        fmt::format("{}: nothing is left to train on; give more data, or that part a larger share", examples.source));
+        fmt::format("{}: no training data are left; use more data, or a larger training share", examples.source));
   DataSpecification data{.source = std::move(source),
                          .fields = {},
                          .trees = examples.are_trees(),
@@ -401,7 +402,7 @@ DataSpecification specify(const Examples& examples, const FieldChoice& choice, s
     const Origin origin = need_origin(columns, name);
     const bool once = origin.column->once || (predicted && choice.once.contains(name));
     if (once && predicted && std::ranges::find(choice.reads, name) != choice.reads.end())
-      throw UsageError(fmt::format("field {} is predicted once an example, so it cannot be read too", name));
+      throw UsageError(fmt::format("field {} is predicted once per example, so it cannot also be read", name));
     const std::vector<Index> entries = entries_of(examples, *origin.column, once);
     data.fields.push_back(origin.column->is_text() ? specify_symbols(origin, entries, name, predicted, choice)
                                                    : specify_values(*origin.column, entries, name, choice));
@@ -411,11 +412,11 @@ DataSpecification specify(const Examples& examples, const FieldChoice& choice, s
     data.fields.back().spelt = origin.spelt();
     if (origin.spelt() && (predicted || once || origin.column->source))
       throw UsageError(
-          fmt::format("field {} spells what is read at every position; it cannot be predicted, nor spell a "
-                      "source or what stands once an example",
+          fmt::format("field {} is spelled in characters at every position; it cannot be predicted, and it cannot "
+                      "spell a source or a field with one entry per example",
                       name));
     if (origin.column->source && predicted)
-      throw UsageError(fmt::format("field {} is a source that is read; it cannot be predicted", name));
+      throw UsageError(fmt::format("field {} is read as a source, so it cannot be predicted", name));
   };
   for (const std::string& name : choice.predicts) add(name, true);
   for (const std::string& name : choice.reads) add(name, false);
@@ -430,7 +431,7 @@ ExampleSet::ExampleSet(const Examples& examples, std::shared_ptr<const DataSpeci
       parents_(examples.parents),
       shapes_(examples.shapes) {
   if (data_->trees != examples.are_trees() || data_->grids != examples.are_grids())
-    throw DataError(fmt::format("{}: it holds {}, but the model reads {}", source_,
+    throw DataError(fmt::format("{}: it contains {}, but the model reads {}", source_,
                                 examples.are_trees()   ? "trees"
                                 : examples.are_grids() ? "grids"
                                                        : "sequences",
@@ -444,13 +445,13 @@ ExampleSet::ExampleSet(const Examples& examples, std::shared_ptr<const DataSpeci
     const bool predicted = std::ranges::find(predicts, field.name) != predicts.end();
     if (field.type == Type::symbols && !origin.column->is_text())
       throw DataError(
-          fmt::format("{}: field {} holds numbers; the model knows it as text", begin_of(examples), field.name));
+          fmt::format("{}: field {} contains numbers, but the model expects text", begin_of(examples), field.name));
     if (origin.column->once && !field.once)
-      throw DataError(fmt::format("{}: an example has field {} once; the model knows it at every position",
+      throw DataError(fmt::format("{}: field {} has one entry per example, but the model expects one per position",
                                   begin_of(examples), field.name));
     if (origin.column->source != field.source)
-      throw DataError(fmt::format("{}: field {} {}; the model knows it otherwise", source_, field.name,
-                                  origin.column->source ? "lies along a chain of its own" : "lies at the positions"));
+      throw DataError(fmt::format("{}: field {} {}, which differs from the model", source_, field.name,
+                                  origin.column->source ? "is a source sequence" : "has one entry per position"));
     const std::vector<Index> entries = entries_of(examples, *origin.column, field.once);
     if (origin.spelt()) {
       columns_.emplace(field.name, encode_spelling(origin, entries, field));
@@ -472,7 +473,8 @@ const FieldSpecification* ExampleSet::spelt() const {
   for (const FieldSpecification& field : data_->fields) {
     if (!field.spelt || !has(field.name)) continue;
     if (found != nullptr || has_sources())
-      throw UsageError(fmt::format("field {}: one field alone is spelt, and none beside a source", field.name));
+      throw UsageError(fmt::format(
+          "field {}: only one field can be spelled in characters, and not together with a source", field.name));
     found = &field;
   }
   return found;
@@ -550,7 +552,7 @@ ExampleSet ExampleSet::part(Index example, Index from, Index to, Index warmup) c
   result.source_ = source_;
   result.data_ = data_;
   if (has_trees() || has_grids())
-    throw UsageError(fmt::format("{}: a {} cannot be cut by positions", source_, has_trees() ? "tree" : "grid"));
+    throw UsageError(fmt::format("{}: a {} cannot be split by positions", source_, has_trees() ? "tree" : "grid"));
   const bool empty = from >= to;
   const Index start = std::max<Index>(0, from - warmup);
   if (!empty) {
@@ -559,7 +561,7 @@ ExampleSet ExampleSet::part(Index example, Index from, Index to, Index warmup) c
   }
   for (const auto& [name, column] : columns_) {
     const FieldSpecification& field = data_->field(name);
-    if (field.source) throw UsageError(fmt::format("an example with the source {} cannot be cut by positions", name));
+    if (field.source) throw UsageError(fmt::format("an example with the source {} cannot be split by positions", name));
     FieldColumn cut;
     if (!empty && field.once) append(column, example, example + 1, field.size, cut);
     if (!empty && field.spelt)

@@ -97,14 +97,15 @@ void settle_kind(Examples& examples, ExampleColumn& column, Examples& more, Exam
   if (!has_value(added)) return set_width(added, column.width);
   if (!has_value(column)) return set_width(column, added.width);
   if (!column.is_text() && !added.is_text())
-    throw DataError(fmt::format("field {} has {} numbers an entry in {} and {} in {}; make them as many", column.name,
-                                column.width, examples.source, added.width, more.source));
+    throw DataError(
+        fmt::format("field {} has {} numbers per entry in {} and {} in {}; use the same number in all files",
+                    column.name, column.width, examples.source, added.width, more.source));
   if (column.width + added.width > 1)
-    throw DataError(fmt::format("field {} is texts in one file and vectors in another: {} and {}", column.name,
+    throw DataError(fmt::format("field {} contains texts in one file and vectors in another: {} and {}", column.name,
                                 examples.source, more.source));
   if (column.clash.empty())
     column.clash = fmt::format(
-        "field {}: {}, and {}; leave entries empty that are no numbers, rename one of the columns, or leave the field "
+        "field {}: {}, and {}; leave entries empty that are not numbers, rename one of the columns, or leave the field "
         "out (--read)",
         column.name, what_holds(examples, column), what_holds(more, added));
   make_texts(column.is_text() ? added : column);
@@ -174,23 +175,23 @@ void append(Examples& examples, Examples more) {
     ExampleColumn &column = examples.columns[i], &added = more.columns[i];
     if (column.name != added.name)
       throw DataError(
-          fmt::format("field {} is named \"{}\" in {} and \"{}\" in {}; give them the same fields in one order", i + 1,
+          fmt::format("field {} is named \"{}\" in {} and \"{}\" in {}; use the same fields in the same order", i + 1,
                       column.name, examples.source, added.name, more.source));
     if (column.once != added.once || column.source != added.source)
-      throw DataError(fmt::format("field {} of {} is not of the kind that it has in {}: there it has an entry {}",
-                                  added.name, more.source, examples.source,
-                                  column.source ? "of a chain of its own"
-                                  : column.once ? "once an example"
-                                                : "at every position"));
+      throw DataError(fmt::format("field {} of {} has a different kind from {}, where it has an entry {}", added.name,
+                                  more.source, examples.source,
+                                  column.source ? "as a source sequence"
+                                  : column.once ? "per example"
+                                                : "per position"));
     settle_kind(examples, column, more, added);
     // The new list extends the known classes.
     if (added.classes.size() >= column.classes.size()) column.classes = added.classes;
     extend_column(column, added);
   }
   if (examples.are_trees() != more.are_trees())
-    throw DataError(fmt::format("{} and {}: trees and sequences are not read together", examples.source, more.source));
+    throw DataError(fmt::format("{} and {}: trees and sequences cannot be combined", examples.source, more.source));
   if (examples.are_grids() != more.are_grids())
-    throw DataError(fmt::format("{} and {}: grids and sequences are not read together", examples.source, more.source));
+    throw DataError(fmt::format("{} and {}: grids and sequences cannot be combined", examples.source, more.source));
   extend(examples.remarks, more.remarks);
   extend(examples.parents, more.parents);
   extend(examples.shapes, more.shapes);

@@ -43,25 +43,25 @@ Json field_to_json(const FieldSpecification& field) {
 void check_standardisation(const FieldSpecification& field) {
   const auto size = static_cast<std::size_t>(field.size);
   if (field.mean.size() != field.deviation.size() || (!field.mean.empty() && field.mean.size() != size))
-    fail(field.name, "has a standardisation of another size");
+    fail(field.name, "has a standardization of the wrong size");
   for (std::size_t i = 0; i < field.mean.size(); ++i)
     if (!std::isfinite(field.mean[i]) || !std::isfinite(field.deviation[i]) || !(field.deviation[i] > 0))
-      fail(field.name, "has a standardisation that is no number");
+      fail(field.name, "has a standardization that is not finite");
 }
 
 /// Checks the invariants that code using such fields relies on. `named`: symbols have names, except in generated tasks.
 void check_kind(const FieldSpecification& field, bool named) {
   const bool symbols = field.type == Type::symbols;
   if (symbols ? named && !field.alphabet : field.alphabet != nullptr)
-    fail(field.name, symbols ? "is of symbols without an alphabet" : "is of numbers and has an alphabet");
+    fail(field.name, symbols ? "contains symbols but has no alphabet" : "contains numbers but has an alphabet");
   if (field.spelt && (!symbols || field.once || field.source || !field.name.ends_with(".chars")))
-    fail(field.name, "is spelt, which only the characters of texts at every position are");
+    fail(field.name, "is spelled in characters, which requires text at every position");
 }
 
 FieldSpecification field_from_json(const Json& json, bool named) {
   FieldSpecification field{.name = json.at("name").get<std::string>()};
   const auto type = json.at("type").get<std::string>();
-  if (type != "symbols" && type != "values") fail(field.name, "is neither of symbols nor of values");
+  if (type != "symbols" && type != "values") fail(field.name, "contains neither symbols nor values");
   field.type = type == "symbols" ? Type::symbols : Type::values;
   if (json.contains("alphabet")) {
     field.alphabet = std::make_shared<const Alphabet>(Alphabet::from_json(json["alphabet"]));
@@ -69,7 +69,7 @@ FieldSpecification field_from_json(const Json& json, bool named) {
   } else {
     field.size = whole_number<Index>(json.at("size")).value_or(0);
   }
-  if (field.size < 1 || field.size > kLargestField) fail(field.name, "has a size without sense");
+  if (field.size < 1 || field.size > kLargestField) fail(field.name, "has an invalid size");
   field.once = json.value("once", false);
   field.source = json.value("source", false);
   field.spelt = json.value("spelt", false);
@@ -83,19 +83,19 @@ FieldSpecification field_from_json(const Json& json, bool named) {
 void check_field(const FieldSpecification& expected, const Field& rows) {
   if (const auto* symbols = std::get_if<SymbolRows>(&rows)) {
     if (expected.type != Type::symbols)
-      throw DataError(fmt::format("field {} holds symbols; the model knows it as numbers", expected.name));
+      throw DataError(fmt::format("field {} contains symbols, but the model expects numbers", expected.name));
     for (const Symbol x : symbols->symbols)
       if (x != kNoSymbol && (x < 0 || x >= expected.size))
-        throw DataError(
-            fmt::format("field {} holds the symbol {} of an alphabet of {}", expected.name, x, expected.size));
+        throw DataError(fmt::format("field {} contains symbol {}, which is not in the alphabet of size {}",
+                                    expected.name, x, expected.size));
     return;
   }
   const Index cols = std::get<ValueRows>(rows).cols();
   if (expected.type != Type::values)
-    throw DataError(fmt::format("field {} holds numbers; the model knows it as symbols", expected.name));
+    throw DataError(fmt::format("field {} contains numbers, but the model expects symbols", expected.name));
   if (cols != expected.size)
-    throw DataError(
-        fmt::format("field {} holds {} numbers a position; the model knows {}", expected.name, cols, expected.size));
+    throw DataError(fmt::format("field {} contains {} numbers per position, but the model expects {}", expected.name,
+                                cols, expected.size));
 }
 
 /// The field of that name, or null. Specifications of thousands of fields are asked for one after another, so that this
@@ -169,9 +169,9 @@ DataSpecification DataSpecification::from_json(const Json& json) {
     for (const Json& field : json.at("fields"))
       result.fields.push_back(field_from_json(field, !result.source.starts_with("task ")));
   } catch (const Json::exception&) {
-    throw ModelError("\"data\" in the card is not what it should be");
+    throw ModelError("\"data\" in the card is invalid");
   }
-  if (result.fields.empty()) throw ModelError("\"data\" in the card names no field");
+  if (result.fields.empty()) throw ModelError("\"data\" in the card contains no fields");
   return result;
 }
 

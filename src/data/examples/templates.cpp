@@ -43,10 +43,10 @@ class TemplateLine {
     for (std::size_t begin = text_.find('%'); begin != std::string_view::npos; begin = text_.find('%', begin + 1)) {
       const std::size_t end = text_.find(']', begin);
       if (!text_.substr(begin).starts_with("%x[") || end == std::string_view::npos)
-        fail("has a % that begins no %x[row,column]");
+        fail("has a % that does not begin %x[row,column]");
       parts.push_back(macro(text_.substr(begin + 3, end - begin - 3)));
     }
-    if (parts.empty()) fail("reads nothing; write %x[row,column], for example U00:%x[0,0]");
+    if (parts.empty()) fail("reads no column; write %x[row,column], for example U00:%x[0,0]");
     return parts;
   }
 
@@ -61,9 +61,9 @@ class TemplateLine {
     const std::optional<Index> column =
         comma == std::string_view::npos ? std::nullopt : offset_of(inside.substr(comma + 1));
     if (!row || !column || *column < 0)
-      fail(fmt::format("has %x[{}], which is no row from {} to {} and column from 0", inside, -kFarthest, kFarthest));
+      fail(fmt::format("has %x[{}], but rows are from {} to {} and columns start at 0", inside, -kFarthest, kFarthest));
     if (at(*column) >= columns_.size())
-      fail(fmt::format("asks for column {}, but the data have {}, from 0 to {}", *column, columns_.size(),
+      fail(fmt::format("refers to column {}, but the data have {}, from 0 to {}", *column, columns_.size(),
                        columns_.size() - 1));
     return {columns_[at(*column)], *row};
   }
@@ -113,7 +113,7 @@ TemplateFile read_templates(const Input& input, const std::vector<std::string>& 
       const std::string name = template_name(text.parts());
       if (std::ranges::find(result.reads, name) == result.reads.end()) result.reads.push_back(name);
     } else {
-      text.fail("begins with neither U nor B nor #");
+      text.fail("begins with none of U, B and #");
     }
   }
   input.require_whole();

@@ -19,7 +19,7 @@
 namespace unfold {
 namespace {
 
-static_assert(std::endian::native == std::endian::little, "tensors are copied to and from the file as they are");
+static_assert(std::endian::native == std::endian::little, "tensors are copied to and from the file without conversion");
 
 constexpr std::uint64_t kMaxHeader = 100'000'000;  // as in the reference implementation
 constexpr std::size_t kMaxRank = 16;
@@ -122,7 +122,7 @@ void SafetensorsWriter::add_bytes(Tensor tensor) {
   const Index elements = product(tensor.shape);
   if (elements < 0 || elements * width(tensor.dtype) != static_cast<Index>(tensor.bytes.size()) ||
       tensor.shape.size() > kMaxRank) {
-    throw ModelError(fmt::format("safetensors: tensor \"{}\" of shape {} does not take {} bytes", tensor.name,
+    throw ModelError(fmt::format("safetensors: tensor \"{}\" of shape {} does not match {} bytes", tensor.name,
                                  shown(tensor.shape), tensor.bytes.size()));
   }
   const std::string name = tensor.name;
@@ -133,7 +133,7 @@ void SafetensorsWriter::add_bytes(Tensor tensor) {
 
 void SafetensorsWriter::set_metadata(const std::string& key, std::string value) {
   if (key == "checksum" || key == "mac")
-    throw ModelError(fmt::format("safetensors: the metadata key \"{}\" is taken", key));
+    throw ModelError(fmt::format("safetensors: the metadata key \"{}\" is reserved", key));
   metadata_[key] = std::move(value);
 }
 
@@ -162,7 +162,7 @@ std::string SafetensorsWriter::header(const std::vector<const Tensor*>& order) c
   }
   json += '}';
   while ((kLengthBytes + json.size()) % kAlignment != 0) json += ' ';
-  if (json.size() > kMaxHeader) throw ModelError("safetensors: names and metadata take more than 100 MB");
+  if (json.size() > kMaxHeader) throw ModelError("safetensors: names and metadata exceed 100 MB");
   const std::uint64_t length = json.size();
   std::string out(reinterpret_cast<const char*>(&length), kLengthBytes);
   out += json;
@@ -232,7 +232,7 @@ class HeaderReader {
     if (found == header_.end()) return out;
     require(found->is_object(), "__metadata__", "must be an object");
     for (const auto& [key, value] : found->items()) {
-      require(value.is_string(), "__metadata__", "may hold strings only");
+      require(value.is_string(), "__metadata__", "may contain only strings");
       out[key] = value.get<std::string>();
     }
     return out;
@@ -289,19 +289,19 @@ class HeaderReader {
     const auto known = std::find_if(kDtypes.begin(), kDtypes.end(), [&](const DtypeInfo& info) {
       return type.is_string() && type.get_ref<const std::string&>() == info.name;
     });
-    require(known != kDtypes.end(), name, fmt::format("has the type {}, which is not one of ours", type.dump()));
+    require(known != kDtypes.end(), name, fmt::format("has type {}, which is not supported", type.dump()));
     out.dtype = static_cast<Dtype>(known - kDtypes.begin());
     out.shape = sizes(name, entry["shape"], "shape");
     require(out.shape.size() <= kMaxRank, name, "has too many dimensions");
     const std::vector<Index> offsets = sizes(name, entry["data_offsets"], "data_offsets");
-    require(offsets.size() == 2 && offsets[0] <= offsets[1], name, "must have two offsets, the lesser first");
+    require(offsets.size() == 2 && offsets[0] <= offsets[1], name, "must have two offsets in ascending order");
     if (offsets[1] > static_cast<Index>(data_.size())) {
-      throw ModelError(fmt::format("cut short: tensor \"{}\" ends at byte {}, the file at byte {}", name,
+      throw ModelError(fmt::format("truncated: tensor \"{}\" ends at byte {}, the file at byte {}", name,
                                    data_at_ + offsets[1], data_at_ + static_cast<Index>(data_.size())));
     }
     const Index elements = product(out.shape);
     require(elements >= 0 && elements * width(out.dtype) == offsets[1] - offsets[0], name,
-            fmt::format("of shape {} and type {} cannot take {} bytes", shown(out.shape), to_string(out.dtype),
+            fmt::format("with shape {} and type {} does not match {} bytes", shown(out.shape), to_string(out.dtype),
                         offsets[1] - offsets[0]));
     out.bytes = data_.substr(static_cast<std::size_t>(offsets[0]), static_cast<std::size_t>(offsets[1] - offsets[0]));
     return out;
@@ -334,25 +334,26 @@ bool has_tag(std::string_view header) {
 }  // namespace
 
 std::string_view SafetensorsFile::header() const {
-  if (bytes_.empty()) fail("empty; this is no model file");
+  if (bytes_.empty()) fail("empty; not a model file");
   if (bytes_.size() < kLengthBytes)
-    fail(fmt::format("cut short after {} bytes, inside the header length", bytes_.size()));
+    fail(fmt::format("truncated after {} bytes, inside the header length", bytes_.size()));
   std::uint64_t length = 0;
   std::memcpy(&length, bytes_.data(), kLengthBytes);
-  if (length > kMaxHeader) fail(fmt::format("claims a header of {} bytes; this is no model file", length));
+  if (length > kMaxHeader) fail(fmt::format("claims a header of {} bytes; not a model file", length));
   if (length > bytes_.size() - kLengthBytes) {
-    fail(fmt::format("cut short: the header ends at byte {}, the file at byte {}", kLengthBytes + length,
+    fail(fmt::format("truncated: the header ends at byte {}, the file at byte {}", kLengthBytes + length,
                      bytes_.size()));
   }
   const std::string_view header = bytes_.substr(kLengthBytes, length);
-  if (!header.starts_with('{')) fail("byte 8 does not begin a JSON object; this is no model file");
+  if (!header.starts_with('{')) fail("no JSON object at byte 8; not a model file");
   return header;
 }
 
 /// Verifies the checksum. It is at a fixed position, so that it can be checked before anything is parsed.
 void SafetensorsFile::check_sum(Checksum checksum) const {
   if (!bytes_.substr(kLengthBytes).starts_with(kChecksumStart) || bytes_.size() < kChecksumAt + kChecksumDigits) {
-    if (checksum == Checksum::required) fail("no checksum where one should be; written by another program?");
+    if (checksum == Checksum::required)
+      fail("the checksum is missing; the file may have been written by a different program");
     return;
   }
   std::uint32_t sum = crc(0, bytes_.substr(0, kChecksumAt));
@@ -362,7 +363,7 @@ void SafetensorsFile::check_sum(Checksum checksum) const {
   const std::string expected = fmt::format("{:08x}", sum);
   const std::string_view stated = bytes_.substr(kChecksumAt, kChecksumDigits);
   if (stated != expected)
-    fail(fmt::format("cut short or damaged: the checksum is crc32:{} instead of crc32:{}", expected,
+    fail(fmt::format("truncated or damaged: the checksum is crc32:{} instead of crc32:{}", expected,
                      question_marked(stated)));
 }
 
@@ -370,12 +371,12 @@ void SafetensorsFile::check_sum(Checksum checksum) const {
 void SafetensorsFile::check_tag(std::string_view header) const {
   const Key* key = authentication_key();
   const bool tagged = has_tag(header);
-  if (key == nullptr && tagged) fail("made with a key; name the file that holds it with --key");
+  if (key == nullptr && tagged) fail("written with a key; name the key file with --key");
   if (key == nullptr) return;
-  if (!tagged) fail("made without a key, so nothing shows who made it; leave out --key to read it all the same");
+  if (!tagged) fail("written without a key, so its origin cannot be verified; leave out --key to read it anyway");
   FileTag tag(*key, bytes_.substr(0, kMacAt + kMacDigits));
   for_each_step(bytes_.substr(kMacAt + kMacDigits), *content_, [&](std::string_view step) { tag.add(step); });
-  if (!tags_equal(tag.digits(), bytes_.substr(kMacAt, kMacDigits))) fail("made with another key than the one given");
+  if (!tags_equal(tag.digits(), bytes_.substr(kMacAt, kMacDigits))) fail("written with a different key");
 }
 
 void SafetensorsFile::parse(std::string_view header) {
@@ -409,7 +410,7 @@ const Tensor& SafetensorsFile::tensor(std::string_view name) const {
 
 const std::string& SafetensorsFile::metadata(const std::string& key) const {
   const auto found = metadata_.find(key);
-  if (found == metadata_.end()) fail(fmt::format("the metadata lack \"{}\"", key));
+  if (found == metadata_.end()) fail(fmt::format("the metadata do not contain \"{}\"", key));
   return found->second;
 }
 

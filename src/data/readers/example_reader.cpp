@@ -48,11 +48,11 @@ void require_examples(const Examples& examples) {
     if (names.insert(column.name).second) continue;
     throw DataError(fmt::format("{}: two columns are named {}; rename one", examples.source, column.name));
   }
-  if (examples.count() == 0) throw DataError(fmt::format("{}: there is no example in it", examples.source));
+  if (examples.count() == 0) throw DataError(fmt::format("{}: it contains no examples", examples.source));
   for (Index e = 0; e < examples.count(); ++e) {
     if (examples.length(e) > 0) continue;
     const Index line = examples.example_lines.empty() ? 0 : examples.example_lines[at(e)];
-    throw_data_error(examples.source, line, fmt::format("example {} is empty; leave it out of the file", e + 1));
+    throw_data_error(examples.source, line, fmt::format("example {} is empty; remove it from the file", e + 1));
   }
 }
 
@@ -64,13 +64,13 @@ FormatGuess guess_format(const Input& input) {
     std::string why = reader.guess(sample);
     if (!why.empty()) return {reader.name, std::move(why)};
   }
-  return {"text", "nothing in it looks like another format"};
+  return {"text", "no other format was recognized"};
 }
 
 Examples read_examples(const Input& input, const ReaderOptions& options) {
   const std::string format = options.format.empty() ? guess_format(input).format : options.format;
   if (options.format.empty() && readers().find(format) == nullptr) {
-    throw DataError(fmt::format("{}: it looks like running text, which has no fields; name its format", input.name()));
+    throw DataError(fmt::format("{}: it looks like running text, which has no fields; give its format", input.name()));
   }
   Examples examples = readers().get(format).read(input, options);
   input.require_whole();

@@ -54,20 +54,19 @@ FastaFile FastaPass::run() {
       end_record();
       begin_record();
     } else if (header_ == 0) {
-      throw_data_error(
-          source_, lines_.number(),
-          "neither a header of FASTA (\">\") nor one of FASTQ (\"@\"); begin every record with one, or train "
-          "with --format text");
+      throw_data_error(source_, lines_.number(),
+                       "there is neither a FASTA header (\">\") nor a FASTQ header (\"@\"); begin every record with "
+                       "one, or train with --format text");
     } else if (is_complete()) {
       throw_data_error(source_, lines_.number(),
-                       "a read is complete above, and this is no header (\"@\") of the next; take it out");
+                       "the read above is complete, and this line is not a header (\"@\"); remove it");
     } else if (file_.has_qualities && line_[0] == kQualities) {
       skip_qualities();
     } else {
       append_letters();
     }
   }
-  if (header_ == 0) throw_data_error(source_, 0, "no record in it; there is nothing to read");
+  if (header_ == 0) throw_data_error(source_, 0, "it contains no records");
   end_record();
   return std::move(file_);
 }
@@ -82,12 +81,11 @@ void FastaPass::begin_record() {
 void FastaPass::end_record() {
   if (is_complete()) return;  // also before the first record
   if (letters_in_record() == 0)
-    throw_data_error(source_, header_,
-                     fmt::format("the record \"{}\" has no letters; take it out", file_.names.back()));
+    throw_data_error(source_, header_, fmt::format("the record \"{}\" has no letters; remove it", file_.names.back()));
   if (file_.has_qualities)
     throw_data_error(
         source_, header_,
-        fmt::format("the read \"{}\" has no line \"+\" with qualities behind it; complete it", file_.names.back()));
+        fmt::format("the read \"{}\" has no line \"+\" followed by qualities; complete it", file_.names.back()));
   file_.letters += '\n';
   file_.ends.push_back(static_cast<Index>(file_.letters.size()));
 }
@@ -95,9 +93,9 @@ void FastaPass::end_record() {
 void FastaPass::append_letters() {
   const auto odd = std::find_if_not(line_.begin(), line_.end(), is_residue);
   if (odd != line_.end())
-    throw_data_error(
-        source_, lines_.number(),
-        fmt::format("{} stands for no base and no amino acid; take it out, or train with --format text", shown(*odd)));
+    throw_data_error(source_, lines_.number(),
+                     fmt::format("{} is not a code of a base or an amino acid; remove it, or train with --format text",
+                                 shown(*odd)));
   file_.lower_case += std::count_if(line_.begin(), line_.end(), [](char c) { return c >= 'a' && c <= 'z'; });
   file_.letters += line_;
 }
@@ -107,11 +105,11 @@ void FastaPass::skip_qualities() {
   const Index wanted = letters_in_record();
   Index seen = 0;
   if (wanted == 0)
-    throw_data_error(source_, header_, fmt::format("the read \"{}\" has no letters; take it out", file_.names.back()));
+    throw_data_error(source_, header_, fmt::format("the read \"{}\" has no letters; remove it", file_.names.back()));
   while (seen < wanted && lines_.next()) seen += static_cast<Index>(without_blanks(lines_.line()).size());
   if (seen != wanted)
     throw_data_error(source_, lines_.number(),
-                     fmt::format("{} qualities of the read \"{}\", which has {} letters; it is cut short or damaged",
+                     fmt::format("{} qualities for the read \"{}\", which has {} letters; it is truncated or damaged",
                                  seen, file_.names.back(), wanted));
   file_.letters += '\n';
   file_.ends.push_back(static_cast<Index>(file_.letters.size()));
@@ -158,15 +156,15 @@ FastaFile read_fasta(const Input& input) {
 std::string guess_fasta(const std::string& path) {
   const bool packed = compression_of(path) != Compression::none;
   const std::string_view name = packed ? std::string_view(path).substr(0, path.rfind('.')) : std::string_view(path);
-  if (ends_in(name, {".fa", ".fasta", ".fna", ".ffn", ".faa", ".frn"})) return "FASTA by its name";
-  if (ends_in(name, {".fastq", ".fq"})) return "FASTQ by its name";
+  if (ends_in(name, {".fa", ".fasta", ".fna", ".ffn", ".faa", ".frn"})) return "FASTA by its file name";
+  if (ends_in(name, {".fastq", ".fq"})) return "FASTQ by its file name";
   if (packed) return {};
   std::string beginning(kGuessBytes, '\0');
   std::ifstream file(path, std::ios::binary);
   file.read(beginning.data(), static_cast<std::streamsize>(beginning.size()));
   beginning.resize(static_cast<std::size_t>(file.gcount()));
-  if (lines_look_like_fasta(beginning)) return "headers of FASTA with letters below them";
-  if (lines_look_like_fastq(beginning)) return "a read of FASTQ with its qualities";
+  if (lines_look_like_fasta(beginning)) return "FASTA headers followed by letters";
+  if (lines_look_like_fastq(beginning)) return "a FASTQ read with its qualities";
   return {};
 }
 

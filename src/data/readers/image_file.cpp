@@ -14,11 +14,10 @@ namespace {
 void require_limits(const std::string& source, Index height, Index width) {
   if (height < 1 || width < 1) throw_data_error(source, 0, fmt::format("an image of {} x {} pixels", height, width));
   if (height > kMostSide || width > kMostSide || height * width > kMostPixels)
-    throw_data_error(
-        source, 0,
-        fmt::format("an image of {} x {} pixels, and at most {} on a side and {} in all are read; cut it, or "
-                    "make it smaller",
-                    height, width, kMostSide, kMostPixels));
+    throw_data_error(source, 0,
+                     fmt::format("the image has {} x {} pixels, but at most {} per side and {} in total are supported; "
+                                 "crop it, or make it smaller",
+                                 height, width, kMostSide, kMostPixels));
 }
 
 /// Parses a whole Netpbm image.
@@ -35,7 +34,7 @@ class PnmReader {
     require_limits(source_, image_.height, image_.width);
     largest_ = number("largest level");
     if (largest_ < 1 || largest_ > kDeepest)
-      refuse(fmt::format("a largest level of {}; 1 to {} are known", largest_, kDeepest));
+      refuse(fmt::format("the maximum level is {}, but it must be from 1 to {}", largest_, kDeepest));
     const auto count = static_cast<std::size_t>(image_.height * image_.width * image_.channels);
     plain ? read_plain(count) : read_raw(count);
     return std::move(image_);
@@ -67,35 +66,35 @@ class PnmReader {
     const char* const end = bytes_.data() + bytes_.size();
     const auto [stopped, error] = std::from_chars(bytes_.data() + place_, end, value);
     if (error != std::errc() || value < 0)
-      refuse(fmt::format("{} is no number; save the image again",
-                         place_ < bytes_.size() ? what : "the file ends where the next number should be: it"));
+      refuse(fmt::format("{} is not a number; save the image again",
+                         place_ < bytes_.size() ? what : "the end of the file"));
     place_ = static_cast<std::size_t>(stopped - bytes_.data());
     if (place_ < bytes_.size() && !is_blank(bytes_[place_]) && bytes_[place_] != '#')
-      refuse(fmt::format("{} is no number; save the image again", what));
+      refuse(fmt::format("{} is not a number; save the image again", what));
     return value;
   }
 
   void take(Index level) {
-    if (level > largest_) refuse(fmt::format("a level of {}, above the largest of {}", level, largest_));
+    if (level > largest_) refuse(fmt::format("level {} is above the maximum {}", level, largest_));
     image_.pixels.push_back(static_cast<std::uint16_t>(level));
   }
 
   void read_plain(std::size_t count) {
-    if (bytes_.size() - place_ < 2 * count - 1) refuse("the file is cut short; save the image again");
+    if (bytes_.size() - place_ < 2 * count - 1) refuse("the file is truncated; save the image again");
     image_.pixels.reserve(count);
     for (std::size_t i = 0; i < count; ++i) take(number("a level"));
     skip();
-    if (place_ < bytes_.size()) refuse("something stands behind the image; keep one image in a file");
+    if (place_ < bytes_.size()) refuse("there are data after the image; only one image per file is supported");
   }
 
   void read_raw(std::size_t count) {
     ++place_;  // a single white-space character
     const std::size_t deep = largest_ > 255 ? 2 : 1;
     if (place_ > bytes_.size() || bytes_.size() - place_ < count * deep)
-      refuse("the file is cut short; save the image again");
+      refuse("the file is truncated; save the image again");
     if (bytes_.size() - place_ > count * deep) {
       place_ += count * deep;
-      refuse("something stands behind the image; keep one image in a file");
+      refuse("there are data after the image; only one image per file is supported");
     }
     image_.pixels.reserve(count);
     for (std::size_t i = 0; i < count; ++i, place_ += deep) {
@@ -139,7 +138,7 @@ Image read_png(const std::string& source, std::string_view bytes) {
   const auto refuse = [&] {
     throw_data_error(
         source, 0,
-        fmt::format("no PNG that can be read ({}); save it again", static_cast<const char*>(png.image.message)));
+        fmt::format("not a readable PNG file ({}); save it again", static_cast<const char*>(png.image.message)));
   };
   if (png_image_begin_read_from_memory(&png.image, bytes.data(), bytes.size()) == 0) refuse();
   png.image.flags |= PNG_IMAGE_FLAG_16BIT_sRGB;  // rounded to 8 bits as stored, without conversion from linear light

@@ -57,8 +57,8 @@ Input open_images(const std::string& path) {
   }
   if (list.empty())
     throw DataError(
-        fmt::format("{}: a directory without images; there should be .png, .pgm or .ppm files in it, or in "
-                    "folders of it that are named after their labels",
+        fmt::format("{}: a folder without images; it should contain .png, .pgm or .ppm files, directly or in "
+                    "subfolders named after their labels",
                     path));
   return Input::from_bytes((folder / kAnyName).string(), std::move(list));
 }

@@ -61,8 +61,8 @@ Pattern compile(const std::string& pattern, const std::string& place) {
                              PCRE2_ANCHORED | PCRE2_NO_AUTO_CAPTURE | PCRE2_NEVER_UTF | PCRE2_NEVER_BACKSLASH_C, &error,
                              &offset, nullptr));
   if (code == nullptr)
-    throw UsageError(
-        fmt::format("{}: not a regular expression: {}, at its character {}", place, pcre2_message(error), offset + 1));
+    throw UsageError(fmt::format("{}: not a valid regular expression: {}, at its character {}", place,
+                                 pcre2_message(error), offset + 1));
   return code;
 }
 
@@ -101,15 +101,15 @@ class LogScanner::Matcher {
       const Pattern alone = compile(rest, rule.place);
       std::uint32_t captures = 0;
       pcre2_pattern_info(alone.get(), PCRE2_INFO_CAPTURECOUNT, &captures);
-      if (captures > 0) throw UsageError(fmt::format("{}: groups need no names here; write (?:...)", rule.place));
+      if (captures > 0) throw UsageError(fmt::format("{}: named groups are not supported; write (?:...)", rule.place));
       all += (names_.empty() ? "" : "|") + rest;
       names_.push_back(rule.name);
     }
-    code_ = compile(all + ")", "the rules of a log");
+    code_ = compile(all + ")", "the log rules");
     pcre2_jit_compile(code_.get(), PCRE2_JIT_COMPLETE);  // if this fails, matching is slower but gives the same result
     data_.reset(pcre2_match_data_create(1, nullptr));
     context_.reset(pcre2_match_context_create(nullptr));
-    if (data_ == nullptr || context_ == nullptr) throw RuntimeFailure("no memory for the rules of a log");
+    if (data_ == nullptr || context_ == nullptr) throw RuntimeFailure("not enough memory for the log rules");
     pcre2_set_match_limit(context_.get(), kMatchLimit);
   }
 
@@ -122,16 +122,15 @@ class LogScanner::Matcher {
                                   PCRE2_NO_UTF_CHECK, data_.get(), context_.get());
     if (found == PCRE2_ERROR_NOMATCH) return {};
     if (found < 0)
-      throw DataError(fmt::format(
-          "the rules of the log cannot decide what stands at byte {} of the line \"{}...\" ({}); make the expressions "
-          "of --log-rules simpler",
-          at + 1, line.substr(0, 60), pcre2_message(found)));
+      throw DataError(
+          fmt::format("the log rules exceed the step limit at byte {} of the line \"{}...\" ({}); simplify the "
+                      "expressions of --log-rules",
+                      at + 1, line.substr(0, 60), pcre2_message(found)));
     const std::size_t end = pcre2_get_ovector_pointer(data_.get())[1];
     if (end <= at) return {};
     const std::size_t rule = number_of(pcre2_get_mark(data_.get()));
     if (rule >= names_.size())
-      throw DataError(
-          "a rule of the log ends before its end, as (*ACCEPT) makes it; leave such verbs out of --log-rules");
+      throw DataError("a log rule ends its match early, as with (*ACCEPT); remove such verbs from --log-rules");
     return {&names_[rule], end};
   }
 

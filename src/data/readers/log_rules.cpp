@@ -41,12 +41,12 @@ bool add_rules(std::string_view text, const std::string& source, std::vector<Log
       continue;
     }
     if (!is_rule_name(line.substr(0, name)) || pattern == line.size())
-      throw UsageError(fmt::format(
-          "{} is no rule: it holds a name (lower-case letters, digits, -), blanks and a regular expression, as in "
-          "`order  ORD-\\d+`",
-          place));
+      throw UsageError(
+          fmt::format("{} is not a rule; a rule is a name (lower-case letters, digits, -), blanks and a regular "
+                      "expression, such as `order  ORD-\\d+`",
+                      place));
     if (find_invalid_utf8(line) >= 0)
-      throw UsageError(fmt::format("{} is not valid UTF-8; save the file as that", place));
+      throw UsageError(fmt::format("{} is not valid UTF-8; save the file as UTF-8", place));
     rules.push_back({std::string(line.substr(0, name)), std::string(line.substr(pattern)), place});
   }
   return only;

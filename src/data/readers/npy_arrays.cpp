@@ -37,12 +37,12 @@ class NpyHeaderReader {
  public:
   NpyHeaderReader(const std::string& source, std::string_view bytes) : source_(source) {
     const std::size_t fixed = kNpyMagic.size() + 2;
-    if (bytes.size() < fixed + 4 || !bytes.starts_with(kNpyMagic)) refuse("this is no array of NumPy");
+    if (bytes.size() < fixed + 4 || !bytes.starts_with(kNpyMagic)) refuse("not a NumPy array");
     const auto version = static_cast<std::uint8_t>(bytes[kNpyMagic.size()]);
-    if (version < 1 || version > 3) refuse(fmt::format("version {} of the format is not known", version));
+    if (version < 1 || version > 3) refuse(fmt::format("version {} of the format is not supported", version));
     const std::size_t digits = version == 1 ? 2 : 4;
     const std::uint64_t length = little_endian(bytes, fixed, digits);
-    if (length > bytes.size() - fixed - digits) refuse("it is cut short in its header");
+    if (length > bytes.size() - fixed - digits) refuse("the header is truncated");
     text_ = bytes.substr(fixed + digits, length);
     header_.end = fixed + digits + length;
     read_element();
@@ -59,19 +59,19 @@ class NpyHeaderReader {
   /// Returns the text of the value of a key.
   std::string_view value_of(std::string_view key) const {
     const std::size_t found = text_.find(fmt::format("'{}':", key));
-    if (found == std::string_view::npos) refuse(fmt::format("its header has no {}", key));
+    if (found == std::string_view::npos) refuse(fmt::format("the header has no {}", key));
     const std::string_view value = text_.substr(found + key.size() + 3);
     return value.substr(std::min(value.find_first_not_of(' '), value.size()));
   }
 
   void read_element() {
     std::string_view value = value_of("descr");
-    if (value.size() < 5 || value[0] != '\'') refuse("its elements are records");
+    if (value.size() < 5 || value[0] != '\'') refuse("structured arrays are not supported");
     value = value.substr(1, value.find('\'', 1) - 1);
     const bool sized = value.size() == 3 && std::string_view("<>|=").find(value[0]) != std::string_view::npos;
     constexpr std::string_view kKnown = "f4 f8 i1 i2 i4 i8 u1 u2 u4 u8 b1 ";
     if (!sized || kKnown.find(fmt::format("{} ", value.substr(1))) == std::string_view::npos) {
-      refuse(fmt::format("its elements are of type \"{}\"", value));
+      refuse(fmt::format("elements of type \"{}\" are not supported", value));
     }
     header_.element = {.kind = value[1], .size = at(value[2] - '0'), .big_endian = value[0] == '>'};
   }
@@ -79,7 +79,7 @@ class NpyHeaderReader {
   void read_shape() {
     std::string_view value = value_of("shape");
     const std::size_t close = value.find(')');
-    if (!value.starts_with('(') || close == std::string_view::npos) refuse("its header has no shape");
+    if (!value.starts_with('(') || close == std::string_view::npos) refuse("the header has no shape");
     value = value.substr(1, close - 1);
     std::vector<std::string_view> parts;
     split_at(value, ',', parts);
@@ -89,7 +89,8 @@ class NpyHeaderReader {
       if (part.empty()) continue;
       Index size = -1;
       const auto [stopped, error] = std::from_chars(part.data(), part.data() + part.size(), size);
-      if (error != std::errc() || stopped != part.data() + part.size() || size < 0) refuse("its shape is no shape");
+      if (error != std::errc() || stopped != part.data() + part.size() || size < 0)
+        refuse("the shape in the header is invalid");
       header_.shape.push_back(size);
     }
   }
@@ -148,11 +149,10 @@ NpyArray read_array(const std::string& source, std::string name, std::string_vie
   const auto stored = static_cast<Index>(elements.size() / header.element.size);
   const std::optional<Index> count = elements_of(header.shape, stored);
   if (!count || at(*count) * header.element.size != elements.size()) {
-    throw_data_error(
-        source, 0,
-        fmt::format("its header speaks of [{}] elements and {} bytes of elements follow; it was cut short or "
-                    "changed, save it again",
-                    fmt::join(header.shape, ", "), elements.size()));
+    throw_data_error(source, 0,
+                     fmt::format("the header gives shape [{}], but {} bytes of elements follow; the file was truncated "
+                                 "or changed, save it again",
+                                 fmt::join(header.shape, ", "), elements.size()));
   }
   NpyArray array{.name = std::move(name), .shape = header.shape};
   array.values.reserve(at(*count));
@@ -182,7 +182,7 @@ std::vector<NpyArray> read_npy_arrays(const Input& input) {
   for (const ZipMember& member : zip_members(input.name(), input.bytes())) {
     const std::string source = fmt::format("{}: {}", input.name(), member.name);
     if (!member.name.ends_with(kEnding))
-      throw_data_error(source, 0, "no array of NumPy; an .npz file holds only these");
+      throw_data_error(source, 0, "not a NumPy array; an .npz file may contain only arrays");
     const std::string bytes = member.unpack(input.bytes());
     arrays.push_back(read_array(source, member.name.substr(0, member.name.size() - kEnding.size()), bytes));
   }

@@ -90,17 +90,16 @@ class ColumnsReader {
       for (std::size_t c = 1; c <= cells_.size(); ++c) names_.push_back(std::to_string(c));
     }
     if (names_.size() == cells_.size()) return;
-    throw_data_error(source_, number,
-                     fmt::format("{} columns where the header names {}", cells_.size(), names_.size()));
+    throw_data_error(source_, number, fmt::format("{} columns, but the header names {}", cells_.size(), names_.size()));
   }
 
   void require_count(Index number) const {
     if (cells_.size() == entries_.size()) return;
     throw_data_error(
         source_, number,
-        fmt::format("{} columns where line {} has {}; between examples belongs an empty line{}", cells_.size(),
-                    first_line_, entries_.size(),
-                    tabs_ ? ", between columns a tab" : ", and entries with blanks in them need tabs between columns"));
+        fmt::format("{} columns, but line {} has {}; separate examples by an empty line{}", cells_.size(), first_line_,
+                    entries_.size(),
+                    tabs_ ? ", and columns by tabs" : ", and use tabs between columns if entries contain blanks"));
   }
 
   void add_position(Index number) {
@@ -206,17 +205,17 @@ ColumnsShape columns_shape(const DataSample& sample) {
 }
 
 std::string guess_columns(const DataSample& sample) {
-  if (looks_like_conllu(sample)) return "the ten columns of CoNLL-U";
-  if (!sample.lines.empty() && sample.lines[0].starts_with(kColumnsHeader)) return "a header that names columns";
+  if (looks_like_conllu(sample)) return "ten columns of CoNLL-U";
+  if (!sample.lines.empty() && sample.lines[0].starts_with(kColumnsHeader)) return "a header with column names";
   const ColumnsShape shape = columns_shape(sample);
   constexpr Index kFewestLines = 3;
   const bool table = !shape.tabs && (shape.commas || shape.semicolons);
   if (shape.ragged || shape.columns < 2 || shape.positions < kFewestLines || table) return {};
   const char* between = shape.tabs ? "tabs" : "blanks";
   if (shape.examples > 1 && shape.positions > shape.examples) {
-    return fmt::format("{} columns between {}, examples apart by empty lines", shape.columns, between);
+    return fmt::format("{} columns separated by {}, examples separated by empty lines", shape.columns, between);
   }
-  if (shape.numbers && !shape.tabs) return fmt::format("{} columns of numbers between blanks", shape.columns);
+  if (shape.numbers && !shape.tabs) return fmt::format("{} columns of numbers separated by blanks", shape.columns);
   if (ends_in(sample.name, {".conll", ".iob", ".iob2", ".bio"})) return fmt::format("{} columns", shape.columns);
   return {};
 }
@@ -225,7 +224,7 @@ std::string guess_columns(const DataSample& sample) {
 
 ReaderEntry columns_reader() {
   return {.name = "columns",
-          .help = "a position a line, columns between blanks or tabs, an empty line between examples; CoNLL-U",
+          .help = "one position per line, columns separated by blanks or tabs, an empty line between examples; CoNLL-U",
           .guess = guess_columns,
           .read = read_columns};
 }

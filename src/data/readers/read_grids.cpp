@@ -55,22 +55,24 @@ class GridText {
   void take(std::string_view line) {
     std::vector<std::string_view> cells;
     split_at(line, '\t', cells);
-    if (cells.size() > 2) refuse("more than one tab; a line is a row of a grid, and behind a tab its labels");
+    if (cells.size() > 2)
+      refuse("more than one tab; a line is a row of a grid, optionally followed by a tab and its labels");
     const bool labelled = cells.size() == 2;
     if (begun_ && labelled != labelled_)
-      refuse(fmt::format("a row {} labels, and those before {}; give all of them, with {} where none is known",
+      refuse(fmt::format("a row {} labels, but previous rows {}; give all labels, with {} for unknown ones",
                          labelled ? "with" : "without", labelled_ ? "have them" : "have none", kNone));
     begun_ = true, labelled_ = labelled;
     Row row{.texts = characters_of(cells[0]),
             .labels = labelled ? characters_of(cells[1]) : std::vector<std::string>()};
-    if (row.texts.empty()) refuse("a row without a character; empty lines keep grids apart");
+    if (row.texts.empty()) refuse("a row without characters; grids are separated by empty lines");
     if (labelled && row.labels.size() != row.texts.size())
-      refuse(fmt::format("{} characters and {} labels in a row; each has one", row.texts.size(), row.labels.size()));
+      refuse(fmt::format("{} characters and {} labels in a row; the numbers must be equal", row.texts.size(),
+                         row.labels.size()));
     if (static_cast<Index>(row.texts.size()) > kMostSide || static_cast<Index>(rows_.size()) >= kMostSide)
-      refuse(fmt::format("a grid of more than {} positions on a side; divide it", kMostSide));
+      refuse(fmt::format("a grid has more than {} positions per side; divide it", kMostSide));
     width_ = std::max(width_, static_cast<Index>(row.texts.size()));
     if (width_ * static_cast<Index>(rows_.size() + 1) > kMostPixels)
-      refuse(fmt::format("a grid of more than {} positions; divide it", kMostPixels));
+      refuse(fmt::format("a grid has more than {} positions; divide it", kMostPixels));
     if (rows_.empty()) first_line_ = line_;
     rows_.push_back(std::move(row));
   }
@@ -110,7 +112,7 @@ class GridText {
 
 Examples read_grids(const Input& input, const ReaderOptions& options) {
   if (options.whole.end != SequenceEnd::none)
-    throw UsageError("--ends is for sequences, which end; a grid has a height and a width: leave it out");
+    throw UsageError("--ends requires sequences and does not apply to grids; leave it out");
   return GridText(input).read();
 }
 
@@ -120,10 +122,12 @@ std::string guess_grids(const DataSample&) { return {}; }
 }  // namespace
 
 ReaderEntry grids_reader() {
-  return {.name = "grids",
-          .help = "text as grids: a character a position, a line a row, empty lines between grids; labels behind a tab",
-          .guess = guess_grids,
-          .read = read_grids};
+  return {
+      .name = "grids",
+      .help =
+          "text as grids: one character per position, one row per line, empty lines between grids; labels after a tab",
+      .guess = guess_grids,
+      .read = read_grids};
 }
 
 }  // namespace unfold

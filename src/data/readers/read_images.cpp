@@ -58,10 +58,8 @@ std::optional<std::string> labels_beside(const std::string& images) {
 ExampleColumn idx_labels(const std::string& path, Index images, const std::string& source) {
   const Idx idx = Idx::open(path);
   if (idx.shape().size() != 1 || idx.shape()[0] != images)
-    throw DataError(
-        fmt::format("{}: it holds [{}] labels for the {} images of {}; the two files do not belong "
-                    "together",
-                    path, fmt::join(idx.shape(), ", "), images, source));
+    throw DataError(fmt::format("{}: there are [{}] labels for the {} images of {}; the two files do not match", path,
+                                fmt::join(idx.shape(), ", "), images, source));
   ExampleColumn labels{.name = kLabel, .once = true};
   labels.texts.reserve(at(images));
   for (const std::uint8_t label : idx.bytes()) labels.texts.push_back(fmt::format("{}", label));
@@ -74,18 +72,17 @@ Examples read_idx(const Input& input) {
   if (shape.size() < 2)
     throw_data_error(
         input.name(), 0,
-        "an IDX file of one dimension, which are labels; name the file of images, and the labels beside it are "
-        "found");
+        "an IDX file with one dimension contains labels; give the file of images, and the labels next to it are found");
   const bool one = shape.size() == 2;
   const Index count = one ? 1 : shape[0], height = shape[one ? 0 : 1], width = shape[one ? 1 : 2];
   const Index channels = shape.size() == 4 ? shape[3] : 1;
   if (count < 1 || height < 1 || width < 1 || channels < 1)
     throw_data_error(input.name(), 0,
-                     fmt::format("its header speaks of [{}]: there is no image in it", fmt::join(shape, ", ")));
+                     fmt::format("the header has shape [{}], which contains no images", fmt::join(shape, ", ")));
   if (height > kMostSide || width > kMostSide || height * width > kMostPixels)
     throw_data_error(input.name(), 0,
-                     fmt::format("images of {} x {} pixels; at most {} on a side and {} in all are read", height, width,
-                                 kMostSide, kMostPixels));
+                     fmt::format("images of {} x {} pixels; at most {} per side and {} in total are supported", height,
+                                 width, kMostSide, kMostPixels));
   Examples examples{.source = input.name()};
   ExampleColumn pixels{.name = kPixels, .width = channels};
   pixels.numbers.assign(idx.bytes().begin(), idx.bytes().end());
@@ -93,7 +90,7 @@ Examples read_idx(const Input& input) {
   examples.columns.push_back(std::move(pixels));
   if (const std::optional<std::string> labels = labels_beside(input.name())) {
     examples.columns.push_back(idx_labels(*labels, count, input.name()));
-    examples.remarks.push_back(fmt::format("labels are those of {}", *labels));
+    examples.remarks.push_back(fmt::format("labels are read from {}", *labels));
   }
   return examples;
 }
@@ -102,7 +99,7 @@ Examples read_idx(const Input& input) {
 Image read_image(const std::string& source, std::string_view bytes) {
   if (is_png(bytes)) return read_png(source, bytes);
   if (is_pnm(bytes)) return read_pnm(source, bytes);
-  throw_data_error(source, 0, "neither PNG nor PGM nor PPM by its first bytes; convert the image to one of these");
+  throw_data_error(source, 0, "not a PNG, PGM or PPM file; convert the image to one of these formats");
 }
 
 Examples read_one_image(const Input& input) {
@@ -133,7 +130,7 @@ class ImageList {
     if (converted_ > 0)
       examples_.remarks.push_back(fmt::format("{}: labels that are not UTF-8 are read as ISO-8859-1 ({} of them)",
                                               examples_.source, converted_));
-    if (examples_.count() == 0) throw_data_error(text_.source(), 0, "no image is named in it");
+    if (examples_.count() == 0) throw_data_error(text_.source(), 0, "it lists no images");
     examples_.columns.push_back(std::move(pixels_));
     if (kind_ != Kind::none) {
       labels_.once = kind_ == Kind::whole;
@@ -156,8 +153,8 @@ class ImageList {
     std::error_code ignored;
     if (!fs::is_regular_file(path, ignored))
       refuse(
-          fmt::format("there is no file {}; a line is the name of an image, seen from the list, and behind a tab "
-                      "its label",
+          fmt::format("there is no file {}; each line contains the file name of an image, relative to the list, and "
+                      "optionally a tab and its label",
                       path.string()));
     const Input input = Input::open(path.string());
     Image image = read_image(input.name(), input.bytes());
@@ -168,12 +165,12 @@ class ImageList {
   void take(std::string_view line) {
     std::vector<std::string_view> cells;
     split_at(line, '\t', cells);
-    if (cells.size() > 2) refuse(fmt::format("{} columns; there are the name of an image and its label", cells.size()));
+    if (cells.size() > 2) refuse(fmt::format("{} columns; expected a file name and a label", cells.size()));
     const std::string_view label = cells.size() > 1 ? without_blanks(cells[1]) : std::string_view();
     name_ = without_blanks(cells[0]);
     const Kind kind = cells.size() < 2 ? Kind::none : is_image_name(label) ? Kind::positions : Kind::whole;
     if (examples_.count() > 0 && kind != kind_)
-      refuse("images with labels, without, and with labels of pixels do not stand in one list; give all alike");
+      refuse("images with labels, without labels, and with labels per pixel cannot be combined in one list");
     kind_ = kind;
     const Image image = open(name_);
     add_pixels(image, name_);
@@ -191,7 +188,7 @@ class ImageList {
   void add_pixels(const Image& image, std::string_view name) {
     if (pixels_.width == 0) pixels_.width = image.channels;
     if (pixels_.width != image.channels)
-      refuse(fmt::format("{} has {} numbers a pixel, and those before it {}; make all grey, or all coloured",
+      refuse(fmt::format("{} has {} numbers per pixel, but previous images have {}; use only gray or only color images",
                          fs::path(name).lexically_normal().string(), image.channels, pixels_.width));
     if (static_cast<Index>(pixels_.numbers.size() + image.pixels.size()) > kMostNumbers)
       refuse(fmt::format("more than {} pixels in one list; divide it", kMostNumbers));
@@ -201,8 +198,8 @@ class ImageList {
   void add_mask(const Image& mask, const Image& image) {
     if (mask.channels != 1 || mask.height != image.height || mask.width != image.width)
       refuse(
-          fmt::format("labels of {} x {} pixels with {} numbers each for an image of {} x {}; they are an image of "
-                      "the same size in grey levels",
+          fmt::format("the labels have {} x {} pixels with {} numbers each, but the image has {} x {} pixels; labels "
+                      "must be a gray image of the same size",
                       mask.height, mask.width, mask.channels, image.height, image.width));
     for (const std::uint16_t level : mask.pixels) labels_.texts.push_back(fmt::format("{}", level));
   }
@@ -226,9 +223,9 @@ class ImageArrays {
   Examples read() {
     for (const NpyArray& array : arrays_) find_shape(array);
     if (height_ == 0)
-      throw_data_error(examples_.source, 0,
-                       "no array of images; there are [height, width], [images, height, width] and "
-                       "[images, height, width, numbers]");
+      throw_data_error(
+          examples_.source, 0,
+          "no array of images; expected [height, width], [images, height, width] or [images, height, width, numbers]");
     if (arrays_.size() == 1) arrays_.front().name = kPixels;
     for (Index i = 0; i < count_; ++i) add_grid(height_, width_, examples_);
     for (NpyArray& array : arrays_) add(array);
@@ -248,29 +245,29 @@ class ImageArrays {
 
   void find_shape(const NpyArray& array) {
     if (array.shape.empty() || array.values.empty() || array.shape.size() > 4)
-      refuse(array, "it is empty, or has other than 1 to 4 dimensions");
+      refuse(array, "it is empty, or does not have 1 to 4 dimensions");
     if (!is_images(array)) return;
     const bool one = array.shape.size() == 2;
     const Index count = one ? 1 : array.shape[0], height = array.shape[one ? 0 : 1], width = array.shape[one ? 1 : 2];
     if (height_ > 0 && (count != count_ || height != height_ || width != width_))
-      refuse(array, fmt::format("another array has {} images of {} x {}; all must agree", count_, height_, width_));
+      refuse(array, fmt::format("a different array has {} images of {} x {}; all must match", count_, height_, width_));
     if (height > kMostSide || width > kMostSide || height * width > kMostPixels)
-      refuse(array, fmt::format("at most {} on a side and {} in all are read", kMostSide, kMostPixels));
+      refuse(array, fmt::format("at most {} per side and {} in total are supported", kMostSide, kMostPixels));
     count_ = count, height_ = height, width_ = width;
   }
 
   void add(NpyArray& array) {
     const bool images = is_images(array);
     if (!images && array.shape[0] != count_)
-      refuse(array, fmt::format("there are {} images; the first index must run over them", count_));
+      refuse(array, fmt::format("there are {} images; the first dimension must be their number", count_));
     ExampleColumn column{.name = array.name, .once = !images};
     const Index entries = images ? examples_.positions() : count_;
     const Index width = static_cast<Index>(array.values.size()) / entries;
     for (std::size_t i = 0; i < array.values.size(); ++i)
-      if (!std::isfinite(array.values[i])) refuse(array, fmt::format("number {} is not finite", i));
+      if (!std::isfinite(array.values[i])) refuse(array, fmt::format("element {} is not finite", i));
     if (array.name == kLabel && width == 1) {
       for (const double x : array.values) {
-        if (x != std::floor(x)) refuse(array, fmt::format("{} is no label; labels are whole numbers", x));
+        if (x != std::floor(x)) refuse(array, fmt::format("{} is not a label; labels are whole numbers", x));
         column.texts.push_back(fmt::format("{:.0f}", x));
       }
     } else {
@@ -287,7 +284,7 @@ class ImageArrays {
 
 Examples read_images(const Input& input, const ReaderOptions& options) {
   if (options.whole.end != SequenceEnd::none)
-    throw UsageError("--ends is for sequences, which end; an image has a height and a width: leave it out");
+    throw UsageError("--ends requires sequences and does not apply to images; leave it out");
   const std::string_view bytes = input.bytes();
   if (is_idx(bytes)) return read_idx(input);
   if (is_png(bytes) || is_pnm(bytes)) return read_one_image(input);
@@ -298,19 +295,18 @@ Examples read_images(const Input& input, const ReaderOptions& options) {
 std::string guess_images(const DataSample& sample) {
   if (is_idx(sample.bytes) && sample.bytes[3] >= 3) return "an IDX file of images";
   if (is_png(sample.bytes)) return "a PNG image";
-  return is_pnm(sample.bytes) && is_image_name(sample.name) ? "an image of Netpbm" : "";
+  return is_pnm(sample.bytes) && is_image_name(sample.name) ? "a Netpbm image" : "";
 }
 
 }  // namespace
 
 ReaderEntry images_reader() {
-  return {
-      .name = "images",
-      .help =
-          "images as grids: IDX with the labels beside, PNG, PGM, PPM, arrays of NumPy, a list \"FILE TAB label\", a "
-          "folder with a folder for each label",
-      .guess = guess_images,
-      .read = read_images};
+  return {.name = "images",
+          .help =
+              "images as grids: IDX with a label file next to it, PNG, PGM, PPM, NumPy arrays, a list \"FILE TAB "
+              "label\", or a folder with one subfolder per label",
+          .guess = guess_images,
+          .read = read_images};
 }
 
 }  // namespace unfold

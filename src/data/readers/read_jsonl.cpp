@@ -27,9 +27,10 @@ JsonValue object_in(const std::string& source, std::string_view line, Index numb
   try {
     object = parse_json(line, fmt::format("{}: line {}", source, number), limits);
   } catch (const ModelError& error) {
-    throw DataError(fmt::format("{}; write one object a line, and null for what is missing", error.what()));
+    throw DataError(fmt::format("{}; write one object per line, and null for missing values", error.what()));
   }
-  if (!object.is_object()) throw_data_error(source, number, "no JSON object; write one object a line: {\"x\": [1, 2]}");
+  if (!object.is_object())
+    throw_data_error(source, number, "not a JSON object; write one object per line: {\"x\": [1, 2]}");
   return object;
 }
 
@@ -165,10 +166,10 @@ class JsonlReader {
 
   /// All lists of an example must have the length of the first one.
   void set_length(const std::string& key, Index length) {
-    if (length == 0) refuse(fmt::format("\"{}\" is empty; leave such an example out", key));
+    if (length == 0) refuse(fmt::format("\"{}\" is empty; remove such an example", key));
     if (length_ >= 0 && length != length_) {
-      refuse(fmt::format("\"{}\" has {} entries and \"{}\" {}; the lists of an example are of one length", length_key_,
-                         length_, key, length));
+      refuse(fmt::format("\"{}\" has {} entries, but \"{}\" has {}; the lists of an example must have the same length",
+                         length_key_, length_, key, length));
     }
     length_ = length;
     length_key_ = key;
@@ -182,8 +183,8 @@ class JsonlReader {
       return static_cast<Index>(value.size());
     }
     refuse(
-        fmt::format("\"{}\" holds neither texts nor numbers nor lists of numbers; write one of these, or null for an "
-                    "entry that is missing",
+        fmt::format("\"{}\" must be a text, a number, or a list of texts, numbers or lists of numbers; use null for a "
+                    "missing entry",
                     key));
   }
 
@@ -196,7 +197,7 @@ class JsonlReader {
       if (first == nullptr) width = entry_width;
       // Lists of one number are vectors, like longer lists, and not numbers.
       const bool same = first == nullptr || (entry_width == width && entry.is_array() == first->is_array());
-      if (!same) refuse(fmt::format("\"{}\" holds entries of several kinds or widths; give all the same", key));
+      if (!same) refuse(fmt::format("\"{}\" contains entries of different kinds or widths; use the same for all", key));
       first = &entry;
     }
     return width;
@@ -207,15 +208,15 @@ class JsonlReader {
     if (is_new) fields_.emplace_back(key, type, line_);
     JsonField& field = fields_[place->second];
     if (field.type() == type) return field;
-    refuse(fmt::format("\"{}\" is {}, in line {} it is {}; a key has one kind of value in all lines", key,
-                       describe(type), field.line(), describe(field.type())));
+    refuse(fmt::format("\"{}\" is {}, but in line {} it is {}; a key must have the same kind of value in all lines",
+                       key, describe(type), field.line(), describe(field.type())));
   }
 
   void require_lengths() {
     const auto is_list = [](const JsonField& field) { return !field.type().once; };
     if (first_without_list_ == 0 || std::none_of(fields_.begin(), fields_.end(), is_list)) return;
     line_ = first_without_list_;
-    refuse("no list and no text, which other lines have, so the example is empty; leave it out");
+    refuse("there is no list and no text, as in other lines, so the example is empty; remove it");
   }
 
   Examples examples_;
@@ -248,7 +249,7 @@ Examples read_jsonl(const Input& input, const ReaderOptions& options) {
 
 std::string guess_jsonl(const DataSample& sample) {
   constexpr Index kLinesToSee = 20;
-  std::string why = "a JSON object in each line";
+  std::string why = "one JSON object per line";
   Index seen = 0;
   for (const std::string_view line : sample.lines) {
     if (without_blanks(line).empty()) continue;
@@ -265,7 +266,9 @@ std::string guess_jsonl(const DataSample& sample) {
 
 ReaderEntry jsonl_reader() {
   return {.name = "jsonl",
-          .help = "a JSON object a line: lists are fields at every position, texts and numbers fields once an example",
+          .help =
+              "one JSON object per line: lists are fields with one entry per position, texts and numbers fields with "
+              "one entry per example",
           .guess = guess_jsonl,
           .read = read_jsonl,
           .has_texts = true};

@@ -78,13 +78,13 @@ LabelledLines labelled_lines(const ReaderText& text) {
       continue;
     }
     // Empty lines are allowed at the end of the file, not between examples.
-    if (empty > 0) throw_data_error(text.source(), empty, "an empty line where label and text should be; take it out");
+    if (empty > 0) throw_data_error(text.source(), empty, "an empty line instead of a label and a text; remove it");
     if (result.numbers.empty()) result.style = label_style(lines.line());
     const LabelledLine line = split_label(lines.line(), result.style);
     if (!fits(line, result.style)) {
       throw_data_error(
           text.source(), lines.number(),
-          fmt::format("not a label and a text as in \"{}\"; give every line both (any label where none is known)",
+          fmt::format("no label and text as in \"{}\"; give both in every line (any label if it is unknown)",
                       as_wanted(result.style)));
     }
     result.labels.push_back(line.label);
@@ -164,7 +164,7 @@ std::string guess_labelled(const DataSample& sample) {
 
 ReaderEntry labelled_reader() {
   return {.name = "labelled",
-          .help = "an example a line: LABEL<TAB>TEXT, COARSE:fine TEXT or __label__LABEL TEXT",
+          .help = "one example per line: LABEL<TAB>TEXT, COARSE:fine TEXT or __label__LABEL TEXT",
           .guess = guess_labelled,
           .read = read_labelled,
           .has_texts = true};

@@ -34,9 +34,9 @@ class ArrayExamples {
 
   void require_shape(const NpyArray& array) const {
     if (array.shape.empty() || array.shape.size() > 3) {
-      refuse(array, "there are [positions], [positions, numbers] and [examples, positions, numbers]");
+      refuse(array, "expected [positions], [positions, numbers] or [examples, positions, numbers]");
     }
-    if (array.values.empty()) refuse(array, "it is empty; leave it out");
+    if (array.values.empty()) refuse(array, "it is empty; remove it");
   }
 
   void find_lengths(const NpyArray& array) {
@@ -44,7 +44,7 @@ class ArrayExamples {
     if (!many && several_) return;
     const Index count = many ? array.shape[0] : 1, length = array.shape[many ? 1 : 0];
     if (several_ == many && length_ > 0 && (count != count_ || length != length_)) {
-      refuse(array, fmt::format("another array has {} examples of {} positions; all must agree", count_, length_));
+      refuse(array, fmt::format("a different array has {} examples of {} positions; all must match", count_, length_));
     }
     several_ = many;
     count_ = count;
@@ -56,7 +56,7 @@ class ArrayExamples {
     const bool at_positions = !several_ || dimensions == 3 || (dimensions == 2 && array.shape[1] == length_);
     const Index entries = at_positions ? count_ * length_ : count_;
     if (several_ && array.shape[0] != count_) {
-      refuse(array, fmt::format("another array has {} examples; the first index must run over them", count_));
+      refuse(array, fmt::format("a different array has {} examples; the first dimension must be their number", count_));
     }
     ExampleColumn column{.name = array.name, .once = !at_positions};
     column.width = static_cast<Index>(array.values.size()) / entries;
@@ -72,11 +72,11 @@ class ArrayExamples {
       const auto begin = column.numbers.begin() + entry * width, end = begin + width;
       const Index missing = std::count_if(begin, end, [](double value) { return std::isnan(value); });
       if (std::any_of(begin, end, [](double value) { return std::isinf(value); })) {
-        refuse(array, fmt::format("entry {} is not finite; give nan for what is missing", entry));
+        refuse(array, fmt::format("entry {} is not finite; use nan for missing values", entry));
       }
       if (missing > 0 && missing < width) {
-        refuse(array, fmt::format("entry {} is nan in {} of {} numbers; a vector is missing as a whole", entry, missing,
-                                  width));
+        refuse(array, fmt::format("entry {} is nan in {} of {} numbers; a vector must be missing as a whole", entry,
+                                  missing, width));
       }
       if (missing == 0) continue;
       if (column.missing.empty()) column.missing.resize(at(entries), 0);
@@ -95,17 +95,16 @@ Examples read_npy(const Input& input, const ReaderOptions&) {
 }
 
 std::string guess_npy(const DataSample& sample) {
-  if (is_npy(sample.bytes)) return "an array of NumPy";
+  if (is_npy(sample.bytes)) return "a NumPy array";
   const bool first_is_array = sample.bytes.substr(0, 512).find(".npy") != std::string_view::npos;
-  return is_zip(sample.bytes) && (first_is_array || ends_in(sample.name, {".npz"})) ? "an archive of arrays of NumPy"
-                                                                                    : "";
+  return is_zip(sample.bytes) && (first_is_array || ends_in(sample.name, {".npz"})) ? "an archive of NumPy arrays" : "";
 }
 
 }  // namespace
 
 ReaderEntry npy_reader() {
   return {.name = "npy",
-          .help = "arrays of NumPy (.npy, .npz): [positions], [positions, numbers], [examples, positions, numbers]",
+          .help = "NumPy arrays (.npy, .npz): [positions], [positions, numbers], [examples, positions, numbers]",
           .guess = guess_npy,
           .read = read_npy};
 }

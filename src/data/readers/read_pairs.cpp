@@ -25,7 +25,7 @@ PairLines pair_lines(const ReaderText& text) {
       if (empty == 0) empty = lines.number();
       continue;
     }
-    if (empty > 0) throw_data_error(text.source(), empty, "an empty line where a source should be; take it out");
+    if (empty > 0) throw_data_error(text.source(), empty, "an empty line instead of a source; remove it");
     const std::size_t tab = line.find('\t');
     const bool has_target = tab != std::string_view::npos;
     if (result.numbers.empty()) targets = has_target;
@@ -65,7 +65,7 @@ Examples read_pairs(const Input& input, const ReaderOptions& options) {
     for (std::size_t k = before; k < target.texts.size(); ++k)
       if (target.texts[k] == kTargetEnd)
         throw_data_error(text.source(), lines.numbers[i],
-                         fmt::format("the symbol {} stands for the end of a target; name it otherwise", kTargetEnd));
+                         fmt::format("the symbol {} is reserved for the end of a target; rename it", kTargetEnd));
     target.texts.emplace_back(options.stops ? "" : kTargetEnd);
     if (options.stops) {
       stop.texts.resize(target.texts.size() - 1, std::string(kGo));
@@ -87,7 +87,7 @@ Examples read_pairs(const Input& input, const ReaderOptions& options) {
 }
 
 std::string guess_pairs(const DataSample& sample) {
-  return ends_in(sample.name, {".pairs"}) ? "its name ends in .pairs" : "";
+  return ends_in(sample.name, {".pairs"}) ? "the file name ends in .pairs" : "";
 }
 
 }  // namespace
@@ -95,7 +95,8 @@ std::string guess_pairs(const DataSample& sample) {
 ReaderEntry pairs_reader() {
   return {
       .name = "pairs",
-      .help = "an example a line: SOURCE<TAB>TARGET, of different lengths (letters to sounds, one language to another)",
+      .help =
+          "one example per line: SOURCE<TAB>TARGET, of different lengths (letters to sounds, one language to another)",
       .guess = guess_pairs,
       .read = read_pairs,
       .has_texts = true};

@@ -42,17 +42,17 @@ Examples read_rolls(const Input& input, const ReaderOptions&) {
     steps.clear();
     split_at_blanks(lines.line(), steps);
     if (steps.empty()) {
-      throw_data_error(text.source(), lines.number(),
-                       "an empty line; a silent piece is written with a - for each step");
+      throw_data_error(text.source(), lines.number(), "an empty line; write a silent piece with - for each step");
     }
     for (const std::string_view step : steps) {
       const std::size_t begin = notes.numbers.size();
       notes.numbers.resize(begin + at(kPianoNotes), 0);
       const auto sound = [&](int note) { notes.numbers[begin + static_cast<std::size_t>(note - kLowestNote)] = 1; };
       if (read_step(step, sound)) continue;
-      throw_data_error(text.source(), lines.number(),
-                       fmt::format("\"{}\" is no step: ascending notes of {} to {} with commas between them, or -",
-                                   step, kLowestNote, kHighestNote));
+      throw_data_error(
+          text.source(), lines.number(),
+          fmt::format("\"{}\" is not a step: expected ascending notes from {} to {} separated by commas, or -", step,
+                      kLowestNote, kHighestNote));
     }
     examples.ends.push_back(notes.entries());
     examples.lines.resize(at(notes.entries()), lines.number());
@@ -78,16 +78,18 @@ std::string guess_rolls(const DataSample& sample) {
       chord |= step == kSilence || step.find(',') != std::string_view::npos;
     }
   }
-  return sequence && chord ? "MIDI notes of sounding keys, a piece a line" : std::string();
+  return sequence && chord ? "MIDI notes of sounding keys, one piece per line" : std::string();
 }
 
 }  // namespace
 
 ReaderEntry rolls_reader() {
-  return {.name = "rolls",
-          .help = "piano rolls: a piece a line, steps between blanks, MIDI notes between commas, - for silence",
-          .guess = guess_rolls,
-          .read = read_rolls};
+  return {
+      .name = "rolls",
+      .help =
+          "piano rolls: one piece per line, steps separated by blanks, MIDI notes separated by commas, - for silence",
+      .guess = guess_rolls,
+      .read = read_rolls};
 }
 
 }  // namespace unfold

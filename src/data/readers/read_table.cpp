@@ -70,7 +70,7 @@ class TableRows {
     for (std::size_t from = begin;;) {
       const std::size_t quote = text_.find('"', from);
       if (quote == std::string_view::npos) {
-        throw_data_error(source_, opened, "a quote that nothing closes; close it or double the quotes inside a cell");
+        throw_data_error(source_, opened, "a quote is not closed; close it, or double the quotes inside a cell");
       }
       const std::string_view piece = text_.substr(from, quote - from);
       line_ += std::count(piece.begin(), piece.end(), '\n');
@@ -88,7 +88,7 @@ class TableRows {
     position_ = behind;
     while (position_ < text_.size() && !ends_cell(text_[position_])) {
       if (text_[position_] != ' ' && text_[position_] != '\r') {
-        throw_data_error(source_, line_, "something stands behind a closing quote; double the quotes inside a cell");
+        throw_data_error(source_, line_, "there is text after a closing quote; double the quotes inside a cell");
       }
       ++position_;
     }
@@ -193,7 +193,7 @@ class TableReading {
     if (cells.size() != cells_.columns.size()) {
       throw_data_error(
           source_, rows_.line(),
-          fmt::format("{} cells between {} where line {} has {}; put a cell that holds the separator in quotes",
+          fmt::format("{} cells separated by {}, but line {} has {}; put a cell that contains the separator in quotes",
                       cells.size(), separator_name(separator_), cells_.lines[0], cells_.columns.size()));
     }
     cells_.lines.push_back(rows_.line());
@@ -333,7 +333,7 @@ class TableExamples {
     const auto found = std::find(names_.begin(), names_.end(), name);
     if (found == names_.end()) {
       throw_data_error(examples_.source, reading_.cells().lines[0],
-                       fmt::format("there is no column {} that could separate sequences; there are {}", name,
+                       fmt::format("there is no column {} to separate sequences; the columns are {}", name,
                                    fmt::join(names_, ", ")));
     }
     return static_cast<std::size_t>(found - names_.begin());
@@ -363,9 +363,8 @@ class TableExamples {
     ExampleColumn once{.name = names_[c], .once = true};
     for (std::size_t i = 0; i < names.size(); ++i) {
       if (names[i].empty()) {
-        throw_data_error(
-            examples_.source, examples_.lines[i],
-            fmt::format("column {} is empty, which should say to what sequence the row belongs", names_[c]));
+        throw_data_error(examples_.source, examples_.lines[i],
+                         fmt::format("column {}, which identifies the sequence of the row, is empty", names_[c]));
       }
       if (i + 1 < names.size() && names[i + 1] == names[i]) continue;
       once.texts.emplace_back(names[i]);
@@ -400,8 +399,8 @@ std::string_view complete_lines(const DataSample& sample) {
 
 std::string describe_table(const TableReading& table, char separator) {
   const bool header = table.has_header();
-  if (separator == kNoSeparator) return header ? "a name and one number a line" : "one number a line";
-  return fmt::format("{} cells between {} in each row, {} header", table.cells().columns.size(),
+  if (separator == kNoSeparator) return header ? "a name and one number per line" : "one number per line";
+  return fmt::format("{} cells separated by {} in each row, {} header", table.cells().columns.size(),
                      separator_name(separator), header ? "with a" : "without");
 }
 
@@ -478,7 +477,7 @@ bool OpenQuotes::inside() const {
 
 ReaderEntry table_reader() {
   return {.name = "table",
-          .help = "comma-, semicolon- or tab-separated values with or without a header; one number a line",
+          .help = "comma-, semicolon- or tab-separated values with or without a header; one number per line",
           .guess = guess_table,
           .read = read_table,
           .has_sequence_column = true};

@@ -29,13 +29,13 @@ class TreeLine {
 
   std::optional<std::string> read() {
     for (std::string_view token = next(); !token.empty(); token = next()) {
-      if (done_) return fmt::format("\"{}\" behind the end of the tree; give each tree a line of its own", token);
+      if (done_) return fmt::format("\"{}\" after the end of the tree; write one tree per line", token);
       if (std::optional<std::string> wrong = take(token)) return wrong;
     }
     if (!open_.empty())
-      return fmt::format("{} bracket{} still open where the line ends; close what is open, and keep a tree in one line",
+      return fmt::format("{} bracket{} not closed at the end of the line; close them, and write each tree in one line",
                          open_.size(), open_.size() == 1 ? " is" : "s are");
-    if (!done_) return "an empty line where a tree should be; take it out";
+    if (!done_) return "an empty line instead of a tree; remove it";
     return std::nullopt;
   }
   const std::vector<TreeNode>& nodes() const { return nodes_; }
@@ -63,8 +63,8 @@ class TreeLine {
     if (token == "(") return open();
     if (open_.empty())
       return token == ")"
-                 ? "a bracket is closed that was never opened"
-                 : fmt::format("\"{}\" outside of all brackets; a tree looks like (3 (2 The) (4 film))", token);
+                 ? "a closing bracket without an opening one"
+                 : fmt::format("\"{}\" is outside all brackets; a tree looks like (3 (2 The) (4 film))", token);
     if (token == ")") return close();
     Open& node = open_.back();
     place_word(node);
@@ -77,10 +77,10 @@ class TreeLine {
 
   std::optional<std::string> open() {
     if (open_.size() == kDeepestTree)
-      return fmt::format("a tree deeper than {} levels; leave it out, or flatten it", kDeepestTree);
+      return fmt::format("the tree is deeper than {} levels; remove it, or flatten it", kDeepestTree);
     const std::string_view label = next();
     if (label.empty() || label == "(" || label == ")")
-      return fmt::format("a node without a label; write ({} ...) where none is known", kNoLabel);
+      return fmt::format("a node without a label; write ({} ...) if it is unknown", kNoLabel);
     if (!open_.empty()) place_word(open_.back());
     open_.push_back({.label = label == kNoLabel ? std::string_view() : label});
     return std::nullopt;
@@ -97,7 +97,7 @@ class TreeLine {
     const Open node = std::move(open_.back());
     open_.pop_back();
     if (node.children.empty() && node.word.empty())
-      return fmt::format("a node ({}) with nothing in it; give it a word, or take it out",
+      return fmt::format("an empty node ({}); give it a word, or remove it",
                          node.label.empty() ? kNoLabel : node.label);
     const Index me = add({.label = node.label, .word = node.word});
     for (const Index child : node.children) nodes_[at(child)].parent = me;
@@ -128,7 +128,7 @@ void append_text(ExampleColumn& column, std::string_view text) {
 
 Examples read_trees(const Input& input, const ReaderOptions& options) {
   if (options.whole.end != SequenceEnd::none)
-    throw UsageError("--ends is for sequences, which end; a tree ends at its root: leave it out");
+    throw UsageError("--ends requires sequences and does not apply to trees; leave it out");
   const ReaderText text(input);
   Examples examples = text.no_examples();
   ExampleColumn words{.name = "word"}, labels{.name = "label"};
@@ -139,7 +139,7 @@ Examples read_trees(const Input& input, const ReaderOptions& options) {
       continue;
     }
     // Empty lines are allowed at the end of the file, not between trees.
-    if (empty > 0) throw_data_error(text.source(), empty, "an empty line where a tree should be; take it out");
+    if (empty > 0) throw_data_error(text.source(), empty, "an empty line instead of a tree; remove it");
     TreeLine line(lines.line());
     if (const std::optional<std::string> wrong = line.read()) throw_data_error(text.source(), lines.number(), *wrong);
     for (const TreeNode& node : line.nodes()) {
@@ -162,14 +162,14 @@ std::string guess_trees(const DataSample& sample) {
     if (!line.starts_with('(') || TreeLine(line).read()) return {};
     ++trees;
   }
-  return trees > 0 ? "a tree in brackets in each line" : std::string();
+  return trees > 0 ? "one bracketed tree per line" : std::string();
 }
 
 }  // namespace
 
 ReaderEntry trees_reader() {
   return {.name = "trees",
-          .help = "a tree a line, (LABEL (LABEL word) (LABEL word)): labels at all nodes, words at the leaves",
+          .help = "one tree per line, (LABEL (LABEL word) (LABEL word)): labels at all nodes, words at the leaves",
           .guess = guess_trees,
           .read = read_trees};
 }

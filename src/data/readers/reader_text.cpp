@@ -54,15 +54,14 @@ ReaderText::ReaderText(const Input& input) : source_(input.name()), text_(strip_
   reject_utf16(source_, text_);
   if (const std::size_t zero = text_.find('\0'); zero != std::string_view::npos) {
     const Index line = 1 + std::count(text_.begin(), text_.begin() + static_cast<std::ptrdiff_t>(zero), '\n');
-    throw_data_error(source_, line,
-                     "a byte 0, so this is no text; name the format that it has, or unpack or convert it");
+    throw_data_error(source_, line, "a zero byte, so this is not text; give its format, or unpack or convert it");
   }
   const Index bad = find_invalid_utf8(text_);
   if (bad < 0) return;
   const Index line = 1 + std::count(text_.begin(), text_.begin() + bad, '\n');
   converted_ = from_latin1(text_);
   text_ = converted_;
-  remark_ = fmt::format("{} is not UTF-8 (line {}) and is read as ISO-8859-1", source_, line);
+  remark_ = fmt::format("{} is not valid UTF-8 (line {}) and is read as ISO-8859-1", source_, line);
 }
 
 Examples ReaderText::no_examples() const {
@@ -137,8 +136,8 @@ RequestedType requested_type(const ReaderOptions& options, const std::string& co
 }
 
 const char* pair_mismatch(bool targets) {
-  return targets ? "no target; every line is \"source<TAB>target\", or every line a source alone"
-                 : "a target, but the lines before have none; give every line one, or none";
+  return targets ? "no target; either every line is \"source<TAB>target\", or every line is only a source"
+                 : "a target, but the previous lines have none; either every line has one, or none";
 }
 
 ExampleColumn number_column(const std::string& source, std::string name, const std::vector<std::string_view>& texts,
@@ -149,13 +148,13 @@ ExampleColumn number_column(const std::string& source, std::string name, const s
     const NumberText number = number_of(texts[i]);
     if (number.kind == NumberText::Kind::infinite) {
       throw_data_error(source, i < lines.size() ? lines[i] : 0,
-                       fmt::format("\"{}\" in column {} is not finite; leave such an entry empty, it is missing then",
+                       fmt::format("\"{}\" in column {} is not finite; leave the entry empty to mark it as missing",
                                    texts[i], column.name));
     }
     if (number.kind == NumberText::Kind::none) {
       throw_data_error(
           source, i < lines.size() ? lines[i] : 0,
-          fmt::format("\"{}\" in column {} is no number; read the column as texts or leave such an entry empty",
+          fmt::format("\"{}\" in column {} is not a number; read the column as texts or leave the entry empty",
                       texts[i], column.name));
     }
     column.numbers.push_back(number.value);

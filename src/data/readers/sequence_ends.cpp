@@ -26,8 +26,8 @@ void refuse_end(const Examples& examples, const ExampleColumn& column) {
   for (std::size_t i = 0; i < column.texts.size(); ++i)
     if (column.texts[i] == kTargetEnd)
       throw DataError(
-          fmt::format("{}{}: {} in {} stands for the end of a sequence; name it otherwise, or take another "
-                      "end, as --ends stop",
+          fmt::format("{}{}: {} in {} is reserved for the end of a sequence; rename it, or use a different end, such "
+                      "as --ends stop",
                       examples.source, examples.lines.empty() ? "" : fmt::format(", line {}", examples.lines[i]),
                       kTargetEnd, column.name));
 }
@@ -84,11 +84,11 @@ void steps_left(Index length, Index before, double* numbers) {
 void add_sequence_ends(const SequenceEndOptions& how, Examples& examples) {
   if (const ExampleColumn* column = examples.find(how.field); how.end != SequenceEnd::none && column != nullptr) {
     if (column->once || column->source)
-      throw UsageError(fmt::format("{} is no sequence: an example has it once, or it is a source", how.field));
+      throw UsageError(fmt::format("{} is not a sequence: it has one entry per example, or it is a source", how.field));
     if (how.end == SequenceEnd::symbol && !column->is_text())
       throw UsageError(
-          fmt::format("{} holds numbers, which have no symbol for an end; write --ends stop, or a model "
-                      "of lengths, as --ends poisson",
+          fmt::format("{} contains numbers, which cannot have an end symbol; use --ends stop, or a length model, such "
+                      "as --ends poisson",
                       how.field));
     how.end == SequenceEnd::left ? add_steps_left(how, examples) : add_end_positions(how, examples);
   }

@@ -91,30 +91,30 @@ class HeadedSentence {
     for (Index i = 0; i < size_; ++i) {
       const std::string& head = heads.texts[at(begin_ + i)];
       if (head == "0") {
-        if (root != kNobody) refuse(i, "a second word whose head is 0; one word is the root of a sentence");
+        if (root != kNobody) refuse(i, "a second word with head 0; a sentence has one root");
         root = i;
         continue;
       }
       const auto found = places.find(head);
       if (head.empty() || found == places.end())
-        refuse(i, fmt::format("its head is \"{}\", which is the id of no word of its sentence", head));
+        refuse(i, fmt::format("its head is \"{}\", which is not the id of a word of the sentence", head));
       children_[at(found->second)].push_back(i);
     }
-    if (root == kNobody) refuse(0, "no word of this sentence has the head 0, so it has no root");
+    if (root == kNobody) refuse(0, "no word of this sentence has head 0, so it has no root");
     add(root, 1);
     if (static_cast<Index>(tree_.from.size()) != size_)
-      refuse(0, "some words of this sentence are heads of each other in a circle, and hang on no root");
+      refuse(0, "the heads of some words of this sentence form a cycle without a root");
   }
   Reshaped take() { return std::move(tree_); }
 
  private:
   [[noreturn]] void refuse(Index word, const std::string& what) const {
     throw_data_error(examples_.source, line_of(examples_, begin_ + word),
-                     what + "; correct it, or leave the sentence out");
+                     what + "; correct it, or remove the sentence");
   }
   /// Adds the children in the order of the words, then their head.
   Index add(Index word, Index level) {
-    if (level > kMostLevels) refuse(word, fmt::format("a tree deeper than {} levels", kMostLevels));
+    if (level > kMostLevels) refuse(word, fmt::format("the tree is deeper than {} levels", kMostLevels));
     std::vector<Index> below;
     for (const Index child : children_[at(word)]) below.push_back(add(child, level + 1));
     const auto me = static_cast<Index>(tree_.from.size());
@@ -158,11 +158,11 @@ ExampleColumn reshaped(const ExampleColumn& column, const std::vector<Reshaped>&
 
 void require_shape_fits(TreeShape shape, const Examples& examples) {
   for (const ExampleColumn& column : examples.columns)
-    if (column.source) throw UsageError("--trees is not for sources and their targets; leave it out");
+    if (column.source) throw UsageError("--trees does not apply to sources and targets; leave it out");
   if (shape != TreeShape::heads) return;
   for (const char* name : {"id", "head"})
     if (const ExampleColumn* column = examples.find(name); column == nullptr || !column->is_text() || column->once)
-      throw UsageError(fmt::format("--trees heads reads CoNLL-U, whose words have an id and a head: {} has no {}",
+      throw UsageError(fmt::format("--trees heads requires CoNLL-U, with ids and heads of words: {} has no {}",
                                    examples.source, name));
 }
 
@@ -180,7 +180,7 @@ TreeShape parse_tree_shape(std::string_view name) {
     names.push_back(known);
   }
   throw UsageError(
-      fmt::format("--trees {}: there are heads, balanced, left, right, found{}", name, did_you_mean(name, names)));
+      fmt::format("--trees {}: expected heads, balanced, left, right or found{}", name, did_you_mean(name, names)));
 }
 
 void make_trees(TreeShape shape, Examples& examples) {
@@ -199,8 +199,8 @@ void make_trees(TreeShape shape, Examples& examples) {
       std::vector<Index> leaves = leaves_of(examples, e);
       if (shape != TreeShape::balanced && static_cast<Index>(leaves.size()) > kMostLevels)
         throw_data_error(examples.source, line_of(examples, examples.begin(e)),
-                         fmt::format("{} leaves make a tree deeper than {} levels; take --trees balanced",
-                                     leaves.size(), kMostLevels));
+                         fmt::format("{} leaves give a tree deeper than {} levels; use --trees balanced", leaves.size(),
+                                     kMostLevels));
       trees.push_back(BinaryTree(shape, std::move(leaves)).take());
     }
     const Reshaped& tree = trees.back();

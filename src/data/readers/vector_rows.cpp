@@ -25,8 +25,8 @@ std::vector<const ExampleColumn*> chosen_columns(const VectorRows& how, const Ex
       if (!column.once && !column.source && column.name != how.without) columns.push_back(&column);
   for (const ExampleColumn* column : columns)
     if (column->once || column->source)
-      throw DataError(fmt::format("{}: {} does not stand at every position", examples.source, column->name));
-  if (columns.empty()) throw DataError(fmt::format("{}: there are no numbers in it", examples.source));
+      throw DataError(fmt::format("{}: {} does not have one entry per position", examples.source, column->name));
+  if (columns.empty()) throw DataError(fmt::format("{}: it contains no numbers", examples.source));
   return columns;
 }
 
@@ -44,8 +44,8 @@ class ClassColumn {
   ClassColumn(const VectorRows& how, const Examples& examples, const ExampleColumn& column)
       : how_(how), examples_(examples), column_(column) {
     if (column.width > 1)
-      throw UsageError(fmt::format("{}: {} holds {} numbers at a position; classes are one", examples.source,
-                                   column.name, column.width));
+      throw UsageError(fmt::format("{}: {} has {} numbers per position; a class must be a single number",
+                                   examples.source, column.name, column.width));
     if (const auto known = how.classes.find(column.name); known != how.classes.end()) names_ = known->second;
     for (std::size_t k = 0; k < names_.size(); ++k) places_[names_[k]] = k;
     if (how.further) add_further();
@@ -80,10 +80,10 @@ class ClassColumn {
       if (places_.contains(text) || !seen.insert(text).second) continue;
       found.emplace_back(column_.is_text() ? 0 : column_.numbers[at(row)], text);
       if (static_cast<Index>(names_.size() + found.size()) > kMostClasses)
-        throw DataError(fmt::format(
-            "{}: the column {} holds more than {} different texts, too many for classes; leave it out: --predict "
-            "names the columns that count",
-            examples_.source, column_.name, kMostClasses));
+        throw DataError(
+            fmt::format("{}: column {} has more than {} different texts, too many for classes; leave it out (--predict "
+                        "selects columns)",
+                        examples_.source, column_.name, kMostClasses));
     }
     std::ranges::sort(found);
     for (auto& [number, text] : found) {
@@ -95,13 +95,14 @@ class ClassColumn {
     if (names_.empty())
       throw_data_error(
           examples_.source, line_of_row(examples_, row),
-          fmt::format("the column {} holds texts, \"{}\", where the model knows numbers", column_.name, text));
+          fmt::format("column {} contains the text \"{}\", but the model expects numbers", column_.name, text));
     constexpr std::size_t kShown = 10;
     std::string known;
     for (std::size_t k = 0; k < names_.size() && k < kShown; ++k) known += (k > 0 ? ", " : "") + names_[k];
-    throw_data_error(examples_.source, line_of_row(examples_, row),
-                     fmt::format("{} is \"{}\", a class that training never showed; it knows {}{}{}", column_.name,
-                                 text, known, names_.size() > kShown ? ", ..." : "", did_you_mean(text, names_)));
+    throw_data_error(
+        examples_.source, line_of_row(examples_, row),
+        fmt::format("{} is \"{}\", a class that did not occur in training; known classes: {}{}{}", column_.name, text,
+                    known, names_.size() > kShown ? ", ..." : "", did_you_mean(text, names_)));
   }
 
   const VectorRows& how_;
@@ -160,7 +161,7 @@ void make_vectors(const VectorRows& how, Examples& examples) {
       } else {
         throw_data_error(
             examples.source, line_of_row(examples, p),
-            fmt::format("{} is missing; leave the row out, or the column (--predict names those that count)",
+            fmt::format("{} is missing; remove the row, or leave out the column (--predict selects columns)",
                         part.column->name));
       }
     }

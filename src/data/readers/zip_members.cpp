@@ -17,7 +17,7 @@ constexpr std::size_t kMostDeflated = 1032;      ///< maximum compression ratio 
 constexpr std::size_t kUnpackedAnyway = std::size_t{256} << 20, kUnpackedTimes = 100;
 
 [[noreturn]] void refuse_zip(const std::string& source, const std::string& what) {
-  throw DataError(fmt::format("{}: {}; make the archive again (numpy.savez)", source, what));
+  throw DataError(fmt::format("{}: {}; create the archive again (numpy.savez)", source, what));
 }
 
 /// Finds the end record, which locates the directory.
@@ -25,7 +25,7 @@ std::string_view zip_end(const std::string& source, std::string_view archive) {
   const std::size_t from = archive.size() - std::min(archive.size(), kEndBytes + kMostComment);
   const std::size_t found = archive.rfind(kZipEnd);
   if (found == std::string_view::npos || found < from || archive.size() - found < kEndBytes) {
-    refuse_zip(source, "the archive has no directory at its end, so it was cut short");
+    refuse_zip(source, "the archive has no directory at its end; it is truncated");
   }
   return archive.substr(found);
 }
@@ -34,7 +34,7 @@ std::string_view zip_end(const std::string& source, std::string_view archive) {
 std::size_t member_begin(const std::string& source, std::string_view archive, std::uint64_t offset) {
   if (offset > archive.size() || archive.size() - offset < kMemberBytes ||
       !archive.substr(offset).starts_with(kZipMember)) {
-    refuse_zip(source, "its directory names a member that is not there");
+    refuse_zip(source, "the directory names a member that does not exist");
   }
   return offset + kMemberBytes + little_endian(archive, offset + 26, 2) + little_endian(archive, offset + 28, 2);
 }
@@ -49,7 +49,8 @@ ZipMember zip_member(const std::string& source, std::string_view archive, std::s
   member.name = entry.substr(kEntryBytes, little_endian(entry, 28, 2));
   member.deflated = method == 8;
   if ((flags & 1) != 0) refuse_zip(source, member.name + " is encrypted");
-  if (method != 0 && method != 8) refuse_zip(source, fmt::format("{} is packed by method {}", member.name, method));
+  if (method != 0 && method != 8)
+    refuse_zip(source, fmt::format("{} is compressed with method {}", member.name, method));
   if (member.packed == kIn64Bits || member.size == kIn64Bits) refuse_zip(source, member.name + " is 4 GB or larger");
   member.begin = member_begin(source, archive, little_endian(entry, 42, 4));
   if (member.begin > archive.size() || archive.size() - member.begin < member.packed) {
@@ -57,14 +58,14 @@ ZipMember zip_member(const std::string& source, std::string_view archive, std::s
   }
   const bool possible =
       member.deflated ? member.size <= kMostDeflated * (member.packed + 1) : member.size == member.packed;
-  if (!possible) refuse_zip(source, member.name + " cannot be as large as its directory says");
+  if (!possible) refuse_zip(source, member.name + " does not have the size given in the directory");
   return member;
 }
 
 std::string inflate_raw(std::string_view packed, std::size_t size) {
   std::string out(size, '\0');
   z_stream stream{};
-  if (inflateInit2(&stream, -MAX_WBITS) != Z_OK) throw RuntimeFailure("zlib cannot be started");
+  if (inflateInit2(&stream, -MAX_WBITS) != Z_OK) throw RuntimeFailure("zlib cannot be initialized");
   stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(packed.data()));
   stream.avail_in = static_cast<uInt>(packed.size());
   stream.next_out = reinterpret_cast<Bytef*>(out.data());
@@ -96,16 +97,16 @@ std::string ZipMember::unpack(std::string_view archive) const {
 std::vector<ZipMember> zip_members(const std::string& source, std::string_view archive) {
   const std::string_view end = zip_end(source, archive);
   const std::uint64_t count = little_endian(end, 10, 2), offset = little_endian(end, 16, 4);
-  if (offset > archive.size()) refuse_zip(source, "its directory is not there");
+  if (offset > archive.size()) refuse_zip(source, "the directory is missing");
   std::string_view directory = archive.substr(offset);
   std::vector<ZipMember> members;
   std::size_t unpacked = 0;
   for (std::uint64_t i = 0; i < count; ++i) {
     if (directory.size() < kEntryBytes || !directory.starts_with(kZipEntry))
-      refuse_zip(source, "its directory is damaged");
+      refuse_zip(source, "the directory is damaged");
     const std::size_t length = kEntryBytes + little_endian(directory, 28, 2) + little_endian(directory, 30, 2) +
                                little_endian(directory, 32, 2);
-    if (length > directory.size()) refuse_zip(source, "its directory is damaged");
+    if (length > directory.size()) refuse_zip(source, "the directory is damaged");
     members.push_back(zip_member(source, archive, directory));
     unpacked += members.back().size;
     if (unpacked > kUnpackedAnyway + kUnpackedTimes * archive.size()) {

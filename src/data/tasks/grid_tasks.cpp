@@ -13,8 +13,8 @@ namespace unfold {
 template <class Visitor>
 void describe(Visitor& v, TextureOptions& o) {
   v("size", o.size, "rows and columns of a grid", range(4, 1024));
-  v("room", o.room, "rows and columns of a room, at least", range(2, 1024));
-  v("marks", o.marks, "kinds of marks, and of labels", range(2, 10));
+  v("room", o.room, "minimum rows and columns of a room", range(2, 1024));
+  v("marks", o.marks, "number of kinds of marks, and of labels", range(2, 10));
 }
 
 namespace {
@@ -25,7 +25,7 @@ struct GridTaskEntry : Entry {};
 
 const Registry<GridTaskEntry>& registry_of_grids() {
   static const Registry<GridTaskEntry> list(
-      "task", {{{"texture", "rooms with textures, labelled by one mark in each, as grids", TextureOptions()}}});
+      "task", {{{"texture", "rooms with textures, labeled by one mark in each, as grids", TextureOptions()}}});
   return list;
 }
 

@@ -21,7 +21,7 @@ std::string find(const std::string& folder, const std::string& name) {
     if (::stat(path.c_str(), &status) == 0) return path;
   }
   throw DataError(
-      fmt::format("{} holds neither {} nor {}.gz; give the folder of the four MNIST files", folder, name, name));
+      fmt::format("{} contains neither {} nor {}.gz; give the folder of the four MNIST files", folder, name, name));
 }
 
 struct Digits {
@@ -29,9 +29,9 @@ struct Digits {
       : images(Idx::open(find(folder, name + "-images-idx3-ubyte"))),
         labels(Idx::open(find(folder, name + "-labels-idx1-ubyte"))) {
     if (images.shape().size() != 3 || labels.shape().size() != 1 || images.shape()[0] != labels.shape()[0])
-      throw DataError(fmt::format("{}: {} images and labels do not belong together", folder, name));
+      throw DataError(fmt::format("{}: {} images and labels do not match", folder, name));
     for (const std::uint8_t label : labels.bytes())
-      if (label >= kClasses) throw DataError(fmt::format("{}: label {} is no digit", labels.name(), label));
+      if (label >= kClasses) throw DataError(fmt::format("{}: label {} is not a digit", labels.name(), label));
   }
   Index count() const { return labels.shape()[0]; }
   Index rows() const { return images.shape()[1]; }
@@ -45,9 +45,9 @@ class Mnist final : public Task {
   Mnist(const std::string& folder, const MnistOptions& options)
       : train_(folder, "train"), test_(folder, "t10k"), shift_(options.shift) {
     if (train_.pixels() != test_.pixels() || train_.count() <= kHeldOut)
-      throw DataError(fmt::format("{}: training and test images do not belong together", folder));
+      throw DataError(fmt::format("{}: training and test images have different sizes", folder));
     if (shift_ < 0 || shift_ >= std::min(train_.rows(), train_.columns()))
-      throw UsageError(fmt::format("shift {}: images of {} x {} pixels are moved by 0 or more, and stay in sight",
+      throw UsageError(fmt::format("shift {}: must be 0 or more, and less than the {} x {} pixels of the images",
                                    shift_, train_.rows(), train_.columns()));
     order_.resize(static_cast<std::size_t>(train_.pixels()));
     std::iota(order_.begin(), order_.end(), Index{0});

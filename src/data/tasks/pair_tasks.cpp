@@ -7,10 +7,10 @@ namespace unfold {
 
 template <class Visitor>
 void describe(Visitor& v, NoisyCopiesOptions& o) {
-  v("length", o.length, "letters of a word, at most; at least half as many", range(1, 1000));
-  v("symbols", o.symbols, "letters of the alphabet", range(2, 26));
-  v("copies", o.copies, "of the word, with a / between them", range(1, 100));
-  v("errors", o.errors, "probability of an error at a letter: one more, one less, another one", range(0, 1));
+  v("length", o.length, "maximum length of a word; the minimum is half of it", range(1, 1000));
+  v("symbols", o.symbols, "size of the alphabet", range(2, 26));
+  v("copies", o.copies, "number of copies of the word, separated by /", range(1, 100));
+  v("errors", o.errors, "probability of an error per letter: insertion, deletion, substitution", range(0, 1));
 }
 
 namespace {
@@ -21,7 +21,7 @@ struct PairTaskEntry : Entry {};
 
 const Registry<PairTaskEntry>& registry_of_pairs() {
   static const Registry<PairTaskEntry> list(
-      "task", {{{"noisy-copies", "words from several copies with errors, as pairs", NoisyCopiesOptions()}}});
+      "task", {{{"noisy-copies", "words from several noisy copies, as pairs", NoisyCopiesOptions()}}});
   return list;
 }
 

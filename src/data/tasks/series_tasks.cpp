@@ -17,7 +17,7 @@ class Series : public Task {
  public:
   Series(const char* name, Index length, Index skip) : name_(name), length_(length), skip_(skip) {
     if (skip >= length)
-      throw UsageError(fmt::format("{}: nothing is predicted in the first {} of {} steps; make it longer or skip less",
+      throw UsageError(fmt::format("{}: the first {} of {} steps have no target; make length larger or skip smaller",
                                    name, skip, length));
   }
   std::string_view name() const override { return name_; }
@@ -119,7 +119,7 @@ std::vector<double> mackey_glass_series(Index length, double tau, double history
   constexpr double kStep = 0.1;
   const auto delay = static_cast<Index>(std::floor(tau * kStepsPerUnit + 0.5));
   if (delay < 2 || std::fabs(tau * kStepsPerUnit - static_cast<double>(delay)) > 1e-9)
-    throw UsageError(fmt::format("mackey-glass: tau {} is not a multiple of 1/10 from 2/10 on", tau));
+    throw UsageError(fmt::format("mackey-glass: tau {} must be a multiple of 1/10, at least 2/10", tau));
   const Index steps = (kSkipped + length - 1) * kStepsPerUnit;
   std::vector<double> x(at(steps + delay + 2), history);  // x[delay + 1] is the value at time 0
   for (Index s = delay + 1; s < steps + delay + 1; ++s) {
@@ -142,8 +142,9 @@ std::unique_ptr<Task> narma(const NarmaOptions& options) { return std::make_uniq
 std::unique_ptr<Task> mackey_glass(const MackeyGlassOptions& options) { return std::make_unique<MackeyGlass>(options); }
 std::unique_ptr<Task> delay_line(const DelayLineOptions& options) {
   if (options.delays < 1 || options.delays >= options.length)
-    throw UsageError(fmt::format("delay-line: {} delays of {} steps: at least one, and fewer than steps",
-                                 options.delays, options.length));
+    throw UsageError(
+        fmt::format("delay-line: {} delays with {} steps: must be at least 1 and less than the number of steps",
+                    options.delays, options.length));
   return std::make_unique<DelayLine>(options);
 }
 

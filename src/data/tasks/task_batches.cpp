@@ -106,8 +106,8 @@ class TaskBatches final : public BatchSource {
         count_(task.examples(TaskSplit::training)),
         curriculum_(curriculum),
         seed_(seed) {
-    if (batch < 1) throw UsageError(fmt::format("batch {}: at least 1 is needed", batch));
-    if (curriculum < 0) throw UsageError(fmt::format("curriculum {}: 0 or more examples", curriculum));
+    if (batch < 1) throw UsageError(fmt::format("batch {}: must be at least 1", batch));
+    if (curriculum < 0) throw UsageError(fmt::format("curriculum {}: must be 0 or more examples", curriculum));
     if (curriculum > 0) task.shortened(task.shortest());  // throws for tasks that do not support a curriculum
     batch_ = count_ > 0 ? std::min(batch, count_) : batch;
     seek(0, 0);
@@ -170,7 +170,8 @@ class TaskReader final : public BatchReader {
  public:
   TaskReader(const Task& task, TaskSplit part, std::uint64_t seed, Index count, Index batch)
       : filler_(task, part, seed), count_(task.at_most(part, count)), batch_(batch) {
-    if (count < 1 || batch < 1) throw UsageError("a task is evaluated on at least 1 example, at least 1 at a time");
+    if (count < 1 || batch < 1)
+      throw UsageError("evaluation of a task: the number of examples and the batch must be at least 1");
   }
   bool next(Batch& out) override {
     const Index end = std::min(begin_ + batch_, count_);

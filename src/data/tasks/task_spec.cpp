@@ -12,7 +12,7 @@ void describe(Visitor& v, LengthOptions& o) {
 template <class Visitor>
 void describe(Visitor& v, TemporalOrderOptions& o) {
   v("length", o.length, "steps", range(10, 1e7));
-  v("bits", o.bits, "symbols with a meaning", range(2, 3));
+  v("bits", o.bits, "number of relevant symbols", range(2, 3));
 }
 template <class Visitor>
 void describe(Visitor& v, PermutationOptions& o) {
@@ -27,14 +27,14 @@ void describe(Visitor& v, MemorizationOptions& o) {
 template <class Visitor>
 void describe(Visitor& v, CopyOptions& o) {
   v("length", o.length, "steps between pattern and answer", range(1, 1e7));
-  v("pattern", o.pattern, "symbols to be repeated", range(1, 1e6));
-  v("symbols", o.symbols, "kinds of symbols", range(2, 1e6));
+  v("pattern", o.pattern, "number of symbols to repeat", range(1, 1e6));
+  v("symbols", o.symbols, "number of different symbols", range(2, 1e6));
 }
 /// The options that all time-series tasks share.
 template <class Visitor, class Options>
 void describe_series(Visitor& v, Options& o, double longest = 1e7) {
   v("length", o.length, "steps", range(2, longest));
-  v("skip", o.skip, "first steps, where nothing is predicted", range(0, longest));
+  v("skip", o.skip, "initial steps without a target", range(0, longest));
 }
 template <class Visitor>
 void describe(Visitor& v, NarmaOptions& o) {
@@ -50,12 +50,12 @@ void describe(Visitor& v, MackeyGlassOptions& o) {
 template <class Visitor>
 void describe(Visitor& v, DelayLineOptions& o) {
   describe_series(v, o);
-  v("delays", o.delays, "how far back the inputs to be repeated lie, at most", range(1, 1e5));
+  v("delays", o.delays, "maximum delay of the inputs to reproduce", range(1, 1e5));
 }
 template <class Visitor>
 void describe(Visitor& v, MnistOptions& o) {
-  v("permuted", o.permuted, "in one fixed random order of the pixels");
-  v("shift", o.shift, "pixels by which training moves an image at most", range(0, 27));
+  v("permuted", o.permuted, "reads the pixels in one fixed random order");
+  v("shift", o.shift, "maximum shift of training images in pixels", range(0, 27));
 }
 
 namespace {
@@ -79,24 +79,25 @@ TaskEntry generated(std::string name, std::string help) {
 
 std::unique_ptr<Task> make_mnist(const AnyOptions& options, const std::string& folder) {
   if (folder.empty())
-    throw UsageError("mnist needs the folder of its four IDX files: unfold train FOLDER --task mnist");
+    throw UsageError("mnist requires the folder of its four IDX files: unfold train FOLDER --task mnist");
   return sequential_mnist(folder, options.as<MnistOptions>());
 }
 
 const Registry<TaskEntry>& registry() {
   static const Registry<TaskEntry> list(
-      "task",
-      {generated<adding>("adding", "the sum of two marked numbers"),
-       generated<multiplication>("multiplication", "the product of two marked numbers"),
-       generated<marked_xor>("marked-xor", "the exclusive or of two marked bits"),
-       generated<temporal_order>("temporal-order", "which of two symbols stood where"),
-       generated<random_permutation>("permutation", "the first symbol once again after random ones"),
-       generated<memorization>("memorization", "5 or 20 bits repeated after blanks"),
-       generated<copying>("copy", "a pattern of symbols repeated after blanks"),
-       generated<narma>("narma", "a nonlinear moving average of order 10 driven by noise"),
-       generated<mackey_glass>("mackey-glass", "a chaotic series, one step ahead"),
-       generated<delay_line>("delay-line", "noise repeated after 1 to so many steps"),
-       {{"mnist", "digits read pixel by pixel; needs the folder of the IDX files", MnistOptions()}, make_mnist, true}});
+      "task", {generated<adding>("adding", "the sum of two marked numbers"),
+               generated<multiplication>("multiplication", "the product of two marked numbers"),
+               generated<marked_xor>("marked-xor", "the exclusive or of two marked bits"),
+               generated<temporal_order>("temporal-order", "the order of two kinds of symbols"),
+               generated<random_permutation>("permutation", "repeat the first symbol after random ones"),
+               generated<memorization>("memorization", "5 or 20 bits repeated after blanks"),
+               generated<copying>("copy", "a pattern of symbols repeated after blanks"),
+               generated<narma>("narma", "a nonlinear moving average of order 10 driven by noise"),
+               generated<mackey_glass>("mackey-glass", "a chaotic series, one step ahead"),
+               generated<delay_line>("delay-line", "the noise input delayed by 1 to `delays` steps"),
+               {{"mnist", "digits read pixel by pixel; requires the folder of the IDX files", MnistOptions()},
+                make_mnist,
+                true}});
   return list;
 }
 

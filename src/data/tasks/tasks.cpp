@@ -15,7 +15,7 @@ constexpr float kNothing = std::numeric_limits<float>::quiet_NaN();
 Index draw(Random& random, Index n) { return static_cast<Index>(random.below(static_cast<std::uint64_t>(n))); }
 
 void require_length(const char* task, Index length, Index least) {
-  if (length < least) throw UsageError(fmt::format("{}: length {}: at least {} steps are needed", task, length, least));
+  if (length < least) throw UsageError(fmt::format("{}: length {}: must be at least {} steps", task, length, least));
 }
 
 /// A task whose examples are generated, each from a separate random stream.
@@ -147,7 +147,8 @@ class Recall final : public Generated {
   Recall(const char* name, Index delay, Index pattern, Index symbols)
       : name_(name), delay_(delay), pattern_(pattern), symbols_(symbols) {
     require_length(name, delay, 1);
-    if (pattern < 1 || symbols < 2) throw UsageError(fmt::format("{}: a pattern needs at least 1 of 2 symbols", name));
+    if (pattern < 1 || symbols < 2)
+      throw UsageError(fmt::format("{}: the pattern must have at least 1 symbol, out of at least 2", name));
   }
   std::string_view name() const override { return name_; }
   TaskShape shape() const override {
@@ -186,7 +187,7 @@ std::string_view to_string(TaskSplit part) {
 }
 
 std::unique_ptr<Task> Task::shortened(Index) const {
-  throw UsageError(fmt::format("{}: its examples have one length; it has no curriculum", name()));
+  throw UsageError(fmt::format("{}: its examples have a fixed length, so it does not support a curriculum", name()));
 }
 
 std::unique_ptr<Task> adding(const LengthOptions& options) {

@@ -12,11 +12,11 @@ namespace unfold {
 
 template <class Visitor>
 void describe(Visitor& v, ArithmeticOptions& o) {
-  v("depth", o.depth, "levels of operators, at most", range(1, 12));
-  v("modulus", o.modulus, "values are 0 to one less than this", range(2, 100));
-  v("stop", o.stop, "probability of a number where an expression could stand", range(0, 1));
-  v("roots", o.roots, "label the whole expression alone");
-  v("brackets", o.brackets, "words [ and ] around every operator and its operands");
+  v("depth", o.depth, "maximum nesting of operators", range(1, 12));
+  v("modulus", o.modulus, "modulus: values are 0 to modulus - 1", range(2, 100));
+  v("stop", o.stop, "probability that an operand is a number instead of an expression", range(0, 1));
+  v("roots", o.roots, "label only the root");
+  v("brackets", o.brackets, "adds the words [ and ] around every operator and its operands");
 }
 
 namespace {
@@ -27,7 +27,7 @@ struct TreeTaskEntry : Entry {};
 
 const Registry<TreeTaskEntry>& registry_of_trees() {
   static const Registry<TreeTaskEntry> list(
-      "task", {{{"arithmetic", "expressions in brackets and their values, as trees", ArithmeticOptions()}}});
+      "task", {{{"arithmetic", "bracketed expressions and their values, as trees", ArithmeticOptions()}}});
   return list;
 }
 

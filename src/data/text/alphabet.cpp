@@ -150,7 +150,8 @@ Alphabet::Alphabet(SymbolKind kind, std::vector<std::string> texts) : kind_(kind
   if (by_text(kind_)) unknown_ = find(kUnknownWord);
   if (kind_ == SymbolKind::entries) return;
   line_end_ = find("\n");
-  if (kind_ == SymbolKind::words && line_end_ == kNoSymbol) throw ModelError("alphabet: words without <eos>");
+  if (kind_ == SymbolKind::words && line_end_ == kNoSymbol)
+    throw ModelError("alphabet: a words alphabet must contain <eos>");
 }
 
 Alphabet Alphabet::all_bytes() {
@@ -162,7 +163,7 @@ Alphabet Alphabet::all_bytes() {
 
 Alphabet Alphabet::hashed(Index bits) {
   if (bits < 1 || bits > kMostHashBits)
-    throw ModelError(fmt::format("alphabet: {} bits of a hash, which must be 1 to {}", bits, kMostHashBits));
+    throw ModelError(fmt::format("alphabet: {} hash bits; must be from 1 to {}", bits, kMostHashBits));
   Alphabet result;
   result.kind_ = SymbolKind::hashed;
   for (Index s = 0; s < Index{1} << bits; ++s) result.texts_.push_back(fmt::format("#{}", s));
@@ -259,10 +260,10 @@ DataError Alphabet::unknown_symbol_error(const Token& token, std::string_view te
   const Index offset = token.text.data() - text.data();
   if (kind_ == SymbolKind::words && token.text == kLineEndWord)
     return line_end_word_error(where + ": ", line_of(text, offset));
-  return DataError(fmt::format(
-      "{}: \"{}\" at offset {} (line {}) is not in the alphabet of {} {}; leave such symbols out (--unknown skip) or "
-      "train on a text that has them",
-      where, shown(token), offset, line_of(text, offset), size(), to_string(kind_)));
+  return DataError(
+      fmt::format("{}: \"{}\" at offset {} (line {}) is not in the alphabet of {} {}; skip such symbols (--unknown "
+                  "skip) or train on data that contain it",
+                  where, shown(token), offset, line_of(text, offset), size(), to_string(kind_)));
 }
 
 std::string Alphabet::decode(std::span<const Symbol> symbols, Symbol previous) const {
@@ -341,7 +342,7 @@ Alphabet Alphabet::from_json(const nlohmann::json& json) {
   const nlohmann::json& symbols = json.at("symbols");
   if (parsed != SymbolKind::hashed) return Alphabet(parsed, texts_from_json(parsed, symbols));
   if (!symbols.is_number_unsigned() || symbols.get<std::uint64_t>() > kMostHashBits)
-    throw ModelError(fmt::format("alphabet: key \"symbols\" must be the bits of a hash, 1 to {}", kMostHashBits));
+    throw ModelError(fmt::format("alphabet: key \"symbols\" must be the number of hash bits, 1 to {}", kMostHashBits));
   return hashed(symbols.get<Index>());
 }
 
@@ -375,7 +376,7 @@ std::unordered_map<std::string_view, Index> count_words(std::span<const Input> i
 
 void require_alphabet_options(const AlphabetOptions& options) {
   if (options.kind != SymbolKind::words && (options.vocabulary != 0 || options.with_unknown)) {
-    throw UsageError("--vocabulary goes with --symbols words");
+    throw UsageError("--vocabulary requires --symbols words");
   }
   if (options.vocabulary < 0 || options.vocabulary == 1) {
     throw UsageError(fmt::format("--vocabulary {}: at least 2, for <eos> and <unk>", options.vocabulary));
@@ -405,7 +406,7 @@ Alphabet alphabet_of_chars(const CodeMap& seen) {
 Alphabet alphabet_of_words(std::unordered_map<std::string_view, Index> counts, const AlphabetOptions& options) {
   using Counted = std::pair<std::string_view, Index>;
   require_alphabet_options(options);
-  if (counts.empty()) throw DataError("the inputs hold no words, only blanks; check the files");
+  if (counts.empty()) throw DataError("the inputs contain only blanks and no words; check the files");
   counts.try_emplace(kLineEndWord, 0);
   if (options.with_unknown) counts.try_emplace(kUnknownWord, 0);
   const auto order = [](const Counted& a, const Counted& b) {
@@ -436,7 +437,7 @@ Alphabet alphabet_of_words(std::unordered_map<std::string_view, Index> counts, c
 Alphabet Alphabet::chars_of(std::string_view text) {
   const Index invalid = find_invalid_utf8(text);
   if (invalid >= 0) fail_utf8(text, invalid, "");
-  if (text.empty()) throw DataError("the text is empty; it has no alphabet");
+  if (text.empty()) throw DataError("the text is empty, so no alphabet can be built from it");
   CodeMap seen;
   mark_chars(text, seen);
   return alphabet_of_chars(seen);
@@ -450,7 +451,7 @@ void require_utf8(const Input& input) {
 Alphabet build_alphabet(std::span<const Input> inputs, const AlphabetOptions& options) {
   require_alphabet_options(options);
   const auto empty = [](const Input& input) { return input.bytes().empty(); };
-  if (std::all_of(inputs.begin(), inputs.end(), empty)) throw DataError("there is nothing to read an alphabet from");
+  if (std::all_of(inputs.begin(), inputs.end(), empty)) throw DataError("there is no input to build an alphabet from");
   if (options.kind == SymbolKind::bytes) return Alphabet::all_bytes();
   for (const Input& input : inputs) require_utf8(input);
   if (options.kind == SymbolKind::words) return alphabet_of_words(count_words(inputs), options);

@@ -16,17 +16,17 @@ namespace {
 template <class T>
 void give_symbols(const Field& field, const std::string& name, Range rows, std::span<Symbol> to) {
   const auto* from = std::get_if<SymbolRows>(&field);
-  if (from == nullptr) refuse(name, "holds vectors, but the network reads symbols there");
+  if (from == nullptr) refuse(name, "contains vectors, but the network reads symbols");
   std::copy_n(from->symbols.begin() + rows.begin, rows.size(), to.begin());
 }
 
 template <class T>
 void give_values(const Field& field, const std::string& name, Range rows, Matrix<T> to) {
   const auto* from = std::get_if<ValueRows>(&field);
-  if (from == nullptr) refuse(name, "holds symbols, but the network reads vectors there");
+  if (from == nullptr) refuse(name, "contains symbols, but the network reads vectors");
   if (from->cols() != to.cols)
-    refuse(name,
-           "has " + std::to_string(from->cols()) + " numbers a row, but the network reads " + std::to_string(to.cols));
+    refuse(name, "has " + std::to_string(from->cols()) + " numbers per row, but the network reads " +
+                     std::to_string(to.cols));
   const Matrix<const T> values = from->values<T>(rows.begin, rows.size());
   for (Index r = 0; r < values.rows; ++r) std::copy_n(values.row(r), values.cols, to.row(r));
 }

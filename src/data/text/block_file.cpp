@@ -39,7 +39,7 @@ BlockFile::BlockFile(std::string path, SymbolKind kind) : path_(std::move(path))
   const OpenFile file(path_);
   struct stat status {};
   if (::fstat(file.get(), &status) != 0 || !S_ISREG(status.st_mode))
-    throw DataError(fmt::format("{} is not a regular file, of which several processes could read parts", path_));
+    throw DataError(fmt::format("{} is not a regular file; several processes can share only regular files", path_));
   size_ = status.st_size;
   if (size_ == 0) throw DataError(fmt::format("{} is empty; there is nothing to read", path_));
 }
@@ -53,7 +53,7 @@ std::string BlockFile::read_bytes(int descriptor, Range range) const {
     if (got < 0) throw DataError(fmt::format("{}: cannot be read: {}", path_, std::generic_category().message(errno)));
     if (got == 0)
       throw RuntimeFailure(
-          fmt::format("{} was shortened while it was read; leave it alone until the command has ended", path_));
+          fmt::format("{} became shorter while it was being read; do not change it while the command runs", path_));
     done += got;
   }
   return bytes;
@@ -77,8 +77,8 @@ Index BlockFile::token_begin(int descriptor, Index at) const {
   }
   if (size_ <= at + kTextBlock) return size_;
   throw DataError(
-      fmt::format("{}: a word at byte {} has more than {} bytes, which several processes do not divide; train "
-                  "in one, or on bytes or characters",
+      fmt::format("{}: a word at byte {} is longer than {} bytes, which is not supported with several processes; use "
+                  "one process, or --symbols bytes or chars",
                   path_, at, kTextBlock));
 }
 

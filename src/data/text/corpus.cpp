@@ -146,7 +146,7 @@ Corpus Corpus::load(std::vector<Input> inputs, Alphabet alphabet, const CorpusOp
     source->input->require_whole();
     corpus.add_source(std::move(source), options.lines);
   }
-  if (corpus.sources_.empty()) throw DataError("there are no files to read");
+  if (corpus.sources_.empty()) throw DataError("no input files");
   return corpus;
 }
 
@@ -166,7 +166,7 @@ Corpus Corpus::of_blocks(std::vector<BlockFile> files, std::span<const BlockMark
 
 void Corpus::add_source(std::unique_ptr<Source> source, bool lines) {
   if (source->length == 0)
-    throw DataError(fmt::format("{} holds none of the {} {} of the alphabet; check the file", source->name(),
+    throw DataError(fmt::format("{} contains none of the {} {} of the alphabet; check the file", source->name(),
                                 alphabet_.size(), to_string(alphabet_.kind())));
   symbols_ += source->length;
   unknown_ += source->unknown;
@@ -230,15 +230,15 @@ void Corpus::set_mask(const Input& mask) {
     if (c == ' ' || c == '\n' || c == '\r' || c == '\t') continue;
     if (c != '0' && c != '1')
       throw DataError(fmt::format(
-          "{}: byte {} is neither 0 nor 1; a mask holds one of them for every symbol of the data", mask.name(), i));
+          "{}: byte {} is neither 0 nor 1; a mask contains one of them for every symbol of the data", mask.name(), i));
     bits.push_back(c == '1');
     any = any || c == '1';
   }
   mask.require_whole();
   if (static_cast<Index>(bits.size()) != symbols_)
-    throw DataError(fmt::format("{} masks {} symbols, but the data hold {}; it needs one 0 or 1 for each of them",
+    throw DataError(fmt::format("{} masks {} symbols, but the data have {}; it must contain one 0 or 1 for each symbol",
                                 mask.name(), bits.size(), symbols_));
-  if (!any) throw DataError(fmt::format("{} leaves nothing to predict: it holds no 1", mask.name()));
+  if (!any) throw DataError(fmt::format("{} contains no 1, so there is nothing to predict", mask.name()));
   mask_ = std::move(bits);
 }
 

@@ -33,7 +33,7 @@ LabeledText split_labels(const Input& input, const std::optional<std::string>& o
     const std::size_t length = std::min(line.find_first_of(kBlanks), line.size());
     if (length == 0)
       throw DataError(
-          fmt::format("{}: line {} does not begin with a label; give it one, or take it out", input.name(), number));
+          fmt::format("{}: line {} does not begin with a label; add one, or remove the line", input.name(), number));
     const std::string_view label = line.substr(0, length);
     if (only && label != *only) return;
     labels.emplace_back(label);
@@ -43,7 +43,7 @@ LabeledText split_labels(const Input& input, const std::optional<std::string>& o
   });
   input.require_whole();
   if (text.empty())
-    throw DataError(fmt::format("{}: nothing is left{}", input.name(),
+    throw DataError(fmt::format("{}: no lines are left{}", input.name(),
                                 only ? fmt::format("; no line has the label \"{}\"", *only) : ""));
   return {Input::from_bytes(input.name(), std::move(text)), std::move(labels)};
 }
@@ -59,7 +59,7 @@ std::vector<std::string> read_labels(const Input& input) {
   for_each_line(input.bytes(), [&](std::string_view line, std::string_view) {
     const std::size_t begin = line.find_first_not_of(kBlanks);
     if (begin == std::string_view::npos)
-      throw DataError(fmt::format("{}: line {} holds no label", input.name(), labels.size() + 1));
+      throw DataError(fmt::format("{}: line {} has no label", input.name(), labels.size() + 1));
     labels.emplace_back(line.substr(begin, line.find_last_not_of(kBlanks) + 1 - begin));
   });
   input.require_whole();

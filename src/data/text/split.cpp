@@ -82,7 +82,7 @@ SplitShares parse_split(std::string_view text) {
     begin = end + 1;
   }
   if (split.shares[0] + split.shares[1] + split.shares[2] != kWhole) fail("the parts do not sum to 100");
-  if (split.shares[0] == 0) fail("nothing is left to train on");
+  if (split.shares[0] == 0) fail("the training part is empty");
   return split;
 }
 
@@ -99,8 +99,8 @@ std::array<Split, 3> split_corpus(const Corpus& corpus, const SplitShares& split
     const Index end = portion(corpus.symbols(), share);
     if (begin == end && split.shares[p] > 0) {
       throw DataError(
-          fmt::format("the split leaves nothing for the {} part: {} symbols are too few; choose another "
-                      "split or more data",
+          fmt::format("the split leaves no symbols for the {} part: {} symbols are too few; choose a different split "
+                      "or use more data",
                       kPartNames[p], corpus.symbols()));
     }
     while (begin < end) {

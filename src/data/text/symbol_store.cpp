@@ -33,7 +33,7 @@ void SymbolStore::append(Symbol symbol) {
 }
 
 void SymbolStore::spill() {
-  if (!file_) file_ = std::make_unique<UnnamedFile>("the tokenised corpus");
+  if (!file_) file_ = std::make_unique<UnnamedFile>("the tokenized corpus");
   file_->append(std::as_bytes(std::span(buffer_)));
   buffer_ = {};
 }

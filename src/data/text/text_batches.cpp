@@ -176,9 +176,10 @@ TextBatches::TextBatches(const Corpus& corpus, const Split& part, const BatchOpt
       reader_(corpus, options.whole_sequences ? std::numeric_limits<Index>::max() : options.window,
               options.predict_after, options.own) {
   batch_.whole = options.whole_sequences;
-  if (options.window < 1) throw UsageError(fmt::format("window {}: at least 1 symbol is needed", options.window));
-  if (options.batch < 1) throw UsageError(fmt::format("batch {}: at least 1 is needed", options.batch));
-  if (options.curriculum < 0) throw UsageError(fmt::format("curriculum {}: 0 or more symbols", options.curriculum));
+  if (options.window < 1) throw UsageError(fmt::format("window {}: must be at least 1 symbol", options.window));
+  if (options.batch < 1) throw UsageError(fmt::format("batch {}: must be at least 1", options.batch));
+  if (options.curriculum < 0)
+    throw UsageError(fmt::format("curriculum {}: must be 0 or more symbols", options.curriculum));
   if (part.empty()) throw UsageError("the training part is empty");
   require_predictions(corpus, part, options.predict_after);
   // The number of streams is that of the whole part, so that the state keeps its size as a curriculum grows.
@@ -250,7 +251,7 @@ void TextBatches::seek(Index epoch, Index batch) {
   position_ = batch;
   start_epoch();
   if (batch < 0 || batch >= batches_)
-    throw UsageError(fmt::format("the training data has no batch {} in epoch {}", batch, epoch));
+    throw UsageError(fmt::format("the training data have no batch {} in epoch {}", batch, epoch));
   if (!options_.whole_sequences) reader_.skip(batch);
   read();
 }
@@ -272,8 +273,8 @@ void require_predictions(const Corpus& corpus, const Split& part, Symbol predict
     }
   }
   throw DataError(fmt::format(
-      "nothing is to be predicted in the {} part: {}", part.name,
-      corpus.has_mask() ? "the mask holds no 1 there" : "the symbol to predict after does not occur there"));
+      "the {} part contains no symbols to predict: {}", part.name,
+      corpus.has_mask() ? "the mask has no 1 there" : "the symbol given by predict_after does not occur there"));
 }
 
 std::vector<std::vector<Passage>> scoring_streams(const Corpus& corpus, const Split& part, Index streams,

@@ -29,7 +29,7 @@ class NestedAlphabet final : public TextSource {
   explicit NestedAlphabet(const NestedAlphabetOptions& options)
       : options_(options), yes_(bits_of(options.nesting)), no_(bits_of(1 - options.nesting)) {
     if (!(options.nesting >= 0 && options.nesting <= 1))
-      throw UsageError(fmt::format("alphabet: nesting {} is no probability", options.nesting));
+      throw UsageError(fmt::format("alphabet: nesting {} is not a probability", options.nesting));
     if (options.capitals < 0) throw UsageError("alphabet: capitals cannot be negative");
   }
   std::string_view name() const override { return "alphabet"; }
@@ -200,7 +200,8 @@ double entropy_of_predicted(const TextSource& source) {
 
 GeneratedText generate(const TextSource& source, const GenerateOptions& options) {
   if (options.units <= 0 && options.symbols <= 0)
-    throw UsageError(fmt::format("{}: how many {}s? Give a number above 0", source.name(), source.unit()));
+    throw UsageError(
+        fmt::format("{}: set the number of {}s or of symbols to a value above 0", source.name(), source.unit()));
   const std::uint64_t stream = stream_of(fmt::format("generate/{}", source.name()));
   const auto wanted = static_cast<std::size_t>(options.symbols);
   GeneratedText made;
@@ -222,7 +223,7 @@ std::unique_ptr<TextSource> nested_alphabet(const NestedAlphabetOptions& options
 }
 
 std::unique_ptr<TextSource> distant_xor(const DistantXorOptions& options) {
-  if (options.length < 2) throw UsageError(fmt::format("xor: length {}: at least 2 bits are needed", options.length));
+  if (options.length < 2) throw UsageError(fmt::format("xor: length {}: must be at least 2 bits", options.length));
   return std::make_unique<DistantXor>(options.length);
 }
 
@@ -230,7 +231,7 @@ std::unique_ptr<TextSource> waltz() { return std::make_unique<Waltz>(); }
 
 std::unique_ptr<TextSource> anbn(const AnBnOptions& options) {
   if (options.low < 1 || options.high < options.low)
-    throw UsageError(fmt::format("anbn: low {} and high {}: 1 <= low <= high is needed", options.low, options.high));
+    throw UsageError(fmt::format("anbn: low {} and high {}: must satisfy 1 <= low <= high", options.low, options.high));
   return std::make_unique<AnBn>(options);
 }
 

@@ -10,13 +10,14 @@ Signal bag(Circuit& c, Signal x, Index n, const BagOptions&) {
 
 template <class Visitor>
 void describe(Visitor& v, BagOptions& o) {
-  v("start", o.counts, "random, or, to predict a label a sequence, what words the training examples of each label hold",
+  v("start", o.counts,
+    "initial weights: random, or naive Bayes from the word counts of each label (one label per sequence)",
     {{false, "random"}, {true, "counts"}});
 }
 
 CellEntry bag_cell() {
   return CellOf<BagOptions>{
-      .name = "bag", .help = "no memory: with pool=mean, the mean of what was read (deep averaging)", .add = bag};
+      .name = "bag", .help = "no memory: with pool=mean, the mean of the inputs (deep averaging network)", .add = bag};
 }
 
 }  // namespace unfold

@@ -144,7 +144,7 @@ struct CellOf {
 /// The option `activation` of cells that support the usual activation functions.
 template <class Visitor>
 void describe_activation(Visitor& v, Map& activation) {
-  v("activation", activation, "of the units",
+  v("activation", activation, "activation function of the units",
     {{Map::tanh, "tanh"}, {Map::relu, "relu"}, {Map::sigmoid, "sigmoid"}, {Map::softplus, "softplus"}});
 }
 

@@ -59,7 +59,7 @@ Signal move(Circuit& c, Signal x, const std::vector<Group>& groups, std::size_t 
 ///   h^g_t = s(x_t W_g + sum over j >= g of h^j_{t-1} U_gj + b_g),   elsewhere h^g_t = h^g_{t-1}
 /// and no products of inactive groups are computed. The output concatenates all groups.        Koutnik et al. 2014
 Signal clockwork(Circuit& c, Signal x, Index n, const ClockworkOptions& options) {
-  if (options.periods.empty()) throw UsageError("clockwork: no period");
+  if (options.periods.empty()) throw UsageError("clockwork: at least one period is needed");
   const std::vector<Group> groups = divide(c, n, options);
   std::vector<Signal> states;
   states.reserve(groups.size());
@@ -84,7 +84,7 @@ void describe(Visitor& v, ClockworkSpec& o) {
   describe_activation(v, o.activation);
   v.add({.name = "periods",
          .target = &o.periods,
-         .help = "of the groups of units: each moves at every so many steps",
+         .help = "update periods of the groups of units, in steps",
          .fallback = OptionValue(std::string("1+2+4+8"))});
 }
 
@@ -94,7 +94,7 @@ std::string clockwork_fault(const StackOptions& stack, const ClockworkSpec& o) {
     return "periods are ascending whole numbers from 1 to 10000 with + between them, such as 1+2+4+8; \"" + o.periods +
            "\" is not";
   if (static_cast<Index>(periods.size()) > stack.units)
-    return "there are " + std::to_string(periods.size()) + " periods, one a group, and only " +
+    return "there are " + std::to_string(periods.size()) + " periods (one per group), but only " +
            std::to_string(stack.units) + " units";
   return "";
 }
@@ -117,7 +117,7 @@ void keep_fastest(StackOptions&, ClockworkSpec& o, Index most) {
 CellEntry clockwork_cell() {
   CellOf<ClockworkSpec> cell;  // assigned member by member: GCC 12 warns about the string in a temporary
   cell.name = "clockwork";
-  cell.help = "groups of units that move at multiples of their periods alone (Koutnik et al. 2014)";
+  cell.help = "groups of units that are updated only at multiples of their periods (Koutnik et al. 2014)";
   cell.add = clockwork_in_words;
   cell.fault = clockwork_fault;
   cell.with_max_units = keep_fastest;

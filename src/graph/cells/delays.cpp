@@ -30,7 +30,7 @@ std::string delays_fault(const std::string& text) {
 }
 
 DelayedState::DelayedState(Circuit& c, Index n, const std::vector<Index>& delays, bool trained_initial) : circuit_(c) {
-  if (delays.empty()) throw UsageError("a cell without a delay");
+  if (delays.empty()) throw UsageError("a cell needs at least one delay");
   links_.reserve(delays.size());
   names_.reserve(delays.size());
   for (const Index delay : delays) {

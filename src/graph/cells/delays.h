@@ -18,7 +18,7 @@ template <class Visitor>
 void describe_delays(Visitor& v, std::string& delays) {
   v.add({.name = "delays",
          .target = &delays,
-         .help = "how many steps back the state is read, such as 1+2+4",
+         .help = "delays of the recurrent connections in steps, such as 1+2+4",
          .fallback = OptionValue(std::string("1"))});
 }
 

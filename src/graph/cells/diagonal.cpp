@@ -57,27 +57,28 @@ Signal lru(Circuit& c, Signal x, Index n, const LruOptions& options) {
 template <class Visitor>
 void describe(Visitor& v, IndRnnOptions& o) {
   describe_activation(v, o.activation);
-  v("scale", o.scale, "recurrent weights start in +- this", above(0));
+  v("scale", o.scale, "recurrent weights are initialized in [-scale, scale]", above(0));
 }
 
 template <class Visitor>
 void describe(Visitor& v, LruOptions& o) {
-  v("output", o.gated, "a gated linear unit at every position, or the linear output alone",
+  v("output", o.gated, "gated linear unit at every position, or only the linear output",
     {{true, "gated"}, {false, "linear"}});
-  v("slowest", o.slowest, "largest modulus at the start: a state halves in log(2) / (1 - this) steps",
+  v("slowest", o.slowest, "largest initial modulus: a state halves in log(2) / (1 - slowest) steps",
     half_open_range(0, 1));
-  v("fastest", o.fastest, "smallest modulus at the start", half_open_range(0, 1));
-  v("turn", o.turn, "largest phase at the start", range(0, 2 * std::numbers::pi));
+  v("fastest", o.fastest, "smallest initial modulus", half_open_range(0, 1));
+  v("turn", o.turn, "largest initial phase", range(0, 2 * std::numbers::pi));
 }
 
 CellEntry ind_rnn_cell() {
-  return CellOf<IndRnnOptions>{
-      .name = "indrnn", .help = "each unit reads the input and itself, no other unit", .add = ind_rnn};
+  return CellOf<IndRnnOptions>{.name = "indrnn",
+                               .help = "independently recurrent: each unit reads only the input and its own state",
+                               .add = ind_rnn};
 }
 
 CellEntry lru_cell() {
   return CellOf<LruOptions>{.name = "lru",
-                            .help = "linear recurrent unit: so many complex numbers that decay and turn",
+                            .help = "linear recurrent unit with a diagonal complex recurrence",
                             .add = lru,
                             .fault = [](const StackOptions&, const LruOptions& o) -> std::string {
                               return o.fastest < o.slowest ? "" : "fastest must be below slowest";

@@ -33,26 +33,26 @@ Signal esn(Circuit& c, Signal x, Index n, const EsnOptions& options) {
 template <class Visitor>
 void describe(Visitor& v, EsnOptions& o) {
   v("radius", o.radius, "spectral radius of the recurrent matrix", above(0));
-  v("leak", o.leak, "share of the state that a step replaces", Limits{0, 1, true, false});
+  v("leak", o.leak, "leak rate: fraction of the state that a step replaces", Limits{0, 1, true, false});
   v("degree", o.degree, "edges that leave each unit", range(1, kMostUnits));
-  v("input-scale", o.input_scale, "inputs are weighted by numbers in +- this", above(0));
-  v("bias-scale", o.bias_scale, "biases are numbers in +- this", at_least(0));
-  v("activation", o.linear, "of the units", {{false, "tanh"}, {true, "linear"}});
+  v("input-scale", o.input_scale, "input weights are uniform in [-input-scale, input-scale]", above(0));
+  v("bias-scale", o.bias_scale, "biases are uniform in [-bias-scale, bias-scale]", at_least(0));
+  v("activation", o.linear, "activation function of the units", {{false, "tanh"}, {true, "linear"}});
   v("matrix", o.orthogonal, "sparse and random, or orthogonal times the radius",
     {{false, "sparse"}, {true, "orthogonal"}});
   v("reservoir", o.reservoir, "seed of the sparse matrix", range(0, 1e15));
-  v("readout", o.trained, "ridge: fitted in one pass, the reservoir stays; trained: everything by the optimiser",
+  v("readout", o.trained, "ridge: fitted in one pass with a fixed reservoir; trained: all parameters by the optimizer",
     {{false, "ridge"}, {true, "trained"}});
-  v("ridge", o.ridge, "lambda of the fit, relative to the mean square of a state; 0: by generalised cross-validation",
+  v("ridge", o.ridge, "ridge parameter lambda, relative to the mean square of a state; 0: generalized cross-validation",
     at_least(0));
-  v("blocks", o.blocks, "blocks of the data that are left out in turn to choose lambda; 0: none are", range(0, 100));
-  v("washout", o.washout, "positions at the begin of a sequence that the fit leaves out", range(0, 1e9));
+  v("blocks", o.blocks, "cross-validation folds to select lambda; 0: none", range(0, 100));
+  v("washout", o.washout, "positions at the beginning of a sequence that the fit ignores", range(0, 1e9));
 }
 
 CellEntry esn_cell() {
   return CellOf<EsnOptions>{
       .name = "esn",
-      .help = "echo state network: a random reservoir of which only the readout is fitted",
+      .help = "echo state network: a fixed random reservoir with a fitted readout",
       .add = esn,
       .with_max_units = [](StackOptions&, EsnOptions& o, Index most) { o.degree = std::min(o.degree, most); }};
 }

@@ -113,7 +113,7 @@ void start_recurrence(const Node& affine, const Node::AffineTerm& term, std::spa
 }  // namespace
 
 std::shared_ptr<const Edges> random_edges(Index units, Index degree, Index graph) {
-  if (degree < 1) throw UsageError("a graph needs at least one edge for each unit: its loop");
+  if (degree < 1) throw UsageError("a graph needs at least one edge per unit: the self-loop");
   std::vector<std::pair<std::int32_t, std::int32_t>> pairs;
   std::vector<std::int32_t> others(at(units));
   Random random(static_cast<std::uint64_t>(graph), "graph");
@@ -142,15 +142,16 @@ Signal sparse_rnn(Circuit& c, Signal x, Index n, const SparseRnnOptions& options
 
 template <class Visitor>
 void describe(Visitor& v, SparseOptions& o) {
-  v("edges", o.edges, "leaving each unit, its loop among them", range(1, kMostUnits));
-  v("graph", o.graph, "seed of the random graph; 0: that of the run", range(0, 1e15));
-  v("activation", o.activation, "of the units", {{Map::tanh, "tanh"}, {Map::relu, "relu"}, {Map::sigmoid, "sigmoid"}});
+  v("edges", o.edges, "outgoing edges per unit, including the self-loop", range(1, kMostUnits));
+  v("graph", o.graph, "seed of the random graph; 0: seed of the training run", range(0, 1e15));
+  v("activation", o.activation, "activation function of the units",
+    {{Map::tanh, "tanh"}, {Map::relu, "relu"}, {Map::sigmoid, "sigmoid"}});
 }
 
 template <class Visitor>
 void describe(Visitor& v, SparseRnnOptions& o) {
   describe(v, static_cast<SparseOptions&>(o));
-  v("always", o.always, "weights from a unit that is always active, beside those of symbols");
+  v("always", o.always, "weights from an always-active unit, in addition to those of symbols");
 }
 
 namespace {
@@ -163,7 +164,7 @@ CellEntry sparse_entry(const std::string& name, const char* help,
       .help = help,
       .add = add,
       .fault = [name](const StackOptions& stack, const Options&) -> std::string {
-        return stack.trained_initial ? name + " always has a trained start; leave trained-initial out" : "";
+        return stack.trained_initial ? name + " always has a trained initial state; leave out trained-initial" : "";
       },
       .graph = &Options::graph};
 }

@@ -13,7 +13,8 @@ inline Signal gate(Signal x, bool hard) { return hard ? hard_sigmoid(x) : sigmoi
 
 template <class Visitor>
 void describe_gates(Visitor& v, bool& hard) {
-  v("gates", hard, "hard: cut off, so that a gate can be closed and a state kept for ever (Gulcehre et al. 2016)",
+  v("gates", hard,
+    "hard: piecewise linear gates, which can close completely and keep a state forever (Gulcehre et al. 2016)",
     {{false, "sigmoid"}, {true, "hard"}});
 }
 

@@ -45,7 +45,7 @@ void describe(Visitor& v, GridRnnOptions& o) {
 
 template <class Visitor>
 void describe(Visitor& v, GridLstmOptions& o) {
-  v("forget-bias", o.forget_bias, "start of both forget gates' biases", range(-100, 100));
+  v("forget-bias", o.forget_bias, "initial bias of both forget gates", range(-100, 100));
   describe_grid(v, o.stack);
 }
 
@@ -61,7 +61,7 @@ std::string grid_lstm_fault(const StackOptions& stack, const GridLstmOptions& o)
 CellEntry grid_rnn_cell() {
   CellOf<GridRnnOptions> cell;
   cell.name = "grid-rnn";
-  cell.help = "over grids: a position reads its neighbours at the left and above";
+  cell.help = "for grids: a position reads its left and upper neighbors";
   cell.add = grid_rnn;
   cell.fault = grid_rnn_fault;
   cell.grid = rnn_stack;
@@ -71,7 +71,7 @@ CellEntry grid_rnn_cell() {
 CellEntry grid_lstm_cell() {
   CellOf<GridLstmOptions> cell;
   cell.name = "grid-lstm";
-  cell.help = "over grids: multi-dimensional lstm, with a forget gate for each neighbour";
+  cell.help = "for grids: multi-dimensional LSTM with a forget gate for each neighbor";
   cell.add = grid_lstm;
   cell.fault = grid_lstm_fault;
   cell.grid = lstm_stack;

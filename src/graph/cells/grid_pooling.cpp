@@ -23,18 +23,17 @@ std::vector<Index> parse_patches(const std::string& text) {
 
 std::string grid_fault(const StackOptions& stack, const GridStackOptions& options) {
   const std::vector<Index> sides = parse_patches(options.patch);
-  if (sides.empty()) return "patch is a side from 1 to 64, or one for each layer, such as 2+2";
+  if (sides.empty()) return "patch must be a side from 1 to 64, or one side per layer, such as 2+2";
   if (static_cast<Index>(sides.size()) > stack.layers)
     return "patch has " + std::to_string(sides.size()) + " sides for " + std::to_string(stack.layers) +
            (stack.layers == 1 ? " layer" : " layers") + "; write layers=" + std::to_string(sides.size());
-  if (options.directions == 3) return "directions are 1, 2 or 4";
-  if (stack.both_directions)
-    return "a grid is read from its corners: leave \"bi\" out, and say how many with directions";
-  if (stack.trained_initial) return "beyond the edge of a grid there is nothing; leave trained-initial out";
+  if (options.directions == 3) return "directions must be 1, 2 or 4";
+  if (stack.both_directions) return "grids do not support \"bi\"; use directions=2 or directions=4";
+  if (stack.trained_initial) return "cells over grids do not support trained-initial; leave it out";
   const bool patched = std::ranges::any_of(sides, [](Index side) { return side > 1; });
   if (stack.direct > (patched ? 0 : 1))
-    return patched ? "positions of the output are blocks of those that are read; leave direct out"
-                   : "direct=1 reads the input of the position itself, and a grid has no order beyond it";
+    return patched ? "direct cannot be combined with patch; leave one of them out"
+                   : "grids support only direct=0 and direct=1";
   return "";
 }
 

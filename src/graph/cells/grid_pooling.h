@@ -18,11 +18,11 @@ struct GridStackOptions {
 template <class Visitor>
 void describe_grid(Visitor& v, GridStackOptions& o) {
   constexpr double kMostDirections = 4;
-  v("directions", o.directions, "corners to read from: 1 (top left), 2 (both upper ones) or 4",
+  v("directions", o.directions, "number of corners to scan from: 1 (top left), 2 (both upper corners) or 4",
     range(1, kMostDirections));
   v.add({.name = "patch",
          .target = &o.patch,
-         .help = "side of the square of positions that is one position of a layer; of several layers such as 2+2",
+         .help = "side of the block of positions that forms one position of a layer; one per layer, such as 2+2",
          .fallback = OptionValue(std::string("1"))});
 }
 

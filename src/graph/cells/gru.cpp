@@ -71,11 +71,11 @@ Signal gru(Circuit& c, Signal x, Index n, const GruOptions& options) {
 
 template <class Visitor>
 void describe(Visitor& v, GruOptions& o) {
-  v("reset", o.reset_after, "the reset gate acts before or after the recurrent product",
+  v("reset", o.reset_after, "whether the reset gate is applied before or after the recurrent product",
     {{false, "before"}, {true, "after"}});
-  v("biases", o.two_biases, "2, of reset=after: one more for what is read, as PyTorch and Keras have it",
+  v("biases", o.two_biases, "2 (only with reset=after): separate input and recurrent biases, as in PyTorch and Keras",
     {{false, "1"}, {true, "2"}});
-  v("gated-state", o.gated_state, "what is read gates the state in front of the products (Melis et al. 2020)");
+  v("gated-state", o.gated_state, "the input gates the state before the recurrent products (Melis et al. 2020)");
   describe_gates(v, o.hard_gates);
   describe_norm(v, o.layer_norm);
   describe_zoneout(v, o.zoneout);
@@ -84,7 +84,9 @@ void describe(Visitor& v, GruOptions& o) {
 namespace {
 
 std::string gru_fault(const StackOptions&, const GruOptions& o) {
-  return o.two_biases && (!o.reset_after || o.layer_norm) ? "biases=2 is of reset=after, without norm" : "";
+  return o.two_biases && (!o.reset_after || o.layer_norm)
+             ? "biases=2 needs reset=after and cannot be combined with norm"
+             : "";
 }
 
 }  // namespace

@@ -22,8 +22,8 @@ Signal recurrent_highway(Circuit& c, Signal x, Index n, const HighwayOptions& op
 
 template <class Visitor>
 void describe(Visitor& v, HighwayOptions& o) {
-  v("depth", o.depth, "layers that a step goes through", range(1, 64));
-  v("transform-bias", o.transform_bias, "start of the gates' bias: below 0 a layer begins by copying",
+  v("depth", o.depth, "number of layers within a step", range(1, 64));
+  v("transform-bias", o.transform_bias, "initial gate bias; negative values make layers initially copy their input",
     range(-100, 100));
 }
 

@@ -9,7 +9,7 @@ namespace unfold {
 ///                                            Ollivier 2015, section 1.2.2, after Bridle 1990; hmm.h
 /// Only normalized values are carried: V would be as small as the probability of everything read so far.
 Signal linear_gnn(Circuit& c, Signal x, Index n, const LinearGnnOptions&) {
-  if (!c.is_symbols(x)) throw UsageError("linear-gnn reads symbols themselves: no numbers, and no embedding");
+  if (!c.is_symbols(x)) throw UsageError("linear-gnn reads only symbols, not vectors or embeddings");
   const double even = 1 / static_cast<double>(n);
   const auto carried = c.link(n, Delay::previous(), true);  // initially 0: equal shares
   const auto next = c.affine("V", n,
@@ -39,24 +39,26 @@ constexpr Index kMostLinearUnits = 4096;
 
 std::string linear_gnn_fault(const StackOptions& stack, const LinearGnnOptions&) {
   if (stack.units > kMostLinearUnits)
-    return "a linear-gnn has at most " + std::to_string(kMostLinearUnits) + " units: each symbol has a matrix of them";
+    return "a linear-gnn has at most " + std::to_string(kMostLinearUnits) +
+           " units, because each symbol has a matrix of that size";
   if (stack.layers > 1 || stack.embedding > 0 || stack.both_directions)
-    return "a linear-gnn is one layer that reads symbols; leave layers, embedding and \"bi\" out";
+    return "linear-gnn supports only one layer of symbols; leave out layers, embedding and \"bi\"";
   if (stack.dropout > 0 || stack.direct > 0 || stack.tied)
-    return "a linear-gnn says probabilities by itself; leave dropout, direct and tied out";
-  if (stack.trained_initial) return "linear-gnn always has a trained start; leave trained-initial out";
+    return "linear-gnn outputs probabilities; leave out dropout, direct and tied";
+  if (stack.trained_initial) return "linear-gnn always has a trained initial state; leave out trained-initial";
   return "";
 }
 
 }  // namespace
 
 CellEntry linear_gnn_cell() {
-  return CellOf<LinearGnnOptions>{.name = "linear-gnn",
-                                  .help = "gated network of linear units with a linear output: hidden Markov models",
-                                  .add = linear_gnn,
-                                  .fault = linear_gnn_fault,
-                                  .output_init = [](const LinearGnnOptions&) { return Init::positive(); },
-                                  .outputs_probabilities = true};
+  return CellOf<LinearGnnOptions>{
+      .name = "linear-gnn",
+      .help = "gated network of linear units with a linear output, equivalent to a hidden Markov model",
+      .add = linear_gnn,
+      .fault = linear_gnn_fault,
+      .output_init = [](const LinearGnnOptions&) { return Init::positive(); },
+      .outputs_probabilities = true};
 }
 
 }  // namespace unfold

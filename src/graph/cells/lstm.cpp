@@ -62,19 +62,19 @@ Signal lstm(Circuit& c, Signal x, Index n, const LstmOptions& options) {
 
 template <class Visitor>
 void describe(Visitor& v, LstmOptions& o) {
-  v("forget-bias", o.forget_bias, "start of the forget gate's bias", range(-100, 100));
-  v("chrono", o.chrono, "start the gates from time scales up to so many steps; 0: off", at_least(0));
+  v("forget-bias", o.forget_bias, "initial bias of the forget gate", range(-100, 100));
+  v("chrono", o.chrono, "initialize gate biases for time scales up to this many steps; 0: off", at_least(0));
   describe_gates(v, o.hard_gates);
   describe_norm(v, o.layer_norm);
   describe_delays(v, o.delays);
   describe_zoneout(v, o.zoneout);
-  v("zoneout-cell", o.zoneout_cell, "the same of the cell's memory", half_open_range(0, 1));
+  v("zoneout-cell", o.zoneout_cell, "zoneout rate of the memory cell", half_open_range(0, 1));
 }
 
 namespace {
 
 std::string lstm_fault(const StackOptions&, const LstmOptions& o) {
-  if (o.chrono > 0 && !(o.chrono > 2)) return "chrono must be 0 or above 2 steps";
+  if (o.chrono > 0 && !(o.chrono > 2)) return "chrono must be 0 or greater than 2";
   if (std::string fault = delays_fault(o.delays); !fault.empty()) return fault;
   return o.zoneout > 0 ? zoneout_fault(o.delays) : "";
 }

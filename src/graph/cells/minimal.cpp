@@ -89,50 +89,51 @@ Signal qrnn(Circuit& c, Signal x, Index n, const QrnnOptions& options) {
 
 template <class Visitor>
 void describe(Visitor& v, MinimalOptions& o) {
-  v("gate-bias", o.gate_bias, "start of the bias of the gate that lets new values in", range(-100, 100));
-  v("chrono", o.chrono, "start the gate from time scales up to so many steps; 0: off", at_least(0));
+  v("gate-bias", o.gate_bias, "initial bias of the update gate", range(-100, 100));
+  v("chrono", o.chrono, "initialize the gate bias for time scales up to this many steps; 0: off", at_least(0));
   describe_gates(v, o.hard_gates);
 }
 
 template <class Visitor>
 void describe(Visitor& v, QrnnOptions& o) {
-  v("width", o.width, "inputs that a step reads: the present one and those before it", range(1, 3));
-  v("forget-bias", o.forget_bias, "start of the forget gate's bias", range(-100, 100));
+  v("width", o.width, "number of inputs that a step reads: the current one and those before it", range(1, 3));
+  v("forget-bias", o.forget_bias, "initial bias of the forget gate", range(-100, 100));
 }
 
 namespace {
 
 std::string minimal_fault(const StackOptions&, const MinimalOptions& o) {
-  return o.chrono > 0 && !(o.chrono > 2) ? "chrono must be 0 or above 2 steps" : "";
+  return o.chrono > 0 && !(o.chrono > 2) ? "chrono must be 0 or greater than 2" : "";
 }
 std::string min_lstm_fault(const StackOptions& s, const MinimalOptions& o) {
-  return o.hard_gates ? "two gates that are both closed have no proportion: gates=hard is of mingru and sru"
+  return o.hard_gates ? "minlstm does not support gates=hard, because both gates could be closed; use mingru or sru"
                       : minimal_fault(s, o);
 }
 
 }  // namespace
 
 CellEntry min_gru_cell() {
-  return CellOf<MinimalOptions>{.name = "mingru",
-                                .help = "gated unit whose gate sees the input only: a scan, no product in the loop",
-                                .add = min_gru,
-                                .fault = minimal_fault};
+  return CellOf<MinimalOptions>{
+      .name = "mingru",
+      .help = "minimal gated unit: the gate reads only the input, so the recurrence is a scan",
+      .add = min_gru,
+      .fault = minimal_fault};
 }
 CellEntry min_lstm_cell() {
   return CellOf<MinimalOptions>{.name = "minlstm",
-                                .help = "the same with forget and input gate in proportion",
+                                .help = "minimal LSTM: like mingru, with normalized forget and input gates",
                                 .add = min_lstm,
                                 .fault = min_lstm_fault};
 }
 CellEntry sru_cell() {
   return CellOf<MinimalOptions>{.name = "sru",
-                                .help = "simple recurrent unit: a scan with a highway around it",
+                                .help = "simple recurrent unit: a scan with a highway connection",
                                 .add = sru,
                                 .fault = minimal_fault};
 }
 CellEntry qrnn_cell() {
   return CellOf<QrnnOptions>{.name = "qrnn",
-                             .help = "quasi-recurrent: gates of the last inputs, then a scan",
+                             .help = "quasi-recurrent network: convolutional gates, then a scan",
                              .add = qrnn,
                              .accepts_joined_input = false};
 }

@@ -29,13 +29,13 @@ Signal mogrifier(Circuit& c, Signal x, Index n, const MogrifierOptions& options)
 
 template <class Visitor>
 void describe(Visitor& v, MogrifierOptions& o) {
-  v("rounds", o.rounds, "of mutual gating before the step; 0: an lstm", range(0, 64));
-  v("forget-bias", o.forget_bias, "start of the forget gate's bias", range(-100, 100));
+  v("rounds", o.rounds, "rounds of mutual gating before the step; 0: plain LSTM", range(0, 64));
+  v("forget-bias", o.forget_bias, "initial bias of the forget gate", range(-100, 100));
 }
 
 CellEntry mogrifier_cell() {
   return CellOf<MogrifierOptions>{.name = "mogrifier",
-                                  .help = "lstm before which input and state gate each other",
+                                  .help = "LSTM with mutual gating of input and state before each step",
                                   .add = mogrifier,
                                   .accepts_joined_input = false};
 }

@@ -18,14 +18,14 @@ Signal mrnn(Circuit& c, Signal x, Index n, const MrnnOptions& options) {
 
 template <class Visitor>
 void describe(Visitor& v, MrnnOptions& o) {
-  v("factors", o.factors, "between input and recurrent matrix; 0: as many as units", range(0, kMostUnits));
+  v("factors", o.factors, "number of factors; 0: same as units", range(0, kMostUnits));
   describe_activation(v, o.activation);
 }
 
 CellEntry mrnn_cell() {
   return CellOf<MrnnOptions>{
       .name = "mrnn",
-      .help = "multiplicative: the input changes the recurrent matrix, through factors",
+      .help = "multiplicative RNN: the recurrent matrix depends on the input through factors",
       .add = mrnn,
       .with_max_units = [](StackOptions&, MrnnOptions& o, Index most) { o.factors = std::min(o.factors, most); }};
 }

@@ -53,7 +53,7 @@ constexpr Index kMostTensorInputs = 512;
 
 std::string recursive_tensor_fault(const StackOptions& stack, const RecursiveOptions& o) {
   if (stack.units * o.children > kMostTensorInputs)
-    return "units times children are at most " + std::to_string(kMostTensorInputs) +
+    return "units times children must be at most " + std::to_string(kMostTensorInputs) +
            ": each unit has a weight for every pair of them";
   return tree_fault(stack);
 }
@@ -63,7 +63,7 @@ std::string recursive_tensor_fault(const StackOptions& stack, const RecursiveOpt
 CellEntry recursive_cell() {
   CellOf<RecursiveOptions> cell;
   cell.name = "recursive";
-  cell.help = "over trees: a node is one layer of its children";
+  cell.help = "for trees: a node is one layer over its children";
   cell.add = recursive;
   cell.fault = recursive_fault;
   cell.children = children_of;
@@ -73,7 +73,7 @@ CellEntry recursive_cell() {
 CellEntry recursive_tensor_cell() {
   CellOf<RecursiveOptions> cell;
   cell.name = "recursive-tensor";
-  cell.help = "recursive, with products of all pairs of what the children give";
+  cell.help = "recursive with a quadratic (tensor) term of the children";
   cell.add = recursive_tensor;
   cell.fault = recursive_tensor_fault;
   cell.children = children_of;

@@ -55,11 +55,11 @@ const Registry<CellEntry>& cells() {
 void register_cell(CellEntry entry) {
   if (!is_name(entry.name))
     throw UsageError("register_cell: \"" + entry.name +
-                     "\" cannot stand in a SPEC; take small letters, digits and \"-\", a letter in front");
+                     "\" is not a valid cell name; use lowercase letters, digits and \"-\", starting with a letter");
   Lists& known = lists();
   const std::lock_guard lock(known.mutex);
   if (known.all.back().find(entry.name) != nullptr)
-    throw UsageError("register_cell: there is a cell \"" + entry.name + "\" already; take another name");
+    throw UsageError("register_cell: there is already a cell \"" + entry.name + "\" already; take another name");
   if (entry.name.starts_with("bi") && known.all.back().find(entry.name.substr(2)) != nullptr)
     throw UsageError("register_cell: \"" + entry.name + "\" is the cell \"" + entry.name.substr(2) +
                      "\" in both directions; take another name");

@@ -57,18 +57,19 @@ struct RnnSpec {
 template <class Visitor>
 void describe(Visitor& v, RnnSpec& o) {
   describe_activation(v, o.activation);
-  v("init", o.init, "of the recurrent matrix",
+  v("init", o.init, "initialization of the recurrent matrix",
     {{RecurrentStart::orthogonal, "orthogonal"},
      {RecurrentStart::uniform, "uniform"},
      {RecurrentStart::identity, "identity"},
      {RecurrentStart::sparse, "sparse"},
      {RecurrentStart::normalised, "normalised"}});
-  v("scale", o.scale, "factor of the recurrent start; uniform: +-scale; 0: 1, uniform 1/sqrt(inputs)", at_least(0));
-  v("input-scale", o.input_scale, "inputs and outputs start in +-this; 0: 1/sqrt(inputs)", at_least(0));
+  v("scale", o.scale, "scale of the recurrent initialization; 0: 1, or 1/sqrt(inputs) for uniform", at_least(0));
+  v("input-scale", o.input_scale,
+    "input and output weights are initialized in [-input-scale, input-scale]; 0: 1/sqrt(inputs)", at_least(0));
   describe_delays(v, o.delays);
   v("leak", o.leak, "time constants of leaky units, spread over 1 .. longest steps",
     {{TimeConstants::none, "none"}, {TimeConstants::fixed, "fixed"}, {TimeConstants::learned, "learned"}});
-  v("longest", o.longest, "time constant of leaky units, in steps", above(1));
+  v("longest", o.longest, "longest time constant of leaky units, in steps", above(1));
   describe_zoneout(v, o.zoneout);
 }
 
@@ -77,7 +78,7 @@ std::string rnn_fault(const StackOptions&, const RnnSpec& o) {
   if (o.zoneout > 0)
     if (std::string fault = zoneout_fault(o.delays); !fault.empty()) return fault;
   return o.leak != TimeConstants::none && parse_delays(o.delays).front() != 1
-             ? "leaky units read the state one step back: delays begin with 1"
+             ? "leaky units need the delay 1; delays must begin with 1"
              : "";
 }
 

@@ -40,14 +40,13 @@ Signal slstm(Circuit& c, Signal x, Index n, const SlstmOptions& options) {
 
 template <class Visitor>
 void describe(Visitor& v, SlstmOptions& o) {
-  v("forget", o.exponential_forget, "the forget gate is a sigmoid or an exponential",
-    {{false, "sigmoid"}, {true, "exponential"}});
-  v("forget-bias", o.forget_bias, "start of the forget gate's bias", range(-100, 100));
+  v("forget", o.exponential_forget, "type of the forget gate", {{false, "sigmoid"}, {true, "exponential"}});
+  v("forget-bias", o.forget_bias, "initial bias of the forget gate", range(-100, 100));
 }
 
 CellEntry slstm_cell() {
   return CellOf<SlstmOptions>{
-      .name = "slstm", .help = "lstm with exponential gates and a normaliser (xLSTM)", .add = slstm};
+      .name = "slstm", .help = "LSTM with exponential gates and a normalizer state (xLSTM)", .add = slstm};
 }
 
 }  // namespace unfold

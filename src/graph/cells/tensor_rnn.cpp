@@ -44,7 +44,8 @@ constexpr Index kMostTensorUnits = 4096;
 
 std::string tensor_rnn_fault(const StackOptions& stack, const TensorRnnOptions&) {
   if (stack.units > kMostTensorUnits)
-    return "a tensor-rnn has at most " + std::to_string(kMostTensorUnits) + " units: each symbol has a matrix of them";
+    return "a tensor-rnn has at most " + std::to_string(kMostTensorUnits) +
+           " units, because each symbol has a matrix of that size";
   return "";
 }
 

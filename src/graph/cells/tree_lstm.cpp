@@ -46,12 +46,12 @@ Signal child_sum_lstm(Circuit& c, Signal x, Index n, const ChildSumLstmOptions& 
 template <class Visitor>
 void describe(Visitor& v, TreeLstmOptions& o) {
   describe_children(v, o.children);
-  v("forget-bias", o.forget_bias, "start of the forget gates' biases", range(-100, 100));
+  v("forget-bias", o.forget_bias, "initial bias of the forget gates", range(-100, 100));
 }
 
 template <class Visitor>
 void describe(Visitor& v, ChildSumLstmOptions& o) {
-  v("forget-bias", o.forget_bias, "start of the forget gates' bias", range(-100, 100));
+  v("forget-bias", o.forget_bias, "initial bias of the forget gates", range(-100, 100));
 }
 
 namespace {
@@ -67,7 +67,7 @@ std::string child_sum_fault(const StackOptions& stack, const ChildSumLstmOptions
 CellEntry tree_lstm_cell() {
   CellOf<TreeLstmOptions> cell;
   cell.name = "tree-lstm";
-  cell.help = "over trees: lstm with a forget gate for each child";
+  cell.help = "for trees: LSTM with a forget gate for each child";
   cell.add = tree_lstm;
   cell.fault = tree_lstm_fault;
   cell.children = told_apart;
@@ -77,7 +77,7 @@ CellEntry tree_lstm_cell() {
 CellEntry child_sum_lstm_cell() {
   CellOf<ChildSumLstmOptions> cell;
   cell.name = "child-sum-lstm";
-  cell.help = "over trees: tree-lstm for any number of children, whatever their order";
+  cell.help = "for trees: child-sum tree-LSTM for any number of unordered children";
   cell.add = child_sum_lstm;
   cell.fault = child_sum_fault;
   cell.children = none_told_apart;

@@ -3,10 +3,11 @@
 namespace unfold {
 
 std::string tree_fault(const StackOptions& stack) {
-  if (stack.both_directions) return "a tree is read from its leaves to its root; leave \"bi\" out";
-  if (stack.trained_initial) return "a leaf has no state before it; leave trained-initial out";
-  if (stack.pool != Pool::all && stack.pool != Pool::last) return "the root stands for the whole tree; leave pool out";
-  if (stack.direct > 1) return "direct=1 reads the input of the node itself, and a tree has no order beyond it";
+  if (stack.both_directions) return "trees do not support \"bi\"; leave it out";
+  if (stack.trained_initial) return "trees do not support trained-initial; leave it out";
+  if (stack.pool != Pool::all && stack.pool != Pool::last)
+    return "trees do not support pool, because the root represents the whole tree; leave it out";
+  if (stack.direct > 1) return "trees support only direct=0 and direct=1";
   return "";
 }
 

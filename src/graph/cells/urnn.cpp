@@ -32,14 +32,15 @@ namespace {
 
 std::string urnn_fault(const StackOptions& stack, const UrnnOptions&) {
   if (stack.units >= 2 && (stack.units & (stack.units - 1)) == 0) return "";
-  return "a urnn has a power of two of complex units, at least 2; " + std::to_string(stack.units) + " is none";
+  return "the number of units of a urnn must be a power of two, at least 2; " + std::to_string(stack.units) +
+         " is not a power of two";
 }
 
 }  // namespace
 
 CellEntry urnn_cell() {
   return CellOf<UrnnOptions>{.name = "urnn",
-                             .help = "unitary: so many complex units (a power of two)",
+                             .help = "unitary RNN; the number of complex units is a power of two",
                              .add = urnn,
                              .fault = urnn_fault,
                              .with_max_units = [](StackOptions& stack, UrnnOptions&, Index) {

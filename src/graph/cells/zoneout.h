@@ -18,12 +18,12 @@ inline Signal zoned(Circuit& c, Signal before, Signal after, double rate) {
 
 template <class Visitor>
 void describe_zoneout(Visitor& v, double& rate) {
-  v("zoneout", rate, "share of units that stay as they were at a step, in training", half_open_range(0, 1));
+  v("zoneout", rate, "probability that a unit keeps its value at a step, in training", half_open_range(0, 1));
 }
 
 /// Returns why zoneout cannot be combined with these delays, or an empty string.
 inline std::string zoneout_fault(const std::string& delays) {
-  return parse_delays(delays).front() != 1 ? "zoneout keeps the state one step back: delays begin with 1" : "";
+  return parse_delays(delays).front() != 1 ? "zoneout needs the delay 1; delays must begin with 1" : "";
 }
 
 }  // namespace unfold

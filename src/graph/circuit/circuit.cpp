@@ -140,9 +140,10 @@ Circuit::InPart Circuit::in_part(int part) {
 void Circuit::check_part(const Node& node, Signal read) const {
   const Node& source = nodes_[static_cast<std::size_t>(read.id)];
   if (source.part != node.part)
-    throw UsageError("circuit: " + node.name + " is of part " + std::to_string(node.part) + " and reads " +
-                     source.name + " of part " + std::to_string(source.part) +
-                     "; values cross by links along source_first, source_last or source_start and by attention");
+    throw UsageError(
+        "circuit: " + node.name + " belongs to part " + std::to_string(node.part) + " and reads " + source.name +
+        " of part " + std::to_string(source.part) +
+        "; use a link along source_first, source_last or source_start, or attention, to read another part");
 }
 
 Signal Circuit::input(std::string_view name, Index size) {
@@ -155,19 +156,20 @@ Signal Circuit::symbols(std::string_view name, Index alphabet) {
 
 Signal Circuit::link(Index size, Delay delay, bool trained_initial) {
   if (delay.along == Delay::Along::child ? delay.steps < 0 : delay.steps < 1)
-    throw UsageError("circuit: a link along " + describe(delay) + " looks nowhere");
+    throw UsageError("circuit: a link along " + describe(delay) + " needs a valid number of steps");
   const bool is_block = delay.along == Delay::Along::block;
   if ((delay.to_end() || delay.crosses()) && (trained_initial || (delay.steps != 1 && !is_block)))
     throw UsageError("circuit: a link along " + describe(delay) +
-                     " never looks beyond the boundary: it takes no trained start and no number of steps");
+                     " never reads beyond the boundary; it cannot have a trained initial state or a number of steps");
   if (is_block && size % delay.width() != 0)
     throw UsageError("circuit: a link along " + describe(delay) + " of size " + std::to_string(size) +
-                     " has not the same room for every position of the block");
+                     " is not a multiple of the number of positions of the block");
   if (delay.along == Delay::Along::each_child && (trained_initial || size % delay.steps != 0))
-    throw UsageError("circuit: a link along " + describe(delay) + " of size " + std::to_string(size) +
-                     (trained_initial ? " takes no trained start" : " has not the same room for every child"));
+    throw UsageError(
+        "circuit: a link along " + describe(delay) + " of size " + std::to_string(size) +
+        (trained_initial ? " cannot have a trained initial state" : " is not a multiple of the number of children"));
   if ((delay.along == Delay::Along::children || delay.along == Delay::Along::parent) && delay.steps != 1)
-    throw UsageError("circuit: a link along " + describe(delay) + " takes no number of steps");
+    throw UsageError("circuit: a link along " + describe(delay) + " cannot have a number of steps");
   Node node{.kind = Node::Kind::link, .name = path("link" + std::to_string(nodes_.size())), .size = size};
   node.part = part_;
   node.delay = turned(delay);
@@ -221,15 +223,15 @@ void Circuit::feed(Signal link, Signal source) {
   const Node& l = own(link, "feed");
   const Node& s = own(source, "feed");
   if (l.kind != Node::Kind::link) throw UsageError("circuit: feed: " + l.name + " is not a link");
-  if (l.source >= 0) throw UsageError("circuit: feed: " + l.name + " is fed already");
+  if (l.source >= 0) throw UsageError("circuit: feed: " + l.name + " is already fed");
   if (s.kind == Node::Kind::symbols) throw UsageError("circuit: feed: " + s.name + " holds symbols, not numbers");
   if (l.size != s.size * l.delay.width())
     throw UsageError("circuit: feed: " + l.name + " has size " + std::to_string(l.size) + ", its source " + s.name +
                      " has " + std::to_string(s.size));
   if (!l.delay.crosses()) check_part(l, source);
   if (l.delay.crosses() && s.part <= l.part)
-    throw UsageError("circuit: feed: " + l.name + " looks along " + describe(l.delay) + " from part " +
-                     std::to_string(l.part) + ", but " + s.name + " is of part " + std::to_string(s.part) +
+    throw UsageError("circuit: feed: " + l.name + " reads along " + describe(l.delay) + " from part " +
+                     std::to_string(l.part) + ", but " + s.name + " belongs to part " + std::to_string(s.part) +
                      ", which is not deeper");
   // Links that share a source share its memory beyond the boundary. A link of a link, or a second link with a trained
   // initial state, gets a separate source. So does a link with a trained initial state whose source depends on no
@@ -263,7 +265,7 @@ Node::AffineTerm Circuit::add_operator(const Node& affine, const Term& term) {
   if (source.kind == Node::Kind::symbols)
     throw UsageError(who + " reads symbols " + source.name + "; a lookup needs no operator");
   if (op.inputs() != source.size || op.outputs() != affine.size)
-    throw UsageError(who + " takes " + std::to_string(op.inputs()) + " components to " + std::to_string(op.outputs()) +
+    throw UsageError(who + " maps " + std::to_string(op.inputs()) + " components to " + std::to_string(op.outputs()) +
                      ", but " + source.name + " has " + std::to_string(source.size) + " and " + affine.name + " " +
                      std::to_string(affine.size));
   if (op.reads_gate() != term.gate.valid())
@@ -288,10 +290,10 @@ Node::AffineTerm Circuit::add_operator(const Node& affine, const Term& term) {
                        std::to_string(op.value_size()) + " components, but " + keys.name + " has " +
                        std::to_string(keys.size) + " and " + values.name + " " + std::to_string(values.size));
     if (keys.kind == Node::Kind::symbols || values.kind == Node::Kind::symbols)
-      throw UsageError(who + " looks at symbols; it needs numbers");
+      throw UsageError(who + " has keys or values that are symbols; it needs vectors");
     if (keys.part != values.part || keys.part <= source.part)
-      throw UsageError(who + " looks at " + keys.name + " and " + values.name +
-                       ", which must be of one part deeper than that of " + source.name);
+      throw UsageError(who + " reads " + keys.name + " and " + values.name +
+                       ", which must belong to the same part, deeper than that of " + source.name);
     result.keys = term.keys.id;
     result.values = term.values.id;
   }
@@ -305,7 +307,7 @@ Node::AffineTerm Circuit::add_symbol_operator(const Node& affine, const Term& te
   const Operator& op = *term.op;
   if (static_cast<Index>(term.symbols.size()) != op.reads_symbols() || term.symbols.front().id != term.source.id)
     throw UsageError(who + " reads " + std::to_string(op.reads_symbols()) +
-                     " signals of symbols, of which the first is " + "its source, but gets " +
+                     " symbol signals, the first of which must be " + "its source, but gets " +
                      std::to_string(term.symbols.size()));
   if (op.outputs() != affine.size)
     throw UsageError(who + " gives " + std::to_string(op.outputs()) + " components, but " + affine.name + " has " +
@@ -421,12 +423,12 @@ void Circuit::compute_only_where(Signal affine, Signal awake, Index period) {
   const Node& a = own(awake, "only_where");
   const Node& wanted = own(affine, "only_where");
   if (wanted.kind != Node::Kind::affine || wanted.awake >= 0)
-    throw UsageError("circuit: only_where: " + wanted.name + " is no affine map, or has its times already");
+    throw UsageError("circuit: only_where: " + wanted.name + " is not an affine map, or already has a condition");
   for (const Node::AffineTerm& term : wanted.terms)
     if (!term.dense())
       throw UsageError("circuit: only_where: " + wanted.name + " has a " + std::string(term.op->name()) +
                        " map, which is computed everywhere");
-  if (period < 1) throw UsageError("circuit: only_where: a period of " + std::to_string(period) + " positions");
+  if (period < 1) throw UsageError("circuit: only_where: invalid period of " + std::to_string(period) + " positions");
   check_part(wanted, awake);
   if (a.kind == Node::Kind::symbols) throw UsageError("circuit: only_where: " + a.name + " holds symbols");
   Node& node = nodes_[static_cast<std::size_t>(affine.id)];
@@ -528,8 +530,9 @@ std::vector<Signal> path_reading(const Circuit& circuit, Circuit& result, int pr
   for (std::size_t i = 0; i < circuit.nodes().size(); ++i) {
     const Node& node = circuit.nodes()[i];
     if (node.part > 0)
-      throw UsageError("path pass: " + node.name +
-                       " runs over a chain of its own; paths are counted in circuits over one chain: use sgd or adam");
+      throw UsageError(
+          "path pass: " + node.name +
+          " runs over a separate chain; the path pass supports only circuits over one chain; use sgd or adam");
     const auto operand = [&](int k) {
       return node.operands[k] < 0 ? Signal{} : of[static_cast<std::size_t>(node.operands[k])];
     };

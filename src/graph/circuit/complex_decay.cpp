@@ -12,7 +12,7 @@ namespace unfold {
 namespace {
 
 void require_numbers(Index n) {
-  if (n < 1) throw UsageError("a map of no complex number");
+  if (n < 1) throw UsageError("complex decay needs at least one component");
 }
 
 /// With m = exp(nu), l = exp(-m + i phase): dl/dnu = -m l, dl/dphase = i l.

@@ -11,10 +11,10 @@ namespace {
 class LayerNorm final : public OperatorOf<LayerNorm, VectorMap>, public ExportableOperator {
  public:
   explicit LayerNorm(Index n) : n_(n) {
-    if (n < 1) throw UsageError("layer normalisation of no number");
+    if (n < 1) throw UsageError("layer normalization needs at least one component");
   }
 
-  std::string_view name() const override { return "layer normalisation"; }
+  std::string_view name() const override { return "layer normalization"; }
   Kind known_kind() const override { return Kind::layer_norm; }
   Index size() const override { return n_; }
   Index parameter_rows() const override { return 1; }

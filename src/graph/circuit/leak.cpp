@@ -14,7 +14,7 @@ class Leak final : public OperatorOf<Leak>, public ExportableOperator {
  public:
   /// Empty `rates` means learned.
   Leak(Index n, std::vector<double> rates) : n_(n), rates_(std::move(rates)) {
-    if (n < 1) throw UsageError("a leak of no unit");
+    if (n < 1) throw UsageError("a leak needs at least one unit");
   }
 
   std::string_view name() const override { return "leak"; }

@@ -23,13 +23,13 @@ Edges edges_of_products(const Edges& edges, Index mixing) {
 
 const Edges& checked(const std::shared_ptr<const Edges>& edges, Index inputs, const MixedForm& form) {
   if (edges == nullptr || edges->count() == 0) throw UsageError("a mixed sparse operator has no edges");
-  if (inputs < 1) throw UsageError("a mixed sparse operator has no vector to mix its weights by");
+  if (inputs < 1) throw UsageError("a mixed sparse operator needs a vector with at least one component");
   if (edges->inputs() != edges->outputs())
-    throw UsageError("a mixed sparse operator joins units to themselves, but its edges join " +
+    throw UsageError("a mixed sparse operator needs as many outputs as inputs, but its edges connect " +
                      std::to_string(edges->inputs()) + " to " + std::to_string(edges->outputs()) + " components");
   if (!is_activation(form.activation))
     throw UsageError("a mixed sparse operator cannot use " + std::string(map_info(form.activation).name) +
-                     "; there are tanh, sigmoid, relu and copy");
+                     "; use tanh, sigmoid, relu or copy");
   return *edges;
 }
 

@@ -26,7 +26,7 @@ struct Local {
 class ModulusRelu final : public OperatorOf<ModulusRelu, VectorMap>, public ExportableOperator {
  public:
   explicit ModulusRelu(Index n) : n_(n) {
-    if (n < 1) throw UsageError("modReLU of no complex number");
+    if (n < 1) throw UsageError("modReLU needs at least one component");
   }
 
   std::string_view name() const override { return "modReLU"; }

@@ -6,7 +6,7 @@ namespace unfold {
 
 std::shared_ptr<const Operator> Operator::path_reading(std::string_view parameter, Index) const {
   throw UsageError("path pass: the parameters " + std::string(parameter) + " of a " + std::string(name()) +
-                   " map are no weights on paths; use sgd or adam");
+                   " map are not weights on paths; use sgd or adam");
 }
 
 }  // namespace unfold

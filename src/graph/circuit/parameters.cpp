@@ -22,7 +22,7 @@ Matrix<T> Parameters<T>::at(std::string_view name) {
     if (info_[i].name == name) return (*this)[static_cast<int>(i)];
     known += (known.empty() ? "" : ", ") + info_[i].name;
   }
-  throw UsageError("no parameter is named " + std::string(name) + "; there are " + known);
+  throw UsageError("no parameter is named " + std::string(name) + "; the parameters are " + known);
 }
 
 template class Parameters<float>;

@@ -87,14 +87,14 @@ double radius_by_squaring(Vector a, Index m) {
 
 double spectral_radius(const Edges& edges, const std::vector<double>& weights) {
   if (edges.inputs() != edges.outputs() || at(edges.count()) != weights.size())
-    throw UsageError("the spectral radius is that of a square matrix with one weight an edge");
+    throw UsageError("a spectral radius needs a square matrix with one weight per edge");
   Index m = 0;
   Vector small = project(edges, weights, m);
   return radius_by_squaring(std::move(small), m);
 }
 
 Reservoir random_reservoir(Index n, Index degree, double radius, std::uint64_t seed) {
-  if (n < 1 || degree < 1) throw UsageError("a reservoir has at least one unit, from which at least one edge leaves");
+  if (n < 1 || degree < 1) throw UsageError("a reservoir needs at least one unit and one edge per unit");
   Random random(seed, "reservoir");
   std::vector<std::int32_t> order(at(n));
   std::iota(order.begin(), order.end(), 0);
@@ -111,7 +111,7 @@ Reservoir random_reservoir(Index n, Index degree, double radius, std::uint64_t s
   for (double& w : result.weights) w = random.uniform(-1, 1);
   const double now = spectral_radius(*result.edges, result.weights);
   if (!(now > kNothing))
-    throw UsageError("this reservoir has no cycle, so no spectral radius; take another seed or degree");
+    throw UsageError("this reservoir has no cycle, and therefore no spectral radius; choose another seed or degree");
   for (double& w : result.weights) w *= radius / now;
   return result;
 }

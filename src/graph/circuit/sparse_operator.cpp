@@ -10,11 +10,11 @@ SparseOperator::SparseOperator(std::shared_ptr<const Edges> edges, const SparseF
     : edges_(std::move(edges)), form_(form) {
   if (edges_ == nullptr || edges_->count() == 0) throw UsageError("a sparse operator has no edges");
   if ((form.leaky || form.gating != Gating::none) && edges_->inputs() != edges_->outputs())
-    throw UsageError("a leaky or gated sparse operator keeps its source, but its edges join " +
+    throw UsageError("a leaky or gated sparse operator needs as many outputs as inputs, but its edges connect " +
                      std::to_string(edges_->inputs()) + " to " + std::to_string(edges_->outputs()) + " components");
   if (!is_activation(form.activation))
     throw UsageError("a sparse operator cannot use " + std::string(map_info(form.activation).name) +
-                     "; there are tanh, sigmoid, relu and copy");
+                     "; use tanh, sigmoid, relu or copy");
 }
 
 ParameterShape SparseOperator::parameter_shape(Index alphabet) const {

@@ -12,7 +12,7 @@ namespace {
 class Share final : public OperatorOf<Share>, public ExportableOperator {
  public:
   explicit Share(Index n) : n_(n) {
-    if (n < 1) throw UsageError("shares of no number");
+    if (n < 1) throw UsageError("normalization by the sum needs at least one component");
   }
 
   std::string_view name() const override { return "share"; }

@@ -79,7 +79,7 @@ class CudaDevice final : public Device {
     if (result == CUDA_ERROR_OUT_OF_MEMORY) {
       std::size_t free = 0, all = 0;
       cuda_driver().cuMemGetInfo(&free, &all);
-      throw RuntimeFailure("the GPU has no memory left: " + in_megabytes(bytes) + " were asked for, " +
+      throw RuntimeFailure("the GPU has no memory left: " + in_megabytes(bytes) + " were requested, " +
                            in_megabytes(free) + " of its " + in_megabytes(all) + " are free, " +
                            in_megabytes(allocated_) + " are in use by this program; smaller batches need less");
     }
@@ -269,7 +269,7 @@ class CudaDevice final : public Device {
   void replay(int recording) override {
     enter_outside_recordings("replay");
     const CUgraphExec made = recordings_.at(at(recording));
-    if (made == nullptr) throw RuntimeFailure("a recording is to be replayed that was forgotten");
+    if (made == nullptr) throw RuntimeFailure("cannot replay a recording that was deleted");
     UNFOLD_CALL(cuGraphLaunch, made, stream_);
   }
 
@@ -296,7 +296,8 @@ class CudaDevice final : public Device {
   double seconds_between(int first, int second) override {
     enter();
     if (std::min(first, second) < std::max(0, marked_ - kMarks) || std::max(first, second) >= marked_)
-      throw RuntimeFailure("a time between marks is asked for that are not among the last " + std::to_string(kMarks));
+      throw RuntimeFailure("cannot measure the time between marks that are not among the last " +
+                           std::to_string(kMarks));
     const CUevent from = marks_[at(first % kMarks)], to = marks_[at(second % kMarks)];
     UNFOLD_CALL(cuEventSynchronize, from);
     UNFOLD_CALL(cuEventSynchronize, to);
@@ -325,7 +326,7 @@ class CudaDevice final : public Device {
   /// Makes the context current; the caller may be any thread, and may have used another GPU before.
   void enter() const { UNFOLD_CALL(cuCtxSetCurrent, context_); }
   void enter_outside_recordings(const char* what) const {
-    if (recording_) throw RuntimeFailure(std::string(what) + " is asked of the GPU while a recording is made");
+    if (recording_) throw RuntimeFailure(std::string(what) + " is not allowed while the GPU is recording");
     enter();
   }
 

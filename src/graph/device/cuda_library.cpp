@@ -19,7 +19,7 @@ template <class Function>
 void find_function(void* library, const char* name, Function& function) {
   function = reinterpret_cast<Function>(dlsym(library, name));
   if (function == nullptr)
-    throw RuntimeFailure("the installed libraries of NVIDIA are too old: they lack " + std::string(name) +
+    throw RuntimeFailure("the installed NVIDIA libraries are too old: they do not have " + std::string(name) +
                          "; CUDA " UNFOLD_CUDA_MAJOR " or later is needed");
 }
 
@@ -28,16 +28,16 @@ void find_function(void* library, const char* name, Function& function) {
 
 const char* remedy_of(CUresult result) {
   switch (result) {
-    case CUDA_ERROR_NO_DEVICE: return "this machine has no NVIDIA GPU that the driver knows; run on the CPU";
+    case CUDA_ERROR_NO_DEVICE: return "this machine has no NVIDIA GPU that the driver supports; run on the CPU";
     case CUDA_ERROR_SYSTEM_DRIVER_MISMATCH:
     case CUDA_ERROR_UNSUPPORTED_PTX_VERSION:
-    case CUDA_ERROR_NO_BINARY_FOR_GPU: return "install a driver that knows CUDA " UNFOLD_CUDA_MAJOR;
-    case CUDA_ERROR_DEVICE_UNAVAILABLE: return "another program has the GPU for itself";
-    case CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE: return "these blocks do not fit on the GPU all at once";
+    case CUDA_ERROR_NO_BINARY_FOR_GPU: return "install a driver that supports CUDA " UNFOLD_CUDA_MAJOR;
+    case CUDA_ERROR_DEVICE_UNAVAILABLE: return "another program is using the GPU exclusively";
+    case CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE:
+      return "these blocks cannot all be resident on the GPU at the same time";
     case CUDA_ERROR_ILLEGAL_ADDRESS:
     case CUDA_ERROR_MISALIGNED_ADDRESS:
-    case CUDA_ERROR_LAUNCH_FAILED:
-      return "a kernel asked for before went wrong; nothing more can be done with this GPU in this program";
+    case CUDA_ERROR_LAUNCH_FAILED: return "an earlier kernel failed; this process can no longer use the GPU";
     default: return nullptr;
   }
 }

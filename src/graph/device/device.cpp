@@ -32,7 +32,7 @@ std::shared_ptr<Device> open_device(std::string_view name) {
       return open_cuda_device(std::stoi(std::string(digits)));
   }
   throw UsageError("unknown device '" + std::string(name) +
-                   "': there is cuda, the first NVIDIA GPU, and cuda:N, the one with number N from 0");
+                   "'; use cuda for the first NVIDIA GPU, or cuda:N for GPU number N, counted from 0");
 }
 
 bool has_device_support() { return cuda_is_built(); }

@@ -7,8 +7,7 @@ namespace unfold {
 
 std::shared_ptr<Device> open_cuda_device(int) {
   throw RuntimeFailure(
-      "this build knows no CUDA: configure with --preset cuda (needs the CUDA toolkit) and build anew, or run on the "
-      "CPU");
+      "this build has no CUDA support; rebuild with --preset cuda (needs the CUDA toolkit), or run on the CPU");
 }
 
 bool cuda_is_built() { return false; }

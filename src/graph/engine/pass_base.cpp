@@ -9,7 +9,7 @@ namespace {
 
 Precision checked(Precision precision, std::size_t number_bytes) {
   if (precision == Precision::bf16 && number_bytes != sizeof(float))
-    throw UsageError("unfolding: bfloat16 products have sums in float; this one computes in double");
+    throw UsageError("unfolding: bfloat16 products require float; this unfolding computes in double");
   return available(precision);
 }
 

@@ -36,7 +36,7 @@ void refuse_shared_memory(const Plan& plan, const Structure& structure) {
     for (const auto& term : n.terms)
       if (term.keys >= 0)
         throw UsageError("backward pass: sequences share a source that " + n.name +
-                         " looks at with attention; give each sequence a source of its own");
+                         " reads with attention; give each sequence a separate source");
 }
 
 std::shared_ptr<const Plan> given(std::shared_ptr<const Plan> plan) {
@@ -187,11 +187,11 @@ void Unfolding<T>::lay(const Structure& structure, std::span<const Index> slots)
 template <class T>
 void Unfolding<T>::set_parameters(const Parameters<T>& parameters) {
   if (parameters.size() != body_->plan->parameter_count())
-    throw UsageError("unfolding: parameters of another circuit: " + std::to_string(parameters.size()) +
+    throw UsageError("unfolding: the parameters belong to a different circuit: " + std::to_string(parameters.size()) +
                      " numbers, the plan has " + std::to_string(body_->plan->parameter_count()));
   const std::vector<ParameterInfo>&info = parameters.info(), &planned = body_->plan->parameters();
   if (info.size() != planned.size() || !std::equal(info.begin(), info.end(), planned.begin(), same_block))
-    throw UsageError("unfolding: parameters of another circuit: their shapes are not those of the plan");
+    throw UsageError("unfolding: the parameters belong to a different circuit: their shapes are not those of the plan");
   body_->parameters = &parameters;
   body_->forwarded = body_->source_known = body_->went_back = body_->moved = false;
   body_->weights.mark_changed();
@@ -380,7 +380,7 @@ void Unfolding<T>::backward(std::span<T> gradient, const BackwardOptions& option
       for (const auto& term : n.terms)
         if (!term.dense() && !term.op->has_squared())
           throw UsageError("modulus pass: " + n.name + " has parameters of a " + std::string(term.op->name()) +
-                           " map, which are no weights of units");
+                           " map, which are not weights of units");
   refuse_shared_memory(*b.plan, b.layout.structure());
   b.layout.make_room(What::adjoint);
   b.went_back = true;

@@ -11,7 +11,7 @@ template <class T>
 void DevicePasses<T>::backward(std::span<T> gradient, const BackwardOptions& options, const State<T>* end,
                                State<T>* start) {
   if (end != nullptr || start != nullptr)
-    throw UsageError("a device keeps whole windows: leave the memory limit out, or --device");
+    throw UsageError("a memory limit cannot be combined with --device; leave out one of them");
   const bool squared = options.algebra == Algebra::squared;
   const Kind kind = squared ? Kind::squared : Kind::backward;
   make_room(What::adjoint);

@@ -11,7 +11,7 @@ namespace unfold {
 namespace {
 
 [[noreturn]] void refuse(const Node& node, std::string_view what) {
-  throw UsageError(fmt::format("{} {}, which devices do not run yet; leave --device out", node.name, what));
+  throw UsageError(fmt::format("{} {}, which devices do not support yet; leave out --device", node.name, what));
 }
 
 }  // namespace
@@ -21,19 +21,19 @@ void check_device_support(const Plan& plan) {
   for (int i = 0; i < static_cast<int>(plan.nodes().size()); ++i) {
     const Node& n = plan.nodes()[at(i)];
     if (!plan.live(i)) continue;
-    if (n.part > 0) refuse(n, "is of a deeper part (encoders, characters of words, attention)");
+    if (n.part > 0) refuse(n, "belongs to a deeper part (encoder, characters of words, attention)");
     if (n.awake >= 0) refuse(n, "is not computed at every position");
     for (const auto& term : n.terms)
       if (!term.dense()) refuse(n, fmt::format("has a {} term", term.op->name()));
     if (n.kind == Node::Kind::link && (n.delay.reads_children() || n.delay.along == Delay::Along::parent))
-      refuse(n, "is of trees");
+      refuse(n, "runs over trees");
   }
   for (std::size_t g = 0; g < plan.segments().size(); ++g)
     for (std::size_t k = 0; k < plan.segments()[g].items.size(); ++k) {
       const Item& item = plan.segments()[g].items[k];
       if (item.kind == Item::Kind::pointwise && programs.forward(g, k).overlaps)
-        refuse(plan.nodes()[at(item.nodes.front())], "reads a signal shifted against itself");
-      if (item.kind == Item::Kind::reorder) refuse(plan.nodes()[at(item.node)], "is of grids");
+        refuse(plan.nodes()[at(item.nodes.front())], "reads a shifted view of its own signal");
+      if (item.kind == Item::Kind::reorder) refuse(plan.nodes()[at(item.node)], "runs over grids");
     }
 }
 
@@ -89,7 +89,7 @@ void DevicePasses<T>::forget_recordings() {
 template <class T>
 void DevicePasses<T>::lay() {
   if (layout_.structure().kind() != Structure::Kind::chains)
-    throw UsageError("devices run over chains only, not over grids and trees yet; leave --device out");
+    throw UsageError("devices support only sequences, not grids and trees; leave out --device");
   for (bool& roomy : roomy_) roomy = false;
   for (auto& set : loop_kernels_)
     for (Loop& loop : set) loop.laid = false;
@@ -313,7 +313,7 @@ void DevicePasses<T>::forward(State<T>* state) {
   });
   for (const Plan::Kept& k : plan_.kept())
     for (Index p = 0; p < layout_.places(); ++p)
-      if (!parts_.boundary.fresh(p)) refuse(node(k.link), "looks at the first position of an earlier window");
+      if (!parts_.boundary.fresh(p)) refuse(node(k.link), "reads the first position of an earlier window");
   upload_inputs();
   upload_history(What::value);
   prepare_loops(false);

@@ -80,8 +80,8 @@ double PathChain<T>::read_outputs(std::span<const int> read, Index first_row, T 
 template <class T>
 void PathChain<T>::refuse() const {
   throw DivergedError(
-      "path metric: the sums over paths leave the range of numbers, even in pieces as short as the circuit allows; "
-      "its squared weights are too large: start from smaller ones, or use a smaller rate or clip");
+      "path metric: the sums over paths overflow, even in the shortest pieces that the circuit allows; the squared "
+      "weights are too large: use smaller initial weights, a smaller learning rate or a smaller clip");
 }
 
 template <class T>

@@ -37,9 +37,9 @@ std::vector<Recurrent> recurrent_terms(const Circuit& circuit) {
     for (std::size_t k = 0; k < circuit.nodes()[i].terms.size(); ++k)
       if (ancestors(circuit, circuit.nodes()[i].terms[k].source)[i]) {
         if (const auto& term = circuit.nodes()[i].terms[k]; !term.dense())
-          throw UsageError("path pass: the second term of the metric is built for dense matrices, and " +
+          throw UsageError("path pass: the second term of the metric supports only dense matrices, and " +
                            circuit.parameters()[at(term.parameter)].name + " is " + std::string(term.op->name()) +
-                           "; use the first term alone (kappa=1)");
+                           "; use only the first term (kappa=1)");
         result.push_back({static_cast<int>(i), static_cast<int>(k)});
       }
   return result;
@@ -168,8 +168,8 @@ class SecondTerm {
 void refuse_what_looks_ahead(const Circuit& circuit) {
   for (const Node& node : circuit.nodes())
     if (node.kind == Node::Kind::link && node.delay.along == Delay::Along::next)
-      throw UsageError("path pass: the second term of the metric is known for links that look back only; " + node.name +
-                       " looks ahead: use kappa=1");
+      throw UsageError("path pass: the second term of the metric supports only links to earlier positions; " +
+                       node.name + " reads a later position; use kappa=1");
 }
 
 }  // namespace
@@ -239,12 +239,11 @@ template <class T>
 PathSums PathPass<T>::run(const Parameters<T>& parameters, const PathOptions& options, std::span<double> kappa) {
   if (parameters.size() == body_->circuit.parameter_count() && parameters.size() > body_->squared.parameter_count())
     throw UsageError(
-        "path counts paths through weights, and the loss has parameters of its own, where none leads; predict with a "
-        "loss "
-        "that has none (softmax in place of crf), or take another optimiser");
+        "path does not support losses with parameters, because no path leads through them; use a loss without "
+        "parameters (softmax instead of crf) or a different optimizer");
   if (parameters.size() != body_->squared.parameter_count() || kappa.size() != at(parameters.size()))
-    throw UsageError("path pass: parameters of another circuit");
-  if (options.length < 1) throw UsageError("path pass: a chain has at least one position");
+    throw UsageError("path pass: the parameters belong to a different circuit");
+  if (options.length < 1) throw UsageError("path pass: a chain needs at least one position");
   return body_->run(parameters, options, kappa);
 }
 

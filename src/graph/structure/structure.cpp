@@ -163,11 +163,11 @@ Index Structure::predecessor(const Delay& delay, Index sequence, Index position)
                        delay.along == Along::down;
   const bool on_chain = delay.along == Along::previous || delay.along == Along::next || delay.to_end();
   const bool in_tree = delay.reads_children() || delay.along == Along::parent;
-  if (delay.crosses()) throw UsageError("structure: " + describe(delay) + " looks at the source; ask rows_seen");
+  if (delay.crosses()) throw UsageError("structure: " + describe(delay) + " refers to the source; use rows_seen");
   const bool fits = kind_ == Kind::chains ? on_chain : kind_ == Kind::grids ? on_grid : in_tree;
   if (!fits) {
     static constexpr const char* kKinds[] = {"chains", "grids", "trees"};
-    throw UsageError("structure: " + std::string(kKinds[static_cast<int>(kind_)]) + " have no neighbours along " +
+    throw UsageError("structure: " + std::string(kKinds[static_cast<int>(kind_)]) + " have no neighbors along " +
                      describe(delay));
   }
   const Index k = delay.steps;
@@ -214,11 +214,11 @@ std::vector<Index> Structure::predecessors(const Delay& delay, Corner corner) co
 
 Structure Structure::with_source(Structure source, std::vector<Index> chains) const {
   if (kind_ != source.kind_ || kind_ == Kind::trees)
-    throw UsageError("structure: only chains look at chains of a source, and grids at grids");
+    throw UsageError("structure: only chains can refer to chains of a source, and only grids to grids");
   const auto given = static_cast<Index>(chains.size());
   if (given != sequences() && given != positions_)
-    throw UsageError("structure: " + std::to_string(given) + " numbers of chains to look at for " +
-                     std::to_string(sequences()) + " sequences and " + std::to_string(positions_) + " positions");
+    throw UsageError("structure: " + std::to_string(given) + " chain references for " + std::to_string(sequences()) +
+                     " sequences and " + std::to_string(positions_) + " positions");
   for (const Index c : chains)
     if (c < 0 || c >= source.sequences())
       throw UsageError("structure: there is no chain " + std::to_string(c) + " among the " +
@@ -240,7 +240,7 @@ Structure Structure::with_source(Structure source) const {
 const Structure& Structure::part(int depth) const {
   if (depth == 0) return *this;
   if (source_ == nullptr || depth < 0)
-    throw UsageError("structure: the circuit has a part over a source, but the chains look at none");
+    throw UsageError("structure: the circuit has a part over a source, but the chains have no source");
   return source_->part(depth - 1);
 }
 
@@ -264,7 +264,8 @@ std::vector<Index> Structure::rows_seen(const Delay& delay, int depth) const {
   if (delay.along == Delay::Along::block) return block_rows(delay.steps, depth);
   const Structure& from = part(depth);
   if (from.kind_ != Kind::chains)
-    throw UsageError("structure: grids have no ends to look at along " + describe(delay) + "; take block");
+    throw UsageError("structure: grids have no ends, so they do not support links along " + describe(delay) +
+                     "; use block");
   std::vector<Index> rows = source_chains(depth);
   for (Index row = 0; row < positions_; ++row) {
     const Index chain = rows[at(row)], item = order().items[at(row)];
@@ -279,7 +280,7 @@ std::vector<Index> Structure::block_rows(Index side, int depth) const {
   if (side < 1) throw UsageError("structure: blocks of side " + std::to_string(side) + "; it must be at least 1");
   const Structure& from = part(depth);
   if (kind_ != Kind::grids || from.kind_ != Kind::grids)
-    throw UsageError("structure: " + describe(Delay::block(side)) + " is a block of a grid, and these are none");
+    throw UsageError("structure: " + describe(Delay::block(side)) + " requires grids");
   const std::vector<Index> seen = source_chains(depth);
   std::vector<Index> rows;
   rows.reserve(at(positions_ * side * side));
@@ -289,7 +290,7 @@ std::vector<Index> Structure::block_rows(Index side, int depth) const {
     const auto [fine_height, fine_width] = from.shapes_[at(grid)];
     if ((fine_height + side - 1) / side != height || (fine_width + side - 1) / side != width)
       throw UsageError("structure: a grid of " + std::to_string(height) + " x " + std::to_string(width) +
-                       " does not stand for blocks of side " + std::to_string(side) + " of one of " +
+                       " does not match blocks of side " + std::to_string(side) + " of one of " +
                        std::to_string(fine_height) + " x " + std::to_string(fine_width));
     for (Index a = p / width * side, last = a + side; a < last; ++a)
       for (Index b = p % width * side, end = b + side; b < end; ++b)

@@ -107,7 +107,7 @@ class FieldsFile {
       use = fmt::format(" *   @step(&state, {}, {});   before the first position\n", given("NULL", "NULL"),
                         arguments(false));
     use += fmt::format(" *   @step(&state, {}, {});   {}", given("numbers", "read"), arguments(false),
-                       read_.looks_back ? "after it: what comes next" : "of this position");
+                       read_.looks_back ? "after each position: the prediction of the next one" : "of this position");
     head.replace(head.rfind('%'), 1, has_numbers() ? "INPUTS" : "TEXTS");
     return head.replace(head.find('%'), 1, use);
   }

@@ -105,7 +105,7 @@ template <class T>
 std::string CStepWriter<T>::symbol_of(int i) const {
   if (inputs_.texts.empty()) return "symbol";
   const auto found = std::ranges::find(inputs_.texts, i);
-  if (found == inputs_.texts.end()) throw UsageError("it reads texts of other positions, " + node(i).name);
+  if (found == inputs_.texts.end()) throw UsageError("it reads symbols at other positions: " + node(i).name);
   return fmt::format("read[{}]", found - inputs_.texts.begin());
 }
 

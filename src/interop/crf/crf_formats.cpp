@@ -28,8 +28,7 @@ std::vector<double> own_numbers(const Parameters<T>& parameters, const std::stri
 }
 
 [[noreturn]] void refuse_model(const std::string& name, const Model& model, const std::string& why) {
-  throw UsageError(
-      fmt::format("{}: {} is no field of features that CRFsuite or CRF++ know: {}", name, model.spec_text(), why));
+  throw UsageError(fmt::format("{}: {} cannot be exported to CRFsuite or CRF++: {}", name, model.spec_text(), why));
 }
 
 /// Converts a CRF model to the common representation. Throws a UsageError that names the part that the other formats do
@@ -39,9 +38,9 @@ CrfWeights texts_of(const std::string& name, const NetworkModel<T>& model) {
   const Network<T>& network = model.network();
   if (!is_linear(model.spec())) refuse_model(name, model, "it has layers; --model crf has none");
   if (network.heads.size() != 1 || network.heads.front().loss->name() != "crf")
-    refuse_model(name, model, "it predicts other things than one field by the loss crf");
+    refuse_model(name, model, "it does not predict exactly one field with the loss crf");
   if (network.heads.front().loss->parameter_indices().size() != 3)
-    refuse_model(name, model, "it weighs the lengths of segments, which these programs do not");
+    refuse_model(name, model, "it has weights for segment lengths, which these programs do not support");
   const std::shared_ptr<const Listing>& listing = model.layout().heads.front().listing;
   const std::vector<std::string> reads = listed_reads(model.data(), model.layout().reads);
   if (listing == nullptr || reads.size() != model.layout().reads.size()) refuse_model(name, model, "it reads numbers");
@@ -54,7 +53,8 @@ CrfWeights texts_of(const std::string& name, const NetworkModel<T>& model) {
   Index first = 0;
   for (const std::string& read : reads) {
     const Alphabet& alphabet = *model.data().field(parse_read(read).field).alphabet;
-    if (alphabet.kind() == SymbolKind::hashed) refuse_model(name, model, "its texts are hashed, so that none is kept");
+    if (alphabet.kind() == SymbolKind::hashed)
+      refuse_model(name, model, "its feature values are hashed, so their texts are not stored");
     for (Symbol x = 0; x < alphabet.size(); ++x)
       for (Index pair = listing->begin[at(first + x)]; pair < listing->begin[at(first + x + 1)]; ++pair)
         crf.add(read, std::string(alphabet.text(x)), listing->outputs_of[at(pair)], weights[at(pair)]);
@@ -83,7 +83,9 @@ std::unique_ptr<NetworkModel<float>> model_of(const CrfWeights& crf, const std::
   std::string read_names;
   for (const CrfWeights::Read& read : crf.reads) {
     if (read.name == label)
-      throw UsageError(fmt::format("{} is read and predicted; name the labels otherwise (--label NAME)", label));
+      throw UsageError(fmt::format(
+          "{} is both a feature column and the label column; choose a different name for the labels (--label NAME)",
+          label));
     const auto alphabet = alphabet_of(read.texts);
     data.fields.push_back({.name = read.name, .size = alphabet->size(), .alphabet = alphabet});
     layout.reads.push_back(read.name);
@@ -190,7 +192,9 @@ void export_crf(const ExportCrfRequest& request, const std::function<void(std::s
     refuse_model(request.model, *loaded, "--model crf, of data in columns, is one");
   const CrfWeights crf = single != nullptr ? texts_of(request.model, *single) : texts_of(request.model, *exact);
   if (!request.crfpp && crf.has_transition_features())
-    refuse_model(request.model, *loaded, "what is read weighs steps of labels, which CRFsuite has not; CRF++ has");
+    refuse_model(
+        request.model, *loaded,
+        "the model has transition weights that depend on features; CRFsuite does not support them, CRF++ does");
   if (request.crfpp)
     write_crfpp(crf, request.columns, write);
   else
@@ -206,7 +210,7 @@ ImportCrfOutcome import_crf(const ImportCrfRequest& request) {
   const Input input = Input::open(request.file);
   const bool crfpp = is_crfpp(first_line_of(input));
   if (crfpp && !request.templates.empty())
-    throw UsageError("--template is of CRFsuite; a model of CRF++ holds its templates");
+    throw UsageError("--template is only for CRFsuite; a CRF++ model contains its templates");
   const std::vector<std::string> columns = request.columns.empty() ? numbered_columns(kMostColumns) : request.columns;
   CrfWeights crf({});
   std::string label = request.label;
@@ -215,13 +219,13 @@ ImportCrfOutcome import_crf(const ImportCrfRequest& request) {
     if (label.empty()) {  // the label column follows the feature columns
       if (at(crf.columns) >= columns.size())
         throw UsageError(
-            fmt::format("--columns names {} columns, and the model reads {}: say what labels are called "
-                        "(--label NAME)",
+            fmt::format("--columns names {} columns, but the model reads {}: name the label column with --label NAME",
                         columns.size(), crf.columns));
       label = columns[at(crf.columns)];
     }
   } else {
-    if (label.empty()) throw UsageError("a model of CRFsuite does not say what its labels are called: --label NAME");
+    if (label.empty())
+      throw UsageError("a CRFsuite model does not contain the name of the label column; use --label NAME");
     crf = read_crfsuite(input, request.templates.empty() ? std::map<std::string, std::string, std::less<>>()
                                                          : named_templates(request.templates, columns));
   }

@@ -25,12 +25,12 @@ class CrfppReader {
     const Index width = lines_.whole_number(value_of("xsize"));
     expect_empty();
     std::vector<std::string> labels;
-    for (std::string_view line; !(line = lines_.need("an empty line behind the labels")).empty();)
+    for (std::string_view line; !(line = lines_.need("an empty line after the labels")).empty();)
       labels.emplace_back(line);
     if (labels.empty()) lines_.fail("there are no labels");
     CrfWeights crf(std::move(labels));
     crf.columns = width;
-    for (std::string_view line; !(line = lines_.need("an empty line behind the templates")).empty();)
+    for (std::string_view line; !(line = lines_.need("an empty line after the templates")).empty();)
       take_template(line);
     take_texts(weights, crf);
     take_weights(weights, factor, crf);
@@ -46,11 +46,11 @@ class CrfppReader {
   std::string_view value_of(std::string_view key) {
     const std::string_view line = lines_.need(key);
     if (!line.starts_with(key) || line.substr(key.size(), 1) != ":")
-      lines_.fail(fmt::format("\"{}: NUMBER\" should stand here, as in what `crf_learn -t` writes", key));
+      lines_.fail(fmt::format("expected \"{}: NUMBER\", as written by `crf_learn -t`", key));
     return line.substr(key.size() + 1);
   }
   void expect_empty() {
-    if (!lines_.need("an empty line").empty()) lines_.fail("an empty line should stand here");
+    if (!lines_.need("an empty line").empty()) lines_.fail("expected an empty line");
   }
 
   void take_template(std::string_view line) {
@@ -64,13 +64,13 @@ class CrfppReader {
 
   void take_texts(Index weights, CrfWeights& crf) {
     const auto n = static_cast<Index>(crf.labels.size());
-    for (std::string_view line; !(line = lines_.need("an empty line behind the texts")).empty();) {
+    for (std::string_view line; !(line = lines_.need("an empty line after the features")).empty();) {
       const std::size_t blank = line.find(' ');
-      if (blank == std::string_view::npos) lines_.fail("a number and a text should stand here");
+      if (blank == std::string_view::npos) lines_.fail("expected a number and a feature string");
       const FeatureString found{line.substr(blank + 1), lines_.whole_number(line.substr(0, blank))};
       const Index needed = found.text.starts_with('B') ? n * n : n;
       if (found.place > weights - needed)
-        lines_.fail(fmt::format("there are {} weights, which are too few for {}", weights, line));
+        lines_.fail(fmt::format("there are only {} weights, too few for {}", weights, line));
       texts_.push_back(found);
     }
   }
@@ -79,7 +79,7 @@ class CrfppReader {
     std::vector<double> weights;  // grows with the data: the declared count is not trusted
     for (Index i = 0; i < count; ++i) weights.push_back(factor * lines_.number(lines_.need("a weight")));
     for (std::string_view line; lines_.next(line);)
-      if (!line.empty()) lines_.fail(fmt::format("more stands here than the {} weights", count));
+      if (!line.empty()) lines_.fail(fmt::format("unexpected content after the {} weights", count));
     const std::size_t n = crf.labels.size();
     for (const FeatureString& found : texts_) {
       const auto from = weights.begin() + found.place;
@@ -99,10 +99,11 @@ class CrfppReader {
     const std::string key(text.substr(0, text.find(':')));
     const auto found = reads_.find(key);
     if (found == reads_.end() || key.size() == text.size())
-      throw DataError(fmt::format("{}: the text \"{}\" is of no template", name_, text));
+      throw DataError(fmt::format("{}: the feature \"{}\" does not belong to any template", name_, text));
     const auto parts = static_cast<std::size_t>(std::ranges::count(found->second, '|')) + 1;
     const auto all = cuts(text.substr(key.size() + 1), '/', parts);
-    if (all.empty()) throw DataError(fmt::format("{}: the text \"{}\" has fewer parts than its template", name_, text));
+    if (all.empty())
+      throw DataError(fmt::format("{}: the feature \"{}\" has fewer parts than its template", name_, text));
     for (const std::vector<std::string>& cut : all) {
       std::string ours = cut.front();
       for (std::size_t i = 1; i < cut.size(); ++i) ours += '|' + cut[i];
@@ -137,8 +138,8 @@ std::string crfpp_template(const std::string& name, const std::vector<std::strin
     const auto found = std::ranges::find(columns, part.field);
     if (found == columns.end())
       throw UsageError(
-          fmt::format("CRF++ reads columns by their numbers, and {} of {} is none of them: name the columns "
-                      "of the data in their order (--columns word,pos)",
+          fmt::format("CRF++ identifies columns by number, and {} of {} is not in the list: name the columns of the "
+                      "data in order (--columns word,pos)",
                       part.field, name));
     const Index column = found - columns.begin();
     width = std::max(width, column + 1);

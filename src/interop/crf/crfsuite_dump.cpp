@@ -23,7 +23,7 @@ class CrfsuiteReader {
   CrfWeights read() {
     section(kFileHeader, [&](std::string_view line) {
       if (line.find("type:") != std::string_view::npos && line.find("FOMC") == std::string_view::npos)
-        lines_.fail("the model is none of first order (FOMC), which alone is known here");
+        lines_.fail("the model is not a first-order CRF (FOMC); other types are not supported");
     });
     std::vector<std::string> names;
     section("LABELS = {", [&](std::string_view line) { names.emplace_back(listed(line)); });
@@ -45,13 +45,13 @@ class CrfsuiteReader {
   void section(std::string_view head, const Use& use) {
     std::string_view line = lines_.need(head);
     while (line.empty()) line = lines_.need(head);
-    if (line != head) lines_.fail(fmt::format("\"{}\" should stand here, as in what `crfsuite dump` prints", head));
+    if (line != head) lines_.fail(fmt::format("expected \"{}\", as printed by `crfsuite dump`", head));
     while ((line = lines_.need("}")) != "}") use(line);
   }
   /// Parses "      3: NAME".
   std::string_view listed(std::string_view line) const {
     const std::size_t colon = line.find(": ");
-    if (colon == std::string_view::npos) lines_.fail("a number, a colon and a name should stand here");
+    if (colon == std::string_view::npos) lines_.fail("expected a number, a colon and a name");
     return line.substr(colon + 2);
   }
   /// Parses a weight from the right, where the label is known: the name before it may contain arrows and colons.
@@ -59,7 +59,7 @@ class CrfsuiteReader {
     const std::size_t open = line.find(") "), colon = line.rfind(": "), arrow = line.substr(0, colon).rfind(kArrow);
     if (open == std::string_view::npos || colon == std::string_view::npos || arrow == std::string_view::npos ||
         arrow < open + 2)
-      lines_.fail("a line \"(0) ATTRIBUTE --> LABEL: WEIGHT\" should stand here");
+      lines_.fail("expected a line \"(0) ATTRIBUTE --> LABEL: WEIGHT\"");
     const std::size_t to = arrow + kArrow.size();
     return {line.substr(open + 2, arrow - open - 2), line.substr(to, colon - to),
             lines_.number(line.substr(colon + 2))};

@@ -30,7 +30,8 @@ class CrfLines {
   }
   std::string_view need(std::string_view what) {
     std::string_view line;
-    if (!next(line)) throw DataError(fmt::format("{}: ends where {} should stand; is it whole?", name_, what));
+    if (!next(line))
+      throw DataError(fmt::format("{}: unexpected end of file; expected {}. The file may be truncated", name_, what));
     return line;
   }
   [[noreturn]] void fail(std::string_view what) const {
@@ -41,7 +42,7 @@ class CrfLines {
     while (text.starts_with(' ')) text.remove_prefix(1);
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), x);
     if (error != std::errc() || end != text.data() + text.size() || !std::isfinite(x))
-      fail(fmt::format("\"{}\" is no finite number", text));
+      fail(fmt::format("\"{}\" is not a finite number", text));
     return x;
   }
   Index whole_number(std::string_view text) const {
@@ -49,7 +50,7 @@ class CrfLines {
     while (text.starts_with(' ')) text.remove_prefix(1);
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), x);
     if (error != std::errc() || end != text.data() + text.size() || x < 0)
-      fail(fmt::format("\"{}\" is no whole number from 0", text));
+      fail(fmt::format("\"{}\" is not a non-negative integer", text));
     return x;
   }
 

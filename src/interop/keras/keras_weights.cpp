@@ -46,8 +46,8 @@ class KerasReader {
     read_rest();
     if (!left_.empty())
       arrays.fail(
-          fmt::format("{} belongs to no layer that can be read: one Embedding or none, SimpleRNN, LSTM or GRU "
-                      "layers of one size, one Dense",
+          fmt::format("{} does not belong to a supported layer: at most one Embedding, SimpleRNN, LSTM or GRU layers "
+                      "of equal size, one Dense",
                       *left_.begin()));
   }
   StackWeights result() { return std::move(stack_); }

@@ -44,7 +44,7 @@ Json reordered(const std::vector<double>& bias, const std::vector<Index>& order,
 std::string rtneural_json(const StackWeights& stack) {
   const Index n = stack.units;
   const bool lstm = stack.cell == StackCell::lstm;
-  if (stack.both_directions) throw UsageError("RTNeural runs from left to right alone");
+  if (stack.both_directions) throw UsageError("RTNeural does not support bidirectional layers");
   if (!lstm && stack.cell != StackCell::gru)
     throw UsageError(std::string("RTNeural has no ") + to_string(stack.cell) +
                      "; lstm, and gru with reset=after, can be written");

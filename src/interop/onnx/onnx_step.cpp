@@ -79,7 +79,7 @@ const typename OnnxStep<T>::Read& OnnxStep<T>::read(int i) {
   std::string symbol = "symbol";
   if (!inputs_.texts.empty()) {
     const auto found = std::ranges::find(inputs_.texts, i);
-    if (found == inputs_.texts.end()) throw UsageError("it reads texts of other positions, " + node(i).name);
+    if (found == inputs_.texts.end()) throw UsageError("it reads symbols at other positions: " + node(i).name);
     symbol = body_->add("Gather", {"read_now", constants_.number(found - inputs_.texts.begin())},
                         {onnx_attribute("axis", 1)});
   }

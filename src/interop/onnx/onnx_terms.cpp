@@ -142,7 +142,8 @@ std::string OnnxStep<T>::sparse(const Node::AffineTerm& term, const std::string&
   const SparseOperator& op = *as_sparse(term.op.get());
   const Index inputs = op.inputs(), outputs = op.outputs(), rows = parameters_[term.parameter].rows;
   if (rows * inputs * outputs > kMostWeights)
-    throw UsageError(fmt::format("its edges as {} matrices of {} x {} are too many", rows, inputs, outputs));
+    throw UsageError(fmt::format("its sparse weights would need {} dense matrices of {} x {}, which is too large", rows,
+                                 inputs, outputs));
   std::vector<T> weights;
   for (Index r = 0; r < rows; ++r) {
     const std::vector<T> matrix = dense_weights(term, r);

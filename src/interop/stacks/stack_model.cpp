@@ -43,14 +43,14 @@ StackCell cell_of(const ModelSpec& spec) {
     else if (key == "reset")
       reset = value;
     else if (std::ranges::find(kSilent, key) == kSilent.end())
-      throw UsageError(fmt::format("its {}={} has no place in layers of PyTorch, Keras or RTNeural", key, value));
+      throw UsageError(fmt::format("{}={} is not supported by the layers of PyTorch, Keras and RTNeural", key, value));
   }
   const std::string& name = spec.cell->name;
   if (name == "lstm") return StackCell::lstm;
   if (name == "gru") return reset == "after" ? StackCell::gru : StackCell::gru_before;
   if (name == "rnn" && activation == "tanh") return StackCell::rnn_tanh;
   if (name == "rnn" && activation == "relu") return StackCell::rnn_relu;
-  throw UsageError(fmt::format("other programs have no layer for {}; rnn (tanh, relu), lstm and gru can be exchanged",
+  throw UsageError(fmt::format("other programs have no layer for {}; supported are rnn (tanh, relu), lstm and gru",
                                to_string(spec)));
 }
 
@@ -69,14 +69,14 @@ StackModel<T> checked(const ModelSpec& spec, const DataSpecification& data, cons
   const FieldSpecification &read = data.field(parse_read(network.inputs.front().field).field),
                            &given = data.field(network.heads.front().field);
   if (given.once) throw UsageError("it predicts " + given.name + " once a sequence, not at every position");
-  if (read.source || read.spelt) throw UsageError("it looks at " + read.name + " along a chain of its own");
+  if (read.source || read.spelt) throw UsageError("it looks at " + read.name + " along a separate chain");
   const bool symbols = given.type == FieldSpecification::Type::symbols;
   if (const std::string_view loss = network.heads.front().loss->name(); loss != (symbols ? "softmax" : "gaussian"))
     throw UsageError(fmt::format("its loss is {}; other programs' layers end before a softmax or least squares", loss));
   const Index size = network.heads.front().signal.size();
   if (size != given.size)
-    throw UsageError(fmt::format("its loss makes {} numbers of {}; other programs know softmax and least squares", size,
-                                 given.size));
+    throw UsageError(fmt::format(
+        "its loss needs {} outputs for {} values; only softmax and squared error are supported", size, given.size));
   return {spec, circuit, network, symbols, scale_of(read), scale_of(given)};
 }
 
@@ -191,8 +191,9 @@ void set_biases(const ModelSpec& spec, const StackWeights& stack, const LayerNam
         bias = static_cast<T>(gate.sign * recurrent);
       } else if (stack.cell == StackCell::gru && gate.gate == 2) {
         if (input != 0)
-          throw UsageError(fmt::format("its GRU has a bias outside the reset gate, which {} has not; take {},biases=2",
-                                       to_string(spec), to_string(spec)));
+          throw UsageError(
+              fmt::format("its GRU has a bias outside the reset gate, which {} does not have; use {},biases=2",
+                          to_string(spec), to_string(spec)));
         bias = static_cast<T>(recurrent);
       } else {
         bias = static_cast<T>(gate.sign * (input + recurrent));
@@ -237,7 +238,7 @@ StackWeights stack_of(const StackModel<T>& model, const Parameters<T>& parameter
   stack.both_directions = spec.both_directions;
   const Index gates = gates_of(stack.cell) * spec.units, read = model.input().size();
   const bool embedded = spec.embedding > 0;
-  if (embedded && !model.reads_symbols()) throw UsageError("it embeds numbers");
+  if (embedded && !model.reads_symbols()) throw UsageError("it has an embedding of numbers, which is not supported");
   if (embedded) stack.embedding = StackMatrix(read, spec.embedding);
   for (Index l = 0; l < spec.layers; ++l)
     for (Index d = 0; d < stack.directions(); ++d) {

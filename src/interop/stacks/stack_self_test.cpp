@@ -128,15 +128,15 @@ double difference_from(const nlohmann::json& told, const StackModel<T>& model, c
       for (const nlohmann::json& told_symbol : told.at("read")) {
         trial.symbols.push_back(whole_number<Symbol>(told_symbol).value_or(kNoSymbol));
         if (trial.symbols.back() < 0 || trial.symbols.back() >= model.input().size())
-          throw ModelError("the pair that goes with the weights reads no symbol");
+          throw ModelError("the input symbols of the test pair stored with the weights are invalid");
       }
     } else {
       trial.values = told.at("read").get<Rows>();
       for (const std::vector<double>& x : trial.values)
         if (static_cast<Index>(x.size()) != model.input().size())
-          throw ModelError("the pair that goes with the weights reads vectors of another size");
+          throw ModelError("the input vectors of the test pair stored with the weights have the wrong size");
     }
-    if (trial.positions() == 0) throw ModelError("the pair that goes with the weights is empty");
+    if (trial.positions() == 0) throw ModelError("the test pair stored with the weights is empty");
     const Rows outputs = outputs_of(model, parameters, trial, next_symbol);
     double largest = 0;
     for (std::size_t t = 0; t < outputs.size(); ++t) {
@@ -148,9 +148,9 @@ double difference_from(const nlohmann::json& told, const StackModel<T>& model, c
     }
     return largest;
   } catch (const nlohmann::json::exception&) {
-    throw ModelError("the pair that goes with the weights is not what it should be");
+    throw ModelError("the test pair stored with the weights is invalid");
   } catch (const std::out_of_range&) {
-    throw ModelError("the pair that goes with the weights is not what it should be");
+    throw ModelError("the test pair stored with the weights is invalid");
   }
 }
 

@@ -72,8 +72,8 @@ class TorchReader {
     read_embedding();
     if (!left_.empty())
       arrays.fail(
-          fmt::format("{} belongs to no layer that can be read: one Embedding or none, one RNN, LSTM or GRU "
-                      "without proj_size, one Linear",
+          fmt::format("{} does not belong to a supported layer: at most one Embedding, one RNN, LSTM or GRU without "
+                      "proj_size, one Linear",
                       *left_.begin()));
   }
   StackWeights result() { return std::move(stack_); }

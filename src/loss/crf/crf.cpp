@@ -24,12 +24,11 @@ struct CrfOptions {
 };
 template <class Visitor>
 void describe(Visitor& v, CrfOptions& o) {
-  v("labels", o.labels, "labels that may follow each other",
+  v("labels", o.labels, "labeling scheme: which labels may follow each other",
     {{LabelScheme::any, "any"}, {LabelScheme::iob2, "iob2"}, {LabelScheme::iobes, "iobes"}});
-  v("steps", o.steps, "whether what is read scores steps from label to label, too",
+  v("steps", o.steps, "whether transition scores also depend on the input",
     {{CrfSteps::fixed, "fixed"}, {CrfSteps::read, "read"}});
-  v("segments", o.segments, "positions of a segment at most: semi-Markov; 0: labels follow each other one by one",
-    range(0, 1000));
+  v("segments", o.segments, "maximum segment length (semi-Markov CRF); 0: no segments", range(0, 1000));
 }
 
 /// The transition counts, stored in the layout of the transition scores.
@@ -264,7 +263,7 @@ template <class T>
 std::unique_ptr<Loss<T>> make_crf(const AnyOptions& options) {
   const auto& o = options.as<CrfOptions>();
   if (o.steps == CrfSteps::read && o.segments > 0)
-    throw UsageError("crf: segments follow each other by fixed scores; leave steps=read or segments= out");
+    throw UsageError("crf: segments require fixed transition scores; remove steps=read or segments=");
   if (o.segments > 0) return segment_crf_loss<T>(o.labels, o.segments);
   if (o.steps == CrfSteps::read) return step_crf_loss<T>(o.labels);
   return std::make_unique<CrfLoss<T>>(o.labels);

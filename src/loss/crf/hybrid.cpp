@@ -51,9 +51,9 @@ void describe(Visitor& v, HybridOptions& o) {
   v("states", o.states, "hidden states of each label", range(1, 64));
   v("order", o.order, "which state of a label may follow which",
     {{StateOrder::any, "any"}, {StateOrder::forward, "forward"}});
-  v("training", o.training, "through the whole recursion, or position by position on an even path",
+  v("training", o.training, "train the whole sequence (joint) or each position on an evenly divided path (frames)",
     {{HybridTraining::joint, "joint"}, {HybridTraining::frames, "frames"}});
-  v("smoothing", o.smoothing, "times what training=frames pays, added to what joint training pays", range(0, 100));
+  v("smoothing", o.smoothing, "weight of the frame-wise loss that is added to the joint loss", range(0, 100));
 }
 
 /// The data that a team member needs for one chain.
@@ -166,9 +166,7 @@ class HybridLoss final : public LabelSequences<T>, public SequenceLabel<T> {
           found.push_back({std::vector<Symbol>(at(work.rows), static_cast<Symbol>(label)), log_p});
       return found;
     }
-    if (states_.each > 1)
-      throw UsageError(
-          "hybrid: the N best labels are sums over paths of hidden states, which are found of states=1 alone");
+    if (states_.each > 1) throw UsageError("hybrid: the N best labels are available only for states=1");
     const double log_z = both_ways(scores, work);
     if (!(log_z > kNoPath)) refuse(chain);
     found = chain_n_best(scores, work.matrix(work.e), count);
@@ -200,8 +198,8 @@ class HybridLoss final : public LabelSequences<T>, public SequenceLabel<T> {
   }
   void add_transition_counts(const ChainScores&, double, std::span<T>) const override {
     throw UsageError(
-        "--objective: hybrid is trained by likelihood alone, since its scores of neighbours are probabilities; crf has "
-        "the other objectives");
+        "--objective: hybrid supports only likelihood, because its transition scores are probabilities; use crf for "
+        "other objectives");
   }
 
  private:
@@ -416,14 +414,13 @@ class HybridLoss final : public LabelSequences<T>, public SequenceLabel<T> {
 
   void require_plain() const {
     if (states_.each > 1 || states_.one_label)
-      throw UsageError(
-          "hybrid: constraints are for states=1 and labels at every position; others sum over hidden states");
+      throw UsageError("hybrid: constraints require states=1 and a label at every position");
   }
   [[noreturn]] static void refuse(Index s) {
-    throw DataError(fmt::format(
-        "hybrid: no path that is allowed fits example {} of a batch: its constraints exclude each other, or its scores "
-        "are not finite",
-        s + 1));
+    throw DataError(
+        fmt::format("hybrid: no permitted path for example {} of a batch: its constraints are contradictory or its "
+                    "scores are not finite",
+                    s + 1));
   }
 
   HybridOptions options_;
@@ -435,7 +432,9 @@ class HybridLoss final : public LabelSequences<T>, public SequenceLabel<T> {
 
 LossEntry hybrid_entry() {
   return {.name = "hybrid",
-          .help = "symbols of a whole sequence, or one for all of it: a hidden Markov model over what a network says",
+          .help =
+              "labels of a whole sequence, or one label per sequence: hidden Markov model with emission scores from a "
+              "network",
           .of_symbols = true,
           .make_float = [](const AnyOptions& options) -> std::unique_ptr<Loss<float>> {
             return std::make_unique<HybridLoss<float>>(options.as<HybridOptions>());

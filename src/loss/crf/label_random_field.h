@@ -157,7 +157,7 @@ class LabelRandomField : public LabelSequences<T>, public NamedLabels<T> {
   /// Declares the scores of n types for a signal with the given number of labels.
   void declare_scores(Circuit& circuit, Signal signal, Index labels, Index n) {
     if (scheme_ != LabelScheme::any && static_cast<Index>(names_.size()) != labels)
-      throw UsageError("crf: a scheme of labels needs their names");
+      throw UsageError("crf: a labeling scheme needs the names of the labels");
     n_ = n;
     own_.declare(circuit, signal, {{"transitions", n, n}, {"start", 1, n}, {"stop", 1, n}});
   }
@@ -231,7 +231,7 @@ class LabelRandomField : public LabelSequences<T>, public NamedLabels<T> {
  private:
   /// Text for an error message: how labels can violate the scheme, and how to fix it.
   virtual std::string broken_rule() const {
-    return fmt::format("; mend them, or leave labels={} out", scheme_ == LabelScheme::iob2 ? "iob2" : "iobes");
+    return fmt::format("; correct them or remove labels={}", scheme_ == LabelScheme::iob2 ? "iob2" : "iobes");
   }
 
   void take_question(const LabelQuery<T>& q, Index s, const Scores& scores, Chain& chain) const {
@@ -264,8 +264,8 @@ class LabelRandomField : public LabelSequences<T>, public NamedLabels<T> {
 
   [[noreturn]] static void refuse(Index s) {
     throw DataError(
-        fmt::format("crf: nothing that is allowed fits example {} of a batch: its constraints exclude each other, or "
-                    "its scores are not finite",
+        fmt::format("crf: no permitted labeling for example {} of a batch: its constraints are contradictory or its "
+                    "scores are not finite",
                     s + 1));
   }
   [[noreturn]] void refuse_labels(const Chain& chain) const {
@@ -273,7 +273,7 @@ class LabelRandomField : public LabelSequences<T>, public NamedLabels<T> {
     for (const Symbol label : chain.labels)
       if (label != kNoSymbol)
         found += (found.empty() ? "" : " ") + (at(label) < names_.size() ? names_[at(label)] : std::to_string(label));
-    throw DataError(fmt::format("crf: the labels \"{}\" do not keep to the scheme{}", found, broken_rule()));
+    throw DataError(fmt::format("crf: the labels \"{}\" violate the scheme{}", found, broken_rule()));
   }
 };
 

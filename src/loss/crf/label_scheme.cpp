@@ -12,8 +12,9 @@ ChunkLabel chunk_label(LabelScheme scheme, const std::string& name) {
   if (name == "O") return {};
   if (name.size() > 2 && name[1] == '-' && places.find(name[0]) != std::string_view::npos)
     return {name[0], name.substr(2)};
-  throw UsageError(fmt::format("crf: the label \"{}\" is none of the scheme {}: O, or one of the letters {} and -TYPE",
-                               name, scheme == LabelScheme::iob2 ? "iob2" : "iobes", places));
+  throw UsageError(fmt::format(
+      "crf: the label \"{}\" is not valid in the scheme {}: expected O, or one of the letters {} followed by -TYPE",
+      name, scheme == LabelScheme::iob2 ? "iob2" : "iobes", places));
 }
 
 namespace {

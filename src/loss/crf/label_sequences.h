@@ -52,7 +52,7 @@ class LabelSequences : public virtual Loss<T> {
 inline void require_chains(const Structure& structure, Index signal_rows, std::string_view loss) {
   require_same_rows(loss, signal_rows, structure);
   if (structure.kind() != Structure::Kind::chains)
-    throw UsageError(std::string(loss) + ": labels stand in a row, not in grids or trees");
+    throw UsageError(std::string(loss) + ": supports only chains, not grids or trees");
 }
 
 /// Capability of losses that need the names of their labels before `declare`. Throws UsageError if the names are not

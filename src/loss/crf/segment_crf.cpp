@@ -98,12 +98,10 @@ class SegmentCrf final : public LabelRandomField<T, SegmentFieldChain> {
     return {this->numbers_in(all), types_, longest_, this->own_.numbers(all, 3)};
   }
   std::string broken_rule() const override {
-    return fmt::format(", or a segment has more than {} positions; mend them, or raise segments=", longest_);
+    return fmt::format(", or a segment has more than {} positions; correct the labels or increase segments=", longest_);
   }
   [[noreturn]] static void refuse_neighbours() {
-    throw UsageError(
-        "crf:segments=L scores whole segments: --constraint, --objective but for likelihood and export are for fields "
-        "without segments");
+    throw UsageError("crf:segments=L does not support --constraint, export, or an --objective other than likelihood");
   }
 
   Index longest_;

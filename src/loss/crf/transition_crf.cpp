@@ -133,8 +133,7 @@ class StepCrf final : public LabelRandomField<T, StepChain> {
 
   [[noreturn]] static void refuse_neighbours() {
     throw UsageError(
-        "crf:steps=read scores steps at every position anew: --constraint, and --objective but for likelihood, are for "
-        "steps=fixed");
+        "crf:steps=read does not support --constraint, or an --objective other than likelihood; use steps=fixed");
   }
 };
 

@@ -60,7 +60,7 @@ class CtcLoss final : public Unsegmented<T> {
   std::vector<ScoredLabeling> decode(const LabelQuery<T>& q, Index chain,
                                      const UnsegmentedSearch& search) const override {
     if (search.beam < 1 || search.best < 1 || search.best > search.beam)
-      throw UsageError("ctc: a search keeps at least one beginning, and as many as it gives answers");
+      throw UsageError("ctc: the beam must be at least 1 and at least the number of results");
     CtcWork work;
     take(q.structure, chain, q.signal, work);
     if (search.beam == 1) return {ctc_best_path(work.matrix(work.log_p))};
@@ -107,8 +107,8 @@ class CtcLoss final : public Unsegmented<T> {
     for (Index s = 0; s < o.structure.sequences(); ++s)
       if (short_of[at(s)] > 0)
         throw DataError(
-            fmt::format("ctc: the labels of example {} of a batch, of {} positions, need {} more: one each, and one "
-                        "between two that are equal; give it more positions, or leave it out",
+            fmt::format("ctc: example {} of a batch has {} positions, but its labels need {} more (one each, and one "
+                        "between equal labels); use more positions or remove the example",
                         s + 1, o.structure.size(s), short_of[at(s)]));
   }
 
@@ -122,7 +122,7 @@ class CtcLoss final : public Unsegmented<T> {
       const Symbol label = target_symbol(name(), o.signal, o.targets, row);
       if (label == kNoSymbol) continue;
       if (label == o.signal.cols - 1)
-        throw UsageError(fmt::format("ctc loss: target symbol {} is the blank, which nobody observes", label));
+        throw UsageError(fmt::format("ctc loss: target symbol {} is the blank, which cannot be a target", label));
       work.labels.push_back(label);
       last = row;
     }
@@ -147,7 +147,7 @@ class CtcLoss final : public Unsegmented<T> {
 
 LossEntry ctc_entry() {
   return {.name = "ctc",
-          .help = "symbols in order, fewer than positions, which stand nowhere in particular",
+          .help = "label sequences without an alignment, shorter than the input (CTC)",
           .of_symbols = true,
           .make_float = [] { return std::unique_ptr<Loss<float>>(std::make_unique<CtcLoss<float>>()); },
           .make_double = [] { return std::unique_ptr<Loss<double>>(std::make_unique<CtcLoss<double>>()); },

@@ -16,7 +16,7 @@ namespace unfold {
 template <class T>
 class Unsegmented : public virtual Loss<T> {
  public:
-  static constexpr const char* kWhat = "labels without places";
+  static constexpr const char* kWhat = "unaligned labels";
 
   /// Returns distinct label sequences for one chain, best first; fewer if fewer exist. The log-probability sums over
   /// all alignments that the search kept; with `beam` 1 it is that of the single path found. `allowed` of the query is

@@ -16,7 +16,8 @@ ColumnDistributions<T>::ColumnDistributions(std::vector<Column> columns,
     : columns_(std::move(columns)), alike_(std::move(of_numbers)), bits_(bit_distribution<T>()) {
   for (const Column& column : columns_) {
     if (column.kind == Column::Kind::number && alike_ == nullptr)
-      throw UsageError(std::string(who) + " is of bits and classes; columns of numbers are for rnade and deep-rnade");
+      throw UsageError(std::string(who) +
+                       " supports only bits and classes; use rnade or deep-rnade for columns of numbers");
     if (column.kind != Column::Kind::classes) continue;
     if (static_cast<Index>(classes_.size()) <= column.classes) classes_.resize(at(column.classes + 1));
     if (!classes_[at(column.classes)]) classes_[at(column.classes)] = class_distribution<T>(column.classes);

@@ -14,8 +14,8 @@ constexpr Index kMostColumns = 1'000'000;
 
 [[noreturn]] void malformed_columns(std::string_view text) {
   throw UsageError(
-      fmt::format("columns={}: write b for a bit, n for a number, c4 for one of four classes, b*3 for three bits, with "
-                  "+ between them; classes are {} at most",
+      fmt::format("columns={}: use b for a bit, n for a number, c4 for one of four classes, b*3 for three bits, "
+                  "separated by +; at most {} classes",
                   text, kMostClasses));
 }
 
@@ -87,8 +87,8 @@ VectorShape::VectorShape(std::span<const Column> columns, std::span<const Index>
 void VectorShape::require_class(Index d, double x, std::string_view who) const {
   const Index classes = first_input(d + 1) - first_input(d);
   if (!(x >= 0 && x < static_cast<double>(classes)) || x != std::floor(x))
-    throw DataError(fmt::format("{}: number {} of a vector is {}, and it is one of {} classes, 0 to {}", who, d + 1, x,
-                                classes, classes - 1));
+    throw DataError(fmt::format("{}: number {} of a vector is {}, but must be one of {} classes, 0 to {}", who, d + 1,
+                                x, classes, classes - 1));
 }
 
 }  // namespace unfold

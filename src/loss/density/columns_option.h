@@ -12,15 +12,15 @@ template <class Visitor>
 void describe_columns(Visitor& v, std::string& columns) {
   v.add({.name = "columns",
          .target = &columns,
-         .help = "what the numbers are, found by itself: b*3+c4+n, three bits, one of four classes, a number; empty: "
-                 "all are alike"});
+         .help = "kinds of the columns, detected automatically: b*3+c4+n is three bits, one of four classes and a "
+                 "number; empty: all columns have the same kind"});
 }
 
 template <class Visitor>
 void describe_background(Visitor& v, double& share) {
   constexpr double kMost = 0.5;
-  v("background", share,
-    "share of each mixture that is a wide Laplace: what a number that is unforeseen costs is bounded", range(0, kMost));
+  v("background", share, "share of a wide Laplace distribution in each mixture, which bounds the loss of outliers",
+    range(0, kMost));
 }
 
 }  // namespace unfold

@@ -18,7 +18,7 @@ constexpr int kLawMemory = 12;  // `user` of row_scratch
 /// Throws ModelError if no probability is a number: weights may be finite and still too large.
 Index drawn_place(const std::vector<double>& log_p, Random& random) {
   const Index drawn = draw_by_logs<double>(log_p, random);
-  if (drawn < 0) throw ModelError("nothing can be drawn: the model gives no finite probabilities");
+  if (drawn < 0) throw ModelError("cannot sample: the model has no finite probabilities");
   return drawn;
 }
 
@@ -32,8 +32,8 @@ class BitLaw final : public ComponentDistribution<T> {
     T* z = row_scratch<T, kLawMemory>(n);
     for (Index i = 0; i < n; ++i) {
       if (x[i] != 0 && x[i] != 1)
-        throw DataError(std::string(who) + " is of bits, and one of the numbers is " + std::to_string(x[i]) +
-                        "; numbers are for rnade and linear-ar");
+        throw DataError(std::string(who) + " supports only bits, but one of the numbers is " + std::to_string(x[i]) +
+                        "; use rnade or linear-ar for numbers");
       z[i] = -std::fabs(o[i]);
     }
     vector_softplus(z, z, n);

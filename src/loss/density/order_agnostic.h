@@ -32,8 +32,8 @@ template <class Visitor>
 void describe(Visitor& v, OrderlessOptions& o) {
   v("units", o.units, "hidden units of a layer", range(1, kMostOrderlessUnits));
   v("layers", o.layers, "of hidden units", range(1, kMostOrderlessLayers));
-  v("orders", o.orders, "whose probabilities are averaged when it is measured", range(1, kMostOrders));
-  v("direct", o.direct, "outputs read what is known as it is, too, past the layers");
+  v("orders", o.orders, "number of orders over which probabilities are averaged in evaluation", range(1, kMostOrders));
+  v("direct", o.direct, "outputs also read the known values directly, bypassing the layers");
   describe_columns(v, o.columns);
 }
 
@@ -55,7 +55,7 @@ void describe(Visitor& v, OrderlessNumbersOptions& o) {
 template <class T>
 class MarginalDistributions : public virtual Loss<T> {
  public:
-  static constexpr const char* kWhat = "a distribution of each number by itself";
+  static constexpr const char* kWhat = "a distribution of each single number";
 
   /// Returns the inputs and outputs of the vector for a signal of the given size.
   virtual VectorShape shape_of(Index signal_size) const = 0;

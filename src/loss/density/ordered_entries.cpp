@@ -27,8 +27,7 @@ struct NadeOptions {
 template <class Visitor>
 void describe(Visitor& v, NadeOptions& o) {
   v("units", o.units, "hidden units", range(1, kMostNadeUnits));
-  v("rounds", o.rounds, "in which the bits that are not known yet are guessed anew; 1: they are not (NADE)",
-    range(1, kMostRounds));
+  v("rounds", o.rounds, "rounds of re-estimating the unknown bits; 1: none (NADE)", range(1, kMostRounds));
   describe_columns(v, o.columns);
 }
 
@@ -66,7 +65,7 @@ struct NeuralArOptions {
 };
 template <class Visitor>
 void describe(Visitor& v, NeuralArOptions& o) {
-  v("units", o.units, "of the group behind each bit", range(1, kMostGroupUnits));
+  v("units", o.units, "hidden units in the group of each bit", range(1, kMostGroupUnits));
   describe_columns(v, o.columns);
 }
 
@@ -81,7 +80,7 @@ void describe(Visitor& v, LinearArOptions& o) {
 template <class T>
 std::unique_ptr<Loss<T>> make(const NadeOptions& o) {
   if (o.rounds > 1 && !o.columns.empty())
-    throw UsageError("nade: rounds are for bits alone; leave rounds out for columns of classes");
+    throw UsageError("nade: rounds supports only bits; remove rounds for columns of classes");
   return ordered_density<T>(
       "nade", o.rounds > 1 ? nade_k_net<T>(o.units, o.rounds) : nade_net<T>(o.units, NadeActivation::sigmoid),
       laws_of<T>(o.columns, nullptr, "nade"));
@@ -152,7 +151,8 @@ LossEntry made_entry() {
 }
 LossEntry neural_ar_entry() {
   return ordered_entry<NeuralArOptions>(
-      "neural-ar", "bits in their order, each by a network on those before it, with units of its own", Density::bits);
+      "neural-ar", "bits in order, each predicted by a network with separate units from those before it",
+      Density::bits);
 }
 
 LossEntry logistic_ar_entry() {

@@ -45,8 +45,8 @@ class GaussianHmm final : public HiddenStates<T> {
     while (gaussian_hmm_signal(options_, n) < signal_size) ++n;
     if (gaussian_hmm_signal(options_, n) != signal_size)
       throw UsageError(
-          fmt::format("gaussian-hmm loss: a signal of {} numbers, of {} states and {} components, predicts no "
-                      "whole number of numbers",
+          fmt::format("gaussian-hmm loss: a signal of {} numbers does not match {} states and {} components for any "
+                      "number of values",
                       signal_size, options_.states, options_.components));
     return n;
   }
@@ -109,7 +109,7 @@ class GaussianHmm final : public HiddenStates<T> {
   template <class Use>
   void each_chain(const Observed<T>& o, Team& team, T* nats, const Use& use) const {
     if (o.structure.kind() != Structure::Kind::chains)
-      throw UsageError("gaussian-hmm: states stand in a row, not in grids or trees");
+      throw UsageError("gaussian-hmm: supports only chains, not grids or trees");
     require_same_rows(name(), o.signal.rows, o.structure);
     require_values<T>(*this, o.signal, o.targets);
     const std::vector<double> start = log_start(o);

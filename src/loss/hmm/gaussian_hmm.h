@@ -18,9 +18,9 @@ void describe(Visitor& v, GaussianHmmOptions& o) {
   v("states", o.states, "hidden states", range(1, 256));
   v("components", o.components, "Gaussians of each state", range(1, 256));
   v("covariance", o.covariance, "of each Gaussian", {{Covariance::full, "full"}, {Covariance::diagonal, "diagonal"}});
-  v("fewest", o.fewest, "of a model by itself: from so many states on, the number that BIC likes best; 0: states",
-    range(0, 256));
-  v("restarts", o.restarts, "of a model by itself: random starts, of which the best is kept", range(1, 10000));
+  v("fewest", o.fewest, "standalone model: minimum number of states, selected by BIC; 0: use states", range(0, 256));
+  v("restarts", o.restarts, "standalone model: number of random initializations, of which the best is kept",
+    range(1, 10000));
 }
 
 /// Signal size of one state's emission: logits of the components, then for each component the means, deviation signals

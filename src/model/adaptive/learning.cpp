@@ -35,15 +35,16 @@ struct CmOptions {
 };
 template <class Visitor>
 void describe(Visitor& v, CmOptions& o) {
-  v("size", o.size, "binary logarithm of the slots per context model; without a meaning where there is a memory",
-    range(10, 24));
-  v("level", o.level, "how many context models; text, binary: those for such files, from version 3 on",
+  v("size", o.size, "binary logarithm of the slots per context model; ignored with memory", range(10, 24));
+  v("level", o.level, "number of context models; text, binary: those for such files, from version 3 on",
     {{CmLevel::full, "full"}, {CmLevel::binary, "binary"}, {CmLevel::text, "text"}, {CmLevel::fast, "fast"}});
-  v("memory", o.memory, "MiB, or a size such as 64M: the model of that memory; 0: the older one", range(0, 16384));
-  v("row", o.row, "with a memory: bytes of a record or of a row of a bitmap, whose contexts stand above; 0: none",
+  v("memory", o.memory, "MiB, or a size such as 64M: the model with limited memory; 0: the older model",
+    range(0, 16384));
+  v("row", o.row, "with memory: bytes per record or per row of a bitmap, for contexts of the bytes above; 0: none",
     range(0, 65535));
   v("version", o.version,
-    "with a memory, 4: histories of bits, the smallest; 3 and 2: as in containers of earlier versions", range(2, 4));
+    "with memory: 4: histories of bits, the smallest output; 3 and 2: compatible with containers of earlier versions",
+    range(2, 4));
 }
 
 struct DnaOptions {
@@ -84,7 +85,7 @@ struct LearnerEntry : Entry {
 };
 
 std::unique_ptr<Predictor> make_history_mixing(const CmOptions& o, const Alphabet& alphabet) {
-  if (o.memory == 0) throw UsageError("cm: versions 3 and 4 need memory=, as in cm:memory=64M,version=4");
+  if (o.memory == 0) throw UsageError("cm: versions 3 and 4 require memory=, such as cm:memory=64M,version=4");
   static constexpr std::array kContexts = {HistoryContexts::few, HistoryContexts::text, HistoryContexts::binary,
                                            HistoryContexts::full};
   const HistoryContexts contexts = kContexts.at(static_cast<std::size_t>(o.level));
@@ -98,10 +99,10 @@ std::unique_ptr<Predictor> make_history_mixing(const CmOptions& o, const Alphabe
 
 std::unique_ptr<Predictor> make_cm(const AnyOptions& options, const Alphabet& alphabet) {
   const auto& o = options.as<CmOptions>();
-  if (o.memory == 0 && o.row > 0) throw UsageError("cm: row= needs memory=, as in cm:memory=64M,row=216");
+  if (o.memory == 0 && o.row > 0) throw UsageError("cm: row= requires memory=, such as cm:memory=64M,row=216");
   if (o.version >= 3) return make_history_mixing(o, alphabet);
   if (o.level == CmLevel::text || o.level == CmLevel::binary)
-    throw UsageError("cm: level=text and level=binary need version=4, as in cm:memory=64M,version=4,level=text");
+    throw UsageError("cm: level=text and level=binary require version=4, such as cm:memory=64M,version=4,level=text");
   const bool full = o.level == CmLevel::full;
   if (o.memory > 0)
     return std::make_unique<ByteMixing>(
@@ -199,7 +200,7 @@ std::vector<std::string> parts_of(std::string_view spec) {
     rest.remove_prefix(std::min(rest.size(), plus + 1));
     if (rest.empty() && spec.ends_with('+')) parts.emplace_back();
   }
-  if (parts.empty()) throw UsageError("mix: of what? Write for example mix:lstm:128+ppm:5");
+  if (parts.empty()) throw UsageError("mix: the components are missing; write for example mix:lstm:128+ppm:5");
   return parts;
 }
 

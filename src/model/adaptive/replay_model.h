@@ -56,7 +56,7 @@ struct CtwKind {
   static constexpr const char *kName = "ctw", *kHelp = "context tree weighting";
 };
 struct MixKind {
-  static constexpr const char *kName = "mix", *kHelp = "several models mixed: mix:lstm:128+ppm:5";
+  static constexpr const char *kName = "mix", *kHelp = "a mixture of several models: mix:lstm:128+ppm:5";
 };
 using CmModel = ReplayKind<CmKind>;
 using DnaModel = ReplayKind<DnaKind>;

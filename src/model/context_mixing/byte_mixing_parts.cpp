@@ -39,10 +39,11 @@ FourFloats cut_off(FourFloats logits) {
 void require_mixing(Index alphabet, Index memory, Index row) {
   constexpr Index kLeastMemory = Index{1} << 20, kMostMemory = Index{16} << 30, kLongestRow = 65535;
   if (alphabet > 256)
-    throw UsageError(fmt::format("cm: {} symbols; context mixing takes at most 256, so use --symbols bytes", alphabet));
+    throw UsageError(fmt::format(
+        "cm: context mixing supports at most 256 symbols, but there are {}; use --symbols bytes", alphabet));
   if (memory < kLeastMemory || memory > kMostMemory)
-    throw UsageError(fmt::format("cm: memory of {} bytes is not in 1 MiB .. 16 GiB", memory));
-  if (row < 0 || row > kLongestRow) throw UsageError(fmt::format("cm: row {} is not in 0 .. {}", row, kLongestRow));
+    throw UsageError(fmt::format("cm: memory of {} bytes must be from 1 MiB to 16 GiB", memory));
+  if (row < 0 || row > kLongestRow) throw UsageError(fmt::format("cm: row {} must be from 0 to {}", row, kLongestRow));
 }
 
 CounterMeaning::CounterMeaning(int limit) : limit_(static_cast<std::uint32_t>(limit)) {

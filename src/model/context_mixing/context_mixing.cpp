@@ -153,9 +153,10 @@ struct ContextMixing::Body {
 ContextMixing::ContextMixing(Index alphabet, const ContextMixingOptions& options, std::vector<std::uint8_t> bytes)
     : BitwisePredictor(alphabet) {
   if (alphabet > 256)
-    throw UsageError(fmt::format("cm: {} symbols; context mixing takes at most 256, so use --symbols bytes", alphabet));
+    throw UsageError(fmt::format(
+        "cm: context mixing supports at most 256 symbols, but there are {}; use --symbols bytes", alphabet));
   if (options.size < 10 || options.size > 24)
-    throw UsageError(fmt::format("cm: size {} is not in 10 .. 24", options.size));
+    throw UsageError(fmt::format("cm: size {} must be from 10 to 24", options.size));
   body_ = std::make_unique<Body>(options, std::move(bytes), tree().bits());
 }
 

@@ -14,7 +14,7 @@ constexpr std::size_t kGates = 1024;  // contexts that select weights
 constexpr std::size_t kRefinements = 1 << 14;
 
 std::vector<float> first_part_weights(std::size_t parts) {
-  if (parts < 1) throw UsageError("mix: a mixture needs at least one part, as in mix:lstm:128+ppm:5");
+  if (parts < 1) throw UsageError("mix: a mixture requires at least one component, such as mix:lstm:128+ppm:5");
   const auto lanes = static_cast<std::size_t>(kMixLanes);
   std::vector<float> w((parts + 1 + lanes - 1) / lanes * lanes);
   std::fill_n(w.begin(), parts, 1 / static_cast<float>(parts));
@@ -43,7 +43,7 @@ MixturePredictor::MixturePredictor(const MixturePredictor& other)
 }
 
 void MixturePredictor::add_part(std::unique_ptr<Predictor> predictor) {
-  if (predictor->alphabet() != alphabet()) throw UsageError("mix: the parts have different alphabets");
+  if (predictor->alphabet() != alphabet()) throw UsageError("mix: the components have different alphabets");
   Part part{.predictor = std::move(predictor), .bitwise = nullptr, .sums = {}};
   part.bitwise = dynamic_cast<BitwisePredictor*>(part.predictor.get());
   parts_.push_back(std::move(part));

@@ -415,9 +415,9 @@ struct NucleotideMixing::Body {
 
 NucleotideMixing::NucleotideMixing(Index alphabet, int size) : BitwisePredictor(alphabet) {
   if (alphabet != 4)
-    throw UsageError(fmt::format("dna: an alphabet of {} symbols; it takes the four bases alone", alphabet));
+    throw UsageError(fmt::format("dna: the alphabet must consist of the four bases, but has {} symbols", alphabet));
   if (size < kLeastSize || size > kMostSize)
-    throw UsageError(fmt::format("dna: size {} is not in {} .. {}", size, kLeastSize, kMostSize));
+    throw UsageError(fmt::format("dna: size {} must be from {} to {}", size, kLeastSize, kMostSize));
   body_ = std::make_unique<Body>(size);
 }
 

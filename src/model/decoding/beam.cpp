@@ -69,7 +69,7 @@ void validate(const BeamOptions& o) {
   constexpr Index kMost = 1'000'000;
   require_in_range("length", o.length, 1, kMost);
   require_in_range("beam", o.beam, 1, kMost);
-  if (o.count < 1) throw UsageError(fmt::format("count {}: at least 1", o.count));
+  if (o.count < 1) throw UsageError(fmt::format("count {}: must be at least 1", o.count));
   require_length_normalization(o.normalisation);
 }
 

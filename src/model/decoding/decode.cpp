@@ -295,24 +295,25 @@ class BestFirst {
 
 void validate(const Predictor& predictor, const Automaton& allowed, const DecodeOptions& o) {
   if (o.length < 1 || o.length > kMostSymbols)
-    throw UsageError(fmt::format("length {}: of searches among what is allowed 1 to {}", o.length, kMostSymbols));
-  if (o.count < 1) throw UsageError(fmt::format("count {}: at least 1", o.count));
-  if (o.groups < 1) throw UsageError(fmt::format("diverse {}: at least 1 group", o.groups));
-  if (o.beam < o.groups) throw UsageError(fmt::format("beam {}: at least 1 for each of {} groups", o.beam, o.groups));
-  if (o.expansions < 1) throw UsageError(fmt::format("expansions {}: at least 1", o.expansions));
+    throw UsageError(fmt::format("length {}: must be from 1 to {} with a constraint", o.length, kMostSymbols));
+  if (o.count < 1) throw UsageError(fmt::format("count {}: must be at least 1", o.count));
+  if (o.groups < 1) throw UsageError(fmt::format("diverse {}: must be at least 1 group", o.groups));
+  if (o.beam < o.groups)
+    throw UsageError(fmt::format("beam {}: must be at least 1 for each of {} groups", o.beam, o.groups));
+  if (o.expansions < 1) throw UsageError(fmt::format("expansions {}: must be at least 1", o.expansions));
   if (!(o.diversity >= 0) || !std::isfinite(o.diversity))
-    throw UsageError(fmt::format("diversity {}: at least 0", o.diversity));
+    throw UsageError(fmt::format("diversity {}: must be at least 0", o.diversity));
   require_length_normalization(o.normalisation);
   if (allowed.alphabet() != predictor.alphabet())
     throw UsageError(
-        fmt::format("an automaton over {} symbols for a model of {}", allowed.alphabet(), predictor.alphabet()));
+        fmt::format("the automaton has {} symbols, but the model has {}", allowed.alphabet(), predictor.alphabet()));
   if (!o.symbol_bounds.empty() && static_cast<Index>(o.symbol_bounds.size()) != predictor.alphabet())
-    throw UsageError("bounds of symbols: as many as the alphabet has");
+    throw UsageError("symbol bounds: their number must equal the size of the alphabet");
   if (allowed.empty() || allowed.least(allowed.start()) > o.length ||
       (allowed.least(allowed.start()) == 0 && allowed.most(allowed.start()) == 0))
     throw UsageError(fmt::format(
-        "nothing of 1 to {} symbols is allowed{}", o.length,
-        allowed.empty() ? "" : fmt::format(": the shortest that is has {}", allowed.least(allowed.start()))));
+        "no sequence of 1 to {} symbols is allowed{}", o.length,
+        allowed.empty() ? "" : fmt::format(": the shortest allowed one has {}", allowed.least(allowed.start()))));
 }
 
 }  // namespace

@@ -111,7 +111,7 @@ class ExpressionParser {
     into.least = number(open);
     into.most = into.least;
     if (take_if(U',')) into.most = peek() == U'}' ? Automaton::kUnbounded : number(open);
-    if (!take_if(U'}')) fail_at(open, "a count is {3}, {2,} or {2,5}; a { that is meant as such is written \\{");
+    if (!take_if(U'}')) fail_at(open, "invalid count; a count is {3}, {2,} or {2,5}; write a literal { as \\{");
     if (into.most < into.least) fail_at(open, "the count ends below where it begins");
   }
 
@@ -119,7 +119,7 @@ class ExpressionParser {
     Index value = 0;
     const std::size_t begin = place_;
     while (is_digit_character(peek()) && value <= kMostCount) value = 10 * value + static_cast<Index>(take() - U'0');
-    if (place_ == begin) fail_at(open, "a count is {3}, {2,} or {2,5}; a { that is meant as such is written \\{");
+    if (place_ == begin) fail_at(open, "invalid count; a count is {3}, {2,} or {2,5}; write a literal { as \\{");
     if (value > kMostCount) fail_at(open, fmt::format("a count is at most {}", kMostCount));
     return value;
   }
@@ -183,7 +183,7 @@ class ExpressionParser {
 
   /// Parses the rest of an escape sequence, after the backslash.
   char32_t escaped(std::size_t begin) {
-    if (peek() == kEnd) fail_at(begin, "a \\ at the end; write \\\\ for the sign itself");
+    if (peek() == kEnd) fail_at(begin, "a \\ at the end; write a literal \\ as \\\\");
     const char32_t c = take();
     switch (c) {
       case U'n': return U'\n';
@@ -222,7 +222,8 @@ class ExpressionParser {
       value = 16 * value + static_cast<char32_t>(digit);
       ++place_;
     }
-    if (digits == 0 || (most == 2 && digits != 2)) fail_at(begin, "two digits of base 16 follow \\x, up to six \\u{");
+    if (digits == 0 || (most == 2 && digits != 2))
+      fail_at(begin, "invalid escape; \\x is followed by two hexadecimal digits, \\u{ by up to six");
     return value;
   }
 
@@ -270,7 +271,9 @@ class ExpressionParser {
     const bool byte = escape && peek() == U'x' && alphabet_.kind() == SymbolKind::bytes;
     const char32_t c = byte ? byte_named(begin) : escape ? escaped(begin) : take();
     if (!byte && c >= 0x80 && alphabet_.kind() == SymbolKind::bytes)
-      fail_at(begin, "a model of bytes sees several symbols here; write alternatives, (é|è), or single bytes as \\xE9");
+      fail_at(begin,
+              "a character beyond ASCII is several symbols of a byte model; use alternatives, (é|è), or single bytes "
+              "such as \\xE9");
     return c;
   }
 
@@ -308,10 +311,10 @@ class ExpressionParser {
     const bool quotes = take_if(U'\'');
     name.plain = !quotes;
     while (quotes ? peek() != U'\'' : !ends_name(peek())) {
-      if (peek() == kEnd) fail_at(begin, "this ' is never closed; a ' that is meant as such is written \\'");
+      if (peek() == kEnd) fail_at(begin, "this ' is not closed; write a literal ' as \\'");
       char32_t c = take();
       if (c == U'\\') {
-        if (peek() == kEnd) fail_at(place_ - 1, "a \\ at the end; write \\\\ for the sign itself");
+        if (peek() == kEnd) fail_at(place_ - 1, "a \\ at the end; write a literal \\ as \\\\");
         name.plain = false;
         c = take();
         if (c == U'n') c = U'\n';
@@ -319,7 +322,7 @@ class ExpressionParser {
       append_utf8(name.text, c);
     }
     if (quotes) ++place_;
-    if (name.text.empty()) fail_at(begin, "an empty name; a ' that is meant as such is written \\'");
+    if (name.text.empty()) fail_at(begin, "an empty name; write a literal ' as \\'");
     return name;
   }
 
@@ -335,7 +338,7 @@ class ExpressionParser {
     for (std::size_t x = 0; x < set.size(); ++x) set[x] = set[x] != 0 || more[x] != 0 ? 1 : 0;
   }
   SymbolSet some(SymbolSet set, std::size_t begin) const {
-    if (std::ranges::find(set, 1) == set.end()) fail_at(begin, "nothing of this is in the model's alphabet");
+    if (std::ranges::find(set, 1) == set.end()) fail_at(begin, "none of these symbols is in the alphabet of the model");
     return set;
   }
   static Phrase set_term(SymbolSet set) { return {.kind = Phrase::Kind::set, .set = std::move(set)}; }
@@ -360,7 +363,7 @@ class ExpressionParser {
     const Symbol x = alphabet_.find(text);
     if (x == kNoSymbol || !may_be_meant(x)) {
       const char* kind = by_characters_ ? "character" : "name";
-      fail_at(begin, fmt::format("the {} \"{}\" is not in the model's alphabet of {} symbols", kind,
+      fail_at(begin, fmt::format("the {} \"{}\" is not in the alphabet of the model, which has {} symbols", kind,
                                  text == "\n" ? "\\n" : replace_invalid_utf8(text), alphabet_.size()));
     }
     SymbolSet set = nothing();
@@ -385,7 +388,7 @@ class PhraseBuilder {
   /// Adds states for `term`, starting at `from`, and returns its end state.
   Index build(const Phrase& term, Index from) {
     if (into_.states() > kMostSteps)
-      throw UsageError("the expression is too large when its counts are written out; say it with smaller ones");
+      throw UsageError("the expression is too large after its counts are expanded; use smaller counts");
     switch (term.kind) {
       case Phrase::Kind::nothing: return from;
       case Phrase::Kind::set: {

@@ -15,7 +15,7 @@ namespace unfold {
 /// Throws UsageError unless it is finite and at least 0.
 inline void require_length_normalization(double normalisation) {
   if (!(normalisation >= 0) || !std::isfinite(normalisation))
-    throw UsageError(fmt::format("normalisation {}: at least 0", normalisation));
+    throw UsageError(fmt::format("normalisation {}: must be at least 0", normalisation));
 }
 
 /// length^-normalisation, computed with the vector functions (invariant 2); 1 for length 0.

@@ -97,11 +97,11 @@ WordList WordList::read(const std::string& file) {
     if (word.empty()) continue;
     if (word.find_first_of(kBlanks) != std::string_view::npos)
       throw DataError(
-          fmt::format("{}:{}: \"{}\" is more than one word; write a word a line", input.name(), line, word));
+          fmt::format("{}:{}: \"{}\" is more than one word; write one word per line", input.name(), line, word));
     list.words.emplace_back(word);
   }
   input.require_whole();
-  if (list.words.empty()) throw DataError(fmt::format("{} holds no words; write a word a line", input.name()));
+  if (list.words.empty()) throw DataError(fmt::format("{} contains no words; write one word per line", input.name()));
   return list;
 }
 
@@ -119,7 +119,7 @@ Lexicon lexicon_of(const WordList& list, const Alphabet& alphabet) {
     known.push_back(symbols.front());
   }
   if (known.empty())
-    throw UsageError(fmt::format("the alphabet of the model, {} {}, spells none of the {} words of the list",
+    throw UsageError(fmt::format("the alphabet of the model, {} {}, can spell none of the {} words of the list",
                                  alphabet.size(), to_string(alphabet.kind()), list.words.size()));
   if (alphabet.kind() == SymbolKind::words) return {of_words(known, alphabet), left_out};
   std::vector<char> separates(at(alphabet.size()));
@@ -133,7 +133,7 @@ Automaton continue_lexicon(const Automaton& lexicon, std::span<const Symbol> tex
   while (begin > 0 && lexicon.next(lexicon.start(), text[begin - 1]) != lexicon.start()) --begin;
   Automaton rest = lexicon.after(text.subspan(begin));
   if (rest.empty())
-    throw UsageError("no word of the list begins as the last word of the text does; leave that word out, or end it");
+    throw UsageError("no word of the list begins with the last word of the text; remove or complete that word");
   return rest;
 }
 

@@ -145,7 +145,7 @@ void estimate(Predictor& begun, const Automaton& allowed, const MatchOptions& op
 
 void require_alphabet(const Automaton& allowed, Index alphabet) {
   if (allowed.alphabet() != alphabet)
-    throw UsageError(fmt::format("an automaton over {} symbols for a model of {}", allowed.alphabet(), alphabet));
+    throw UsageError(fmt::format("the automaton has {} symbols, but the model has {}", allowed.alphabet(), alphabet));
 }
 
 }  // namespace
@@ -154,7 +154,7 @@ MatchProbability match_probability(Predictor& predictor, const Automaton& allowe
   require_alphabet(allowed, predictor.alphabet());
   for (const auto& [name, value] :
        {std::pair{"length", options.length}, {"expansions", options.expansions}, {"samples", options.samples}})
-    if (value < 1) throw UsageError(fmt::format("{} {}: at least 1", name, value));
+    if (value < 1) throw UsageError(fmt::format("{} {}: must be at least 1", name, value));
   if (allowed.accepts(allowed.start())) return {.probability = 1, .low = 1, .high = 1, .exact = true};
   if (allowed.empty()) return {.probability = 0, .low = 0, .high = 0, .exact = true};
   predictor.reset();
@@ -167,7 +167,7 @@ MatchProbability match_probability(Predictor& predictor, const Automaton& allowe
 double match_probability(const HiddenChain& chain, const Automaton& allowed, Index length,
                          std::span<const Symbol> prime) {
   require_alphabet(allowed, chain.alphabet);
-  if (length < 1) throw UsageError(fmt::format("length {}: at least 1", length));
+  if (length < 1) throw UsageError(fmt::format("length {}: must be at least 1", length));
   if (allowed.empty()) return 0;
   if (allowed.accepts(allowed.start())) return 1;
   const Index n = chain.states, width = allowed.width();
@@ -181,7 +181,7 @@ double match_probability(const HiddenChain& chain, const Automaton& allowed, Ind
   for (const Symbol x : prime) {
     double total = 0;
     for (Index i = 0; i < n; ++i) total += seen[at(i)] = hidden[at(i)] * emission(i, x);
-    if (!(total > 0)) throw UsageError("the model holds what is given before for impossible");
+    if (!(total > 0)) throw UsageError("the model assigns probability 0 to the given prefix");
     for (double& each : seen) each /= total;
     std::fill(hidden.begin(), hidden.end(), 0.0);
     if (x == chain.end)

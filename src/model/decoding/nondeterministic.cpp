@@ -87,8 +87,8 @@ Automaton NondeterministicAutomaton::determinise(Index start, Index most) const 
       if (fresh) {
         if (static_cast<Index>(order.size()) >= most)
           throw UsageError(
-              fmt::format("the expression becomes an automaton of more than {} states; counts like {{50}} behind "
-                          "alternatives that overlap make many: say it with fewer of them",
+              fmt::format("the automaton of the expression has more than {} states; counts such as {{50}} after "
+                          "overlapping alternatives need many: use smaller counts",
                           most));
         order.push_back(place->first);
       }

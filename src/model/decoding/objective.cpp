@@ -17,8 +17,7 @@ constexpr Index kChainsTogether = 16;
 
 constexpr Index kBeamOfSequences = 8;
 constexpr const char* kBeamHelp =
-    "beginnings that the search keeps, with early update of a perceptron; 0: all labels of crf, exactly, 8 of "
-    "sequences";
+    "beam width for a perceptron with early update; 0: exact for crf labels, 8 for sequences";
 
 struct PerceptronOptions {
   Index beam = 0;
@@ -33,7 +32,7 @@ struct MarginOptions {
 };
 template <class Visitor>
 void describe(Visitor& v, MarginOptions& o) {
-  v("cost", o.cost, "of each wrong label, of each edit of a sequence", above(0));
+  v("cost", o.cost, "cost of each wrong label, or of each edit of a sequence", above(0));
   v("beam", o.beam, kBeamHelp, range(0, 10'000));
 }
 struct RiskOptions {
@@ -42,14 +41,14 @@ struct RiskOptions {
 template <class Visitor>
 void describe(Visitor& v, RiskOptions& o) {
   v("beam", o.beam, kBeamHelp, range(0, 10'000));
-  v("samples", o.samples, "of sequences, drawn in place of a search; 0: none", range(0, 10'000));
+  v("samples", o.samples, "for sequences, number of samples drawn instead of a search; 0: search", range(0, 10'000));
 }
 struct BeamObjectiveOptions {
   Index beam = kBeamOfSequences;
 };
 template <class Visitor>
 void describe(Visitor& v, BeamObjectiveOptions& o) {
-  v("beam", o.beam, "beginnings that the search keeps", range(1, 10'000));
+  v("beam", o.beam, "beam width", range(1, 10'000));
 }
 
 constexpr const char* kLikelihood = "likelihood";
@@ -74,10 +73,9 @@ ChainObjective objective_of(const ChosenObjective& chosen) {
   }
   const auto exact = [&](Index given) {
     if (given > 0)
-      throw UsageError(
-          fmt::format("--objective {} of labels that crf judges is computed over all of them, exactly: leave beam "
-                      "and samples out",
-                      chosen.entry.name));
+      throw UsageError(fmt::format(
+          "--objective {} for crf labels is computed exactly over all sequences; leave out beam and samples",
+          chosen.entry.name));
   };
   if (chosen.entry.name == "margin") {
     const auto& o = chosen.options.as<MarginOptions>();
@@ -100,7 +98,7 @@ class SearchingLoss final : public LabelSequences<T> {
       : loss_(std::move(loss)),
         labels_(loss_->template need<LabelSequences<T>>("--objective")),
         objective_(objective),
-        name_(fmt::format("{} with another --objective than likelihood", loss_->name())) {}
+        name_(fmt::format("{} with an objective other than likelihood", loss_->name())) {}
 
   std::string_view name() const override { return name_; }
   Index target_size(Index signal_size) const override { return loss_->target_size(signal_size); }
@@ -154,7 +152,7 @@ class SearchingLoss final : public LabelSequences<T> {
   template <class Use>
   void each_block(const Observed<T>& o, Team& team, const Use& use) const {
     if (o.structure.kind() != Structure::Kind::chains)
-      throw UsageError("labels that are judged together stand in a row, not in grids or trees");
+      throw UsageError("jointly predicted labels require sequences, not grids or trees");
     const ChainScores scores = labels_.neighbours(o.parameters, o.signal.cols);
     const Index chains = o.structure.sequences(), blocks = (chains + kChainsTogether - 1) / kChainsTogether;
     team.run([&](Member& me) {
@@ -181,7 +179,8 @@ class SearchingLoss final : public LabelSequences<T> {
     if (last < 0) return;
     const double value = objective_.judge(scores, {emissions.data(), length, n, n}, labels, counts);
     if (value == std::numeric_limits<double>::infinity())
-      throw DataError("the true labels break the scheme of labels (crf:labels=...); mend them, or leave labels= out");
+      throw DataError(
+          "the true labels violate the labeling scheme (crf:labels=...); correct them, or leave out labels=");
     nats[last] = static_cast<T>(value);
   }
 
@@ -196,13 +195,13 @@ class SearchingLoss final : public LabelSequences<T> {
 const Registry<ObjectiveEntry>& objectives() {
   static const Registry<ObjectiveEntry> list(
       "objective",
-      {{{kLikelihood, "minus the logarithm of the probability of what is true", NoOptions()}, ""},
-       {{"perceptron", "the best score less that of what is true", PerceptronOptions()}, "beam"},
-       {{"margin", "the same, where each wrong label, or edit, adds to the score: max-margin", MarginOptions()},
+      {{{kLikelihood, "negative log likelihood of the true output", NoOptions()}, ""},
+       {{"perceptron", "the best score minus the score of the true output", PerceptronOptions()}, "beam"},
+       {{"margin", "the same with a cost of each wrong label, or edit, added to the score: max-margin",
+         MarginOptions()},
         "cost"},
-       {{"risk", "wrong labels, or edits, in the mean over sequences by their probability", RiskOptions()}, "beam"},
-       {{"bso", "beam-search optimisation: the true beginning among the best of the beam, by a margin",
-         BeamObjectiveOptions()},
+       {{"risk", "expected number of wrong labels, or edits", RiskOptions()}, "beam"},
+       {{"bso", "beam-search optimization: the true prefix must stay in the beam by a margin", BeamObjectiveOptions()},
         "beam"}});
   return list;
 }
@@ -230,12 +229,12 @@ SequenceObjective sequence_objective(std::string_view objective) {
   if (chosen.entry.name == "risk") {
     const auto& o = chosen.options.as<RiskOptions>();
     if (o.beam > 0 && o.samples > 0)
-      throw UsageError("--objective risk goes over the best sequences or over samples: give beam or samples");
+      throw UsageError("--objective risk requires a beam or samples: set beam or samples");
     return {.kind = Kind::risk, .beam = beam(o.beam), .samples = o.samples};
   }
   if (chosen.entry.name == "bso")
     return {.kind = Kind::beam_search, .beam = chosen.options.as<BeamObjectiveOptions>().beam};
-  throw UsageError(fmt::format("--objective {} searches for nothing", objective));
+  throw UsageError(fmt::format("--objective {} does not involve a search", objective));
 }
 
 template <class T>
@@ -256,9 +255,8 @@ Network<T> searching_network(const Network<T>& network, std::string_view objecti
   }
   if (!any)
     throw UsageError(
-        fmt::format("--objective {} is for labels that are judged together and for sequences whose end is predicted; "
-                    "write --predict "
-                    "F=crf for the field F, or train on pairs or with --ends",
+        fmt::format("--objective {} requires jointly predicted labels, or sequences whose end is predicted; use "
+                    "--predict F=crf for the field F, or train on pairs or with --ends",
                     objective));
   return result;
 }

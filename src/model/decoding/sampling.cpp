@@ -45,12 +45,13 @@ std::size_t kept_by_rank(const std::vector<double>& p, const std::vector<std::si
 }  // namespace
 
 void validate(const SamplingOptions& o) {
-  if (o.length < 0) throw UsageError(fmt::format("length {}: at least 0", o.length));
+  if (o.length < 0) throw UsageError(fmt::format("length {}: must be at least 0", o.length));
   if (!(o.temperature >= 0) || !std::isfinite(o.temperature))
-    throw UsageError(fmt::format("temperature {}: at least 0 (0: always the most probable symbol)", o.temperature));
-  if (o.top_k < 0) throw UsageError(fmt::format("top-k {}: at least 0 (0: all symbols)", o.top_k));
-  if (!(o.top_p > 0 && o.top_p <= 1)) throw UsageError(fmt::format("top-p {}: above 0 and at most 1", o.top_p));
-  if (!(o.min_p >= 0 && o.min_p <= 1)) throw UsageError(fmt::format("min-p {}: from 0 to 1", o.min_p));
+    throw UsageError(
+        fmt::format("temperature {}: must be at least 0 (0: always the most probable symbol)", o.temperature));
+  if (o.top_k < 0) throw UsageError(fmt::format("top-k {}: must be at least 0 (0: all symbols)", o.top_k));
+  if (!(o.top_p > 0 && o.top_p <= 1)) throw UsageError(fmt::format("top-p {}: must be above 0 and at most 1", o.top_p));
+  if (!(o.min_p >= 0 && o.min_p <= 1)) throw UsageError(fmt::format("min-p {}: must be from 0 to 1", o.min_p));
 }
 
 std::vector<double> filter_distribution(std::span<const float> log_probabilities, const SamplingOptions& options) {

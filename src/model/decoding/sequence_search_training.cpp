@@ -32,8 +32,8 @@ class SequenceChooser final : public BatchChooser<T> {
         decoder_(network, data, ends, team) {
     if (decoder_.has_length_input())
       throw UsageError(
-          fmt::format("{} searches for sequences and their ends, and the lengths of these are known before; train "
-                      "with --ends symbol or --ends stop, or leave --objective out",
+          fmt::format("{} searches for sequences with their ends, but their lengths are known in advance; train with "
+                      "--ends symbol or --ends stop, or leave out --objective",
                       name_));
   }
 

@@ -13,7 +13,7 @@ namespace {
 Symbol symbol_named(const FieldSpecification& field, std::string_view text) {
   const Symbol symbol = field.alphabet == nullptr ? kNoSymbol : field.alphabet->find(text);
   if (symbol == kNoSymbol)
-    throw UsageError(fmt::format("field {} has no symbol {}, so targets would have no end", field.name, text));
+    throw UsageError(fmt::format("field {} has no symbol {}, so targets cannot end", field.name, text));
   return symbol;
 }
 
@@ -63,7 +63,7 @@ void TargetDecoder<T>::read_input(const NetworkInput& input, const TargetEnds& e
     left_as_ = &field;
     steps_left_ = ends.steps_left;
   } else {
-    throw UsageError(fmt::format("the decoder reads {}, which is not known while targets are found", input.field));
+    throw UsageError(fmt::format("the decoder reads {}, which is unknown while targets are generated", input.field));
   }
 }
 

@@ -79,7 +79,8 @@ void check_rows(const ModelFile& file, const char* name, const std::vector<doubl
   for (std::size_t begin = 0; begin < values.size(); begin += at(columns)) {
     double total = 0;
     for (std::size_t i = begin; i < begin + at(columns); ++i) total += values[i] >= 0 ? values[i] : -1e300;
-    if (!(std::abs(total - 1) < 1e-6)) file.fail(fmt::format("tensor {} holds a row that is no distribution", name));
+    if (!(std::abs(total - 1) < 1e-6))
+      file.fail(fmt::format("tensor {} contains a row that is not a distribution", name));
   }
 }
 
@@ -121,7 +122,7 @@ HmmModel::HmmModel(std::string_view spec, const Alphabet& alphabet)
 
 HmmModel::HmmModel(HmmParameters hmm, const Alphabet& alphabet)
     : FittedModel(alphabet), options_{.states = hmm.states}, hmm_(std::move(hmm)) {
-  if (hmm_.alphabet != this->alphabet().size()) throw UsageError("an HMM over another alphabet");
+  if (hmm_.alphabet != this->alphabet().size()) throw UsageError("the HMM has a different alphabet");
 }
 
 HmmModel::HmmModel(const ModelFile& file)
@@ -130,7 +131,7 @@ HmmModel::HmmModel(const ModelFile& file)
   file.expect_tensors({"initial", "transitions", "emissions"});
   if (file.tensors().tensor("emissions").shape != std::vector<Index>{n, v} ||
       file.tensors().tensor("transitions").shape != std::vector<Index>{n, n})
-    file.fail(fmt::format("the tensors are not those of {} states and {} symbols", n, v));
+    file.fail(fmt::format("the tensors do not match {} states and {} symbols", n, v));
   hmm_ = HmmParameters(n, v);
   file.tensors().read<double>("initial", {n}, std::span(hmm_.initial));
   file.tensors().read<double>("transitions", {n, n}, std::span(hmm_.transitions));

@@ -78,15 +78,15 @@ struct HmmOptions {
 template <class Visitor>
 void describe(Visitor& v, HmmOptions& o) {
   v("states", o.states, "hidden states", range(1, 4096));
-  v("restarts", o.restarts, "random starts, of which the best is kept", range(1, 10000));
-  v("iterations", o.iterations, "of expectation-maximisation at most, each start", range(1, 1e6));
-  v("tolerance", o.tolerance, "ends when an iteration gains fewer nats per symbol", at_least(0));
-  v("add", o.add, "to the expected count of every symbol in every state", at_least(0));
+  v("restarts", o.restarts, "number of random initializations, of which the best is kept", range(1, 10000));
+  v("iterations", o.iterations, "maximum number of EM iterations per initialization", range(1, 1e6));
+  v("tolerance", o.tolerance, "stops when an iteration improves by fewer nats per symbol", at_least(0));
+  v("add", o.add, "added to the expected count of every symbol in every state", at_least(0));
 }
 
 class HmmModel final : public FittedModel {
  public:
-  static constexpr const char *kName = "hmm", *kHelp = "hidden Markov model, by Baum-Welch";
+  static constexpr const char *kName = "hmm", *kHelp = "hidden Markov model, fitted by Baum-Welch";
   static std::string canonical(std::string_view spec);
   static std::vector<OptionHelp> options();
   HmmModel(std::string_view spec, const Alphabet& alphabet);

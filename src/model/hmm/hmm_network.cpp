@@ -10,7 +10,9 @@
 namespace unfold {
 namespace {
 
-[[noreturn]] void refuse(const std::string& why) { throw ModelError("the network is no hidden Markov model: " + why); }
+[[noreturn]] void refuse(const std::string& why) {
+  throw ModelError("the network is not a hidden Markov model: " + why);
+}
 
 /// The parameters of a linear gated network: its initial state minus 1/n; the weights tau(x, i n + j) from unit j to
 /// unit i after symbol x; and the output.
@@ -34,7 +36,7 @@ struct LinearGnn {
   static Block block(Network& network, std::string_view end) {
     for (std::size_t p = 0; p < network.info().size(); ++p)
       if (network.info()[p].name.ends_with(end)) return network[static_cast<int>(p)];
-    refuse(fmt::format("it has no parameter \"{}\", as a linear-gnn has", end));
+    refuse(fmt::format("it has no parameter \"{}\" of a linear-gnn", end));
   }
 };
 
@@ -81,7 +83,7 @@ std::vector<double> moves(const Trained& net, const std::vector<double>& sizes, 
 void set_hmm(const HmmParameters& hmm, Parameters<double>& network) {
   const LinearGnn<Parameters<double>> net(network);
   if (net.states() != hmm.states || net.alphabet() != hmm.alphabet)
-    throw UsageError(fmt::format("a linear-gnn of {} units over {} symbols is no HMM of {} states over {}",
+    throw UsageError(fmt::format("a linear-gnn of {} units over {} symbols does not match an HMM of {} states over {}",
                                  net.states(), net.alphabet(), hmm.states, hmm.alphabet));
   const Index n = hmm.states, v = hmm.alphabet;
   std::fill_n(net.bias.data, v, 0.0);
@@ -90,10 +92,9 @@ void set_hmm(const HmmParameters& hmm, Parameters<double>& network) {
     for (Index x = 0; x < v; ++x) {
       const double b = hmm.emissions[at(j * v + x)];
       if (!(b > 0))
-        throw UsageError(
-            fmt::format("state {} never emits symbol {}, and a network would have to say the logarithm of 0, which has "
-                        "no gradient; fit the model with add above 0",
-                        j + 1, x));
+        throw UsageError(fmt::format(
+            "state {} never emits symbol {}, and the logarithm of 0 has no gradient; fit the model with add above 0",
+            j + 1, x));
       net.output(j, x) = b;
       for (Index i = 0; i < n; ++i) net.tau(x, i * n + j) = b * hmm.transitions[at(j * n + i)];
     }
@@ -107,7 +108,7 @@ HmmParameters hmm_of(const Parameters<double>& network, double tolerance) {
   std::vector<double> sizes;
   take_emissions(net, hmm, sizes);
   for (Index j = 0; j < n; ++j) hmm.initial[at(j)] = (net.start(0, j) + 1 / static_cast<double>(n)) * sizes[at(j)];
-  normalise(hmm.initial, "the activity of a unit before the first symbol");
+  normalise(hmm.initial, "the activation of a unit before the first symbol");
   // After symbol x, unit j has the weights c_x b_jx a_ji: c is free, a and b are not.
   std::vector<double> factors(at(v), 0);
   std::fill(hmm.transitions.begin(), hmm.transitions.end(), 0.0);
@@ -133,11 +134,10 @@ HmmParameters hmm_of(const Parameters<double>& network, double tolerance) {
         const double here = row[at(i)] / factors[at(x)];
         const double wanted = hmm.emissions[at(j * v + x)] * hmm.transitions[at(j * n + i)];
         if (!(std::abs(here - wanted) <= tolerance))
-          refuse(fmt::format(
-              "after symbol {} unit {} goes to unit {} with the weight {:.6g}, where a state that says the "
-              "symbol with probability {:.6g} and moves there with {:.6g}, whatever it has said, would have "
-              "{:.6g}",
-              x, j + 1, i + 1, here, hmm.emissions[at(j * v + x)], hmm.transitions[at(j * n + i)], wanted));
+          refuse(
+              fmt::format("after symbol {}, the weight from unit {} to unit {} is {:.6g}, but a state that emits the "
+                          "symbol with probability {:.6g} and has a transition probability of {:.6g} would have {:.6g}",
+                          x, j + 1, i + 1, here, hmm.emissions[at(j * v + x)], hmm.transitions[at(j * n + i)], wanted));
       }
     }
   return hmm;

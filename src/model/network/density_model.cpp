@@ -72,13 +72,13 @@ std::string with_columns(std::string_view text, const std::vector<Column>& colum
   const bool plain = std::ranges::all_of(columns, [&](const Column& c) { return c == plain_column(loss.entry); });
   if (option == nullptr && !plain)
     throw UsageError(
-        fmt::format("model {} is of {} alone; nade, made and deep-nade are of classes too, rnade and deep-rnade of all "
-                    "kinds of columns",
+        fmt::format("model {} supports only {}; nade, made and deep-nade also support classes, rnade and deep-rnade "
+                    "all kinds of columns",
                     text, observes_bits(loss.entry.density) ? "bits" : "numbers"));
   if (plain && (option == nullptr || option->value.empty())) return std::string(text);
   const std::string wanted = plain ? "" : to_string(columns);
   if (option != nullptr && !option->value.empty() && option->value != wanted)
-    throw UsageError(fmt::format("model {}: the columns of the data are {}; leave columns out", text,
+    throw UsageError(fmt::format("model {}: the columns of the data are {}; leave out columns", text,
                                  to_string(std::span(columns))));
   Spec spec = parse_spec(text);
   std::erase_if(spec.values, [](const auto& value) { return value.first == "columns"; });

@@ -39,12 +39,11 @@ Signal summarise(const ModelSpec& spec, const std::vector<Signal>& encoded, Circ
 Signal summarize_condition(const ModelSpec& spec, Signal source, Circuit& circuit) {
   if (spec.attention != Attend::none)
     throw UsageError(
-        fmt::format("model {}: attention looks for positions of a source, and what is given here has one; leave it out",
-                    to_string(spec)));
+        fmt::format("model {}: attention requires a source with several positions; leave it out", to_string(spec)));
   if (spec.both_directions)
     throw UsageError(
-        fmt::format("model {}: what is given has no directions, and a sequence that is predicted has one; "
-                    "leave \"bi\" out",
+        fmt::format("model {}: a source with one position has no directions, and a predicted sequence has only one; "
+                    "leave out \"bi\"",
                     to_string(spec)));
   Signal given;
   {
@@ -82,10 +81,10 @@ class SourceMemory {
 
 Layers build_encoder_decoder(const ModelSpec& spec, Signal source, bool once, Signal target, Circuit& circuit) {
   if (spec.dropouti > 0 || spec.dropoute > 0 || spec.tied)
-    throw UsageError(fmt::format(
-        "model {}: of a source and its target, dropout acts on the embedding too, and what is read and what "
-        "is predicted have weights of their own; leave dropouti, dropoute and tied out",
-        to_string(spec)));
+    throw UsageError(
+        fmt::format("model {}: with a source and a target, dropout also applies to the embedding, and input and output "
+                    "weights are separate; leave out dropouti, dropoute and tied",
+                    to_string(spec)));
   std::vector<Signal> encoded;
   if (!once) encoded = encode(spec, source, circuit);
   const Signal summary = once ? summarize_condition(spec, source, circuit) : summarise(spec, encoded, circuit);
@@ -114,8 +113,8 @@ Layers build_encoder_decoder(const ModelSpec& spec, Signal source, bool once, Si
   if (memory) {
     if (layers.last.front().size() != spec.units)
       throw UsageError("model " + to_string(spec) +
-                       ": attention asks with what the cell gives, which has more numbers than there are units; use "
-                       "another cell, or attention=none");
+                       ": attention uses the output of the cell as the query, which is larger than the number of "
+                       "units; use a different cell, or attention=none");
     circuit.feed(before, layers.last.front());
     layers.top = circuit.join({layers.top, dropped(spec, context, spec.dropout, circuit)});
   }

@@ -46,7 +46,7 @@ Evaluation LanguageModel<T>::evaluate(const Corpus& corpus, const Split& part, T
 Evaluation evaluate(Predictor& predictor, const Corpus& corpus, const Split& part, Symbol predict_after,
                     const std::function<void(Index, float)>& surprisal) {
   if (corpus.alphabet().size() != predictor.alphabet())
-    throw UsageError("evaluation: the text was read with another alphabet than the model's");
+    throw UsageError("evaluation: the text was read with a different alphabet from the model");
   check_predict_after(predict_after, predictor.alphabet());
   Evaluation result;
   for (const Piece& piece : part.pieces) {

@@ -42,8 +42,8 @@ void FeedbackLoops::close(const HeadSpecification& head, const Loss<T>& loss, Si
     if (loop.field != head.field) continue;
     if (!begins_with_mean(loss, signal.size()))
       throw UsageError(fmt::format(
-          "feedback reads the mean of what is predicted as it stands in a signal; the loss {} of {} computes "
-          "it from several numbers: take gaussian or normal, or --teacher-forcing without --feedback",
+          "feedback requires the mean of the prediction as a part of the signal, but the loss {} of {} computes it "
+          "from several numbers; use gaussian or normal, or --teacher-forcing without --feedback",
           loss.name(), head.field));
     circuit.feed(loop.own, circuit.map(Map::copy, circuit.slice(signal, 0, loop.input.size())));
   }
@@ -61,10 +61,9 @@ std::vector<NetworkInput> FeedbackLoops::inputs(std::vector<NetworkInput> read) 
 void FeedbackLoops::require_feedback() const {
   if (wanted_ && loops_.empty())
     throw UsageError(
-        "feedback is of networks that read numbers that they predict, as \"previous F\" (train --ahead, --read "
-        "'previous F'); symbols are drawn, and no gradient flows through a draw: --teacher-forcing without --feedback "
-        "is "
-        "for them");
+        "feedback requires a network that reads the numbers that it predicts as \"previous F\" (train --ahead, --read "
+        "'previous F'). Symbols are sampled, and gradients do not flow through sampling; for symbols use "
+        "--teacher-forcing without --feedback");
 }
 
 template void FeedbackLoops::close(const HeadSpecification&, const Loss<float>&, Signal, Circuit&);

@@ -112,7 +112,7 @@ HmmFit fit_states(const ModelSpec& spec, const ExampleSet& training, std::uint64
                   Team& team) {
   const GaussianHmmOptions o = options_of(spec.density);
   if (o.fewest > o.states)
-    throw UsageError(fmt::format("model {}: fewest is more than the {} states", spec.density, o.states));
+    throw UsageError(fmt::format("model {}: fewest is larger than the {} states", spec.density, o.states));
   const RunsOfExamples data(training);
   const VectorHmmShape shape{.states = o.states,
                              .components = o.components,
@@ -120,7 +120,7 @@ HmmFit fit_states(const ModelSpec& spec, const ExampleSet& training, std::uint64
                              .full = o.covariance == Covariance::full};
   const VectorHmmFitOptions options{.restarts = o.restarts, .seed = seed, .stop = stop};
   HmmFit result{.model = spec.density, .fits = {}, .positions = training.positions()};
-  if (data.values.empty()) throw DataError(fmt::format("{}: nothing is left to train on", training.source()));
+  if (data.values.empty()) throw DataError(fmt::format("{}: there are no training data", training.source()));
   result.fits = choose_vector_hmm(shape, o.fewest > 0 ? o.fewest : o.states, data.runs(), options, team);
   Spec chosen = parse_spec(spec.density);
   chosen.size = std::to_string(result.fits.front().hmm.shape.states);
@@ -137,7 +137,7 @@ void set_states(const HmmFit& fit, NetworkModel<T>& model) {
     const Matrix<T> into = model.parameters().at(output + name);
     if (into.rows != 1 || into.cols != static_cast<Index>(values.size()))
       throw UsageError(
-          fmt::format("{}{} of {} is of {} numbers, not of {}", output, name, fit.model, into.cols, values.size()));
+          fmt::format("{}{} of {} has {} numbers instead of {}", output, name, fit.model, into.cols, values.size()));
     for (Index i = 0; i < into.cols; ++i) into(0, i) = static_cast<T>(values[at(i)]);
   };
   put("/signal", signal_of(hmm));

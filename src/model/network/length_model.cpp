@@ -105,14 +105,14 @@ const std::vector<std::string>& LengthModel::kinds() {
 
 LengthModel LengthModel::fit(std::string_view kind, std::span<const Index> lengths) {
   if (std::ranges::find(kinds(), kind) == kinds().end())
-    throw UsageError(fmt::format("there is no model of lengths \"{}\"; there are {}", kind, fmt::join(kinds(), ", ")));
-  if (lengths.empty()) throw UsageError("a model of lengths wants at least one");
-  if (*std::ranges::min_element(lengths) < 1) throw UsageError("a model of lengths knows none below 1");
+    throw UsageError(fmt::format("unknown length model \"{}\"; use one of {}", kind, fmt::join(kinds(), ", ")));
+  if (lengths.empty()) throw UsageError("a length model requires at least one length");
+  if (*std::ranges::min_element(lengths) < 1) throw UsageError("a length model does not support lengths below 1");
   const double mean = mean_minus_one(lengths);
   if (kind == kGeometric) return {kGeometric, {1 / (1 + mean)}};
   if (kind == kPoisson) return {kPoisson, {mean}};
   if (*std::ranges::max_element(lengths) > kLongestTable)
-    throw UsageError(fmt::format("sequences of more than {} steps; take geometric or poisson lengths", kLongestTable));
+    throw UsageError(fmt::format("sequences of more than {} steps; use geometric or poisson lengths", kLongestTable));
   const std::vector<Index> counts = counts_of(lengths);
   if (kind == kNegativeBinomial) return {kNegativeBinomial, {best_shape(counts, mean), mean}};
   return {kTable, {counts.begin(), counts.end()}};
@@ -183,7 +183,7 @@ LengthModel LengthModel::from_json(const nlohmann::json& json) {
     kind = json.at("kind").get<std::string>();
     parameters = json.at("parameters").get<std::vector<double>>();
   } catch (const nlohmann::json::exception&) {
-    throw ModelError("the model of lengths in the card is not what it should be");
+    throw ModelError("the length model in the card is invalid");
   }
   const bool known = std::ranges::find(kinds(), kind) != kinds().end();
   const std::size_t wanted = kind == kTable ? parameters.size() : kind == kNegativeBinomial ? 2 : 1;
@@ -193,7 +193,7 @@ LengthModel LengthModel::from_json(const nlohmann::json& json) {
     return std::isfinite(x) && (kind == kTable ? x >= 0 : x > 0) && (kind != kGeometric || x < 1) && x <= 1e15;
   };
   if (!fits || !std::ranges::all_of(parameters, in_range))
-    throw ModelError("the model of lengths in the card makes no sense");
+    throw ModelError("the length model in the card has invalid parameters");
   return {std::move(kind), std::move(parameters)};
 }
 

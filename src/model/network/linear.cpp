@@ -14,14 +14,14 @@ namespace {
 Signal nothing(Circuit&, Signal x, Index, const LinearOptions&) { return x; }
 
 std::string fault_of(const StackOptions& stack, const LinearOptions& options) {
-  if (options.hash > 0 && options.cut > 1) return "texts that are hashed are not counted: leave cut or hash out";
+  if (options.hash > 0 && options.cut > 1) return "hashed texts are not counted; leave out cut or hash";
   const StackOptions plain;
   const bool layers = stack.layers != plain.layers || stack.residual != plain.residual || stack.dropout > 0 ||
                       stack.embedding > 0 || stack.both_directions || stack.trained_initial || stack.direct > 0 ||
                       stack.variational || stack.dropouti > 0 || stack.dropouth > 0 || stack.dropoute > 0 ||
                       stack.wdrop > 0 || stack.tied;
   if (layers || stack.pool != plain.pool || stack.attention != plain.attention || stack.condition != plain.condition)
-    return "it has no layers: only cut, hash, all and steps have a meaning for it";
+    return "the linear model has no layers; it supports only the options cut, hash, all and steps";
   return {};
 }
 
@@ -94,8 +94,11 @@ void take_pairs(const PairFlags& flags, Range symbols, const Weighed& weighed, b
 }  // namespace
 
 const CellEntry& linear_model() {
-  static const CellEntry entry = CellOf<LinearOptions>{
-      .name = "crf", .help = "no layers: labels by weights of what is read", .add = nothing, .fault = fault_of};
+  static const CellEntry entry =
+      CellOf<LinearOptions>{.name = "crf",
+                            .help = "linear model without layers: label scores are linear in the inputs",
+                            .add = nothing,
+                            .fault = fault_of};
   return entry;
 }
 
@@ -140,9 +143,9 @@ std::shared_ptr<const Listing> list_pairs(const ExampleSet& examples, const std:
   const Index outputs = choose_loss(loss.empty() ? "softmax" : loss).signal_size(n);
   if (of_steps ? outputs != n + n * n : outputs % n != 0 || outputs == n + n * n)
     throw UsageError(
-        fmt::format("--model crf: {} is judged by {}, {}", labels, loss.empty() ? "softmax" : loss,
-                    of_steps ? "which scores no steps; crf:steps=read does"
-                             : "and nothing that is read weighs its steps; name it (--model crf:steps=word[0])"));
+        fmt::format("--model crf: {} has the loss {}, {}", labels, loss.empty() ? "softmax" : loss,
+                    of_steps ? "which has no transition scores; use crf:steps=read"
+                             : "but no input has weights for transitions; name one (--model crf:steps=word[0])"));
   Listing listing{.alphabets = {}, .outputs = outputs, .begin = {0}, .outputs_of = {}};
   for (const std::string& read : reads) listing.alphabets.push_back(data.field(parse_read(read).field).size);
   PairFlags flags(listing.symbols(), listing.outputs);
@@ -167,7 +170,7 @@ std::shared_ptr<const Listing> list_pairs(const ExampleSet& examples, const std:
     first += field.size;
   }
   if (listing.pairs() == 0)
-    throw DataError(fmt::format("{}: nothing that is read stands beside a label of {}", examples.source(), labels));
+    throw DataError(fmt::format("{}: no input occurs together with a label of {}", examples.source(), labels));
   return std::make_shared<const Listing>(std::move(listing));
 }
 

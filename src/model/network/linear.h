@@ -33,13 +33,14 @@ struct LinearOptions {
 };
 template <class Visitor>
 void describe(Visitor& v, LinearOptions& o) {
-  v("cut", o.cut, "how often a text must occur in training to have weights", at_least(1));
-  v("hash", o.hash, "bits: the texts of a name that is read share 2^bits rows of weights by their hash; 0: none does",
+  v("cut", o.cut, "minimum count of a text in training to have weights", at_least(1));
+  v("hash", o.hash, "hash bits: the texts of each input share 2^bits rows of weights; 0: no hashing",
     range(0, Alphabet::kMostHashBits));
-  v("all", o.all, "weights for all labels, not only those that a text was seen with");
+  v("all", o.all, "weights for all labels, not only for those that occurred with a text");
   v.add({.name = "steps",
          .target = &o.steps,
-         .help = "what weighs steps from label to label, with ; between; a name that ends in ! weighs nothing else"});
+         .help =
+             "inputs with weights for label transitions, separated by ;; a name that ends in ! has no other weights"});
 }
 
 /// Its entry, which is not in the registry of cells, because it adds no layers.

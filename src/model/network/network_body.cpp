@@ -90,7 +90,7 @@ Signal add_spelling(const ModelSpec& spec, const NetworkInput& input, Circuit& c
 /// Embeds one input, or several together. Appends to `inputs`.
 Signal add_inputs(const ModelSpec& spec, const DataSpecification& data, const std::vector<std::string>& reads,
                   Circuit& circuit, FeedbackLoops& loops, std::vector<NetworkInput>& inputs) {
-  if (reads.empty()) throw UsageError("a network reads at least one field");
+  if (reads.empty()) throw UsageError("a network must read at least one field");
   const auto is_spelt = [&](const std::string& name) { return data.field(parse_read(name).field).spelt; };
   const bool several = reads.size() > 1 || is_spelt(reads.front());
   const std::size_t before = inputs.size();
@@ -99,8 +99,8 @@ Signal add_inputs(const ModelSpec& spec, const DataSpecification& data, const st
     const bool symbols = field.type == Type::symbols;
     const std::string signal = several ? name : symbols ? "symbols" : "values";
     if (field.spelt && is_linear(spec))
-      throw UsageError(fmt::format("model {}: {} is spelt, which layers read; write {}", to_string(spec), name,
-                                   "FIELD.prefix3, FIELD.suffix3 and their like"));
+      throw UsageError(fmt::format("model {}: {} is spelled in characters, which requires layers; use {}",
+                                   to_string(spec), name, "FIELD.prefix3, FIELD.suffix3 and similar fields"));
     std::optional<Circuit::InPart> part;
     if (field.spelt) part.emplace(circuit, kSpellingPart);
     const Signal input = symbols ? circuit.symbols(signal, field.size) : circuit.input(signal, field.size);
@@ -124,8 +124,8 @@ void require_causal(const ModelSpec& spec, const NetworkLayout& layout) {
     for (const HeadSpecification& head : layout.heads)
       if (parse_read(read).field == head.field)
         throw UsageError(
-            fmt::format("model {} reads sequences in both directions, so it would see the {} that it is to "
-                        "predict; leave \"bi\" out",
+            fmt::format("model {} reads sequences in both directions, so it would see the field {} that it predicts; "
+                        "leave out \"bi\"",
                         to_string(spec), head.field));
 }
 
@@ -137,9 +137,8 @@ std::vector<Term> direct_terms(const ModelSpec& spec, const std::vector<NetworkI
   for (const NetworkInput& input : inputs) {
     const bool symbols = circuit.nodes()[static_cast<std::size_t>(input.signal.id)].kind == Node::Kind::symbols;
     if (symbols && spec.direct > 1)
-      throw UsageError(
-          fmt::format("model {}: the output reads {} numbers back, but of symbols only one; write direct=1",
-                      to_string(spec), spec.direct));
+      throw UsageError(fmt::format("model {}: direct={} is supported only for numbers; use direct=1 for symbols",
+                                   to_string(spec), spec.direct));
     for (Index back = 1; back <= spec.direct; ++back) {
       Signal source = input.signal;
       if (back > 1) circuit.feed(source = circuit.link(input.signal.size(), Delay::previous(back - 1)), input.signal);
@@ -159,11 +158,11 @@ void add_gaussian_terms(const ModelSpec& spec, const NetworkLayout& layout, cons
   const HeadSpecification& head = layout.heads.front();
   if (layout.heads.size() > 1 || !data.field(head.field).once || spec_name(head.loss) != "hybrid")
     throw UsageError(fmt::format(
-        "model {}: gaussians are of one label a sequence, predicted by hybrid (--predict F=hybrid:3); leave them out",
+        "model {}: gaussians requires one label per sequence, predicted by hybrid (--predict F=hybrid:3); leave it out",
         to_string(spec)));
   const Signal x = inputs.front().signal;
   if (inputs.size() > 1 || circuit.is_symbols(x) || x.size() > kMostGaussianNumbers)
-    throw UsageError(fmt::format("model {}: gaussians are of one field of at most {} numbers; leave them out",
+    throw UsageError(fmt::format("model {}: gaussians requires one field of at most {} numbers; leave it out",
                                  to_string(spec), kMostGaussianNumbers));
   const auto add = [&](std::string name, Signal source) {
     names.push_back(std::move(name));
@@ -208,10 +207,10 @@ void require_fitting_cell(const ModelSpec& spec, const DataSpecification& data) 
     if (cell.reads_trees() == data.trees && cell.reads_grids() == data.grids && names.size() < 4)
       names.push_back(fmt::format("{}:{}", cell.name, spec.units > 0 ? spec.units : 128));
   throw UsageError(fmt::format(
-      "model {} reads {}, but the data are {}; take one of {}{}", to_string(spec),
+      "model {} reads {}, but the data are {}; use one of {}{}", to_string(spec),
       positions_of(own.reads_trees(), own.reads_grids()), positions_of(data.trees, data.grids), fmt::join(names, ", "),
-      own.reads_trees()   ? ", or give trees (--format trees)"
-      : own.reads_grids() ? ", or give images (--format images) or texts as grids (--format grids)"
+      own.reads_trees()   ? ", or use trees (--format trees)"
+      : own.reads_grids() ? ", or use images (--format images) or texts as grids (--format grids)"
                           : ""));
 }
 
@@ -221,10 +220,8 @@ constexpr Index kMergeSize = 16;
 /// Adds the representation of a node as a child, in a network that finds trees: from its last layer, before dropout.
 Signal add_merges(const ModelSpec& spec, const Layers& layers, Circuit& circuit) {
   if (spec.cell->children(spec.options) < 2)
-    throw UsageError(
-        fmt::format("model {}: trees that are found have two children a node, which it does not tell apart; take "
-                    "tree-lstm:{}",
-                    to_string(spec), spec.units));
+    throw UsageError(fmt::format("model {}: found trees have two unordered children per node; use tree-lstm:{}",
+                                 to_string(spec), spec.units));
   return circuit.affine("merges", 2 * kMergeSize, {{"M", layers.last.front()}});
 }
 
@@ -237,8 +234,7 @@ bool predicts_what_it_reads(const ModelSpec& spec, const DataSpecification& data
   if (!data.grids || std::ranges::none_of(layout.heads, is_read)) return false;
   if (input_part(spec) > 0 || spec.direct > 0)
     throw UsageError(fmt::format(
-        "model {}: what is read at a position is predicted there, from what came before it; leave patch and "
-        "direct out",
+        "model {}: a field that is read is predicted from the preceding positions; leave out patch and direct",
         to_string(spec)));
   return true;
 }
@@ -264,18 +260,16 @@ Layers add_layers(const ModelSpec& spec, const DataSpecification& data, const Ne
     if (spec.both_directions) require_causal(spec, layout);
     if (spec.attention != Attend::none)
       throw UsageError(
-          fmt::format("model {}: attention needs a source to look at (--format pairs); leave it out", to_string(spec)));
+          fmt::format("model {}: attention requires a source (--format pairs); leave it out", to_string(spec)));
     if (own.size() > 1 || data.field(parse_read(own.front()).field).spelt)
       stack.embedding = 0, stack.dropouti = 0;  // the fields are already embedded, with dropout
     return build_layers(stack, input, circuit);
   }
   if (spec.direct > 0)
     throw UsageError(
-        fmt::format("model {}: of a source and its target, outputs read no inputs past the layers; leave "
-                    "direct out",
-                    to_string(spec)));
+        fmt::format("model {}: direct is not supported with a source and a target; leave it out", to_string(spec)));
   if (own.empty())
-    throw UsageError("a decoder reads what it has given before: read \"previous\" of what is predicted, too");
+    throw UsageError("a decoder must read its previous output: also read \"previous\" of the predicted field");
   Signal source;
   {
     const auto scope = circuit.scope("source");
@@ -316,7 +310,7 @@ class HeadSignals {
   /// Listed symbols need no bias: every label occurs with some of them at every position.
   Signal add_linear(const std::string& name, Index size, bool once, const std::shared_ptr<const Listing>& listing) {
     if (once)
-      throw UsageError(fmt::format("model {} predicts at every position, not once a sequence", to_string(spec_)));
+      throw UsageError(fmt::format("model {} predicts at every position, not once per sequence", to_string(spec_)));
     const std::vector<Term> terms = linear_terms(inputs_, listing, circuit_);
     const bool listed = terms.size() == 1 && terms.front().op != nullptr;
     const Signal output = circuit_.affine(name, size, terms, Init::zero(), !listed);
@@ -351,7 +345,7 @@ ChosenLoss loss_for(const HeadSpecification& head, const FieldSpecification& fie
   const bool symbols = field.type == Type::symbols;
   ChosenLoss loss = choose_loss(!head.loss.empty() ? head.loss : symbols ? "softmax" : "gaussian");
   if (loss.entry.of_symbols != symbols)
-    throw UsageError(fmt::format("the loss {} is of {}, but the field {} holds {}", loss.entry.name,
+    throw UsageError(fmt::format("the loss {} requires {}, but the field {} contains {}", loss.entry.name,
                                  loss.entry.of_symbols ? "symbols" : "numbers", field.name,
                                  symbols ? "symbols" : "numbers"));
   return loss;
@@ -366,10 +360,9 @@ bool set_label_names(Loss<T>& loss, const FieldSpecification& field) {
   if (one) {
     auto* whole = dynamic_cast<SequenceLabel<T>*>(&loss);
     if (whole == nullptr)
-      throw UsageError(
-          fmt::format("the loss {} is of labels at every position, but {} is predicted once a sequence; softmax and "
-                      "hybrid are of one label",
-                      loss.name(), field.name));
+      throw UsageError(fmt::format(
+          "the loss {} requires labels at every position, but {} is predicted once per sequence; use softmax or hybrid",
+          loss.name(), field.name));
     whole->one_label();
   }
   auto* named = dynamic_cast<NamedLabels<T>*>(&loss);
@@ -412,7 +405,7 @@ NetworkLayout NetworkLayout::from_file(const ModelFile& file) {
       layout.heads[h].listing =
           read_listing(file, layout.output_name(h), layout.reads, outputs_of(file.data(), layout.heads[h]));
   } catch (const Json::exception&) {
-    file.fail("\"reads\" or \"heads\" in the card are not what they should be");
+    file.fail("\"reads\" or \"heads\" in the card is invalid");
   } catch (const UsageError& error) {
     file.fail(fmt::format("\"heads\" in the card: {}", error.what()));
   }
@@ -441,11 +434,11 @@ void NetworkLayout::add_listings(SafetensorsWriter& writer) const {
 template <class T>
 Network<T> build_network(const ModelSpec& spec, const DataSpecification& data, const NetworkLayout& layout,
                          Circuit& circuit, const NetworkVariant& variant) {
-  if (layout.heads.empty()) throw UsageError("a network predicts at least one field");
+  if (layout.heads.empty()) throw UsageError("a network must predict at least one field");
   if (is_density(spec) && !names_density(layout.heads.front().loss))
     throw UsageError(
-        fmt::format("model {} is a distribution of vectors: the rows of a table or an array (--format "
-                    "table, npy); it predicts nothing else",
+        fmt::format("model {} is a distribution of vectors: rows of a table or an array (--format table, npy); it "
+                    "supports no other predictions",
                     to_string(spec)));
   Network<T> network;
   FeedbackLoops loops(layout, variant.feedback);
@@ -459,23 +452,24 @@ Network<T> build_network(const ModelSpec& spec, const DataSpecification& data, c
     const FieldSpecification& field = data.field(head.field);
     const ChosenLoss chosen = loss_for(head, field);
     if (is_density(spec) && static_cast<Index>(density_columns(spec, field.size).size()) != field.size)
-      throw UsageError(fmt::format("model {} is of {} columns, and a row of the data has {} numbers", to_string(spec),
+      throw UsageError(fmt::format("model {} has {} columns, but a row of the data has {} numbers", to_string(spec),
                                    density_columns(spec, field.size).size(), field.size));
     if (is_orderless(chosen.entry.density) && !is_orderless(spec))
-      throw UsageError(fmt::format("{} is a model by itself (--model {}), no loss of others; nade is", head.loss,
-                                   chosen.entry.name));
+      throw UsageError(
+          fmt::format("{} is a model (--model {}) and cannot be used as the loss of other models; nade can", head.loss,
+                      chosen.entry.name));
     if (field.once && layers.last.empty() && !is_linear(spec) && !is_density(spec))
       throw UsageError(
-          fmt::format("{} stands once an example; of a source and its target, what is predicted stands at "
-                      "the positions of the target",
+          fmt::format("{} has one entry per example; with a source and a target, the predicted field must have one "
+                      "entry per position of the target",
                       head.field));
     if (spec.cell->outputs_probabilities && (field.type != Type::symbols || variant.candidates > 0))
-      throw UsageError(fmt::format("model {} says probabilities of symbols: it predicts no numbers, and all symbols",
-                                   to_string(spec)));
+      throw UsageError(
+          fmt::format("model {} outputs probabilities of all symbols and cannot predict numbers", to_string(spec)));
     if (data.grids && !field.once && input_part(spec) > 0)
       throw UsageError(
-          fmt::format("model {}: {} is predicted at every position, but with patches a position of the last layer is a "
-                      "block; leave patch out",
+          fmt::format("model {}: {} is predicted at every position, but with patch a position of the last layer is a "
+                      "block; leave out patch",
                       to_string(spec), head.field));
     const Index size = chosen.signal_size(variant.candidates > 0 ? variant.candidates : field.size);
     const std::shared_ptr<Loss<T>> loss = chosen.make<T>();
@@ -510,30 +504,28 @@ void require_options_used(const ModelSpec& spec, const DataSpecification& data, 
   const auto once = [&](const HeadSpecification& head) { return data.field(head.field).once; };
   const auto source = [&](const std::string& read) { return data.field(parse_read(read).field).source; };
   if (spec.pool != plain.pool && std::ranges::none_of(layout.heads, once))
-    throw UsageError(
-        fmt::format("model {}: pool is what is read of a sequence to predict one thing for all of it, and here every "
-                    "position is predicted; leave it out",
-                    to_string(spec)));
-  if (spec.direct > 0 && std::ranges::all_of(layout.heads, once))
     throw UsageError(fmt::format(
-        "model {}: direct lets outputs read the last inputs at every position, and here one thing is predicted for all "
-        "of a sequence; leave it out",
+        "model {}: pool applies to one prediction per sequence, but every position is predicted; leave it out",
         to_string(spec)));
-  if (spec.variational && spec.dropout + spec.dropouti + spec.dropouth == 0)
+  if (spec.direct > 0 && std::ranges::all_of(layout.heads, once))
     throw UsageError(
-        fmt::format("model {}: variational keeps what dropout drops for a whole sequence, and nothing is dropped",
+        fmt::format("model {}: direct applies to predictions at every position, but there is one prediction per "
+                    "sequence; leave it out",
                     to_string(spec)));
+  if (spec.variational && spec.dropout + spec.dropouti + spec.dropouth == 0)
+    throw UsageError(fmt::format("model {}: variational applies to dropout, but there is none", to_string(spec)));
   if (spec.dropouth > 0 && spec.layers == 1)
-    throw UsageError(fmt::format(
-        "model {}: dropouth drops between layers, and there is one; take dropout or more layers", to_string(spec)));
+    throw UsageError(
+        fmt::format("model {}: dropouth applies between layers, but there is only one; use dropout or more layers",
+                    to_string(spec)));
   if (spec.residual != Residual::none && spec.layers == 1 && (spec.embedding != spec.units || spec.both_directions))
     throw UsageError(
-        fmt::format("model {}: residual adds what a layer reads where it gives as many numbers, and the one layer here "
-                    "reads others; take more layers, or embedding={}",
+        fmt::format("model {}: residual requires a layer whose input and output have the same size; use more layers, "
+                    "or embedding={}",
                     to_string(spec), spec.units));
   if (spec.condition != plain.condition && std::ranges::none_of(layout.reads, source))
-    throw UsageError(fmt::format("model {}: condition is what a source gives its target (--format pairs); leave it out",
-                                 to_string(spec)));
+    throw UsageError(
+        fmt::format("model {}: condition requires a source (--format pairs); leave it out", to_string(spec)));
 }
 
 template <class T>

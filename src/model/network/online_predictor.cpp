@@ -40,7 +40,7 @@ using Weights = std::shared_ptr<const std::vector<float>>;
 
 Weights weights_to_recall(const LanguageModel<float>& model, const OnlineOptions& options) {
   if (options.recall < 0 || options.recall > 1)
-    throw UsageError(fmt::format("online learning: a recall of {}; from 0 to 1", options.recall));
+    throw UsageError(fmt::format("online learning: recall {} must be from 0 to 1", options.recall));
   const std::span<const float> all = model.parameters().flat();
   return std::make_shared<const std::vector<float>>(options.recall > 0 ? all.begin() : all.end(), all.end());
 }
@@ -59,7 +59,7 @@ struct OnlinePredictor::Body final : Objective<float> {
         now(*model.plan(), 1),
         before(*model.plan(), 1),
         log_probabilities(static_cast<std::size_t>(model.alphabet().size())) {
-    if (o.window < 1) throw UsageError(fmt::format("online learning: a window of {} symbols; at least 1", o.window));
+    if (o.window < 1) throw UsageError(fmt::format("online learning: window {} must be at least 1 symbol", o.window));
     std::copy(start.flat().begin(), start.flat().end(), values.flat().begin());
     step.lay(Structure::chains(1, 1));
     use_parameters();

@@ -75,7 +75,7 @@ class LayersInOrder {
   const T* parameter(const std::string& name) const {
     for (const ParameterInfo& p : model_.circuit().parameters())
       if (p.name == name) return model_.parameters().flat().data() + p.offset;
-    throw ModelError(fmt::format("{}: there is no parameter {}", model_.spec_text(), name));
+    throw ModelError(fmt::format("{}: the parameter {} is missing", model_.spec_text(), name));
   }
   static T* scratch(Index n) {
     thread_local Buffer<T> memory;

@@ -33,8 +33,8 @@ class HeadFit {
  public:
   HeadFit(const Head<T>& head, const ReadoutOptions& options) : head_(head), circuit_(*head.signal.circuit) {
     const auto refuse = [&](const std::string& why) {
-      throw UsageError("a ridge readout predicts numbers by a linear map; the head of " + head.field + " " + why +
-                       ": write readout=trained");
+      throw UsageError("a ridge readout requires numbers predicted by a linear map; the head of " + head.field + " " +
+                       why + "; use readout=trained");
     };
     normal_ = head.loss->name() == "normal";
     if (!normal_ && head.loss->name() != "gaussian") refuse("has the loss " + std::string(head.loss->name()));
@@ -43,7 +43,7 @@ class HeadFit {
     for (const auto& term : node().terms) {
       const Node& source = circuit_.nodes()[at(term.source)];
       const bool states = source.kind == Node::Kind::affine || source.kind == Node::Kind::map;
-      if (!term.dense() || !states) refuse("reads more than states by matrices");
+      if (!term.dense() || !states) refuse("has terms other than matrices of states");
       inputs += source.size;
     }
     sums_.emplace(inputs, outputs(), options.blocks);

@@ -39,18 +39,15 @@ std::vector<WeightDropout> weight_drops(const ModelSpec& spec, const Plan& plan)
   if (spec.wdrop > 0) {
     for (const int matrix : recurrent_matrices(plan)) drops.push_back({matrix, spec.wdrop});
     if (drops.empty())
-      throw UsageError(
-          fmt::format("model {}: wdrop drops weights of recurrent matrices, and it has none; leave it out, or take "
-                      "lstm, gru or rnn",
-                      to_string(spec)));
+      throw UsageError(fmt::format(
+          "model {}: wdrop applies to recurrent matrices, but there are none; leave it out, or use lstm, gru or rnn",
+          to_string(spec)));
   }
   if (spec.dropoute > 0) {
     const int embedding = find_parameter(plan.parameters(), "embedding/W");
     if (embedding < 0)
-      throw UsageError(
-          fmt::format("model {}: dropoute drops the vectors of symbols, and there are none; write "
-                      "embedding={} as well",
-                      to_string(spec), spec.units));
+      throw UsageError(fmt::format("model {}: dropoute applies to an embedding, but there is none; add embedding={}",
+                                   to_string(spec), spec.units));
     drops.push_back({embedding, spec.dropoute, true});
   }
   return drops;
@@ -62,17 +59,17 @@ WeightTie tied_weights(const ModelSpec& spec, const NetworkLayout& layout, const
   };
   if (layout.heads.size() != 1 || layout.reads.size() != 1 ||
       parse_read(layout.reads.front()).field != layout.heads.front().field)
-    refuse("are of models that read the symbols that they predict; leave tied out");
+    refuse("require a model that reads the symbols that it predicts; leave out tied");
   const int embedding = find_parameter(circuit.parameters(), "embedding/W");
   const int output = find_parameter(circuit.parameters(), layout.output_name(0) + "/V");
-  if (embedding < 0) refuse(fmt::format("are those of an embedding; write embedding={} as well", spec.units));
-  if (output < 0) refuse("need one matrix that reads the last layer; leave \"bi\" out");
+  if (embedding < 0) refuse(fmt::format("require an embedding; add embedding={}", spec.units));
+  if (output < 0) refuse("require a single matrix that reads the last layer; leave out \"bi\"");
   const ParameterInfo& w = circuit.parameters()[at(embedding)];
   const ParameterInfo& v = circuit.parameters()[at(output)];
   if (w.rows != v.cols || w.cols != v.rows)
-    refuse(
-        fmt::format("are of one size: the embedding has {} numbers a symbol, the output reads {}; write embedding={}",
-                    w.cols, v.rows, v.rows));
+    refuse(fmt::format(
+        "require equal sizes: the embedding has {} numbers per symbol, but the output reads {}; set embedding={}",
+        w.cols, v.rows, v.rows));
   return {embedding, output};
 }
 

@@ -26,34 +26,32 @@ constexpr std::string_view kBothDirections = "bi";
 OptionTable table_of(ModelSpec& spec) {
   OptionTable table;
   describe(table, spec.options);
-  table("layers", spec.layers, "cells stacked on each other", range(1, kMostLayers));
+  table("layers", spec.layers, "number of stacked cells", range(1, kMostLayers));
   table("residual", spec.residual,
-        "what a layer reads is added to what it gives; norm: and the layer itself sees it normalised",
+        "add the input of each layer to its output; norm: also normalize the input of the layer",
         {{Residual::none, "none"}, {Residual::plain, "plain"}, {Residual::norm, "norm"}});
-  table("dropout", spec.dropout, "share of each layer's output that is dropped in training", half_open_range(0, 1));
-  table("embedding", spec.embedding, "size of a learned vector per symbol; 0: none", range(0, kMostUnits));
-  table("trained-initial", spec.trained_initial, "learn the state before the first symbol");
-  table("pool", spec.pool, "what is read of a sequence to predict one thing for all of it",
+  table("dropout", spec.dropout, "dropout rate of the output of each layer", half_open_range(0, 1));
+  table("embedding", spec.embedding, "size of the embedding of symbols; 0: none", range(0, kMostUnits));
+  table("trained-initial", spec.trained_initial, "learn the initial state");
+  table("pool", spec.pool, "how the states of a sequence are pooled for one prediction per sequence",
         {{Pool::last, "last"}, {Pool::mean, "mean"}, {Pool::max, "max"}, {Pool::all, "all"}});
-  table("direct", spec.direct, "inputs, the last so many, that the output reads as they are, past the layers",
-        range(0, kMostDirect));
+  table("direct", spec.direct, "number of last inputs that the output reads directly", range(0, kMostDirect));
   table("gaussians", spec.gaussians,
-        "of hybrid, above 0: the output reads products of all pairs of inputs as well, and begins as so many times the "
-        "log densities of Gaussians that are fitted to each label",
+        "with hybrid, above 0: the output also reads products of all pairs of inputs, and is initialized to this "
+        "factor times the log densities of Gaussians fitted to each label",
         range(0, 1));
-  table("attention", spec.attention, "of a source and its target: how positions of the source are found at each step",
+  table("attention", spec.attention,
+        "with a source and a target: attention of each step to the positions of the source",
         {{Attend::none, "none"}, {Attend::additive, "additive"}, {Attend::multiplicative, "multiplicative"}});
-  table("condition", spec.condition, "of a source and its target: what the summary of the source gives",
+  table("condition", spec.condition, "with a source and a target: how the summary of the source is used",
         {{Condition::start, "start"}, {Condition::steps, "steps"}, {Condition::both, "both"}});
-  table("variational", spec.variational, "masks of dropout last a whole sequence, or a window of it");
-  table("dropouti", spec.dropouti, "share of what the first layer reads that is dropped in training",
+  table("variational", spec.variational, "dropout masks are constant over a sequence or a window");
+  table("dropouti", spec.dropouti, "dropout rate of the input of the first layer", half_open_range(0, 1));
+  table("dropouth", spec.dropouth, "dropout rate between layers; 0: as dropout", half_open_range(0, 1));
+  table("dropoute", spec.dropoute, "fraction of symbols whose embedding is dropped in a training step",
         half_open_range(0, 1));
-  table("dropouth", spec.dropouth, "dropout of what goes from layer to layer; 0: as dropout", half_open_range(0, 1));
-  table("dropoute", spec.dropoute, "share of symbols whose embedding is dropped in a step of training",
-        half_open_range(0, 1));
-  table("wdrop", spec.wdrop, "share of the weights of recurrent matrices that is dropped in a step of training",
-        half_open_range(0, 1));
-  table("tied", spec.tied, "the weights of the output are those of the embedding");
+  table("wdrop", spec.wdrop, "fraction of recurrent weights that is dropped in a training step", half_open_range(0, 1));
+  table("tied", spec.tied, "the output uses the weights of the embedding");
   return table;
 }
 
@@ -101,7 +99,7 @@ bool take_both_directions(Spec& spec) {
 Index parse_units(const Spec& spec) {
   if (spec.name == linear_model().name) {
     if (!spec.size.empty())
-      throw UsageError(fmt::format("model {}: it has no units; leave {} out", spec.name, spec.size));
+      throw UsageError(fmt::format("model {}: it has no units; leave out {}", spec.name, spec.size));
     return 0;
   }
   Index units = 0;
@@ -124,8 +122,7 @@ Signal dropped_input(const ModelSpec& spec, Signal input, Circuit& circuit) {
   if (spec.dropouti == 0) return input;
   if (input.id < 0 || circuit.is_symbols(input))
     throw UsageError(
-        fmt::format("model {}: dropouti drops numbers that the first layer reads, and it reads symbols "
-                    "themselves; write embedding={} as well",
+        fmt::format("model {}: dropouti applies to numbers, but the first layer reads symbols; add embedding={}",
                     to_string(spec), spec.units));
   return dropped(spec, input, spec.dropouti, circuit);
 }
@@ -254,8 +251,8 @@ StackedLayer add_stacked_layer(const ModelSpec& spec, Index layer, const std::ve
   if (!adds) return result;
   if (result.up.front().size() != below.front().size())
     throw UsageError(
-        fmt::format("model {}: residual adds what a layer reads to what it gives, which is {} numbers of "
-                    "one and {} of the other; leave embedding={} out",
+        fmt::format("model {}: residual adds the input of a layer to its output, but their sizes are {} and {}; leave "
+                    "out embedding={}",
                     to_string(spec), below.front().size(), result.up.front().size(), spec.embedding));
   for (std::size_t i = 0; i < below.size(); ++i) result.up[i] = below[i] + result.up[i];
   result.given = result.up;
@@ -282,8 +279,9 @@ ModelSpec parse_model_spec(std::string_view text, const std::vector<std::string>
     throw UsageError(fmt::format("model {}: {}", in_quotes(text), fault));
   if (result.residual != Residual::none && (result.cell->reads_grids() || result.cell->outputs_probabilities))
     throw UsageError(fmt::format("model {}: {}; leave residual out", in_quotes(text),
-                                 result.cell->reads_grids() ? "layers over grids have other sizes than what they read"
-                                                            : "a sum of probabilities is none"));
+                                 result.cell->reads_grids()
+                                     ? "input and output of layers over grids have different sizes"
+                                     : "a sum of probabilities is not a probability"));
   return result;
 }
 
@@ -367,27 +365,26 @@ Signal add_output(const ModelSpec& spec, std::string_view name, Index size, cons
 
 ModelSignals build_model(const ModelSpec& spec, Index alphabet, Circuit& circuit) {
   if (spec.both_directions)
-    throw UsageError(
-        fmt::format("model {} reads sequences in both directions, so it would see the symbol that it is to predict; "
-                    "leave the \"{}\" out",
-                    to_string(spec), kBothDirections));
+    throw UsageError(fmt::format(
+        "model {} reads sequences in both directions, so it would see the symbol that it predicts; leave out \"{}\"",
+        to_string(spec), kBothDirections));
   return build_model(spec, circuit.symbols("symbols", alphabet), alphabet, circuit);
 }
 
 ModelSignals build_model(const ModelSpec& spec, Signal input, Index outputs, Circuit& circuit) {
   if (is_linear(spec))
     throw UsageError(
-        fmt::format("model {} labels the positions of data with fields (--format columns, --predict FIELD); "
-                    "it is none of running text",
+        fmt::format("model {} labels the positions of data with fields (--format columns, --predict FIELD); it does "
+                    "not support running text",
                     to_string(spec)));
   if (is_density(spec))
     throw UsageError(
-        fmt::format("model {} is a distribution of vectors: the rows of a table or an array (--format "
-                    "table, npy); it is none of running text",
+        fmt::format("model {} is a distribution of vectors: rows of a table or an array (--format table, npy); it does "
+                    "not support running text",
                     to_string(spec)));
   if (spec.gaussians > 0)
     throw UsageError(
-        fmt::format("model {}: gaussians are of vectors of numbers; of symbols leave them out", to_string(spec)));
+        fmt::format("model {}: gaussians requires vectors of numbers; leave it out for symbols", to_string(spec)));
   Layers layers = build_layers(spec, input, circuit);
   const Signal output = add_output(spec, "output", outputs, {{"V", layers.top, output_init(spec)}}, circuit);
   return {input, output, std::move(layers.hidden)};

@@ -38,11 +38,12 @@ nlohmann::json history_entry(const TrainOptions& options, const TrainingResult& 
 Index candidates_of(const TrainOptions& options, Index alphabet) {
   const BatchOptions& batches = options.trainer.batches;
   const Index candidates = options.sampled_softmax + batches.batch * batches.window;
-  if (batches.whole_sequences) throw UsageError("a sampled softmax needs windows of one length, not whole sequences");
+  if (batches.whole_sequences)
+    throw UsageError("a sampled softmax requires windows of equal length, not whole sequences");
   if (candidates >= alphabet)
     throw UsageError(
-        fmt::format("a sampled softmax over {0} of {2} symbols saves nothing: {1} of them may be predicted in "
-                    "one window; use the whole softmax, or a smaller window or batch",
+        fmt::format("a sampled softmax over {0} of {2} symbols saves no time, because {1} of them may be predicted in "
+                    "one window; use the full softmax, or a smaller window or batch",
                     candidates, candidates - options.sampled_softmax, alphabet));
   return candidates;
 }
@@ -98,7 +99,7 @@ TrainingResult train(LanguageModel<T>& model, const TrainingData& data, const Tr
   const Corpus* validation = data.validation_corpus;
   if (!(data.corpus.alphabet() == model.alphabet()) ||
       (validation != nullptr && !(validation->alphabet() == model.alphabet())))
-    throw UsageError("training: the text was read with another alphabet than the model's");
+    throw UsageError("training: the text was read with a different alphabet from the model");
   return train(model, text_sources<T>(data, options.trainer), options, team, observer);
 }
 

@@ -35,7 +35,7 @@ struct Transducer<T>::Body {
        const TargetEnds& ends, Team& team, const LengthModel* known)
       : decoder(network, data, ends, team), lengths(decoder.has_length_input() ? known : nullptr) {
     if (decoder.has_length_input() && known == nullptr)
-      throw UsageError("the decoder reads the steps left, and nobody knows the lengths of targets");
+      throw UsageError("the decoder reads the remaining steps, but there is no length model");
     decoder.set_parameters(parameters);
   }
 
@@ -61,11 +61,11 @@ struct Transducer<T>::Body {
 
   void check_allowed(const TransduceOptions& options) const {
     if (lengths != nullptr)
-      throw UsageError("what is allowed cannot be said of models whose lengths are known before (--ends poisson, ...)");
+      throw UsageError("a constraint cannot be combined with lengths that are known in advance (--ends poisson, ...)");
     if (options.allowed->alphabet() != decoder.symbols())
-      throw UsageError(fmt::format("an automaton over {} symbols for targets of {}", options.allowed->alphabet(),
+      throw UsageError(fmt::format("the automaton has {} symbols, but targets have {}", options.allowed->alphabet(),
                                    decoder.symbols()));
-    if (options.allowed->empty()) throw UsageError("no target is allowed: the expression matches nothing");
+    if (options.allowed->empty()) throw UsageError("the expression allows no target");
   }
 
   /// Whether a target followed by a symbol can still be completed to an allowed one; sets the automaton state after it.
@@ -145,9 +145,9 @@ bool Transducer<T>::attends() const {
 template <class T>
 std::vector<std::vector<Transduced>> Transducer<T>::best(const Batch& batch, const TransduceOptions& options) {
   if (options.beam < 1 || options.best < 1 || options.best > options.beam)
-    throw UsageError(fmt::format("a beam of {} for the {} best: it keeps at least 1, and no fewer than are wanted",
+    throw UsageError(fmt::format("beam {} for the {} best: must be at least 1, and at least the number of results",
                                  options.beam, options.best));
-  if (options.weights && !attends()) throw UsageError("the model has no attention, so no weights to show");
+  if (options.weights && !attends()) throw UsageError("the model has no attention, so there are no weights to show");
   Body& b = *body_;
   const Index chains = batch.structure.sequences();
   b.decoder.begin(batch, chains * options.beam);
@@ -192,7 +192,7 @@ std::vector<std::vector<Transduced>> Transducer<T>::best(const Batch& batch, con
   }
   for (std::vector<Transduced>& targets : complete) {
     if (targets.empty())
-      throw DataError("no target that is allowed is short enough for its source, or has a probability above 0");
+      throw DataError("no allowed target is short enough for its source, or has a probability above 0");
     sort_by_score(targets);
     targets.resize(std::min(targets.size(), at(options.best)));
   }
@@ -202,8 +202,8 @@ std::vector<std::vector<Transduced>> Transducer<T>::best(const Batch& batch, con
 template <class T>
 std::vector<std::vector<Transduced>> Transducer<T>::samples(const Batch& batch, Index count, std::uint64_t seed,
                                                             const TransduceOptions& options) {
-  if (count < 1) throw UsageError(fmt::format("{} samples; at least 1", count));
-  if (options.weights && !attends()) throw UsageError("the model has no attention, so no weights to show");
+  if (count < 1) throw UsageError(fmt::format("{} samples: must be at least 1", count));
+  if (options.weights && !attends()) throw UsageError("the model has no attention, so there are no weights to show");
   Body& b = *body_;
   const Index chains = batch.structure.sequences();
   b.decoder.begin(batch, chains * count);

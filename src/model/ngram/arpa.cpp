@@ -30,7 +30,7 @@ std::vector<std::string> names_of(const NgramModel& model) {
                     : word            ? std::string(model.alphabet().text(x))
                                       : model.alphabet().name(x));
     if (x != sentence_end && (names.back() == kBegin || names.back() == kSentenceEnd))
-      throw UsageError(fmt::format("the word {} of the text has a meaning of its own in ARPA files", names.back()));
+      throw UsageError(fmt::format("the word {} of the text is reserved in ARPA files", names.back()));
   }
   names.emplace_back(kBegin);
   return names;
@@ -130,7 +130,7 @@ class ArpaReader {
     try {
       return {kind_, std::move(texts_)};
     } catch (const Error& error) {
-      throw DataError(fmt::format("{}: its 1-grams are not symbols of this kind ({}); choose another with --symbols",
+      throw DataError(fmt::format("{}: its 1-grams are not symbols of this kind ({}); choose a different --symbols",
                                   name_, error.what()));
     }
   }
@@ -153,7 +153,7 @@ class ArpaReader {
   void read_sizes() {
     while (next_line() && line_ != "\\data\\") {
     }
-    if (line_ != "\\data\\") fail("this is not an ARPA file: there is no \\data\\");
+    if (line_ != "\\data\\") fail("not an ARPA file: \\data\\ is missing");
     while (next_line() && !line_.empty()) {
       Index n = 0, size = 0;
       const std::size_t equals = line_.find('=');
@@ -189,7 +189,7 @@ class ArpaReader {
     }
     const Index size = sizes_[static_cast<std::size_t>(n - 1)];
     const bool more = next_line() && !line_.empty() && line_[0] != '\\';
-    if (more != (done < size)) fail(fmt::format("there are not {} {}-grams, as \\data\\ says", size, n));
+    if (more != (done < size)) fail(fmt::format("the number of {1}-grams is not {0}, as given in \\data\\", size, n));
     if (!more) return false;
     fields_.clear();
     for (std::size_t at = 0; at < line_.size();) {
@@ -199,7 +199,7 @@ class ArpaReader {
     }
     const auto words = static_cast<std::size_t>(n);
     if (fields_.size() != words + 1 && fields_.size() != words + 2)
-      fail(fmt::format("expected a logarithm, {} words and perhaps a backoff", n));
+      fail(fmt::format("expected a logarithm, {} words and optionally a backoff", n));
     probability_ = logarithm(fields_[0]);
     backoff_ = fields_.size() == words + 2 ? logarithm(fields_.back()) : 0;
     if (probability_ > 1e-3F) fail("a probability above 1");
@@ -212,7 +212,7 @@ class ArpaReader {
     while (next_entry(1, static_cast<Index>(texts_.size()) + (has_begin_ ? 1 : 0))) {
       const auto symbol = static_cast<std::uint32_t>(texts_.size());
       const bool begin = fields_[1] == kBegin;
-      if (!symbols_.emplace(fields_[1], begin ? kBeginMark : symbol).second) fail("a word for the second time");
+      if (!symbols_.emplace(fields_[1], begin ? kBeginMark : symbol).second) fail("a repeated word");
       if (begin) {
         has_begin_ = true;
         begin_backoff = backoff_;
@@ -241,7 +241,7 @@ class ArpaReader {
 
   std::uint32_t symbol(std::string_view word) const {
     const auto found = symbols_.find(std::string(word));
-    if (found == symbols_.end()) fail(fmt::format("\"{}\" is not among the 1-grams", word));
+    if (found == symbols_.end()) fail(fmt::format("\"{}\" is not a 1-gram", word));
     return found->second;
   }
 
@@ -252,7 +252,7 @@ class ArpaReader {
       if (node == kBeginMark) node = trie_.begin();
       for (Index k = 2; k < n && node != NgramTrie::kNone; ++k)
         node = trie_.child(k - 1, node, symbol(fields_[static_cast<std::size_t>(k)]));
-      if (node == NgramTrie::kNone) fail(fmt::format("its first {} words are not among the {}-grams", n - 1, n - 1));
+      if (node == NgramTrie::kNone) fail(fmt::format("its first {} words are not a {}-gram", n - 1, n - 1));
       const std::uint32_t last = symbol(fields_[static_cast<std::size_t>(n)]);
       if (last == kBeginMark) fail("<s> can only be the first word");
       entries.push_back({node, last, probability_, backoff_});
@@ -265,7 +265,7 @@ class ArpaReader {
     for (std::size_t i = 0; i < entries.size(); ++i) {
       const Entry& e = entries[i];
       if (i > 0 && e.parent == entries[i - 1].parent && e.symbol == entries[i - 1].symbol)
-        fail(fmt::format("above this line, a {}-gram occurs twice", n));
+        fail(fmt::format("a {}-gram above this line is repeated", n));
       ++children[e.parent + 1];
       here.symbols.push_back(e.symbol);
       here.log_probabilities.push_back(e.log_probability);

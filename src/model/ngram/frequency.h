@@ -10,7 +10,7 @@ namespace unfold {
 /// `uniform`: p(x) = 1 / symbols.
 class UniformModel final : public FittedModel {
  public:
-  static constexpr const char *kName = "uniform", *kHelp = "every symbol alike: the floor";
+  static constexpr const char *kName = "uniform", *kHelp = "the uniform distribution, a baseline";
   static std::string canonical(std::string_view spec);
   static std::vector<OptionHelp> options() { return {}; }
   UniformModel(std::string_view spec, const Alphabet& alphabet);
@@ -36,7 +36,7 @@ void describe(Visitor& v, FrequencyOptions& o) {
 /// `frequency`: p(x) = (count(x) + add) / (all counts + add * symbols); add = 1/2 is the Krichevsky-Trofimov estimator.
 class FrequencyModel final : public FittedModel {
  public:
-  static constexpr const char *kName = "frequency", *kHelp = "each symbol as often as in the training part";
+  static constexpr const char *kName = "frequency", *kHelp = "symbol frequencies of the training part, a baseline";
   static std::string canonical(std::string_view spec);
   static std::vector<OptionHelp> options();
   FrequencyModel(std::string_view spec, const Alphabet& alphabet);

@@ -13,7 +13,7 @@ constexpr const char* kNgramMain = "order";
 NgramOptions read_options(std::string_view spec, const Alphabet& alphabet) {
   const auto options = parse_fitted_spec<NgramOptions>(spec, kNgramMain);
   if (options.sentences == Sentences::yes && alphabet.line_end() == kNoSymbol)
-    throw UsageError("ngram: sentences=yes needs an alphabet with a line end");
+    throw UsageError("ngram: sentences=yes requires an alphabet with a line end");
   return options;
 }
 
@@ -33,7 +33,7 @@ NgramModel::NgramModel(std::string_view spec, const Alphabet& alphabet)
 NgramModel::NgramModel(const NgramOptions& options, const Alphabet& alphabet, NgramTrie trie)
     : FittedModel(alphabet), options_(options), trie_(std::move(trie)) {
   if (trie_.order() != options_.order || trie_.alphabet() != this->alphabet().size())
-    throw UsageError("ngram: the n-grams are of another order or alphabet than the model");
+    throw UsageError("ngram: the n-grams have a different order or alphabet from the model");
 }
 
 NgramModel::NgramModel(const ModelFile& file)

@@ -33,10 +33,10 @@ struct NgramOptions {
 };
 template <class Visitor>
 void describe(Visitor& v, NgramOptions& o) {
-  v("order", o.order, "symbols in the longest n-grams", range(1, static_cast<double>(NgramTrie::kMaxOrder)));
-  v("smoothing", o.smoothing, "how unseen n-grams get their share",
+  v("order", o.order, "maximum n-gram order", range(1, static_cast<double>(NgramTrie::kMaxOrder)));
+  v("smoothing", o.smoothing, "smoothing of unseen n-grams",
     {{Smoothing::kneser_ney, "kneser-ney"}, {Smoothing::witten_bell, "witten-bell"}});
-  v("sentences", o.sentences, "the context begins anew after a line end; auto: in words",
+  v("sentences", o.sentences, "clear the context after a line end; auto: for words",
     {{Sentences::automatic, "auto"}, {Sentences::yes, "yes"}, {Sentences::no, "no"}});
 }
 

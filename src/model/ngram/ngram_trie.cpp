@@ -51,16 +51,16 @@ namespace {
 
 void check_level(const ModelFile& file, const NgramLevel& l, Index n, Index next, Index alphabet) {
   if (!all_finite<float>(l.log_probabilities) || !all_finite<float>(l.log_backoffs))
-    file.fail(fmt::format("level {} holds a number that is not finite", n));
+    file.fail(fmt::format("level {} contains a number that is not finite", n));
   for (const float x : l.log_probabilities)
-    if (x > 1e-3F) file.fail(fmt::format("level {} holds a probability above 1", n));
+    if (x > 1e-3F) file.fail(fmt::format("level {} contains a probability above 1", n));
   for (const std::uint32_t symbol : l.symbols)
     if (symbol >= static_cast<std::uint32_t>(alphabet))
-      file.fail(fmt::format("level {} holds a symbol beyond the alphabet", n));
+      file.fail(fmt::format("level {} contains a symbol outside the alphabet", n));
   if (next < 0) return;
   if (l.children.front() != 0 || l.children.back() != static_cast<std::uint32_t>(next) ||
       !std::is_sorted(l.children.begin(), l.children.end()))
-    file.fail(fmt::format("the children of level {} do not fit the next level", n));
+    file.fail(fmt::format("the children of level {} do not match the next level", n));
 }
 
 }  // namespace
@@ -75,7 +75,7 @@ NgramTrie NgramTrie::read(const ModelFile& file, Index order, Index alphabet) {
     names.push_back(fmt::format("{}{}", what, n));
     const Tensor& tensor = tensors.tensor(names.back());
     if (tensor.shape.size() != 1 || tensor.shape[0] != elements)
-      file.fail(fmt::format("tensor {} has not the shape [{}]", tensor.name, elements));
+      file.fail(fmt::format("tensor {} does not have the shape [{}]", tensor.name, elements));
     out = tensors.values<T>(tensor.name);
   };
   for (Index n = 1; n <= order; ++n) {

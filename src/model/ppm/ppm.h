@@ -23,9 +23,10 @@ struct PpmOptions {
 
 template <class Visitor>
 void describe(Visitor& v, PpmOptions& o) {
-  v("order", o.order, "symbols of the longest context", range(0, 32));
+  v("order", o.order, "length of the longest context in symbols", range(0, 32));
   v("memory", o.memory,
-    "MiB, 1 or more: the fast model for bytes, which starts anew when they are used; 0: the slow one, which grows",
+    "MiB, 1 or more: the fast model for bytes, which is cleared when the memory is full; 0: the slower model, whose "
+    "memory grows",
     range(0, 16384));
 }
 

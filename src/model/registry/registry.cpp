@@ -59,14 +59,14 @@ std::unique_ptr<Model> read_model(const ModelFile& file) {
   if (kind == LanguageModel<float>::kKind) return read_network<LanguageModel>(file);
   if (kind == NetworkModel<float>::kKind) return read_network<NetworkModel>(file);
   if (const FittedKind* fitted = fitted_kinds().find(kind)) return fitted->read(file);
-  file.fail(fmt::format("\"{}\" is no kind of model that this program knows", kind));
+  file.fail(fmt::format("\"{}\" is not a supported kind of model", kind));
 }
 
 /// Converts to a model of symbols. Throws if it is not one.
 std::unique_ptr<SymbolModel> symbol_model(std::unique_ptr<Model> model, const std::string& name) {
   auto* symbols = model->as<SymbolModel>();
   if (symbols == nullptr)
-    throw ModelError(fmt::format("{}: {}, which reads {}, is no model of symbols; use it with {}", name,
+    throw ModelError(fmt::format("{}: {}, which reads {}, is not a model of symbols; use it with {}", name,
                                  model->spec_text(), model->data().source,
                                  task_of(*model).empty() ? "predict, score, eval or info" : "eval or info"));
   (void)model.release();

@@ -129,10 +129,11 @@ std::string model_file(const std::string& model) {
   if (!fs::is_directory(model, ignored)) return model;
   const RunFolder run(model);
   if (exists(run.model())) return run.model();
-  throw ModelError(fmt::format("{} holds no model.safetensors: {}", model,
-                               run.has_checkpoint() || run.has_config()
-                                   ? "its training has not come to a first validation yet; continue it with --resume"
-                                   : "it is no run folder; name the --out of a training run, or a model file"));
+  throw ModelError(
+      fmt::format("{} holds no model.safetensors: {}", model,
+                  run.has_checkpoint() || run.has_config()
+                      ? "its training has not reached the first validation yet; continue it with --resume"
+                      : "it is not a run folder; specify the --out folder of a training run, or a model file"));
 }
 
 std::unique_ptr<SymbolModel> load_model(const std::string& model) { return load_symbol_model(model_file(model)); }

@@ -50,7 +50,7 @@ struct SgdOptions {
 template <class Visitor>
 void describe(Visitor& v, SgdOptions& o) {
   v("momentum", o.momentum, "share of the velocity that is kept", half_open_range(0, 1));
-  v("nesterov", o.nesterov, "look ahead along the velocity");
+  v("nesterov", o.nesterov, "Nesterov momentum");
 }
 
 /// RMSProp: v = rho v + (1 - rho) g^2; p -= rate * g / (sqrt(v) + epsilon). Tieleman & Hinton 2012.
@@ -77,7 +77,7 @@ void describe(Visitor& v, AdamOptions& o) {
   v("beta1", o.beta1, "share of the mean gradient that is kept", half_open_range(0, 1));
   v("beta2", o.beta2, "share of the mean square that is kept", half_open_range(0, 1));
   v("epsilon", o.epsilon, "added to the root of the mean square", above(0));
-  v("lazy", o.lazy, "parameters whose gradient is zero wait, as rows of embeddings that a batch does not read");
+  v("lazy", o.lazy, "skip parameters whose gradient is zero, such as embedding rows that a batch does not read");
 }
 
 /// Path: the gradient divided by the path metric kappa (graph/paths/path_pass.h) of log gamma^2, passed on to plain
@@ -98,13 +98,14 @@ struct PathMetricOptions {
 };
 template <class Visitor>
 void describe(Visitor& v, PathMetricOptions& o) {
-  v("kappa", o.kappa, "1: the first term of the metric; both: with the second, slow for many units",
+  v("kappa", o.kappa, "1: only the first term of the metric; both: also the second term, slow for many units",
     {{PathKappa::first, "1"}, {PathKappa::both, "both"}});
-  v("outputs", o.outputs, "outputs that paths end in: where the task predicts, at every step or at the last",
+  v("outputs", o.outputs,
+    "outputs in which paths end: at the positions with targets, at every step or at the last step",
     {{PathOutputs::task, "task"}, {PathOutputs::every, "every"}, {PathOutputs::last, "last"}});
   v("refresh", o.refresh, "steps from one computation of the metric to the next", at_least(1));
   v("length", o.length, "steps of the paths; 0: of the sequences that are read", at_least(0));
-  v("least", o.least, "least share of the paths that a unit counts with, against the mean of its layer", range(0, 1));
+  v("least", o.least, "minimum share of the paths per unit, relative to the mean of its layer", range(0, 1));
 }
 
 /// For controls that do not use a direction.

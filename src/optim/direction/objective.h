@@ -60,7 +60,7 @@ class Objective {
   virtual Team& team() = 0;
   /// The network being trained. Throws UsageError if there is no network.
   virtual const Network<T>& network() const {
-    throw UsageError("this optimiser needs a network to look into, and there is none");
+    throw UsageError("this optimizer requires access to the network, but there is none");
   }
   /// Returns the loss at the current parameters and sets `gradient` [parameters].
   virtual double gradient(std::span<T> gradient) = 0;
@@ -86,25 +86,25 @@ class Objective {
   /// Prepares the curvature at the current parameters, on a part of the batches: the first `share` of them, at least
   /// one with targets. The distance of the first call is used throughout. REQUIRES `gradient` of this batch.
   virtual void start_curvature(double /*share*/, Distance /*damping*/) {
-    throw UsageError("this objective offers no curvature");
+    throw UsageError("this objective does not support curvature");
   }
   /// result = (G + structural S) v: Gauss-Newton matrix plus structural damping (curvature.h). REQUIRES
   /// start_curvature.
   virtual void curvature_product(std::span<const T> /*v*/, double /*structural*/, std::span<T> /*result*/) {
-    throw UsageError("this objective offers no curvature");
+    throw UsageError("this objective does not support curvature");
   }
   /// Sets a random vector with covariance G + structural S, a function of the seed. REQUIRES start_curvature.
   virtual void curvature_sample(std::uint64_t /*seed*/, double /*structural*/, std::span<T> /*result*/) {
-    throw UsageError("this objective offers no curvature");
+    throw UsageError("this objective does not support curvature");
   }
 
   /// Throws UsageError if there is no circuit.
-  virtual PathReading path_reading() { throw UsageError("a path-normalised direction needs a circuit"); }
+  virtual PathReading path_reading() { throw UsageError("a path-normalized direction requires a circuit"); }
   /// For optimizers that run their own passes instead of calling `gradient`: `enter` returns the entered batch; the
   /// optimizer then calls `entered` with the loss at the current parameters, before they change.
   /// Throws UsageError if the objective has no batch of symbols.
   virtual EnteredBatch<T> enter() {
-    throw UsageError("this optimiser needs a network to look into, and there is none");
+    throw UsageError("this optimizer requires access to the network, but there is none");
   }
   virtual void entered(double /*loss*/) {}
   /// How the batch is divided, for optimizers that run their own passes.

@@ -17,12 +17,12 @@ const Node& output_node(Signal output) {
   const Node& node = output.circuit->nodes()[static_cast<std::size_t>(output.id)];
   const auto refuse = [&](const std::string& why) {
     throw UsageError(std::string(kWho) + ": the output " + node.name + " " + why +
-                     "; it needs an affine map of activities, as every cell of this program has");
+                     "; an affine map of activations is required, as every built-in cell provides");
   };
-  if (node.kind != Node::Kind::affine) refuse("is no affine map");
+  if (node.kind != Node::Kind::affine) refuse("is not an affine map");
   for (const auto& term : node.terms) {
     const Node& source = output.circuit->nodes()[static_cast<std::size_t>(term.source)];
-    if (!takes_seed(source) || !term.dense()) refuse("reads " + source.name + " in a way that takes no seed");
+    if (!takes_seed(source) || !term.dense()) refuse("reads " + source.name + " in a way that does not support a seed");
   }
   return node;
 }
@@ -80,7 +80,7 @@ template <class T>
 CorePass<T>::CorePass(const Network<T>& network, Team& team)
     : network_(network), team_(team), heads_(core_heads(network)), plan_(core_plan(heads_)), unfolding_(plan_, team) {
   if (plan_->state_width() != network.plan->state_width())
-    throw UsageError(std::string(kWho) + ": the output of the network has a memory of its own");
+    throw UsageError(std::string(kWho) + ": the output of the network has its own memory");
 }
 
 template <class T>

@@ -211,7 +211,7 @@ void HeadMetric<T>::judge_softmax(const Tile& tile, const MetricWanted& wanted, 
 /// squares are those of the natural metric.
 template <class T>
 void HeadMetric<T>::draw_errors(const Tile& tile, const MetricWanted& wanted, T* nats) const {
-  const auto& curvature = head_.loss->template need<RowCurvature<T>>("riemannian training with draws");
+  const auto& curvature = head_.loss->template need<RowCurvature<T>>("Riemannian training with draws");
   const Index rows = tile.signal.rows;
   std::fill_n(nats, rows, T{0});
   const Matrix<T> noise = tile.hessians;

@@ -36,10 +36,10 @@ MapMetric<T>::MapMetric(const CorePass<T>& core, bool full, double damping, bool
       const ParameterInfo& p = plan.parameters()[at(term.parameter)];
       if (!takes(term) || p.size() == 0) continue;
       const auto refuse = [&](const std::string& why) {
-        throw UsageError(fmt::format("riemannian training: the parameters {} of a {} map {}; use sgd or adam", p.name,
+        throw UsageError(fmt::format("Riemannian training: the parameters {} of a {} map {}; use sgd or adam", p.name,
                                      term.op->name(), why));
       };
-      if (term.op->has_memory() || term.op->reads_symbols() > 0) refuse("look at more than one position");
+      if (term.op->has_memory() || term.op->reads_symbols() > 0) refuse("read more than one position");
       if (full && p.size() > kMostParameters)
         refuse(fmt::format("would have a matrix of {} x {} (reduction=quasi-diagonal has its diagonal)", p.size(),
                            p.size()));

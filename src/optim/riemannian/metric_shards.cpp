@@ -11,8 +11,8 @@ void require_squares(const Plan& plan) {
   for (int i = 0; i < static_cast<int>(plan.nodes().size()); ++i)
     for (const auto& term : plan.nodes()[at(i)].terms)
       if (plan.live(i) && !term.dense() && !term.op->has_squared())
-        throw UsageError("rbpm squares the Jacobian entry by entry, and that of the " + std::string(term.op->name()) +
-                         " map " + plan.parameters()[at(term.parameter)].name +
+        throw UsageError("rbpm squares the Jacobian entry by entry, but the Jacobian of the " +
+                         std::string(term.op->name()) + " map " + plan.parameters()[at(term.parameter)].name +
                          " is not made of entries (docs/riemannian.md); use ruop, sgd or adam");
 }
 

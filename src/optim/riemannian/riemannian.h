@@ -42,19 +42,19 @@ void describe(Visitor& v, RiemannianOptions& o) {
     v("reduction", o.reduction, "of the matrix of every unit",
       {{Reduction::full, "full"}, {Reduction::quasi_diagonal, "quasi-diagonal"}});
     v("damping", o.damping, "added to the diagonal of the matrices of the units", at_least(0));
-    v("writing-damping", o.writing_damping, "of the writing weights, times the frequency of each symbol", at_least(0));
+    v("writing-damping", o.writing_damping, "damping of the output weights, multiplied by the frequency of each symbol",
+      at_least(0));
     if (o.metric == RiemannianMetric::ruop)
-      v("draws", o.draws,
-        "measure with so many random errors of the model's own (the recurrent natural metric); 0: with the error made",
+      v("draws", o.draws, "number of random errors for the metric (the recurrent natural metric); 0: the actual error",
         at_least(0));
     if (o.metric == RiemannianMetric::ruop)
       v("own", o.own,
-        "measure on sequences that the model writes itself, so many for each that is read (the Fisher metric of whole "
-        "sequences); 0: on those that are read",
+        "number of sampled sequences per data sequence for the metric (the Fisher metric of whole sequences); 0: the "
+        "data",
         at_least(0));
-    v("sequences", o.sequences, "what a sequence counts in the metric: its length, or each the same",
+    v("sequences", o.sequences, "weight of a sequence in the metric: its length, or equal",
       {{SequenceWeights::length, "length"}, {SequenceWeights::equal, "equal"}});
-    v("keep", o.keep, "share of the matrices that is kept from batch to batch; 0 for full batches",
+    v("keep", o.keep, "weight of the old matrices in the running average over batches; 0 for full batches",
       half_open_range(0, 1));
   }
   v("average", o.average, "move along the mean of the last two directions");

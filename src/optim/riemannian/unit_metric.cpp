@@ -51,9 +51,8 @@ template <class T>
 void UnitMetric<T>::add_maps(const Plan& plan, int i) {
   const Node& node = plan.nodes()[at(i)];
   if (node.part > 0)
-    throw UsageError(
-        "riemannian training: " + node.name +
-        " runs over a chain of its own; the metrics are built for circuits over one chain: use sgd or adam");
+    throw UsageError("riemannian training: " + node.name +
+                     " runs over a separate chain; the metrics support only circuits over one chain; use sgd or adam");
   std::vector<int> kinds;
   bool has_weights = node.bias >= 0;
   for (const auto& term : node.terms) {

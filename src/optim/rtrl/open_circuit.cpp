@@ -44,11 +44,11 @@ class Opening {
 
   void add_state() {
     if (!plan_.kept().empty())
-      refuse(plan_.nodes()[at(plan_.kept().front().link)], "looks at the first position of its sequence");
+      refuse(plan_.nodes()[at(plan_.kept().front().link)], "reads the first position of its sequence");
     open_.always = open_.circuit.symbols(fmt::format("{}/always", kStateScope), 1);
     for (const Plan::Carried& c : plan_.carried()) {
       const Node& source = node(origin(c));
-      if (source.part > 0) refuse(source, "is of a chain of its own");
+      if (source.part > 0) refuse(source, "belongs to a separate chain");
       const Index n = source.size;
       for (Index back = 1; back <= c.steps; ++back)
         open_.blocks.push_back({.offset = c.offset + (back - 1) * n,
@@ -75,7 +75,7 @@ class Opening {
     const Node& n = node(link);
     if (trees_) return child_of(n);
     if (n.delay.along != Delay::Along::previous)
-      refuse(n, fmt::format("looks along {}, not back in time", describe(n.delay)));
+      refuse(n, fmt::format("runs along {}, not to earlier positions", describe(n.delay)));
     if (n.initial >= 0) open_.circuit.parameter(parameter_name(n.initial), 1, n.size, Init::zero());
     for (const Plan::Carried& c : plan_.carried())
       if (c.source == plan_.nodes()[at(link)].source && n.delay.steps <= c.steps)
@@ -85,7 +85,7 @@ class Opening {
 
   Signal child_of(const Node& link) {
     if ((link.delay.along != Delay::Along::child && link.delay.along != Delay::Along::each_child) || link.initial >= 0)
-      refuse(link, fmt::format("looks along {}", describe(link.delay)));
+      refuse(link, fmt::format("runs along {}", describe(link.delay)));
     open_.children.push_back({.delay = link.delay, .before = open_.circuit.input(link.name, link.size)});
     links_.push_back(&link);
     return open_.children.back().before;
@@ -100,7 +100,7 @@ class Opening {
 
   Signal copy(int i) {
     const Node& n = node(i);
-    if (n.part > 0) refuse(n, "is of a chain of its own");
+    if (n.part > 0) refuse(n, "belongs to a separate chain");
     Circuit& c = open_.circuit;
     const auto operand = [&](int k) { return open_.of[at(n.operands[at(k)])]; };
     switch (n.kind) {
@@ -121,7 +121,7 @@ class Opening {
     std::vector<Term> terms;
     terms.reserve(n.terms.size());
     for (const Node::AffineTerm& from : n.terms) {
-      if (from.keys >= 0) refuse(n, "looks at another chain");
+      if (from.keys >= 0) refuse(n, "reads another chain");
       Term term{.parameter = last_name(from.parameter), .source = open_.of[at(from.source)], .op = from.op};
       if (from.gate >= 0) term.gate = open_.of[at(from.gate)];
       for (const int symbols : from.symbols) term.symbols.push_back(open_.of[at(symbols)]);
@@ -161,10 +161,8 @@ class Opening {
     };
     for (const ParameterInfo& p : circuit_.parameters())
       if (!is_at(p.name, p.offset, p.size()))
-        throw UsageError(
-            fmt::format("{}: the parameter {} sorts behind the states; call it by a name that begins "
-                        "with a letter",
-                        who_, p.name));
+        throw UsageError(fmt::format(
+            "{}: the parameter {} sorts after the states; use a name that begins with a letter", who_, p.name));
     for (const StateBlock& block : open_.blocks)
       if (!is_at(block.before.circuit->nodes()[at(block.before.id)].name + "/s", open_.parameters + block.offset,
                  block.size))
@@ -192,7 +190,8 @@ std::unique_ptr<OpenCircuit> open_circuit(const Network<T>& network, std::string
 template <class T>
 std::unique_ptr<OpenCircuit> open_tree_circuit(const Network<T>& network) {
   auto open = std::make_unique<OpenCircuit>();
-  Opening(network.circuit(), *network.plan, true, "--trees found", "take a model that tells two children apart", *open)
+  Opening(network.circuit(), *network.plan, true, "--trees found", "use a model that distinguishes the two children",
+          *open)
       .run();
   open->circuit.output(open->of[at(network.merges.id)]);
   return open;

@@ -42,9 +42,9 @@ void refuse_unaffordable(const InfluencePattern& pattern, const Reach& reach, co
           ? std::string()
           : fmt::format(" snap:1 takes {} and {};", gigabytes(bytes_of(least)), duration_of(least.operations()));
   throw UsageError(fmt::format(
-      "--gradient {} carries {} numbers for each of {} streams, {} in all, and multiplies {:.1e} of them for every "
-      "symbol, some {} each ({} are allowed, as --memory-limit says, and {});{} uoro takes as many as there are "
-      "parameters; fewer units, a cell whose units do not meet (indrnn, lru) or a smaller --batch need less",
+      "--gradient {} stores {} numbers for each of {} streams, {} in total, and needs {:.1e} multiplications per "
+      "symbol, about {} each (the limits are {}, see --memory-limit, and {});{} uoro stores one number per parameter; "
+      "use fewer units, a cell with independent units (indrnn, lru) or a smaller --batch",
       method.text(), pattern.size(), streams, gigabytes(bytes_of(pattern)), pattern.operations(),
       duration_of(pattern.operations()), gigabytes(static_cast<double>(limit)), duration_of(kMostOperations), snap));
 }

@@ -47,7 +47,7 @@ Network<T> with_options(Network<T> network, const BatchObjectiveOptions& options
 const BatchObjectiveOptions& runnable(const BatchObjectiveOptions& options, std::string_view objective) {
   if (options.offload == nullptr) return options;
   const auto refuse = [](std::string_view what) {
-    throw UsageError(fmt::format("{} does not run on a device yet: leave it out, or --device", what));
+    throw UsageError(fmt::format("{} does not support devices; remove it or --device", what));
   };
   if (options.memory_limit > 0) refuse("recomputation within a memory limit (--memory-limit)");
   if (options.activities != Precision::exact) refuse("rounding what is kept (--activations bf16)");
@@ -79,15 +79,15 @@ BatchObjective<T>::BatchObjective(const Network<T>& network, Parameters<T>& para
       earlier_(at(options.batches - 1)),
       before_(at(options.batches)) {
   if (options.penalties.flow > 0 && options.batches > 1)
-    throw UsageError("a flow penalty is known after a backward pass only, and " + options.optimizer +
+    throw UsageError("a flow penalty is computed only by a backward pass, but " + options.optimizer +
                      " measures the loss of several batches without one; use sgd, adam or path");
   if (options.sharding.divided() && (options.own_outputs || options.feedback.on() || network.fewer_outputs != nullptr ||
                                      !options.gradient.looks_back()))
-    throw UsageError(fmt::format("{} is not divided among shards: leave it out, or --shards",
+    throw UsageError(fmt::format("{} does not support shards; remove it or --shards",
                                  options.feedback.on()           ? "feedback of own outputs (--feedback)"
                                  : options.own_outputs           ? "scheduled sampling (--teacher-forcing)"
                                  : options.gradient.looks_back() ? "a sampled softmax"
-                                                                 : "a gradient that is carried along (--gradient)"));
+                                                                 : "a forward gradient (--gradient)"));
   if (chooser != nullptr) {
     check_chooser(chooser->name());
     chosen_ = std::make_unique<SequenceObjectivePass<T>>(with_options(network, options), *chooser, team);
@@ -118,7 +118,7 @@ BatchObjective<T>::BatchObjective(const Network<T>& network, Parameters<T>& para
   }
   if (network.fewer_outputs == nullptr) return;
   if (options.penalties.any() || options.penalties.smoothing > 0)
-    throw UsageError("penalties and label smoothing need the whole softmax: leave out the sampled one");
+    throw UsageError("penalties and label smoothing cannot be combined with a sampled softmax");
   sampled_ = std::make_unique<SampledSoftmax<T>>(with_options(network, options), parameters, options.seed, team,
                                                  options.memory_limit);
 }
@@ -127,8 +127,7 @@ BatchObjective<T>::BatchObjective(const Network<T>& network, Parameters<T>& para
 template <class T>
 void BatchObjective<T>::check_forward() const {
   const auto refuse = [&](std::string_view what) {
-    throw UsageError(fmt::format("--gradient {} goes from position to position and knows no {}; leave one of them out",
-                                 options_.gradient.text(), what));
+    throw UsageError(fmt::format("--gradient {} cannot be combined with {}", options_.gradient.text(), what));
   };
   if (options_.penalties.any()) refuse("penalties on the states of a window");
   if (options_.penalties.smoothing > 0) refuse("label smoothing");
@@ -144,11 +143,9 @@ void BatchObjective<T>::check_forward() const {
 template <class T>
 void BatchObjective<T>::check_chooser(std::string_view name) const {
   const auto refuse = [&](std::string_view what) {
-    throw UsageError(
-        fmt::format("{} learns from what it finds itself and knows no {}; leave one of them out", name, what));
+    throw UsageError(fmt::format("{} cannot be combined with {}", name, what));
   };
-  if (options_.own_outputs || options_.feedback.on())
-    refuse("own outputs in place of what is true (--teacher-forcing, --feedback)");
+  if (options_.own_outputs || options_.feedback.on()) refuse("own outputs as inputs (--teacher-forcing, --feedback)");
   if (!options_.gradient.looks_back()) refuse(fmt::format("--gradient {}", options_.gradient.text()));
   if (options_.penalties.any()) refuse("penalties on states");
   if (options_.penalties.smoothing > 0) refuse("label smoothing");
@@ -163,8 +160,8 @@ template <class T>
 void BatchObjective<T>::require_losses(std::string_view objective) const {
   if (!objective.empty())
     throw UsageError(
-        fmt::format("{} measures losses and curvatures of the network, and {} pays for what a search finds; train "
-                    "with sgd, asgd, rmsprop or adam, or leave {} out",
+        fmt::format("{} uses losses and curvature of the network, which {} replaces by another objective; train with "
+                    "sgd, asgd, rmsprop or adam, or remove {}",
                     std::string_view(options_.optimizer).substr(0, options_.optimizer.find(':')), objective,
                     objective.substr(0, objective.find(' '))));
 }
@@ -174,8 +171,8 @@ template <class T>
 void BatchObjective<T>::require_backpropagation() const {
   if (forward_)
     throw UsageError(
-        fmt::format("{} looks into windows, of which --gradient {} keeps nothing; train with sgd, rmsprop "
-                    "or adam, or with --gradient bptt",
+        fmt::format("{} needs the stored window, which --gradient {} does not keep; train with sgd, rmsprop or adam, "
+                    "or with --gradient bptt",
                     options_.optimizer, options_.gradient.text()));
 }
 
@@ -198,8 +195,8 @@ template <class T>
 void BatchObjective<T>::require_own_inputs_apart() const {
   if (free_)
     throw UsageError(
-        fmt::format("{} knows no network that reads its own outputs; train with sgd, asgd, rmsprop or adam, or "
-                    "leave --feedback out",
+        fmt::format("{} does not support networks that read their own outputs; train with sgd, asgd, rmsprop or adam, "
+                    "or remove --feedback",
                     options_.optimizer));
 }
 
@@ -208,8 +205,8 @@ template <class T>
 void BatchObjective<T>::require_plain_weights() const {
   if (weights_)
     throw UsageError(
-        fmt::format("{} knows no weights that are dropped or tied; train with sgd, asgd, rmsprop or adam, "
-                    "or leave wdrop, dropoute and tied out of the model",
+        fmt::format("{} does not support dropped or tied weights; train with sgd, asgd, rmsprop or adam, or remove "
+                    "wdrop, dropoute and tied from the model",
                     options_.optimizer));
 }
 
@@ -435,8 +432,7 @@ void BatchObjective<T>::start_curvature(double share, Distance damping) {
   require_exact_products();
   if (options_.memory_limit > 0)
     throw UsageError(
-        fmt::format("{} keeps the activities of its batches for products with the curvature; "
-                    "train it without a memory limit",
+        fmt::format("{} stores the activations of its batches for curvature products; train without a memory limit",
                     options_.optimizer));
   if (!curvature_) curvature_ = std::make_unique<ShardedCurvature<T>>(network_, damping, team_, options_.sharding);
   const auto least = static_cast<Index>(std::ceil(share * static_cast<double>(options_.batches)));

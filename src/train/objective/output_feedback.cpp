@@ -32,7 +32,7 @@ Feedback Feedback::parse(std::string_view text) {
     feedback = {.given = positions_of(text.substr(0, plus)), .free = positions_of(text.substr(plus + 1))};
   if (feedback.given < 0 || feedback.free < 1)
     throw UsageError(fmt::format(
-        "feedback \"{}\": how many positions read what is true, and how many then what the network gave, as 20+10",
+        "feedback \"{}\": expected the numbers of positions with true inputs and with own outputs, such as 20+10",
         text));
   return feedback;
 }

@@ -22,8 +22,8 @@ Candidates Candidates::draw(std::span<const Symbol> targets, Index alphabet, Ind
   if (result.predicted == alphabet && count == alphabet) return result;
   if (count <= result.predicted || count > alphabet)
     throw UsageError(
-        fmt::format("sampled softmax: {} candidates of {} symbols do not hold the {} predicted in a window "
-                    "and others; choose another --sampled-softmax, or a smaller window or batch",
+        fmt::format("sampled softmax: {} candidates of {} symbols are too few for the {} target symbols of a window "
+                    "and additional samples; increase --sampled-softmax, or use a smaller window or batch",
                     count, alphabet, result.predicted));
   Random random(seed, "sampled softmax");
   random.seek(static_cast<std::uint64_t>(batch) << 32);

@@ -20,7 +20,8 @@ double share_from(std::string_view text, std::string_view whole) {
   double share = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), share);
   if (error != std::errc() || end != text.data() + text.size() || !(share >= 0 && share <= 1))
-    throw UsageError(fmt::format("teacher forcing \"{}\": a share between 0 and 1, or two, as 1..0.2", whole));
+    throw UsageError(
+        fmt::format("teacher forcing \"{}\": expected one or two shares between 0 and 1, such as 1..0.2", whole));
   return share;
 }
 
@@ -71,8 +72,8 @@ ScheduledSampling<T>::ScheduledSampling(const Network<T>& network, Team& team, s
       if (head.field != read.field) continue;
       if (!head.loss->template as<Categorical<T>>() && !head.loss->template as<ValueDistribution<T>>())
         throw UsageError(
-            fmt::format("scheduled sampling reads what is given at each position, and the loss {} of {} "
-                        "judges a sequence as a whole; leave --teacher-forcing out",
+            fmt::format("scheduled sampling requires an output at each position, but the loss {} of {} is over whole "
+                        "sequences; remove --teacher-forcing",
                         head.loss->name(), head.field));
       uses_.push_back({input.field, h, read.back});
     }

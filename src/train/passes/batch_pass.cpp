@@ -35,18 +35,18 @@ BatchPass<T>::BatchPass(const Network<T>& network, Team& team, std::size_t memor
   if (penalties.any()) penalties_.emplace(penalties, network, team);
   smoothing_ = penalties.smoothing;
   if (!(smoothing_ >= 0 && smoothing_ < 1))
-    throw UsageError(fmt::format("label smoothing {}: a share of at least 0 and below 1", smoothing_));
+    throw UsageError(fmt::format("label smoothing {}: must be at least 0 and below 1", smoothing_));
   if (smoothing_ > 0 && std::ranges::none_of(network.heads, [](const Head<T>& head) {
         return head.loss->template as<Categorical<T>>() != nullptr;
       }))
     throw UsageError(
-        fmt::format("label smoothing spreads the target over symbols, and {} has the loss {}; leave it out",
+        fmt::format("label smoothing requires a loss over symbols, but {} has the loss {}; disable label smoothing",
                     network.heads.front().field, network.heads.front().loss->name()));
   if (rounds()) {
     if (sizeof(T) != sizeof(float))
-      throw UsageError("activations in bfloat16 are for float; leave --activations out, or take --precision float");
+      throw UsageError("bfloat16 activations require float; remove --activations or use --precision float");
     if (memory_limit > 0)
-      throw UsageError("--activations bf16 keeps what a memory limit computes again: leave one of them out");
+      throw UsageError("--activations bf16 cannot be combined with a memory limit; use only one of them");
     require_pieces("--activations bf16");
   }
   if (memory_limit == 0) return;
@@ -69,11 +69,12 @@ template <class T>
 void BatchPass<T>::require_pieces(std::string_view why) const {
   require_rows(why);
   if (penalties_ && penalties_->flows())
-    throw UsageError(fmt::format("a flow penalty needs the whole batch at once: leave out {}", why));
+    throw UsageError(
+        fmt::format("a flow penalty requires the whole batch at once and cannot be combined with {}", why));
   if (!network_.plan->recomputable())
     throw UsageError(
-        fmt::format("{} cuts sequences into pieces, which a network that looks ahead or at the ends of a sequence "
-                    "cannot be read in: leave it out",
+        fmt::format("{} divides sequences into pieces, which networks that read later positions or the ends of a "
+                    "sequence do not support; disable it",
                     why));
 }
 
@@ -95,8 +96,8 @@ Index BatchPass<T>::piece_steps(const Structure& structure) const {
     least = std::min(least, bytes);
   }
   throw UsageError(
-      fmt::format("memory limit of {} bytes: a window of {} steps and {} sequences needs at least {}; "
-                  "raise the limit, or take shorter windows or fewer sequences a step",
+      fmt::format("memory limit of {} bytes: a window of {} steps and {} sequences needs at least {}; increase the "
+                  "limit, or use shorter windows or fewer sequences per step",
                   memory_limit_, steps, structure.sequences(), least));
 }
 

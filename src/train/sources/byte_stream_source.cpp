@@ -23,7 +23,8 @@ constexpr int kWaits = 10;
 
 ByteStreamSource::ByteStreamSource(const std::string& path, Index window, Index kept)
     : name_(path == "-" ? "standard input" : path), window_(window), kept_(kept), buffer_(kBufferBytes) {
-  if (window < 1 || kept < 1) throw UsageError("a stream is read in windows of at least 1 byte, of which 1 is kept");
+  if (window < 1 || kept < 1)
+    throw UsageError("a stream requires windows of at least 1 byte, and at least 1 kept window");
   descriptor_ = path == "-" ? STDIN_FILENO : open(path.c_str(), O_RDONLY | O_CLOEXEC);
   if (descriptor_ < 0) throw DataError(fmt::format("{}: {}", path, std::strerror(errno)));
 }
@@ -93,7 +94,7 @@ bool ByteStreamSource::wait(const std::atomic<bool>* stop) {
   const Index oldest = next_ - static_cast<Index>(windows_.size());
   if (position_ < oldest)
     throw RuntimeFailure(fmt::format(
-        "{}: window {} was read and is kept no longer, so the run cannot go back there; begin anew with a smaller rate",
+        "{}: window {} is no longer kept, so the run cannot return to it; start again with a smaller learning rate",
         name_, position_));
   lay(windows_[at(position_ - oldest)]);
   return true;

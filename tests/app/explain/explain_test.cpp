@@ -146,7 +146,7 @@ TEST(Explain, FollowsAPositionBackToTheBeginOfItsLine) {
     EXPECT_EQ(second.lags[i].surprise, alone.lags[i].surprise);
     EXPECT_EQ(second.lags[i].position, alone.lags[i].position + 4);
   }
-  EXPECT_EQ(explain_text(model, text, {.model = {}, .at = 5, .threads = 1}).no_lags, "nothing stands before it");
+  EXPECT_EQ(explain_text(model, text, {.model = {}, .at = 5, .threads = 1}).no_lags, "it is the first symbol");
   const MeanLags mean = mean_lags(model, text, 4, 100, 1);
   EXPECT_EQ(mean.norms.size(), 4U);
   EXPECT_GT(mean.norms[0], 0);

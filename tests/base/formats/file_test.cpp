@@ -112,7 +112,7 @@ TEST(InputFile, damaged_packed_files_and_wrong_endings_are_data_errors) {
     folder.write("a" + packed.ending, packed.bytes + "rubbish");
     EXPECT_NE(message_of<DataError>([&] { Input::open(path); }), "") << packed.ending;
     folder.write("a" + packed.ending, kText);
-    EXPECT_TRUE(contains(message_of<DataError>([&] { Input::open(path); }), "its name says")) << packed.ending;
+    EXPECT_TRUE(contains(message_of<DataError>([&] { Input::open(path); }), "the file name says")) << packed.ending;
   }
 }
 
@@ -135,7 +135,7 @@ TEST(InputFile, a_file_without_permission_is_a_data_error) {
   ::chmod(path.c_str(), 0);
   ::chmod(folder.path("").c_str(), 0755);
   const Unprivileged scope;
-  EXPECT_TRUE(contains(message_of<DataError>([&] { Input::open(path); }), "no permission"));
+  EXPECT_TRUE(contains(message_of<DataError>([&] { Input::open(path); }), "permission"));
 }
 
 TEST(InputFile, a_pipe_is_read_to_its_end) {
@@ -319,15 +319,15 @@ TEST(AtomicOutput, folders_that_are_missing_or_read_only_have_their_messages) {
   const auto message = [](const std::string& path) {
     return message_of<RuntimeFailure>([&] { write_file_atomically(path, kText); });
   };
-  EXPECT_TRUE(contains(message(folder.path("no/a")), "create the folder first"));
-  EXPECT_TRUE(contains(message(folder.path("")), "name a file, not a folder"));
+  EXPECT_TRUE(contains(message(folder.path("no/a")), "create the directory first"));
+  EXPECT_TRUE(contains(message(folder.path("")), "name of a file, not of a directory"));
   if (!Unprivileged::possible()) GTEST_SKIP() << "root may write everywhere";
   ::chmod(folder.write("fixed", kText).c_str(), 0444);
   ::chmod(folder.path("").c_str(), 0555);
   {
     const Unprivileged scope;
-    EXPECT_TRUE(contains(message(folder.path("a")), "that you may write to"));
-    EXPECT_TRUE(contains(message(folder.path("fixed")), "that you may write to"));
+    EXPECT_TRUE(contains(message(folder.path("a")), "that you have permission to write"));
+    EXPECT_TRUE(contains(message(folder.path("fixed")), "that you have permission to write"));
   }
   ::chmod(folder.path("").c_str(), 0755);
   EXPECT_EQ(folder.files(), 1u);

@@ -210,7 +210,7 @@ TEST(ExampleBatches, refuse_options_without_sense) {
   EXPECT_THAT(refused([](auto& o) { o.reads = {"words"}; }), HasSubstr("words"));
   EXPECT_THAT(refused([](auto& o) { o.reads = {"tag"}; }), HasSubstr("tag is read and predicted at the same position"));
   const ExampleSet none = set.subset({});
-  EXPECT_THAT(message_of<DataError>([&] { example_batches(none, kAll, 1); }), HasSubstr("no examples to train on"));
+  EXPECT_THAT(message_of<DataError>([&] { example_batches(none, kAll, 1); }), HasSubstr("no training examples"));
 }
 
 // -------------------------------------------------------------------------------------------------------------- source
@@ -376,7 +376,7 @@ TEST(ExampleBatches, fields_of_a_card_that_cannot_be_are_refused) {
     }
     return std::string();
   };
-  EXPECT_THAT(message(R"({"name": "x", "type": "symbols", "size": 3})"), HasSubstr("without an alphabet"));
+  EXPECT_THAT(message(R"({"name": "x", "type": "symbols", "size": 3})"), HasSubstr("but has no alphabet"));
   EXPECT_EQ(message(R"({"name": "x", "type": "symbols", "size": 3})", "task copy:5"), "");
   EXPECT_EQ(message(R"({"name": "x", "type": "values", "size": 3})"), "");
   EXPECT_THAT(message(R"({"name": "x", "type": "values", "size": 3, "spelt": true})"), HasSubstr("is spelt"));

@@ -128,7 +128,7 @@ TEST(Specify, refuses_to_read_what_is_predicted_once) {
   };
   EXPECT_THAT(specified({.reads = {"word", "class"}, .predicts = {"class"}}),
               HasSubstr("field class is predicted once"));
-  EXPECT_THAT(specified({.reads = {"tag"}, .predicts = {"tag"}, .once = {"tag"}}), HasSubstr("cannot be read too"));
+  EXPECT_THAT(specified({.reads = {"tag"}, .predicts = {"tag"}, .once = {"tag"}}), HasSubstr("cannot also be read"));
 }
 
 // ----------------------------------------------------------------------------------------------------- standardization

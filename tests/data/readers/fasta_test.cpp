@@ -46,7 +46,7 @@ TEST(Fasta, what_is_wrong_is_named_with_its_line) {
   EXPECT_THAT(fasta_refusal("@r\nACGT\n"), HasSubstr("line 1: the read \"r\" has no line \"+\""));
   EXPECT_THAT(fasta_refusal("@r\nA\n+\nI\nC\n"), HasSubstr("line 5: a read is complete above"));
   EXPECT_THAT(fasta_refusal("@r\n+\n"), HasSubstr("line 1: the read \"r\" has no letters"));
-  EXPECT_THAT(fasta_refusal("\n;\n"), HasSubstr("no record in it"));
+  EXPECT_THAT(fasta_refusal("\n;\n"), HasSubstr("no records"));
 }
 
 TEST(Fasta, names_and_first_lines_give_the_format_away) {
@@ -54,10 +54,10 @@ TEST(Fasta, names_and_first_lines_give_the_format_away) {
   const auto guess = [&](const std::string& name, const std::string& bytes) {
     return guess_fasta(folder.write(name, bytes));
   };
-  EXPECT_THAT(guess("a.fna.gz", "packed"), HasSubstr("by its name"));
+  EXPECT_THAT(guess("a.fna.gz", "packed"), HasSubstr("by its file name"));
   EXPECT_THAT(guess("a.fq", "x"), HasSubstr("FASTQ"));
   EXPECT_THAT(guess("a.txt", ">x y\nACGT\nAC\n"), HasSubstr("headers of FASTA"));
-  EXPECT_THAT(guess("b.txt", "@x y\nACGT\n+\nIIII\n"), HasSubstr("a read of FASTQ"));
+  EXPECT_THAT(guess("b.txt", "@x y\nACGT\n+\nIIII\n"), HasSubstr("a FASTQ read"));
   for (const char* text :
        {"> he wrote\n> to me\nand I to him\n", ">quoted\nYes, I did\n", "ACGT\n", "", ">a\n", "@a\nAC\n"})
     EXPECT_EQ(guess("c.txt", text), "") << text;

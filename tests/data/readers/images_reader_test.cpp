@@ -63,9 +63,9 @@ TEST(ImagesReader, idx_is_read_with_the_labels_that_lie_beside) {
 
 TEST(ImagesReader, idx_that_is_damaged_or_does_not_fit_its_labels_is_refused) {
   EXPECT_THAT(refusal("images", idx_of({2, 2, 2}, "abcd")), HasSubstr("4 bytes of elements, but the sizes say 8"));
-  EXPECT_THAT(refusal("images", idx_of({2}, "ab")), HasSubstr("which are labels; name the file of images"));
+  EXPECT_THAT(refusal("images", idx_of({2}, "ab")), HasSubstr("contains labels; give the file of images,"));
   EXPECT_THAT(refusal("images", idx_of({1, 40000, 1}, std::string(40000, 'a'))), HasSubstr("at most 32768 on a side"));
-  EXPECT_THAT(refusal("images", idx_of({0, 2, 2}, "")), HasSubstr("there is no image in it"));
+  EXPECT_THAT(refusal("images", idx_of({0, 2, 2}, "")), HasSubstr("which contains no images"));
   const ScratchFolder folder;
   const std::string images = folder.write("images", idx_of({2, 1, 1}, "ab"));
   folder.write("labels", idx_of({3}, "abc"));
@@ -107,7 +107,7 @@ TEST(ImagesReader, a_png_of_16_bits_is_rounded_level_by_level) {
 TEST(ImagesReader, a_png_that_was_cut_or_changed_is_refused_with_the_reason) {
   const std::string whole = png_of(4, 4, std::vector<std::uint8_t>(16, 7), PNG_FORMAT_GRAY);
   for (std::size_t size = 8; size + 12 < whole.size(); ++size)
-    EXPECT_THAT(refusal("images", whole.substr(0, size)), HasSubstr("no PNG that can be read")) << size;
+    EXPECT_THAT(refusal("images", whole.substr(0, size)), HasSubstr("not a readable PNG file")) << size;
   std::string changed = whole;
   changed[19] = 3;  // the width, so the checksum is wrong
   EXPECT_THAT(refusal("images", changed), HasSubstr("save it again"));
@@ -135,8 +135,8 @@ TEST(ImagesReader, what_is_wrong_in_an_image_of_netpbm_is_said_with_its_place) {
       {"P2 0 1 9 ", "an image of 1 x 0 pixels"},
       {"P5 99999 1 255\na", "at most 32768"},
       {"P5 1 1 0\na", "a largest level of 0"},
-      {"P2 2 1 9 1 2 3", "something stands behind the image"},
-      {"P5 2", "the file ends where the next number should be"},
+      {"P2 2 1 9 1 2 3", "there are data after the image;"},
+      {"P5 2", "the file"},
   };
   for (const auto& [bytes, message] : cases) EXPECT_THAT(refusal("images", bytes), HasSubstr(message)) << bytes;
 }
@@ -171,14 +171,14 @@ TEST(ImagesReader, a_list_names_images_with_labels_or_with_images_of_labels) {
   EXPECT_EQ(names_of(read("a.pgm\n")), (Texts{"pixels"}));
   const auto refused = [&](const std::string& list) { return message_of<DataError>([&] { read(list); }); };
   EXPECT_THAT(refused("a.pgm\tcat\nc.pgm\tdog\n"), HasSubstr("line 2: there is no file"));
-  EXPECT_THAT(refused("a.pgm\tcat\nb.png\n"), HasSubstr("do not stand in one list"));
+  EXPECT_THAT(refused("a.pgm\tcat\nb.png\n"), HasSubstr("cannot be combined in one list"));
   EXPECT_THAT(refused("a.pgm\tcat\tdog\n"), HasSubstr("3 columns"));
-  EXPECT_THAT(refused("b.png\ta-mask.pgm\n"), HasSubstr("an image of the same size in grey levels"));
+  EXPECT_THAT(refused("b.png\ta-mask.pgm\n"), HasSubstr("must be a gray image of the same size"));
   folder.write("c.png", png_of(1, 1, {1, 2, 3}, PNG_FORMAT_RGB));
-  EXPECT_THAT(refused("a.pgm\nc.png\n"), HasSubstr("make all grey, or all coloured"));
+  EXPECT_THAT(refused("a.pgm\nc.png\n"), HasSubstr("use only gray or only color images"));
   folder.write("d.png", "no image");
-  EXPECT_THAT(refused("d.png\n"), HasSubstr("neither PNG nor PGM nor PPM"));
-  EXPECT_THAT(refused("\n"), HasSubstr("no image is named in it"));
+  EXPECT_THAT(refused("d.png\n"), HasSubstr("not a PNG, PGM or PPM"));
+  EXPECT_THAT(refused("\n"), HasSubstr("no images"));
 }
 
 TEST(ImagesReader, a_folder_is_the_list_of_its_images_labelled_by_their_folders) {
@@ -194,7 +194,7 @@ TEST(ImagesReader, a_folder_is_the_list_of_its_images_labelled_by_their_folders)
   EXPECT_EQ(column_of(examples, "pixels").numbers, (Numbers{1, 2, 1, 2}));
   const ScratchFolder empty;
   EXPECT_THAT(message_of<DataError>([&] { open_data({empty.path("")}, "images"); }),
-              HasSubstr("a directory without images"));
+              HasSubstr("a folder without images;"));
   const std::string file = folder.write("x", "P2 1 1 1 1");
   EXPECT_EQ(open_data({file}, "images").front().bytes(), "P2 1 1 1 1");
 }

@@ -84,8 +84,8 @@ TEST(LogLines, faulty_rules_are_named_with_their_line) {
   EXPECT_TRUE(contains(message("\nnum"), "rules.txt: line 2"));
   EXPECT_TRUE(contains(message("Num \\d"), "rules.txt: line 1"));
   EXPECT_TRUE(contains(message("unk \\d"), "rules.txt: line 1"));
-  EXPECT_TRUE(contains(message("n (\\d"), "not a regular expression"));
-  EXPECT_TRUE(contains(message("n a)|(?:b"), "not a regular expression")) << "brackets close their own";
+  EXPECT_TRUE(contains(message("n (\\d"), "not a valid regular expression:"));
+  EXPECT_TRUE(contains(message("n a)|(?:b"), "not a valid regular expression:")) << "brackets close their own";
   EXPECT_TRUE(contains(message("n \\Qa"), "line 1")) << "a quotation must end";
   EXPECT_TRUE(contains(message("n (?<x>a)"), "(?:...)"));
   EXPECT_TRUE(contains(message("n a\nm b\xFF"), "rules.txt: line 2 is not valid UTF-8"));

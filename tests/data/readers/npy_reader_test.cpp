@@ -163,7 +163,7 @@ TEST(NpyReader, arrays_that_do_not_agree_are_refused) {
   };
   EXPECT_TRUE(
       contains(pair("(3,)", 3, "(2,)", 2), "array \"y\" of shape [2]: another array has 1 examples of 3 positions"));
-  EXPECT_TRUE(contains(pair("(1, 3, 1)", 3, "(1, 2, 1)", 2), "all must agree"));
+  EXPECT_TRUE(contains(pair("(1, 3, 1)", 3, "(1, 2, 1)", 2), "all must match"));
   const std::string array = npy("|i1", "(1,)", "a");
   EXPECT_TRUE(contains(refusal("npy", npz({{"x.npy", array}, {"x.npy", array}})), "two columns are named x"));
   EXPECT_TRUE(contains(pair("(1, 3, 1)", 3, "(2,)", 2), "another array has 1 examples"));
@@ -181,12 +181,12 @@ TEST(NpyReader, what_is_no_array_of_numbers_is_refused_with_what_to_do) {
   refused(npy("<f8", "(2,)", "abcdefgh"), "its header speaks of [2] elements and 8 bytes");
   refused(npy("<f8", "(1,)", "abcdefghi"), "9 bytes of elements follow");
   refused(npy("<f8", "(4611686018427387904, 4611686018427387904)", "abcdefgh"), "its header speaks of");
-  refused(npy("<f8", "()", "abcdefgh"), "there are [positions]");
+  refused(npy("<f8", "()", "abcdefgh"), "expected [positions],");
   refused(npy("<f8", "(0,)", ""), "it is empty");
   refused(npy("<f8", "(9223372036854775807, 0)", ""), "it is empty");
-  refused(npy("<f8", "(-1,)", "abcdefgh"), "its shape is no shape");
+  refused(npy("<f8", "(-1,)", "abcdefgh"), "the shape in the header is invalid");
   refused(npy("<f8", "(1,)", "abcdefgh", false, 4), "version 4");
-  refused(npy("<f8", "(1,)", "abcdefgh").substr(0, 30), "cut short in its header");
+  refused(npy("<f8", "(1,)", "abcdefgh").substr(0, 30), "truncated");
 }
 
 TEST(NpyReader, a_damaged_archive_is_refused) {

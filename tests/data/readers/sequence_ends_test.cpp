@@ -62,7 +62,7 @@ TEST(SequenceEnds, what_cannot_end_is_refused) {
   const auto options = [](SequenceEnd end, const char* field) {
     return ReaderOptions{.whole = {.end = end, .field = field, .given = {}}};
   };
-  EXPECT_NE(refusal("labelled", "a\tb </s>\n", options(SequenceEnd::symbol, "text")).find("stands for the end"),
+  EXPECT_NE(refusal("labelled", "a\tb </s>\n", options(SequenceEnd::symbol, "text")).find("is reserved for the end"),
             std::string::npos);
   EXPECT_THROW(read_as("labelled", "a\tb c\n", options(SequenceEnd::symbol, "label")), UsageError);
   EXPECT_THROW(read_as("jsonl", "{\"value\":[1,2]}\n", options(SequenceEnd::symbol, "value")), UsageError);

@@ -110,7 +110,7 @@ TEST(TreeShapes, what_is_no_tree_is_refused_with_its_line_and_the_remedy) {
   EXPECT_TRUE(contains(refused(conllu({{"a", "2"}, {"b", "7"}})), "line 4: its head is \"7\", which is the id of no"));
   EXPECT_TRUE(contains(refused(conllu({{"a", "_"}})), "line 3: its head is \"\""));
   EXPECT_TRUE(contains(refused(conllu({{"a", "2"}, {"b", "1"}})), "line 3: no word of this sentence has the head 0"));
-  EXPECT_TRUE(contains(refused(conllu({{"a", "0"}, {"b", "3"}, {"c", "2"}})), "heads of each other in a circle"));
+  EXPECT_TRUE(contains(refused(conllu({{"a", "0"}, {"b", "3"}, {"c", "2"}})), "form a cycle"));
   std::vector<std::pair<std::string, std::string>> deep = {{"w", "0"}};
   for (int i = 1; i < 1200; ++i) deep.emplace_back("w", std::to_string(i));
   EXPECT_TRUE(contains(refused(conllu(deep)), "a tree deeper than 1000 levels"));

@@ -45,7 +45,7 @@ TEST(TreesReader, what_is_no_tree_is_refused_with_its_line_and_the_remedy) {
       {"(2 a) b)", "\"b\" behind the end of the tree; give each tree a line"},
       {"(2 a) (2 b)", "\"(\" behind the end of the tree"},
       {"(2 a))", "\")\" behind the end of the tree"},
-      {")", "a bracket is closed that was never opened"},
+      {")", "a closing bracket without an opening one"},
       {"2 a", "\"2\" outside of all brackets; a tree looks like (3 (2 The) (4 film))"},
       {"(2)", "a node (2) with nothing in it; give it a word, or take it out"},
       {"(2 (3) (2 b))", "a node (3) with nothing in it"},
@@ -57,7 +57,7 @@ TEST(TreesReader, what_is_no_tree_is_refused_with_its_line_and_the_remedy) {
     EXPECT_TRUE(contains(found, "data: line 2: " + std::string(message))) << line << ": " << found;
   }
   EXPECT_TRUE(contains(refusal("trees", "(2 a)\n \n(2 b)\n"), "data: line 2: an empty line where a tree should be"));
-  EXPECT_TRUE(contains(refusal("trees", ""), "there is no example in it"));
+  EXPECT_TRUE(contains(refusal("trees", ""), "it contains no examples"));
 }
 
 TEST(TreesReader, a_thousand_levels_are_read_and_more_are_refused) {
@@ -74,7 +74,7 @@ TEST(TreesReader, a_thousand_levels_are_read_and_more_are_refused) {
 TEST(TreesReader, is_guessed_where_every_line_is_a_tree) {
   const FormatGuess guess = guess_format(Input::from_bytes("train.txt", "(3 (2 The) (4 film))\n(1 bad)\n"));
   EXPECT_EQ(guess.format, "trees");
-  EXPECT_EQ(guess.why, "a tree in brackets in each line");
+  EXPECT_EQ(guess.why, "one bracketed tree per line");
   EXPECT_NE(format_of("x.lisp", "(define (square x)\n  (* x x))\n"), "trees");
   EXPECT_NE(format_of("x.txt", "(an aside)\nand more\n"), "trees");
   EXPECT_NE(format_of("x.txt", "\n"), "trees");

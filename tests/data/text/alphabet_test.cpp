@@ -202,7 +202,7 @@ TEST(Alphabets, a_bad_card_is_a_model_error_naming_the_key) {
   EXPECT_TRUE(contains(message(R"({"kind":"bytes","symbols":[256]})"), "\"symbols\" must be"));
   EXPECT_TRUE(contains(message(R"({"kind":"bytes","symbols":[-1]})"), "\"symbols\" must be"));
   EXPECT_TRUE(contains(message(R"({"kind":"bytes","symbols":[1,1]})"), "occurs twice"));
-  EXPECT_TRUE(contains(message(R"({"kind":"words","symbols":["a"]})"), "without <eos>"));
+  EXPECT_TRUE(contains(message(R"({"kind":"words","symbols":["a"]})"), "alphabet must contain <eos>"));
   EXPECT_TRUE(contains(message(R"({"kind":"words","symbols":["<eos>",1]})"), "\"symbols\" must be"));
   EXPECT_TRUE(contains(message(R"({"kind":"words","symbols":["<eos>","a b"]})"), "not one word"));
   EXPECT_TRUE(contains(message(R"({"kind":"words","symbols":["<eos>",""]})"), "not one word"));

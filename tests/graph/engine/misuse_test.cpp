@@ -266,8 +266,8 @@ TEST(StructureMisuse, SequencesPositionsAndRowsOutOfRangeAreRefused) {
   EXPECT_USAGE_ERROR(chains.order().step(4), "out of range");
   EXPECT_USAGE_ERROR(chains.child_rows(0), "out of range");
   EXPECT_USAGE_ERROR(chains.predecessors({Delay::Along::previous, -1}, Corner::top_left), "looks nowhere");
-  EXPECT_USAGE_ERROR(chains.part(1), "look at none");
-  EXPECT_USAGE_ERROR(chains.part(-1), "look at none");
+  EXPECT_USAGE_ERROR(chains.part(1), "have no source");
+  EXPECT_USAGE_ERROR(chains.part(-1), "have no source");
 }
 
 TEST(StructureMisuse, SizesOutOfRangeAreRefused) {

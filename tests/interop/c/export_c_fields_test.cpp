@@ -287,7 +287,7 @@ TEST_F(ExportCFields, what_cannot_be_written_is_refused_by_name) {
   };
   EXPECT_TRUE(contains(message(train_on("word.chars", "load", "gru:4", 0)), "it spells word.chars"));
   EXPECT_TRUE(contains(message(train_on("load", "heat=mixture:2", "gru:4", 0)), "its loss is mixture"));
-  EXPECT_TRUE(contains(message(train_on("load", "heat", "bigru:4", 0)), "a step sees what was alone"));
+  EXPECT_TRUE(contains(message(train_on("load", "heat", "bigru:4", 0)), "a step can read only earlier positions"));
   EXPECT_TRUE(
       contains(message(train_on("load", "heat,alarm", "gru:4", 0)), "predict one field, and this one predicts 2"));
 }

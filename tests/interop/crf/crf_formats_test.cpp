@@ -274,7 +274,7 @@ TEST(CrfWeights, steps_that_are_read_come_back_from_crfpp_and_crfsuite_has_none)
   import_crf({.file = folder.write("again.txt", out), .out = again});
   const std::string data = folder.write("data", conll());
   EXPECT_EQ(predicted(again, data, "2"), predicted(model, data, "2"));
-  EXPECT_TRUE(contains(message_of<UsageError>([&] { exported({.model = model}); }), "CRF++ has"));
+  EXPECT_TRUE(contains(message_of<UsageError>([&] { exported({.model = model}); }), "CRF++ does"));
 }
 
 TEST(CrfWeights, attributes_of_templates_are_cut_wherever_they_may_be) {

@@ -404,7 +404,7 @@ TEST(Crf, grids_and_wrong_labels_are_refused) {
   f.targets[0] = 0;
   const std::pair<Index, Index> shape{1, 2};
   f.structure = Structure::grids({&shape, 1});
-  EXPECT_THAT([&] { judge(f); }, testing::ThrowsMessage<UsageError>(HasSubstr("not in grids or trees")));
+  EXPECT_THAT([&] { judge(f); }, testing::ThrowsMessage<UsageError>(HasSubstr("not grids or trees")));
   std::vector<char> none(at(f.rows() * 3), 0);
   f.structure = Structure::chains(1, 2);
   LabelQuery<double> question = f.question();

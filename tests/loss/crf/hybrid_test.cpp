@@ -349,7 +349,7 @@ TEST(Hybrid, refuses_what_it_cannot_do_by_name) {
     c.sequences().add_transition_counts({}, 1, own);
     FAIL();
   } catch (const UsageError& error) {
-    EXPECT_THAT(error.what(), HasSubstr("hybrid is trained by likelihood alone"));
+    EXPECT_THAT(error.what(), HasSubstr("hybrid supports only likelihood, because"));
   }
   EXPECT_THROW(c.loss->need<LossCurvature<double>>("hf"), UsageError);
   EXPECT_THROW(choose_loss("hybrid:3").make<double>()->target_size(7), UsageError);

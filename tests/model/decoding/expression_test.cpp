@@ -106,7 +106,7 @@ TEST(Expression, errors_name_the_position) {
   EXPECT_THAT(error_of("a}"), HasSubstr("position 2: this closes nothing"));
   EXPECT_THAT(error_of(std::string(200, '(')), HasSubstr("groups within groups"));
   EXPECT_THAT(error_of(std::string("a") + std::string(200, '*')), HasSubstr("repetitions of repetitions"));
-  EXPECT_THAT(error_of("(a{1000}){1000}"), HasSubstr("too large when its counts are written out"));
+  EXPECT_THAT(error_of("(a{1000}){1000}"), HasSubstr("too large after its counts are expanded; use"));
   EXPECT_THAT(error_of("(a|b)*a(a|b){30}"), HasSubstr("more than 20000 states"));
 }
 

@@ -52,7 +52,8 @@ TEST(Lexicon, a_file_has_a_word_a_line) {
               testing::ElementsAre("the", "cat", "dog"));
   EXPECT_THAT(message_of<DataError>([&] { WordList::read(folder.write("b", "the\nbig cat\n")); }),
               HasSubstr("b:2: \"big cat\" is more than one word"));
-  EXPECT_THAT(message_of<DataError>([&] { WordList::read(folder.write("c", "\n \n")); }), HasSubstr("holds no words"));
+  EXPECT_THAT(message_of<DataError>([&] { WordList::read(folder.write("c", "\n \n")); }),
+              HasSubstr("contains no words;"));
   EXPECT_THAT(message_of<UsageError>([&] { lexicon_of({{"xyz"}}, Alphabet::chars_of("abc")); }),
               HasSubstr("spells none of the 1 words"));
 }

@@ -93,15 +93,16 @@ std::string refusal_of(const std::string& spec, const NetworkLayout& layout) {
 }
 
 TEST(NetworkBody, refuses_what_cannot_be_built_and_says_why) {
-  EXPECT_THAT(refusal_of("rnn:2", {.reads = {}, .heads = {{.field = "tag"}}}), HasSubstr("reads at least one field"));
-  EXPECT_THAT(refusal_of("rnn:2", {.reads = {"word"}, .heads = {}}), HasSubstr("predicts at least one field"));
+  EXPECT_THAT(refusal_of("rnn:2", {.reads = {}, .heads = {{.field = "tag"}}}),
+              HasSubstr("must read at least one field"));
+  EXPECT_THAT(refusal_of("rnn:2", {.reads = {"word"}, .heads = {}}), HasSubstr("must predict at least one field"));
   EXPECT_THAT(refusal_of("rnn:2", {.reads = {"words"}, .heads = {{.field = "tag"}}}), HasSubstr("\"word\""));
   EXPECT_THAT(refusal_of("rnn:2", {.reads = {"word"}, .heads = {{.field = "tag", .loss = "normal"}}}),
               HasSubstr("the loss normal is of numbers, but the field tag holds symbols"));
   EXPECT_THAT(refusal_of("birnn:2", {.reads = {"previous tag"}, .heads = {{.field = "tag"}}}),
               HasSubstr("reads sequences in both directions"));
   EXPECT_THAT(refusal_of("rnn:2,direct=2", {.reads = {"previous tag"}, .heads = {{.field = "tag"}}}),
-              HasSubstr("of symbols only one; write direct=1"));
+              HasSubstr("supported only for numbers; use direct=1"));
 }
 
 TEST(NetworkBody, refuses_to_be_trained_with_an_option_that_nothing_asks_for) {

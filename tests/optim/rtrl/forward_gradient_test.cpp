@@ -283,7 +283,7 @@ TEST(ForwardGradient, refuses_what_reads_from_right_to_left) {
     FAIL();
   } catch (const UsageError& e) {
     EXPECT_THAT(e.what(),
-                testing::AllOf(testing::HasSubstr("--gradient uoro"), testing::HasSubstr("not back in time")));
+                testing::AllOf(testing::HasSubstr("--gradient uoro"), testing::HasSubstr("not to earlier positions")));
   }
 }
 

@@ -16,7 +16,7 @@ namespace {
 constexpr double kTrust = 0.25;
 
 [[noreturn]] void refuse(const std::string& why) {
-  throw UsageError("a start from counts needs " + why + "; leave start=counts out");
+  throw UsageError("initialization from counts requires " + why + "; leave out start=counts");
 }
 
 /// log p(a | c) of every symbol, minus the mean over labels: [symbols x labels].
@@ -78,7 +78,7 @@ void initialize_from_counts(NetworkModel<T>& model, const ExampleSet& training, 
   const Head<T>& head = network.heads.front();
   const FieldSpecification& label = training.data().field(head.field);
   if (network.heads.size() > 1 || !label.once || label.type != FieldSpecification::Type::symbols)
-    refuse("one label a sequence to predict");
+    refuse("one predicted label per sequence");
   const Matrix<T> output = model.parameters()[circuit.nodes()[at(head.signal.id)].terms.front().parameter];
   const Index width = output.rows, labels = label.size;
   const std::vector<T> signs = random_signs<T>(labels, width, seed);
@@ -88,7 +88,7 @@ void initialize_from_counts(NetworkModel<T>& model, const ExampleSet& training, 
     const int table = table_of(circuit, input.signal);
     if (table < 0) continue;  // a numeric field
     const Matrix<T> rows = model.parameters()[table];
-    if (rows.cols != width) refuse("embeddings as wide as the bag");
+    if (rows.cols != width) refuse("embeddings with the width of the bag");
     const std::string field = parse_read(input.field).field;
     const std::vector<double> ratios =
         log_ratios(training.column(field), training, rows.rows, training.column(head.field).symbols, labels);

@@ -69,7 +69,8 @@ TEST(CountsStart, leaves_other_models_alone_and_refuses_what_it_is_not_for) {
     }
     return {};
   };
-  EXPECT_THAT(refusal(bag_of(data, "bag:8,start=counts,embedding=4"), data.set), testing::HasSubstr("as wide as"));
+  EXPECT_THAT(refusal(bag_of(data, "bag:8,start=counts,embedding=4"), data.set),
+              testing::HasSubstr("with the width of"));
   Examples tagged = labelled_texts();
   tagged.columns[1] = {.name = "label", .texts = {"x", "y", "x", "y", "x", "y"}};
   const auto specification =
