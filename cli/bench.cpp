@@ -104,17 +104,17 @@ Bench::Bench()
   options_.add({.name = "latency",
                 .target = &latency_,
                 .placeholder = "SECONDS",
-                .help = "with --distributed: of a message, instead of measuring it",
+                .help = "with --distributed: seconds per message, instead of measuring them",
                 .least = 0});
   options_.add({.name = "bandwidth",
                 .target = &bandwidth_,
                 .placeholder = "BYTES",
-                .help = "with --distributed: a second between two processes, instead of measuring it",
+                .help = "with --distributed: bytes per second between two processes, instead of measuring them",
                 .least = 1});
   options_.add({.name = "plot",
                 .target = &plot_,
                 .placeholder = "FILE",
-                .help = "with --distributed: also draw a step over the number of processes, as SVG",
+                .help = "with --distributed: also plot the time per step against the number of processes (SVG)",
                 .file = FileUse::written});
   options_.add({.name = "trace",
                 .target = &trace_,
@@ -403,7 +403,9 @@ ExitCode Bench::run(Console& console) {
     return ExitCode::success;
   }
   if (!launched_processes().alone())
-    throw UsageError("only bench --distributed supports several processes; run other benchmarks in one process");
+    throw UsageError(
+        "several processes were started, but only bench --distributed supports them; run other benchmarks in one "
+        "process");
   Team team(threads(), Attendance::all);
   if (profile_ && !model_) {
     profile_table(team);

@@ -40,7 +40,8 @@ Check::Check()
                 .help = "size of the alphabet",
                 .least = 2,
                 .most = 256});
-  options_.add({.name = "seed", .target = &seed_, .placeholder = "N", .help = "of parameters and data", .least = 0});
+  options_.add(
+      {.name = "seed", .target = &seed_, .placeholder = "N", .help = "random seed of parameters and data", .least = 0});
   add_common();
 }
 

@@ -29,28 +29,28 @@ struct VerbEntry {
 const std::vector<VerbEntry>& verb_list() {
   static const std::vector<VerbEntry> verbs = {
       {"train", "trains a model on text or on data with fields", make_train, true},
-      {"eval", "measures a model on data: bits per symbol and per byte, perplexity", make_eval},
-      {"score", "prints how surprising every symbol or line is", make_score, true},
-      {"predict", "writes data with what a model predicts in columns beside it", make_predict},
-      {"tag", "predict, for something at every position", make_tag},
-      {"classify", "predict, for one thing a sequence", make_classify},
-      {"forecast", "predicts what comes after the end of each sequence", make_forecast},
+      {"eval", "evaluates a model on data: bits per symbol and per byte, perplexity", make_eval},
+      {"score", "prints the surprisal of every symbol or line", make_score, true},
+      {"predict", "writes the data with columns for the predictions of a model", make_predict},
+      {"tag", "predict, for one label at every position", make_tag},
+      {"classify", "predict, for one label per sequence", make_classify},
+      {"forecast", "forecasts the continuation of each sequence", make_forecast},
       {"sample", "generates text from a model", make_sample},
       {"complete", "finds the most probable continuations of a text", make_complete},
-      {"density", "prints how probable every row of a table is, or every image", make_density},
-      {"explain", "shows why: surprise, first guesses, what a state goes back to", make_explain},
-      {"compare", "says whether a model is better than another, with an interval", make_compare},
-      {"report", "writes a page about runs: curves, text by surprise, neurons and more, in one file", make_report},
-      {"compress", "compresses a file without loss, with any model of symbols", make_compress, true},
-      {"decompress", "restores what compress made, bit for bit", make_decompress},
+      {"density", "prints the log probability of every row or other example", make_density},
+      {"explain", "explains predictions: surprisal, top predictions, influence of earlier symbols", make_explain},
+      {"compare", "tests whether one model is better than another", make_compare},
+      {"report", "writes an HTML report about runs: curves, surprisal, units and more", make_report},
+      {"compress", "compresses a file losslessly, with any symbol model", make_compress, true},
+      {"decompress", "restores a compressed file exactly", make_decompress},
       {"export", "writes a model for other programs: C, PyTorch, ONNX, ARPA and more", make_export},
       {"import", "reads models of other programs: PyTorch, Keras, ARPA, CRF++ and more", make_import},
-      {"check", "verifies all derivatives of a model against finite differences", make_check},
-      {"info", "shows what a model file or run folder holds", make_info},
+      {"check", "checks all derivatives of a model against finite differences", make_check},
+      {"info", "shows the contents of a model file or run folder", make_info},
       {"generate", "writes synthetic sequences with a known entropy", make_generate},
-      {"reproduce", "runs a table of published results again", make_reproduce, true},
-      {"sweep", "trains over a grid of settings and seeds: one table", make_sweep, true},
-      {"bench", "measures the speed of this machine beside its floor", make_bench, true},
+      {"reproduce", "reproduces a table of published results", make_reproduce, true},
+      {"sweep", "trains on a grid of settings and seeds and prints a table", make_sweep, true},
+      {"bench", "measures the speed of this machine and its peak rates", make_bench, true},
   };
   return verbs;
 }
@@ -74,8 +74,7 @@ const VerbEntry& find_verb(const std::string& name) {
     if (entry.name == name) return entry;
     names.push_back(entry.name);
   }
-  throw UsageError(
-      fmt::format("there is no verb {}; see `unfold --help`{}", in_quotes(name), did_you_mean(name, names)));
+  throw UsageError(fmt::format("unknown verb {}; see `unfold --help`{}", in_quotes(name), did_you_mean(name, names)));
 }
 
 /// Joins the others where there are any, so that what is wrong is said once. Throws UsageError where they would do the
@@ -87,8 +86,8 @@ void require_use_for_processes(const VerbEntry& verb) {
   for (const VerbEntry& entry : verb_list())
     if (entry.divided) divided += (divided.empty() ? "" : ", ") + entry.name;
   throw UsageError(
-      fmt::format("{} processes were started, and {} has work for one: start it without mpirun (what several "
-                  "share is the work of {})",
+      fmt::format("{} processes were started, but {} runs in one process: start it without mpirun (several processes "
+                  "are supported by {})",
                   all.count(), verb.name, divided));
 }
 
@@ -112,7 +111,7 @@ ExitCode dispatch(std::span<const std::string> arguments, Console& console) {
   }
   if (first == "--version") {
     if (arguments.size() > 1)
-      throw UsageError(fmt::format("--version stands alone; leave out {}", escape_value(arguments[1])));
+      throw UsageError(fmt::format("--version takes no other arguments; leave out {}", escape_value(arguments[1])));
     print_result(fmt::format("unfold {}\n", UNFOLD_VERSION));
     return ExitCode::success;
   }
@@ -138,7 +137,8 @@ ExitCode dispatch(std::span<const std::string> arguments, Console& console) {
 /// The system's own words for a thread that it does not give are "Resource temporarily unavailable".
 std::string thread_failure(const std::system_error& error) {
   if (error.code() != std::errc::resource_unavailable_try_again) return error.what();
-  return "the system gives no more threads (a limit of this user or container: ulimit -u); try fewer with --threads";
+  return "the system cannot create more threads (a limit of this user or container: ulimit -u); use fewer with "
+         "--threads";
 }
 
 /// Says what went wrong, and with which code to end. Several processes that come to the same end speak with one voice,
@@ -177,7 +177,7 @@ void Verb::add_unpacking_limit() {
   options_.add({.name = "max-unpacked",
                 .target = &max_unpacked_,
                 .placeholder = "BYTES",
-                .help = "what a compressed file of data may unpack to; 500M or 2G",
+                .help = "maximum size of an uncompressed data file, for example 500M or 2G",
                 .default_text = "256M and 100 times its size"});
 }
 
@@ -185,8 +185,8 @@ void Verb::add_key() {
   options_.add({.name = "key",
                 .target = &key_,
                 .placeholder = "FILE",
-                .help = "a secret: what is written is authenticated with it, and only models, checkpoints and archives "
-                        "are read that were",
+                .help = "a file with a secret key: written models, checkpoints and archives are authenticated with it, "
+                        "and only files that were written with the same key are read",
                 .file = FileUse::data});
 }
 
@@ -214,7 +214,7 @@ int run_command(std::span<const std::string> arguments) {
   } catch (const nlohmann::json::exception& error) {
     code = tell_failure(
         console,
-        fmt::format("a file of JSON that Unfold wrote was changed: {}; restore it, or remove it", json_fault(error)),
+        fmt::format("a JSON file written by Unfold was changed: {}; restore it, or remove it", json_fault(error)),
         ExitCode::bad_model);
   } catch (const std::exception& error) {
     code = tell_failure(console, error.what(), code);

@@ -61,10 +61,11 @@ Compare::Compare()
   options_.add({.name = "samples",
                 .target = &request_.samples,
                 .placeholder = "N",
-                .help = "of the bootstrap",
+                .help = "number of bootstrap samples",
                 .least = 100,
                 .most = 1e7});
-  options_.add({.name = "seed", .target = &seed_, .placeholder = "N", .help = "of the bootstrap", .least = 0});
+  options_.add(
+      {.name = "seed", .target = &seed_, .placeholder = "N", .help = "random seed of the bootstrap", .least = 0});
   add_threads();
   add_unpacking_limit();
   add_key();

@@ -47,7 +47,7 @@ Complete::Complete()
                        .placeholder = "MODEL",
                        .help = "a run folder or model file",
                        .file = FileUse::model});
-  options_.add({.name = "prime", .target = &request_.prime, .placeholder = "TEXT", .help = "what is continued"});
+  options_.add({.name = "prime", .target = &request_.prime, .placeholder = "TEXT", .help = "the text to continue"});
   options_.add({.name = "prime-file",
                 .target = &prime_file_,
                 .placeholder = "FILE",
@@ -81,18 +81,19 @@ Complete::Complete()
       {.name = "given",
        .target = &given_,
        .placeholder = "NAME=NUMBER",
-       .help = "of distributions of vectors: what is known of one, several with commas; x3 is its third number"});
+       .help = "for density models: known numbers of the vector; separate several by commas; x3 is the third number"});
   options_.add({.name = "predict",
                 .target = &wanted_,
                 .placeholder = "NAME,NAME",
-                .help = "which numbers of it are wanted; without it all that are not given"});
+                .help = "for density models: the numbers to compute; default: all that are not given"});
   options_.add({.name = "samples",
                 .target = &samples_,
                 .placeholder = "N",
                 .help = "draws for means, and probabilities, that have no closed form",
                 .least = 1,
                 .most = 1e9});
-  options_.add({.name = "seed", .target = &seed_, .placeholder = "N", .help = "of the draws", .least = 0});
+  options_.add(
+      {.name = "seed", .target = &seed_, .placeholder = "N", .help = "random seed of the samples", .least = 0});
   add_key();
   add_common();
 }
@@ -107,18 +108,19 @@ void Complete::add_matching() {
                   .least = least,
                   .file = file});
   };
-  add("match", &match_.allowed.match, "REGEX", "only continuations that match this expression as a whole", 0);
-  add("words", &match_.allowed.words, "FILE", "only words of this file, one a line, and what stands between words", 0,
+  add("match", &match_.allowed.match, "REGEX", "only continuations that match this expression completely", 0);
+  add("words", &match_.allowed.words, "FILE", "only words of this file (one per line) and characters between words", 0,
       FileUse::data);
   add("least", &match_.allowed.least, "N", "symbols at least", 1);
-  add("prove", &match_.search.prove, "", "search on until nothing can be better, or --expansions are spent", 0);
+  add("prove", &match_.search.prove, "",
+      "continue the search until no better result is possible, or --expansions are used up", 0);
   add("expansions", &match_.expansions, "N",
-      "times that the model is asked (20000); at each length of --probability (1000)", 1);
-  add("diverse", &match_.search.groups, "N", "groups of the beam, which avoid each other's symbols", 1);
-  add("diversity", &match_.search.diversity, "A", "nats that a symbol loses for each group before that chose it there",
-      0);
+      "maximum number of model evaluations (20000); for --probability, per length (1000)", 1);
+  add("diverse", &match_.search.groups, "N", "number of beam groups that are penalized for equal symbols", 1);
+  add("diversity", &match_.search.diversity, "A",
+      "penalty in nats of a symbol for each previous group that chose it at the same position", 0);
   add("probability", &match_.wants_probability, "",
-      "how probable it is that the text goes on with a match within --length", 0);
+      "print the probability that the text continues with a match within --length", 0);
 }
 
 /// What numbers of a vector are expected to be.
@@ -127,7 +129,7 @@ ExitCode Complete::complete_vectors() const {
   if (given_) request.given = split_given(*given_);
   for (const char* name : {"prime", "prime-file", "length", "beam", "count", "normalisation", "stop"})
     if (options_.given(name)) throw UsageError(fmt::format("--{} is for models of running text", name));
-  if (is_matched()) throw UsageError("--match, --words and what goes with them are for models of running text");
+  if (is_matched()) throw UsageError("--match, --words and their related options are for models of running text");
   const std::string wanted = wanted_.value_or("");
   for (std::string_view left = wanted; !left.empty();) {
     const std::size_t comma = std::min(left.find(','), left.size());
@@ -159,13 +161,12 @@ void Complete::check_matching() const {
   for (const char* name : {"beam", "count", "normalisation", "prove", "diverse", "diversity"})
     if (match_.wants_probability && options_.given(name))
       throw UsageError(
-          fmt::format("--{} is for the search of the best continuations, --probability sums over all that match; leave "
-                      "either out",
+          fmt::format("--{} is for the search of the best continuations, but --probability sums over all matches; "
+                      "leave out one of them",
                       name));
-  if (options_.given("diversity") && !options_.given("diverse"))
-    throw UsageError("--diversity is what the groups of --diverse N lose for what others chose: add --diverse");
+  if (options_.given("diversity") && !options_.given("diverse")) throw UsageError("--diversity requires --diverse N");
   if (options_.given("expansions") && !match_.search.prove && !match_.wants_probability)
-    throw UsageError("--expansions bounds the search of --prove and the sum of --probability: add either");
+    throw UsageError("--expansions requires --prove or --probability");
 }
 
 ExitCode Complete::complete_matched(Console& console) {
@@ -187,7 +188,7 @@ ExitCode Complete::run(Console& console) {
   const bool is_there = std::filesystem::exists(request_.model, none);  // else loading it says that it is not
   for (const char* name : {"given", "predict", "samples", "seed"})
     if (is_there && options_.given(name) && !(match_.wants_probability && name[0] == 's'))  // --samples and --seed
-      throw UsageError(fmt::format("--{} is for distributions of vectors (nade and others)", name));
+      throw UsageError(fmt::format("--{} is for density models (nade and others)", name));
   take_prime(prime_file_, request_.prime);
   if (is_matched()) return complete_matched(console);
   const std::vector<CompletedText> found = complete(request_);

@@ -119,14 +119,15 @@ Eval::Eval()
                 .target = &task_,
                 .placeholder = "SPEC",
                 .help = "tasks: another task with the same inputs and outputs, for example longer",
-                .default_text = "what the model was trained on"});
+                .default_text = "the task of the model"});
   options_.add({.name = "count",
                 .target = &count_,
                 .placeholder = "N",
                 .help = "tasks: number of generated examples",
                 .least = 1,
                 .most = 1e9});
-  options_.add({.name = "seed", .target = &seed_, .placeholder = "N", .help = "tasks: of the examples", .least = 0});
+  options_.add(
+      {.name = "seed", .target = &seed_, .placeholder = "N", .help = "tasks: seed of the examples", .least = 0});
   add_threads();
   add_unpacking_limit();
   add_key();

@@ -36,14 +36,14 @@ class Explain final : public Verb {
 };
 
 Explain::Explain()
-    : Verb(CommandOptions("explain", "shows why: surprise, first guesses, what a state goes back to",
+    : Verb(CommandOptions("explain", "explains predictions: surprisal, top predictions, influence of earlier symbols",
                           {"unfold explain run 'To be, or not to be'", "unfold explain run --file letter.txt --at 120",
                            "unfold explain chunker test.txt --example 3 --at 7"})) {
   options_.add_inputs({.name = "inputs",
                        .target = &inputs_,
                        .placeholder = "MODEL TEXT|DATA",
-                       .help = "a run folder or model file; then a text, or - for standard input; of models of data "
-                               "with fields: a file of them",
+                       .help = "a run folder or model file; then a text, or - for standard input; for models of data "
+                               "with fields: a data file",
                        .least = 1,
                        .most = 2,
                        .file = FileUse::model});
@@ -52,30 +52,30 @@ Explain::Explain()
   options_.add({.name = "at",
                 .target = &at_,
                 .placeholder = "N",
-                .help = "the position, from 1, that is followed back",
+                .help = "the position, from 1, to explain",
                 .least = 1,
-                .default_text = "the most surprising one"});
+                .default_text = "the one with the highest surprisal"});
   options_.add({.name = "guesses",
                 .target = &guesses_,
                 .placeholder = "N",
-                .help = "first guesses shown at every position",
+                .help = "number of top predictions per position",
                 .least = 0,
                 .most = 100});
   options_.add({.name = "reach",
                 .target = &reach_,
                 .placeholder = "N",
-                .help = "symbols that are followed back at most",
+                .help = "maximum number of earlier symbols",
                 .least = 1,
                 .most = 4096});
   options_.add({.name = "example",
                 .target = &example_,
                 .placeholder = "N",
-                .help = "of data with fields: which example, from 1",
+                .help = "for data with fields: number of the example, from 1",
                 .least = 1});
   options_.add({.name = "unknown",
                 .target = &unknown_,
                 .placeholder = "error|skip",
-                .help = "symbols that the model does not know: stop, or leave them out",
+                .help = "for symbols not in the alphabet: stop, or skip them",
                 .choices = {"error", "skip"}});
   add_threads();
   add_key();
@@ -258,14 +258,14 @@ nlohmann::ordered_json labels_json(const FieldExplanation& why) {
 }
 
 ExitCode Explain::run_on_fields(ExplainRequest request) {
-  options_.refuse({"guesses", "reach"}, "is for models of text; of data with fields every label and vote is shown");
+  options_.refuse({"guesses", "reach"}, "is for models of text; for data with fields every label and vote is shown");
   if (file_) inputs_.push_back(*file_);
   if (inputs_.size() < 2) throw options_.missing_inputs();
   request.data = {inputs_[1]};
   const FieldExplanation why = explain_fields(request);
   if (at_ && *at_ != why.at)  // of labels at every position it is followed, or refused
     throw UsageError(
-        fmt::format("--at is for labels at every position; {} is one of a whole example: leave it out", why.field));
+        fmt::format("--at is for labels at every position, but {} is one label per example; leave it out", why.field));
   if (json_) {
     print_result(one_line(labels_json(why)));
     return ExitCode::success;
@@ -293,15 +293,16 @@ ExitCode Explain::run(Console& console) {
     throw UsageError("explain is for models of text and of data with fields, not of tasks");
   if (holds_field_model(request.model)) return run_on_fields(std::move(request));
   if (options_.given("example")) throw UsageError("--example is for models of data with fields");
-  if (file_ && inputs_.size() > 1) throw UsageError("a TEXT and --file exclude each other");
+  if (file_ && inputs_.size() > 1) throw UsageError("TEXT and --file cannot be combined");
   if (!file_ && inputs_.size() < 2) throw options_.missing_inputs();
   const bool from_file = file_ || inputs_[1] == "-";
   request.text = from_file ? std::string(Input::open(file_.value_or("-")).bytes()) : inputs_[1];
   const Explanation why = explain_text(request);
   const bool followed = why.no_lags.empty() || why.at == 1;  // before the first position there is nothing to follow
   if (options_.given("reach") && !followed)
-    throw UsageError(fmt::format("--reach bounds how far a network is followed back, and {} is not: {}; leave it out",
-                                 why.model, why.no_lags));
+    throw UsageError(
+        fmt::format("--reach limits the number of earlier symbols, which {} does not support: {}; leave it out",
+                    why.model, why.no_lags));
   if (json_)
     print_result(one_line(explained_json(why)));
   else

@@ -76,7 +76,7 @@ Generate::Generate()
                 .placeholder = "FILE",
                 .help = "also write a mask for train --mask: 1 for symbols to be predicted, 0 for the others",
                 .file = FileUse::printed});
-  options_.add({.name = "seed", .target = &seed_, .placeholder = "N", .help = "of all choices", .least = 0});
+  options_.add({.name = "seed", .target = &seed_, .placeholder = "N", .help = "random seed", .least = 0});
   add_common();
 }
 

@@ -15,7 +15,7 @@ namespace {
 class Info final : public Verb {
  public:
   Info()
-      : Verb(CommandOptions("info", "shows what a model file or run folder holds: card, parameters, history",
+      : Verb(CommandOptions("info", "shows the contents of a model file or run folder: card, parameters, history",
                             {"unfold info run", "unfold info run/model.safetensors --json", "unfold info run --plan",
                              "unfold info run-a run-b run-c --plot curves.svg"})) {
     options_.add_inputs({.name = "model",
@@ -26,18 +26,17 @@ class Info final : public Verb {
                          .file = FileUse::model});
     options_.add({.name = "plan",
                   .target = &plan_,
-                  .help = "print the plan of a network instead: what runs batched, what step by step"});
-    options_.add(
-        {.name = "plot",
-         .target = &plot_,
-         .placeholder = "FILE.svg",
-         .help = "draw the validation curves of the runs instead (the training loss where one did not validate); equal "
-                 "models become one line with a band",
-         .file = FileUse::written});
+                  .help = "print the plan of a network instead: batched and step-by-step operations"});
+    options_.add({.name = "plot",
+                  .target = &plot_,
+                  .placeholder = "FILE.svg",
+                  .help = "plot the validation curves of the runs instead (the training loss if a run has no "
+                          "validation); runs of equal models become one line with a band",
+                  .file = FileUse::written});
     options_.add({.name = "over",
                   .target = &over_,
                   .placeholder = "seconds|steps",
-                  .help = "what --plot draws from left to right",
+                  .help = "the horizontal axis of --plot",
                   .choices = {"seconds", "steps"}});
     add_key();
     add_common();
@@ -104,8 +103,8 @@ std::string text_of(const ModelInfo& info) {
 }
 
 ExitCode Info::run(Console&) {
-  if (options_.given("over") && !plot_) throw UsageError("--over is what --plot FILE.svg draws over: add --plot");
-  if (plan_ && plot_) throw UsageError("--plan prints and --plot draws: they exclude each other, leave either out");
+  if (options_.given("over") && !plot_) throw UsageError("--over requires --plot FILE.svg");
+  if (plan_ && plot_) throw UsageError("--plan cannot be combined with --plot; leave out one of them");
   if (plot_) {
     plot_runs(model_, *plot_, over_ == "steps" ? "step" : "seconds");
     if (json_) print_result(one_line({{"plot", *plot_}, {"runs", model_.size()}}));

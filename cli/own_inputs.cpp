@@ -41,12 +41,12 @@ std::vector<std::string> files_of(const std::string& input) {
 /// A folder that is filled: the files of a run in it are replaced, what else lies there stays.
 void refuse_folder(const FileNamed& output, const std::string& input) {
   if (is_same(input, output.path))
-    throw UsageError(fmt::format("{} {} is what is read; name another folder", output.by, output.path));
+    throw UsageError(fmt::format("{} {} is also an input; name a different folder", output.by, output.path));
   if (!is_folder(output.path)) return;
   for (const std::string& replaced : files_of(output.path))
     if (is_same(replaced, input))
       throw UsageError(
-          fmt::format("{} {} is the folder of {}, which is read; name another folder", output.by, output.path, input));
+          fmt::format("{} {} is the folder of the input {}; name a different folder", output.by, output.path, input));
 }
 
 constexpr const char* kStandardOutput = "standard output";
@@ -90,7 +90,7 @@ void refuse_one_file_for_two(const std::vector<FileNamed>& outputs) {
   }
   const auto printed = places.find(position_in_total("-"));
   if (printed != places.end() && !names_standard_output(printed->second->path))
-    throw UsageError(fmt::format("{} {} is the file that standard output is redirected to; name another one",
+    throw UsageError(fmt::format("{} {} is the file that standard output is redirected to; name a different file",
                                  printed->second->by, printed->second->path));
 }
 
@@ -101,7 +101,7 @@ void check_output_differs_from_input(const std::string& option, const std::strin
   if (!fs::is_regular_file(output, none)) return;  // a device may be both, as a terminal is
   for (const std::string& file : files_of(input))
     if (is_same(file, output))
-      throw UsageError(fmt::format("{} {} is the file that is read{}; name another one", option, output,
+      throw UsageError(fmt::format("{} {} is also an input{}; name a different file", option, output,
                                    file == output ? "" : fmt::format(" as {}", input)));
 }
 
@@ -116,7 +116,7 @@ void check_outputs_differ_from_inputs(const CommandOptions& options) {
   for (const FileUse use : {FileUse::written, FileUse::filled})
     for (const FileNamed& output : options.files(use))
       if (output.path == "-")
-        throw UsageError(fmt::format("{} - is not for standard output; name a {}", output.by,
+        throw UsageError(fmt::format("{} does not support - (standard output); name a {}", output.by,
                                      use == FileUse::filled ? "folder" : "file"));
   for (FileNamed& printed : options.files(FileUse::printed)) outputs.push_back(std::move(printed));
   std::vector<FileNamed> places = options.files(FileUse::filled);

@@ -112,7 +112,8 @@ Predict::Predict(const char* name) : Verb(CommandOptions(name, summary_of(name),
                 .help = "for density models (nade and others): replace missing numbers of DATA by their mean (for a "
                         "bit, its probability), best (for a bit, the more probable value) or a sample (default mean)",
                 .choices = {"mean", "best", "sample"}});
-  options_.add({.name = "seed", .target = &seed_, .placeholder = "N", .help = "of the samples", .least = 0});
+  options_.add(
+      {.name = "seed", .target = &seed_, .placeholder = "N", .help = "random seed of the samples", .least = 0});
   options_.add({.name = "follow",
                 .target = &request_.follow,
                 .help = "streaming: answer each example, or table row, as soon as it arrives"});

@@ -48,13 +48,13 @@ Reproduce::Reproduce()
   options_.add({.name = "minutes",
                 .target = &request_.minutes,
                 .placeholder = "N",
-                .help = "of each run",
+                .help = "minutes per run",
                 .least = 0.001,
                 .default_text = "depends on --scale"});
   options_.add({.name = "seeds",
                 .target = &request_.seeds,
                 .placeholder = "N",
-                .help = "runs of each cell",
+                .help = "runs per cell",
                 .least = 1,
                 .most = 1000,
                 .default_text = "depends on --scale"});

@@ -42,7 +42,7 @@ class Sample final : public Verb {
 
 Sample::Sample()
     : Verb(CommandOptions(
-          "sample", "generates text from a model; the text goes to standard output as it is",
+          "sample", "generates text from a model and writes it unchanged to standard output",
           {"unfold sample run --length 500 --temperature 0.8", "unfold sample names --given label=female --count 20",
            "unfold sample run --prime 'To be' --top-p 0.95 --seed 7"})) {
   options_.add_inputs({.name = "model",
@@ -53,7 +53,7 @@ Sample::Sample()
   options_.add({.name = "length",
                 .target = &request_.sampling.length,
                 .placeholder = "N",
-                .help = "symbols to draw; of piano rolls, steps",
+                .help = "number of symbols to sample; for piano rolls, steps",
                 .least = 0,
                 .most = 1e12});
   options_.add({.name = "prime",
@@ -68,7 +68,7 @@ Sample::Sample()
   options_.add({.name = "temperature",
                 .target = &request_.sampling.temperature,
                 .placeholder = "X",
-                .help = "below 1: safer, above: bolder; 0: always the most probable symbol",
+                .help = "below 1: less random, above 1: more random; 0: always the most probable symbol",
                 .least = 0});
   options_.add({.name = "top-k",
                 .target = &request_.sampling.top_k,
@@ -78,7 +78,7 @@ Sample::Sample()
   options_.add({.name = "top-p",
                 .target = &request_.sampling.top_p,
                 .placeholder = "P",
-                .help = "only the most probable symbols that together reach P",
+                .help = "only the most probable symbols with total probability P",
                 .least = 0,
                 .most = 1});
   options_.add({.name = "min-p",
@@ -90,38 +90,38 @@ Sample::Sample()
   options_.add({.name = "stop",
                 .target = &request_.sampling.stop,
                 .placeholder = "TEXT",
-                .help = "end when the sample ends with this"});
-  options_.add({.name = "seed", .target = &seed_, .placeholder = "N", .help = "of the draws", .least = 0});
+                .help = "stop when the sample ends with this text"});
+  options_.add(
+      {.name = "seed", .target = &seed_, .placeholder = "N", .help = "random seed of the samples", .least = 0});
   options_.add({.name = "count",
                 .target = &request_.count,
                 .placeholder = "N",
-                .help = "samples; several are separated by line ends",
+                .help = "number of samples; several are separated by line ends",
                 .least = 1});
-  options_.add(
-      {.name = "given",
-       .target = &given_,
-       .placeholder = "FIELD=VALUE",
-       .help = "what is known before a whole sequence begins (train --ends), or source=TEXT; several with commas"});
+  options_.add({.name = "given",
+                .target = &given_,
+                .placeholder = "FIELD=VALUE",
+                .help = "for whole sequences (train --ends): conditions, or source=TEXT; separate several by commas"});
   options_.add({.name = "voices",
                 .target = &voices_,
                 .placeholder = "FILE",
-                .help = "of models of piano rolls: keep the notes of the first piece of FILE (format rolls), and add a "
-                        "voice to them, at each step one note or none",
+                .help = "for models of piano rolls: keep the notes of the first piece of FILE (format rolls) and add a "
+                        "voice with at most one note per step",
                 .file = FileUse::data});
   options_.add({.name = "midi",
                 .target = &midi_,
                 .placeholder = "FILE.mid",
-                .help = "of models of piano rolls: write the piece as a MIDI file too",
+                .help = "for models of piano rolls: also write the piece as a MIDI file",
                 .file = FileUse::written});
   options_.add({.name = "picture",
                 .target = &picture_,
                 .placeholder = "FILE.svg",
-                .help = "of models of piano rolls: draw the piece",
+                .help = "for models of piano rolls: draw the piece",
                 .file = FileUse::written});
   options_.add({.name = "step",
                 .target = &milliseconds_,
                 .placeholder = "MS",
-                .help = "milliseconds of a step in the MIDI file",
+                .help = "milliseconds per step in the MIDI file",
                 .least = 1,
                 .most = 16000});
   add_threads();
@@ -148,11 +148,10 @@ ExitCode Sample::run(Console&) {
 /// Pieces, a line each.
 ExitCode Sample::sample_rolls() const {
   options_.refuse({"prime", "prime-file", "temperature", "top-k", "top-p", "min-p", "stop", "given"},
-                  "has no meaning for piano rolls");
+                  "does not apply to piano rolls");
   if ((midi_ || picture_) && request_.count > 1)
-    throw UsageError("--midi and --picture are of one piece: leave --count out, and change --seed for others");
-  if (options_.given("step") && !midi_)
-    throw UsageError("--step is how long a step lasts in the MIDI file: add --midi FILE.mid, or leave it out");
+    throw UsageError("--midi and --picture support only one piece: leave out --count, and change --seed for others");
+  if (options_.given("step") && !midi_) throw UsageError("--step requires --midi FILE.mid");
   constexpr Index kSteps = 100;
   RollRequest request{.model = request_.model,
                       .length = options_.given("length") ? request_.sampling.length : kSteps,
@@ -215,7 +214,7 @@ nlohmann::ordered_json rows_json(const VectorTable& table) {
 ExitCode Sample::sample_rows() const {
   options_.refuse({"length", "prime", "prime-file", "temperature", "top-k", "top-p", "min-p", "stop", "midi", "picture",
                    "step", "voices"},
-                  "has no meaning for vectors");
+                  "does not apply to vectors");
   const VectorTable table = sample_vectors({.model = request_.model,
                                             .given = request_.given,
                                             .count = request_.count,
@@ -238,7 +237,7 @@ ExitCode Sample::sample_rows() const {
 ExitCode Sample::sample_numbers() const {
   options_.refuse(
       {"prime", "prime-file", "temperature", "top-k", "top-p", "min-p", "stop", "midi", "picture", "step", "voices"},
-      "has no meaning for sequences of numbers");
+      "does not apply to sequences of numbers");
   const SampledNumberSequences drawn = sample_number_sequences(request_, threads_);
   const std::size_t width = drawn.columns.size();
   nlohmann::ordered_json samples = nlohmann::ordered_json::array();
@@ -270,7 +269,7 @@ ExitCode Sample::sample_fields() {
   request_.sampling.seed = static_cast<std::uint64_t>(seed_);
   if (holds_number_sequences(request_.model)) return sample_numbers();
   options_.refuse({"midi", "picture", "step", "voices"}, "is for models of piano rolls");
-  if (prime_file_) throw UsageError("--prime-file is for models of running text; whole sequences begin by themselves");
+  if (prime_file_) throw UsageError("--prime-file is for models of running text, not for whole sequences");
   nlohmann::ordered_json samples = nlohmann::ordered_json::array();
   for (const SampledSequence& sequence : sample_sequences(request_, threads_)) {
     if (json_)

@@ -116,12 +116,11 @@ Score::Score()
   options_.add({.name = "follow",
                 .target = &follow_,
                 .help = "data with fields: streaming; score each example as soon as it arrives"});
-  options_.add({.name = "given",
-                .target = &given_,
-                .placeholder = "FIELD=VALUE",
-                .help =
-                    "of whole sequences (train --ends): what is known before they begin, in place of what DATA say; "
-                    "several with commas"});
+  options_.add(
+      {.name = "given",
+       .target = &given_,
+       .placeholder = "FIELD=VALUE",
+       .help = "for whole sequences (train --ends): conditions that override DATA; separate several by commas"});
   options_.add({.name = "text", .target = &text_, .help = "by line: print the text of each line after its score"});
   options_.add({.name = "masked", .target = &masked_, .help = "logs: print the values that placeholders stand for"});
   options_.add({.name = "context",
@@ -132,7 +131,7 @@ Score::Score()
   options_.add({.name = "mask",
                 .target = &mask_,
                 .placeholder = "FILE",
-                .help = "a 0 or 1 for every symbol of DATA: which are to be predicted",
+                .help = "a file with 1 for every symbol of DATA to be predicted and 0 for the others",
                 .file = FileUse::data});
   options_.add({.name = "unknown",
                 .target = &unknown_,
@@ -340,7 +339,9 @@ ExitCode Score::run(Console& console) {
     return ExitCode::success;
   }
   if (!launched_processes().alone())
-    throw UsageError("several processes are only supported for score MODEL FILE... --by file --out DIR");
+    throw UsageError(
+        "several processes were started, but score supports them only with files: score MODEL FILE... --by file --out "
+        "DIR");
   const bool fields = holds_field_model(inputs_[0]);
   if (inputs_.size() > 2)
     throw UsageError(fields ? "score files of data with fields one at a time" : "several files require --by file");

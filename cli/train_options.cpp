@@ -219,7 +219,7 @@ void add_training_options(CommandOptions& options, TrainSettings& s) {
   options.add({.name = "activity-penalty",
                .target = &s.activity_penalty,
                .placeholder = "BETA",
-               .help = "adds BETA * the mean squared change of each layer's norm from step to step",
+               .help = "adds BETA times the mean squared change of the norm of each layer from step to step",
                .least = 0});
   options.add({.name = "flow-penalty",
                .target = &s.flow_penalty,
@@ -278,7 +278,7 @@ void add_training_options(CommandOptions& options, TrainSettings& s) {
   options.add({.name = "seed",
                .target = &s.seed,
                .placeholder = "N",
-               .help = "of initialization, order and dropout",
+               .help = "random seed of initialization, data order and dropout",
                .least = 0});
   options.add(
       {.name = "restarts",

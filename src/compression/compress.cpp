@@ -243,8 +243,8 @@ void compress_apart(BlockReader& reader, const Codec& codec, ContainerWriter& wr
 }
 
 void require_streams(std::string_view who, bool source, bool sink) {
-  if (!source) throw UsageError(fmt::format("{}: the source is empty: give a function that reads bytes", who));
-  if (!sink) throw UsageError(fmt::format("{}: the sink is empty: give a function that takes bytes", who));
+  if (!source) throw UsageError(fmt::format("{}: the source is empty; pass a function that reads bytes", who));
+  if (!sink) throw UsageError(fmt::format("{}: the sink is empty; pass a function that accepts bytes", who));
 }
 
 ContainerHeader header_of(const CompressOptions& options) {
@@ -434,8 +434,9 @@ Index PieceCompressor::skip(Index blocks) {
 std::string PieceCompressor::piece(Range blocks) {
   poll(options_.stop);
   if (blocks.begin < parts_->next || blocks.end < blocks.begin)
-    throw UsageError(fmt::format("compress: blocks {} to {} after block {}: pieces are asked for in rising order",
-                                 blocks.begin, blocks.end, parts_->next));
+    throw UsageError(
+        fmt::format("compress: blocks {} to {} after block {}: pieces must be requested in ascending order",
+                    blocks.begin, blocks.end, parts_->next));
   skip(blocks.begin - parts_->next);
   const std::vector<std::string> bytes = next_blocks(parts_->reader, blocks.size());
   parts_->next += static_cast<Index>(bytes.size());
@@ -479,7 +480,7 @@ CompressResult decompress(const ByteSource& source, const ByteSink& sink, const 
   if (options.threads < 1)
     throw UsageError(fmt::format("decompress: {} threads; at least 1 is needed", options.threads));
   if (options.limits.memory < 0 || options.limits.output < 0 || options.size < -1)
-    throw UsageError("decompress: limits must be at least 0, and the size at least 0, or -1 where it is not known");
+    throw UsageError("decompress: limits must be at least 0, and the size at least 0, or -1 if it is unknown");
   return Decompressor(source, options).run(sink);
 }
 

@@ -116,7 +116,7 @@ std::string read_up_to(const ByteSource& source, std::size_t size) {
     const std::size_t before = bytes.size();
     bytes.resize(std::min(size, before + kStep));
     const std::size_t got = source(bytes.data() + before, bytes.size() - before);
-    if (got > bytes.size() - before) throw UsageError("a source says that it gave more bytes than it was asked for");
+    if (got > bytes.size() - before) throw UsageError("a source returned more bytes than were requested");
     bytes.resize(before + got);
     if (got == 0) break;
   }

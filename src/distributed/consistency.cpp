@@ -84,7 +84,7 @@ void require_same_settings(Processes& processes, const std::vector<Claim>& claim
   const std::vector<Claim> first = from_text(texts.front());
   const auto value_in = [](const std::vector<Claim>& all, const std::string& what) {
     const auto found = std::ranges::find(all, what, &Claim::what);
-    return found == all.end() ? Claim{what, "not there"} : *found;
+    return found == all.end() ? Claim{what, "missing"} : *found;
   };
   for (std::size_t p = 1; p < texts.size(); ++p) {
     if (texts[p] == texts.front()) continue;

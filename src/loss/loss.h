@@ -91,8 +91,8 @@ class Loss {
   template <class Capability>
   const Capability& need(std::string_view who) const {
     if (const auto* found = as<Capability>()) return *found;
-    throw UsageError(std::string(who) + " requires a loss with " + Capability::kWhat + ", which " +
-                     std::string(name()) + " has not");
+    throw UsageError(std::string(who) + " requires " + Capability::kWhat + ", which the loss " + std::string(name()) +
+                     " does not support");
   }
 };
 

@@ -13,7 +13,7 @@ void Network<T>::validate() const {
   if (plan == nullptr) throw UsageError("a network needs a plan");
   for (const NetworkInput& input : inputs) {
     if (input.signal.circuit != plan->circuit())
-      throw UsageError("the input " + input.field + " is a signal of another circuit than the plan, or of none");
+      throw UsageError("the input " + input.field + " is not a signal of the circuit of the plan");
     require_index("network: input signal", input.signal.id, static_cast<Index>(plan->nodes().size()));
     const Node::Kind kind = plan->nodes()[static_cast<std::size_t>(input.signal.id)].kind;
     if (kind != Node::Kind::input && kind != Node::Kind::symbols)

@@ -73,7 +73,7 @@ void require_size(const Loss<T>& loss, std::span<const T> signal, std::span<U> v
 
 inline void require_level(double level) {
   if (!(level > 0 && level < 1))
-    throw UsageError("quantile level " + std::to_string(level) + ", which must be above 0 and below 1");
+    throw UsageError("quantile level " + std::to_string(level) + " must be above 0 and below 1");
 }
 
 }  // namespace unfold

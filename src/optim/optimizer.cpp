@@ -169,8 +169,8 @@ struct RiemannianKind {
                                        : metric == RiemannianMetric::rbpm ? "rbpm"
                                                                           : "ascent";
   static constexpr const char* kHelp =
-      metric == RiemannianMetric::ruop   ? "Riemannian, unit-wise outer product metric; the rate is in 1 / units"
-      : metric == RiemannianMetric::rbpm ? "Riemannian, backpropagated metric; the rate is in 1 / units"
+      metric == RiemannianMetric::ruop ? "Riemannian, unit-wise outer product metric; the learning rate is in 1 / units"
+      : metric == RiemannianMetric::rbpm ? "Riemannian, backpropagated metric; the learning rate is in 1 / units"
                                          : "the plain gradient under the control of ruop and rbpm";
   static CommonOptions common() { return {.rate = 1}; }
   static Options own() { return {.metric = metric}; }
@@ -323,7 +323,7 @@ ParsedOptimizer parse_optimizer(std::string_view text) {
   const Spec spec = parse_spec(text);
   const OptimizerEntry& entry = registry().get(spec.name);
   if (!spec.size.empty())
-    throw UsageError(fmt::format("optimiser {}: write rate={} for the step size", in_quotes(text), spec.size));
+    throw UsageError(fmt::format("optimizer {}: use rate={} for the learning rate", in_quotes(text), spec.size));
   ParsedOptimizer result{entry, entry.options};
   parse_options(spec, result.settings);
   return result;
@@ -340,7 +340,7 @@ Optimizer<T>::Optimizer(std::unique_ptr<Direction<T>> direction, std::unique_ptr
       schedule_(schedule),
       spec_(std::move(spec)) {
   if (!(std::isfinite(rate_) && rate_ > 0))
-    throw UsageError(fmt::format("optimizer {}: a rate of {}; it must be above 0", spec_, rate_));
+    throw UsageError(fmt::format("optimizer {}: the learning rate {} must be above 0", spec_, rate_));
 }
 
 template <class T>

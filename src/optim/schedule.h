@@ -24,7 +24,8 @@ void describe(Visitor& v, ScheduleOptions& o) {
     {{ScheduleKind::constant, "constant"}, {ScheduleKind::cosine, "cosine"}, {ScheduleKind::plateau, "plateau"}});
   v("warmup", o.warmup, "steps of linear warm-up", at_least(0));
   v("floor", o.floor, "minimum factor on the learning rate (cosine, plateau)", range(0, 1));
-  v("plateau-patience", o.plateau_patience, "validations without improvement before the rate is halved", at_least(1));
+  v("plateau-patience", o.plateau_patience, "validations without improvement before the learning rate is halved",
+    at_least(1));
 }
 
 /// Progress of a run: completed steps, and the fraction of the budget used (of steps, epochs or time, whichever is

@@ -205,7 +205,7 @@ void ValueMetrics::check_same_kind(Index components, bool scored, bool banded) {
   }
   if (at(components) != components_.size())
     throw UsageError(
-        fmt::format("value measures: a row has {} numbers, where others have {}", components, components_.size()));
+        fmt::format("value metrics: a row has {} numbers, but others have {}", components, components_.size()));
   if (scored != scored_ || banded != banded_)
     throw UsageError("value metrics: either all rows or none must have a score or an interval");
 }

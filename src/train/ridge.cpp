@@ -209,7 +209,8 @@ RidgeFit RidgeSums::solve(const RidgeOptions& options) const {
     const double score = blocks_.empty() ? cross_validation(all, lambda) : left_out(lambda);
     if (score < best) best = score, fit.lambda = lambda;
   }
-  if (!(fit.lambda > 0)) throw DataError("ridge: no lambda gives a fit; there are fewer positions than states need");
+  if (!(fit.lambda > 0))
+    throw DataError("ridge: no lambda allows a fit; there are too few positions for the number of states");
   auto solution = all.solve(fit.lambda);
   if (!solution)
     throw DataError("ridge: lambda is too small for these states; use a larger value, or 0 to select it automatically");

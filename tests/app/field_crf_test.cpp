@@ -209,7 +209,7 @@ TEST_F(FieldCrfTest, training_starts_with_the_parameters_of_another_run) {
     return with_network_model(run, [&]<class T>(const NetworkModel<T>& model) {
       for (const ParameterInfo& p : model.parameters().info())
         if (p.name == name) return static_cast<double>(model.parameters().flat()[at(p.offset)]);
-      throw UsageError(name + "the parameter");
+      throw UsageError(name + " is no parameter");
     });
   };
   std::string first;
@@ -242,11 +242,13 @@ TEST_F(FieldCrfTest, a_metric_of_paths_says_that_none_leads_to_parameters_of_the
   request.settings.optimizer = "path";
   request.run.threads = 1;
   request.given = {"predict", "model", "optimizer"};
-  EXPECT_THAT([&] { train(request); }, testing::ThrowsMessage<UsageError>(HasSubstr("parameters of its own")));
+  EXPECT_THAT([&] { train(request); },
+              testing::ThrowsMessage<UsageError>(HasSubstr("does not support losses with parameters")));
 }
 
 TEST_F(FieldCrfTest, one_label_a_sequence_and_rows_of_a_window_are_refused) {
-  EXPECT_THAT([&] { trained("2@end=crf"); }, testing::ThrowsMessage<UsageError>(HasSubstr("once a sequence")));
+  EXPECT_THAT([&] { trained("2@end=crf"); },
+              testing::ThrowsMessage<UsageError>(HasSubstr("is predicted once per sequence")));
   EXPECT_THAT([&] { trained("2=crf:labels=iob3"); }, testing::ThrowsMessage<UsageError>(HasSubstr("iob2")));
 }
 

@@ -138,8 +138,8 @@ TEST_F(FoundTreesTest, what_they_do_not_go_with_is_refused_with_the_remedy) {
   const auto with_model = [&](const std::string& model) {
     return refused([&](TrainRequest& request) { request.settings.model = model; });
   };
-  EXPECT_TRUE(contains(with_model("child-sum-lstm:8"), "trees have two unordered children per node;"));
-  EXPECT_TRUE(contains(with_model("tree-lstm:8,children=1"), "take tree-lstm:8"));
+  EXPECT_TRUE(contains(with_model("child-sum-lstm:8"), "found trees have two unordered children per node"));
+  EXPECT_TRUE(contains(with_model("tree-lstm:8,children=1"), "use tree-lstm:8"));
   EXPECT_TRUE(contains(with_model("lstm:8"), "but the data are trees"));
   EXPECT_EQ(with_model("recursive:6,layers=2"), "");
   EXPECT_EQ(with_model("recursive-tensor:4,children=3"), "");
@@ -147,12 +147,13 @@ TEST_F(FoundTreesTest, what_they_do_not_go_with_is_refused_with_the_remedy) {
   const auto with_optimizer = [&](const std::string& optimizer) {
     return refused([&](TrainRequest& request) { request.settings.optimizer = optimizer; });
   };
-  EXPECT_TRUE(contains(with_optimizer("lbfgs"), "lbfgs compares losses, and --trees found draws trees"));
-  EXPECT_TRUE(contains(with_optimizer("hf"), "and --trees found pays for what a search finds"));
+  EXPECT_TRUE(contains(with_optimizer("lbfgs"),
+                       "lbfgs compares losses and cannot be used with --trees found, which draws random trees"));
+  EXPECT_TRUE(contains(with_optimizer("hf"), "which --trees found replaces by another objective"));
   EXPECT_TRUE(contains(refused([](TrainRequest& request) { request.settings.shards = 2; }),
-                       "--trees found learns from what it finds itself and knows no shards"));
+                       "--trees found cannot be combined with shards"));
   EXPECT_TRUE(contains(refused([](TrainRequest& request) { request.run.memory_limit = "1G"; }),
-                       "--trees found learns from what it finds itself and knows no memory limit"));
+                       "--trees found cannot be combined with a memory limit"));
   EXPECT_TRUE(
       contains(refused([](TrainRequest& request) { request.settings.objective = "risk"; }), "leave out --objective"));
 }

@@ -158,7 +158,7 @@ TEST_F(GridsTest, what_is_read_is_predicted_from_what_came_before_and_all_images
 
 TEST_F(GridsTest, what_does_not_fit_is_refused_with_the_remedy) {
   const std::string grids = folder_.write("some.grids", lettered(20, 3)), images = sides("some", 3);
-  EXPECT_TRUE(contains(refused("lstm:4", "grids", grids), "the data are grids; take one of grid-rnn:4, grid-lstm:4"));
+  EXPECT_TRUE(contains(refused("lstm:4", "grids", grids), "the data are grids; use one of grid-rnn:4, grid-lstm:4"));
   EXPECT_TRUE(contains(refused("tree-lstm:4", "images", images), "reads trees, but the data are grids"));
   const std::string lines = folder_.write("some.txt", "a\tgood film\nb\tbad film\na\tgood\nb\tbad\n");
   EXPECT_TRUE(contains(refused("grid-lstm:4", "labelled", lines), "or use images (--format images)"));
@@ -172,9 +172,9 @@ TEST_F(GridsTest, what_does_not_fit_is_refused_with_the_remedy) {
   EXPECT_TRUE(contains(refused("grid-lstm:4", "grids", grids, with("window", [](TrainSettings& s) { s.window = 4; })),
                        "leave out --window"));
   EXPECT_TRUE(contains(refused("grid-lstm:4", "grids", grids, with("ahead", [](TrainSettings& s) { s.ahead = 1; })),
-                       "leave --ahead out"));
+                       "leave out --ahead"));
   EXPECT_TRUE(contains(refused("lstm:4", "labelled", lines, with("shift", [](TrainSettings& s) { s.shift = 1; })),
-                       "grids, such as images"));
+                       "requires grids, such as images"));
   const auto itself = with("predict", [](TrainSettings& s) { s.read = s.predict = "text"; });
   EXPECT_TRUE(contains(refused("grid-lstm:4,direct=1", "grids", grids, itself), "leave out patch and direct"));
 }

@@ -123,7 +123,7 @@ TEST_F(HiddenMarkov, what_has_no_meaning_is_refused) {
   EXPECT_TRUE(
       contains(message_of<UsageError>([&] { learn(file, "gaussian-hmm:50", 1, "a", "run"); }), "as many vectors"));
   const std::string texts = folder_.write("texts.csv", "a,b\n1,x\n2,y\n3,x\n");
-  EXPECT_TRUE(contains(message_of<UsageError>([&] { learn(texts, "gaussian-hmm:2", 1); }), "is of numbers alone"));
+  EXPECT_TRUE(contains(message_of<UsageError>([&] { learn(texts, "gaussian-hmm:2", 1); }), "supports only numbers"));
 }
 
 /// The input at the first position determines the label, so only a memory, here the states, can carry it to the end.
@@ -146,7 +146,7 @@ TEST_F(HiddenMarkov, states_over_a_network_learn_one_label_a_sequence) {
     const std::string table = predicted(run, file);
     EXPECT_TRUE(contains(table, "label.best")) << table.substr(0, 200);
   }
-  EXPECT_TRUE(contains(message_of<UsageError>([&] { learn(file, "rnn:4", 1, "label=crf"); }), "hybrid"));
+  EXPECT_TRUE(contains(message_of<UsageError>([&] { learn(file, "rnn:4", 1, "label=crf"); }), "use softmax or hybrid"));
 }
 
 }  // namespace

@@ -88,7 +88,7 @@ TEST_F(ObjectiveTest, what_it_is_not_for_is_refused) {
                   request.overwrite = true;
                 });
               }),
-              HasSubstr("a curvature, which crf with another --objective than likelihood has not"));
+              HasSubstr("a curvature, which the loss crf with an objective other than likelihood does not support"));
 }
 
 constexpr const char* kNumeralPairs =
@@ -203,7 +203,7 @@ TEST_F(SequenceObjectiveTest, whole_sequences_that_stop_are_learnt_too) {
 
 TEST_F(SequenceObjectiveTest, what_it_knows_nothing_of_is_refused_with_a_remedy) {
   for (const char* optimizer : {"hf", "natural"})
-    EXPECT_THAT(refusal("bso", {}, optimizer), HasSubstr(std::string(optimizer) + "uses losses and curvature"));
+    EXPECT_THAT(refusal("bso", {}, optimizer), HasSubstr(std::string(optimizer) + " uses losses and curvature"));
   EXPECT_THAT(refusal("bso", {}, "ruop"), HasSubstr("use sgd or adam"));
   const auto with = [](const char* name, const auto& set) {
     return [name, set](TrainRequest& request) {
@@ -213,11 +213,11 @@ TEST_F(SequenceObjectiveTest, what_it_knows_nothing_of_is_refused_with_a_remedy)
   };
   EXPECT_THAT(
       refusal("margin", with("teacher-forcing", [](TrainRequest& r) { r.settings.teacher_forcing = "1..0.5"; })),
-      HasSubstr("--objective margin learns from what it finds itself and knows no own outputs"));
+      HasSubstr("--objective margin cannot be combined with own outputs"));
   EXPECT_THAT(refusal("risk", with("label-smoothing", [](TrainRequest& r) { r.settings.label_smoothing = 0.1; })),
               HasSubstr("knows no label smoothing"));
   EXPECT_THAT(refusal("risk", with("word-dropout", [](TrainRequest& r) { r.settings.word_dropout = 0.1; })),
-              HasSubstr("leave one of"));
+              HasSubstr("cannot be combined with --word-dropout"));
   EXPECT_THAT(refusal("risk", with("shards", [](TrainRequest& r) { r.settings.shards = 2; })), HasSubstr("shards"));
   EXPECT_THAT(refusal("risk:beam=2,samples=2", {}), HasSubstr("set beam or samples"));
 }

@@ -90,7 +90,7 @@ TEST(SizeChoice, is_kept_with_the_run) {
     train(same, silent);
     ADD_FAILURE() << "a run was replaced";
   } catch (const UsageError& error) {
-    EXPECT_NE(std::string(error.what()).find("holds a run already"), std::string::npos) << error.what();
+    EXPECT_NE(std::string(error.what()).find("already contains a run"), std::string::npos) << error.what();
   }
   TrainRequest resumed{.out = folder.path("run"), .given = {"minutes"}};
   resumed.resume = true;

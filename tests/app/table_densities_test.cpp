@@ -100,12 +100,12 @@ TEST_F(TableDensities, texts_are_classes_beside_bits_and_numbers) {
   const std::string run = folder_.path("run");
   EXPECT_TRUE(contains(
       message_of<DataError>([&] { densities(run, data("teal.csv", "colour,size,hot\nred,10,1\nteal,10,1\n")); }),
-      "teal.csv: line 3: colour is \"teal\", a class that training never showed; it knows deep blue, "
-      "green, red"));
+      "teal.csv: line 3: colour is \"teal\", a class that did not occur in training; known classes: deep blue, green, "
+      "red"));
   EXPECT_TRUE(contains(message_of<UsageError>([&] { completed(run, {"colour=rde"}); }), "did you mean \"red\"?"));
   EXPECT_TRUE(contains(message_of<DataError>([&] { learn(file, "nade:4", 1); }), "line 2: size is 1"));
   EXPECT_TRUE(contains(message_of<UsageError>([&] { learn(file, "bernoulli-mixture:4", 1, "colour,hot"); }),
-                       "is of bits alone"));
+                       "supports only bits"));
 }
 
 TEST_F(TableDensities, classes_and_bits_alone_are_exact_whatever_is_given) {

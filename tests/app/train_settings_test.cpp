@@ -90,8 +90,8 @@ TEST(TrainSettings, what_would_change_nothing_is_refused) {
   };
   EXPECT_TRUE(
       contains(refusal({}, {"window", "whole-sequences"}), "--window cannot be combined with --whole-sequences"));
-  EXPECT_TRUE(contains(refusal("table", {"symbols"}), "table has no texts"));
-  EXPECT_TRUE(contains(refusal("columns", {"sequences"}), "columns says by itself which sequences there are"));
+  EXPECT_TRUE(contains(refusal("table", {"symbols"}), "--symbols applies only to text, and table has none"));
+  EXPECT_TRUE(contains(refusal("columns", {"sequences"}), "the format columns defines its sequences"));
   for (const char* format : {"labelled", "jsonl", "pairs"}) EXPECT_EQ(refusal(format, {"symbols"}), "") << format;
   EXPECT_EQ(refusal("table", {"sequences"}), "");
 }

@@ -158,20 +158,20 @@ TEST_F(TreesTest, what_does_not_fit_is_refused_with_the_remedy) {
   const std::string wide = "(1 (1 a) (1 b) (1 c))\n(0 d)\n";
   const std::string message = refused("tree-lstm:4", wide);
   EXPECT_TRUE(contains(message, "data: ")) << message;
-  EXPECT_TRUE(contains(message, "there is a node with 3 children, of which tree-lstm:4 sees 2")) << message;
+  EXPECT_TRUE(contains(message, "a node has 3 children, but tree-lstm:4 supports 2")) << message;
   EXPECT_TRUE(contains(message, "train tree-lstm:4,children=3, or child-sum-lstm:4")) << message;
   EXPECT_EQ(refused("tree-lstm:4,children=3", wide), "");
   EXPECT_EQ(refused("child-sum-lstm:4", wide), "");
   EXPECT_TRUE(contains(refused("lstm:4", wide),
-                       "usage: model lstm:4 reads sequences, but the data are trees; take one "
-                       "of recursive:4, recursive-tensor:4, tree-lstm:4, child-sum-lstm:4"));
+                       "usage: model lstm:4 reads sequences, but the data are trees; use one of recursive:4, "
+                       "recursive-tensor:4, tree-lstm:4, child-sum-lstm:4"));
   const std::string sequences = refused("tree-lstm:4", "pos\ta b\nneg\tc d\n", "labelled");
   EXPECT_TRUE(contains(sequences, "usage: model tree-lstm:4 reads trees, but the data are sequences")) << sequences;
   EXPECT_TRUE(contains(sequences, "or use trees (--format trees)")) << sequences;
-  EXPECT_TRUE(contains(refused("bitree-lstm:4", wide), "leave \"bi\" out"));
+  EXPECT_TRUE(contains(refused("bitree-lstm:4", wide), "trees do not support \"bi\""));
   EXPECT_TRUE(contains(refused("recursive-tensor:4000", wide), "units times children must be at most"));
-  EXPECT_TRUE(contains(refused("tree-lstm:4", "(1 (1 a)\n"), "refused.txt: line 1: 1 bracket is still open"));
-  EXPECT_TRUE(contains(refused("child-sum-lstm:4", "(_ (_ a) (_ b))\n"), "field label holds nothing"));
+  EXPECT_TRUE(contains(refused("tree-lstm:4", "(1 (1 a)\n"), "refused.txt: line 1: 1 bracket is not closed"));
+  EXPECT_TRUE(contains(refused("child-sum-lstm:4", "(_ (_ a) (_ b))\n"), "field label is empty"));
 }
 
 TEST_F(TreesTest, without_a_model_one_is_taken_that_sees_all_children) {

@@ -65,7 +65,7 @@ TEST_F(VerbsTest, train_leaves_a_run_folder_and_says_what_came_out) {
   EXPECT_TRUE(RunFolder(outcome.run).has_config());
   EXPECT_EQ(describe_model(outcome.run).parameter_count, outcome.parameters);
   EXPECT_EQ(to_json(outcome)["valid"]["nats_per_symbol"], outcome.valid->nats_per_symbol);
-  EXPECT_TRUE(contains(message_of<UsageError>([&] { train(training("gru:6", "run")); }), "holds a run already"));
+  EXPECT_TRUE(contains(message_of<UsageError>([&] { train(training("gru:6", "run")); }), "already contains a run"));
   EXPECT_TRUE(contains(message_of<UsageError>([&] {
                          TrainRequest other = training("gru:7", "run");
                          other.resume = true;
@@ -211,7 +211,7 @@ TEST_F(VerbsTest, check_takes_a_hidden_markov_model_as_the_network_that_it_is) {
     for (const CheckResult& result : checked.report.results) EXPECT_TRUE(result.run || result.name == "path");
   }
   EXPECT_TRUE(contains(message_of<UsageError>([&] { check({.model = "ngram:3"}, listener); }),
-                       "ngram is fitted, not trained by gradient: it has no derivatives to check"));
+                       "ngram is fitted, not trained by gradients, so it has no derivatives to check"));
 }
 
 }  // namespace

@@ -31,9 +31,9 @@ TEST_F(CommandTest, a_split_that_leaves_nothing_or_makes_no_sense_is_refused) {
   expect_failure(training({"--split", "90/5/5"}), 3, "validation");
   write_bytes(text_, small_text(500));
   expect_failure(training({"--split", "90/20"}), 2, "100");
-  expect_failure(training({"--split", "90/10", "--valid", text_}), 2, "exclude each other");
+  expect_failure(training({"--split", "90/10", "--valid", text_}), 2, "cannot be combined");
   train();
-  expect_failure({"eval", run_, text_, "--split", "90/10", "--part", "test"}, 3, "nothing for --part test");
+  expect_failure({"eval", run_, text_, "--split", "90/10", "--part", "test"}, 3, "--part test is empty in the split");
 }
 
 TEST_F(CommandTest, a_full_disk_is_a_runtime_failure_that_names_the_file) {
@@ -75,8 +75,8 @@ TEST_F(CommandTest, a_run_folder_of_another_configuration_is_refused_with_the_fi
   expect_failure(training({"--batch", "5"}), 2, "--resume");
   expect_failure(training({"--batch", "5", "--resume"}), 2, "batch is 4 there and 5 here");
   expect_failure(training({"--seed", "2"}), 2, "--overwrite");
-  expect_failure(training(), 2, "holds a run already");
-  expect_failure(training({"--resume", "--overwrite"}), 2, "exclude each other");
+  expect_failure(training(), 2, "already contains a run");
+  expect_failure(training({"--resume", "--overwrite"}), 2, "cannot be combined");
   EXPECT_EQ(read_bytes(run_ + "/model.safetensors"), before);
   train({"--batch", "5", "--overwrite"});
   EXPECT_NE(read_bytes(run_ + "/model.safetensors"), before);

@@ -159,8 +159,9 @@ TEST_F(CommandTest, trained_models_compress_and_are_found_again) {
   ASSERT_EQ(unfold_command({"compress", text_, "--model", run_, "-o", packed}).code, 0);
   write_bytes(text_, small_text(700));
   train({"--overwrite", "--seed", "9"});
-  expect_failure({"decompress", packed, "-o", restored + "2"}, 4, "a different");
-  expect_failure({"decompress", packed, "-o", restored + "2", "--model", folder_ / "none"}, 4, "not there");
+  expect_failure({"decompress", packed, "-o", restored + "2"}, 4, "was compressed with a different model");
+  expect_failure({"decompress", packed, "-o", restored + "2", "--model", folder_ / "none"}, 4,
+                 "does not exist; name its location with --model");
 }
 
 TEST_F(CommandTest, models_that_learn_while_they_read_are_trained_measured_and_drawn_from) {
@@ -195,8 +196,7 @@ TEST_F(CommandTest, compression_names_what_it_cannot_do) {
   expect_failure({"compress", text_, "--json"}, 2, "standard output");
   expect_failure({"decompress", text_}, 6, "not written by unfold compress");
   const std::string before = read_bytes(text_);
-  for (const char* verb : {"compress", "decompress"})
-    expect_failure({verb, text_, "-o", text_}, 2, "is the file that is read");
+  for (const char* verb : {"compress", "decompress"}) expect_failure({verb, text_, "-o", text_}, 2, "is also an input");
   EXPECT_EQ(read_bytes(text_), before);
 }
 

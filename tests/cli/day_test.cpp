@@ -26,7 +26,8 @@ TEST_F(CommandTest, what_is_continued_may_come_from_a_file) {
   for (const char* verb : {"sample", "complete"}) {
     EXPECT_EQ(unfold_command({verb, run_, "--length", "9", "--prime-file", prime}).out,
               unfold_command({verb, run_, "--length", "9", "--prime", "the cat"}).out);
-    expect_failure({verb, run_, "--prime", "a", "--prime-file", prime}, 2, "exclude each other");
+    expect_failure({verb, run_, "--prime", "a", "--prime-file", prime}, 2,
+                   "--prime and --prime-file cannot be combined");
     expect_failure({verb, run_, "--prime", "\u00e9"}, 3, "is not in the alphabet");
     EXPECT_THAT(unfold_command({verb, run_, "--prime", "\u00e9"}).err, Not(HasSubstr("--unknown")));
   }
@@ -97,12 +98,13 @@ TEST_F(CommandTest, PathNamesTheDataThatItIsNotFor) {
     const Arguments start{"train", file, "--steps", "2", "--out", run_, "--optimizer", "path+adam"};
     expect_failure(start + more, 2, why);
   };
-  const std::string one = "--optimizer path+adam counts paths along one sequence, and ";
+  const std::string one = "--optimizer path+adam supports only paths along one sequence, but ";
   for (const char* model : {"tree-lstm:5", "recursive:5,activation=relu"})
     refused(trees, {"--format", "trees", "--model", model}, one + std::string(spec_name(model)) + " runs over trees");
   for (const char* model : {"grid-lstm:5", "grid-rnn:5,activation=relu"})
     refused(grids, {"--format", "grids", "--model", model}, one + std::string(spec_name(model)) + " runs over grids");
-  refused(pairs, {"--format", "pairs", "--model", "rnn:5,activation=relu"}, one + "a source and its target are two");
+  refused(pairs, {"--format", "pairs", "--model", "rnn:5,activation=relu"},
+          one + "a source and a target are two sequences");
   const Arguments labelled{"--format", "labelled", "--model"};
   refused(lines, labelled + Arguments{"rnn:5,activation=relu"},
           "needs ReLU units and pool=last; this model pools all positions; try --model "
@@ -139,7 +141,7 @@ class FastaTest : public CommandTest {
 TEST_F(FastaTest, a_genome_is_read_as_its_letters_and_said_so) {
   const Finished trained = train_on(genome_);
   ASSERT_EQ(trained.code, 0) << trained.err;
-  EXPECT_THAT(trained.err, HasSubstr("is read as fasta (headers of FASTA with letters below them); --format text"));
+  EXPECT_THAT(trained.err, HasSubstr("is read as fasta (FASTA headers followed by letters); --format text"));
   EXPECT_THAT(trained.err, HasSubstr("1 record, 573 letters"));
   EXPECT_EQ(card()["data"]["fields"][0]["alphabet"]["symbols"], "ACGT");
   // A file of several records is read by the same model, each from its beginning.
@@ -167,7 +169,7 @@ TEST_F(FastaTest, reads_are_lines_of_their_own_and_scored_by_name) {
 TEST_F(FastaTest, damage_is_named_with_its_line) {
   write_bytes(genome_, ">a\nACGT\nAC7T\n");
   expect_failure({"train", genome_, "--out", run_, "--model", "ngram:4", "--format", "fasta", "--quiet"}, 3,
-                 "genome.txt: line 3: \"7\" stands for no base");
+                 "genome.txt: line 3: \"7\" is not a code of a base");
   expect_failure({"train", reads_, "--out", run_, "--quiet", "--symbols", "words"}, 2, "--format fasta reads letters");
 }
 

@@ -167,7 +167,7 @@ TEST_F(DensityTest, holes_of_a_table_are_filled_by_what_is_known_of_their_row) {
   // z = x / 2 - y, nearly: y is 10.95 though y alone, before z, would be thought 10 + 3 x.
   EXPECT_NEAR(nlohmann::json::parse(first_line(filled))["y"].get<double>(), 10.95, 0.1);
   expect_failure({"predict", run_, data("texts.csv", "x;y;z\n0.5;b;1\n")}, 3, "line 2");
-  expect_failure({"predict", run_, numbers, "--ahead", "2"}, 2, "--ahead is not for distributions of vectors");
+  expect_failure({"predict", run_, numbers, "--ahead", "2"}, 2, "--ahead does not apply to density models");
   expect_failure({"predict", run_, numbers, "--fill", "worst"}, 2, "worst");
 }
 
@@ -233,15 +233,15 @@ TEST_F(DensityTest, texts_are_classes_beside_bits_and_numbers) {
     EXPECT_THAT(filled, HasSubstr("green\t20\t0\n")) << model;
     EXPECT_THAT(output_of({"score", run_, file, "--by", "symbol"}), HasSubstr("deep blue,"));
   }
-  expect_failure(
-      {"eval", run_, data("teal.csv", "colour,size,hot\nred,10,1\nteal,10,1\n")}, 3,
-      "teal.csv: line 3: colour is \"teal\", a class that training never showed; it knows deep blue, green, red");
+  expect_failure({"eval", run_, data("teal.csv", "colour,size,hot\nred,10,1\nteal,10,1\n")}, 3,
+                 "teal.csv: line 3: colour is \"teal\", a class that did not occur in training; known classes: deep "
+                 "blue, green, red");
   expect_failure({"complete", run_, "--given", "colour=rde"}, 2, "did you mean \"red\"?");
   expect_failure({"train", file, "--out", run_, "--overwrite", "--format", "table", "--model", "nade:4"}, 3,
                  "line 2: size is 1");
   expect_failure({"train", file, "--out", run_, "--overwrite", "--format", "table", "--model", "bernoulli-mixture:4",
                   "--predict", "colour,hot"},
-                 2, "is of bits alone");
+                 2, "supports only bits");
 }
 
 TEST_F(DensityTest, classes_and_bits_alone_are_exact_whatever_is_given) {
@@ -329,8 +329,8 @@ TEST_F(DensityTest, curves_say_what_they_count_and_share_an_axis_where_they_coun
   EXPECT_THAT(read_bytes(picture), HasSubstr("bits per prediction, numbers standardised"));
   EXPECT_THAT(output_of({"report", run_, "-o", "-"}), HasSubstr("bits per prediction, numbers standardised"));
   ASSERT_EQ(unfold_command({"train", text_, "--model", "rnn:3", "--steps", "2", "--out", other}).code, 0);
-  expect_failure({"info", run_, other, "--plot", picture}, 2, "which share no axis: draw them apart");
-  expect_failure({"report", other, run_, "-o", picture}, 2, "which share no axis: draw them apart");
+  expect_failure({"info", run_, other, "--plot", picture}, 2, "; plot them separately");
+  expect_failure({"report", other, run_, "-o", picture}, 2, "; plot them separately");
 }
 
 TEST_F(DensityTest, an_interrupted_run_ends_as_one_that_was_not) {
@@ -377,8 +377,9 @@ TEST_F(DensityTest, frames_of_music_are_predicted_as_whole_chords) {
     }
   }
   expect_failure({"sample", run_, "--voices", voices, "--length", "3"}, 2, "is that of the voices");
-  expect_failure({"sample", run_, "--count", "2", "--midi", folder_ / "x.mid"}, 2, "are of one piece");
-  expect_failure({"predict", run_, file}, 2, "predict needs a loss with a distribution of numbers, which nade has not");
+  expect_failure({"sample", run_, "--count", "2", "--midi", folder_ / "x.mid"}, 2, "support only one piece");
+  expect_failure({"predict", run_, file}, 2,
+                 "predict requires a distribution of numbers, which the loss nade does not support");
 }
 
 TEST_F(DensityTest, derivatives_are_checked) {
@@ -392,21 +393,21 @@ TEST_F(DensityTest, what_has_no_meaning_for_it_is_refused) {
   const auto refused = [&](const std::string& file, const Arguments& more, int code, const std::string& message) {
     expect_failure(Arguments{"train", file, "--out", run_, "--format", "table", "--steps", "1"} + more, code, message);
   };
-  refused(numbers, {"--model", "nade:5"}, 3, "numbers.csv: line 2: y is 11, and nade:5 is of bits, 0 or 1");
+  refused(numbers, {"--model", "nade:5"}, 3, "numbers.csv: line 2: y is 11, but nade:5 supports only bits (0 or 1)");
   refused(bits, {"--model", "nade:0"}, 2, "units");
   refused(bits, {"--model", "nade:5,layers=2"}, 2, "layers");
-  refused(bits, {"--model", "nade:5", "--read", "a"}, 2, "nade:5 reads nothing: leave --read out");
-  refused(bits, {"--model", "nade:5", "--ahead", "1"}, 2, "takes each row by itself");
+  refused(bits, {"--model", "nade:5", "--read", "a"}, 2, "nade:5 has no inputs: leave out --read");
+  refused(bits, {"--model", "nade:5", "--ahead", "1"}, 2, "treats each row separately");
   refused(bits, {"--model", "nade:5", "--optimizer", "ruop"}, 2, "nade");
-  refused(data("texts.csv", "a,b\n0,x\n1,y\n0,z\n"), {"--model", "bernoulli-mixture:5"}, 2, "is of bits alone");
-  refused(bits, {"--model", "nade:5,columns=b*3"}, 2, "the columns of the data are b*4; leave columns out");
+  refused(data("texts.csv", "a,b\n0,x\n1,y\n0,z\n"), {"--model", "bernoulli-mixture:5"}, 2, "supports only bits");
+  refused(bits, {"--model", "nade:5,columns=b*3"}, 2, "the columns of the data are b*4; leave out columns");
   expect_failure({"train", text_, "--out", folder_ / "other", "--model", "nade:5"}, 2, "is a distribution of vectors");
   learn(bits, {"--format", "table", "--model", "nade:5", "--steps", "2"});
-  expect_failure({"complete", run_, "--given", "q=1"}, 2, "there is no number q: the model has 4 of them, x1 to x4");
-  expect_failure({"complete", run_, "--given", "a=2"}, 2, "the model is of bits, 0 or 1");
-  expect_failure({"complete", run_, "--given", "a=1", "--predict", "a"}, 2, "a is given, and wanted too");
+  expect_failure({"complete", run_, "--given", "q=1"}, 2, "there is no column q; the model has 4 columns, x1 to x4");
+  expect_failure({"complete", run_, "--given", "a=2"}, 2, "the model is binary; use 0 or 1");
+  expect_failure({"complete", run_, "--given", "a=1", "--predict", "a"}, 2, "a is both given and requested");
   expect_failure({"complete", run_, "--prime", "a"}, 2, "--prime is for models of running text");
-  expect_failure({"sample", run_, "--length", "7"}, 2, "--length has no meaning for vectors");
+  expect_failure({"sample", run_, "--length", "7"}, 2, "--length does not apply to vectors");
   expect_failure({"eval", run_, data("narrow.csv", "a,b\n0,1\n1,0\n1,1\n")}, 3, "");
 }
 

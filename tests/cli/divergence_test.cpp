@@ -15,9 +15,10 @@ class DivergenceTest : public FieldsTest {
         unfold_command(Arguments{"train"} + options + Arguments{"--out", run_, "--overwrite", "--quiet"});
     EXPECT_EQ(finished.code, 5) << finished.err;
     EXPECT_EQ(finished.out, "");
-    EXPECT_THAT(finished.err, HasSubstr("unfold: training diverged, though every number stayed finite: the " + figure));
+    EXPECT_THAT(finished.err,
+                HasSubstr("unfold: training diverged, although all numbers stayed finite: the " + figure));
     EXPECT_THAT(finished.err, HasSubstr(", the initial network "));
-    EXPECT_THAT(finished.err, HasSubstr("with a smaller rate"));
+    EXPECT_THAT(finished.err, HasSubstr("with a smaller learning rate"));
     EXPECT_TRUE(std::filesystem::exists(run_ + "/model.safetensors"));
   }
 };

@@ -172,7 +172,7 @@ TEST_F(CommandTest, info_draws_the_curves_of_runs) {
   EXPECT_EQ(nothing.code, 4);
   EXPECT_THAT(nothing.err, HasSubstr("no such file; check the name"));
   std::filesystem::create_directory(folder_ / "empty");
-  expect_failure({"info", folder_ / "empty", "--plot", file}, 4, "neither a validation nor a step to draw");
+  expect_failure({"info", folder_ / "empty", "--plot", file}, 4, "contains neither validations nor steps to plot");
 }
 
 TEST_F(CommandTest, info_prints_the_plan_of_a_network_and_says_that_other_models_have_none) {
@@ -199,8 +199,8 @@ TEST_F(CommandTest, check_prints_a_table_and_passes_for_the_models_we_ship) {
 
 TEST_F(CommandTest, check_says_which_checks_did_not_run_and_why) {
   const Finished text = unfold_command({"check", "urnn:4"});
-  EXPECT_THAT(text.out, ::testing::EndsWith("not run: forward, adjoint, modulus (vector maps are not spelt out in "
-                                            "scalars), path (vector maps have no paths)\n"));
+  EXPECT_THAT(text.out, ::testing::EndsWith("not run: forward, adjoint, modulus (the scalar graph does not support "
+                                            "vector maps), path (vector maps have no paths)\n"));
   const nlohmann::json json = only_object(unfold_command({"check", "urnn:4", "--json"}).out);
   EXPECT_EQ(json["passed"], true);
   for (const auto& check : json["checks"]) EXPECT_EQ(check.contains("passed"), check["run"].get<bool>()) << check;

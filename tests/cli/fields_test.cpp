@@ -202,7 +202,7 @@ TEST_F(FieldsTest, sequences_of_numbers_are_drawn_as_a_table_that_training_reads
   for (const Arguments& more : {Arguments{"--temperature", "0.5"}, {"--prime", "1"}, {"--midi", "a.mid"}}) {
     const Finished refused = unfold_command(Arguments{"sample", run_} + more);
     EXPECT_EQ(refused.code, 2);
-    EXPECT_THAT(refused.err, HasSubstr("has no meaning for sequences of numbers"));
+    EXPECT_THAT(refused.err, HasSubstr("does not apply to sequences of numbers"));
   }
   const Finished searching = unfold_command({"predict", run_, folder_ / "numbers.csv", "--beam", "4"});
   EXPECT_EQ(searching.code, 2);
@@ -234,7 +234,7 @@ TEST_F(FieldsTest, a_file_to_validate_on_and_parts_that_are_named) {
   EXPECT_EQ(only_object(output_of({"eval", run_, file, "--split", "50/25/25", "--part", "test", "--json"})),
             split["test"]);
   EXPECT_EQ(only_object(output_of({"eval", run_, file, "--part", "test", "--json"})), split["test"]);
-  expect_failure({"eval", run_, file, "--split", "90/10", "--part", "test"}, 3, "leaves nothing for --part test");
+  expect_failure({"eval", run_, file, "--split", "90/10", "--part", "test"}, 3, "--part test is empty in the split");
 }
 
 TEST_F(FieldsTest, a_column_without_a_value_is_missing_in_every_file_that_is_named) {
@@ -256,8 +256,8 @@ TEST_F(FieldsTest, a_column_without_a_value_is_missing_in_every_file_that_is_nam
     EXPECT_EQ(count_lines(output_of({"predict", run_, first, second})), 122);
   }
   expect_failure({"train", full, none, "--out", run_, "--read", "load,note", "--predict", "load", "--overwrite"}, 3,
-                 "field note: " + full + " holds texts (\"a\" in line 2), and " + none +
-                     " holds numbers (0 in line 2); leave entries empty that are no numbers");
+                 "field note: " + full + " contains texts (\"a\" in line 2), and " + none +
+                     " contains numbers (0 in line 2); leave entries empty that are not numbers");
 }
 
 TEST_F(FieldsTest, what_validation_wants_and_training_never_saw_is_said) {
@@ -267,11 +267,14 @@ TEST_F(FieldsTest, what_validation_wants_and_training_never_saw_is_said) {
   for (int i = 0; i < 20; ++i) unseen += "1,c\n", some += i % 2 == 0 ? "1,c\n" : "1,a\n";
   const Arguments options = {"--predict", "k", "--model", "lstm:4"};
   const std::string file = data("late.csv", unseen);
-  expect_failure(few_steps(file, run_, options), 3, "all that the validation part wants predicted was never seen");
+  expect_failure(few_steps(file, run_, options), 3,
+                 "no value to be predicted in the validation part occurs in training");
   EXPECT_FALSE(std::filesystem::exists(run_));
   const Finished finished = unfold_command(few_steps(data("some.csv", some), run_, options));
   EXPECT_EQ(finished.code, 0) << finished.err;
-  EXPECT_THAT(finished.err, HasSubstr("in the validation part, 10 of k (the first is \"c\")"));
+  EXPECT_THAT(
+      finished.err,
+      HasSubstr("the validation part contains values that do not occur in training: 10 of k (the first is \"c\")"));
 }
 
 TEST_F(FieldsTest, of_nothing_there_are_no_figures) {
@@ -283,7 +286,7 @@ TEST_F(FieldsTest, of_nothing_there_are_no_figures) {
   EXPECT_THAT(output_of({"eval", run_, data("new", "odd\tabc abc\n"), "--unknown", "skip"}),
               HasSubstr("accuracy               0\n"));
   expect_failure(few_steps(data("one.csv", "t,load\n1,2\n"), folder_ / "new", {"--predict", "load"}), 3,
-                 "nothing is left to train on");
+                 "no training data are left");
 }
 
 TEST_F(FieldsTest, what_is_no_text_is_not_called_one) {
@@ -327,7 +330,7 @@ TEST_F(FieldsTest, verbs_for_text_refuse_such_a_model_and_say_what_to_use) {
        {Arguments{"sample", run_}, Arguments{"complete", run_},
         Arguments{"compress", text_, "-o", folder_ / "x", "--model", run_}, Arguments{"export", run_, "--to", "arpa"}})
     expect_failure(arguments, 4,
-                   "which reads columns, is no model of symbols; use it with predict, score, eval or info");
+                   "which reads columns, is not a model of symbols; use it with predict, score, eval or info");
   expect_failure({"forecast", run_, folder_ / "chunks"}, 2, "both directions");
 }
 
@@ -366,14 +369,14 @@ class BadFields : public FieldsTest {
 
 TEST_F(BadFields, columns_are_refused_with_file_and_line) {
   expect_refused(chunk_columns(40), {"--model", "gru:4", "--format", "columns"},
-                 {{"ragged", "the DT O\ncat NN\n", "eval", "ragged: line 2: 2 columns where line 1 has 3"},
+                 {{"ragged", "the DT O\ncat NN\n", "eval", "ragged: line 2: 2 columns, but line 1 has 3"},
                   {"ragged", "the DT O\ncat NN\n", "predict", "ragged: line 2"},
                   {"unseen", "the DT O\ncat NN B-XX\n", "eval",
-                   "unseen, line 2: field 3 is \"B-XX\", which was never seen in training"},
+                   "unseen, line 2: field 3 is \"B-XX\", which did not occur in training"},
                   {"unseen", "the DT O\ncat NN B-XX\n", "score", "unseen, line 2: field 3 is \"B-XX\""},
                   {"empty", "", "predict", "empty is empty"},
                   {"blank", "\n\n", "eval", "it contains no examples"},
-                  {"zero", std::string("the\0DT O\n", 9), "eval", "line 1: a byte 0"},
+                  {"zero", std::string("the\0DT O\n", 9), "eval", "line 1: a zero byte"},
                   {"narrow", "the\ncat\n", "predict", "has no field \"2\""}});
   const std::string unseen = folder_ / "unseen";
   EXPECT_EQ(unfold_command({"predict", run_, unseen}).code, 0);  // labels do not matter there
@@ -385,11 +388,11 @@ TEST_F(BadFields, columns_are_refused_with_file_and_line) {
 
 TEST_F(BadFields, trees_are_refused_with_file_and_line) {
   expect_refused(tree_lines(40), {"--model", "tree-lstm:4"},
-                 {{"open.trees", "(1 plot)\n(1 (1 plot)\n", "eval", "open.trees: line 2: 1 bracket is still open"},
-                  {"closed.trees", "(1 plot))\n", "predict", "closed.trees: line 1: \")\" behind the end of the tree"},
+                 {{"open.trees", "(1 plot)\n(1 (1 plot)\n", "eval", "open.trees: line 2: 1 bracket is not closed"},
+                  {"closed.trees", "(1 plot))\n", "predict", "closed.trees: line 1: \")\" after the end of the tree"},
                   {"bare.trees", "((1 plot) (1 plot))\n", "score", "bare.trees: line 1: a node without a label"},
-                  {"hollow.trees", "(1 (1) (1 plot))\n", "eval", "hollow.trees: line 1: a node (1) with nothing in it"},
-                  {"wide.trees", "(1 (1 plot) (1 plot) (1 plot))\n", "predict", "there is a node with 3 children"},
+                  {"hollow.trees", "(1 (1) (1 plot))\n", "eval", "hollow.trees: line 1: an empty node (1)"},
+                  {"wide.trees", "(1 (1 plot) (1 plot) (1 plot))\n", "predict", "a node has 3 children"},
                   {"unseen.trees", "(7 plot)\n", "eval", "unseen.trees, line 1: field label is \"7\""},
                   {"empty.trees", "", "eval", "empty.trees is empty"}});
   for (const Arguments& more :
@@ -412,8 +415,8 @@ TEST_F(BadFields, tables_are_refused_with_file_and_line) {
 
 TEST_F(BadFields, labelled_lines_and_json_are_refused_with_file_and_line) {
   expect_refused(labelled_lines(40), {"--model", "gru:4", "--format", "labelled"},
-                 {{"no-text", "pos\tgood\nneg\t\n", "eval", "no-text: line 2: not a label and a text"},
-                  {"json", json_lines(2), "predict", "json: line 1: not a label and a text"},
+                 {{"no-text", "pos\tgood\nneg\t\n", "eval", "no-text: line 2: no label and text"},
+                  {"json", json_lines(2), "predict", "json: line 1: no label and text"},
                   {"unseen", "pos\tgood\nodd\tgood\n", "eval", "unseen, line 2: field label is \"odd\""}});
   std::filesystem::remove_all(run_);
   expect_refused(json_lines(40), {"--model", "gru:4", "--read", "word", "--predict", "tag", "--format", "jsonl"},
@@ -427,7 +430,7 @@ TEST_F(BadFields, training_names_the_field_that_is_not_there_and_the_nearest_one
   expect_failure({"train", file, "--out", run_, "--predict", "tagg"}, 3,
                  "has no field \"tagg\"; did you mean \"tag\"?");
   expect_failure({"train", file, "--out", run_, "--predict", "tag", "--read", "wrod"}, 3, "did you mean \"word\"?");
-  expect_failure({"train", file, "--out", run_, "--predict", "tag=mixture:2"}, 2, "the loss mixture is of numbers");
+  expect_failure({"train", file, "--out", run_, "--predict", "tag=mixture:2"}, 2, "the loss mixture requires numbers");
   EXPECT_EQ(read_bytes(run_ + "/model.safetensors"), "");
 }
 

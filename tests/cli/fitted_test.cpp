@@ -38,7 +38,7 @@ TEST_P(FittedTest, is_trained_measured_scored_sampled_and_shown) {
 TEST_P(FittedTest, trained_twice_gives_the_same_file) {
   ASSERT_EQ(unfold_command(fit({"--threads", "1"})).code, 0);
   const std::string bytes = read_bytes(run_ + "/model.safetensors");
-  expect_failure(fit(), 2, "holds a run already");
+  expect_failure(fit(), 2, "already contains a run");
   ASSERT_EQ(unfold_command(fit({"--overwrite", "--threads", "2"})).code, 0);
   EXPECT_EQ(read_bytes(run_ + "/model.safetensors"), bytes);
 }
@@ -110,7 +110,7 @@ TEST_F(HmmNetworkTest, training_starts_from_any_network_of_its_symbols) {
   EXPECT_NEAR(nats(on), nats(run_), 1e-6);
   const Arguments again = {"train", text_, "--start-from", run_, "--out", file("more")};
   expect_failure(again + Arguments{"--model", "gru:3"}, 2, "leave out --model");
-  expect_failure(again + Arguments{"--restarts", "2"}, 2, "--restarts exclude each other");
+  expect_failure(again + Arguments{"--restarts", "2"}, 2, "--start-from cannot be combined with --restarts");
   expect_failure({"train", "--task", "adding:10", "--steps", "1", "--start-from", run_, "--out", file("more")}, 2,
                  "start-from");
   const std::string other = file("other.txt");

@@ -51,7 +51,7 @@ TEST_F(FollowTest, sources_and_whole_sequences_are_answered_as_in_a_file) {
   expect_equal_answers(words);
   expect_equal_answers(words, {"--beam", "3", "--best", "2"});
   expect_equal_answers(words, {"--attention", "--format", "jsonl"});
-  expect_failure({"predict", run_, words, "--follow", "--sample"}, 2, "--sample draws by the number");
+  expect_failure({"predict", run_, words, "--follow", "--sample"}, 2, "--sample is not supported with --follow");
   const std::string lines = data("lines", labelled_lines(30));
   for (const char* ends : {"symbol", "stop", "poisson"}) {
     SCOPED_TRACE(ends);
@@ -136,17 +136,18 @@ TEST_F(FollowTest, a_row_of_another_width_or_kind_is_refused_as_in_a_file) {
     }
   train_on(data("one", numbers), {"--format", "table", "--model", "gru:4", "--overwrite"});
   const std::string file = data("bad", "1\nabc\n5\n");
-  expect_failure({"predict", run_, file}, 3, file + ": line 2: \"abc\" in column value is no number");
+  expect_failure({"predict", run_, file}, 3, file + ": line 2: \"abc\" in column value is not a number");
   EXPECT_THAT(unfold_command({"predict", run_, "-", "--follow"}, {.input = "1\nabc\n5\n"}).err,
-              HasSubstr("standard input: line 2: \"abc\" in column value is no number"));
+              HasSubstr("standard input: line 2: \"abc\" in column value is not a number"));
 }
 
 TEST_F(FollowTest, pairs_have_a_target_in_every_line_or_in_none) {
   std::string pairs;
   for (int i = 0; i < 40; ++i) pairs += (i % 2 == 0 ? "abba\tA B B A\n" : "cab\tC A B\n");
   train_on(data("words.pairs", pairs), {"--model", "gru:4", "--split", "100/0/0"});
-  for (const auto& [stream, message] : {std::pair{"abba\ncab\tC A B\n", "line 2: a target, but the lines before"},
-                                        std::pair{"cab\tC A B\nabba\n", "line 2: no target"}}) {
+  for (const auto& [stream, message] :
+       {std::pair{"abba\ncab\tC A B\n", "line 2: a target, but the previous lines have none"},
+        std::pair{"cab\tC A B\nabba\n", "line 2: no target"}}) {
     const Finished finished = unfold_command({"predict", run_, "-", "--follow"}, {.input = stream});
     EXPECT_EQ(finished.code, 3);
     EXPECT_THAT(finished.err, HasSubstr(message));
@@ -165,7 +166,7 @@ TEST_F(FollowTest, a_column_that_is_not_read_may_hold_anything) {
   EXPECT_THAT(answers, HasSubstr("5.2\tdoor open\t"));
   const Finished bad = unfold_command({"predict", run_, "-", "--follow"}, {.input = "load,note\n5.1,1\nmuch,2\n"});
   EXPECT_EQ(bad.code, 3);
-  EXPECT_THAT(bad.err, HasSubstr("standard input: line 3: \"much\" in column load is no number"));
+  EXPECT_THAT(bad.err, HasSubstr("standard input: line 3: \"much\" in column load is not a number"));
 }
 
 TEST_F(FollowTest, a_header_whose_first_cell_is_empty_and_a_row_that_looks_like_one) {
@@ -178,12 +179,13 @@ TEST_F(FollowTest, a_header_whose_first_cell_is_empty_and_a_row_that_looks_like_
 TEST_F(FollowTest, what_has_no_end_and_what_needs_one_are_refused) {
   const std::string both = data("both.csv", wave(200, true)), file = data("wave", wave(200));
   train_on(both, {"--model", "bigru:4", "--format", "table", "--read", "hour", "--predict", "load"});
-  expect_failure({"predict", run_, both, "--follow"}, 2, "a table without --sequences is one example");
+  expect_failure({"predict", run_, both, "--follow"}, 2, "a table without --sequences is a single example");
   train_on(file, {"--model", "gru:4", "--format", "table", "--overwrite"});
-  expect_failure({"forecast", run_, file, "--follow"}, 2, "--ahead begins at the end");
+  expect_failure({"forecast", run_, file, "--follow"}, 2, "--ahead cannot be combined with --follow");
   expect_failure({"predict", run_, file, "--follow", "--out", folder_ / "x"}, 2, "writes to standard output");
-  expect_failure({"score", run_, file, "--follow", "--top", "3"}, 2, "--top waits for the end");
-  expect_failure({"score", run_, file, "--follow", "--by", "line"}, 2, "a table without --sequences is one example");
+  expect_failure({"score", run_, file, "--follow", "--top", "3"}, 2, "--top cannot be combined with --follow");
+  expect_failure({"score", run_, file, "--follow", "--by", "line"}, 2,
+                 "a table without --sequences is a single example");
   expect_failure({"predict", run_, "-", "--follow"}, 3, "standard input is empty");
 }
 
@@ -192,7 +194,7 @@ TEST_F(FollowTest, a_bad_line_is_named_by_its_number_in_the_stream) {
   train_on(file, {"--model", "gru:4", "--format", "labelled"});
   const Finished bad = unfold_command({"predict", run_, "-", "--follow"}, {.input = labelled_lines(5) + "no label\n"});
   EXPECT_EQ(bad.code, 3);
-  EXPECT_THAT(bad.err, HasSubstr("standard input: line 6: not a label and a text"));
+  EXPECT_THAT(bad.err, HasSubstr("standard input: line 6: no label and text"));
   EXPECT_EQ(count_lines(bad.out), 6);  // earlier output is not lost
   const Finished odd = unfold_command({"score", run_, "-", "--follow"}, {.input = labelled_lines(2) + "odd\tx\n"});
   EXPECT_EQ(odd.code, 3);

@@ -35,12 +35,13 @@ TEST_F(CommandTest, generate_refuses_what_it_cannot_make) {
   expect_failure({"generate", "alphabt", "-o", text_}, 2, "did you mean \"alphabet\"?");
   expect_failure({"generate", "xor:lenght=3", "-o", text_}, 2, "did you mean \"length\"?");
   expect_failure({"generate", "arithmetic:depht=2", "-o", text_}, 2, "did you mean \"depth\"?");
-  expect_failure({"generate", "arithmetic", "--size", "9", "-o", text_}, 2, "how many trees: --count");
+  expect_failure({"generate", "arithmetic", "--size", "9", "-o", text_}, 2, "use --count to set the number of trees");
   expect_failure({"generate", "xor:1", "-o", text_}, 2, "2 to");
-  expect_failure({"generate", "music:3", "-o", text_}, 2, "no size");
+  expect_failure({"generate", "music:3", "-o", text_}, 2, "has no default option for \"3\"");
   expect_failure({"generate", "anbn:low=5,high=4", "-o", text_}, 2, "low <= high");
   expect_failure({"generate", "xor"}, 2, "-o FILE");
-  expect_failure({"generate", "xor", "-o", text_, "--count", "2", "--size", "100"}, 2, "exclude each other");
+  expect_failure({"generate", "xor", "-o", text_, "--count", "2", "--size", "100"}, 2,
+                 "--count and --size cannot be combined");
   expect_failure({"generate", "xor", "-o", "-", "--json"}, 2, "standard output");
   expect_failure({"generate", "xor", "-o", folder_ / "no/such/folder"}, 1, "no/such/folder");
 }
@@ -77,8 +78,8 @@ TEST_F(CommandTest, a_mask_that_does_not_fit_is_refused) {
   refused("0101", "masks 4 symbols");
   refused(std::string(symbols, 'x'), "neither 0 nor 1");
   refused(std::string(symbols, '0'), "contains no 1, so there is nothing to predict");
-  refused(std::string(symbols - 1, '0') + "1", "nothing is to be predicted in the training part");
-  refused("1" + std::string(symbols - 1, '0'), "nothing is to be predicted in the validation part");
+  refused(std::string(symbols - 1, '0') + "1", "the training part contains no symbols to predict");
+  refused("1" + std::string(symbols - 1, '0'), "the validation part contains no symbols to predict");
   expect_failure(training({"--valid-mask", mask}), 2, "requires --valid;");
 }
 

@@ -93,7 +93,7 @@ TEST_F(HostileFile, limits_can_be_set_and_let_through_what_is_within_them) {
   const Arguments back = {"decompress", file_, "-o", folder_ / "out"};
   expect_failure(back + Arguments{"--max-output", "3999"}, 1, "--max-output");
   expect_failure(back + Arguments{"--memory-limit", "1M"}, 1, "--memory-limit");
-  expect_failure(back + Arguments{"--max-output", "much"}, 2, "--max-output wants a number of bytes");
+  expect_failure(back + Arguments{"--max-output", "much"}, 2, "--max-output must be a number of bytes");
   EXPECT_EQ(unfold_command(back + Arguments{"--max-output", "5K", "--memory-limit", "100M"}).code, 0);
   EXPECT_EQ(read_bytes(folder_ / "out"), read_bytes(text_));
 }
@@ -207,7 +207,7 @@ TEST_F(HostileFile, a_card_with_settings_that_training_refuses_is_a_bad_model) {
   for (const nlohmann::json& symbols : {nlohmann::json("1e400"), nlohmann::json(7)}) {
     write_with_card(good, file_, [&](nlohmann::json& card) { card["configuration"]["symbols"] = symbols; });
     for (const char* verb : {"eval", "score", "predict"})
-      expect_failure({verb, file_, data}, 4, "the card of the model: configuration");
+      expect_failure({verb, file_, data}, 4, "the model card: configuration");
   }
 }
 

@@ -117,7 +117,7 @@ TEST_F(HardeningTest, a_system_that_gives_no_threads_is_explained) {
   if (UNFOLD_SANITIZED) GTEST_SKIP() << "a sanitizer reserves more addresses than such a system has";
   for (const Arguments& arguments : {training({"--threads", "3"}), Arguments{"compress", text_, "-o", folder_ / "out",
                                                                              "--threads", "3", "--block", "1000"}})
-    expect_failure(arguments, 1, "try fewer with --threads", {.no_threads = true});
+    expect_failure(arguments, 1, "use fewer with --threads", {.no_threads = true});
 }
 
 TEST_F(HardeningTest, what_a_killed_process_left_behind_goes_with_the_next_run) {
@@ -204,7 +204,7 @@ TEST_F(HardeningTest, a_data_file_that_is_shortened_while_it_is_read_is_named) {
   const auto expect_named = [&](Process& process) {
     const Finished finished = process.finish(120);
     EXPECT_EQ(finished.code, 1) << finished.err;
-    EXPECT_THAT(finished.err, HasSubstr(large + " was shortened while it was read"));
+    EXPECT_THAT(finished.err, HasSubstr(large + " was truncated while it was read"));
   };
   for (const std::uintmax_t left : {0, 59'999'999}) {
     make_large();

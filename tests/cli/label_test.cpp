@@ -164,10 +164,11 @@ TEST_F(LabelTest, ArpaRefusesModelsWhoseReadingItCannotExpress) {
     ASSERT_EQ(trained.code, 0) << trained.err;
     expect_failure({"export", run_, "--to", "arpa"}, 2, message);
   };
-  refused({fasta, "--split", "100/0/0"}, "FASTA records, which an ARPA file cannot express");
-  refused({log, "--format", "log", "--split", "100/0/0"}, "log as shapes, which an ARPA file cannot express");
-  refused({log_, "--label-column", "--split", "100/0/0"}, "is a label, which an ARPA file cannot express");
-  refused({text_, "--predict-after", " ", "--split", "100/0/0"}, "--predict-after, which an ARPA file cannot express");
+  refused({fasta, "--split", "100/0/0"}, "FASTA records, which an ARPA file cannot represent");
+  refused({log, "--format", "log", "--split", "100/0/0"}, "log as shapes, which an ARPA file cannot represent");
+  refused({log_, "--label-column", "--split", "100/0/0"}, "is a label, which an ARPA file cannot represent");
+  refused({text_, "--predict-after", " ", "--split", "100/0/0"},
+          "--predict-after, which an ARPA file cannot represent");
 }
 
 /// After a line end a model of lines begins the next line, in samples as in scores.

@@ -79,7 +79,7 @@ TEST_F(LogCommandTest, a_row_is_there_before_the_next_line_is_written) {
 /// A constant value has surprisal 0: minus the logarithm of 1, which is a signed zero.
 TEST_F(LogCommandTest, values_are_judged_as_values) {
   const Finished judged = unfold_command({"score", run_, log_, "--by", "value"});
-  EXPECT_THAT(judged.err, HasSubstr("(1 of 61 values stand in anomalous lines)"));
+  EXPECT_THAT(judged.err, HasSubstr("(1 of 61 values are in anomalous lines)"));
   const Finished summary = unfold_command({"score", run_, log_, "--by", "value", "--summary"});
   EXPECT_THAT(summary.out, StartsWith("auc_surprise\t"));
   EXPECT_THAT(summary.out, Not(HasSubstr("auc_bits")));

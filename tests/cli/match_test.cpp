@@ -43,7 +43,7 @@ TEST_F(MatchTest, words_of_a_file_are_all_that_is_said) {
   const Finished said = unfold_command({"complete", run_, "--prime", "the c", "--words", words, "--length", "8",
                                         "--least", "6", "--count", "1", "--normalisation", "0", "--json", "--quiet"});
   EXPECT_EQ(said.code, 0);
-  EXPECT_THAT(said.err, HasSubstr("1 of 5 words have symbols that the model does not know"));
+  EXPECT_THAT(said.err, HasSubstr("1 of 5 words contain symbols that are not in the alphabet of the model"));
   EXPECT_THAT(only_object(said.out)["completions"][0]["text"].get<std::string>(), StartsWith("at sat"));
   expect_failure({"complete", run_, "--prime", "the m", "--words", words}, 2, "no word of the list begins");
 }
@@ -77,13 +77,13 @@ TEST_F(MatchTest, errors_name_the_place_and_the_remedy) {
   fit("ngram:2");
   expect_failure({"complete", run_, "--match", "a(d"}, 2, "expression \"a(d\", position 2: this ( is never closed");
   expect_failure({"complete", run_, "--match", "Q"}, 2,
-                 "position 1: the character \"Q\" is not in the model's alphabet");
+                 "position 1: the character \"Q\" is not in the alphabet of the model");
   expect_failure({"complete", run_, "--match", "a{50}"}, 2,
-                 "nothing of 1 to 32 symbols is allowed: the shortest that is has 50");
+                 "no sequence of 1 to 32 symbols is allowed: the shortest allowed one has 50");
   expect_failure({"complete", run_, "--match", "a", "--stop", "a"}, 2,
                  "--stop is for searches among all continuations");
-  expect_failure({"complete", run_, "--probability"}, 2, "say of what, with --match or --words");
-  expect_failure({"complete", run_, "--samples", "5"}, 2, "--samples is for distributions of vectors");
+  expect_failure({"complete", run_, "--probability"}, 2, "--probability requires --match or --words");
+  expect_failure({"complete", run_, "--samples", "5"}, 2, "--samples is for density models");
 }
 
 TEST_F(MatchTest, labels_and_targets_keep_to_a_constraint) {
@@ -94,7 +94,7 @@ TEST_F(MatchTest, labels_and_targets_keep_to_a_constraint) {
   EXPECT_THAT(table, Not(HasSubstr("\tB-VP\t0.")));
   EXPECT_EQ(unfold_command({"predict", run_, chunks, "--constraint", "iob", "--quiet"}).code, 0);
   expect_failure({"predict", run_, chunks, "--constraint", "O O Q", "--quiet"}, 2, "position 5: the name \"Q\"");
-  expect_failure({"predict", run_, chunks, "--constraint", "O O", "--quiet"}, 3, "allows no labels of so many");
+  expect_failure({"predict", run_, chunks, "--constraint", "O O", "--quiet"}, 3, "allows no labeling of that length");
   train_on(chunks, {"--format", "columns", "--read", "1", "--predict", "2,3", "--model", "bigru:4", "--overwrite"});
   expect_failure({"predict", run_, chunks, "--constraint", "O+", "--quiet"}, 2, "with one of the fields 2, 3");
   EXPECT_EQ(unfold_command({"predict", run_, chunks, "--constraint", "3=.+", "--quiet"}).code, 0);

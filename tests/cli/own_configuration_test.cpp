@@ -177,10 +177,10 @@ TEST_F(OwnConfigurationTest, RefusesAWindowThatARunOfWholeSequencesWouldIgnore) 
   const Arguments command = {"train",   text_, "--lines", "--whole-sequences", "--model", "rnn:4",
                              "--steps", "2",   "--quiet"};
   ASSERT_EQ(unfold_command(command + Arguments{"--out", run_}).code, 0);
-  expect_failure({"train", "--out", run_, "--resume", "--window", "10"}, 2, "leave --window out");
+  expect_failure({"train", "--out", run_, "--resume", "--window", "10"}, 2, "leave out --window");
   const std::string vectors = data("v.csv", "a,b\n0,1\n1,0\n0,1\n1,1\n0,0\n");
   expect_failure({"train", vectors, "--format", "table", "--model", "nade:2", "--window", "10", "--out", folder_ / "d"},
-                 2, "leave --window out");
+                 2, "leave out --window");
 }
 
 }  // namespace

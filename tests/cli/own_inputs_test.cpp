@@ -23,7 +23,7 @@ class OwnInputs : public FieldsTest {
   }
   /// The same where `option` names a file that the arguments before it read.
   static void expect_read(const std::string& file, const Arguments& arguments, const std::string& option) {
-    expect_kept(file, arguments + Arguments{option, file}, option + " " + file + " is the file that is read");
+    expect_kept(file, arguments + Arguments{option, file}, option + " " + file + " is also an input");
   }
   std::string weights() const { return run_ + "/model.safetensors"; }
 };
@@ -79,9 +79,9 @@ TEST_F(OwnInputs, data_with_fields_are_not_replaced_under_any_name) {
     expect_read(weights(), {verb, run_, file}, "--out");
   }
   expect_kept(file, {"tag", run_, file, "--out", link},
-              "--out " + link + " is the file that is read as " + file + "; name another one");
-  expect_kept(file, {"tag", run_, link, "--out", hard}, "is the file that is read as " + link);
-  expect_kept(file, {"tag", run_, file, "--out", folder_ / "run/../test.conll"}, "is the file that is read");
+              "--out " + link + " is also an input as " + file + "; name a different file");
+  expect_kept(file, {"tag", run_, link, "--out", hard}, "is also an input as " + link);
+  expect_kept(file, {"tag", run_, file, "--out", folder_ / "run/../test.conll"}, "is also an input");
   const Finished piped =
       unfold_command({"tag", run_, "-", "--out", file}, {.input_path = file});  // as the shell does with `< test.conll`
   EXPECT_EQ(piped.code, 2) << piped.err;
@@ -102,8 +102,8 @@ TEST_F(OwnInputs, archives_and_their_models_are_not_replaced) {
 TEST_F(OwnInputs, a_folder_that_is_filled_is_no_run_that_is_read) {
   train();
   const std::string before = read_bytes(weights()), valid = data("valid.txt", small_text(500));
-  expect_kept(text_, training({"--out", text_}), "--out " + text_ + " is what is read; name another folder");
-  expect_failure(training({"--start-from", run_, "--overwrite"}), 2, "is what is read");
+  expect_kept(text_, training({"--out", text_}), "--out " + text_ + " is also an input; name a different folder");
+  expect_failure(training({"--start-from", run_, "--overwrite"}), 2, "is also an input");
   expect_failure(training({"--start-from", weights(), "--overwrite"}), 2, "is the folder of " + weights());
   EXPECT_EQ(read_bytes(weights()), before);
   train({"--resume", "--steps", "25"});  // goes on in its own folder
@@ -181,9 +181,9 @@ TEST_F(OwnInputs, OutputsAreNotMixedOnStandardOutput) {
 
 TEST_F(OwnInputs, standard_output_takes_what_is_printed_and_nothing_else) {
   train();
-  expect_failure({"info", run_, "--plot", "-"}, 2, "--plot - is not for standard output; name a file");
+  expect_failure({"info", run_, "--plot", "-"}, 2, "--plot does not support - (standard output); name a file");
   expect_failure({"train", text_, "--model", "rnn:3", "--steps", "1", "--out", "-"}, 2, "name a folder");
-  expect_failure({"import", text_, "-o", "-"}, 2, "--out - is not for standard output");
+  expect_failure({"import", text_, "-o", "-"}, 2, "--out does not support - (standard output)");
   EXPECT_FALSE(fs::exists("-"));
   EXPECT_THAT(output_of({"report", run_, "-o", "-"}), HasSubstr("<html"));
 }

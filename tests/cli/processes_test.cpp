@@ -77,10 +77,10 @@ TEST_F(ProcessesTest, refuse_with_one_voice) {
     EXPECT_THAT(finished.err, HasSubstr(message));
     EXPECT_EQ(finished.err.find("unfold: "), finished.err.rfind("unfold: ")) << finished.err;
   };
-  refused(2, {}, "2 processes were started, and nothing is divided among them");
+  refused(2, {}, "2 processes were started without --shards");
   refused(3, {"--shards", "2"}, "3 processes, but --shards 2");
   refused(2, {"--gradient-sums", "bf16"}, "--gradient-sums needs --shards S with S of at least");
-  refused(2, {"--shards", "5"}, "--shards 5 is more than the 4 sequences of a step");
+  refused(2, {"--shards", "5"}, "--shards 5 exceeds the 4 sequences of a batch");
 }
 
 TEST_F(ProcessesTest, one_that_reads_other_data_is_named) {
@@ -143,8 +143,8 @@ TEST(WithoutMpi, other_processes_are_refused) {
   if (!std::string(UNFOLD_MPIEXEC).empty()) GTEST_SKIP() << "this build has MPI";
   TemporaryFolder folder;
   write_bytes(folder / "text.txt", small_text(3000));
-  expect_failure({"train", folder / "text.txt", "--shards", "2", "--out", folder / "run"}, 2, "has no MPI",
-                 {.environment = {{"OMPI_COMM_WORLD_SIZE", "2"}}});
+  expect_failure({"train", folder / "text.txt", "--shards", "2", "--out", folder / "run"}, 2,
+                 "this build has no MPI support", {.environment = {{"OMPI_COMM_WORLD_SIZE", "2"}}});
   const Finished second = unfold_command(
       {"info", folder / "run"}, {.environment = {{"OMPI_COMM_WORLD_SIZE", "2"}, {"OMPI_COMM_WORLD_RANK", "1"}}});
   EXPECT_EQ(second.code, 2);

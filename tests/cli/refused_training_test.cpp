@@ -52,7 +52,7 @@ TEST_F(RefusedTraining, a_reservoir_is_not_gone_on_with_and_stays) {
                         "--out", run_,     "--batch",   "4",       "--validate-on", "4",       "--quiet"};
   ASSERT_EQ(unfold_command(narma).code, 0);
   const auto before = files_of(run_);
-  expect_failure({"train", "--out", run_, "--resume"}, 2, "and cannot be resumed;");
+  expect_failure({"train", "--out", run_, "--resume"}, 2, "is fitted in one pass and cannot be resumed");
   EXPECT_TRUE(files_of(run_) == before);
   std::string table = "value\n";
   for (int i = 0; i < 300; ++i) table += std::to_string(i % 7) + "\n";
@@ -63,7 +63,7 @@ TEST_F(RefusedTraining, a_reservoir_is_not_gone_on_with_and_stays) {
                 .code,
             0);
   const auto then = files_of(forecast);
-  expect_failure({"train", "--out", forecast, "--resume"}, 2, "and cannot be resumed;");
+  expect_failure({"train", "--out", forecast, "--resume"}, 2, "is fitted in one pass and cannot be resumed");
   expect_failure({"train", folder_ / "wave.csv", "--read", "value", "--predict", "value", "--ahead", "1", "--model",
                   "esn:8", "--feedback", "4+4", "--out", forecast, "--overwrite"},
                  2, "--feedback");
@@ -85,7 +85,7 @@ TEST_F(RefusedTraining, a_run_goes_on_with_its_own_data_alone) {
 }
 
 TEST_F(RefusedTraining, a_folder_without_a_run_is_named) {
-  expect_failure({"train", "--out", folder_ / "nix", "--resume"}, 2, "nix holds no run to go on with");
+  expect_failure({"train", "--out", folder_ / "nix", "--resume"}, 2, "nix contains no run to resume");
 }
 
 /// Resuming where no run exists starts a new run with the given settings.

@@ -41,7 +41,7 @@ TEST_F(RiemannianCommandTest, restarts_keep_the_best_graph_and_do_not_depend_on_
     const double bits = std::stod(one.err.substr(place + start.size()));
     if (bits < best) best = bits, least = k;
   }
-  EXPECT_THAT(one.err, HasSubstr("restart " + std::to_string(least) + " goes on"));
+  EXPECT_THAT(one.err, HasSubstr("restart " + std::to_string(least) + " is continued"));
   const std::string model = read_bytes(run_ + "/model.safetensors");
   ASSERT_NE(model, "");
   for (int k = 0; k < 3; ++k) EXPECT_EQ(read_bytes(run_ + "/candidate-" + std::to_string(k) + ".safetensors"), "");
@@ -83,11 +83,11 @@ TEST_F(RiemannianCommandTest, reads_whole_sequences_by_itself_and_says_so) {
   EXPECT_TRUE(read_bytes(run_ + "/model.safetensors") == model);
   EXPECT_EQ(read_bytes(run_ + "/config.toml"), config);
   std::erase(plain, "--quiet");
-  EXPECT_THAT(unfold_command(plain).err, HasSubstr("it reads whole sequences, as with --whole-sequences"));
+  EXPECT_THAT(unfold_command(plain).err, HasSubstr("therefore reads whole sequences, as with --whole-sequences"));
 
   // The choice is part of the run: the same command finds its own run, and another window is a conflict.
   std::erase(plain, "--overwrite");
-  expect_failure(plain, 2, "holds a run already");
+  expect_failure(plain, 2, "already contains a run");
   expect_failure(plain + Arguments{"--window", "64"}, 2, "whole-sequences is true there and false here");
   const Finished windows = unfold_command(plain + Arguments{"--window", "64", "--overwrite"});
   EXPECT_THAT(windows.err, Not(HasSubstr("whole")));

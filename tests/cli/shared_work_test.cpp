@@ -149,8 +149,8 @@ TEST_F(ProcessesTest, compress_blocks_to_the_bytes_of_one) {
     EXPECT_EQ(finished.code, 2);
     EXPECT_THAT(finished.err, HasSubstr(message));
   };
-  refused({"compress", text_, "-o", packed}, "single chain; add --block,");
-  refused({"compress", text_, "--block", "1M", "-o", "-"}, "an input file and an output");
+  refused({"compress", text_, "-o", packed}, "several processes cannot share a single chain; add --block");
+  refused({"compress", text_, "--block", "1M", "-o", "-"}, "several processes need an input file and an output file");
 }
 
 /// Returns the arguments of `score MODEL FILE...` for five files in a folder.
@@ -188,8 +188,8 @@ TEST_F(CommandTest, scores_of_files_are_one_table) {
 
   expect_failure(options + Arguments{"--jobs", "2"}, 2, "name it with --out DIR");
   expect_failure(options + Arguments{options[4]}, 2, "is named twice");
-  expect_failure(options + Arguments{"--top", "3"}, 2, "--top is not for files");
-  expect_failure({"score", run_, options[4], options[5]}, 2, "add --by file");
+  expect_failure(options + Arguments{"--top", "3"}, 2, "--top cannot be combined with --by file");
+  expect_failure({"score", run_, options[4], options[5]}, 2, "several files require --by file");
 }
 
 TEST_F(ProcessesTest, score_files_as_one) {
@@ -216,7 +216,7 @@ TEST_F(ProcessesTest, a_verb_that_has_no_use_for_several_refuses_them_once) {
     EXPECT_EQ(finished.out, "") << arguments.front();
     EXPECT_EQ(finished.err.find("unfold: "), finished.err.rfind("unfold: ")) << finished.err;
     if (arguments.back() != "--no-such-option") {
-      EXPECT_THAT(finished.err, HasSubstr("processes were started, and "));
+      EXPECT_THAT(finished.err, HasSubstr("processes were started, but "));
     }
   }
   EXPECT_FALSE(std::filesystem::exists(folder_ / "made"));

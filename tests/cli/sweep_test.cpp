@@ -35,7 +35,7 @@ TEST_F(SweepTest, tells_every_point_in_one_table) {
   EXPECT_THAT(finished.out, HasSubstr("rate"));
   EXPECT_THAT(finished.out, HasSubstr("deviation"));
   EXPECT_THAT(finished.out, HasSubstr("2 of 2"));
-  EXPECT_THAT(finished.out, HasSubstr("valid/bits_per_symbol; the best: rate=0.01;units="));
+  EXPECT_THAT(finished.out, HasSubstr("valid/bits_per_symbol; best: rate=0.01;units="));
   const auto values = values_of("s");
   ASSERT_EQ(values.size(), 4u);
   // Each point is an ordinary training.
@@ -90,7 +90,7 @@ TEST_F(SweepTest, the_work_of_a_process_that_dies_is_done_by_another) {
   ::kill(children.front(), SIGKILL);
   const Finished finished = process.finish();
   ASSERT_EQ(finished.code, 0) << finished.err;
-  EXPECT_THAT(finished.err, HasSubstr("was ended by signal 9; another takes over its work"));
+  EXPECT_THAT(finished.err, HasSubstr("was terminated by signal 9; another process will redo its work"));
   EXPECT_EQ(values_of("cut"), values_of("whole"));
 }
 
@@ -99,7 +99,7 @@ TEST_F(SweepTest, a_run_that_diverges_counts_as_failed) {
       sweeping("optimizer=sgd:rate=1e30,clip=0|adam:rate=0.01", "s", {"--model", "rnn:4,activation=relu"}));
   ASSERT_EQ(finished.code, 0) << finished.err;
   EXPECT_THAT(finished.out, HasSubstr("failed"));
-  EXPECT_THAT(finished.out, HasSubstr("the best: optimizer=adam"));
+  EXPECT_THAT(finished.out, HasSubstr("best: optimizer=adam"));
 }
 
 TEST_F(SweepTest, of_runs_that_all_diverge_ends_as_one_of_them) {
@@ -117,14 +117,14 @@ TEST_F(SweepTest, refuses_grids_without_sense) {
   const auto refused = [&](const std::string& grid, const std::string& message) {
     expect_failure(sweeping(grid, "s"), 2, message);
   };
-  refused("rate", "\"rate\" is no setting with values");
+  refused("rate", "\"rate\" is not of the form NAME=VALUES");
   refused("rate=", "rate has an empty value");
   refused("rate=1,2,1", "rate has the value 1 twice");
-  refused("rate=1;rate=2", "rate stands there twice");
+  refused("rate=1;rate=2", "rate occurs twice");
   refused("seed=1,2", "--seeds N takes N of them");
   refused("speed=1,2", "not a setting of train;");
   refused("model.rate=1,2", "not a setting of train;");
-  refused("batch=many", "batch wants a whole number");
+  refused("batch=many", "batch must be a whole number");
   expect_failure({"sweep", text_, "--out", folder_ / "s"}, 2, "sweep needs --grid");
   expect_failure({"sweep", text_, "--grid", "units=3"}, 2, "sweep needs --out");
   expect_failure(sweeping("units=3", "s", {"--resume"}), 2, "leave out --resume");

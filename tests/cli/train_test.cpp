@@ -85,7 +85,7 @@ TEST_F(CommandTest, bfloat16_is_an_explicit_choice_that_the_run_remembers) {
   const Arguments asked = {"--model", "lstm:40", "--precision", "bf16"};
   run({"--model", "lstm:40"}, emulated);
   const std::string exact = weights();
-  EXPECT_THAT(run(asked, off).err, HasSubstr("training goes on in float"));
+  EXPECT_THAT(run(asked, off).err, HasSubstr("training uses float"));
   EXPECT_EQ(weights(), exact);
   EXPECT_THAT(run(asked, emulated).err, HasSubstr("emulated bfloat16"));
   const std::string coarse = weights();
@@ -101,12 +101,12 @@ TEST_F(CommandTest, bfloat16_is_an_explicit_choice_that_the_run_remembers) {
 
 TEST_F(CommandTest, a_device_that_is_not_there_is_said_before_anything_is_written) {
   expect_failure(training({"--device", "gpu"}), 2, "unknown device 'gpu'");
-  expect_failure(training({"--precision", "tf32"}), 2, "tf32 is of GPUs; add --device cuda");
+  expect_failure(training({"--precision", "tf32"}), 2, "--precision tf32 requires a GPU; add --device cuda");
   EXPECT_FALSE(std::filesystem::exists(run_));
-  if (has_device_support()) GTEST_SKIP() << "this build knows CUDA";
+  if (has_device_support()) GTEST_SKIP() << "this build has CUDA support";
   const Finished finished = unfold_command(training({"--device", "cuda", "--precision", "bf16"}));
   EXPECT_EQ(finished.code, 1);
-  EXPECT_THAT(finished.err, StartsWith("unfold: this build knows no CUDA"));
+  EXPECT_THAT(finished.err, StartsWith("unfold: this build has no CUDA support"));
   EXPECT_EQ(std::ranges::count(finished.err, '\n'), 1) << finished.err;
   EXPECT_FALSE(std::filesystem::exists(run_));
   train({"--device", "cpu"});
@@ -224,7 +224,7 @@ TEST_F(CommandTest, options_that_would_change_nothing_are_refused) {
                  "leave one of them out");
   for (const Arguments& unused : {Arguments{"--early-stop", "2"}, Arguments{"--label-smoothing", "0.2"},
                                   Arguments{"--gradient", "rtrl"}, Arguments{"--word-dropout", "0.3"}})
-    expect_failure(forecast + Arguments{"--model", "esn:5"} + unused, 2, "is fitted as a whole: leave it out");
+    expect_failure(forecast + Arguments{"--model", "esn:5"} + unused, 2, "is fitted in one pass; leave it out");
 }
 
 TEST_F(CommandTest, an_option_that_makes_running_text_of_fields_is_named) {

@@ -71,8 +71,8 @@ TEST_F(CommandTest, InputWithoutAnEndIsNotAQuestionOfTheBatch) {
   const Finished finished = unfold_command({"train", "/dev/zero", "--symbols", "bytes", "--out", run_},
                                            {.before = {"/bin/sh", "-c", "ulimit -v 2000000; exec \"$@\"", "sh"}});
   EXPECT_EQ(finished.code, 1);
-  EXPECT_THAT(finished.err, HasSubstr("/dev/zero: its first"));
-  EXPECT_THAT(finished.err, HasSubstr("does not end there"));
+  EXPECT_THAT(finished.err, HasSubstr("/dev/zero: the first"));
+  EXPECT_THAT(finished.err, HasSubstr("there are more data"));
   EXPECT_THAT(finished.err, Not(HasSubstr("batch")));
 }
 
@@ -104,7 +104,7 @@ TEST_F(CommandTest, an_option_that_does_not_exist_is_refused_with_the_nearest_on
 }
 
 TEST_F(CommandTest, a_value_that_is_malformed_or_out_of_range_is_refused_with_what_is_wanted) {
-  expect_failure(training({"--batch", "many"}), 2, "option --batch wants a whole number, not \"many\"");
+  expect_failure(training({"--batch", "many"}), 2, "option --batch must be a whole number, not \"many\"");
   expect_failure(training({"--batch", "0"}), 2, "--batch must be");
   expect_failure(training({"--minutes", "0"}), 2, "option --minutes must be above 0, not 0");
   expect_failure(training({"--format", "foo"}), 2, "must be one of text, log, fasta, fastq, ");
@@ -120,7 +120,7 @@ TEST_F(CommandTest, a_value_that_is_malformed_or_out_of_range_is_refused_with_wh
   expect_failure(training({"--activations", "half"}), 2, "bf16");
   expect_failure(training({"--activations", "bf16", "--memory-limit", "2G"}), 2, "--memory-limit and --activations");
   expect_failure(training({"--activations", "bf16", "--precision", "double"}), 2, "--precision double and");
-  expect_failure(training({"--activations", "bf16", "--optimizer", "hf"}), 2, "too coarse");
+  expect_failure(training({"--activations", "bf16", "--optimizer", "hf"}), 2, "not precise enough");
   expect_failure(training({"--activations", "bf16", "--model", "ngram:3"}), 2, "trained by gradient");
   expect_failure({"train", text_}, 2, "--out");
   expect_failure({"train", "--out", run_}, 2, "for example: unfold train");
@@ -131,14 +131,14 @@ TEST_F(CommandTest, a_key_of_a_configuration_file_that_does_not_exist_is_refused
   write_bytes(config, "# ours\nwindow = 8\nbathc = 8\n");
   expect_failure(training({"--config", config}), 2, config + ":3: train has no key \"bathc\"; did you mean \"batch\"?");
   write_bytes(config, "batch = \"many\"\n");
-  expect_failure(training({"--config", config}), 2, "batch wants a whole number");
+  expect_failure(training({"--config", config}), 2, "batch must be a whole number");
   expect_failure(training({"--config", folder_ / "absent.toml"}), 3, "absent.toml");
 }
 
 TEST_F(CommandTest, a_variable_of_the_environment_that_belongs_to_no_option_is_refused_with_the_nearest_one) {
   expect_failure(training(), 2, "did you mean \"UNFOLD_BATCH\"?", {.environment = {{"UNFOLD_BATHC", "8"}}});
   expect_failure(
-      training(), 2, "environment variable UNFOLD_BATCH wants a whole number",
+      training(), 2, "environment variable UNFOLD_BATCH must be a whole number",
       {.environment = {{"UNFOLD_WINDOW", "8"}, {"UNFOLD_SEED", "3"}, {"UNFOLD_STEPS", "3"}, {"UNFOLD_BATCH", "x"}}});
   expect_failure({"eval", run_, text_}, 2, "is not an instruction set", {.environment = {{"UNFOLD_SIMD", "mmx"}}});
 }

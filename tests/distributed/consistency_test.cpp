@@ -34,15 +34,15 @@ TEST(Agreement, a_difference_is_named_with_its_process_and_machine) {
   const std::string text = refusal(3, [](int process) {
     return std::vector<Claim>{{"the version", "1.0"}, {"--seed", process == 2 ? "4" : "3"}};
   });
-  EXPECT_THAT(text, HasSubstr("process 2 on machine2: --seed is 4, in process 0 it is 3"));
+  EXPECT_THAT(text, HasSubstr("process 2 on machine2: --seed is 4, but 3 in process 0"));
 }
 
 TEST(Agreement, what_one_process_alone_claims_is_named) {
   const auto more = std::vector<Claim>{{"--dropout", "0.1"}};
   EXPECT_THAT(refusal(2, [&](int process) { return process == 1 ? more : std::vector<Claim>(); }),
-              HasSubstr("--dropout is 0.1, in process 0 it is not there"));
+              HasSubstr("--dropout is 0.1, but missing in process 0"));
   EXPECT_THAT(refusal(2, [&](int process) { return process == 0 ? more : std::vector<Claim>(); }),
-              HasSubstr("--dropout is not there, in process 0 it is 0.1"));
+              HasSubstr("--dropout is missing, but 0.1 in process 0"));
 }
 
 TEST(Agreement, fingerprints_of_parts_see_the_size_both_ends_and_all_of_a_small_file) {

@@ -199,8 +199,8 @@ TEST(DerivativeCheck, the_last_line_says_which_checks_did_not_run_and_why) {
   c.output(z);
   const CheckReport report = check_derivatives(c, *softmax_loss<double>(), Structure::chains(2, 3));
   EXPECT_EQ(report.summary(),
-            "6 of 10 checks ran, all passed; not run: forward, adjoint, modulus (vector maps are not spelt out in "
-            "scalars), path (vector maps have no paths)");
+            "6 of 10 checks ran, all passed; not run: forward, adjoint, modulus (the scalar graph does not support "
+            "vector maps), path (vector maps have no paths)");
   EXPECT_TRUE(report.text().ends_with(report.summary() + "\n")) << report.text();
 }
 

@@ -383,7 +383,7 @@ TEST_F(Exchange, a_model_over_the_same_data_lends_its_card) {
   NetworkModel<float> other("bigru:5,reset=after,biases=2", tags(), {.reads = {"word"}, .heads = {{.field = "tag"}}});
   other.save(folder_.path("other"));
   wanted.like = folder_.path("other");
-  EXPECT_TRUE(contains(message_of<UsageError>([&] { import_network(wanted); }), "the file holds bigru:4"));
+  EXPECT_TRUE(contains(message_of<UsageError>([&] { import_network(wanted); }), "the file contains bigru:4"));
 }
 
 TEST_F(Exchange, a_gru_without_a_second_bias_refuses_one) {
@@ -444,9 +444,9 @@ TEST_F(Exchange, what_cannot_be_read_is_refused_by_name) {
   EXPECT_TRUE(contains(with("rnn.weight_hr_l0", {2, 6}), "proj_size"));
   EXPECT_TRUE(contains(with("rnn.weight_hh_l0", {23, 6}), "of no RNN, LSTM or GRU"));
   EXPECT_TRUE(contains(with("rnn.weight_ih_l1", {24, 5}), "has shape [24, 5], not [24, 6]"));
-  EXPECT_TRUE(contains(with("linear.weight", {kSymbols, 5}), "reads 5 numbers and the last layer gives 6"));
-  EXPECT_TRUE(contains(with("embedding.weight", {kSymbols, 5}), "gives 5 numbers and the first layer reads 4"));
-  EXPECT_TRUE(contains(with("norm.gain", {6}), "norm.gain belongs to no layer"));
+  EXPECT_TRUE(contains(with("linear.weight", {kSymbols, 5}), "reads 5 numbers, but the last layer has 6 outputs"));
+  EXPECT_TRUE(contains(with("embedding.weight", {kSymbols, 5}), "has 5 outputs, but the first layer reads 4"));
+  EXPECT_TRUE(contains(with("norm.gain", {6}), "norm.gain does not belong to a supported layer"));
   StateDict not_finite = good;
   not_finite["linear.bias"].v[2] = NAN;
   EXPECT_NE(refusal(not_finite), "");
@@ -459,7 +459,7 @@ TEST_F(Exchange, what_cannot_be_read_is_refused_by_name) {
   };
   ImportNetworkRequest plain = request("");
   plain.begin.clear();
-  EXPECT_TRUE(contains(misuse(plain), "start"));
+  EXPECT_TRUE(contains(misuse(plain), "use --begin SYMBOL"));
   plain.begin = "q";
   EXPECT_NE(misuse(plain), "");
   plain.begin = "a", plain.activation = "relu";

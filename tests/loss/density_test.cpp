@@ -569,7 +569,7 @@ TEST(OrderedDensity, refuses_what_is_no_bit_and_means_of_what_does_not_follow_wh
     f.nats();
     FAIL();
   } catch (const DataError& error) {
-    EXPECT_THAT(error.what(), HasSubstr("nade is of bits, and one of the numbers is 0.5"));
+    EXPECT_THAT(error.what(), HasSubstr("nade supports only bits, but one of the numbers is 0.5"));
   }
 }
 

@@ -215,7 +215,7 @@ TEST(ValueDistribution, is_what_losses_of_symbols_lack) {
     softmax_loss<double>()->need<ValueDistribution<double>>("forecast");
     FAIL();
   } catch (const UsageError& e) {
-    EXPECT_STREQ(e.what(), "forecast needs a loss with a distribution of numbers, which softmax has not");
+    EXPECT_STREQ(e.what(), "forecast requires a distribution of numbers, which the loss softmax does not support");
   }
 }
 

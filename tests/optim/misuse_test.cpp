@@ -78,7 +78,7 @@ TEST(OptimizerMisuse, HandMadeOptimizersAreChecked) {
     return Optimizer<float>(sgd_direction<float>(4, {}, 0), fixed_control<float>(4, 1), {.rate = rate}, {}, "own");
   };
   for (const double rate : {0.0, -1.0, std::numeric_limits<double>::quiet_NaN()})
-    EXPECT_USAGE_ERROR(made(rate), "a rate of");
+    EXPECT_USAGE_ERROR(made(rate), "the learning rate");
   Optimizer<float> empty(nullptr, nullptr, {.rate = 1}, {}, "own");
   empty.attach(bowl);
   EXPECT_USAGE_ERROR(empty.step(bowl, {}, 1), "no direction or no control");
@@ -118,9 +118,9 @@ TEST(BatchPassMisuse, BatchesThatDoNotFitAreRefused) {
   std::vector<float> gradient(static_cast<std::size_t>(parameters.size())), longer(gradient.size() + 1);
   EXPECT_USAGE_ERROR(pass.forward(of.batch, state), "call set_parameters first");
   pass.set_parameters(parameters);
-  EXPECT_USAGE_ERROR(pass.forward(of.batch, none), "belongs to another plan");
+  EXPECT_USAGE_ERROR(pass.forward(of.batch, none), "belongs to a different plan");
   EXPECT_USAGE_ERROR(pass.gradient(of.batch, state, 1, longer), "the gradient has");
-  EXPECT_USAGE_ERROR(pass.gradient(of.batch, state, 1, {}), "an empty gradient stays on a device");
+  EXPECT_USAGE_ERROR(pass.gradient(of.batch, state, 1, {}), "an empty gradient requires a device");
   EXPECT_GT(pass.gradient(of.batch, state, 1, gradient), 0);
   const auto fault = [&](const std::function<void(Batch&)>& change) {
     Batch changed = of.batch;

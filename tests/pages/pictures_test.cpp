@@ -113,7 +113,7 @@ std::string faults_of(const std::string& svg) {
       const auto beside = [&name = colour, at = end](const auto& label) {
         return label.first == name && label.second > at;
       };
-      if (std::ranges::none_of(frame.labels, beside)) faults += "per line" + colour + " has no label at its end\n";
+      if (std::ranges::none_of(frame.labels, beside)) faults += "a line of " + colour + " has no label at its end\n";
     }
   }
   return faults;

@@ -70,17 +70,17 @@ class ClassifierTest(unittest.TestCase):
         fresh = SequenceClassifier(steps=1)
         nan = math.nan
         for X, y, what in (
-                ([["a"]] * 2, [1, "a"], "all texts or none is, but that of sequence 1 is 'a' and that of 0 1"),
+                ([["a"]] * 2, [1, "a"], "all non-strings, but that of sequence 1 is 'a' and that of 0 1"),
                 ([["a"]] * 2, ["x", nan], "sequence 1: the label is missing"),
                 ([["a"]] * 2, [None, "x"], "sequence 0: the label is missing"),
-                ([["a"]] * 2, [("x", 1), "x"], "sequence 0: the label is one value, not tuple"),
-                ([["a"]] * 2, numpy.array([[1], [2]]), "sequence 0: the label is one value, not ndarray"),
-                ([["a"]] * 2, None, "fit wants a list of labels, not NoneType"),
+                ([["a"]] * 2, [("x", 1), "x"], "sequence 0: the label must be a scalar, not tuple"),
+                ([["a"]] * 2, numpy.array([[1], [2]]), "sequence 0: the label must be a scalar, not ndarray"),
+                ([["a"]] * 2, None, "fit expects a list of labels, not NoneType"),
                 ([["a"], ["b", None]], [1, 2], "sequence 1: an entry is missing"),
                 ([["a"], [nan]], [1, 2], "sequence 1: an entry is missing"),
-                ([["a"], [["b"]]], [1, 2], "sequence 1: an entry is a text or a number, not list"),
-                ([1, 2], [1, 2], "sequence 0: wants a list of entries, not int"),
-                ([b"\xff", "a"], [1, 2], "sequence 0: holds bytes that are no UTF-8")):
+                ([["a"], [["b"]]], [1, 2], "sequence 1: an entry must be a string or a number, not list"),
+                ([1, 2], [1, 2], "sequence 0: expects a list of entries, not int"),
+                ([b"\xff", "a"], [1, 2], "sequence 0: bytes are not valid UTF-8")):
             with self.subTest(what), self.assertRaisesRegex(ValueError, what):
                 fresh.fit(X, y)
         with self.assertRaisesRegex(ValueError, "options has data"):
@@ -260,7 +260,7 @@ class SymbolModelTest(unittest.TestCase):
         numpy.testing.assert_array_equal(again.score_samples(["abc"]), fitted.score_samples(["abc"]))
         self.assertIsInstance(fitted.model_, unfold.Model)
         for ask in (fitted.fit, fitted.score, fitted.score_samples):
-            with self.assertRaisesRegex(ValueError, "text 1 is a str or bytes, not int"):
+            with self.assertRaisesRegex(ValueError, "text 1 must be a str or bytes, not int"):
                 ask(["a", 2])
         with self.assertRaisesRegex(ValueError, "no texts"):
             fitted.score([])

@@ -220,7 +220,7 @@ class TrainTest(Folder):
         text = self.write("text", TEXT * 60)
         with self.assertRaisesRegex(ValueError, 'train has no setting optimiser; did you mean "optimizer"'):
             unfold.train(text, out=self.path("run"), optimiser="adam")
-        with self.assertRaisesRegex(unfold.UsageError, "steps wants a whole number"):
+        with self.assertRaisesRegex(unfold.UsageError, "steps must be a whole number"):
             unfold.train(text, out=self.path("run"), steps="many")
         with self.assertRaises(unfold.DataError):
             unfold.train(self.path("nothing"), out=self.path("run"))

@@ -98,7 +98,7 @@ TEST_F(TrainerTest, an_absurd_rate_is_rescued_or_explained) {
     try {
       EXPECT_TRUE(std::isfinite(finish(setting, options).result.last_loss)) << spec;
     } catch (const DivergedError& error) {
-      EXPECT_NE(std::string(error.what()).find("smaller rate"), std::string::npos) << error.what();
+      EXPECT_NE(std::string(error.what()).find("smaller learning rate"), std::string::npos) << error.what();
     }
   }
 }

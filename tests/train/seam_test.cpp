@@ -167,8 +167,7 @@ TEST(Seam, a_tagger_of_whole_sequences) {
   const auto network = Network<double>::of(std::make_shared<const Plan>(c), {"word", net.words}, {"tag", tags, loss});
   expect_right_derivatives(network);
   expect_learnt(network, {"sgd:rate=0.5", "adam:rate=0.05", "hf:windows=1", "natural:windows=1"});
-  EXPECT_THAT(refusal(network, "ruop"),
-              HasSubstr("needs a loss with rows that count each for itself, which crf has not"));
+  EXPECT_THAT(refusal(network, "ruop"), HasSubstr("requires independent rows, which the loss crf does not support"));
 }
 
 /// 1/2 |mean over a sequence of o_t + b - y|^2 with a trained offset b: it sees whole sequences and owns parameters.
@@ -267,9 +266,8 @@ TEST(Seam, a_loss_that_sees_whole_sequences_and_owns_parameters) {
     if (curved)
       expect_learnt(network, {"hf:windows=1"});
     else
-      EXPECT_THAT(refusal(network, "hf"), HasSubstr("needs a loss with a curvature, which mean has not"));
-    EXPECT_THAT(refusal(network, "ruop"),
-                HasSubstr("needs a loss with rows that count each for itself, which mean has not"));
+      EXPECT_THAT(refusal(network, "hf"), HasSubstr("requires a curvature, which the loss mean does not support"));
+    EXPECT_THAT(refusal(network, "ruop"), HasSubstr("requires independent rows, which the loss mean does not support"));
   }
 }
 

@@ -93,7 +93,7 @@ def table(book, seed):
         codes = " ".join(f"{code}:{n}" for code, n in sorted(entry["codes"].items()))
         rows.append([stage, *[str(entry[c]) for c in columns], f"{entry['seconds']:.0f}", codes])
         total.update({c: entry[c] for c in columns + ["seconds"]})
-    rows.append(["total", *[str(total[c]) for c in columns], f"{total['seconds']:.0f}", f"seed {seed}"])
+    rows.append(["in all", *[str(total[c]) for c in columns], f"{total['seconds']:.0f}", f"seed {seed}"])
     widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
     return "\n".join("  ".join(cell.ljust(width) for cell, width in zip(row, widths)).rstrip() for row in rows)
 
@@ -106,7 +106,7 @@ def main():
     options.add_argument("--seed", type=int, default=1)
     options.add_argument("--short", action="store_true", help="the same stages with few runs: about a minute")
     options.add_argument("--share", type=float, default=1.0, help="of the runs of the long form")
-    options.add_argument("--stage", action="append", choices=sorted(stages.ALL), help="only arrays")
+    options.add_argument("--stage", action="append", choices=sorted(stages.ALL), help="only these")
     chosen = options.parse_args()
     if not os.access(chosen.unfold, os.X_OK):
         sys.exit(f"attack: {chosen.unfold} does not exist; build it, or name a different file with --unfold")

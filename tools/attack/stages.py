@@ -403,10 +403,10 @@ def full_disks(c):
             if outcome.code == 0 and c.read("cut/model.safetensors") != c.read("whole/model.safetensors"):
                 c.wrong(outcome, f"after a full disk (limit {limit}) a run ends with other bytes")
         else:
-            c.write("out", b"observed label;")
+            c.write("out", b"what was there")
             verb = c.random.choice(work)
             outcome = c.run(verb, {0, 1}, limits=limits, mute=limit < 4096)
-            if outcome.code == 1 and "-o" in verb and c.read("out") != b"observed label;":
+            if outcome.code == 1 and "-o" in verb and c.read("out") != b"what was there":
                 c.wrong(outcome, "what was there is gone")
         for left in leftovers(c.work):
             c.wrong(None, f"{left} is left behind")

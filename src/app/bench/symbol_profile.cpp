@@ -325,10 +325,11 @@ double SymbolProfile::attainable_seconds() const { return sum_of(lines, &Profile
 SymbolProfile measure_symbol_cost(const std::string& model, const std::string& text, Team& team, double seconds) {
   constexpr std::size_t kFewest = 1000;
   if (text.size() < kFewest)
-    throw UsageError(fmt::format("a text of {} bytes is too short to measure with: {} at least", text.size(), kFewest));
+    throw UsageError(
+        fmt::format("a text of {} bytes is too short for a measurement; at least {} are needed", text.size(), kFewest));
   SymbolProfile cost{.model = canonical_model(model), .symbols = static_cast<Index>(text.size())};
   if (!is_fitted_model(model))
-    throw UsageError(fmt::format("{} is trained by gradient: its cost is that of a step", cost.model));
+    throw UsageError(fmt::format("{} is trained by gradients; measure its training step instead", cost.model));
   const std::unique_ptr<FittedModel> made = make_fitted_model(cost.model, Alphabet::all_bytes());
   if (const auto* hmm = dynamic_cast<const HmmModel*>(made.get()))
     measure_hmm(cost, text, hmm->parameters().states, team, seconds);

@@ -191,7 +191,7 @@ class Jobs {
       reporter_.warn(fmt::format("process {} was terminated by signal {}{}", id, WTERMSIG(status),
                                  ++deaths_ <= kMostDeaths ? "; another process will redo its work" : ""));
       if (deaths_ > kMostDeaths)
-        failure_ = fmt::format("{} processes that did the work have died; run the same again to go on", deaths_);
+        failure_ = fmt::format("{} worker processes have died; run the same command again to continue", deaths_);
       else
         start();
     } else if (WEXITSTATUS(status) == static_cast<int>(ExitCode::interrupted)) {

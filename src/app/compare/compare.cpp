@@ -184,7 +184,7 @@ Comparison compare(const CompareRequest& request, Reporter& reporter) {
       const std::vector<DifferenceBlock> blocks = blocks_of(differences, first.ends, result.block);
       if (blocks.size() < kFewBlocks)
         throw UsageError(
-            fmt::format("{} {} make {} block{}, too few to tell a difference; give more data, or a smaller --block",
+            fmt::format("{} {} make {} block{}, too few to detect a difference; use more data, or a smaller --block",
                         result.symbols, result.entries(), blocks.size(), blocks.size() == 1 ? "" : "s"));
       result.pairs.push_back({a, b, paired_bootstrap(blocks, request.samples, request.level, request.seed)});
     }

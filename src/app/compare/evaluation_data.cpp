@@ -45,8 +45,8 @@ EvaluationText load_evaluation(const SymbolModel& model, const EvaluationFiles& 
   for (const std::string& file : judged.files)
     if (std::error_code ignored; !judged.named && !std::filesystem::exists(file, ignored))
       throw DataError(
-          fmt::format("{} is not there, which the run was trained with (names are seen from the folder that training "
-                      "was started in); name data with --data FILE",
+          fmt::format("{}, which the run was trained with, does not exist (names are relative to the folder in which "
+                      "training was started); specify data with --data FILE",
                       file));
   Corpus corpus = load_for(model, judged.files, parse_unknown_policy(unknown), {},
                            judged.named ? std::optional<std::string>() : only_label(model));
@@ -56,8 +56,7 @@ EvaluationText load_evaluation(const SymbolModel& model, const EvaluationFiles& 
   }
   auto parts = split_corpus(corpus, parse_split(judged.split));
   Split part = std::move(parts[judged.part == "test" ? 2 : 1]);
-  if (part.empty())
-    throw DataError(fmt::format("{}: nothing is left in it; name data with --data FILE", judged.text()));
+  if (part.empty()) throw DataError(fmt::format("{}: no data are left; specify data with --data FILE", judged.text()));
   return {std::move(corpus), std::move(part)};
 }
 

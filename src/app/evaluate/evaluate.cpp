@@ -12,8 +12,8 @@ namespace {
 
 void check_request(const EvaluateRequest& r) {
   if (r.dynamic && (!r.reading.exact() || r.use_stepper))
-    throw UsageError("--dynamic reads one symbol after another: --segments and --method have no meaning with it");
-  if (r.use_stepper && !r.reading.exact()) throw UsageError("--segments has no meaning with --method stepper");
+    throw UsageError("--dynamic reads the symbols sequentially and cannot be combined with --segments and --method");
+  if (r.use_stepper && !r.reading.exact()) throw UsageError("--segments cannot be combined with --method stepper");
 }
 
 Split choose_part(const EvaluateRequest& r, const std::optional<std::string>& split, const Corpus& corpus) {
@@ -21,7 +21,7 @@ Split choose_part(const EvaluateRequest& r, const std::optional<std::string>& sp
   const std::string name = r.part.value_or("valid");
   Split part = split_corpus(corpus, parse_split(*split))[name == "train" ? 0 : name == "valid" ? 1 : 2];
   if (part.empty())
-    throw DataError(fmt::format("the split {} leaves nothing for --part {}; give that part a share", *split, name));
+    throw DataError(fmt::format("--part {1} is empty in the split {0}; increase its share", *split, name));
   return part;
 }
 
@@ -59,7 +59,7 @@ EvaluateOutcome evaluate(const EvaluateRequest& request, Reporter& reporter) {
     count(place, nats);
   });
   check.require(*model, request.model, request.dynamic.has_value());
-  if (result.predicted == 0) throw DataError("the data hold no symbol that this model predicts");
+  if (result.predicted == 0) throw DataError("the data contain no symbol that this model predicts");
   if (request.symbol)
     for_each_symbol(corpus, part, surprisals, [&](Index position, Symbol symbol, float nats) {
       request.symbol(position, corpus.alphabet().name(symbol), nats);

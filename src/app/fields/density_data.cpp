@@ -31,10 +31,11 @@ void require_bits(const Examples& examples, const std::string& model) {
     const double x = column.numbers[i];
     if (x == 0 || x == 1 || column.is_class(i % at(column.width))) continue;
     const auto row = static_cast<Index>(i) / column.width;
-    throw DataError(fmt::format(
-        "{}{}: {} is {}, and {} is of bits, 0 or 1, and classes; numbers are for rnade, deep-rnade and linear-ar",
-        examples.source, examples.lines.empty() ? "" : fmt::format(": line {}", examples.lines[at(row)]),
-        column.parts[i % at(column.width)], x, model));
+    throw DataError(
+        fmt::format("{}{}: {} is {}, but {} supports only bits (0 or 1) and classes; use rnade, deep-rnade or "
+                    "linear-ar for numbers",
+                    examples.source, examples.lines.empty() ? "" : fmt::format(": line {}", examples.lines[at(row)]),
+                    column.parts[i % at(column.width)], x, model));
   }
 }
 
@@ -104,14 +105,14 @@ VectorRows density_rows(const TrainSettings& s) {
 FieldPlan plan_density(const Examples& examples, TrainSettings& s) {
   if (s.read && *s.read != kOne)
     throw UsageError(
-        fmt::format("model {} reads nothing: leave --read out; --predict names the columns of the vector", s.model));
+        fmt::format("model {} has no inputs: leave out --read; --predict names the columns of the vector", s.model));
   const bool sequences = is_of_sequences(s.model);
   if (s.ends && sequences)
-    throw UsageError(fmt::format("model {} knows no ends of sequences: leave --ends out", s.model));
+    throw UsageError(fmt::format("model {} does not support ends of sequences: leave out --ends", s.model));
   if (!sequences && (s.ends || s.sequences))
-    throw UsageError(fmt::format("model {} takes each row by itself: leave --ends and --sequences out", s.model));
+    throw UsageError(fmt::format("model {} treats each row separately: leave out --ends and --sequences", s.model));
   if (s.ahead.value_or(0) != 0)
-    throw UsageError(fmt::format("model {} takes each row by itself: leave --ahead out", s.model));
+    throw UsageError(fmt::format("model {} treats each row separately: leave out --ahead", s.model));
   if (observes_bits(losses().get(spec_name(s.model)).density)) require_bits(examples, s.model);
   const std::vector<Column> columns = columns_in(examples.column(kVector), s.model);
   s.model = with_columns(s.model, columns);
@@ -144,7 +145,8 @@ void set_density_defaults(const Examples& examples, const Given& given, TrainSet
   if (!s.epochs && !s.steps && !s.minutes)
     s.epochs = everything ? kUntilSolved : std::clamp(std::round(kExamples / count), kFewest, kMost);
   if (given.contains("window"))
-    throw UsageError(fmt::format("model {} reads rows, or sequences, whole: leave --window out", spec_name(s.model)));
+    throw UsageError(
+        fmt::format("model {} reads rows, or sequences, as a whole: leave out --window", spec_name(s.model)));
   s.whole_sequences = true;
 }
 
@@ -170,7 +172,7 @@ ColumnClasses vector_classes(const Model& model) {
   try {
     return stored[kClassesKey].get<ColumnClasses>();
   } catch (const nlohmann::json::exception& error) {
-    throw ModelError(fmt::format("the card of the model: configuration: {}", json_fault(error)));
+    throw ModelError(fmt::format("the model card: configuration: {}", json_fault(error)));
   }
 }
 
@@ -180,11 +182,11 @@ std::vector<std::string> vector_parts(const Model& model) {
   try {
     if (stored.contains(kColumnsKey)) parts = stored[kColumnsKey].get<std::vector<std::string>>();
   } catch (const nlohmann::json::exception& error) {
-    throw ModelError(fmt::format("the card of the model: configuration: {}", json_fault(error)));
+    throw ModelError(fmt::format("the model card: configuration: {}", json_fault(error)));
   }
   const Index size = model.data().field(kVector).size;
   if (static_cast<Index>(parts.size()) != size)
-    throw ModelError(fmt::format("the card of the model: configuration: \"{}\" has {} names of {} numbers", kColumnsKey,
+    throw ModelError(fmt::format("the model card: configuration: \"{}\" has {} names for {} numbers", kColumnsKey,
                                  parts.size(), size));
   return parts;
 }

@@ -104,7 +104,8 @@ void add_decoder(FieldPlan& plan, Problem problem) {
   plan.problem = problem;
   const auto is_target = [](const HeadSpecification& head) { return !head.field.ends_with(kStopSuffix); };
   const auto found = std::ranges::find_if(plan.layout.heads, is_target);
-  if (found == plan.layout.heads.end()) throw UsageError("--predict names stops, but nothing that stops; add target");
+  if (found == plan.layout.heads.end())
+    throw UsageError("--predict names stop units, but no field that they end; add target");
   const std::string target = found->field;
   const std::string previous = FieldRead{target, 1}.name();
   if (std::ranges::find(plan.layout.reads, previous) != plan.layout.reads.end()) return;
@@ -115,10 +116,11 @@ void add_decoder(FieldPlan& plan, Problem problem) {
 /// Whole sequences: their ends are predicted, or the steps left are read.
 void add_ends(const Examples& examples, const TrainSettings& s, FieldPlan& plan) {
   if (has_source(examples))
-    throw UsageError("--ends: targets of pairs have ends of their own; --predict target,target.stop makes a stop unit");
+    throw UsageError("--ends: targets of pairs already have ends; use --predict target,target.stop for a stop unit");
   if (plan.layout.heads.size() > 1 || !plan.choice.once.empty())
     throw UsageError("--ends is for one field that is predicted at every position");
-  if (s.ahead.value_or(0) > 1) throw UsageError("--ends predicts each symbol from those before it; leave --ahead out");
+  if (s.ahead.value_or(0) > 1)
+    throw UsageError("--ends predicts each symbol from the preceding ones; leave out --ahead");
   const SequenceEndOptions whole = whole_sequences(*s.ends, {}, plan.choice.predicts);
   const auto add_read = [&](const std::string& field, Index back) {
     plan.layout.reads.push_back(FieldRead{field, back}.name());
@@ -127,10 +129,9 @@ void add_ends(const Examples& examples, const TrainSettings& s, FieldPlan& plan)
   // What else stands at the positions is not known before the sequence is.
   for (const std::string& name : plan.choice.reads)
     if (const ExampleColumn& column = examples.column(name); !column.once && name != whole.field)
-      throw UsageError(
-          fmt::format("--ends: {} stands at every position, so it is not known before {} is; read fields "
-                      "that an example has once",
-                      name, whole.field));
+      throw UsageError(fmt::format(
+          "--ends: {} has one entry per position, so it is not known before {}; read fields with one entry per example",
+          name, whole.field));
   // What is given is there from the first position on.
   std::erase_if(plan.layout.reads, [&](const std::string& read) { return parse_read(read).field != whole.field; });
   for (const std::string& name : plan.choice.reads)
@@ -167,7 +168,7 @@ SequenceEndOptions whole_sequences(const std::string& ends, const std::vector<st
   } else if (ends == "stop") {
     whole.end = SequenceEnd::stop;
   } else if (std::ranges::find(LengthModel::kinds(), ends) == LengthModel::kinds().end()) {
-    throw UsageError(fmt::format("--ends {}: there are symbol, stop, {}{}", ends, fmt::join(LengthModel::kinds(), ", "),
+    throw UsageError(fmt::format("--ends {}: expected symbol, stop, {}{}", ends, fmt::join(LengthModel::kinds(), ", "),
                                  did_you_mean(ends, LengthModel::kinds())));
   }
   return whole;
@@ -183,12 +184,12 @@ ReaderOptions reader_options(const TrainSettings& s) {
   options.rows = density_rows(s);
   if (s.trees) {
     options.trees = parse_tree_shape(*s.trees);
-    if (s.ends) throw UsageError("--ends is for sequences, which end; a tree ends at its root: leave --trees out");
+    if (s.ends) throw UsageError("--ends requires sequences and does not apply to trees; leave out --trees");
   }
   for (const std::string& name : split_predicted(s.predict.value_or("")))
     options.stops = options.stops || name.ends_with(kStopSuffix);
   if (s.ends) {
-    if (!s.predict) throw UsageError("--ends wants to know of what: name the field with --predict FIELD");
+    if (!s.predict) throw UsageError("--ends requires a field: name it with --predict FIELD");
     Names predicted;
     for (const std::string& text : split_predicted(s.predict.value_or("")))
       predicted.push_back(parse_predicted(text).field);
@@ -248,13 +249,14 @@ void report_unseen_values(const ExampleSet& part, const std::vector<std::string>
                             column.unseen.begin()->second);
   }
   if (!measured)
-    throw DataError(fmt::format(
-        "{}: all that the {} part wants predicted was never seen in training: {}; mix the examples, or cut them "
-        "otherwise (--split, --valid)",
-        part.source(), name, unseen));
+    throw DataError(
+        fmt::format("{}: no value to be predicted in the {} part occurs in training: {}; shuffle the examples, or "
+                    "split them differently (--split, --valid)",
+                    part.source(), name, unseen));
   if (!unseen.empty())
-    reporter.remark(fmt::format("never seen in training are, in the {} part, {}: they count as wrong and have no nats",
-                                name, unseen));
+    reporter.remark(fmt::format(
+        "the {} part contains values that do not occur in training: {}; they count as wrong and have no nats", name,
+        unseen));
 }
 
 void request_types(const DataSpecification& data, ReaderOptions& options) {
@@ -315,7 +317,7 @@ FieldPlan plan_fields(const Examples& examples, TrainSettings& s) {
   if (!s.predict) {
     s.predict = obvious_target(examples);
     if (s.predict->empty()) {
-      throw UsageError(fmt::format("--predict FIELD is needed: {} has the fields {}", examples.source,
+      throw UsageError(fmt::format("--predict FIELD is required: {} has the fields {}", examples.source,
                                    joined(column_names(examples))));
     }
   }
@@ -332,7 +334,7 @@ FieldPlan plan_fields(const Examples& examples, TrainSettings& s) {
     for (const Predicted& head : heads)
       if (!examples.column(head.field).once) reads.push_back(head.field);
   if (reads.empty())
-    throw UsageError(fmt::format("nothing is left to be read of {}; name fields with --read", examples.source));
+    throw UsageError(fmt::format("no input fields are left in {}; name fields with --read", examples.source));
   if (is_of_crf(s.model)) {
     std::vector<std::string*> judged;
     judged.reserve(heads.size());
@@ -480,7 +482,7 @@ void settle_for_trees(const FieldPlan& plan, const Examples& examples, const Giv
   if (open) settle("word-dropout", s.word_dropout, 0.2);
   if (!s.epochs && !s.steps && !s.minutes)
     s.epochs = std::clamp(std::round(kTrees / static_cast<double>(examples.count())), kFewest, kMost);
-  if (given.contains("window")) throw UsageError("trees are read whole: leave out --window");
+  if (given.contains("window")) throw UsageError("trees are read as a whole: leave out --window");
   if (!given.contains("whole-sequences")) s.whole_sequences = true;
 }
 

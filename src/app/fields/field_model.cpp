@@ -47,9 +47,9 @@ TrainSettings stored_settings(const Model& model) {
     if (has_fields(settings)) (void)readers().get(*settings.format);
     return settings;
   } catch (const nlohmann::json::exception& error) {
-    throw ModelError(fmt::format("the card of the model: configuration: {}", json_fault(error)));
+    throw ModelError(fmt::format("the model card: configuration: {}", json_fault(error)));
   } catch (const UsageError& error) {
-    throw ModelError(fmt::format("the card of the model: configuration: {}", error.what()));
+    throw ModelError(fmt::format("the model card: configuration: {}", error.what()));
   }
 }
 
@@ -104,8 +104,8 @@ void check_child_count(const ModelSpec& spec, const ExampleSet& examples) {
   const Index most = examples.most_children();
   if (most > told)
     throw DataError(
-        fmt::format("{}: there is a node with {} children, of which {} sees {}; train {}:{},children={}, or "
-                    "child-sum-lstm:{}, which adds up all of them",
+        fmt::format("{}: a node has {} children, but {} supports {}; train {}:{},children={}, or child-sum-lstm:{}, "
+                    "which supports any number",
                     examples.source(), most, to_string(spec), told, spec.cell->name, spec.units, most, spec.units));
 }
 

@@ -206,7 +206,8 @@ void score_stream(const NetworkModel<T>& model, const FieldScoreRequest& request
 
 void score_fields(const FieldScoreRequest& request, const std::function<void(std::string_view)>& write) {
   if (request.follow && request.top > 0)
-    throw UsageError("--top waits for the end of the data, which --follow never sees; leave one of them out");
+    throw UsageError(
+        "--top cannot be combined with --follow, because it needs the end of the data; leave out one of them");
   with_model_of(request, [&]<class T>(const NetworkModel<T>& model) {
     FieldScoreTable table(request, write);
     if (request.follow) return score_stream(model, request, table);

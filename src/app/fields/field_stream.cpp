@@ -59,11 +59,11 @@ FieldStream::FieldStream(const std::string& path, ReaderOptions options, const D
   options_.text_kind_set = true;  // as in training, whatever a single text looks like
   const std::string& format = options_.format;
   if (format == "npy" || format == "images")
-    throw UsageError(fmt::format("--follow reads lines, and {} has none; leave it out", format));
+    throw UsageError(fmt::format("--follow requires a line-based format, which {} is not; leave it out", format));
   if (format == "table" && piece == StreamPiece::example && options_.sequence_column.empty())
     throw UsageError(
-        "--follow: this model must see the end of an example, and a table without --sequences is one example that ends "
-        "with the stream; train in one direction, or with --sequences");
+        "--follow: this model needs the end of an example, but a table without --sequences is a single example that "
+        "ends with the stream; train in one direction, or with --sequences");
 }
 
 bool FieldStream::next_line(std::string& line) {
@@ -173,7 +173,7 @@ Examples FieldStream::read_row(const std::string& row, Index line) const {
   if (!header_.empty()) {
     Examples found = read(header_, empty ? kMissingRow : row, line);
     if (piece_ == StreamPiece::row && found.positions() != 1)
-      throw_data_error(source_.name(), line, "more than one row, or none, where one should be");
+      throw_data_error(source_.name(), line, "expected exactly one row");
     return found;
   }
   Examples examples = empty ? read(kMissingRow, kMissingRow, line) : read(first_row_ + first_row_, row, line);

@@ -25,12 +25,14 @@ void take_template(const std::vector<std::string>& columns, TrainSettings& s) {
   Spec spec = parse_spec(s.model);
   const auto given = std::ranges::find(spec.values, "template", [](const auto& value) { return value.first; });
   if (given == spec.values.end()) return;
-  if (s.read) throw UsageError("--read and the template of --model crf say both what is read; leave one of them out");
+  if (s.read)
+    throw UsageError(
+        "--read cannot be combined with the template of --model crf: both define the inputs; leave out one of them");
   const TemplateFile file = read_templates(Input::open(given->second), columns);
   if (!file.bigrams && file.steps.empty())
     throw DataError(
-        fmt::format("{}: no line says B, so labels would not depend on each other; add it, or leave the "
-                    "template out and say --read {} --predict FIELD=softmax",
+        fmt::format("{}: there is no line B, so labels would be independent; add it, or leave out the template and use "
+                    "--read {} --predict FIELD=softmax",
                     given->second, fmt::join(file.reads, ",")));
   spec.values.erase(given);
   StepReads steps{.steps = file.steps, .alone = {}};
@@ -61,8 +63,8 @@ void take_steps(const std::string& model, std::vector<std::string>& reads, const
     Spec spec = parse_spec(loss->empty() ? "crf" : *loss);
     const auto given = std::ranges::find(spec.values, "steps", [](const auto& value) { return value.first; });
     if (spec.name != "crf" || (given != spec.values.end() && given->second != "read"))
-      throw UsageError(
-          fmt::format("--model {}: steps of labels are weighed, which {} does not score; crf does", model, *loss));
+      throw UsageError(fmt::format(
+          "--model {}: transitions have weights, but the loss {} has no transition scores; use crf", model, *loss));
     if (given == spec.values.end()) spec.values.emplace_back("steps", "read");
     *loss = to_string(spec);
   }

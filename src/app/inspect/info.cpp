@@ -169,8 +169,8 @@ std::string logged_unit(const std::vector<std::string>& runs) {
   std::string unit = logged_unit(runs.front());
   for (const std::string& run : runs)
     if (const std::string other = logged_unit(run); other != unit)
-      throw UsageError(fmt::format("{} counts in {} and {} in {}, which share no axis: draw them apart", runs.front(),
-                                   unit, run, other));
+      throw UsageError(
+          fmt::format("{} is measured in {} but {} in {}; plot them separately", runs.front(), unit, run, other));
   return unit;
 }
 
@@ -188,7 +188,7 @@ void plot_runs(const std::vector<std::string>& folders, const std::string& svg_f
     auto points = read_log_curve(folder.log(), event, over, "nats_per_symbol");
     if (points.empty())
       throw ModelError(
-          fmt::format("{}: neither a validation nor a step to draw in its log; --plot wants folders of runs", path));
+          fmt::format("{}: its log contains neither validations nor steps to plot; --plot requires run folders", path));
     for (auto& point : points) point.second = bits(point.second);
     const Config config = folder.has_config() ? read_config(folder.config()) : Config();
     const ConfigEntry* entry = config.find("model");

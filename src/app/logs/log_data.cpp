@@ -23,7 +23,7 @@ LogRules rules_of(const TrainSettings& settings) {
 Index count_of(const nlohmann::json& json, const char* key) {
   const auto found = json.find(key);
   const auto number = found == json.end() ? std::nullopt : whole_number<Index>(*found);
-  if (!number || *number < 1) throw ModelError(fmt::format("the card of the model: log.{} is no number above 0", key));
+  if (!number || *number < 1) throw ModelError(fmt::format("the model card: log.{} is not a number above 0", key));
   return *number;
 }
 
@@ -54,11 +54,11 @@ std::optional<LogCard> log_card(const SymbolModel& model) {
   const nlohmann::json& json = *found;
   if (!json.is_object() || !json.contains("rules") || !json["rules"].is_string() || !json.contains("label-column") ||
       !json["label-column"].is_boolean())
-    throw ModelError("the card of the model: `log` does not say how the log was read");
+    throw ModelError("the model card: `log` does not specify how the log was read");
   if (model.alphabet().kind() != SymbolKind::words || model.alphabet().unknown() == kNoSymbol)
-    throw ModelError("the card of the model: a log wants an alphabet of words that has <unk>");
+    throw ModelError("the model card: a log requires an alphabet of words with <unk>");
   try {
-    return LogCard{.rules = LogRules::parse(json["rules"].get<std::string>(), "rules in the card of the model"),
+    return LogCard{.rules = LogRules::parse(json["rules"].get<std::string>(), "rules in the model card"),
                    .label_column = json["label-column"].get<bool>(),
                    .lines = count_of(json, "lines"),
                    .shapes = count_of(json, "shapes"),
@@ -81,7 +81,7 @@ std::vector<Input> LogTraining::read_data(std::vector<Input> inputs, TrainSettin
       const std::vector<std::string> some = split_labels(input).labels;
       labels.insert(labels.end(), some.begin(), some.end());
     }
-    reporter.remark(fmt::format("the first column holds labels ({}); trained on lines with the label {} alone",
+    reporter.remark(fmt::format("the first column contains labels ({}); training uses only lines with the label {}",
                                 count_labels(labels), *s.only_label));
   }
   card_.label_column = s.label_column;

@@ -30,11 +30,11 @@ double share_of(const std::vector<double>& sorted, double q) {
 
 PairedDifference paired_bootstrap(std::span<const DifferenceBlock> blocks, Index samples, double level,
                                   std::uint64_t seed) {
-  if (blocks.size() < 2) throw UsageError("a bootstrap needs at least two blocks; give more data or shorter blocks");
-  if (!(level > 0 && level < 1)) throw UsageError("the level of an interval lies between 0 and 1, as 0.95");
+  if (blocks.size() < 2) throw UsageError("a bootstrap needs at least two blocks; use more data or shorter blocks");
+  if (!(level > 0 && level < 1)) throw UsageError("the confidence level must be between 0 and 1, for example 0.95");
   if (samples < 1) throw UsageError("a bootstrap needs at least one sample");
   const DifferenceBlock total = total_of(blocks);
-  if (total.count == 0) throw UsageError("a bootstrap needs symbols that were predicted");
+  if (total.count == 0) throw UsageError("a bootstrap needs predicted symbols");
   const auto n = static_cast<double>(blocks.size());
   PairedDifference result{.mean = total.sum / static_cast<double>(total.count)};
   const double widen = std::sqrt(n / (n - 1));
@@ -67,7 +67,7 @@ PairedDifference paired_bootstrap(std::span<const DifferenceBlock> blocks, Index
 }
 
 std::vector<DifferenceBlock> cut_into_blocks(std::span<const double> differences, Index length) {
-  if (length < 1) throw UsageError("a block holds at least one symbol");
+  if (length < 1) throw UsageError("a block must contain at least one symbol");
   std::vector<DifferenceBlock> blocks;
   DifferenceBlock open;
   for (const double difference : differences) {

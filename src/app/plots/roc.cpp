@@ -13,9 +13,9 @@ namespace unfold {
 
 Roc roc(std::span<const double> scores, const std::vector<bool>& positive) {
   if (scores.size() != positive.size())
-    throw DataError(fmt::format("{} scores and {} labels do not belong together", scores.size(), positive.size()));
+    throw DataError(fmt::format("{} scores do not match {} labels", scores.size(), positive.size()));
   if (std::any_of(scores.begin(), scores.end(), [](double x) { return std::isnan(x); }))
-    throw DataError("a score is not a number: there is nothing to rank it by");
+    throw DataError("a score is not a number, so the scores cannot be ranked");
   Roc result;
   result.positives = std::count(positive.begin(), positive.end(), true);
   result.negatives = static_cast<Index>(positive.size()) - result.positives;

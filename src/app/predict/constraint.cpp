@@ -43,7 +43,7 @@ std::size_t find_head(const NetworkModel<T>& model, std::string_view& text) {
   std::string fields;
   for (const Head<T>& head : heads) fields += (fields.empty() ? "" : ", ") + head.field;
   throw UsageError(
-      fmt::format("--constraint: which field is meant? Write FIELD={} with one of the fields {}", text, fields));
+      fmt::format("--constraint: the field is ambiguous; use FIELD={} with one of the fields {}", text, fields));
 }
 
 /// Whether what is read is made of a field, however.
@@ -59,19 +59,19 @@ bool is_made_of(const std::string& read, const std::string& field) {
 template <class T>
 void require_labels(const NetworkModel<T>& model, const Head<T>& head, const FieldSpecification& field) {
   if (field.type != FieldSpecification::Type::symbols)
-    throw UsageError(fmt::format("--constraint is for labels; {} holds numbers", field.name));
+    throw UsageError(fmt::format("--constraint is for labels, but {} contains numbers", field.name));
   if (field.once)
     throw UsageError(
-        fmt::format("--constraint is for labels at every position; {} is predicted once an example", field.name));
+        fmt::format("--constraint is for labels at every position, but {} is predicted once per example", field.name));
   if (model.data().trees || model.data().grids)
     throw UsageError("--constraint is for sequences, not for trees or grids");
   if (head.loss->template as<LabelSequences<T>>() == nullptr && head.loss->template as<Categorical<T>>() == nullptr)
-    throw UsageError(fmt::format("--constraint is for labels judged by crf or softmax, not by {}", head.loss->name()));
+    throw UsageError(fmt::format("--constraint requires the loss crf or softmax, not {}", head.loss->name()));
   for (const std::string& read : model.layout().reads)
     if (is_made_of(read, field.name))
       throw UsageError(
-          fmt::format("--constraint: the model reads {}, so that its labels depend on those before them; "
-                      "leave {} out of --read, and let F=crf judge neighbours",
+          fmt::format("--constraint: the model reads {}, so its labels depend on previous labels; leave {} out of "
+                      "--read, and use F=crf for dependencies between neighbors",
                       read, field.name));
 }
 
@@ -174,7 +174,7 @@ void for_each_allowed(const NetworkModel<T>& model, const ExampleSet& examples, 
     });
     for (std::size_t c = 0; c < answers.size(); ++c) {
       if (answers[c].best.empty())
-        throw DataError(fmt::format("example {} has {} positions, and --constraint allows no labels of so many",
+        throw DataError(fmt::format("example {} has {} positions, but --constraint allows no labeling of that length",
                                     batch.passages[c] + 1, batch.structure.size(static_cast<Index>(c))));
       use(batch.passages[c], answers[c]);
     }

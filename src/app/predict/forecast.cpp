@@ -250,8 +250,8 @@ void forecast(const NetworkModel<T>& model, const Examples& examples, const Pred
               const std::function<void(std::string_view)>& write) {
   if (parse_model_spec(model.spec_text()).both_directions)
     throw UsageError(
-        fmt::format("{} reads sequences in both directions, from an end that has not come yet; predict without --ahead "
-                    "predicts the positions that are there",
+        fmt::format("{} reads sequences in both directions, so it cannot predict beyond their end; use predict without "
+                    "--ahead for the existing positions",
                     model.spec_text()));
   const ExampleSet set(examples, std::make_shared<const DataSpecification>(model.data()), {});
   Team team(1);

@@ -23,7 +23,8 @@ PartialVector<T> known_part(const VectorModel<T>& model, const double* row, cons
   for (std::size_t d = 0; d < n; ++d) {
     if (std::isnan(row[d])) continue;
     if (model.is_bit(d) && row[d] != 0 && row[d] != 1)
-      throw DataError(fmt::format("{}: {} is {}, and the model is of bits, 0 or 1", where, model.names()[d], row[d]));
+      throw DataError(
+          fmt::format("{}: {} is {}, but the model supports only bits, 0 or 1", where, model.names()[d], row[d]));
     part.known[d] = 1;
     part.values[d] = model.standardised(d, row[d]);
   }
@@ -77,7 +78,7 @@ Filling parse_filling(const std::string& name) {
   if (name == "best") return Filling::best;
   if (name == "sample") return Filling::sample;
   const std::vector<std::string> all = {"mean", "best", "sample"};
-  throw UsageError(fmt::format("--fill {}: there are {}{}", name, fmt::join(all, ", "), did_you_mean(name, all)));
+  throw UsageError(fmt::format("--fill {}: expected one of {}{}", name, fmt::join(all, ", "), did_you_mean(name, all)));
 }
 
 void impute_missing(const FillRequest& request, const std::function<void(std::string_view)>& write) {
@@ -91,7 +92,7 @@ void impute_missing(const FillRequest& request, const std::function<void(std::st
     Examples examples = read_fields(request.data, options);
     ExampleColumn vectors = examples.column(kVector);
     if (vectors.width != static_cast<Index>(model.names().size()))
-      throw DataError(fmt::format("{}: rows of {} numbers, and the model is of {}", examples.source, vectors.width,
+      throw DataError(fmt::format("{}: rows have {} numbers, but the model has {}", examples.source, vectors.width,
                                   model.names().size()));
     std::vector<std::string> heading;
     for (const std::string& name : model.names()) heading.push_back(escape_cell(name));

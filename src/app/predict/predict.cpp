@@ -379,12 +379,11 @@ template <class T>
 std::vector<Added> found_targets(const NetworkModel<T>& model, const ExampleSet& set, const PredictRequest& request,
                                  Team& team) {
   if (request.probabilities)
-    throw UsageError("--probabilities is for labels; of targets, --best N gives the N best with their probabilities");
+    throw UsageError("--probabilities is for labels; for targets, --best N gives the N best with their probabilities");
   if (request.sampled && (request.beam > 1 || request.best > 1))
-    throw UsageError(
-        "--beam and --best search for the best targets, --sample draws them by their probability; leave either out");
+    throw UsageError("--beam and --best cannot be combined with --sample; leave out one of them");
   if (request.attention && request.format != TableFormat::jsonl)
-    throw UsageError("--attention writes rows of weights, which need --format jsonl");
+    throw UsageError("--attention requires --format jsonl");
   const FieldSpecification& field = model.data().field(target_field(model));
   const Index count = request.sampled ? request.samples : request.best;
   std::vector<Added> columns;
@@ -516,11 +515,14 @@ template <class T>
 void follow_stream(const NetworkModel<T>& model, const PredictRequest& request,
                    const std::function<void(std::string_view)>& write, Reporter& reporter) {
   const Answering<T> how(model, request);
-  if (request.best > 1 && !how.finds) throw UsageError("--best of labels is not for --follow");
-  if (request.constraint) throw UsageError("--constraint is not for --follow");
+  if (request.best > 1 && !how.finds) throw UsageError("--best of labels is not supported with --follow");
+  if (request.constraint) throw UsageError("--constraint is not supported with --follow");
   if (request.sampled)
-    throw UsageError("--sample draws by the number of an example, which a stream has not; leave --follow out");
-  if (request.ahead > 0) throw UsageError("--ahead begins at the end of the data, which --follow never sees");
+    throw UsageError(
+        "--sample is not supported with --follow, because the examples of a stream have no numbers; leave out one of "
+        "them");
+  if (request.ahead > 0)
+    throw UsageError("--ahead cannot be combined with --follow, because it needs the end of the data");
   if (request.data.size() != 1) throw UsageError("--follow reads one stream; name one file, or - for standard input");
   const bool by_row = goes_row_by_row(model) && !how.finds;
   FieldStream stream(request.data.front(), reader_options_for(model), model.data(),
@@ -569,19 +571,18 @@ void check_ahead(const NetworkModel<T>& model, const PredictRequest& request) {
   const DataSpecification& data = model.data();
   for (const Head<T>& head : model.network().heads)
     if (head.loss->template as<HiddenStates<T>>() != nullptr)
-      throw UsageError(
-          fmt::format("{} says states of what is there and forecasts nothing; programs ask src/loss/hmm/vector_hmm.h",
-                      model.spec_text()));
+      throw UsageError(fmt::format(
+          "{} predicts states of existing positions and cannot forecast; programs can use src/loss/hmm/vector_hmm.h",
+          model.spec_text()));
   if (data.grids || data.trees)
-    throw UsageError(
-        fmt::format("--ahead goes on beyond the end of a sequence; nothing comes after a {0}: predict without --ahead "
-                    "says what is predicted of the {0}s that are there",
-                    data.grids ? "grid" : "tree"));
-  if (request.constraint) throw UsageError("--constraint is not for --ahead");
+    throw UsageError(fmt::format(
+        "--ahead continues sequences and does not apply to a {0}; use predict without --ahead for the existing {0}s",
+        data.grids ? "grid" : "tree"));
+  if (request.constraint) throw UsageError("--constraint cannot be combined with --ahead");
   if (request.probabilities)
-    throw UsageError("--probabilities is for positions that are there, not for those of --ahead; leave either out");
+    throw UsageError("--probabilities is for existing positions, not for those of --ahead; leave out one of them");
   if (request.best > 1)
-    throw UsageError("--best is for positions that are there, not for those of --ahead; leave either out");
+    throw UsageError("--best is for existing positions, not for those of --ahead; leave out one of them");
 }
 
 }  // namespace
@@ -604,17 +605,18 @@ void predict(const PredictRequest& request, const std::function<void(std::string
           "--best is for labels of whole sequences (crf, ctc), for models that read a source and for those that "
           "predict whole sequences");
     if (finds && request.ahead > 0)
-      throw UsageError("--ahead goes on beyond the end of a sequence, which this model predicts; leave it out");
+      throw UsageError(
+          "--ahead continues sequences beyond their end, but this model predicts the end itself; leave it out");
     check_ahead(model, request);
     if (request.probabilities && !has_probabilities(model))
       throw UsageError(
-          fmt::format("--probabilities is for classes, tags and hidden states; {} predicts numbers: leave it out",
+          fmt::format("--probabilities is for classes, tags and hidden states, but {} predicts numbers; leave it out",
                       model.spec_text()));
     const bool invented = request.data.empty();
     if (numbers && (searches || (invented && !request.follow)))
       throw UsageError(
-          fmt::format("{} holds numbers: `unfold sample {}` draws such sequences; predict with DATA, without a search, "
-                      "says what comes next at every position",
+          fmt::format("{} contains numbers; use `unfold sample {}` to sample sequences, or predict with DATA and "
+                      "without a search for the next value at every position",
                       target_field(model), request.model));
     if (request.follow) return follow_stream<T>(model, request, write, reporter);
     if (invented && request.given.empty()) throw UsageError("predict needs DATA, or --given FIELD=VALUE");

@@ -54,18 +54,18 @@ PageSection Activity<T>::neurons() const {
                             {"symbols", std::move(symbols)},
                             {"units", std::move(units)}});
   if (const Index all = unit_count(); all > static_cast<Index>(kNeurons))
-    section.blocks.push_back(note_block(fmt::format("The {} liveliest of {} units.", kNeurons, all)));
+    section.blocks.push_back(note_block(fmt::format("The {} of {} units with the highest variation.", kNeurons, all)));
   return section;
 }
 
 template <class T>
 PageSection Activity<T>::gates() const {
-  PageSection section{.id = "gates",
-                      .title = "Gates",
-                      .note =
-                          "Each dot is a unit: how much of the time its gate is open (above 0.9) and closed (below "
-                          "0.1). Dots in the lower left corner neither decide nor remember for good; those on the "
-                          "diagonal are always one or the other."};
+  PageSection section{
+      .id = "gates",
+      .title = "Gates",
+      .note =
+          "Each dot is a unit: the fraction of positions at which its gate is open (above 0.9) and closed (below 0.1). "
+          "Gates in the lower left corner are rarely saturated; gates on the diagonal are always open or closed."};
   section.missing = "The cell has no gates.";
   if (watched_.gates().empty() || rows_.empty()) return section;
   std::vector<ChartSeries> series;
@@ -73,7 +73,7 @@ PageSection Activity<T>::gates() const {
     if (series.size() == kMostLines) break;
     series.push_back({.curve = saturation(gate), .style = "points"});
   }
-  section.blocks.push_back(chart_block("Saturation", {"share of the time closed"}, {"share of the time open"}, series));
+  section.blocks.push_back(chart_block("Saturation", {"fraction closed"}, {"fraction open"}, series));
   return section;
 }
 

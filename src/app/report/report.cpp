@@ -20,7 +20,7 @@ std::vector<PageSection> all_missing(const std::string& why) {
   std::vector<PageSection> sections;
   for (const auto& [id, title] :
        {std::pair{"text", "Text by surprise"}, std::pair{"neurons", "Neurons"}, std::pair{"gates", "Gates"},
-        std::pair{"lags", "Gradient by lag"}, std::pair{"radius", "Spectral radius"},
+        std::pair{"lags", "How far back"}, std::pair{"radius", "Spectral radius"},
         std::pair{"calibration", "Calibration"}, std::pair{"confusion", "Confusion"},
         std::pair{"worst", "Worst predictions"}, std::pair{"forecasts", "Forecasts"},
         std::pair{"attention", "Attention"}, std::pair{"trees", "Trees"}, std::pair{"rolls", "Piano rolls"}})
@@ -36,7 +36,7 @@ Looked look_into(const ReportRequest& request, Reporter& reporter) {
 
 /// All sections in page order; the ones in `found` replace the empty ones with the same id.
 std::vector<PageSection> complete(std::vector<PageSection> found) {
-  std::vector<PageSection> all = all_missing("Not for models of this kind.");
+  std::vector<PageSection> all = all_missing("Models of this kind are not supported.");
   for (PageSection& section : all) {
     const auto own = std::ranges::find(found, section.id, &PageSection::id);
     if (own != found.end()) section = std::move(*own);

@@ -174,7 +174,8 @@ class FieldInspector {
   }
 
   PageSection worst() {
-    PageSection section{.id = "worst", .title = "Worst predictions", .note = "Where the model was most surprised."};
+    PageSection section{
+        .id = "worst", .title = "Worst predictions", .note = "The predictions with the highest surprisal."};
     std::vector<std::tuple<double, std::size_t, Index>> costs;
     for (std::size_t h = 0; h < scores_.size(); ++h)
       for (std::size_t i = 0; i < scores_[h].nats.size(); ++i)
@@ -201,7 +202,7 @@ class FieldInspector {
                       once ? example_text(example) : read_text(position), wanted, best,
                       fmt::format("{:.2f}", bits(nats))});
     }
-    section.missing = "Nothing was there to be predicted.";
+    section.missing = "The examples contain no predictions.";
     if (!rows.empty())
       section.blocks.push_back(
           table_block({"example", "position", "field", "read", "observed", "predicted", "bits"}, rows));
@@ -221,11 +222,10 @@ class FieldInspector {
   }
 
   PageSection forecasts() {
-    PageSection section{.id = "forecasts",
-                        .title = "Forecasts",
-                        .note =
-                            "One step ahead: the mean, and the band that holds eight of ten (between the quantiles 0.1 "
-                            "and 0.9)."};
+    PageSection section{
+        .id = "forecasts",
+        .title = "Forecasts",
+        .note = "One step ahead: the mean, and the 80 % prediction interval (between the quantiles 0.1 and 0.9)."};
     section.missing = "The model predicts no numbers with a distribution.";
     if (!numbers_) return section;
     section.missing = "What it predicts are notes: they are below.";
@@ -251,7 +251,7 @@ class FieldInspector {
     section.blocks.push_back(chart_block(fmt::format("{}{}, of {}", of.name, which, data_), {"position"}, {of.name},
                                          {{.curve = forecast}, {.curve = seen, .style = "thin"}}));
     section.blocks.push_back(
-        note_block(fmt::format("{:.1f} % of {} observed values lie in the band.",
+        note_block(fmt::format("{:.1f} % of {} observed values are in the interval.",
                                100 * static_cast<double>(inside) / static_cast<double>(counted), counted)));
     return section;
   }
@@ -259,7 +259,7 @@ class FieldInspector {
   PageSection attention() {
     PageSection section{.id = "attention",
                         .title = "Attention",
-                        .note = "Where each step of the target looks: the darker, the more weight."};
+                        .note = "Attention of each step of the target to the source: darker cells have more weight."};
     section.missing = "The model has no attention.";
     if (!finds_targets(model_) || model_.spec().attention == Attend::none) return section;
     std::vector<Index> first;
@@ -371,7 +371,7 @@ Looked inspect_fields(const ReportRequest& request, Reporter&) {
           std::pair{"forecasts", "Forecasts"}, std::pair{"attention", "Attention"}, std::pair{"trees", "Trees"},
           std::pair{"rolls", "Piano rolls"}})
       looked.sections.push_back(
-          {.id = id, .title = title, .missing = fmt::format("There are no data to show: {}", error.what())});
+          {.id = id, .title = title, .missing = fmt::format("No data available: {}", error.what())});
   }
   looked.sections.push_back(radius_section(request.runs.front()));
   return looked;

@@ -34,8 +34,7 @@ PageSection Calibration::section() const {
     error += n / static_cast<double>(all) * std::abs(right - sums_[b] / n);
   }
   for (const double end : {0.0, 1.0}) ideal.points.push_back({end, {end, end, end}});
-  section.blocks.push_back(chart_block("Right against sure", {"probability of the first guess"},
-                                       {"share that was right"},
+  section.blocks.push_back(chart_block("Accuracy by confidence", {"probability of the top prediction"}, {"accuracy"},
                                        {{.curve = found, .style = "marked"}, {.curve = ideal, .style = "dash"}}));
   section.blocks.push_back(
       note_block(fmt::format("Over {} predictions; mean distance from the diagonal {:.2f} %.", all, 100 * error)));

@@ -30,8 +30,9 @@ constexpr Index kFarthest = 100, kWindows = 16;
 template <class T>
 std::string reason_against(const NetworkModel<T>& model, const ExampleSet& set) {
   if (is_density(model.spec()) || is_orderless(model.spec())) return "The model has no inputs: it is a distribution.";
-  if (reads_source(model.data())) return "Not for models of a source and a target.";
-  if (set.has_trees() || set.has_grids()) return "Not for trees and grids: their positions are in no order.";
+  if (reads_source(model.data())) return "Models of a source and a target are not supported.";
+  if (set.has_trees() || set.has_grids())
+    return "Trees and grids are not supported, because their positions have no order.";
   if (set.count() == 0) return "There are no examples.";
   return {};
 }
@@ -149,8 +150,8 @@ class PositionLook {
     const std::string& predicted = model_.network().heads[said_->head].field;
     const bool itself = is_read(predicted);  // the text is the predicted value itself; otherwise it is the input
     section.note =
-        fmt::format("The begin of {}. The redder a place, the more bits the field {} cost there{}.", data_, predicted,
-                    said_->guesses.empty() ? "" : "; hover over a symbol to see the predicted alternatives");
+        fmt::format("The beginning of {}. Redder positions have higher surprisal (bits) of the field {}{}.", data_,
+                    predicted, said_->guesses.empty() ? "" : "; hover over a symbol to see the predicted alternatives");
     Dictionary dictionary;
     PageJson symbols = PageJson::array();
     for (Index e = 0; e < shown_.count(); ++e) {
@@ -272,7 +273,7 @@ class PositionLook {
                         .note =
                             "The mean norm of the gradient of the state with respect to the input at a given distance "
                             "before or after the position."};
-    section.missing = "There is no gradient: nothing in it carries what was read.";
+    section.missing = "The model has no state, so there are no gradients.";
     if (watched_.hidden().empty() || watched_.readers().empty()) return section;
     const std::set<Window> windows = windows_of(set_, both_directions());
     std::vector<std::vector<double>> before(at(kFarthest)), behind(at(kFarthest));

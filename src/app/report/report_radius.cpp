@@ -17,8 +17,8 @@ namespace {
 
 constexpr const char* kTitle = "Spectral radius";
 constexpr const char* kNote =
-    "The largest modulus of an eigenvalue of each recurrent matrix: above 1 signals may grow from step to step, far "
-    "below 1 they die out soon.";
+    "The largest modulus of an eigenvalue of each recurrent matrix: above 1, signals may grow from step to step; far "
+    "below 1, they vanish quickly.";
 
 template <class T>
 std::vector<double> radii(const std::vector<RecurrentBlock>& blocks, const Parameters<T>& parameters) {

@@ -188,10 +188,10 @@ std::string command_of(const std::string& run) {
 PageSection command_section(const ReportRequest& request) {
   PageSection section{.id = "command",
                       .title = "The exact command",
-                      .note = "Gives the same model, bit for bit, on any machine, unless the budget is in minutes."};
+                      .note = "Reproduces the model bit for bit on any machine, unless the budget is in minutes."};
   for (const std::string& run : request.runs)
     if (const std::string command = command_of(run); !command.empty()) section.blocks.push_back(code_block(command));
-  section.missing = "This is a model file; the run folder that it came from holds the configuration.";
+  section.missing = "This is a model file; the configuration is in its run folder.";
   return section;
 }
 
@@ -226,7 +226,8 @@ PageSection curves_section(const ReportRequest& request, const std::string& unit
                    "with --floor BITS."));
   if (!section.blocks.empty() && levels.empty())
     section.blocks.push_back(note_block("Baselines: " + (no_levels.empty() ? "not requested." : no_levels)));
-  section.missing = "The log holds neither a step nor a validation: this is a model file, or one fitted in one pass.";
+  section.missing =
+      "The log contains neither steps nor validations: this is a model file, or the model was fitted in one pass.";
   return section;
 }
 
@@ -234,8 +235,8 @@ PageSection seeds_section(const ReportRequest& request, const std::string& unit)
   PageSection section{
       .id = "seeds", .title = "Spread of the seeds", .note = "The best validation of every run, in bits."};
   section.missing =
-      "There is one run. Train the same with other --seed values and give all folders: unfold report "
-      "run-1 run-2 run-3 -o page.html";
+      "There is only one run. Train with other values of --seed and pass all folders: unfold report run-1 run-2 run-3 "
+      "-o page.html";
   if (request.runs.size() < 2) return section;
   std::vector<Bar> bars;
   std::vector<std::vector<std::string>> rows;
@@ -251,7 +252,7 @@ PageSection seeds_section(const ReportRequest& request, const std::string& unit)
     if (!best.empty()) bars.push_back({fmt::format("{} ({} runs)", one.model, best.size()), quartiles(best)});
   }
   if (bars.empty()) {
-    section.missing = "None of the runs validated.";
+    section.missing = "The runs have no validations.";
     return section;
   }
   section.blocks.push_back(bars_block("Median, and quartiles", unit, bars));
@@ -260,7 +261,7 @@ PageSection seeds_section(const ReportRequest& request, const std::string& unit)
 }
 
 PageSection cost_section(const ReportRequest& request) {
-  PageSection section{.id = "cost", .title = "Time and memory", .note = "What training took."};
+  PageSection section{.id = "cost", .title = "Time and memory", .note = "Resources used by training."};
   std::vector<std::vector<std::string>> rows;
   std::vector<ChartSeries> speeds;
   for (const std::string& run : request.runs) {
@@ -277,10 +278,10 @@ PageSection cost_section(const ReportRequest& request) {
     if (speed.size() > 1 && speeds.size() < kMostLines)
       speeds.push_back({.curve = {folder_name(run), join_curves({smoothed(speed)})}});
   }
-  section.missing = "The log of the run holds no times: this is a model file.";
+  section.missing = "The log contains no times: this is a model file.";
   if (rows.empty()) return section;
   section.blocks.push_back(table_block(
-      {"run", "seconds", "symbols read", "symbols/s", "model file", "checkpoint (model and optimiser)"}, rows));
+      {"run", "seconds", "symbols read", "symbols/s", "model file", "checkpoint (model and optimizer)"}, rows));
   if (!speeds.empty())
     section.blocks.push_back(chart_block("Symbols per second", {"steps"}, {"symbols per second"}, speeds));
   return section;
@@ -306,11 +307,12 @@ PageSection samples_section(const ReportRequest& request, const std::string& las
     some.push_back(samples[shown > 1 ? i * (samples.size() - 1) / (shown - 1) : 0]);
   const bool none = some.empty();
   if (!last_sample.empty()) some.push_back({{"when", "the best model"}, {"text", last_sample}});
-  section.missing = "The model writes no text, or the log of the run holds no samples (train --sample-every N).";
+  section.missing = "The model does not generate text, or the log contains no samples (train --sample-every N).";
   if (some.empty()) return section;
   section.blocks.push_back({{"kind", "samples"}, {"samples", std::move(some)}});
   if (none)
-    section.blocks.push_back(note_block("None while it learned: unfold train --sample-every N keeps them in the log."));
+    section.blocks.push_back(
+        note_block("No samples during training; unfold train --sample-every N stores them in the log."));
   return section;
 }
 

@@ -86,7 +86,7 @@ class TaskLook {
                         .note =
                             "The mean norm of the gradient of the final state of an example with respect to the input "
                             "a given number of steps earlier."};
-    section.missing = "There is no gradient: nothing in it carries what was read.";
+    section.missing = "The model has no state, so there are no gradients.";
     if (watched_.hidden().empty() || watched_.readers().empty()) return section;
     const Signal hidden = watched_.hidden().back();
     const Batch batch = batch_of(kFollowedExamples);
@@ -174,7 +174,8 @@ class TaskLook {
   }
 
   static PageSection worst(std::vector<Judged>& all) {
-    PageSection section{.id = "worst", .title = "Worst predictions", .note = "Where the model was most surprised."};
+    PageSection section{
+        .id = "worst", .title = "Worst predictions", .note = "The predictions with the highest surprisal."};
     const auto shown = std::min<std::ptrdiff_t>(kWorstExamples, std::ssize(all));
     std::partial_sort(all.begin(), all.begin() + shown, all.end(),
                       [](const Judged& a, const Judged& b) { return a.nats > b.nats; });
@@ -184,7 +185,7 @@ class TaskLook {
       rows.push_back({fmt::format("{}", j.example + 1), fmt::format("{}", j.step + 1), j.wanted, j.found,
                       fmt::format("{:.2f}", bits(j.nats))});
     }
-    section.missing = "Nothing was there to be predicted.";
+    section.missing = "The examples contain no predictions.";
     if (!rows.empty()) section.blocks.push_back(table_block({"example", "step", "wanted", "predicted", "bits"}, rows));
     return section;
   }

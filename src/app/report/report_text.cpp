@@ -141,7 +141,8 @@ PageSection text_section(const Alphabet& alphabet, const Said& said, const std::
 }
 
 PageSection worst_section(const Alphabet& alphabet, const Said& said) {
-  PageSection section{.id = "worst", .title = "Worst predictions", .note = "Where the model was most surprised."};
+  PageSection section{
+      .id = "worst", .title = "Worst predictions", .note = "The predictions with the highest surprisal."};
   std::vector<std::size_t> order;
   for (std::size_t i = 0; i < said.bits.size(); ++i)
     if (!std::isnan(said.bits[i])) order.push_back(i);
@@ -168,7 +169,7 @@ PageSection worst_section(const Alphabet& alphabet, const Said& said) {
                         {"guess", alphabet.name(said.best[at(i)])},
                         {"p", rounded(said.best_probability[at(i)], 0.001)}});
   }
-  section.missing = "Nothing was predicted in what was looked at.";
+  section.missing = "The inspected data contain no predictions.";
   if (!contexts.empty()) section.blocks.push_back({{"kind", "contexts"}, {"contexts", std::move(contexts)}});
   return section;
 }
@@ -233,7 +234,7 @@ PageSection lags_section(const SymbolModel& model, const Said& said, const Repor
   const std::vector<Symbol> text(said.symbols.begin(),
                                  said.symbols.begin() + std::min<std::ptrdiff_t>(kLagText, std::ssize(said.symbols)));
   const MeanLags lags = mean_lags(model, text, kLags, kLagPositions, request.threads);
-  section.missing = fmt::format("There is no gradient: {}.", lags.none);
+  section.missing = fmt::format("No gradients: {}.", lags.none);
   if (!lags.none.empty()) return section;
   Curve curve{.label = "gradient", .points = {}};
   for (std::size_t k = 0; k < lags.norms.size(); ++k)
@@ -248,7 +249,8 @@ void add_levels(const SymbolModel& model, const ReportRequest& request, Looked& 
   const TrainSettings settings = settings_of_run(request.runs.front());
   if (!request.data.empty() || settings.data.empty() || settings.valid || predict_after(model) != kNoSymbol) {
     looked.no_levels =
-        "they are fitted to the training part of a run that was split, of models that predict every symbol.";
+        "they require a model that predicts every symbol, and a run with --split, to whose training part they are "
+        "fitted.";
     return;
   }
   try {
@@ -322,8 +324,7 @@ Looked inspect_text(const ReportRequest& request, Reporter& reporter) {
         std::pair{"worst", "Worst predictions"}}) {
     const bool there = std::ranges::find(looked.sections, std::string(id), &PageSection::id) != looked.sections.end();
     if (!there)
-      looked.sections.push_back(
-          {.id = id, .title = title, .missing = fmt::format("There are no data to show: {}", why)});
+      looked.sections.push_back({.id = id, .title = title, .missing = fmt::format("No data available: {}", why)});
   }
   for (const auto& [id, title, what] :
        {std::tuple{"forecasts", "Forecasts", "numbers"}, std::tuple{"attention", "Attention", "a source to look at"},

@@ -190,8 +190,9 @@ std::vector<Section> Reproducing::plan() {
     std::vector<Cell> cells = plan(table);
     if (cells.empty()) continue;
     if (!table.data.empty() && !std::filesystem::exists(data_folder() + "/" + table.data)) {
-      reporter_.remark(fmt::format("{}: skipped, {}/{} is not there (UNFOLD_DATA names the folder of the data)",
-                                   table.title, data_folder(), table.data));
+      reporter_.remark(
+          fmt::format("{}: skipped, because {}/{} does not exist (UNFOLD_DATA names the folder of the data)",
+                      table.title, data_folder(), table.data));
       missing = true;
     } else {
       make_files(cells);
@@ -199,8 +200,8 @@ std::vector<Section> Reproducing::plan() {
     }
   }
   if (!known)
-    throw UsageError(fmt::format("there is no table {}{} (tables: {})", in_quotes(r_.table),
-                                 did_you_mean(r_.table, names), fmt::join(names, ", ")));
+    throw UsageError(fmt::format("unknown table {}{} (tables: {})", in_quotes(r_.table), did_you_mean(r_.table, names),
+                                 fmt::join(names, ", ")));
   if (sections.empty() && missing)
     throw UsageError(
         fmt::format("{}: its data are not in {}; UNFOLD_DATA names their folder", r_.table, data_folder()));
@@ -301,7 +302,7 @@ void Reproducing::carry_out(const Run& run, Reporter& reporter) const {
   } catch (const DivergedError& error) {
     result = {{"failed", error.what()}};
   } catch (const InterruptedError&) {
-    throw InterruptedError(fmt::format("interrupted in {}; run the same again to go on", run.folder));
+    throw InterruptedError(fmt::format("interrupted in {}; run the same command again to continue", run.folder));
   }
   result["command"] = command_of(run);
   write_file_atomically(run.folder + "/result.json", result.dump(2) + "\n");
@@ -366,7 +367,7 @@ std::string median_seconds(const Cell& cell) {
 }
 
 TextTable Reproducing::summary(const Reproduction& table, const std::vector<Cell>& cells) const {
-  TextTable result{{"problem", "method", "measured: median", "quartiles", "seconds", "published"}, {}};
+  TextTable result{{"problem", "method", "ours: median", "quartiles", "seconds", "theirs"}, {}};
   if (!table.compares) result.heading.insert(result.heading.end(), {"solved", "verdict"});
   for (const Cell& cell : cells) {
     const std::vector<double> found = values(table, cell);

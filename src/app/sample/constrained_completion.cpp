@@ -35,8 +35,8 @@ Automaton allowed_texts(const AllowedTexts& texts, const Alphabet& alphabet, std
     const WordList list = WordList::read(*texts.words);
     const Lexicon lexicon = lexicon_of(list, alphabet);
     if (lexicon.left_out > 0)
-      warn(fmt::format("{}: {} of {} words have symbols that the model does not know; they are left out", *texts.words,
-                       lexicon.left_out, list.words.size()));
+      warn(fmt::format("{}: {} of {} words contain symbols that are not in the alphabet of the model and are skipped",
+                       *texts.words, lexicon.left_out, list.words.size()));
     allowed = intersection(allowed, continue_lexicon(lexicon.automaton, prime));
   }
   return allowed;
@@ -98,8 +98,7 @@ std::vector<CompletedText> complete(const MatchRequest& request, const Warn& war
 }
 
 MatchProbability match_probability(const MatchRequest& request, const Warn& warn) {
-  if (!request.allowed.match && !request.allowed.words)
-    throw UsageError("--probability asks how probable a match is; say of what, with --match or --words");
+  if (!request.allowed.match && !request.allowed.words) throw UsageError("--probability requires --match or --words");
   const Matching matching = prepare(request, warn);
   if (const auto* model = matching.model->as<HmmModel>()) {
     const HmmParameters& hmm = model->parameters();

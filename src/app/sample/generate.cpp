@@ -25,13 +25,14 @@ UsageError unknown_task(const std::string& task) {
   for (const EntryHelp& known : tree_tasks()) names.push_back(known.name);
   for (const EntryHelp& known : grid_tasks()) names.push_back(known.name);
   const std::string name = parse_spec(task).name;
-  return UsageError(fmt::format("there is no task {}{} (tasks: {})", in_quotes(name), did_you_mean(name, names),
-                                fmt::join(names, ", ")));
+  return UsageError(
+      fmt::format("unknown task {}{} (tasks: {})", in_quotes(name), did_you_mean(name, names), fmt::join(names, ", ")));
 }
 
 /// A task of examples, as a table.
 GenerateOutcome generate_examples(const GenerateRequest& request) {
-  if (request.size) throw UsageError("--mask and --size are for texts; of this task say how many examples: --count");
+  if (request.size)
+    throw UsageError("--mask and --size are for texts; for this task, use --count to set the number of examples");
   if (task_needs_files(request.task))
     throw UsageError(fmt::format("{} is read from files, not generated", request.task));
   const std::unique_ptr<Task> task = make_task(request.task);
@@ -50,7 +51,8 @@ template <class Made>
 GenerateOutcome generate_file(const GenerateRequest& request, const std::string& unit,
                               Made (*make)(std::string_view, std::uint64_t, Index), Index Made::*positions) {
   if (request.size)
-    throw UsageError(fmt::format("--mask and --size are for texts; of this task say how many {}s: --count", unit));
+    throw UsageError(
+        fmt::format("--mask and --size are for texts; for this task, use --count to set the number of {}s", unit));
   const Index count = request.count.value_or(kUnits);
   Made made = make(request.task, request.seed, count);
   return {.name = parse_spec(request.task).name,
@@ -64,7 +66,7 @@ GenerateOutcome generate_file(const GenerateRequest& request, const std::string&
 }  // namespace
 
 GenerateOutcome generate(const GenerateRequest& request) {
-  if (request.count && request.size) throw UsageError("--count and --size exclude each other");
+  if (request.count && request.size) throw UsageError("--count and --size cannot be combined");
   if (is_pair_task(request.task)) return generate_file(request, "pair", generate_pairs, &GeneratedPairs::symbols);
   if (is_tree_task(request.task)) return generate_file(request, "tree", generate_trees, &GeneratedTrees::nodes);
   if (is_grid_task(request.task)) return generate_file(request, "grid", generate_grids, &GeneratedGrids::positions);

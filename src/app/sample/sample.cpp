@@ -55,8 +55,8 @@ std::vector<Symbol> encode_prime(const Alphabet& alphabet, const std::string& te
     const Alphabet::Token token = alphabet.next_token(text, position);
     if (token.symbol == kNoSymbol && !token.text.empty())
       throw DataError(fmt::format(
-          "--prime: \"{}\" at offset {} is not in the alphabet of {} {}; leave it out, or take a "
-          "model that was trained on a text with it",
+          "--prime: \"{}\" at offset {} is not in the alphabet of {} {}; leave it out, or use a model that was trained "
+          "on data that contain it",
           alphabet.shown(token), token.text.data() - text.data(), alphabet.size(), to_string(alphabet.kind())));
   }
   return known;
@@ -66,8 +66,7 @@ void sample(const SampleRequest& request, const std::function<void(const Sampled
   SamplingOptions sampling = request.sampling;
   validate(sampling);
   if (!request.given.empty())
-    throw UsageError(
-        "--given is for models of sources or of whole sequences (train --ends); a text is begun by --prime");
+    throw UsageError("--given is for models of sources or of whole sequences (train --ends); for text, use --prime");
   const std::unique_ptr<SymbolModel> model = load_model(request.model);
   const Alphabet& alphabet = model->alphabet();
   if (!request.prime.empty()) sampling.prime = encode_prime(alphabet, request.prime);
@@ -94,7 +93,7 @@ namespace {
 
 void require_no_prime(const SampleRequest& request) {
   if (!request.prime.empty() || !request.sampling.stop.empty())
-    throw UsageError("--prime and --stop are for models of running text; whole sequences begin and end by themselves");
+    throw UsageError("--prime and --stop are for models of running text, not for whole sequences");
 }
 
 /// Calls use(model, examples of nothing but what is given, team).
@@ -103,8 +102,8 @@ void with_given_examples(const SampleRequest& request, Index threads, const Use&
   with_network_model(request.model, [&]<class T>(const NetworkModel<T>& model) {
     if (!reads_source(model.data()) && !predicts_whole_sequences(model))
       throw ModelError(
-          fmt::format("{}: {}, which reads {}, is no model of symbols; use it with predict, score, eval or info, or "
-                      "train one with --ends, whose sequences end by themselves",
+          fmt::format("{}: {}, which reads {}, is not a model of symbols; use it with predict, score, eval or info, or "
+                      "train with --ends for sampling whole sequences",
                       request.model, model.spec_text(), model.data().source));
     const Examples examples = conditioned_examples(model, request.given, request.count);
     const ExampleSet set(examples, std::make_shared<const DataSpecification>(model.data()), {});

@@ -53,13 +53,13 @@ class FileScoring {
  private:
   void check() const {
     if ((r_.jobs > 1 || !all_.alone()) && r_.out.empty())
-      throw UsageError("several processes share a folder for what is finished: name it with --out DIR");
+      throw UsageError("several processes require a folder for finished results: name it with --out DIR");
     std::vector<std::string> names = r_.data;
     std::ranges::sort(names);
     if (const auto twice = std::ranges::adjacent_find(names); twice != names.end())
       throw UsageError(fmt::format("{} is named twice", *twice));
     if (std::ranges::find(names, "-") != names.end() && !r_.out.empty())
-      throw UsageError("standard input is read once, by one process: leave --out out, or name files");
+      throw UsageError("standard input can be read only once, by one process: leave out --out, or name files");
   }
 
   Figures measure(const std::string& file, Reporter& reporter) const {

@@ -55,9 +55,8 @@ void TextScorer::count_unknown(const Alphabet::Token& token, Line& line, const s
   if (token.symbol != kNoSymbol || policy_ == UnknownScore::skip) return;  // <unk> is predicted like any other
   if (policy_ == UnknownScore::error)
     throw DataError(
-        fmt::format("{}, line {}: \"{}\" at offset {} of the line is not in the alphabet of {} {}; leave "
-                    "such symbols out (--unknown skip), let them count (--unknown surprise) or train on a "
-                    "text that has them",
+        fmt::format("{}, line {}: \"{}\" at offset {} of the line is not in the alphabet of {} {}; skip such symbols "
+                    "(--unknown skip), count them (--unknown surprise) or train on data that contain them",
                     source, line.scored.number, alphabet.shown(token), token.text.data() - line.scored.text.data(),
                     alphabet.size(), to_string(alphabet.kind())));
   ++line.scored.symbols;

@@ -20,7 +20,7 @@ void check_shards(TrainSettings& s) {
   if (s.shards == 1) s.shards.reset();
   if (s.gradient_sums == "exact") s.gradient_sums.reset();
   if (s.gradient_sums && s.gradient_sums != "bf16")
-    throw UsageError(fmt::format("--gradient-sums is exact or bf16, not \"{}\"", *s.gradient_sums));
+    throw UsageError(fmt::format("--gradient-sums must be exact or bf16, not \"{}\"", *s.gradient_sums));
   if (s.gradient_sums && !s.shards) throw UsageError("--gradient-sums needs --shards S with S of at least 2");
   if (!s.shards) return;
   const auto refuse = [](std::string_view what) {
@@ -42,7 +42,7 @@ void check_activations(TrainSettings& s, const RunSettings& run) {
   if (s.activations == "exact") s.activations.reset();
   if (!s.activations) return;
   if (s.activations != "bf16")
-    throw UsageError(fmt::format("--activations is exact or bf16, not \"{}\"", *s.activations));
+    throw UsageError(fmt::format("--activations must be exact or bf16, not \"{}\"", *s.activations));
   const auto refuse = [](std::string_view what) {
     throw UsageError(fmt::format("{} cannot be combined with --activations bf16", what));
   };
@@ -55,17 +55,17 @@ void check_activations(TrainSettings& s, const RunSettings& run) {
 
 void check_device(const TrainSettings& s, const RunSettings& run) {
   if (!run.device) {
-    if (s.precision == "tf32") throw UsageError("--precision tf32 is of GPUs; add --device cuda");
+    if (s.precision == "tf32") throw UsageError("--precision tf32 requires a GPU; add --device cuda");
     return;
   }
   if (is_fitted_model(s.model)) return;  // an explicit setting has been rejected before
   const auto refuse = [](std::string_view what) {
-    throw UsageError(fmt::format("{} does not run on a device yet: leave it out, or --device", what));
+    throw UsageError(fmt::format("{} does not support devices yet: leave it out, or --device", what));
   };
   const ModelSpec spec = parse_model_spec(s.model);
   if (readout_of(spec) || is_hidden_markov(spec))
-    throw UsageError(
-        fmt::format("--device is for models trained by gradient; {} is fitted as a whole: leave it out", s.model));
+    throw UsageError(fmt::format(
+        "--device is for models trained by gradients, but {} is fitted in one pass; leave it out", s.model));
   if (run.memory_limit) refuse("--memory-limit");
   if (s.shards) refuse("--shards");
   if (s.restarts > 1) refuse("--restarts");

@@ -96,8 +96,8 @@ void assign_value(const Setting& setting, const ConfigValue& value) {
       },
       setting.target);
   if (!fits)
-    throw UsageError(fmt::format("the stored configuration: {} wants {}, not {}", setting.name, wanted(setting.target),
-                                 in_quotes(to_string(value))));
+    throw UsageError(fmt::format("the stored configuration: {} must be {}, not {}", setting.name,
+                                 wanted(setting.target), in_quotes(to_string(value))));
 }
 
 std::optional<ConfigValue> value_of(const Setting& setting) {
@@ -141,25 +141,24 @@ void forget_budget(const Given& given, TrainSettings& s) {
 
 void check_task_options(const TrainSettings& s, const Given& given) {
   for (const std::string_view name : kFilesOnly)
-    if (s.task && given.contains(name))
-      throw UsageError(fmt::format("--{} is for data of one's own, not for a --task", name));
+    if (s.task && given.contains(name)) throw UsageError(fmt::format("--{} is for data files, not for a --task", name));
   for (const std::string_view name : kTaskOnly)
     if (!s.task && given.contains(name)) throw UsageError(fmt::format("--{} requires --task", name));
   if (!s.task) return;
   if (is_fitted_model(s.model))
-    throw UsageError(fmt::format("--task wants a model trained by gradient, not {}", s.model));
+    throw UsageError(fmt::format("--task requires a model trained by gradients, not {}", s.model));
   const bool files = task_needs_files(*s.task);
   if (s.data.size() != (files ? 1 : 0))
     throw UsageError(files ? fmt::format("--task {0} needs one folder: unfold train FOLDER --task {0}", *s.task)
-                           : fmt::format("--task {} generates its examples; it takes no DATA", *s.task));
+                           : fmt::format("--task {} generates its examples and does not take DATA", *s.task));
   if (!files && !s.steps && !s.minutes)
-    throw UsageError(fmt::format("--task {} has no end: give --steps or --minutes", *s.task));
+    throw UsageError(fmt::format("--task {} has no epochs: add --steps or --minutes", *s.task));
   const auto unused = [&](std::string_view name, std::string_view why) {
     throw UsageError(fmt::format("--{} has no effect with --task {}: {}; leave it out", name, *s.task, why));
   };
-  if (!files && given.contains("epochs")) unused("epochs", "its examples are generated without an end");
-  if (s.restarts > 1) unused("restarts", "one network is trained");
-  if (s.best_by == "labels") unused("best-by labels", "of its examples whole sequences are counted");
+  if (!files && given.contains("epochs")) unused("epochs", "its examples are generated without limit");
+  if (s.restarts > 1) unused("restarts", "only one network is trained");
+  if (s.best_by == "labels") unused("best-by labels", "errors are counted by whole sequences");
   if (s.label_column) unused("label-column", "it reads no lines");
 }
 
@@ -173,7 +172,7 @@ void check_field_options(const TrainSettings& s, const Given& given) {
     if (!has_fields(s) && given.contains(name))
       throw UsageError(fmt::format("--{} requires data with fields; specify their format with --format", name));
   if (has_fields(s) && is_fitted_model(s.model))
-    throw UsageError(fmt::format("data with fields want a model trained by gradient, not {}", s.model));
+    throw UsageError(fmt::format("data with fields require a model trained by gradients, not {}", s.model));
   if (!has_fields(s)) return;
   const ReaderEntry& reader = readers().get(*s.format);
   if (given.contains("symbols") && !reader.has_texts)
@@ -207,7 +206,7 @@ void settle_follow(TrainSettings& s, const Given& given) {
     throw UsageError(
         "--follow reads bytes, because the characters or words of a stream are not known in advance; leave --symbols "
         "out");
-  if (given.contains("batch") && s.batch != 1) throw UsageError("--follow reads one stream: --batch is 1");
+  if (given.contains("batch") && s.batch != 1) throw UsageError("--follow reads one stream, so --batch must be 1");
   s.symbols = "bytes";
   s.batch = 1;
   s.epochs = 1;
@@ -255,7 +254,7 @@ void set_log_defaults(TrainSettings& s, const Given& given) {
   if (s.log_rules && s.format != kLogFormat) throw UsageError("--log-rules requires --format log");
   if (s.format != kLogFormat) return;
   if (given.contains("symbols") && s.symbols != "words")
-    throw UsageError("--format log reads words; leave --symbols out");
+    throw UsageError("--format log reads words; leave out --symbols");
   s.symbols = "words";
   s.lines = true;
   s.label_column = s.label_column || s.only_label.has_value();
@@ -423,7 +422,7 @@ void assign_text(std::string_view name, const std::string& value, TrainSettings&
         return true;
       },
       setting.target);
-  if (!fits) throw UsageError(fmt::format("{} wants {}, not {}", name, wanted(setting.target), in_quotes(value)));
+  if (!fits) throw UsageError(fmt::format("{} must be {}, not {}", name, wanted(setting.target), in_quotes(value)));
 }
 
 std::string resolve_device(TrainSettings& s, RunSettings& run, const Given& given) {
@@ -472,15 +471,16 @@ void make_canonical(TrainSettings& s, const RunSettings& run, const Given& given
   if (is_fitted_model(s.model))
     for (const std::string_view name : kGradientOnly)
       if (given.contains(name) && !(name == kMemoryLimit && is_counted_model(s.model)))
-        throw UsageError(fmt::format("--{} is for models trained by gradient; {} is fitted as a whole", name, s.model));
+        throw UsageError(
+            fmt::format("--{} is for models trained by gradients, but {} is fitted in one pass", name, s.model));
   s.optimizer = canonical_optimizer(s.optimizer);
   if (s.objective) s.objective = canonical_objective(*s.objective);
   if (s.best_by && !is_in(std::array<std::string_view, 3>{"nats", "labels", "sequences"}, *s.best_by))
-    throw UsageError(fmt::format("--best-by is nats, labels or sequences, not {}", in_quotes(*s.best_by)));
+    throw UsageError(fmt::format("--best-by must be nats, labels or sequences, not {}", in_quotes(*s.best_by)));
   if (!s.precision) s.precision = compares_losses(s.optimizer) && !s.task ? "double" : "float";
   if (!is_in(std::array<std::string_view, 4>{"float", "double", "bf16", kTf32}, *s.precision))
     throw UsageError(
-        fmt::format("--precision is float, double or bf16, or on a device tf32, not {}", in_quotes(*s.precision)));
+        fmt::format("--precision must be float, double or bf16, or tf32 on a device, not {}", in_quotes(*s.precision)));
   check_task_options(s, given);
   check_field_options(s, given);
   check_fasta_options(s);
@@ -504,7 +504,7 @@ void make_canonical(TrainSettings& s, const RunSettings& run, const Given& given
   if (s.only_label && !s.label_column) throw UsageError("--only-label needs --label-column");
   if (s.whole_sequences && given.contains("window"))
     throw UsageError(given.contains("resume") && !given.contains("whole-sequences")
-                         ? "the run reads whole sequences, and --window cuts them: leave --window out to go on"
+                         ? "the run reads whole sequences, but --window divides them: leave out --window to continue"
                          : "--window cannot be combined with --whole-sequences");
   if (s.valid && s.split)
     throw UsageError("--valid cannot be combined with --split: validation data are either a file or a part of DATA");
@@ -534,11 +534,11 @@ std::size_t parse_bytes(const std::string& text, std::string_view option) {
   const std::size_t power = std::string("KMGT").find(unit.empty() ? ' ' : unit[0]);
   if (digits == 0 || text.empty() || text.size() > 15 || unit.size() > 1 ||
       (!unit.empty() && power == std::string::npos))
-    throw UsageError(fmt::format("{} wants a number of bytes such as 500M or 2G, not {}", option, in_quotes(text)));
+    throw UsageError(fmt::format("{} must be a number of bytes such as 500M or 2G, not {}", option, in_quotes(text)));
   const std::size_t number = std::stoull(text);
   const std::size_t shift = unit.empty() ? 0 : 10 * (power + 1);
   if (number > (std::numeric_limits<std::size_t>::max() >> shift))
-    throw UsageError(fmt::format("{}: {} are more bytes than there can be", option, text));
+    throw UsageError(fmt::format("{}: {} bytes are too many", option, text));
   return number << shift;
 }
 

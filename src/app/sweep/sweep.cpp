@@ -66,11 +66,11 @@ void assign_in_spec(const std::string& key, const std::string& value, TrainReque
   const std::string model = with_option(s.model, name, value), optimizer = with_option(s.optimizer, name, value);
   const std::string model_refuses = complaint([&] { return canonical_model(model); });
   const std::string optimizer_refuses =
-      name == "units" ? "units are those of a model" : complaint([&] { return canonical_optimizer(optimizer); });
+      name == "units" ? "units is an option of the model" : complaint([&] { return canonical_optimizer(optimizer); });
   const bool in_model = !to_optimizer && model_refuses.empty(), in_optimizer = !to_model && optimizer_refuses.empty();
   if (in_model && in_optimizer)
     throw UsageError(
-        fmt::format("--grid: both the model and the optimiser have {0}: write model.{0} or optimizer.{0}", name));
+        fmt::format("--grid: both the model and the optimizer have {0}: use model.{0} or optimizer.{0}", name));
   if (!in_model && !in_optimizer)
     throw UsageError(fmt::format("--grid {}={}: not a setting of train; {}{}{}", key, value,
                                  to_optimizer ? "" : model_refuses, to_optimizer || to_model ? "" : "; ",
@@ -176,7 +176,7 @@ void Sweeping::carry_out(SweepRun& run, Reporter& reporter) const {
   } catch (const DivergedError& error) {
     result = {{"failed", error.what()}};
   } catch (const InterruptedError&) {
-    throw InterruptedError(fmt::format("interrupted in {}; run the same again to go on", request.out));
+    throw InterruptedError(fmt::format("interrupted in {}; run the same command again to continue", request.out));
   }
   result["settings"] = run.description;
   write_file_atomically(request.out + "/result.json", result.dump(2) + "\n");
@@ -330,13 +330,14 @@ SweepOutcome Sweeping::run() {
 
 std::vector<SweepAxis> parse_grid(const std::string& text) {
   const auto refuse = [&](const std::string& why) {
-    throw UsageError(fmt::format("--grid {}: {}; it is written 'rate=1e-3,3e-3;units=128,256'", in_quotes(text), why));
+    throw UsageError(
+        fmt::format("--grid {}: {}; expected for example 'rate=1e-3,3e-3;units=128,256'", in_quotes(text), why));
   };
   std::vector<SweepAxis> axes;
   std::set<std::string> keys;
   for (const std::string& part : divided(text, ';')) {
     const std::size_t equals = part.find('=');
-    if (equals == std::string::npos || equals == 0) refuse(in_quotes(part) + " is no setting with values");
+    if (equals == std::string::npos || equals == 0) refuse(in_quotes(part) + " is not of the form NAME=VALUES");
     SweepAxis axis{part.substr(0, equals), {}};
     const std::string values = part.substr(equals + 1);
     axis.values = divided(values, values.find('|') == std::string::npos ? ',' : '|');

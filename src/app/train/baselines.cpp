@@ -160,14 +160,14 @@ void compare_with_baselines(const std::vector<BaselineFigure>& figures,
     if (!is_worse(figures[i])) continue;
     const std::string text = comparison_text(figures[i], before[i]);
     if (has_diverged(figures[i], before[i]) && !is_trial)
-      throw DivergedError(
-          fmt::format("training diverged, though every number stayed finite: {}. Train again (--overwrite) with a "
-                      "smaller rate, a smaller clip or more data in a step, than in {}; {} holds the diverged model",
-                      text, settings.optimizer, run));
+      throw DivergedError(fmt::format(
+          "training diverged, although all numbers stayed finite: {}. Train again (--overwrite) with a smaller "
+          "learning rate, a smaller clip or more data per step than in {}; {} contains the diverged model",
+          text, settings.optimizer, run));
     if (!figures[i].better_choices && !std::isnan(figures[i].constant))
       reporter.remark(
-          fmt::format("warning: the model predicts worse than a constant: {}; train longer, or with a smaller rate in "
-                      "--optimizer",
+          fmt::format("warning: the model predicts worse than a constant: {}; train longer, or with a smaller learning "
+                      "rate in --optimizer",
                       text));
   }
 }

@@ -31,7 +31,7 @@ std::string chains_without_paths(const Circuit& circuit, const ModelSpec& model)
   if (model.cell->reads_trees()) return fmt::format("{} runs over trees", model.cell->name);
   if (model.cell->reads_grids()) return fmt::format("{} runs over grids", model.cell->name);
   const bool pairs = std::ranges::any_of(circuit.nodes(), [](const Node& node) { return node.part > 0; });
-  return pairs ? "a source and its target are two" : "";
+  return pairs ? "a source and a target are two sequences" : "";
 }
 
 /// Whether the circuit pools the positions of a sequence by other operations than sums over paths.
@@ -48,7 +48,7 @@ void require_path_units(const Circuit& circuit, const ModelSpec& model, std::str
   if (name != "path" && !name.starts_with("path+")) return;
   if (const std::string why = chains_without_paths(circuit, model); !why.empty())
     throw UsageError(
-        fmt::format("--optimizer {} counts paths along one sequence, and {}; use --optimizer adam", name, why));
+        fmt::format("--optimizer {} supports only paths along one sequence, but {}; use --optimizer adam", name, why));
   try {
     Circuit squared;
     path_reading(circuit, squared);

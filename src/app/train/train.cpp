@@ -148,7 +148,7 @@ void Training::settle() {
     throw UsageError(
         "train needs --out RUN, the folder for the model, its checkpoint and its log; see `unfold train --help`");
   if (writes()) folder_.lock();
-  if (request_.resume && request_.overwrite) throw UsageError("--resume and --overwrite exclude each other");
+  if (request_.resume && request_.overwrite) throw UsageError("--resume and --overwrite cannot be combined");
   goes_on_ = request_.resume && folder_.has_config();
   if (goes_on_) {
     const Config stored = read_config(folder_.config());
@@ -156,10 +156,11 @@ void Training::settle() {
     apply_stored(stored, given_, s_, run_);
   }
   if (s_.data.empty() && !s_.task)
-    throw UsageError(request_.resume ? folder_.path() + " holds no run to go on with: no config.toml, or an empty one"
+    throw UsageError(request_.resume ? folder_.path() + " contains no run to resume: config.toml is missing or empty"
                                      : "train needs DATA: text files, each one sequence");
   if (request_.resume && is_fitted_model(s_.model))
-    throw UsageError(fmt::format("--resume is for models trained by gradient; {} is fitted as a whole", s_.model));
+    throw UsageError(
+        fmt::format("--resume is for models trained by gradients, but {} is fitted in one pass", s_.model));
   if (goes_on_) given_.emplace("resume");
   if (!goes_on_ || s_.format) reporter_.note_if(resolve_format(s_, given_));
   reporter_.note_if(resolve_device(s_, run_, given_));
@@ -189,14 +190,14 @@ void Training::check_folder() const {
   }
   if (!difference.empty())
     throw UsageError(fmt::format(
-        "{} holds a run of another configuration: {}; {}choose another --out, or --overwrite "
-        "to replace it",
+        "{} contains a run with a different configuration: {}; {}choose a different --out, or use --overwrite to "
+        "replace it",
         folder_.path(), difference,
-        request_.resume ? "leave that option out to go on, " : "continue it as it is with `--resume` alone, "));
+        request_.resume ? "leave out that option to continue, " : "continue it unchanged with only `--resume`, "));
   if (!request_.resume)
     throw UsageError(
-        fmt::format("{} holds a run already; --resume goes on with it, --overwrite replaces it, or choose "
-                    "another --out",
+        fmt::format("{} already contains a run; use --resume to continue it, --overwrite to replace it, or choose a "
+                    "different --out",
                     folder_.path()));
 }
 
@@ -228,7 +229,7 @@ TrainOutcome Training::run() {
   check_folder();
   require_same_training(processes(), s_, run_, request_.resume && folder_.has_checkpoint());
   if (request_.resume && !folder_.has_checkpoint())
-    reporter_.remark(fmt::format("{} holds no checkpoint yet: training starts from the beginning", folder_.path()));
+    reporter_.remark(fmt::format("{} contains no checkpoint yet: training starts from the beginning", folder_.path()));
   device_ = TrainingDevice(s_, run_, request_.device, reporter_);  // before anything is written: there may be none
   if (s_.task) return *s_.precision == "double" ? run_on_task<double>() : run_on_task<float>();
   if (s_.follow) return *s_.precision == "double" ? run_followed<double>() : run_followed<float>();
@@ -241,8 +242,7 @@ TrainOutcome Training::run() {
                           .validation_corpus = &material.validation_corpus(),
                           .processes = request_.processes};
   if (s_.model == "crf" || s_.model.starts_with("crf:"))
-    throw UsageError(
-        "model crf labels the positions of data with fields, such as columns; of running text learn an ngram");
+    throw UsageError("model crf labels the positions of data with fields, such as columns; use ngram for running text");
   if (is_fitted_model(s_.model)) return run_fitted(material, data);
   return *s_.precision == "double" ? run_recurrent<double>(material, data) : run_recurrent<float>(material, data);
 }
@@ -269,8 +269,8 @@ TrainOutcome Training::run_recurrent(const Material& material, const TrainingDat
   LanguageModel<T> model = make_candidate<T>(spec, data, after, seed, 0);
   if (known_) known_->copy_parameters_to(model);
   if (readout_of(model.spec()))
-    throw UsageError("a ridge readout predicts numbers, not symbols: write esn:" + std::to_string(model.spec().units) +
-                     ",readout=trained, and everything is trained by gradient");
+    throw UsageError("a ridge readout predicts numbers, not symbols; use esn:" + std::to_string(model.spec().units) +
+                     ",readout=trained, which is trained by gradients");
   require_options_used(model.spec(), DataSpecification::text(model.alphabet()), NetworkLayout::language_model());
   check_training_support(model.network(), model.spec(), s_, run_);
   device_.require(model.network());
@@ -359,13 +359,12 @@ Index Training::best_restart(const TrainingData& data, TrainerOptions options, c
       .folder = folder_.path(), .threads = threads(), .can_resume = request_.resume, .processes = request_.processes};
   try {
     const Index best = choose_restart<T>(parse_model_spec(s_.model), data, options, restarts, work, reporter_);
-    reporter_.remark(fmt::format("restart {} goes on", best + 1));
+    reporter_.remark(fmt::format("restart {} is continued", best + 1));
     return best;
   } catch (const InterruptedError&) {
-    throw InterruptedError(
-        fmt::format("interrupted among the restarts; those that were finished are kept: go on with "
-                    "`unfold train --out {} --resume`",
-                    folder_.path()));
+    throw InterruptedError(fmt::format(
+        "interrupted during the restarts; finished restarts are kept: continue with `unfold train --out {} --resume`",
+        folder_.path()));
   }
 }
 
@@ -392,7 +391,7 @@ TrainOutcome Training::run_fitted(const Material& material, const TrainingData& 
                    unfold::train(*model, data, options, team, folder_.model(), log ? &*log : nullptr, after));
   } catch (const InterruptedError&) {
     throw InterruptedError(
-        fmt::format("interrupted; nothing is kept of fitting {}: start again with --overwrite", s_.model));
+        fmt::format("interrupted while fitting {}; no state is kept: start again with --overwrite", s_.model));
   }
 }
 
@@ -411,10 +410,8 @@ std::optional<HmmFit> Training::settle_states(const ExampleSet& training, Team& 
   const ModelSpec spec = parse_model_spec(s_.model);
   if (!is_hidden_markov(spec)) return std::nullopt;
   if (request_.resume || s_.shards || s_.objective)
-    throw UsageError(
-        fmt::format("model {} is fitted as a whole, by expectation-maximisation: leave --resume, --shards and "
-                    "--objective out",
-                    s_.model));
+    throw UsageError(fmt::format(
+        "model {} is fitted by expectation-maximization: leave out --resume, --shards and --objective", s_.model));
   std::optional<NothingToSave> fitting;
   if (processes().alone()) fitting.emplace();
   HmmFit fitted = fit_states(spec, training, static_cast<std::uint64_t>(s_.seed), reporter_.stop(), team);
@@ -555,7 +552,7 @@ TrainOutcome Training::run_on_examples(const std::array<ExampleSet, 3>& parts) {
   device_.require(model.network(), model.data());
   if (states || readout_of(model.spec())) {
     if (given_.contains("best-by"))  // of pairs there is always one
-      throw UsageError(fmt::format("--best-by chooses among validations, and {} has none", s_.model));
+      throw UsageError(fmt::format("--best-by needs validation, but {} has none", s_.model));
     check_one_pass_settings(s_, request_.resume);
   }
   for (const ExampleSet& part : parts) check_child_count(model.spec(), part);
@@ -665,8 +662,9 @@ void Training::tell(const SymbolModel& model, const Material& material) const {
 }
 
 void Training::interrupted_with_checkpoint() const {
-  throw InterruptedError(fmt::format("interrupted; the checkpoint is {}: go on with `unfold train --out {} --resume`",
-                                     folder_.checkpoint(), folder_.path()));
+  throw InterruptedError(
+      fmt::format("interrupted; the checkpoint is {}: continue with `unfold train --out {} --resume`",
+                  folder_.checkpoint(), folder_.path()));
 }
 
 TrainOutcome Training::outcome(const SymbolModel& model, const Material& material, const TrainingResult& result) const {
@@ -682,10 +680,9 @@ TrainOutcome Training::outcome(const SymbolModel& model, const Material& materia
   if (result.validation_share == 1)
     outcome.valid->bytes = material.validation.bytes(material.validation_corpus());
   else
-    reporter_.remark(
-        fmt::format("validation read about {:.1f} % of its part, or it would have used up the budget; "
-                    "`unfold eval` measures all of it",
-                    100 * result.validation_share));
+    reporter_.remark(fmt::format(
+        "validation read only about {:.1f} % of its part to stay within the budget; `unfold eval` evaluates all of it",
+        100 * result.validation_share));
   return outcome;
 }
 

@@ -47,7 +47,7 @@ void require_divided(const Processes& processes, const TrainSettings& settings) 
     throw UsageError(fmt::format("{0} processes were started without --shards; add --shards {0}, or a multiple of it",
                                  processes.count()));
   if (processes.count() > *settings.shards)
-    throw UsageError(fmt::format("{} processes, but --shards {}: start at most as many processes as there are shards",
+    throw UsageError(fmt::format("{} processes, but --shards {}: start at most one process per shard",
                                  processes.count(), *settings.shards));
 }
 

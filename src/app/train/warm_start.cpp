@@ -33,7 +33,7 @@ std::string copy_matching_parameters(const std::string& run, NetworkModel<T>& mo
     taken += p.size();
   }
   if (taken == 0)
-    throw UsageError(fmt::format("--start-from {}: it shares no parameter with {}", run, model.spec_text()));
+    throw UsageError(fmt::format("--start-from {}: the model shares no parameters with {}", run, model.spec_text()));
   return fmt::format("starts with {} parameters of {}{}", taken, run,
                      own.empty() ? "" : fmt::format("; newly initialized: {}", fmt::join(own, ", ")));
 }

@@ -61,7 +61,7 @@ void Config::set(std::string key, ConfigValue value, Index line) {
 }
 
 Config parse_config(std::string_view text, const std::string& filename) {
-  if (text.size() > kMaxSize) fail(filename, 1, "larger than 1 MiB; this is no configuration");
+  if (text.size() > kMaxSize) fail(filename, 1, "larger than 1 MiB; not a configuration file");
   toml::table table;
   try {
     table = toml::parse(text, filename);

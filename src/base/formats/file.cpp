@@ -69,10 +69,9 @@ struct stat status_of(int descriptor, const std::string& name) {
 
 /// Of an input that does not say how large it is.
 [[noreturn]] void fail_too_long(const std::string& name, std::size_t size) {
-  throw RuntimeFailure(
-      fmt::format("{}: its first {} MiB fill the memory that is left, and it does not end there; give a shorter input "
-                  "(head -c 1G)",
-                  name, size >> 20));
+  throw RuntimeFailure(fmt::format(
+      "{}: the first {} MiB fill the available memory, and there are more data; use a shorter input (head -c 1G)", name,
+      size >> 20));
 }
 
 /// `likely_size`: of a file that says how large it is; it may grow or shrink all the same.

@@ -101,12 +101,11 @@ Spec parse_spec(std::string_view text) {
       spec.size = entry;
     } else {
       std::string key(entry.substr(0, equals)), value(entry.substr(equals + 1));
-      if (key.empty() || value.empty()) malformed(text, in_quotes(entry) + " lacks a key or a value");
+      if (key.empty() || value.empty()) malformed(text, in_quotes(entry) + " has no key or no value");
       for (const auto& [known, unused] : spec.values)
         if (name_the_same(known, key)) malformed(text, in_quotes(known) + " is given twice");
       if (is_main_size(key)) {
-        if (!spec.size.empty())
-          malformed(text, fmt::format("\"{}\" is a second bare value; only one size is allowed", key));
+        if (!spec.size.empty()) malformed(text, fmt::format("\"{}\" is a second size; only one is allowed", key));
         spec.size = std::move(value);
       } else {
         spec.values.emplace_back(std::move(key), std::move(value));
@@ -290,8 +289,7 @@ void OptionTable::set(std::string_view who, std::string_view name, std::string_v
     if (option.name != meant) continue;
     const auto parsed = parse_value(option, value, BoolWords::plain);
     if (!parsed || set_value(option, *parsed) != OptionFault::none)
-      throw UsageError(
-          fmt::format("{}: invalid option {}={}; {} must be: {}", who, name, value, name, allowed_values(option)));
+      throw UsageError(fmt::format("{}: invalid option {}={}; {}: {}", who, name, value, name, allowed_values(option)));
     return;
   }
   throw UsageError(fmt::format("{} has no option {}{} (options: {})", who, in_quotes(name), did_you_mean(name, names),

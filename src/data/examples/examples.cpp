@@ -88,7 +88,7 @@ std::string what_holds(const Examples& examples, const ExampleColumn& column) {
       column.is_text() ? fmt::format("\"{}\"", column.texts[at(shown)]) : fmt::format("{}", column.numbers[at(shown)]);
   const std::vector<Index>& lines = column.once ? examples.example_lines : examples.lines;
   const std::string line = lines.empty() || column.source ? "" : fmt::format(" in line {}", lines[at(shown)]);
-  return fmt::format("{} holds {} ({}{})", examples.source, column.is_text() ? "texts" : "numbers", entry, line);
+  return fmt::format("{} contains {} ({}{})", examples.source, column.is_text() ? "texts" : "numbers", entry, line);
 }
 
 /// Converts a column of two files to texts, or to numbers, in both.

@@ -113,7 +113,7 @@ TemplateFile read_templates(const Input& input, const std::vector<std::string>& 
       const std::string name = template_name(text.parts());
       if (std::ranges::find(result.reads, name) == result.reads.end()) result.reads.push_back(name);
     } else {
-      text.fail("begins with none of U, B and #");
+      text.fail("does not begin with U, B or #");
     }
   }
   input.require_whole();

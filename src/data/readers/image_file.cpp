@@ -66,8 +66,8 @@ class PnmReader {
     const char* const end = bytes_.data() + bytes_.size();
     const auto [stopped, error] = std::from_chars(bytes_.data() + place_, end, value);
     if (error != std::errc() || value < 0)
-      refuse(fmt::format("{} is not a number; save the image again",
-                         place_ < bytes_.size() ? what : "the end of the file"));
+      refuse(place_ < bytes_.size() ? fmt::format("{} is not a number; save the image again", what)
+                                    : "the file ends where a number is expected; save the image again");
     place_ = static_cast<std::size_t>(stopped - bytes_.data());
     if (place_ < bytes_.size() && !is_blank(bytes_[place_]) && bytes_[place_] != '#')
       refuse(fmt::format("{} is not a number; save the image again", what));

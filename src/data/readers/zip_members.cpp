@@ -54,7 +54,7 @@ ZipMember zip_member(const std::string& source, std::string_view archive, std::s
   if (member.packed == kIn64Bits || member.size == kIn64Bits) refuse_zip(source, member.name + " is 4 GB or larger");
   member.begin = member_begin(source, archive, little_endian(entry, 42, 4));
   if (member.begin > archive.size() || archive.size() - member.begin < member.packed) {
-    refuse_zip(source, member.name + " is cut short");
+    refuse_zip(source, member.name + " is truncated");
   }
   const bool possible =
       member.deflated ? member.size <= kMostDeflated * (member.packed + 1) : member.size == member.packed;

@@ -26,7 +26,7 @@ const std::vector<std::string> kPolicyNames{"error", "skip"};
 Index choose(std::string_view name, const std::vector<std::string>& names, std::string_view option) {
   const auto found = std::find(names.begin(), names.end(), name);
   if (found != names.end()) return found - names.begin();
-  throw UsageError(fmt::format("{}: {} is none of {}{}", option, in_quotes(name), fmt::join(names, ", "),
+  throw UsageError(fmt::format("{}: {} is not one of {}{}", option, in_quotes(name), fmt::join(names, ", "),
                                did_you_mean(name, names)));
 }
 
@@ -391,9 +391,8 @@ DataError invalid_utf8_error(std::string_view where, char byte, Index offset, In
 
 DataError line_end_word_error(std::string_view where, Index line) {
   return DataError(
-      fmt::format("{}line {}: the word {} stands for line ends, so a text of words cannot contain it; replace it by "
-                  "another word or "
-                  "by a line end, or use --symbols chars",
+      fmt::format("{}line {}: the word {} is reserved for line ends, so a text of words cannot contain it; replace it "
+                  "by another word or by a line end, or use --symbols chars",
                   where, line, kLineEndWord));
 }
 

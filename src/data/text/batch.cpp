@@ -55,7 +55,7 @@ template <class T>
 void enter_batch(const Batch& batch, const Plan& plan, State<T>& state) {
   require_range("batch: number of state slots", 0, batch.carry.slots_needed, Index{1} << 40);
   if (state.width() != plan.state_width() && state.slots() > 0)
-    throw UsageError("batch: the state belongs to another plan");
+    throw UsageError("batch: the state belongs to a different plan");
   if (state.slots() < batch.carry.slots_needed) {
     State<T> larger(plan, batch.carry.slots_needed);
     for (Index s = 0; s < state.slots(); ++s) larger.copy_slot(state, s, s);

@@ -59,7 +59,7 @@ void register_cell(CellEntry entry) {
   Lists& known = lists();
   const std::lock_guard lock(known.mutex);
   if (known.all.back().find(entry.name) != nullptr)
-    throw UsageError("register_cell: there is already a cell \"" + entry.name + "\" already; take another name");
+    throw UsageError("register_cell: there is already a cell \"" + entry.name + "\"; choose a different name");
   if (entry.name.starts_with("bi") && known.all.back().find(entry.name.substr(2)) != nullptr)
     throw UsageError("register_cell: \"" + entry.name + "\" is the cell \"" + entry.name.substr(2) +
                      "\" in both directions; take another name");

@@ -224,7 +224,7 @@ void Circuit::feed(Signal link, Signal source) {
   const Node& s = own(source, "feed");
   if (l.kind != Node::Kind::link) throw UsageError("circuit: feed: " + l.name + " is not a link");
   if (l.source >= 0) throw UsageError("circuit: feed: " + l.name + " is already fed");
-  if (s.kind == Node::Kind::symbols) throw UsageError("circuit: feed: " + s.name + " holds symbols, not numbers");
+  if (s.kind == Node::Kind::symbols) throw UsageError("circuit: feed: " + s.name + " contains symbols, not numbers");
   if (l.size != s.size * l.delay.width())
     throw UsageError("circuit: feed: " + l.name + " has size " + std::to_string(l.size) + ", its source " + s.name +
                      " has " + std::to_string(s.size));
@@ -276,7 +276,7 @@ Node::AffineTerm Circuit::add_operator(const Node& affine, const Term& term) {
   if (term.gate.valid()) {
     const Node& gate = own(term.gate, affine.name);
     if (gate.kind != Node::Kind::symbols)
-      throw UsageError("circuit: the gate of " + name + " is " + gate.name + ", which holds no symbols");
+      throw UsageError("circuit: the gate of " + name + " is " + gate.name + ", which does not contain symbols");
     result.gate = term.gate.id;
     alphabet = gate.size;
   }
@@ -315,7 +315,7 @@ Node::AffineTerm Circuit::add_symbol_operator(const Node& affine, const Term& te
   Node::AffineTerm result{.parameter = -1, .source = term.source.id, .op = term.op};
   for (const Signal symbols : term.symbols) {
     const Node& node = own(symbols, affine.name);
-    if (node.kind != Node::Kind::symbols) throw UsageError(who + " reads symbols, but " + node.name + " holds none");
+    if (node.kind != Node::Kind::symbols) throw UsageError(who + " reads symbols, but " + node.name + " contains none");
     result.symbols.push_back(symbols.id);
   }
   const ParameterShape shape = op.parameter_shape(0);
@@ -430,7 +430,7 @@ void Circuit::compute_only_where(Signal affine, Signal awake, Index period) {
                        " map, which is computed everywhere");
   if (period < 1) throw UsageError("circuit: only_where: invalid period of " + std::to_string(period) + " positions");
   check_part(wanted, awake);
-  if (a.kind == Node::Kind::symbols) throw UsageError("circuit: only_where: " + a.name + " holds symbols");
+  if (a.kind == Node::Kind::symbols) throw UsageError("circuit: only_where: " + a.name + " contains symbols");
   Node& node = nodes_[static_cast<std::size_t>(affine.id)];
   node.awake = awake.id;
   node.period = period;
@@ -440,7 +440,7 @@ Signal Circuit::join(std::vector<Signal> parts) {
   if (parts.empty()) throw UsageError("circuit: nothing to join");
   for (const Signal& part : parts)
     if (own(part, "join").kind == Node::Kind::symbols)
-      throw UsageError("circuit: join: " + own(part, "join").name + " holds symbols, not numbers");
+      throw UsageError("circuit: join: " + own(part, "join").name + " contains symbols, not numbers");
   joins_.push_back(std::move(parts));
   return {this, -static_cast<int>(joins_.size())};
 }

@@ -359,7 +359,7 @@ class CudaDevice final : public Device {
     }
     check_cuda(result, "nvrtcCompileProgram",
                result == NVRTC_ERROR_INVALID_OPTION
-                   ? "this CUDA does not know the GPU " + name_ + ": install a later one"
+                   ? "this version of CUDA does not support the GPU " + name_ + ": install a later one"
                    : "");
     std::size_t size = 0;
     check_cuda(compiler.nvrtcGetCUBINSize(program, &size), "nvrtcGetCUBINSize");

@@ -13,8 +13,8 @@ void require_steppable(const Plan& plan) {
   for (const Node& node : plan.nodes())
     if (node.kind == Node::Kind::link && node.delay.along != Delay::Along::previous &&
         node.delay.along != Delay::Along::first)
-      throw UsageError("stepper: " + node.name + " looks along " + describe(node.delay) +
-                       "; a circuit can be stepped only when all its links look back in time");
+      throw UsageError("stepper: " + node.name + " reads along " + describe(node.delay) +
+                       "; a circuit can be stepped only if all its links read earlier positions");
 }
 
 template <class T>
@@ -23,7 +23,7 @@ StepProgram<T>::StepProgram(Parts<T>& parts) : PassBase<T>(parts), width_(plan_.
   if (layout_.parts() > 1 || layout_.structure().positions() != 1 ||
       layout_.structure().kind() != Structure::Kind::chains)
     throw UsageError("stepper: lay the unfolding over one chain of one position, without a source");
-  if (parts.masks.drawn()) throw UsageError("stepper: there is no dropout in steps; call disable_dropout");
+  if (parts.masks.drawn()) throw UsageError("stepper: dropout is not supported; call disable_dropout");
   find_reads();
   find_history();
   parts.team.run([&](Member& me) {
@@ -67,7 +67,7 @@ void StepProgram<T>::refuse(const Read& read) const {
 template <class T>
 void StepProgram<T>::refuse(const State<T>& state) const {
   if (state.width() == width_) fail_index("state: slot", 0, state.slots());
-  throw UsageError("unfolding: the state belongs to another plan: " + std::to_string(state.width()) +
+  throw UsageError("unfolding: the state belongs to a different plan: " + std::to_string(state.width()) +
                    " numbers per slot, this plan has " + std::to_string(width_));
 }
 

@@ -58,7 +58,7 @@ void check_slots(const Structure& structure, std::span<const Index> slots) {
 }
 
 [[noreturn]] void refuse_circuit() {
-  throw UsageError("unfolding: the signal belongs to another circuit than the plan, or to none");
+  throw UsageError("unfolding: the signal does not belong to the circuit of the plan");
 }
 
 bool same_block(const ParameterInfo& a, const ParameterInfo& b) {
@@ -102,7 +102,7 @@ struct Unfolding<T>::Body : Parts<T> {
   }
   void require_state(const State<T>& state) const {
     if (state.width() != this->plan->state_width())
-      throw UsageError("unfolding: the state belongs to another plan: " + std::to_string(state.width()) +
+      throw UsageError("unfolding: the state belongs to a different plan: " + std::to_string(state.width()) +
                        " numbers per slot, this plan has " + std::to_string(this->plan->state_width()));
     for (const Index slot : this->layout.slots())
       if (slot >= state.slots())
@@ -231,7 +231,7 @@ std::span<Symbol> Unfolding<T>::symbols(Signal signal) {
   b.id_of(signal);
   b.require_laid();
   if (b.node(signal.id).kind != Node::Kind::symbols)
-    throw UsageError("unfolding: " + b.node(signal.id).name + " holds no symbols");
+    throw UsageError("unfolding: " + b.node(signal.id).name + " does not contain symbols");
   return b.layout.symbols(signal.id);
 }
 
@@ -435,7 +435,7 @@ template <class T>
 std::span<const Symbol> Unfolding<T>::symbols_read(int node) const {
   body_->require_node(node);
   if (body_->layout.lookup(node) == nullptr)
-    throw UsageError("unfolding: " + body_->node(node).name + " holds no symbols");
+    throw UsageError("unfolding: " + body_->node(node).name + " does not contain symbols");
   return std::as_const(body_->layout).symbols(node);
 }
 

@@ -10,7 +10,7 @@ namespace {
 std::vector<int> outputs_with(const Circuit& circuit, const std::vector<Signal>& watched) {
   std::vector<int> outputs = circuit.outputs();
   for (const Signal signal : watched) {
-    if (signal.circuit != &circuit) throw UsageError("plan: a watched signal belongs to another circuit, or to none");
+    if (signal.circuit != &circuit) throw UsageError("plan: a watched signal does not belong to the circuit");
     if (std::count(outputs.begin(), outputs.end(), signal.id) == 0) outputs.push_back(signal.id);
   }
   return outputs;

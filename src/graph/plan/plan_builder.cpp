@@ -110,9 +110,9 @@ void PlanBuilder::choose_corners() {
   for (int i = 0; i < count(); ++i)
     if (plan_.live_[at(i)] && node(i).kind == Node::Kind::link && same_loop(i, node(i).source)) {
       if (node(i).delay.to_end())
-        throw UsageError("plan: " + node(i).name + " looks along " + describe(node(i).delay) + ", but what it reads, " +
+        throw UsageError("plan: " + node(i).name + " reads along " + describe(node(i).delay) + ", but its source " +
                          node(node(i).source).name +
-                         ", depends on it at that position; feed it a signal that is complete before");
+                         " depends on it at that position; feed it a signal that is computed before");
       along[at(component_[at(i)])] |= 1u << static_cast<unsigned>(node(i).delay.along);
     }
   const auto has = [&](int c, Along a) { return (along[at(c)] >> static_cast<unsigned>(a)) & 1u; };

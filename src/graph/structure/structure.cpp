@@ -18,7 +18,7 @@ void Structure::number(std::vector<Index> sizes) {
   for (std::size_t s = 0; s < sizes_.size(); ++s) {
     if (sizes_[s] < 1) throw UsageError("structure: sequence " + std::to_string(s) + " is empty");
     if (sizes_[s] > kMostPositions - positions_)
-      throw UsageError("structure: more than 2^40 positions in all, from sequence " + std::to_string(s) + " on");
+      throw UsageError("structure: more than 2^40 positions in total, from sequence " + std::to_string(s) + " on");
     first_item_.push_back(positions_);
     positions_ += sizes_[s];
     sequence_of_.insert(sequence_of_.end(), at(sizes_[s]), static_cast<Index>(s));
@@ -202,7 +202,7 @@ Index Structure::predecessor(const Delay& delay, Index sequence, Index position)
 std::vector<Index> Structure::predecessors(const Delay& delay, Corner corner) const {
   const Order& rows = order(corner);
   if (delay.steps < (delay.along == Delay::Along::child ? 0 : 1))
-    throw UsageError("structure: " + describe(delay) + " looks nowhere");
+    throw UsageError("structure: " + describe(delay) + " needs a valid number of steps");
   std::vector<Index> result(at(positions_));
   for (Index row = 0; row < positions_; ++row) {
     const Index i = rows.items[at(row)], s = sequence_of_item(i), p = i - first_item_[at(s)];

@@ -16,10 +16,9 @@ namespace {
 void require_plain_text(const NgramModel& model, const std::string& name) {
   const nlohmann::json& configuration = model.configuration();
   const auto refuse = [&](const char* what, const char* remedy) {
-    throw UsageError(
-        fmt::format("{}: {}, which an ARPA file cannot express, so that an imported model would give other "
-                    "scores; {}",
-                    name, what, remedy));
+    throw UsageError(fmt::format(
+        "{}: {}, which an ARPA file cannot represent, so that the imported model would have different scores; {}", name,
+        what, remedy));
   };
   const auto is_set = [&](const char* key) {  // of any type: a model file may hold anything
     const auto found = configuration.find(key);

@@ -88,8 +88,8 @@ class CrfsuiteReader {
       const std::size_t equals = found.from.find('=');
       if (equals == std::string_view::npos || equals == 0)
         lines_.fail(
-            fmt::format("the attribute \"{}\" is none of NAME=TEXT, NAME being a column or a template "
-                        "(\"word[-1]\"), nor of a template of CRF++ (--template FILE)",
+            fmt::format("the attribute \"{}\" is neither of the form NAME=TEXT, where NAME is a column or a template "
+                        "(\"word[-1]\"), nor of a CRF++ template (--template FILE)",
                         found.from));
       crf.add(std::string(found.from.substr(0, equals)), std::string(found.from.substr(equals + 1)), y, found.weight);
     }

@@ -93,7 +93,7 @@ class KerasReader {
     const StackMatrix w = take(kernel->name, kernel->shape.front(), gates * n);
     const auto size = static_cast<std::size_t>(gates * n);
     std::vector<double> numbers = bias != nullptr ? bias->values : std::vector<double>(size);
-    if (numbers.size() != (two ? 2 : 1) * size) arrays_.fail(path + "/bias has another size than its layer");
+    if (numbers.size() != (two ? 2 : 1) * size) arrays_.fail(path + "/bias has a different size from its layer");
     StackLayer layer{.input = turned(w, order, n), .recurrent = turned(recurrent, order, n)};
     layer.input_bias = reordered(numbers, 0, order, n);
     layer.recurrent_bias = two ? reordered(numbers, size, order, n) : std::vector<double>(size);
@@ -112,13 +112,14 @@ class KerasReader {
       }
     }
     if (dense.size() != 1)
-      arrays_.fail(fmt::format("it has {} Dense layers; one is read: {}", dense.size(), fmt::join(dense, ", ")));
+      arrays_.fail(fmt::format("it has {} Dense layers, but exactly one is supported: {}", dense.size(),
+                               fmt::join(dense, ", ")));
     if (stack_.embedding.rows > 0 && stack_.embedding.cols != stack_.inputs())
-      arrays_.fail(fmt::format("the embedding gives {} numbers and the first layer reads {}", stack_.embedding.cols,
+      arrays_.fail(fmt::format("the embedding has {} outputs, but the first layer reads {}", stack_.embedding.cols,
                                stack_.inputs()));
     const std::string path = dense.front().substr(0, dense.front().size() - kKernel.size());
     const NpyArray& kernel = *arrays_.find(dense.front());
-    if (kernel.shape.size() != 2) arrays_.fail(dense.front() + " is no matrix");
+    if (kernel.shape.size() != 2) arrays_.fail(dense.front() + " is not a matrix");
     const StackMatrix v = take(dense.front(), stack_.directions() * stack_.units, kernel.shape[1]);
     stack_.output = turned(v, {0}, v.cols);
     left_.erase(path + "/bias");

@@ -73,7 +73,7 @@ NamedArrays NamedArrays::open(const std::string& path) {
 void NamedArrays::require_finite() const {
   for (const NpyArray& array : arrays_)
     if (!std::ranges::all_of(array.values, [](double x) { return std::isfinite(x); }))
-      fail(fmt::format("{} holds a value that is not finite", array.name));
+      fail(fmt::format("{} contains a value that is not finite", array.name));
 }
 
 const NpyArray* NamedArrays::find(std::string_view name) const {

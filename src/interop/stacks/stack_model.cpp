@@ -64,12 +64,12 @@ StackScale scale_of(const FieldSpecification& field) {
 template <class T>
 StackModel<T> checked(const ModelSpec& spec, const DataSpecification& data, const Circuit& circuit,
                       const Network<T>& network) {
-  if (network.inputs.size() != 1) throw UsageError("it reads several fields, and such a layer reads one");
+  if (network.inputs.size() != 1) throw UsageError("it reads several fields, but such a layer reads only one");
   if (network.heads.size() != 1) throw UsageError("it predicts several fields");
   const FieldSpecification &read = data.field(parse_read(network.inputs.front().field).field),
                            &given = data.field(network.heads.front().field);
-  if (given.once) throw UsageError("it predicts " + given.name + " once a sequence, not at every position");
-  if (read.source || read.spelt) throw UsageError("it looks at " + read.name + " along a separate chain");
+  if (given.once) throw UsageError("it predicts " + given.name + " once per sequence, not at every position");
+  if (read.source || read.spelt) throw UsageError("it reads " + read.name + " along a separate chain");
   const bool symbols = given.type == FieldSpecification::Type::symbols;
   if (const std::string_view loss = network.heads.front().loss->name(); loss != (symbols ? "softmax" : "gaussian"))
     throw UsageError(fmt::format("its loss is {}; other programs' layers end before a softmax or least squares", loss));
@@ -280,7 +280,7 @@ void adopt_activation(const ModelSpec& spec, StackWeights& stack) {
 void require_layers(const ModelSpec& spec, const StackWeights& stack) {
   if (cell_of(spec) != stack.cell || spec.units != stack.units || spec.layers != stack.depth() ||
       spec.both_directions != stack.both_directions || spec.embedding != stack.embedding.cols)
-    throw UsageError(fmt::format("the file holds {}; the model is {}", spec_of(stack), to_string(spec)));
+    throw UsageError(fmt::format("the file contains {}, but the model is {}", spec_of(stack), to_string(spec)));
 }
 
 template <class T>
@@ -290,9 +290,9 @@ void set_weights(const StackModel<T>& model, const StackWeights& theirs, Paramet
   require_layers(spec, stack);
   if (stack.output.rows != model.output().size())
     throw UsageError(
-        fmt::format("the file gives {} outputs and the model {}", stack.output.rows, model.output().size()));
+        fmt::format("the file has {} outputs, but the model has {}", stack.output.rows, model.output().size()));
   if (stack.symbols() != model.input().size())
-    throw UsageError(fmt::format("the file reads {} {} and the model {}", stack.symbols(),
+    throw UsageError(fmt::format("the file reads {} {}, but the model reads {}", stack.symbols(),
                                  model.reads_symbols() ? "symbols" : "numbers", model.input().size()));
   rescale(stack, model.read.inverse(), model.given.inverse());
   const auto use = [](T& ours, const double& number, double sign) { ours = static_cast<T>(sign * number); };

@@ -22,7 +22,7 @@ ValueLocations::ValueLocations(const Plan& plan, int logits, bool reads_numbers)
 
 void ValueLocations::note_reads(const Item& item, int number) {
   if (item.kind == Item::Kind::gather || item.kind == Item::Kind::reorder)
-    throw UsageError("it looks along " + describe(node(item.node).delay) +
+    throw UsageError("it reads along " + describe(node(item.node).delay) +
                      ", but a step can read only earlier positions");
   for (const auto& part : item.parts) {
     const Node::AffineTerm& term = node(item.node).terms[static_cast<std::size_t>(part.term)];
@@ -52,7 +52,7 @@ ValueLocation ValueLocations::find(int i) const {
     }
     case Node::Kind::link: {
       if (n.delay.along != Delay::Along::previous)
-        throw UsageError("it looks along " + describe(n.delay) + ", but a step can read only earlier positions");
+        throw UsageError("it reads along " + describe(n.delay) + ", but a step can read only earlier positions");
       ValueLocation place = find(n.source);
       if (place.shift > 0) throw UsageError(n.name + " is a link of a link");
       place.shift = n.delay.steps;

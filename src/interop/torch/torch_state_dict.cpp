@@ -128,8 +128,8 @@ class TorchReader {
                       names.empty() ? "none" : fmt::format("{}", fmt::join(names, ", "))));
     stack_.output = take(names.front());
     if (stack_.output.cols != stack_.directions() * stack_.units)
-      arrays_.fail(fmt::format("{} reads {} numbers and the last layer gives {}", names.front(), stack_.output.cols,
-                               stack_.directions() * stack_.units));
+      arrays_.fail(fmt::format("{} reads {} numbers, but the last layer has {} outputs", names.front(),
+                               stack_.output.cols, stack_.directions() * stack_.units));
     left_.erase(bias_of(names.front()));
     stack_.output_bias = arrays_.vector(bias_of(names.front()), stack_.output.rows);
   }
@@ -139,7 +139,7 @@ class TorchReader {
     if (names.empty()) return;
     stack_.embedding = take(names.front());
     if (stack_.embedding.cols != stack_.inputs())
-      arrays_.fail(fmt::format("{} gives {} numbers and the first layer reads {}", names.front(), stack_.embedding.cols,
+      arrays_.fail(fmt::format("{} has {} outputs, but the first layer reads {}", names.front(), stack_.embedding.cols,
                                stack_.inputs()));
   }
 

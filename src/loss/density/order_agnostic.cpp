@@ -133,7 +133,7 @@ std::unique_ptr<Loss<T>> make_orderless(const AnyOptions& any) {
 
 LossEntry orderless_entry() {
   return {.name = "deep-nade",
-          .help = "bits in any order, by layers that know some of them and predict the others",
+          .help = "bits in any order: layers read the known bits and predict the others",
           .of_symbols = false,
           .make_float = make_orderless<float>,
           .make_double = make_orderless<double>,

@@ -31,7 +31,7 @@ struct OrderlessOptions {
 template <class Visitor>
 void describe(Visitor& v, OrderlessOptions& o) {
   v("units", o.units, "hidden units of a layer", range(1, kMostOrderlessUnits));
-  v("layers", o.layers, "of hidden units", range(1, kMostOrderlessLayers));
+  v("layers", o.layers, "number of hidden layers", range(1, kMostOrderlessLayers));
   v("orders", o.orders, "number of orders over which probabilities are averaged in evaluation", range(1, kMostOrders));
   v("direct", o.direct, "outputs also read the known values directly, bypassing the layers");
   describe_columns(v, o.columns);
@@ -47,7 +47,8 @@ template <class Visitor>
 void describe(Visitor& v, OrderlessNumbersOptions& o) {
   describe(v, o.net);
   v("components", o.components, "in the mixture of each number", range(1, kMostOrderlessComponents));
-  v("shape", o.shape, "of the components", {{MixtureShape::gaussian, "gaussian"}, {MixtureShape::laplace, "laplace"}});
+  v("shape", o.shape, "distribution of the components",
+    {{MixtureShape::gaussian, "gaussian"}, {MixtureShape::laplace, "laplace"}});
   describe_background(v, o.background);
 }
 

@@ -124,7 +124,7 @@ template std::unique_ptr<Loss<double>> orderless_numbers(std::string, ColumnDist
 
 LossEntry orderless_numbers_entry() {
   return {.name = "deep-rnade",
-          .help = "numbers in any order, by layers that know some of them and give each of the others a mixture",
+          .help = "numbers in any order: layers read the known numbers and predict a mixture for each of the others",
           .of_symbols = false,
           .make_float = make_orderless_numbers<float>,
           .make_double = make_orderless_numbers<double>,

@@ -139,7 +139,7 @@ class OrderedDensity final : public IndependentRows<T>, public LossCurvature<T>,
   const T* outputs_of(const DensityQuery<T>& q, std::span<const char> known, std::span<const T> values, Index d) const {
     const NetWeights<T> w = asked(q, known, values.size());
     if (known_at_front(known) != d || !is_prefix(known))
-      throw UsageError(name_ + " knows the mean of number " + std::to_string(d + 1) +
+      throw UsageError(name_ + " can compute the mean of number " + std::to_string(d + 1) +
                        " only if exactly the numbers before it are known");
     T* o = row_scratch<T, kMemory>(shape_.outputs(d));
     net_->outputs_of(w, q.signal.data(), values.data(), d, o);

@@ -42,8 +42,10 @@ template <class Visitor>
 void describe(Visitor& v, RnadeOptions& o) {
   v("units", o.units, "hidden units", range(1, kMostNadeUnits));
   v("components", o.components, "in the mixture of each number", range(1, kMostNadeComponents));
-  v("shape", o.shape, "of the components", {{MixtureShape::gaussian, "gaussian"}, {MixtureShape::laplace, "laplace"}});
-  v("activation", o.activation, "of the units", {{NadeActivation::sigmoid, "sigmoid"}, {NadeActivation::relu, "relu"}});
+  v("shape", o.shape, "distribution of the components",
+    {{MixtureShape::gaussian, "gaussian"}, {MixtureShape::laplace, "laplace"}});
+  v("activation", o.activation, "activation function of the units",
+    {{NadeActivation::sigmoid, "sigmoid"}, {NadeActivation::relu, "relu"}});
   describe_background(v, o.background);
   describe_columns(v, o.columns);
 }
@@ -55,7 +57,7 @@ struct MadeOptions {
 template <class Visitor>
 void describe(Visitor& v, MadeOptions& o) {
   v("units", o.units, "hidden units of a layer", range(1, kMostNadeUnits));
-  v("layers", o.layers, "of hidden units", range(1, static_cast<double>(kMostMadeLayers)));
+  v("layers", o.layers, "number of hidden layers", range(1, static_cast<double>(kMostMadeLayers)));
   describe_columns(v, o.columns);
 }
 

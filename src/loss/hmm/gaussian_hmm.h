@@ -17,7 +17,8 @@ template <class Visitor>
 void describe(Visitor& v, GaussianHmmOptions& o) {
   v("states", o.states, "hidden states", range(1, 256));
   v("components", o.components, "Gaussians of each state", range(1, 256));
-  v("covariance", o.covariance, "of each Gaussian", {{Covariance::full, "full"}, {Covariance::diagonal, "diagonal"}});
+  v("covariance", o.covariance, "type of the covariance of each Gaussian",
+    {{Covariance::full, "full"}, {Covariance::diagonal, "diagonal"}});
   v("fewest", o.fewest, "standalone model: minimum number of states, selected by BIC; 0: use states", range(0, 256));
   v("restarts", o.restarts, "standalone model: number of random initializations, of which the best is kept",
     range(1, 10000));

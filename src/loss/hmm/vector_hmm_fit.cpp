@@ -187,7 +187,8 @@ VectorHmmFit fit_vector_hmm(const VectorHmmShape& shape, const VectorSequences& 
                             const VectorHmmFitOptions& options, Team& team) {
   if (runs.rows.rows < shape.mixtures())
     throw UsageError("a hidden Markov model of " + std::to_string(shape.mixtures()) +
-                     " components needs at least as many vectors; " + std::to_string(runs.rows.rows) + " are there");
+                     " components needs at least as many vectors, but only " + std::to_string(runs.rows.rows) +
+                     " were given");
   const double vectors = static_cast<double>(runs.rows.rows);
   VectorHmmFit best{.hmm = VectorHmm(shape), .log_posterior = -std::numeric_limits<double>::infinity()};
   for (Index r = 0; r < options.restarts; ++r) {

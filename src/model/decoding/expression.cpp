@@ -112,7 +112,7 @@ class ExpressionParser {
     into.most = into.least;
     if (take_if(U',')) into.most = peek() == U'}' ? Automaton::kUnbounded : number(open);
     if (!take_if(U'}')) fail_at(open, "invalid count; a count is {3}, {2,} or {2,5}; write a literal { as \\{");
-    if (into.most < into.least) fail_at(open, "the count ends below where it begins");
+    if (into.most < into.least) fail_at(open, "the upper count is below the lower count");
   }
 
   Index number(std::size_t open) {
@@ -128,7 +128,7 @@ class ExpressionParser {
     const std::size_t begin = place_;
     const char32_t c = peek();
     if (c == U'*' || c == U'+' || c == U'?' || c == U'{')
-      fail("nothing stands here that could be repeated; a sign that is meant as such is written with a \\ before it");
+      fail("there is nothing to repeat; write a literal character with a \\ before it");
     if (c == U']' || c == U'}')
       fail("this closes nothing; a sign that is meant as such is written with a \\ before it");
     if (take_if(U'(')) {
@@ -200,9 +200,9 @@ class ExpressionParser {
       default: break;
     }
     if (is_word_character(c))
-      fail_at(begin,
-              "there is no such escape; they are \\d \\w \\s \\D \\W \\S \\n \\t \\r \\xE9 \\u{1F600}, and \\ "
-              "before a sign");
+      fail_at(
+          begin,
+          "unknown escape; use \\d \\w \\s \\D \\W \\S \\n \\t \\r \\xE9 \\u{1F600}, or \\ before a literal character");
     return c;
   }
   char32_t byte_named(std::size_t begin) {

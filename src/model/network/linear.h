@@ -39,8 +39,8 @@ void describe(Visitor& v, LinearOptions& o) {
   v("all", o.all, "weights for all labels, not only for those that occurred with a text");
   v.add({.name = "steps",
          .target = &o.steps,
-         .help =
-             "inputs with weights for label transitions, separated by ;; a name that ends in ! has no other weights"});
+         .help = "inputs with weights for label transitions, with ; between names; a name that ends in ! has no other "
+                 "weights"});
 }
 
 /// Its entry, which is not in the registry of cells, because it adds no layers.

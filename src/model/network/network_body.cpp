@@ -42,11 +42,11 @@ ModelSpec spec_of(const ModelFile& file) {
     return parse_model_spec(text);
   } catch (const UsageError& error) {
     if (const std::string name = cell_name(text); cells().find(name) == nullptr)
-      file.fail(fmt::format(
-          "its model is {}, and \"{}\" is no cell of Unfold: the program that trained it registers it, "
-          "register_cell(\"{}\", ...) of <src/graph/cells/register_cell.h>, and so must the program that loads "
-          "it; or a later version of Unfold has it",
-          text, name, name));
+      file.fail(
+          fmt::format("the model is {}, and \"{}\" is not a built-in cell: the program that loads the model must "
+                      "register it, register_cell(\"{}\", ...) of <src/graph/cells/register_cell.h>, as the program "
+                      "that trained it did; or use a later version of Unfold",
+                      text, name, name));
     file.fail(fmt::format("the model in the card cannot be built: {}", error.what()));
   }
 }

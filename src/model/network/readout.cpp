@@ -38,7 +38,7 @@ class HeadFit {
     };
     normal_ = head.loss->name() == "normal";
     if (!normal_ && head.loss->name() != "gaussian") refuse("has the loss " + std::string(head.loss->name()));
-    if (node().kind != Node::Kind::affine || node().bias < 0) refuse("is none");
+    if (node().kind != Node::Kind::affine || node().bias < 0) refuse("is not an affine map with a bias");
     Index inputs = 0;
     for (const auto& term : node().terms) {
       const Node& source = circuit_.nodes()[at(term.source)];

@@ -278,7 +278,7 @@ ModelSpec parse_model_spec(std::string_view text, const std::vector<std::string>
   if (const std::string fault = result.cell->fault(result, result.options); !fault.empty())
     throw UsageError(fmt::format("model {}: {}", in_quotes(text), fault));
   if (result.residual != Residual::none && (result.cell->reads_grids() || result.cell->outputs_probabilities))
-    throw UsageError(fmt::format("model {}: {}; leave residual out", in_quotes(text),
+    throw UsageError(fmt::format("model {}: {}; leave out residual", in_quotes(text),
                                  result.cell->reads_grids()
                                      ? "input and output of layers over grids have different sizes"
                                      : "a sum of probabilities is not a probability"));

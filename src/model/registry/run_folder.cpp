@@ -130,7 +130,7 @@ std::string model_file(const std::string& model) {
   const RunFolder run(model);
   if (exists(run.model())) return run.model();
   throw ModelError(
-      fmt::format("{} holds no model.safetensors: {}", model,
+      fmt::format("{} contains no model.safetensors: {}", model,
                   run.has_checkpoint() || run.has_config()
                       ? "its training has not reached the first validation yet; continue it with --resume"
                       : "it is not a run folder; specify the --out folder of a training run, or a model file"));

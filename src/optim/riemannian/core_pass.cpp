@@ -5,7 +5,7 @@
 namespace unfold {
 namespace {
 
-constexpr const char* kWho = "riemannian training";
+constexpr const char* kWho = "Riemannian training";
 
 /// Returns whether the value of a node has a separate row at every position, so that its adjoint can be set.
 bool takes_seed(const Node& node) {

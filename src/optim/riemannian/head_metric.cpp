@@ -23,8 +23,8 @@ void scale_all(Matrix<T> m, double k) {
 template <class T>
 HeadMetric<T>::HeadMetric(const CoreHead<T>& head, int members, double damping, bool averages)
     : head_(head.head),
-      rows_of_loss_(head.head.loss->template need<RowLoss<T>>("riemannian training")),
-      fisher_(head.head.loss->template need<LossFisher<T>>("riemannian training")),
+      rows_of_loss_(head.head.loss->template need<RowLoss<T>>("Riemannian training")),
+      fisher_(head.head.loss->template need<LossFisher<T>>("Riemannian training")),
       softmax_(head.head.loss->template as<Categorical<T>>() != nullptr && head.head.weight == 1),
       activities_(head.activities),
       bias_(head.output.bias),

@@ -39,7 +39,7 @@ void describe(Visitor& v, RiemannianOptions& o) {
   v("control", o.control, "whether steps that raise the loss are undone",
     {{StepControl::backtracking, "backtracking"}, {StepControl::fixed, "fixed"}});
   if (o.metric != RiemannianMetric::none) {
-    v("reduction", o.reduction, "of the matrix of every unit",
+    v("reduction", o.reduction, "approximation of the matrix of each unit",
       {{Reduction::full, "full"}, {Reduction::quasi_diagonal, "quasi-diagonal"}});
     v("damping", o.damping, "added to the diagonal of the matrices of the units", at_least(0));
     v("writing-damping", o.writing_damping, "damping of the output weights, multiplied by the frequency of each symbol",

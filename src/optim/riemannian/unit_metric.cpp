@@ -51,7 +51,7 @@ template <class T>
 void UnitMetric<T>::add_maps(const Plan& plan, int i) {
   const Node& node = plan.nodes()[at(i)];
   if (node.part > 0)
-    throw UsageError("riemannian training: " + node.name +
+    throw UsageError("Riemannian training: " + node.name +
                      " runs over a separate chain; the metrics support only circuits over one chain; use sgd or adam");
   std::vector<int> kinds;
   bool has_weights = node.bias >= 0;

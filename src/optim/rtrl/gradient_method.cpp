@@ -30,7 +30,7 @@ Index parse_steps(std::string_view text) {
   const auto [stop, error] = std::from_chars(text.data(), end, steps);
   if (error != std::errc() || stop != end || steps < 1 || steps > 1'000'000)
     throw UsageError(
-        fmt::format("--gradient snap:N wants a whole number of steps from 1 to 1000000, not \"{}\"", text));
+        fmt::format("--gradient snap:N requires a whole number of steps from 1 to 1000000, not \"{}\"", text));
   return steps;
 }
 

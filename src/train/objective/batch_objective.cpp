@@ -50,7 +50,7 @@ const BatchObjectiveOptions& runnable(const BatchObjectiveOptions& options, std:
     throw UsageError(fmt::format("{} does not support devices; remove it or --device", what));
   };
   if (options.memory_limit > 0) refuse("recomputation within a memory limit (--memory-limit)");
-  if (options.activities != Precision::exact) refuse("rounding what is kept (--activations bf16)");
+  if (options.activities != Precision::exact) refuse("rounded activations (--activations bf16)");
   if (options.sharding.divided()) refuse("a batch in shards (--shards)");
   if (!options.gradient.looks_back()) refuse(fmt::format("--gradient {}", options.gradient.text()));
   if (options.feedback.on()) refuse("feedback of own outputs (--feedback)");
@@ -135,8 +135,8 @@ void BatchObjective<T>::check_forward() const {
   if (free_) refuse("feedback of own outputs");
   if (network_.fewer_outputs != nullptr) refuse("sampled softmax");
   if (options_.precision != Precision::exact) refuse("bfloat16 products");
-  if (options_.activities != Precision::exact) refuse("activations that are kept");
-  if (options_.batches > 1) refuse(fmt::format("steps over several batches, as {} takes them", options_.optimizer));
+  if (options_.activities != Precision::exact) refuse("bfloat16 activations");
+  if (options_.batches > 1) refuse(fmt::format("steps over several batches, as in {}", options_.optimizer));
 }
 
 /// Rejects options that a pass over selected sequences does not support.
@@ -149,8 +149,8 @@ void BatchObjective<T>::check_chooser(std::string_view name) const {
   if (!options_.gradient.looks_back()) refuse(fmt::format("--gradient {}", options_.gradient.text()));
   if (options_.penalties.any()) refuse("penalties on states");
   if (options_.penalties.smoothing > 0) refuse("label smoothing");
-  if (options_.memory_limit > 0) refuse("memory limit");
-  if (options_.activities != Precision::exact) refuse("activations in bfloat16");
+  if (options_.memory_limit > 0) refuse("a memory limit");
+  if (options_.activities != Precision::exact) refuse("bfloat16 activations");
   if (options_.sharding.divided()) refuse("shards");
   if (options_.batches > 1) require_losses(name);
 }
@@ -181,13 +181,14 @@ void BatchObjective<T>::require_backpropagation() const {
 template <class T>
 void BatchObjective<T>::require_full_softmax() const {
   if (sampled_)
-    throw UsageError(options_.optimizer + " needs the loss itself; a sampled softmax gives estimates of its gradient");
+    throw UsageError(options_.optimizer + " needs exact losses; a sampled softmax only estimates the gradient");
 }
 
 template <class T>
 void BatchObjective<T>::require_exact_products() const {
   if (options_.precision != Precision::exact || options_.activities != Precision::exact)
-    throw UsageError(options_.optimizer + " measures curvature, for which bfloat16 is too coarse; train it in float");
+    throw UsageError(options_.optimizer +
+                     " computes curvature, for which bfloat16 is not precise enough; train in float");
 }
 
 /// Rejects feedback, because metrics are defined only for outputs that the network does not read.

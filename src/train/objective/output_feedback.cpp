@@ -46,7 +46,8 @@ OutputFeedback<T>::OutputFeedback(const Network<T>& network, const Feedback& fee
     uses_.push_back({read, input.field, parse_read(read).back});
   }
   if (uses_.empty())
-    throw UsageError("feedback needs a network that reads numbers that it predicts, as \"previous F\"; leave it out");
+    throw UsageError(
+        "feedback needs a network that reads the numbers that it predicts as \"previous F\"; leave it out");
 }
 
 template <class T>

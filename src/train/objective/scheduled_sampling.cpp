@@ -80,8 +80,7 @@ ScheduledSampling<T>::ScheduledSampling(const Network<T>& network, Team& team, s
   }
   if (uses_.empty())
     throw UsageError(
-        "scheduled sampling needs a network that reads what it predicts, as \"previous F\"; leave "
-        "--teacher-forcing out");
+        "scheduled sampling needs a network that reads its predictions as \"previous F\"; leave out --teacher-forcing");
 }
 
 template <class T>

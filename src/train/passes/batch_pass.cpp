@@ -288,8 +288,7 @@ double BatchPass<T>::gradient(const Batch& batch, State<T>& state, double scale,
   check(batch);
   cut(batch);
   const bool stays = gradient.empty();
-  if (stays && resident() == nullptr)
-    throw UsageError("batch pass: an empty gradient stays on a device, and there is none");
+  if (stays && resident() == nullptr) throw UsageError("batch pass: an empty gradient requires a device");
   if (!stays) require_length("batch pass: the gradient", gradient.size(), network_.plan->parameter_count());
   if (!accumulate && !stays) network_.clear_own(gradient);
   if (cuts_.empty()) {

@@ -161,7 +161,7 @@ TEST(Explain, a_model_without_gradients_says_so) {
   const Explanation why = explain_text(*model, kText, {.model = {}});
   EXPECT_EQ(why.symbols.size(), kText.size());
   EXPECT_TRUE(why.lags.empty());
-  EXPECT_THAT(why.no_lags, ::testing::HasSubstr("no network"));
+  EXPECT_THAT(why.no_lags, ::testing::HasSubstr("not a network"));
   EXPECT_FALSE(mean_lags(*model, kText, 3, 4, 1).none.empty());
   EXPECT_THROW(explain_text(*model, kText, {.model = {}, .at = 12}), UsageError);
   EXPECT_THROW(explain_text(*model, {}, {.model = {}}), UsageError);

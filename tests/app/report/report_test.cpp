@@ -136,7 +136,7 @@ TEST_F(Report, of_a_model_that_is_no_network_says_so) {
   request.given = {"model", "split"};
   train(request);
   const nlohmann::json data = data_of(page_of({.runs = {request.out}}));
-  EXPECT_THAT(section(data, "neurons").at("missing").get<std::string>(), HasSubstr("no network"));
+  EXPECT_THAT(section(data, "neurons").at("missing").get<std::string>(), HasSubstr("not a network"));
   EXPECT_TRUE(section(data, "calibration").contains("blocks"));
 }
 

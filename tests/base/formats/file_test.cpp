@@ -135,7 +135,7 @@ TEST(InputFile, a_file_without_permission_is_a_data_error) {
   ::chmod(path.c_str(), 0);
   ::chmod(folder.path("").c_str(), 0755);
   const Unprivileged scope;
-  EXPECT_TRUE(contains(message_of<DataError>([&] { Input::open(path); }), "permission"));
+  EXPECT_TRUE(contains(message_of<DataError>([&] { Input::open(path); }), "permission denied"));
 }
 
 TEST(InputFile, a_pipe_is_read_to_its_end) {
@@ -158,7 +158,8 @@ TEST(InputFile, a_file_that_was_shortened_is_noticed) {
   read.require_whole();
   mapped.require_whole();
   ASSERT_EQ(::truncate(large.c_str(), 19'999'999), 0);
-  EXPECT_TRUE(contains(message_of<RuntimeFailure>([&] { mapped.require_whole(); }), large + " was shortened"));
+  EXPECT_TRUE(contains(message_of<RuntimeFailure>([&] { mapped.require_whole(); }),
+                       large + " was truncated while it was being read"));
   EXPECT_EQ(std::string(mapped_file_at(mapped.bytes().data() + 12'345)), large);
 }
 

@@ -119,7 +119,7 @@ TEST(Option, errors_begin_with_the_place_and_say_what_is_wanted) {
   const Option whole{
       .name = "n", .target = &number, .help = "", .limits = range(1, 9), .fallback = OptionValue(Index{0})};
   const Option choice{.name = "c", .target = &word, .help = "", .choices = {"red", "green"}};
-  EXPECT_EQ(message_of([&] { set_option_from_text(whole, "x", "here"); }), "here wants a whole number, not \"x\"");
+  EXPECT_EQ(message_of([&] { set_option_from_text(whole, "x", "here"); }), "here must be a whole number, not \"x\"");
   EXPECT_EQ(message_of([&] { set_option_from_text(whole, "10", "here"); }), "here must be between 1 and 9, not 10");
   EXPECT_EQ(message_of([&] { set_option_from_text(choice, "gren", "here"); }),
             "here must be one of red, green, not \"gren\"; did you mean \"green\"?");
@@ -135,7 +135,7 @@ TEST(Option, errors_begin_with_the_place_and_say_what_is_wanted) {
   EXPECT_EQ(minutes, 500);
   for (const char* wrong : {"k", "1.0005k", "10K", "1kk", "1e30G", "infG", "nank"})
     EXPECT_EQ(message_of([&] { set_option_from_text(count, wrong, "here"); }),
-              "here wants a whole number, not \"" + std::string(wrong) + "\"");
+              "here must be a whole number, not \"" + std::string(wrong) + "\"");
   set_option_from_text(whole, "0", "here");  // the default, outside the range
   EXPECT_EQ(number, 0);
 }

@@ -42,7 +42,7 @@ TEST(Registry, finds_entries_by_name) {
 TEST(Registry, says_what_there_is_and_what_is_nearest) {
   EXPECT_EQ(refusal("aple"), "there is no fruit \"aple\"; did you mean \"apple\"? (fruits: apple, pear)");
   EXPECT_EQ(refusal("figg", {"fig"}), "there is no fruit \"figg\"; did you mean \"fig\"? (fruits: apple, pear, fig)");
-  EXPECT_EQ(refusal("plum"), "fruit plum is not built yet in this version; there are apple, pear");
+  EXPECT_EQ(refusal("plum"), "fruit plum is not implemented in this version; available: apple, pear");
 }
 
 TEST(Registry, helps_with_the_options_of_every_entry) {

@@ -139,7 +139,7 @@ TEST(CorpusSurvey, a_file_that_is_another_when_it_is_read_again_is_named) {
   EXPECT_TRUE(contains(message_of<RuntimeFailure>([&] {
                          corpus.read(0, {kTextBlock, kTextBlock + 3});
                        }),
-                       "differ from those"));
+                       "differ from those counted at the start"));
 }
 
 }  // namespace

@@ -379,7 +379,8 @@ TEST(ExampleBatches, fields_of_a_card_that_cannot_be_are_refused) {
   EXPECT_THAT(message(R"({"name": "x", "type": "symbols", "size": 3})"), HasSubstr("but has no alphabet"));
   EXPECT_EQ(message(R"({"name": "x", "type": "symbols", "size": 3})", "task copy:5"), "");
   EXPECT_EQ(message(R"({"name": "x", "type": "values", "size": 3})"), "");
-  EXPECT_THAT(message(R"({"name": "x", "type": "values", "size": 3, "spelt": true})"), HasSubstr("is spelt"));
+  EXPECT_THAT(message(R"({"name": "x", "type": "values", "size": 3, "spelt": true})"),
+              HasSubstr("is spelled in characters"));
 }
 
 TEST(ExampleBatches, of_trees_have_the_structure_of_their_trees) {

@@ -118,8 +118,8 @@ TEST(Specify, refuses_a_field_that_is_not_there_or_holds_nothing) {
   EXPECT_THAT(complaint([&] { specify(examples, {.reads = {"wind.lower"}}, ""); }),
               HasSubstr("no field \"wind.lower\""));
   examples.columns[0].missing = examples.columns[3].missing = Flags(6, 1);
-  EXPECT_THAT(complaint([&] { specify(examples, {.reads = {"word"}}, ""); }), HasSubstr("field word holds nothing"));
-  EXPECT_THAT(complaint([&] { specify(examples, {.reads = {"wind"}}, ""); }), HasSubstr("field wind holds nothing"));
+  EXPECT_THAT(complaint([&] { specify(examples, {.reads = {"word"}}, ""); }), HasSubstr("field word is empty"));
+  EXPECT_THAT(complaint([&] { specify(examples, {.reads = {"wind"}}, ""); }), HasSubstr("field wind is empty"));
 }
 
 TEST(Specify, refuses_to_read_what_is_predicted_once) {
@@ -246,7 +246,7 @@ TEST(ExampleSet, refuses_a_label_that_was_never_seen_and_names_its_line) {
   other.columns[1].texts[4] = "ADJ";
   const FieldChoice choice{.reads = {"word"}, .predicts = {"tag", "class"}};
   EXPECT_THAT(complaint([&] { set_of(other, choice, three_examples()); }),
-              HasSubstr("data.txt, line 7: field tag is \"ADJ\", which was never seen in training"));
+              HasSubstr("data.txt, line 7: field tag is \"ADJ\", which did not occur in training"));
   other = three_examples();
   other.columns[2].texts[1] = "tiny";
   EXPECT_THAT(complaint([&] { set_of(other, choice, three_examples()); }),
@@ -291,17 +291,17 @@ TEST(ExampleSet, refuses_data_of_another_kind_than_the_model_knows) {
   EXPECT_THAT(refused([](Examples& e) {
                 e.columns[0] = numbers("word", {1, 2, 3, 4, 5, 6});
               }),
-              HasSubstr("field word holds numbers; the model knows it as text"));
+              HasSubstr("field word contains numbers, but the model expects text"));
   EXPECT_THAT(refused([](Examples& e) {
                 e.columns[3] = texts("wind", {"1", "2", "3", "4", "5", "6"});
               }),
-              HasSubstr("field wind holds text; the model knows it as numbers"));
+              HasSubstr("field wind contains text, but the model expects numbers"));
   EXPECT_THAT(refused([](Examples& e) { e.columns[3] = numbers("wind", Numbers(12, 1), {}, 2); }),
-              HasSubstr("field wind holds 2 numbers a position; the model knows 1"));
+              HasSubstr("field wind contains 2 numbers per position, but the model expects 1"));
   EXPECT_THAT(refused([](Examples& e) {
                 e.columns[1] = texts("tag", {"D", "N", "V"}, true);
               }),
-              HasSubstr("an example has field tag once; the model knows it at every position"));
+              HasSubstr("field tag has one entry per example, but the model expects one per position"));
 }
 
 // -------------------------------------------------------------------------------------------------------- several
@@ -336,8 +336,10 @@ TEST(SeveralFiles, a_column_of_two_kinds_matters_only_to_those_who_read_it) {
   EXPECT_THAT(both.columns[1].texts, ElementsAre("17", "1.5", "5", "door open", "6"));
   EXPECT_EQ(set_of(both, {.reads = {}, .predicts = {"load"}}, both).count(), 3);
   const std::string message = complaint([&] { set_of(both, {.reads = {"note"}, .predicts = {"load"}}, both); });
-  EXPECT_THAT(message, HasSubstr("field note: a.csv holds numbers (17 in line 2), and b.csv holds texts (\"door open\" "
-                                 "in line 3); "));
+  EXPECT_THAT(
+      message,
+      HasSubstr(
+          "field note: a.csv contains numbers (17 in line 2), and b.csv contains texts (\"door open\" in line 3); "));
   EXPECT_THAT(message, HasSubstr("--read"));
   const std::vector<Index> last = {2};
   EXPECT_THROW(specify(subset(both, last), {.reads = {"note"}, .predicts = {"load"}}, "table"), DataError);
@@ -353,7 +355,7 @@ TEST(SeveralFiles, must_have_the_same_fields_of_the_same_shape) {
   };
   EXPECT_THAT(refused(numbers("note", {1}), numbers("load", {1})),
               HasSubstr("field 1 is named \"load\" in one and \"note\" in two"));
-  EXPECT_THAT(refused(numbers("load", {1}), numbers("note", {1, 2}, {}, 2)), HasSubstr("1 numbers an entry in one"));
+  EXPECT_THAT(refused(numbers("load", {1}), numbers("note", {1, 2}, {}, 2)), HasSubstr("1 numbers per entry in one"));
 }
 
 // -------------------------------------------------------------------------------------------------------------- parts

@@ -47,7 +47,7 @@ TEST(Templates, files_say_the_same_by_columns) {
 TEST(Templates, what_is_wrong_is_said_with_its_line) {
   EXPECT_THAT(refusal_of("U00:%x[0,0]\nU01:%x[0,2]\n"),
               HasSubstr("made.txt, line 2: the template \"U01:%x[0,2]\" asks"));
-  EXPECT_THAT(refusal_of("U00:%x[0]\n"), HasSubstr("%x[0], which is no row"));
+  EXPECT_THAT(refusal_of("U00:%x[0]\n"), HasSubstr("%x[0], but rows are from"));
   EXPECT_THAT(refusal_of("U00:%y[0,0]\n"), HasSubstr("does not begin %x[row,column]"));
   EXPECT_THAT(refusal_of("U00\n"), HasSubstr("reads nothing"));
   EXPECT_THAT(refusal_of("\nX00:%x[0,0]\n"), HasSubstr("line 2"));

@@ -24,7 +24,7 @@ TEST(ColumnsReader, a_header_names_columns) {
   EXPECT_EQ(names_of(examples), (Texts{"word", "pos"}));
   EXPECT_EQ(entries_of(examples, "pos"), Texts{"#"});
   EXPECT_TRUE(
-      contains(refusal("columns", "# columns: word\na b\n"), "data: line 2: 2 columns where the header names 1"));
+      contains(refusal("columns", "# columns: word\na b\n"), "data: line 2: 2 columns, but the header names 1"));
   EXPECT_TRUE(contains(refusal("columns", "\n# columns: a a\nb b\n"), "line 2: two columns are named a"));
 }
 
@@ -70,11 +70,11 @@ TEST(ColumnsReader, measurements_are_numbers_and_whole_numbers_stay_texts) {
 
 TEST(ColumnsReader, a_ragged_row_is_refused_with_both_counts) {
   const std::string message = refusal("columns", "\na b c\nd e\n");
-  EXPECT_TRUE(contains(message, "data: line 3: 2 columns where line 2 has 3")) << message;
+  EXPECT_TRUE(contains(message, "data: line 3: 2 columns, but line 2 has 3")) << message;
 }
 
 TEST(ColumnsReader, a_file_without_an_example_and_one_that_is_no_text_are_refused) {
-  EXPECT_TRUE(contains(refusal("columns", "\n\n"), "data: there is no example"));
+  EXPECT_TRUE(contains(refusal("columns", "\n\n"), "data: it contains no examples"));
   EXPECT_TRUE(contains(refusal("columns", std::string("a b\nc\0d e\n", 10)), "data: line 2: a byte 0"));
 }
 

@@ -37,16 +37,16 @@ TEST(Fasta, qualities_of_reads_are_left_out_whatever_they_begin_with) {
 }
 
 TEST(Fasta, what_is_wrong_is_named_with_its_line) {
-  EXPECT_THAT(fasta_refusal("ACGT\n"), HasSubstr("x.fna: line 1: neither a header of FASTA"));
+  EXPECT_THAT(fasta_refusal("ACGT\n"), HasSubstr("x.fna: line 1: there is neither a FASTA header"));
   EXPECT_THAT(fasta_refusal(">a\nAC\n>b\n\n>c\nA\n"), HasSubstr("line 3: the record \"b\" has no letters"));
-  EXPECT_THAT(fasta_refusal(">a\nAC\nA4\n"), HasSubstr("line 3: \"4\" stands for no base"));
-  EXPECT_THAT(fasta_refusal(">a\nA C\n"), HasSubstr("line 2: byte 32 stands for no base"));
-  EXPECT_THAT(fasta_refusal("@r\nACGT\n+\nIII\n"), HasSubstr("3 qualities of the read \"r\", which has 4 letters"));
+  EXPECT_THAT(fasta_refusal(">a\nAC\nA4\n"), HasSubstr("line 3: \"4\" is not a code of a base"));
+  EXPECT_THAT(fasta_refusal(">a\nA C\n"), HasSubstr("line 2: byte 32 is not a code of a base"));
+  EXPECT_THAT(fasta_refusal("@r\nACGT\n+\nIII\n"), HasSubstr("3 qualities for the read \"r\", which has 4 letters"));
   EXPECT_THAT(fasta_refusal("@r\nACGT\n+\nIIIII\n"), HasSubstr("line 4: 5 qualities"));
   EXPECT_THAT(fasta_refusal("@r\nACGT\n"), HasSubstr("line 1: the read \"r\" has no line \"+\""));
-  EXPECT_THAT(fasta_refusal("@r\nA\n+\nI\nC\n"), HasSubstr("line 5: a read is complete above"));
+  EXPECT_THAT(fasta_refusal("@r\nA\n+\nI\nC\n"), HasSubstr("line 5: the read above is complete"));
   EXPECT_THAT(fasta_refusal("@r\n+\n"), HasSubstr("line 1: the read \"r\" has no letters"));
-  EXPECT_THAT(fasta_refusal("\n;\n"), HasSubstr("no records"));
+  EXPECT_THAT(fasta_refusal("\n;\n"), HasSubstr("it contains no records"));
 }
 
 TEST(Fasta, names_and_first_lines_give_the_format_away) {

@@ -33,18 +33,18 @@ TEST(GridsReader, labels_stand_behind_a_tab_and_short_rows_end_in_nothing) {
 
 TEST(GridsReader, what_is_no_grid_is_refused_with_its_line_and_the_remedy) {
   const std::pair<const char*, const char*> cases[] = {
-      {"ab\txy\ncd\n", "line 2: a row without labels, and those before have them; give all of them, with _"},
+      {"ab\txy\ncd\n", "line 2: a row without labels, but previous rows have them; give all labels, with _"},
       {"ab\ncd\txy\n", "line 2: a row with labels"},
-      {"ab\tx\n", "line 1: 2 characters and 1 labels in a row; each has one"},
+      {"ab\tx\n", "line 1: 2 characters and 1 labels in a row; the numbers must be equal"},
       {"a\tb\tc\n", "line 1: more than one tab"},
-      {"\tb\n", "line 1: a row without a character"},
+      {"\tb\n", "line 1: a row without characters"},
   };
   for (const auto& [text, message] : cases) {
     const std::string said = refusal("grids", text);
     EXPECT_THAT(said, HasSubstr(message)) << text;
   }
   EXPECT_THAT(refusal("grids", "\n\n"), HasSubstr("no example"));
-  EXPECT_THAT(refusal("grids", std::string(40000, 'a') + "\n"), HasSubstr("more than 32768 positions on a side"));
+  EXPECT_THAT(refusal("grids", std::string(40000, 'a') + "\n"), HasSubstr("more than 32768 positions per side"));
 }
 
 TEST(GridsReader, no_text_is_guessed_to_be_grids) { EXPECT_NE(format_of("data", "abc\nabc\n\nabc\n"), "grids"); }

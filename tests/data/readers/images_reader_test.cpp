@@ -62,9 +62,10 @@ TEST(ImagesReader, idx_is_read_with_the_labels_that_lie_beside) {
 }
 
 TEST(ImagesReader, idx_that_is_damaged_or_does_not_fit_its_labels_is_refused) {
-  EXPECT_THAT(refusal("images", idx_of({2, 2, 2}, "abcd")), HasSubstr("4 bytes of elements, but the sizes say 8"));
+  EXPECT_THAT(refusal("images", idx_of({2, 2, 2}, "abcd")),
+              HasSubstr("there are 4 bytes of elements, but the sizes give 8"));
   EXPECT_THAT(refusal("images", idx_of({2}, "ab")), HasSubstr("contains labels; give the file of images,"));
-  EXPECT_THAT(refusal("images", idx_of({1, 40000, 1}, std::string(40000, 'a'))), HasSubstr("at most 32768 on a side"));
+  EXPECT_THAT(refusal("images", idx_of({1, 40000, 1}, std::string(40000, 'a'))), HasSubstr("at most 32768 per side"));
   EXPECT_THAT(refusal("images", idx_of({0, 2, 2}, "")), HasSubstr("which contains no images"));
   const ScratchFolder folder;
   const std::string images = folder.write("images", idx_of({2, 1, 1}, "ab"));
@@ -127,16 +128,16 @@ TEST(ImagesReader, images_of_netpbm_are_read_plain_and_raw_with_comments) {
 
 TEST(ImagesReader, what_is_wrong_in_an_image_of_netpbm_is_said_with_its_place) {
   const std::pair<std::string, const char*> cases[] = {
-      {"P5 2 2 255\nabc", "cut short"},
-      {"P5 2 2 255\nabcde", "at byte 15: something stands behind the image"},
-      {"P2 2 1 9 1 12", "a level of 12, above the largest of 9"},
-      {"P2 2 1 9 1 x", "at byte 11: a level is no number"},
-      {"P2 2 1 9 1", "cut short"},
+      {"P5 2 2 255\nabc", "the file is truncated"},
+      {"P5 2 2 255\nabcde", "at byte 15: there are data after the image"},
+      {"P2 2 1 9 1 12", "level 12 is above the maximum 9"},
+      {"P2 2 1 9 1 x", "at byte 11: a level is not a number"},
+      {"P2 2 1 9 1", "the file is truncated"},
       {"P2 0 1 9 ", "an image of 1 x 0 pixels"},
       {"P5 99999 1 255\na", "at most 32768"},
-      {"P5 1 1 0\na", "a largest level of 0"},
+      {"P5 1 1 0\na", "the maximum level is 0"},
       {"P2 2 1 9 1 2 3", "there are data after the image;"},
-      {"P5 2", "the file"},
+      {"P5 2", "the file ends where a number is expected"},
   };
   for (const auto& [bytes, message] : cases) EXPECT_THAT(refusal("images", bytes), HasSubstr(message)) << bytes;
 }
@@ -177,8 +178,8 @@ TEST(ImagesReader, a_list_names_images_with_labels_or_with_images_of_labels) {
   folder.write("c.png", png_of(1, 1, {1, 2, 3}, PNG_FORMAT_RGB));
   EXPECT_THAT(refused("a.pgm\nc.png\n"), HasSubstr("use only gray or only color images"));
   folder.write("d.png", "no image");
-  EXPECT_THAT(refused("d.png\n"), HasSubstr("not a PNG, PGM or PPM"));
-  EXPECT_THAT(refused("\n"), HasSubstr("no images"));
+  EXPECT_THAT(refused("d.png\n"), HasSubstr("not a PNG, PGM or PPM file"));
+  EXPECT_THAT(refused("\n"), HasSubstr("it lists no images"));
 }
 
 TEST(ImagesReader, a_folder_is_the_list_of_its_images_labelled_by_their_folders) {

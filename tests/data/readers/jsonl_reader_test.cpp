@@ -60,16 +60,17 @@ TEST(JsonlReader, what_does_not_fit_is_refused_with_its_line) {
     EXPECT_TRUE(contains(message, part)) << message;
   };
   refused("{\"x\": [1]}\n{\"x\": [1, 2], \"y\": [3]}\n",
-          "data: line 2: \"x\" has 2 entries and \"y\" 1; the lists of an example are of one length");
-  refused("{\"x\": [1]}\n{\"x\": [\"a\"]}\n", "data: line 2: \"x\" is a list whose entries are each a text, in line 1");
+          "data: line 2: \"x\" has 2 entries, but \"y\" has 1; the lists of an example must have the same length");
+  refused("{\"x\": [1]}\n{\"x\": [\"a\"]}\n",
+          "data: line 2: \"x\" is a list whose entries are each a text, but in line 1");
   refused("{\"x\": [1]}\n{\"x\": 1}\n", "data: line 2: \"x\" is one number");
   refused("{\"x\": [1, \"a\"]}\n", "entries of different kinds");
   refused("{\"x\": [[1, 2], [3]]}\n", "entries of different kinds or widths;");
   refused("{\"x\": [[1], 2]}\n", "entries of different kinds");
   refused("{\"x\": []}\n", "data: line 1: \"x\" is empty");
   refused("{\"x\": [1], \"text\": \"\"}\n", "line 1: \"text\" is empty");
-  refused("{\"x\": {\"y\": 1}}\n", "\"x\" holds neither texts nor numbers");
-  refused("{\"x\": [[]]}\n", "\"x\" holds neither texts nor numbers");
+  refused("{\"x\": {\"y\": 1}}\n", "\"x\" must be a text, a number, or a list");
+  refused("{\"x\": [[]]}\n", "\"x\" must be a text, a number, or a list");
   refused("{\"x\": [1]}\n[1]\n", "data: line 2: no JSON object");
   refused("{\"x\": [1]}\n{\"x\": [NaN]}\n", "data: line 2: not valid JSON");
   refused("{\"x\": [1]}\n{\"y\": 1}\n", "data: line 2: no list and no text");

@@ -54,12 +54,11 @@ TEST(LabelledReader, what_is_not_utf8_is_read_as_latin_1_and_that_is_said) {
 }
 
 TEST(LabelledReader, a_line_without_label_or_text_is_refused) {
-  EXPECT_TRUE(
-      contains(refusal("labelled", "x\ta\ny\n"), "data: line 2: not a label and a text as in \"LABEL<TAB>TEXT\""));
+  EXPECT_TRUE(contains(refusal("labelled", "x\ta\ny\n"), "data: line 2: no label and text as in \"LABEL<TAB>TEXT\""));
   EXPECT_TRUE(contains(refusal("labelled", "x\t\n"), "data: line 1: "));
   EXPECT_TRUE(contains(refusal("labelled", "x\ta\n\ny\tb\n"), "data: line 2: an empty line"));
   EXPECT_TRUE(
-      contains(refusal("labelled", "A:b c\nd e\n"), "data: line 2: not a label and a text as in \"COARSE:fine TEXT\""));
+      contains(refusal("labelled", "A:b c\nd e\n"), "data: line 2: no label and text as in \"COARSE:fine TEXT\""));
   EXPECT_TRUE(contains(refusal("labelled", "__label__x c\nd e\n"), "\"__label__LABEL TEXT\""));
 }
 

@@ -161,12 +161,12 @@ TEST(NpyReader, arrays_that_do_not_agree_are_refused) {
     return refusal("npy",
                    npz({{"x.npy", npy("|i1", a, std::string(n, 'x'))}, {"y.npy", npy("|i1", b, std::string(m, 'x'))}}));
   };
-  EXPECT_TRUE(
-      contains(pair("(3,)", 3, "(2,)", 2), "array \"y\" of shape [2]: another array has 1 examples of 3 positions"));
+  EXPECT_TRUE(contains(pair("(3,)", 3, "(2,)", 2),
+                       "array \"y\" of shape [2]: a different array has 1 examples of 3 positions"));
   EXPECT_TRUE(contains(pair("(1, 3, 1)", 3, "(1, 2, 1)", 2), "all must match"));
   const std::string array = npy("|i1", "(1,)", "a");
   EXPECT_TRUE(contains(refusal("npy", npz({{"x.npy", array}, {"x.npy", array}})), "two columns are named x"));
-  EXPECT_TRUE(contains(pair("(1, 3, 1)", 3, "(2,)", 2), "another array has 1 examples"));
+  EXPECT_TRUE(contains(pair("(1, 3, 1)", 3, "(2,)", 2), "a different array has 1 examples"));
 }
 
 TEST(NpyReader, what_is_no_array_of_numbers_is_refused_with_what_to_do) {
@@ -174,19 +174,19 @@ TEST(NpyReader, what_is_no_array_of_numbers_is_refused_with_what_to_do) {
     const std::string message = refusal("npy", bytes);
     EXPECT_TRUE(contains(message, part)) << message;
   };
-  refused("1,2\n", "data: this is no array of NumPy; save it with numpy.save");
+  refused("1,2\n", "data: not a NumPy array; save it with numpy.save");
   refused(npy("<f2", "(1,)", "ab"), "of type \"<f2\"");
   refused(npy("<U3", "(1,)", "abcdefghijkl"), "of type \"<U3\"");
   refused(npy("|O", "(1,)", "abcdefgh"), "of type \"|O\"");
-  refused(npy("<f8", "(2,)", "abcdefgh"), "its header speaks of [2] elements and 8 bytes");
+  refused(npy("<f8", "(2,)", "abcdefgh"), "the header gives shape [2], but 8 bytes");
   refused(npy("<f8", "(1,)", "abcdefghi"), "9 bytes of elements follow");
-  refused(npy("<f8", "(4611686018427387904, 4611686018427387904)", "abcdefgh"), "its header speaks of");
+  refused(npy("<f8", "(4611686018427387904, 4611686018427387904)", "abcdefgh"), "the header gives shape");
   refused(npy("<f8", "()", "abcdefgh"), "expected [positions],");
   refused(npy("<f8", "(0,)", ""), "it is empty");
   refused(npy("<f8", "(9223372036854775807, 0)", ""), "it is empty");
   refused(npy("<f8", "(-1,)", "abcdefgh"), "the shape in the header is invalid");
   refused(npy("<f8", "(1,)", "abcdefgh", false, 4), "version 4");
-  refused(npy("<f8", "(1,)", "abcdefgh").substr(0, 30), "truncated");
+  refused(npy("<f8", "(1,)", "abcdefgh").substr(0, 30), "the header is truncated");
 }
 
 TEST(NpyReader, a_damaged_archive_is_refused) {
@@ -197,7 +197,7 @@ TEST(NpyReader, a_damaged_archive_is_refused) {
   std::string changed = archive;
   changed[element] = 'A';
   EXPECT_TRUE(contains(refusal("npy", changed), "data: x.npy is damaged"));
-  EXPECT_TRUE(contains(refusal("npy", npz({{"x.txt", "abc"}})), "data: x.txt: no array of NumPy"));
+  EXPECT_TRUE(contains(refusal("npy", npz({{"x.txt", "abc"}})), "data: x.txt: not a NumPy array"));
 }
 
 RC_GTEST_PROP(NpyReader, what_is_written_is_read_back, (const std::vector<double>& values)) {

@@ -33,7 +33,7 @@ TEST(RollsReader, a_line_is_a_piece_and_a_step_the_notes_that_sound) {
 TEST(RollsReader, a_step_that_is_none_and_an_empty_line_are_refused) {
   for (const char* step : {"20", "109", "64,60", "64,64", "64,", ",64", "c4", "6-", "99999999999"}) {
     const std::string message = refusal("rolls", "60\n60 " + std::string(step) + "\n");
-    EXPECT_TRUE(contains(message, "data: line 2: \"" + std::string(step) + "\" is no step")) << message;
+    EXPECT_TRUE(contains(message, "data: line 2: \"" + std::string(step) + "\" is not a step")) << message;
   }
   EXPECT_TRUE(contains(refusal("rolls", "60\n\n61\n"), "data: line 2: an empty line"));
 }

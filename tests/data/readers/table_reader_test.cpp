@@ -56,8 +56,8 @@ TEST(TableReader, quotes_hold_separators_line_ends_and_quotes) {
   const Examples examples = read_as("table", "n,text\n1,\"two\nlines, \"\"quoted\"\"\"\n2, \"\" \n3,x \"y\" z\n");
   EXPECT_EQ(entries_of(examples, "text"), (Texts{"two\nlines, \"quoted\"", "", "x \"y\" z"}));
   EXPECT_EQ(examples.lines, (Indices{2, 4, 5}));
-  EXPECT_TRUE(contains(refusal("table", "a,b\n1,\"x\n2,y\n"), "data: line 2: a quote that nothing closes"));
-  EXPECT_TRUE(contains(refusal("table", "a,b\n1,\"x\"y\n"), "data: line 2: something stands behind a closing quote"));
+  EXPECT_TRUE(contains(refusal("table", "a,b\n1,\"x\n2,y\n"), "data: line 2: a quote is not closed"));
+  EXPECT_TRUE(contains(refusal("table", "a,b\n1,\"x\"y\n"), "data: line 2: there is text after a closing quote"));
 }
 
 TEST(TableReader, a_number_a_line_is_the_column_value) {
@@ -94,7 +94,7 @@ TEST(TableReader, columns_are_texts_or_numbers_where_that_is_said) {
   EXPECT_EQ(column_of(examples, "z").width, 1);
   EXPECT_EQ(column_of(examples, "z").missing, (Flags{1, 1}));
   EXPECT_TRUE(contains(refusal("table", "x,y\n1,2\nb,3\n", {.numbers = {"x"}}),
-                       "data: line 3: \"b\" in column x is no number"));
+                       "data: line 3: \"b\" in column x is not a number"));
 }
 
 TEST(TableReader, a_column_separates_sequences) {
@@ -111,12 +111,12 @@ TEST(TableReader, a_column_separates_sequences) {
 
 TEST(TableReader, a_ragged_row_is_refused_with_both_counts) {
   const std::string message = refusal("table", "x,y\n1,2\n\n1,2,3\n");
-  EXPECT_TRUE(contains(message, "data: line 4: 3 cells between commas where line 1 has 2")) << message;
+  EXPECT_TRUE(contains(message, "data: line 4: 3 cells separated by commas, but line 1 has 2")) << message;
 }
 
 TEST(TableReader, two_columns_of_one_name_and_a_table_without_rows_are_refused) {
   EXPECT_TRUE(contains(refusal("table", "x,x\n1,2\n"), "two columns"));
-  EXPECT_TRUE(contains(refusal("table", "\n\n"), "data: there is no example"));
+  EXPECT_TRUE(contains(refusal("table", "\n\n"), "data: it contains no examples"));
 }
 
 TEST(TableReader, utf_16_is_refused_with_what_to_do) {
@@ -125,7 +125,7 @@ TEST(TableReader, utf_16_is_refused_with_what_to_do) {
   EXPECT_TRUE(contains(refusal("table", "\xFF\xFE" + little), "iconv -f UTF-16 -t UTF-8"));
   EXPECT_TRUE(contains(refusal("table", little), "iconv -f UTF-16LE"));
   EXPECT_TRUE(contains(refusal("table", '\0' + little.substr(0, 25)), "iconv -f UTF-16BE"));
-  EXPECT_TRUE(contains(refusal("table", "load\n1\n2\n3\n4\n" + std::string(9, '\0')), "a byte 0"));
+  EXPECT_TRUE(contains(refusal("table", "load\n1\n2\n3\n4\n" + std::string(9, '\0')), "a zero byte"));
 }
 
 TEST(TableReader, real_tables_have_the_shapes_that_their_pages_name) {

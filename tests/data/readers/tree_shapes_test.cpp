@@ -106,11 +106,12 @@ TEST(TreeShapes, what_is_no_tree_is_refused_with_its_line_and_the_remedy) {
   const ReaderOptions heads{.trees = TreeShape::heads};
   const std::string good = conllu({{"yes", "0"}});
   const auto refused = [&](const std::string& sentence) { return refusal("columns", good + sentence, heads); };
-  EXPECT_TRUE(contains(refused(conllu({{"a", "0"}, {"b", "0"}})), "line 4: a second word whose head is 0"));
-  EXPECT_TRUE(contains(refused(conllu({{"a", "2"}, {"b", "7"}})), "line 4: its head is \"7\", which is the id of no"));
+  EXPECT_TRUE(contains(refused(conllu({{"a", "0"}, {"b", "0"}})), "line 4: a second word with head 0"));
+  EXPECT_TRUE(
+      contains(refused(conllu({{"a", "2"}, {"b", "7"}})), "line 4: its head is \"7\", which is not the id of a word"));
   EXPECT_TRUE(contains(refused(conllu({{"a", "_"}})), "line 3: its head is \"\""));
-  EXPECT_TRUE(contains(refused(conllu({{"a", "2"}, {"b", "1"}})), "line 3: no word of this sentence has the head 0"));
-  EXPECT_TRUE(contains(refused(conllu({{"a", "0"}, {"b", "3"}, {"c", "2"}})), "form a cycle"));
+  EXPECT_TRUE(contains(refused(conllu({{"a", "2"}, {"b", "1"}})), "line 3: no word of this sentence has head 0"));
+  EXPECT_TRUE(contains(refused(conllu({{"a", "0"}, {"b", "3"}, {"c", "2"}})), "form a cycle without a root"));
   std::vector<std::pair<std::string, std::string>> deep = {{"w", "0"}};
   for (int i = 1; i < 1200; ++i) deep.emplace_back("w", std::to_string(i));
   EXPECT_TRUE(contains(refused(conllu(deep)), "a tree deeper than 1000 levels"));
@@ -118,7 +119,7 @@ TEST(TreeShapes, what_is_no_tree_is_refused_with_its_line_and_the_remedy) {
   for (int i = 0; i < 1000; ++i) words += " w";
   EXPECT_TRUE(contains(
       refusal("labelled", words + "\n", {.text = SymbolKind::words, .text_kind_set = true, .trees = TreeShape::left}),
-      "line 1: 1001 leaves make a tree deeper than 1000 levels; take --trees balanced"));
+      "line 1: 1001 leaves give a tree deeper than 1000 levels; use --trees balanced"));
   EXPECT_TRUE(contains(message_of<UsageError>([&] { read_as("trees", kSentiment, heads); }), "has no id"));
   EXPECT_TRUE(contains(message_of<UsageError>([] { parse_tree_shape("balance"); }), "did you mean \"balanced\"?"));
 }

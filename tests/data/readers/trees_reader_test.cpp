@@ -40,15 +40,15 @@ TEST(TreesReader, splits_words_at_ascii_blanks_only) {
 
 TEST(TreesReader, what_is_no_tree_is_refused_with_its_line_and_the_remedy) {
   const std::pair<const char*, const char*> cases[] = {
-      {"(2 (2 a) (2 b)", "1 bracket is still open where the line ends"},
+      {"(2 (2 a) (2 b)", "1 bracket is not closed at the end of the line"},
       {"((2 a) (2 b))", "a node without a label; write (_ ...)"},
-      {"(2 a) b)", "\"b\" behind the end of the tree; give each tree a line"},
-      {"(2 a) (2 b)", "\"(\" behind the end of the tree"},
-      {"(2 a))", "\")\" behind the end of the tree"},
+      {"(2 a) b)", "\"b\" after the end of the tree; write one tree per line"},
+      {"(2 a) (2 b)", "\"(\" after the end of the tree"},
+      {"(2 a))", "\")\" after the end of the tree"},
       {")", "a closing bracket without an opening one"},
-      {"2 a", "\"2\" outside of all brackets; a tree looks like (3 (2 The) (4 film))"},
-      {"(2)", "a node (2) with nothing in it; give it a word, or take it out"},
-      {"(2 (3) (2 b))", "a node (3) with nothing in it"},
+      {"2 a", "\"2\" is outside all brackets; a tree looks like (3 (2 The) (4 film))"},
+      {"(2)", "an empty node (2); give it a word, or remove it"},
+      {"(2 (3) (2 b))", "an empty node (3)"},
       {"()", "a node without a label"},
       {"(", "a node without a label"},
   };
@@ -56,7 +56,7 @@ TEST(TreesReader, what_is_no_tree_is_refused_with_its_line_and_the_remedy) {
     const std::string found = refusal("trees", "(2 a)\n" + std::string(line) + "\n");
     EXPECT_TRUE(contains(found, "data: line 2: " + std::string(message))) << line << ": " << found;
   }
-  EXPECT_TRUE(contains(refusal("trees", "(2 a)\n \n(2 b)\n"), "data: line 2: an empty line where a tree should be"));
+  EXPECT_TRUE(contains(refusal("trees", "(2 a)\n \n(2 b)\n"), "data: line 2: an empty line instead of a tree"));
   EXPECT_TRUE(contains(refusal("trees", ""), "it contains no examples"));
 }
 

@@ -57,7 +57,7 @@ TEST(VectorRows, columns_of_vectors_lie_side_by_side) {
 TEST(VectorRows, texts_are_taken_as_classes) { EXPECT_EQ(refusal_of("a,kind\n1,x\n2,y\n"), ""); }
 
 TEST(VectorRows, holes_and_unknown_columns_are_refused_with_their_line) {
-  EXPECT_THAT(refusal_of("a,b\n1,2\n,2\n"), HasSubstr("data: line 3: a is missing; leave the row out"));
+  EXPECT_THAT(refusal_of("a,b\n1,2\n,2\n"), HasSubstr("data: line 3: a is missing; remove the row"));
   EXPECT_THAT(refusal_of("a,b\n1,2\n", {.field = "v", .one = "one", .columns = {"A"}}), HasSubstr("a, b"));
 }
 

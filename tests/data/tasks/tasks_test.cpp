@@ -173,10 +173,10 @@ TEST(Idx, reads_sizes_and_elements_and_refuses_what_does_not_fit) {
   EXPECT_TRUE(contains(refused("PK00"), "not an IDX file:"));
   EXPECT_TRUE(contains(refused(idx(13, {1}, "abcd")), "0xd"));
   EXPECT_TRUE(contains(refused(idx(8, {2, 3}, "abcde")), "exceed the size") ||
-              contains(refused(idx(8, {2, 3}, "abcde")), "the sizes say 6"));
+              contains(refused(idx(8, {2, 3}, "abcde")), "the sizes give 6"));
   EXPECT_TRUE(contains(refused(idx(8, {2, 3}, "abcdefg")), "7 bytes of elements"));
   EXPECT_TRUE(contains(refused(idx(8, {0xFFFFFFFF, 0xFFFFFFFF, 0xFFFFFFFF}, "a")), "exceed the size"));
-  EXPECT_TRUE(contains(refused(std::string("\0\0\x08\x03\0\0", 6)), "cut short"));
+  EXPECT_TRUE(contains(refused(std::string("\0\0\x08\x03\0\0", 6)), "truncated"));
 }
 
 TEST(Idx, the_digits_of_mnist_come_pixel_by_pixel) {
@@ -234,7 +234,8 @@ TEST(Idx, training_moves_digits_anew_in_each_pass_and_nothing_else) {
   }
   EXPECT_EQ(seen.size(), 25u);
   EXPECT_GT(changes, 140);  // of 160, of which one in 25 is unchanged by chance
-  EXPECT_TRUE(contains(message_of<UsageError>([&] { sequential_mnist(folder, {.shift = 28}); }), "images"));
+  EXPECT_TRUE(
+      contains(message_of<UsageError>([&] { sequential_mnist(folder, {.shift = 28}); }), "pixels of the images"));
 }
 
 TEST(Idx, permuted_digits_are_moved_before_their_pixels_are_mixed) {

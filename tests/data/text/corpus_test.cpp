@@ -182,7 +182,7 @@ TEST(Corpora, texts_that_hold_nothing_or_are_not_text_are_data_errors) {
   EXPECT_TRUE(contains(message_of<DataError>([&] { Corpus::load({text_input("")}, chars); }), "text.txt is empty"));
   EXPECT_TRUE(contains(
       message_of<DataError>([&] { Corpus::load({text_input("xyz")}, chars, {.unknown = UnknownPolicy::skip}); }),
-      "holds none"));
+      "contains none"));
   EXPECT_TRUE(contains(message_of<DataError>([&] { Corpus::load({text_input("a\xC0")}, chars); }),
                        "text.txt: byte 0xC0 at offset 1 (line 1) is not valid UTF-8"));
   EXPECT_THROW(Corpus::load(std::vector<Input>{}, chars), DataError);

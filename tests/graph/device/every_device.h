@@ -20,7 +20,7 @@ class EveryDevice : public testing::TestWithParam<const char*> {
       device = simulated_device();
       return;
     }
-    if (!has_device_support()) GTEST_SKIP() << "this build has no CUDA";
+    if (!has_device_support()) GTEST_SKIP() << "this build has no CUDA support";
     try {
       device = open_device(GetParam());
     } catch (const RuntimeFailure& reason) {

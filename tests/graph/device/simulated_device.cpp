@@ -148,7 +148,7 @@ class SimulatedDevice final : public Device {
     const std::size_t free = bytes_ - allocated_;
     if (bytes > free)
       throw RuntimeFailure("the simulated device has no memory left: " + std::to_string(bytes) +
-                           " bytes were asked for, " + std::to_string(free) + " of its " + std::to_string(bytes_) +
+                           " bytes were requested, " + std::to_string(free) + " of its " + std::to_string(bytes_) +
                            " are free");
     constexpr std::size_t kAlignment = 256;
     const std::size_t whole = (bytes + 2 * kAlignment + kAlignment - 1) / kAlignment * kAlignment;

@@ -232,7 +232,8 @@ TEST(EndLinks, are_refused_in_a_loop) {
 
 TEST(EndLinks, are_refused_where_there_is_no_such_position) {
   Circuit c;
-  EXPECT_NE(message_of([&] { c.link(2, Delay::last(), true); }).find("no trained start"), std::string::npos);
+  EXPECT_NE(message_of([&] { c.link(2, Delay::last(), true); }).find("cannot have a trained initial state"),
+            std::string::npos);
   EXPECT_NE(message_of([&] { c.link(2, {Delay::Along::first, 2}); }).find("along first"), std::string::npos);
   const Tree tree{{{-1}}};
   for (const Structure& structure : {Structure::trees({&tree, 1}), Structure::grids({{{2, 2}}})})

@@ -153,7 +153,7 @@ TEST_F(EngineMisuse, SignalsOfOtherCircuitsAreRefused) {
     EXPECT_NE(usage_error([&] { u_.tangent_of(wrong); }), "");
     EXPECT_NE(usage_error([&] { Plan(net_.c, {}, {wrong}); }), "");
   }
-  EXPECT_USAGE_ERROR(u_.symbols(net_.number), "holds no symbols");
+  EXPECT_USAGE_ERROR(u_.symbols(net_.number), "does not contain symbols");
   EXPECT_USAGE_ERROR(u_.input(net_.x), "is not an input");
   EXPECT_USAGE_ERROR(u_.value(net_.x), "is not kept");
   EXPECT_USAGE_ERROR(u_.adjoint(net_.number), "is not an output");
@@ -167,7 +167,7 @@ TEST_F(EngineMisuse, NodesAndRowsOutOfRangeAreRefused) {
     EXPECT_USAGE_ERROR(u_.source_row(node, 0, 0), "out of range");
     EXPECT_USAGE_ERROR(u_.symbols_read(node), "out of range");
   }
-  EXPECT_USAGE_ERROR(u_.symbols_read(net_.logits.id), "holds no symbols");
+  EXPECT_USAGE_ERROR(u_.symbols_read(net_.logits.id), "does not contain symbols");
   EXPECT_USAGE_ERROR(u_.source_row(net_.next.id, 4, 0), "out of range");
   EXPECT_USAGE_ERROR(u_.source_row(net_.next.id, 0, 6), "out of range");
   EXPECT_USAGE_ERROR(u_.source_row(net_.next.id, 0, -1), "out of range");
@@ -187,11 +187,11 @@ TEST_F(EngineMisuse, StatesOfOtherPlansAndSlotsOutOfRangeAreRefused) {
   wide.output(wide.affine("y", 1, {{"V", h}}));
   const Plan wide_plan(wide);
   State<double> foreign(wide_plan, 2), small(*plan_, 1), state(*plan_, 2), none(*plan_, 0);
-  EXPECT_USAGE_ERROR(u_.forward(&foreign), "belongs to another plan");
+  EXPECT_USAGE_ERROR(u_.forward(&foreign), "belongs to a different plan");
   EXPECT_USAGE_ERROR(u_.forward(&small), "state slot 1 of 1");
   u_.forward(&state);
   u_.clear_adjoints();
-  EXPECT_USAGE_ERROR(u_.backward(gradient_, {}, &foreign), "belongs to another plan");
+  EXPECT_USAGE_ERROR(u_.backward(gradient_, {}, &foreign), "belongs to a different plan");
   EXPECT_USAGE_ERROR(u_.backward(gradient_, {}, nullptr, &small), "state slot 1 of 1");
   EXPECT_USAGE_ERROR(state.copy_slot(foreign, 0, 0), "another plan");
   for (const Index slot : {Index{-1}, Index{2}}) {
@@ -208,7 +208,7 @@ TEST_F(EngineMisuse, StatesOfOtherPlansAndSlotsOutOfRangeAreRefused) {
   EXPECT_USAGE_ERROR(u_.lay(Structure::chains({4, 2}), twice), "two sequences have the state slot 1");
   EXPECT_USAGE_ERROR(u_.lay(Structure::chains({4, 2}), one), "the list of state slots has 1");
   ready(Structure::chains(1, 1));
-  EXPECT_USAGE_ERROR(u_.step(foreign), "belongs to another plan");
+  EXPECT_USAGE_ERROR(u_.step(foreign), "belongs to a different plan");
   EXPECT_USAGE_ERROR(u_.step(none), "out of range");
 }
 
@@ -229,8 +229,8 @@ TEST_F(EngineMisuse, ParametersOfOtherShapesAreRefused) {
   const Parameters<double> foreign(turned);
   ASSERT_EQ(foreign.size(), parameters_.size());
   ready();
-  EXPECT_USAGE_ERROR(u_.set_parameters(foreign), "parameters of another circuit");
-  EXPECT_USAGE_ERROR(Stepper<double>(plan_, foreign, team_), "parameters of another circuit");
+  EXPECT_USAGE_ERROR(u_.set_parameters(foreign), "the parameters belong to a different circuit");
+  EXPECT_USAGE_ERROR(Stepper<double>(plan_, foreign, team_), "the parameters belong to a different circuit");
   EXPECT_USAGE_ERROR(Stepper<double>(nullptr, parameters_, team_), "the plan is null");
   for (const int block : {-1, 1000}) {
     EXPECT_USAGE_ERROR(parameters_[block], "out of range");
@@ -265,7 +265,8 @@ TEST(StructureMisuse, SequencesPositionsAndRowsOutOfRangeAreRefused) {
   EXPECT_USAGE_ERROR(chains.sequence_of_item(6), "out of range");
   EXPECT_USAGE_ERROR(chains.order().step(4), "out of range");
   EXPECT_USAGE_ERROR(chains.child_rows(0), "out of range");
-  EXPECT_USAGE_ERROR(chains.predecessors({Delay::Along::previous, -1}, Corner::top_left), "looks nowhere");
+  EXPECT_USAGE_ERROR(chains.predecessors({Delay::Along::previous, -1}, Corner::top_left),
+                     "needs a valid number of steps");
   EXPECT_USAGE_ERROR(chains.part(1), "have no source");
   EXPECT_USAGE_ERROR(chains.part(-1), "have no source");
 }

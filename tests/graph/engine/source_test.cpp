@@ -267,10 +267,10 @@ TEST(Sources, refuse_by_name_what_they_cannot_do) {
   const auto squared = refusal_of([&] { runner.unfolding().backward(gradient, {.algebra = Algebra::squared}); });
   EXPECT_NE(squared.find("additive attention"), std::string::npos) << squared;
   Team team(1);
-  EXPECT_NE(refusal_of([&] { PathPass<double> pass(c, team); }).find("chain of its own"), std::string::npos);
+  EXPECT_NE(refusal_of([&] { PathPass<double> pass(c, team); }).find("separate chain"), std::string::npos);
   const Parameters<double> parameters(c);
   const auto step = refusal_of([&] { Stepper<double>(std::make_shared<const Plan>(c), parameters, team); });
-  EXPECT_NE(step.find("looks along"), std::string::npos) << step;
+  EXPECT_NE(step.find("reads along"), std::string::npos) << step;
   Circuit wrong;
   Signal deep;
   {

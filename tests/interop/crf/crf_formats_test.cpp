@@ -302,13 +302,14 @@ TEST(CrfWeights, faults_are_named_with_their_line) {
     return message_of<DataError>([&] { read_crfsuite(Input::from_bytes("dump", std::move(text)), {}); });
   };
   const std::string dump = kDump;
-  EXPECT_TRUE(contains(of_dump(dump.substr(0, 40)), "dump: ends where")) << of_dump(dump.substr(0, 40));
+  EXPECT_TRUE(contains(of_dump(dump.substr(0, 40)), "dump: unexpected end of file; expected"))
+      << of_dump(dump.substr(0, 40));
   std::string wrong = dump;
   wrong.replace(wrong.find("1.500000"), 8, "1.5000x0");
-  EXPECT_TRUE(contains(of_dump(wrong), "dump, line 23: \"1.5000x0\" is no finite number")) << of_dump(wrong);
+  EXPECT_TRUE(contains(of_dump(wrong), "dump, line 23: \"1.5000x0\" is not a finite number")) << of_dump(wrong);
   wrong = dump;
   wrong.replace(wrong.find("1[0]=c"), 6, "1[0] c");
-  EXPECT_TRUE(contains(of_dump(wrong), "is none of NAME=TEXT")) << of_dump(wrong);
+  EXPECT_TRUE(contains(of_dump(wrong), "is neither of the form NAME=TEXT")) << of_dump(wrong);
   wrong = dump;
   wrong.replace(wrong.find("O --> O"), 7, "O --> Q");
   EXPECT_TRUE(contains(of_dump(wrong), "there is no label Q")) << of_dump(wrong);

@@ -318,7 +318,7 @@ TEST(Crf, labels_that_break_their_scheme_are_refused) {
   const std::vector<std::string> names = {"B-x", "I-x", "O"};
   ChainField<double> f({2}, 3, 1, 6, 0, "crf:labels=iob2", names);
   f.targets = {2, 1};
-  EXPECT_THAT([&] { judge(f); }, testing::ThrowsMessage<DataError>(HasSubstr("\"O I-x\" do not keep to the scheme")));
+  EXPECT_THAT([&] { judge(f); }, testing::ThrowsMessage<DataError>(HasSubstr("\"O I-x\" violate the scheme")));
   const auto with_names = [](const std::string& spec, const std::vector<std::string>& labels) {
     return [=] { ChainField<double>({2}, static_cast<Index>(labels.size()), 1, 6, 0, spec, labels); };
   };

@@ -268,8 +268,8 @@ TEST(SegmentCrf, what_says_no_segments_is_an_error_that_tells_the_remedy) {
     }
     return std::string();
   };
-  EXPECT_THAT(fault({0, 2, 2, 2}), HasSubstr("more than 3 positions; mend them, or raise segments="));
-  EXPECT_THAT(fault({2, 1, 1, 1}), HasSubstr("do not keep to the scheme"));
+  EXPECT_THAT(fault({0, 2, 2, 2}), HasSubstr("more than 3 positions; correct the labels or increase segments="));
+  EXPECT_THAT(fault({2, 1, 1, 1}), HasSubstr("violate the scheme"));
   EXPECT_EQ(fault({0, 2, 2, 0}), "");
   EXPECT_THROW(choose_loss("crf:steps=read,segments=2").make<double>(), UsageError);
   EXPECT_THROW(f.sequences().neighbours(f.parameters, 4), UsageError);

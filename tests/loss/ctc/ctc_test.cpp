@@ -190,7 +190,8 @@ TEST(Ctc, places_are_those_of_the_most_probable_path_of_the_labels) {
 
 TEST(Ctc, labels_that_do_not_fit_and_wrong_ones_are_refused) {
   const CtcCase<double> tight({3}, {{0, 0, 1}}, 2);
-  EXPECT_THAT([&] { ctc_judged(tight); }, testing::ThrowsMessage<DataError>(HasSubstr("of 3 positions, need 1 more")));
+  EXPECT_THAT([&] { ctc_judged(tight); },
+              testing::ThrowsMessage<DataError>(HasSubstr("has 3 positions, but its labels need 1 more")));
   EXPECT_EQ(tight.unsegmented().log_probability(tight.question(), 0, Path{0, 0, 1}),
             -std::numeric_limits<double>::infinity());
   const CtcCase<double> blank({3}, {{2}}, 2);

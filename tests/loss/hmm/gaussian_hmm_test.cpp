@@ -205,7 +205,7 @@ TEST(GaussianHmm, knows_the_size_of_its_signal) {
     (void)choose_loss("gaussian-hmm:3").make<float>()->target_size(20);
     FAIL();
   } catch (const UsageError& error) {
-    EXPECT_THAT(error.what(), HasSubstr("for any number"));
+    EXPECT_THAT(error.what(), HasSubstr("for any number of values"));
   }
 }
 

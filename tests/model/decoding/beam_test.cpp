@@ -59,7 +59,7 @@ TEST(Beam, a_search_is_ended_by_what_is_thrown_before_a_length) {
   const auto model = fitted("ngram:3", "abcabdabcabcab");
   Index lengths = 0;
   BeamOptions options{.length = 1000, .before_length = [&] {
-                        if (++lengths == 3) throw InterruptedError("interrupted");
+                        if (++lengths == 3) throw InterruptedError("it was interrupted");
                       }};
   EXPECT_THROW((void)complete(*model->predictor(), model->alphabet(), options), InterruptedError);
   EXPECT_EQ(lengths, 3);

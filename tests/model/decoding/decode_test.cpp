@@ -226,11 +226,11 @@ TEST(Decode, options_out_of_range_and_what_cannot_be_are_refused) {
   EXPECT_THAT(error(any, {.beam = 2, .groups = 3}), HasSubstr("at least 1 for each of 3 groups"));
   EXPECT_THAT(error(any, {.normalisation = -1}), HasSubstr("normalisation"));
   EXPECT_THAT(error(any, {.symbol_bounds = {0}}), HasSubstr("bounds"));
-  EXPECT_THAT(error(Automaton::of_length(4, 1), {}), HasSubstr("over 4 symbols for a model of 3"));
-  EXPECT_THAT(error(compile_expression("abcabc", kThree), {.length = 5}), HasSubstr("the shortest that is has 6"));
-  EXPECT_THAT(error(compile_expression("", kThree), {}), HasSubstr("nothing of 1 to 32"));
+  EXPECT_THAT(error(Automaton::of_length(4, 1), {}), HasSubstr("the automaton has 4 symbols, but the model has 3"));
+  EXPECT_THAT(error(compile_expression("abcabc", kThree), {.length = 5}), HasSubstr("the shortest allowed one has 6"));
+  EXPECT_THAT(error(compile_expression("", kThree), {}), HasSubstr("no sequence of 1 to 32"));
   EXPECT_THAT(error(intersection(compile_expression("a", kThree), compile_expression("b", kThree)), {}),
-              HasSubstr("nothing of 1 to 32"));
+              HasSubstr("no sequence of 1 to 32"));
 }
 
 }  // namespace

@@ -55,7 +55,7 @@ TEST(Lexicon, a_file_has_a_word_a_line) {
   EXPECT_THAT(message_of<DataError>([&] { WordList::read(folder.write("c", "\n \n")); }),
               HasSubstr("contains no words;"));
   EXPECT_THAT(message_of<UsageError>([&] { lexicon_of({{"xyz"}}, Alphabet::chars_of("abc")); }),
-              HasSubstr("spells none of the 1 words"));
+              HasSubstr("can spell none of the 1 words"));
 }
 
 }  // namespace

@@ -221,7 +221,7 @@ TEST(Objective, specs_are_read_and_refused) {
   EXPECT_THAT(message_of<UsageError>([] { canonical_objective("margine"); }), HasSubstr("margin"));
   EXPECT_THAT(message_of<UsageError>([] { canonical_objective("margin:cost=0"); }), HasSubstr("cost"));
   EXPECT_THAT(message_of<UsageError>([] { searching_loss<double>(choose_loss("softmax").make<double>(), "risk"); }),
-              HasSubstr("--objective needs a loss with labels of whole sequences, which softmax has not"));
+              HasSubstr("--objective requires labels of whole sequences, which the loss softmax does not support"));
 }
 
 TEST(Objective, true_labels_that_cannot_be_are_an_error) {

@@ -344,14 +344,14 @@ std::string why_not(const Parameters<double>& network) {
   } catch (const ModelError& error) {
     return error.what();
   }
-  return "must be one";
+  return "it is one";
 }
 
 TEST(Hmm, says_why_a_network_is_none) {
   const HmmParameters hmm = HmmParameters::random(3, 4, 5, 0);
   LinearNetwork network(3, 4);
   set_hmm(hmm, network.parameters);
-  EXPECT_EQ(why_not(network.parameters), "must be one");
+  EXPECT_EQ(why_not(network.parameters), "it is one");
   const auto with = [&](const char* block, Index row, Index column, double value) {
     set_hmm(hmm, network.parameters);
     network.block(block)(row, column) = value;

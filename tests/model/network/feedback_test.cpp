@@ -292,7 +292,7 @@ TEST(Feedback, is_refused_by_name_where_no_gradient_flows) {
     }
     return std::string();
   };
-  EXPECT_THAT(refusal({.reads = {"previous sky"}, .heads = {{.field = "sky"}}}), HasSubstr("symbols use"));
+  EXPECT_THAT(refusal({.reads = {"previous sky"}, .heads = {{.field = "sky"}}}), HasSubstr("Symbols are sampled"));
   EXPECT_THAT(refusal({.reads = {"sky"}, .heads = {{.field = "wind"}}}), HasSubstr("previous F"));
   EXPECT_THAT(refusal({.reads = {"previous wind"}, .heads = {{.field = "wind", .loss = "mixture:2"}}}),
               HasSubstr("mixture"));

@@ -98,7 +98,7 @@ TEST(NetworkBody, refuses_what_cannot_be_built_and_says_why) {
   EXPECT_THAT(refusal_of("rnn:2", {.reads = {"word"}, .heads = {}}), HasSubstr("must predict at least one field"));
   EXPECT_THAT(refusal_of("rnn:2", {.reads = {"words"}, .heads = {{.field = "tag"}}}), HasSubstr("\"word\""));
   EXPECT_THAT(refusal_of("rnn:2", {.reads = {"word"}, .heads = {{.field = "tag", .loss = "normal"}}}),
-              HasSubstr("the loss normal is of numbers, but the field tag holds symbols"));
+              HasSubstr("the loss normal requires numbers, but the field tag contains symbols"));
   EXPECT_THAT(refusal_of("birnn:2", {.reads = {"previous tag"}, .heads = {{.field = "tag"}}}),
               HasSubstr("reads sequences in both directions"));
   EXPECT_THAT(refusal_of("rnn:2,direct=2", {.reads = {"previous tag"}, .heads = {{.field = "tag"}}}),

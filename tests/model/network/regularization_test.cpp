@@ -46,18 +46,18 @@ TEST(Regularisation, weight_drop_means_the_matrices_of_loops) {
 }
 
 TEST(Regularisation, is_refused_by_name_where_it_makes_no_sense) {
-  for (const auto& [spec, part] :
-       std::vector<std::pair<const char*, const char*>>{{"mingru:4,wdrop=0.5", "there are none;"},
-                                                        {"lstm:4,dropoute=0.1", "write embedding=4"},
-                                                        {"lstm:4,dropouti=0.1", "write embedding=4"},
-                                                        {"lstm:4,tied=true", "write embedding=4"},
-                                                        {"lstm:4,embedding=3,tied=true", "write embedding=4"},
-                                                        {"mingru:4,zoneout=0.1", "zoneout"},
-                                                        {"rnn:4,delays=2,zoneout=0.1", "delays must begin with 1"},
-                                                        {"lstm:4,delays=2+3,zoneout=0.1", "delays must begin with 1"},
-                                                        {"lstm:4,wdrop=1", "wdrop"},
-                                                        {"clockwork:2,periods=1+2+4", "only 2 units"},
-                                                        {"clockwork:8,periods=4+2", "ascending"}})
+  for (const auto& [spec, part] : std::vector<std::pair<const char*, const char*>>{
+           {"mingru:4,wdrop=0.5", "wdrop applies to recurrent matrices, but there are none"},
+           {"lstm:4,dropoute=0.1", "add embedding=4"},
+           {"lstm:4,dropouti=0.1", "add embedding=4"},
+           {"lstm:4,tied=true", "add embedding=4"},
+           {"lstm:4,embedding=3,tied=true", "set embedding=4"},
+           {"mingru:4,zoneout=0.1", "zoneout"},
+           {"rnn:4,delays=2,zoneout=0.1", "delays must begin with 1"},
+           {"lstm:4,delays=2+3,zoneout=0.1", "delays must begin with 1"},
+           {"lstm:4,wdrop=1", "wdrop"},
+           {"clockwork:2,periods=1+2+4", "only 2 units"},
+           {"clockwork:8,periods=4+2", "ascending"}})
     EXPECT_THAT(refusal(spec), HasSubstr(part)) << spec;
   EXPECT_EQ(refusal("lstm:4,embedding=4,tied=true,wdrop=0.5,dropoute=0.1,dropouti=0.2,dropouth=0.1,variational=true"),
             "");

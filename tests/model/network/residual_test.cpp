@@ -187,7 +187,7 @@ TEST(Residual, is_refused_where_sums_have_no_meaning) {
   };
   EXPECT_THAT(refusal("linear-gnn:4,residual=plain"), HasSubstr("a sum of probabilities is not a probability"));
   EXPECT_THAT(refusal("grid-lstm:4,residual=plain"), HasSubstr("layers over grids have different sizes"));
-  EXPECT_THAT(refusal("urnn:4,residual=plain"), HasSubstr("4 numbers of one and 8 of the other"));
+  EXPECT_THAT(refusal("urnn:4,residual=plain"), HasSubstr("their sizes are 4 and 8"));
   EXPECT_EQ(refusal("urnn:2,layers=2,residual=norm"), "");
   EXPECT_EQ(to_string(parse_model_spec("gru:4,layers=2,residual=norm,dropout=0.1")),
             "gru:4,layers=2,residual=norm,dropout=0.1");

@@ -119,7 +119,7 @@ TEST(ScheduledSampling, need_a_network_that_reads_what_it_predicts) {
     ScheduledSampling<double> own(network, team, 5);
     FAIL();
   } catch (const UsageError& error) {
-    EXPECT_THAT(error.what(), testing::HasSubstr("reads what it predicts"));
+    EXPECT_THAT(error.what(), testing::HasSubstr("reads its predictions"));
   }
 }
 

@@ -70,14 +70,14 @@ TEST(CountsStart, leaves_other_models_alone_and_refuses_what_it_is_not_for) {
     return {};
   };
   EXPECT_THAT(refusal(bag_of(data, "bag:8,start=counts,embedding=4"), data.set),
-              testing::HasSubstr("with the width of"));
+              testing::HasSubstr("embeddings with the width of the bag"));
   Examples tagged = labelled_texts();
   tagged.columns[1] = {.name = "label", .texts = {"x", "y", "x", "y", "x", "y"}};
   const auto specification =
       std::make_shared<const DataSpecification>(specify(tagged, {.reads = {"word"}, .predicts = {"label"}}, "columns"));
   EXPECT_THAT(refusal({"bag:8,start=counts", *specification, {.reads = {"word"}, .heads = {{.field = "label"}}}},
                       ExampleSet(tagged, specification, std::vector<std::string>{"label"})),
-              testing::HasSubstr("one label a sequence"));
+              testing::HasSubstr("one predicted label per sequence"));
 }
 
 }  // namespace
