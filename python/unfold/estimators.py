@@ -42,7 +42,8 @@ class _Estimator:
         """Set parameters by name."""
         for name, value in params.items():
             if name not in self._names():
-                raise UsageError(f"{type(self).__name__} has no parameter {name}; its parameters are {', '.join(self._names())}")
+                raise UsageError(f"{type(self).__name__} has no parameter {name}; its parameters are "
+                                 f"{', '.join(self._names())}")
             setattr(self, name, value)
         return self
 
@@ -172,8 +173,8 @@ def _labels(y, who):
     texts = [isinstance(label, str) for label in labels]
     if any(texts) and not all(texts):
         a, b = texts.index(True), texts.index(False)
-        raise UsageError(f"{who}: labels must be all strings or all non-strings, but that of sequence {a} is {labels[a]!r} and "
-                         f"that of {b} {labels[b]!r}")
+        raise UsageError(f"{who}: labels must be all strings or all non-strings, but that of sequence {a} is "
+                         f"{labels[a]!r} and that of {b} {labels[b]!r}")
     return labels
 
 
