@@ -60,7 +60,7 @@ TEST_F(CommandTest, levels_are_models_and_each_comes_back) {
   EXPECT_EQ(model({"--best"}), model({"-9"}));
   EXPECT_EQ(model({}), model({"-6"}));
   expect_failure({"compress", text_, "-o", packed, "-3", "-5"}, 2, "one level");
-  expect_failure({"compress", text_, "-o", packed, "-3", "--best"}, 2, "exclude");
+  expect_failure({"compress", text_, "-o", packed, "-3", "--best"}, 2, "cannot be combined");
   expect_failure({"compress", text_, "-o", packed, "--level", "10"}, 2, "level");
 }
 
@@ -192,7 +192,7 @@ TEST_F(CommandTest, dynamic_evaluation_learns_and_repeats_itself) {
 TEST_F(CommandTest, compression_names_what_it_cannot_do) {
   expect_failure({"compress", folder_ / "nothing"}, 3, "cannot read");
   expect_failure({"compress", text_, "--model", "pmp:5"}, 2, "ppm");
-  expect_failure({"compress", text_, "--fast", "--best"}, 2, "exclude");
+  expect_failure({"compress", text_, "--fast", "--best"}, 2, "cannot be combined");
   expect_failure({"compress", text_, "--json"}, 2, "standard output");
   expect_failure({"decompress", text_}, 6, "not written by unfold compress");
   const std::string before = read_bytes(text_);

@@ -298,7 +298,7 @@ TEST_F(FieldsTest, what_is_no_text_is_not_called_one) {
 TEST_F(FieldsTest, what_a_reader_remarks_is_said_once_a_file) {
   const std::string latin = "pos\tcaf\xE9 bon\nneg\tcaf\xE9 mal\n";
   const std::string file = data("latin", latin + labelled_lines(30)), other = data("other", latin);
-  const std::string said = " is not UTF-8 (line 1) and is read as ISO-8859-1";
+  const std::string said = " is not valid UTF-8 (line 1) and is read as ISO-8859-1";
   const Finished trained =
       unfold_command(few_steps(file, run_, {"--model", "gru:4", "--format", "labelled", "--valid", other}));
   EXPECT_THAT(trained.err, HasSubstr(file + said));

@@ -138,7 +138,7 @@ TEST_F(HostileFile, fitted_models_are_fitted_to_the_file_and_carried_in_the_arch
     ASSERT_EQ(unfold_command({"decompress", file_, "-o", folder_ / "out"}).code, 0);
     EXPECT_EQ(read_bytes(folder_ / "out"), read_bytes(text_)) << model;
   }
-  expect_failure({"compress", "-", "--model", "ngram:3", "-o", file_}, 2, "name a file");
+  expect_failure({"compress", "-", "--model", "ngram:3", "-o", file_}, 2, "name a non-empty file");
 }
 
 TEST_F(HostileFile, a_damaged_task_model_is_a_bad_model_and_not_a_question_of_usage) {

@@ -131,7 +131,7 @@ TEST(NetworkMisuse, NetworksThatLackPartsAreRefused) {
   EXPECT_USAGE_ERROR(fault([](auto& n) { n.heads[0].signal = {}; }), "needs a signal and a loss");
   EXPECT_USAGE_ERROR(fault([](auto& n) { n.heads[0].weight = std::numeric_limits<double>::quiet_NaN(); }), "finite");
   EXPECT_USAGE_ERROR(fault([&](auto& n) { n.heads[0].signal = x; }), "is not an output");
-  EXPECT_USAGE_ERROR(fault([&](auto& n) { n.inputs[0].signal = foreign; }), "another circuit");
+  EXPECT_USAGE_ERROR(fault([&](auto& n) { n.inputs[0].signal = foreign; }), "is not a signal of the circuit");
   EXPECT_USAGE_ERROR(fault([&](auto& n) { n.inputs[0].signal = y; }), "is not an input");
   EXPECT_USAGE_ERROR(Network<float>().circuit(), "at least one head");
 }

@@ -61,8 +61,9 @@ void LogLineReader::read(std::string_view line) {
   if (label_column_ && !labelled_ && !empty) labelled_ = begins_with_label(line);
   if (labelled_.value_or(false)) {
     if (unlabelled_ > 0)
-      throw DataError(fmt::format("{}: line {} has no label, but other lines have; add a label or remove the line",
-                                  name_, unlabelled_));
+      throw DataError(
+          fmt::format("{}: line {} does not begin with a label, but other lines do; add a label or remove the line",
+                      name_, unlabelled_));
     label_ = take_label(line);
   }
   text_ = line;

@@ -105,7 +105,7 @@ Spec parse_spec(std::string_view text) {
       for (const auto& [known, unused] : spec.values)
         if (name_the_same(known, key)) malformed(text, in_quotes(known) + " is given twice");
       if (is_main_size(key)) {
-        if (!spec.size.empty()) malformed(text, fmt::format("\"{}\" is a second size; only one is allowed", key));
+        if (!spec.size.empty()) malformed(text, fmt::format("\"{}\" sets the size, which is given twice", key));
         spec.size = std::move(value);
       } else {
         spec.values.emplace_back(std::move(key), std::move(value));

@@ -46,10 +46,10 @@ TEST(Templates, files_say_the_same_by_columns) {
 
 TEST(Templates, what_is_wrong_is_said_with_its_line) {
   EXPECT_THAT(refusal_of("U00:%x[0,0]\nU01:%x[0,2]\n"),
-              HasSubstr("made.txt, line 2: the template \"U01:%x[0,2]\" asks"));
+              HasSubstr("made.txt, line 2: the template \"U01:%x[0,2]\" refers to column 2"));
   EXPECT_THAT(refusal_of("U00:%x[0]\n"), HasSubstr("%x[0], but rows are from"));
   EXPECT_THAT(refusal_of("U00:%y[0,0]\n"), HasSubstr("does not begin %x[row,column]"));
-  EXPECT_THAT(refusal_of("U00\n"), HasSubstr("reads nothing"));
+  EXPECT_THAT(refusal_of("U00\n"), HasSubstr("reads no column"));
   EXPECT_THAT(refusal_of("\nX00:%x[0,0]\n"), HasSubstr("line 2"));
   EXPECT_THAT(refusal_of("B\n"), HasSubstr("no line begins with U"));
 }

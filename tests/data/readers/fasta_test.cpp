@@ -56,7 +56,7 @@ TEST(Fasta, names_and_first_lines_give_the_format_away) {
   };
   EXPECT_THAT(guess("a.fna.gz", "packed"), HasSubstr("by its file name"));
   EXPECT_THAT(guess("a.fq", "x"), HasSubstr("FASTQ"));
-  EXPECT_THAT(guess("a.txt", ">x y\nACGT\nAC\n"), HasSubstr("headers of FASTA"));
+  EXPECT_THAT(guess("a.txt", ">x y\nACGT\nAC\n"), HasSubstr("FASTA headers followed by letters"));
   EXPECT_THAT(guess("b.txt", "@x y\nACGT\n+\nIIII\n"), HasSubstr("a FASTQ read"));
   for (const char* text :
        {"> he wrote\n> to me\nand I to him\n", ">quoted\nYes, I did\n", "ACGT\n", "", ">a\n", "@a\nAC\n"})

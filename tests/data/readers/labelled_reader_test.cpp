@@ -49,7 +49,7 @@ TEST(LabelledReader, what_is_not_utf8_is_read_as_latin_1_and_that_is_said) {
   const Examples examples = read_as("labelled", "x\ta b\ny\tcaf\xE9 ol\xE9\n");
   EXPECT_EQ(entries_of(examples, "text"), (Texts{"a", "b", "café", "olé"}));
   ASSERT_EQ(examples.remarks.size(), 1u);
-  EXPECT_EQ(examples.remarks[0], "data is not UTF-8 (line 2) and is read as ISO-8859-1");
+  EXPECT_EQ(examples.remarks[0], "data is not valid UTF-8 (line 2) and is read as ISO-8859-1");
   EXPECT_TRUE(read_as("labelled", "x\tcafé é\n").remarks.empty());
 }
 

@@ -176,7 +176,7 @@ TEST(Idx, reads_sizes_and_elements_and_refuses_what_does_not_fit) {
               contains(refused(idx(8, {2, 3}, "abcde")), "the sizes give 6"));
   EXPECT_TRUE(contains(refused(idx(8, {2, 3}, "abcdefg")), "7 bytes of elements"));
   EXPECT_TRUE(contains(refused(idx(8, {0xFFFFFFFF, 0xFFFFFFFF, 0xFFFFFFFF}, "a")), "exceed the size"));
-  EXPECT_TRUE(contains(refused(std::string("\0\0\x08\x03\0\0", 6)), "truncated"));
+  EXPECT_TRUE(contains(refused(std::string("\0\0\x08\x03\0\0", 6)), "the IDX header is truncated"));
 }
 
 TEST(Idx, the_digits_of_mnist_come_pixel_by_pixel) {
