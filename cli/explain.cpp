@@ -273,7 +273,7 @@ ExitCode Explain::run_on_fields(ExplainRequest request) {
   print_result(labels_tsv(why));
   print_result(fmt::format("\n# what voted for {} = {} at position {}: {}\n", escape_value(why.field),
                            escape_value(why.label), why.at,
-                           why.features ? "weights of features; those of neighbouring labels come on top"
+                           why.features ? "weights of features, without those of neighboring labels"
                                         : "gradient of its log odds in what each position adds"));
   print_result(votes_text(why, Paint()));
   return ExitCode::success;

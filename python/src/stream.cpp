@@ -56,7 +56,8 @@ void add_streams(nb::module_& module) {
             return stream.surprisal(symbol_of(stream.model().alphabet(), symbol));
           },
           nb::arg("symbol").none(), "Nats that the symbol would cost if it came next.")
-      .def("reset", &Stream::reset, "Forgets what was read. What an adaptive model has learnt stays.")
+      .def("reset", &Stream::reset,
+           "Reset the stream to the beginning of a sequence. An adaptive model keeps what it has learned.")
       .def("clone", &Stream::clone, nb::rv_policy::take_ownership, "An independent stream in the same state.")
       .def("__copy__", &Stream::clone, nb::rv_policy::take_ownership)
       .def(

@@ -318,7 +318,7 @@ TEST_F(DensityTest, what_is_given_is_a_number_that_the_model_can_hold) {
     expect_failure({"complete", run_, "--given", given}, 2, std::string("--given ") + given);
     expect_failure({"sample", run_, "--given", given}, 2, std::string("--given ") + given);
   }
-  expect_failure({"complete", run_, "--given", "q=1"}, 2, "x1 to x3, called x, y, z");
+  expect_failure({"complete", run_, "--given", "q=1"}, 2, "x1 to x3, named x, y, z");
   expect_failure({"complete", folder_ / "nowhere", "--given", "x=1"}, 4, "no such file");
 }
 

@@ -62,7 +62,7 @@ void register_cell(CellEntry entry) {
     throw UsageError("register_cell: there is already a cell \"" + entry.name + "\"; choose a different name");
   if (entry.name.starts_with("bi") && known.all.back().find(entry.name.substr(2)) != nullptr)
     throw UsageError("register_cell: \"" + entry.name + "\" is the cell \"" + entry.name.substr(2) +
-                     "\" in both directions; take another name");
+                     "\" in both directions; choose a different name");
   std::vector<CellEntry> entries(known.all.back().begin(), known.all.back().end());
   entries.push_back(std::move(entry));
   known.all.push_back(list_of(std::move(entries)));

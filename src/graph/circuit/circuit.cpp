@@ -307,7 +307,7 @@ Node::AffineTerm Circuit::add_symbol_operator(const Node& affine, const Term& te
   const Operator& op = *term.op;
   if (static_cast<Index>(term.symbols.size()) != op.reads_symbols() || term.symbols.front().id != term.source.id)
     throw UsageError(who + " reads " + std::to_string(op.reads_symbols()) +
-                     " symbol signals, the first of which must be " + "its source, but gets " +
+                     " symbol signals, the first of which must be its source, but gets " +
                      std::to_string(term.symbols.size()));
   if (op.outputs() != affine.size)
     throw UsageError(who + " gives " + std::to_string(op.outputs()) + " components, but " + affine.name + " has " +

@@ -84,7 +84,7 @@ template <class T>
 Curvature<T>::Curvature(const Network<T>& network, Distance distance, Team& team)
     : damped_(damped_signals(network, distance)), team_(team) {
   network_ = watching(network, damped_);
-  for (const Head<T>& head : network_.heads) head.loss->template need<LossCurvature<T>>("this optimiser");
+  for (const Head<T>& head : network_.heads) head.loss->template need<LossCurvature<T>>("this optimizer");
 }
 
 template <class T>

@@ -71,7 +71,7 @@ TEST(JsonlReader, what_does_not_fit_is_refused_with_its_line) {
   refused("{\"x\": [1], \"text\": \"\"}\n", "line 1: \"text\" is empty");
   refused("{\"x\": {\"y\": 1}}\n", "\"x\" must be a text, a number, or a list");
   refused("{\"x\": [[]]}\n", "\"x\" must be a text, a number, or a list");
-  refused("{\"x\": [1]}\n[1]\n", "data: line 2: no JSON object");
+  refused("{\"x\": [1]}\n[1]\n", "data: line 2: not a JSON object");
   refused("{\"x\": [1]}\n{\"x\": [NaN]}\n", "data: line 2: not valid JSON");
   refused("{\"x\": [1]}\n{\"y\": 1}\n", "data: line 2: no list and no text");
   refused("{\"x\": [1], \"x\": [2]}\n", "the key \"x\" occurs twice");
