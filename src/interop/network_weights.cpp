@@ -198,7 +198,7 @@ void fill_and_test(AnyModel& model, const ImportNetworkRequest& request, const N
     throw UsageError("--begin is of models that predict the next symbol");
   }
   if (const Index reads = holder.input().size(); !next && holder.reads_symbols() && theirs.symbols() != reads)
-    throw UsageError(fmt::format("{} reads {} symbols; the model reads {}", request.file, theirs.symbols(), reads));
+    throw UsageError(fmt::format("{} reads {} symbols, but the model reads {}", request.file, theirs.symbols(), reads));
   set_weights(holder, *ours, model.parameters());
   const TestInput trial = make_test_input(holder, kPositions);
   outcome = {.model = model.spec_text(),

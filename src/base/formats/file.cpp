@@ -146,7 +146,7 @@ void MappedFile::require_whole() const {
   if (data_ == nullptr || ::fstat(descriptor_, &status) != 0 || static_cast<std::size_t>(status.st_size) >= size_)
     return;
   throw RuntimeFailure(
-      fmt::format("{} was truncated while it was being read; do not modify it until the command has finished", name_));
+      fmt::format("{} was truncated while it was read; do not modify it while the command runs", name_));
 }
 
 void MappedFile::release(std::string_view stretch) const {

@@ -53,7 +53,7 @@ std::string BlockFile::read_bytes(int descriptor, Range range) const {
     if (got < 0) throw DataError(fmt::format("{}: cannot be read: {}", path_, std::generic_category().message(errno)));
     if (got == 0)
       throw RuntimeFailure(
-          fmt::format("{} became shorter while it was being read; do not change it while the command runs", path_));
+          fmt::format("{} was truncated while it was read; do not modify it while the command runs", path_));
     done += got;
   }
   return bytes;

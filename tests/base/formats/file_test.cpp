@@ -159,7 +159,7 @@ TEST(InputFile, a_file_that_was_shortened_is_noticed) {
   mapped.require_whole();
   ASSERT_EQ(::truncate(large.c_str(), 19'999'999), 0);
   EXPECT_TRUE(contains(message_of<RuntimeFailure>([&] { mapped.require_whole(); }),
-                       large + " was truncated while it was being read"));
+                       large + " was truncated while it was read"));
   EXPECT_EQ(std::string(mapped_file_at(mapped.bytes().data() + 12'345)), large);
 }
 

@@ -339,7 +339,7 @@ TEST(Safetensors, a_large_file_is_read_and_noticed_when_it_is_shortened) {
   EXPECT_EQ(file.values<float>("a"), values);
   std::filesystem::resize_file(path, std::filesystem::file_size(path) - 1);
   EXPECT_TRUE(contains(message_of<RuntimeFailure>([&] { file.values<float>("a"); }),
-                       path + " was truncated while it was being read"));
+                       path + " was truncated while it was read"));
 }
 
 TEST(Safetensors, files_are_mapped_and_named_in_messages) {
