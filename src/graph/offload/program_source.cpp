@@ -4,8 +4,15 @@
 
 #include <algorithm>
 
+#include "base/error.h"
+
 namespace unfold {
 namespace {
+
+UsageError no_device_code(Map map) {
+  return UsageError(
+      fmt::format("the operation '{}' has no code for GPUs (graph/offload/program_source.cpp)", map_info(map).name));
+}
 
 /// Returns the value of a map as an expression of the given names.
 std::string value_of(Map map, const std::string& x0, const std::string& x1, double k) {
@@ -25,8 +32,8 @@ std::string value_of(Map map, const std::string& x0, const std::string& x1, doub
     case Map::log: return fmt::format("log_of({})", x0);
     case Map::square: return fmt::format("({} * {})", x0, x0);
     case Map::copy: return x0;
+    default: throw no_device_code(map);
   }
-  return {};
 }
 
 /// Returns the partial derivative of a map with respect to one of its inputs as an expression.
@@ -47,8 +54,8 @@ std::string partial_of(Map map, int input, const InstructionNames& n, double k) 
     case Map::exp: return n.y;
     case Map::log: return fmt::format("(T(1) / {})", n.x0);
     case Map::square: return fmt::format("({0} + {0})", n.x0);
+    default: throw no_device_code(map);
   }
-  return {};
 }
 
 }  // namespace

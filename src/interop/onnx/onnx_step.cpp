@@ -155,8 +155,8 @@ std::string OnnxStep<T>::map(const Node& n, const std::string& x, const std::str
     case Map::log: return body_->add("Log", {x});
     case Map::square: return mul(x, x);
     case Map::copy: return x;
+    default: throw UsageError("it has the map " + std::string(map_info(n.map).name));
   }
-  throw UsageError("it has the map " + std::string(map_info(n.map).name));
 }
 
 template class OnnxStep<float>;
