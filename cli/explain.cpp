@@ -82,7 +82,7 @@ Explain::Explain()
   add_common();
 }
 
-/// Colours of standard output, where it is a terminal that has them.
+/// Colors of standard output, where it is a terminal that has them.
 class Paint {
  public:
   Paint() {

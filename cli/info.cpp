@@ -63,9 +63,9 @@ std::string field_text(const FieldInfo& field) {
       fmt::format("  {:<24} {}{}", escape_value(field.name), size_text(field), field.once ? " once an example" : "");
   if (!field.loss.empty()) text += fmt::format(", predicted with {}", field.loss);
   if (field.mean.size() == 1)
-    text += fmt::format(", standardised by mean {:.6g} and deviation {:.6g}", field.mean[0], field.deviation[0]);
+    text += fmt::format(", standardized by mean {:.6g} and deviation {:.6g}", field.mean[0], field.deviation[0]);
   else if (!field.mean.empty())
-    text += ", standardised number by number";
+    text += ", standardized per number";
   return text + "\n";
 }
 

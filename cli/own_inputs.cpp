@@ -108,7 +108,7 @@ void check_output_differs_from_input(const std::string& option, const std::strin
 void check_outputs_differ_from_inputs(const CommandOptions& options) {
   std::vector<FileNamed> inputs = options.files(FileUse::data);
   for (FileNamed& model : options.files(FileUse::model)) inputs.push_back(std::move(model));
-  // A run may be made anew from its own settings, which were read whole.
+  // A run can be repeated from its own settings, which were read completely.
   for (const FileNamed& folder : options.files(FileUse::filled))
     for (const FileNamed& input : inputs) refuse_folder(folder, input.path);
   for (FileNamed& settings : options.files(FileUse::settings)) inputs.push_back(std::move(settings));

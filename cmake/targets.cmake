@@ -53,7 +53,7 @@ endfunction()
 
 # unfold_module(<name> USES <lower modules and libraries> [PRIVATE_USES <libraries that no header shows>]): the static
 # library unfold_<name>. Headers of a module are included as "<module>/<folder>/<file>.h". Each module has an include
-# root of its own that contains nothing else, so a target can include only headers of modules that it links.
+# separate root that contains nothing else, so a target can include only headers of modules that it links.
 function(unfold_module name)
   cmake_parse_arguments(MODULE "" "" "USES;PRIVATE_USES" ${ARGN})
   add_library(unfold_${name} STATIC)

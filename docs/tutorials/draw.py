@@ -24,7 +24,7 @@ def columns(path, names):
 
 
 def means(values, size):
-    """The mean of every `size` neighbours."""
+    """The mean of every `size` neighbors."""
     return [sum(values[i:i + size]) / len(values[i:i + size]) for i in range(0, len(values), size)]
 
 

@@ -65,7 +65,7 @@ int unfold_encode(const unfold_model* model, const char* text, size_t size, int3
 
 /* A stream before its first symbol. */
 int unfold_open(const unfold_model* model, unfold_stream** stream);
-/* Another stream in the same state. A stream and its clones may be used in threads of their own, where those of a
+/* Another stream in the same state. A stream and its clones may be used in different threads, where those of a
  * network take turns; for speed open a stream in each thread. */
 int unfold_clone(const unfold_stream* stream, unfold_stream** clone);
 void unfold_close(unfold_stream* stream); /* NULL is allowed */

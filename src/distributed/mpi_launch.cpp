@@ -104,14 +104,14 @@ class MpiProcesses final : public Processes {
   }
 
   /// Polls and yields, so that other processes run if there are more processes than processors, which MPI may not
-  /// notice. With a pace that nobody is waiting for, polls only occasionally, so that computation keeps the processor.
+  /// notice. With a pace that has no waiting caller, polls only occasionally, so that computation keeps the processor.
   void wait(const char* what, const Pace* pace) {
     constexpr int kTries = 200;
     constexpr std::chrono::microseconds kPause{50};
     for (int tries = 0, done = 0;; ++tries) {
       check_mpi(MPI_Testall(static_cast<int>(requests_.size()), requests_.data(), &done, MPI_STATUSES_IGNORE), what);
       if (done != 0) return;
-      if (pace != nullptr && pace->is_cancelled) throw RuntimeFailure("an exchange was cancelled");
+      if (pace != nullptr && pace->is_canceled) throw RuntimeFailure("an exchange was canceled");
       if (pace != nullptr && !pace->awaited)
         std::this_thread::sleep_for(kPause);
       else if (tries >= kTries)

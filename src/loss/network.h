@@ -72,7 +72,7 @@ struct Network {
       throw UsageError("a network needs at least one head: a signal, a field and a loss");
     return *heads.front().signal.circuit;
   }
-  /// For what works on one head: UsageError naming who asks when there are several.
+  /// Returns the only head. Throws a UsageError that names the caller if there are several.
   const Head<T>& only_head(std::string_view who) const {
     if (heads.size() == 1) return heads.front();
     throw UsageError(std::string(who) + " supports only networks with one head; this one has " +

@@ -44,7 +44,7 @@ class Predictor {
   /// what it reads for the first time.
   virtual void freeze_for_archive() { set_learning(false); }
   /// Returns to the state before the first symbol of a sequence: the context is forgotten. What an adaptive predictor
-  /// has learnt from the symbols it observed is kept; a new predictor has learnt nothing.
+  /// has learned from the observed symbols is kept; a new predictor has learned nothing.
   virtual void reset() = 0;
   /// Returns a predictor in the same state, including what it has learned, for use on the same thread. Cheap enough for
   /// beam search: it shares the weights and the workspace of networks and copies on write.

@@ -44,7 +44,7 @@ struct TrainerOptions {
   std::string optimizer = "adam";  ///< SPEC
   BatchOptions batches = {};
   PenaltyOptions penalties = {};  ///< added to the loss of every step; require Network::hidden
-  TeacherForcing forcing = {};    ///< if not `always`: the network reads some of its own outputs
+  TeacherForcing forcing = {};    ///< if not `always`: the network reads some of its outputs
   /// Positions at which own outputs are read, with the gradient flowing through them. In this case, `forcing` is the
   /// share of these positions that still read the true value; it is 0 unless `forcing` is set.
   Feedback feedback = {};

@@ -50,7 +50,7 @@ class StoppedReader final : public BatchReader {
   const std::atomic<bool>& stop_;
 };
 
-/// While it lives, the parameters are those that are judged, where the optimiser keeps others than it moves.
+/// During its lifetime, the parameters are those to validate, if the optimizer keeps averages beside them.
 template <class T>
 class Judged {
  public:

@@ -326,8 +326,8 @@ TEST_F(DensityTest, curves_say_what_they_count_and_share_an_axis_where_they_coun
   learn(data("numbers.csv", number_rows(100)), {"--model", "linear-ar", "--split", "80/20"});
   const std::string picture = folder_ / "curves.svg", other = folder_ / "text";
   ASSERT_EQ(unfold_command({"info", run_, "--plot", picture}).code, 0);
-  EXPECT_THAT(read_bytes(picture), HasSubstr("bits per prediction, numbers standardised"));
-  EXPECT_THAT(output_of({"report", run_, "-o", "-"}), HasSubstr("bits per prediction, numbers standardised"));
+  EXPECT_THAT(read_bytes(picture), HasSubstr("bits per prediction, numbers standardized"));
+  EXPECT_THAT(output_of({"report", run_, "-o", "-"}), HasSubstr("bits per prediction, numbers standardized"));
   ASSERT_EQ(unfold_command({"train", text_, "--model", "rnn:3", "--steps", "2", "--out", other}).code, 0);
   expect_failure({"info", run_, other, "--plot", picture}, 2, "; plot them separately");
   expect_failure({"report", other, run_, "-o", picture}, 2, "; plot them separately");

@@ -173,7 +173,7 @@ TEST_F(FieldsTest, numbers_are_predicted_by_a_mixture_some_positions_ahead) {
   EXPECT_GT(told["fields"][0]["deviation"][0].get<double>(), 0.1);
   const std::string shown = output_of({"info", run_});
   EXPECT_THAT(shown, HasSubstr("data        table; reads previous(3) hour, previous(3) load\n"));
-  EXPECT_THAT(shown, HasSubstr("1 number, predicted with mixture, standardised by mean"));
+  EXPECT_THAT(shown, HasSubstr("1 number, predicted with mixture, standardized by mean"));
   EXPECT_THAT(output_of({"forecast", run_, file, "--ahead", "3"}),
               StartsWith("example\tahead\tload.mean\tload.q10\tload.q90\n1\t1\t"));
   expect_failure({"forecast", run_, file, "--ahead", "4"}, 2, "which the model does not predict");

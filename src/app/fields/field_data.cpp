@@ -31,7 +31,7 @@ using Names = std::vector<std::string>;
 
 std::string joined(const Names& names) { return fmt::format("{}", fmt::join(names, ",")); }
 
-/// A source with a chain of its own length, not what is given once.
+/// A source sequence with its own length, as opposed to a value given once.
 bool is_long_source(const ExampleColumn& column) { return column.source && !column.once; }
 bool has_source(const Examples& examples) { return std::ranges::any_of(examples.columns, is_long_source); }
 
@@ -51,7 +51,7 @@ std::string obvious_target(const Examples& examples) {
   return all_text && examples.columns.size() > 1 ? examples.columns.back().name : std::string();
 }
 
-/// Words of an open vocabulary say more by their parts: so many distinct ones are words.
+/// Minimum number of distinct values of a text field that is treated as words and read by their parts.
 constexpr std::size_t kOpenVocabulary = 500;
 bool is_open(const ExampleColumn& column) {
   std::set<std::string_view> distinct;
@@ -72,7 +72,7 @@ bool predicts(const std::vector<Predicted>& heads, const std::string& name) {
   return std::ranges::find(heads, name, &Predicted::field) != heads.end();
 }
 
-/// What a tagger should know of a word that it never saw, and what a classifier should know of its neighbours.
+/// Features of unseen words for taggers, and neighbors of words for classifiers.
 const std::vector<const char*> kPartsOfWords = {"lower", "shape", "prefix2", "prefix3", "suffix2", "suffix3"};
 const std::vector<const char*> kRunsOfWords = {"lower", "run2", "run3"};
 /// The same for the leaves of a tree.
@@ -152,7 +152,7 @@ bool all_bits(const ExampleColumn& column) {
   return std::ranges::all_of(column.numbers, [](double x) { return x == 0 || x == 1; });
 }
 
-/// What is predicted of numbers, where nobody said: bits, or a normal distribution of a variance that is learned.
+/// The default loss of numbers: Bernoulli for bits, otherwise a normal distribution with a learned variance.
 std::string default_loss(const ExampleColumn& column) {
   if (column.is_text()) return {};
   return all_bits(column) ? "bernoulli" : "normal";
@@ -393,12 +393,12 @@ Problem problem_of(const NetworkLayout& layout, const DataSpecification& data) {
 
 namespace {
 
-/// Optimisers that compare losses want the same examples each time: all of them, up to so many.
+/// Optimizers that compare losses need the same examples each time: all of them, up to this number.
 constexpr Index kWholeSet = 2048;
-/// Positions that an optimiser that compares losses reads whole: about a gigabyte for every 10^6 with 20 units.
+/// Positions that an optimizer that compares losses reads at once: about a gigabyte for every 10^6 with 20 units.
 constexpr Index kMostWholePositions = 2'000'000;
 
-/// Steps after which an optimiser that knows when it has converged is stopped.
+/// Steps after which an optimizer that detects its convergence is stopped.
 constexpr double kUntilConverged = 1000;
 
 /// Whether the network reads so derived fields (data/examples/derived.h).
@@ -410,7 +410,7 @@ bool reads_derived(const FieldPlan& plan, std::string_view how) {
 /// Runs of words: text of an open vocabulary.
 bool reads_runs(const FieldPlan& plan) { return reads_derived(plan, "run"); }
 
-/// Of small sets more epochs, of large ones fewer: about so many examples are read before the network overfits.
+/// More epochs for small sets, fewer for large ones: examples read before a network typically overfits.
 double epochs_for(const Examples& examples, double to_read) {
   constexpr double kFewest = 5, kMost = 15;
   return std::clamp(std::round(to_read / static_cast<double>(std::max<Index>(1, examples.count()))), kFewest, kMost);
@@ -418,7 +418,7 @@ double epochs_for(const Examples& examples, double to_read) {
 
 bool is_of_bits(const HeadSpecification& head) { return head.loss == "bernoulli"; }
 
-/// A field goes with so many labels that neighbours cost little beside the network.
+/// Maximum number of labels for which a CRF costs little compared with the network.
 constexpr std::size_t kFewLabels = 100;
 bool has_few_labels(const ExampleColumn& column) {
   std::set<std::string_view> distinct;
@@ -427,13 +427,13 @@ bool has_few_labels(const ExampleColumn& column) {
   return column.is_text();
 }
 
-/// Optimisers whose metric wants rows that count each for themselves.
+/// Optimizers whose metric needs independent rows.
 bool wants_rows(const std::string& optimizer) {
   return std::ranges::any_of(std::array{"ruop", "rbpm", "ascent"},
                              [&](const char* name) { return optimizer.starts_with(name); });
 }
 
-/// Labels of a network that sees whole sequences anyway are judged together, where nobody said how.
+/// By default, a network that reads whole sequences predicts all labels jointly (CRF).
 void settle_label_loss(FieldPlan& plan, const Examples& examples, TrainSettings& s) {
   if (plan.problem == Problem::transducing) return;
   const ModelSpec model = parse_model_spec(s.model);
@@ -524,7 +524,7 @@ void set_problem_defaults(FieldPlan& plan, const Examples& examples, const Given
     case Problem::forecasting:
       if (of_bits) {
         settle("model", s.model, "lstm:256,dropout=0.5,embedding=128");
-        // Small corpora are learnt by heart: what shrinks the weights decides, and many steps.
+        // Small corpora are memorized: regularization and the number of steps decide.
         settle("optimizer", s.optimizer, "adamw:rate=0.003,clip=1,decay=0.4,schedule=cosine,warmup=100");
         settle("batch", s.batch, Index{8});
         if (!budget) s.epochs = 60;

@@ -101,7 +101,7 @@ class HeadCount {
                         : unsegmented_ != nullptr ? errors_.measures()
                                                   : values_.measures();
     if (nodes_) std::ranges::copy(nodes_->measures(), std::back_inserter(figures_.measures));
-    // Published figures of densities are on standardised numbers.
+    // Published results of densities are for standardized numbers.
     if (head_.loss->template as<VectorDensity<T>>() != nullptr && !field_.deviation.empty())
       figures_.measures.emplace_back("standardised_nats", figures_.nats_each());
     figures_.nats += static_cast<double>(figures_.predicted) * log_scale(field_);

@@ -16,7 +16,7 @@ struct HeadFigures {
   std::string field, loss;
   bool once = false;    ///< predicted once an example
   Index predicted = 0;  ///< entries that were there to be predicted
-  double nats = 0;      ///< of all of them, in units of the data: standardisation is taken back
+  double nats = 0;      ///< of all of them, in units of the data: standardization is reverted
   Measures measures = {};
   struct Mistake {
     std::string wanted, best;
@@ -69,7 +69,7 @@ struct HeadScores {
 template <class T>
 std::vector<HeadScores> score_heads(const NetworkModel<T>& model, const ExampleSet& examples, Team& team);
 
-/// Sum of ln(deviation): what taking the standardisation back adds to the nats of an entry.
+/// Sum of ln(deviation): the amount that reverting the standardization adds to the nats of an entry.
 double log_scale(const FieldSpecification& field);
 
 /// How many positions a network model reads at once: what its heads say of them takes 256 MB at most, and of one

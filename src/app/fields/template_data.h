@@ -19,7 +19,7 @@ bool names_template(const std::string& model);
 /// into the option `steps`. Throws UsageError, DataError.
 void take_template(const std::vector<std::string>& columns, TrainSettings& settings);
 
-/// What a linear model reads where nobody says.
+/// The default fields of a linear model.
 std::vector<std::string> default_templates(const Examples& examples, const std::vector<std::string>& predicted);
 
 /// Where what is read weighs steps: it is read, and the losses of heads are fields that score steps. UsageError for

@@ -159,7 +159,7 @@ std::string logged_unit(const std::string& run) {
   std::error_code none;
   const bool has_model = std::filesystem::exists(folder.model(), none);  // a run that has only begun has none
   return has_model && std::ranges::any_of(describe_model(run).fields, standardised)
-             ? "bits per prediction, numbers standardised"
+             ? "bits per prediction, numbers standardized"
              : "bits per prediction";
 }
 

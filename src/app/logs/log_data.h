@@ -20,7 +20,7 @@ struct LogCard {
   LogRules rules;
   bool label_column = false;
   Index lines = 0, shapes = 0;  ///< in training: lines, and different shapes among them
-  /// Different words that training read as `<unk>`, or 1: the probability of `<unk>` is shared by so many words.
+  /// Number of different words that training read as `<unk>`, or 1. They share the probability of `<unk>`.
   Index unknown_words = 1;
   LogValues values = {};  ///< that stood in the places of each rule
 };

@@ -633,7 +633,7 @@ bool holds_field_model(const std::string& model) {
     const ModelFile file = ModelFile::open(model_file(model));
     return file.kind() == NetworkModel<float>::kKind && readers().find(file.data().source) != nullptr;
   } catch (const ModelError&) {
-    return false;  // whoever loads it says what is wrong
+    return false;  // the loader reports the error
   }
 }
 

@@ -226,7 +226,7 @@ Reproduction tables_of_numbers() {
               "Uria, Murray and Larochelle 2013 and 2014: ten folds, one a seed; classes and counts left out, and "
               "of two columns whose correlation is above 0.98 the second",
           .measure = "/test/heads/values/standardised_nats",
-          .measure_text = "nats a row on test, of standardised numbers",
+          .measure_text = "nats per test row, of standardized numbers",
           .curve = "nats_per_symbol",
           .curve_text = "validation, nats",
           .rows = {{"one Gaussian", "--model linear-ar"},
@@ -255,7 +255,8 @@ Reproduction binary_digits() {
                        .success = 88.9};
   return {.name = "density",
           .title = "Binary digits",
-          .source = "MNIST, pixels drawn once by their grey with seed 1; 50,000 to train on, 10,000 to choose by",
+          .source =
+              "MNIST, pixels drawn once from their gray levels with seed 1; 50,000 for training, 10,000 for validation",
           .measure = "/test/heads/values/nats_per_example",
           .measure_text = "nats a digit on test",
           .curve = "nats_per_symbol",

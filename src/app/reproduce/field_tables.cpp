@@ -212,7 +212,7 @@ Reproduction parts_of_speech() {
                                                "{data}/ud/en_atis-ud-dev.conllu.gz --test "
                                                "{data}/ud/en_atis-ud-test.conllu.gz",
                                                0.985),
-                                        column("EWT, learnt from its dev part",
+                                        column("EWT, trained on its dev part",
                                                "{data}/ud/en_ewt-ud-dev.conllu.gz --test "
                                                "{data}/ud/en_ewt-ud-test.conllu.gz",
                                                0.88)};

@@ -42,7 +42,7 @@ Reproduction textures() {
       .arguments = "{made}.train.grids --format grids --valid {made}.valid.grids --test {made}.test.grids",
       .prepare = make_rooms};
   return {.name = "grids",
-          .title = "Rooms, labelled by a mark far away",
+          .title = "Rooms, labeled by a distant mark",
           .source = "unfold generate texture, grids of 24 x 24 positions",
           .measure = "/test/heads/label/accuracy",
           .measure_text = "positions right on test, %",

@@ -64,8 +64,8 @@ std::string names_table() {
   std::string text = fmt::format(
       "`{}`, {} epochs, seed 1; every tenth name of each gender is tested ({} and {}), the one after it validated on. "
       "Bits per\nname, including its end: of an unconditional network, of one conditioned on the gender, and of the "
-      "latter conditioned on the wrong gender.\n\n| ends, and how the gender is known | female: told nothing | told | "
-      "told the other | male: told nothing | told | told the other |\n| --- | --- | --- | --- | --- | --- | --- |\n",
+      "latter conditioned on the wrong gender.\n\n| last letters; condition | female: none | right | "
+      "wrong | male: none | right | wrong |\n| --- | --- | --- | --- | --- | --- | --- |\n",
       kNamesModel, kNamesEpochs, files.tested[0], files.tested[1]);
   std::string samples;
   for (const std::string ends : {"symbol", "stop", "geometric", "poisson", "negative-binomial", "table"}) {

@@ -80,7 +80,7 @@ std::string tunes_table() {
       "`{}`, {} epochs, seed 1; melodies without chords of tunes that keep their key; every tenth of each key is "
       "tested, the one after it\nvalidated on. Bits per tune, including its end: of an unconditional network, of one "
       "conditioned on the key, and of the latter\nconditioned on a wrong key (mean over the three other keys).\n\n| "
-      "key | tunes tested | told nothing | told | told another |\n| --- | --- | --- | --- | --- |\n",
+      "key | tunes tested | no key given | right key | wrong key |\n| --- | --- | --- | --- | --- |\n",
       kTunesModel, kTunesEpochs);
   for (std::size_t k = 0; k < kKeys.size(); ++k) {
     double others = 0;

@@ -15,7 +15,7 @@
 namespace unfold {
 namespace {
 
-constexpr Index kUnits = 1000;  ///< when nobody says how many
+constexpr Index kUnits = 1000;  ///< default number
 
 UsageError unknown_task(const std::string& task) {
   std::vector<std::string> names;

@@ -73,7 +73,7 @@ SymbolFrequencies frequencies_of(const FieldColumn& column, Index symbols) {
   return result;
 }
 
-/// Mean and variance of each number of a column that is there, standardised as it is.
+/// Mean and variance of each number of a column, without missing values and in standardized units.
 struct Moments {
   std::vector<double> mean, variance;
 

@@ -1,5 +1,5 @@
 #pragma once
-/// What path-normalised optimisers ask of a network, said before anything is written.
+/// Requirements of path-normalized optimizers, checked before anything is written.
 
 #include <string_view>
 
@@ -8,8 +8,8 @@
 
 namespace unfold {
 
-/// Throws UsageError naming the data, units or pooling that are in the way where the optimiser is `path`,
-/// `path+momentum` or `path+adam` and sums over paths do not describe the circuit; other optimisers take any circuit.
+/// Throws UsageError naming the data, units or pooling that prevent it if the optimizer is `path`,
+/// `path+momentum` or `path+adam` and sums over paths do not describe the circuit; other optimizers accept any circuit.
 void require_path_units(const Circuit& circuit, const ModelSpec& model, std::string_view optimizer);
 
 }  // namespace unfold

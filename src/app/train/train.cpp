@@ -247,7 +247,7 @@ TrainOutcome Training::run() {
   return *s_.precision == "double" ? run_recurrent<double>(material, data) : run_recurrent<float>(material, data);
 }
 
-/// Whole sequences or windows, where nobody said. The decision is kept like one that was given.
+/// Chooses whole sequences or windows by default. The choice is stored like a given option.
 template <class T>
 void Training::decide_sequences(const LanguageModel<T>& model, const Split& training) {
   if (!open_.contains("whole-sequences")) return;

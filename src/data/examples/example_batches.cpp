@@ -69,7 +69,7 @@ std::vector<Cut> cut(const ExampleSet& examples, std::span<const Index> order, c
   return cuts;
 }
 
-/// A batch as several of at most so many positions: consecutive chains of it, or pieces of one chain. Every chain keeps
+/// A batch as several batches of limited size: consecutive chains of it, or pieces of one chain. Every chain keeps
 /// its slot, which is reset before its first piece; streams are handed over after the last piece of all.
 class DividedCut {
  public:

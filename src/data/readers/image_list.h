@@ -15,7 +15,7 @@ bool is_image_name(std::string_view name);
 bool is_folder_list(const Input& input);
 
 /// The files of data of a format. Of images, in place of a folder the list of its images (read_images.cpp), in the
-/// order of their names: those in folders of it are labelled with the folder's name. Throws DataError: missing,
+/// order of their names: images in subfolders have the label of the subfolder's name. Throws DataError: missing,
 /// unreadable, a folder without images.
 std::vector<Input> open_data(const std::vector<std::string>& files, std::string_view format);
 

@@ -25,7 +25,7 @@ namespace {
 
 constexpr std::size_t kLayoutBytes = 256 << 10;
 constexpr std::size_t kPieceBytes = 1 << 20;
-constexpr std::size_t kLongestRow = 16 << 20;  ///< a quote that is not closed within so many bytes is ignored
+constexpr std::size_t kLongestRow = 16 << 20;  ///< a quote that is not closed within this number of bytes is ignored
 constexpr Index kDistinctBudget = Index{64} << 20, kMostDistinct = 4096, kFewestDistinct = 64;
 constexpr Index kBytesPerDistinct = 16;  ///< a slot and its free neighbor
 

@@ -23,7 +23,7 @@ enum class TimeConstants {
 /// Leaky: h_t = h_{t-1} + (s(the same) - h_{t-1}) / theta, theta [n]. Jaeger et al. 2007.
 struct RnnOptions {
   Map activation = Map::tanh;           ///< tanh, sigmoid, relu or softplus
-  Init recurrent = Init::orthogonal();  ///< uniform, identity (IRNN), orthogonal, sparse, normalised (np-RNN)
+  Init recurrent = Init::orthogonal();  ///< uniform, identity (IRNN), orthogonal, sparse, `normalised` (np-RNN)
   Init input = Init::uniform();
   std::vector<Index> delays = {1};
   TimeConstants leak = TimeConstants::none;

@@ -136,7 +136,7 @@ Circuit::InPart Circuit::in_part(int part) {
   return InPart(*this, part);
 }
 
-/// Checks that a node reads a signal of its own part.
+/// Checks that a node reads a signal of the same part.
 void Circuit::check_part(const Node& node, Signal read) const {
   const Node& source = nodes_[static_cast<std::size_t>(read.id)];
   if (source.part != node.part)

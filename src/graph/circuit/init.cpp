@@ -62,7 +62,7 @@ void fill_sparse(const WeightBlock& b, Index count, double scale, Random& random
 // np-RNN: A = RR'/n is positive definite; W = (A + I) / largest eigenvalue of (A + I), computed by power iteration.
 void fill_normalised(const WeightBlock& b, double gain, Random& random) {
   const Index n = b.inputs;
-  if (n != b.outputs) throw UsageError("init: normalised needs square blocks");
+  if (n != b.outputs) throw UsageError("init `normalised` needs square blocks");
   std::vector<double> r(static_cast<std::size_t>(n * n)), w(r.size());
   for (double& x : r) x = random.normal();
   for (Index i = 0; i < n; ++i)

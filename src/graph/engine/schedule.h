@@ -135,7 +135,7 @@ void Schedule::walk_loop(Member& me, const Segment& segment, Division how, bool 
     const Range mine = my_rows(segment, how, me, order(segment).step(step));
     for (std::size_t k = 0; k < n; ++k) {
       const std::size_t index = reverse ? n - 1 - k : k;
-      // Maps read only columns of their own units; products read all columns.
+      // Maps read only columns of the same units; products read all columns.
       if (unit > 0 && segment.items[index].kind == Item::Kind::affine) sync(me);
       if (!mine.empty()) run_item(index, Work{&me, step, mine, by_columns(how), unit});
       if (how == Division::columns) sync(me);

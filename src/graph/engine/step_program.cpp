@@ -44,7 +44,7 @@ void StepProgram<T>::run(State<T>& state) {
   state.fresh_flags()[0] = 0;
 }
 
-/// The first symbol is checked before every step, others by steps of their own.
+/// The first symbol is checked before every step, others by separate steps.
 template <class T>
 void StepProgram<T>::find_reads() {
   for (int i = 0; i < static_cast<int>(plan_.nodes().size()); ++i) {

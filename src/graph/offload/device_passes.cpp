@@ -32,7 +32,7 @@ void check_device_support(const Plan& plan) {
     for (std::size_t k = 0; k < plan.segments()[g].items.size(); ++k) {
       const Item& item = plan.segments()[g].items[k];
       if (item.kind == Item::Kind::pointwise && programs.forward(g, k).overlaps)
-        refuse(plan.nodes()[at(item.nodes.front())], "reads a shifted view of its own signal");
+        refuse(plan.nodes()[at(item.nodes.front())], "reads a shifted view of the signal that it writes");
       if (item.kind == Item::Kind::reorder) refuse(plan.nodes()[at(item.node)], "runs over grids");
     }
 }

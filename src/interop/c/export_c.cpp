@@ -116,8 +116,8 @@ void write_model(const LanguageModel<T>& model, const ExportCRequest& request,
   write(step.output_statements);
   write(text(fmt::format("    const @real *logits = {};\n", step.output)));
   write(
-      text("    const @real normaliser = @log_sum_exp(logits);\n"
-           "    for (i = 0; i < @@_SYMBOLS; ++i) log_probabilities[i] = logits[i] - normaliser;\n  }\n"
+      text("    const @real normalizer = @log_sum_exp(logits);\n"
+           "    for (i = 0; i < @@_SYMBOLS; ++i) log_probabilities[i] = logits[i] - normalizer;\n  }\n"
            "  return 0;\n}\n"));
   write(symbols);
   write("#endif\n");

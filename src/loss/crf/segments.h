@@ -7,7 +7,7 @@
 ///
 /// A segment produces the labels `single` if it has one position, otherwise `first`, `inside` ..., `last`. Labels
 /// determine the segments uniquely. If labels do not mark where a segment begins (single = first = last), a segment may
-/// follow one of its own type only if that one has the maximum length; a longer sequence of equal labels is therefore
+/// follow one of the same type only if that one has the maximum length; a longer sequence of equal labels is therefore
 /// divided from its beginning.
 ///
 /// Cost per position: types^2 + types x longest.

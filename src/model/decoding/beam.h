@@ -14,7 +14,7 @@ struct BeamOptions {
   Index length = 32;  ///< maximum number of symbols
   Index beam = 8;     ///< continuations kept at every length
   Index count = 5;    ///< maximum number of results
-  /// Finished continuations are ranked by log p / length^normalisation. 0: by probability, which favors short ones; 1:
+  /// Finished continuations rank by `log p / length^normalisation`. 0: by probability, which favors short ones; 1:
   /// by probability per symbol.
   double normalisation = 1;
   std::string stop = {};           ///< a continuation is finished when its text ends with this; empty: at full length

@@ -53,7 +53,8 @@ class LanguageModel final : public SymbolModel, public NetworkHolder {
   /// For the trainer and the evaluator; valid as long as the model.
   const Network<T>& network() const { return body_.network(); }
 
-  /// Many sequences or segments side by side; with the bits of the predictor, except that `segments` start anew.
+  /// Many sequences or segments at once; with the bits of the predictor, except that `segments` start from the initial
+  /// state.
   Evaluation evaluate(const Corpus& corpus, const Split& part, Team& team,
                       const EvaluateOptions& options = {}) const override;
 

@@ -174,7 +174,7 @@ struct PpmPredictor::Body {
     return initializes ? decision.estimate_and_initialize(c, prior) : decision.estimate(c, prior);
   }
 
-  /// Where nothing is learnt yet: what the number of distinct symbols suggests.
+  /// Before anything is learned: the value that the number of distinct symbols suggests.
   static double first_escape(const Rest& rest) {
     return std::min(0.95, 2.0 * rest.distinct / (rest.total + 2.0 * rest.distinct));
   }

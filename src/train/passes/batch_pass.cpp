@@ -181,7 +181,7 @@ bool BatchPass<T>::softmax_on_device(const Batch& batch, const Head<T>& head, In
   return unfolding_.softmax(head.signal, targets, scale, wanted, nats_.data() + first);
 }
 
-/// Computes the losses over a piece; with a gradient, also their adjoints and the gradient of their own parameters.
+/// Computes the losses over a piece; with a gradient, also their adjoints and the gradient of the losses' parameters.
 template <class T>
 void BatchPass<T>::read(const Batch& batch, Index piece, double scale, bool wanted, std::span<T> gradient) {
   const Index first = piece < 0 ? 0 : cuts_[at(piece)].first_row;
