@@ -81,7 +81,7 @@ int unfold_reset(unfold_stream* stream);
  * `unfold score`. */
 int unfold_score(const unfold_model* model, const char* text, size_t size, double* nats, size_t* predicted);
 /* The same for every symbol, NaN where nothing is predicted. `count` is how many there are, more than unfold_encode
- * counts where the model ends a text in a symbol of its own; `nats` has room for all of them. NULL with a room of 0
+ * counts where the model ends a text with a separate symbol; `nats` has room for all of them. NULL with a room of 0
  * only counts. */
 int unfold_score_symbols(const unfold_model* model, const char* text, size_t size, float* nats, size_t room,
                          size_t* count);

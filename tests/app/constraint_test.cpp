@@ -62,7 +62,7 @@ std::string chunk_sentences(int count) {
   return text;
 }
 
-TEST_F(ConstraintTest, labels_are_the_best_of_those_that_n_best_lists_and_that_match) {
+TEST_F(ConstraintTest, constrained_labels_equal_the_matching_n_best_labels) {
   for (const char* loss : {"2=crf", "2=softmax"}) {
     trained(chunk_sentences(10), loss, "birnn:4", 8, "columns");
     // Three labels at four positions give 81 sequences; for a random field all of them are listed with their
@@ -102,7 +102,7 @@ TEST_F(ConstraintTest, labels_are_the_best_of_those_that_n_best_lists_and_that_m
   }
 }
 
-TEST_F(ConstraintTest, targets_of_a_source_match_and_end) {
+TEST_F(ConstraintTest, constrained_targets_match_the_expression_and_end) {
   std::string pairs;
   for (int k = 0; k < 40; ++k) pairs += k % 2 == 0 ? "ab\txy\n" : "ba\tyx\n";
   trained(pairs, "", "gru:8", 60, "pairs");
@@ -122,7 +122,7 @@ TEST_F(ConstraintTest, targets_of_a_source_match_and_end) {
               HasSubstr("not for samples"));
 }
 
-TEST_F(ConstraintTest, labels_that_are_read_are_refused) {
+TEST_F(ConstraintTest, constraints_on_labels_that_are_inputs_are_rejected) {
   train_small(folder_.path("run"), folder_.write("data", chunk_sentences(10)), "rnn:4", "adam", 2,
               [](TrainRequest& request) {
                 request.settings.format = "columns";

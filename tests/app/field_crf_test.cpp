@@ -55,13 +55,13 @@ class FieldCrfTest : public ::testing::Test {
   std::string data_ = folder_.write("data.conll", chunked_sentences(40));
 };
 
-TEST_F(FieldCrfTest, tags_of_a_network_of_both_directions_are_judged_together_where_nobody_says_how) {
+TEST_F(FieldCrfTest, bidirectional_taggers_use_a_crf_by_default) {
   EXPECT_EQ(trained("2").settings.predict, "2=crf");
   EXPECT_EQ(trained("2=softmax").settings.predict, "2=softmax");
   EXPECT_EQ(trained("2", "rnn:6").settings.predict, "2");
 }
 
-TEST_F(FieldCrfTest, the_table_has_the_best_sequences_and_posteriors) {
+TEST_F(FieldCrfTest, table_contains_best_sequences_and_posteriors) {
   trained("2=crf");
   const auto rows = nlohmann::json::parse("[" + [&] {
     std::string lines =
@@ -87,7 +87,7 @@ TEST_F(FieldCrfTest, the_table_has_the_best_sequences_and_posteriors) {
     }
 }
 
-TEST_F(FieldCrfTest, the_table_has_the_n_best_sequences_with_their_probabilities) {
+TEST_F(FieldCrfTest, table_contains_n_best_sequences_with_probabilities) {
   trained("2=crf");
   std::string table =
       predicted({.model = folder_.path("run"), .data = {data_}, .format = TableFormat::jsonl, .best = 3});
@@ -110,7 +110,7 @@ TEST_F(FieldCrfTest, the_table_has_the_n_best_sequences_with_their_probabilities
               testing::ThrowsMessage<UsageError>(HasSubstr("--best is for labels of whole sequences")));
 }
 
-TEST_F(FieldCrfTest, scores_of_positions_add_up_to_the_evaluation) {
+TEST_F(FieldCrfTest, position_scores_sum_to_the_evaluation) {
   trained("2=crf:labels=iob2");
   const FieldFigures figures = evaluate_on_fields({.model = folder_.path("run"), .data = {data_}});
   EXPECT_EQ(figures.heads.front().loss, "crf");
@@ -127,7 +127,7 @@ TEST_F(FieldCrfTest, scores_of_positions_add_up_to_the_evaluation) {
   EXPECT_EQ(f1->second, 1);
 }
 
-TEST_F(FieldCrfTest, templates_over_columns_are_learnt_to_convergence) {
+TEST_F(FieldCrfTest, templates_over_columns_train_to_convergence) {
   const std::string templates = folder_.write("template", "U00:%x[-1,0]\nU01:%x[0,0]\nU02:%x[-1,0]/%x[0,0]\nB\n");
   TrainRequest request{.out = folder_.path("run")};
   request.settings.data = {data_};
@@ -147,7 +147,7 @@ TEST_F(FieldCrfTest, templates_over_columns_are_learnt_to_convergence) {
   EXPECT_THAT([&] { train(request); }, testing::ThrowsMessage<UsageError>(HasSubstr("it has no units")));
 }
 
-TEST_F(FieldCrfTest, texts_that_are_hashed_are_learnt_and_none_of_them_is_kept) {
+TEST_F(FieldCrfTest, hashed_features_train_and_are_not_stored_by_name) {
   TrainRequest request{.out = folder_.path("run")};
   request.settings.data = {data_};
   request.settings.read = "1[-1],1[0],1[-1]|1[0]";
@@ -171,7 +171,7 @@ TEST_F(FieldCrfTest, texts_that_are_hashed_are_learnt_and_none_of_them_is_kept) 
   EXPECT_THAT([&] { train(request); }, testing::ThrowsMessage<UsageError>(HasSubstr("leave out cut or hash")));
 }
 
-TEST_F(FieldCrfTest, segments_are_learnt_and_their_answers_keep_to_the_scheme) {
+TEST_F(FieldCrfTest, segment_models_train_and_predict_valid_label_schemes) {
   EXPECT_EQ(trained("2=crf:labels=iob2,segments=4").settings.predict, "2=crf:labels=iob2,segments=4");
   const FieldFigures figures = evaluate_on_fields({.model = folder_.path("run"), .data = {data_}});
   EXPECT_EQ(figures.heads.front().measures.front(), std::make_pair(std::string("accuracy"), 1.0));
@@ -186,7 +186,7 @@ TEST_F(FieldCrfTest, segments_are_learnt_and_their_answers_keep_to_the_scheme) {
               testing::ThrowsMessage<DataError>(HasSubstr("increase segments=")));
 }
 
-TEST_F(FieldCrfTest, the_averaged_perceptron_learns_templates) {
+TEST_F(FieldCrfTest, averaged_perceptron_trains_templates) {
   TrainRequest request{.out = folder_.path("run")};
   request.settings.data = {data_};
   request.settings.read = "1[-1],1[0],1[-1]|1[0]";
@@ -203,7 +203,7 @@ TEST_F(FieldCrfTest, the_averaged_perceptron_learns_templates) {
   EXPECT_EQ(figures.heads.front().measures.front(), std::make_pair(std::string("accuracy"), 1.0));
 }
 
-TEST_F(FieldCrfTest, training_starts_with_the_parameters_of_another_run) {
+TEST_F(FieldCrfTest, training_can_start_from_the_parameters_of_another_run) {
   trained("2=softmax");
   const auto parameter = [&](const std::string& run, const std::string& name) {
     return with_network_model(run, [&]<class T>(const NetworkModel<T>& model) {
@@ -234,7 +234,7 @@ TEST_F(FieldCrfTest, training_starts_with_the_parameters_of_another_run) {
   EXPECT_THAT([&] { train(request); }, testing::ThrowsMessage<UsageError>(HasSubstr("trained on the same data")));
 }
 
-TEST_F(FieldCrfTest, a_metric_of_paths_says_that_none_leads_to_parameters_of_the_loss) {
+TEST_F(FieldCrfTest, path_metric_reports_that_no_path_reaches_loss_parameters) {
   TrainRequest request{.out = folder_.path("run")};
   request.settings.data = {data_};
   request.settings.predict = "2=crf";
@@ -246,7 +246,7 @@ TEST_F(FieldCrfTest, a_metric_of_paths_says_that_none_leads_to_parameters_of_the
               testing::ThrowsMessage<UsageError>(HasSubstr("does not support losses with parameters")));
 }
 
-TEST_F(FieldCrfTest, one_label_a_sequence_and_rows_of_a_window_are_refused) {
+TEST_F(FieldCrfTest, sequence_labels_and_windowed_rows_are_rejected) {
   EXPECT_THAT([&] { trained("2@end=crf"); },
               testing::ThrowsMessage<UsageError>(HasSubstr("is predicted once per sequence")));
   EXPECT_THAT([&] { trained("2=crf:labels=iob3"); }, testing::ThrowsMessage<UsageError>(HasSubstr("iob2")));

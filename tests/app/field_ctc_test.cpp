@@ -71,7 +71,7 @@ double measure_of(const HeadFigures& head, const std::string& name) {
   return found == head.measures.end() ? std::nan("") : found->second;
 }
 
-TEST_F(FieldCtcTest, labels_of_unsegmented_sequences_are_found) {
+TEST_F(FieldCtcTest, ctc_finds_labels_of_unsegmented_sequences) {
   trained("2=ctc", 12);
   const FieldFigures figures = evaluate_on_fields({.model = folder_.path("run"), .data = {test_}});
   EXPECT_EQ(figures.heads.front().loss, "ctc");
@@ -94,7 +94,7 @@ TEST_F(FieldCtcTest, labels_of_unsegmented_sequences_are_found) {
   EXPECT_NEAR(1 - right / 200.0, measure_of(figures.heads.front(), "sequence_error_rate"), 1e-12);
 }
 
-TEST_F(FieldCtcTest, sequences_too_short_for_their_labels_are_refused) {
+TEST_F(FieldCtcTest, sequences_too_short_for_their_labels_are_rejected) {
   trained("2=ctc", 1);
   const std::string tight = folder_.write("tight.conll", "a1\ta\na2\ta\n\n");
   EXPECT_THAT([&] { evaluate_on_fields({.model = folder_.path("run"), .data = {tight}}); },

@@ -43,7 +43,7 @@ TrainSettings predicting(const std::string& fields) {
   return settings;
 }
 
-TEST(FieldPlan, a_label_of_whole_examples_is_predicted_where_there_is_one) {
+TEST(FieldPlan, example_labels_are_predicted_by_default) {
   TrainSettings settings;
   const FieldPlan plan = plan_fields(sentences(4), settings);
   EXPECT_EQ(settings.predict, "label");
@@ -51,7 +51,7 @@ TEST(FieldPlan, a_label_of_whole_examples_is_predicted_where_there_is_one) {
   EXPECT_THAT(plan.layout.reads, ElementsAre("word", "tag"));
 }
 
-TEST(FieldPlan, a_field_at_every_position_makes_a_tagger_that_reads_the_others) {
+TEST(FieldPlan, position_fields_default_to_a_tagger_that_reads_the_other_fields) {
   TrainSettings settings = predicting("tag");
   const FieldPlan plan = plan_fields(sentences(4), settings);
   EXPECT_EQ(plan.problem, Problem::tagging);
@@ -59,14 +59,14 @@ TEST(FieldPlan, a_field_at_every_position_makes_a_tagger_that_reads_the_others) 
   EXPECT_THAT(plan.layout.reads, ElementsAre("word"));
 }
 
-TEST(FieldPlan, words_of_an_open_vocabulary_are_read_by_their_parts_too) {
+TEST(FieldPlan, open_vocabulary_words_are_also_read_by_their_parts) {
   TrainSettings settings = predicting("tag");
   EXPECT_THAT(
       plan_fields(sentences(600), settings).layout.reads,
       ElementsAre("word", "word.lower", "word.shape", "word.prefix2", "word.prefix3", "word.suffix2", "word.suffix3"));
 }
 
-TEST(FieldPlan, numbers_are_predicted_from_what_they_were) {
+TEST(FieldPlan, numbers_are_predicted_from_their_previous_values) {
   TrainSettings settings;
   const FieldPlan plan = plan_fields(series(20), settings);
   EXPECT_EQ(plan.problem, Problem::forecasting);
@@ -75,7 +75,7 @@ TEST(FieldPlan, numbers_are_predicted_from_what_they_were) {
   EXPECT_EQ(plan.layout.heads.front().loss, "normal");
 }
 
-TEST(FieldPlan, names_may_hold_what_separates_names) {
+TEST(FieldPlan, field_names_may_contain_separators) {
   Examples examples = sentences(4);
   examples.columns[0].name = "load, \"net\"";
   examples.columns[1].name = "b=normal";
@@ -93,7 +93,7 @@ TEST(FieldPlan, names_may_hold_what_separates_names) {
   EXPECT_EQ(both.read, "load, \"net\".lower,load, \"net\",a@end");
 }
 
-TEST(FieldPlan, a_field_that_is_not_there_is_refused_with_the_nearest) {
+TEST(FieldPlan, unknown_field_is_rejected_with_the_nearest_name) {
   TrainSettings settings = predicting("tga");
   EXPECT_THAT([&] { plan_fields(sentences(4), settings); },
               testing::ThrowsMessage<DataError>(HasSubstr("did you mean \"tag\"?")));
@@ -117,14 +117,14 @@ std::array<std::vector<Index>, 3> parts_of(Problem problem, Index count, const S
 
 constexpr SplitShares kShares{{80'000'000, 10'000'000, 10'000'000}};
 
-TEST(ExampleSplit, examples_with_tags_follow_one_another) {
+TEST(ExampleSplit, tagged_examples_are_split_consecutively) {
   const auto parts = parts_of(Problem::tagging, 20, kShares);
   EXPECT_EQ(parts[0].size(), 16U);
   EXPECT_THAT(parts[1], ElementsAre(16, 17));
   EXPECT_THAT(parts[2], ElementsAre(18, 19));
 }
 
-TEST(ExampleSplit, parts_of_examples_with_classes_are_spread_over_a_file_that_may_be_sorted) {
+TEST(ExampleSplit, classified_examples_are_split_across_the_whole_file) {
   const auto parts = parts_of(Problem::classifying, 100, kShares);
   std::vector<Index> all;
   for (const auto& part : parts) all.insert(all.end(), part.begin(), part.end());
@@ -137,7 +137,7 @@ TEST(ExampleSplit, parts_of_examples_with_classes_are_spread_over_a_file_that_ma
   EXPECT_NEAR(static_cast<double>(of_first_class), 5, 1);
 }
 
-TEST(ExampleSplit, one_series_is_cut_by_positions_and_reads_what_came_before) {
+TEST(ExampleSplit, single_series_is_split_by_position_and_keeps_its_context) {
   const Examples examples = series(100);
   const ExampleSplit split(examples, kShares, Problem::forecasting);
   EXPECT_EQ(split.training(examples).positions(), 80);

@@ -65,7 +65,7 @@ class ForecastTest : public ::testing::Test {
   const std::vector<double> values_ = {1.5, 2.25, -0.5, 4, 3.125, 0.75, 2.5};
 };
 
-TEST_F(ForecastTest, what_is_out_of_range_is_refused_by_name) {
+TEST_F(ForecastTest, out_of_range_settings_are_rejected_by_name) {
   const std::string model = saved(model_of<float>("gru:4", 0));
   const auto refusal = [&](PredictRequest request) {
     request.model = model;
@@ -79,7 +79,7 @@ TEST_F(ForecastTest, what_is_out_of_range_is_refused_by_name) {
   EXPECT_EQ(refusal({.model = {}, .data = {}, .best = 10'001}), "best must be between 1 and 10000, not 10001");
 }
 
-TEST_F(ForecastTest, a_model_that_is_loaded_answers_in_place_of_its_file) {
+TEST_F(ForecastTest, loaded_model_equals_its_file) {
   const NetworkModel<float> model = model_of<float>("gru:4", 1);
   const PredictRequest request{.model = saved(model), .data = {table(values_)}, .ahead = 2};
   PredictRequest of_loaded = request;
@@ -88,7 +88,7 @@ TEST_F(ForecastTest, a_model_that_is_loaded_answers_in_place_of_its_file) {
   EXPECT_EQ(object(of_loaded), object(request));
 }
 
-TEST_F(ForecastTest, positions_whose_inputs_are_known_are_what_predict_says_of_data_that_go_on) {
+TEST_F(ForecastTest, forecast_with_known_inputs_equals_prediction_on_extended_data) {
   const std::string model = saved(model_of<float>("gru:4,layers=2", 3));
   const Json ahead = object({.model = model, .data = {table(values_)}, .ahead = 3});
   std::vector<double> longer = values_;
@@ -100,7 +100,7 @@ TEST_F(ForecastTest, positions_whose_inputs_are_known_are_what_predict_says_of_d
   }
 }
 
-TEST_F(ForecastTest, a_sampled_path_goes_on_from_its_own_samples) {
+TEST_F(ForecastTest, sampled_path_continues_from_its_own_samples) {
   const NetworkModel<double> model = model_of<double>("lstm:3", 1);
   const std::string file = saved(model);
   const auto& normal = model.network().heads[0].loss->need<ValueDistribution<double>>("test");
@@ -127,7 +127,7 @@ TEST_F(ForecastTest, a_sampled_path_goes_on_from_its_own_samples) {
   }
 }
 
-TEST_F(ForecastTest, means_and_bands_of_a_linear_gaussian_model_are_those_of_theory) {
+TEST_F(ForecastTest, linear_gaussian_forecasts_match_closed_form_means_and_bands) {
   NetworkModel<float> model = model_of<float>("bag:1", 1);  // z' = slope z + deviation noise
   constexpr double kSlope = 0.8, kSignal = -0.5;
   model.parameters().at("output/V").row(0)[0] = static_cast<float>(kSlope);
@@ -151,7 +151,7 @@ TEST_F(ForecastTest, means_and_bands_of_a_linear_gaussian_model_are_those_of_the
   }
 }
 
-TEST_F(ForecastTest, samples_are_a_function_of_seed_and_example) {
+TEST_F(ForecastTest, samples_depend_only_on_seed_and_example) {
   const std::string model = saved(model_of<float>("gru:4", 1));
   const PredictRequest request{
       .model = model, .data = {table(values_)}, .ahead = 5, .samples = 20, .seed = 1, .threads = 1};

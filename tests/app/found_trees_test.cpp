@@ -78,7 +78,7 @@ class FoundTreesTest : public ::testing::Test {
               test_ = folder_.write("test.txt", sentences(100, 2));
 };
 
-TEST_F(FoundTreesTest, learn_and_are_found_again_by_eval_predict_and_score) {
+TEST_F(FoundTreesTest, latent_tree_models_train_evaluate_predict_and_score) {
   const std::string model = trained("learned", 300, [&](TrainRequest& request) {
     request.settings.valid = test_;
     request.settings.validate_every = 50;
@@ -119,7 +119,7 @@ TEST_F(FoundTreesTest, learn_and_are_found_again_by_eval_predict_and_score) {
   EXPECT_TRUE(together.starts_with(alone)) << alone;
 }
 
-TEST_F(FoundTreesTest, a_run_gives_the_same_bytes_on_two_threads_and_when_it_is_resumed) {
+TEST_F(FoundTreesTest, run_is_byte_identical_on_two_threads_and_after_resuming) {
   const auto run = [&](const std::string& out, Index steps, int threads, bool resume) {
     return trained(out, steps, [&](TrainRequest& request) {
       request.run.threads = threads;
@@ -134,7 +134,7 @@ TEST_F(FoundTreesTest, a_run_gives_the_same_bytes_on_two_threads_and_when_it_is_
   EXPECT_EQ(file_bytes(run("cut", 9, 2, true) + "/model.safetensors"), whole);
 }
 
-TEST_F(FoundTreesTest, what_they_do_not_go_with_is_refused_with_the_remedy) {
+TEST_F(FoundTreesTest, incompatible_options_are_rejected_with_a_remedy) {
   const auto with_model = [&](const std::string& model) {
     return refused([&](TrainRequest& request) { request.settings.model = model; });
   };

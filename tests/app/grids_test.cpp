@@ -91,7 +91,7 @@ class GridsTest : public ::testing::Test {
   ScratchFolder folder_;
 };
 
-TEST_F(GridsTest, every_position_learns_what_is_far_away) {
+TEST_F(GridsTest, every_position_learns_distant_inputs) {
   const std::string train = folder_.write("train.grids", lettered(300, 1)),
                     test = folder_.write("test.grids", lettered(60, 2));
   for (const std::string model : {"grid-rnn:12", "grid-lstm:8", "grid-lstm:6,layers=2,dropout=0.1"})
@@ -100,7 +100,7 @@ TEST_F(GridsTest, every_position_learns_what_is_far_away) {
   EXPECT_LT(measured(trained("one", train, "grids", "grid-lstm:8,directions=1", 300), test).at("accuracy"), 0.85);
 }
 
-TEST_F(GridsTest, one_label_an_image_is_learned_from_blocks_and_written_a_row_an_image) {
+TEST_F(GridsTest, image_labels_are_learned_from_blocks_and_written_one_row_per_image) {
   const std::string train = sides("train", 1), test = sides("test", 2);
   for (const std::string model : {"grid-lstm:6", "grid-lstm:6,patch=2", "grid-lstm:4,layers=2,patch=2+2,pool=mean"}) {
     const std::string run = trained(model, train, "images", model, 200);
@@ -111,7 +111,7 @@ TEST_F(GridsTest, one_label_an_image_is_learned_from_blocks_and_written_a_row_an
   }
 }
 
-TEST_F(GridsTest, moved_images_are_other_examples_and_the_same_for_the_same_seed) {
+TEST_F(GridsTest, shifted_images_are_new_examples_determined_by_the_seed) {
   const std::string data = sides("train", 1);
   const auto moved = [&](const std::string& out, Index shift) {
     const std::string run = trained(out, data, "images", "grid-rnn:3,patch=2", 5, [&](TrainRequest& request) {
@@ -124,7 +124,7 @@ TEST_F(GridsTest, moved_images_are_other_examples_and_the_same_for_the_same_seed
   EXPECT_NE(moved("a2", 1), moved("c", 0));
 }
 
-TEST_F(GridsTest, what_is_read_is_predicted_from_what_came_before_and_all_images_have_probability_one) {
+TEST_F(GridsTest, autoregressive_grids_predict_from_the_past_and_sum_to_one) {
   std::string list;
   for (int bits = 0; bits < 64; ++bits) {
     std::string image = "P2 3 2 1\n";
@@ -156,7 +156,7 @@ TEST_F(GridsTest, what_is_read_is_predicted_from_what_came_before_and_all_images
   }
 }
 
-TEST_F(GridsTest, what_does_not_fit_is_refused_with_the_remedy) {
+TEST_F(GridsTest, incompatible_options_are_rejected_with_a_remedy) {
   const std::string grids = folder_.write("some.grids", lettered(20, 3)), images = sides("some", 3);
   EXPECT_TRUE(contains(refused("lstm:4", "grids", grids), "the data are grids; use one of grid-rnn:4, grid-lstm:4"));
   EXPECT_TRUE(contains(refused("tree-lstm:4", "images", images), "reads trees, but the data are grids"));

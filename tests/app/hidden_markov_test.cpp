@@ -78,7 +78,7 @@ class HiddenMarkov : public ::testing::Test {
   ScratchFolder folder_;
 };
 
-TEST_F(HiddenMarkov, bic_chooses_the_states_and_eval_is_the_likelihood_of_the_fit) {
+TEST_F(HiddenMarkov, bic_selects_the_states_and_eval_matches_the_fitted_likelihood) {
   std::vector<double> rows;
   const std::string file = folder_.write("runs.csv", drawn_table(20, 40, &rows));
   for (const char* covariance : {"full", "diagonal"}) {
@@ -105,19 +105,19 @@ TEST_F(HiddenMarkov, bic_chooses_the_states_and_eval_is_the_likelihood_of_the_fi
   }
 }
 
-TEST_F(HiddenMarkov, predict_names_the_states) {
+TEST_F(HiddenMarkov, predict_outputs_state_names) {
   const std::string file = folder_.write("runs.csv", drawn_table(5, 40));
   const std::string table = predicted(learn(file, "gaussian-hmm:3", 1, "", "run"), file);
   EXPECT_EQ(table.substr(0, table.find('\n')), "values\tvalues.state\tvalues.probability");
 }
 
-TEST_F(HiddenMarkov, a_table_without_sequences_is_one) {
+TEST_F(HiddenMarkov, table_without_sequences_is_one_sequence) {
   const std::string file = folder_.write("runs.csv", drawn_table(1, 60));
   const std::string run = learn(file, "gaussian-hmm:2", 1, "a,b");
   EXPECT_EQ(head(run, file).predicted, 60);
 }
 
-TEST_F(HiddenMarkov, what_has_no_meaning_is_refused) {
+TEST_F(HiddenMarkov, meaningless_options_are_rejected) {
   const std::string file = folder_.write("runs.csv", drawn_table(2, 20));
   EXPECT_TRUE(contains(message_of<UsageError>([&] { learn(file, "gaussian-hmm:2,fewest=3", 1); }), "fewest is larger"));
   EXPECT_TRUE(
@@ -127,7 +127,7 @@ TEST_F(HiddenMarkov, what_has_no_meaning_is_refused) {
 }
 
 /// The input at the first position determines the label, so only a memory, here the states, can carry it to the end.
-TEST_F(HiddenMarkov, states_over_a_network_learn_one_label_a_sequence) {
+TEST_F(HiddenMarkov, states_over_a_network_learn_one_label_per_sequence) {
   std::string text;
   for (int i = 0; i < 60; ++i) {
     text += fmt::format("{{\"x\":[{}", i % 2 == 0 ? 1 : -1);

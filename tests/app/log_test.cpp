@@ -50,7 +50,7 @@ class LogTest : public ::testing::Test {
   int runs_ = 0;
 };
 
-TEST_F(LogTest, training_needs_no_option_but_the_format) {
+TEST_F(LogTest, log_training_requires_only_the_format) {
   const auto model = trained(small_log());
   EXPECT_EQ(model->spec_text(), kDefaultLogModel);
   const std::optional<LogCard> card = log_card(*model);
@@ -62,7 +62,7 @@ TEST_F(LogTest, training_needs_no_option_but_the_format) {
   EXPECT_NE(model->alphabet().find("<host>"), kNoSymbol);
 }
 
-TEST_F(LogTest, labels_in_the_first_column_are_found_and_only_normal_lines_teach) {
+TEST_F(LogTest, first_column_labels_are_detected_and_only_normal_lines_are_trained_on) {
   std::string log;
   for (int i = 0; i < 40; ++i) log += i % 8 == 3 ? "KERNEL 12 all is lost\n" : "- 12 all is well\n";
   const auto model = trained(log);
@@ -74,10 +74,10 @@ TEST_F(LogTest, labels_in_the_first_column_are_found_and_only_normal_lines_teach
   EXPECT_EQ(scorer.line().text(), "12 all is lost");
   EXPECT_TRUE(contains(message_of<DataError>([&] { scorer.score(" 12"); }), "line 2"));
   LogScorer unlabelled(*model);
-  EXPECT_EQ(unlabelled.score("12 all is well").label, std::nullopt) << "new logs need not be labelled";
+  EXPECT_EQ(unlabelled.score("12 all is well").label, std::nullopt) << "new logs need no labels";
 }
 
-TEST_F(LogTest, a_byte_order_mark_hides_no_label) {
+TEST_F(LogTest, byte_order_mark_does_not_hide_a_label) {
   std::string log = "\xEF\xBB\xBF";
   for (int i = 0; i < 40; ++i) log += i % 8 == 3 ? "KERNEL 12 all is lost\n" : "- 12 all is well\n";
   const auto model = trained(log);
@@ -97,7 +97,7 @@ std::string as_utf16(const std::string& text) {
   return wide;
 }
 
-TEST_F(LogTest, utf_16_is_refused_with_what_to_do) {
+TEST_F(LogTest, utf_16_is_rejected_with_a_remedy) {
   const std::string refused = message_of<DataError>([&] { trained(as_utf16(small_log())); });
   EXPECT_TRUE(contains(refused, "log1 is UTF-16")) << refused;
   EXPECT_TRUE(contains(refused, "iconv -f UTF-16 -t UTF-8")) << refused;
@@ -109,13 +109,13 @@ TEST_F(LogTest, utf_16_is_refused_with_what_to_do) {
   EXPECT_GT(cut_off.score(std::string(40, '\0') + "session closed").nats, 0);
 }
 
-TEST_F(LogTest, a_label_to_train_on_says_that_there_is_a_column_of_labels) {
+TEST_F(LogTest, training_label_option_implies_a_label_column) {
   const auto model = trained("good 1 a\nbad 2 b\ngood 3 a\n", {{"only-label", "good"}});
   EXPECT_EQ(log_card(*model)->lines, 2);
   EXPECT_EQ(model->alphabet().find("b"), kNoSymbol);
 }
 
-TEST_F(LogTest, an_unknown_word_costs_the_escape_of_the_model_shared_by_all_words) {
+TEST_F(LogTest, unknown_word_has_the_escape_probability_shared_by_all_words) {
   const auto model = trained(small_log());
   LogScorer scorer(*model);
   const ScoredLogLine known = scorer.score("Dec 10 06:55:11 web-1 sshd[7]: session closed for user root");
@@ -159,7 +159,7 @@ class SlowScorer {
   std::vector<std::string> seen_;
 };
 
-TEST_F(LogTest, surprise_is_what_its_formula_says) {
+TEST_F(LogTest, score_equals_its_formula) {
   const auto model = trained(small_log());
   LogScorer scorer(*model);
   SlowScorer slow(60, 2);
@@ -172,7 +172,7 @@ TEST_F(LogTest, surprise_is_what_its_formula_says) {
   }
 }
 
-TEST_F(LogTest, a_line_that_keeps_coming_loses_its_surprise_unless_scores_are_fixed) {
+TEST_F(LogTest, repeated_line_loses_surprisal_unless_scores_are_fixed) {
   const auto model = trained(small_log());
   LogScorer adaptive(*model), fixed(*model, {.adapt = false});
   const double first = adaptive.score("disk full").surprise, fixed_first = fixed.score("disk full").surprise;
@@ -186,7 +186,7 @@ TEST_F(LogTest, a_line_that_keeps_coming_loses_its_surprise_unless_scores_are_fi
   EXPECT_EQ(first, fixed_first);
 }
 
-TEST_F(LogTest, the_line_before_of_the_same_host_is_context_on_request) {
+TEST_F(LogTest, previous_line_of_the_same_host_is_optional_context) {
   const auto model = trained(small_log());
   const auto line = [](const std::string& host, const std::string& text) {
     return "Dec 10 06:55:11 " + host + " app[7]: " + text;
@@ -217,7 +217,7 @@ double slow_value_surprise(const std::vector<std::string>& seen, const std::stri
   return -std::log(as_rare / (static_cast<double>(seen.size()) + different));
 }
 
-TEST_F(LogTest, masked_values_are_as_surprising_as_they_are_rare_in_their_places) {
+TEST_F(LogTest, masked_value_surprisal_reflects_its_rarity_in_place) {
   const auto model = trained("from 10.0.0.1 to 10.0.0.2\nfrom 10.0.0.1 to 10.0.0.3\nat 17 o clock\n");
   LogValueScorer scorer(*model, true), fixed(*model, false);
   std::vector<std::string> seen{"10.0.0.1", "10.0.0.2", "10.0.0.1", "10.0.0.3"};
@@ -236,7 +236,7 @@ TEST_F(LogTest, masked_values_are_as_surprising_as_they_are_rare_in_their_places
   EXPECT_EQ(scorer.score("/what/was/never/there")[0].surprise, 0) << "nothing is known of such places";
 }
 
-TEST_F(LogTest, a_card_with_impossible_values_is_refused) {
+TEST_F(LogTest, card_with_impossible_values_is_rejected) {
   LogValues values;
   for (const char* text : {"a", "b", "a"}) values.count({"host", text});
   const nlohmann::json good = values.to_json();
@@ -251,14 +251,14 @@ TEST_F(LogTest, a_card_with_impossible_values_is_refused) {
   EXPECT_THROW(LogValues::from_json("no"), ModelError);
 }
 
-TEST_F(LogTest, own_rules_are_kept_in_the_model) {
+TEST_F(LogTest, custom_rules_are_stored_in_the_model) {
   const std::string rules = folder_.write("rules", "order  ORD-\\d+\n");
   const auto model = trained("ORD-1 sent\nORD-2 sent\nORD-3 sent\n", {{"log-rules", rules}});
   EXPECT_NE(model->alphabet().find("<order>"), kNoSymbol);
   EXPECT_TRUE(log_card(*model)->rules.text().starts_with("only\norder ORD-\\d+\n"));
 }
 
-TEST_F(LogTest, networks_learn_from_rare_words_what_unknown_ones_are_like) {
+TEST_F(LogTest, networks_learn_unknown_words_from_rare_words) {
   const auto model = trained(small_log() + "once alone\n", {{"model", "gru:4"}, {"steps", "3"}});
   EXPECT_EQ(model->alphabet().find("alone"), kNoSymbol);
   EXPECT_EQ(log_card(*model)->unknown_words, 2) << "once, alone";
@@ -273,7 +273,7 @@ TEST_F(LogTest, networks_learn_from_rare_words_what_unknown_ones_are_like) {
   EXPECT_NEAR(scored.nats, nats, 1e-6);
 }
 
-TEST_F(LogTest, other_verbs_read_a_log_as_training_did) {
+TEST_F(LogTest, other_commands_read_a_log_like_training) {
   TrainRequest request{.out = folder_.path("run")};
   request.settings.data = {folder_.write("log", small_log())};
   request.settings.format = kLogFormat;
@@ -289,7 +289,7 @@ TEST_F(LogTest, other_verbs_read_a_log_as_training_did) {
   for (std::string_view line; source.next(line); ++i) EXPECT_NEAR(scorer.score(line).nats, lines[i].nats, 1e-5);
 }
 
-TEST_F(LogTest, settings_that_do_not_fit_are_refused) {
+TEST_F(LogTest, incompatible_settings_are_rejected) {
   EXPECT_THROW(trained(small_log(), {{"symbols", "chars"}}), UsageError);
   EXPECT_THROW(trained(small_log(), {{"format", "lgo"}}), UsageError);
   EXPECT_THROW(trained(small_log(), {{"format", "text"}, {"log-rules", "x"}}), UsageError);
@@ -304,7 +304,7 @@ TEST_F(LogTest, settings_that_do_not_fit_are_refused) {
                UsageError);
 }
 
-TEST_F(LogTest, a_source_of_lines_gives_every_line_however_long) {
+TEST_F(LogTest, line_source_returns_every_line_of_any_length) {
   const std::string path = folder_.write("lines", "a\n\n" + std::string(200000, 'x') + "\nlast");
   LineSource source(path);
   std::vector<std::size_t> sizes;
@@ -316,7 +316,7 @@ TEST_F(LogTest, a_source_of_lines_gives_every_line_however_long) {
 }
 
 /// Acceptance test: train on the normal lines among the first thousand and rank the others.
-TEST_F(LogTest, anomalies_of_a_supercomputer_stand_in_front) {
+TEST_F(LogTest, supercomputer_anomalies_rank_first) {
   const std::string path = testing_support::real_data("logs/BGL_2k.log");
   if (path.empty()) GTEST_SKIP() << "logs/BGL_2k.log is not there (UNFOLD_DATA)";
   std::ifstream file(path, std::ios::binary);

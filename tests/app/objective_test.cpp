@@ -56,7 +56,7 @@ class ObjectiveTest : public testing::Test {
   std::string data_ = folder_.write("data.conll", labelled_sentences(30));
 };
 
-TEST_F(ObjectiveTest, every_objective_learns_the_labels) {
+TEST_F(ObjectiveTest, every_objective_trains_the_labels) {
   for (const char* objective :
        {"likelihood", "perceptron", "perceptron:beam=2", "margin", "margin:cost=3", "risk", "bso:beam=2"}) {
     trained(objective);
@@ -64,7 +64,7 @@ TEST_F(ObjectiveTest, every_objective_learns_the_labels) {
   }
 }
 
-TEST_F(ObjectiveTest, the_model_is_a_field_like_any_other_and_remembers_what_it_was_trained_by) {
+TEST_F(ObjectiveTest, model_behaves_like_any_crf_and_stores_its_objective) {
   const std::string run = trained("margin:cost=1");
   with_network_model(run, [&]<class T>(const NetworkModel<T>& model) {
     EXPECT_EQ(model.network().heads.front().loss->name(), "crf");
@@ -74,7 +74,7 @@ TEST_F(ObjectiveTest, the_model_is_a_field_like_any_other_and_remembers_what_it_
   EXPECT_GT(figures.heads.front().nats, 0);  // computed from its probabilities
 }
 
-TEST_F(ObjectiveTest, what_it_is_not_for_is_refused) {
+TEST_F(ObjectiveTest, unsupported_combinations_are_rejected) {
   EXPECT_THAT(message_of<UsageError>([&] { trained("margin", "2=softmax", 2); }), HasSubstr("use --predict F=crf"));
   EXPECT_THAT(message_of<UsageError>([&] { trained("margin:beam=4", "2=crf", 2); }), HasSubstr("leave out beam"));
   EXPECT_THAT(message_of<UsageError>([&] { trained("risk:samples=4", "2=crf", 2); }), HasSubstr("exactly"));
@@ -144,14 +144,14 @@ class SequenceObjectiveTest : public testing::Test {
   std::string pairs_ = folder_.write("roman.pairs", kNumeralPairs), start_;
 };
 
-TEST_F(SequenceObjectiveTest, every_objective_makes_fewer_targets_wrong) {
+TEST_F(SequenceObjectiveTest, every_objective_reduces_wrong_targets) {
   const double before = sequence_error(start());
   EXPECT_GE(before, 0.5);
   for (const char* objective : {"perceptron:beam=3", "margin:beam=3", "risk:beam=4", "risk:samples=6", "bso:beam=3"})
     EXPECT_LT(sequence_error(trained("run", objective, 80)), before) << objective;
 }
 
-TEST_F(SequenceObjectiveTest, interrupted_is_uninterrupted) {
+TEST_F(SequenceObjectiveTest, interrupted_run_equals_uninterrupted_run) {
   for (const char* objective : {"bso:beam=2", "risk:samples=3"}) {
     const std::string whole = trained("whole", objective, 9), cut = trained("cut", objective, 4);
     trained("cut", objective, 9, [](TrainRequest& request) {
@@ -165,7 +165,7 @@ TEST_F(SequenceObjectiveTest, interrupted_is_uninterrupted) {
   }
 }
 
-TEST_F(SequenceObjectiveTest, validation_measures_what_is_paid_and_the_model_remembers_by_what) {
+TEST_F(SequenceObjectiveTest, validation_reports_the_objective_and_the_model_stores_it) {
   const std::string run = trained("run", "risk:beam=4", 5, [&](TrainRequest& request) {
     request.settings.split = {};
     request.given.erase("split");
@@ -186,7 +186,7 @@ TEST_F(SequenceObjectiveTest, validation_measures_what_is_paid_and_the_model_rem
   });
 }
 
-TEST_F(SequenceObjectiveTest, whole_sequences_that_stop_are_learnt_too) {
+TEST_F(SequenceObjectiveTest, whole_sequences_with_stops_can_be_trained) {
   const std::string names = folder_.write("names", "girl\taba\ngirl\tbaa\nboy\tcd\nboy\tdd\ngirl\tba\nboy\tcdc\n");
   for (const char* ends : {"symbol", "stop"})
     EXPECT_NO_THROW(train_small(folder_.path("names-run"), names, "gru:6", "adam", 4, [&](TrainRequest& request) {
@@ -201,7 +201,7 @@ TEST_F(SequenceObjectiveTest, whole_sequences_that_stop_are_learnt_too) {
     })) << ends;
 }
 
-TEST_F(SequenceObjectiveTest, what_it_knows_nothing_of_is_refused_with_a_remedy) {
+TEST_F(SequenceObjectiveTest, unsupported_combinations_are_rejected_with_a_remedy) {
   for (const char* optimizer : {"hf", "natural"})
     EXPECT_THAT(refusal("bso", {}, optimizer), HasSubstr(std::string(optimizer) + " uses losses and curvature"));
   EXPECT_THAT(refusal("bso", {}, "ruop"), HasSubstr("use sgd or adam"));
@@ -215,7 +215,7 @@ TEST_F(SequenceObjectiveTest, what_it_knows_nothing_of_is_refused_with_a_remedy)
       refusal("margin", with("teacher-forcing", [](TrainRequest& r) { r.settings.teacher_forcing = "1..0.5"; })),
       HasSubstr("--objective margin cannot be combined with own outputs"));
   EXPECT_THAT(refusal("risk", with("label-smoothing", [](TrainRequest& r) { r.settings.label_smoothing = 0.1; })),
-              HasSubstr("knows no label smoothing"));
+              HasSubstr("cannot be combined with label smoothing"));
   EXPECT_THAT(refusal("risk", with("word-dropout", [](TrainRequest& r) { r.settings.word_dropout = 0.1; })),
               HasSubstr("cannot be combined with --word-dropout"));
   EXPECT_THAT(refusal("risk", with("shards", [](TrainRequest& r) { r.settings.shards = 2; })), HasSubstr("shards"));

@@ -80,7 +80,7 @@ class MidiReader {
   unsigned ticks_ = 0;
 };
 
-TEST(Roll, as_a_midi_file_is_what_it_was) {
+TEST(Roll, midi_file_round_trips) {
   unsigned microseconds = 0;
   EXPECT_EQ(MidiReader(roll_midi(kRoll, 250)).read(microseconds), kRoll);
   EXPECT_EQ(microseconds, 250'000U);
@@ -92,12 +92,12 @@ TEST(Roll, as_a_midi_file_is_what_it_was) {
   EXPECT_THROW(roll_midi(kRoll, 16'001), UsageError);
 }
 
-TEST(Roll, as_text_is_a_line_that_the_reader_knows) {
+TEST(Roll, text_form_is_one_readable_line) {
   EXPECT_EQ(roll_text(kRoll), "60,64 60 - 21,108 21");
   EXPECT_EQ(read_examples(Input::from_bytes("roll", roll_text(kRoll) + "\n"), {.format = "rolls"}).positions(), 5);
 }
 
-TEST(Roll, as_a_picture_has_a_bar_for_every_note_held) {
+TEST(Roll, picture_has_one_bar_per_held_note) {
   const std::string svg = roll_picture(kRoll);
   std::size_t bars = 0;
   for (std::size_t place = svg.find("#1f4e79"); place != std::string::npos; place = svg.find("#1f4e79", place + 1))

@@ -21,14 +21,14 @@ TrainSettings with_optimizer(const std::string& optimizer) {
   return settings;
 }
 
-TEST(SequenceChoice, is_open_for_optimisers_that_compare_losses) {
+TEST(SequenceChoice, whole_sequences_are_an_option_for_optimizers_that_compare_losses) {
   for (const char* spec : {"ruop", "rbpm", "ascent", "rbpm:reduction=quasi-diagonal"})
     EXPECT_TRUE(chooses_sequences(with_optimizer(spec), {})) << spec;
   for (const char* spec : {"adam", "hf", "natural", "rbpm:control=fixed,rate=0.3"})
     EXPECT_FALSE(chooses_sequences(with_optimizer(spec), {})) << spec;
 }
 
-TEST(SequenceChoice, is_closed_when_somebody_chose) {
+TEST(SequenceChoice, whole_sequences_are_not_chosen_when_set_explicitly) {
   EXPECT_FALSE(chooses_sequences(with_optimizer("ruop"), {"window"}));
   EXPECT_FALSE(chooses_sequences(with_optimizer("ruop"), {"whole-sequences"}));
   TrainSettings sampled = with_optimizer("ruop");
@@ -36,7 +36,7 @@ TEST(SequenceChoice, is_closed_when_somebody_chose) {
   EXPECT_FALSE(chooses_sequences(sampled, {}));
 }
 
-TEST(SequenceChoice, falls_on_windows_where_memory_is_short_and_says_why) {
+TEST(SequenceChoice, windows_are_used_when_memory_is_short_and_the_reason_is_reported) {
   const TrainSettings settings = with_optimizer("ruop");
   const SequenceChoice enough = choose_sequences(settings, 3'000'000, 3'000'000);
   EXPECT_TRUE(enough.whole);
@@ -46,7 +46,7 @@ TEST(SequenceChoice, falls_on_windows_where_memory_is_short_and_says_why) {
   for (const char* part : {"3 GB", "20 MB", "windows of 64"}) EXPECT_TRUE(contains(short_of.remark, part)) << part;
 }
 
-TEST(SequenceChoice, counts_the_longest_sequences_that_a_step_reads) {
+TEST(SequenceChoice, memory_estimate_counts_the_longest_sequences_of_a_step) {
   const LanguageModel<double> model("glnn:20,edges=3", Alphabet::all_bytes());
   Split part{.name = "training", .pieces = {{0, {0, 10}}, {1, {0, 5000}}, {2, {0, 3000}}}};
   const auto needed = [&](Index batch) {
@@ -66,7 +66,7 @@ class Remarks final : public Reporter {
   std::string all;
 };
 
-TEST(SequenceChoice, training_without_flags_is_training_on_whole_sequences) {
+TEST(SequenceChoice, default_training_uses_whole_sequences) {
   const ScratchFolder folder;
   const auto trained = [&](const std::string& out, bool whole, const Given& given) {
     TrainRequest request{.out = folder.path(out), .given = given};
@@ -87,7 +87,7 @@ TEST(SequenceChoice, training_without_flags_is_training_on_whole_sequences) {
 }
 
 /// A forecast reads windows of its series, except for optimizers that compare losses of the whole series.
-TEST(SequenceChoice, of_a_series_goes_by_the_optimiser) {
+TEST(SequenceChoice, series_default_depends_on_the_optimizer) {
   const ScratchFolder folder;
   std::string rows = "value\n";
   for (int t = 0; t < 300; ++t) rows += std::to_string((t * 37) % 11) + "\n";

@@ -94,7 +94,7 @@ class SequencesTest : public ::testing::Test {
 
 /// Labels are predicted from the preceding true labels, so a target has no wrong label if and only if greedy search
 /// finds it.
-TEST_F(SequencesTest, the_best_of_pairs_is_chosen_by_the_sequences_that_greedy_search_finds) {
+TEST_F(SequencesTest, best_pair_model_is_selected_by_greedy_search_accuracy) {
   for (const Index steps : {20, 60, 100}) {
     const std::string model =
         trained(fmt::format("run{}", steps), pairs_, "gru:16,attention=additive", steps, [&](TrainRequest& request) {
@@ -115,7 +115,7 @@ TEST_F(SequencesTest, the_best_of_pairs_is_chosen_by_the_sequences_that_greedy_s
   }
 }
 
-TEST_F(SequencesTest, what_the_best_is_chosen_by_may_be_said) {
+TEST_F(SequencesTest, selection_criterion_can_be_set) {
   const auto with = [&](const std::string& by, const std::string& objective = {}) {
     return [=](TrainRequest& request) {
       request.settings.best_by = by;
@@ -148,7 +148,7 @@ TEST_F(SequencesTest, what_the_best_is_chosen_by_may_be_said) {
               HasSubstr("has labels"));
 }
 
-TEST_F(SequencesTest, targets_of_sources_are_measured_scored_found_and_drawn) {
+TEST_F(SequencesTest, targets_can_be_evaluated_scored_found_and_sampled) {
   const std::string model = trained("run", pairs_, "gru:16,attention=additive", 150);
   const FieldFigures figures = evaluate_on_fields({.model = model, .data = {pairs_}, .beam = 3, .threads = 1});
   std::map<std::string, double> measures(figures.heads[0].measures.begin(), figures.heads[0].measures.end());
@@ -179,7 +179,7 @@ TEST_F(SequencesTest, targets_of_sources_are_measured_scored_found_and_drawn) {
   for (const auto& row : shown["target.attention"]) EXPECT_EQ(row.size(), 5U);
 }
 
-TEST_F(SequencesTest, sources_are_sampled_by_hand) {
+TEST_F(SequencesTest, sources_can_be_given_for_sampling) {
   const std::string model = trained("run", pairs_, "gru:8", 30);
   const auto one = sample_sequences(
       {.model = model, .sampling = {.length = 9, .seed = 3}, .count = 4, .given = {"source=seven"}}, 1);
@@ -191,12 +191,12 @@ TEST_F(SequencesTest, sources_are_sampled_by_hand) {
   EXPECT_TRUE(contains(message_of<UsageError>([&] { sample_sequences({.model = model}, 1); }), "--given source=TEXT"));
 }
 
-TEST_F(SequencesTest, cells_that_read_inputs_in_their_own_way_are_decoders_too) {
+TEST_F(SequencesTest, cells_with_custom_input_handling_work_as_decoders) {
   for (const char* spec : {"qrnn:6,attention=additive", "mogrifier:5,condition=both"})
     EXPECT_NO_THROW(trained(spec, pairs_, spec, 2)) << spec;
 }
 
-TEST_F(SequencesTest, a_class_that_is_given_helps_and_a_false_one_hurts) {
+TEST_F(SequencesTest, correct_class_condition_helps_and_wrong_one_hurts) {
   for (const std::string ends : {"symbol", "stop", "table"}) {
     constexpr Index kSteps = 1500;
     const std::string given = names_model(ends, true, kSteps), alone = names_model(ends, false, kSteps),
@@ -225,7 +225,7 @@ TEST_F(SequencesTest, a_class_that_is_given_helps_and_a_false_one_hurts) {
   }
 }
 
-TEST_F(SequencesTest, lengths_have_a_row_of_their_own) {
+TEST_F(SequencesTest, lengths_have_a_separate_output_row) {
   const std::string model = names_model("poisson"), data = names(300);
   const FieldFigures figures = evaluate_on_fields({.model = model, .data = {data}, .threads = 1});
   ASSERT_EQ(figures.heads.size(), 2U);
@@ -237,7 +237,7 @@ TEST_F(SequencesTest, lengths_have_a_row_of_their_own) {
   EXPECT_NEAR(nats, figures.heads[0].nats + figures.heads[1].nats, 1e-2);
 }
 
-TEST_F(SequencesTest, samples_of_a_seed_are_the_same_however_many_are_drawn) {
+TEST_F(SequencesTest, samples_of_a_seed_do_not_depend_on_their_number) {
   const std::string model = names_model("symbol");
   const auto draw = [&](Index count) {
     return sample_sequences(
@@ -250,7 +250,7 @@ TEST_F(SequencesTest, samples_of_a_seed_are_the_same_however_many_are_drawn) {
   }
 }
 
-TEST_F(SequencesTest, a_run_that_is_resumed_gives_the_bytes_of_one_that_was_not) {
+TEST_F(SequencesTest, resumed_run_is_byte_identical_to_uninterrupted_run) {
   for (const std::string ends : {"stop", "poisson"}) {
     const auto model = [&](const std::string& out, Index steps, bool resume) {
       return trained(out + ends, names(40), "lstm:4,dropout=0.2", steps, [&](TrainRequest& request) {
@@ -308,7 +308,7 @@ class NumbersTest : public SequencesTest {
   }
 };
 
-TEST_F(NumbersTest, are_drawn_as_what_is_given_and_the_ends_say) {
+TEST_F(NumbersTest, number_sequences_are_sampled_with_their_conditions_and_ends) {
   for (const std::string ends : {"stop", "table"}) {
     const std::string model = moods_model(ends, 1500);
     EXPECT_TRUE(holds_number_sequences(model));
@@ -331,7 +331,7 @@ TEST_F(NumbersTest, are_drawn_as_what_is_given_and_the_ends_say) {
 }
 
 /// Samples are written as data and scored by passes over whole batches.
-TEST_F(NumbersTest, have_the_density_that_their_score_says) {
+TEST_F(NumbersTest, sampled_number_sequences_have_the_density_of_their_scores) {
   for (const std::string ends : {"stop", "poisson"}) {
     const std::string model = moods_model(ends, 40);
     const std::vector<SampledNumbers> sequences = drawn(model, "up", 30);
@@ -354,7 +354,7 @@ TEST_F(NumbersTest, have_the_density_that_their_score_says) {
 }
 
 /// A tenth of the samples at the first position lie below the lower predicted quantile, and a tenth above the upper.
-TEST_F(NumbersTest, have_the_quantiles_that_are_predicted) {
+TEST_F(NumbersTest, sampled_numbers_match_predicted_quantiles) {
   const std::string model = moods_model("table", 60);
   const auto table = table_of(predicted({.model = model, .data = {folder_.write("one.jsonl", moods(1))}}));
   const auto column = [&](const std::string& name) {
@@ -377,7 +377,7 @@ TEST_F(NumbersTest, have_the_quantiles_that_are_predicted) {
   EXPECT_NEAR(static_cast<double>(above), expected, 4 * deviation);
 }
 
-TEST_F(NumbersTest, of_a_seed_are_the_same_however_many_are_drawn) {
+TEST_F(NumbersTest, number_samples_of_a_seed_do_not_depend_on_their_number) {
   const std::string model = moods_model("stop", 20);
   const auto few = drawn(model, "down", 3), many = drawn(model, "down", 200);
   for (std::size_t i = 0; i < few.size(); ++i) {
@@ -386,7 +386,7 @@ TEST_F(NumbersTest, of_a_seed_are_the_same_however_many_are_drawn) {
   }
 }
 
-TEST_F(NumbersTest, what_means_nothing_to_them_is_refused) {
+TEST_F(NumbersTest, meaningless_options_for_numbers_are_rejected) {
   const std::string model = moods_model("stop", 5), names = names_model("stop", true, 5);
   EXPECT_FALSE(holds_number_sequences(names));
   EXPECT_TRUE(contains(
@@ -397,7 +397,7 @@ TEST_F(NumbersTest, what_means_nothing_to_them_is_refused) {
   EXPECT_TRUE(contains(message_of<UsageError>([&] { drawn(model, "odd", 1); }), "known values are"));
 }
 
-TEST_F(SequencesTest, what_cannot_be_given_is_refused_with_what_can) {
+TEST_F(SequencesTest, invalid_conditions_are_rejected_with_valid_alternatives) {
   const std::string model = names_model("symbol");
   const auto refused = [&](std::vector<std::string> given) {
     return message_of<UsageError>([&] { sample_sequences({.model = model, .given = given}, 1); });

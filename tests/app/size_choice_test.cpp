@@ -17,7 +17,7 @@ namespace {
 using testing_support::file_bytes;
 using testing_support::ScratchFolder;
 
-TEST(SizeChoice, more_time_is_worth_more_units_and_more_text_fewer) {
+TEST(SizeChoice, more_time_selects_more_units_and_more_text_selects_fewer) {
   constexpr Index kMultiple = 32;
   for (const Index symbols : {0, 1000, 100'000, 1'000'000, 100'000'000}) {
     Index last = 0;
@@ -33,7 +33,7 @@ TEST(SizeChoice, more_time_is_worth_more_units_and_more_text_fewer) {
 }
 
 /// The best size of a grid search (docs/performance.md), or one next to it.
-TEST(SizeChoice, is_that_of_the_measurements) {
+TEST(SizeChoice, selected_size_agrees_with_measurements) {
   constexpr double kTenSeconds = 10.0 / 60;
   EXPECT_EQ(default_units(kTenSeconds, 1'000'000), 128);
   EXPECT_EQ(default_units(3 * kTenSeconds, 1'000'000), 224);
@@ -41,7 +41,7 @@ TEST(SizeChoice, is_that_of_the_measurements) {
   EXPECT_EQ(default_units(3, 1'000'000), 448);
 }
 
-TEST(SizeChoice, is_open_where_minutes_are_the_budget_and_nobody_named_a_model) {
+TEST(SizeChoice, size_is_chosen_only_for_a_time_budget_without_a_model) {
   TrainSettings s;
   s.minutes = 0.5;
   EXPECT_TRUE(uses_default_model(s, {"minutes"}));
@@ -54,7 +54,7 @@ TEST(SizeChoice, is_open_where_minutes_are_the_budget_and_nobody_named_a_model) 
   for (const TrainSettings* other : {&steps, &epochs, &fields, &none}) EXPECT_FALSE(uses_default_model(*other, {}));
 }
 
-TEST(SizeChoice, a_rate_that_was_given_is_left_alone) {
+TEST(SizeChoice, explicit_learning_rate_is_kept) {
   TrainSettings s, own;
   s.minutes = own.minutes = 0.1;
   own.optimizer = "adam:rate=0.001";
@@ -65,7 +65,7 @@ TEST(SizeChoice, a_rate_that_was_given_is_left_alone) {
   EXPECT_EQ(own.optimizer, "adam:rate=0.001");
 }
 
-TEST(SizeChoice, with_time_enough_it_is_the_whole_default_of_minutes) {
+TEST(SizeChoice, sufficient_time_selects_the_full_default) {
   TrainSettings s;
   s.minutes = 3;
   EXPECT_NE(choose_default_model(s, {}, 1'000'000), "");
@@ -73,7 +73,7 @@ TEST(SizeChoice, with_time_enough_it_is_the_whole_default_of_minutes) {
   EXPECT_EQ(s.optimizer, canonical_optimizer(fmt::format(kTimedOptimizer, kTimedRate)));
 }
 
-TEST(SizeChoice, is_kept_with_the_run) {
+TEST(SizeChoice, selected_size_is_stored_with_the_run) {
   const ScratchFolder folder;
   std::string text;
   for (int i = 0; i < 2000; ++i) text += i % 3 == 0 ? "ab" : "abc";

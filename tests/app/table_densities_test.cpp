@@ -24,9 +24,9 @@ using testing_support::ScratchFolder;
 using testing_support::train_small;
 
 /// Colors with a number around 10, 20 or 30, and a bit that is 1 only for red.
-std::string colour_rows(int rows) {
+std::string color_rows(int rows) {
   const char* names[] = {"red", "green", "\"deep blue\""};
-  std::string text = "colour,size,hot\n";
+  std::string text = "color,size,hot\n";
   for (int i = 0; i < rows; ++i) {
     const int k = (i * 7 + i / 5) % 3;
     text += fmt::format("{},{:.6f},{}\n", names[k], 10 * (k + 1) + 0.3 * std::sin(i * 1.7), k == 0 ? 1 : 0);
@@ -70,18 +70,17 @@ class TableDensities : public ::testing::Test {
   ScratchFolder folder_;
 };
 
-TEST_F(TableDensities, texts_are_classes_beside_bits_and_numbers) {
-  const std::string file = data("colours.csv", colour_rows(200));
-  const std::string holes = data("holes.csv", "colour,size,hot\n?,10.1,1\ndeep blue,,0\nNA,20,\n");
+TEST_F(TableDensities, text_columns_are_classes_alongside_bits_and_numbers) {
+  const std::string file = data("colors.csv", color_rows(200));
+  const std::string holes = data("holes.csv", "color,size,hot\n?,10.1,1\ndeep blue,,0\nNA,20,\n");
   for (const char* model : {"rnade:12,components=3", "deep-rnade:24,components=3,orders=4"}) {
     const std::string run = learn(file, model, 1500);
     auto given = completed(run, {"size=30", "hot=0"});
-    EXPECT_GT(given.at("colour=deep blue").mean, 0.9) << model;
-    EXPECT_LT(given.at("colour=red").mean, 0.1) << model;
-    EXPECT_NEAR(given.at("colour=deep blue").mean + given.at("colour=red").mean + given.at("colour=green").mean, 1,
-                1e-6);
-    EXPECT_GT(completed(run, {"colour=red"}).at("hot").mean, 0.9) << model;
-    EXPECT_NEAR(completed(run, {"colour=green"}).at("size").mean, 20, 1.5) << model;
+    EXPECT_GT(given.at("color=deep blue").mean, 0.9) << model;
+    EXPECT_LT(given.at("color=red").mean, 0.1) << model;
+    EXPECT_NEAR(given.at("color=deep blue").mean + given.at("color=red").mean + given.at("color=green").mean, 1, 1e-6);
+    EXPECT_GT(completed(run, {"color=red"}).at("hot").mean, 0.9) << model;
+    EXPECT_NEAR(completed(run, {"color=green"}).at("size").mean, 20, 1.5) << model;
     const VectorTable drawn = sample_vectors({.model = run, .given = {"hot=1"}, .count = 30});
     ASSERT_EQ(drawn.classes.size(), 3);
     EXPECT_EQ(drawn.classes[0], (std::vector<std::string>{"deep blue", "green", "red"}));
@@ -99,42 +98,42 @@ TEST_F(TableDensities, texts_are_classes_beside_bits_and_numbers) {
   }
   const std::string run = folder_.path("run");
   EXPECT_TRUE(contains(
-      message_of<DataError>([&] { densities(run, data("teal.csv", "colour,size,hot\nred,10,1\nteal,10,1\n")); }),
-      "teal.csv: line 3: colour is \"teal\", a class that did not occur in training; known classes: deep blue, green, "
+      message_of<DataError>([&] { densities(run, data("teal.csv", "color,size,hot\nred,10,1\nteal,10,1\n")); }),
+      "teal.csv: line 3: color is \"teal\", a class that did not occur in training; known classes: deep blue, green, "
       "red"));
-  EXPECT_TRUE(contains(message_of<UsageError>([&] { completed(run, {"colour=rde"}); }), "did you mean \"red\"?"));
+  EXPECT_TRUE(contains(message_of<UsageError>([&] { completed(run, {"color=rde"}); }), "did you mean \"red\"?"));
   EXPECT_TRUE(contains(message_of<DataError>([&] { learn(file, "nade:4", 1); }), "line 2: size is 1"));
-  EXPECT_TRUE(contains(message_of<UsageError>([&] { learn(file, "bernoulli-mixture:4", 1, "colour,hot"); }),
+  EXPECT_TRUE(contains(message_of<UsageError>([&] { learn(file, "bernoulli-mixture:4", 1, "color,hot"); }),
                        "supports only bits"));
 }
 
-TEST_F(TableDensities, classes_and_bits_alone_are_exact_whatever_is_given) {
-  const std::string file = data("colours.csv", colour_rows(200));
+TEST_F(TableDensities, classes_and_bits_are_exact_under_any_condition) {
+  const std::string file = data("colors.csv", color_rows(200));
   for (const char* model : {"nade:6", "made:12", "neural-ar:4", "logistic-ar"}) {
-    const std::string run = learn(file, model, 400, "colour,hot");
+    const std::string run = learn(file, model, 400, "color,hot");
     // Sums over all consistent rows, by the density of each row.
     double total = 0, of_red = 0, all = 0;
-    for (const char* colour : {"red", "green", "deep blue"})
+    for (const char* color : {"red", "green", "deep blue"})
       for (const char* hot : {"0", "1"}) {
-        const std::string row = data("row.csv", fmt::format("colour,hot\n{},{}\n", colour, hot));
+        const std::string row = data("row.csv", fmt::format("color,hot\n{},{}\n", color, hot));
         const double p = std::exp(densities(run, row)["mean"]["log_density"].get<double>());
         all += p;
         if (*hot == '0') continue;
         total += p;
-        of_red += colour == std::string("red") ? p : 0;
+        of_red += color == std::string("red") ? p : 0;
       }
     EXPECT_NEAR(all, 1, 1e-5) << model;
-    const CompletedNumber found = completed(run, {"hot=1"}).at("colour=red");
+    const CompletedNumber found = completed(run, {"hot=1"}).at("color=red");
     EXPECT_NEAR(found.mean, of_red / total, 1e-5) << model;
     EXPECT_EQ(found.error, 0) << model;
     EXPECT_GT(found.mean, 0.8) << model;
   }
 }
 
-TEST_F(TableDensities, numbers_of_draws_out_of_range_are_refused) {
-  const std::string file = data("colours.csv", colour_rows(40));
+TEST_F(TableDensities, out_of_range_sample_counts_are_rejected) {
+  const std::string file = data("colors.csv", color_rows(40));
   const std::string run = learn(file, "rnade:4,components=2", 2);
-  const std::string holes = data("holes.csv", "colour,size,hot\n?,10.1,1\n");
+  const std::string holes = data("holes.csv", "color,size,hot\n?,10.1,1\n");
   for (const Filling how : {Filling::mean, Filling::best, Filling::sample})
     EXPECT_EQ(message_of<UsageError>([&] {
                 impute_missing({.model = run, .data = {holes}, .how = how, .draws = 0}, [](std::string_view) {});
@@ -145,7 +144,7 @@ TEST_F(TableDensities, numbers_of_draws_out_of_range_are_refused) {
                          "between 1 and 1000000000"));
 }
 
-TEST_F(TableDensities, numbers_are_classes_where_one_says_so) {
+TEST_F(TableDensities, numbers_can_be_declared_as_classes) {
   const std::string codes = data("codes.csv", "code,bit\n7,1\n3,0\n7,1\n12,0\n3,0\n12,1\n7,0\n3,1\n");
   const std::string run = learn(codes, "nade:3", 5, "code=classes,bit");
   auto found = completed(run, {"bit=1"});
@@ -154,7 +153,7 @@ TEST_F(TableDensities, numbers_are_classes_where_one_says_so) {
   EXPECT_EQ(sample_vectors({.model = run}).classes[0], (std::vector<std::string>{"3", "7", "12"}));  // in numeric order
 }
 
-TEST_F(TableDensities, bits_that_are_guessed_in_rounds_are_learnt) {
+TEST_F(TableDensities, iteratively_estimated_bits_are_learned) {
   std::string rows = "a,b,c\n";
   for (int i = 0; i < 120; ++i) rows += fmt::format("{0},{0},{1}\n", i * 7 / 3 % 2, i / 2 % 2);
   const std::string run = learn(data("bits.csv", rows), "nade:6,rounds=3", 600);

@@ -70,7 +70,7 @@ class TrainOnDevice : public testing::Test {
   std::shared_ptr<Device> device_ = simulated_device();
 };
 
-TEST_F(TrainOnDevice, text_with_its_options) {
+TEST_F(TrainOnDevice, text_training_with_options_matches_the_host) {
   const auto with = [](const std::function<void(TrainSettings&)>& change) {
     return [=](TrainRequest& r) {
       r.settings.window = 12;
@@ -96,7 +96,7 @@ TEST_F(TrainOnDevice, text_with_its_options) {
   expect_same(file, "rnn:8,activation=relu,init=identity", with([](TrainSettings& s) { s.optimizer = "path"; }));
 }
 
-TEST_F(TrainOnDevice, a_sampled_softmax) {
+TEST_F(TrainOnDevice, sampled_softmax_training_matches_the_host) {
   std::string words;
   Random random(1, "words");
   for (int i = 0; i < 600; ++i) words += "w" + std::to_string(random.below(90)) + (i % 9 == 0 ? "\n" : " ");
@@ -108,18 +108,18 @@ TEST_F(TrainOnDevice, a_sampled_softmax) {
   });
 }
 
-TEST_F(TrainOnDevice, labels_of_whole_sequences) {
+TEST_F(TrainOnDevice, sequence_label_training_matches_the_host) {
   expect_same(lines(), "gru:8", [](TrainRequest& r) { r.settings.format = "labelled"; });
 }
 
-TEST_F(TrainOnDevice, tasks) {
+TEST_F(TrainOnDevice, task_training_matches_the_host) {
   expect_same("", "lstm:8", [](TrainRequest& r) {
     r.settings.task = "adding:8";
     r.settings.validate_on = 20;
   });
 }
 
-TEST_F(TrainOnDevice, says_what_it_runs_on_and_the_card_does_too) {
+TEST_F(TrainOnDevice, device_is_reported_and_stored_in_the_card) {
   TrainRequest r = request("run", text(), "lstm:8", true);
   r.settings.precision = "bf16";
   Remarks said;
@@ -130,7 +130,7 @@ TEST_F(TrainOnDevice, says_what_it_runs_on_and_the_card_does_too) {
   EXPECT_THAT(read_file(outcome.model_file), HasSubstr("simulated"));
 }
 
-TEST_F(TrainOnDevice, a_run_leaves_a_device_and_comes_back) {
+TEST_F(TrainOnDevice, run_can_move_from_a_device_and_back) {
   for (const char* precision : {"float", "tf32", "bf16"}) {
     SCOPED_TRACE(precision);
     TrainRequest r = request("run", text(), "lstm:8", true);
@@ -154,7 +154,7 @@ TEST_F(TrainOnDevice, a_run_leaves_a_device_and_comes_back) {
   }
 }
 
-TEST_F(TrainOnDevice, refuses_networks_before_anything_is_written) {
+TEST_F(TrainOnDevice, unsupported_networks_are_rejected_before_writing) {
   const auto refused = [&](const std::string& model, const std::string& format, const std::string& data) {
     TrainRequest r = request("refused", data, model, true);
     if (!format.empty()) r.settings.format = format;

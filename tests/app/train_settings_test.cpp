@@ -15,7 +15,7 @@ namespace {
 using testing_support::contains;
 using testing_support::message_of;
 
-TEST(TrainSettings, what_is_stored_is_read_back) {
+TEST(TrainSettings, stored_settings_round_trip) {
   TrainSettings settings{.data = {"a.txt"}, .model = "lstm:7"};
   settings.steps = 12;
   settings.activity_penalty = 0.25;
@@ -31,21 +31,21 @@ TEST(TrainSettings, what_is_stored_is_read_back) {
   EXPECT_EQ(other_run.memory_limit, "2G");
 }
 
-TEST(TrainSettings, what_changes_no_result_is_not_in_the_card) {
+TEST(TrainSettings, settings_without_effect_on_results_are_not_in_the_card) {
   const TrainSettings settings;
   const Config card = configuration(settings, {.threads = 3, .memory_limit = "2G"}, Stored::model);
   for (const char* name : {"threads", "memory-limit", "data", "log-every"}) EXPECT_EQ(card.find(name), nullptr) << name;
   EXPECT_NE(card.find("window"), nullptr);
 }
 
-TEST(TrainSettings, every_name_stands_once) {
+TEST(TrainSettings, setting_names_are_unique) {
   TrainSettings settings;
   RunSettings run;
   std::set<std::string_view> names;
   for (const Setting& setting : all_settings(settings, run)) EXPECT_TRUE(names.insert(setting.name).second);
 }
 
-TEST(TrainSettings, the_types_of_the_python_package_name_every_one) {
+TEST(TrainSettings, python_type_stubs_name_every_setting) {
   const std::string types = read_file(UNFOLD_SOURCE_DIR "/python/unfold/training.pyi");
   TrainSettings settings;
   RunSettings run;
@@ -56,7 +56,7 @@ TEST(TrainSettings, the_types_of_the_python_package_name_every_one) {
   }
 }
 
-TEST(TrainSettings, what_is_given_lies_above_what_is_stored_and_a_budget_replaces_another) {
+TEST(TrainSettings, given_settings_override_stored_ones_and_budgets_replace_each_other) {
   Config stored;
   stored.set("model", "gru:5");
   stored.set("batch", Index{9});
@@ -70,7 +70,7 @@ TEST(TrainSettings, what_is_given_lies_above_what_is_stored_and_a_budget_replace
   EXPECT_FALSE(settings.epochs);
 }
 
-TEST(TrainSettings, a_stored_configuration_that_is_wrong_is_refused_by_name) {
+TEST(TrainSettings, invalid_stored_configuration_is_rejected_by_name) {
   TrainSettings settings;
   RunSettings run;
   Config unknown, wrong;
@@ -80,7 +80,7 @@ TEST(TrainSettings, a_stored_configuration_that_is_wrong_is_refused_by_name) {
   EXPECT_TRUE(contains(message_of<UsageError>([&] { apply_stored(wrong, {}, settings, run); }), "a whole number"));
 }
 
-TEST(TrainSettings, what_would_change_nothing_is_refused) {
+TEST(TrainSettings, settings_without_effect_are_rejected) {
   const auto refusal = [](std::optional<std::string> format, const Given& given) {
     TrainSettings settings{.data = {"a.txt"}};
     settings.format = std::move(format);
@@ -96,7 +96,7 @@ TEST(TrainSettings, what_would_change_nothing_is_refused) {
   EXPECT_EQ(refusal("table", {"sequences"}), "");
 }
 
-TEST(TrainSettings, text_is_assigned_by_the_type_of_the_setting) {
+TEST(TrainSettings, text_is_converted_by_the_type_of_the_setting) {
   TrainSettings settings;
   RunSettings run;
   assign_text("minutes", "0.5", settings, run);
@@ -116,7 +116,7 @@ TEST(TrainSettings, text_is_assigned_by_the_type_of_the_setting) {
         << text;
 }
 
-TEST(TrainSettings, threads_beyond_reason_are_refused) {
+TEST(TrainSettings, excessive_thread_counts_are_rejected) {
   EXPECT_EQ(thread_count(3), 3);
   EXPECT_GE(thread_count(0), 1);
   for (const Index threads : {Index{-1}, Index{1025}, Index{1} << 40})

@@ -87,7 +87,7 @@ class TreesTest : public ::testing::Test {
               test_ = folder_.write("test.trees", graded_trees(100, 2));
 };
 
-TEST_F(TreesTest, every_cell_learns_what_negation_does) {
+TEST_F(TreesTest, every_tree_cell_learns_negation) {
   for (const std::string model : {"recursive:12", "recursive-tensor:6", "tree-lstm:12,embedding=8", "child-sum-lstm:16",
                                   "tree-lstm:8,layers=2,dropout=0.1"}) {
     const std::map<std::string, double> found = measured(trained(model, model, 400));
@@ -99,7 +99,7 @@ TEST_F(TreesTest, every_cell_learns_what_negation_does) {
   }
 }
 
-TEST_F(TreesTest, one_label_a_tree_is_that_of_its_root) {
+TEST_F(TreesTest, tree_label_is_the_label_of_its_root) {
   const std::string model = trained("root", "tree-lstm:12,embedding=8", 300, [](TrainRequest& request) {
     request.settings.predict = "label@end";
     request.given.insert("predict");
@@ -116,7 +116,7 @@ TEST_F(TreesTest, one_label_a_tree_is_that_of_its_root) {
   EXPECT_EQ(std::ranges::count(table, '\n'), 101);
 }
 
-TEST_F(TreesTest, nodes_are_predicted_and_scored_one_by_one) {
+TEST_F(TreesTest, nodes_are_predicted_and_scored_individually) {
   const std::string model = trained("nodes", "tree-lstm:6", 20);
   const std::string two = folder_.write("two.trees", "(2 (1 not) (0 bad))\n(1 plot)\n");
   std::istringstream table(predicted({.model = model, .data = {two}}));
@@ -138,7 +138,7 @@ TEST_F(TreesTest, nodes_are_predicted_and_scored_one_by_one) {
   EXPECT_TRUE(contains(scores, "\n1\t3\t2\t"));
 }
 
-TEST_F(TreesTest, a_run_that_is_resumed_gives_the_bytes_of_one_that_was_not) {
+TEST_F(TreesTest, resumed_run_is_byte_identical_to_uninterrupted_run) {
   for (const std::string model : {"tree-lstm:6,embedding=5,dropout=0.3", "child-sum-lstm:6", "recursive-tensor:4"}) {
     const auto run = [&](const std::string& out, Index steps, bool resume) {
       return trained(out + model, model, steps, [&](TrainRequest& request) {
@@ -154,7 +154,7 @@ TEST_F(TreesTest, a_run_that_is_resumed_gives_the_bytes_of_one_that_was_not) {
   }
 }
 
-TEST_F(TreesTest, what_does_not_fit_is_refused_with_the_remedy) {
+TEST_F(TreesTest, incompatible_options_are_rejected_with_a_remedy) {
   const std::string wide = "(1 (1 a) (1 b) (1 c))\n(0 d)\n";
   const std::string message = refused("tree-lstm:4", wide);
   EXPECT_TRUE(contains(message, "data: ")) << message;
@@ -174,7 +174,7 @@ TEST_F(TreesTest, what_does_not_fit_is_refused_with_the_remedy) {
   EXPECT_TRUE(contains(refused("child-sum-lstm:4", "(_ (_ a) (_ b))\n"), "field label is empty"));
 }
 
-TEST_F(TreesTest, without_a_model_one_is_taken_that_sees_all_children) {
+TEST_F(TreesTest, default_tree_model_sees_all_children) {
   const auto chosen = [&](const std::string& tree) {
     TrainRequest request{.out = folder_.path("chosen"), .overwrite = true};
     request.settings.data = {folder_.write("chosen.trees", tree + "\n(0 a)\n")};
@@ -188,7 +188,7 @@ TEST_F(TreesTest, without_a_model_one_is_taken_that_sees_all_children) {
   EXPECT_EQ(chosen("(1 (1 a b c d e) (1 b))"), "child-sum-lstm:100,dropout=0.1");
 }
 
-TEST(TreeMeasures, leave_neutral_nodes_out_of_what_is_binary) {
+TEST(TreeMeasures, binary_tree_metrics_ignore_neutral_nodes) {
   const std::vector<std::string> grades = {"0", "1", "2", "3", "4"};
   TreeMeasures measures(grades, false);
   const auto see = [&](bool root, Symbol wanted, const std::vector<double>& logits) {

@@ -55,7 +55,7 @@ class VerbsTest : public ::testing::Test {
   std::string text_ = folder_.write("text", blocks(60));
 };
 
-TEST_F(VerbsTest, train_leaves_a_run_folder_and_says_what_came_out) {
+TEST_F(VerbsTest, train_writes_a_run_folder_and_returns_its_results) {
   Listener listener;
   const TrainOutcome outcome = train(training("gru:6", "run"), listener);
   EXPECT_EQ(outcome.result.steps, 20);
@@ -74,7 +74,7 @@ TEST_F(VerbsTest, train_leaves_a_run_folder_and_says_what_came_out) {
                        "model is gru:6"));
 }
 
-TEST_F(VerbsTest, settings_that_change_no_result_change_no_bit) {
+TEST_F(VerbsTest, settings_without_effect_on_results_change_no_bit) {
   const TrainOutcome one = train(training("lstm:5", "one"));
   TrainRequest request = training("lstm:5", "two");
   request.run = {.threads = 2, .memory_limit = "200K", .checkpoint_every = 3, .log_every = 5};
@@ -82,7 +82,7 @@ TEST_F(VerbsTest, settings_that_change_no_result_change_no_bit) {
   EXPECT_TRUE(file_bytes(one.model_file) == file_bytes(two.model_file));
 }
 
-TEST_F(VerbsTest, a_run_goes_on_with_what_it_stored) {
+TEST_F(VerbsTest, run_resumes_with_its_stored_settings) {
   TrainRequest uninterrupted = training("gru:6", "whole"), first = training("gru:6", "half");
   uninterrupted.settings.optimizer = first.settings.optimizer = "adam:rate=0.01";
   const TrainOutcome whole = train(uninterrupted);
@@ -97,7 +97,7 @@ TEST_F(VerbsTest, a_run_goes_on_with_what_it_stored) {
   EXPECT_EQ(outcome.valid->nats_per_symbol, whole.valid->nats_per_symbol);
 }
 
-TEST_F(VerbsTest, evaluate_finds_what_training_found) {
+TEST_F(VerbsTest, evaluate_reproduces_training_results) {
   const TrainOutcome outcome = train(training("gru:6", "run"));
   Index symbols = 0;
   double nats = 0;
@@ -122,7 +122,7 @@ TEST_F(VerbsTest, evaluate_finds_what_training_found) {
   EXPECT_THROW(evaluate(both), UsageError);
 }
 
-TEST_F(VerbsTest, scores_of_symbols_and_lines_add_up_to_the_evaluation) {
+TEST_F(VerbsTest, symbol_and_line_scores_sum_to_the_evaluation) {
   const TrainOutcome outcome = train(training("gru:6", "run"));
   Listener listener;
   const ScoredText text = score({.model = outcome.run, .data = text_, .by = ScoreUnit::line, .threads = 1}, listener);
@@ -138,7 +138,7 @@ TEST_F(VerbsTest, scores_of_symbols_and_lines_add_up_to_the_evaluation) {
   EXPECT_THROW(score({.model = outcome.run, .data = text_, .by = ScoreUnit::state}), UsageError);
 }
 
-TEST_F(VerbsTest, samples_and_completions_are_texts_of_the_alphabet) {
+TEST_F(VerbsTest, samples_and_completions_use_only_the_alphabet) {
   const TrainOutcome outcome = train(training("gru:6", "run"));
   const SampleRequest request{.model = outcome.run, .sampling = {.length = 30, .seed = 4}, .prime = "a", .count = 2};
   const std::vector<SampledText> samples = sample(request), again = sample(request);
@@ -153,7 +153,7 @@ TEST_F(VerbsTest, samples_and_completions_are_texts_of_the_alphabet) {
   EXPECT_NEAR(completions.front().probability(), std::exp2(-completions.front().bits()), 1e-9);
 }
 
-TEST_F(VerbsTest, fitted_models_go_the_same_way_and_leave_as_files_of_others) {
+TEST_F(VerbsTest, fitted_models_support_the_same_functions_and_exports) {
   Listener listener;
   TrainRequest request{.out = folder_.path("ngram")};
   request.settings.data = {text_};
@@ -172,7 +172,7 @@ TEST_F(VerbsTest, fitted_models_go_the_same_way_and_leave_as_files_of_others) {
   EXPECT_TRUE(contains(message_of<UsageError>([&] { train(request); }), "--window is for models trained by gradient"));
 }
 
-TEST_F(VerbsTest, tasks_are_trained_and_evaluated) {
+TEST_F(VerbsTest, tasks_can_be_trained_and_evaluated) {
   TrainRequest request{.out = folder_.path("task")};
   request.settings.task = "adding:10";
   request.settings.model = "rnn:6";
@@ -187,7 +187,7 @@ TEST_F(VerbsTest, tasks_are_trained_and_evaluated) {
   EXPECT_EQ(describe_model(outcome.run).task, "adding:length=10");
 }
 
-TEST_F(VerbsTest, generate_and_check_say_what_they_found) {
+TEST_F(VerbsTest, generate_and_check_return_their_results) {
   const GenerateOutcome made = generate({.task = "xor:5", .count = 7});
   EXPECT_EQ(made.units, 7);
   EXPECT_EQ(made.mask.size(), made.text.size());
@@ -199,7 +199,7 @@ TEST_F(VerbsTest, generate_and_check_say_what_they_found) {
   EXPECT_TRUE(contains(listener.remarks, "checking gru:3"));
 }
 
-TEST_F(VerbsTest, check_takes_a_hidden_markov_model_as_the_network_that_it_is) {
+TEST_F(VerbsTest, check_accepts_a_hidden_markov_model_as_a_network) {
   Listener listener;
   for (const std::uint64_t seed : {1, 2, 3}) {
     const CheckOutcome checked = check({.model = "hmm:40,restarts=2", .units = 3, .seed = seed}, listener);

@@ -5,7 +5,7 @@
 
 The rules:
   * there are at most 14 modules, and the order of the modules is that of the list in CMakeLists.txt;
-  * a file includes only headers of its own module and of lower modules;
+  * a file includes only headers of the same module and of lower modules;
   * the folders of a module include each other without circles;
   * a folder contains at most 20 sources, unless it is a list of registry entries (REGISTRIES);
   * a public header (include/) includes only public headers.

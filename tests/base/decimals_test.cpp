@@ -7,13 +7,13 @@
 namespace unfold {
 namespace {
 
-TEST(Decimals, numbers_have_the_digits_that_were_asked_for) {
+TEST(Decimals, numbers_have_the_requested_digits) {
   EXPECT_EQ(decimals(1.23456789), "1.234568");
   EXPECT_EQ(decimals(-20.1, 4), "-20.1000");
   EXPECT_EQ(decimals(-2, 0), "-2");
 }
 
-TEST(Decimals, what_rounds_to_zero_has_no_sign) {
+TEST(Decimals, value_rounded_to_zero_has_no_sign) {
   for (const double zero : {0.0, -0.0, 1e-9, -1e-9, -4.9e-7}) EXPECT_EQ(decimals(zero), "0.000000");
   EXPECT_EQ(decimals(-5.1e-7), "-0.000001");
   EXPECT_EQ(decimals(-0.4, 0), "0");

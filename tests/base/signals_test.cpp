@@ -12,7 +12,7 @@ namespace {
 
 using testing_support::ScratchFolder;
 
-TEST(Signals, who_waits_is_known_and_does_not_begin_to_wait_after_a_stop) {
+TEST(Signals, waiters_are_visible_and_do_not_wait_after_a_stop) {
   EXPECT_FALSE(BlockingSection::any());
   {
     const BlockingSection waiting, also;
@@ -25,7 +25,7 @@ TEST(Signals, who_waits_is_known_and_does_not_begin_to_wait_after_a_stop) {
   EXPECT_FALSE(BlockingSection::any());
 }
 
-TEST(Signals, temporary_files_are_removed_and_others_stay) {
+TEST(Signals, only_temporary_files_are_removed) {
   const ScratchFolder folder;
   folder.write("mine", "x");
   AtomicFile file(folder.path("a"));
@@ -34,7 +34,7 @@ TEST(Signals, temporary_files_are_removed_and_others_stay) {
   EXPECT_EQ(folder.files(), 1u);
 }
 
-TEST(Signals, mapped_files_are_found_by_their_addresses) {
+TEST(Signals, mapped_files_are_found_by_address) {
   const std::array<char, 10> bytes{};
   {
     RegisteredFile moved;
@@ -46,7 +46,7 @@ TEST(Signals, mapped_files_are_found_by_their_addresses) {
   EXPECT_EQ(mapped_file_at(bytes.data()), nullptr);
 }
 
-TEST(Signals, many_files_at_once_are_no_error) {
+TEST(Signals, many_simultaneous_files_are_supported) {
   std::vector<RegisteredFile> many;
   for (int i = 0; i < 1000; ++i) many.push_back(RegisteredFile::mapped("name", &many, 1));
   EXPECT_STREQ(mapped_file_at(&many), "name");

@@ -43,7 +43,7 @@ Index slow_find_invalid(std::string_view text) {
   return -1;
 }
 
-TEST(Utf8, every_code_point_comes_back_and_surrogates_are_refused) {
+TEST(Utf8, every_code_point_round_trips_and_surrogates_are_rejected) {
   for (char32_t code = 0; code <= 0x10FFFF; ++code) {
     std::string text;
     append_utf8(text, code);
@@ -60,7 +60,7 @@ TEST(Utf8, every_code_point_comes_back_and_surrogates_are_refused) {
   }
 }
 
-TEST(Utf8, all_short_byte_strings_agree_with_the_table_of_the_standard) {
+TEST(Utf8, short_byte_strings_agree_with_the_unicode_table) {
   for (int a = 0; a < 256; ++a) {
     for (int b = 0; b < 256; ++b) {
       for (const int c : {-1, 0x00, 0x7F, 0x80, 0x8F, 0x90, 0x9F, 0xA0, 0xBF, 0xC0, 0xFF}) {
@@ -75,7 +75,7 @@ TEST(Utf8, all_short_byte_strings_agree_with_the_table_of_the_standard) {
   }
 }
 
-RC_GTEST_PROP(Utf8, finds_the_same_first_invalid_byte_as_the_table, ()) {
+RC_GTEST_PROP(Utf8, first_invalid_byte_agrees_with_the_unicode_table, ()) {
   // Mostly valid text with a few corrupted bytes, so that errors occur at every distance from the fast path.
   std::string text;
   for (const auto code : *rc::gen::container<std::vector<std::uint32_t>>(rc::gen::inRange<std::uint32_t>(0, 0x300))) {
@@ -87,7 +87,7 @@ RC_GTEST_PROP(Utf8, finds_the_same_first_invalid_byte_as_the_table, ()) {
   RC_ASSERT(find_invalid_utf8(text) == slow_find_invalid(text));
 }
 
-TEST(Utf8, reports_the_offset_behind_a_long_ascii_run) {
+TEST(Utf8, invalid_byte_after_long_ascii_has_the_correct_offset) {
   for (Index at = 0; at < 40; ++at) {
     std::string text(40, 'a');
     text[static_cast<std::size_t>(at)] = static_cast<char>(0xFF);
@@ -98,7 +98,7 @@ TEST(Utf8, reports_the_offset_behind_a_long_ascii_run) {
   EXPECT_EQ(find_invalid_utf8(""), -1);
 }
 
-TEST(Utf8, decodes_and_encodes_whole_texts) {
+TEST(Utf8, whole_texts_are_decoded_and_encoded) {
   const std::string text = "aé€😀\n";
   EXPECT_EQ(decode_utf8(text), U"aé€😀\n");
   EXPECT_EQ(encode_utf8(U"aé€😀\n"), text);

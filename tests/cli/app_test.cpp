@@ -9,7 +9,7 @@
 namespace unfold::test {
 namespace {
 
-TEST_F(CommandTest, gives_the_bits_of_the_functions) {
+TEST_F(CommandTest, command_has_the_bits_of_the_functions) {
   const Finished trained = unfold_command({"train", text_, "--out", run_, "--model", "gru:6", "--steps", "20",
                                            "--window", "8", "--batch", "4", "--threads", "1", "--quiet", "--json"});
   ASSERT_EQ(trained.code, 0) << trained.err;

@@ -6,7 +6,7 @@
 namespace unfold::test {
 namespace {
 
-TEST_F(CommandTest, data_that_is_missing_a_directory_or_empty_is_named) {
+TEST_F(CommandTest, missing_directory_and_empty_data_are_named) {
   const std::string absent = folder_ / "absent.txt", empty = folder_ / "empty.txt";
   write_bytes(empty, "");
   train();
@@ -19,14 +19,14 @@ TEST_F(CommandTest, data_that_is_missing_a_directory_or_empty_is_named) {
   EXPECT_FALSE(std::filesystem::exists(folder_ / "new/config.toml"));
 }
 
-TEST_F(CommandTest, text_that_is_not_utf8_is_reported_with_its_offset_and_the_remedy) {
+TEST_F(CommandTest, invalid_utf8_is_reported_with_its_offset_and_a_remedy) {
   write_bytes(text_, "abc\ndef\xFF" + small_text(200));
   expect_failure(training(), 3, "offset 7");
   expect_failure(training(), 3, "--symbols bytes");
   train({"--symbols", "bytes"});
 }
 
-TEST_F(CommandTest, a_split_that_leaves_nothing_or_makes_no_sense_is_refused) {
+TEST_F(CommandTest, empty_or_invalid_split_is_rejected) {
   write_bytes(text_, "abc");
   expect_failure(training({"--split", "90/5/5"}), 3, "validation");
   write_bytes(text_, small_text(500));
@@ -36,7 +36,7 @@ TEST_F(CommandTest, a_split_that_leaves_nothing_or_makes_no_sense_is_refused) {
   expect_failure({"eval", run_, text_, "--split", "90/10", "--part", "test"}, 3, "--part test is empty in the split");
 }
 
-TEST_F(CommandTest, a_full_disk_is_a_runtime_failure_that_names_the_file) {
+TEST_F(CommandTest, full_disk_is_a_runtime_failure_that_names_the_file) {
   for (const long limit : {100, 1500, 4000}) {
     // Standard error goes to a file as well, whose size is also limited.
     const Finished finished = unfold_command(training({"--quiet"}), {.file_size_limit = limit});
@@ -54,7 +54,7 @@ TEST_F(CommandTest, a_full_disk_is_a_runtime_failure_that_names_the_file) {
   }
 }
 
-TEST_F(CommandTest, a_run_folder_that_cannot_be_written_is_a_runtime_failure) {
+TEST_F(CommandTest, unwritable_run_folder_is_a_runtime_failure) {
   write_bytes(run_, "a file where the folder should be");
   expect_failure(training(), 1, "choose another --out");
   std::filesystem::remove(run_);
@@ -68,7 +68,7 @@ TEST_F(CommandTest, a_run_folder_that_cannot_be_written_is_a_runtime_failure) {
   GTEST_SKIP() << "this user may write everywhere";
 }
 
-TEST_F(CommandTest, a_run_folder_of_another_configuration_is_refused_with_the_first_difference_and_the_remedies) {
+TEST_F(CommandTest, run_folder_with_another_configuration_is_rejected_with_the_first_difference) {
   train();
   const std::string before = read_bytes(run_ + "/model.safetensors");
   expect_failure(training({"--batch", "5"}), 2, "batch is 4 there and 5 here");
@@ -82,7 +82,7 @@ TEST_F(CommandTest, a_run_folder_of_another_configuration_is_refused_with_the_fi
   EXPECT_NE(read_bytes(run_ + "/model.safetensors"), before);
 }
 
-TEST_F(CommandTest, symbols_that_the_model_does_not_know_are_reported_or_left_out_and_counted) {
+TEST_F(CommandTest, unknown_symbols_are_reported_or_skipped_and_counted) {
   train();
   const std::string other = folder_ / "other.txt";
   write_bytes(other, "the cat\nsat Zum the mat ZZ\n");
@@ -98,7 +98,7 @@ TEST_F(CommandTest, symbols_that_the_model_does_not_know_are_reported_or_left_ou
   expect_failure({"sample", run_, "--prime", "Z"}, 3, "Z");
 }
 
-TEST_F(CommandTest, a_model_that_is_missing_or_something_else_is_a_bad_model) {
+TEST_F(CommandTest, missing_or_invalid_model_is_a_model_error) {
   expect_failure({"info", folder_ / "absent"}, 4, "absent");
   expect_failure({"info", folder_.path()}, 4, "not a run folder;");
   expect_failure({"eval", text_, text_}, 4, text_);
@@ -106,7 +106,7 @@ TEST_F(CommandTest, a_model_that_is_missing_or_something_else_is_a_bad_model) {
   expect_failure({"info", run_ + "/checkpoint.safetensors"}, 4, "checkpoint.safetensors");
 }
 
-TEST_F(CommandTest, a_learning_rate_of_a_million_is_rescued_or_ends_with_code_5_and_an_explanation) {
+TEST_F(CommandTest, extreme_learning_rate_recovers_or_ends_with_code_5) {
   const Finished finished = unfold_command(
       training({"--optimizer", "sgd:rate=1000000", "--model", "rnn:8,activation=relu", "--steps", "200"}));
   EXPECT_TRUE(finished.code == 0 || finished.code == 5) << finished.code;

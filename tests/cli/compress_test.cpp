@@ -10,7 +10,7 @@
 namespace unfold::test {
 namespace {
 
-TEST_F(CommandTest, what_was_compressed_comes_back_bit_for_bit) {
+TEST_F(CommandTest, compressed_data_round_trip) {
   const std::string packed = folder_ / "packed", restored = folder_ / "restored";
   for (const std::string& bytes : {std::string(), std::string("x"), std::string(2000, '\0'), small_text(3000)}) {
     write_bytes(text_, bytes);
@@ -30,7 +30,7 @@ TEST_F(CommandTest, what_was_compressed_comes_back_bit_for_bit) {
   }
 }
 
-TEST_F(CommandTest, what_goes_into_a_pipe_is_what_goes_into_a_file) {
+TEST_F(CommandTest, pipe_output_equals_file_output) {
   const std::string packed = folder_ / "packed", pipe = folder_ / "pipe";
   ASSERT_EQ(unfold_command({"compress", text_, "-o", packed, "-3"}).code, 0);
   ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
@@ -44,7 +44,7 @@ TEST_F(CommandTest, what_goes_into_a_pipe_is_what_goes_into_a_file) {
     expect_failure({"compress", text_, "-o", packed, "--block", size}, 2, "--block: " + std::string(size));
 }
 
-TEST_F(CommandTest, levels_are_models_and_each_comes_back) {
+TEST_F(CommandTest, every_compression_level_round_trips) {
   const std::string packed = folder_ / "packed", restored = folder_ / "restored";
   write_bytes(text_, small_text(5000));
   const auto model = [&](const Arguments& more) {
@@ -64,7 +64,7 @@ TEST_F(CommandTest, levels_are_models_and_each_comes_back) {
   expect_failure({"compress", text_, "-o", packed, "--level", "10"}, 2, "level");
 }
 
-TEST_F(CommandTest, compression_finds_records_and_genomes_by_itself) {
+TEST_F(CommandTest, compression_detects_records_and_genomes) {
   const std::string packed = folder_ / "packed", restored = folder_ / "restored";
   const auto model = [&](const std::string& bytes) {
     write_bytes(text_, bytes);
@@ -85,7 +85,7 @@ TEST_F(CommandTest, compression_finds_records_and_genomes_by_itself) {
   EXPECT_TRUE(model(genome).starts_with("dna:"));
 }
 
-TEST_F(CommandTest, compression_takes_contexts_that_suit_the_file) {
+TEST_F(CommandTest, compression_selects_contexts_by_content) {
   const std::string packed = folder_ / "packed";
   const auto model = [&](const std::string& bytes) {
     write_bytes(text_, bytes);
@@ -108,7 +108,7 @@ TEST_F(CommandTest, compression_takes_contexts_that_suit_the_file) {
   EXPECT_NE(model(records + records).find("level=binary"), std::string::npos);
 }
 
-TEST_F(CommandTest, ppm_without_an_order_takes_the_one_that_suits_the_file) {
+TEST_F(CommandTest, ppm_selects_its_order_by_content) {
   const auto model = [&](const Arguments& how) {
     const Finished compressed = unfold_command(Arguments{"compress", text_, "-o", folder_ / "packed", "--json"} + how);
     EXPECT_EQ(compressed.code, 0) << compressed.err;
@@ -130,7 +130,7 @@ TEST_F(CommandTest, compression_streams_through_standard_input_and_output) {
   EXPECT_EQ(restored.out, bytes);
 }
 
-TEST_F(CommandTest, damaged_containers_leave_nothing_behind) {
+TEST_F(CommandTest, damaged_archives_leave_no_output) {
   const std::string packed = folder_ / "packed", restored = folder_ / "restored";
   ASSERT_EQ(unfold_command({"compress", text_, "--fast", "-o", packed}).code, 0);
   const std::string whole = read_bytes(packed);
@@ -146,7 +146,7 @@ TEST_F(CommandTest, damaged_containers_leave_nothing_behind) {
   }
 }
 
-TEST_F(CommandTest, trained_models_compress_and_are_found_again) {
+TEST_F(CommandTest, trained_models_compress_and_decompress) {
   train();
   const std::string packed = folder_ / "packed", restored = folder_ / "restored";
   write_bytes(text_, small_text(700) + "\xC3\xA9 and a byte \xFF");
@@ -164,7 +164,7 @@ TEST_F(CommandTest, trained_models_compress_and_are_found_again) {
                  "does not exist; name its location with --model");
 }
 
-TEST_F(CommandTest, models_that_learn_while_they_read_are_trained_measured_and_drawn_from) {
+TEST_F(CommandTest, online_learning_models_can_be_trained_evaluated_and_sampled) {
   for (const char* model : {"ppm:3", "ctw:16", "mix:ppm:2+ctw:16"}) {
     ASSERT_EQ(
         unfold_command({"train", text_, "--out", run_, "--model", model, "--overwrite", "--split", "80/10/10"}).code,
@@ -178,7 +178,7 @@ TEST_F(CommandTest, models_that_learn_while_they_read_are_trained_measured_and_d
   }
 }
 
-TEST_F(CommandTest, dynamic_evaluation_learns_and_repeats_itself) {
+TEST_F(CommandTest, dynamic_evaluation_learns_reproducibly) {
   train();
   const Arguments eval = {"eval", run_, text_, "--dynamic", "--window", "8", "--optimizer", "adam:rate=0.01", "--json"};
   const Finished once = unfold_command(eval);
@@ -189,7 +189,7 @@ TEST_F(CommandTest, dynamic_evaluation_learns_and_repeats_itself) {
   expect_failure({"eval", run_, text_, "--dynamic", "--segments", "3"}, 2, "--dynamic");
 }
 
-TEST_F(CommandTest, compression_names_what_it_cannot_do) {
+TEST_F(CommandTest, unsupported_compression_options_are_named) {
   expect_failure({"compress", folder_ / "nothing"}, 3, "cannot read");
   expect_failure({"compress", text_, "--model", "pmp:5"}, 2, "ppm");
   expect_failure({"compress", text_, "--fast", "--best"}, 2, "cannot be combined");

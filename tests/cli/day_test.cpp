@@ -152,7 +152,7 @@ TEST_F(FastaTest, a_genome_is_read_as_its_letters_and_said_so) {
   EXPECT_NE(card()["data"]["fields"][0]["alphabet"]["symbols"], "ACGT");
 }
 
-TEST_F(FastaTest, reads_are_lines_of_their_own_and_scored_by_name) {
+TEST_F(FastaTest, fastq_reads_are_separate_lines_scored_by_name) {
   const Finished trained = train_on(reads_, {"--split", "80/20"});
   ASSERT_EQ(trained.code, 0) << trained.err;
   EXPECT_THAT(trained.err, HasSubstr("20 records, 220 letters, qualities left out"));

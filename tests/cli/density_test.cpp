@@ -37,7 +37,7 @@ class DensityTest : public FieldsTest {
   }
 };
 
-TEST_F(DensityTest, rows_of_bits_are_learnt_measured_scored_and_drawn) {
+TEST_F(DensityTest, binary_rows_are_learned_evaluated_scored_and_sampled) {
   const std::string file = data("bits.csv", bit_rows(400));
   for (const char* model : {"nade:8", "nade:8,rounds=2", "made:24,layers=2", "neural-ar:8", "bernoulli-mixture:8"}) {
     const nlohmann::json trained = learn(file, {"--model", model, "--format", "table", "--epochs", "80", "--batch",
@@ -59,7 +59,7 @@ TEST_F(DensityTest, rows_of_bits_are_learnt_measured_scored_and_drawn) {
   EXPECT_GT(completed({"--given", "d=1,c=0"})["a"]["mean"].get<double>(), 0.9);  // a mixture answers in any order
 }
 
-TEST_F(DensityTest, of_numbers_is_the_gaussian_of_the_sample) {
+TEST_F(DensityTest, numeric_density_equals_the_sample_gaussian) {
   const std::string file = data("numbers.csv", number_rows(300));
   const nlohmann::json trained = learn(file, {"--model", "linear-ar", "--split", "100/0", "--precision", "double"});
   EXPECT_EQ(trained["format"], "table");
@@ -90,7 +90,7 @@ TEST_F(DensityTest, of_numbers_is_the_gaussian_of_the_sample) {
   EXPECT_GT(completed({"--given", "x=0.5"})["z"]["standard_error"].get<double>(), 0);
 }
 
-TEST_F(DensityTest, of_any_order_answers_whatever_is_given) {
+TEST_F(DensityTest, orderless_density_supports_any_condition) {
   const std::string file = data("bits.csv", bit_rows(400));
   const Arguments how = {
       "--model",       "deep-nade:30,layers=2,orders=4", "--format", "table", "--batch", "20", "--optimizer",
@@ -113,7 +113,7 @@ TEST_F(DensityTest, of_any_order_answers_whatever_is_given) {
   EXPECT_TRUE(read_bytes(run_ + "/model.safetensors") == read_bytes(whole + "/model.safetensors"));
 }
 
-TEST_F(DensityTest, of_numbers_in_any_order_beats_one_gaussian_where_the_data_are_none) {
+TEST_F(DensityTest, orderless_numeric_density_beats_one_gaussian_on_non_gaussian_data) {
   std::string rows = "x,y\n";
   for (int i = 0; i < 600; ++i) {  // a ring
     const double angle = i * 2.399963, radius = 5 + 0.2 * std::sin(i * 1.3);
@@ -140,7 +140,7 @@ TEST_F(DensityTest, of_numbers_in_any_order_beats_one_gaussian_where_the_data_ar
   EXPECT_EQ(count_lines(scored), 601);
 }
 
-TEST_F(DensityTest, holes_of_a_table_are_filled_by_what_is_known_of_their_row) {
+TEST_F(DensityTest, missing_cells_are_filled_from_the_known_cells) {
   const std::string file = data("bits.csv", bit_rows(400));
   const Arguments how = {"--format", "table", "--epochs", "80", "--batch", "10", "--optimizer", "adam:rate=0.02"};
   const std::string holes = data("holes.csv", "a,b,c,d\n1,,0,1\n,0,1,?\n0,0,1,1\nNA,1,,0\n");
@@ -171,7 +171,7 @@ TEST_F(DensityTest, holes_of_a_table_are_filled_by_what_is_known_of_their_row) {
   expect_failure({"predict", run_, numbers, "--fill", "worst"}, 2, "worst");
 }
 
-TEST_F(DensityTest, models_with_an_order_answer_whatever_is_given_too) {
+TEST_F(DensityTest, ordered_models_also_support_any_condition) {
   const std::string file = data("bits.csv", bit_rows(400));
   learn(file,
         {"--format", "table", "--model", "nade:8", "--epochs", "80", "--batch", "10", "--optimizer", "adam:rate=0.02"});
@@ -198,10 +198,10 @@ TEST_F(DensityTest, models_with_an_order_answer_whatever_is_given_too) {
   EXPECT_GT(agree, 42);
 }
 
-/// Colours with a number around 1, 2 or 3 and a bit that is 1 of red ones alone.
-std::string colour_rows(int rows) {
+/// Colors with a number around 1, 2 or 3 and a bit that is 1 of red ones alone.
+std::string color_rows(int rows) {
   const char* names[] = {"red", "green", "\"deep blue\""};
-  std::string text = "colour,size,hot\n";
+  std::string text = "color,size,hot\n";
   for (int i = 0; i < rows; ++i) {
     const int k = (i * 7 + i / 5) % 3;
     text += std::string(names[k]) + "," + std::to_string(10 * (k + 1) + 0.3 * std::sin(i * 1.7)) + "," +
@@ -210,62 +210,62 @@ std::string colour_rows(int rows) {
   return text;
 }
 
-TEST_F(DensityTest, texts_are_classes_beside_bits_and_numbers) {
-  const std::string file = data("colours.csv", colour_rows(300));
+TEST_F(DensityTest, text_columns_are_classes_alongside_bits_and_numbers) {
+  const std::string file = data("colors.csv", color_rows(300));
   for (const char* model : {"rnade:12,components=3", "deep-rnade:30,components=3,orders=4"}) {
     const nlohmann::json trained = learn(file, {"--model", model, "--format", "table", "--epochs", "80", "--batch",
                                                 "10", "--optimizer", "adam:rate=0.01"});
     EXPECT_THAT(trained["model"].get<std::string>(), HasSubstr("columns=c3+n+b"));
-    // Columns by themselves: ln 3 of the colours, 0.64 of the bits, 3.5 of a normal distribution of all numbers.
+    // Columns by themselves: ln 3 of the colors, 0.64 of the bits, 3.5 of a normal distribution of all numbers.
     const nlohmann::json head = trained["valid"]["heads"]["values"];
     EXPECT_LT(head["nats_per_example"].get<double>(), 4) << model;
     const nlohmann::json given = completed({"--given", "size=30,hot=0"});
-    EXPECT_GT(given["colour=deep blue"]["mean"].get<double>(), 0.9) << model;
-    EXPECT_LT(given["colour=red"]["mean"].get<double>(), 0.1) << model;
-    EXPECT_GT(completed({"--given", "colour=red"})["hot"]["mean"].get<double>(), 0.9) << model;
-    EXPECT_NEAR(completed({"--given", "colour=green"})["size"]["mean"].get<double>(), 20, 1.5) << model;
+    EXPECT_GT(given["color=deep blue"]["mean"].get<double>(), 0.9) << model;
+    EXPECT_LT(given["color=red"]["mean"].get<double>(), 0.1) << model;
+    EXPECT_GT(completed({"--given", "color=red"})["hot"]["mean"].get<double>(), 0.9) << model;
+    EXPECT_NEAR(completed({"--given", "color=green"})["size"]["mean"].get<double>(), 20, 1.5) << model;
     const std::string drawn = output_of({"sample", run_, "--count", "30", "--given", "hot=1"});
-    EXPECT_EQ(first_line(drawn), "colour,size,hot");
-    EXPECT_GT(std::ranges::count(drawn, 'r'), 25) << drawn;  // the second letter of colour, and of red
-    const std::string holes = data("holes.csv", "colour,size,hot\n?,10.1,1\ndeep blue,,0\nNA,20,\n");
+    EXPECT_EQ(first_line(drawn), "color,size,hot");
+    EXPECT_GT(std::ranges::count(drawn, 'r'), 25) << drawn;  // the second letter of color, and of red
+    const std::string holes = data("holes.csv", "color,size,hot\n?,10.1,1\ndeep blue,,0\nNA,20,\n");
     const std::string filled = output_of({"predict", run_, holes, "--fill", "best", "--samples", "2000"});
     EXPECT_THAT(filled, HasSubstr("red\t10.1\t1\n")) << model;
     EXPECT_THAT(filled, HasSubstr("green\t20\t0\n")) << model;
     EXPECT_THAT(output_of({"score", run_, file, "--by", "symbol"}), HasSubstr("deep blue,"));
   }
-  expect_failure({"eval", run_, data("teal.csv", "colour,size,hot\nred,10,1\nteal,10,1\n")}, 3,
-                 "teal.csv: line 3: colour is \"teal\", a class that did not occur in training; known classes: deep "
+  expect_failure({"eval", run_, data("teal.csv", "color,size,hot\nred,10,1\nteal,10,1\n")}, 3,
+                 "teal.csv: line 3: color is \"teal\", a class that did not occur in training; known classes: deep "
                  "blue, green, red");
-  expect_failure({"complete", run_, "--given", "colour=rde"}, 2, "did you mean \"red\"?");
+  expect_failure({"complete", run_, "--given", "color=rde"}, 2, "did you mean \"red\"?");
   expect_failure({"train", file, "--out", run_, "--overwrite", "--format", "table", "--model", "nade:4"}, 3,
                  "line 2: size is 1");
   expect_failure({"train", file, "--out", run_, "--overwrite", "--format", "table", "--model", "bernoulli-mixture:4",
-                  "--predict", "colour,hot"},
+                  "--predict", "color,hot"},
                  2, "supports only bits");
 }
 
-TEST_F(DensityTest, classes_and_bits_alone_are_exact_whatever_is_given) {
-  const std::string file = data("colours.csv", colour_rows(300));
+TEST_F(DensityTest, classes_and_bits_are_exact_under_any_condition) {
+  const std::string file = data("colors.csv", color_rows(300));
   for (const char* model : {"nade:6", "made:12", "neural-ar:4", "logistic-ar"}) {
-    learn(file, {"--model", model, "--format", "table", "--predict", "colour,hot", "--steps", "600", "--optimizer",
+    learn(file, {"--model", model, "--format", "table", "--predict", "color,hot", "--steps", "600", "--optimizer",
                  "adam:rate=0.01"});
     // Over all rows that agree, by what `density` says of each.
     const auto log_density = [&](const std::string& row) {
       return only_object(output_of(
-          {"density", run_, data("row.csv", "colour,hot\n" + row + "\n"), "--json"}))["mean"]["log_density"]
+          {"density", run_, data("row.csv", "color,hot\n" + row + "\n"), "--json"}))["mean"]["log_density"]
           .get<double>();
     };
     double total = 0, of_red = 0, all = 0;
-    for (const char* colour : {"red", "green", "deep blue"})
+    for (const char* color : {"red", "green", "deep blue"})
       for (const char* hot : {"0", "1"}) {
-        const double p = std::exp(log_density(std::string(colour) + "," + hot));
+        const double p = std::exp(log_density(std::string(color) + "," + hot));
         all += p;
         if (*hot == '0') continue;
         total += p;
-        of_red += colour == std::string("red") ? p : 0;
+        of_red += color == std::string("red") ? p : 0;
       }
     EXPECT_NEAR(all, 1, 1e-5) << model;
-    const nlohmann::json found = completed({"--given", "hot=1"})["colour=red"];
+    const nlohmann::json found = completed({"--given", "hot=1"})["color=red"];
     EXPECT_NEAR(found["mean"].get<double>(), of_red / total, 1e-5) << model;
     EXPECT_EQ(found["standard_error"].get<double>(), 0) << model;
     EXPECT_GT(found["mean"].get<double>(), 0.8) << model;
@@ -279,7 +279,7 @@ TEST_F(DensityTest, classes_and_bits_alone_are_exact_whatever_is_given) {
   EXPECT_EQ(output_of({"density", run_, codes}).substr(0, 16), "row\tlog_density\n");
 }
 
-TEST_F(DensityTest, densities_of_rows_are_those_that_eval_averages) {
+TEST_F(DensityTest, row_densities_average_to_eval) {
   const std::string file = data("numbers.csv", number_rows(100));
   learn(file, {"--model", "linear-ar", "--split", "100/0", "--precision", "double"});
   const nlohmann::json measured = only_object(output_of({"eval", run_, file, "--json"}))["heads"]["values"];
@@ -294,7 +294,7 @@ TEST_F(DensityTest, densities_of_rows_are_those_that_eval_averages) {
   expect_failure({"density", text_, text_}, 4, "");
 }
 
-TEST_F(DensityTest, columns_are_known_by_their_names_wherever_they_stand) {
+TEST_F(DensityTest, columns_are_matched_by_name_in_any_position) {
   const std::string file = data("numbers.csv", number_rows(100));
   learn(file, {"--model", "linear-ar", "--split", "100/0", "--precision", "double"});
   const std::string rows = data("rows.csv", "x;y;z\n0.5;11;-10\n-0.25;9;-9\n");
@@ -312,7 +312,7 @@ TEST_F(DensityTest, columns_are_known_by_their_names_wherever_they_stand) {
   EXPECT_EQ(validated(turned), validated(rows));
 }
 
-TEST_F(DensityTest, what_is_given_is_a_number_that_the_model_can_hold) {
+TEST_F(DensityTest, condition_values_must_be_representable) {
   learn(data("numbers.csv", number_rows(100)), {"--model", "gaussian-mixture:1", "--split", "100/0", "--steps", "5"});
   for (const char* given : {"x=inf", "x=nan", "x=-inf", "x=1e300", "x=1e400", "x=one"}) {
     expect_failure({"complete", run_, "--given", given}, 2, std::string("--given ") + given);
@@ -322,7 +322,7 @@ TEST_F(DensityTest, what_is_given_is_a_number_that_the_model_can_hold) {
   expect_failure({"complete", folder_ / "nowhere", "--given", "x=1"}, 4, "no such file");
 }
 
-TEST_F(DensityTest, curves_say_what_they_count_and_share_an_axis_where_they_count_the_same) {
+TEST_F(DensityTest, plot_axes_are_labeled_and_shared_by_unit) {
   learn(data("numbers.csv", number_rows(100)), {"--model", "linear-ar", "--split", "80/20"});
   const std::string picture = folder_ / "curves.svg", other = folder_ / "text";
   ASSERT_EQ(unfold_command({"info", run_, "--plot", picture}).code, 0);
@@ -333,7 +333,7 @@ TEST_F(DensityTest, curves_say_what_they_count_and_share_an_axis_where_they_coun
   expect_failure({"report", other, run_, "-o", picture}, 2, "; plot them separately");
 }
 
-TEST_F(DensityTest, an_interrupted_run_ends_as_one_that_was_not) {
+TEST_F(DensityTest, interrupted_run_equals_uninterrupted_run) {
   const std::string file = data("bits.csv", bit_rows(100)), whole = folder_ / "whole";
   const Arguments common = {"train",   file, "--format", "table",       "--model",       "nade:5",
                             "--batch", "10", "--quiet",  "--optimizer", "adam:rate=0.01"};
@@ -343,14 +343,14 @@ TEST_F(DensityTest, an_interrupted_run_ends_as_one_that_was_not) {
   EXPECT_TRUE(read_bytes(run_ + "/model.safetensors") == read_bytes(whole + "/model.safetensors"));
 }
 
-TEST_F(DensityTest, curvature_trains_it_too) {
+TEST_F(DensityTest, curvature_optimizer_trains_densities) {
   const std::string file = data("bits.csv", bit_rows(200));
   const nlohmann::json trained =
       learn(file, {"--format", "table", "--model", "nade:6", "--optimizer", "hf", "--steps", "12"});
   EXPECT_LT(trained["valid"]["heads"]["values"]["nats_per_example"].get<double>(), 2);
 }
 
-TEST_F(DensityTest, frames_of_music_are_predicted_as_whole_chords) {
+TEST_F(DensityTest, music_frames_are_predicted_as_whole_chords) {
   const std::string file = data("pieces", roll_lines(20));
   const nlohmann::json trained = learn(file, {"--format", "rolls", "--model", "gru:6", "--predict", "notes=nade:5",
                                               "--steps", "100", "--batch", "4", "--optimizer", "adam:rate=0.02"});
@@ -382,13 +382,13 @@ TEST_F(DensityTest, frames_of_music_are_predicted_as_whole_chords) {
                  "predict requires a distribution of numbers, which the loss nade does not support");
 }
 
-TEST_F(DensityTest, derivatives_are_checked) {
+TEST_F(DensityTest, density_derivatives_are_checked) {
   for (const char* model : {"nade:3", "nade:3,rounds=3", "made:4,layers=2", "rnade:3,components=2", "linear-ar",
                             "deep-nade:3,layers=2", "deep-rnade:3,components=2"})
     EXPECT_EQ(unfold_command({"check", model, "--symbols", "4"}).code, 0) << model;
 }
 
-TEST_F(DensityTest, what_has_no_meaning_for_it_is_refused) {
+TEST_F(DensityTest, meaningless_options_are_rejected) {
   const std::string bits = data("bits.csv", bit_rows(50)), numbers = data("numbers.csv", number_rows(50));
   const auto refused = [&](const std::string& file, const Arguments& more, int code, const std::string& message) {
     expect_failure(Arguments{"train", file, "--out", run_, "--format", "table", "--steps", "1"} + more, code, message);

@@ -17,7 +17,7 @@ namespace {
 const StepEstimate kCost{.per_sequence = 2e-3, .fixed = 4e-3, .parameters = 1'000'000};
 const LinkSpeed kLink{.latency = 1e-4, .bytes_per_second = 1e9};
 
-TEST(Distributed, an_exchange_costs_messages_and_bytes) {
+TEST(Distributed, exchange_cost_counts_messages_and_bytes) {
   EXPECT_EQ(exchange_cost(kLink, kCost.parameters, 1).seconds(), 0);
   // Two processes: 2 messages, twice half of 4 MB, a gather of one message.
   EXPECT_NEAR(exchange_cost(kLink, kCost.parameters, 2).seconds(), 2e-4 + 4e-3 + 1e-4, 1e-12);
@@ -25,12 +25,12 @@ TEST(Distributed, an_exchange_costs_messages_and_bytes) {
   EXPECT_NEAR(exchange_cost(kLink, kCost.parameters, 4).seconds(), 4e-4 + 6e-3 + 2e-4, 1e-12);
 }
 
-TEST(Distributed, where_processes_cannot_halve_each_sends_to_all) {
+TEST(Distributed, processes_that_cannot_halve_send_to_all) {
   // Three: 4 messages, twice two thirds of 4 MB, a gather of two messages.
   EXPECT_NEAR(exchange_cost(kLink, kCost.parameters, 3).seconds(), 4e-4 + 16e-3 / 3 + 2e-4, 1e-12);
 }
 
-TEST(Distributed, a_divided_batch_ends_where_a_process_has_one_sequence) {
+TEST(Distributed, batch_division_stops_at_one_sequence_per_process) {
   const auto rows = predict_divided(kCost, kLink, 8);
   ASSERT_EQ(rows.size(), 4u);
   EXPECT_EQ(rows[0].efficiency, 1);
@@ -40,20 +40,20 @@ TEST(Distributed, a_divided_batch_ends_where_a_process_has_one_sequence) {
   EXPECT_NEAR(rows[2].efficiency, 20e-3 / rows[2].seconds() / 4, 1e-12);
 }
 
-TEST(Distributed, a_growing_batch_goes_to_1024_processes) {
+TEST(Distributed, growing_batch_scales_to_1024_processes) {
   const auto rows = predict_growing(kCost, kLink, 8);
   ASSERT_EQ(rows.size(), 11u);
   EXPECT_EQ(rows.back().processes, 1024);
   for (std::size_t i = 1; i < rows.size(); ++i) EXPECT_LT(rows[i].efficiency, rows[i - 1].efficiency);
 }
 
-TEST(Distributed, so_many_sequences_are_as_efficient_as_wanted) {
+TEST(Distributed, batch_size_for_a_target_efficiency_is_reported) {
   const double each = sequences_for(kCost, kLink, 16, 0.8);
   const double alone = kCost.seconds(each);
   EXPECT_NEAR(alone / (alone + exchange_cost(kLink, kCost.parameters, 16).seconds()), 0.8, 1e-9);
 }
 
-TEST(Distributed, measures_links_and_sums_between_processes) {
+TEST(Distributed, links_and_sums_between_processes_are_measured) {
   run_in_processes(3, [](Processes& processes) {
     const LinkSpeed link = measure_links(processes);
     EXPECT_GT(link.latency, 0);
@@ -75,7 +75,7 @@ void note_step(Timeline& timeline, double waited) {
   timeline.note("step", Timeline::Lane::step, before(0.4));
 }
 
-TEST(Distributed, a_timeline_says_what_a_step_waits_for) {
+TEST(Distributed, timeline_reports_what_a_step_waits_for) {
   Timeline timeline;
   timeline.start();
   EXPECT_EQ(waited_in_step(timeline), 0);
@@ -86,7 +86,7 @@ TEST(Distributed, a_timeline_says_what_a_step_waits_for) {
   EXPECT_NEAR(waited_in_step(timeline), 0.2, 0.05);
 }
 
-TEST(Distributed, a_trace_shows_the_last_steps_of_all_processes) {
+TEST(Distributed, trace_shows_the_last_steps_of_all_processes) {
   run_in_processes(2, [](Processes& processes) {
     Timeline timeline;
     timeline.start();
@@ -103,7 +103,7 @@ TEST(Distributed, a_trace_shows_the_last_steps_of_all_processes) {
   });
 }
 
-TEST(Distributed, steps_of_processes_leave_a_timeline) {
+TEST(Distributed, distributed_steps_write_a_timeline) {
   run_in_processes(2, [](Processes& processes) {
     Timeline timeline;
     Team team(1);
@@ -119,7 +119,7 @@ TEST(Distributed, steps_of_processes_leave_a_timeline) {
   });
 }
 
-TEST(Distributed, the_command_plans_for_a_network_that_is_not_at_hand) {
+TEST(Distributed, planner_works_for_a_network_that_is_not_loaded) {
   const Arguments bench = {"bench", "--distributed", "--model", "rnn:8",     "--batch",
                            "8",     "--window",      "8",       "--seconds", "0.02"};
   expect_failure(bench, 2, "there is one process and no link to measure");

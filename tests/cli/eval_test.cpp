@@ -20,7 +20,7 @@ std::vector<std::vector<std::string>> rows_of(const std::string& tsv) {
   return rows;
 }
 
-TEST_F(CommandTest, the_unfolding_and_the_stepper_print_the_same_digits) {
+TEST_F(CommandTest, unfolding_and_stepper_print_the_same_digits) {
   for (const char* model : {"rnn:9", "lstm:33,layers=2", "gru:17", "tensor-rnn:7"}) {
     train({"--model", model, "--overwrite", "--validate-every", "10"});
     for (const Arguments& more :
@@ -35,7 +35,7 @@ TEST_F(CommandTest, the_unfolding_and_the_stepper_print_the_same_digits) {
   }
 }
 
-TEST_F(CommandTest, networks_in_double_have_the_same_digits_in_the_unfolding_and_the_stepper) {
+TEST_F(CommandTest, double_networks_print_the_same_digits_in_unfolding_and_stepper) {
   using Pair = std::pair<std::string, Arguments>;
   for (const auto& [model, how] : {Pair{"glnn:16", {"--optimizer", "ruop"}}, Pair{"lstm:33,layers=2", {}}}) {
     train(Arguments{"--model", model, "--precision", "double", "--overwrite"} + how);
@@ -46,7 +46,7 @@ TEST_F(CommandTest, networks_in_double_have_the_same_digits_in_the_unfolding_and
   }
 }
 
-TEST_F(CommandTest, training_figures_are_reproduced_by_eval) {
+TEST_F(CommandTest, eval_reproduces_training_results) {
   const Finished trained = unfold_command(training({"--json", "--split", "80/10/10"}));
   ASSERT_EQ(trained.code, 0) << trained.err;
   const Finished evaluated = unfold_command({"eval", run_, text_, "--split", "80/10/10", "--part", "valid", "--json"});
@@ -58,7 +58,7 @@ TEST_F(CommandTest, training_figures_are_reproduced_by_eval) {
   EXPECT_EQ(valid["nats_per_symbol"], only_object(segments.out)["nats_per_symbol"]);
 }
 
-TEST_F(CommandTest, eval_and_score_say_how_they_read) {
+TEST_F(CommandTest, eval_and_score_report_their_reading_method) {
   train();
   const auto json = [&](const Arguments& more) {
     return only_object(unfold_command(Arguments{"eval", run_, text_, "--json"} + more).out);
@@ -84,7 +84,7 @@ TEST_F(CommandTest, eval_and_score_say_how_they_read) {
   EXPECT_EQ(unfold_command({"score", run_, text_, "--warmup", "20"}).code, 2);
 }
 
-TEST_F(CommandTest, the_units_agree_with_each_other) {
+TEST_F(CommandTest, evaluation_units_are_consistent) {
   write_bytes(text_, "\xC3\xA9t\xC3\xA9 " + small_text(1500));
   train();
   const nlohmann::json json = only_object(unfold_command({"eval", run_, text_, "--json"}).out);
@@ -97,7 +97,7 @@ TEST_F(CommandTest, the_units_agree_with_each_other) {
   EXPECT_EQ(json["symbols"].get<std::size_t>(), read_bytes(text_).size() - 2);
 }
 
-TEST_F(CommandTest, the_surprisals_of_symbols_and_lines_add_up_to_the_figures) {
+TEST_F(CommandTest, symbol_and_line_surprisals_sum_to_the_evaluation) {
   train();
   const nlohmann::json json =
       only_object(unfold_command({"eval", run_, text_, "--json", "--per-symbol", folder_ / "s.tsv"}).out);
@@ -126,7 +126,7 @@ TEST_F(CommandTest, the_surprisals_of_symbols_and_lines_add_up_to_the_figures) {
   EXPECT_NEAR(line_sum, total, 1e-5 * total);
 }
 
-TEST_F(CommandTest, samples_are_exact_repeatable_and_different_for_each_seed) {
+TEST_F(CommandTest, samples_are_reproducible_and_differ_by_seed) {
   train();
   const auto draw = [&](const Arguments& more) {
     const Finished finished = unfold_command(Arguments{"sample", run_, "--length", "80"} + more);
@@ -147,7 +147,7 @@ TEST_F(CommandTest, samples_are_exact_repeatable_and_different_for_each_seed) {
   EXPECT_EQ(draw({"--length", "0"}), "");
 }
 
-TEST_F(CommandTest, info_shows_card_parameters_and_history_of_files_and_folders) {
+TEST_F(CommandTest, info_shows_card_parameters_and_history) {
   train();
   for (const std::string& model : {run_, run_ + "/model.safetensors"}) {
     const Finished finished = unfold_command({"info", model});
@@ -157,7 +157,7 @@ TEST_F(CommandTest, info_shows_card_parameters_and_history_of_files_and_folders)
   }
 }
 
-TEST_F(CommandTest, info_draws_the_curves_of_runs) {
+TEST_F(CommandTest, info_plots_training_curves) {
   train();
   const std::string file = folder_ / "curves.svg";
   const Finished finished = unfold_command({"info", run_, run_, "--plot", file});
@@ -175,7 +175,7 @@ TEST_F(CommandTest, info_draws_the_curves_of_runs) {
   expect_failure({"info", folder_ / "empty", "--plot", file}, 4, "contains neither validations nor steps to plot");
 }
 
-TEST_F(CommandTest, info_prints_the_plan_of_a_network_and_says_that_other_models_have_none) {
+TEST_F(CommandTest, info_prints_the_network_plan_or_reports_that_there_is_none) {
   train();
   const Finished finished = unfold_command({"info", run_, "--plan"});
   EXPECT_EQ(finished.code, 0) << finished.err;
@@ -187,7 +187,7 @@ TEST_F(CommandTest, info_prints_the_plan_of_a_network_and_says_that_other_models
   expect_failure({"info", fitted, "--plan"}, 2, "needs a network");
 }
 
-TEST_F(CommandTest, check_prints_a_table_and_passes_for_the_models_we_ship) {
+TEST_F(CommandTest, check_prints_a_table_and_passes_for_bundled_models) {
   for (const char* model : {"rnn:4,activation=relu", "lstm:300,layers=2", "gru:3,reset=after", "tensor-rnn:4"}) {
     const Finished finished = unfold_command({"check", model, "--units", "3", "--symbols", "3"});
     EXPECT_EQ(finished.code, 0) << finished.out << finished.err;
@@ -197,7 +197,7 @@ TEST_F(CommandTest, check_prints_a_table_and_passes_for_the_models_we_ship) {
   }
 }
 
-TEST_F(CommandTest, check_says_which_checks_did_not_run_and_why) {
+TEST_F(CommandTest, check_reports_skipped_checks_with_reasons) {
   const Finished text = unfold_command({"check", "urnn:4"});
   EXPECT_THAT(text.out, ::testing::EndsWith("not run: forward, adjoint, modulus (the scalar graph does not support "
                                             "vector maps), path (vector maps have no paths)\n"));
@@ -206,7 +206,7 @@ TEST_F(CommandTest, check_says_which_checks_did_not_run_and_why) {
   for (const auto& check : json["checks"]) EXPECT_EQ(check.contains("passed"), check["run"].get<bool>()) << check;
 }
 
-TEST_F(CommandTest, bench_measures_one_model_with_its_share_of_the_peak) {
+TEST_F(CommandTest, bench_reports_the_share_of_peak) {
   const Finished finished = unfold_command({"bench", "--model", "lstm:16", "--batch", "4", "--window", "16",
                                             "--symbols", "12", "--threads", "2", "--seconds", "0.05", "--json"});
   ASSERT_EQ(finished.code, 0) << finished.err;
@@ -230,7 +230,7 @@ double operations_of_products(const nlohmann::json& profile) {
   return operations;
 }
 
-TEST_F(CommandTest, bench_accounts_for_the_time_of_every_stage_of_a_step) {
+TEST_F(CommandTest, bench_accounts_for_every_stage_of_a_step) {
   const auto profile = [&](const std::string& model) {
     const Finished finished = unfold_command({"bench", "--profile", "--model", model, "--batch", "4", "--window", "16",
                                               "--symbols", "12", "--threads", "2", "--seconds", "0.05", "--json"});

@@ -413,7 +413,7 @@ TEST_F(BadFields, tables_are_refused_with_file_and_line) {
   EXPECT_EQ(only_object(output_of({"eval", run_, missing, "--json"}))["heads"]["load"]["predicted"], 2);
 }
 
-TEST_F(BadFields, labelled_lines_and_json_are_refused_with_file_and_line) {
+TEST_F(BadFields, bad_labeled_lines_and_json_name_file_and_line) {
   expect_refused(labelled_lines(40), {"--model", "gru:4", "--format", "labelled"},
                  {{"no-text", "pos\tgood\nneg\t\n", "eval", "no-text: line 2: no label and text"},
                   {"json", json_lines(2), "predict", "json: line 1: no label and text"},

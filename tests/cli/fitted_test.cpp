@@ -15,7 +15,7 @@ class FittedTest : public CommandTest, public ::testing::WithParamInterface<cons
 };
 INSTANTIATE_TEST_SUITE_P(Models, FittedTest, ::testing::Values("uniform", "frequency", "ngram:3", "hmm:2"));
 
-TEST_P(FittedTest, is_trained_measured_scored_sampled_and_shown) {
+TEST_P(FittedTest, fitted_models_are_trained_evaluated_scored_sampled_and_shown) {
   const nlohmann::json trained = only_object(unfold_command(fit({"--json"})).out);
   EXPECT_EQ(trained["model"], GetParam());
   EXPECT_EQ(trained["ended_by"], "fitted");
@@ -35,7 +35,7 @@ TEST_P(FittedTest, is_trained_measured_scored_sampled_and_shown) {
   EXPECT_FALSE(shown["card"]["configuration"].contains("optimizer"));
 }
 
-TEST_P(FittedTest, trained_twice_gives_the_same_file) {
+TEST_P(FittedTest, fitting_twice_gives_the_same_file) {
   ASSERT_EQ(unfold_command(fit({"--threads", "1"})).code, 0);
   const std::string bytes = read_bytes(run_ + "/model.safetensors");
   expect_failure(fit(), 2, "already contains a run");
@@ -43,7 +43,7 @@ TEST_P(FittedTest, trained_twice_gives_the_same_file) {
   EXPECT_EQ(read_bytes(run_ + "/model.safetensors"), bytes);
 }
 
-TEST_P(FittedTest, options_of_training_by_gradient_are_refused_by_name) {
+TEST_P(FittedTest, gradient_training_options_are_rejected_by_name) {
   for (const Arguments& more : {Arguments{"--batch", "3"}, Arguments{"--optimizer", "sgd"}, Arguments{"--resume"},
                                 Arguments{"--minutes", "1"}, Arguments{"--memory-limit", "1G"}}) {
     if (more.front() == "--memory-limit" && std::string_view(GetParam()).starts_with("ngram"))
@@ -53,7 +53,7 @@ TEST_P(FittedTest, options_of_training_by_gradient_are_refused_by_name) {
   EXPECT_FALSE(std::filesystem::exists(run_));
 }
 
-TEST_P(FittedTest, a_damaged_file_is_refused_by_every_verb) {
+TEST_P(FittedTest, damaged_file_is_rejected_by_every_command) {
   ASSERT_EQ(unfold_command(fit()).code, 0);
   const std::string file = run_ + "/model.safetensors";
   const std::string bytes = read_bytes(file);
@@ -71,7 +71,7 @@ class HmmNetworkTest : public CommandTest {
   std::string file(const char* name) const { return folder_.path() + "/" + name; }
 };
 
-TEST_F(HmmNetworkTest, goes_out_as_a_network_is_trained_on_and_comes_back) {
+TEST_F(HmmNetworkTest, hmm_exports_as_a_network_trains_and_converts_back) {
   ASSERT_EQ(unfold_command({"train", text_, "--out", run_, "--model", "hmm:4,restarts=1", "--quiet"}).code, 0);
   const std::string network = file("network.safetensors"), back = file("back.safetensors");
   const Finished out = unfold_command({"export", run_, "--to", "network", "--out", network});
@@ -101,7 +101,7 @@ TEST_F(HmmNetworkTest, goes_out_as_a_network_is_trained_on_and_comes_back) {
   EXPECT_EQ(nats(resumed), nats(whole));
 }
 
-TEST_F(HmmNetworkTest, training_starts_from_any_network_of_its_symbols) {
+TEST_F(HmmNetworkTest, training_starts_from_any_network_over_the_same_symbols) {
   train();
   const std::string on = file("on");
   const Finished first = unfold_command(

@@ -23,14 +23,14 @@ class FollowTest : public FieldsTest {
   }
 };
 
-TEST_F(FollowTest, blocks_of_columns_are_answered_as_in_a_file) {
+TEST_F(FollowTest, followed_column_blocks_equal_file_results) {
   const std::string file = data("chunks", "# columns: word pos chunk\n" + chunk_columns(30));
   train_on(file, {"--model", "bigru:4", "--format", "columns", "--read", "word,pos,word.run2", "--predict", "chunk"});
   expect_equal_answers(file, {"--probabilities"});
   expect_equal_answers(file, {"--format", "jsonl"});
 }
 
-TEST_F(FollowTest, lines_are_answered_as_in_a_file) {
+TEST_F(FollowTest, followed_lines_equal_file_results) {
   for (const auto& [format, bytes, options] :
        {std::tuple{"labelled", labelled_lines(30), Arguments()},
         std::tuple{"jsonl", json_lines(30), Arguments{"--read", "word", "--predict", "tag,mood"}},
@@ -43,7 +43,7 @@ TEST_F(FollowTest, lines_are_answered_as_in_a_file) {
   }
 }
 
-TEST_F(FollowTest, sources_and_whole_sequences_are_answered_as_in_a_file) {
+TEST_F(FollowTest, followed_sources_and_whole_sequences_equal_file_results) {
   std::string pairs;
   for (int i = 0; i < 40; ++i) pairs += (i % 2 == 0 ? "abba\tA B B A\n" : "cab\tC A B\n");
   const std::string words = data("words.pairs", pairs);
@@ -67,7 +67,7 @@ TEST_F(FollowTest, sources_and_whole_sequences_are_answered_as_in_a_file) {
   expect_equal_answers(table);
 }
 
-TEST_F(FollowTest, rows_of_a_table_are_answered_one_by_one_with_the_same_digits) {
+TEST_F(FollowTest, followed_table_rows_have_the_same_digits) {
   const std::string file = data("wave.csv", wave(60, true));
   train_on(file, {"--model", "gru:4,layers=2", "--format", "table", "--predict", "load", "--ahead", "3"});
   expect_equal_answers(file);
@@ -78,7 +78,7 @@ TEST_F(FollowTest, rows_of_a_table_are_answered_one_by_one_with_the_same_digits)
   EXPECT_EQ(rows[7]["hour"], 7);
 }
 
-TEST_F(FollowTest, numbers_without_a_header_and_rows_of_several_sequences) {
+TEST_F(FollowTest, followed_headerless_numbers_and_multiple_sequences_equal_file_results) {
   std::string numbers = wave(60);
   numbers.erase(0, numbers.find('\n') + 1);
   const std::string file = data("numbers", numbers);
@@ -96,7 +96,7 @@ TEST_F(FollowTest, numbers_without_a_header_and_rows_of_several_sequences) {
   }
 }
 
-TEST_F(FollowTest, empty_lines_between_numbers_are_missing_ones_as_in_a_file) {
+TEST_F(FollowTest, followed_empty_numeric_lines_are_missing_values) {
   std::string numbers;
   for (int i = 0; i < 100; ++i) numbers += std::to_string(i % 9) + "\n";
   train_on(data("numbers", numbers), {"--format", "table", "--model", "gru:4"});
@@ -104,7 +104,7 @@ TEST_F(FollowTest, empty_lines_between_numbers_are_missing_ones_as_in_a_file) {
     expect_equal_answers(data("gaps", std::string(head) + "1\n\n3\nNA\n\n\n5\n\n"));
 }
 
-TEST_F(FollowTest, quotes_inside_of_cells_are_quotes_and_those_around_them_hold_lines) {
+TEST_F(FollowTest, quoted_cells_may_contain_quotes_and_line_breaks) {
   std::string items = "item,label\n";
   for (int i = 0; i < 60; ++i)
     items += std::string(i % 3 == 0   ? "5\" disk"
@@ -120,7 +120,7 @@ TEST_F(FollowTest, quotes_inside_of_cells_are_quotes_and_those_around_them_hold_
   expect_equal_answers(folder_ / "headless.csv");
 }
 
-TEST_F(FollowTest, a_row_of_another_width_or_kind_is_refused_as_in_a_file) {
+TEST_F(FollowTest, followed_row_of_another_width_or_kind_is_rejected_as_in_a_file) {
   std::string pairs, numbers;
   for (int i = 0; i < 100; ++i) {
     pairs += std::to_string(i % 7) + "," + std::to_string(i * 3 % 5) + "\n";
@@ -141,7 +141,7 @@ TEST_F(FollowTest, a_row_of_another_width_or_kind_is_refused_as_in_a_file) {
               HasSubstr("standard input: line 2: \"abc\" in column value is not a number"));
 }
 
-TEST_F(FollowTest, pairs_have_a_target_in_every_line_or_in_none) {
+TEST_F(FollowTest, pairs_have_targets_on_all_lines_or_none) {
   std::string pairs;
   for (int i = 0; i < 40; ++i) pairs += (i % 2 == 0 ? "abba\tA B B A\n" : "cab\tC A B\n");
   train_on(data("words.pairs", pairs), {"--model", "gru:4", "--split", "100/0/0"});
@@ -154,7 +154,7 @@ TEST_F(FollowTest, pairs_have_a_target_in_every_line_or_in_none) {
   }
 }
 
-TEST_F(FollowTest, a_column_that_is_not_read_may_hold_anything) {
+TEST_F(FollowTest, unread_column_may_contain_anything) {
   std::string rows = "load,note\n";
   for (int i = 0; i < 60; ++i) rows += std::to_string(std::sin(i / 3.0)) + "," + std::to_string(i) + "\n";
   train_on(data("wave.csv", rows), {"--model", "gru:4", "--format", "table", "--read", "load", "--predict", "load"});
@@ -169,14 +169,14 @@ TEST_F(FollowTest, a_column_that_is_not_read_may_hold_anything) {
   EXPECT_THAT(bad.err, HasSubstr("standard input: line 3: \"much\" in column load is not a number"));
 }
 
-TEST_F(FollowTest, a_header_whose_first_cell_is_empty_and_a_row_that_looks_like_one) {
+TEST_F(FollowTest, followed_header_with_an_empty_first_cell_is_a_header) {
   std::string rows = ",load,note\n";
   for (int i = 0; i < 60; ++i) rows += std::to_string(i) + "," + std::to_string(std::sin(i / 3.0)) + ",a\n";
   train_on(data("wave.csv", rows), {"--model", "gru:4", "--format", "table", "--read", "load", "--predict", "load"});
   expect_equal_answers(data("some.csv", ",load,note\n5,,note\n6,0.5,load\n"));
 }
 
-TEST_F(FollowTest, what_has_no_end_and_what_needs_one_are_refused) {
+TEST_F(FollowTest, endless_formats_and_options_that_need_an_end_are_rejected) {
   const std::string both = data("both.csv", wave(200, true)), file = data("wave", wave(200));
   train_on(both, {"--model", "bigru:4", "--format", "table", "--read", "hour", "--predict", "load"});
   expect_failure({"predict", run_, both, "--follow"}, 2, "a table without --sequences is a single example");
@@ -189,7 +189,7 @@ TEST_F(FollowTest, what_has_no_end_and_what_needs_one_are_refused) {
   expect_failure({"predict", run_, "-", "--follow"}, 3, "standard input is empty");
 }
 
-TEST_F(FollowTest, a_bad_line_is_named_by_its_number_in_the_stream) {
+TEST_F(FollowTest, bad_line_is_named_by_its_number_in_the_stream) {
   const std::string file = data("lines", labelled_lines(30));
   train_on(file, {"--model", "gru:4", "--format", "labelled"});
   const Finished bad = unfold_command({"predict", run_, "-", "--follow"}, {.input = labelled_lines(5) + "no label\n"});
@@ -206,7 +206,7 @@ TEST_F(FollowTest, a_bad_line_is_named_by_its_number_in_the_stream) {
   EXPECT_THAT(ragged.err, HasSubstr("line 6: 3 cells"));
 }
 
-TEST_F(FollowTest, an_answer_is_there_before_the_next_line_is_written) {
+TEST_F(FollowTest, result_is_written_before_the_next_line_arrives) {
   const std::string table = data("wave.csv", wave(100, true)), in = folder_ / "in", out = folder_ / "out";
   train_on(table, {"--model", "gru:4", "--format", "table", "--predict", "load"});
   ASSERT_EQ(::mkfifo(in.c_str(), 0600), 0);

@@ -6,7 +6,7 @@
 namespace unfold::test {
 namespace {
 
-TEST_F(CommandTest, generate_says_what_a_perfect_model_would_score) {
+TEST_F(CommandTest, generate_reports_the_score_of_a_perfect_model) {
   const std::string file = folder_ / "source.txt";
   const Finished made = unfold_command({"generate", "alphabet", "--size", "5000", "-o", file, "--json"});
   ASSERT_EQ(made.code, 0) << made.err;
@@ -31,7 +31,7 @@ TEST_F(CommandTest, generate_says_what_a_perfect_model_would_score) {
   EXPECT_EQ(blocks.out, "aaabbb\naaabbb\n");
 }
 
-TEST_F(CommandTest, generate_refuses_what_it_cannot_make) {
+TEST_F(CommandTest, generate_rejects_invalid_requests) {
   expect_failure({"generate", "alphabt", "-o", text_}, 2, "did you mean \"alphabet\"?");
   expect_failure({"generate", "xor:lenght=3", "-o", text_}, 2, "did you mean \"length\"?");
   expect_failure({"generate", "arithmetic:depht=2", "-o", text_}, 2, "did you mean \"depth\"?");
@@ -47,7 +47,7 @@ TEST_F(CommandTest, generate_refuses_what_it_cannot_make) {
 }
 
 /// A mask equivalent to --predict-after gives the same model and the same scores.
-TEST_F(CommandTest, a_mask_is_predict_after_written_out) {
+TEST_F(CommandTest, mask_equals_predict_after) {
   const std::string file = folder_ / "xor.txt", mask = folder_ / "xor.mask", masked = folder_ / "masked";
   ASSERT_EQ(unfold_command({"generate", "xor:4", "--count", "200", "-o", file, "--mask", mask}).code, 0);
   const Arguments train = {"train",   file, "--model", "rnn:6", "--window", "16",
@@ -68,7 +68,7 @@ TEST_F(CommandTest, a_mask_is_predict_after_written_out) {
   EXPECT_EQ(std::count(score.out.begin(), score.out.end(), '-'), 200 * 8);  // nine symbols per line, one predicted
 }
 
-TEST_F(CommandTest, a_mask_that_does_not_fit_is_refused) {
+TEST_F(CommandTest, mask_of_the_wrong_size_is_rejected) {
   const std::string mask = folder_ / "mask";
   const std::size_t symbols = read_bytes(text_).size();
   const auto refused = [&](const std::string& bytes, const std::string& message) {

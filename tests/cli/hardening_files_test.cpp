@@ -62,14 +62,14 @@ unsigned long write_large_header(const std::string& path, const std::string& dig
   return sum;
 }
 
-TEST_F(HostileFile, a_header_of_ten_million_entries_is_refused_with_little_time_and_memory) {
+TEST_F(HostileFile, header_of_ten_million_entries_is_rejected_cheaply) {
   const unsigned long sum = write_large_header(file_, "00000000");
   expect_cheap_refusal({"info", file_}, 4, "checksum");
   write_large_header(file_, fmt::format("{:08x}", sum));
   expect_cheap_refusal({"info", file_}, 4, "more than 100000 lists and objects");
 }
 
-TEST_F(HostileFile, an_archive_that_asks_for_a_huge_model_is_refused_before_it_is_made) {
+TEST_F(HostileFile, archive_with_a_huge_model_is_rejected_before_allocation) {
   std::string twenty = "mix:cm:24";
   for (int i = 1; i < 20; ++i) twenty += "+cm:24";
   for (const std::string& model : {std::string("lstm:16384"), std::string("cm:24"), twenty}) {
@@ -81,14 +81,14 @@ TEST_F(HostileFile, an_archive_that_asks_for_a_huge_model_is_refused_before_it_i
   EXPECT_FALSE(std::filesystem::exists(folder_ / "out"));
 }
 
-TEST_F(HostileFile, an_archive_that_claims_to_stand_for_much_is_refused_before_it_is_decoded) {
+TEST_F(HostileFile, archive_with_a_huge_claimed_size_is_rejected_before_decoding) {
   write_bytes(file_, archive({.model = "ppm:2"}, Index{1} << 26, Index{1} << 26));
   expect_cheap_refusal({"decompress", file_, "-o", folder_ / "out"}, 1, "--max-output");
   write_bytes(file_, archive({.model = "ppm:2"}, 10, Index{1} << 26));
   expect_cheap_refusal({"decompress", file_, "-o", folder_ / "out"}, 6, "more symbols than bytes");
 }
 
-TEST_F(HostileFile, limits_can_be_set_and_let_through_what_is_within_them) {
+TEST_F(HostileFile, limits_can_be_raised) {
   ASSERT_EQ(unfold_command({"compress", text_, "--model", "cm:12", "-o", file_}).code, 0);
   const Arguments back = {"decompress", file_, "-o", folder_ / "out"};
   expect_failure(back + Arguments{"--max-output", "3999"}, 1, "--max-output");
@@ -98,7 +98,7 @@ TEST_F(HostileFile, limits_can_be_set_and_let_through_what_is_within_them) {
   EXPECT_EQ(read_bytes(folder_ / "out"), read_bytes(text_));
 }
 
-TEST_F(HostileFile, what_compresses_extremely_well_still_comes_back_without_options) {
+TEST_F(HostileFile, highly_compressible_data_decompress_without_options) {
   write_bytes(text_, std::string(1'500'000, '\0'));
   ASSERT_EQ(unfold_command({"compress", text_, "--model", "ctw:8", "-o", file_}).code, 0);
   EXPECT_LT(read_bytes(file_).size(), 400u);
@@ -106,7 +106,7 @@ TEST_F(HostileFile, what_compresses_extremely_well_still_comes_back_without_opti
   EXPECT_EQ(read_bytes(folder_ / "out"), read_bytes(text_));
 }
 
-TEST_F(HostileFile, data_that_unpack_to_more_than_allowed_are_refused) {
+TEST_F(HostileFile, data_that_exceed_the_decompression_limit_are_rejected) {
   const std::string packed = folder_ / "text.gz";
   const gzFile file = gzopen(packed.c_str(), "wb");
   const std::string zeros(300'000, 'a');
@@ -116,7 +116,7 @@ TEST_F(HostileFile, data_that_unpack_to_more_than_allowed_are_refused) {
   expect_failure({"train", packed, "--out", folder_ / "new", "--max-unpacked", "1M"}, 3, "--max-unpacked");
 }
 
-TEST_F(HostileFile, an_impossible_model_in_an_archive_is_a_bad_model) {
+TEST_F(HostileFile, impossible_model_in_an_archive_is_a_model_error) {
   for (const bool independent : {false, true})
     for (const char* model : {"ppm:99", "ctw:200", "lstm:5,layers=0", "nonsense"}) {
       write_bytes(file_, archive({.model = model, .independent = independent}, 10, 10));
@@ -124,14 +124,14 @@ TEST_F(HostileFile, an_impossible_model_in_an_archive_is_a_bad_model) {
     }
 }
 
-TEST_F(HostileFile, a_long_spec_is_no_file_name_and_one_that_is_wrong_is_said_so) {
+TEST_F(HostileFile, long_spec_is_not_a_file_name_and_errors_are_reported) {
   std::string spec = "mix:ppm:2";
   while (spec.size() < 260) spec += "+ppm:2";
   ASSERT_EQ(unfold_command({"compress", text_, "--model", spec, "-o", file_}).code, 0);
   expect_failure({"compress", text_, "--model", std::string(300, 'x'), "-o", file_}, 2, "xxx");
 }
 
-TEST_F(HostileFile, fitted_models_are_fitted_to_the_file_and_carried_in_the_archive) {
+TEST_F(HostileFile, fitted_models_are_stored_in_the_archive) {
   for (const char* model : {"ngram:3", "hmm:3,iterations=3", "frequency"}) {
     const Finished packed = unfold_command({"compress", text_, "--model", model, "-o", file_, "--json"});
     ASSERT_EQ(packed.code, 0) << packed.err;
@@ -141,7 +141,7 @@ TEST_F(HostileFile, fitted_models_are_fitted_to_the_file_and_carried_in_the_arch
   expect_failure({"compress", "-", "--model", "ngram:3", "-o", file_}, 2, "name a non-empty file");
 }
 
-TEST_F(HostileFile, a_damaged_task_model_is_a_bad_model_and_not_a_question_of_usage) {
+TEST_F(HostileFile, damaged_task_model_is_a_model_error) {
   ASSERT_EQ(unfold_command({"train", "--task", "adding:10", "--model", "rnn:4", "--steps", "3", "--out", run_}).code,
             0);
   std::string bytes = read_bytes(run_ + "/model.safetensors");
@@ -182,7 +182,7 @@ void write_with_card(const std::string& from, const std::string& to,
   writer.write(to);
 }
 
-TEST_F(HostileFile, a_task_model_whose_card_makes_no_sense_is_a_bad_model_and_not_a_question_of_usage) {
+TEST_F(HostileFile, task_model_with_an_invalid_card_is_a_model_error) {
   ASSERT_EQ(unfold_command({"train", "--task", "adding:10", "--model", "rnn:4", "--steps", "3", "--out", run_}).code,
             0);
   const std::string good = run_ + "/model.safetensors";
@@ -196,7 +196,7 @@ TEST_F(HostileFile, a_task_model_whose_card_makes_no_sense_is_a_bad_model_and_no
   }
 }
 
-TEST_F(HostileFile, a_card_with_settings_that_training_refuses_is_a_bad_model) {
+TEST_F(HostileFile, card_with_invalid_training_settings_is_a_model_error) {
   const std::string data = folder_ / "tags.conll";
   write_bytes(data, "a\tx\nb\ty\n\nb\ty\na\tx\n\n");
   ASSERT_EQ(unfold_command({"train", data, "--predict", "2", "--model", "rnn:4", "--steps", "3", "--out", run_}).code,
@@ -211,7 +211,7 @@ TEST_F(HostileFile, a_card_with_settings_that_training_refuses_is_a_bad_model) {
   }
 }
 
-TEST_F(HostileFile, names_that_are_not_utf8_are_trained_on) {
+TEST_F(HostileFile, file_names_that_are_not_utf8_are_accepted) {
   const std::string odd = folder_ / "na\xFFme.txt";
   write_bytes(odd, read_bytes(text_));
   text_ = odd;

@@ -63,7 +63,7 @@ TEST_F(HardeningTest, a_signal_ends_a_command_that_waits_for_a_pipe) {
       Process process(arguments, {.input_path = fifo});
       expect_quick_end(process, signal);
     }
-    Process opening({"compress", fifo, "-o", folder_ / "out"});  // nobody opens the other end
+    Process opening({"compress", fifo, "-o", folder_ / "out"});  // the other end is never opened
     expect_quick_end(opening, signal);
   }
 }
@@ -94,7 +94,7 @@ TEST_F(HardeningTest, EndsFitsOfLargeVocabulariesSoonAfterASignal) {
   }
 }
 
-TEST_F(HardeningTest, a_signal_in_the_midst_of_a_long_step_ends_it_soon_and_it_is_made_anew) {
+TEST_F(HardeningTest, signal_interrupts_a_long_step_that_is_repeated_on_resume) {
   write_bytes(text_, small_text(100'000));
   const Arguments long_steps = {"--optimizer", "hf:windows=64,iterations=200,tolerance=0",
                                 "--model",     "rnn:48",
@@ -142,7 +142,7 @@ TEST_F(HardeningTest, an_output_that_links_to_nothing_goes_where_the_link_points
   EXPECT_NE(read_bytes(folder_ / "elsewhere"), "");
 }
 
-TEST_F(HardeningTest, sample_streams_and_ends_quietly_when_nobody_reads_any_more) {
+TEST_F(HardeningTest, sample_ends_quietly_if_its_reader_is_gone) {
   train();
   const std::string fifo = pipe("pipe");
   const int reader = ::open(fifo.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC);

@@ -39,7 +39,7 @@ std::string loop_of(const std::string& path) {
   throw std::runtime_error("no tensor /U in " + path);
 }
 
-TEST_F(CommandTest, a_model_whose_predictions_are_not_finite_is_a_bad_model_for_every_verb) {
+TEST_F(CommandTest, model_with_nonfinite_predictions_is_rejected_by_every_command) {
   train({"--model", "rnn:8,activation=relu"});
   const std::string model = run_ + "/model.safetensors", name = loop_of(model);
   spoil(model, name, 1e38F);
@@ -58,7 +58,7 @@ TEST_F(CommandTest, a_model_whose_predictions_are_not_finite_is_a_bad_model_for_
   expect_failure({"eval", run_, text_}, 4, name);
 }
 
-TEST_F(CommandTest, states_that_grow_are_told_from_weights_that_overflow) {
+TEST_F(CommandTest, growing_states_are_distinguished_from_overflowing_weights) {
   train({"--model", "rnn:8,activation=relu"});
   const std::string model = run_ + "/model.safetensors";
   change(model, loop_of(model), [](std::vector<float>& values) { std::fill(values.begin(), values.end(), 3.0F); });
@@ -67,7 +67,7 @@ TEST_F(CommandTest, states_that_grow_are_told_from_weights_that_overflow) {
                      ", so its states grow from symbol to symbol; train the model again with bounded units (tanh)");
 }
 
-TEST_F(CommandTest, a_checkpoint_with_values_that_are_not_finite_is_refused) {
+TEST_F(CommandTest, checkpoint_with_nonfinite_values_is_rejected) {
   train({"--checkpoint-every", "5"});
   const std::string checkpoint = run_ + "/checkpoint.safetensors";
   for (const float bad : {std::numeric_limits<float>::quiet_NaN(), std::numeric_limits<float>::infinity()}) {
@@ -76,7 +76,7 @@ TEST_F(CommandTest, a_checkpoint_with_values_that_are_not_finite_is_refused) {
   }
 }
 
-TEST_F(CommandTest, a_resumed_run_whose_weights_are_beyond_all_rescue_has_diverged) {
+TEST_F(CommandTest, resumed_run_with_unrecoverable_weights_has_diverged) {
   const Arguments path = {"--model", "rnn:8,activation=relu", "--optimizer", "path+adam", "--checkpoint-every", "5"};
   train(path);
   const std::string checkpoint = run_ + "/checkpoint.safetensors";
@@ -86,7 +86,7 @@ TEST_F(CommandTest, a_resumed_run_whose_weights_are_beyond_all_rescue_has_diverg
   }
 }
 
-TEST_F(CommandTest, learning_that_diverges_while_it_evaluates_ends_with_5) {
+TEST_F(CommandTest, diverging_dynamic_evaluation_exits_with_code_5) {
   train();
   expect_failure({"eval", run_, text_, "--dynamic", "--optimizer", "sgd:rate=1e30"}, 5, "diverged");
 }

@@ -15,7 +15,7 @@ void wait_until(Condition&& condition) {
   while (!condition()) std::this_thread::sleep_for(milliseconds(1));
 }
 
-TEST(Heartbeat, speaks_after_each_silence_and_not_once_stopped) {
+TEST(Heartbeat, heartbeat_reports_after_each_silence_until_stopped) {
   std::atomic<int> calls = 0;
   std::atomic<double> longest = 0;
   Heartbeat heartbeat(milliseconds(5), [&](double seconds) {
@@ -30,7 +30,7 @@ TEST(Heartbeat, speaks_after_each_silence_and_not_once_stopped) {
   EXPECT_EQ(calls, before);
 }
 
-TEST(Heartbeat, is_silent_before_its_pause) {
+TEST(Heartbeat, heartbeat_is_silent_before_its_interval) {
   std::atomic<int> calls = 0;
   {
     Heartbeat heartbeat(milliseconds(3600'000), [&](double) { ++calls; });

@@ -16,7 +16,7 @@ class KeyTest : public CommandTest {
   std::string key_, other_;
 };
 
-TEST_F(KeyTest, models_and_checkpoints_are_read_with_the_key_they_were_made_with) {
+TEST_F(KeyTest, models_and_checkpoints_require_their_key) {
   train(with(key_) + Arguments{"--steps", "10"});
   expect_failure(training({"--steps", "20", "--resume"}), 4, "written with a key; name the key file with --key");
   expect_failure(training({"--steps", "20", "--resume"}) + with(other_), 4, "written with a different key");
@@ -34,14 +34,14 @@ TEST_F(KeyTest, models_and_checkpoints_are_read_with_the_key_they_were_made_with
   expect_failure(Arguments{"eval", plain, text_} + with(key_), 4, "written without a key,");
 }
 
-TEST_F(KeyTest, a_key_changes_nothing_in_what_a_model_predicts) {
+TEST_F(KeyTest, key_does_not_change_predictions) {
   train();
   const Finished plain = unfold_command({"eval", run_, text_, "--json"});
   train(with(key_) + Arguments{"--overwrite"});
   EXPECT_EQ(unfold_command(Arguments{"eval", run_, text_, "--json"} + with(key_)).out, plain.out);
 }
 
-TEST_F(KeyTest, archives_are_restored_with_the_key_they_were_made_with) {
+TEST_F(KeyTest, archives_require_their_key) {
   train(with(key_));
   const std::string packed = folder_ / "packed", out = folder_ / "out";
   for (const Arguments& how :
@@ -61,7 +61,7 @@ TEST_F(KeyTest, archives_are_restored_with_the_key_they_were_made_with) {
   expect_failure(Arguments{"decompress", packed, "-o", out} + with(key_), 6, "was written without a key,");
 }
 
-TEST_F(KeyTest, a_key_that_is_too_short_or_not_there_is_said_so) {
+TEST_F(KeyTest, short_or_missing_key_is_reported) {
   write_bytes(key_, "short");
   expect_failure(Arguments{"compress", text_, "-o", folder_ / "out"} + with(key_), 2, "a key has 16 to 1048576 bytes");
   expect_failure(Arguments{"compress", text_, "-o", folder_ / "out"} + with(folder_ / "none"), 3, "no such file");

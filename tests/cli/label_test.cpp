@@ -1,4 +1,4 @@
-// Labelled lines, completions, states and ARPA files, through the command.
+// Labeled lines, completions, states and ARPA files, through the command.
 #include "tests/cli/fixture.h"
 
 #include <fmt/format.h>
@@ -25,7 +25,7 @@ class LabelTest : public CommandTest {
 
 TEST_F(LabelTest, lines_are_judged_by_labels_that_the_model_never_reads) {
   ASSERT_EQ(unfold_command(train_on_normal("ngram:3")).code, 0);
-  // The model knows no character of the anomalous lines but z and q must not be unknown: it skips what it lacks.
+  // The anomalous lines contain characters that the model does not know; unknown characters are skipped.
   const nlohmann::json shown = only_object(unfold_command({"info", run_, "--json"}).out);
   EXPECT_EQ(shown["card"]["data"]["fields"][0]["alphabet"]["symbols"], "\n acehst");
   ASSERT_EQ(unfold_command({"train", log_, "--out", run_, "--overwrite", "--model", "ngram:3", "--label-column",

@@ -21,7 +21,7 @@ class LogCommandTest : public CommandTest {
   std::string log_;
 };
 
-TEST_F(LogCommandTest, every_line_has_a_row) {
+TEST_F(LogCommandTest, every_log_line_has_a_row) {
   const Finished scored = unfold_command({"score", run_, log_, "--text", "--masked"});
   EXPECT_EQ(scored.code, 0) << scored.err;
   EXPECT_THAT(scored.out, StartsWith("line\tsymbols\tbits\tbits_per_symbol\tsurprise\ttoken\ttoken_bits\tlabel\t"
@@ -31,7 +31,7 @@ TEST_F(LogCommandTest, every_line_has_a_row) {
   EXPECT_EQ(std::ranges::count(scored.out, '\r'), 0);
 }
 
-TEST_F(LogCommandTest, the_strangest_lines_come_first) {
+TEST_F(LogCommandTest, most_anomalous_lines_come_first) {
   const Finished top = unfold_command({"score", run_, log_, "--top", "1", "--json", "--text"});
   EXPECT_THAT(top.out, StartsWith("{\"line\":61,"));
   EXPECT_THAT(top.out, HasSubstr("\"token\":\"lost\""));
@@ -40,7 +40,7 @@ TEST_F(LogCommandTest, the_strangest_lines_come_first) {
   EXPECT_THAT(summary.out, StartsWith("auc_surprise\t1.0\n"));
 }
 
-TEST_F(LogCommandTest, standard_input_may_carry_labels) {
+TEST_F(LogCommandTest, standard_input_may_contain_labels) {
   const Finished scored = unfold_command({"score", run_, "-"}, {.input = "- 1 all is well\nKERN 2 all is lost\n"});
   EXPECT_EQ(scored.code, 0) << scored.err;
   EXPECT_THAT(scored.out, HasSubstr("\tKERN\n"));
@@ -48,7 +48,7 @@ TEST_F(LogCommandTest, standard_input_may_carry_labels) {
   expect_failure({"score", run_, "-"}, 3, "standard input is empty");
 }
 
-TEST_F(LogCommandTest, a_row_is_there_before_the_next_line_is_written) {
+TEST_F(LogCommandTest, row_is_written_before_the_next_line_arrives) {
   const std::string in = folder_ / "in", out = folder_ / "out";
   ASSERT_EQ(::mkfifo(in.c_str(), 0600), 0);
   ASSERT_EQ(::mkfifo(out.c_str(), 0600), 0);
@@ -77,7 +77,7 @@ TEST_F(LogCommandTest, a_row_is_there_before_the_next_line_is_written) {
 }
 
 /// A constant value has surprisal 0: minus the logarithm of 1, which is a signed zero.
-TEST_F(LogCommandTest, values_are_judged_as_values) {
+TEST_F(LogCommandTest, log_values_are_scored_individually) {
   const Finished judged = unfold_command({"score", run_, log_, "--by", "value"});
   EXPECT_THAT(judged.err, HasSubstr("(1 of 61 values are in anomalous lines)"));
   const Finished summary = unfold_command({"score", run_, log_, "--by", "value", "--summary"});
@@ -99,7 +99,7 @@ TEST_F(LogCommandTest, empty_lines_do_not_hide_labels) {
   }
 }
 
-TEST_F(LogCommandTest, no_surprise_has_no_sign) {
+TEST_F(LogCommandTest, zero_surprisal_has_no_sign) {
   const std::string same = folder_ / "same.log";
   std::string log;
   for (int i = 0; i < 40; ++i) log += "Jan 5 10:00:01 host sshd[77]: from 10.0.0.1 port 22\n";
@@ -113,7 +113,7 @@ TEST_F(LogCommandTest, no_surprise_has_no_sign) {
   }
 }
 
-TEST_F(LogCommandTest, options_of_logs_are_refused_elsewhere) {
+TEST_F(LogCommandTest, log_options_are_rejected_for_other_models) {
   ASSERT_EQ(unfold_command({"train", text_, "--out", run_, "--overwrite", "--model", "ngram:2", "--quiet"}).code, 0);
   expect_failure({"score", run_, text_, "--by", "line", "--masked"}, 2, "--format log");
   expect_failure({"train", log_, "--out", run_, "--overwrite", "--format", "lgo"}, 2, "lgo");

@@ -23,14 +23,14 @@ TEST_F(Look, explain_prints_two_tables_and_one_object) {
   EXPECT_EQ(json.at("symbols").at(0).at("guesses").size(), 5u);
 }
 
-TEST_F(Look, explain_refuses_what_it_cannot_follow) {
+TEST_F(Look, explain_rejects_unsupported_models) {
   train();
   expect_failure({"explain", run_}, 2, "MODEL TEXT");
   expect_failure({"explain", run_, "a b", "--at", "99", "--unknown", "skip"}, 2, "--at 99");
   expect_failure({"explain", run_, "a", "--example", "2"}, 2, "--example");
 }
 
-TEST_F(Look, compare_says_that_a_model_does_not_differ_from_itself) {
+TEST_F(Look, compare_finds_no_difference_between_identical_models) {
   train({"--split", "50/25/25"});
   const Finished found = unfold_command({"compare", run_, run_, "--block", "8"});
   ASSERT_EQ(found.code, 0) << found.err;
@@ -40,7 +40,7 @@ TEST_F(Look, compare_says_that_a_model_does_not_differ_from_itself) {
   expect_failure({"compare", run_}, 2, "MODEL MODEL");
 }
 
-TEST_F(Look, data_that_are_named_must_be_there) {
+TEST_F(Look, named_data_must_exist) {
   train();
   const std::string page = folder_ / "page.html", missing = folder_ / "missing.txt", empty = folder_ / "empty.txt";
   write_bytes(empty, "");

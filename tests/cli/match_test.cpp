@@ -19,7 +19,7 @@ class MatchTest : public FieldsTest {
   }
 };
 
-TEST_F(MatchTest, continuations_match_and_say_whether_they_are_proved) {
+TEST_F(MatchTest, continuations_match_and_report_whether_they_are_proved_optimal) {
   fit("ngram:4");
   const nlohmann::json answers =
       found({"--prime", "call ", "--match", "[0-9]+\\n", "--prove", "--count", "3", "--length", "6"})["completions"];
@@ -37,7 +37,7 @@ TEST_F(MatchTest, continuations_match_and_say_whether_they_are_proved) {
             3U);
 }
 
-TEST_F(MatchTest, words_of_a_file_are_all_that_is_said) {
+TEST_F(MatchTest, only_listed_words_are_generated) {
   fit("ngram:4");
   const std::string words = data("words", "dog\ncat\nran\nsat\nzebra\n");
   const Finished said = unfold_command({"complete", run_, "--prime", "the c", "--words", words, "--length", "8",
@@ -48,7 +48,7 @@ TEST_F(MatchTest, words_of_a_file_are_all_that_is_said) {
   expect_failure({"complete", run_, "--prime", "the m", "--words", words}, 2, "no word of the list begins");
 }
 
-TEST_F(MatchTest, probabilities_of_matches_are_exact_or_drawn) {
+TEST_F(MatchTest, match_probabilities_are_exact_or_sampled) {
   fit("ngram:3");
   const nlohmann::json whole = found({"--match", ".*\\n", "--length", "200", "--probability"});
   EXPECT_NEAR(whole["probability"].get<double>(), 1, 1e-3);
@@ -73,7 +73,7 @@ TEST_F(MatchTest, probabilities_of_matches_are_exact_or_drawn) {
   EXPECT_GE(drawn["high"], drawn["probability"]);
 }
 
-TEST_F(MatchTest, errors_name_the_place_and_the_remedy) {
+TEST_F(MatchTest, match_errors_name_the_position_and_a_remedy) {
   fit("ngram:2");
   expect_failure({"complete", run_, "--match", "a(d"}, 2, "expression \"a(d\", position 2: this ( is never closed");
   expect_failure({"complete", run_, "--match", "Q"}, 2,
@@ -86,7 +86,7 @@ TEST_F(MatchTest, errors_name_the_place_and_the_remedy) {
   expect_failure({"complete", run_, "--samples", "5"}, 2, "--samples is for density models");
 }
 
-TEST_F(MatchTest, labels_and_targets_keep_to_a_constraint) {
+TEST_F(MatchTest, labels_and_targets_satisfy_a_constraint) {
   const std::string chunks = data("chunks", chunk_columns(40));
   train_on(chunks, {"--format", "columns", "--predict", "3=crf", "--model", "bigru:4"});
   const std::string table = output_of({"predict", run_, chunks, "--constraint", "(B-NP I-NP*|O)+", "--best", "2"});

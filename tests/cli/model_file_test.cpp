@@ -31,14 +31,14 @@ class ModelFileTest : public CommandTest {
   std::string damaged_, whole_;
 };
 
-TEST_F(ModelFileTest, a_model_cut_short_at_every_hundredth_byte_is_refused) {
+TEST_F(ModelFileTest, model_truncated_at_every_hundredth_byte_is_rejected) {
   ASSERT_GT(whole_.size(), 500u);
   for (std::size_t length = 0; length < whole_.size(); length += 100)
     expect_bad_model(whole_.substr(0, length), "cut to " + std::to_string(length) + " bytes");
   expect_bad_model(whole_ + "x", "one byte more");
 }
 
-TEST_F(ModelFileTest, a_model_with_any_byte_of_its_header_changed_is_refused) {
+TEST_F(ModelFileTest, model_with_any_header_byte_changed_is_rejected) {
   for (std::size_t at = 0; at < header_end(); ++at) {
     std::string bytes = whole_;
     bytes[at] = static_cast<char>(bytes[at] ^ (at % 2 == 0 ? 1 : 0x80));
@@ -46,7 +46,7 @@ TEST_F(ModelFileTest, a_model_with_any_byte_of_its_header_changed_is_refused) {
   }
 }
 
-TEST_F(ModelFileTest, a_model_with_a_changed_number_is_refused) {
+TEST_F(ModelFileTest, model_with_a_changed_number_is_rejected) {
   for (std::size_t at = header_end(); at < whole_.size(); at += 13) {
     std::string bytes = whole_;
     bytes[at] = static_cast<char>(bytes[at] ^ 4);
@@ -54,14 +54,14 @@ TEST_F(ModelFileTest, a_model_with_a_changed_number_is_refused) {
   }
 }
 
-TEST_F(ModelFileTest, every_verb_refuses_a_damaged_model) {
+TEST_F(ModelFileTest, every_command_rejects_a_damaged_model) {
   write_bytes(damaged_, whole_.substr(0, whole_.size() - 4));
   for (const Arguments& arguments : {Arguments{"eval", damaged_, text_}, Arguments{"score", damaged_, text_},
                                      Arguments{"sample", damaged_}, Arguments{"info", damaged_, "--json"}})
     expect_failure(arguments, 4, "damaged.safetensors");
 }
 
-TEST_F(ModelFileTest, a_damaged_checkpoint_is_refused) {
+TEST_F(ModelFileTest, damaged_checkpoint_is_rejected) {
   const std::string checkpoint = run_ + "/checkpoint.safetensors";
   const std::string bytes = read_bytes(checkpoint);
   ASSERT_GT(bytes.size(), 500u);

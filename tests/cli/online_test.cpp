@@ -1,4 +1,4 @@
-// Learning from a stream as it comes: `train --follow`, and gradients without looking back.
+// Learning from a stream: `train --follow`, and gradients without looking back.
 #include "tests/cli/fixture.h"
 
 #include <algorithm>
@@ -21,7 +21,7 @@ class OnlineTest : public CommandTest {
   std::string model(const std::string& run) const { return read_bytes(folder_ / (run + "/model.safetensors")); }
 };
 
-TEST_F(OnlineTest, a_stream_is_learnt_as_it_comes_and_ends_when_it_ends) {
+TEST_F(OnlineTest, follow_learns_from_a_stream_until_it_ends) {
   const std::string stream = small_text(5000);
   const Finished done = follow("run", stream, {"--gradient", "rtrl", "--json"});
   ASSERT_EQ(done.code, 0) << done.err;

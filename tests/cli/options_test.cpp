@@ -46,7 +46,7 @@ class Options : public ::testing::Test {
   CommandOptions table_{"try", "tries", {"unfold try"}};
 };
 
-TEST_F(Options, a_bound_may_be_out_of_reach_itself) {
+TEST_F(Options, exclusive_bounds_are_supported) {
   double budget = 1;
   table_.add({.name = "budget", .target = &budget, .help = "budget", .least = 0, .above_least = true});
   EXPECT_THAT(refusal({"--budget", "0"}), HasSubstr("option --budget must be above 0, not 0"));
@@ -54,7 +54,7 @@ TEST_F(Options, a_bound_may_be_out_of_reach_itself) {
   EXPECT_EQ(budget, 0.001);
 }
 
-TEST_F(Options, files_are_told_by_their_use) {
+TEST_F(Options, files_are_classified_by_use) {
   std::optional<std::string> plot, absent;
   table_.add({.name = "plot", .target = &plot, .help = "plot", .file = FileUse::written});
   table_.add({.name = "absent", .target = &absent, .help = "absent", .file = FileUse::written});
@@ -65,7 +65,7 @@ TEST_F(Options, files_are_told_by_their_use) {
   EXPECT_TRUE(table_.files(FileUse::data).empty());
 }
 
-TEST_F(Options, defaults_are_what_the_targets_hold) {
+TEST_F(Options, option_defaults_are_those_of_their_targets) {
   read({});
   EXPECT_EQ(text_, "as it was");
   EXPECT_EQ(number_, 7);
@@ -75,7 +75,7 @@ TEST_F(Options, defaults_are_what_the_targets_hold) {
   EXPECT_FALSE(table_.given("number"));
 }
 
-TEST_F(Options, values_of_any_kind_arrive_as_they_were_written) {
+TEST_F(Options, values_of_every_type_are_parsed) {
   for (const std::string text :
        {"", "-", "-x", "[a]", "[a,b]", "a b", "a,b", "\"q\"", "'", "{}", "%%", "true", "\\n", "--text"}) {
     read({"--text", text});
@@ -91,7 +91,7 @@ TEST_F(Options, values_of_any_kind_arrive_as_they_were_written) {
   EXPECT_TRUE(table_.given("number"));
 }
 
-TEST_F(Options, inputs_may_stand_anywhere_and_look_like_anything) {
+TEST_F(Options, positional_inputs_may_appear_anywhere) {
   read({"a", "--flag", "-", "--number", "1", "[b]"});
   EXPECT_EQ(files_, (std::vector<std::string>{"a", "-", "[b]"}));
   read({"--", "--number", "-x"});
@@ -99,7 +99,7 @@ TEST_F(Options, inputs_may_stand_anywhere_and_look_like_anything) {
   EXPECT_THAT(refusal({"a", "b", "c", "d"}), HasSubstr("\"d\" is too many"));
 }
 
-TEST_F(Options, mistakes_name_the_option_and_what_is_wanted) {
+TEST_F(Options, option_errors_name_the_option_and_the_expected_value) {
   EXPECT_THAT(refusal({"--nubmer", "1"}), HasSubstr("did you mean \"number\"?"));
   EXPECT_THAT(refusal({"-n", "1"}), HasSubstr("try has no option -n"));
   EXPECT_THAT(refusal({"--number", "1.5"}), HasSubstr("a whole number"));
@@ -111,7 +111,7 @@ TEST_F(Options, mistakes_name_the_option_and_what_is_wanted) {
   EXPECT_THAT(refusal({"--number"}), HasSubstr("--number"));
 }
 
-TEST_F(Options, a_configuration_holds_what_is_kept_and_a_stored_one_lies_under_everything_given) {
+TEST_F(Options, stored_configuration_is_overridden_by_given_options) {
   read({"--number", "3", "--maybe", "1"});
   const Config kept = table_.config(Keep::run);
   EXPECT_EQ(kept.entries().size(), 3u);
@@ -126,7 +126,7 @@ TEST_F(Options, a_configuration_holds_what_is_kept_and_a_stored_one_lies_under_e
   EXPECT_TRUE(table_.given("share"));
 }
 
-TEST_F(Options, help_is_asked_for_even_beside_mistakes) {
+TEST_F(Options, help_takes_precedence_over_errors) {
   EXPECT_TRUE(table_.read_arguments(std::vector<std::string>{"--help", "--nubmer", "1"}));
   EXPECT_THAT(table_.help(), HasSubstr("--number"));
 }

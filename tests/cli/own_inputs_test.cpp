@@ -114,7 +114,7 @@ TEST_F(OwnInputs, a_folder_that_is_filled_is_no_run_that_is_read) {
 }
 
 /// The settings were read whole before the run is made ready.
-TEST_F(OwnInputs, a_run_is_made_anew_from_its_own_settings) {
+TEST_F(OwnInputs, a_run_is_repeated_from_its_own_settings) {
   train();
   const std::string settings = run_ + "/config.toml", before = read_bytes(weights()), written = read_bytes(settings);
   const Arguments anew{"train", text_, "--config", settings, "--out", run_, "--quiet"};

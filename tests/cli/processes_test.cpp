@@ -18,7 +18,7 @@ struct Kind {
   Arguments options;
 };
 
-TEST_F(ProcessesTest, leave_the_same_model_in_any_number) {
+TEST_F(ProcessesTest, model_does_not_depend_on_the_number_of_processes) {
   write_bytes(folder_ / "some.trees", tree_lines(40));
   const Arguments text = {"train", text_, "--window", "10", "--batch", "12", "--seed", "5"};
   const std::vector<Kind> kinds = {
@@ -46,7 +46,7 @@ TEST_F(ProcessesTest, leave_the_same_model_in_any_number) {
   }
 }
 
-TEST_F(ProcessesTest, show_what_they_do_when) {
+TEST_F(ProcessesTest, distributed_trace_is_written) {
   const std::string trace = folder_ / "trace.json";
   const Finished finished = mpirun(2, {"bench", "--distributed", "--model", "lstm:256,layers=2", "--batch", "4",
                                        "--window", "8", "--seconds", "0.1", "--threads", "1", "--trace", trace});
@@ -59,7 +59,7 @@ TEST_F(ProcessesTest, show_what_they_do_when) {
   EXPECT_EQ(with_sums_beside, (std::set<int>{0, 1}));
 }
 
-TEST_F(ProcessesTest, count_ngrams_together) {
+TEST_F(ProcessesTest, processes_count_ngrams_together) {
   const Arguments options = {"train", text_, "--model", "ngram:6"};
   const std::string expected = model_of(1, "ngrams", options);
   EXPECT_FALSE(expected.empty());
@@ -70,7 +70,7 @@ TEST_F(ProcessesTest, count_ngrams_together) {
   EXPECT_THAT(refused.err, HasSubstr("2 processes were started, but ctw:4 is fitted in one"));
 }
 
-TEST_F(ProcessesTest, refuse_with_one_voice) {
+TEST_F(ProcessesTest, processes_report_one_error) {
   const auto refused = [&](int count, const Arguments& more, const std::string& message) {
     const Finished finished = unfold_command(training(more), started_in(count));
     EXPECT_EQ(finished.code, 2) << finished.err;
@@ -83,7 +83,7 @@ TEST_F(ProcessesTest, refuse_with_one_voice) {
   refused(2, {"--shards", "5"}, "--shards 5 exceeds the 4 sequences of a batch");
 }
 
-TEST_F(ProcessesTest, one_that_reads_other_data_is_named) {
+TEST_F(ProcessesTest, process_with_different_data_is_named) {
   // Each process has a separate folder, as on separate machines.
   const std::string script = folder_ / "apart.sh";
   write_bytes(script, "cd '" + folder_.path() + "/'$OMPI_COMM_WORLD_RANK && exec \"$@\"\n");
@@ -101,7 +101,7 @@ TEST_F(ProcessesTest, one_that_reads_other_data_is_named) {
   EXPECT_THAT(finished.err, HasSubstr("the fingerprint of book.txt"));
 }
 
-TEST_F(ProcessesTest, a_killed_one_ends_the_others_and_the_run_is_resumed_in_another_number) {
+TEST_F(ProcessesTest, killed_process_ends_the_others_and_the_run_resumes_with_another_number) {
   const Arguments options = {
       "train",    text_, "--window",           "10", "--batch", "12",  "--model", "lstm:64,dropout=0.2",
       "--shards", "6",   "--checkpoint-every", "3",  "--steps", "400", "--seed",  "3"};
@@ -131,7 +131,7 @@ TEST_F(ProcessesTest, a_killed_one_ends_the_others_and_the_run_is_resumed_in_ano
   EXPECT_EQ(short_of(read_bytes(run_ + "/model.safetensors")), expected);
 }
 
-TEST(WithoutMpi, shards_need_no_other_process) {
+TEST(WithoutMpi, shards_work_without_mpi) {
   TemporaryFolder folder;
   write_bytes(folder / "text.txt", small_text(3000));
   const Finished finished = unfold_command({"train", folder / "text.txt", "--shards", "3", "--model", "rnn:4",
@@ -139,7 +139,7 @@ TEST(WithoutMpi, shards_need_no_other_process) {
   EXPECT_EQ(finished.code, 0) << finished.err;
 }
 
-TEST(WithoutMpi, other_processes_are_refused) {
+TEST(WithoutMpi, multiple_processes_are_rejected_without_mpi) {
   if (!std::string(UNFOLD_MPIEXEC).empty()) GTEST_SKIP() << "this build has MPI";
   TemporaryFolder folder;
   write_bytes(folder / "text.txt", small_text(3000));

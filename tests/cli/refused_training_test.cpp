@@ -28,7 +28,7 @@ class RefusedTraining : public CommandTest {
   }
 };
 
-TEST_F(RefusedTraining, a_run_of_text_stays) {
+TEST_F(RefusedTraining, rejected_training_keeps_an_existing_text_run) {
   train();
   const Arguments gru{"train", text_, "--model", "gru:4", "--steps", "3"};
   expect_nothing_done(gru + Arguments{"--memory-limit", "1"}, 2, "memory");
@@ -47,7 +47,7 @@ TEST_F(RefusedTraining, CrfNeedsALabelAtEveryPosition) {
                  2, "do not have the same positions");
 }
 
-TEST_F(RefusedTraining, a_reservoir_is_not_gone_on_with_and_stays) {
+TEST_F(RefusedTraining, rejected_training_keeps_an_existing_reservoir) {
   const Arguments narma{"train", "--task", "narma:200", "--model", "esn:8",         "--steps", "2",
                         "--out", run_,     "--batch",   "4",       "--validate-on", "4",       "--quiet"};
   ASSERT_EQ(unfold_command(narma).code, 0);
@@ -70,7 +70,7 @@ TEST_F(RefusedTraining, a_reservoir_is_not_gone_on_with_and_stays) {
   EXPECT_TRUE(files_of(forecast) == then);
 }
 
-TEST_F(RefusedTraining, a_run_goes_on_with_its_own_data_alone) {
+TEST_F(RefusedTraining, run_resumes_only_with_its_own_data) {
   train({"--steps", "20"});
   const auto before = files_of(run_);
   const std::string data = read_bytes(text_);
@@ -84,12 +84,12 @@ TEST_F(RefusedTraining, a_run_goes_on_with_its_own_data_alone) {
   EXPECT_EQ(unfold_command(resume).code, 0);
 }
 
-TEST_F(RefusedTraining, a_folder_without_a_run_is_named) {
+TEST_F(RefusedTraining, resume_without_a_run_names_the_folder) {
   expect_failure({"train", "--out", folder_ / "nix", "--resume"}, 2, "nix contains no run to resume");
 }
 
 /// Resuming where no run exists starts a new run with the given settings.
-TEST_F(RefusedTraining, resuming_what_is_not_there_begins_as_usual) {
+TEST_F(RefusedTraining, resume_without_a_run_starts_a_new_run) {
   std::string pairs;
   for (int i = 0; i < 40; ++i) pairs += i % 2 == 0 ? "abba\tA B B A\n" : "cab\tC A B\n";
   const std::string data = folder_ / "words.pairs";

@@ -8,7 +8,7 @@
 namespace unfold::test {
 namespace {
 
-TEST_F(CommandTest, reproduce_fills_a_table_and_does_not_repeat_what_is_there) {
+TEST_F(CommandTest, reproduce_fills_a_table_without_repeating_existing_results) {
   const std::string out = folder_ / "table";
   const Arguments command = {"reproduce", "long-range", "--only", "Adam / permutation", "--minutes", "0.002",
                              "--out",     out,          "--quiet"};
@@ -37,7 +37,7 @@ TEST_F(CommandTest, reproduce_fills_a_table_and_does_not_repeat_what_is_there) {
 }
 
 /// Settings of a scale override those of a row; the other settings of the row remain.
-TEST_F(CommandTest, reproduce_long_range_says_what_each_row_is_trained_with) {
+TEST_F(CommandTest, reproduce_long_range_reports_the_training_settings_of_each_row) {
   const auto trained = [&](const std::string& cell) {
     const Finished done = unfold_command({"reproduce", "long-range", "--scale", "full", "--only", cell, "--seeds", "1",
                                           "--minutes", "0.002", "--out", folder_ / "rows", "--quiet", "--json"});
@@ -61,7 +61,7 @@ TEST_F(CommandTest, reproduce_long_range_says_what_each_row_is_trained_with) {
   EXPECT_THAT(read_bytes(folder_ / "rows/long-range.md"), HasSubstr("| quartiles | seconds | theirs |"));
 }
 
-TEST_F(CommandTest, reproduce_path_makes_one_page_of_its_sections) {
+TEST_F(CommandTest, reproduce_path_combines_its_sections_in_one_page) {
   const std::string out = folder_ / "path";
   const Finished done = unfold_command({"reproduce", "path", "--only", "ReLU, path+momentum / adding", "--minutes",
                                         "0.001", "--out", out, "--quiet", "--json"});
@@ -81,7 +81,7 @@ TEST_F(CommandTest, reproduce_path_makes_one_page_of_its_sections) {
 }
 
 /// Rows that start from the run of another row: existing results are not trained again.
-TEST_F(CommandTest, reproduce_knows_what_other_rows_start_from) {
+TEST_F(CommandTest, reproduce_resolves_rows_that_start_from_others) {
   std::filesystem::create_directories(folder_ / "data/sequences");
   const Surroundings here{.environment = {{"UNFOLD_DATA", folder_ / "data"}}};
   const std::string out = folder_ / "search", runs = out + "/runs/noisy-copies-",
@@ -118,7 +118,7 @@ TEST_F(CommandTest, reproduce_knows_what_other_rows_start_from) {
 }
 
 /// Tiny versions of the inputs of the density study.
-TEST_F(CommandTest, reproduce_density_makes_folds_and_digits_of_its_own) {
+TEST_F(CommandTest, reproduce_density_creates_folds_and_digits) {
   std::filesystem::create_directories(folder_ / "data/density");
   std::filesystem::create_directories(folder_ / "data/mnist");
   // 100 patients: a name, 16 numbers, the class, 6 more numbers; the second number repeats the first.

@@ -24,7 +24,7 @@ std::string anbn_text(int blocks) {
   return text;
 }
 
-TEST_F(RiemannianCommandTest, restarts_keep_the_best_graph_and_do_not_depend_on_threads) {
+TEST_F(RiemannianCommandTest, restarts_keep_the_best_graph_for_any_number_of_threads) {
   write_text(anbn_text(30));
   const Arguments restarts = {"--restarts", "3", "--steps", "60", "--seed", "5"};
   Arguments loud = gated(restarts + Arguments{"--threads", "1"});
@@ -51,7 +51,7 @@ TEST_F(RiemannianCommandTest, restarts_keep_the_best_graph_and_do_not_depend_on_
   EXPECT_TRUE(read_bytes(run_ + "/model.safetensors") == model);
 }
 
-TEST_F(RiemannianCommandTest, trains_in_double_unless_told_otherwise) {
+TEST_F(RiemannianCommandTest, gated_networks_train_in_double_by_default) {
   write_text(anbn_text(30));
   const Finished twice = unfold_command(gated({"--steps", "20", "--json"}));
   ASSERT_EQ(twice.code, 0) << twice.err;
@@ -71,7 +71,7 @@ TEST_F(RiemannianCommandTest, trains_in_double_unless_told_otherwise) {
   EXPECT_THAT(wrong.err, HasSubstr("float, double or bf16"));
 }
 
-TEST_F(RiemannianCommandTest, reads_whole_sequences_by_itself_and_says_so) {
+TEST_F(RiemannianCommandTest, whole_sequences_are_chosen_automatically_and_reported) {
   write_text(anbn_text(30));
   ASSERT_EQ(unfold_command(gated()).code, 0);
   const std::string model = read_bytes(run_ + "/model.safetensors"), config = read_bytes(run_ + "/config.toml");
@@ -94,7 +94,7 @@ TEST_F(RiemannianCommandTest, reads_whole_sequences_by_itself_and_says_so) {
   EXPECT_FALSE(read_bytes(run_ + "/model.safetensors") == model);
 }
 
-TEST_F(RiemannianCommandTest, an_alphabet_of_one_symbol_is_learned_at_once) {
+TEST_F(RiemannianCommandTest, one_symbol_alphabet_is_learned_immediately) {
   write_text(std::string(200, 'a'));
   for (const char* optimizer : {"ruop", "rbpm", "rbpm:reduction=quasi-diagonal"}) {
     const Finished finished = unfold_command(gated({"--optimizer", optimizer, "--json", "--overwrite"}));
@@ -103,7 +103,7 @@ TEST_F(RiemannianCommandTest, an_alphabet_of_one_symbol_is_learned_at_once) {
   }
 }
 
-TEST_F(RiemannianCommandTest, more_edges_than_units_make_the_complete_graph) {
+TEST_F(RiemannianCommandTest, more_edges_than_units_give_the_complete_graph) {
   write_text(anbn_text(10));
   ASSERT_EQ(unfold_command(gated({"--model", "glnn:4,edges=4"})).code, 0);
   const std::string complete = read_bytes(run_ + "/model.safetensors");
@@ -111,7 +111,7 @@ TEST_F(RiemannianCommandTest, more_edges_than_units_make_the_complete_graph) {
   EXPECT_EQ(read_bytes(run_ + "/model.safetensors").size(), complete.size());
 }
 
-TEST_F(RiemannianCommandTest, symbols_that_occur_once_do_no_harm) {
+TEST_F(RiemannianCommandTest, symbols_that_occur_once_are_harmless) {
   write_text(anbn_text(20) + "xyz!" + anbn_text(20));
   for (const char* optimizer : {"ruop", "rbpm", "ruop:reduction=quasi-diagonal"}) {
     const Finished finished =
@@ -123,7 +123,7 @@ TEST_F(RiemannianCommandTest, symbols_that_occur_once_do_no_harm) {
   }
 }
 
-TEST_F(RiemannianCommandTest, a_mask_that_predicts_nothing_is_an_error_that_says_so) {
+TEST_F(RiemannianCommandTest, mask_without_predictions_is_rejected) {
   write_text(anbn_text(20));
   const std::string mask = folder_ / "mask";
   write_bytes(mask, std::string(anbn_text(20).size(), '0'));

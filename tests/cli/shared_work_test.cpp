@@ -22,7 +22,7 @@ std::string words_of(std::size_t bytes, unsigned seed) {
 }
 
 /// A corpus of two files: one of several blocks, one of less than a block.
-TEST_F(ProcessesTest, make_the_model_of_one_that_reads_all_of_the_corpus) {
+TEST_F(ProcessesTest, distributed_corpus_model_equals_one_process) {
   const std::string large = folder_ / "large.txt", small = folder_ / "small.txt", valid = folder_ / "valid.txt";
   write_bytes(large, words_of(400000, 1));
   write_bytes(small, words_of(3000, 2) + "no end of line");
@@ -50,7 +50,7 @@ TEST_F(ProcessesTest, make_the_model_of_one_that_reads_all_of_the_corpus) {
   EXPECT_EQ(model_of(2, "gated", gated), model_of(1, "gated", gated));
 }
 
-TEST_F(ProcessesTest, print_the_figures_of_one_that_reads_all_of_the_corpus) {
+TEST_F(ProcessesTest, distributed_corpus_results_equal_one_process) {
   write_bytes(text_, words_of(150000, 1));
   const auto figures = [&](int count) {
     const Finished finished =
@@ -63,7 +63,7 @@ TEST_F(ProcessesTest, print_the_figures_of_one_that_reads_all_of_the_corpus) {
 }
 
 /// A process holds only what its lanes and those of validation are reading, not the whole text.
-TEST_F(ProcessesTest, hold_little_of_a_large_corpus) {
+TEST_F(ProcessesTest, processes_hold_little_of_a_large_corpus) {
   constexpr std::size_t kBytes = 64 << 20;
   write_bytes(text_, words_of(kBytes, 1));
   const auto peak = [&](int count) {
@@ -79,7 +79,7 @@ TEST_F(ProcessesTest, hold_little_of_a_large_corpus) {
   EXPECT_LT(three, static_cast<long>(kBytes >> 10));
 }
 
-TEST_F(ProcessesTest, say_once_what_is_wrong_with_a_corpus) {
+TEST_F(ProcessesTest, corpus_errors_are_reported_once) {
   write_bytes(text_, words_of(200000, 1) + "\xFF" + words_of(200000, 2));
   const Arguments options = {"train", text_, "--symbols", "chars", "--model", "rnn:4", "--shards", "6", "--out", run_};
   const Finished one = mpirun(1, options), three = mpirun(3, options);
@@ -89,7 +89,7 @@ TEST_F(ProcessesTest, say_once_what_is_wrong_with_a_corpus) {
   EXPECT_EQ(three.err.find("unfold: "), three.err.rfind("unfold: ")) << three.err;
 }
 
-TEST_F(ProcessesTest, share_restarts_and_go_on_with_those_that_were_finished) {
+TEST_F(ProcessesTest, restarts_are_shared_and_finished_ones_are_kept) {
   const Arguments options = {
       "train", text_,     "--model", "glnn:6,edges=3", "--window", "10",      "--batch", "12",         "--shards",
       "6",     "--steps", "800",     "--seed",         "5",        "--split", "90/10",   "--restarts", "4"};
@@ -108,7 +108,7 @@ TEST_F(ProcessesTest, share_restarts_and_go_on_with_those_that_were_finished) {
   EXPECT_EQ(read_bytes(run_ + "/candidate-0.json"), "");
 }
 
-TEST_F(ProcessesTest, compress_blocks_to_the_bytes_of_one) {
+TEST_F(ProcessesTest, distributed_compression_has_the_bytes_of_one_process) {
   write_bytes(text_, words_of(150000, 4));
   const std::string packed = folder_ / "packed", expected_file = folder_ / "expected", restored = folder_ / "restored";
   for (const Arguments& model : {Arguments{"--model", "ctw:8"}, Arguments{"--model", "ngram:3"}, Arguments{"-4"}}) {
@@ -163,7 +163,7 @@ Arguments scoring_of_five(const TemporaryFolder& folder, const std::string& run)
   return options;
 }
 
-TEST_F(CommandTest, scores_of_files_are_one_table) {
+TEST_F(CommandTest, scores_of_several_files_are_one_table) {
   write_bytes(text_, small_text(6000));
   train();
   const Arguments options = scoring_of_five(folder_, run_);
@@ -192,7 +192,7 @@ TEST_F(CommandTest, scores_of_files_are_one_table) {
   expect_failure({"score", run_, options[4], options[5]}, 2, "several files require --by file");
 }
 
-TEST_F(ProcessesTest, score_files_as_one) {
+TEST_F(ProcessesTest, distributed_scoring_equals_one_process) {
   train();
   const Arguments options = scoring_of_five(folder_, run_);
   const Finished one = unfold_command(options);
@@ -206,7 +206,7 @@ TEST_F(ProcessesTest, score_files_as_one) {
   EXPECT_THAT(refused.err, HasSubstr("name it with --out DIR"));
 }
 
-TEST_F(ProcessesTest, a_verb_that_has_no_use_for_several_refuses_them_once) {
+TEST_F(ProcessesTest, single_process_commands_reject_several_processes_once) {
   train();
   for (const Arguments& arguments :
        {Arguments{"sample", run_}, Arguments{"score", run_, text_}, Arguments{"bench", "--model", "rnn:3"},

@@ -97,14 +97,14 @@ class StreamTest : public CommandTest {
   int reader_ = -1;
 };
 
-TEST_F(StreamTest, a_row_is_there_before_the_next_line_is_written) {
+TEST_F(StreamTest, row_is_written_before_the_next_line_arrives) {
   train_model({"--model", "ngram:3"});
   expect_answers_at_once(true);
   expect_answers_at_once(false);
   EXPECT_THAT(seen_, StartsWith("line\tsymbols\tbits\tbits_per_symbol\n1\t10\t"));
 }
 
-TEST_F(StreamTest, labels_in_the_first_column_stream_too) {
+TEST_F(StreamTest, first_column_labels_can_be_streamed) {
   train_model({"--model", "ngram:3", "--label-column"});
   expect_answers_at_once(true);
   expect_answers_at_once(false);
@@ -115,7 +115,7 @@ TEST_F(StreamTest, labels_in_the_first_column_stream_too) {
   EXPECT_THAT(judged.out, HasSubstr("anomalous\t6\n"));
 }
 
-TEST_F(StreamTest, rows_of_a_stream_are_those_of_the_file_and_sum_to_what_eval_says) {
+TEST_F(StreamTest, streamed_rows_equal_file_rows_and_sum_to_eval) {
   for (const Arguments& model :
        {Arguments{"--model", "ngram:3"}, Arguments{"--model", "ppm:3"},
         Arguments{"--model", "lstm:5", "--steps", "3", "--window", "8", "--batch", "2"},
@@ -139,7 +139,7 @@ TEST_F(StreamTest, rows_of_a_stream_are_those_of_the_file_and_sum_to_what_eval_s
   }
 }
 
-TEST_F(StreamTest, the_most_surprising_lines_come_with_their_text) {
+TEST_F(StreamTest, most_surprising_lines_include_their_text) {
   train_model({"--model", "ngram:3"});
   const std::string odd = folder_ / "odd.txt";
   write_bytes(odd, read_bytes(log_) + "tac eht eht\n- the cat sat");
@@ -153,7 +153,7 @@ TEST_F(StreamTest, the_most_surprising_lines_come_with_their_text) {
   EXPECT_EQ(json["scores"][0]["text"], "tac eht eht");
 }
 
-TEST_F(StreamTest, unknown_characters_surprise_on_request) {
+TEST_F(StreamTest, unknown_characters_can_be_scored) {
   train_model({"--model", "ngram:3"});
   const std::string text = "- the cat sat\n- the \u00e9\u00e9t sat\n";
   const std::string odd = folder_ / "odd.txt";
@@ -172,7 +172,7 @@ TEST_F(StreamTest, unknown_characters_surprise_on_request) {
   expect_failure({"score", run_, odd, "--by", "line", "--unknown", "suprise"}, 2, "did you mean \"surprise\"?");
 }
 
-TEST_F(StreamTest, scores_and_roc_are_drawn) {
+TEST_F(StreamTest, scores_and_roc_are_plotted) {
   train_model({"--model", "ngram:3", "--label-column"});
   const std::string picture = folder_ / "scores.svg";
   score(log_, {"--plot", picture});

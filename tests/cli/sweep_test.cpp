@@ -29,7 +29,7 @@ class SweepTest : public CommandTest {
   }
 };
 
-TEST_F(SweepTest, tells_every_point_in_one_table) {
+TEST_F(SweepTest, sweep_reports_every_point_in_one_table) {
   const Finished finished = unfold_command(sweeping("rate=0.001,0.01;units=3,5", "s", {"--seeds", "2"}));
   ASSERT_EQ(finished.code, 0) << finished.err;
   EXPECT_THAT(finished.out, HasSubstr("rate"));
@@ -45,7 +45,7 @@ TEST_F(SweepTest, tells_every_point_in_one_table) {
   EXPECT_EQ(only_object(alone.out)["valid"]["bits_per_symbol"].get<double>(), values[1][1]);
 }
 
-TEST_F(SweepTest, goes_on_with_what_is_there) {
+TEST_F(SweepTest, sweep_continues_existing_results) {
   ASSERT_EQ(unfold_command(sweeping("units=3", "s")).code, 0);
   const Finished again = unfold_command(sweeping("units=3,5", "s"));
   ASSERT_EQ(again.code, 0) << again.err;
@@ -56,7 +56,7 @@ TEST_F(SweepTest, goes_on_with_what_is_there) {
 }
 
 /// A checkpoint with other settings is removed when a new run starts.
-TEST_F(SweepTest, what_was_begun_with_other_settings_is_gone_before_it_begins) {
+TEST_F(SweepTest, checkpoint_with_other_settings_is_removed_before_starting) {
   const std::string folder = folder_ / "run", checkpoint = folder + "/checkpoint.safetensors";
   EXPECT_FALSE(can_resume(folder, "first"));
   std::filesystem::create_directory(folder);
@@ -67,14 +67,14 @@ TEST_F(SweepTest, what_was_begun_with_other_settings_is_gone_before_it_begins) {
   EXPECT_FALSE(can_resume(folder, "second"));  // no checkpoint yet
 }
 
-TEST_F(SweepTest, finds_the_same_side_by_side) {
+TEST_F(SweepTest, parallel_sweep_gives_the_same_results) {
   ASSERT_EQ(unfold_command(sweeping("units=3,4,5", "one", {"--seeds", "2"})).code, 0);
   const Finished finished = unfold_command(sweeping("units=3,4,5", "three", {"--seeds", "2", "--jobs", "3"}));
   ASSERT_EQ(finished.code, 0) << finished.err;
   EXPECT_EQ(values_of("three"), values_of("one"));
 }
 
-TEST_F(SweepTest, the_work_of_a_process_that_dies_is_done_by_another) {
+TEST_F(SweepTest, work_of_a_killed_process_is_taken_over) {
   const Arguments longer = {"--steps", "8000", "--checkpoint-every", "250", "--jobs", "2"};
   ASSERT_EQ(unfold_command(sweeping("units=3,4", "whole", longer)).code, 0);
   Process process(sweeping("units=3,4", "cut", longer));
@@ -94,7 +94,7 @@ TEST_F(SweepTest, the_work_of_a_process_that_dies_is_done_by_another) {
   EXPECT_EQ(values_of("cut"), values_of("whole"));
 }
 
-TEST_F(SweepTest, a_run_that_diverges_counts_as_failed) {
+TEST_F(SweepTest, diverged_run_counts_as_failed) {
   const Finished finished = unfold_command(
       sweeping("optimizer=sgd:rate=1e30,clip=0|adam:rate=0.01", "s", {"--model", "rnn:4,activation=relu"}));
   ASSERT_EQ(finished.code, 0) << finished.err;
@@ -102,7 +102,7 @@ TEST_F(SweepTest, a_run_that_diverges_counts_as_failed) {
   EXPECT_THAT(finished.out, HasSubstr("best: optimizer=adam"));
 }
 
-TEST_F(SweepTest, of_runs_that_all_diverge_ends_as_one_of_them) {
+TEST_F(SweepTest, sweep_whose_runs_all_diverge_exits_like_one_of_them) {
   const Arguments more = {"--model", "rnn:4,activation=relu"};
   for (const Arguments& asked : {Arguments(), Arguments{"--measure", "valid/perplexity"}}) {
     const Finished finished =
@@ -113,7 +113,7 @@ TEST_F(SweepTest, of_runs_that_all_diverge_ends_as_one_of_them) {
   }
 }
 
-TEST_F(SweepTest, refuses_grids_without_sense) {
+TEST_F(SweepTest, invalid_grids_are_rejected) {
   const auto refused = [&](const std::string& grid, const std::string& message) {
     expect_failure(sweeping(grid, "s"), 2, message);
   };

@@ -31,7 +31,7 @@ void expect_sound(const SymbolProfile& cost) {
     }
 }
 
-TEST(Machine, says_for_how_much_of_the_time_others_had_the_processors) {
+TEST(Machine, machine_reports_processor_time_used_by_others) {
   std::atomic<bool> enough{false};
   std::vector<std::thread> others;
   for (int i = 0; i < 2 * available_threads(); ++i)
@@ -46,7 +46,7 @@ TEST(Machine, says_for_how_much_of_the_time_others_had_the_processors) {
   EXPECT_LT(share, 0.9);
 }
 
-TEST(SymbolProfile, made_up_text_is_the_same_every_time_and_has_structure) {
+TEST(SymbolProfile, synthetic_text_is_reproducible_and_structured) {
   const std::string text = artificial_text(5000);
   EXPECT_EQ(text.size(), 5000u);
   EXPECT_EQ(text, artificial_text(5000));
@@ -54,7 +54,7 @@ TEST(SymbolProfile, made_up_text_is_the_same_every_time_and_has_structure) {
   EXPECT_GT(std::ranges::count(text, ' '), 300);
 }
 
-TEST(SymbolProfile, models_of_bits_decide_eight_times_a_byte) {
+TEST(SymbolProfile, bitwise_models_make_eight_decisions_per_byte) {
   for (const char* model : {"ctw:16", "cm:memory=1,version=4,level=fast"}) {
     const SymbolProfile cost = cost_of(model, artificial_text(3000));
     EXPECT_EQ(cost.unit, "decisions");
@@ -65,8 +65,8 @@ TEST(SymbolProfile, models_of_bits_decide_eight_times_a_byte) {
   }
 }
 
-TEST(SymbolProfile, prediction_by_partial_matching_asks_once_where_it_is_sure) {
-  // After the first rounds the favourite is asked for, and confirmed.
+TEST(SymbolProfile, ppm_asks_once_for_a_certain_symbol) {
+  // After the first rounds the most probable symbol is queried, and confirmed.
   std::string text;
   while (text.size() < 20000) text += "abcdefgh";
   const SymbolProfile cost = cost_of("ppm:5,memory=1M", text);
@@ -74,14 +74,14 @@ TEST(SymbolProfile, prediction_by_partial_matching_asks_once_where_it_is_sure) {
   expect_sound(cost);
 }
 
-TEST(SymbolProfile, models_that_give_distributions_give_one_a_symbol) {
+TEST(SymbolProfile, distribution_models_compute_one_distribution_per_symbol) {
   const SymbolProfile cost = cost_of("ppm:3", artificial_text(2000));
   EXPECT_EQ(cost.unit, "distributions");
   EXPECT_EQ(cost.lines[0].operations, 1);
   expect_sound(cost);
 }
 
-TEST(SymbolProfile, an_iteration_of_baum_welch_takes_six_operations_a_pair_of_states) {
+TEST(SymbolProfile, baum_welch_iteration_takes_six_operations_per_state_pair) {
   const SymbolProfile cost = cost_of("hmm:7", artificial_text(4000));
   double operations = 0;
   for (const ProfileLine& line : cost.lines) operations += line.operations;
@@ -89,7 +89,7 @@ TEST(SymbolProfile, an_iteration_of_baum_welch_takes_six_operations_a_pair_of_st
   expect_sound(cost);
 }
 
-TEST(SymbolProfile, n_grams_are_counted_collected_linked_estimated_and_looked_up) {
+TEST(SymbolProfile, ngram_cost_covers_all_stages) {
   std::string text;
   while (text.size() < 1200) text += "ab";
   const SymbolProfile cost = cost_of("ngram:3", text);
@@ -104,13 +104,13 @@ TEST(SymbolProfile, n_grams_are_counted_collected_linked_estimated_and_looked_up
   expect_sound(cost);
 }
 
-TEST(SymbolProfile, what_has_no_account_is_refused_by_name) {
+TEST(SymbolProfile, models_without_a_cost_account_are_rejected_by_name) {
   EXPECT_THROW(cost_of("lstm:8", artificial_text(2000)), UsageError);
   EXPECT_THROW(cost_of("frequency", artificial_text(2000)), UsageError);
   EXPECT_THROW(cost_of("ppm", artificial_text(999)), UsageError);
 }
 
-TEST_F(CommandTest, bench_says_what_a_symbol_costs_models_that_are_fitted) {
+TEST_F(CommandTest, bench_reports_the_cost_per_symbol_of_fitted_models) {
   std::ofstream(folder_ / "text") << artificial_text(3000);
   for (const char* model : {"ppm", "cm:memory=1,version=4,level=fast", "ctw:16", "hmm:5", "ngram:3"}) {
     const Arguments arguments = {"bench",          "--model",   model, "--profile", "--text",
@@ -131,7 +131,7 @@ TEST_F(CommandTest, bench_says_what_a_symbol_costs_models_that_are_fitted) {
   }
 }
 
-TEST_F(CommandTest, bench_of_fitted_models_says_what_it_can_do) {
+TEST_F(CommandTest, bench_of_fitted_models_reports_supported_options) {
   expect_failure({"bench", "--model", "ppm"}, 2, "--profile");
   expect_failure({"bench", "--model", "hmm:5", "--memory"}, 2, "--profile");
   expect_failure({"bench", "--model", "lstm:8", "--profile", "--text", "x"}, 2, "--text");

@@ -30,7 +30,7 @@ class TaskCommand : public CommandTest {
   }
 };
 
-TEST_F(TaskCommand, a_model_of_a_task_is_trained_measured_and_shown) {
+TEST_F(TaskCommand, task_model_is_trained_evaluated_and_shown) {
   const Finished trained = unfold_command(training({"--json"}));
   ASSERT_EQ(trained.code, 0) << trained.err;
   const nlohmann::json result = only_object(trained.out);
@@ -48,7 +48,7 @@ TEST_F(TaskCommand, a_model_of_a_task_is_trained_measured_and_shown) {
   EXPECT_THAT(unfold_command({"info", run_}).out, HasSubstr("adding:length=8"));
 }
 
-TEST_F(TaskCommand, a_model_in_double_is_trained_measured_and_looked_into) {
+TEST_F(TaskCommand, double_task_model_is_trained_evaluated_and_inspected) {
   const Finished trained = unfold_command(training({"--json", "--precision", "double"}));
   ASSERT_EQ(trained.code, 0) << trained.err;
   const nlohmann::json exact = only_object(trained.out),
@@ -63,7 +63,7 @@ TEST_F(TaskCommand, a_model_in_double_is_trained_measured_and_looked_into) {
   EXPECT_NEAR(single["test"]["nats_per_symbol"].get<double>(), exact["test"]["nats_per_symbol"].get<double>(), 1e-4);
 }
 
-TEST_F(TaskCommand, a_run_that_was_resumed_has_the_same_model) {
+TEST_F(TaskCommand, resumed_run_has_the_same_model) {
   const std::string whole = folder_ / "whole";
   ASSERT_EQ(unfold_command(training({"--out", whole})).code, 0);
   ASSERT_EQ(unfold_command(training({"--steps", "12"})).code, 0);
@@ -73,7 +73,7 @@ TEST_F(TaskCommand, a_run_that_was_resumed_has_the_same_model) {
   EXPECT_EQ(a, only_object(unfold_command({"eval", whole, "--json"}).out));
 }
 
-TEST_F(TaskCommand, a_model_is_measured_on_longer_examples_of_its_task) {
+TEST_F(TaskCommand, model_is_evaluated_on_longer_examples_of_its_task) {
   ASSERT_EQ(unfold_command(training()).code, 0);
   const auto measured = [&](const char* task) {
     const Finished done = unfold_command({"eval", run_, "--task", task, "--count", "40", "--json"});
@@ -89,7 +89,7 @@ TEST_F(TaskCommand, a_model_is_measured_on_longer_examples_of_its_task) {
   expect_failure({"eval", run_, "--task", "addign"}, 2, "did you mean \"adding\"?");
 }
 
-TEST_F(TaskCommand, a_model_that_pools_a_sequence_is_read_back_as_it_was) {
+TEST_F(TaskCommand, pooling_model_round_trips) {
   const Finished trained = unfold_command(training({"--model", "gru:4,pool=mean", "--json"}));
   ASSERT_EQ(trained.code, 0) << trained.err;
   const Finished measured = unfold_command({"eval", run_, "--count", "1000", "--json"});
@@ -99,7 +99,7 @@ TEST_F(TaskCommand, a_model_that_pools_a_sequence_is_read_back_as_it_was) {
 }
 
 /// A learning rate for which nats and errors select different networks, so that the test can distinguish them.
-TEST_F(TaskCommand, the_best_network_may_be_that_of_the_least_errors) {
+TEST_F(TaskCommand, best_network_can_be_selected_by_error) {
   const auto kept_and_least = [&](const Arguments& more) {
     const Finished trained =
         unfold_command(training({"--json", "--overwrite", "--steps", "300", "--optimizer", "adam:rate=0.05"}) + more);
@@ -125,7 +125,7 @@ TEST_F(TaskCommand, the_best_network_may_be_that_of_the_least_errors) {
   EXPECT_EQ(same_least_nats, least_nats);
 }
 
-TEST_F(TaskCommand, data_that_a_task_does_not_read_are_refused) {
+TEST_F(TaskCommand, unused_data_are_rejected_for_tasks) {
   ASSERT_EQ(unfold_command({"train", "--task", "adding:10", "--model", "gru:4", "--steps", "2", "--out", run_}).code,
             0);
   expect_failure({"eval", run_, text_}, 2, "task adding:length=10 generates its examples");
@@ -133,7 +133,7 @@ TEST_F(TaskCommand, data_that_a_task_does_not_read_are_refused) {
   expect_failure({"predict", run_, text_}, 2, "use it with eval or info");
 }
 
-TEST_F(TaskCommand, options_that_do_not_fit_a_task_are_refused) {
+TEST_F(TaskCommand, incompatible_options_are_rejected_for_tasks) {
   expect_failure(training({"--split", "90/10"}), 2, "--split is for data files");
   for (const Arguments& unused :
        {Arguments{"--restarts", "2"}, Arguments{"--label-column"}, Arguments{"--epochs", "3"}})
@@ -160,7 +160,7 @@ TEST_F(TaskCommand, options_that_do_not_fit_a_task_are_refused) {
   expect_failure({"sample", run_}, 4, "task");
 }
 
-TEST_F(TaskCommand, examples_are_written_as_a_table) {
+TEST_F(TaskCommand, task_examples_are_written_as_a_table) {
   const Finished table = unfold_command({"generate", "memorization:1", "--count", "2", "-o", "-"});
   ASSERT_EQ(table.code, 0) << table.err;
   EXPECT_THAT(table.out, StartsWith("example\tstep\tinput\ttarget\n0\t0\t"));

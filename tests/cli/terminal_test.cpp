@@ -140,7 +140,7 @@ TEST_F(TerminalTest, MessagesHoldNoControlCharacters) {
     EXPECT_NE(finished.code, 0);
     EXPECT_THAT(finished.err, StartsWith("unfold: "));
     EXPECT_FALSE(has_controls(finished.err)) << finished.err;
-    EXPECT_EQ(count_lines(finished.err), 1) << finished.err;  // no name adds a line of its own
+    EXPECT_EQ(count_lines(finished.err), 1) << finished.err;  // no name adds a line
   }
 }
 

@@ -26,7 +26,7 @@ bool wait_until(const std::function<bool()>& condition) {
 
 std::string model_of(const std::string& run) { return read_bytes(run + "/model.safetensors"); }
 
-TEST_F(CommandTest, a_trained_run_holds_model_checkpoint_configuration_and_log_and_says_what_to_do_next) {
+TEST_F(CommandTest, run_contains_model_checkpoint_configuration_and_log_and_suggests_next_steps) {
   const Finished finished = unfold_command(training({"--split", "80/10/10"}));
   ASSERT_EQ(finished.code, 0) << finished.err;
   for (const char* name : {"model.safetensors", "checkpoint.safetensors", "config.toml", "log.jsonl"})
@@ -37,7 +37,7 @@ TEST_F(CommandTest, a_trained_run_holds_model_checkpoint_configuration_and_log_a
   EXPECT_THAT(log_events(run_ + "/log.jsonl").back(), StartsWith("done"));
 }
 
-TEST_F(CommandTest, two_hundred_steps_give_the_same_bytes_with_one_and_two_threads_and_every_instruction_set) {
+TEST_F(CommandTest, training_is_byte_identical_for_threads_and_instruction_sets) {
   const Arguments longer = {"--steps", "200", "--model", "lstm:20,layers=2,dropout=0.1", "--validate-every", "40"};
   train(longer + Arguments{"--threads", "1"});
   const std::string expected = model_of(run_);
@@ -52,7 +52,7 @@ TEST_F(CommandTest, two_hundred_steps_give_the_same_bytes_with_one_and_two_threa
   for (const std::string& level : simd_available()) expect_same({}, {.environment = {{"UNFOLD_SIMD", level}}});
 }
 
-TEST_F(CommandTest, activations_in_bfloat16_give_the_same_bytes_with_one_and_two_threads_and_every_instruction_set) {
+TEST_F(CommandTest, bfloat16_activations_are_byte_identical_for_threads_and_instruction_sets) {
   const Arguments rounded = {"--activations", "bf16", "--steps", "60", "--model", "lstm:20,dropout=0.1"};
   train(rounded + Arguments{"--threads", "1"});
   const std::string expected = model_of(run_);
@@ -70,7 +70,7 @@ TEST_F(CommandTest, activations_in_bfloat16_give_the_same_bytes_with_one_and_two
   expect_failure({"train", "--out", run_, "--resume", "--activations", "bf16", "--steps", "90"}, 2, "activations");
 }
 
-TEST_F(CommandTest, bfloat16_is_an_explicit_choice_that_the_run_remembers) {
+TEST_F(CommandTest, bfloat16_is_explicit_and_stored_with_the_run) {
   const Surroundings off{.environment = {{"UNFOLD_BF16", "off"}}},
       emulated{.environment = {{"UNFOLD_BF16", "emulate"}}};
   const auto weights = [&] {  // without the card, which holds the configuration
@@ -99,7 +99,7 @@ TEST_F(CommandTest, bfloat16_is_an_explicit_choice_that_the_run_remembers) {
   EXPECT_THAT(elsewhere.err, HasSubstr("precision"));
 }
 
-TEST_F(CommandTest, a_device_that_is_not_there_is_said_before_anything_is_written) {
+TEST_F(CommandTest, missing_device_is_reported_before_writing) {
   expect_failure(training({"--device", "gpu"}), 2, "unknown device 'gpu'");
   expect_failure(training({"--precision", "tf32"}), 2, "--precision tf32 requires a GPU; add --device cuda");
   EXPECT_FALSE(std::filesystem::exists(run_));
@@ -112,7 +112,7 @@ TEST_F(CommandTest, a_device_that_is_not_there_is_said_before_anything_is_writte
   train({"--device", "cpu"});
 }
 
-TEST_F(CommandTest, an_interrupted_run_writes_a_checkpoint_exits_with_130_and_goes_on_with_resume) {
+TEST_F(CommandTest, interrupted_run_writes_a_checkpoint_exits_with_130_and_resumes) {
   for (const int number : {SIGINT, SIGTERM}) {
     std::filesystem::remove_all(run_);
     Process process(training({"--steps", "100000000", "--log-every", "1"}));
@@ -127,7 +127,7 @@ TEST_F(CommandTest, an_interrupted_run_writes_a_checkpoint_exits_with_130_and_go
   EXPECT_EQ(resumed.code, 0) << resumed.err;
 }
 
-TEST_F(CommandTest, a_run_killed_at_random_moments_and_resumed_ends_with_the_same_model_and_log) {
+TEST_F(CommandTest, killed_and_resumed_run_ends_with_the_same_model_and_log) {
   const Arguments longer = {"--steps",          "2500", "--log-every",        "50",
                             "--validate-every", "100",  "--checkpoint-every", "37"};
   const std::string killed = folder_ / "killed";
@@ -154,7 +154,7 @@ TEST_F(CommandTest, a_run_killed_at_random_moments_and_resumed_ends_with_the_sam
   EXPECT_EQ(log_events(killed + "/log.jsonl"), log_events(run_ + "/log.jsonl"));
 }
 
-TEST_F(CommandTest, resume_alone_continues_with_the_stored_configuration_and_a_finished_run_stays_as_it_is) {
+TEST_F(CommandTest, resume_uses_the_stored_configuration_and_keeps_a_finished_run) {
   train({"--steps", "30", "--seed", "9"});
   const std::string before = model_of(run_);
   const Finished finished = unfold_command({"train", "--out", run_, "--resume", "--json"});
@@ -163,7 +163,7 @@ TEST_F(CommandTest, resume_alone_continues_with_the_stored_configuration_and_a_f
   EXPECT_TRUE(model_of(run_) == before);
 }
 
-TEST_F(CommandTest, a_run_can_be_given_a_larger_budget) {
+TEST_F(CommandTest, budget_of_a_run_can_be_increased) {
   const std::string whole = folder_ / "whole";
   Arguments arguments = training({"--steps", "60"});
   arguments[3] = whole;
@@ -174,7 +174,7 @@ TEST_F(CommandTest, a_run_can_be_given_a_larger_budget) {
   EXPECT_EQ(only_object(finished.out)["steps"], 60);
 }
 
-TEST_F(CommandTest, words_a_vocabulary_lines_and_a_validation_file_are_understood) {
+TEST_F(CommandTest, words_vocabulary_lines_and_validation_file_are_supported) {
   const std::string valid = folder_ / "valid.txt";
   write_bytes(valid, "the cat and the dog\nsat on a mat\n");
   train({"--symbols", "words", "--vocabulary", "6", "--lines", "--valid", valid});
@@ -186,20 +186,20 @@ TEST_F(CommandTest, words_a_vocabulary_lines_and_a_validation_file_are_understoo
   EXPECT_EQ(only_object(finished.out)["symbols"], 11);  // nine words and two line ends
 }
 
-TEST_F(CommandTest, data_come_from_standard_input_and_several_files) {
+TEST_F(CommandTest, data_can_come_from_standard_input_and_several_files) {
   const Finished finished =
       unfold_command(training({"-", "--symbols", "bytes", "--json"}), {.input = small_text(1000)});
   ASSERT_EQ(finished.code, 0) << finished.err;
   EXPECT_GT(only_object(finished.out)["valid"]["symbols"].get<int>(), 450);  // a tenth of both
 }
 
-TEST_F(CommandTest, samples_are_shown_while_training) {
+TEST_F(CommandTest, samples_are_shown_during_training) {
   const Finished finished = unfold_command(training({"--sample-every", "10"}));
   EXPECT_EQ(finished.code, 0);
   EXPECT_THAT(finished.err, HasSubstr("step 10  sample:"));
 }
 
-TEST_F(CommandTest, only_symbols_after_a_chosen_one_are_predicted) {
+TEST_F(CommandTest, only_symbols_after_a_given_symbol_are_predicted) {
   train({"--predict-after", "\\s"});
   const nlohmann::json json = only_object(unfold_command({"eval", run_, text_, "--json"}).out);
   const std::string text = read_bytes(text_);
@@ -208,7 +208,7 @@ TEST_F(CommandTest, only_symbols_after_a_chosen_one_are_predicted) {
   expect_failure(training({"--overwrite", "--predict-after", "Q"}), 2, "Q");
 }
 
-TEST_F(CommandTest, options_that_would_change_nothing_are_refused) {
+TEST_F(CommandTest, options_without_effect_are_rejected) {
   const auto refuse = [&](const Arguments& more, const std::string& message) {
     expect_failure(Arguments{"train", text_, "--steps", "2", "--out", run_} + more, 2, message);
   };
@@ -227,7 +227,7 @@ TEST_F(CommandTest, options_that_would_change_nothing_are_refused) {
     expect_failure(forecast + Arguments{"--model", "esn:5"} + unused, 2, "is fitted in one pass; leave it out");
 }
 
-TEST_F(CommandTest, an_option_that_makes_running_text_of_fields_is_named) {
+TEST_F(CommandTest, option_that_treats_fields_as_text_is_named) {
   std::string lines;
   for (int i = 0; i < 30; ++i) lines += i % 2 == 0 ? "good\ta fine day\n" : "bad\ta dull day\n";
   write_bytes(text_, lines);
@@ -237,7 +237,7 @@ TEST_F(CommandTest, an_option_that_makes_running_text_of_fields_is_named) {
               testing::HasSubstr("is read as running text, which --restarts is for; --format labelled"));
 }
 
-TEST_F(CommandTest, dynamic_evaluation_learns_from_lines_that_are_shorter_than_a_window) {
+TEST_F(CommandTest, dynamic_evaluation_learns_from_lines_shorter_than_a_window) {
   train({"--lines"});
   std::string lines;
   for (int i = 0; i < 40; ++i) lines += "abc ab\n";

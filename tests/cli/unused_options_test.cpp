@@ -30,21 +30,21 @@ class UnusedOptions : public FieldsTest {
   }
 };
 
-TEST_F(UnusedOptions, nothing_is_validated_where_no_part_is_left_for_it) {
+TEST_F(UnusedOptions, validation_options_without_a_validation_part_are_rejected) {
   const Arguments pairs_alone{"train", pairs(), "--split", "100/0/0", "--steps", "2", "--out", run_};
   expect_refused(pairs_alone, {{{"--best-by", "labels"}, "leaves no validation data"},
                                {{"--validate-every", "5"}, "leaves no validation data"},
                                {{"--early-stop", "5"}, "leaves no validation data"}});
 }
 
-TEST_F(UnusedOptions, eval_of_text_draws_nothing_and_searches_for_nothing) {
+TEST_F(UnusedOptions, eval_of_text_rejects_sampling_and_search_options) {
   train();
   expect_refused({"eval", run_, text_}, {{{"--count", "3"}, "--count is for models of tasks"},
                                          {{"--seed", "9"}, "--seed is for models of tasks"},
                                          {{"--beam", "5"}, "--beam is for models that read a source"}});
 }
 
-TEST_F(UnusedOptions, eval_of_tasks_searches_for_nothing) {
+TEST_F(UnusedOptions, eval_of_tasks_rejects_search_options) {
   ASSERT_EQ(unfold_command({"train", "--task", "adding:5", "--model", "rnn:3", "--steps", "3", "--batch", "4", "--out",
                             run_, "--quiet"})
                 .code,
@@ -53,7 +53,7 @@ TEST_F(UnusedOptions, eval_of_tasks_searches_for_nothing) {
   EXPECT_EQ(unfold_command({"eval", run_, "--count", "5", "--seed", "9"}).code, 0);
 }
 
-TEST_F(UnusedOptions, eval_of_labels_searches_for_nothing_and_of_targets_with_a_beam) {
+TEST_F(UnusedOptions, eval_rejects_search_options_for_labels_and_beams_for_targets) {
   const std::string lines = data("lines", labelled_lines(40));
   train_on(lines, {"--model", "gru:4", "--format", "labelled"});
   expect_failure({"eval", run_, lines, "--beam", "5"}, 2, "is evaluated without beam search; leave it out");
@@ -62,7 +62,7 @@ TEST_F(UnusedOptions, eval_of_labels_searches_for_nothing_and_of_targets_with_a_
   EXPECT_EQ(unfold_command({"eval", run_, words, "--beam", "3", "--quiet"}).code, 0);
 }
 
-TEST_F(UnusedOptions, only_what_can_learn_is_evaluated_dynamically) {
+TEST_F(UnusedOptions, dynamic_evaluation_requires_a_trainable_model) {
   expect_failure({"eval", fitted("ngram:3"), text_, "--dynamic"}, 2, "ngram is fitted in one pass");
   const std::string matching = fitted("ppm:3");
   expect_failure({"eval", matching, text_, "--dynamic", "--optimizer", "sgd"}, 2, "ppm does not use them");
@@ -70,7 +70,7 @@ TEST_F(UnusedOptions, only_what_can_learn_is_evaluated_dynamically) {
   EXPECT_EQ(unfold_command({"eval", matching, text_, "--dynamic", "--quiet"}).code, 0);
 }
 
-TEST_F(UnusedOptions, predict_draws_only_where_it_is_asked_to) {
+TEST_F(UnusedOptions, predict_samples_only_on_request) {
   const std::string load = data("load.csv", wave(100, true));
   train_on(load, {"--model", "gru:4", "--predict", "load", "--format", "table"});
   expect_refused({"predict", run_, load, "--quiet"}, {{{"--samples", "20"}, "--samples requires sampling"},
@@ -84,7 +84,7 @@ TEST_F(UnusedOptions, predict_draws_only_where_it_is_asked_to) {
   EXPECT_EQ(unfold_command({"predict", run_, words, "--quiet", "--sample", "--samples", "2", "--seed", "3"}).code, 0);
 }
 
-TEST_F(UnusedOptions, ahead_needs_an_end_and_says_what_comes_there) {
+TEST_F(UnusedOptions, ahead_requires_an_end_and_reports_what_follows) {
   const std::string trees = data("trees", tree_lines(20));
   train_on(trees, {"--model", "tree-lstm:4", "--format", "trees"});
   expect_failure({"predict", run_, trees, "--ahead", "1"}, 2, "does not apply to a tree");
@@ -96,7 +96,7 @@ TEST_F(UnusedOptions, ahead_needs_an_end_and_says_what_comes_there) {
   expect_failure({"predict", run_, load, "--ahead", "1", "--probabilities"}, 2, "not for those of --ahead");
 }
 
-TEST_F(UnusedOptions, score_names_a_normal_label_only_where_there_are_labels) {
+TEST_F(UnusedOptions, score_normal_label_requires_labels) {
   train();
   expect_failure({"score", run_, text_, "--normal", "ok"}, 2, "--normal requires --by line");
   expect_failure({"score", run_, text_, "--by", "line", "--normal", "ok"}, 2, "add --labels FILE");
@@ -112,7 +112,7 @@ TEST_F(UnusedOptions, score_names_a_normal_label_only_where_there_are_labels) {
                                         {{"--normal", "ok"}, "add --labels FILE"}});
 }
 
-TEST_F(UnusedOptions, compress_learns_only_with_what_can) {
+TEST_F(UnusedOptions, compress_learning_requires_a_trainable_model) {
   const std::string packed = folder_ / "packed";
   const Arguments compress = {"compress", text_, "-o", packed};
   for (const Arguments& model :
@@ -130,7 +130,7 @@ TEST_F(UnusedOptions, compress_learns_only_with_what_can) {
   EXPECT_EQ(unfold_command(compress + Arguments{"--model", fitted("ppm:2"), "--online", "--quiet"}).code, 0);
 }
 
-TEST_F(UnusedOptions, decompress_takes_a_model_only_where_one_is_asked_for) {
+TEST_F(UnusedOptions, decompress_model_is_only_for_archives_that_need_one) {
   const std::string packed = folder_ / "packed", restored = folder_ / "restored";
   for (const char* bytes : {"", "some bytes"}) {
     write_bytes(text_, bytes);
@@ -145,7 +145,7 @@ TEST_F(UnusedOptions, decompress_takes_a_model_only_where_one_is_asked_for) {
   EXPECT_EQ(read_bytes(restored), read_bytes(text_));
 }
 
-TEST_F(UnusedOptions, complete_says_which_answer_an_option_is_for) {
+TEST_F(UnusedOptions, complete_reports_which_output_an_option_applies_to) {
   const std::string model = fitted("ngram:3");
   expect_refused({"complete", model, "--match", "[a-z]+"},
                  {{{"--diversity", "2"}, "--diversity requires --diverse N"}, {{"--expansions", "9"}, "--prove"}});
@@ -157,7 +157,7 @@ TEST_F(UnusedOptions, complete_says_which_answer_an_option_is_for) {
                   {{"--prove"}, "--prove is for the search"}});
 }
 
-TEST_F(UnusedOptions, explain_follows_back_what_can_be_followed) {
+TEST_F(UnusedOptions, explain_rejects_models_without_gradients) {
   expect_failure({"explain", fitted("ngram:3"), "abc", "--unknown", "skip", "--reach", "5"}, 2,
                  "there are no gradients");
   const std::string lines = data("lines", labelled_lines(40));
@@ -167,7 +167,7 @@ TEST_F(UnusedOptions, explain_follows_back_what_can_be_followed) {
                                             {{"--at", "2"}, "is one label per example"}});
 }
 
-TEST_F(UnusedOptions, info_and_sample_say_beside_what_an_option_belongs) {
+TEST_F(UnusedOptions, info_and_sample_report_what_an_option_requires) {
   train();
   expect_failure({"info", run_, "--over", "steps"}, 2, "--over requires --plot");
   expect_failure({"info", run_, "--plan", "--plot", folder_ / "x.svg"}, 2, "--plan cannot be combined with --plot");
@@ -177,7 +177,7 @@ TEST_F(UnusedOptions, info_and_sample_say_beside_what_an_option_belongs) {
 }
 
 /// Holds with and without a device.
-TEST_F(UnusedOptions, train_names_what_no_device_runs) {
+TEST_F(UnusedOptions, train_names_options_that_no_device_supports) {
   const Arguments train = {"train", text_, "--out", run_, "--steps", "3", "--device", "cuda"};
   for (const Arguments& unused : {Arguments{"--memory-limit", "2G"},
                                   {"--shards", "2"},
@@ -199,7 +199,7 @@ TEST_F(UnusedOptions, train_names_what_no_device_runs) {
   EXPECT_FALSE(std::ifstream(run_ + "/config.toml").good());
 }
 
-TEST_F(UnusedOptions, sweep_names_the_figures_that_there_are) {
+TEST_F(UnusedOptions, sweep_lists_the_available_metrics) {
   const Arguments sweep = {"sweep",   text_, "--grid",   "units=3", "--out",   folder_ / "s", "--model", "rnn:4",
                            "--batch", "4",   "--window", "8",       "--steps", "3",           "--quiet"};
   for (const char* place : {"valid/nonsense", "valid/perplexty", "~"}) {

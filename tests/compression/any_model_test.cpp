@@ -69,7 +69,7 @@ void expect_cost(const std::string& what, Predictor& predictor, const std::strin
   EXPECT_LE(8 * static_cast<double>(code), 1.001 * bits + 24) << what;
 }
 
-TEST(AnyModel, that_learns_costs_what_it_says_and_comes_back) {
+TEST(AnyModel, online_model_round_trips_at_its_predicted_size) {
   for (const char* spec :
        {"cm:12", "cm:12,level=fast", "cm:memory=1", "cm:memory=2M,row=3", "ppm", "ppm:2", "ppm:4,memory=1", "ctw:24",
         "lstm:7", "gru:5,layers=2", "mix:ppm:2+lstm:5", "mix:cm:10+ctw:16"})
@@ -77,7 +77,7 @@ TEST(AnyModel, that_learns_costs_what_it_says_and_comes_back) {
       expect_cost(spec, *make_learner(spec, Alphabet::all_bytes()), bytes, {.model = spec});
 }
 
-TEST(AnyModel, that_was_trained_costs_what_it_says_and_comes_back) {
+TEST(AnyModel, trained_model_round_trips_at_its_predicted_size) {
   for (const char* spec : {"uniform", "frequency", "ngram:4", "hmm:3,restarts=1,iterations=5", "rnn:6", "lstm:6"}) {
     const auto model = trained(spec, babble(3000));
     CompressOptions options{.model = spec, .trained = model, .file = model->bytes(), .learns = false};
@@ -110,7 +110,7 @@ TEST(AnyModel, ArchivesOfTrainedModelsKeepTheirBytes) {
   }
 }
 
-TEST(AnyModel, of_a_million_words_codes_texts_exactly) {
+TEST(AnyModel, million_word_model_codes_texts_exactly) {
   std::vector<std::string> words{std::string(kLineEndWord), std::string(kUnknownWord)};
   while (words.size() < 1'000'000) words.push_back("w" + std::to_string(words.size()));
   const Alphabet alphabet(SymbolKind::words, std::move(words));
@@ -139,7 +139,7 @@ TEST(AnyModel, of_a_million_words_codes_texts_exactly) {
   }
 }
 
-TEST(Corpora, every_file_comes_back_bit_for_bit) {
+TEST(Corpora, every_corpus_file_round_trips) {
   const char* named = std::getenv("UNFOLD_DATA");
   const std::filesystem::path data = named != nullptr ? named : UNFOLD_SOURCE_DIR "/../shared/data";
   if (!std::filesystem::is_directory(data / "corpora")) GTEST_SKIP() << "corpora is not there (UNFOLD_DATA)";

@@ -20,7 +20,7 @@ void expect_exact(const Alphabet& alphabet, const std::string& bytes) {
   RC_ASSERT(to_bytes(alphabet, text) == bytes);
 }
 
-RC_GTEST_PROP(ByteSymbols, any_text_of_words_and_blanks_comes_back_exactly, ()) {
+RC_GTEST_PROP(ByteSymbols, any_text_of_words_and_blanks_round_trips, ()) {
   const auto pieces = *rc::gen::container<std::vector<std::string>>(
       rc::gen::element<std::string>("the", "cat", "dog", " ", "  ", "\n", "\t", "\r\n", "<unk>", "<eos>",
                                     "\xC3\xA9t\xC3\xA9", "\xFF", "\xC3", "\xE2\x80\xA8"));
@@ -30,19 +30,19 @@ RC_GTEST_PROP(ByteSymbols, any_text_of_words_and_blanks_comes_back_exactly, ()) 
     expect_exact(alphabet, bytes);
 }
 
-RC_GTEST_PROP(ByteSymbols, any_bytes_come_back_exactly, (const std::string& bytes)) {
+RC_GTEST_PROP(ByteSymbols, any_bytes_round_trip, (const std::string& bytes)) {
   for (const Alphabet& alphabet : {words(), closed_words(), chars(), some_bytes(), Alphabet::all_bytes()})
     expect_exact(alphabet, bytes);
 }
 
-TEST(ByteSymbols, what_the_alphabet_says_needs_no_correction) {
+TEST(ByteSymbols, text_of_the_alphabet_needs_no_correction) {
   EXPECT_EQ(to_symbols(words(), "the cat\nsat the\n").corrections, "");
   EXPECT_EQ(to_symbols(chars(), "the cat\n").corrections, "");
   EXPECT_EQ(to_symbols(Alphabet::all_bytes(), "\xFF any").corrections, "");
   EXPECT_NE(to_symbols(words(), "the dog\n").corrections, "");
 }
 
-TEST(ByteSymbols, corrections_that_do_not_fit_are_refused) {
+TEST(ByteSymbols, invalid_corrections_are_rejected) {
   SymbolText text = to_symbols(words(), "the dog\n");
   text.symbols.resize(1);
   EXPECT_THROW(to_bytes(words(), text), VerificationError);

@@ -27,7 +27,7 @@ int read_all(std::string bytes) {
   return blocks;
 }
 
-TEST(Container, keeps_everything) {
+TEST(Container, container_round_trips) {
   ContainerReader reader(from(small_container()), "test");
   EXPECT_EQ(reader.header().model, "cm:12");
   EXPECT_EQ(reader.header().identity, 77u);
@@ -43,7 +43,7 @@ TEST(Container, keeps_everything) {
   EXPECT_FALSE(reader.next(block));
 }
 
-TEST(Container, every_truncation_is_found) {
+TEST(Container, every_truncation_is_detected) {
   const std::string whole = small_container();
   ASSERT_EQ(read_all(whole), 2);
   for (std::size_t size = 0; size < whole.size(); ++size)
@@ -51,7 +51,7 @@ TEST(Container, every_truncation_is_found) {
   EXPECT_THROW(read_all(whole + "x"), VerificationError);
 }
 
-TEST(Container, every_flipped_byte_and_bit_is_found) {
+TEST(Container, every_flipped_byte_and_bit_is_detected) {
   const std::string whole = small_container();
   for (std::size_t i = 0; i < whole.size(); ++i) {
     for (const int flip : {0x01, 0x10, 0x80, 0xFF}) {
@@ -67,7 +67,7 @@ TEST(Container, every_flipped_byte_and_bit_is_found) {
   }
 }
 
-TEST(Container, blocks_exchanged_or_doubled_are_found) {
+TEST(Container, swapped_or_duplicated_blocks_are_detected) {
   std::string bytes;
   ContainerWriter writer(into(bytes), {.model = "cm:12"});
   const auto header = bytes.size();
@@ -85,7 +85,7 @@ TEST(Container, blocks_exchanged_or_doubled_are_found) {
   EXPECT_THROW(read_all(h + a + end), VerificationError);
 }
 
-TEST(Container, another_version_is_refused_by_name) {
+TEST(Container, other_container_version_is_rejected_by_name) {
   // A complete container that differs only in its version; the CRC of its header is correct.
   std::string bytes;
   ContainerWriter writer(into(bytes), {.model = "cm:12"});
@@ -117,7 +117,7 @@ class KeyedContainer : public ::testing::Test {
   const Key key_ = Key::of_bytes("0123456789abcdef"), other_ = Key::of_bytes("0123456789abcdeg");
 };
 
-TEST_F(KeyedContainer, is_read_with_its_key_and_with_no_other) {
+TEST_F(KeyedContainer, keyed_container_requires_its_key) {
   const std::string bytes = container(key_);
   EXPECT_EQ(read(bytes, &key_), "code");
   EXPECT_THROW(read(bytes, &other_), VerificationError);
@@ -125,7 +125,7 @@ TEST_F(KeyedContainer, is_read_with_its_key_and_with_no_other) {
   EXPECT_THROW(read(small_container(), &key_), VerificationError);
 }
 
-TEST_F(KeyedContainer, any_change_is_found) {
+TEST_F(KeyedContainer, any_change_of_a_keyed_container_is_detected) {
   const std::string whole = container(key_);
   for (std::size_t size = 0; size < whole.size(); ++size)
     EXPECT_THROW(read(whole.substr(0, size), &key_), VerificationError) << size;
@@ -136,7 +136,7 @@ TEST_F(KeyedContainer, any_change_is_found) {
   }
 }
 
-TEST_F(KeyedContainer, records_of_two_containers_of_one_key_cannot_be_mixed) {
+TEST_F(KeyedContainer, records_of_two_containers_with_one_key_cannot_be_mixed) {
   const std::string a = container(key_), b = container(key_, "edoc");
   ASSERT_EQ(a.size(), b.size());
   const std::size_t half = a.rfind("code") - 5;  // start of the second block

@@ -39,7 +39,7 @@ std::string text() {
   return text + '\0' + "\xFF";
 }
 
-TEST(Golden, containers_are_written_and_read_by_every_build_alike) {
+TEST(Golden, containers_are_identical_for_every_build) {
   for (const auto& [file, model, independent] : kGolden) {
     const std::string path = std::string(UNFOLD_SOURCE_DIR "/tests/compression/golden/") + file;
     std::string packed, restored;

@@ -39,7 +39,7 @@ std::string encoded(Predictor& model, const std::vector<Symbol>& text) {
   return encoder.finish();
 }
 
-TEST(PackedPpm, texts_of_every_alphabet_and_order_come_back) {
+TEST(PackedPpm, texts_of_every_alphabet_and_order_round_trip) {
   for (const Index alphabet : {1, 2, 5, 256})
     for (const Index order : {0, 1, 4, 32}) {
       const auto text = wordy_text(3000, alphabet, static_cast<std::uint64_t>(7 * alphabet + order));
@@ -50,7 +50,7 @@ TEST(PackedPpm, texts_of_every_alphabet_and_order_come_back) {
     }
 }
 
-TEST(PackedPpm, what_is_coded_costs_what_the_distribution_says_which_sums_to_one) {
+TEST(PackedPpm, code_length_equals_the_normalized_distribution) {
   const auto text = wordy_text(1500, 40, 3);
   PackedPpm asked(40, 5, kMemory), coding(40, 5, kMemory);
   double nats = 0;
@@ -65,14 +65,14 @@ TEST(PackedPpm, what_is_coded_costs_what_the_distribution_says_which_sums_to_one
   EXPECT_NEAR(static_cast<double>(encoded(coding, text).size()), nats / std::log(2.0) / 8, 4);
 }
 
-TEST(PackedPpm, is_as_good_as_the_slow_model_that_makes_every_context_at_once) {
+TEST(PackedPpm, packed_ppm_is_as_good_as_the_eager_model) {
   const auto text = wordy_text(20000, 60, 4);
   PackedPpm packed(60, 5, kMemory);
   PpmPredictor slow(60, {.order = 5});
   EXPECT_LT(static_cast<double>(encoded(packed, text).size()), 1.02 * static_cast<double>(encoded(slow, text).size()));
 }
 
-TEST(PackedPpm, asking_for_the_distribution_changes_nothing) {
+TEST(PackedPpm, reading_the_distribution_changes_nothing) {
   const auto text = wordy_text(2000, 30, 5);
   PackedPpm plain(30, 3, kMemory), curious(30, 3, kMemory);
   for (std::size_t i = 0; i < text.size(); ++i) {
@@ -84,7 +84,7 @@ TEST(PackedPpm, asking_for_the_distribution_changes_nothing) {
   EXPECT_TRUE(std::equal(a.begin(), a.end(), b.begin(), b.end()));
 }
 
-TEST(PackedPpm, starts_anew_when_its_memory_is_used_and_reads_what_it_wrote) {
+TEST(PackedPpm, model_restarts_when_memory_is_full_and_still_round_trips) {
   const auto text = wordy_text(120000, 256, 6);
   PackedPpm small(256, 6, Index{1} << 20), reader(256, 6, Index{1} << 20), large(256, 6, Index{1} << 26);
   const std::string code = encoded(small, text);
@@ -93,7 +93,7 @@ TEST(PackedPpm, starts_anew_when_its_memory_is_used_and_reads_what_it_wrote) {
   for (std::size_t i = 0; i < text.size(); ++i) ASSERT_EQ(decoder.decode(), text[i]) << i;
 }
 
-TEST(PackedPpm, a_copy_goes_its_own_way) {
+TEST(PackedPpm, copies_are_independent) {
   const auto text = wordy_text(800, 20, 8);
   PackedPpm model(20, 4, kMemory);
   for (const Symbol x : text) model.observe(x);
@@ -106,7 +106,7 @@ TEST(PackedPpm, a_copy_goes_its_own_way) {
   EXPECT_TRUE(std::equal(after.begin(), after.end(), expected.begin(), expected.end()));
 }
 
-TEST(PackedPpm, without_learning_only_the_context_moves) {
+TEST(PackedPpm, without_learning_only_the_context_changes) {
   const auto text = wordy_text(800, 20, 9);
   PackedPpm model(20, 4, kMemory);
   for (const Symbol x : text) model.observe(x);
@@ -148,7 +148,7 @@ TEST(PackedPpm, every_instruction_set_writes_the_same_code) {
   simd_limit(simd_available().front());
 }
 
-TEST(PackedPpm, refuses_what_it_cannot_do) {
+TEST(PackedPpm, unsupported_ppm_settings_are_rejected) {
   EXPECT_THROW(PackedPpm(257, 5, kMemory), UsageError);
   EXPECT_THROW(PackedPpm(0, 5, kMemory), UsageError);
   EXPECT_THROW(PackedPpm(4, 33, kMemory), UsageError);
@@ -156,7 +156,7 @@ TEST(PackedPpm, refuses_what_it_cannot_do) {
   EXPECT_THROW(PackedPpm(4, 3, kMemory).observe(4), UsageError);
 }
 
-TEST(RangeCoder, shares_of_totals_that_are_no_power_of_two_come_back) {
+TEST(RangeCoder, totals_other_than_powers_of_two_round_trip) {
   Random random(12, "shares");
   std::vector<std::array<std::uint32_t, 3>> shares;
   RangeEncoder encoder;

@@ -35,7 +35,7 @@ std::vector<Interval> random_intervals(std::uint64_t seed, int count) {
   return result;
 }
 
-TEST(RangeCoder, finds_every_interval_again) {
+TEST(RangeCoder, intervals_round_trip) {
   for (std::uint64_t seed = 0; seed < 60; ++seed) {
     const auto intervals = random_intervals(seed, static_cast<int>(seed * 13));
     RangeEncoder encoder;
@@ -56,7 +56,7 @@ TEST(RangeCoder, finds_every_interval_again) {
   }
 }
 
-TEST(RangeCoder, carries_run_through_long_rows_of_ones) {
+TEST(RangeCoder, carries_propagate_through_long_runs_of_ones) {
   RangeEncoder encoder;
   for (int i = 0; i < 2000; ++i) encoder.encode((std::uint64_t{1} << 40) - 1, 1, 40);  // the largest value
   for (int i = 0; i < 50; ++i) encoder.encode(0, 1, 40);
@@ -72,7 +72,7 @@ TEST(RangeCoder, carries_run_through_long_rows_of_ones) {
   }
 }
 
-TEST(RangeCoder, certain_symbols_cost_nothing) {
+TEST(RangeCoder, certain_symbols_take_no_space) {
   RangeEncoder encoder;
   for (int i = 0; i < 100000; ++i) encoder.encode(0, std::uint64_t{1} << 20, 20);
   EXPECT_LE(encoder.finish().size(), 2u);
@@ -84,7 +84,7 @@ std::uint64_t total(const Frequencies& f) {
   return sum;
 }
 
-TEST(Frequencies, fill_the_whole_and_leave_no_symbol_out) {
+TEST(Frequencies, frequencies_sum_to_the_total_and_are_positive) {
   constexpr float kNever = -std::numeric_limits<float>::infinity();
   Random random(3, "frequencies");
   std::vector<std::vector<float>> cases = {{0.0F},      {kNever},    {kNever, kNever, kNever},
@@ -106,14 +106,14 @@ TEST(Frequencies, fill_the_whole_and_leave_no_symbol_out) {
   }
 }
 
-TEST(Frequencies, refuse_what_is_no_distribution) {
+TEST(Frequencies, invalid_distributions_are_rejected) {
   Frequencies f;
   EXPECT_THROW(f.set(std::vector<float>{std::nanf(""), 0}), ModelError);
   EXPECT_THROW(f.set(std::vector<float>{std::numeric_limits<float>::infinity(), 0}), ModelError);
   EXPECT_THROW(f.set(std::vector<float>{}), UsageError);
 }
 
-TEST(Frequencies, are_those_of_the_distribution) {
+TEST(Frequencies, frequencies_approximate_the_distribution) {
   const std::vector<float> logs = {std::log(0.5F), std::log(0.25F), std::log(0.125F), std::log(0.125F)};
   Frequencies f;
   f.set(logs);

@@ -8,7 +8,7 @@
 namespace unfold {
 namespace {
 
-TEST(Background, does_one_thing_after_another) {
+TEST(Background, background_tasks_run_in_order) {
   Background background;
   std::vector<int> done;
   for (int round = 1; round <= 3; ++round) {
@@ -19,7 +19,7 @@ TEST(Background, does_one_thing_after_another) {
   }
 }
 
-TEST(Background, knows_whether_it_is_awaited) {
+TEST(Background, background_reports_whether_it_is_awaited) {
   Background background;
   EXPECT_FALSE(background.pace().awaited);
   background.give([&] {
@@ -29,7 +29,7 @@ TEST(Background, knows_whether_it_is_awaited) {
   EXPECT_FALSE(background.pace().awaited);
 }
 
-TEST(Background, hands_over_what_was_thrown_and_does_nothing_more) {
+TEST(Background, exception_is_rethrown_and_ends_the_background_work) {
   Background background;
   bool more = false;
   background.give([&] {
@@ -44,7 +44,7 @@ TEST(Background, hands_over_what_was_thrown_and_does_nothing_more) {
   EXPECT_TRUE(more);
 }
 
-TEST(Background, breaks_off_what_nobody_wants_any_more) {
+TEST(Background, abandoned_background_work_is_canceled) {
   bool more = false;
   {
     Background background;
@@ -56,7 +56,7 @@ TEST(Background, breaks_off_what_nobody_wants_any_more) {
   EXPECT_FALSE(more);
 }
 
-TEST(Background, waits_for_nothing_where_nothing_was_given) { Background().wait(); }
+TEST(Background, waiting_without_tasks_returns_immediately) { Background().wait(); }
 
 }  // namespace
 }  // namespace unfold

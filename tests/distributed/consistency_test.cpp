@@ -30,14 +30,14 @@ TEST(Agreement, equal_claims_pass) {
   EXPECT_EQ(refusal(3, [](int) { return std::vector<Claim>{{"the version", "1.0"}, {"--seed", "3"}}; }), "");
 }
 
-TEST(Agreement, a_difference_is_named_with_its_process_and_machine) {
+TEST(Agreement, difference_is_reported_with_process_and_machine) {
   const std::string text = refusal(3, [](int process) {
     return std::vector<Claim>{{"the version", "1.0"}, {"--seed", process == 2 ? "4" : "3"}};
   });
   EXPECT_THAT(text, HasSubstr("process 2 on machine2: --seed is 4, but 3 in process 0"));
 }
 
-TEST(Agreement, what_one_process_alone_claims_is_named) {
+TEST(Agreement, claim_of_a_single_process_is_named) {
   const auto more = std::vector<Claim>{{"--dropout", "0.1"}};
   EXPECT_THAT(refusal(2, [&](int process) { return process == 1 ? more : std::vector<Claim>(); }),
               HasSubstr("--dropout is 0.1, but missing in process 0"));
@@ -45,7 +45,7 @@ TEST(Agreement, what_one_process_alone_claims_is_named) {
               HasSubstr("--dropout is missing, but 0.1 in process 0"));
 }
 
-TEST(Agreement, fingerprints_of_parts_see_the_size_both_ends_and_all_of_a_small_file) {
+TEST(Agreement, fingerprint_covers_size_both_ends_and_small_files) {
   const std::string path =
       (std::filesystem::temp_directory_path() / ("unfold-parts-" + std::to_string(::getpid()))).string();
   const auto fingerprint_with = [&](std::size_t size, std::size_t place) {
@@ -68,7 +68,7 @@ TEST(Agreement, fingerprints_of_parts_see_the_size_both_ends_and_all_of_a_small_
   std::filesystem::remove(path);
 }
 
-TEST(Agreement, fingerprints_tell_files_and_folders_apart) {
+TEST(Agreement, fingerprints_distinguish_files_and_folders) {
   namespace fs = std::filesystem;
   const fs::path folder = fs::temp_directory_path() / ("unfold-fingerprints-" + std::to_string(::getpid()));
   fs::create_directories(folder / "a");
@@ -88,7 +88,7 @@ TEST(Agreement, fingerprints_tell_files_and_folders_apart) {
   fs::remove_all(folder);
 }
 
-TEST(Processes, gather_what_each_has) {
+TEST(Processes, values_of_all_processes_are_gathered) {
   run_in_processes(3, [](Processes& processes) {
     const auto mine = static_cast<double>(processes.number());
     EXPECT_EQ(processes.gather(mine), (std::vector<double>{0, 1, 2}));

@@ -62,7 +62,7 @@ std::vector<std::vector<float>> sums_of_processes(SimulatedNetwork& network, Ind
   return results;
 }
 
-TEST(ShardSum, has_the_bits_of_the_tree_for_any_number_of_processes) {
+TEST(ShardSum, shard_sum_has_the_bits_of_the_tree_for_any_number_of_processes) {
   for (const Index shards : {1, 2, 3, 6, 8, 12, 13, 16})
     for (const Index size : {1, 64, 1000}) {
       const std::vector<float> expected = expected_sum({0, shards}, size);
@@ -74,7 +74,7 @@ TEST(ShardSum, has_the_bits_of_the_tree_for_any_number_of_processes) {
     }
 }
 
-TEST(ShardSum, in_bfloat16_every_vector_of_the_tree_is_rounded_whoever_has_it) {
+TEST(ShardSum, bfloat16_sums_round_every_node_of_the_tree) {
   for (const Index shards : {1, 2, 3, 6, 8, 12, 13, 16}) {
     const std::vector<float> expected = expected_sum({0, shards}, 1000, Precision::bf16);
     EXPECT_NE(expected, expected_sum({0, shards}, 1000)) << shards;
@@ -87,7 +87,7 @@ TEST(ShardSum, in_bfloat16_every_vector_of_the_tree_is_rounded_whoever_has_it) {
 }
 
 /// In parts, where those of the last shard are sent while the rest of it is computed, and in slices only.
-TEST(ShardSum, has_the_bits_of_the_tree_in_parts_and_slices) {
+TEST(ShardSum, parts_and_slices_have_the_bits_of_the_tree) {
   constexpr Index kSize = 1000;
   const std::vector<Range> parts = {{512, 1000}, {0, 128}, {128, 512}};
   for (const Precision precision : {Precision::exact, Precision::bf16})
@@ -123,7 +123,7 @@ TEST(ShardSum, has_the_bits_of_the_tree_in_parts_and_slices) {
     }
 }
 
-TEST(ShardSum, parts_need_no_more_bytes) {
+TEST(ShardSum, parts_send_no_more_bytes) {
   constexpr Index kSize = 64 * 64;
   SimulatedNetwork whole(4), divided(4);
   sums_of_processes(whole, 8, kSize);
@@ -145,7 +145,7 @@ TEST(ShardSum, parts_need_no_more_bytes) {
   }
 }
 
-TEST(ShardSum, in_bfloat16_half_as_much_is_sent) {
+TEST(ShardSum, bfloat16_halves_the_bytes_sent) {
   constexpr Index kSize = 64 * 66;
   for (const int count : {2, 3, 4}) {
     SimulatedNetwork exact(count), rounded(count);
@@ -155,7 +155,7 @@ TEST(ShardSum, in_bfloat16_half_as_much_is_sent) {
   }
 }
 
-TEST(ShardSum, the_order_of_additions_shows_in_the_bits) {
+TEST(ShardSum, order_of_additions_affects_the_bits) {
   const std::vector<float> in_tree = expected_sum({0, 6}, 1000);
   std::vector<float> in_a_row(1000);
   for (Index s = 0; s < 6; ++s)
@@ -163,7 +163,7 @@ TEST(ShardSum, the_order_of_additions_shows_in_the_bits) {
   EXPECT_NE(in_tree, in_a_row);
 }
 
-TEST(ShardSum, sends_no_more_than_there_must_be_where_shards_of_a_process_are_a_node) {
+TEST(ShardSum, bytes_are_minimal_if_shards_of_a_process_form_a_node) {
   constexpr Index kSize = 64 * 64;
   for (const int count : {2, 4, 8}) {
     SimulatedNetwork network(count);
@@ -173,7 +173,7 @@ TEST(ShardSum, sends_no_more_than_there_must_be_where_shards_of_a_process_are_a_
   }
 }
 
-TEST(ShardSum, two_messages_for_each_doubling_of_the_processes) {
+TEST(ShardSum, each_doubling_of_processes_takes_two_messages) {
   for (const int count : {2, 4, 8, 16}) {
     SimulatedNetwork network(count);
     sums_of_processes(network, 16, 64 * 64);
@@ -182,7 +182,7 @@ TEST(ShardSum, two_messages_for_each_doubling_of_the_processes) {
   }
 }
 
-TEST(ShardSum, what_shards_that_are_no_node_cost_more) {
+TEST(ShardSum, shards_that_do_not_form_a_node_send_more) {
   constexpr Index kSize = 64 * 66;
   SimulatedNetwork network(3);
   sums_of_processes(network, 6, kSize);
@@ -191,7 +191,7 @@ TEST(ShardSum, what_shards_that_are_no_node_cost_more) {
   EXPECT_EQ(static_cast<double>(network.sent(1)), 3 * slices);  // its two shards do not
 }
 
-TEST(Sharding, notices_go_along_with_every_gathering) {
+TEST(Sharding, notices_are_included_in_every_gather) {
   run_in_processes(3, [](Processes& processes) {
     std::atomic<bool> stop = false;
     Notices notices{.clock = [&] { return 10.0 + processes.number(); }, .stop = &stop};
@@ -207,7 +207,7 @@ TEST(Sharding, notices_go_along_with_every_gathering) {
   });
 }
 
-TEST(Sharding, numbers_of_shards_are_added_in_the_order_of_the_tree) {
+TEST(Sharding, shard_scalars_are_added_in_tree_order) {
   for (int count = 1; count <= 6; ++count)
     run_in_processes(count, [&](Processes& processes) {
       const Sharding sharding{.shards = 6, .processes = &processes};

@@ -23,13 +23,13 @@ std::string written(const std::vector<Range>& nodes) {
   return text;
 }
 
-TEST(ShardTree, adds_in_halves) {
+TEST(ShardTree, tree_adds_in_halves) {
   EXPECT_EQ(written(Range{0, 1}), "0");
   EXPECT_EQ(written(Range{0, 6}), "(((0+1)+2)+((3+4)+5))");
   EXPECT_EQ(written(Range{0, 8}), "(((0+1)+(2+3))+((4+5)+(6+7)))");
 }
 
-TEST(ShardTree, says_of_which_nodes_a_range_is_made) {
+TEST(ShardTree, range_is_decomposed_into_tree_nodes) {
   EXPECT_EQ(written(nodes_of(8, {0, 4})), "[0,4)");
   EXPECT_EQ(written(nodes_of(6, {3, 6})), "[3,6)");
   EXPECT_EQ(written(nodes_of(6, {2, 4})), "[2,3)[3,4)");
@@ -37,7 +37,7 @@ TEST(ShardTree, says_of_which_nodes_a_range_is_made) {
   EXPECT_EQ(written(nodes_of(6, {4, 4})), "");
 }
 
-TEST(ShardTree, every_division_among_processes_is_made_of_nodes_without_gaps) {
+TEST(ShardTree, process_ranges_decompose_into_nodes_without_gaps) {
   for (Index shards = 1; shards <= 20; ++shards)
     for (int count = 1; count <= shards; ++count) {
       Index next = 0;
@@ -53,7 +53,7 @@ TEST(ShardTree, every_division_among_processes_is_made_of_nodes_without_gaps) {
     }
 }
 
-TEST(ShardTree, knows_siblings) {
+TEST(ShardTree, siblings_are_found) {
   EXPECT_TRUE(are_siblings(6, {0, 2}, {2, 3}));
   EXPECT_TRUE(are_siblings(6, {0, 3}, {3, 6}));
   EXPECT_FALSE(are_siblings(6, {1, 2}, {2, 3}));
@@ -61,13 +61,13 @@ TEST(ShardTree, knows_siblings) {
   EXPECT_TRUE(are_siblings(2, {0, 1}, {1, 2}));
 }
 
-TEST(ShardTree, the_order_of_a_sum_is_that_of_the_tree) {
+TEST(ShardTree, order_of_a_sum_is_that_of_the_tree) {
   const std::vector<double> x = {1e16, 1, -1e16, 1, 1, 3};
   EXPECT_EQ(sum_in_tree(x), ((x[0] + x[1]) + x[2]) + ((x[3] + x[4]) + x[5]));
   EXPECT_EQ(sum_in_tree({}), 0);
 }
 
-TEST(Processes, shares_are_even_and_begin_at_multiples_of_the_grain) {
+TEST(Processes, shares_are_even_and_aligned_to_the_grain) {
   for (const Index n : {0, 1, 63, 64, 1000, 4097})
     for (int count = 1; count <= 9; ++count) {
       Index next = 0;

@@ -26,7 +26,7 @@ std::vector<Slices> slices_of_all(const Division& d, int count) {
   return result;
 }
 
-TEST(Slices, give_every_number_to_one_process) {
+TEST(Slices, every_number_belongs_to_one_slice) {
   for (const Division& d : kDivisions)
     for (int count = 1; count <= d.shards; ++count) {
       std::vector<int> owners(static_cast<std::size_t>(d.size));
@@ -48,13 +48,13 @@ TEST(Slices, give_every_number_to_one_process) {
     }
 }
 
-TEST(Slices, are_about_equal_where_there_is_enough) {
+TEST(Slices, slices_are_balanced_for_large_vectors) {
   for (const int count : {2, 3, 4, 8})
     for (const Slices& s : slices_of_all({.shards = 24, .size = 64 * 240, .grain = 64, .parts = {}}, count))
       EXPECT_EQ(s.own_size(), 64 * 240 / count);
 }
 
-TEST(Slices, what_one_of_a_pair_keeps_the_other_gives) {
+TEST(Slices, partners_keep_and_send_complementary_halves) {
   const Division& d = kDivisions.back();
   const std::vector<Slices> all = slices_of_all({.shards = 8, .size = d.size, .grain = d.grain, .parts = d.parts}, 8);
   for (const Range part : d.parts)
@@ -72,7 +72,7 @@ TEST(Slices, what_one_of_a_pair_keeps_the_other_gives) {
     }
 }
 
-TEST(Slices, are_taken_out_of_a_vector_and_put_back) {
+TEST(Slices, slices_are_extracted_and_restored) {
   const std::vector<Range> ranges = {{1, 3}, {4, 5}};
   const std::vector<int> vector = {0, 1, 2, 3, 4, 5};
   std::vector<int> taken(3), back(6, -1);

@@ -78,7 +78,7 @@ class GoldenModel : public ::testing::TestWithParam<std::string> {
   TemporaryFolder folder_;
 };
 
-TEST_P(GoldenModel, loads_and_gives_the_digits_of_the_version_that_wrote_it) {
+TEST_P(GoldenModel, golden_models_reproduce_the_digits_of_their_version) {
   const std::vector<Recorded> all = read_recorded(kFolder + "/" + GetParam() + ".golden");
   ASSERT_FALSE(all.empty());
   for (const Recorded& recorded : all) expect_same(recorded);
@@ -90,7 +90,7 @@ INSTANTIATE_TEST_SUITE_P(Files, GoldenModel, ::testing::ValuesIn(names()), [](co
   return text;
 });
 
-TEST(GoldenComparison, a_changed_digit_is_found_and_a_new_key_is_not_held_against_it) {
+TEST(GoldenComparison, changed_digit_is_found_and_new_key_is_ignored) {
   const auto golden = nlohmann::json::parse(R"({"bits": 1.25, "valid": {"scores": [1, 2]}})");
   EXPECT_EQ(difference(golden, nlohmann::json::parse(R"({"bits": 1.25, "valid": {"scores": [1, 2]}, "new": 1})")), "");
   EXPECT_EQ(difference(golden, nlohmann::json::parse(R"({"bits": 1.25, "valid": {"scores": [1, 3]}})")),

@@ -84,7 +84,7 @@ class PlantedFault : public testing::Test {
   }
 };
 
-TEST_F(PlantedFault, none_passes_and_every_check_is_run) {
+TEST_F(PlantedFault, correct_circuit_passes_and_every_check_runs) {
   const CheckReport report = run();
   EXPECT_TRUE(report.passed()) << report.text();
   EXPECT_EQ(report.results.size(), 10u);
@@ -138,7 +138,7 @@ TEST_F(PlantedFault, error_of_one_part_in_ten_thousand_is_caught) {
   expect_caught(run(), "gradient", "a/W");
 }
 
-TEST_F(PlantedFault, not_a_number_is_caught) {
+TEST_F(PlantedFault, nan_is_caught) {
   passes_->in_gradient = on_block("o/bias", [](double) { return std::numeric_limits<double>::quiet_NaN(); });
   const CheckReport report = run();
   for (const char* check : {"gradient", "transpose", "adjoint"}) expect_caught(report, check);
@@ -152,7 +152,7 @@ TEST_F(PlantedFault, tangent_without_a_term_is_caught) {
   for (const char* check : {"tangent", "transpose", "jacobian", "dense"}) expect_caught(report, check);
 }
 
-TEST_F(PlantedFault, product_with_a_fault_is_caught) {
+TEST_F(PlantedFault, faulty_product_is_caught) {
   passes_->in_product = on_block("a/U", [](double x) { return -x; });
   expect_caught(run(), "gauss-newton");
   expect_caught(run(), "dense", "a/U");
@@ -167,12 +167,12 @@ TEST_F(PlantedFault, modulus_with_linear_derivatives_is_caught) {
   expect_caught(run(), "modulus", "a/U");
 }
 
-TEST_F(PlantedFault, path_with_a_fault_is_caught) {
+TEST_F(PlantedFault, faulty_path_pass_is_caught) {
   passes_->in_path = on_block("a/U", [](double x) { return 2 * x; });
   expect_caught(run(), "path", "a/U");
 }
 
-TEST(DerivativeCheck, says_why_a_check_is_not_run) {
+TEST(DerivativeCheck, skipped_check_is_explained) {
   Circuit c;
   test::small_lstm(c);
   CheckOptions options;
@@ -186,13 +186,13 @@ TEST(DerivativeCheck, says_why_a_check_is_not_run) {
     EXPECT_NE(text.find(part), std::string::npos) << text;
 }
 
-TEST_F(PlantedFault, the_last_line_names_the_checks_that_found_it) {
+TEST_F(PlantedFault, last_line_names_the_failed_checks) {
   EXPECT_EQ(run().summary(), "10 of 10 checks ran, all passed");
   passes_->in_path = on_block("a/U", [](double x) { return 2 * x; });
   EXPECT_EQ(run().summary(), "10 of 10 checks ran, FAILED: path");
 }
 
-TEST(DerivativeCheck, the_last_line_says_which_checks_did_not_run_and_why) {
+TEST(DerivativeCheck, last_line_names_skipped_checks_with_reasons) {
   Circuit c;
   const Signal e = c.affine("e", 4, {{"W", c.symbols("x", 3)}});
   const Signal z = c.affine("z", 4, {{.parameter = "U", .source = e, .op = unitary_map(2, 1)}});
@@ -204,7 +204,7 @@ TEST(DerivativeCheck, the_last_line_says_which_checks_did_not_run_and_why) {
   EXPECT_TRUE(report.text().ends_with(report.summary() + "\n")) << report.text();
 }
 
-TEST(DerivativeCheck, gives_the_same_report_for_the_same_seed) {
+TEST(DerivativeCheck, report_is_reproducible_by_seed) {
   Circuit c;
   test::small_lstm(c);
   const auto report = [&] { return check_derivatives(c, *softmax_loss<double>(), Structure::chains(2, 3)).text(); };

@@ -25,7 +25,7 @@ Vector parameters_of(const ScalarGraph& graph, Vector sums) {
   return sums;
 }
 
-TEST(ScalarGraph, follows_a_scalar_chain_worked_out_by_hand) {
+TEST(ScalarGraph, scalar_chain_equals_hand_computation) {
   // h_t = u h_{t-1} + w x_t + b; parameters by name: U, W, bias.
   Circuit c;
   const Signal x = c.input("x", 1), h = c.link(1);
@@ -48,7 +48,7 @@ TEST(ScalarGraph, follows_a_scalar_chain_worked_out_by_hand) {
   EXPECT_DOUBLE_EQ(squared[2], 1 + u * u + u * u * u * u);
 }
 
-TEST(ScalarGraph, counts_two_edges_where_a_signal_is_used_twice) {
+TEST(ScalarGraph, repeated_signal_counts_two_edges) {
   Circuit c;
   const Signal a = c.affine("a", 1, {{"W", c.input("x", 1)}}, Init::zero(), false);
   const Signal twice = a + a, doubled = 2.0 * a, product = a * a;
@@ -64,7 +64,7 @@ TEST(ScalarGraph, counts_two_edges_where_a_signal_is_used_twice) {
   EXPECT_DOUBLE_EQ(both(product, true), 18);  // 3^2 + 3^2
 }
 
-TEST(ScalarGraph, reads_symbols_as_rows_and_none_as_nothing) {
+TEST(ScalarGraph, symbols_are_read_as_rows_and_missing_ones_as_zero) {
   Circuit c;
   const Signal s = c.symbols("s", 3);
   const Signal z = c.affine("z", 2, {{"W", s}}, Init::zero(), false);
@@ -76,7 +76,7 @@ TEST(ScalarGraph, reads_symbols_as_rows_and_none_as_nothing) {
 }
 
 /// z = z_left + z_up + x on a grid, z = z_child0 - 2 z_child1 + x on a tree: sums with a closed form.
-TEST(ScalarGraph, follows_grids_and_trees) {
+TEST(ScalarGraph, scalar_graph_supports_grids_and_trees) {
   Circuit grid;
   const Signal x = grid.input("x", 1), left = grid.link(1, Delay::left()), up = grid.link(1, Delay::up());
   const Signal z = left + up + x;
@@ -100,7 +100,7 @@ TEST(ScalarGraph, follows_grids_and_trees) {
   EXPECT_EQ(t.value(t.node(v.id, structure.row(0, 0))), 1 + (10 - 2 * 1000) - 2 * 100);
 }
 
-TEST(ScalarGraph, starts_beyond_the_boundary_from_the_trained_vector) {
+TEST(ScalarGraph, boundary_reads_the_trained_initial_state) {
   Circuit c;
   const Signal x = c.input("x", 1), h = c.link(1, Delay::next(2), true);
   const Signal z = h + x;
@@ -126,7 +126,7 @@ Vector some_parameters(const Circuit& c) {
   return p;
 }
 
-TEST(ScalarGraph, sums_over_paths_as_walking_each_of_them) {
+TEST(ScalarGraph, path_sums_equal_path_enumeration) {
   Circuit c;
   recurrent_relu(c);
   const Vector p = some_parameters(c);
@@ -146,7 +146,7 @@ TEST(ScalarGraph, sums_over_paths_as_walking_each_of_them) {
   }
 }
 
-TEST(ScalarGraph, has_a_tangent_that_is_the_transpose_of_backward) {
+TEST(ScalarGraph, tangent_is_the_transpose_of_backward) {
   Circuit c;
   recurrent_relu(c);
   const ScalarGraph graph(c, Structure::chains(1, 4), some_parameters(c), {{}, {{0, {0, 1, 1, 0}}}});
@@ -156,7 +156,7 @@ TEST(ScalarGraph, has_a_tangent_that_is_the_transpose_of_backward) {
     EXPECT_NEAR(graph.tangent(seed(graph, i))[static_cast<std::size_t>(end)], back[static_cast<std::size_t>(i)], 1e-12);
 }
 
-TEST(ScalarGraph, walks_paths_whose_sum_is_the_squared_circuit) {
+TEST(ScalarGraph, enumerated_paths_sum_to_the_squared_circuit) {
   Circuit c;
   recurrent_relu(c);
   const Vector p = some_parameters(c);
@@ -180,7 +180,7 @@ TEST(ScalarGraph, walks_paths_whose_sum_is_the_squared_circuit) {
   }
 }
 
-TEST(ScalarGraph, walks_one_path_by_hand) {
+TEST(ScalarGraph, single_path_equals_hand_computation) {
   Circuit c;
   const Signal x = c.input("x", 1);
   const Signal z = c.affine("z", 1, {{"W", x}});
@@ -193,7 +193,7 @@ TEST(ScalarGraph, walks_one_path_by_hand) {
   EXPECT_EQ(sums.kappa, (Vector{9, 9}));
 }
 
-TEST(ScalarGraph, refuses_a_circuit_that_depends_on_itself) {
+TEST(ScalarGraph, self_dependent_circuit_is_rejected) {
   Circuit c;
   const Signal x = c.input("x", 1), before = c.link(1), after = c.link(1, Delay::next());
   const Signal z = before + after + x;

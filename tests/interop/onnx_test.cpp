@@ -17,7 +17,7 @@ using testing_support::message_of;
 using testing_support::ScratchFolder;
 
 /// The examples of https://protobuf.dev/programming-guides/encoding.
-TEST(OnnxMessage, fields_are_encoded_as_the_guide_says) {
+TEST(OnnxMessage, fields_are_encoded_as_in_the_guide) {
   ProtoMessage small, text, outer;
   small.number(1, 150);
   EXPECT_EQ(small.bytes(), "\x08\x96\x01");
@@ -30,7 +30,7 @@ TEST(OnnxMessage, fields_are_encoded_as_the_guide_says) {
   EXPECT_EQ(minus.bytes(), "\x10\xfe\xff\xff\xff\xff\xff\xff\xff\xff\x01");
 }
 
-TEST(OnnxMessage, fields_beyond_fifteen_take_two_bytes) {
+TEST(OnnxMessage, field_numbers_above_fifteen_take_two_bytes) {
   ProtoMessage message;
   message.number(20, 7);
   EXPECT_EQ(message.bytes(), "\xa0\x01\x07");
@@ -47,7 +47,7 @@ class ExportOnnx : public ::testing::Test {
   ScratchFolder folder_;
 };
 
-TEST_F(ExportOnnx, every_cell_of_the_registry_is_written_or_refused_by_name) {
+TEST_F(ExportOnnx, every_registered_cell_is_exported_or_rejected_by_name) {
   Index written = 0;
   for (const std::string& cell : cells().names()) {
     std::optional<LanguageModel<float>> model;
@@ -82,13 +82,13 @@ DataSpecification words_and_tags() {
       .fields = {{.name = "tag", .size = 3, .alphabet = letters}, {.name = "word", .size = 3, .alphabet = letters}}};
 }
 
-TEST_F(ExportOnnx, networks_of_fields_are_written) {
+TEST_F(ExportOnnx, field_networks_are_exported) {
   const NetworkModel<float> model("lstm:4", words_and_tags(), {.reads = {"word"}, .heads = {{.field = "tag"}}});
   const std::string bytes = write(model);
   EXPECT_TRUE(contains(bytes, "read_now") && contains(bytes, "log_probabilities") && contains(bytes, "predicts"));
 }
 
-TEST_F(ExportOnnx, what_looks_ahead_is_refused) {
+TEST_F(ExportOnnx, networks_that_look_ahead_are_rejected) {
   const NetworkModel<float> model("bilstm:4", words_and_tags(), {.reads = {"word"}, .heads = {{.field = "tag"}}});
   EXPECT_TRUE(contains(message_of<UsageError>([&] { write(model); }), "a step can read only earlier positions"));
 }

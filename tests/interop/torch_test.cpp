@@ -178,7 +178,7 @@ class Exchange : public ::testing::Test {
   ScratchFolder folder_;
 };
 
-TEST_F(Exchange, layers_of_pytorch_give_the_same_log_probabilities) {
+TEST_F(Exchange, pytorch_layers_give_the_same_log_probabilities) {
   for (const Index gates : {1, 3, 4})
     for (const Index layers : {1, 3})
       for (const bool embedding : {false, true})
@@ -194,7 +194,7 @@ TEST_F(Exchange, layers_of_pytorch_give_the_same_log_probabilities) {
         }
 }
 
-TEST_F(Exchange, one_hot_symbols_begin_with_zeros_unless_told) {
+TEST_F(Exchange, one_hot_symbols_start_with_zeros_by_default) {
   const StateDict dict = random_dict(4, kSymbols, 5, 1, false, kSymbols, 0);
   ImportNetworkRequest wanted = request(write(dict));
   wanted.begin.clear();
@@ -202,7 +202,7 @@ TEST_F(Exchange, one_hot_symbols_begin_with_zeros_unless_told) {
   expect_same(LanguageModel<float>::load(folder_.path("model")), dict, kNoSymbol, false);
 }
 
-TEST_F(Exchange, a_row_too_many_stands_before_the_first_symbol) {
+TEST_F(Exchange, extra_embedding_row_is_the_start_symbol) {
   const StateDict dict = random_dict(3, 4, 5, 2, false, kSymbols, kSymbols + 1);
   ImportNetworkRequest wanted = request(write(dict));
   wanted.begin.clear();
@@ -210,7 +210,7 @@ TEST_F(Exchange, a_row_too_many_stands_before_the_first_symbol) {
   expect_same(LanguageModel<float>::load(folder_.path("model")), dict, kSymbols, false);
 }
 
-TEST_F(Exchange, models_of_ours_are_the_same_for_pytorch_and_come_back_with_every_bit) {
+TEST_F(Exchange, exported_models_equal_pytorch_and_round_trip_exactly) {
   for (const char* spec : {"rnn:6", "rnn:5,activation=relu,layers=2", "lstm:6,layers=2,embedding=4,dropout=0.3",
                            "lstm:7", "gru:6,reset=after,layers=3", "gru:6,reset=after,biases=2,embedding=3"}) {
     LanguageModel<float> model(spec, Alphabet::chars_of(kLetters));
@@ -230,7 +230,7 @@ TEST_F(Exchange, models_of_ours_are_the_same_for_pytorch_and_come_back_with_ever
   }
 }
 
-TEST_F(Exchange, doubles_stay_doubles) {
+TEST_F(Exchange, double_weights_stay_double) {
   LanguageModel<double> model("lstm:5,embedding=3", Alphabet::chars_of(kLetters));
   model.initialise(3);
   const std::string bytes = exported(model);
@@ -248,7 +248,7 @@ DataSpecification tags() {
                  {.name = "word", .size = kSymbols, .alphabet = letters}}};
 }
 
-TEST_F(Exchange, both_directions_travel) {
+TEST_F(Exchange, bidirectional_layers_are_exchanged) {
   for (const char* spec : {"bilstm:5,layers=2,embedding=4", "bigru:4,reset=after,biases=2", "birnn:6,layers=3"}) {
     NetworkModel<float> model(spec, tags(), {.reads = {"word"}, .heads = {{.field = "tag"}}});
     model.initialise(4);
@@ -277,7 +277,7 @@ TEST_F(Exchange, both_directions_travel) {
   }
 }
 
-TEST_F(Exchange, values_are_read_and_given_as_they_are_in_the_data) {
+TEST_F(Exchange, values_use_the_units_of_the_data) {
   const DataSpecification data = {
       .source = "table",
       .fields = {
@@ -353,7 +353,7 @@ StateDict keras_of(const StateDict& torch, Index gates) {
   return keras;
 }
 
-TEST_F(Exchange, layers_of_keras_give_the_same_log_probabilities) {
+TEST_F(Exchange, keras_layers_give_the_same_log_probabilities) {
   for (const Index gates : {1, 3, 4}) {
     const StateDict torch = random_dict(gates, 4, 6, 2, false, kSymbols, kSymbols);
     import_network(request(write(keras_of(torch, gates))));
@@ -361,7 +361,7 @@ TEST_F(Exchange, layers_of_keras_give_the_same_log_probabilities) {
   }
 }
 
-TEST_F(Exchange, keras_gru_that_resets_before_is_our_plain_gru) {
+TEST_F(Exchange, keras_gru_with_reset_before_equals_the_plain_gru) {
   StateDict keras = keras_of(random_dict(3, 4, 6, 1, false, kSymbols, kSymbols), 3);
   Array& bias = keras["model/layer_0/cell/bias"];
   bias.shape = {18}, bias.v.resize(18);
@@ -370,7 +370,7 @@ TEST_F(Exchange, keras_gru_that_resets_before_is_our_plain_gru) {
   EXPECT_LE(made.difference, 1e-5);
 }
 
-TEST_F(Exchange, a_model_over_the_same_data_lends_its_card) {
+TEST_F(Exchange, card_can_be_copied_from_a_model_of_the_same_data) {
   NetworkModel<float> model("bigru:4,reset=after,biases=2", tags(), {.reads = {"word"}, .heads = {{.field = "tag"}}});
   model.initialise(4);
   const std::string bytes = exported(model);
@@ -386,7 +386,7 @@ TEST_F(Exchange, a_model_over_the_same_data_lends_its_card) {
   EXPECT_TRUE(contains(message_of<UsageError>([&] { import_network(wanted); }), "the file contains bigru:4"));
 }
 
-TEST_F(Exchange, a_gru_without_a_second_bias_refuses_one) {
+TEST_F(Exchange, gru_without_a_second_bias_rejects_one) {
   LanguageModel<float> model("gru:6,reset=after,embedding=4", Alphabet::chars_of(kLetters));
   model.save(folder_.path("ours"));
   ImportNetworkRequest wanted = request(write(random_dict(3, 4, 6, 1, false, kSymbols, kSymbols)));
@@ -395,7 +395,7 @@ TEST_F(Exchange, a_gru_without_a_second_bias_refuses_one) {
   EXPECT_TRUE(contains(message_of<UsageError>([&] { import_network(wanted); }), "biases=2"));
 }
 
-TEST_F(Exchange, what_came_with_the_weights_is_compared) {
+TEST_F(Exchange, bundled_expected_outputs_are_compared) {
   LanguageModel<float> model("lstm:6", Alphabet::chars_of(kLetters));
   model.initialise(4);
   std::map<std::string, std::string> metadata;
@@ -421,7 +421,7 @@ TEST_F(Exchange, what_came_with_the_weights_is_compared) {
   }
 }
 
-TEST_F(Exchange, what_cannot_be_read_is_refused_by_name) {
+TEST_F(Exchange, unreadable_models_are_rejected_by_name) {
   const StateDict good = random_dict(4, 4, 6, 2, false, kSymbols, kSymbols);
   const auto refusal = [&](StateDict dict) {
     return message_of<ModelError>([&] { import_network(request(write(dict))); });
@@ -470,7 +470,7 @@ TEST_F(Exchange, what_cannot_be_read_is_refused_by_name) {
   EXPECT_TRUE(contains(misuse(plain), "the alphabet has 3 symbols"));
 }
 
-TEST_F(Exchange, numbers_that_overflow_are_no_small_difference) {
+TEST_F(Exchange, overflow_is_reported_as_a_difference) {
   for (const bool relu : {false, true}) {
     StateDict dict = random_dict(1, kSymbols, 6, 1, false, kSymbols, 0);
     for (double& w : dict["rnn.weight_hh_l0"].v) w = 1e30;
@@ -481,7 +481,7 @@ TEST_F(Exchange, numbers_that_overflow_are_no_small_difference) {
   }
 }
 
-TEST_F(Exchange, weights_of_another_size_than_the_model_that_they_are_like_are_refused) {
+TEST_F(Exchange, weights_with_a_different_size_from_the_reference_are_rejected) {
   const DataSpecification data = {
       .source = "table",
       .fields = {{.name = "x", .type = FieldSpecification::Type::values, .size = 1, .mean = {3}, .deviation = {2}},
@@ -497,7 +497,7 @@ TEST_F(Exchange, weights_of_another_size_than_the_model_that_they_are_like_are_r
   }
 }
 
-TEST_F(Exchange, what_others_have_no_word_for_is_refused_by_name) {
+TEST_F(Exchange, models_unsupported_by_the_target_are_rejected_by_name) {
   for (const auto& [spec, word] : {std::pair{"gru:5", "reset=after"},
                                    {"gru:5,reset=after,gated-state=true", "gated-state=true"},
                                    {"lstm:5,norm=layer", "norm=layer"},
@@ -513,7 +513,7 @@ TEST_F(Exchange, what_others_have_no_word_for_is_refused_by_name) {
   }
 }
 
-TEST_F(Exchange, rtneural_gets_the_weights_of_keras) {
+TEST_F(Exchange, rtneural_uses_the_weights_of_keras) {
   LanguageModel<float> model("lstm:5,layers=2,embedding=3", Alphabet::chars_of(kLetters));
   model.initialise(7);
   const StateDict torch = read(exported(model));

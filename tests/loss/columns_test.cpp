@@ -15,7 +15,7 @@
 namespace unfold {
 namespace {
 
-TEST(Columns, of_a_text_are_those_that_give_the_text) {
+TEST(Columns, column_specification_round_trips) {
   for (const char* text : {"", "b", "n*3", "b*2+c4+n", "c2+c3+c2", "b+n+b*7+c1000*2"})
     EXPECT_EQ(to_string(parse_columns(text)), text);
   EXPECT_EQ(to_string(parse_columns("b+b+n*1")), "b*2+n");
@@ -218,7 +218,7 @@ class EveryColumns : public testing::TestWithParam<ColumnsCase> {
   }
 };
 
-TEST_P(EveryColumns, have_the_nats_of_their_equations) {
+TEST_P(EveryColumns, columns_have_the_nats_of_their_equations) {
   const ColumnRows<double> f = rows();
   const Numbers found = f.nats();
   for (Index r = 0; r < f.rows(); ++r) {
@@ -231,7 +231,7 @@ TEST_P(EveryColumns, have_the_nats_of_their_equations) {
   }
 }
 
-TEST_P(EveryColumns, of_bits_and_classes_sum_to_one_over_all_vectors) {
+TEST_P(EveryColumns, bit_and_class_probabilities_sum_to_one) {
   if (!is_discrete()) return;
   const ColumnRows<double> f = rows();
   double sum = 0;
@@ -239,7 +239,7 @@ TEST_P(EveryColumns, of_bits_and_classes_sum_to_one_over_all_vectors) {
   EXPECT_NEAR(sum, 1, 1e-12);
 }
 
-TEST_P(EveryColumns, say_of_the_next_one_what_sums_over_all_vectors_say) {
+TEST_P(EveryColumns, conditional_probabilities_equal_sums_over_all_vectors) {
   if (!is_discrete()) return;
   const ColumnRows<double> f = rows();
   const std::vector<Numbers> all = all_vectors(f);
@@ -261,11 +261,9 @@ TEST_P(EveryColumns, say_of_the_next_one_what_sums_over_all_vectors_say) {
   }
 }
 
-TEST_P(EveryColumns, have_the_gradient_of_their_nats_in_signal_and_parameters) {
-  expect_gradient_of_nats(rows(), 2e-8);
-}
+TEST_P(EveryColumns, column_gradient_matches_signal_and_parameters) { expect_gradient_of_nats(rows(), 2e-8); }
 
-TEST_P(EveryColumns, of_a_linear_map_have_the_curvature_that_differences_of_their_gradient_have) {
+TEST_P(EveryColumns, linear_column_curvature_equals_differences_of_the_gradient) {
   if (!GetParam().spec().starts_with("logistic-ar")) return;  // for other models it is not the Hessian
   ColumnRows<double> f = rows();
   const Numbers v = random_direction(f, 3), found = curved(f, v);
@@ -282,19 +280,19 @@ TEST_P(EveryColumns, of_a_linear_map_have_the_curvature_that_differences_of_thei
   }
 }
 
-TEST_P(EveryColumns, have_a_curvature_that_is_symmetric_and_never_negative) {
+TEST_P(EveryColumns, column_curvature_is_symmetric_and_nonnegative) {
   const ColumnRows<double> f = rows();
   const Numbers u = random_direction(f, 7), v = random_direction(f, 8), gu = curved(f, u), gv = curved(f, v);
   EXPECT_NEAR(inner(gu, v), inner(gv, u), 1e-10 * std::fabs(inner(gu, v)) + 1e-10);
   EXPECT_GE(inner(gu, u), 0);
 }
 
-TEST_P(EveryColumns, have_the_same_bits_on_any_number_of_threads) {
+TEST_P(EveryColumns, column_bits_do_not_depend_on_threads) {
   const ColumnRows<float> f(GetParam(), 23);
   EXPECT_EQ(slopes_of(f, 1.0F, 1), slopes_of(f, 1.0F, 3));
 }
 
-TEST_P(EveryColumns, draw_classes_as_often_as_they_are_probable) {
+TEST_P(EveryColumns, classes_are_sampled_with_their_probabilities) {
   const ColumnRows<double> f = rows();
   const std::vector<char> known(at(f.n));
   const Numbers found = f.density().probabilities(f.question(0), known, Numbers(at(f.n)), 0);
@@ -316,7 +314,7 @@ TEST_P(EveryColumns, draw_classes_as_often_as_they_are_probable) {
 
 INSTANTIATE_TEST_SUITE_P(All, EveryColumns, testing::ValuesIn(all_columns()));
 
-TEST(Columns, that_are_no_classes_are_refused) {
+TEST(Columns, values_outside_the_classes_are_rejected) {
   DensityRows<double> f("nade:2,columns=c3+b", 2, 1, true);
   f.predicted = {1};
   f.values = {2, 1};

@@ -253,7 +253,7 @@ class EveryDensity : public testing::TestWithParam<DensityCase> {
   }
 };
 
-TEST_P(EveryDensity, has_the_nats_of_its_equations) {
+TEST_P(EveryDensity, density_has_the_nats_of_its_equations) {
   for (const Index n : {1, 2, 5}) {
     const DensityRows<double> f = rows(n);
     const Numbers found = f.nats();
@@ -265,7 +265,7 @@ TEST_P(EveryDensity, has_the_nats_of_its_equations) {
   }
 }
 
-TEST_P(EveryDensity, of_bits_sums_to_one_over_all_vectors) {
+TEST_P(EveryDensity, bit_density_sums_to_one_over_all_vectors) {
   if (!GetParam().bits) return;  // numbers are integrated in the next test
   for (const Index n : {1, 2, 3, 6, 10}) {
     double sum = 0;
@@ -274,7 +274,7 @@ TEST_P(EveryDensity, of_bits_sums_to_one_over_all_vectors) {
   }
 }
 
-TEST_P(EveryDensity, of_two_numbers_has_an_integral_of_one) {
+TEST_P(EveryDensity, density_of_two_numbers_integrates_to_one) {
   if (GetParam().bits) return;  // bits are summed over in the previous test
   const DensityRows<double> f(GetParam().spec, 2, 1, false, 0.3);
   constexpr double kFar = 12, kStep = 0.04;
@@ -287,9 +287,9 @@ TEST_P(EveryDensity, of_two_numbers_has_an_integral_of_one) {
   EXPECT_NEAR(sum, 1, 1e-3);
 }
 
-TEST_P(EveryDensity, has_the_gradient_of_its_nats_in_signal_and_parameters) { expect_gradient_of_nats(rows(5), 1e-8); }
+TEST_P(EveryDensity, density_gradient_matches_signal_and_parameters) { expect_gradient_of_nats(rows(5), 1e-8); }
 
-TEST_P(EveryDensity, has_a_curvature_that_is_symmetric_and_never_negative) {
+TEST_P(EveryDensity, density_curvature_is_symmetric_and_nonnegative) {
   const DensityRows<double> f = rows(4);
   for (std::uint64_t k = 1; k <= 5; ++k) {
     const Numbers u = random_direction(f, 2 * k), v = random_direction(f, 2 * k + 1), gu = curved(f, u),
@@ -301,7 +301,7 @@ TEST_P(EveryDensity, has_a_curvature_that_is_symmetric_and_never_negative) {
   }
 }
 
-TEST_P(EveryDensity, draws_for_the_curvature_have_its_covariance) {
+TEST_P(EveryDensity, curvature_samples_have_its_covariance) {
   const DensityRows<double> f(GetParam().spec, 2, 1, GetParam().bits, 0.4);
   Team team(1);
   const auto& curvature = f.loss->need<LossCurvature<double>>("test");
@@ -321,7 +321,7 @@ TEST_P(EveryDensity, draws_for_the_curvature_have_its_covariance) {
   for (std::size_t i = 0; i < wanted.size(); ++i) EXPECT_NEAR(found[i], wanted[i], 0.05 * largest + 0.02);
 }
 
-TEST_P(EveryDensity, has_the_same_bits_in_batch_alone_and_on_any_number_of_threads) {
+TEST_P(EveryDensity, density_bits_do_not_depend_on_batch_or_threads) {
   const DensityRows<float> f(GetParam().spec, 7, 41, GetParam().bits);
   const Slopes<float> one = slopes_of(f, 1.0F, 1);
   EXPECT_EQ(one, slopes_of(f, 1.0F, 2));
@@ -344,7 +344,7 @@ TEST_P(EveryDensity, has_the_same_bits_in_batch_alone_and_on_any_number_of_threa
   }
 }
 
-TEST_P(EveryDensity, sums_gradients_from_the_last_row_to_the_first_however_rows_are_cut) {
+TEST_P(EveryDensity, gradients_are_summed_from_the_last_row_for_any_division) {
   const DensityRows<float> f(GetParam().spec, 7, 41, GetParam().bits);
   const Slopes<float> whole = slopes_of(f);
   std::vector<float> own(f.parameters.size()), nats(at(f.rows())), adjoint(f.signal.size());
@@ -358,7 +358,7 @@ TEST_P(EveryDensity, sums_gradients_from_the_last_row_to_the_first_however_rows_
   EXPECT_EQ(whole.own, own);
 }
 
-TEST_P(EveryDensity, may_write_the_adjoint_over_the_signal) {
+TEST_P(EveryDensity, adjoint_may_overwrite_the_signal) {
   DensityRows<double> f = rows(5);
   const Slopes<double> apart = slopes_of(f);
   Numbers nats(at(f.rows())), own(f.parameters.size());
@@ -367,7 +367,7 @@ TEST_P(EveryDensity, may_write_the_adjoint_over_the_signal) {
   EXPECT_TRUE(f.signal == apart.adjoint && own == apart.own);
 }
 
-TEST_P(EveryDensity, agrees_in_float_and_double) {
+TEST_P(EveryDensity, float_and_double_agree) {
   const DensityRows<double> exact(GetParam().spec, 6, 9, GetParam().bits);
   DensityRows<float> single(GetParam().spec, 6, 9, GetParam().bits);
   const Slopes<double> wanted = slopes_of(exact);
@@ -378,7 +378,7 @@ TEST_P(EveryDensity, agrees_in_float_and_double) {
     EXPECT_NEAR(found.nats[i], wanted.nats[i], 1e-4 * (1 + std::fabs(wanted.nats[i])));
 }
 
-TEST_P(EveryDensity, knows_the_mean_of_a_bit_given_others) {
+TEST_P(EveryDensity, conditional_mean_of_a_bit_is_correct) {
   if (!GetParam().bits) return;  // numbers are tested by samples
   const DensityRows<double> f = rows(5, 1);
   const std::vector<Numbers> all = all_bits(5);
@@ -401,7 +401,7 @@ TEST_P(EveryDensity, knows_the_mean_of_a_bit_given_others) {
     }
 }
 
-TEST_P(EveryDensity, draws_vectors_as_often_as_they_are_probable) {
+TEST_P(EveryDensity, vectors_are_sampled_with_their_probabilities) {
   const DensityRows<double> f(GetParam().spec, 3, 1, GetParam().bits);
   constexpr int kDraws = 40000;
   Random random(7, "draws");
@@ -425,7 +425,7 @@ TEST_P(EveryDensity, draws_vectors_as_often_as_they_are_probable) {
     EXPECT_NEAR(counts[c], all[c][0] == f.values[0] ? p[c] / total : 0, 0.012);
 }
 
-TEST_P(EveryDensity, passes_the_checks_of_every_pass_at_the_end_of_a_network) {
+TEST_P(EveryDensity, density_passes_all_checks_at_the_end_of_a_network) {
   Circuit c;
   const Signal h = c.link(3), next = tanh(c.affine("z", 3, {{"W", c.symbols("symbols", 4)}, {"U", h}}));
   c.feed(h, next);
@@ -439,7 +439,7 @@ TEST_P(EveryDensity, passes_the_checks_of_every_pass_at_the_end_of_a_network) {
   EXPECT_TRUE(report.passed()) << report.text();
 }
 
-TEST_P(EveryDensity, refuses_vectors_of_another_size) {
+TEST_P(EveryDensity, vectors_of_another_size_are_rejected) {
   const DensityRows<double> f = rows(4);
   Team team(1);
   Numbers nats(at(f.rows()));
@@ -460,7 +460,7 @@ std::string test_name(const testing::TestParamInfo<DensityCase>& info) {
 
 INSTANTIATE_TEST_SUITE_P(, EveryDensity, testing::ValuesIn(all_densities()), test_name);
 
-TEST_P(EveryDensity, of_bits_weighs_its_draws_where_a_later_bit_is_known) {
+TEST_P(EveryDensity, samples_are_weighted_if_a_later_bit_is_known) {
   if (!GetParam().bits) return;  // numbers have no sums to compare with
   const DensityRows<double> f(GetParam().spec, 4, 1, true);
   const std::vector<char> known = {0, 1, 0, 1};
@@ -484,7 +484,7 @@ TEST_P(EveryDensity, of_bits_weighs_its_draws_where_a_later_bit_is_known) {
   EXPECT_NEAR(weighed / weights, with / total, 0.015);
 }
 
-TEST(GaussianMixture, knows_the_mean_of_a_number_whatever_is_given) {
+TEST(GaussianMixture, conditional_mean_is_correct_under_any_condition) {
   const WrittenOut nats = full_mixture_nats(2);
   const DensityRows<double> f("gaussian-mixture:2", 3, 1, false, 0.5);
   for (const std::vector<char>& known : {std::vector<char>{0, 1, 1}, {1, 0, 1}, {1, 1, 0}}) {
@@ -525,7 +525,7 @@ TEST(GaussianMixture, knows_the_mean_of_a_number_whatever_is_given) {
   EXPECT_NEAR(drawn, with / total, 0.05 * (1 + std::fabs(with / total)));
 }
 
-TEST(OrderedDensity, of_bits_has_the_curvature_of_its_logits) {
+TEST(OrderedDensity, ordered_bit_density_has_the_curvature_of_its_logits) {
   for (const DensityCase& c : all_densities()) {
     if (!c.bits || c.spec.starts_with("bernoulli")) continue;
     DensityRows<double> f(c.spec, 4, 3, true);
@@ -554,7 +554,7 @@ TEST(OrderedDensity, of_bits_has_the_curvature_of_its_logits) {
   }
 }
 
-TEST(OrderedDensity, refuses_what_is_no_bit_and_means_of_what_does_not_follow_what_is_known) {
+TEST(OrderedDensity, nonbinary_values_and_unsupported_means_are_rejected) {
   DensityRows<double> f("nade:2", 3, 1, true);
   for (const std::vector<char>& known : {std::vector<char>{0, 1, 0}, {0, 0, 1}, {1, 0, 0}}) {
     try {

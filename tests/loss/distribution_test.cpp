@@ -118,13 +118,13 @@ class EveryDistribution : public testing::TestWithParam<Law> {
   }
 };
 
-TEST_P(EveryDistribution, has_the_mean_of_its_distribution) {
+TEST_P(EveryDistribution, distribution_has_its_mean) {
   const Reals found = mean();
   for (std::size_t i = 0; i < law_.values; ++i)
     EXPECT_NEAR(found[i], integral([&](double x) { return (x > 0 ? 1 : 0) - law_.cdf(i, x); }), 1e-5);
 }
 
-TEST_P(EveryDistribution, has_quantiles_that_are_not_exceeded_so_often) {
+TEST_P(EveryDistribution, quantiles_are_exceeded_with_their_probability) {
   for (const double level : {1e-6, 0.01, 0.1, 0.2, 0.5, 0.7, 0.9, 0.999, 1 - 1e-9}) {
     const Reals found = quantile(level);
     for (std::size_t i = 0; i < law_.values; ++i) {
@@ -139,7 +139,7 @@ TEST_P(EveryDistribution, has_quantiles_that_are_not_exceeded_so_often) {
   }
 }
 
-TEST_P(EveryDistribution, has_the_score_of_the_integral) {
+TEST_P(EveryDistribution, score_equals_the_numeric_integral) {
   const std::vector<Reals> seen =
       law_.counts ? std::vector<Reals>{{0, 1}, {1, 0}} : std::vector<Reals>{{0, 1}, {-5, 2.5}, {3, -1}, {1.5, 17}};
   for (const Reals& y : seen) {
@@ -150,7 +150,7 @@ TEST_P(EveryDistribution, has_the_score_of_the_integral) {
   }
 }
 
-TEST_P(EveryDistribution, draws_samples_as_often_as_it_says) {
+TEST_P(EveryDistribution, samples_have_their_probabilities) {
   constexpr int kDraws = 20000;
   Random random(1, "distribution");
   Reals drawn(law_.values), total(law_.values), square(law_.values);
@@ -171,7 +171,7 @@ TEST_P(EveryDistribution, draws_samples_as_often_as_it_says) {
   }
 }
 
-TEST_P(EveryDistribution, agrees_in_float_and_double_and_on_every_instruction_set) {
+TEST_P(EveryDistribution, float_double_and_instruction_sets_agree) {
   const auto single = law_.make_float();
   const auto& distribution = single->need<ValueDistribution<float>>("test");
   const std::vector<float> signal(law_.signal.begin(), law_.signal.end()), seen(law_.values, 1);
@@ -196,7 +196,7 @@ TEST_P(EveryDistribution, agrees_in_float_and_double_and_on_every_instruction_se
   for (std::size_t i = 0; i < law_.values; ++i) EXPECT_NEAR(found[i], drawn[i], 1e-5);
 }
 
-TEST_P(EveryDistribution, refuses_other_sizes_and_levels) {
+TEST_P(EveryDistribution, invalid_sizes_and_levels_are_rejected) {
   Reals more(law_.values + 1), right(law_.values);
   Random random(1, "distribution");
   EXPECT_THROW(distribution_.mean(law_.signal, more), UsageError);
@@ -210,7 +210,7 @@ TEST_P(EveryDistribution, refuses_other_sizes_and_levels) {
 INSTANTIATE_TEST_SUITE_P(, EveryDistribution, testing::ValuesIn(all_laws()),
                          [](const auto& tested) { return std::string(tested.param.name); });
 
-TEST(ValueDistribution, is_what_losses_of_symbols_lack) {
+TEST(ValueDistribution, symbol_losses_have_no_value_distribution) {
   try {
     softmax_loss<double>()->need<ValueDistribution<double>>("forecast");
     FAIL();
@@ -219,7 +219,7 @@ TEST(ValueDistribution, is_what_losses_of_symbols_lack) {
   }
 }
 
-TEST(ValueDistribution, of_a_mixture_draws_all_numbers_from_one_component) {
+TEST(ValueDistribution, mixture_sample_takes_all_numbers_from_one_component) {
   // Components at (-3, -3) and (3, 3): the signs of the two numbers always agree.
   const double s = signal_of_deviation(0.1);
   const Reals signal = {0, 0, -3, -3, 3, 3, s, s, s, s};
@@ -235,7 +235,7 @@ TEST(ValueDistribution, of_a_mixture_draws_all_numbers_from_one_component) {
   EXPECT_NEAR(above, 500, 5 * std::sqrt(250));
 }
 
-TEST(NormalProbability, is_that_of_the_error_function_to_the_last_digits) {
+TEST(NormalProbability, normal_probability_equals_the_error_function) {
   for (double z = -37; z < 9; z += 0.0037) {
     // In long double, because rounding z / sqrt(2) alone would affect the thirteenth digit.
     const long double exact = 0.5L * std::erfc(-static_cast<long double>(z) / std::numbers::sqrt2_v<long double>);
@@ -248,7 +248,7 @@ TEST(NormalProbability, is_that_of_the_error_function_to_the_last_digits) {
   for (double z = -8; z < 5; z += 0.31) EXPECT_NEAR(normal_quantile(normal_probability(z)), z, 2e-11);
 }
 
-TEST(MixtureQuantile, is_found_where_components_are_far_apart_or_equal) {
+TEST(MixtureQuantile, mixture_quantile_is_found_for_distant_and_equal_components) {
   const std::vector<std::vector<WeightedNormal>> mixtures = {{{0.5, -1e6, 1e-4}, {0.5, 1e6, 1e-4}},
                                                              {{0.25, 3, 2}, {0.75, 3, 2}},
                                                              {{1 - 1e-12, 0, 1}, {1e-12, 1e4, 1}},
@@ -267,7 +267,7 @@ TEST(MixtureQuantile, is_found_where_components_are_far_apart_or_equal) {
     }
 }
 
-TEST(PoissonLaw, has_quantiles_and_scores_of_its_counts_at_every_rate) {
+TEST(PoissonLaw, poisson_quantiles_and_scores_are_correct_at_every_rate) {
   for (const double rate : {1e-9, 0.01, 0.7, 3.0, 40.0, 900.0, 20000.0}) {
     const auto most = static_cast<int>(rate + 12 * std::sqrt(rate) + 20);
     Reals cdf;
@@ -286,7 +286,7 @@ TEST(PoissonLaw, has_quantiles_and_scores_of_its_counts_at_every_rate) {
   }
 }
 
-TEST(PoissonLaw, goes_over_into_a_gaussian_and_has_no_rate_at_which_it_fails) {
+TEST(PoissonLaw, poisson_approaches_a_gaussian_and_is_valid_at_every_rate) {
   const double below = 0.9999e6, above = 1.0001e6;
   EXPECT_NEAR(poisson_crps(above, above + 1000) / poisson_crps(below, below + 1000), 1, 1e-3);
   EXPECT_NEAR(poisson_quantile(above, 0.9) - above, poisson_quantile(below, 0.9) - below, 2);

@@ -95,7 +95,7 @@ class EveryReadout : public testing::TestWithParam<Case> {
   }
 };
 
-TEST_P(EveryReadout, has_the_gradient_of_its_nats) {
+TEST_P(EveryReadout, every_loss_has_the_gradient_of_its_nats) {
   const Rows<double> rows(9, 5, 1);
   const Vector exact = gradient(rows, rows.signal, 0.5);
   for (std::size_t i = 0; i < exact.size(); ++i) {
@@ -107,7 +107,7 @@ TEST_P(EveryReadout, has_the_gradient_of_its_nats) {
   }
 }
 
-TEST_P(EveryReadout, has_the_curvature_of_its_dense_hessian) {
+TEST_P(EveryReadout, every_loss_has_the_curvature_of_its_dense_hessian) {
   const Rows<double> rows(9, 5, 2);
   Vector tangent = Rows<double>(9, 5, 3).signal, result(tangent.size());
   by_row(*loss_).curvature(rows.matrix(rows.signal), rows.targets(), 0.25, rows.matrix(std::as_const(tangent)),
@@ -120,7 +120,7 @@ TEST_P(EveryReadout, has_the_curvature_of_its_dense_hessian) {
     EXPECT_NEAR(result[i], 0.25 * (up[i] - down[i]) / (2 * h), 1e-8 * GetParam().size);
 }
 
-TEST_P(EveryReadout, has_a_root_of_its_curvature) {
+TEST_P(EveryReadout, every_loss_has_a_root_of_its_curvature) {
   const Index n = 5;
   const Rows<double> rows(9, n, 2);
   Vector h(rows.signal.size()), roots(rows.signal.size());
@@ -143,7 +143,7 @@ TEST_P(EveryReadout, has_a_root_of_its_curvature) {
     }
 }
 
-TEST_P(EveryReadout, leaves_rows_alone_that_are_not_predicted) {
+TEST_P(EveryReadout, unpredicted_rows_are_unchanged) {
   const Rows<double> rows(8, 3, 4);
   const Vector all_nats = nats(rows, rows.signal), slope = gradient(rows, rows.signal);
   Vector curved(24), seed(24), through(16);
@@ -164,7 +164,7 @@ TEST_P(EveryReadout, leaves_rows_alone_that_are_not_predicted) {
   }
 }
 
-TEST_P(EveryReadout, may_write_the_adjoint_over_the_signal) {
+TEST_P(EveryReadout, adjoint_may_overwrite_the_signal) {
   const Rows<double> rows(7, 6, 5);
   const Vector apart = gradient(rows, rows.signal, 3), apart_nats = nats(rows, rows.signal);
   Vector signal = rows.signal, own_nats(7);
@@ -173,7 +173,7 @@ TEST_P(EveryReadout, may_write_the_adjoint_over_the_signal) {
   EXPECT_EQ(own_nats, apart_nats);  // and `nats` has the bits of `gradient`
 }
 
-TEST_P(EveryReadout, gives_a_row_the_same_bits_alone_and_in_a_block) {
+TEST_P(EveryReadout, row_bits_are_the_same_alone_and_in_a_block) {
   const Rows<float> rows(6, 70, 6);
   const auto loss = GetParam().make_float();
   std::vector<float> all(6 * 70), all_nats(6), alone(70);
@@ -188,7 +188,7 @@ TEST_P(EveryReadout, gives_a_row_the_same_bits_alone_and_in_a_block) {
   }
 }
 
-TEST_P(EveryReadout, gives_the_same_bits_on_every_instruction_set) {
+TEST_P(EveryReadout, loss_bits_do_not_depend_on_the_instruction_set) {
   const Rows<float> rows(4, 77, 7);
   const auto loss = GetParam().make_float();
   std::vector<std::vector<float>> results;
@@ -206,7 +206,7 @@ TEST_P(EveryReadout, gives_the_same_bits_on_every_instruction_set) {
   for (const auto& result : results) EXPECT_EQ(result, results.front());
 }
 
-TEST_P(EveryReadout, agrees_in_float_and_double) {
+TEST_P(EveryReadout, float_and_double_agree) {
   const Rows<double> rows(6, 9, 8);
   Rows<float> single(6, 9, 8);
   const auto loss = GetParam().make_float();
@@ -217,7 +217,7 @@ TEST_P(EveryReadout, agrees_in_float_and_double) {
   for (std::size_t i = 0; i < 6; ++i) EXPECT_NEAR(nats[i], exact_nats[i], 1e-5 * GetParam().size);
 }
 
-TEST_P(EveryReadout, stays_finite_at_extreme_signals) {
+TEST_P(EveryReadout, every_loss_stays_finite_at_extreme_signals) {
   const Rows<double> rows(8, 5, 9, GetParam().extreme);
   for (const double n : nats(rows, rows.signal)) EXPECT_TRUE(std::isfinite(n) && n >= 0);
   for (const double g : gradient(rows, rows.signal)) EXPECT_TRUE(std::isfinite(g));
@@ -278,11 +278,11 @@ void expect_fisher_of_enumeration(const Loss<double>& loss, bool softmax) {
   }
 }
 
-TEST(Fisher, of_softmax_is_the_mean_over_its_outcomes) { expect_fisher_of_enumeration(*softmax_loss<double>(), true); }
-TEST(Fisher, of_bernoulli_is_the_mean_over_its_outcomes) {
+TEST(Fisher, softmax_fisher_is_the_mean_over_outcomes) { expect_fisher_of_enumeration(*softmax_loss<double>(), true); }
+TEST(Fisher, bernoulli_fisher_is_the_mean_over_outcomes) {
   expect_fisher_of_enumeration(*bernoulli_loss<double>(), false);
 }
-TEST(Fisher, of_gaussian_is_the_identity) {
+TEST(Fisher, gaussian_fisher_is_the_identity) {
   const Rows<double> rows(2, 3, 12);
   const Vector w = {3, 4, 12};
   Vector diagonal(6), through(2);
@@ -293,7 +293,7 @@ TEST(Fisher, of_gaussian_is_the_identity) {
   EXPECT_EQ(through, Vector(2, 169));
 }
 
-TEST(Fisher, of_poisson_is_the_mean_over_all_counts) {
+TEST(Fisher, poisson_fisher_is_the_mean_over_all_counts) {
   const Index n = 3;
   const Rows<double> rows(2, n, 13, 0.7);
   Vector diagonal(6), squares(6);
@@ -312,7 +312,7 @@ TEST(Fisher, of_poisson_is_the_mean_over_all_counts) {
     EXPECT_NEAR(through[r], 9 * squares[3 * r] + 16 * squares[3 * r + 1] + 144 * squares[3 * r + 2], 1e-10);
 }
 
-TEST(Fisher, of_a_nearly_certain_softmax_keeps_its_digits) {
+TEST(Fisher, nearly_certain_softmax_keeps_its_precision) {
   const Vector signal = {0, -60}, w = {1e3, 1e3 + 1};
   const Symbol symbol = 0;
   double through = 0;
@@ -321,7 +321,7 @@ TEST(Fisher, of_a_nearly_certain_softmax_keeps_its_digits) {
   EXPECT_NEAR(through / std::exp(-60.0), 1, 1e-9);
 }
 
-TEST(Softmax, nats_are_minus_the_log_probability) {
+TEST(Softmax, softmax_nats_are_minus_the_log_probability) {
   const std::vector<float> signal = {1, 2, 3};
   const Symbol symbol = 1;
   float nats = 0;
@@ -329,7 +329,7 @@ TEST(Softmax, nats_are_minus_the_log_probability) {
   EXPECT_NEAR(nats, std::log(std::exp(1.) + std::exp(2.) + std::exp(3.)) - 2, 1e-6);
 }
 
-TEST(Softmax, refuses_a_target_outside_the_alphabet) {
+TEST(Softmax, target_outside_the_alphabet_is_rejected) {
   const std::vector<double> signal = {1, 2, 3};
   const Symbol symbol = 3;
   double nats = 0;
@@ -337,7 +337,7 @@ TEST(Softmax, refuses_a_target_outside_the_alphabet) {
                UsageError);
 }
 
-TEST(Poisson, refuses_counts_below_zero) {
+TEST(Poisson, negative_counts_are_rejected) {
   const Vector signal = {1}, values = {-1};
   double nats = 0;
   EXPECT_THROW(by_row(*poisson_loss<double>())
@@ -345,7 +345,7 @@ TEST(Poisson, refuses_counts_below_zero) {
                UsageError);
 }
 
-TEST(Normalised, has_the_gradient_and_the_fisher_matrix_of_its_nats) {
+TEST(Normalised, normalized_loss_has_the_gradient_and_fisher_matrix_of_its_nats) {
   const Index n = 4;
   const Vector o = {0.2, 1.5, 0.01, 3}, w = {1, -2, 0.5, 3};
   const auto loss = normalised_loss<double>();
@@ -395,7 +395,7 @@ TEST(Normalised, has_the_gradient_and_the_fisher_matrix_of_its_nats) {
   EXPECT_NEAR(seen, through, 1e-12 * through);
 }
 
-TEST(Normalised, leaves_rows_alone_that_are_not_predicted_and_is_no_number_where_a_signal_is_negative) {
+TEST(Normalised, normalized_loss_skips_unpredicted_rows_and_is_nan_for_negative_signals) {
   const Vector o = {1, 2, 1, -2};
   const std::vector<Symbol> symbols = {kNoSymbol, 1};
   Vector nats(2), slope(4);
@@ -407,14 +407,14 @@ TEST(Normalised, leaves_rows_alone_that_are_not_predicted_and_is_no_number_where
   EXPECT_TRUE(std::isnan(nats[1]));
 }
 
-TEST(LossRegistry, makes_every_loss_under_its_name) {
+TEST(LossRegistry, registry_creates_every_loss_by_name) {
   for (const LossEntry& entry : losses()) {
     EXPECT_EQ(entry.make<double>()->name(), entry.name);
     EXPECT_EQ(entry.make<float>()->name(), entry.name);
   }
 }
 
-TEST(Bernoulli, refuses_targets_of_another_width) {
+TEST(Bernoulli, bernoulli_targets_of_another_width_are_rejected) {
   const Vector signal = {1, 2, 3}, values = {1, 0};
   double nats = 0;
   EXPECT_THROW(by_row(*bernoulli_loss<double>())
@@ -422,7 +422,7 @@ TEST(Bernoulli, refuses_targets_of_another_width) {
                UsageError);
 }
 
-TEST(Bernoulli, takes_probabilities_as_targets) {
+TEST(Bernoulli, bernoulli_targets_may_be_probabilities) {
   const Vector signal = {0.3, -40, 40}, values = {0.25, 0.5, 0.75};
   double nats = 0, expected = 0;
   by_row(*bernoulli_loss<double>()).nats({signal.data(), 1, 3, 3}, {nullptr, {values.data(), 1, 3, 3}, nullptr}, &nats);
@@ -437,7 +437,7 @@ void expect_frequency(Index count, Index n, double p) {
               5 * std::sqrt(static_cast<double>(n) * p * (1 - p)) + 1);
 }
 
-TEST(Sampling, draws_symbols_as_often_as_their_probability_says) {
+TEST(Sampling, symbols_are_sampled_with_their_probabilities) {
   const std::vector<float> p = {0.1f, 0, 0.2f, 0.7f};
   std::vector<float> log_p;
   for (const float x : p) log_p.push_back(std::log(x));
@@ -448,7 +448,7 @@ TEST(Sampling, draws_symbols_as_often_as_their_probability_says) {
   for (std::size_t x = 0; x < 4; ++x) expect_frequency(counts[x], 20000, p[x]);
 }
 
-TEST(Sampling, inverts_in_symbol_order) {
+TEST(Sampling, sampling_inverts_in_symbol_order) {
   const Vector log_p(8, std::log(0.125));
   for (std::uint64_t seed = 0; seed < 50; ++seed) {
     Random random(seed, "a"), same(seed, "a");
@@ -456,14 +456,14 @@ TEST(Sampling, inverts_in_symbol_order) {
   }
 }
 
-TEST(Sampling, refuses_a_distribution_without_probability) {
+TEST(Sampling, distribution_without_probability_is_rejected) {
   Random random(1, "sampling");
   const Vector nothing(3, -INFINITY), unknown(3, NAN);
   EXPECT_THROW(sample_symbol<double>(nothing, random), UsageError);
   EXPECT_THROW(sample_symbol<double>(unknown, random), UsageError);
 }
 
-TEST(Sampling, draws_bits_and_gaussians_around_their_means) {
+TEST(Sampling, bits_and_gaussians_are_sampled_around_their_means) {
   const Vector signal = {-2, 0, 1};
   Random random(2, "sampling");
   Vector ones(3), mean(3), square(3), drawn(3);

@@ -7,7 +7,7 @@
 namespace unfold {
 namespace {
 
-TEST(OrderlessLoss, of_numbers_weighs_the_mixture_of_each) {
+TEST(OrderlessLoss, orderless_numeric_loss_weights_each_mixture) {
   for (const std::string options : {"", ",shape=laplace", ",background=0.2"}) {
     const bool laplace = options == ",shape=laplace";
     const double background = options == ",background=0.2" ? 0.2 : 0;
@@ -54,7 +54,7 @@ TEST(OrderlessLoss, of_numbers_weighs_the_mixture_of_each) {
   }
 }
 
-TEST(OrderlessLoss, weighs_every_bit_in_value_gradient_and_curvature) {
+TEST(OrderlessLoss, orderless_loss_weights_every_bit_in_value_gradient_and_curvature) {
   const auto loss = choose_loss("deep-nade").make<double>();
   const auto& rows = loss->need<RowLoss<double>>("test");
   const Numbers o = {0.3, -1.2, 2.5}, targets = {1, 0, 0, 0.5, 3, 0};

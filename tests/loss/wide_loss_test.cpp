@@ -161,7 +161,7 @@ class EveryWideLoss : public testing::TestWithParam<Wide> {
   std::unique_ptr<Loss<double>> loss_ = GetParam().make<double>();
 };
 
-TEST_P(EveryWideLoss, has_the_nats_of_its_density) {
+TEST_P(EveryWideLoss, wide_loss_has_the_nats_of_its_density) {
   const WideRows<double> rows(wide_, 9, 1);
   Numbers nats(9);
   loss_->need<RowLoss<double>>("test").row_losses(rows.matrix(rows.signal), rows.targets(), nats.data());
@@ -172,7 +172,7 @@ TEST_P(EveryWideLoss, has_the_nats_of_its_density) {
   EXPECT_EQ(nats, gradient_of(*loss_, rows, rows.signal).nats);
 }
 
-TEST_P(EveryWideLoss, has_the_gradient_of_its_nats) {
+TEST_P(EveryWideLoss, wide_loss_has_the_gradient_of_its_nats) {
   const WideRows<double> rows(wide_, 5, 2);
   const Numbers slope = gradient_of(*loss_, rows, rows.signal, 0.5).slope;
   for (std::size_t i = 0; i < slope.size(); ++i) {
@@ -185,7 +185,7 @@ TEST_P(EveryWideLoss, has_the_gradient_of_its_nats) {
   }
 }
 
-TEST_P(EveryWideLoss, has_the_fisher_metric_of_all_that_may_be_observed) {
+TEST_P(EveryWideLoss, wide_loss_has_the_fisher_metric_over_all_observations) {
   const WideRows<double> rows(wide_, 1, 3, 0.4);
   const std::size_t size = rows.signal.size();
   const Numbers dense = fisher_by_integration(wide_, rows.signal);
@@ -204,7 +204,7 @@ TEST_P(EveryWideLoss, has_the_fisher_metric_of_all_that_may_be_observed) {
   }
 }
 
-TEST_P(EveryWideLoss, has_a_curvature_that_is_symmetric_and_never_negative_and_its_root) {
+TEST_P(EveryWideLoss, wide_loss_curvature_is_symmetric_and_nonnegative_with_a_root) {
   const WideRows<double> rows(wide_, 1, 5);
   const auto size = at(wide_.signal());
   const Numbers dense = dense_curvature(*loss_, rows);
@@ -231,7 +231,7 @@ TEST_P(EveryWideLoss, has_a_curvature_that_is_symmetric_and_never_negative_and_i
   }
 }
 
-TEST_P(EveryWideLoss, leaves_rows_alone_that_are_not_predicted) {
+TEST_P(EveryWideLoss, unpredicted_rows_are_unchanged) {
   const WideRows<double> rows(wide_, 4, 7);
   const auto size = at(wide_.signal());
   Numbers curved(rows.signal.size()), seed(rows.signal.size()), through(4), w(size, 1);
@@ -249,7 +249,7 @@ TEST_P(EveryWideLoss, leaves_rows_alone_that_are_not_predicted) {
   EXPECT_GT(through[2], 0);
 }
 
-TEST_P(EveryWideLoss, may_write_the_adjoint_over_the_signal) {
+TEST_P(EveryWideLoss, adjoint_may_overwrite_the_signal) {
   const WideRows<double> rows(wide_, 7, 8);
   const Found<double> apart = gradient_of(*loss_, rows, rows.signal, 3.0);
   Numbers signal = rows.signal, nats(7);
@@ -258,7 +258,7 @@ TEST_P(EveryWideLoss, may_write_the_adjoint_over_the_signal) {
   EXPECT_EQ((Found<double>{nats, signal}), apart);
 }
 
-TEST_P(EveryWideLoss, gives_the_same_bits_on_every_instruction_set_and_a_row_alone) {
+TEST_P(EveryWideLoss, wide_loss_bits_do_not_depend_on_instruction_set_or_batch) {
   const WideRows<float> rows(wide_, 6, 9);
   const auto loss = wide_.make<float>();
   const Found<float> all = gradient_of(*loss, rows, rows.signal);
@@ -279,7 +279,7 @@ TEST_P(EveryWideLoss, gives_the_same_bits_on_every_instruction_set_and_a_row_alo
   }
 }
 
-TEST_P(EveryWideLoss, agrees_in_float_and_double) {
+TEST_P(EveryWideLoss, float_and_double_agree) {
   const WideRows<float> single(wide_, 6, 10);
   WideRows<double> rows(wide_, 6, 10);
   rows.signal.assign(single.signal.begin(), single.signal.end());
@@ -293,7 +293,7 @@ TEST_P(EveryWideLoss, agrees_in_float_and_double) {
     EXPECT_NEAR(rounded.nats[r], exact.nats[r], 1e-5 * (1 + std::fabs(exact.nats[r])));
 }
 
-TEST_P(EveryWideLoss, stays_finite_in_float_where_numbers_are_far_and_deviations_extreme) {
+TEST_P(EveryWideLoss, wide_loss_stays_finite_in_float_for_extreme_values) {
   for (const double scale : {1e2, 1e6, 1e13}) {
     WideRows<float> rows(wide_, 8, 11, scale);
     const auto loss = wide_.make<float>();
@@ -307,7 +307,7 @@ TEST_P(EveryWideLoss, stays_finite_in_float_where_numbers_are_far_and_deviations
   }
 }
 
-TEST_P(EveryWideLoss, refuses_signals_and_targets_of_another_size) {
+TEST_P(EveryWideLoss, signals_and_targets_of_another_size_are_rejected) {
   const WideRows<double> rows(wide_, 1, 12);
   Numbers nats(1);
   Targets<double> targets = rows.targets();
@@ -319,7 +319,7 @@ TEST_P(EveryWideLoss, refuses_signals_and_targets_of_another_size) {
   EXPECT_THROW(loss_->target_size(wide_.signal() - 1), UsageError);
 }
 
-TEST_P(EveryWideLoss, passes_the_checks_of_every_pass_at_the_end_of_a_network) {
+TEST_P(EveryWideLoss, wide_loss_passes_all_checks_at_the_end_of_a_network) {
   Circuit c;
   const Signal h = c.link(3), next = tanh(c.affine("z", 3, {{"W", c.symbols("symbols", 4)}, {"U", h}}));
   c.feed(h, next);
@@ -334,14 +334,14 @@ INSTANTIATE_TEST_SUITE_P(, EveryWideLoss,
                                          Wide{"mixture_3_of_1", 3, 1}, Wide{"mixture_2_of_2", 2, 2}),
                          [](const auto& tested) { return std::string(tested.param.name); });
 
-TEST(NormalLoss, has_its_fisher_matrix_for_curvature) {
+TEST(NormalLoss, normal_loss_curvature_is_its_fisher_matrix) {
   const WideRows<double> rows({"", 0, 2}, 1, 13, 0.4);
   const Numbers dense = dense_curvature(*normal_loss<double>(), rows);
   const Numbers expected = fisher_by_integration(rows.wide, rows.signal);
   for (std::size_t i = 0; i < dense.size(); ++i) EXPECT_NEAR(dense[i], expected[i], 1e-7);
 }
 
-TEST(MixtureLoss, of_one_component_is_the_normal_loss) {
+TEST(MixtureLoss, mixture_of_one_component_is_the_normal_loss) {
   const WideRows<double> one({"", 1, 3}, 2, 14);
   WideRows<double> normal({"", 0, 3}, 2, 14);
   normal.values = one.values;
@@ -357,7 +357,7 @@ TEST(MixtureLoss, of_one_component_is_the_normal_loss) {
 }
 
 /// In (a, m), only the covariance was left out, so G - H has no negative eigenvalue there.
-TEST(MixtureLoss, has_a_curvature_that_is_no_less_than_its_hessian_in_logits_and_means) {
+TEST(MixtureLoss, mixture_curvature_bounds_its_hessian_in_logits_and_means) {
   const Wide wide{"", 3, 2};
   const auto loss = mixture_loss<double>(3);
   const auto size = at(wide.signal());
@@ -380,7 +380,7 @@ TEST(MixtureLoss, has_a_curvature_that_is_no_less_than_its_hessian_in_logits_and
   }
 }
 
-TEST(MixtureLoss, has_the_curvature_of_each_component_times_its_responsibility) {
+TEST(MixtureLoss, mixture_curvature_is_weighted_by_responsibilities) {
   const Wide wide{"", 3, 1};
   const WideRows<double> rows(wide, 1, 15);
   const Numbers dense = dense_curvature(*mixture_loss<double>(3), rows), signal = rows.signal_of(0);
@@ -399,7 +399,7 @@ TEST(MixtureLoss, has_the_curvature_of_each_component_times_its_responsibility) 
 }
 
 /// Observing the component adds information: the metric of the pair is at least that of the numbers alone.
-TEST(MixtureLoss, has_a_fisher_metric_that_bounds_the_one_of_the_numbers_alone) {
+TEST(MixtureLoss, mixture_fisher_metric_bounds_that_of_the_numbers_alone) {
   const Wide wide{"", 2, 1};
   const WideRows<double> rows(wide, 1, 16, 0.5);
   const Numbers pair = fisher_by_integration(wide, rows.signal);
@@ -421,9 +421,9 @@ TEST(MixtureLoss, has_a_fisher_metric_that_bounds_the_one_of_the_numbers_alone) 
   }
 }
 
-TEST(MixtureLoss, needs_a_component) { EXPECT_THROW(mixture_loss<double>(0), UsageError); }
+TEST(MixtureLoss, mixture_requires_a_component) { EXPECT_THROW(mixture_loss<double>(0), UsageError); }
 
-TEST(ChooseLoss, takes_the_options_of_a_spec) {
+TEST(ChooseLoss, loss_options_are_read_from_a_spec) {
   const ChosenLoss three = choose_loss("mixture:3");
   EXPECT_EQ(three.entry.name, "mixture");
   EXPECT_EQ(three.signal_size(4), 27);
@@ -436,14 +436,14 @@ TEST(ChooseLoss, takes_the_options_of_a_spec) {
   EXPECT_TRUE(choose_loss("softmax").entry.of_symbols);
 }
 
-TEST(ChooseLoss, knows_how_large_the_signal_of_every_loss_is) {
+TEST(ChooseLoss, signal_size_of_every_loss_is_known) {
   for (const LossEntry& entry : losses()) {
     const ChosenLoss chosen = choose_loss(entry.name);
     EXPECT_EQ(chosen.make<float>()->target_size(chosen.signal_size(3)), 3) << entry.name;
   }
 }
 
-TEST(ChooseLoss, refuses_what_is_not_there) {
+TEST(ChooseLoss, unknown_loss_is_rejected) {
   for (const char* wrong :
        {"mixtures", "", "mixture:0", "mixture:1001", "mixture:many", "mixture:5,rate=1", "normal:2", "softmax:size=2"})
     EXPECT_THROW(choose_loss(wrong), UsageError) << wrong;

@@ -31,7 +31,7 @@ class Bf16 : public testing::Test {
   std::mt19937 random_{7};
 };
 
-TEST_F(Bf16, rounds_to_the_nearest_number_and_ties_to_even) {
+TEST_F(Bf16, bf16_rounds_to_nearest_ties_to_even) {
   EXPECT_EQ(rounded(1), 1);
   EXPECT_EQ(rounded(-0.15625F), -0.15625F);
   EXPECT_EQ(rounded(1 + 1.0F / 256), 1);                        // half way down to even
@@ -51,7 +51,7 @@ TEST_F(Bf16, rounds_to_the_nearest_number_and_ties_to_even) {
   }
 }
 
-TEST_F(Bf16, products_are_the_chain_of_rounded_operands) {
+TEST_F(Bf16, bf16_products_are_the_fma_chain_of_rounded_operands) {
   ASSERT_NE(bf16_unit(), Bf16Unit::none);
   for (const Index m : {1, 2, 3, 4, 6, 7, 12, 13, 18, 25, 64, 300})
     for (const auto& [k, n] : {std::pair<Index, Index>{1, 1}, {7, 33}, {32, 128}, {65, 200}, {16, 96}}) {
@@ -82,7 +82,7 @@ TEST_F(Bf16, products_are_the_chain_of_rounded_operands) {
     }
 }
 
-TEST_F(Bf16, products_of_some_panels_leave_the_others_alone) {
+TEST_F(Bf16, partial_bf16_products_leave_other_panels_unchanged) {
   const Index m = 5, k = 9, n = 8 * 32;
   const auto a = numbers(m * k), w = numbers(k * n);
   PackedMatrix<float> packed;
@@ -96,7 +96,7 @@ TEST_F(Bf16, products_of_some_panels_leave_the_others_alone) {
       EXPECT_EQ(parts[at(i * n + j)], (j / 32) % 4 == 1 ? whole[at(i * n + j)] : 7.0F) << i << ", " << j;
 }
 
-TEST_F(Bf16, gradients_are_the_chain_of_rounded_operands_from_the_last_row_to_the_first) {
+TEST_F(Bf16, bf16_gradients_are_the_fma_chain_from_the_last_row) {
   for (const Index rows : {1, 2, 7, 256, 257, 600})
     for (const auto& [k, n] : {std::pair<Index, Index>{1, 1}, {5, 40}, {30, 128}, {14, 65}})
       for (const Start start : {Start::zero, Start::accumulate}) {

@@ -81,7 +81,7 @@ void expect_within_bounds(const std::vector<T>& x, double& largest, const Functi
   }
 }
 
-TEST(Functions, of_float_keep_their_bounds_over_every_kind_of_bit_pattern) {
+TEST(Functions, float_functions_stay_within_bounds_over_all_bit_patterns) {
   // Every 1009th pattern: 1009 is prime, so all mantissas and exponents are covered.
   std::vector<float> x;
   for (std::uint64_t bits = 0; bits < (std::uint64_t{1} << 32); bits += 1009) {
@@ -94,7 +94,7 @@ TEST(Functions, of_float_keep_their_bounds_over_every_kind_of_bit_pattern) {
   }
 }
 
-TEST(Functions, of_float_keep_their_bounds_where_their_results_vary) {
+TEST(Functions, float_functions_stay_within_bounds_in_their_varying_range) {
   Random random(1, "float functions");
   std::vector<float> x;
   for (const float reach : {0.01f, 0.6f, 1.5f, 10.0f, 105.0f}) {
@@ -107,7 +107,7 @@ TEST(Functions, of_float_keep_their_bounds_where_their_results_vary) {
   }
 }
 
-TEST(Functions, of_double_keep_their_bounds) {
+TEST(Functions, double_functions_stay_within_bounds) {
   Random random(2, "double functions");
   std::vector<double> x;
   for (int i = 0; i < 200'000; ++i) x.push_back(std::bit_cast<double>(random.bits64()));
@@ -147,7 +147,7 @@ void check_special_values() {
   vector_log(zeros, y.data(), 3);
   EXPECT_EQ(y[2], 0);
 }
-TEST(Functions, treat_infinities_zeros_nan_and_denormals_as_the_c_library_does) {
+TEST(Functions, special_values_match_the_c_library) {
   check_special_values<float>();
   check_special_values<double>();
 }
@@ -193,7 +193,7 @@ void check_targets() {
   }
   simd_limit(simd_available().front());
 }
-TEST(Functions, give_the_same_bits_on_every_instruction_set) {
+TEST(Functions, function_bits_do_not_depend_on_the_instruction_set) {
   check_targets<float>();
   check_targets<double>();
 }
@@ -220,7 +220,7 @@ void check_split_and_ends() {
     }
   }
 }
-TEST(Functions, depend_on_their_element_alone_and_write_nothing_else) {
+TEST(Functions, functions_depend_only_on_their_element) {
   for (const std::string& target : simd_available()) {
     simd_limit(target);
     check_split_and_ends<float>();
@@ -249,7 +249,7 @@ void check_log_sum_exp(Index n, T offset) {
     EXPECT_NEAR(y[i], probability, 20 * unit * probability);
   }
 }
-TEST(LogSumExp, and_softmax_agree_with_long_double_even_far_from_zero) {
+TEST(LogSumExp, log_sum_exp_and_softmax_agree_with_long_double) {
   for (const Index n : {1, 2, 5, 16, 17, 64, 1000}) {
     check_log_sum_exp<float>(n, 0);
     check_log_sum_exp<double>(n, 0);
@@ -258,7 +258,7 @@ TEST(LogSumExp, and_softmax_agree_with_long_double_even_far_from_zero) {
   }
 }
 
-TEST(LogSumExp, knows_nothing_emptiness_and_infinity) {
+TEST(LogSumExp, log_sum_exp_handles_empty_and_infinite_inputs) {
   const double infinity = Limits<double>::infinity();
   EXPECT_EQ(log_sum_exp<double>(nullptr, 0), -infinity);
   const double none[] = {-infinity, -infinity, -infinity};

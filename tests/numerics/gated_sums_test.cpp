@@ -42,7 +42,7 @@ float plain_sum(const std::vector<float>& x, const std::vector<float>& w) {
   return lane[0];
 }
 
-TEST(GatedSums, are_those_of_the_documented_order_on_every_instruction_set) {
+TEST(GatedSums, gated_sums_have_the_documented_order_on_every_instruction_set) {
   const std::vector<std::string> levels = simd_available();
   for (const std::string& level : levels) {
     simd_limit(level);
@@ -60,7 +60,7 @@ TEST(GatedSums, are_those_of_the_documented_order_on_every_instruction_set) {
   simd_limit(levels.front());
 }
 
-TEST(GatedSteps, add_the_inputs_and_leave_rows_without_a_step_alone) {
+TEST(GatedSteps, gated_steps_add_inputs_and_leave_inactive_rows_unchanged) {
   const std::vector<std::string> levels = simd_available();
   for (const std::string& level : levels) {
     simd_limit(level);

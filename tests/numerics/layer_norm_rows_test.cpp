@@ -61,7 +61,7 @@ void on_every_set(const Check& check) {
   simd_limit(simd_available().front());
 }
 
-TEST(Normalise, has_the_bits_of_its_steps_one_after_the_other) {
+TEST(Normalise, normalize_has_the_bits_of_its_separate_steps) {
   on_every_set([]<class T>(Index n, T) {
     const Rows<T> x(n, "x");
     std::vector<T> z(at(n)), expected;
@@ -75,7 +75,7 @@ TEST(Normalise, has_the_bits_of_its_steps_one_after_the_other) {
   });
 }
 
-TEST(Normalise, rows_are_added_with_their_gains) {
+TEST(Normalise, normalized_rows_are_added_with_their_gains) {
   on_every_set([]<class T>(Index n, T) {
     const Rows<T> x(n, "x"), gain(n, "gain");
     Rows<T> y(n, "y"), expected(n, "y");
@@ -92,7 +92,7 @@ TEST(Normalise, rows_are_added_with_their_gains) {
   });
 }
 
-TEST(Normalise, the_adjoint_is_set_or_added) {
+TEST(Normalise, adjoint_is_set_or_added) {
   on_every_set([]<class T>(Index n, T) {
     const Rows<T> x(n, "x"), gain(n, "gain"), dy(n, "dy");
     for (const bool sets : {false, true}) {
@@ -113,7 +113,7 @@ TEST(Normalise, the_adjoint_is_set_or_added) {
   });
 }
 
-TEST(Normalise, the_gradient_runs_from_the_last_row_to_the_first) {
+TEST(Normalise, gradient_is_summed_from_the_last_row) {
   on_every_set([]<class T>(Index n, T) {
     const Rows<T> x(n, "x"), dy(n, "dy");
     Rows<T> dg(n, "dg"), expected(n, "dg");

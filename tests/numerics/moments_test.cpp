@@ -39,7 +39,7 @@ struct Data {
 
 const std::vector<std::int32_t> kGated = {0, 3, 5}, kShared = {1, 2, 3, 6, 4};
 
-TEST(UnitMoments, are_the_sums_of_their_definition) {
+TEST(UnitMoments, unit_moments_equal_their_definition) {
   const Data data;
   UnitMoments m(kGated, kShared, kAlphabet, true);
   m.add<double>(data.matrix(), data.symbols.data(), data.b.data(), data.phi.data(), 1);
@@ -60,7 +60,7 @@ TEST(UnitMoments, are_the_sums_of_their_definition) {
   }
 }
 
-TEST(UnitMoments, quasi_diagonal_keep_first_row_and_diagonal) {
+TEST(UnitMoments, quasi_diagonal_moments_keep_first_row_and_diagonal) {
   const Data data;
   UnitMoments m(kGated, kShared, kAlphabet, false);
   m.add<double>(data.matrix(), data.symbols.data(), data.b.data(), data.phi.data(), 1);
@@ -80,7 +80,7 @@ TEST(UnitMoments, quasi_diagonal_keep_first_row_and_diagonal) {
   }
 }
 
-TEST(UnitMoments, without_a_modulus_take_the_square_of_the_adjoint) {
+TEST(UnitMoments, moments_without_a_modulus_use_the_squared_adjoint) {
   const Data data;
   UnitMoments m(kGated, {}, kAlphabet, true);
   m.add<double>(data.matrix(), data.symbols.data(), data.b.data(), nullptr, 1);
@@ -89,7 +89,7 @@ TEST(UnitMoments, without_a_modulus_take_the_square_of_the_adjoint) {
   EXPECT_NEAR(m.gated_moment(1, 2, 1), data.sum(1, squares, kGated[2], kGated[1]), 1e-12);
 }
 
-TEST(UnitMoments, do_not_depend_on_the_instruction_set) {
+TEST(UnitMoments, unit_moments_do_not_depend_on_the_instruction_set) {
   const Data data;
   std::vector<double> first;
   for (const std::string& simd : simd_available()) {
@@ -157,14 +157,14 @@ void expect_lanes_to_equal_rows(bool full, double tolerance) {
     }
 }
 
-TEST(LaneMoments, equal_those_of_rows) {
+TEST(LaneMoments, lane_moments_equal_row_moments) {
   for (const bool full : {true, false}) {
     expect_lanes_to_equal_rows<double>(full, 1e-12);
     expect_lanes_to_equal_rows<float>(full, 1e-4);
   }
 }
 
-TEST(LaneMoments, do_not_depend_on_the_instruction_set) {
+TEST(LaneMoments, lane_moments_do_not_depend_on_the_instruction_set) {
   std::vector<double> first;
   for (const std::string& simd : simd_available()) {
     simd_limit(simd);
@@ -176,7 +176,7 @@ TEST(LaneMoments, do_not_depend_on_the_instruction_set) {
   simd_limit(simd_available().front());
 }
 
-TEST(Cholesky, solves_a_positive_system_and_refuses_another) {
+TEST(Cholesky, cholesky_solves_positive_systems_and_rejects_others) {
   double a[] = {4, 0, 0, 2, 5, 0, -2, 1, 6}, x[] = {1, -2, 3};
   // b = A x with A = [4 2 -2; 2 5 1; -2 1 6]
   double b[] = {4 * 1 + 2 * -2 - 2 * 3, 2 * 1 + 5 * -2 + 1 * 3, -2 * 1 + 1 * -2 + 6 * 3};

@@ -15,7 +15,7 @@
 namespace unfold {
 namespace {
 
-TEST(Kernels, have_structs_of_names_that_no_other_file_has) {
+TEST(Kernels, kernel_struct_names_are_unique_across_files) {
   const std::regex declaration(R"re(^\s*(?:struct|class) (\w+)(?: final)?(?: :.*)? \{)re");
   std::map<std::string, std::set<std::string>> files_of;
   for (const auto& entry : std::filesystem::directory_iterator(UNFOLD_SOURCE_DIR "/src/numerics")) {

@@ -25,7 +25,7 @@ std::vector<Map> all_maps() {
   return maps;
 }
 
-TEST(MapInfo, knows_every_map_by_the_name_of_its_enumerator) {
+TEST(MapInfo, map_info_names_equal_enumerators) {
   EXPECT_EQ(map_info(Map::add).name, "add");
   EXPECT_EQ(map_info(Map::one_minus).name, "one_minus");
   EXPECT_EQ(map_info(Map::copy).name, "copy");
@@ -34,7 +34,7 @@ TEST(MapInfo, knows_every_map_by_the_name_of_its_enumerator) {
   EXPECT_TRUE(map_info(Map::scale).has_constant);
 }
 
-TEST(MapPartial, agrees_with_central_differences_of_the_value) {
+TEST(MapPartial, partials_agree_with_central_differences) {
   for (const Map map : all_maps()) {
     for (const double x0 : {-2.3, -0.4, 0.3, 1.7}) {
       if (map == Map::log && x0 < 0) continue;
@@ -52,7 +52,7 @@ TEST(MapPartial, agrees_with_central_differences_of_the_value) {
   }
 }
 
-TEST(MapPartial, reads_no_more_than_the_table_says) {
+TEST(MapPartial, partials_read_only_the_values_in_the_table) {
   const double x0 = 0.7, x1 = -0.3, other = 123;
   for (const Map map : all_maps()) {
     const MapInfo& info = map_info(map);
@@ -69,12 +69,12 @@ TEST(MapPartial, reads_no_more_than_the_table_says) {
   }
 }
 
-TEST(MapPartial, of_relu_is_zero_at_zero) {
+TEST(MapPartial, relu_partial_is_zero_at_zero) {
   EXPECT_EQ(map_partial(Map::relu, 0, 0, 0, 0, 0), 0);
   EXPECT_TRUE(std::isnan(map_value(Map::relu, std::nan(""), 0, 0)));
 }
 
-TEST(MapPartial, of_a_hard_sigmoid_is_zero_where_it_is_cut_off) {
+TEST(MapPartial, hard_sigmoid_partial_is_zero_where_clipped) {
   for (const double x : {-1e30, -2.0, 2.0, 1e30}) {
     const double y = map_value(Map::hard_sigmoid, x, 0, 0);
     EXPECT_EQ(y, x < 0 ? 0 : 1) << x;
@@ -84,7 +84,7 @@ TEST(MapPartial, of_a_hard_sigmoid_is_zero_where_it_is_cut_off) {
   EXPECT_TRUE(std::isnan(map_value(Map::hard_sigmoid, std::nan(""), 0, 0)));
 }
 
-TEST(PathReading, belongs_to_the_positively_homogeneous_maps_and_is_the_squared_slope) {
+TEST(PathReading, path_reading_exists_for_homogeneous_maps_and_is_the_squared_slope) {
   for (const Map map : all_maps()) {
     const MapInfo& info = map_info(map);
     bool homogeneous = true;
@@ -284,8 +284,8 @@ void check_splits() {
   }
   RC_ASSERT(whole.same(parts));
 }
-RC_GTEST_PROP(Pointwise, cutting_rows_and_columns_cannot_be_seen_in_float, ()) { check_splits<float>(); }
-RC_GTEST_PROP(Pointwise, cutting_rows_and_columns_cannot_be_seen_in_double, ()) { check_splits<double>(); }
+RC_GTEST_PROP(Pointwise, float_results_do_not_depend_on_division_into_tiles, ()) { check_splits<float>(); }
+RC_GTEST_PROP(Pointwise, double_results_do_not_depend_on_division_into_tiles, ()) { check_splits<double>(); }
 
 template <class T>
 void check_targets_agree() {
@@ -302,7 +302,7 @@ void check_targets_agree() {
   }
   simd_limit(simd_available().front());
 }
-TEST(Pointwise, gives_the_same_bits_on_every_instruction_set) {
+TEST(Pointwise, pointwise_bits_do_not_depend_on_the_instruction_set) {
   check_targets_agree<float>();
   check_targets_agree<double>();
 }
@@ -320,14 +320,14 @@ void check_bound() {
   }
   simd_limit(simd_available().front());
 }
-TEST(BoundProgram, has_the_bits_of_the_program) {
+TEST(BoundProgram, bound_program_has_the_bits_of_the_program) {
   check_bound<float>();
   check_bound<double>();
 }
 
 /// Adjacent gates, as in an LSTM: one is read before the next is activated in place, and one must wait because an
 /// earlier instruction reads its memory.
-TEST(BoundProgram, joins_neighbours_only_where_nobody_minds) {
+TEST(BoundProgram, adjacent_instructions_are_joined_only_if_independent) {
   constexpr Index kGate = 5;
   enum { kA, kB, kC, kProduct, kOld, kTile, kCount };
   const Instruction program[] = {
@@ -394,7 +394,7 @@ void check_through() {
     EXPECT_EQ(run({fused}), run({sum, gate}));
   }
 }
-TEST(Pointwise, two_steps_in_one_go_have_the_bits_of_two_instructions) {
+TEST(Pointwise, fused_steps_have_the_bits_of_two_instructions) {
   for (const std::string& target : simd_available()) {
     simd_limit(target);
     check_through<float>();
@@ -403,7 +403,7 @@ TEST(Pointwise, two_steps_in_one_go_have_the_bits_of_two_instructions) {
   simd_limit(simd_available().front());
 }
 
-TEST(Pointwise, runs_the_instructions_in_order_on_each_element) {
+TEST(Pointwise, instructions_run_in_order_on_each_element) {
   NetRun<double> net(2, 3, 0);
   const NetRun<double> before = net;
   net.run({0, 2}, {0, 3});
@@ -418,7 +418,7 @@ TEST(Pointwise, runs_the_instructions_in_order_on_each_element) {
   }
 }
 
-TEST(Pointwise, uses_the_functions_of_functions_h) {
+TEST(Pointwise, pointwise_uses_functions_h) {
   Random random(4, "functions");
   std::vector<float> x(77), got(77), want(77);
   for (float& v : x) v = static_cast<float>(random.normal());
@@ -430,7 +430,7 @@ TEST(Pointwise, uses_the_functions_of_functions_h) {
   EXPECT_EQ(got, want);
 }
 
-TEST(Pointwise, of_nothing_does_nothing) {
+TEST(Pointwise, empty_program_does_nothing) {
   PointwiseScratch<float> scratch;
   const Instruction copy = {.map = Map::copy, .out = 0, .x0 = 0};
   const Operand<float> operands[] = {{}};

@@ -18,7 +18,7 @@ namespace {
 
 constexpr double kCanary = 12345.678;
 
-/// A small generator of its own, so that this test depends on nothing it tests.
+/// A small separate generator, so that this test does not depend on the code that it tests.
 class Numbers {
  public:
   std::uint32_t next() {
@@ -140,17 +140,17 @@ TYPED_TEST_SUITE(Product, Types);
 
 constexpr Start kStarts[] = {Start::accumulate, Start::zero, Start::bias};
 
-TYPED_TEST(Product, multiply_is_the_chain_of_fused_additions_for_every_number_of_rows) {
+TYPED_TEST(Product, product_is_the_fma_chain_for_every_number_of_rows) {
   for (Index m = 1; m <= 47; ++m) this->expect_exact(m, 1 + this->numbers_.below(40), 97, m % 3, kStarts[m % 3]);
 }
 
-TYPED_TEST(Product, multiply_is_the_chain_of_fused_additions_for_every_number_of_columns) {
+TYPED_TEST(Product, product_is_the_fma_chain_for_every_number_of_columns) {
   for (Index n = 1; n <= 300; n += n < 70 ? 1 : 13) {
     this->expect_exact(1 + this->numbers_.below(16), 9, n, n % 2, kStarts[n % 3]);
   }
 }
 
-TYPED_TEST(Product, multiply_is_the_chain_of_fused_additions_for_random_shapes) {
+TYPED_TEST(Product, product_is_the_fma_chain_for_random_shapes) {
   for (int i = 0; i < 150; ++i) {
     const auto size = [&] { return 1 + this->numbers_.below(70); };
     const Index m = size(), k = size(), n = size();
@@ -158,7 +158,7 @@ TYPED_TEST(Product, multiply_is_the_chain_of_fused_additions_for_random_shapes) 
   }
 }
 
-TYPED_TEST(Product, multiply_is_exact_where_long_rows_are_cut_and_crowded_rows_are_copied) {
+TYPED_TEST(Product, product_is_exact_for_split_long_rows_and_copied_dense_rows) {
   for (const Start start : kStarts) {
     this->expect_exact(17, 1100, 37, 1, start);
     this->expect_exact(3, 1024, 160, 0, start);
@@ -168,13 +168,13 @@ TYPED_TEST(Product, multiply_is_exact_where_long_rows_are_cut_and_crowded_rows_a
   this->expect_exact(300, 700, 33, 0, Start::bias);  // several blocks of rows
 }
 
-TYPED_TEST(Product, multiply_without_inputs_gives_the_start) {
+TYPED_TEST(Product, product_without_inputs_is_the_initial_value) {
   for (const Start start : kStarts) this->expect_exact(5, 0, 39, 1, start);
   this->expect_exact(0, 4, 39, 1, Start::zero);
 }
 
 /// Twice, since every other call goes through the strips backwards.
-TYPED_TEST(Product, of_single_rows_has_the_bits_of_lookups_and_multiply) {
+TYPED_TEST(Product, single_row_product_has_the_bits_of_lookups_and_multiply) {
   using T = TypeParam;
   Numbers numbers;
   for (Index n = 0; n <= 300; n += n < 140 ? 1 : 13) {
@@ -209,7 +209,7 @@ TYPED_TEST(Product, of_single_rows_has_the_bits_of_lookups_and_multiply) {
   }
 }
 
-TYPED_TEST(Product, multiply_of_panels_and_rows_apart_equals_the_whole) {
+TYPED_TEST(Product, separate_panels_and_rows_equal_the_whole_product) {
   using T = TypeParam;
   Numbers numbers;
   const Sample<T> a(29, 83, 5, numbers), w(83, 201, 0, numbers);
@@ -227,7 +227,7 @@ TYPED_TEST(Product, multiply_of_panels_and_rows_apart_equals_the_whole) {
   EXPECT_TRUE(parts == whole);
 }
 
-TYPED_TEST(Product, multiply_of_some_panels_leaves_the_other_columns_alone) {
+TYPED_TEST(Product, partial_product_leaves_other_columns_unchanged) {
   using T = TypeParam;
   Numbers numbers;
   constexpr Index kPanel = PackedMatrix<T>::kPanel;
@@ -244,7 +244,7 @@ TYPED_TEST(Product, multiply_of_some_panels_leaves_the_other_columns_alone) {
   });
 }
 
-TYPED_TEST(Product, multiply_reads_one_repeated_row) {
+TYPED_TEST(Product, product_reads_one_repeated_row) {
   using T = TypeParam;
   Numbers numbers;
   Sample<T> a(1, 600, 0, numbers);
@@ -259,7 +259,7 @@ TYPED_TEST(Product, multiply_reads_one_repeated_row) {
   EXPECT_TRUE(c == expected);
 }
 
-TYPED_TEST(Product, multiply_carries_infinities_and_not_a_number) {
+TYPED_TEST(Product, product_propagates_infinities_and_nan) {
   using T = TypeParam;
   Numbers numbers;
   Sample<T> a(3, 40, 0, numbers);
@@ -297,7 +297,7 @@ TYPED_TEST(Product, packing_the_transpose_equals_packing_the_matrix) {
   }
 }
 
-TYPED_TEST(Product, packing_again_forgets_the_former_matrix) {
+TYPED_TEST(Product, repacking_discards_the_previous_matrix) {
   using T = TypeParam;
   Numbers numbers;
   const Sample<T> former(40, 64, 0, numbers), w(40, 33, 0, numbers);
@@ -312,7 +312,7 @@ TYPED_TEST(Product, packing_again_forgets_the_former_matrix) {
   }
 }
 
-TYPED_TEST(Product, outer_sums_are_the_chain_over_descending_rows) {
+TYPED_TEST(Product, outer_sums_are_the_fma_chain_over_descending_rows) {
   for (int i = 0; i < 120; ++i) {
     const auto size = [&] { return 1 + this->numbers_.below(70); };
     const Index rows = size(), k = size(), n = size();
@@ -321,19 +321,19 @@ TYPED_TEST(Product, outer_sums_are_the_chain_over_descending_rows) {
   for (Index k = 1; k <= 33; ++k) this->expect_exact_outer(11, k, 40, 0, Start::accumulate);
 }
 
-TYPED_TEST(Product, outer_sums_are_exact_where_rows_and_columns_are_cut) {
+TYPED_TEST(Product, outer_sums_are_exact_where_rows_and_columns_are_split) {
   this->expect_exact_outer(1300, 40, 35, 0, Start::zero);
   this->expect_exact_outer(1024, 17, 70, 3, Start::accumulate);
   this->expect_exact_outer(20, 600, 37, 0, Start::zero);
   this->expect_exact_outer(530, 300, 20, 0, Start::accumulate);
 }
 
-TYPED_TEST(Product, outer_sums_of_no_rows_give_the_start) {
+TYPED_TEST(Product, outer_sums_of_no_rows_are_the_initial_value) {
   this->expect_exact_outer(0, 9, 40, 1, Start::zero);
   this->expect_exact_outer(0, 9, 40, 1, Start::accumulate);
 }
 
-TYPED_TEST(Product, outer_sums_of_a_sequence_in_windows_from_its_end_equal_the_whole) {
+TYPED_TEST(Product, outer_sums_by_window_from_the_end_equal_the_whole) {
   using T = TypeParam;
   Numbers numbers;
   const Sample<T> a(700, 21, 0, numbers), d(700, 50, 4, numbers);
@@ -348,7 +348,7 @@ TYPED_TEST(Product, outer_sums_of_a_sequence_in_windows_from_its_end_equal_the_w
   EXPECT_TRUE(windows == whole);
 }
 
-TYPED_TEST(Product, outer_sums_touch_only_their_range) {
+TYPED_TEST(Product, outer_sums_write_only_their_range) {
   using T = TypeParam;
   Numbers numbers;
   const Sample<T> a(50, 64, 0, numbers), d(50, 45, 0, numbers);
@@ -376,7 +376,7 @@ TYPED_TEST(Product, outer_sums_read_repeated_rows) {
   EXPECT_TRUE(g == expected);
 }
 
-TYPED_TEST(Product, a_team_computes_the_same_bits_as_one_thread) {
+TYPED_TEST(Product, team_computes_the_same_bits_as_one_thread) {
   using T = TypeParam;
   Numbers numbers;
   const Sample<T> a(37, 96, 0, numbers), w(96, 200, 0, numbers), d(37, 200, 0, numbers);
@@ -402,7 +402,7 @@ TYPED_TEST(Product, a_team_computes_the_same_bits_as_one_thread) {
   }
 }
 
-TYPED_TEST(Product, column_sums_descend_over_the_rows) {
+TYPED_TEST(Product, column_sums_are_over_descending_rows) {
   using T = TypeParam;
   Numbers numbers;
   const Sample<T> d(41, 67, 3, numbers);
@@ -420,7 +420,7 @@ TYPED_TEST(Product, column_sums_descend_over_the_rows) {
   }
 }
 
-TYPED_TEST(Product, rows_of_symbols_are_added_to_their_start) {
+TYPED_TEST(Product, symbol_rows_are_added_to_their_initial_value) {
   using T = TypeParam;
   Numbers numbers;
   const Sample<T> w(9, 50, 2, numbers), bias(1, 50, 0, numbers);
@@ -442,7 +442,7 @@ TYPED_TEST(Product, rows_of_symbols_are_added_to_their_start) {
   }
 }
 
-TYPED_TEST(Product, a_row_of_a_symbol_is_the_product_with_its_one_hot_vector) {
+TYPED_TEST(Product, symbol_row_is_the_product_with_its_one_hot_vector) {
   using T = TypeParam;
   Numbers numbers;
   const Sample<T> w(9, 50, 0, numbers), bias(1, 50, 0, numbers);
@@ -475,7 +475,7 @@ TYPED_TEST(Product, rows_are_scattered_to_their_symbols_in_descending_order) {
   EXPECT_TRUE(g == expected);
 }
 
-TEST(Simd, names_the_instruction_set_in_use) {
+TEST(Simd, simd_names_the_instruction_set_in_use) {
   const std::vector<std::string> names = simd_available();
   ASSERT_FALSE(names.empty());
   std::string last;
@@ -487,7 +487,7 @@ TEST(Simd, names_the_instruction_set_in_use) {
   simd_limit(names.front());
 }
 
-TEST(Simd, refuses_an_unknown_name_and_says_what_there_is) {
+TEST(Simd, unknown_instruction_set_is_rejected_with_alternatives) {
   try {
     simd_limit("mmx");
     FAIL() << "accepted";
@@ -497,7 +497,7 @@ TEST(Simd, refuses_an_unknown_name_and_says_what_there_is) {
   }
 }
 
-TEST(Buffer, is_aligned_and_zeroed) {
+TEST(Buffer, buffer_is_aligned_and_zeroed) {
   for (const Index size : {Index{1}, Index{100}, Index{3} << 20}) {
     Buffer<float> buffer(size);
     const auto alignment = static_cast<std::uintptr_t>(size * 4 >= (4 << 20) ? 2 << 20 : 64);
@@ -506,7 +506,7 @@ TEST(Buffer, is_aligned_and_zeroed) {
   }
 }
 
-TEST(Buffer, refuses_impossible_sizes) {
+TEST(Buffer, impossible_buffer_sizes_are_rejected) {
   EXPECT_THROW(allocate_aligned(static_cast<std::size_t>(-1)), std::bad_alloc);
   EXPECT_THROW(allocate_aligned(static_cast<std::size_t>(-64)), std::bad_alloc);
 }

@@ -17,7 +17,7 @@ namespace {
 
 using Words = std::array<std::uint32_t, 4>;
 
-TEST(Philox, gives_the_published_known_answers) {
+TEST(Philox, philox_gives_the_published_known_answers) {
   // kat_vectors of Random123, philox4x32 with 10 rounds.
   EXPECT_EQ(philox4x32({0, 0, 0, 0}, {0, 0}), (Words{0x6627e8d5, 0xe169c58d, 0xbc57ac4c, 0x9b00dbd8}));
   EXPECT_EQ(philox4x32({0xffffffff, 0xffffffff, 0xffffffff, 0xffffffff}, {0xffffffff, 0xffffffff}),
@@ -26,12 +26,12 @@ TEST(Philox, gives_the_published_known_answers) {
             (Words{0xd16cfe09, 0x94fdcceb, 0x5001e420, 0x24126ea1}));
 }
 
-TEST(Philox, puts_the_number_low_and_the_stream_high_in_the_counter) {
+TEST(Philox, philox_counter_has_the_number_low_and_the_stream_high) {
   EXPECT_EQ(philox(0x299f31d0a4093822, 0x0370734413198a2e, 0x85a308d3243f6a88),
             (Words{0xd16cfe09, 0x94fdcceb, 0x5001e420, 0x24126ea1}));
 }
 
-TEST(Random, reads_the_words_of_its_stream_in_order) {
+TEST(Random, stream_words_are_read_in_order) {
   Random random(7, 9);
   for (std::uint64_t n = 0; n < 5; ++n) {
     for (const std::uint32_t word : philox(7, 9, n)) EXPECT_EQ(random.bits32(), word);
@@ -39,7 +39,7 @@ TEST(Random, reads_the_words_of_its_stream_in_order) {
   EXPECT_EQ(random.position(), 20u);
 }
 
-TEST(Random, continues_from_a_position) {
+TEST(Random, stream_continues_from_a_position) {
   Random random(1, "walk"), other(1, "walk");
   random.bits32();
   for (int i = 0; i < 10; ++i) random.normal();
@@ -58,7 +58,7 @@ TEST(Random, streams_of_different_names_and_seeds_differ) {
   EXPECT_EQ(first.size(), 2000u);
 }
 
-TEST(Random, names_of_streams_are_fixed_for_ever) {
+TEST(Random, stream_names_are_stable) {
   // FNV-1a of "" and "a" are published; the finalizer is that of SplitMix64.
   const auto finalise = [](std::uint64_t x) {
     x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
@@ -121,7 +121,7 @@ TEST(Random, normal_numbers_have_the_moments_of_the_normal_distribution) {
   EXPECT_LT(std::fabs(chi_square_deviation(counts)), 4);
 }
 
-TEST(NormalQuantile, inverts_the_normal_distribution) {
+TEST(NormalQuantile, normal_quantile_inverts_the_normal_distribution) {
   // Wichura's published check values, and the error function of the C library.
   EXPECT_NEAR(normal_quantile(0.25), -0.6744897501960817, 1e-15);
   EXPECT_NEAR(normal_quantile(0.001), -3.090232306167814, 1e-15 * 4);
@@ -136,7 +136,7 @@ TEST(NormalQuantile, inverts_the_normal_distribution) {
   }
 }
 
-TEST(Random, below_is_even_and_stays_below) {
+TEST(Random, bounded_numbers_are_uniform_and_below_the_bound) {
   Random random(14, "below");
   for (const std::uint64_t n : {1u, 2u, 3u, 7u, 100u}) {
     std::vector<int> counts(n);
@@ -147,7 +147,7 @@ TEST(Random, below_is_even_and_stays_below) {
   }
 }
 
-TEST(Random, below_is_unbiased_where_a_plain_product_is_not) {
+TEST(Random, bounded_numbers_are_unbiased_for_large_bounds) {
   // n = 3/4 of 2^64: without rejection one third of the numbers would occur twice as often.
   Random random(15, "unbiased");
   const std::uint64_t n = std::uint64_t{3} << 62;
@@ -164,7 +164,7 @@ std::vector<T> mask_of(const std::vector<std::uint64_t>& keys, Index cols, doubl
   return mask;
 }
 
-TEST(DropoutMask, depends_on_the_key_of_a_row_and_not_on_its_place) {
+TEST(DropoutMask, dropout_mask_depends_on_the_row_key_and_not_on_its_position) {
   const auto batch = mask_of<float>({3, 1, 4, 3}, 37, 0.3);
   const auto alone = mask_of<float>({4}, 37, 0.3);
   EXPECT_TRUE(std::equal(alone.begin(), alone.end(), batch.begin() + 2 * 37));
@@ -174,7 +174,7 @@ TEST(DropoutMask, depends_on_the_key_of_a_row_and_not_on_its_place) {
   EXPECT_TRUE(std::equal(narrow.begin(), narrow.end(), alone.begin()));
 }
 
-TEST(DropoutMask, drops_at_its_rate_and_keeps_the_mean) {
+TEST(DropoutMask, dropout_mask_has_its_rate_and_keeps_the_mean) {
   std::vector<std::uint64_t> keys(500);
   std::iota(keys.begin(), keys.end(), 0);
   for (const double rate : {0.0, 0.1, 0.5, 0.9}) {
@@ -189,7 +189,7 @@ TEST(DropoutMask, drops_at_its_rate_and_keeps_the_mean) {
   }
 }
 
-TEST(DropoutMask, refuses_a_rate_that_keeps_nothing) {
+TEST(DropoutMask, dropout_rate_that_drops_everything_is_rejected) {
   EXPECT_THROW(mask_of<float>({1}, 3, 1.0), UsageError);
   EXPECT_THROW(mask_of<float>({1}, 3, -0.1), UsageError);
   EXPECT_THROW(mask_of<float>({1}, 3, std::nan("")), UsageError);

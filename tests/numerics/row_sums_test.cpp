@@ -42,7 +42,7 @@ void on_every_instruction_set(const Check& check) {
   simd_limit(simd_available().front());
 }
 
-TEST(RowSums, products_have_the_bits_of_each_alone) {
+TEST(RowSums, grouped_row_products_have_the_bits_of_each_alone) {
   on_every_instruction_set([]<class T>(Index n, Index count, T) {
     const auto rows = drawn<T>(n * count, "rows"), h = drawn<T>(n, "h");
     std::vector<T> out(static_cast<std::size_t>(count));
@@ -52,7 +52,7 @@ TEST(RowSums, products_have_the_bits_of_each_alone) {
   });
 }
 
-TEST(RowSums, add_row_after_row) {
+TEST(RowSums, row_sums_are_added_row_by_row) {
   on_every_instruction_set([]<class T>(Index n, Index count, T) {
     const auto rows = drawn<T>(n * count, "rows"), a = drawn<T>(count, "a");
     auto y = drawn<T>(n, "y"), expected = y;
@@ -66,7 +66,7 @@ TEST(RowSums, add_row_after_row) {
   });
 }
 
-TEST(RowSums, a_row_more_and_its_sigmoid_have_the_bits_of_one_after_the_other) {
+TEST(RowSums, fused_sum_and_sigmoid_have_the_bits_of_separate_steps) {
   on_every_instruction_set([]<class T>(Index n, Index, T) {
     const auto row = drawn<T>(n, "row");
     auto y = drawn<T>(n, "y"), expected = y;
@@ -80,7 +80,7 @@ TEST(RowSums, a_row_more_and_its_sigmoid_have_the_bits_of_one_after_the_other) {
   });
 }
 
-TEST(RowSums, slopes_of_sigmoids_are_those_of_their_definition) {
+TEST(RowSums, sigmoid_slopes_equal_their_definition) {
   on_every_instruction_set([]<class T>(Index n, Index, T) {
     const auto h = drawn<T>(n, "h");
     auto v = drawn<T>(n, "v"), y = drawn<T>(n, "y"), expected = y;

@@ -37,7 +37,7 @@ struct Found {
   }
 };
 
-TEST(SoftmaxErrors, are_probabilities_less_the_target) {
+TEST(SoftmaxErrors, softmax_errors_are_probabilities_minus_the_target) {
   const Data<double> data;
   const Found<double> found(data);
   for (Index r = 0; r < kRows; ++r) {
@@ -53,7 +53,7 @@ TEST(SoftmaxErrors, are_probabilities_less_the_target) {
   }
 }
 
-TEST(SoftmaxErrors, are_those_of_double_to_the_accuracy_of_float) {
+TEST(SoftmaxErrors, float_softmax_errors_equal_double_to_float_precision) {
   const Data<float> data;
   const Data<double> exact;
   const Found<float> found(data);
@@ -62,7 +62,7 @@ TEST(SoftmaxErrors, are_those_of_double_to_the_accuracy_of_float) {
   for (std::size_t r = 0; r < expected.nats.size(); ++r) EXPECT_NEAR(found.nats[r], expected.nats[r], 1e-5);
 }
 
-TEST(SoftmaxErrors, say_so_when_a_logit_is_not_finite) {
+TEST(SoftmaxErrors, nonfinite_logits_are_reported) {
   for (const float bad : {std::numeric_limits<float>::infinity(), std::numeric_limits<float>::quiet_NaN()}) {
     std::vector<float> logits(kAlphabet, 0);
     logits[4] = bad;
@@ -73,7 +73,7 @@ TEST(SoftmaxErrors, say_so_when_a_logit_is_not_finite) {
   }
 }
 
-TEST(SoftmaxErrors, survive_the_largest_logits) {
+TEST(SoftmaxErrors, largest_logits_do_not_overflow) {
   std::vector<float> logits = {-1e30f, 3e30f, 0};
   const Symbol target = 1;
   float nats = 1;
@@ -99,7 +99,7 @@ std::vector<T> variances(const Data<T>& data) {
   return result;
 }
 
-TEST(ColumnVariances, are_those_of_the_distribution) {
+TEST(ColumnVariances, column_variances_equal_those_of_the_distribution) {
   const Data<double> data;
   const std::vector<double> found = variances(data);
   for (Index r = 0; r < kRows; ++r) {
@@ -117,7 +117,7 @@ TEST(ColumnVariances, are_those_of_the_distribution) {
   }
 }
 
-TEST(PredictionRows, do_not_depend_on_the_instruction_set) {
+TEST(PredictionRows, prediction_rows_do_not_depend_on_the_instruction_set) {
   const Data<float> data;
   const Found<float> first(data);
   const std::vector<float> expected = variances(data);

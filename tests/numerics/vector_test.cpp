@@ -53,7 +53,7 @@ void check_sums() {
     EXPECT_EQ(sum(view(x)), plain_dot(x, std::vector<T>(n, T{1}))) << n;
   }
 }
-TEST(Sums, take_the_documented_order_on_every_instruction_set) {
+TEST(Sums, sums_have_the_documented_order_on_every_instruction_set) {
   for (const std::string& target : simd_available()) {
     simd_limit(target);
     check_sums<float>();
@@ -62,7 +62,7 @@ TEST(Sums, take_the_documented_order_on_every_instruction_set) {
   simd_limit(simd_available().front());
 }
 
-TEST(Sums, of_chunks_added_in_order_are_the_sum_of_all) {
+TEST(Sums, chunk_sums_added_in_order_equal_the_whole_sum) {
   const auto x = numbers<float>(30000, "chunks");
   double total = 0;
   for (std::size_t i = 0; i < x.size(); i += kSumChunk) {
@@ -91,7 +91,7 @@ void check_largest_and_finite() {
   EXPECT_EQ(largest_magnitude(std::span<const T>()), 0);
   EXPECT_TRUE(all_finite(std::span<const T>()));
 }
-TEST(LargestMagnitude, finds_the_largest_and_whatever_is_not_finite) {
+TEST(LargestMagnitude, largest_magnitude_includes_nonfinite_values) {
   for (const std::string& target : simd_available()) {
     simd_limit(target);
     check_largest_and_finite<float>();
@@ -210,7 +210,7 @@ void check_steps() {
     }
   }
 }
-TEST(OptimiserSteps, follow_their_formulas) {
+TEST(OptimiserSteps, optimizer_steps_follow_their_formulas) {
   check_steps<float>();
   check_steps<double>();
 }
@@ -226,12 +226,12 @@ void check_bits() {
   }
   simd_limit(simd_available().front());
 }
-TEST(OptimiserSteps, give_the_same_bits_wherever_the_vector_is_cut_and_on_every_instruction_set) {
+TEST(OptimiserSteps, optimizer_bits_do_not_depend_on_division_or_instruction_set) {
   check_bits<float>();
   check_bits<double>();
 }
 
-TEST(OptimiserSteps, keep_a_small_weight_decay_in_float) {
+TEST(OptimiserSteps, small_weight_decay_is_kept_in_float) {
   // rate * decay = 1e-9 is lost in 1 - rate * decay in float, but over many steps it must affect the weights.
   std::vector<float> p = {1e-4f}, g = {0}, m = {0}, v = {0};
   AdamStep step = {1e-3, 0.9, 0.999, 1e-8, 1, 1, 1e-2, 1};

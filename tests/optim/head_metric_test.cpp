@@ -385,15 +385,15 @@ void expect_by_definition(const HeadTask::Build& build, const std::string& what)
   }
 }
 
-TEST(HeadMetric, of_a_tagger_of_two_directions_is_the_dense_one_for_every_loss) {
+TEST(HeadMetric, tagger_metric_equals_the_dense_one_for_every_loss) {
   for (const SlowLoss& loss : every_loss()) expect_by_definition(tagger(loss), loss.name);
 }
 
-TEST(HeadMetric, of_every_loss_counts_a_head_with_its_weight) {
+TEST(HeadMetric, metric_weights_each_head_for_every_loss) {
   for (const SlowLoss& loss : every_loss()) expect_by_definition(tagger(loss, 3), loss.name);
 }
 
-TEST(HeadMetric, of_a_classifier_is_the_dense_one_for_every_way_to_pool) {
+TEST(HeadMetric, classifier_metric_equals_the_dense_one_for_every_pooling) {
   for (const SlowLoss& loss : {softmax_by_definition(), normal_by_definition()})
     for (const Pool how : {Pool::last, Pool::mean, Pool::max, Pool::all})
       for (const bool both : {false, true})
@@ -401,17 +401,17 @@ TEST(HeadMetric, of_a_classifier_is_the_dense_one_for_every_way_to_pool) {
                              loss.name + " pool " + std::to_string(static_cast<int>(how)) + (both ? " of both" : ""));
 }
 
-TEST(HeadMetric, of_a_network_that_reads_numbers_is_the_dense_one) {
+TEST(HeadMetric, metric_of_numeric_inputs_equals_the_dense_one) {
   for (const SlowLoss& loss : {gaussian_by_definition(), mixture_by_definition()})
     expect_by_definition(forecaster(loss), loss.name);
 }
 
-TEST(HeadMetric, of_several_fields_read_together_has_a_matrix_for_each_kind_of_symbols) {
+TEST(HeadMetric, jointly_read_fields_have_one_metric_per_symbol_kind) {
   for (const SlowLoss& loss : {softmax_by_definition(), bernoulli_by_definition()})
     expect_by_definition(reader_of_fields(loss), loss.name);
 }
 
-TEST(HeadMetric, of_two_heads_is_the_dense_one) { expect_by_definition(two_heads, "two heads"); }
+TEST(HeadMetric, metric_of_two_heads_equals_the_dense_one) { expect_by_definition(two_heads, "two heads"); }
 
 // ------------------------------------------------------------------------------------------------------------ training
 
@@ -429,7 +429,7 @@ Numbers losses_of(HeadTask& task, const RiemannianOptions& options, int steps) {
   return result;
 }
 
-TEST(HeadMetric, never_raises_the_loss_and_lowers_it_for_every_loss_and_reduction) {
+TEST(HeadMetric, metric_step_never_raises_the_loss) {
   std::vector<std::pair<std::string, HeadTask::Build>> tasks = {{"two heads", two_heads}};
   for (const SlowLoss& loss : every_loss()) {
     tasks.emplace_back(loss.name + " tagger", tagger(loss));
@@ -446,7 +446,7 @@ TEST(HeadMetric, never_raises_the_loss_and_lowers_it_for_every_loss_and_reductio
       }
 }
 
-TEST(HeadMetric, gives_the_same_bits_on_any_number_of_threads) {
+TEST(HeadMetric, head_metric_has_the_same_bits_on_any_number_of_threads) {
   for (const HeadTask::Build& build : {HeadTask::Build(two_heads), reader_of_fields(mixture_by_definition())}) {
     HeadTask one(build, {700, 40, 9}), three(build, {700, 40, 9}, 3);
     const RiemannianOptions options{.metric = RiemannianMetric::rbpm, .control = StepControl::fixed, .keep = 0.5};
@@ -455,7 +455,7 @@ TEST(HeadMetric, gives_the_same_bits_on_any_number_of_threads) {
   }
 }
 
-TEST(HeadMetric, stands_still_where_a_head_has_nothing_to_predict) {
+TEST(HeadMetric, head_without_targets_does_not_move) {
   for (const SlowLoss& loss : every_loss()) {
     HeadTask task(tagger(loss));
     if (loss.of_symbols())

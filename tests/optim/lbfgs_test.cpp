@@ -167,7 +167,7 @@ TEST(Lbfgs, looks_at_no_point_twice_where_every_step_sees_the_same) {
     for (int step = 0; step < 20; ++step) optimizer->step(landscape, {.step = step}, 1);
     const auto twice = std::ranges::count_if(visits, [](const auto& visit) { return visit.second > 1; });
     EXPECT_EQ(twice, same ? 0 : 19);  // where batches differ each start is a new one
-    // Parameters that somebody moved are looked at anew.
+    // Parameters that were changed from outside are evaluated again.
     landscape.parameters().flat()[0] += 0.125;
     const Point moved(landscape.parameters().flat().begin(), landscape.parameters().flat().end());
     optimizer->step(landscape, {.step = 20}, 1);

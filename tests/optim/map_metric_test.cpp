@@ -94,7 +94,7 @@ std::vector<Vector> slopes_by_step(WindowProblem& problem, const std::string& af
   return result;
 }
 
-TEST(MapMetric, of_a_unitary_network_is_that_of_parameters_of_each_step) {
+TEST(MapMetric, unitary_metric_equals_separate_parameters_per_step) {
   WindowProblem problem(kUnitary, {11});
   for (const bool full : {true, false}) {
     const MetricPass found =
@@ -124,7 +124,7 @@ TEST(MapMetric, of_a_unitary_network_is_that_of_parameters_of_each_step) {
 }
 
 /// Weights that read symbols still belong to units: one input of a unit for each symbol.
-TEST(MapMetric, leaves_the_weights_beside_it_to_their_units) {
+TEST(MapMetric, map_metric_leaves_other_weights_to_their_units) {
   WindowProblem problem(kUnitary, {11});
   const MetricPass found =
       metric_pass(problem.net, problem.crew, problem.window, problem.values, problem.before, true, true, kDamping);
@@ -138,7 +138,7 @@ TEST(MapMetric, leaves_the_weights_beside_it_to_their_units) {
       }
 }
 
-TEST(MapMetric, trains_networks_with_such_parameters_on_any_number_of_threads) {
+TEST(MapMetric, map_metric_trains_on_any_number_of_threads) {
   const std::map<std::string, WindowProblem::Add> networks = {
       {"urnn", kUnitary},
       {"lru", [](Circuit& c, Signal x) { return lru(c, x, 2); }},
@@ -154,7 +154,7 @@ TEST(MapMetric, trains_networks_with_such_parameters_on_any_number_of_threads) {
     }
 }
 
-TEST(MapMetric, is_none_of_the_back_propagated_metric) {
+TEST(MapMetric, map_metric_is_not_used_by_back_propagated_metrics) {
   WindowProblem problem(kUnitary, {11});
   EXPECT_THROW(losses(problem, {.metric = RiemannianMetric::rbpm}, 1), UsageError);
 }

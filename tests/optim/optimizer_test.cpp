@@ -123,7 +123,7 @@ TEST(Optimizer, clipping_scales_the_gradient_to_the_given_norm) {
                  [](double& p, double g, int t, double& m, double& v) { adam(p, g + 0.2 * p, t, m, v, 0); });
 }
 
-TEST(Optimizer, gives_the_same_bits_for_every_team) {
+TEST(Optimizer, conjugate_gradient_has_the_same_bits_for_every_team) {
   for (const char* spec : {"sgd:nesterov=true", "rmsprop", "adam:decay=0.1", "adamw", "adam:lazy=true"}) {
     std::vector<std::vector<float>> results;
     for (const int threads : {1, 2, 3}) {
@@ -177,7 +177,7 @@ std::string message_of(const char* spec) {
   return {};
 }
 
-TEST(OptimizerSpec, errors_name_the_nearest) {
+TEST(OptimizerSpec, errors_suggest_the_nearest_name) {
   EXPECT_NE(message_of("adma").find("did you mean \"adam\""), std::string::npos);
   EXPECT_NE(message_of("adam:rte=1").find("did you mean \"rate\""), std::string::npos);
   EXPECT_NE(message_of("adam:rate=0").find("above 0"), std::string::npos);

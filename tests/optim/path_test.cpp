@@ -146,7 +146,7 @@ Comparison twenty_steps(const char* spec) {
   return {difference, moved};
 }
 
-TEST(PathDirection, does_not_see_how_units_are_scaled) {
+TEST(PathDirection, path_direction_is_invariant_to_unit_scaling) {
   for (const char* spec :
        {"path:rate=0.1,clip=0", "path:rate=0.1,clip=0,kappa=both", "path:rate=0.1,clip=0.05,refresh=3",
         "path:rate=0.1,outputs=last,length=7", "path+momentum:rate=0.02,clip=0",
@@ -157,7 +157,7 @@ TEST(PathDirection, does_not_see_how_units_are_scaled) {
   }
 }
 
-TEST(PathDirection, is_unlike_descent_and_adam_which_do) {
+TEST(PathDirection, gradient_descent_and_adam_depend_on_unit_scaling) {
   for (const char* spec : {"sgd:rate=0.1,momentum=0,clip=0", "sgd:rate=0.1", "adam:rate=0.01"}) {
     const Comparison found = twenty_steps(spec);
     EXPECT_GT(found.difference, 0.01) << spec;
@@ -181,7 +181,7 @@ std::map<std::string, std::vector<double>> unit_shares(ReluNetwork<double>& net,
 
 /// One step compared with gamma^2 g / kappa, with the minimum share of paths and the bound on the length of each block
 /// in the metric.
-TEST(PathDirection, divides_the_gradient_by_the_metric) {
+TEST(PathDirection, path_direction_divides_the_gradient_by_the_metric) {
   const Text text;
   Team team(1);
   for (const double clip : {0.0, 0.1}) {
@@ -237,7 +237,7 @@ TEST(PathDirection, divides_the_gradient_by_the_metric) {
   }
 }
 
-TEST(PathDirection, refuses_at_once_what_has_no_path_reading) {
+TEST(PathDirection, networks_without_a_path_reading_are_rejected_immediately) {
   const Text text;
   Team team(1);
   ReluNetwork<float> net(text.corpus.alphabet().size(), Map::tanh);
@@ -252,7 +252,7 @@ TEST(PathDirection, refuses_at_once_what_has_no_path_reading) {
   }
 }
 
-TEST(PathDirection, resumes_to_the_same_bytes_between_two_refreshes) {
+TEST(PathDirection, resumed_run_between_refreshes_is_byte_identical) {
   namespace fs = std::filesystem;
   const fs::path folder = fs::temp_directory_path() / ("unfold-path-" + std::to_string(::getpid()));
   fs::create_directories(folder);

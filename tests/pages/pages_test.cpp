@@ -58,19 +58,19 @@ TEST(Pages, losses_md_names_every_loss_and_every_option_of_each) {
   }
 }
 
-TEST(Pages, a_model_that_a_page_does_not_name_is_found) {
+TEST(Pages, missing_model_on_a_page_is_detected) {
   EXPECT_TRUE(names("the `lstm:N` and `gru:N,reset=after`", "lstm"));
   EXPECT_TRUE(names("the `lstm:N` and `gru:N,reset=after`", "reset"));
   EXPECT_FALSE(names("the `lstm:N` and `irnn:N,reset=after`", "rnn"));
 }
 
-TEST(Pages, links_lead_to_files_that_exist) {
+TEST(Pages, links_lead_to_existing_files) {
   for (const fs::path& page : pages())
     for (const std::string& link : all_matches(read_file(page), R"(\]\(([^)#:\s]+)(?:#[^)]*)?\))"))
       EXPECT_TRUE(fs::exists(page.parent_path() / link)) << page << " links to " << link;
 }
 
-TEST(Pages, headers_and_sources_that_they_name_exist) {
+TEST(Pages, named_headers_and_sources_exist) {
   for (const fs::path& page : pages()) {
     if (page.filename() == "CONTRIBUTING.md") continue;  // its recipes name files that do not exist yet
     for (const std::string& file : all_matches(read_file(page), R"(`((?:[a-z_]+/)+[a-z_]+\.(?:h|cpp))`)"))

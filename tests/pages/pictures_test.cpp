@@ -145,7 +145,7 @@ std::vector<Curve> some_curves(std::size_t count, const std::string& name) {
   return curves;
 }
 
-TEST(Pictures, of_the_documentation_are_whole_and_every_line_can_be_told) {
+TEST(Pictures, documentation_pictures_are_complete_and_legible) {
   int pictures = 0;
   for (const auto& entry : fs::recursive_directory_iterator(fs::path(UNFOLD_SOURCE_DIR) / "docs")) {
     if (entry.path().extension() != ".svg") continue;
@@ -155,7 +155,7 @@ TEST(Pictures, of_the_documentation_are_whole_and_every_line_can_be_told) {
   EXPECT_GT(pictures, 20);
 }
 
-TEST(Pictures, of_lines_are_whole_however_many_there_are_and_however_long_their_names) {
+TEST(Pictures, line_plots_are_complete_for_many_series_and_long_names) {
   for (const std::size_t count : {0, 1, 2, 8, 9, 16, 33})
     for (const std::string& name : {std::string("a"), std::string(70, 'w')}) {
       const std::string svg = line_plot("A title that is rather long for a picture as narrow as this one is, I fear",
@@ -165,7 +165,7 @@ TEST(Pictures, of_lines_are_whole_however_many_there_are_and_however_long_their_
     }
 }
 
-TEST(Pictures, of_bars_and_scores_are_whole) {
+TEST(Pictures, bar_and_score_plots_are_complete) {
   std::vector<Bar> bars;
   for (int i = 0; i < 20; ++i)
     bars.push_back({std::string(static_cast<std::size_t>(3 * i + 1), 'm'), {1.0 * i, 2.0 * i, 3.0 * i}});
@@ -183,14 +183,14 @@ TEST(Pictures, of_bars_and_scores_are_whole) {
   EXPECT_EQ(faults_of(score_plot("today.log", "bits per symbol", scores, {})), "");
 }
 
-TEST(Pictures, a_line_of_one_point_is_a_dot_and_narrow_logarithmic_axes_have_ticks) {
+TEST(Pictures, single_point_is_a_dot_and_narrow_logarithmic_axes_have_ticks) {
   const std::string svg =
       line_plot("t", {"x", true}, {"y"}, {{"a", {point(30, 1)}}, {"b", {point(30, 1), point(170, 2)}}});
   EXPECT_NE(svg.find("<circle"), std::string::npos);
   for (const char* tick : {">50<", ">100<"}) EXPECT_NE(svg.find(tick), std::string::npos) << tick;
 }
 
-TEST(Pictures, with_a_fault_are_found) {
+TEST(Pictures, faulty_pictures_are_detected) {
   const std::string begin = R"(<svg width="100" height="50" font-size="12">)", end = "</svg>";
   EXPECT_EQ(faults_of(begin + R"(<text x="10" y="20">abc</text>)" + end), "");
   EXPECT_NE(faults_of(begin + R"(<text x="90" y="20">abc</text>)" + end), "");

@@ -23,30 +23,30 @@ def blocks(text):
 
 
 class Blocks(unittest.TestCase):
-    def test_marks_say_how_a_block_is_run(self):
+    def test_marks_select_how_a_block_is_run(self):
         found = blocks("<!-- every block: whole -->\n```sh\na\n```\n<!-- run: short -->\n```sh\nb\n```\n"
                        "<!-- run: by hand: takes an hour -->\n\n```sh\nc\n```\n```sh\nd\n```\n")
         self.assertEqual([b.how for b in found], ["whole", "short", "by hand", "whole"])
         self.assertEqual(found[2].reason, "takes an hour")
 
-    def test_a_mark_does_not_reach_beyond_the_text_that_follows_it(self):
+    def test_mark_applies_only_to_the_next_block(self):
         found = blocks("<!-- run: whole -->\nwords\n```sh\na\n```\n")
         self.assertEqual([b.how for b in found], ["short"])
 
-    def test_a_command_in_a_block_that_nobody_runs_is_refused(self):
+    def test_command_in_an_unsupported_block_is_rejected(self):
         with self.assertRaisesRegex(page_blocks.PageError, "page.md:2"):
             blocks("x\n```\nunfold eval run other.txt\n```\n")
 
-    def test_by_hand_needs_a_reason(self):
+    def test_by_hand_requires_a_reason(self):
         with self.assertRaisesRegex(page_blocks.PageError, "say why"):
             blocks("<!-- run: by hand -->\n```sh\na\n```\n")
 
-    def test_a_console_is_cut_into_commands_and_what_they_print(self):
+    def test_console_block_is_split_into_commands_and_output(self):
         block = blocks("```console\n$ one \\\n> more\nfirst\nsecond\n$ two\n```\n")[0]
         self.assertEqual(block.exchanges(), [(["one \\", "more"], ["first", "second"]), (["two"], [])])
         self.assertEqual(block.commands(), ["one  more", "two"])
 
-    def test_every_page_can_be_read_and_shows_what_its_commands_print(self):
+    def test_every_page_parses_and_shows_command_output(self):
         for page in PAGES:
             for block in page_blocks.blocks_of(page):
                 left = [line for line in block.lines if re.fullmatch(r"\?\d*", line)]
@@ -59,12 +59,12 @@ class Lines(unittest.TestCase):
         self.assertFalse(run_page.agree("bits per symbol  2.31", "bits per symbol  3.29"))
         self.assertTrue(run_page.agree("1,003,854 characters", "1,003,854 characters"))
 
-    def test_words_agree_exactly_but_for_dots(self):
+    def test_words_match_exactly_except_for_dots(self):
         self.assertFalse(run_page.agree("bits 2.3", "nats 2.3"))
         self.assertTrue(run_page.agree("time ... (... symbols/s)", "time 3.1 s (20 k symbols/s)"))
         self.assertFalse(run_page.agree("gru:448", "gru:512"))
 
-    def test_a_line_of_dots_stands_for_any_lines(self):
+    def test_line_of_dots_matches_any_lines(self):
         self.assertTrue(run_page.lines_agree(["a", "...", "z"], ["a", "b", "c", "z"]))
         self.assertFalse(run_page.lines_agree(["a", "...", "z"], ["a", "b", "c"]))
         self.assertFalse(run_page.lines_agree(["a"], ["a", "b"]))
@@ -79,11 +79,11 @@ class FakeProgram:
 
 
 class Calls(unittest.TestCase):
-    def test_calls_are_found_wherever_they_stand(self):
+    def test_calls_are_found_everywhere(self):
         line = "for s in 1 2; do unfold train a --out r$s; done && unfold eval r1 b | head -3"
         self.assertEqual([call[1] for call in page_check.calls(line)], ["train", "eval"])
 
-    def test_options_and_verbs_that_do_not_exist_are_found(self):
+    def test_unknown_options_and_verbs_are_found(self):
         self.assertEqual(page_check.faults("unfold train a --out r".split(), FakeProgram()), [])
         self.assertEqual(page_check.faults("unfold train a --outt r".split(), FakeProgram()), ["'train' has no option --outt"])
         self.assertEqual(page_check.faults("unfold trian a".split(), FakeProgram()), ["there is no verb 'trian'"])
@@ -123,27 +123,27 @@ class Offline(unittest.TestCase):
             tool = [sys.executable, str(ROOT / "tools/site/check_offline.py"), folder]
             return subprocess.run(tool, capture_output=True, check=False).returncode
 
-    def test_what_is_fetched_from_elsewhere_is_found(self):
+    def test_external_resources_are_found(self):
         self.assertEqual(self.check('<link rel="stylesheet" href="https://x.org/a.css">'), 1)
         self.assertEqual(self.check('<script async src="//x.org/a.js"></script>'), 1)
         self.assertEqual(self.check("<style>@import url(https://x.org/a.css)</style>"), 1)
 
-    def test_links_and_own_files_are_let_alone(self):
+    def test_links_and_own_files_are_accepted(self):
         self.assertEqual(self.check('<a href="https://x.org">x</a><script src="assets/a.js"></script>'), 0)
 
 
 class Symbols(unittest.TestCase):
-    def test_definitions_come_before_declarations_and_calls(self):
+    def test_definitions_precede_declarations_and_calls(self):
         self.assertEqual(find_symbol(SOURCE, "twice"), (14, 17))
         self.assertEqual(find_symbol(SOURCE, "Early"), (5, 10))
         self.assertEqual(find_symbol(SOURCE, "Owner::run"), (19, 22))
         self.assertEqual(find_symbol(SOURCE, "Early::member"), (9, 9))
 
-    def test_what_is_not_defined_is_not_found(self):
+    def test_undefined_symbol_is_not_found(self):
         self.assertIsNone(find_symbol(SOURCE, "thrice"))
         self.assertIsNone(find_symbol(SOURCE, "Owner::walk"))
 
-    def test_every_name_that_a_page_gives_of_a_source_is_defined_there(self):
+    def test_source_names_on_pages_are_defined(self):
         count = 0
         for page in PAGES:
             for path, name in re.findall(r"\]\(([^)#\s]+\.(?:h|cpp))#([\w:]+)\)", page.read_text(encoding="utf-8")):

@@ -29,7 +29,7 @@ class RangesTest(Folder):
         with self.assertRaisesRegex(unfold.UsageError, what):
             ask()
 
-    def test_numbers_of_samples_and_positions_have_the_ranges_of_the_command(self):
+    def test_sample_and_position_counts_have_the_ranges_of_the_command(self):
         data = self.write("data.csv", "value\n" + "1\n2.5\n" * 20)
         model = unfold.train(data, out=self.path("run"), format="table", read="value", predict="value", ahead=1,
                              model="lstm:2", steps=1, batch=1, window=4, threads=1).model
@@ -39,14 +39,14 @@ class RangesTest(Folder):
         self.refused("threads must be between 0 and 1024, not 1000000000", lambda: model.predict(data, threads=10**9))
         self.assertEqual(len(model.predict(data, ahead=2, samples=3)[0]["value.mean"]), 2)
 
-    def test_counts_of_texts_have_them_too(self):
+    def test_text_counts_have_the_ranges_of_the_command(self):
         model = unfold.load(golden("lstm"))
         for count in (-3, 0, 10**10):
             self.refused("count", lambda: model.sample(3, count=count))
         self.refused("beam", lambda: model.complete("t", beam=0))
         self.refused("threads", lambda: model.score(TEXT, threads=10**9))
 
-    def test_vectors_have_them_too(self):
+    def test_vector_counts_have_the_ranges_of_the_command(self):
         table = self.write("table", "a,b\n" + "0,1\n1,0\n" * 30)
         model = unfold.train(table, out=self.path("run"), format="table", model="nade:3", steps=2, threads=1).model
         holes = self.write("holes", "a,b\n,1\n")
@@ -59,7 +59,7 @@ class RangesTest(Folder):
 
 
 class PathsTest(Folder):
-    def test_a_path_is_a_str_or_what_has_one(self):
+    def test_path_is_str_or_path_like(self):
         model = unfold.load(golden("lstm"))
         text = pathlib.Path(self.write("text", TEXT))
         said = model.eval(str(text))
@@ -71,7 +71,7 @@ class PathsTest(Folder):
                            valid=text)
         self.assertTrue(os.path.exists(os.path.join(run.path, "model.safetensors")))
 
-    def test_names_that_are_no_text_are_found(self):
+    def test_non_text_file_names_are_found(self):
         name = os.path.join(os.fsencode(self.folder), b"caf\xe9")
         with open(name, "w", encoding="utf-8") as file:
             file.write(TEXT)
@@ -79,7 +79,7 @@ class PathsTest(Folder):
         with self.assertRaises(unfold.DataError):
             unfold.load(golden("lstm")).eval(os.fsdecode(name) + ".not")
 
-    def test_whatever_else_is_a_type_error_in_plain_words(self):
+    def test_other_path_types_raise_type_error(self):
         model, fields = unfold.load(golden("lstm")), unfold.load(golden("fields-tagger"))
         wrong = [lambda: model.eval(5), lambda: model.eval(b"text"), lambda: model.eval([5]), lambda: unfold.load(None),
                  lambda: model.save(3), lambda: fields.predict(3.5), lambda: fields.predict([b"x"]),
@@ -95,7 +95,7 @@ class PathsTest(Folder):
             with self.assertRaisesRegex(ValueError, "null"):
                 ask()
 
-    def test_texts_are_texts(self):
+    def test_text_arguments_are_accepted(self):
         model = unfold.load(golden("lstm"))
         for ask in (model.score, model.encode, model.stream().push, lambda text: model.sample(3, prime=text),
                     lambda text: model.eval(text=text)):
@@ -106,7 +106,7 @@ class PathsTest(Folder):
         with self.assertRaisesRegex(TypeError, "expected a str or bytes, not list"):
             model.score(["a"])
 
-    def test_a_text_has_no_parts(self):
+    def test_text_models_have_no_parts(self):
         with self.assertRaisesRegex(unfold.UsageError, "split and part apply to files"):
             unfold.load(golden("lstm")).eval(text=TEXT, part="test")
 
@@ -114,7 +114,7 @@ class PathsTest(Folder):
 class LoadedTest(Folder):
     """A loaded model does not depend on its file."""
 
-    def test_the_file_may_be_replaced_moved_and_looked_for_from_elsewhere(self):
+    def test_loaded_model_survives_replacing_or_moving_its_file(self):
         with open(golden("fields-tagger"), "rb") as file:
             original = file.read()
         with open(self.path("model"), "wb") as file:
@@ -135,7 +135,7 @@ class LoadedTest(Folder):
             self.assertEqual(again.predict(data), predicted)
             self.assertEqual(again.eval([data]), figures)
 
-    def test_a_model_of_symbols_too(self):
+    def test_loaded_symbol_model_survives_replacing_its_file(self):
         text = self.write("text", TEXT)
         model = unfold.load(golden("lstm"))
         self.assertEqual(unfold.Model.from_bytes(model.to_bytes()).eval(text), model.eval(text))
@@ -146,14 +146,14 @@ class SymbolsTest(unittest.TestCase):
         self.model = unfold.load(golden("lstm"))
         self.stream = self.model.stream()
 
-    def test_any_whole_numbers_are_decoded(self):
+    def test_any_integer_type_is_decoded(self):
         symbols = self.model.encode(TEXT)
         for given in (symbols, symbols.astype("int64"), symbols.astype("uint8"), symbols.astype(">i4"),
                       symbols.tolist(), tuple(symbols.tolist()), iter(symbols.tolist()), symbols[::-1][::-1]):
             self.assertEqual(self.model.decode(given), TEXT)
         self.assertEqual(self.model.decode([]), "")
 
-    def test_what_is_no_whole_number_is_a_type_error(self):
+    def test_non_integer_raises_type_error(self):
         for given in ([1.0], numpy.array([1.5]), numpy.array([True]), [False], ["a"], "text", b"text", 5, None,
                       numpy.array([[1, 2]])):
             with self.assertRaisesRegex(TypeError, "must be .*integer"):
@@ -162,7 +162,7 @@ class SymbolsTest(unittest.TestCase):
             with self.assertRaisesRegex(TypeError, "a symbol must be an integer, not"):
                 self.stream.push(given)
 
-    def test_what_is_out_of_range_is_a_usage_error(self):
+    def test_out_of_range_raises_usage_error(self):
         for number in (2**32 + 1, 2**31, 2**70, -1, -(2**70), 10000):
             with self.assertRaisesRegex(unfold.UsageError, f"symbol {number} is not in an alphabet"):
                 self.model.decode([number])
@@ -187,7 +187,7 @@ class FlagsTest(Folder):
             with self.subTest(value=value):
                 self.assertEqual(self.whole(value), on)
 
-    def test_whatever_else_is_refused(self):
+    def test_other_flag_values_are_rejected(self):
         for value in ("no", "rubbish", "", 2):
             with self.assertRaisesRegex(unfold.UsageError, "lines must be true or false"):
                 self.whole(value)
@@ -216,7 +216,7 @@ class InterruptTest(Folder):
         self.assertEqual(process.wait(timeout=60), 77)
         return time.perf_counter() - start
 
-    def test_long_work_ends_soon(self):
+    def test_long_work_stops_soon_after_an_interrupt(self):
         long = self.write("long", TEXT * 2_000_000)  # takes minutes
         for work in ("model.complete('t', beam=500, length=1_000_000)",
                      f"model.score({TEXT!r} * 2_000_000, threads=1)",

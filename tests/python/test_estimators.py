@@ -27,7 +27,7 @@ class ClassifierTest(unittest.TestCase):
         cls.fitted = SequenceClassifier("bilstm:12", optimizer="adam:rate=0.02", steps=150, **SMALL)
         cls.fitted.fit(cls.words, cls.labels)
 
-    def test_it_learns(self):
+    def test_classifier_learns(self):
         words, labels = sequences(100, seed=2)
         self.assertGreater(self.fitted.score(words, labels), 0.9)
         self.assertEqual(list(self.fitted.classes_), ["few", "many"])
@@ -38,11 +38,11 @@ class ClassifierTest(unittest.TestCase):
         numpy.testing.assert_allclose(p.sum(axis=1), 1, atol=1e-5)
         self.assertEqual(list(self.fitted.predict(self.words[:20])), list(self.fitted.classes_[p.argmax(axis=1)]))
 
-    def test_texts_are_read_as_their_words(self):
+    def test_texts_are_read_as_words(self):
         texts = [" ".join(w) for w in self.words[:20]]
         numpy.testing.assert_array_equal(self.fitted.predict_proba(texts), self.fitted.predict_proba(self.words[:20]))
 
-    def test_a_pickle_predicts_the_same(self):
+    def test_pickle_predicts_the_same(self):
         again = pickle.loads(pickle.dumps(self.fitted))
         numpy.testing.assert_array_equal(again.predict_proba(self.words), self.fitted.predict_proba(self.words))
 
@@ -52,7 +52,7 @@ class ClassifierTest(unittest.TestCase):
         self.assertEqual(fitted.classes_.tolist(), [-1, 3])
         self.assertIn(fitted.predict(self.words[:1])[0], (-1, 3))
 
-    def test_errors_say_what_is_wrong(self):
+    def test_errors_describe_the_problem(self):
         fresh = SequenceClassifier(steps=1)
         with self.assertRaises(NotFittedError):
             fresh.predict([["a"]])
@@ -66,7 +66,7 @@ class ClassifierTest(unittest.TestCase):
             fresh.fit("abc", ["x"])
 
 
-    def test_entries_and_labels_are_looked_at(self):
+    def test_entries_and_labels_are_validated(self):
         fresh = SequenceClassifier(steps=1)
         nan = math.nan
         for X, y, what in (
@@ -86,7 +86,7 @@ class ClassifierTest(unittest.TestCase):
         with self.assertRaisesRegex(ValueError, "options has data"):
             SequenceClassifier(steps=1, options={"data": "x"}).fit([["a"]] * 2, [1, 2])
 
-    def test_labels_may_be_values_of_any_kind(self):
+    def test_labels_may_be_of_any_type(self):
         for values in ([b"a", b"b"], [True, False], numpy.array(["2020-01-01", "2021-01-01"], "datetime64[D]")):
             labels = [values[i % 2] for i in range(20)]
             model = SequenceClassifier("gru:3", steps=3, threads=1).fit([["x"], ["y"]] * 10, labels)
@@ -94,12 +94,12 @@ class ClassifierTest(unittest.TestCase):
             self.assertIn(model.predict([["x"]])[0], model.classes_)
             self.assertGreaterEqual(model.score([["x"], ["y"]] * 10, labels), 0)
 
-    def test_bytes_are_texts_in_utf_8(self):
+    def test_bytes_are_utf_8_texts(self):
         texts = [" ".join(w) for w in self.words[:10]]
         numpy.testing.assert_array_equal(self.fitted.predict_proba([t.encode() for t in texts]),
                                          self.fitted.predict_proba(texts))
 
-    def test_a_score_wants_a_label_for_each_sequence(self):
+    def test_score_requires_a_label_per_sequence(self):
         with self.assertRaisesRegex(ValueError, "3 sequences, but 1 targets"):
             self.fitted.score(self.words[:3], self.labels[:1])
 
@@ -107,7 +107,7 @@ class ClassifierTest(unittest.TestCase):
 class HabitsTest(unittest.TestCase):
     kinds = (SequenceClassifier, SequenceTagger, Forecaster, SymbolModel)
 
-    def test_parameters_come_back_as_they_were_given(self):
+    def test_parameters_round_trip(self):
         for kind in self.kinds:
             one = kind("gru:5", steps=7, options={"batch": 3})
             self.assertEqual(one.get_params()["steps"], 7)
@@ -118,7 +118,7 @@ class HabitsTest(unittest.TestCase):
             with self.assertRaisesRegex(ValueError, "no parameter stepz"):
                 one.set_params(stepz=1)
 
-    def test_scikit_learn_clones_them(self):
+    def test_scikit_learn_clones_estimators(self):
         try:
             from sklearn.base import clone, is_classifier
         except ImportError:
@@ -129,7 +129,7 @@ class HabitsTest(unittest.TestCase):
 
 
 class TaggerTest(unittest.TestCase):
-    def test_it_learns_and_says_how_sure_it_is(self):
+    def test_tagger_learns_and_reports_probabilities(self):
         source = random.Random(3)
         words = [[source.choice("abc") for _ in range(source.randint(2, 6))] for _ in range(200)]
         tags = [["X" if x == "a" else "Y" for x in w] for w in words]
@@ -148,7 +148,7 @@ class TaggerTest(unittest.TestCase):
         with self.assertRaisesRegex(ValueError, "sequence 0: a label is missing"):
             fitted.fit([["a", "b"]], [["X", None]])
 
-    def test_a_label_of_the_validation_part_alone_has_the_probability_0(self):
+    def test_label_only_in_validation_has_probability_0(self):
         words, tags = [["a", "b"]] * 39 + [["c", "b"]], [["D", "N"]] * 39 + [["RARE", "N"]]
         fitted = SequenceTagger("bilstm:4", steps=3, **SMALL).fit(words, tags)
         p = fitted.predict_proba([["a", "b"], ["c"]])
@@ -157,7 +157,7 @@ class TaggerTest(unittest.TestCase):
 
 
 class ForecasterTest(unittest.TestCase):
-    def test_it_goes_on_with_a_wave(self):
+    def test_forecaster_continues_a_wave(self):
         wave = [5 + 2 * math.sin(i / 3) for i in range(600)]
         fitted = Forecaster("lstm:12", optimizer="adam:rate=0.01", steps=300, threads=1,
                             options={"window": 50}).fit(wave[:560])
@@ -167,7 +167,7 @@ class ForecasterTest(unittest.TestCase):
         low, high = fitted.predict_interval(10)
         self.assertTrue((low < high).all())
 
-    def test_vectors_too(self):
+    def test_forecaster_continues_vectors(self):
         series = numpy.array([[math.sin(i / 3), math.cos(i / 5)] for i in range(200)])
         fitted = Forecaster("lstm:4", steps=5, threads=1).fit(series)
         self.assertEqual(fitted.predict(4, samples=10).shape, (4, 2))
@@ -202,7 +202,7 @@ class DensityTest(unittest.TestCase):
         cls.rows = pairs(600)
         cls.fitted = DensityEstimator("nade:8", optimizer="adam:rate=0.02", steps=300, **SMALL).fit(cls.rows)
 
-    def test_probabilities_of_all_rows_sum_to_one_and_are_near_the_truth(self):
+    def test_row_probabilities_sum_to_one_and_approximate_the_truth(self):
         every = numpy.array([[i >> 2 & 1, i >> 1 & 1, i & 1] for i in range(8)], dtype=float)
         p = numpy.exp(self.fitted.score_samples(every))
         self.assertAlmostEqual(p.sum(), 1, places=5)
@@ -210,7 +210,7 @@ class DensityTest(unittest.TestCase):
         self.assertLess(abs(p - truth).max(), 0.06)
         self.assertAlmostEqual(self.fitted.score(every), math.fsum(numpy.log(p)) / 8, places=5)
 
-    def test_draws_have_the_shape_and_the_habits_of_the_rows(self):
+    def test_samples_have_the_shape_and_statistics_of_the_rows(self):
         drawn = self.fitted.sample(400, random_state=3)
         self.assertEqual(drawn.shape, (400, 3))
         self.assertTrue(numpy.isin(drawn, (0, 1)).all())
@@ -220,7 +220,7 @@ class DensityTest(unittest.TestCase):
             numpy.testing.assert_array_equal(self.fitted.sample(5, random_state=generator(0)),
                                              self.fitted.sample(5, random_state=generator(0)))
 
-    def test_holes_are_filled_and_what_is_known_stays(self):
+    def test_missing_values_are_filled_and_known_values_kept(self):
         filled = self.fitted.fill([[1, math.nan, 0], [0, math.nan, 1]], how="best")
         numpy.testing.assert_array_equal(filled, [[1, 1, 0], [0, 0, 1]])
 
@@ -231,14 +231,14 @@ class DensityTest(unittest.TestCase):
         self.assertGreater(fitted.score(rows), fitted.score(rows * [1, -1]))
         self.assertEqual(fitted.sample(5).shape, (5, 2))
 
-    def test_the_model_follows_the_numbers(self):
+    def test_density_depends_on_the_numbers(self):
         self.assertIn("nade", DensityEstimator(steps=1, **SMALL).fit(self.rows).figures_["model"])
 
-    def test_a_pickle_scores_the_same(self):
+    def test_pickle_scores_the_same(self):
         again = pickle.loads(pickle.dumps(self.fitted))
         numpy.testing.assert_array_equal(again.score_samples(self.rows), self.fitted.score_samples(self.rows))
 
-    def test_errors_say_what_is_wrong(self):
+    def test_errors_describe_the_problem(self):
         with self.assertRaises(NotFittedError):
             DensityEstimator().sample(3)
         with self.assertRaisesRegex(ValueError, "2 columns, but the model has 3"):
@@ -248,7 +248,7 @@ class DensityTest(unittest.TestCase):
 
 
 class SymbolModelTest(unittest.TestCase):
-    def test_it_tells_its_own_from_others(self):
+    def test_symbol_model_distinguishes_its_language(self):
         fitted = SymbolModel("lstm:12", optimizer="adam:rate=0.02", steps=80, threads=1,
                              options={"window": 16, "batch": 4}).fit(["abcabcabc" * 40] * 4)
         usual, unusual = fitted.score_samples(["abcabcabc", "cbacbacba"])

@@ -105,7 +105,7 @@ class OnnxTest(Exchange):
                 theirs, _ = self.run_on(session, read, [len(read)], self.states(session, 1))
                 self.assertLess(numpy.abs(theirs[:, 0] - ours).max(), 1e-5)
 
-    def test_doubles_stay_doubles(self):
+    def test_double_models_stay_double(self):
         model = self.trained("lstm:12,layers=2", precision="double")
         session = self.session(self.exported("onnx", "model.onnx"))
         symbols = model.encode(random_text(1000, 2))
@@ -114,7 +114,7 @@ class OnnxTest(Exchange):
         self.assertEqual(theirs.dtype, numpy.float64)
         self.assertLess(numpy.abs(theirs[:, 0] - stream_of(model, symbols)).max(), 1e-6)
 
-    def test_sequences_of_any_lengths_go_side_by_side_and_piece_by_piece(self):
+    def test_ragged_batches_and_chunks_give_the_same_results(self):
         for spec in ["lstm:13,layers=2", "gru:11", "rnn:9,delays=1+3", "gnn:20,edges=3", "lstm:9,trained-initial=true"]:
             with self.subTest(spec):
                 model = self.trained(spec)
@@ -217,7 +217,7 @@ class OnnxFieldsTest(Exchange):
             ours = self.told_by_c(library, *given, size, labels, "deviations" in told)
             self.assertLess(numpy.abs(theirs[:length, b] - ours).max() / max(1, numpy.abs(ours).max()), 1e-5)
 
-    def test_fields_give_the_same_as_the_c_file(self):
+    def test_fields_equal_the_c_file(self):
         self.table()
         for arguments in [
             ("lstm:12", "load", "load", True),
@@ -267,7 +267,7 @@ class TorchTest(Exchange):
         ("GRU", "gru:20,reset=after", {}), ("GRU", "gru:19,reset=after,biases=2", {}),
     ]
 
-    def test_torch_loads_what_is_exported_and_says_the_same(self):
+    def test_torch_loads_exports_with_equal_outputs(self):
         from safetensors.torch import load_file
 
         for kind, spec, options in self.cases:
@@ -282,7 +282,7 @@ class TorchTest(Exchange):
                     theirs = self.log_probabilities(module, read)
                     self.assertLess(numpy.abs(theirs - stream_of(model, symbols)).max(), 1e-5)
 
-    def test_what_torch_saves_is_imported_and_says_the_same(self):
+    def test_torch_files_import_with_equal_outputs(self):
         from safetensors.torch import save_file
 
         with open(self.path("symbols.json"), "w", encoding="utf-8") as file:

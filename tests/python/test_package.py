@@ -40,7 +40,7 @@ def read_bytes(path):
 class ModelTest(Folder):
     models = ["lstm", "gru", "gnn", "urnn", "ppm", "ctw", "ngram", "hmm", "lstm-words", "labels"]
 
-    def test_scores_are_those_of_the_command(self):
+    def test_scores_equal_the_command(self):
         for name in self.models:
             with self.subTest(name):
                 text = TEXT if name != "labels" else "x\tthe sea is deep\ny\tthe sail is lost\n"
@@ -66,7 +66,7 @@ class ModelTest(Folder):
                     distribution = stream.push(x)
                 self.assertIs(distribution, stream.log_probabilities)
 
-    def test_figures_are_those_of_the_command(self):
+    def test_results_equal_the_command(self):
         text = self.write("text", TEXT)
         said = json.loads(command("eval", golden("lstm"), text, "--json", "--quiet"))
         model = unfold.load(golden("lstm"))
@@ -74,7 +74,7 @@ class ModelTest(Folder):
             for key, value in figures.items():
                 self.assertEqual(value, said[key], key)
 
-    def test_samples_and_completions_are_those_of_the_command(self):
+    def test_samples_and_completions_equal_the_command(self):
         model = unfold.load(golden("lstm"))
         said = command("sample", golden("lstm"), "--length", 60, "--seed", 7, "--temperature", 0.8)
         self.assertEqual(model.sample(60, seed=7, temperature=0.8), said.decode().removesuffix("\n"))
@@ -85,13 +85,13 @@ class ModelTest(Folder):
         self.assertEqual(len(found[0].symbols), 5)
         self.assertAlmostEqual(found[0].log_probability, float(found[0].log_probabilities.sum()), places=4)
 
-    def test_predictions_are_those_of_the_command(self):
+    def test_predictions_equal_the_command(self):
         data = os.path.join(GOLDEN, "chunks.txt")
         said = command("predict", golden("fields-tagger"), data, "--format", "jsonl", "--quiet")
         self.assertEqual(unfold.load(golden("fields-tagger")).predict([data]),
                          [json.loads(line) for line in said.decode().splitlines()])
 
-    def test_texts_become_symbols_and_back(self):
+    def test_texts_convert_to_symbols_and_back(self):
         model = unfold.load(golden("lstm"))
         self.assertEqual(model.decode(model.encode(TEXT)), TEXT)
         self.assertEqual("".join(model.alphabet[x] for x in model.encode(TEXT)), TEXT)
@@ -107,7 +107,7 @@ class ModelTest(Folder):
         self.assertIn("gru", repr(model))
         self.assertEqual(model.card["model"], model.spec)
 
-    def test_a_model_of_fields_can_be_pickled_too(self):
+    def test_field_model_can_be_pickled(self):
         model = unfold.load(golden("fields-tagger"))
         again = pickle.loads(pickle.dumps(model))
         self.assertEqual(again.spec, model.spec)
@@ -123,7 +123,7 @@ class StreamTest(unittest.TestCase):
         self.stream.push("t")
         self.assertAlmostEqual(float(self.stream.probabilities().sum()), 1, places=5)
 
-    def test_the_array_is_the_stream_s_own_memory_and_read_only(self):
+    def test_array_is_a_read_only_view_of_the_stream(self):
         view = self.stream.log_probabilities
         before = view.copy()
         self.stream.push("t")
@@ -133,7 +133,7 @@ class StreamTest(unittest.TestCase):
         del self.stream
         self.assertTrue(numpy.isfinite(view).all())
 
-    def test_a_clone_goes_its_own_way(self):
+    def test_clones_are_independent(self):
         self.stream.push("t")
         before = self.stream.log_probabilities.copy()
         for clone in (self.stream.clone(), copy.copy(self.stream), copy.deepcopy(self.stream)):
@@ -141,13 +141,13 @@ class StreamTest(unittest.TestCase):
             self.assertTrue((self.stream.log_probabilities == before).all())
             self.assertFalse((clone.log_probabilities == before).all())
 
-    def test_a_reset_begins_anew(self):
+    def test_reset_restarts_the_stream(self):
         first = self.stream.log_probabilities.copy()
         self.stream.push("t")
         self.stream.reset()
         self.assertTrue((self.stream.log_probabilities == first).all())
 
-    def test_symbols_are_numbers_or_texts(self):
+    def test_symbols_may_be_numbers_or_texts(self):
         other = self.model.stream()
         self.stream.push("t")
         other.push(numpy.int32(self.model.alphabet.index("t")))
@@ -160,7 +160,7 @@ class StreamTest(unittest.TestCase):
         with self.assertRaises(TypeError):
             self.stream.push(1.5)
 
-    def test_streams_of_several_threads_do_not_meet(self):
+    def test_streams_of_several_threads_are_independent(self):
         symbols = self.model.encode(TEXT)
 
         def follow(results, i):
@@ -181,7 +181,7 @@ class StreamTest(unittest.TestCase):
 class TrainTest(Folder):
     settings = {"model": "lstm:8", "steps": 30, "window": 8, "batch": 4, "threads": 1}
 
-    def test_a_model_of_lines_begins_the_next_line_after_a_line_end(self):
+    def test_line_model_starts_the_next_line_after_a_line_end(self):
         text = self.write("lines", "".join(f"xab{i % 2}\n" for i in range(200)))
         for model in ("hmm:6", "ngram:3", "ppm:4"):
             with self.subTest(model):
@@ -193,7 +193,7 @@ class TrainTest(Folder):
                 self.assertTrue((stream.log_probabilities == first).all())
                 self.assertEqual(lines.sample(50, prime="xab1\n"), lines.sample(50))
 
-    def test_the_model_has_the_bytes_of_the_command(self):
+    def test_trained_model_is_byte_identical_to_the_command(self):
         text = self.write("text", TEXT * 60)
         options = [a for name, value in self.settings.items() for a in ("--" + name, value)]
         command("train", text, "--out", self.path("a"), "--quiet", *options)
@@ -204,7 +204,7 @@ class TrainTest(Folder):
         self.assertEqual(run.model.spec, "lstm:8")
         self.assertTrue(run.log)
 
-    def test_progress_is_told_and_a_callback_can_stop_the_run(self):
+    def test_progress_is_reported_and_a_callback_can_stop_the_run(self):
         events = []
         unfold.train(self.write("text", TEXT * 60), out=self.path("run"), progress=events.append, **self.settings)
         kinds = {event["event"] for event in events}
@@ -216,7 +216,7 @@ class TrainTest(Folder):
         with self.assertRaises(KeyError):
             unfold.train(self.path("text"), out=self.path("other"), progress=fail, **self.settings)
 
-    def test_wrong_settings_are_errors_that_help(self):
+    def test_wrong_settings_raise_helpful_errors(self):
         text = self.write("text", TEXT * 60)
         with self.assertRaisesRegex(ValueError, 'train has no setting optimiser; did you mean "optimizer"'):
             unfold.train(text, out=self.path("run"), optimiser="adam")
@@ -228,7 +228,7 @@ class TrainTest(Folder):
             unfold.load(self.path("nothing"))
         self.assertEqual(caught.exception.exit_code, 4)
 
-    def test_ctrl_c_leaves_a_checkpoint_and_the_run_goes_on_to_the_same_bytes(self):
+    def test_ctrl_c_leaves_a_checkpoint_and_the_run_resumes_to_identical_bytes(self):
         text = self.write("text", TEXT * 60)
         settings = {**self.settings, "steps": 4000}
         whole = unfold.train(text, out=self.path("whole"), **settings)
@@ -259,7 +259,7 @@ class TrainTest(Folder):
 
 
 class CodingTest(Folder):
-    def test_archives_are_those_of_the_command(self):
+    def test_archives_equal_the_command(self):
         data = TEXT.encode() * 40
         for model in ("ppm:4", "cm:memory=64"):
             packed = unfold.compress(data, model=model)
@@ -271,7 +271,7 @@ class CodingTest(Folder):
         self.assertEqual(unfold.decompress(unfold.compress(b"")), b"")
         self.assertEqual(unfold.decompress(unfold.compress(numpy.arange(10, dtype=numpy.uint8))), bytes(range(10)))
 
-    def test_damage_is_an_error(self):
+    def test_damaged_file_raises_an_error(self):
         packed = bytearray(unfold.compress(TEXT.encode() * 10))
         packed[len(packed) // 2] ^= 1
         with self.assertRaises(unfold.UnfoldError):
@@ -279,7 +279,7 @@ class CodingTest(Folder):
 
 
 class PackageTest(unittest.TestCase):
-    def test_it_is_imported_quickly(self):
+    def test_import_is_fast(self):
         best = min(self.import_time() for _ in range(3))
         self.assertLess(best, 0.3)
 
@@ -288,7 +288,7 @@ class PackageTest(unittest.TestCase):
         program = "import time; t = time.perf_counter(); import unfold; print(time.perf_counter() - t)"
         return float(subprocess.run([sys.executable, "-c", program], stdout=subprocess.PIPE, check=True).stdout)
 
-    def test_it_has_the_version_of_the_command(self):
+    def test_version_equals_the_command(self):
         self.assertEqual(command("--version").decode().split()[1], unfold.__version__)
 
 

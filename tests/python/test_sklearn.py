@@ -31,7 +31,7 @@ CHECKS = [
 class ScikitLearnTest(unittest.TestCase):
     estimators = [SequenceClassifier, SequenceTagger, Forecaster, DensityEstimator, SymbolModel]
 
-    def test_the_checks_that_apply(self):
+    def test_applicable_scikit_learn_checks_pass(self):
         from sklearn.utils import estimator_checks
 
         run = 0
@@ -43,7 +43,7 @@ class ScikitLearnTest(unittest.TestCase):
                         run += 1
         self.assertGreaterEqual(run, 6 * len(self.estimators))
 
-    def test_clones_and_grids(self):
+    def test_cloning_and_grid_search_work(self):
         from sklearn.base import clone, is_classifier
         from sklearn.model_selection import GridSearchCV
 

@@ -99,22 +99,22 @@ class Recipes : public ::testing::Test {
   const fs::path source_ = UNFOLD_SOURCE_DIR, copy_ = UNFOLD_WORK_DIR;
 };
 
-TEST_F(Recipes, an_operation_added_by_its_recipe_builds_and_has_all_its_derivatives) {
+TEST_F(Recipes, recipe_operation_builds_with_all_derivatives) {
   ASSERT_NO_FATAL_FAILURE(follow("How to add an operation"));
   build_and_run("operation.cpp", "unfold::gradcheck");
 }
 
-TEST_F(Recipes, a_cell_added_by_its_recipe_builds_and_has_all_its_derivatives) {
+TEST_F(Recipes, recipe_cell_builds_with_all_derivatives) {
   ASSERT_NO_FATAL_FAILURE(follow("How to add a cell"));
   build_and_run("cell.cpp", "unfold::gradcheck");
 }
 
-TEST_F(Recipes, a_loss_added_by_its_recipe_builds_and_has_all_its_derivatives) {
+TEST_F(Recipes, recipe_loss_builds_with_all_derivatives) {
   ASSERT_NO_FATAL_FAILURE(follow("How to add a loss"));
   build_and_run("loss.cpp", "unfold::gradcheck");
 }
 
-TEST(RecipeEdits, are_found_in_their_section_and_go_where_they_say) {
+TEST(RecipeEdits, recipe_edits_are_found_and_applied) {
   const std::string page =
       "## A\n```cpp\n// x.h, new:\nnot this\n```\n## B\n```\nplain\n```\n```cpp\n// a/b.h, after "
       "\"two\":\nthree\n```\n";

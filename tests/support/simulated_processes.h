@@ -36,7 +36,8 @@ class SimulatedNetwork {
     const auto ended = [&] { return broken_ || !box.empty() || (pace != nullptr && pace->is_cancelled); };
     while (!changed_.wait_for(lock, std::chrono::milliseconds(10), ended)) continue;
     if (box.empty()) throw std::runtime_error("another process has ended");
-    if (box.front().size() != bytes.size()) throw std::logic_error("a message of another size than was awaited");
+    if (box.front().size() != bytes.size())
+      throw std::logic_error("the size of a message differs from the awaited size");
     std::ranges::copy(box.front(), bytes.begin());
     box.pop_front();
   }
@@ -92,7 +93,7 @@ class SimulatedProcess final : public Processes {
   int number_;
 };
 
-/// Runs `body` in so many processes; rethrows what the first of them threw that threw anything.
+/// Runs `body` in every process of the network; rethrows the first exception in the order of the processes.
 inline void run_in_processes(SimulatedNetwork& network, const std::function<void(Processes&)>& body) {
   std::vector<std::exception_ptr> errors(static_cast<std::size_t>(network.count));
   std::vector<std::thread> threads;

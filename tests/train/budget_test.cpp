@@ -77,7 +77,7 @@ void expect_on_time(double seconds, Index training, Index validation, const Trai
   ADD_FAILURE() << "off by " << least << " s more than 5 % and a step";
 }
 
-TEST(Budget, minutes_are_kept_whatever_is_validated_on) {
+TEST(Budget, time_budget_is_kept_for_any_validation_size) {
   TrainerOptions options;
   options.batches = {.window = 32, .batch = 8};
   expect_on_time(1.5, 20000, 2000, options);
@@ -89,7 +89,7 @@ TEST(Budget, minutes_are_kept_whatever_is_validated_on) {
   expect_on_time(1.5, 20000, 2000, options);
 }
 
-TEST(Budget, a_validation_longer_than_a_tenth_of_it_reads_a_part_and_says_so) {
+TEST(Budget, long_validation_is_shortened_within_a_time_budget) {
   TrainerOptions options;
   options.batches = {.window = 32, .batch = 8};
   options.validation_warmup = 16;
@@ -104,7 +104,7 @@ TEST(Budget, a_validation_longer_than_a_tenth_of_it_reads_a_part_and_says_so) {
   EXPECT_GT(whole.validations, 0);
 }
 
-TEST(Budget, steps_read_all_of_a_validation_however_long) {
+TEST(Budget, step_budget_validates_everything) {
   TrainerOptions options;
   options.batches = {.window = 32, .batch = 8};
   options.steps = 3;

@@ -37,7 +37,7 @@ Labels random_labels(Random& random, Index count, Index labels, double missing =
   return result;
 }
 
-TEST(LabelMetrics, counts_as_a_matrix_of_all_pairs_does) {
+TEST(LabelMetrics, label_metrics_equal_those_of_the_confusion_matrix) {
   Random random(1, "labels");
   LabelMetrics measures({"a", "b", "c", "d", "e"});  // d and e never occur
   Labels all_wanted, all_best;
@@ -69,21 +69,21 @@ TEST(LabelMetrics, counts_as_a_matrix_of_all_pairs_does) {
   EXPECT_FALSE(has_measure(measures.measures(), "chunk_f1"));
 }
 
-TEST(LabelMetrics, take_a_label_that_is_never_right_for_zero_and_leave_out_what_never_occurs) {
+TEST(LabelMetrics, never_correct_labels_count_as_zero_and_absent_labels_are_excluded) {
   LabelMetrics measures({"a", "b", "c", "d"});
   measures.see(Labels{0, 0, 1}, Labels{0, 0, 2});
   // a: 1, b: wanted and never best, c: best and never wanted; d does not occur.
   EXPECT_DOUBLE_EQ(measures.macro_f1(), 1.0 / 3);
 }
 
-TEST(LabelMetrics, list_mistakes_by_their_number) {
+TEST(LabelMetrics, mistakes_are_listed_by_frequency) {
   LabelMetrics measures({"a", "b", "c"});
   measures.see(Labels{0, 1, 1, 2, 2, 0}, Labels{0, 2, 2, 0, 2, 1});
   using Mistake = LabelMetrics::Mistake;
   EXPECT_EQ(measures.mistakes(), (std::vector<Mistake>{{1, 2, 2}, {0, 1, 1}, {2, 0, 1}}));
 }
 
-TEST(LabelMetrics, of_nothing_are_none) {
+TEST(LabelMetrics, metrics_of_no_labels_are_undefined) {
   LabelMetrics measures({"O", "B-x"});
   measures.see(Labels{kNoSymbol}, Labels{1});
   EXPECT_TRUE(measures.measures().empty());
@@ -92,7 +92,7 @@ TEST(LabelMetrics, of_nothing_are_none) {
   EXPECT_EQ(measures.chunks(), ChunkCounts());
 }
 
-TEST(LabelMetrics, refuse_other_lengths_and_what_is_no_label) {
+TEST(LabelMetrics, length_mismatch_and_invalid_labels_are_rejected) {
   LabelMetrics measures({"a", "b"});
   EXPECT_THROW(measures.see(Labels{0, 1}, Labels{0}), UsageError);
   EXPECT_THROW(measures.see(Labels{2}, Labels{0}), UsageError);
@@ -102,7 +102,7 @@ TEST(LabelMetrics, refuse_other_lengths_and_what_is_no_label) {
   EXPECT_THROW(measures.merge(LabelMetrics({"a", "c"})), UsageError);
 }
 
-TEST(LabelMetrics, of_parts_merge_into_those_of_the_whole) {
+TEST(LabelMetrics, merged_label_metrics_equal_the_whole) {
   const std::vector<std::string> labels = {"O", "B-x", "I-x", "B-y", "I-y"};
   LabelMetrics whole(labels), one(labels), other(labels);
   Random random(2, "labels");
@@ -117,7 +117,7 @@ TEST(LabelMetrics, of_parts_merge_into_those_of_the_whole) {
   EXPECT_EQ(one.chunks_by_type(), whole.chunks_by_type());
 }
 
-TEST(LabelMetrics, know_labels_of_chunks_by_their_prefixes) {
+TEST(LabelMetrics, chunk_labels_are_recognized_by_prefix) {
   EXPECT_TRUE(LabelMetrics({"O", "B-x", "I-x"}).has_chunks());
   EXPECT_TRUE(LabelMetrics({"S-x", "E-x-y"}).has_chunks());
   EXPECT_TRUE(LabelMetrics(Alphabet(SymbolKind::words, {"<eos>", "<unk>", "O", "B-x"})).has_chunks());
@@ -159,7 +159,7 @@ LabelMetrics measures_of_file(const std::string& text) {
 
 // Five files, counted by hand.
 
-TEST(ChunkFile, of_plain_iob2_counts_first_last_and_type) {
+TEST(ChunkFile, iob2_chunks_compare_first_last_and_type) {
   // wanted NP[1-2] VP[3] NP[4-5] PP[6], best NP[1-2] VP[3] NP[4] PP[6]: the second NP ends too early.
   const LabelMetrics m = measures_of_file("B-NP B-NP\nI-NP I-NP\nB-VP B-VP\nB-NP B-NP\nI-NP O\nB-PP B-PP\nO O\n");
   EXPECT_EQ(m.chunks(), (ChunkCounts{.wanted = 4, .found = 4, .right = 3}));
@@ -168,7 +168,7 @@ TEST(ChunkFile, of_plain_iob2_counts_first_last_and_type) {
   EXPECT_EQ(m.chunks_by_type().at("VP"), (ChunkCounts{.wanted = 1, .found = 1, .right = 1}));
 }
 
-TEST(ChunkFile, of_iob1_begins_chunks_with_i_after_o_and_after_another_type) {
+TEST(ChunkFile, iob1_chunks_begin_with_i_after_o_or_another_type) {
   // wanted NP[1-2] VP[3] NP[5] NP[6-7]: I begins NP[1], VP[3] after another type and NP[5] after O; B cuts NP[6].
   // best   NP[1-2] VP[3] NP[5-7]: the missing B joins two chunks.
   const LabelMetrics m = measures_of_file("I-NP I-NP\nI-NP I-NP\nI-VP I-VP\nO O\nI-NP I-NP\nB-NP I-NP\nI-NP I-NP\n");
@@ -178,7 +178,7 @@ TEST(ChunkFile, of_iob1_begins_chunks_with_i_after_o_and_after_another_type) {
   EXPECT_DOUBLE_EQ(m.chunks().f1(), 4.0 / 7);
 }
 
-TEST(ChunkFile, of_several_sentences_ends_chunks_with_the_sentence) {
+TEST(ChunkFile, chunks_end_with_their_sentence) {
   // wanted NP[1-2] | NP[1] VP[2] | O, best NP[1-2] | NP[1] NP[2] | NP[1]. An I after the end of a sentence begins a
   // chunk, though the label before it had the same type. In the second sentence best says B B: two chunks.
   const LabelMetrics m = measures_of_file("B-NP B-NP\nI-NP I-NP\n\nI-NP I-NP\nB-VP B-NP\n\nO I-NP\n");
@@ -186,7 +186,7 @@ TEST(ChunkFile, of_several_sentences_ends_chunks_with_the_sentence) {
   EXPECT_DOUBLE_EQ(m.chunks().f1(), 4.0 / 7);
 }
 
-TEST(ChunkFile, of_chunks_with_other_types_has_none_right_though_most_labels_are) {
+TEST(ChunkFile, chunks_of_wrong_type_are_wrong_despite_correct_labels) {
   // wanted NP[1-3], best NP[1-2] VP[3]: an I of another type cuts. wanted VP[5-6], best NP[5-6]: the type differs.
   // wanted NP[8], best NP[8-9]: it ends too late.
   const LabelMetrics m =
@@ -196,7 +196,7 @@ TEST(ChunkFile, of_chunks_with_other_types_has_none_right_though_most_labels_are
   EXPECT_DOUBLE_EQ(m.accuracy(), 5.0 / 9);
 }
 
-TEST(ChunkFile, of_iobes_ends_chunks_after_e_and_s) {
+TEST(ChunkFile, iobes_chunks_end_after_e_and_s) {
   // wanted X[1] Y[2-4] Y[5] X[6-7] X[8-9]. best X[1] Y[2-3] Y[4] Y[5] X[6-7] X[8] X[9]: E at 3 and 8 cuts, whatever
   // comes next; I at 6 begins a chunk after another type. Right are X[1], Y[5] and X[6-7].
   const LabelMetrics m =
@@ -205,13 +205,13 @@ TEST(ChunkFile, of_iobes_ends_chunks_after_e_and_s) {
   EXPECT_DOUBLE_EQ(m.chunks().f1(), 0.5);
 }
 
-TEST(Chunks, end_where_nothing_is_wanted) {
+TEST(Chunks, chunks_end_at_unlabeled_positions) {
   LabelMetrics measures({"O", "B-x", "I-x"});
   measures.see(Labels{1, kNoSymbol, 2}, Labels{1, 2, 2});  // wanted and found x[0] and x[2]
   EXPECT_EQ(measures.chunks(), (ChunkCounts{.wanted = 2, .found = 2, .right = 2}));
 }
 
-/// conlleval as published goes through pairs of neighbouring tags by two tables, and follows whether the chunks that
+/// conlleval as published goes through pairs of neighboring tags by two tables, and follows whether the chunks that
 /// are open on both sides began together.
 class PairTables {
  public:
@@ -258,7 +258,7 @@ class PairTables {
   bool together_ = false;
 };
 
-TEST(Chunks, are_those_of_the_tables_of_conlleval) {
+TEST(Chunks, chunk_counts_equal_conlleval) {
   Random random(3, "chunks");
   // IOB and IOE: the tables know no S, and no B after E.
   for (const std::vector<std::string>& labels :
@@ -308,7 +308,7 @@ void see_row(ValueMetrics& measures, const ValueRow& row) {
   measures.see(row.observed, {.mean = row.mean, .crps = row.crps, .low = row.low, .high = row.high});
 }
 
-TEST(ValueMetrics, are_the_sums_of_two_passes) {
+TEST(ValueMetrics, value_metrics_equal_two_pass_sums) {
   const std::vector<ValueRow> rows = value_rows(57, 4);
   ValueMetrics measures;
   double average[2] = {}, squared = 0, absolute = 0, around = 0, crps = 0, within = 0;
@@ -335,7 +335,7 @@ TEST(ValueMetrics, are_the_sums_of_two_passes) {
   EXPECT_NEAR(measure_of(found, "coverage"), within / 114, 1e-15);
 }
 
-TEST(ValueMetrics, of_parts_merge_into_those_of_the_whole) {
+TEST(ValueMetrics, merged_value_metrics_equal_the_whole) {
   ValueMetrics whole, one, other, empty;
   const std::vector<ValueRow> rows = value_rows(40, 5);
   for (std::size_t r = 0; r < rows.size(); ++r) {
@@ -351,7 +351,7 @@ TEST(ValueMetrics, of_parts_merge_into_those_of_the_whole) {
   }
 }
 
-TEST(ValueMetrics, say_one_of_who_always_says_the_average) {
+TEST(ValueMetrics, predicting_the_mean_has_relative_error_one) {
   ValueMetrics measures;
   const std::vector<double> average = {2.5};
   for (const double y : {1.0, 2.0, 3.0, 4.0}) measures.see(std::vector<double>{y}, {.mean = average});
@@ -360,7 +360,7 @@ TEST(ValueMetrics, say_one_of_who_always_says_the_average) {
   EXPECT_DOUBLE_EQ(measure_of(measures.measures(), "mean_squared_error"), 1.25);
 }
 
-TEST(ValueMetrics, leave_out_what_has_no_meaning) {
+TEST(ValueMetrics, undefined_metrics_are_omitted) {
   ValueMetrics measures;
   EXPECT_TRUE(measures.measures().empty());
   const std::vector<double> y = {0.1}, m = {2};
@@ -370,7 +370,7 @@ TEST(ValueMetrics, leave_out_what_has_no_meaning) {
   EXPECT_TRUE(has_measure(measures.measures(), "mean_squared_error"));
 }
 
-TEST(ValueMetrics, refuse_rows_of_other_kinds) {
+TEST(ValueMetrics, rows_of_other_kinds_are_rejected) {
   const std::vector<double> one = {1}, two = {1, 2};
   ValueMetrics measures;
   EXPECT_THROW(measures.see(one, {.mean = two}), UsageError);

@@ -92,12 +92,12 @@ void expect_counts() {
     }
 }
 
-TEST(LabelJudge, counts_wrong_labels_and_sentences_with_one_however_they_are_read) {
+TEST(LabelJudge, label_judge_counts_wrong_labels_and_sentences_for_any_batching) {
   expect_counts<float>();
   expect_counts<double>();
 }
 
-TEST(LabelJudge, networks_without_labels_are_refused) {
+TEST(LabelJudge, networks_without_labels_are_rejected) {
   const Data data;
   SentenceNetwork<float> net(*data.specification, false, {"wind"});
   Team team(1);
@@ -156,7 +156,7 @@ class BestByErrorTest : public TrainerTest {
   std::vector<float> best_;
 };
 
-TEST_F(BestByErrorTest, the_best_is_that_of_the_least_error_and_where_equal_of_the_least_nats) {
+TEST_F(BestByErrorTest, best_model_has_the_least_error_and_then_the_least_nats) {
   Steps steps;
   const TrainingResult result = run({{10, 0.5}, {20, 0.5}, {30, 0.2}, {40, 0.3}, {50, 0.2}}, steps, {.steps = 50});
   ASSERT_LT(steps.nats[20], steps.nats[10]);
@@ -170,7 +170,7 @@ TEST_F(BestByErrorTest, the_best_is_that_of_the_least_error_and_where_equal_of_t
   EXPECT_EQ(run({}, by_nats, {.steps = 50}).best_step, 50);
 }
 
-TEST_F(BestByErrorTest, a_resumed_run_remembers_the_least_error) {
+TEST_F(BestByErrorTest, resumed_run_remembers_the_least_error) {
   const std::map<Index, double> errors = {{10, 0.5}, {20, 0.1}, {30, 0.3}, {40, 0.2}};
   Steps whole;
   ASSERT_EQ(run(errors, whole, {.steps = 40}).best_step, 20);

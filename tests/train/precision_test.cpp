@@ -44,7 +44,7 @@ std::vector<float> bf16_gradient_of(Precision precision, int threads, Index piec
   return gradient;
 }
 
-TEST(Bf16Training, gradients_come_close_and_have_the_same_bits_however_they_are_computed) {
+TEST(Bf16Training, bf16_gradients_are_accurate_and_do_not_depend_on_division) {
   const std::vector<float> exact = bf16_gradient_of(Precision::exact, 1), coarse = bf16_gradient_of(Precision::bf16, 1);
   double distance = 0, norm = 0;
   for (std::size_t i = 0; i < exact.size(); ++i) {
@@ -83,7 +83,7 @@ Bf16Curve bf16_curve_of(Precision precision, const char* optimizer = "adam:rate=
   return curve;
 }
 
-TEST(Bf16Training, follows_the_loss_of_float) {
+TEST(Bf16Training, bf16_training_follows_the_float_loss) {
   const Bf16Curve exact = bf16_curve_of(Precision::exact), coarse = bf16_curve_of(Precision::bf16);
   ASSERT_EQ(exact.nats.size(), coarse.nats.size());
   ASSERT_GE(exact.nats.size(), 4u);
@@ -92,11 +92,11 @@ TEST(Bf16Training, follows_the_loss_of_float) {
   for (std::size_t i = 0; i < exact.nats.size(); ++i) EXPECT_NEAR(coarse.nats[i], exact.nats[i], 0.01) << i;
 }
 
-TEST(Bf16Training, refuses_optimisers_that_measure_curvature) {
+TEST(Bf16Training, curvature_optimizers_are_rejected_with_bf16) {
   EXPECT_THROW(bf16_curve_of(Precision::bf16, "hf"), UsageError);
 }
 
-TEST(RoundedActivities, follow_the_loss_of_exact_ones_and_are_no_ground_for_curvature) {
+TEST(RoundedActivities, rounded_activations_follow_the_exact_loss_and_reject_curvature) {
   const Bf16Curve exact = bf16_curve_of(Precision::exact),
                   coarse = bf16_curve_of(Precision::exact, "adam:rate=0.01", Precision::bf16);
   ASSERT_EQ(exact.nats.size(), coarse.nats.size());
@@ -105,7 +105,7 @@ TEST(RoundedActivities, follow_the_loss_of_exact_ones_and_are_no_ground_for_curv
   EXPECT_THROW(bf16_curve_of(Precision::exact, "hf", Precision::bf16), UsageError);
 }
 
-TEST(Bf16Training, is_for_float) {
+TEST(Bf16Training, bf16_requires_float) {
   SmallNetwork<double> small(5, 4, SmallNetwork<double>::Cell::rnn);
   Team team(1);
   EXPECT_THROW(Unfolding<double>(small.network.plan, team, Precision::bf16), UsageError);

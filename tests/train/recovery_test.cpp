@@ -28,7 +28,7 @@ struct Saboteur : Observer {
   std::vector<RollbackEvent> rollbacks;
 };
 
-TEST_F(TrainerTest, a_value_that_is_not_finite_leads_back_to_the_last_good_state) {
+TEST_F(TrainerTest, nonfinite_value_restores_the_last_good_state) {
   Setting setting;
   TrainerOptions options = small_options(60);
   options.log = file("log.jsonl");
@@ -52,7 +52,7 @@ TEST_F(TrainerTest, a_value_that_is_not_finite_leads_back_to_the_last_good_state
   EXPECT_EQ(logged, 2);
 }
 
-TEST_F(TrainerTest, a_run_resumed_between_snapshots_goes_back_to_the_same_state_as_one_never_stopped) {
+TEST_F(TrainerTest, run_resumed_between_snapshots_restores_the_same_state) {
   std::vector<std::vector<float>> endings;
   for (const bool stopped : {false, true}) {
     Setting setting;
@@ -74,7 +74,7 @@ TEST_F(TrainerTest, a_run_resumed_between_snapshots_goes_back_to_the_same_state_
   EXPECT_EQ(endings[0], endings[1]);
 }
 
-TEST_F(TrainerTest, gives_up_after_a_bounded_number_of_attempts) {
+TEST_F(TrainerTest, recovery_ends_after_a_bounded_number_of_attempts) {
   Setting setting;
   Team team(1);
   Trainer<float> trainer(setting.small.network, setting.small.parameters, setting.data(), small_options(60), team);
@@ -90,7 +90,7 @@ TEST_F(TrainerTest, gives_up_after_a_bounded_number_of_attempts) {
   EXPECT_EQ(saboteur.rollbacks.size(), 8u);
 }
 
-TEST_F(TrainerTest, an_absurd_rate_is_rescued_or_explained) {
+TEST_F(TrainerTest, extreme_learning_rate_is_recovered_or_explained) {
   for (const char* spec : {"sgd:rate=1e6,clip=0", "adam:rate=1e6", "adam:rate=1e30,clip=0"}) {
     Setting setting;
     TrainerOptions options = small_options(60);
@@ -103,13 +103,13 @@ TEST_F(TrainerTest, an_absurd_rate_is_rescued_or_explained) {
   }
 }
 
-TEST_F(TrainerTest, a_model_that_is_broken_from_the_start_is_not_tried_again) {
+TEST_F(TrainerTest, initially_broken_model_is_not_retried) {
   Setting setting;
   setting.small.parameters.flat()[5] = std::nanf("");
   EXPECT_THROW(finish(setting, small_options(5)), DivergedError);
 }
 
-TEST_F(TrainerTest, a_weight_that_no_batch_reads_must_be_finite_as_well) {
+TEST_F(TrainerTest, unread_weight_must_be_finite) {
   struct Breaker : Observer {
     void progress(const ProgressEvent& e) override {
       if (e.step != 20 || broken) return;

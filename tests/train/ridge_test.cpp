@@ -75,7 +75,7 @@ Vector slow_ridge(const RidgeData& d, double lambda, const std::vector<char>& us
   return result;
 }
 
-TEST(Ridge, is_the_solution_of_the_normal_equations) {
+TEST(Ridge, ridge_solves_the_normal_equations) {
   const RidgeData d(700, 0.3);
   RidgeSums sums(RidgeData::kInputs, 2, 0);
   sums.add(d.inputs().rows_from(0, 300), d.outputs().rows_from(0, 300));
@@ -89,7 +89,7 @@ TEST(Ridge, is_the_solution_of_the_normal_equations) {
   }
 }
 
-TEST(Ridge, finds_what_is_there_without_noise) {
+TEST(Ridge, noise_free_coefficients_are_recovered) {
   const RidgeData d(300, 0);
   RidgeSums sums(RidgeData::kInputs, 2, 0);
   sums.add(d.inputs(), d.outputs());
@@ -101,7 +101,7 @@ TEST(Ridge, finds_what_is_there_without_noise) {
 
 /// A reference for the score of each lambda: residuals row by row, and the trace of the hat matrix by perturbing each
 /// row.
-TEST(Ridge, chooses_lambda_by_generalised_cross_validation) {
+TEST(Ridge, lambda_is_selected_by_generalized_cross_validation) {
   const RidgeData d(60, 2);
   RidgeSums sums(RidgeData::kInputs, 2, 0);
   sums.add(d.inputs(), d.outputs());
@@ -135,7 +135,7 @@ TEST(Ridge, chooses_lambda_by_generalised_cross_validation) {
   EXPECT_LE(fit.lambda, chosen * 1.001);
 }
 
-TEST(Ridge, chooses_lambda_by_blocks_that_are_left_out) {
+TEST(Ridge, lambda_is_selected_by_held_out_blocks) {
   const Index rows = 2 * 3 * RidgeSums::kRun + 100;  // the last block is not full
   const RidgeData d(rows, 1);
   RidgeSums sums(RidgeData::kInputs, 2, 3);
@@ -158,7 +158,7 @@ TEST(Ridge, chooses_lambda_by_blocks_that_are_left_out) {
   EXPECT_NEAR(fit.mean_square, squares / static_cast<double>(rows), 1e-6 * squares / static_cast<double>(rows));
 }
 
-TEST(Ridge, refuses_what_it_cannot_fit) {
+TEST(Ridge, unsupported_ridge_inputs_are_rejected) {
   EXPECT_THROW(RidgeSums(3, 1, 1), UsageError);
   RidgeSums none(2, 1, 0);
   EXPECT_THROW(none.solve({}), DataError);

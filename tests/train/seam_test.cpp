@@ -116,7 +116,7 @@ struct BothDirections {
   Signal words, ahead, back;
 };
 
-TEST(Seam, a_tagger_of_two_directions) {
+TEST(Seam, bidirectional_tagger_trains) {
   Circuit c;
   const BothDirections net(c);
   const Signal tags = c.affine("tags", kTags, {{"V", net.ahead}, {"W", net.back}});
@@ -127,7 +127,7 @@ TEST(Seam, a_tagger_of_two_directions) {
   expect_learnt(network, {"adam:rate=0.05", "hf:windows=1", "natural:windows=1", "ruop", "rbpm"});
 }
 
-TEST(Seam, a_classifier_with_one_output_at_the_end) {
+TEST(Seam, classifier_with_one_output_at_the_end_trains) {
   Circuit c;
   const BothDirections net(c);
   const Signal first = c.link(5, Delay::first());  // the final state of the backward direction, at every position
@@ -140,7 +140,7 @@ TEST(Seam, a_classifier_with_one_output_at_the_end) {
   expect_learnt(network, {"adam:rate=0.05", "hf:windows=1", "natural:windows=1", "ruop", "rbpm"});
 }
 
-TEST(Seam, a_network_of_two_heads) {
+TEST(Seam, network_with_two_heads_trains) {
   Circuit c;
   const BothDirections net(c);
   const Signal tags = c.affine("tags", kTags, {{"V", net.ahead}, {"W", net.back}});
@@ -157,7 +157,7 @@ TEST(Seam, a_network_of_two_heads) {
   EXPECT_THROW(network.validate(), UsageError);
 }
 
-TEST(Seam, a_tagger_of_whole_sequences) {
+TEST(Seam, tagger_of_whole_sequences_trains) {
   Circuit c;
   const BothDirections net(c);
   const Signal tags = c.affine("tags", kTags, {{"V", net.ahead}, {"W", net.back}});
@@ -251,7 +251,7 @@ class CurvedMeanLoss final : public MeanLoss, public LossCurvature<double> {
   }
 };
 
-TEST(Seam, a_loss_that_sees_whole_sequences_and_owns_parameters) {
+TEST(Seam, sequence_loss_with_parameters_trains) {
   for (const bool curved : {false, true}) {
     Circuit c;
     const BothDirections net(c);
@@ -271,7 +271,7 @@ TEST(Seam, a_loss_that_sees_whole_sequences_and_owns_parameters) {
   }
 }
 
-TEST(Seam, such_a_loss_is_given_no_segments_and_no_pieces) {
+TEST(Seam, sequence_loss_rejects_segments_and_pieces) {
   Circuit c;
   const Signal x = c.symbols("word", kWords), mood = c.affine("mood", kClasses, {{"V", rnn(c, x, 4)}});
   c.output(mood);

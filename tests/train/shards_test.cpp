@@ -119,7 +119,7 @@ const std::vector<Trained> kTrained = {
     {"parts", "adam:clip=0.5", deep_rnn, 2},
 };
 
-TEST_F(TrainerTest, shards_give_the_same_bytes_in_any_number_of_processes) {
+TEST_F(TrainerTest, shards_are_byte_identical_for_any_number_of_processes) {
   for (const Trained& trained : kTrained) {
     TrainerOptions options = sharded_options(trained.optimizer, trained.steps);
     options.batches.whole_sequences = trained.whole;
@@ -134,7 +134,7 @@ TEST_F(TrainerTest, shards_give_the_same_bytes_in_any_number_of_processes) {
   }
 }
 
-TEST_F(TrainerTest, rounded_sums_have_the_same_bytes_in_any_number_of_processes) {
+TEST_F(TrainerTest, rounded_sums_are_byte_identical_for_any_number_of_processes) {
   TrainerOptions options = sharded_options("adam", 2);
   const Ending exact = train_in_one(deep_rnn, options);
   options.gradient_sums = Precision::bf16;
@@ -144,7 +144,7 @@ TEST_F(TrainerTest, rounded_sums_have_the_same_bytes_in_any_number_of_processes)
     for (const Ending& ending : train_in(count, deep_rnn, options)) EXPECT_EQ(ending.last, expected.last) << count;
 }
 
-TEST_F(TrainerTest, one_shard_is_training_as_ever) {
+TEST_F(TrainerTest, one_shard_equals_ordinary_training) {
   TrainerOptions options = sharded_options("adam:rate=0.01", 30);
   options.shards = 1;
   TrainerOptions plain = options;
@@ -152,7 +152,7 @@ TEST_F(TrainerTest, one_shard_is_training_as_ever) {
   EXPECT_EQ(train_in_one(dropped_lstm, options).last, train_in_one(dropped_lstm, plain).last);
 }
 
-TEST_F(TrainerTest, shards_learn_what_the_whole_batch_learns) {
+TEST_F(TrainerTest, shards_learn_like_the_whole_batch) {
   TrainerOptions options = sharded_options("adam:rate=0.01", 30);
   const Ending divided = train_in_one(small_rnn, options);
   options.shards = 1;
@@ -161,7 +161,7 @@ TEST_F(TrainerTest, shards_learn_what_the_whole_batch_learns) {
 }
 
 /// Stopped by a signal that only one process receives, and resumed with another number of processes, repeatedly.
-TEST_F(TrainerTest, runs_on_shards_resume_in_another_number_of_processes_with_the_same_bytes) {
+TEST_F(TrainerTest, sharded_runs_resume_exactly_with_another_number_of_processes) {
   for (const char* optimizer : {"adam:rate=0.01,clip=1", "hf:windows=2,iterations=6"}) {
     TrainerOptions options = sharded_options(optimizer, optimizer[0] == 'a' ? 60 : 9);
     options.checkpoint_steps = 4;
@@ -200,7 +200,7 @@ std::string tensors_of(const std::string& path) {
   return bytes.substr(sizeof header + header);
 }
 
-TEST_F(TrainerTest, the_checkpoint_of_several_processes_holds_the_state_of_all_lanes) {
+TEST_F(TrainerTest, checkpoint_contains_the_state_of_all_lanes) {
   TrainerOptions options = sharded_options("adam:rate=0.01", 8);
   const auto tensors = [&](const std::string& name, int count) {
     options.checkpoint = file(name);
@@ -212,7 +212,7 @@ TEST_F(TrainerTest, the_checkpoint_of_several_processes_holds_the_state_of_all_l
   EXPECT_EQ(tensors("three", 3), one);
 }
 
-TEST_F(TrainerTest, the_checkpoint_of_slices_is_that_of_one_process) {
+TEST_F(TrainerTest, sliced_checkpoint_equals_that_of_one_process) {
   for (const char* optimizer : {"adam:rate=0.01", "sgd", "asgd:t0=2"}) {
     TrainerOptions options = sharded_options(optimizer, 4);
     const auto written_in = [&](int count) {
@@ -227,7 +227,7 @@ TEST_F(TrainerTest, the_checkpoint_of_slices_is_that_of_one_process) {
 }
 
 /// Interrupted between snapshots, so that the checkpoint has two states; the slices differ after resuming.
-TEST_F(TrainerTest, slices_resume_in_another_number_of_processes_with_the_same_bytes) {
+TEST_F(TrainerTest, slices_resume_exactly_with_another_number_of_processes) {
   TrainerOptions options = sharded_options("adam:rate=0.01,clip=1", 21);
   const Ending expected = train_in_one(wide_lstm, options);
   options.checkpoint = file("cut");
@@ -252,7 +252,7 @@ TEST_F(TrainerTest, slices_resume_in_another_number_of_processes_with_the_same_b
 }
 
 /// Recovering from a divergence restores each process's slices.
-TEST_F(TrainerTest, slices_go_back_from_a_divergence_together) {
+TEST_F(TrainerTest, slices_recover_from_a_divergence_together) {
   TrainerOptions options = sharded_options("sgd:rate=1e8,clip=0", 12);
   options.attempts = 12;
   const Ending expected = train_in_one(wide_lstm, options);
@@ -264,7 +264,7 @@ TEST_F(TrainerTest, slices_go_back_from_a_divergence_together) {
     }
 }
 
-TEST_F(TrainerTest, a_step_has_one_small_gathering) {
+TEST_F(TrainerTest, step_has_one_small_gather) {
   const auto gatherings = [&](Index steps, const std::string& optimizer, bool beside) {
     SimulatedNetwork network(3);
     std::atomic<bool> stop = false;
@@ -285,7 +285,7 @@ TEST_F(TrainerTest, a_step_has_one_small_gathering) {
   EXPECT_EQ(gatherings(6, "asgd:t0=2", false) - gatherings(3, "asgd:t0=2", false), 3u);
 }
 
-TEST_F(TrainerTest, a_divergence_is_seen_by_all_processes) {
+TEST_F(TrainerTest, divergence_is_seen_by_all_processes) {
   struct Breaker : Observer {
     explicit Breaker(Parameters<float>& given) : parameters(given) {}
     void progress(const ProgressEvent& e) override {
@@ -315,7 +315,7 @@ TEST_F(TrainerTest, a_divergence_is_seen_by_all_processes) {
     });
 }
 
-TEST_F(TrainerTest, a_budget_in_minutes_goes_by_the_clock_of_the_first_process) {
+TEST_F(TrainerTest, time_budget_uses_the_clock_of_the_first_process) {
   run_in_processes(3, [&](Processes& processes) {
     TrainerOptions options = sharded_options("adam:rate=0.01,schedule=cosine", 0);
     options.processes = &processes;
@@ -329,7 +329,7 @@ TEST_F(TrainerTest, a_budget_in_minutes_goes_by_the_clock_of_the_first_process) 
   });
 }
 
-TEST_F(TrainerTest, processes_that_do_not_fit_each_other_are_refused) {
+TEST_F(TrainerTest, inconsistent_processes_are_rejected) {
   const auto refusal = [&](int count, const std::function<void(int, TrainerOptions&, ShardedText&)>& change) {
     try {
       run_in_processes(count, [&](Processes& processes) {
@@ -355,7 +355,7 @@ TEST_F(TrainerTest, processes_that_do_not_fit_each_other_are_refused) {
             std::string::npos);
 }
 
-TEST_F(TrainerTest, what_is_not_divided_is_refused_by_name) {
+TEST_F(TrainerTest, unsupported_sharded_options_are_rejected_by_name) {
   TrainerOptions options = sharded_options("adam", 5);
   options.forcing = TeacherForcing::parse("1..0.2", TeacherForcing::Shape::linear);
   try {

@@ -36,7 +36,7 @@ struct StopLater : Observer {
   std::future<void> sleeper;
 };
 
-TEST_F(TrainerTest, steps_that_take_long_are_broken_off_and_made_anew_with_the_same_bytes) {
+TEST_F(TrainerTest, long_steps_are_interrupted_and_repeated_with_the_same_bytes) {
   for (const char* spec : {"hf:windows=4,iterations=12", "natural:windows=4,iterations=12"}) {
     TrainerOptions options = small_options(8);
     options.optimizer = spec;
@@ -169,7 +169,7 @@ TEST_F(TrainerTest, runs_with_a_metric_or_a_line_search_resume_to_the_same_bytes
     }
 }
 
-TEST_F(TrainerTest, gives_the_same_bits_for_one_and_two_threads) {
+TEST_F(TrainerTest, curvature_has_the_same_bits_for_one_and_two_threads) {
   Setting one(0.2), two(0.2);
   const Ending a = finish(one, small_options(40), 1), b = finish(two, small_options(40), 2);
   EXPECT_EQ(a.last, b.last);
@@ -216,7 +216,7 @@ TEST_P(Resume, ends_with_the_same_bytes_and_log_as_an_uninterrupted_run) {
 INSTANTIATE_TEST_SUITE_P(Ways, Resume, testing::Values(Stop::How::flag, Stop::How::crash),
                          [](const auto& param) { return param.param == Stop::How::flag ? "Stopped" : "Killed"; });
 
-TEST_F(TrainerTest, runs_that_read_their_own_outputs_resume_to_the_same_bytes_and_are_runs_of_their_own) {
+TEST_F(TrainerTest, scheduled_sampling_resumes_to_the_same_bytes) {
   TrainerOptions options = small_options(60);
   options.forcing = {.from = 1, .to = 0.2};
   options.checkpoint_steps = 9;
@@ -229,7 +229,7 @@ TEST_F(TrainerTest, runs_that_read_their_own_outputs_resume_to_the_same_bytes_an
   options.resume = true;
   EXPECT_EQ(finish(resumed, options).last, expected.last);
   options.forcing = {};
-  EXPECT_THROW(finish(forced, options), UsageError);  // another run than that of the checkpoint
+  EXPECT_THROW(finish(forced, options), UsageError);  // not the run of the checkpoint
   options.resume = false;
   Setting taught(0.3);
   EXPECT_NE(finish(taught, options).last, expected.last);

@@ -44,7 +44,7 @@ class Compare : public ::testing::Test {
   testing_support::ScratchFolder folder_;
 };
 
-TEST_F(Compare, of_twenty_pairs_of_equal_models_about_one_is_found_to_differ) {
+TEST_F(Compare, about_one_of_twenty_equal_pairs_is_reported_as_different) {
   int alarms = 0;
   for (std::uint64_t pair = 0; pair < 20; ++pair) {
     const std::string data = written("fair.txt", fair_text(4000, 100 + pair));
@@ -59,7 +59,7 @@ TEST_F(Compare, of_twenty_pairs_of_equal_models_about_one_is_found_to_differ) {
   EXPECT_LE(alarms, 3);
 }
 
-TEST_F(Compare, the_better_model_is_found_and_the_difference_is_that_of_the_bits) {
+TEST_F(Compare, better_model_is_found_with_the_difference_in_bits) {
   const std::string data = written("fair.txt", fair_text(4000, 5));
   save_sure(path("a"), "abcd", 1, 4);
   save_sure(path("b"), "abcd", 1, 0);  // every letter has probability 1/4: optimal
@@ -74,7 +74,7 @@ TEST_F(Compare, the_better_model_is_found_and_the_difference_is_that_of_the_bits
   EXPECT_EQ(found.pairs[0].verdict(found.models), path("b") + " is better");
 }
 
-TEST_F(Compare, unlike_units_and_unlike_data_are_refused) {
+TEST_F(Compare, different_units_and_data_are_rejected) {
   const std::string data = written("fair.txt", fair_text(4000, 5));
   save_sure(path("a"), "abcd", 1);
   LanguageModel<float>("rnn:3", Alphabet::all_bytes()).save(path("bytes"));
@@ -98,7 +98,7 @@ TEST_F(Compare, unlike_units_and_unlike_data_are_refused) {
   refused({.models = {path("words"), path("more")}, .data = {text}}, "<unk>");
 }
 
-TEST_F(Compare, runs_with_other_test_parts_are_refused_and_those_with_one_are_judged_on_it) {
+TEST_F(Compare, runs_with_different_test_parts_are_rejected) {
   const std::string data = written("fair.txt", fair_text(4000, 5)), other = written("other.txt", fair_text(4000, 6));
   const auto run = [&](const std::string& name, const std::string& file, const std::string& split) {
     std::filesystem::create_directories(path(name));

@@ -73,7 +73,7 @@ LanguageModel<double> small_model(const std::string& spec = "rnn:5") {
   return model;
 }
 
-TEST(Explain, gradients_by_lag_are_those_of_finite_differences_of_a_network_written_out) {
+TEST(Explain, gradients_by_lag_equal_finite_differences) {
   const LanguageModel<double> model = small_model();
   const Index position = 7;
   const Explanation why = explain_text(model, kText, {.model = {}, .at = position + 1, .threads = 1});
@@ -101,7 +101,7 @@ TEST(Explain, gradients_by_lag_are_those_of_finite_differences_of_a_network_writ
   }
 }
 
-TEST(Explain, what_lies_beyond_the_reach_counts_as_the_state_that_it_left) {
+TEST(Explain, influence_beyond_the_reach_is_attributed_to_its_state) {
   const LanguageModel<double> model = small_model("lstm:5");
   const Explanation all = explain_text(model, kText, {.model = {}, .at = 10, .threads = 1});
   const Explanation near = explain_text(model, kText, {.model = {}, .at = 10, .reach = 4, .threads = 1});
@@ -112,7 +112,7 @@ TEST(Explain, what_lies_beyond_the_reach_counts_as_the_state_that_it_left) {
   }
 }
 
-TEST(Explain, surprise_and_guesses_are_those_of_the_predictor) {
+TEST(Explain, surprisal_and_guesses_equal_the_predictor) {
   const LanguageModel<double> model = small_model("gru:5");
   const Explanation why = explain_text(model, kText, {.model = {}, .guesses = 2, .threads = 1});
   const auto predictor = model.predictor();
@@ -130,7 +130,7 @@ TEST(Explain, surprise_and_guesses_are_those_of_the_predictor) {
 }
 
 /// A line of a line-based model is explained as if it were the only one.
-TEST(Explain, FollowsAPositionBackToTheBeginOfItsLine) {
+TEST(Explain, FollowsAPositionBackToTheStartOfItsLine) {
   const Alphabet alphabet(SymbolKind::chars, {"\n", "a", "b", "c"});
   LanguageModel<double> model("lstm:5", alphabet);
   model.initialise(3);
@@ -152,7 +152,7 @@ TEST(Explain, FollowsAPositionBackToTheBeginOfItsLine) {
   EXPECT_GT(mean.norms[0], 0);
 }
 
-TEST(Explain, a_model_without_gradients_says_so) {
+TEST(Explain, model_without_gradients_is_reported) {
   const auto model = make_fitted_model("ngram:2", four());
   const Corpus corpus = Corpus::from_text("abcdabcd", four());
   Team team(1);
@@ -167,7 +167,7 @@ TEST(Explain, a_model_without_gradients_says_so) {
   EXPECT_THROW(explain_text(*model, {}, {.model = {}}), UsageError);
 }
 
-TEST(Explain, the_mean_of_lags_is_that_of_single_positions) {
+TEST(Explain, mean_over_lags_equals_single_positions) {
   const LanguageModel<double> model = small_model("lstm:4");
   const MeanLags mean = mean_lags(model, kText, 3, 100, 1);
   ASSERT_EQ(mean.norms.size(), 3u);
@@ -180,7 +180,7 @@ TEST(Explain, the_mean_of_lags_is_that_of_single_positions) {
   for (std::size_t k = 0; k < 3; ++k) EXPECT_NEAR(mean.norms[k], sum[k], 1e-12);
 }
 
-TEST(Explain, many_units_are_estimated_without_bias) {
+TEST(Explain, sampled_units_give_an_unbiased_estimate) {
   LanguageModel<double> model("rnn:80", four());
   model.initialise(3);
   const Explanation why = explain_text(model, kText, {.model = {}, .at = 4, .threads = 1});
@@ -206,7 +206,7 @@ TEST(Explain, many_units_are_estimated_without_bias) {
   }
 }
 
-TEST(Watched, gates_have_the_names_of_their_equations) {
+TEST(Watched, watched_gates_have_the_names_of_their_equations) {
   const LanguageModel<float> lstm("lstm:4,layers=2", four()), gru("gru:4", four()), rnn("rnn:4", four());
   const auto names = [](const LanguageModel<float>& model) {
     const Watched<float> watched(model.spec(), model.data(), NetworkLayout::language_model(), model.parameters());
@@ -220,14 +220,14 @@ TEST(Watched, gates_have_the_names_of_their_equations) {
   EXPECT_TRUE(names(rnn).empty());
 }
 
-TEST(Watched, what_is_watched_does_not_change_what_is_said) {
+TEST(Watched, watching_does_not_change_predictions) {
   const LanguageModel<float> model("lstm:4,layers=2", four());
   const Watched<float> watched(model.spec(), model.data(), NetworkLayout::language_model(), model.parameters());
   EXPECT_EQ(watched.hidden().size(), 2u);
   EXPECT_EQ(watched.network().plan->parameter_count(), model.plan()->parameter_count());
 }
 
-TEST(SpectralRadius, is_the_largest_modulus_of_an_eigenvalue) {
+TEST(SpectralRadius, spectral_radius_is_the_largest_eigenvalue_modulus) {
   const std::vector<double> diagonal = {0.5, 0, 0, 0, -1.25, 0, 0, 0, 0.75};
   EXPECT_NEAR(spectral_radius(Matrix<const double>{diagonal.data(), 3, 3, 3}), 1.25, 1e-6);
   // A rotation by 0.3, times 0.9: a pair of complex eigenvalues of modulus 0.9.
@@ -238,7 +238,7 @@ TEST(SpectralRadius, is_the_largest_modulus_of_an_eigenvalue) {
   EXPECT_EQ(spectral_radius(Matrix<const double>{nilpotent.data(), 2, 2, 2}), 0);
 }
 
-TEST(SpectralRadius, blocks_of_an_lstm_are_its_gates) {
+TEST(SpectralRadius, lstm_blocks_are_its_gates) {
   const LanguageModel<float> model("lstm:4", four());
   const auto blocks = recurrent_blocks(model.circuit(), model.spec());
   ASSERT_EQ(blocks.size(), 4u);

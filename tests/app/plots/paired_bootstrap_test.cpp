@@ -31,7 +31,7 @@ std::vector<double> all_means(const std::vector<DifferenceBlock>& blocks) {
   return means;
 }
 
-TEST(Bootstrap, the_interval_is_that_of_all_samples_there_are) {
+TEST(Bootstrap, interval_equals_enumeration_of_all_resamples) {
   const std::vector<DifferenceBlock> blocks = {{1.5, 10}, {-0.7, 12}, {2.25, 9}, {0.4, 11}, {3.1, 10}};
   const std::vector<double> all = all_means(blocks);  // 3125
   const double mean = (1.5 - 0.7 + 2.25 + 0.4 + 3.1) / 52, widen = std::sqrt(5.0 / 4.0);
@@ -47,12 +47,12 @@ TEST(Bootstrap, the_interval_is_that_of_all_samples_there_are) {
   EXPECT_NEAR(found.probability, 2 * below / static_cast<double>(all.size()), 0.003);
 }
 
-TEST(Bootstrap, what_never_happened_in_the_samples_is_rare_and_not_impossible) {
+TEST(Bootstrap, unobserved_event_is_rare_but_not_impossible) {
   EXPECT_DOUBLE_EQ(paired_bootstrap({{{1, 3}, {2, 3}, {1.5, 3}}}, 1999, 0.95, 1).probability, 0.001);
   EXPECT_DOUBLE_EQ(paired_bootstrap({{{0, 3}, {0, 3}}}, 1999, 0.95, 1).probability, 1);
 }
 
-TEST(Bootstrap, is_a_function_of_its_seed) {
+TEST(Bootstrap, interval_depends_only_on_its_seed) {
   const std::vector<DifferenceBlock> blocks = {{1, 3}, {2, 3}, {-1, 3}};
   EXPECT_EQ(paired_bootstrap(blocks, 100, 0.95, 1).low, paired_bootstrap(blocks, 100, 0.95, 1).low);
   EXPECT_NE(paired_bootstrap(blocks, 100, 0.95, 1).high, paired_bootstrap(blocks, 101, 0.8, 2).high);
@@ -78,17 +78,17 @@ double rate_of_false_alarms(int pairs, double level, double alike, Index length,
   return static_cast<double>(alarms) / pairs;
 }
 
-TEST(Bootstrap, finds_a_difference_between_equals_as_seldom_as_its_level_says) {
+TEST(Bootstrap, false_alarm_rate_equals_the_level) {
   EXPECT_NEAR(rate_of_false_alarms(600, 0.95, 0, 32), 0.05, 0.027);  // three standard errors of 600
   EXPECT_NEAR(rate_of_false_alarms(600, 0.80, 0, 32), 0.20, 0.049);
 }
 
-TEST(Bootstrap, blocks_keep_its_rate_where_neighbours_are_alike_and_symbols_alone_would_not) {
+TEST(Bootstrap, blocks_keep_the_false_alarm_rate_for_correlated_symbols) {
   EXPECT_NEAR(rate_of_false_alarms(400, 0.95, 0.7, 32), 0.06, 0.036);
   EXPECT_GT(rate_of_false_alarms(60, 0.95, 0.7, 1, 1000, 100), 0.2);
 }
 
-TEST(Bootstrap, blocks_hold_every_symbol_once) {
+TEST(Bootstrap, blocks_contain_every_symbol_once) {
   const double none = std::numeric_limits<double>::quiet_NaN();
   const std::vector<double> differences = {1, none, 2, 3, none, 4, 5, 6, 7};
   const auto blocks = cut_into_blocks(differences, 3);
@@ -102,7 +102,7 @@ TEST(Bootstrap, blocks_hold_every_symbol_once) {
   EXPECT_TRUE(cut_into_blocks({}, 3).empty());
 }
 
-TEST(Bootstrap, refuses_what_has_no_interval) {
+TEST(Bootstrap, input_without_an_interval_is_rejected) {
   const std::vector<DifferenceBlock> one = {{1, 1}}, two = {{1, 1}, {2, 1}}, none = {{0, 0}, {0, 0}};
   EXPECT_THROW(paired_bootstrap(one, 10, 0.9, 1), UsageError);
   EXPECT_THROW(paired_bootstrap(two, 10, 1, 1), UsageError);

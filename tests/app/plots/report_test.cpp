@@ -28,7 +28,7 @@ TEST(Report, quartiles_interpolate_between_order_statistics) {
   EXPECT_THROW(quantile({}, 0.5), UsageError);
 }
 
-TEST(Report, the_error_of_a_mean_falls_with_the_root_of_the_number_of_values) {
+TEST(Report, standard_error_decreases_with_the_root_of_the_count) {
   const MeanAndSpread found = mean_and_spread({1, 3, 5, 7});
   EXPECT_DOUBLE_EQ(found.mean, 4);
   EXPECT_DOUBLE_EQ(found.deviation * found.deviation, 20.0 / 3);
@@ -36,7 +36,7 @@ TEST(Report, the_error_of_a_mean_falls_with_the_root_of_the_number_of_values) {
   EXPECT_THROW(mean_and_spread({1}), UsageError);
 }
 
-TEST(Report, tables_are_written_as_markdown_and_as_aligned_text) {
+TEST(Report, tables_are_written_as_markdown_and_aligned_text) {
   const TextTable table{{"task", "ours", "theirs"}, {{"κ² | a", "0.5", "0"}, {"b", "12.25", "-"}}};
   EXPECT_EQ(to_markdown(table),
             "| task | ours | theirs |\n| --- | ---: | ---: |\n| κ² \\| a | 0.5 | 0 |\n| b | 12.25 | - |\n");
@@ -44,7 +44,7 @@ TEST(Report, tables_are_written_as_markdown_and_as_aligned_text) {
   EXPECT_THROW(to_text({{"a", "b"}, {{"1"}}}), UsageError);
 }
 
-TEST(Report, tables_set_numbers_to_the_right_and_words_to_the_left) {
+TEST(Report, tables_right_align_numbers_and_left_align_words) {
   const TextTable table{{"task", "method", "ours", "solved", "theirs"},
                         {{"1", "path", "**-0.5**", "9 of 10", "1.47 (path)"}, {"10", "a GRU", "-", "", "none"}}};
   EXPECT_EQ(to_markdown(table),
@@ -56,7 +56,7 @@ TEST(Report, tables_set_numbers_to_the_right_and_words_to_the_left) {
             "10    a GRU          -           none\n");
 }
 
-TEST(Report, logs_become_curves_and_curves_of_several_runs_a_band) {
+TEST(Report, logs_become_curves_and_several_runs_a_band) {
   const std::string path = (std::filesystem::temp_directory_path() / "unfold-report-log.jsonl").string();
   std::ofstream(path) << R"({"event":"progress","step":1,"seconds":1,"error_rate":9})"
                       << "\n"
@@ -80,7 +80,7 @@ TEST(Report, logs_become_curves_and_curves_of_several_runs_a_band) {
   EXPECT_EQ(joined[1].y.lower, 0.25 + 0.25 * 1.25);
 }
 
-TEST(Report, a_run_that_begins_late_is_not_waited_for) {
+TEST(Report, late_run_is_joined_from_its_first_point) {
   const std::vector<std::pair<double, double>> early = {{1, 4}, {2, 3}, {9, 2}}, also = {{1.5, 4}, {3, 3}},
                                                late = {{8, 9}};
   const auto joined = join_curves({early, also, late});
@@ -91,7 +91,7 @@ TEST(Report, a_run_that_begins_late_is_not_waited_for) {
   EXPECT_TRUE(join_curves({{}, {}}).empty());
 }
 
-TEST(Report, values_that_span_orders_of_magnitude_get_a_logarithmic_axis) {
+TEST(Report, wide_ranges_get_a_logarithmic_axis) {
   const auto plot_of = [](double low, double high) {
     return line_plot("t", {"x"}, {"y"}, {{"a", {{1, {high, high, high}}, {2, {low, low, low}}}}});
   };
@@ -103,7 +103,7 @@ TEST(Report, values_that_span_orders_of_magnitude_get_a_logarithmic_axis) {
   EXPECT_EQ(plot_of(-1, 400).find(">10<"), std::string::npos);
 }
 
-TEST(Report, plots_hold_a_line_and_a_band_for_every_curve_and_no_number_that_is_not_finite) {
+TEST(Report, plots_have_a_line_and_band_per_curve_and_only_finite_numbers) {
   const double bad = std::numeric_limits<double>::quiet_NaN();
   const std::vector<Curve> curves = {{"a<b", {{1, {1, 2, 3}}, {2, {1, 1, 1}}, {3, {bad, bad, bad}}}}, {"none", {}}};
   for (const bool logarithmic : {false, true}) {

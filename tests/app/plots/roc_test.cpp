@@ -10,7 +10,7 @@
 namespace unfold {
 namespace {
 
-TEST(Roc, area_is_the_share_of_pairs_in_the_right_order) {
+TEST(Roc, area_is_the_fraction_of_correctly_ordered_pairs) {
   Random random(5, "roc");
   for (int round = 0; round < 20; ++round) {
     std::vector<double> scores;
@@ -40,13 +40,13 @@ TEST(Roc, area_is_the_share_of_pairs_in_the_right_order) {
   }
 }
 
-TEST(Roc, perfect_scores_have_the_whole_area_reversed_ones_none_and_equal_ones_half) {
+TEST(Roc, perfect_reversed_and_equal_scores_have_area_one_zero_and_half) {
   EXPECT_EQ(roc(std::vector<double>{1, 2, 3, 4}, {false, false, true, true}).area, 1);
   EXPECT_EQ(roc(std::vector<double>{4, 3, 2, 1}, {false, false, true, true}).area, 0);
   EXPECT_EQ(roc(std::vector<double>{1, 1, 1, 1}, {false, true, true, true}).area, 0.5);
 }
 
-TEST(Roc, one_class_or_no_number_is_refused) {
+TEST(Roc, single_class_and_nan_are_rejected) {
   EXPECT_THROW(roc(std::vector<double>{1, 2}, {true, true}), DataError);
   EXPECT_THROW(roc(std::vector<double>{1, 2}, {true}), DataError);
   EXPECT_THROW(roc(std::vector<double>{1, std::nan("")}, {true, false}), DataError);

@@ -7,7 +7,7 @@
 namespace unfold {
 namespace {
 
-TEST(Sparkline, goes_from_the_highest_block_to_the_lowest_as_values_fall) {
+TEST(Sparkline, curve_falls_from_the_highest_block_to_the_lowest) {
   Sparkline curve;
   EXPECT_EQ(curve.text(8), "");
   for (int i = 8; i > 0; --i) curve.add(i);
@@ -23,7 +23,7 @@ TEST(Sparkline, equal_values_are_a_low_line) {
   EXPECT_EQ(curve.text(3), "▁▁▁");
 }
 
-TEST(Sparkline, keeps_its_shape_however_many_values_there_are) {
+TEST(Sparkline, curve_keeps_its_shape_for_any_number_of_values) {
   Sparkline curve;
   for (int i = 0; i < 1'000'000; ++i) curve.add(-i);
   EXPECT_EQ(curve.text(8), "█▇▆▅▄▃▂▁");

@@ -62,7 +62,7 @@ class Report : public ::testing::Test {
   testing_support::ScratchFolder folder_;
 };
 
-TEST_F(Report, has_every_section_and_each_shows_something_or_says_why_not) {
+TEST_F(Report, every_report_section_has_content_or_a_reason) {
   const nlohmann::json data = data_of(page_of({.runs = {train_run("run")}, .floor = 1.5}));
   std::vector<std::string> ids;
   for (const nlohmann::json& one : data.at("sections")) {
@@ -82,7 +82,7 @@ TEST_F(Report, has_every_section_and_each_shows_something_or_says_why_not) {
     EXPECT_TRUE(section(data, id).contains("missing")) << id;
 }
 
-TEST_F(Report, is_one_file_that_needs_no_other) {
+TEST_F(Report, report_is_one_self_contained_file) {
   const std::string page = page_of({.runs = {train_run("run")}});
   EXPECT_LT(page.size(), 3'000'000u);
   for (const char* outside : {"<script src", "@import", "fetch(", "XMLHttpRequest", "<link rel=\"stylesheet\"", "<img"})
@@ -93,7 +93,7 @@ TEST_F(Report, is_one_file_that_needs_no_other) {
   EXPECT_EQ(ends, plotting_library().empty() ? 2u : 3u);
 }
 
-TEST_F(Report, text_by_surprise_adds_up_to_the_bits_of_the_part) {
+TEST_F(Report, text_surprisals_sum_to_the_bits_of_the_part) {
   const std::string run = train_run("run");
   const nlohmann::json data = data_of(page_of({.runs = {run}}));
   const nlohmann::json& block = section(data, "text").at("blocks").at(0);
@@ -107,14 +107,14 @@ TEST_F(Report, text_by_surprise_adds_up_to_the_bits_of_the_part) {
   EXPECT_GT(bits / static_cast<double>(text.size()), 1);
 }
 
-TEST_F(Report, several_runs_have_a_spread) {
+TEST_F(Report, several_runs_are_shown_with_their_spread) {
   const std::string a = train_run("a", 1), b = train_run("b", 2);
   const nlohmann::json data = data_of(page_of({.runs = {a, b}, .baselines = false}));
   const nlohmann::json& blocks = section(data, "seeds").at("blocks");
   EXPECT_EQ(blocks.back().at("rows").size(), 2u);
 }
 
-TEST_F(Report, without_data_or_log_the_sections_say_why) {
+TEST_F(Report, sections_explain_missing_data_or_log) {
   const std::string run = train_run("run");
   std::filesystem::remove(folder_.path("text with 'quotes'.txt"));
   const nlohmann::json gone = data_of(page_of({.runs = {run}}));
@@ -126,7 +126,7 @@ TEST_F(Report, without_data_or_log_the_sections_say_why) {
   EXPECT_THROW(page_of({.runs = {folder_.path("nothing")}}), ModelError);
 }
 
-TEST_F(Report, of_a_model_that_is_no_network_says_so) {
+TEST_F(Report, report_of_a_fitted_model_explains_missing_sections) {
   TrainRequest request{.out = folder_.path("counts")};
   std::string text;
   for (int i = 0; i < 200; ++i) text += "abcab cab\n";
@@ -140,7 +140,7 @@ TEST_F(Report, of_a_model_that_is_no_network_says_so) {
   EXPECT_TRUE(section(data, "calibration").contains("blocks"));
 }
 
-TEST_F(Report, of_labels_shows_what_is_confused_and_what_was_worst) {
+TEST_F(Report, label_report_shows_confusions_and_worst_examples) {
   std::string table;
   for (int i = 0; i < 200; ++i)
     table += i % 10 == 9 ? "\n" : std::string(i % 3 == 0 ? "dog noun" : i % 3 == 1 ? "runs verb" : "run noun") + "\n";
@@ -195,7 +195,7 @@ TEST_F(Report, of_labels_shows_what_is_confused_and_what_was_worst) {
             (neurons.at("symbols").size() + 2) / 3);
 }
 
-TEST_F(Report, of_numbers_shows_forecasts_with_their_band) {
+TEST_F(Report, numeric_report_shows_forecasts_with_bands) {
   std::string table = "value\n";
   for (int i = 0; i < 300; ++i) table += std::to_string(std::sin(0.3 * i)) + "\n";
   TrainRequest request{.out = folder_.path("waves")};
@@ -214,7 +214,7 @@ TEST_F(Report, of_numbers_shows_forecasts_with_their_band) {
     EXPECT_TRUE(section(data, id).contains("blocks")) << section(data, id);
 }
 
-TEST(Page, shows_numbers_as_they_were_written) {
+TEST(Page, page_shows_numbers_as_written) {
   const FieldSpecification field{
       .name = "load", .type = FieldSpecification::Type::values, .size = 1, .mean = {2.9}, .deviation = {1.3}};
   for (const double x : {-3.0, 0.0, 0.001, 2.9, 7.25}) {
@@ -224,7 +224,7 @@ TEST(Page, shows_numbers_as_they_were_written) {
   EXPECT_EQ(number_text({.name = "load", .type = FieldSpecification::Type::values, .size = 1}, 0, 1e-9F, 3), "1e-09");
 }
 
-TEST_F(Report, of_a_task_shows_units_gates_lags_and_the_worst_examples) {
+TEST_F(Report, task_report_shows_units_gates_lags_and_worst_examples) {
   for (const std::string task : {"adding:12", "temporal-order:20"}) {
     TrainRequest request{.out = folder_.path(task)};
     request.settings.task = task;
@@ -244,7 +244,7 @@ TEST_F(Report, of_a_task_shows_units_gates_lags_and_the_worst_examples) {
   }
 }
 
-TEST_F(Report, the_command_is_quoted_for_a_shell) {
+TEST_F(Report, command_is_quoted_for_a_shell) {
   const std::string command = command_of(train_run("run"));
   EXPECT_THAT(command, ::testing::StartsWith("unfold train '"));
   EXPECT_THAT(command, HasSubstr("text with '\\''quotes'\\''.txt'"));
@@ -252,7 +252,7 @@ TEST_F(Report, the_command_is_quoted_for_a_shell) {
   EXPECT_THAT(command, HasSubstr("--steps 6"));
 }
 
-TEST(Page, base64_is_that_of_its_standard) {
+TEST(Page, base64_follows_its_standard) {
   EXPECT_EQ(base64(""), "");
   EXPECT_EQ(base64("f"), "Zg==");
   EXPECT_EQ(base64("fo"), "Zm8=");
@@ -261,7 +261,7 @@ TEST(Page, base64_is_that_of_its_standard) {
   EXPECT_EQ(base64("\xff\xfe"), "//4=");
 }
 
-TEST(Page, calibration_of_what_is_right_as_often_as_it_is_sure_lies_on_the_diagonal) {
+TEST(Page, calibrated_predictions_lie_on_the_diagonal) {
   Calibration calibration;
   for (int i = 0; i < 1000; ++i) calibration.see(0.25, i % 4 == 0);
   const std::string text = nlohmann::ordered_json(calibration.section().blocks.back()).dump();

@@ -27,7 +27,7 @@ TEST(StepEstimate, dense_units_have_large_matrices) {
   EXPECT_LT(cost_of("glnn:64,edges=3", "ruop").weights, 10);
 }
 
-TEST(StepEstimate, grows_with_what_is_read_and_with_the_passes) {
+TEST(StepEstimate, step_cost_grows_with_inputs_and_passes) {
   EXPECT_GT(cost_of("gru:32", "ruop", 100'000).seconds, 3 * cost_of("gru:32", "ruop", 10'000).seconds);
   EXPECT_GT(cost_of("gru:32", "hf").seconds, 3 * cost_of("gru:32", "adam").seconds);
 }
@@ -39,7 +39,7 @@ struct StopsAtCost final : Reporter {
   }
 };
 
-TEST(StepEstimate, is_told_before_a_long_first_step) {
+TEST(StepEstimate, step_cost_is_reported_before_a_long_first_step) {
   const ScratchFolder folder;
   TrainRequest request{.out = folder.path("run"), .given = {"model", "optimizer"}};
   std::string text;

@@ -23,12 +23,12 @@ std::string tag_of(const Key& key, std::string_view purpose, std::initializer_li
 
 /// Computed in Python: k = hashlib.blake2b(b"0123456789abcdef", digest_size=32).digest();
 /// hashlib.blake2b(b"test\0hello", key=k, digest_size=32).hexdigest()
-TEST(Authenticator, is_keyed_blake2b_of_purpose_and_bytes) {
+TEST(Authenticator, authenticator_is_keyed_blake2b_of_purpose_and_bytes) {
   EXPECT_EQ(digits(tag_of(Key::of_bytes("0123456789abcdef"), "test", {"hello"})),
             "8cb1bbd8e26563a62a81735ca2813d91547ebb0aa8f2a46993d3bb247ae27ec0");
 }
 
-TEST(Authenticator, does_not_depend_on_pieces_but_on_key_purpose_and_bytes) {
+TEST(Authenticator, authentication_code_depends_on_key_purpose_and_bytes_but_not_on_pieces) {
   const Key key = Key::of_bytes("0123456789abcdef"), other = Key::of_bytes("0123456789abcdeg");
   const std::string tag = tag_of(key, "test", {"hello"});
   EXPECT_TRUE(tags_equal(tag_of(key, "test", {"he", "", "llo"}), tag));
@@ -38,7 +38,7 @@ TEST(Authenticator, does_not_depend_on_pieces_but_on_key_purpose_and_bytes) {
   EXPECT_FALSE(tags_equal(tag.substr(1), tag));
 }
 
-TEST(Key, is_the_bytes_of_a_file_neither_few_nor_many) {
+TEST(Key, key_file_has_a_bounded_size) {
   const testing_support::ScratchFolder scratch;
   const auto tag = [](const Key& key) { return tag_of(key, "test", {}); };
   const std::string file = scratch.write("key", "0123456789abcdef\n");

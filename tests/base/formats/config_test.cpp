@@ -14,7 +14,7 @@ namespace {
 using testing_support::contains;
 using testing_support::message_of;
 
-TEST(Configuration, keys_keep_their_order_types_and_lines) {
+TEST(Configuration, keys_keep_order_type_and_line) {
   const Config config = parse_config(
       "# comment\nmodel = \"lstm:256\"\nbatch = 32\n\nrate = 2e-3\nquiet = true\ndata = [\"a.txt\",\n  'b.txt']\n",
       "c.toml");
@@ -33,7 +33,7 @@ TEST(Configuration, keys_keep_their_order_types_and_lines) {
   EXPECT_TRUE(parse_config("", "c.toml").entries().empty());
 }
 
-TEST(Configuration, what_is_not_of_the_subset_names_file_and_line) {
+TEST(Configuration, unsupported_syntax_names_file_and_line) {
   const std::vector<std::pair<std::string, std::string>> cases{{"a = 1\na = 2\n", "c.toml:2: "},
                                                                {"a = 1\n[b]\nc = 2\n", "c.toml:2: "},
                                                                {"\n\na.b = 1\n", "c.toml:3: "},
@@ -75,7 +75,7 @@ ConfigValue any_value() {
   }
 }
 
-RC_GTEST_PROP(Configuration, what_was_written_is_read_back_exactly, ()) {
+RC_GTEST_PROP(Configuration, written_configuration_round_trips, ()) {
   Config config;
   for (int i = *rc::gen::inRange(0, 6); i > 0; --i) {
     config.set(*rc::gen::nonEmpty(unicode()), any_value(), static_cast<Index>(config.entries().size()) + 1);
@@ -88,7 +88,7 @@ RC_GTEST_PROP(Configuration, what_was_written_is_read_back_exactly, ()) {
   }
 }
 
-TEST(Configuration, values_are_shown_as_on_a_command_line) {
+TEST(Configuration, values_are_shown_as_on_the_command_line) {
   EXPECT_EQ(to_string(ConfigValue(true)), "true");
   EXPECT_EQ(to_string(ConfigValue(Index{-3})), "-3");
   EXPECT_EQ(to_string(ConfigValue(0.1)), "0.1");

@@ -9,19 +9,19 @@
 
 namespace unfold {
 
-enum class Colour { red, green };
+enum class Color { red, green };
 struct Paint {
   double amount = 0.5;
   Index coats = 2;
   bool dry = false;
-  Colour colour = Colour::red;
+  Color color = Color::red;
 };
 template <class Visitor>
 void describe(Visitor& v, Paint& p) {
   v("amount", p.amount, "litres", above(0));
   v("coats", p.coats, "layers", range(1, 9));
   v("dry", p.dry, "wait");
-  v("colour", p.colour, "which", {{Colour::red, "red"}, {Colour::green, "green"}});
+  v("color", p.color, "which", {{Color::red, "red"}, {Color::green, "green"}});
 }
 
 namespace {
@@ -35,7 +35,7 @@ std::string message_of(const std::function<void()>& action) {
   return {};
 }
 
-TEST(Spec, reads_name_size_and_values_and_writes_them_back) {
+TEST(Spec, spec_with_name_size_and_values_round_trips) {
   const Spec spec = parse_spec("lstm:512,layers=2,dropout=0.1");
   EXPECT_EQ(spec.name, "lstm");
   EXPECT_EQ(spec.size, "512");
@@ -45,21 +45,21 @@ TEST(Spec, reads_name_size_and_values_and_writes_them_back) {
     EXPECT_EQ(to_string(parse_spec(text)), text);
 }
 
-TEST(Spec, refuses_what_is_malformed) {
+TEST(Spec, malformed_spec_is_rejected) {
   for (const char* text : {"", ":3", "a:", "a:=3", "a:b=", "a:b=1,b=2", "a:1,2", "a:b=1,,c=2", "a:b=1,"})
     EXPECT_FALSE(message_of([&] { parse_spec(text); }).empty()) << text;
 }
 
-TEST(Options, are_set_from_a_spec) {
+TEST(Options, options_are_set_from_a_spec) {
   Paint paint;
-  parse_options(parse_spec("paint:amount=1e-3,coats=9,dry=true,colour=green"), paint);
+  parse_options(parse_spec("paint:amount=1e-3,coats=9,dry=true,color=green"), paint);
   EXPECT_EQ(paint.amount, 1e-3);
   EXPECT_EQ(paint.coats, 9);
   EXPECT_TRUE(paint.dry);
-  EXPECT_EQ(paint.colour, Colour::green);
+  EXPECT_EQ(paint.color, Color::green);
 }
 
-TEST(Options, are_found_by_what_other_programs_call_them) {
+TEST(Options, options_accept_aliases_of_other_programs) {
   struct Descent {
     double rate = 1, decay = 0;
     Index batch = 1;
@@ -80,22 +80,22 @@ TEST(Options, are_found_by_what_other_programs_call_them) {
     EXPECT_NE(message_of([&] { parse_spec(twice); }).find("given twice"), std::string::npos) << twice;
 }
 
-TEST(Options, refuse_values_out_of_range_or_malformed) {
+TEST(Options, malformed_and_out_of_range_values_are_rejected) {
   for (const char* text : {"p:amount=0", "p:amount=nan", "p:amount=inf", "p:amount=1x", "p:coats=0", "p:coats=10",
-                           "p:coats=1.5", "p:dry=yes", "p:colour=blue"}) {
+                           "p:coats=1.5", "p:dry=yes", "p:color=blue"}) {
     Paint paint;
     EXPECT_FALSE(message_of([&] { parse_options(parse_spec(text), paint); }).empty()) << text;
   }
 }
 
-TEST(Options, name_the_nearest_when_one_is_unknown) {
+TEST(Options, unknown_option_suggests_the_nearest) {
   Paint paint;
-  const std::string message = message_of([&] { parse_options(parse_spec("paint:color=red"), paint); });
-  EXPECT_NE(message.find("did you mean \"colour\""), std::string::npos) << message;
-  EXPECT_NE(message.find("paint has no option \"color\""), std::string::npos) << message;
+  const std::string message = message_of([&] { parse_options(parse_spec("paint:colr=red"), paint); });
+  EXPECT_NE(message.find("did you mean \"color\""), std::string::npos) << message;
+  EXPECT_NE(message.find("paint has no option \"colr\""), std::string::npos) << message;
 }
 
-TEST(Options, of_any_type_are_a_value) {
+TEST(Options, options_of_every_type_hold_a_value) {
   const AnyOptions plain = Paint{};
   AnyOptions changed = plain;
   parse_options(parse_spec("paint:7,amount=3"), changed, "coats");
@@ -107,13 +107,13 @@ TEST(Options, of_any_type_are_a_value) {
   EXPECT_TRUE(help_of(AnyOptions()).empty());
 }
 
-TEST(Options, a_bare_number_without_a_main_option_is_refused) {
+TEST(Options, bare_number_without_a_main_option_is_rejected) {
   Paint paint;
   EXPECT_EQ(message_of([&] { parse_options(parse_spec("paint:7"), paint); }),
-            "paint has no option \"7\" (options: amount, coats, dry, colour)");
+            "paint has no option \"7\" (options: amount, coats, dry, color)");
 }
 
-TEST(Option, errors_begin_with_the_place_and_say_what_is_wanted) {
+TEST(Option, option_errors_start_with_the_location_and_state_the_expected_value) {
   Index number = 3;
   std::string word = "red";
   const Option whole{
@@ -140,7 +140,7 @@ TEST(Option, errors_begin_with_the_place_and_say_what_is_wanted) {
   EXPECT_EQ(number, 0);
 }
 
-TEST(Options, help_lists_defaults_and_ranges) {
+TEST(Options, option_help_lists_defaults_and_ranges) {
   const auto help = help_of(Paint{});
   ASSERT_EQ(help.size(), 4u);
   EXPECT_EQ(help[0].value, "0.5");

@@ -33,19 +33,19 @@ std::string refusal(std::string_view name, const std::vector<std::string>& other
   return "found";
 }
 
-TEST(Registry, finds_entries_by_name) {
+TEST(Registry, registry_finds_entries_by_name) {
   EXPECT_EQ(fruit().get("pear").colour, 2);
   EXPECT_EQ(fruit().find("apple"), &*fruit().begin());
   EXPECT_EQ(fruit().find("plum"), nullptr);
 }
 
-TEST(Registry, says_what_there_is_and_what_is_nearest) {
+TEST(Registry, unknown_entry_lists_all_and_suggests_the_nearest) {
   EXPECT_EQ(refusal("aple"), "there is no fruit \"aple\"; did you mean \"apple\"? (fruits: apple, pear)");
   EXPECT_EQ(refusal("figg", {"fig"}), "there is no fruit \"figg\"; did you mean \"fig\"? (fruits: apple, pear, fig)");
   EXPECT_EQ(refusal("plum"), "fruit plum is not implemented in this version; available: apple, pear");
 }
 
-TEST(Registry, helps_with_the_options_of_every_entry) {
+TEST(Registry, registry_help_lists_options_of_every_entry) {
   const auto help = fruit().help();
   ASSERT_EQ(help.size(), 2u);
   ASSERT_EQ(help[0].options.size(), 1u);

@@ -20,7 +20,7 @@ Index slow_distance(const std::string& a, const std::string& b) {
   return best;
 }
 
-RC_GTEST_PROP(TextDistance, agrees_with_the_recursive_definition, ()) {
+RC_GTEST_PROP(TextDistance, text_distance_equals_the_recursive_definition, ()) {
   const auto letters = [] {
     std::string text = *rc::gen::container<std::string>(rc::gen::elementOf(std::string("abc")));
     return text.substr(0, 6);
@@ -29,7 +29,7 @@ RC_GTEST_PROP(TextDistance, agrees_with_the_recursive_definition, ()) {
   RC_ASSERT(text_distance(a, b) == slow_distance(a, b));
 }
 
-TEST(TextDistance, suggests_what_was_meant_and_nothing_else) {
+TEST(TextDistance, suggestions_contain_only_likely_matches) {
   const std::vector<std::string> names{"rate", "momentum", "clip", "nesterov", "learning-rate"};
   EXPECT_EQ(nearest("rtae", names), "rate");
   EXPECT_EQ(nearest("momentun", names), "momentum");

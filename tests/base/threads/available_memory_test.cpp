@@ -13,9 +13,9 @@ using testing_support::GroupFiles;
 
 constexpr std::size_t kNoLimit = std::numeric_limits<std::size_t>::max();
 
-TEST(AvailableMemory, there_is_some_on_this_machine) { EXPECT_GT(available_memory(), 1U << 20); }
+TEST(AvailableMemory, available_memory_is_positive) { EXPECT_GT(available_memory(), 1U << 20); }
 
-TEST(AvailableMemory, the_fullest_group_on_the_way_up_leaves_least) {
+TEST(AvailableMemory, most_restrictive_parent_group_determines_available_memory) {
   GroupFiles groups;
   groups.add("a", "memory.max", "3000");
   groups.add("a", "memory.current", "2500");
@@ -30,14 +30,14 @@ TEST(AvailableMemory, the_fullest_group_on_the_way_up_leaves_least) {
   EXPECT_EQ(cgroup_memory_left(groups.of_process("0::/\n")), kNoLimit);
 }
 
-TEST(AvailableMemory, a_group_that_is_full_leaves_nothing) {
+TEST(AvailableMemory, full_group_leaves_no_memory) {
   GroupFiles groups;
   groups.add("", "memory.max", "1000");
   groups.add("", "memory.current", "1001");
   EXPECT_EQ(cgroup_memory_left(groups.of_process("0::/system.slice/docker-8c.scope\n")), 0U);
 }
 
-TEST(AvailableMemory, version_one_has_other_names) {
+TEST(AvailableMemory, version_one_control_group_names_are_supported) {
   GroupFiles groups;
   groups.add("memory", "memory.limit_in_bytes", "9223372036854771712");  // no limit
   groups.add("memory", "memory.usage_in_bytes", "5000");
@@ -49,7 +49,7 @@ TEST(AvailableMemory, version_one_has_other_names) {
   EXPECT_EQ(cgroup_memory_left(groups.of_process("4:cpu:/box\n")), kNoLimit);
 }
 
-TEST(AvailableMemory, what_cannot_be_understood_is_no_limit) {
+TEST(AvailableMemory, malformed_limit_is_ignored) {
   GroupFiles groups;
   for (const char* text : {"", "max", "many", "-5", "1e9"}) {
     groups.add("a", "memory.max", text);

@@ -16,12 +16,12 @@ double granted(const GroupFiles& files, const std::string& memberships) {
   return cgroup_processor_quota(files.of_process(memberships));
 }
 
-TEST(Processors, at_least_one_is_there) {
+TEST(Processors, at_least_one_processor_is_available) {
   EXPECT_GE(available_threads(), 1);
   EXPECT_GE(machine_threads(), available_threads());
 }
 
-TEST(Processors, of_version_two_the_narrowest_group_on_the_way_up_grants_least) {
+TEST(Processors, most_restrictive_version_two_parent_group_determines_the_quota) {
   GroupFiles groups;
   groups.add("", "cgroup.procs", "");
   groups.add("a", "cpu.max", "400000 100000");
@@ -32,14 +32,14 @@ TEST(Processors, of_version_two_the_narrowest_group_on_the_way_up_grants_least) 
   EXPECT_TRUE(std::isinf(granted(groups, "0::/\n")));
 }
 
-TEST(Processors, a_container_has_its_own_group_at_the_root_whatever_the_host_calls_it) {
+TEST(Processors, container_root_group_is_used_regardless_of_its_host_name) {
   GroupFiles groups;
   groups.add("", "cpu.max", "50000 100000");
   EXPECT_EQ(granted(groups, "0::/\n"), 0.5);
   EXPECT_EQ(granted(groups, "0::/system.slice/docker-8c.scope\n"), 0.5);
 }
 
-TEST(Processors, version_one_says_it_in_two_files) {
+TEST(Processors, version_one_quota_is_read_from_two_files) {
   GroupFiles groups;
   groups.add("cpu,cpuacct/box", "cpu.cfs_quota_us", "150000");
   groups.add("cpu,cpuacct/box", "cpu.cfs_period_us", "50000");
@@ -49,7 +49,7 @@ TEST(Processors, version_one_says_it_in_two_files) {
   EXPECT_TRUE(std::isinf(granted(groups, "4:cpu:/other\n3:cpuset:/box\n")));
 }
 
-TEST(Processors, what_cannot_be_understood_is_no_quota) {
+TEST(Processors, malformed_quota_is_ignored) {
   GroupFiles groups;
   for (const char* text : {"", "max", "x 100000", "100000 0", "-5 100000", "0 100000", "100000"}) {
     groups.add("a", "cpu.max", text);

@@ -158,7 +158,7 @@ TEST(Team, that_is_fickle_is_the_caller_alone_every_now_and_then) {
   EXPECT_EQ(seen[1] + seen[3], 100);
 }
 
-TEST(Team, that_is_not_told_does_as_it_pays_or_as_the_environment_says) {
+TEST(Team, team_without_attendance_is_adaptive_or_follows_the_environment) {
   const char* const set = std::getenv("UNFOLD_TEAM");
   const std::string before = set == nullptr ? "" : set;
   ::setenv("UNFOLD_TEAM", "", 1);
@@ -200,7 +200,7 @@ TEST_P(EveryTeam, IsBrokenOffAtTheNextBarrierWhenItsFlagIsSet) {
     });
     return passed.load();
   };
-  EXPECT_EQ(run(), GetParam());  // nobody asked for it
+  EXPECT_EQ(run(), GetParam());  // not requested by the caller
   {
     const Interruptible within(&stop);
     EXPECT_THROW(run(), BrokenOff);  // at once: the flag is set

@@ -59,7 +59,7 @@ TEST_F(CInterface, a_stream_has_the_bits_of_the_predictor) {
   }
 }
 
-TEST_F(CInterface, a_clone_goes_its_own_way_and_a_reset_begins_anew) {
+TEST_F(CInterface, clones_are_independent_and_reset_restores_the_initial_state) {
   const std::vector<float> first = now(stream_);
   unfold_push(stream_, 1);
   unfold_stream* clone = nullptr;
@@ -73,7 +73,7 @@ TEST_F(CInterface, a_clone_goes_its_own_way_and_a_reset_begins_anew) {
   EXPECT_EQ(now(stream_), first);
 }
 
-TEST_F(CInterface, clones_in_threads_of_their_own_say_what_they_say_alone) {
+TEST_F(CInterface, clones_give_the_same_results_in_separate_threads) {
   const auto read = [&](unfold_stream* stream) {
     double sum = 0;
     for (int i = 0; i < 3000; ++i) {

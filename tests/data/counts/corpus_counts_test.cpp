@@ -54,7 +54,7 @@ NgramCounts counts_in(int count, const Corpus& corpus, const Split& part, Corpus
   return result;
 }
 
-TEST(CorpusCounts, are_those_of_sentences_in_any_number_of_processes) {
+TEST(CorpusCounts, corpus_counts_equal_sentence_counts_for_any_number_of_processes) {
   const std::string first = "it was\n\nnot to be\nthought of", second = "\nof, to be";
   const Corpus corpus = corpus_of(first + second);
   const auto all = static_cast<Index>(first.size() + second.size()), cut = static_cast<Index>(first.size());
@@ -71,7 +71,7 @@ TEST(CorpusCounts, are_those_of_sentences_in_any_number_of_processes) {
     }
 }
 
-TEST(CorpusCounts, go_beyond_a_block_and_beyond_memory) {
+TEST(CorpusCounts, corpus_counts_exceed_a_block_and_the_memory_limit) {
   std::string text;
   std::uint64_t seed = 7;
   for (int i = 0; i < 300000; ++i) {

@@ -65,7 +65,7 @@ void expect_same_in_any_number(const std::vector<std::string>& files, const Alph
     });
 }
 
-TEST(CorpusSurvey, makes_the_corpus_of_one_that_reads_all_in_any_number_of_processes) {
+TEST(CorpusSurvey, corpus_survey_does_not_depend_on_the_number_of_processes) {
   const ScratchFolder folder;
   for (unsigned seed = 0; seed < 2; ++seed) {
     const std::vector<std::string> files = {
@@ -81,7 +81,7 @@ TEST(CorpusSurvey, makes_the_corpus_of_one_that_reads_all_in_any_number_of_proce
 }
 
 /// Tokens that cross the end of a block, at every position.
-TEST(CorpusSurvey, takes_every_token_once_wherever_blocks_end) {
+TEST(CorpusSurvey, tokens_across_block_ends_are_counted_once) {
   const ScratchFolder folder;
   for (const std::string piece : {"𝄞語éa", " word ", "\n\n", " \t \r\n "})
     for (std::size_t before = 0; before <= piece.size() + 1; ++before) {
@@ -96,7 +96,7 @@ TEST(CorpusSurvey, takes_every_token_once_wherever_blocks_end) {
                             {.kind = SymbolKind::words}, 1);
 }
 
-TEST(CorpusSurvey, says_what_is_wrong_as_one_process_would) {
+TEST(CorpusSurvey, corpus_errors_equal_those_of_one_process) {
   const ScratchFolder folder;
   const auto refused = [&](int count, const std::vector<std::string>& files, const AlphabetOptions& options) {
     return message_of<DataError>(
@@ -127,7 +127,7 @@ TEST(CorpusSurvey, says_what_is_wrong_as_one_process_would) {
       UsageError);
 }
 
-TEST(CorpusSurvey, a_file_that_is_another_when_it_is_read_again_is_named) {
+TEST(CorpusSurvey, file_that_changes_between_reads_is_named) {
   const ScratchFolder folder;
   std::string text = mixed_text(2 * kTextBlock, 1);
   const std::string file = folder.write("text", text);

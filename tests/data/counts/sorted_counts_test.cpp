@@ -44,7 +44,7 @@ std::vector<Key> many_keys(std::size_t count, Index codes, Code largest, std::ui
   return keys;
 }
 
-TEST(SortedCounts, are_those_of_a_map_for_keys_of_any_width) {
+TEST(SortedCounts, sorted_counts_equal_a_map_for_any_key_width) {
   for (const Index codes : {1, 2, 5, 9, 16})
     for (const Code largest : {1U, 28U, 10000U, 70000U, 0xffffffffU}) {
       const auto counts = make_sorted_counts({.codes = codes, .largest = largest});
@@ -55,7 +55,7 @@ TEST(SortedCounts, are_those_of_a_map_for_keys_of_any_width) {
     }
 }
 
-TEST(SortedCounts, are_the_same_where_the_table_is_too_small) {
+TEST(SortedCounts, sorted_counts_are_correct_if_the_table_is_too_small) {
   const std::vector<Key> keys = many_keys(100000, 7, 1000);
   const auto counts = make_sorted_counts({.codes = 7, .largest = 1000, .memory = 1});
   for (const Key& key : keys) counts->add(key);
@@ -63,12 +63,13 @@ TEST(SortedCounts, are_the_same_where_the_table_is_too_small) {
   EXPECT_GT(counts->pieces(), 5U);
 }
 
-TEST(SortedCounts, of_nothing_are_none) {
+TEST(SortedCounts, empty_input_has_no_counts) {
   CountedKey key;
   EXPECT_FALSE(make_sorted_counts({.codes = 3, .largest = 5})->sorted()->next(key));
 }
 
-RC_GTEST_PROP(SortedCounts, of_any_keys_are_those_of_a_map, (const std::vector<std::array<std::uint8_t, 3>>& drawn)) {
+RC_GTEST_PROP(SortedCounts, sorted_counts_of_any_keys_equal_a_map,
+              (const std::vector<std::array<std::uint8_t, 3>>& drawn)) {
   std::vector<Key> keys;
   const auto counts = make_sorted_counts({.codes = 3, .largest = 255, .memory = 1});
   for (const auto& codes : drawn) {
@@ -78,7 +79,7 @@ RC_GTEST_PROP(SortedCounts, of_any_keys_are_those_of_a_map, (const std::vector<s
   RC_ASSERT(all_of(*counts->sorted()) == counted_by_map(keys));
 }
 
-TEST(GatheredCounts, are_the_sums_over_processes_and_come_to_the_first) {
+TEST(GatheredCounts, gathered_counts_are_sums_at_the_first_process) {
   // More keys than a block holds, exactly one block, and none.
   for (const std::size_t size : {std::size_t{200000}, std::size_t{65536}, std::size_t{0}})
     for (const int count : {1, 2, 3}) {

@@ -16,7 +16,7 @@ std::string derived(const std::string& kind, const std::string& text) {
   return field ? derive(*field, text) : "";
 }
 
-TEST(Derived, names_say_what_is_made_from_which_field) {
+TEST(Derived, derived_names_contain_operation_and_field) {
   EXPECT_EQ(parse_derived("word.prefix3"),
             (DerivedField{.field = "word", .kind = DerivedField::Kind::prefix, .count = 3}));
   EXPECT_EQ(parse_derived("a.b.lower.suffix12"),
@@ -30,7 +30,7 @@ TEST(Derived, names_say_what_is_made_from_which_field) {
   }
 }
 
-TEST(Derived, lower_case_is_that_of_Unicode) {
+TEST(Derived, lower_case_follows_unicode) {
   EXPECT_EQ(derived("lower", "McDonald's-95"), "mcdonald's-95");
   EXPECT_EQ(derived("lower", "ÀÉÎ ÖÜẞ ŁŽ"), "àéî öüß łž");
   EXPECT_EQ(derived("lower", "ΑΒΓ ДЖ 東京"), "αβγ дж 東京");
@@ -49,7 +49,7 @@ TEST(Derived, prefixes_and_suffixes_count_characters) {
   EXPECT_EQ(derived("suffix1", ""), "");
 }
 
-TEST(Derived, a_shape_has_runs_of_upper_case_lower_case_and_digits) {
+TEST(Derived, word_shape_groups_upper_case_lower_case_and_digits) {
   EXPECT_EQ(derived("shape", "McDonald's-95"), "XxXx'x-d");
   EXPECT_EQ(derived("shape", "NASA"), "X");
   EXPECT_EQ(derived("shape", "1,000.50"), "d,d.d");
@@ -57,7 +57,7 @@ TEST(Derived, a_shape_has_runs_of_upper_case_lower_case_and_digits) {
   EXPECT_EQ(derived("shape", "x٣"), "xd");
 }
 
-TEST(Derived, a_character_counts_from_either_end_and_may_be_missing) {
+TEST(Derived, character_feature_counts_from_either_end_and_may_be_missing) {
   EXPECT_EQ(derived("char3", "Zoë's"), "ë");
   EXPECT_EQ(derived("char-1", "Zoë"), "ë");
   EXPECT_EQ(derived("char-3", "Zoë"), "Z");
@@ -65,7 +65,7 @@ TEST(Derived, a_character_counts_from_either_end_and_may_be_missing) {
   EXPECT_EQ(derived("char-4", "Zoë"), "");
 }
 
-TEST(Derived, a_run_names_how_many_texts_it_has) {
+TEST(Derived, repeated_value_feature_counts_consecutive_texts) {
   const auto run = parse_derived("word.lower.run2");
   ASSERT_TRUE(run.has_value());
   EXPECT_EQ(run->field, "word.lower");
@@ -74,7 +74,7 @@ TEST(Derived, a_run_names_how_many_texts_it_has) {
   EXPECT_FALSE(parse_derived("word.run").has_value());
 }
 
-RC_GTEST_PROP(Derived, parts_of_valid_text_are_valid_and_fit_together, ()) {
+RC_GTEST_PROP(Derived, parts_of_valid_text_are_valid_and_join_to_the_whole, ()) {
   std::string text;
   for (const auto code : *rc::gen::container<std::vector<std::uint32_t>>(rc::gen::inRange<std::uint32_t>(1, 0x3100))) {
     append_utf8(text, code);

@@ -56,7 +56,7 @@ std::string complaint(const std::function<void()>& f) {
 
 // ------------------------------------------------------------------------------------------------------- specification
 
-TEST(Specify, names_the_fields_predicted_and_read_with_their_kinds_and_sizes) {
+TEST(Specify, specification_names_inputs_and_targets_with_kinds_and_sizes) {
   const DataSpecification data =
       specify(three_examples(), {.reads = {"word", "wind"}, .predicts = {"tag", "class"}}, "columns");
   EXPECT_EQ(data.source, "columns");
@@ -69,7 +69,7 @@ TEST(Specify, names_the_fields_predicted_and_read_with_their_kinds_and_sizes) {
   EXPECT_TRUE(data.field("class").once);
 }
 
-TEST(Specify, orders_what_is_read_by_frequency_behind_unk_and_what_is_predicted_by_bytes_without_it) {
+TEST(Specify, input_alphabet_is_sorted_by_frequency_after_unk_and_target_alphabet_by_bytes) {
   const DataSpecification data =
       specify(three_examples(), {.reads = {"word"}, .predicts = {"tag", "class"}}, "columns");
   EXPECT_THAT(alphabet_of(data.field("word")), ElementsAre("<unk>", "the", "Stop", "cat", "dog", "runs"));
@@ -77,7 +77,7 @@ TEST(Specify, orders_what_is_read_by_frequency_behind_unk_and_what_is_predicted_
   EXPECT_THAT(alphabet_of(data.field("class")), ElementsAre("long", "short"));
 }
 
-TEST(Specify, keeps_of_a_large_alphabet_what_occurs_twice_and_of_a_small_one_everything) {
+TEST(Specify, large_alphabets_keep_repeated_values_and_small_ones_keep_all) {
   for (const int distinct : {500, 501}) {
     Examples examples{.source = "data", .columns = {texts("word", {})}};
     Texts& words = examples.columns[0].texts;
@@ -91,7 +91,7 @@ TEST(Specify, keeps_of_a_large_alphabet_what_occurs_twice_and_of_a_small_one_eve
   }
 }
 
-TEST(Specify, makes_derived_fields_of_text) {
+TEST(Specify, derived_text_fields_are_created) {
   const Examples examples = three_examples();
   const ExampleSet set = set_of(examples, {.reads = {"word.lower.prefix1", "word.char4"}, .predicts = {"tag"}});
   EXPECT_THAT(alphabet_of(set.data().field("word.lower.prefix1")), ElementsAre("<unk>", "t", "c", "d", "r", "s"));
@@ -100,7 +100,7 @@ TEST(Specify, makes_derived_fields_of_text) {
                           set.data().field("word.char4").alphabet->find("p"), kNoSymbol, kNoSymbol));
 }
 
-TEST(Specify, of_a_field_predicted_at_the_end_looks_at_ends_alone) {
+TEST(Specify, field_predicted_at_the_end_uses_only_end_values) {
   Examples examples = three_examples();
   examples.columns.push_back(numbers("level", {100, 200, 1, 2, 300, 6}));
   const ExampleSet set = set_of(examples, {.reads = {"word"}, .predicts = {"tag", "level"}, .once = {"tag", "level"}});
@@ -112,7 +112,7 @@ TEST(Specify, of_a_field_predicted_at_the_end_looks_at_ends_alone) {
   EXPECT_NEAR(restored(set.data().field("level"), 0, set.column("level").values[2]), 6, 1e-6);
 }
 
-TEST(Specify, refuses_a_field_that_is_not_there_or_holds_nothing) {
+TEST(Specify, missing_and_empty_fields_are_rejected) {
   Examples examples = three_examples();
   EXPECT_THAT(complaint([&] { specify(examples, {.reads = {"words"}}, ""); }), HasSubstr("did you mean \"word\"?"));
   EXPECT_THAT(complaint([&] { specify(examples, {.reads = {"wind.lower"}}, ""); }),
@@ -122,7 +122,7 @@ TEST(Specify, refuses_a_field_that_is_not_there_or_holds_nothing) {
   EXPECT_THAT(complaint([&] { specify(examples, {.reads = {"wind"}}, ""); }), HasSubstr("field wind is empty"));
 }
 
-TEST(Specify, refuses_to_read_what_is_predicted_once) {
+TEST(Specify, target_predicted_once_cannot_be_read) {
   const auto specified = [](const FieldChoice& choice) {
     return complaint<UsageError>([&] { specify(three_examples(), choice, ""); });
   };
@@ -133,7 +133,7 @@ TEST(Specify, refuses_to_read_what_is_predicted_once) {
 
 // ----------------------------------------------------------------------------------------------------- standardization
 
-TEST(Standardisation, has_mean_and_deviation_of_what_is_present) {
+TEST(Standardisation, standardization_uses_mean_and_deviation_of_present_values) {
   const DataSpecification data = specify(three_examples(), {.reads = {"wind"}}, "table");
   const FieldSpecification& wind = data.field("wind");
   const Numbers present = {1, 2, 3, 4, 6};
@@ -144,7 +144,7 @@ TEST(Standardisation, has_mean_and_deviation_of_what_is_present) {
   EXPECT_NEAR(wind.deviation[0], std::sqrt(square - mean * mean), 1e-14);
 }
 
-TEST(Standardisation, gives_numbers_of_mean_0_and_deviation_1_that_can_be_restored) {
+TEST(Standardisation, standardized_numbers_have_mean_0_and_deviation_1_and_can_be_restored) {
   Examples examples{.source = "data", .columns = {numbers("wind", {}, {}, 2)}, .ends = {50}};
   for (int i = 0; i < 50; ++i) {
     examples.columns[0].numbers.push_back(1e6 + 3 * i * i);  // far from 0
@@ -165,7 +165,7 @@ TEST(Standardisation, gives_numbers_of_mean_0_and_deviation_1_that_can_be_restor
   }
 }
 
-TEST(Standardisation, leaves_bits_alone_and_what_is_wanted_as_it_is) {
+TEST(Standardisation, bits_and_unscaled_targets_are_not_standardized) {
   const Examples examples{.source = "data",
                           .columns = {numbers("bits", {0, 1, 1, 0}, {}, 2), numbers("mixed", {0, 1, 1, 2}, {}, 2)},
                           .ends = {2}};
@@ -178,7 +178,7 @@ TEST(Standardisation, leaves_bits_alone_and_what_is_wanted_as_it_is) {
 }
 
 /// Thirty times 0.1 is not 3: summing equal numbers would leave a deviation of rounding errors.
-TEST(Standardisation, of_a_number_that_never_changes_is_exact) {
+TEST(Standardisation, standardization_of_a_constant_is_exact) {
   const Examples examples{.source = "data", .columns = {numbers("wind", Numbers(30, 0.1))}, .ends = {30}};
   const ExampleSet set = set_of(examples, {.reads = {"wind"}});
   EXPECT_EQ(set.data().fields[0].mean, Numbers{0.1});
@@ -186,7 +186,7 @@ TEST(Standardisation, of_a_number_that_never_changes_is_exact) {
   for (const float z : set.column("wind").values) EXPECT_EQ(z, 0);
 }
 
-TEST(Standardisation, is_that_of_training_for_all_other_data) {
+TEST(Standardisation, other_data_use_the_standardization_of_training) {
   Examples other = three_examples();
   other.columns[3].numbers = {10, 20, 30, 40, 50, 60};
   other.columns[3].missing.clear();
@@ -197,7 +197,7 @@ TEST(Standardisation, is_that_of_training_for_all_other_data) {
   EXPECT_FLOAT_EQ(set.column("wind").values[1], static_cast<float>((20 - wind.mean[0]) / wind.deviation[0]));
 }
 
-TEST(Standardisation, refuses_numbers_that_are_too_large) {
+TEST(Standardisation, too_large_numbers_are_rejected) {
   const FieldChoice choice{.reads = {"wind"}, .unstandardized = {}};
   Examples large = three_examples();
   large.columns[3].numbers[5] = 1e200;
@@ -212,7 +212,7 @@ TEST(Standardisation, refuses_numbers_that_are_too_large) {
 
 // ------------------------------------------------------------------------------------- missing and unknown values
 
-TEST(ExampleSet, counts_examples_and_positions) {
+TEST(ExampleSet, examples_and_positions_are_counted) {
   const ExampleSet set = set_of(three_examples(), {.reads = {"word"}});
   EXPECT_EQ(set.count(), 3);
   EXPECT_EQ(set.positions(), 6);
@@ -223,7 +223,7 @@ TEST(ExampleSet, counts_examples_and_positions) {
   EXPECT_THAT(complaint([&] { set.column("tag"); }), HasSubstr("data.txt has no field \"tag\""));
 }
 
-TEST(ExampleSet, marks_what_is_missing) {
+TEST(ExampleSet, missing_values_are_marked) {
   Examples examples = three_examples();
   examples.columns[0].missing = {0, 1, 0, 0, 0, 0};
   const ExampleSet set = set_of(examples, {.reads = {"word", "wind"}});
@@ -234,14 +234,14 @@ TEST(ExampleSet, marks_what_is_missing) {
   EXPECT_EQ(set.data().field("word").alphabet->find("dog"), kNoSymbol);  // it never occurred
 }
 
-TEST(ExampleSet, reads_what_was_never_seen_as_unk) {
+TEST(ExampleSet, unseen_inputs_are_read_as_unk) {
   Examples other = three_examples();
   other.columns[0].texts[1] = "whale";
   const ExampleSet set = set_of(other, {.reads = {"word"}}, three_examples());
   EXPECT_EQ(set.data().field("word").alphabet->text(set.column("word").symbols[1]), "<unk>");
 }
 
-TEST(ExampleSet, refuses_a_label_that_was_never_seen_and_names_its_line) {
+TEST(ExampleSet, unseen_label_is_rejected_with_its_line) {
   Examples other = three_examples();
   other.columns[1].texts[4] = "ADJ";
   const FieldChoice choice{.reads = {"word"}, .predicts = {"tag", "class"}};
@@ -257,7 +257,7 @@ TEST(ExampleSet, refuses_a_label_that_was_never_seen_and_names_its_line) {
               HasSubstr("data.txt, example 2: field class"));
 }
 
-TEST(ExampleSet, keeps_labels_that_were_never_seen_apart_where_they_may_be) {
+TEST(ExampleSet, unseen_labels_are_kept_separately_if_allowed) {
   Examples other = three_examples();
   other.columns[1].texts[4] = "ADJ";
   other.columns[2].texts[1] = "tiny";
@@ -269,7 +269,7 @@ TEST(ExampleSet, keeps_labels_that_were_never_seen_apart_where_they_may_be) {
 }
 
 /// Only the label at the end of an example is required.
-TEST(ExampleSet, does_not_ask_what_stands_before_the_end_where_the_end_is_predicted) {
+TEST(ExampleSet, labels_before_the_end_are_not_required_if_only_the_end_is_predicted) {
   Examples other = three_examples();
   other.columns[1].texts[0] = "ADJ";
   const FieldChoice choice{.reads = {"word"}, .predicts = {"tag"}, .once = {"tag"}};
@@ -281,7 +281,7 @@ TEST(ExampleSet, does_not_ask_what_stands_before_the_end_where_the_end_is_predic
   EXPECT_THAT(apart.column("tag").unseen, ElementsAre(std::pair<const Index, std::string>(2, "ADJ")));
 }
 
-TEST(ExampleSet, refuses_data_of_another_kind_than_the_model_knows) {
+TEST(ExampleSet, data_of_the_wrong_kind_are_rejected) {
   const FieldChoice choice{.reads = {"word", "wind"}, .predicts = {"tag"}};
   const auto refused = [&](const std::function<void(Examples&)>& change) {
     Examples other = three_examples();
@@ -314,7 +314,7 @@ Examples file_of(const std::string& source, ExampleColumn load, ExampleColumn no
   return examples;
 }
 
-TEST(SeveralFiles, a_column_without_a_value_takes_the_kind_that_it_has_elsewhere) {
+TEST(SeveralFiles, empty_column_takes_its_kind_from_other_files) {
   const Examples full = file_of("full", numbers("load", {1, 2}), texts("note", {"a", "b"}));
   Examples nothing = file_of("nothing", texts("load", {"", "NA"}), numbers("note", {0, 0}));
   for (ExampleColumn& column : nothing.columns) column.missing = {1, 1};
@@ -329,7 +329,7 @@ TEST(SeveralFiles, a_column_without_a_value_takes_the_kind_that_it_has_elsewhere
   }
 }
 
-TEST(SeveralFiles, a_column_of_two_kinds_matters_only_to_those_who_read_it) {
+TEST(SeveralFiles, column_of_mixed_kind_matters_only_if_read) {
   Examples both = file_of("a.csv", numbers("load", {1, 2}), numbers("note", {17, 1.5}));
   append(both, file_of("b.csv", numbers("load", {3, 4}), texts("note", {"5", "door open"})));
   append(both, file_of("c.csv", numbers("load", {5}), numbers("note", {6})));
@@ -345,7 +345,7 @@ TEST(SeveralFiles, a_column_of_two_kinds_matters_only_to_those_who_read_it) {
   EXPECT_THROW(specify(subset(both, last), {.reads = {"note"}, .predicts = {"load"}}, "table"), DataError);
 }
 
-TEST(SeveralFiles, must_have_the_same_fields_of_the_same_shape) {
+TEST(SeveralFiles, files_must_have_the_same_fields_and_shapes) {
   const Examples one = file_of("one", numbers("load", {1}), numbers("note", {1}));
   const auto refused = [&](const ExampleColumn& load, const ExampleColumn& note) {
     return complaint([&] {
@@ -360,7 +360,7 @@ TEST(SeveralFiles, must_have_the_same_fields_of_the_same_shape) {
 
 // -------------------------------------------------------------------------------------------------------------- parts
 
-TEST(ExampleSet, has_subsets_in_the_order_asked_for) {
+TEST(ExampleSet, subsets_have_the_requested_order) {
   Examples other = three_examples();
   other.columns[1].texts[4] = "ADJ";
   other.columns[2].texts[2] = "tiny";
@@ -380,7 +380,7 @@ TEST(ExampleSet, has_subsets_in_the_order_asked_for) {
   EXPECT_EQ(some.source(), all.source());
 }
 
-RC_GTEST_PROP(ExampleSet, subsets_hold_the_entries_of_their_examples, ()) {
+RC_GTEST_PROP(ExampleSet, subsets_contain_the_entries_of_their_examples, ()) {
   const auto lengths = *rc::gen::nonEmpty(rc::gen::container<Indices>(rc::gen::inRange<Index>(1, 6)));
   Examples examples{.source = "data", .columns = {texts("word", {}), numbers("wind", {})}};
   for (const Index length : lengths) {
@@ -407,7 +407,7 @@ RC_GTEST_PROP(ExampleSet, subsets_hold_the_entries_of_their_examples, ()) {
   }
 }
 
-TEST(ExampleSet, has_parts_of_one_example_with_what_comes_before_them) {
+TEST(ExampleSet, parts_of_one_example_include_their_context) {
   const ExampleSet all = set_of(three_examples(), {.reads = {"word"}, .predicts = {"class"}});
   const ExampleSet part = all.part(0, 1, 3, 5);  // only one position precedes it
   EXPECT_EQ(part.count(), 1);
@@ -427,7 +427,7 @@ TEST(ExampleSet, has_parts_of_one_example_with_what_comes_before_them) {
 
 // ------------------------------------------------------------------------------------------------------------ reading
 
-TEST(FieldRead, names_a_field_some_positions_earlier) {
+TEST(FieldRead, field_name_may_include_an_offset) {
   EXPECT_EQ((FieldRead{"word", 0}).name(), "word");
   EXPECT_EQ((FieldRead{"word", 1}).name(), "previous word");
   EXPECT_EQ((FieldRead{"word", 3}).name(), "previous(3) word");
@@ -438,7 +438,7 @@ TEST(FieldRead, names_a_field_some_positions_earlier) {
   }
 }
 
-RC_GTEST_PROP(FieldRead, comes_back_from_its_name, ()) {
+RC_GTEST_PROP(FieldRead, field_name_round_trips, ()) {
   const FieldRead read{*rc::gen::element<std::string>("word", "a b", "previous(2) x", "1.suffix2"),
                        *rc::gen::inRange<Index>(1, 1000)};
   const FieldRead back = parse_read(read.name());

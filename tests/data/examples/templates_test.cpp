@@ -28,7 +28,7 @@ std::string refusal_of(const std::string& text) {
   return "no refusal";
 }
 
-TEST(Templates, names_say_fields_and_offsets) {
+TEST(Templates, template_names_contain_fields_and_offsets) {
   EXPECT_EQ(parse_template("word[-1]"), (Parts{{"word", -1}}));
   EXPECT_EQ(parse_template("word[0]|tag[+1]"), (Parts{{"word", 0}, {"tag", 1}}));
   EXPECT_EQ(parse_template("word.suffix3[2]"), (Parts{{"word.suffix3", 2}}));
@@ -37,14 +37,14 @@ TEST(Templates, names_say_fields_and_offsets) {
   EXPECT_EQ(template_name(parse_template("word[-1]|tag[+1]")), "word[-1]|tag[1]");
 }
 
-TEST(Templates, files_say_the_same_by_columns) {
+TEST(Templates, template_files_by_column_are_equivalent) {
   const TemplateFile file = templates_of("# words\nU00:%x[-2,0]\r\n\nU01:%x[-1,1]/%x[0,0]\nU02:%x[-2,0]\nB\n");
   EXPECT_THAT(file.reads, ElementsAre("word[-2]", "tag[-1]|word[0]"));
   EXPECT_TRUE(file.bigrams);
   EXPECT_FALSE(templates_of("U:%x[0,0]").bigrams);
 }
 
-TEST(Templates, what_is_wrong_is_said_with_its_line) {
+TEST(Templates, template_errors_name_the_line) {
   EXPECT_THAT(refusal_of("U00:%x[0,0]\nU01:%x[0,2]\n"),
               HasSubstr("made.txt, line 2: the template \"U01:%x[0,2]\" refers to column 2"));
   EXPECT_THAT(refusal_of("U00:%x[0]\n"), HasSubstr("%x[0], but rows are from"));
@@ -74,18 +74,18 @@ std::vector<std::string> texts_of(const std::string& name, Index least = 1) {
   return texts;
 }
 
-TEST(Templates, fields_hold_what_stands_around_and_end_with_their_example) {
+TEST(Templates, template_fields_contain_neighbors_within_the_example) {
   EXPECT_THAT(texts_of("word[-1]"), ElementsAre("_B-1", "a", "b", "_B-1"));
   EXPECT_THAT(texts_of("word[2]"), ElementsAre("c", "_B+1", "_B+2", "_B+2"));
   EXPECT_THAT(texts_of("word[-1]|word[0]"), ElementsAre("_B-1|a", "a|b", "b|c", "_B-1|d"));
   EXPECT_THAT(texts_of("tag[0]"), ElementsAre("x", "y", "x", "-"));
 }
 
-TEST(Templates, rare_texts_are_unknown_where_they_are_cut) {
+TEST(Templates, cut_off_rare_texts_are_unknown) {
   EXPECT_THAT(texts_of("word[-1]", 2), ElementsAre("_B-1", "<unk>", "<unk>", "_B-1"));
 }
 
-TEST(Templates, a_part_that_is_no_column_is_refused) { EXPECT_THROW(texts_of("word[0]|form[0]"), DataError); }
+TEST(Templates, non_column_template_part_is_rejected) { EXPECT_THROW(texts_of("word[0]|form[0]"), DataError); }
 
 }  // namespace
 }  // namespace unfold

@@ -59,13 +59,13 @@ std::string foreign(const std::string& header, std::size_t data) {
   return std::string(reinterpret_cast<const char*>(&length), 8) + header + std::string(data, 'd');
 }
 
-TEST(Safetensors, the_bytes_of_the_format_do_not_change) {
+TEST(Safetensors, file_format_bytes_are_stable) {
   const Golden golden;
   if (std::getenv("UNFOLD_WRITE_GOLDEN") != nullptr) golden.writer().write(golden_path());
   EXPECT_EQ(golden.writer().bytes(), read_file(golden_path()));
 }
 
-TEST(Safetensors, the_golden_file_reads_back) {
+TEST(Safetensors, golden_file_is_read) {
   const Golden golden;
   const SafetensorsFile file = SafetensorsFile::open(golden_path());
   ASSERT_EQ(file.tensors().size(), 8u);
@@ -107,7 +107,7 @@ TEST(Safetensors, every_changed_byte_is_a_model_error) {
   }
 }
 
-RC_GTEST_PROP(Safetensors, what_was_written_is_read_back, ()) {
+RC_GTEST_PROP(Safetensors, written_file_round_trips, ()) {
   const auto names = *rc::gen::unique<std::vector<std::string>>(
       rc::gen::nonEmpty(rc::gen::container<std::string>(rc::gen::inRange('!', '~'))));
   SafetensorsWriter forwards, backwards;
@@ -135,7 +135,7 @@ RC_GTEST_PROP(Safetensors, what_was_written_is_read_back, ()) {
   }
 }
 
-TEST(Safetensors, data_is_aligned_in_the_file) {
+TEST(Safetensors, data_are_aligned_in_the_file) {
   const std::string bytes = Golden().writer().bytes();
   const SafetensorsFile file = read_bytes(bytes);
   std::uint64_t header = 0;
@@ -150,7 +150,7 @@ TEST(Safetensors, data_is_aligned_in_the_file) {
   EXPECT_NE(data, nullptr);
 }
 
-TEST(Safetensors, files_of_other_programs_are_read_when_no_checksum_is_asked_for) {
+TEST(Safetensors, files_of_other_programs_are_read_without_a_checksum) {
   const std::string bytes =
       foreign(R"({"b":{"dtype":"U8","shape":[2],"data_offsets":[4,6]},"__metadata__":{"format":"pt"},)"
               R"("a":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}}   )",
@@ -159,7 +159,7 @@ TEST(Safetensors, files_of_other_programs_are_read_when_no_checksum_is_asked_for
   EXPECT_TRUE(contains(message_of<ModelError>([&] { read_bytes(bytes); }), "the checksum is missing"));
 }
 
-TEST(Safetensors, a_file_written_by_the_python_library_is_read) {
+TEST(Safetensors, file_written_by_the_python_library_is_read) {
   const SafetensorsFile file =
       SafetensorsFile::open(UNFOLD_SOURCE_DIR "/tests/data/python.safetensors", Checksum::optional);
   EXPECT_EQ(file.values<float>("a"), (std::vector<float>{0, 1, 2, 3, 4, 5}));
@@ -169,7 +169,7 @@ TEST(Safetensors, a_file_written_by_the_python_library_is_read) {
   EXPECT_EQ(file.metadata("who"), "python");
 }
 
-TEST(Safetensors, every_broken_rule_of_the_format_is_a_model_error) {
+TEST(Safetensors, every_violation_of_the_format_is_a_model_error) {
   const std::vector<std::pair<std::string, std::size_t>> headers{
       {R"([])", 0},
       {R"( {})", 0},
@@ -213,7 +213,7 @@ TEST(Safetensors, every_broken_rule_of_the_format_is_a_model_error) {
   EXPECT_TRUE(contains(message_of<ModelError>([&] { read_bytes(huge); }), "claims a header"));
 }
 
-TEST(Safetensors, wrong_requests_say_what_is_there) {
+TEST(Safetensors, missing_tensor_error_lists_available_ones) {
   const SafetensorsFile file = read_bytes(Golden().writer().bytes());
   std::vector<float> six(6), five(5);
   EXPECT_TRUE(contains(message_of<ModelError>([&] { file.tensor("lstm/w"); }), "did you mean \"lstm/W\"?"));
@@ -229,7 +229,7 @@ TEST(Safetensors, wrong_requests_say_what_is_there) {
   EXPECT_EQ(six, Golden().weights);
 }
 
-TEST(Safetensors, the_writer_refuses_what_it_could_not_read_back) {
+TEST(Safetensors, writer_rejects_unreadable_content) {
   const std::vector<float> two(2);
   SafetensorsWriter writer;
   writer.add("a", {2}, two);
@@ -257,7 +257,7 @@ double seconds_of(const std::function<void()>& action) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 
-TEST(Safetensors, a_header_of_ten_million_entries_is_refused_at_once_whether_its_checksum_is_right_or_not) {
+TEST(Safetensors, header_of_ten_million_entries_is_rejected_quickly) {
   std::string header = R"({"__metadata__":{"checksum":"crc32:00000000"},"z":[)";
   while (header.size() < 93'000'000) header += R"({},"abcde",[],)";
   header += "0]}";
@@ -274,7 +274,7 @@ TEST(Safetensors, a_header_of_ten_million_entries_is_refused_at_once_whether_its
             1);
 }
 
-TEST(Safetensors, the_checksum_is_checked_before_anything_is_parsed) {
+TEST(Safetensors, checksum_is_verified_before_parsing) {
   std::string bytes = Golden().writer().bytes();
   bytes[60] = '{';  // invalid JSON
   EXPECT_TRUE(contains(message_of<ModelError>([&] { read_bytes(bytes); }), "the checksum is crc32:"));
@@ -289,7 +289,7 @@ struct WithKey {
   WithKey& operator=(const WithKey&) = delete;
 };
 
-TEST(Safetensors, a_file_made_with_a_key_is_read_with_that_key_only) {
+TEST(Safetensors, file_with_a_key_requires_that_key) {
   const std::vector<float> values = {1, 2, 3};
   SafetensorsWriter writer;
   writer.add("x", {3}, values);
@@ -310,7 +310,7 @@ TEST(Safetensors, a_file_made_with_a_key_is_read_with_that_key_only) {
   EXPECT_TRUE(contains(message_of<ModelError>([&] { read(keyed); }), "written with a different key"));
 }
 
-TEST(Safetensors, with_a_key_a_right_checksum_does_not_hide_a_change) {
+TEST(Safetensors, change_with_a_correct_checksum_is_detected_by_the_key) {
   const WithKey key("0123456789abcdef");
   const std::vector<float> values = {1, 2};
   SafetensorsWriter writer;
@@ -328,7 +328,7 @@ TEST(Safetensors, with_a_key_a_right_checksum_does_not_hide_a_change) {
   }
 }
 
-TEST(Safetensors, a_large_file_is_read_and_noticed_when_it_is_shortened) {
+TEST(Safetensors, truncation_of_a_mapped_file_is_detected) {
   const ScratchFolder folder;
   const std::string path = folder.path("large");
   const std::vector<float> values(6'000'000, 1.5F);

@@ -9,7 +9,7 @@ namespace {
 
 using namespace testing_support;
 
-TEST(ColumnsReader, a_line_is_a_position_and_an_empty_line_ends_an_example) {
+TEST(ColumnsReader, line_is_a_position_and_empty_line_ends_an_example) {
   const Examples examples = read_as("columns", "\nA DT\ncat  NN \r\n\n \t\nIt PRP\n");
   EXPECT_EQ(names_of(examples), (Texts{"1", "2"}));
   EXPECT_EQ(entries_of(examples, "1"), (Texts{"A", "cat", "It"}));
@@ -19,7 +19,7 @@ TEST(ColumnsReader, a_line_is_a_position_and_an_empty_line_ends_an_example) {
   EXPECT_EQ(examples.example_lines, (Indices{2, 6}));
 }
 
-TEST(ColumnsReader, a_header_names_columns) {
+TEST(ColumnsReader, header_names_columns) {
   const Examples examples = read_as("columns", "# columns: word pos\n# #\n");
   EXPECT_EQ(names_of(examples), (Texts{"word", "pos"}));
   EXPECT_EQ(entries_of(examples, "pos"), Texts{"#"});
@@ -28,19 +28,19 @@ TEST(ColumnsReader, a_header_names_columns) {
   EXPECT_TRUE(contains(refusal("columns", "\n# columns: a a\nb b\n"), "line 2: two columns are named a"));
 }
 
-TEST(ColumnsReader, between_tabs_entries_may_have_blanks_or_be_missing) {
+TEST(ColumnsReader, tab_separated_entries_may_contain_blanks_or_be_missing) {
   const Examples examples = read_as("columns", "New York\t\tB\nis\tx\tO\n");
   EXPECT_EQ(entries_of(examples, "1"), (Texts{"New York", "is"}));
   EXPECT_EQ(column_of(examples, "2").missing, (Flags{1, 0}));
   EXPECT_TRUE(column_of(examples, "3").missing.empty());
 }
 
-TEST(ColumnsReader, document_starts_are_left_out) {
+TEST(ColumnsReader, document_start_lines_are_skipped) {
   const Examples examples = read_as("columns", "-DOCSTART- -X- O\n\na b c\nd e f\n-DOCSTART- -X- O\ng h i\n");
   EXPECT_EQ(examples.ends, (Indices{2, 3}));
 }
 
-TEST(ColumnsReader, ten_columns_of_CoNLL_U_have_its_names_and_words_only) {
+TEST(ColumnsReader, conllu_columns_are_named_and_only_words_are_read) {
   const Examples examples = read_as("columns",
                                     "# sent_id = 1\n"
                                     "1-2\tdon't\t_\t_\t_\t_\t_\t_\t_\t_\n"
@@ -58,7 +58,7 @@ TEST(ColumnsReader, ten_columns_of_CoNLL_U_have_its_names_and_words_only) {
   EXPECT_EQ(examples.ends, (Indices{2, 3}));
 }
 
-TEST(ColumnsReader, measurements_are_numbers_and_whole_numbers_stay_texts) {
+TEST(ColumnsReader, decimals_are_numbers_and_integers_are_texts) {
   const Examples examples = read_as("columns", "1.5 0 a\n-2e1 1 b\n");
   EXPECT_EQ(column_of(examples, "1").width, 1);
   EXPECT_EQ(column_of(examples, "1").numbers, (Numbers{1.5, -20}));
@@ -68,17 +68,17 @@ TEST(ColumnsReader, measurements_are_numbers_and_whole_numbers_stay_texts) {
   EXPECT_TRUE(contains(refusal("columns", "1.5 a\ninf b\n"), "data: line 2: \"inf\" in column 1 is not finite"));
 }
 
-TEST(ColumnsReader, a_ragged_row_is_refused_with_both_counts) {
+TEST(ColumnsReader, ragged_row_is_rejected_with_both_counts) {
   const std::string message = refusal("columns", "\na b c\nd e\n");
   EXPECT_TRUE(contains(message, "data: line 3: 2 columns, but line 2 has 3")) << message;
 }
 
-TEST(ColumnsReader, a_file_without_an_example_and_one_that_is_no_text_are_refused) {
+TEST(ColumnsReader, empty_and_non_text_files_are_rejected) {
   EXPECT_TRUE(contains(refusal("columns", "\n\n"), "data: it contains no examples"));
   EXPECT_TRUE(contains(refusal("columns", std::string("a b\nc\0d e\n", 10)), "data: line 2: a byte 0"));
 }
 
-TEST(ColumnsReader, real_corpora_have_the_counts_that_their_pages_name) {
+TEST(ColumnsReader, real_corpora_have_the_documented_counts) {
   UNFOLD_REAL_DATA(chunks, "conll2000/test.txt");
   const Examples sentences = read_examples(Input::open(chunks), {});
   EXPECT_EQ(sentences.count(), 2012);
@@ -94,7 +94,7 @@ TEST(ColumnsReader, real_corpora_have_the_counts_that_their_pages_name) {
   EXPECT_EQ(column_of(frames, "12").width, 1);
 }
 
-RC_GTEST_PROP(ColumnsReader, what_is_written_is_read_back, ()) {
+RC_GTEST_PROP(ColumnsReader, written_columns_round_trip, ()) {
   const Index width = *rc::gen::inRange(1, 5);
   const auto word = rc::gen::nonEmpty(rc::gen::container<std::string>(rc::gen::inRange('!', '~')));
   const auto row = rc::gen::container<Texts>(static_cast<std::size_t>(width), word);

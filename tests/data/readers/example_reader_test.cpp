@@ -13,7 +13,7 @@ namespace {
 
 using namespace testing_support;
 
-TEST(ExampleReader, small_files_of_every_format_are_told_apart) {
+TEST(ExampleReader, formats_of_small_files_are_detected) {
   EXPECT_EQ(format_of("a.txt", "The DT B-NP\ncat NN I-NP\n\nIt PRP B-NP\n"), "columns");
   EXPECT_EQ(format_of("a.txt", "# columns: word\nThe\n"), "columns");
   EXPECT_EQ(format_of("a.txt", "1\tThe\tthe\tDET\tDT\t_\t2\tdet\t_\t_\n"), "columns");
@@ -41,7 +41,7 @@ TEST(ExampleReader, prose_verse_and_bytes_are_text) {
   EXPECT_EQ(format_of("a.log", "INFO:root:started\nWARNING:root:odd\n"), "text");
 }
 
-TEST(ExampleReader, text_has_no_fields_and_an_unknown_format_is_a_mistake_of_usage) {
+TEST(ExampleReader, text_has_no_fields_and_unknown_format_is_a_usage_error) {
   EXPECT_TRUE(contains(refusal("", "It was a dark night.\n"), "data: it looks like running text"));
   EXPECT_THROW(read_as("column", "a b\n"), UsageError);
 }
@@ -60,7 +60,7 @@ std::vector<std::pair<std::string, std::string>> formatted_blocks(const std::str
   return blocks;
 }
 
-TEST(ExampleReader, the_examples_of_the_page_are_recognised_and_read) {
+TEST(ExampleReader, page_examples_are_recognized_and_read) {
   const auto blocks = formatted_blocks(read_file(UNFOLD_SOURCE_DIR "/docs/data.md"));
   EXPECT_GE(blocks.size(), 10u);
   for (const auto& [format, text] : blocks) {
@@ -69,7 +69,7 @@ TEST(ExampleReader, the_examples_of_the_page_are_recognised_and_read) {
   }
 }
 
-TEST(ExampleReader, the_page_names_every_format) {
+TEST(ExampleReader, page_names_every_format) {
   const std::string page = read_file(UNFOLD_SOURCE_DIR "/docs/data.md");
   for (const ReaderEntry& reader : readers()) {
     EXPECT_TRUE(contains(page, "\n## " + std::string(reader.name) + "\n")) << reader.name;
@@ -89,7 +89,7 @@ bool is_another(const std::string& name, const std::vector<std::string>& endings
   return std::any_of(endings.begin(), endings.end(), [&](const std::string& end) { return name.ends_with(end); });
 }
 
-TEST_P(GuessOfRealFiles, is_right) {
+TEST_P(GuessOfRealFiles, formats_of_real_files_are_detected) {
   const RealFiles& files = GetParam();
   UNFOLD_REAL_DATA(folder, files.folder);
   std::vector<std::string> paths;

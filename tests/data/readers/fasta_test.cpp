@@ -20,7 +20,7 @@ std::string fasta_refusal(const std::string& bytes) {
   return message_of<DataError>([&] { fasta_of(bytes); });
 }
 
-TEST(Fasta, headers_go_and_lines_are_joined) {
+TEST(Fasta, fasta_headers_are_removed_and_lines_joined) {
   const FastaFile file = fasta_of("; made by hand\n>NC_1 a bacterium\r\nACGT\r\nNNac\r\n\r\n>b|2\nMKV*\n>\nA-C.\n");
   EXPECT_EQ(file.letters, "ACGTNNac\nMKV*\nA-C.\n");
   EXPECT_THAT(file.names, ElementsAre("NC_1", "b|2", ""));
@@ -29,14 +29,14 @@ TEST(Fasta, headers_go_and_lines_are_joined) {
   EXPECT_FALSE(file.has_qualities);
 }
 
-TEST(Fasta, qualities_of_reads_are_left_out_whatever_they_begin_with) {
+TEST(Fasta, read_qualities_are_skipped) {
   const FastaFile file = fasta_of("@r1 x\nACGT\n+r1\n@II>\n@r2\nAC\nGT\n+\n++\n@@\n");
   EXPECT_EQ(file.letters, "ACGT\nACGT\n");
   EXPECT_THAT(file.names, ElementsAre("r1", "r2"));
   EXPECT_TRUE(file.has_qualities);
 }
 
-TEST(Fasta, what_is_wrong_is_named_with_its_line) {
+TEST(Fasta, fasta_errors_name_the_line) {
   EXPECT_THAT(fasta_refusal("ACGT\n"), HasSubstr("x.fna: line 1: there is neither a FASTA header"));
   EXPECT_THAT(fasta_refusal(">a\nAC\n>b\n\n>c\nA\n"), HasSubstr("line 3: the record \"b\" has no letters"));
   EXPECT_THAT(fasta_refusal(">a\nAC\nA4\n"), HasSubstr("line 3: \"4\" is not a code of a base"));
@@ -49,7 +49,7 @@ TEST(Fasta, what_is_wrong_is_named_with_its_line) {
   EXPECT_THAT(fasta_refusal("\n;\n"), HasSubstr("it contains no records"));
 }
 
-TEST(Fasta, names_and_first_lines_give_the_format_away) {
+TEST(Fasta, fasta_format_is_detected_by_name_or_first_line) {
   const ScratchFolder folder;
   const auto guess = [&](const std::string& name, const std::string& bytes) {
     return guess_fasta(folder.write(name, bytes));
@@ -64,7 +64,7 @@ TEST(Fasta, names_and_first_lines_give_the_format_away) {
   EXPECT_EQ(guess_fasta(folder.path("missing")), "");
 }
 
-RC_GTEST_PROP(Fasta, any_records_come_back_however_they_are_wrapped, ()) {
+RC_GTEST_PROP(Fasta, any_records_round_trip_for_any_line_width, ()) {
   const auto records = *rc::gen::nonEmpty(rc::gen::container<std::vector<std::string>>(
       rc::gen::nonEmpty(rc::gen::container<std::string>(rc::gen::elementOf(std::string("ACGTNacgt*-."))))));
   const auto width = static_cast<std::size_t>(*rc::gen::inRange(1, 9));

@@ -10,7 +10,7 @@ using ::testing::HasSubstr;
 
 using GridShapes = std::vector<std::pair<Index, Index>>;
 
-TEST(GridsReader, a_block_of_lines_is_a_grid_and_a_character_a_position) {
+TEST(GridsReader, block_of_lines_is_a_grid_and_character_is_a_position) {
   const Examples examples = read_as("grids", "ab\xC3\xA9\ncde\n\n\nx\ny\r\n");
   EXPECT_EQ(names_of(examples), (Texts{"text"}));
   EXPECT_EQ(entries_of(examples, "text"), (Texts{"a", "b", "\xC3\xA9", "c", "d", "e", "x", "y"}));
@@ -21,7 +21,7 @@ TEST(GridsReader, a_block_of_lines_is_a_grid_and_a_character_a_position) {
   EXPECT_TRUE(examples.are_grids());
 }
 
-TEST(GridsReader, labels_stand_behind_a_tab_and_short_rows_end_in_nothing) {
+TEST(GridsReader, labels_follow_a_tab_and_short_rows_end_in_missing_values) {
   const Examples examples = read_as("grids", "a b\tx_y\nc\tz\n");
   EXPECT_EQ(names_of(examples), (Texts{"text", "label"}));
   EXPECT_EQ(entries_of(examples, "text"), (Texts{"a", " ", "b", "c", "", ""}));
@@ -31,7 +31,7 @@ TEST(GridsReader, labels_stand_behind_a_tab_and_short_rows_end_in_nothing) {
   EXPECT_EQ(examples.shapes, (GridShapes{{2, 3}}));
 }
 
-TEST(GridsReader, what_is_no_grid_is_refused_with_its_line_and_the_remedy) {
+TEST(GridsReader, invalid_grid_is_rejected_with_its_line_and_a_remedy) {
   const std::pair<const char*, const char*> cases[] = {
       {"ab\txy\ncd\n", "line 2: a row without labels, but previous rows have them; give all labels, with _"},
       {"ab\ncd\txy\n", "line 2: a row with labels"},
@@ -47,9 +47,9 @@ TEST(GridsReader, what_is_no_grid_is_refused_with_its_line_and_the_remedy) {
   EXPECT_THAT(refusal("grids", std::string(40000, 'a') + "\n"), HasSubstr("more than 32768 positions per side"));
 }
 
-TEST(GridsReader, no_text_is_guessed_to_be_grids) { EXPECT_NE(format_of("data", "abc\nabc\n\nabc\n"), "grids"); }
+TEST(GridsReader, text_is_never_detected_as_grids) { EXPECT_NE(format_of("data", "abc\nabc\n\nabc\n"), "grids"); }
 
-TEST(Examples, of_grids_keep_their_shapes_in_subsets_and_when_put_together) {
+TEST(Examples, grid_examples_keep_shapes_in_subsets_and_concatenation) {
   const Examples all = read_as("grids", "ab\n\nc\nd\n\nefg\n");
   const Index chosen[] = {2, 0};
   EXPECT_EQ(subset(all, chosen).shapes, (GridShapes{{1, 3}, {1, 2}}));

@@ -74,7 +74,7 @@ TEST(ImagesReader, idx_that_is_damaged_or_does_not_fit_its_labels_is_refused) {
               HasSubstr("[3] labels for the 2 images"));
 }
 
-TEST(ImagesReader, png_is_read_as_grey_or_as_three_colours) {
+TEST(ImagesReader, png_is_read_as_grayscale_or_rgb) {
   const Image grey = read_png("x", png_of(2, 2, {0, 50, 100, 255}, PNG_FORMAT_GRAY));
   EXPECT_EQ(grey.pixels, (std::vector<std::uint16_t>{0, 50, 100, 255}));
   EXPECT_EQ(grey.channels, 1);
@@ -182,7 +182,7 @@ TEST(ImagesReader, a_list_names_images_with_labels_or_with_images_of_labels) {
   EXPECT_THAT(refused("\n"), HasSubstr("it lists no images"));
 }
 
-TEST(ImagesReader, a_folder_is_the_list_of_its_images_labelled_by_their_folders) {
+TEST(ImagesReader, folder_lists_images_labeled_by_subfolder) {
   const ScratchFolder folder;
   for (const char* label : {"cat", "dog"}) {
     std::filesystem::create_directory(folder.path(label));

@@ -11,7 +11,7 @@ namespace {
 
 using namespace testing_support;
 
-TEST(JsonlReader, lists_are_fields_at_positions_and_single_values_fields_of_the_example) {
+TEST(JsonlReader, lists_are_position_fields_and_scalars_are_example_fields) {
   const Examples examples =
       read_as("jsonl",
               "{\"word\": [\"a\", \"b\"], \"x\": [1, 2.5], \"v\": [[1, 2], [3, 4]], \"label\": \"l\"}\n\n"
@@ -27,7 +27,7 @@ TEST(JsonlReader, lists_are_fields_at_positions_and_single_values_fields_of_the_
   EXPECT_EQ(examples.example_lines, (Indices{1, 3}));
 }
 
-TEST(JsonlReader, the_key_text_is_running_text) {
+TEST(JsonlReader, text_key_is_plain_text) {
   const std::string lines = "{\"text\": \"It is so.\", \"y\": true}\n{\"text\": \"Yes, sir\", \"y\": false}\n";
   const Examples words = read_as("jsonl", lines);
   EXPECT_EQ(entries_of(words, "text"), (Texts{"It", "is", "so.", "Yes,", "sir"}));
@@ -48,13 +48,13 @@ TEST(JsonlReader, null_and_absent_keys_are_missing) {
   EXPECT_EQ(column_of(examples, "w").missing, (Flags{1, 1, 0, 1}));
 }
 
-TEST(JsonlReader, lines_of_single_values_have_one_position_each) {
+TEST(JsonlReader, lines_of_scalars_have_one_position) {
   const Examples examples = read_as("jsonl", "{\"x\": 1, \"y\": \"a\"}\n{\"x\": 2, \"y\": \"b\"}\n");
   EXPECT_EQ(examples.ends, (Indices{1, 2}));
   EXPECT_EQ(column_of(examples, "x").numbers, (Numbers{1, 2}));
 }
 
-TEST(JsonlReader, what_does_not_fit_is_refused_with_its_line) {
+TEST(JsonlReader, invalid_jsonl_is_rejected_with_its_line) {
   const auto refused = [](const std::string& lines, const std::string& part) {
     const std::string message = refusal("jsonl", lines);
     EXPECT_TRUE(contains(message, part)) << message;
@@ -78,7 +78,7 @@ TEST(JsonlReader, what_does_not_fit_is_refused_with_its_line) {
   refused("{\"x\": [1e999]}\n", "data: line 1");
 }
 
-RC_GTEST_PROP(JsonlReader, what_is_written_is_read_back, ()) {
+RC_GTEST_PROP(JsonlReader, written_jsonl_round_trips, ()) {
   using Row = std::vector<std::pair<double, std::string>>;
   const auto rows = *rc::gen::nonEmpty(rc::gen::container<std::vector<Row>>(rc::gen::nonEmpty(rc::gen::container<Row>(
       rc::gen::pair(rc::gen::arbitrary<double>(), rc::gen::container<std::string>(rc::gen::inRange<char>(1, 127)))))));

@@ -11,7 +11,7 @@ namespace {
 
 using namespace testing_support;
 
-TEST(LabelledReader, a_tab_stands_between_label_and_text) {
+TEST(LabelledReader, tab_separates_label_and_text) {
   const Examples examples = read_as("labelled", "pos\ta good  film\r\nneg\tbad\n\n");
   EXPECT_EQ(names_of(examples), (Texts{"text", "label"}));
   EXPECT_EQ(entries_of(examples, "text"), (Texts{"a", "good", "film", "bad"}));
@@ -29,13 +29,13 @@ TEST(LabelledReader, question_classes_are_coarse_and_fine) {
   EXPECT_EQ(entries_of(examples, "text"), (Texts{"How", "far", "?", "Who", "?"}));
 }
 
-TEST(LabelledReader, fastText_lines_have_a_prefix) {
+TEST(LabelledReader, fasttext_lines_have_a_prefix) {
   const Examples examples = read_as("labelled", "__label__x one two\n__label__y three four\n");
   EXPECT_EQ(entries_of(examples, "label"), (Texts{"x", "y"}));
   EXPECT_EQ(examples.ends, (Indices{2, 4}));
 }
 
-TEST(LabelledReader, texts_of_one_word_are_characters_unless_said_otherwise) {
+TEST(LabelledReader, one_word_texts_are_characters_by_default) {
   const std::string names = "f\tZoé\nm\tJo\n";
   EXPECT_EQ(entries_of(read_as("labelled", names), "text"), (Texts{"Z", "o", "é", "J", "o"}));
   EXPECT_EQ(entries_of(read_as("labelled", names, {.text = SymbolKind::words, .text_kind_set = true}), "text"),
@@ -43,9 +43,9 @@ TEST(LabelledReader, texts_of_one_word_are_characters_unless_said_otherwise) {
   EXPECT_EQ(read_as("labelled", names, {.text = SymbolKind::bytes, .text_kind_set = true}).ends, (Indices{4, 6}));
 }
 
-TEST(LabelledReader, a_header_is_no_example) { EXPECT_EQ(read_as("labelled", "label\ttext\nx\ta b\n").count(), 1); }
+TEST(LabelledReader, header_is_not_an_example) { EXPECT_EQ(read_as("labelled", "label\ttext\nx\ta b\n").count(), 1); }
 
-TEST(LabelledReader, what_is_not_utf8_is_read_as_latin_1_and_that_is_said) {
+TEST(LabelledReader, invalid_utf8_is_read_as_latin_1_with_a_warning) {
   const Examples examples = read_as("labelled", "x\ta b\ny\tcaf\xE9 ol\xE9\n");
   EXPECT_EQ(entries_of(examples, "text"), (Texts{"a", "b", "café", "olé"}));
   ASSERT_EQ(examples.remarks.size(), 1u);
@@ -53,7 +53,7 @@ TEST(LabelledReader, what_is_not_utf8_is_read_as_latin_1_and_that_is_said) {
   EXPECT_TRUE(read_as("labelled", "x\tcafé é\n").remarks.empty());
 }
 
-TEST(LabelledReader, a_line_without_label_or_text_is_refused) {
+TEST(LabelledReader, line_without_label_or_text_is_rejected) {
   EXPECT_TRUE(contains(refusal("labelled", "x\ta\ny\n"), "data: line 2: no label and text as in \"LABEL<TAB>TEXT\""));
   EXPECT_TRUE(contains(refusal("labelled", "x\t\n"), "data: line 1: "));
   EXPECT_TRUE(contains(refusal("labelled", "x\ta\n\ny\tb\n"), "data: line 2: an empty line"));
@@ -62,7 +62,7 @@ TEST(LabelledReader, a_line_without_label_or_text_is_refused) {
   EXPECT_TRUE(contains(refusal("labelled", "__label__x c\nd e\n"), "\"__label__LABEL TEXT\""));
 }
 
-TEST(LabelledReader, the_question_classes_have_the_counts_that_their_page_names) {
+TEST(LabelledReader, question_classes_have_the_documented_counts) {
   UNFOLD_REAL_DATA(path, "sequences/qc/train.txt");
   const Examples examples = read_examples(Input::open(path), {});
   EXPECT_EQ(examples.count(), 5452);
@@ -71,7 +71,7 @@ TEST(LabelledReader, the_question_classes_have_the_counts_that_their_page_names)
   EXPECT_EQ(std::count(labels.begin(), labels.end(), "LOC"), 835);
 }
 
-RC_GTEST_PROP(LabelledReader, what_is_written_is_read_back, ()) {
+RC_GTEST_PROP(LabelledReader, written_labels_round_trip, ()) {
   const auto word = rc::gen::nonEmpty(rc::gen::container<std::string>(rc::gen::inRange('a', 'z')));
   const auto lines = *rc::gen::nonEmpty(rc::gen::container<std::vector<std::pair<std::string, Texts>>>(
       rc::gen::pair(word, rc::gen::nonEmpty(rc::gen::container<Texts>(word)))));

@@ -20,7 +20,7 @@ std::string shape_of(std::string_view line, const LogRules& rules = {}) {
   return result.shape;
 }
 
-TEST(LogLines, values_of_well_known_logs_become_placeholders) {
+TEST(LogLines, values_of_known_logs_become_placeholders) {
   const std::vector<std::pair<std::string, std::string>> table = {
       // syslog
       {"Dec 10 06:55:46 LabSZ sshd[24200]: Invalid user webmaster from 173.234.31.186",
@@ -51,7 +51,7 @@ TEST(LogLines, values_of_well_known_logs_become_placeholders) {
   for (const auto& [line, shape] : table) EXPECT_EQ(shape_of(line), shape) << line;
 }
 
-TEST(LogLines, what_was_masked_is_kept_in_the_order_of_its_placeholders) {
+TEST(LogLines, masked_values_are_kept_in_order) {
   const LogScanner scanner{LogRules()};
   LogLine line;
   const std::string text = "Dec 10 06:55:46 web sshd[24200]: from 10.0.0.7";
@@ -62,7 +62,7 @@ TEST(LogLines, what_was_masked_is_kept_in_the_order_of_its_placeholders) {
                        {"time", "Dec 10 06:55:46"}, {"host", "web"}, {"pid", "24200"}, {"ip", "10.0.0.7"}}));
 }
 
-TEST(LogLines, own_rules_come_first_and_may_be_the_only_ones) {
+TEST(LogLines, custom_rules_come_first_and_may_be_the_only_ones) {
   const LogRules with = LogRules::parse("# ours\norder  ORD-\\d+\n", "mine");
   EXPECT_EQ(shape_of("ORD-17 of 3", with), "<order> of <num>");
   const LogRules alone = LogRules::parse("only\norder  ORD-\\d+\n", "mine");
@@ -70,14 +70,14 @@ TEST(LogLines, own_rules_come_first_and_may_be_the_only_ones) {
   EXPECT_EQ(shape_of("xORD-17 ORD-17x", alone), "xORD - 17 ORD - 17x") << "a match ends at borders of words";
 }
 
-TEST(LogLines, rules_survive_being_kept_as_text) {
+TEST(LogLines, rules_round_trip_as_text) {
   const LogRules rules = LogRules::parse("order  ORD-\\d+\n", "mine");
   const LogRules again = LogRules::parse(rules.text(), "card");
   EXPECT_EQ(again.text(), rules.text());
   EXPECT_EQ(LogRules::parse(LogRules::built_in(), "copy").rules().size(), 2 * LogRules().rules().size());
 }
 
-TEST(LogLines, faulty_rules_are_named_with_their_line) {
+TEST(LogLines, invalid_rules_are_named_with_their_line) {
   const auto message = [](const std::string& text) {
     return message_of<UsageError>([&] { (void)LogRules::parse(text, "rules.txt"); });
   };
@@ -92,25 +92,21 @@ TEST(LogLines, faulty_rules_are_named_with_their_line) {
   EXPECT_TRUE(contains(message("only\n"), "no rules"));
 }
 
-TEST(LogLines, a_rule_that_cannot_decide_is_an_error_and_not_a_hang) {
+TEST(LogLines, catastrophic_backtracking_is_an_error) {
   const LogRules rules = LogRules::parse("only\nn  (?:a+)+[bc]\n", "mine");
   EXPECT_TRUE(contains(message_of<DataError>([&] { shape_of(std::string(40, 'a'), rules); }), "--log-rules"));
 }
 
-TEST(LogLines, a_rule_that_matches_nothing_at_all_takes_no_place) {
-  EXPECT_EQ(shape_of("a b", LogRules::parse("only\nn  x*\n", "mine")), "a b");
-}
+TEST(LogLines, empty_match_is_ignored) { EXPECT_EQ(shape_of("a b", LogRules::parse("only\nn  x*\n", "mine")), "a b"); }
 
-TEST(LogLines, damaged_lines_are_read_as_replacement_characters) {
+TEST(LogLines, invalid_bytes_are_read_as_replacement_characters) {
   EXPECT_EQ(shape_of("caf\xE9 12"), "caf\xEF\xBF\xBD <num>");
   EXPECT_EQ(shape_of(""), "");
   EXPECT_EQ(shape_of(" \t\r"), "");
   EXPECT_EQ(shape_of("error: 5\r"), "error : <num>");
 }
 
-TEST(LogLines, placeholders_that_stand_in_the_text_are_words_and_no_placeholders) {
-  EXPECT_EQ(shape_of("<num> <unk> <eos>"), "< num > < unk > < eos >");
-}
+TEST(LogLines, literal_placeholders_are_words) { EXPECT_EQ(shape_of("<num> <unk> <eos>"), "< num > < unk > < eos >"); }
 
 /// A line again from its shape and what was masked, blanks left out.
 std::string unmasked(const LogLine& line) {
@@ -172,7 +168,7 @@ std::string some_line() {
   return line;
 }
 
-RC_GTEST_PROP(LogLines, nothing_but_blanks_is_lost, ()) {
+RC_GTEST_PROP(LogLines, only_blanks_are_lost, ()) {
   const std::string line = some_line();
   const LogScanner scanner{LogRules()};
   LogLine result;
@@ -192,11 +188,12 @@ RC_GTEST_PROP(LogLines, numbers_and_times_do_not_change_a_shape, (std::uint32_t 
   RC_ASSERT(shape_of(line(a)) == shape_of(line(b)));
 }
 
-TEST(LogLines, a_first_column_of_labels_is_found) {
+TEST(LogLines, first_column_labels_are_detected) {
   EXPECT_TRUE(begins_with_labels("- 1 a\nKERNDTLB 2 b\r\n- 3 c\n"));
   EXPECT_FALSE(begins_with_labels("KERNDTLB 2 b\n")) << "no line is normal";
   EXPECT_FALSE(begins_with_labels("- 1 a\nDec 10 b\n"));
-  EXPECT_TRUE(begins_with_labels("\n- 1 a\n\n- 2\n")) << "an empty line does not hide them; it is refused by name";
+  EXPECT_TRUE(begins_with_labels("\n- 1 a\n\n- 2\n"))
+      << "an empty line does not hide the labels; it raises an error later";
   EXPECT_FALSE(begins_with_labels(""));
   EXPECT_FALSE(begins_with_labels("127.0.0.1 - - [x]\n"));
 }
@@ -209,7 +206,7 @@ TEST(LogLines, shapes_are_counted) {
   EXPECT_EQ(shapes.different, 3);
 }
 
-TEST(LogLines, a_byte_order_mark_is_no_part_of_the_first_line) {
+TEST(LogLines, byte_order_mark_is_not_part_of_the_first_line) {
   const LogScanner scanner{LogRules()};
   EXPECT_EQ(shapes_of("\xEF\xBB\xBF"
                       "a 1\n",
@@ -219,13 +216,13 @@ TEST(LogLines, a_byte_order_mark_is_no_part_of_the_first_line) {
   EXPECT_TRUE(begins_with_labels("\xEF\xBB\xBF- 1 a\nBAD 2 b\n"));
 }
 
-TEST(LogLines, words_that_stand_once_are_what_an_unknown_word_is_like) {
+TEST(LogLines, words_seen_once_model_unknown_words) {
   std::string shapes = "a b\na c\n\nd d\n";
   EXPECT_EQ(make_rare_words_unknown(shapes), 2);
   EXPECT_EQ(shapes, "a <unk>\na <unk>\n\nd d\n");
 }
 
-TEST(LogLines, long_lines_take_no_longer_than_they_are_long) {
+TEST(LogLines, long_lines_take_linear_time) {
   for (const std::string piece : {"a.b", "1a.", "a-1", ":aa", "/", "x@", "0f:", "[1", "http://"}) {
     std::string line;
     while (line.size() < 200000) line += piece;
@@ -233,7 +230,7 @@ TEST(LogLines, long_lines_take_no_longer_than_they_are_long) {
   }
 }
 
-TEST(LogLines, a_rule_that_ends_before_its_end_is_refused) {
+TEST(LogLines, unterminated_rule_is_rejected) {
   for (const char* rule : {"x abc(*ACCEPT)", "x (*MARK:99)abc(*ACCEPT)"}) {
     const LogRules rules = LogRules::parse(std::string("only\n") + rule, "mine");
     const std::string message = message_of<DataError>([&] { shape_of("an abc of it", rules); });

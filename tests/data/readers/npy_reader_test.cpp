@@ -76,7 +76,7 @@ std::string npz(const std::vector<std::pair<std::string, std::string>>& members)
 
 const ExampleColumn& values_of(const Examples& examples) { return column_of(examples, "values"); }
 
-TEST(NpyReader, a_list_of_numbers_and_a_list_of_vectors_are_one_example) {
+TEST(NpyReader, number_and_vector_lists_are_one_example) {
   const Examples numbers = read_as("npy", npy("<f8", "(3,)", stored<double>({1, -2.5, 3})));
   EXPECT_EQ(values_of(numbers).numbers, (Numbers{1, -2.5, 3}));
   EXPECT_EQ(numbers.ends, Indices{3});
@@ -91,7 +91,7 @@ TEST(NpyReader, three_dimensions_are_several_examples) {
   EXPECT_EQ(values_of(examples).numbers, (Numbers{1, 2, 3, 4, 5, 255}));
 }
 
-TEST(NpyReader, every_type_and_both_byte_orders_are_read) {
+TEST(NpyReader, every_type_and_byte_order_is_read) {
   const auto read = [](const std::string& descr, const std::string& elements) {
     return values_of(read_as("npy", npy(descr, "(2,)", elements))).numbers;
   };
@@ -109,7 +109,7 @@ TEST(NpyReader, every_type_and_both_byte_orders_are_read) {
   EXPECT_EQ(read("|b1", stored<std::uint8_t>({0, 1})), (Numbers{0, 1}));
 }
 
-TEST(NpyReader, the_order_of_Fortran_is_turned_into_that_of_C) {
+TEST(NpyReader, fortran_order_is_converted_to_c_order) {
   Numbers c_order(24), fortran(24);
   for (Index i = 0; i < 2; ++i) {
     for (Index j = 0; j < 3; ++j) {
@@ -123,7 +123,7 @@ TEST(NpyReader, the_order_of_Fortran_is_turned_into_that_of_C) {
   EXPECT_EQ(values_of(read_as("npy", npy("<f8", "(2, 3, 4)", stored(fortran), true))).numbers, c_order);
 }
 
-TEST(NpyReader, nan_is_missing_as_a_whole_vector_and_infinite_numbers_are_refused) {
+TEST(NpyReader, nan_marks_a_missing_vector_and_infinity_is_rejected) {
   const double nan = std::numeric_limits<double>::quiet_NaN(), inf = std::numeric_limits<double>::infinity();
   const Examples examples = read_as("npy", npy("<f8", "(2, 2)", stored<double>({nan, nan, 1, 2})));
   EXPECT_EQ(values_of(examples).missing, (Flags{1, 0}));
@@ -133,7 +133,7 @@ TEST(NpyReader, nan_is_missing_as_a_whole_vector_and_infinite_numbers_are_refuse
   EXPECT_TRUE(contains(refusal("npy", npy("<f8", "(2,)", stored<double>({1, -inf}))), "entry 1 is not finite"));
 }
 
-TEST(NpyReader, the_arrays_of_an_archive_are_fields) {
+TEST(NpyReader, archive_arrays_are_fields) {
   const Examples one = read_as("npy", npz({{"x.npy", npy("<f8", "(2, 2)", stored<double>({1, 2, 3, 4}))},
                                            {"y.npy", npy("|i1", "(2,)", "\x07\x08")}}));
   EXPECT_EQ(names_of(one), (Texts{"x", "y"}));
@@ -142,7 +142,7 @@ TEST(NpyReader, the_arrays_of_an_archive_are_fields) {
   EXPECT_EQ(one.ends, Indices{2});
 }
 
-TEST(NpyReader, beside_several_examples_arrays_may_have_an_entry_a_position_or_an_example) {
+TEST(NpyReader, archive_arrays_have_one_entry_per_position_or_example) {
   const Examples examples =
       read_as("npy", npz({{"label.npy", npy("|i1", "(2,)", "\x01\x02")},
                           {"x.npy", npy("|i1", "(2, 3, 2)", "\x01\x02\x03\x04\x05\x06\x07\x08\x09\x0a\x0b\x0c")},
@@ -156,7 +156,7 @@ TEST(NpyReader, beside_several_examples_arrays_may_have_an_entry_a_position_or_a
   EXPECT_EQ(column_of(examples, "about").width, 4);
 }
 
-TEST(NpyReader, arrays_that_do_not_agree_are_refused) {
+TEST(NpyReader, inconsistent_arrays_are_rejected) {
   const auto pair = [](const std::string& a, std::size_t n, const std::string& b, std::size_t m) {
     return refusal("npy",
                    npz({{"x.npy", npy("|i1", a, std::string(n, 'x'))}, {"y.npy", npy("|i1", b, std::string(m, 'x'))}}));
@@ -169,7 +169,7 @@ TEST(NpyReader, arrays_that_do_not_agree_are_refused) {
   EXPECT_TRUE(contains(pair("(1, 3, 1)", 3, "(2,)", 2), "a different array has 1 examples"));
 }
 
-TEST(NpyReader, what_is_no_array_of_numbers_is_refused_with_what_to_do) {
+TEST(NpyReader, non_numeric_arrays_are_rejected_with_a_remedy) {
   const auto refused = [](const std::string& bytes, const std::string& part) {
     const std::string message = refusal("npy", bytes);
     EXPECT_TRUE(contains(message, part)) << message;
@@ -189,7 +189,7 @@ TEST(NpyReader, what_is_no_array_of_numbers_is_refused_with_what_to_do) {
   refused(npy("<f8", "(1,)", "abcdefgh").substr(0, 30), "the header is truncated");
 }
 
-TEST(NpyReader, a_damaged_archive_is_refused) {
+TEST(NpyReader, damaged_archive_is_rejected) {
   const std::string archive = npz({{"x.npy", npy("|i1", "(3,)", "abc")}, {"y.npy", npy("|i1", "(3,)", "abc")}});
   EXPECT_EQ(read_as("npy", archive).columns.size(), 2u);
   for (std::size_t size = 4; size < archive.size(); ++size) EXPECT_NE(refusal("npy", archive.substr(0, size)), "");
@@ -200,7 +200,7 @@ TEST(NpyReader, a_damaged_archive_is_refused) {
   EXPECT_TRUE(contains(refusal("npy", npz({{"x.txt", "abc"}})), "data: x.txt: not a NumPy array"));
 }
 
-RC_GTEST_PROP(NpyReader, what_is_written_is_read_back, (const std::vector<double>& values)) {
+RC_GTEST_PROP(NpyReader, written_arrays_round_trip, (const std::vector<double>& values)) {
   RC_PRE(!values.empty());
   const std::string array = npy("<f8", fmt::format("({},)", values.size()), stored(values));
   RC_ASSERT(values_of(read_as("npy", array)).numbers == values);

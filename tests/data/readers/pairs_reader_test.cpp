@@ -9,7 +9,7 @@ namespace {
 
 using namespace testing_support;
 
-TEST(PairsReader, a_tab_stands_between_source_and_target) {
+TEST(PairsReader, tab_separates_source_and_target) {
   const Examples examples = read_as("pairs", "CAT\tK AE T\r\nA\tAH\n\n");
   EXPECT_EQ(names_of(examples), (Texts{"source", "target"}));
   EXPECT_EQ(entries_of(examples, "source"), (Texts{"C", "A", "T", "A"}));
@@ -20,31 +20,31 @@ TEST(PairsReader, a_tab_stands_between_source_and_target) {
   EXPECT_EQ(examples.example_lines, (Indices{1, 2}));
 }
 
-TEST(PairsReader, sources_alone_have_one_position_each) {
+TEST(PairsReader, sources_without_targets_have_one_position) {
   const Examples examples = read_as("pairs", "CAT\nA\n");
   EXPECT_EQ(names_of(examples), (Texts{"source"}));
   EXPECT_EQ(examples.ends, (Indices{1, 2}));
 }
 
-TEST(PairsReader, an_empty_target_is_an_end_alone) {
+TEST(PairsReader, empty_target_is_only_an_end) {
   EXPECT_EQ(entries_of(read_as("pairs", "CAT\t\n"), "target"), (Texts{"</s>"}));
 }
 
-TEST(PairsReader, stops_are_a_field_of_their_own) {
+TEST(PairsReader, stops_are_a_separate_field) {
   const Examples examples = read_as("pairs", "CAT\tK AE\nA\tAH\n", {.stops = true});
   EXPECT_EQ(entries_of(examples, "target"), (Texts{"K", "AE", "", "AH", ""}));
   EXPECT_EQ(column_of(examples, "target").missing, (Flags{0, 0, 1, 0, 1}));
   EXPECT_EQ(entries_of(examples, "target.stop"), (Texts{"go", "go", "stop", "go", "stop"}));
 }
 
-TEST(PairsReader, kinds_of_symbols_can_be_said) {
+TEST(PairsReader, symbol_kinds_can_be_set) {
   const Examples examples = read_as(
       "pairs", "ab c\tx y\n", {.text = SymbolKind::words, .target_text = SymbolKind::chars, .text_kind_set = true});
   EXPECT_EQ(entries_of(examples, "source"), (Texts{"ab", "c"}));
   EXPECT_EQ(entries_of(examples, "target"), (Texts{"x", " ", "y", "</s>"}));
 }
 
-TEST(PairsReader, what_does_not_fit_is_refused_with_its_line) {
+TEST(PairsReader, invalid_pairs_are_rejected_with_their_line) {
   const std::pair<std::string, std::string> cases[] = {
       {"a\tb\nc\n", "line 2"},      {"a\nc\td\n", "line 2"},   {"a\tb\tc\n", "line 1"}, {"\tb\n", "line 1"},
       {"a\tb\n\nc\td\n", "line 2"}, {"a\t</s> b\n", "line 1"}, {"\n", "no example"}};
@@ -56,7 +56,7 @@ TEST(PairsReader, what_does_not_fit_is_refused_with_its_line) {
     }
 }
 
-RC_GTEST_PROP(PairsReader, every_input_is_read_or_refused, (const std::string& text)) {
+RC_GTEST_PROP(PairsReader, every_input_is_read_or_rejected, (const std::string& text)) {
   try {
     const Examples examples = read_as("pairs", text);
     RC_ASSERT(examples.count() > 0);
@@ -65,7 +65,7 @@ RC_GTEST_PROP(PairsReader, every_input_is_read_or_refused, (const std::string& t
   }
 }
 
-TEST(Sources, of_examples_go_with_them_into_subsets_and_behind_others) {
+TEST(Sources, sources_follow_examples_into_subsets_and_concatenations) {
   const Examples all = read_as("pairs", "CAT\tK AE T\nA\tAH\nBE\tB IY\n");
   const Index chosen[] = {2, 0};
   Examples some = subset(all, chosen);

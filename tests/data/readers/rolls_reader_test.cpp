@@ -18,7 +18,7 @@ std::vector<int> sounding(const ExampleColumn& notes, Index step) {
   return result;
 }
 
-TEST(RollsReader, a_line_is_a_piece_and_a_step_the_notes_that_sound) {
+TEST(RollsReader, line_is_a_piece_and_step_is_its_notes) {
   const Examples examples = read_as("rolls", "60,64,67 - 21\r\n108\n");
   const ExampleColumn& notes = column_of(examples, "notes");
   EXPECT_EQ(notes.width, 88);
@@ -30,7 +30,7 @@ TEST(RollsReader, a_line_is_a_piece_and_a_step_the_notes_that_sound) {
   EXPECT_EQ(sounding(notes, 3), std::vector<int>{108});
 }
 
-TEST(RollsReader, a_step_that_is_none_and_an_empty_line_are_refused) {
+TEST(RollsReader, invalid_step_and_empty_line_are_rejected) {
   for (const char* step : {"20", "109", "64,60", "64,64", "64,", ",64", "c4", "6-", "99999999999"}) {
     const std::string message = refusal("rolls", "60\n60 " + std::string(step) + "\n");
     EXPECT_TRUE(contains(message, "data: line 2: \"" + std::string(step) + "\" is not a step")) << message;
@@ -38,14 +38,14 @@ TEST(RollsReader, a_step_that_is_none_and_an_empty_line_are_refused) {
   EXPECT_TRUE(contains(refusal("rolls", "60\n\n61\n"), "data: line 2: an empty line"));
 }
 
-TEST(RollsReader, the_collections_have_the_lengths_that_their_page_names) {
+TEST(RollsReader, collections_have_the_documented_lengths) {
   UNFOLD_REAL_DATA(path, "music/JSB_Chorales.test.txt");
   const Examples examples = read_examples(Input::open(path), {.format = "rolls"});
   EXPECT_EQ(examples.count(), 77);
   EXPECT_EQ(examples.positions(), 4725);
 }
 
-RC_GTEST_PROP(RollsReader, what_is_written_is_read_back, ()) {
+RC_GTEST_PROP(RollsReader, written_rolls_round_trip, ()) {
   const auto chord = rc::gen::container<std::set<int>>(rc::gen::inRange(21, 109));
   const auto steps = *rc::gen::nonEmpty(rc::gen::container<std::vector<std::set<int>>>(chord));
   std::string file;

@@ -18,7 +18,7 @@ Examples names(SequenceEnd end, std::vector<std::string> given = {"label"}) {
                   .whole = {.end = end, .field = "text", .given = std::move(given)}});
 }
 
-TEST(SequenceEnds, a_symbol_stands_behind_the_last_one) {
+TEST(SequenceEnds, end_symbol_follows_the_last_symbol) {
   const Examples examples = names(SequenceEnd::symbol);
   EXPECT_EQ(entries_of(examples, "text"), (Texts{"E", "v", "a", "</s>", "B", "o", "</s>"}));
   EXPECT_EQ(examples.ends, (Indices{4, 7}));
@@ -26,21 +26,21 @@ TEST(SequenceEnds, a_symbol_stands_behind_the_last_one) {
   EXPECT_EQ(column_of(examples, "text").missing, Flags(7, 0));
 }
 
-TEST(SequenceEnds, a_stop_is_a_field_of_its_own) {
+TEST(SequenceEnds, stop_is_a_separate_field) {
   const Examples examples = names(SequenceEnd::stop);
   EXPECT_EQ(entries_of(examples, "text"), (Texts{"E", "v", "a", "", "B", "o", ""}));
   EXPECT_EQ(column_of(examples, "text").missing, (Flags{0, 0, 0, 1, 0, 0, 1}));
   EXPECT_EQ(entries_of(examples, "text.stop"), (Texts{"go", "go", "go", "stop", "go", "go", "stop"}));
 }
 
-TEST(SequenceEnds, steps_left_count_the_one_that_is_predicted) {
+TEST(SequenceEnds, steps_left_include_the_predicted_one) {
   const Examples examples = names(SequenceEnd::left);
   EXPECT_EQ(entries_of(examples, "text"), (Texts{"E", "v", "a", "B", "o"}));
   EXPECT_EQ(column_of(examples, "text.left").width, kLeftNumbers);
   EXPECT_EQ(column_of(examples, "text.left").numbers, (Numbers{3, 0, 1.0 / 3, 2, 1, 0.5, 1, 2, 1, 2, 0, 0.5, 1, 1, 1}));
 }
 
-TEST(SequenceEnds, what_is_given_once_is_a_source_of_one_position) {
+TEST(SequenceEnds, condition_given_once_is_a_source_of_one_position) {
   const Examples examples = names(SequenceEnd::symbol);
   EXPECT_TRUE(column_of(examples, "label").source);
   EXPECT_TRUE(column_of(examples, "label").once);
@@ -58,7 +58,7 @@ TEST(SequenceEnds, vectors_end_by_a_stop) {
   EXPECT_EQ(entries_of(examples, "value.stop"), (Texts{"go", "go", "stop", "go", "stop"}));
 }
 
-TEST(SequenceEnds, what_cannot_end_is_refused) {
+TEST(SequenceEnds, data_without_a_possible_end_are_rejected) {
   const auto options = [](SequenceEnd end, const char* field) {
     return ReaderOptions{.whole = {.end = end, .field = field, .given = {}}};
   };

@@ -109,7 +109,7 @@ TEST(TableReader, a_column_separates_sequences) {
       contains(refusal("table", "id,x\n7,1\n,2\n", {.sequence_column = "id"}), "data: line 3: column id is empty"));
 }
 
-TEST(TableReader, a_ragged_row_is_refused_with_both_counts) {
+TEST(TableReader, ragged_row_is_rejected_with_both_counts) {
   const std::string message = refusal("table", "x,y\n1,2\n\n1,2,3\n");
   EXPECT_TRUE(contains(message, "data: line 4: 3 cells separated by commas, but line 1 has 2")) << message;
 }
@@ -119,7 +119,7 @@ TEST(TableReader, two_columns_of_one_name_and_a_table_without_rows_are_refused) 
   EXPECT_TRUE(contains(refusal("table", "\n\n"), "data: it contains no examples"));
 }
 
-TEST(TableReader, utf_16_is_refused_with_what_to_do) {
+TEST(TableReader, utf_16_is_rejected_with_a_remedy) {
   const std::string little("l\0o\0a\0d\0,\0d\0a\0y\0\n\0001\0,\0002\0\n\0", 26);
   EXPECT_TRUE(contains(refusal("table", "\xFF\xFE" + little), "data is UTF-16"));
   EXPECT_TRUE(contains(refusal("table", "\xFF\xFE" + little), "iconv -f UTF-16 -t UTF-8"));

@@ -35,7 +35,7 @@ std::string brackets(const Examples& examples, Index example, const std::string&
   return texts.back();
 }
 
-TEST(TreeShapes, over_the_leaves_of_trees_keep_entries_of_leaves_and_of_the_root) {
+TEST(TreeShapes, tree_leaves_keep_leaf_and_root_entries) {
   for (const auto& [shape, wanted] :
        {std::pair{TreeShape::balanced, "((The good) film)"}, std::pair{TreeShape::left, "((The good) film)"},
         std::pair{TreeShape::right, "(The (good film))"}}) {
@@ -51,13 +51,13 @@ TEST(TreeShapes, over_the_leaves_of_trees_keep_entries_of_leaves_and_of_the_root
   }
 }
 
-TEST(TreeShapes, over_the_leaves_keep_their_order_where_bare_words_stand_between_brackets) {
+TEST(TreeShapes, leaves_keep_their_order_around_bare_words) {
   const char* tree = "(1 a (2 b) c (3 d))\n";
   EXPECT_EQ(brackets(read_as("trees", tree), 0, "word"), "(a b c d)");
   EXPECT_EQ(brackets(read_as("trees", tree, {.trees = TreeShape::right}), 0, "word"), "(a (b (c d)))");
 }
 
-TEST(TreeShapes, that_a_model_will_find_have_the_words_first_and_two_children_a_node) {
+TEST(TreeShapes, latent_trees_have_words_first_and_binary_nodes) {
   const Examples examples = read_as("trees", kSentiment, {.trees = TreeShape::found});
   EXPECT_TRUE(examples.found);
   EXPECT_EQ(examples.ends, (Indices{5, 6}));
@@ -67,7 +67,7 @@ TEST(TreeShapes, that_a_model_will_find_have_the_words_first_and_two_children_a_
   EXPECT_FALSE(read_as("trees", kSentiment, {.trees = TreeShape::left}).found);
 }
 
-TEST(TreeShapes, over_sequences_have_the_depth_that_they_should) {
+TEST(TreeShapes, trees_over_sequences_have_the_expected_depth) {
   const auto depth = [](TreeShape shape, Index words) {
     std::string text = "a";
     for (Index i = 1; i < words; ++i) text += " a";
@@ -91,7 +91,7 @@ TEST(TreeShapes, over_sequences_have_the_depth_that_they_should) {
   }
 }
 
-TEST(TreeShapes, by_heads_put_children_before_their_head_in_the_order_of_words) {
+TEST(TreeShapes, dependency_trees_put_children_before_heads_in_word_order) {
   const Examples examples =
       read_as("columns", conllu({{"the", "2"}, {"cat", "3"}, {"sat", "0"}, {"down", "3"}}) + conllu({{"yes", "0"}}),
               {.trees = TreeShape::heads});
@@ -102,7 +102,7 @@ TEST(TreeShapes, by_heads_put_children_before_their_head_in_the_order_of_words) 
   for (const char* gone : {"id", "head", "deps"}) EXPECT_EQ(examples.find(gone), nullptr) << gone;
 }
 
-TEST(TreeShapes, what_is_no_tree_is_refused_with_its_line_and_the_remedy) {
+TEST(TreeShapes, invalid_tree_is_rejected_with_its_line_and_a_remedy) {
   const ReaderOptions heads{.trees = TreeShape::heads};
   const std::string good = conllu({{"yes", "0"}});
   const auto refused = [&](const std::string& sentence) { return refusal("columns", good + sentence, heads); };
@@ -124,7 +124,7 @@ TEST(TreeShapes, what_is_no_tree_is_refused_with_its_line_and_the_remedy) {
   EXPECT_TRUE(contains(message_of<UsageError>([] { parse_tree_shape("balance"); }), "did you mean \"balanced\"?"));
 }
 
-TEST(TreeShapes, over_the_characters_of_words_say_that_they_are_characters) {
+TEST(TreeShapes, character_trees_are_marked_as_characters) {
   const char* names = "f\tanna\nm\tkarl\n";
   ASSERT_TRUE(column_of(read_as("labelled", names), "text").characters);
   const Examples examples = read_as("labelled", names, {.trees = TreeShape::balanced});

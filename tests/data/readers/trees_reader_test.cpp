@@ -9,7 +9,7 @@ namespace {
 
 using namespace testing_support;
 
-TEST(TreesReader, a_line_is_a_tree_and_a_position_a_node_below_its_parent) {
+TEST(TreesReader, line_is_a_tree_and_positions_are_nodes_below_their_parent) {
   const Examples examples = read_as("trees", "(3 (2 The) (4 (3 good) (_ film)))\n(0 bad)\r\n\n");
   EXPECT_EQ(names_of(examples), (Texts{"word", "label"}));
   EXPECT_EQ(entries_of(examples, "word"), (Texts{"The", "good", "film", "", "", "bad"}));
@@ -22,14 +22,14 @@ TEST(TreesReader, a_line_is_a_tree_and_a_position_a_node_below_its_parent) {
   EXPECT_EQ(examples.example_lines, (Indices{1, 2}));
 }
 
-TEST(TreesReader, a_node_may_have_any_number_of_children_and_bare_words_among_them) {
+TEST(TreesReader, node_may_have_any_number_of_children_including_bare_words) {
   const Examples examples = read_as("trees", "(S (NP the old (N cat))(VP sat) .)\n");
   EXPECT_EQ(entries_of(examples, "word"), (Texts{"the", "old", "cat", "", "sat", ".", ""}));
   EXPECT_EQ(entries_of(examples, "label"), (Texts{"", "", "N", "NP", "VP", "", "S"}));
   EXPECT_EQ(examples.parents, (Indices{3, 3, 3, 6, 6, 6, -1}));
 }
 
-TEST(TreesReader, splits_words_at_ascii_blanks_only) {
+TEST(TreesReader, words_are_split_only_at_ascii_blanks) {
   const Examples examples = read_as("trees",
                                     "(2 (2 a\xC2\xA0"
                                     "b)\t(2 \xC3\xA9t\xC3\xA9))\n");
@@ -38,7 +38,7 @@ TEST(TreesReader, splits_words_at_ascii_blanks_only) {
                                                  "\xC3\xA9t\xC3\xA9", ""}));
 }
 
-TEST(TreesReader, what_is_no_tree_is_refused_with_its_line_and_the_remedy) {
+TEST(TreesReader, invalid_tree_is_rejected_with_its_line_and_a_remedy) {
   const std::pair<const char*, const char*> cases[] = {
       {"(2 (2 a) (2 b)", "1 bracket is not closed at the end of the line"},
       {"((2 a) (2 b))", "a node without a label; write (_ ...)"},
@@ -60,7 +60,7 @@ TEST(TreesReader, what_is_no_tree_is_refused_with_its_line_and_the_remedy) {
   EXPECT_TRUE(contains(refusal("trees", ""), "it contains no examples"));
 }
 
-TEST(TreesReader, a_thousand_levels_are_read_and_more_are_refused) {
+TEST(TreesReader, thousand_levels_are_read_and_more_are_rejected) {
   const auto deep = [](int levels) {
     std::string line;
     for (int i = 0; i < levels; ++i) line += "(1 ";
@@ -71,7 +71,7 @@ TEST(TreesReader, a_thousand_levels_are_read_and_more_are_refused) {
   EXPECT_TRUE(contains(refusal("trees", deep(300'000)), "data: line 1: a tree deeper than 1000 levels"));
 }
 
-TEST(TreesReader, is_guessed_where_every_line_is_a_tree) {
+TEST(TreesReader, tree_format_is_detected_if_every_line_is_a_tree) {
   const FormatGuess guess = guess_format(Input::from_bytes("train.txt", "(3 (2 The) (4 film))\n(1 bad)\n"));
   EXPECT_EQ(guess.format, "trees");
   EXPECT_EQ(guess.why, "one bracketed tree per line");
@@ -80,7 +80,7 @@ TEST(TreesReader, is_guessed_where_every_line_is_a_tree) {
   EXPECT_NE(format_of("x.txt", "\n"), "trees");
 }
 
-TEST(TreesReader, the_treebank_has_the_trees_and_labels_that_its_page_names) {
+TEST(TreesReader, treebank_has_the_documented_trees_and_labels) {
   UNFOLD_REAL_DATA(path, "sst/dev.txt");
   const Input input = Input::open(path);
   EXPECT_EQ(guess_format(input).format, "trees");
@@ -103,7 +103,7 @@ std::string written(const std::vector<std::vector<Index>>& children, Index v) {
   return text + ")";
 }
 
-RC_GTEST_PROP(TreesReader, what_is_written_is_read_back, ()) {
+RC_GTEST_PROP(TreesReader, written_trees_round_trip, ()) {
   const auto count = *rc::gen::inRange<Index>(1, 40);
   std::vector<std::vector<Index>> children(at(count));
   for (Index v = 1; v < count; ++v) children[at(*rc::gen::inRange<Index>(0, v))].push_back(v);

@@ -24,7 +24,7 @@ std::string refusal_of(const std::string& text, const VectorRows& how = kAll) {
   return {};
 }
 
-TEST(VectorRows, every_row_of_a_table_is_an_example_with_one_vector) {
+TEST(VectorRows, table_row_is_an_example_with_one_vector) {
   const Examples examples = vectors_of("table", "a,b,c\n1,2,3\n4,5,6\n");
   EXPECT_EQ(examples.ends, (Indices{1, 2}));
   EXPECT_EQ(examples.example_lines, (Indices{2, 3}));
@@ -37,14 +37,14 @@ TEST(VectorRows, every_row_of_a_table_is_an_example_with_one_vector) {
   EXPECT_EQ(examples.columns.size(), 2U);
 }
 
-TEST(VectorRows, columns_are_chosen_by_name_in_the_order_given) {
+TEST(VectorRows, columns_are_selected_by_name_in_the_given_order) {
   const Examples examples =
       vectors_of("table", "a,kind,c\n1,x,3\n4,y,6\n", {.field = "v", .one = "one", .columns = {"c", "a"}});
   EXPECT_EQ(column_of(examples, "v").numbers, (std::vector<double>{3, 1, 6, 4}));
   EXPECT_EQ(column_of(examples, "v").parts, (std::vector<std::string>{"c", "a"}));
 }
 
-TEST(VectorRows, columns_of_vectors_lie_side_by_side) {
+TEST(VectorRows, vector_columns_are_concatenated) {
   const Examples examples = vectors_of("rolls", "21 - 22,108\n108\n");
   EXPECT_EQ(examples.count(), 4);
   const ExampleColumn& values = column_of(examples, "values");
@@ -54,14 +54,14 @@ TEST(VectorRows, columns_of_vectors_lie_side_by_side) {
   EXPECT_EQ(values.numbers[3 * 88 + 87], 1);
 }
 
-TEST(VectorRows, texts_are_taken_as_classes) { EXPECT_EQ(refusal_of("a,kind\n1,x\n2,y\n"), ""); }
+TEST(VectorRows, text_columns_are_classes) { EXPECT_EQ(refusal_of("a,kind\n1,x\n2,y\n"), ""); }
 
-TEST(VectorRows, holes_and_unknown_columns_are_refused_with_their_line) {
+TEST(VectorRows, missing_values_and_unknown_columns_are_rejected_with_their_line) {
   EXPECT_THAT(refusal_of("a,b\n1,2\n,2\n"), HasSubstr("data: line 3: a is missing; remove the row"));
   EXPECT_THAT(refusal_of("a,b\n1,2\n", {.field = "v", .one = "one", .columns = {"A"}}), HasSubstr("a, b"));
 }
 
-TEST(VectorRows, without_a_name_examples_stay_as_they_are) {
+TEST(VectorRows, examples_are_unchanged_without_column_names) {
   EXPECT_EQ(vectors_of("table", "a,b\n1,2\n", {}), read_as("table", "a,b\n1,2\n"));
 }
 

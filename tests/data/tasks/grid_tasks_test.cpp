@@ -72,7 +72,7 @@ int texture_of(const Grid& grid, const Room& room) {
   return -1;
 }
 
-TEST(TextureGrids, label_every_room_by_its_one_mark_whatever_its_texture) {
+TEST(TextureGrids, rooms_are_labeled_by_their_single_mark) {
   for (const int kinds : {2, 3, 5}) {
     const GeneratedGrids made = generate_grids("texture:20,room=4,marks=" + std::to_string(kinds), 5, 20);
     Index labels = 0, within = 0, rooms = 0;
@@ -113,14 +113,14 @@ TEST(TextureGrids, label_every_room_by_its_one_mark_whatever_its_texture) {
   }
 }
 
-TEST(TextureGrids, are_functions_of_seed_and_number) {
+TEST(TextureGrids, texture_grids_depend_only_on_seed_and_number) {
   const std::string ten = generate_grids("texture", 7, 10).text;
   EXPECT_EQ(ten, generate_grids("texture", 7, 10).text);
   EXPECT_TRUE(ten.starts_with(generate_grids("texture", 7, 3).text));
   EXPECT_NE(ten, generate_grids("texture", 8, 10).text);
 }
 
-TEST(TextureGrids, refuse_what_does_not_fit) {
+TEST(TextureGrids, invalid_texture_grids_are_rejected) {
   EXPECT_THROW(generate_grids("texture:8,room=7", 1, 1), UsageError);
   EXPECT_THROW(generate_grids("texture:3", 1, 1), UsageError);
   EXPECT_THROW(generate_grids("texture:24,marks=11", 1, 1), UsageError);

@@ -31,7 +31,7 @@ std::vector<Pair> pairs_of(const GeneratedPairs& made) {
   return result;
 }
 
-TEST(NoisyCopies, without_errors_are_copies) {
+TEST(NoisyCopies, copies_without_errors_are_exact) {
   std::map<std::size_t, int> lengths;
   for (const Pair& pair : pairs_of(generate_pairs("noisy-copies:length=5,symbols=3,copies=2,errors=0", 1, 500))) {
     EXPECT_EQ(pair.copies, std::vector<std::string>(2, pair.word));
@@ -43,7 +43,7 @@ TEST(NoisyCopies, without_errors_are_copies) {
 }
 
 /// For n letters: n + 1 places for an insertion, and each letter may be deleted or replaced.
-TEST(NoisyCopies, have_as_many_errors_as_they_should) {
+TEST(NoisyCopies, copies_have_the_expected_number_of_errors) {
   constexpr double kRate = 0.3 / 3;
   double letters = 0, copies = 0, seen = 0, wrong = 0;
   for (const Pair& pair : pairs_of(generate_pairs("noisy-copies:length=8,copies=3,errors=0.3", 2, 4000)))
@@ -58,7 +58,7 @@ TEST(NoisyCopies, have_as_many_errors_as_they_should) {
   EXPECT_GT(wrong / copies, 0.7);  // 1 - 0.7^6 and so on
 }
 
-TEST(NoisyCopies, are_the_same_for_a_seed_and_refuse_what_makes_no_sense) {
+TEST(NoisyCopies, noisy_copies_depend_on_the_seed_and_reject_invalid_options) {
   const std::string lines = "\n" + generate_pairs("noisy-copies:1,copies=1,errors=1", 1, 100).text;
   EXPECT_EQ(lines.find("\n\t"), std::string::npos);  // no source is empty
   EXPECT_EQ(generate_pairs("noisy-copies", 1, 9).text, generate_pairs("noisy-copies:10", 1, 9).text);

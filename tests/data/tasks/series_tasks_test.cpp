@@ -9,7 +9,7 @@
 namespace unfold {
 namespace {
 
-TEST(Narma, follows_its_recurrence_from_what_was_read) {
+TEST(Narma, narma_follows_its_recurrence) {
   const auto task = narma({.length = 300, .skip = 20});
   Example e;
   for (Index number = 0; number < 5; ++number) {
@@ -29,7 +29,7 @@ TEST(Narma, follows_its_recurrence_from_what_was_read) {
   }
 }
 
-TEST(MackeyGlass, has_a_series_that_smaller_steps_hardly_change) {
+TEST(MackeyGlass, mackey_glass_series_agrees_with_smaller_steps) {
   // Euler's method with steps of 1/1000, from the same history; chaotic divergence is slow.
   constexpr int kPerUnit = 1000, kUnits = 1040, kDelay = 17 * kPerUnit;
   std::vector<double> x(kDelay + kUnits * kPerUnit + 1, 1.2);
@@ -45,11 +45,11 @@ TEST(MackeyGlass, has_a_series_that_smaller_steps_hardly_change) {
   EXPECT_GT(high, 0.25);
 }
 
-TEST(MackeyGlass, stays_where_its_rate_is_zero) {
+TEST(MackeyGlass, mackey_glass_series_stays_at_its_fixed_point) {
   for (const double x : mackey_glass_series(20, 17, 1)) EXPECT_NEAR(x, 0, 1e-12);  // 0.2 / 2 = 0.1
 }
 
-TEST(MackeyGlass, is_read_and_predicted_one_step_apart) {
+TEST(MackeyGlass, series_is_read_and_predicted_one_step_apart) {
   const auto task = mackey_glass({.length = 50, .skip = 0});
   Example e;
   task->example(TaskSplit::validation, 1, 4, e);
@@ -57,7 +57,7 @@ TEST(MackeyGlass, is_read_and_predicted_one_step_apart) {
   EXPECT_THROW(mackey_glass({.tau = 17.03}), UsageError);
 }
 
-TEST(DelayLine, predicts_what_was_read_before) {
+TEST(DelayLine, delay_line_predicts_its_previous_input) {
   const auto task = delay_line({.length = 30, .skip = 5, .delays = 3});
   Example e;
   task->example(TaskSplit::test, 1, 0, e);

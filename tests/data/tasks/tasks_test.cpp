@@ -23,7 +23,7 @@ Example example_of(const Task& task, Index number, TaskSplit part = TaskSplit::t
   return example;
 }
 
-TEST(Tasks, marked_pairs_give_their_sum_product_or_exclusive_or) {
+TEST(Tasks, marked_pairs_give_their_sum_product_or_xor) {
   for (const Index length : {2, 3, 10, 100}) {
     for (const auto& task : {adding({length}), multiplication({length}), marked_xor({length})}) {
       double sum = 0;
@@ -58,7 +58,7 @@ TEST(Tasks, marked_pairs_give_their_sum_product_or_exclusive_or) {
   }
 }
 
-TEST(Tasks, a_shortened_task_is_the_same_task_at_that_length) {
+TEST(Tasks, shortened_task_is_the_same_task_at_that_length) {
   const auto check = [](const Task& task, const Task& made_short) {
     EXPECT_GE(task.length(), made_short.length());
     const auto found = task.shortened(made_short.length());
@@ -85,7 +85,7 @@ TEST(Tasks, a_shortened_task_is_the_same_task_at_that_length) {
   check(*copying({.length = 50, .pattern = 3, .symbols = 4}), *copying({.length = 5, .pattern = 3, .symbols = 4}));
 }
 
-TEST(Tasks, temporal_order_asks_for_the_order_of_the_meaningful_symbols) {
+TEST(Tasks, temporal_order_target_is_the_order_of_relevant_symbols) {
   for (const Index bits : {2, 3}) {
     const auto task = temporal_order({.length = 100, .bits = bits});
     std::set<Symbol> classes;
@@ -107,7 +107,7 @@ TEST(Tasks, temporal_order_asks_for_the_order_of_the_meaningful_symbols) {
   }
 }
 
-TEST(Tasks, a_permutation_ends_as_it_began) {
+TEST(Tasks, permutation_ends_with_its_first_symbol) {
   const auto last = random_permutation({.length = 20}), every = random_permutation({.length = 20, .every_step = true});
   for (Index n = 0; n < 50; ++n) {
     const Example e = example_of(*last, n), each = example_of(*every, n);
@@ -119,7 +119,7 @@ TEST(Tasks, a_permutation_ends_as_it_began) {
   }
 }
 
-TEST(Tasks, a_pattern_is_asked_for_after_the_cue) {
+TEST(Tasks, pattern_is_expected_after_the_cue) {
   struct Case {
     std::unique_ptr<Task> task;
     Index pattern, symbols;
@@ -143,7 +143,7 @@ TEST(Tasks, a_pattern_is_asked_for_after_the_cue) {
   }
 }
 
-TEST(Tasks, an_example_is_a_function_of_part_seed_and_number) {
+TEST(Tasks, example_depends_only_on_part_seed_and_number) {
   const auto task = adding({.length = 12});
   EXPECT_EQ(example_of(*task, 5).values, example_of(*task, 5).values);
   EXPECT_NE(example_of(*task, 5).values, example_of(*task, 6).values);
@@ -151,7 +151,7 @@ TEST(Tasks, an_example_is_a_function_of_part_seed_and_number) {
   EXPECT_NE(example_of(*task, 5).values, example_of(*task, 5, TaskSplit::training, 2).values);
 }
 
-TEST(Tasks, options_without_sense_are_refused) {
+TEST(Tasks, invalid_options_are_rejected) {
   EXPECT_TRUE(contains(message_of<UsageError>([] { adding({.length = 1}); }), "at least 2 steps"));
   EXPECT_NE(message_of<UsageError>([] { temporal_order({.length = 9}); }), "");
   EXPECT_NE(message_of<UsageError>([] { memorization({.bits = 6}); }), "");
@@ -164,7 +164,7 @@ std::string idx(std::uint8_t type, const std::vector<Index>& sizes, const std::s
   return bytes + elements;
 }
 
-TEST(Idx, reads_sizes_and_elements_and_refuses_what_does_not_fit) {
+TEST(Idx, idx_reader_reads_sizes_and_elements_and_rejects_mismatches) {
   const auto read = [](const std::string& bytes) { return Idx(Input::from_bytes("x.idx", bytes)); };
   const Idx good = read(idx(8, {2, 3}, "abcdef"));
   EXPECT_EQ(good.shape(), (std::vector<Index>{2, 3}));
@@ -179,7 +179,7 @@ TEST(Idx, reads_sizes_and_elements_and_refuses_what_does_not_fit) {
   EXPECT_TRUE(contains(refused(std::string("\0\0\x08\x03\0\0", 6)), "the IDX header is truncated"));
 }
 
-TEST(Idx, the_digits_of_mnist_come_pixel_by_pixel) {
+TEST(Idx, mnist_digits_are_read_pixel_by_pixel) {
   UNFOLD_REAL_DATA(file, "mnist/train-labels-idx1-ubyte.gz");
   const std::string folder = file.substr(0, file.rfind('/'));
   const auto plain = sequential_mnist(folder), permuted = sequential_mnist(folder, {.permuted = true});
@@ -212,7 +212,7 @@ std::vector<float> moved(const std::vector<float>& image, Index down, Index righ
   return out;
 }
 
-TEST(Idx, training_moves_digits_anew_in_each_pass_and_nothing_else) {
+TEST(Idx, training_digits_are_shifted_differently_in_each_pass) {
   UNFOLD_REAL_DATA(file, "mnist/train-labels-idx1-ubyte.gz");
   const std::string folder = file.substr(0, file.rfind('/'));
   const auto still = sequential_mnist(folder), moving = sequential_mnist(folder, {.shift = 2});
@@ -238,7 +238,7 @@ TEST(Idx, training_moves_digits_anew_in_each_pass_and_nothing_else) {
       contains(message_of<UsageError>([&] { sequential_mnist(folder, {.shift = 28}); }), "pixels of the images"));
 }
 
-TEST(Idx, permuted_digits_are_moved_before_their_pixels_are_mixed) {
+TEST(Idx, permuted_digits_are_shifted_before_permutation) {
   UNFOLD_REAL_DATA(file, "mnist/train-labels-idx1-ubyte.gz");
   const std::string folder = file.substr(0, file.rfind('/'));
   const auto plain = sequential_mnist(folder, {.shift = 3}),

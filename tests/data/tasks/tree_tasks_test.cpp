@@ -63,7 +63,7 @@ class Reader {
   bool roots_, brackets_;
 };
 
-TEST(ArithmeticTrees, have_the_values_that_their_labels_say) {
+TEST(ArithmeticTrees, arithmetic_trees_evaluate_to_their_labels) {
   for (const bool roots : {false, true})
     for (const Index modulus : {10, 3}) {
       const bool brackets = roots == (modulus == 3);
@@ -82,7 +82,7 @@ TEST(ArithmeticTrees, have_the_values_that_their_labels_say) {
     }
 }
 
-TEST(ArithmeticTrees, count_their_nodes_and_labels_and_are_those_of_their_seed) {
+TEST(ArithmeticTrees, arithmetic_trees_count_nodes_and_labels_and_depend_on_the_seed) {
   const GeneratedTrees made = generate_trees("arithmetic:2", 1, 50);
   EXPECT_EQ(made.nodes, std::ranges::count(made.text, '('));
   EXPECT_EQ(made.nodes - made.labels, std::ranges::count(made.text, '_'));
@@ -94,7 +94,7 @@ TEST(ArithmeticTrees, count_their_nodes_and_labels_and_are_those_of_their_seed) 
   EXPECT_EQ(in_brackets.labels, made.labels);
 }
 
-TEST(ArithmeticTrees, refuse_what_has_no_sense) {
+TEST(ArithmeticTrees, invalid_arithmetic_options_are_rejected) {
   for (const char* spec : {"arithmetic:0", "arithmetic:modulus=1", "arithmetic:stop=2", "arithmetic:deep=3"})
     EXPECT_THROW(generate_trees(spec, 1, 1), UsageError) << spec;
   EXPECT_TRUE(is_tree_task("arithmetic:3"));

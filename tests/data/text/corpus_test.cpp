@@ -48,7 +48,7 @@ std::string any_text(std::uint32_t highest) {
   return text;
 }
 
-RC_GTEST_PROP(Corpora, characters_are_those_of_the_alphabet_whatever_the_storage, ()) {
+RC_GTEST_PROP(Corpora, characters_equal_the_alphabet_for_any_storage, ()) {
   const std::string text = any_text(*rc::gen::element<std::uint32_t>(0x7F, 0x200, 0x11000));
   const Alphabet alphabet = Alphabet::chars_of(text);
   for (const Index memory : {Index{1} << 20, Index{0}}) {
@@ -63,7 +63,7 @@ RC_GTEST_PROP(Corpora, characters_are_those_of_the_alphabet_whatever_the_storage
   }
 }
 
-RC_GTEST_PROP(Corpora, words_are_those_of_the_alphabet_and_last_lines_end, ()) {
+RC_GTEST_PROP(Corpora, words_equal_the_alphabet_and_last_lines_are_terminated, ()) {
   const std::string text = any_text(0x200);
   const std::vector<Input> inputs{text_input(text)};
   const Alphabet alphabet = build_alphabet(inputs, {SymbolKind::words, *rc::gen::element<Index>(0, 3)});
@@ -76,7 +76,7 @@ RC_GTEST_PROP(Corpora, words_are_those_of_the_alphabet_and_last_lines_end, ()) {
   expect_consistent(corpus);
 }
 
-RC_GTEST_PROP(Corpora, skipped_symbols_leave_no_trace_but_their_number, ()) {
+RC_GTEST_PROP(Corpora, skipped_symbols_are_counted_only, ()) {
   const std::string text = any_text(0x90);
   const Alphabet alphabet = Alphabet::chars_of("abcdefgh \nJKLMNOPQ\x05\x06\x07\x7F");
   const Corpus corpus = Corpus::load({text_input(text)}, alphabet, {.unknown = UnknownPolicy::skip});
@@ -87,7 +87,7 @@ RC_GTEST_PROP(Corpora, skipped_symbols_leave_no_trace_but_their_number, ()) {
   expect_consistent(corpus);
 }
 
-RC_GTEST_PROP(Corpora, lines_are_sequences_that_together_are_the_file, ()) {
+RC_GTEST_PROP(Corpora, lines_are_sequences_that_add_up_to_the_file, ()) {
   const std::string text = any_text(*rc::gen::element<std::uint32_t>(0x7F, 0x200));
   const Alphabet alphabet = Alphabet::chars_of(text);
   const Corpus corpus = Corpus::load({text_input(text)}, alphabet, {.lines = true});
@@ -122,7 +122,7 @@ TEST(Corpora, long_texts_count_the_bytes_of_every_range) {
   }
 }
 
-TEST(Corpora, many_files_are_many_sequences) {
+TEST(Corpora, each_file_is_a_sequence) {
   const ScratchFolder folder;
   const std::vector<std::string> files{folder.write("a", "ab\nc"), folder.write("b", "é"), folder.write("c", "c")};
   const Corpus corpus = Corpus::load(files, build_alphabet(files, {SymbolKind::chars}));
@@ -135,7 +135,7 @@ TEST(Corpora, many_files_are_many_sequences) {
   EXPECT_THROW(corpus.read(0, {3, 5}), UsageError);
 }
 
-TEST(Corpora, more_symbols_than_memory_go_to_a_file_of_every_width) {
+TEST(Corpora, symbols_beyond_memory_are_stored_in_a_file_of_any_width) {
   for (const char32_t symbols : {100u, 300u, 70000u}) {
     std::string text;
     for (char32_t i = 0; i < 150000; ++i)
@@ -149,7 +149,7 @@ TEST(Corpora, more_symbols_than_memory_go_to_a_file_of_every_width) {
   }
 }
 
-TEST(Corpora, a_full_temporary_folder_is_a_runtime_failure) {
+TEST(Corpora, full_temporary_folder_is_a_runtime_failure) {
   ::setenv("TMPDIR", "/nonexistent", 1);
   const std::string message = message_of<RuntimeFailure>(
       [] { Corpus::load({text_input("éa")}, Alphabet::chars_of("éa"), {.memory_limit = 0}); });
@@ -157,7 +157,7 @@ TEST(Corpora, a_full_temporary_folder_is_a_runtime_failure) {
   EXPECT_TRUE(contains(message, "set TMPDIR")) << message;
 }
 
-TEST(Corpora, unknown_symbols_name_the_file_the_place_and_the_remedy) {
+TEST(Corpora, unknown_symbols_name_file_position_and_remedy) {
   const Alphabet chars = Alphabet::chars_of("ab\n");
   const std::string message = message_of<DataError>([&] { Corpus::load({text_input("ab\nab€")}, chars); });
   EXPECT_TRUE(contains(message, "text.txt: \"€\" at offset 5 (line 2)")) << message;
@@ -177,7 +177,7 @@ TEST(Corpora, unknown_symbols_name_the_file_the_place_and_the_remedy) {
   EXPECT_EQ(mapped.unknown(), 1);
 }
 
-TEST(Corpora, texts_that_hold_nothing_or_are_not_text_are_data_errors) {
+TEST(Corpora, empty_and_non_text_files_are_data_errors) {
   const Alphabet chars = Alphabet::chars_of("ab\n");
   EXPECT_TRUE(contains(message_of<DataError>([&] { Corpus::load({text_input("")}, chars); }), "text.txt is empty"));
   EXPECT_TRUE(contains(
@@ -188,7 +188,7 @@ TEST(Corpora, texts_that_hold_nothing_or_are_not_text_are_data_errors) {
   EXPECT_THROW(Corpus::load(std::vector<Input>{}, chars), DataError);
 }
 
-TEST(RealCorpora, penn_treebank_words_count_as_in_the_literature) {
+TEST(RealCorpora, penn_treebank_word_counts_match_the_literature) {
   UNFOLD_REAL_DATA(train, "ptb/ptb.train.txt.gz");
   const std::vector<std::string> files{train, testing_support::real_data("ptb/ptb.valid.txt"),
                                        testing_support::real_data("ptb/ptb.test.txt")};
@@ -204,7 +204,7 @@ TEST(RealCorpora, penn_treebank_words_count_as_in_the_literature) {
   EXPECT_EQ(Corpus::load({files[1]}, alphabet, {.lines = true}).sequences(), 3370);
 }
 
-TEST(RealCorpora, penn_treebank_characters_count_as_in_the_literature) {
+TEST(RealCorpora, penn_treebank_character_counts_match_the_literature) {
   UNFOLD_REAL_DATA(train, "ptb/ptb.char.train.txt.gz");
   const std::vector<std::string> files{train, testing_support::real_data("ptb/ptb.char.valid.txt.gz"),
                                        testing_support::real_data("ptb/ptb.char.test.txt.gz")};
@@ -216,7 +216,7 @@ TEST(RealCorpora, penn_treebank_characters_count_as_in_the_literature) {
   EXPECT_EQ(corpus.length(2), 442423);
 }
 
-TEST(RealCorpora, wiki_text_words_count_as_in_the_literature) {
+TEST(RealCorpora, wikitext_word_counts_match_the_literature) {
   UNFOLD_REAL_DATA(valid, "wikitext2/valid.txt.gz");
   const std::vector<std::string> files{valid, testing_support::real_data("wikitext2/test.txt.gz")};
   const Corpus corpus = Corpus::load(files, build_alphabet(files, {SymbolKind::words}));

@@ -22,7 +22,7 @@ Lengths some_lengths(std::uint64_t seed) {
   return lengths;
 }
 
-TEST(Lanes, read_every_position_of_every_item_in_order_and_hand_its_state_on) {
+TEST(Lanes, lanes_read_every_position_in_order_and_carry_state) {
   for (std::uint64_t seed = 0; seed < 20; ++seed) {
     const Lengths lengths = some_lengths(seed);
     for (const Index window : {1, 2, 5, 100}) {
@@ -61,7 +61,7 @@ TEST(Lanes, read_every_position_of_every_item_in_order_and_hand_its_state_on) {
   }
 }
 
-TEST(Lanes, skip_as_if_they_had_read) {
+TEST(Lanes, lane_skip_equals_reading) {
   for (std::uint64_t seed = 0; seed < 20; ++seed) {
     Lanes walked(some_lengths(seed)), skipped(some_lengths(seed));
     std::vector<Lanes::Stretch> a, b;
@@ -76,7 +76,7 @@ TEST(Lanes, skip_as_if_they_had_read) {
   }
 }
 
-TEST(Lanes, are_dealt_about_equally_much) {
+TEST(Lanes, items_are_distributed_evenly_over_lanes) {
   const std::vector<Index> lengths = {1, 9, 2, 2, 8, 1, 1};
   const auto dealt = deal(lengths, 3);
   EXPECT_EQ(dealt, (std::vector<std::vector<Index>>{{1}, {4}, {2, 3, 0, 5, 6}}));

@@ -68,12 +68,12 @@ TEST(BatchShards, every_row_is_in_one_shard_with_its_fields_and_slot) {
   }
 }
 
-TEST(BatchShards, whole_sequences_are_dealt_by_falling_length) {
+TEST(BatchShards, whole_sequences_are_distributed_by_decreasing_length) {
   const Batch batch = numbered_batch({4, 2, 7, 1, 5}, true);
   EXPECT_EQ(shards_of_chains(batch, 2), (std::vector<Index>{0, 1, 0, 0, 1}));  // 7, 4, 1 and 5, 2
 }
 
-TEST(BatchShards, a_shard_without_chains_is_none) {
+TEST(BatchShards, shard_without_chains_is_empty) {
   const LanguageNetwork net;
   const Batch batch = numbered_batch({3, 3}, true);
   BatchShards shards(net.network);
@@ -84,7 +84,7 @@ TEST(BatchShards, a_shard_without_chains_is_none) {
 }
 
 /// The next chain of a lane must find the state that the lane left, so it stays in the same shard.
-TEST(BatchShards, the_state_of_a_lane_stays_in_its_shard) {
+TEST(BatchShards, lane_state_stays_in_its_shard) {
   Lanes lanes({{5, 3, 1, 9}, {20}, {2, 2, 2, 2}, {1, 1, 30}});
   std::vector<Lanes::Stretch> stretches;
   Batch batch;
@@ -109,7 +109,7 @@ const std::vector<Symbol>& symbols_of(const Batch& batch, const char* field) {
 }
 
 /// Reading only the positions of one's shards gives the same shards, and only the targets of the others.
-TEST(BatchShards, are_those_of_the_whole_batch_where_only_they_are_read) {
+TEST(BatchShards, shards_read_separately_equal_those_of_the_whole_batch) {
   const LanguageNetwork net;
   std::string text;
   for (int i = 0; i < 400; ++i) text += static_cast<char>('a' + (i * i + i / 3) % 9);
@@ -148,7 +148,7 @@ TEST(BatchShards, are_those_of_the_whole_batch_where_only_they_are_read) {
     }
 }
 
-TEST(BatchShards, rows_of_numbers_keep_what_is_missing) {
+TEST(BatchShards, numeric_rows_keep_missing_values) {
   ValueRows values;
   values.clear(3, 2);
   values.set(0, 0, 0.5F), values.set(0, 1, -1);

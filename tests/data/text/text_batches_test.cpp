@@ -79,7 +79,7 @@ std::vector<Index> random_lengths() {
   return *rc::gen::resize(6, rc::gen::nonEmpty(rc::gen::container<std::vector<Index>>(rc::gen::inRange<Index>(1, 40))));
 }
 
-RC_GTEST_PROP(TextBatches, an_epoch_reads_every_symbol_exactly_once_with_the_right_past, ()) {
+RC_GTEST_PROP(TextBatches, epoch_reads_every_symbol_once_with_the_correct_past, ()) {
   const Corpus corpus = numbered_corpus(random_lengths());
   const Split part = whole_corpus(corpus, "training");
   const BatchOptions options{.window = *rc::gen::inRange<Index>(1, 20),
@@ -103,7 +103,7 @@ RC_GTEST_PROP(TextBatches, an_epoch_reads_every_symbol_exactly_once_with_the_rig
   }
 }
 
-RC_GTEST_PROP(TextBatches, a_part_is_read_and_nothing_else, ()) {
+RC_GTEST_PROP(TextBatches, only_the_given_part_is_read, ()) {
   const Corpus corpus = numbered_corpus({30, 50});
   Split part;
   part.pieces = {{0, {20, 30}}, {1, {0, 25}}};
@@ -135,7 +135,7 @@ RC_GTEST_PROP(TextBatches, seeking_equals_walking, ()) {
   }
 }
 
-TEST(TextBatches, epochs_are_cut_at_different_places) {
+TEST(TextBatches, epochs_are_cut_at_different_positions) {
   const Corpus corpus = numbered_corpus({500});
   const Split part = whole_corpus(corpus, "training");
   TextBatches batches(corpus, part, {.window = 10, .batch = 5}, 1);
@@ -147,7 +147,7 @@ TEST(TextBatches, epochs_are_cut_at_different_places) {
   EXPECT_GE(first.size(), 6u);
 }
 
-TEST(TextBatches, several_lanes_of_a_long_sequence_start_anew_at_moments_of_their_own) {
+TEST(TextBatches, lanes_of_a_long_sequence_restart_at_different_times) {
   const Corpus corpus = numbered_corpus({12000});
   const Split part = whole_corpus(corpus, "training");
   constexpr Index kStretch = 128;  // windows
@@ -167,7 +167,7 @@ TEST(TextBatches, several_lanes_of_a_long_sequence_start_anew_at_moments_of_thei
   }
 }
 
-TEST(TextBatches, one_lane_and_shorter_sequences_are_not_interrupted) {
+TEST(TextBatches, one_lane_and_short_sequences_are_not_interrupted) {
   const auto fresh_starts = [](const std::vector<Index>& lengths, Index lanes) {
     const Corpus corpus = numbered_corpus(lengths);
     const Split part = whole_corpus(corpus, "training");
@@ -181,7 +181,7 @@ TEST(TextBatches, one_lane_and_shorter_sequences_are_not_interrupted) {
   EXPECT_LE(fresh_starts({512, 512, 512, 512, 512}, 2), 7u);  // five sequences, two lanes
 }
 
-TEST(TextBatches, full_windows_keep_the_structure_and_allocate_nothing_new) {
+TEST(TextBatches, full_windows_reuse_structure_and_memory) {
   const Corpus corpus = numbered_corpus({1000});
   const Split part = whole_corpus(corpus, "training");
   TextBatches batches(corpus, part, {.window = 10, .batch = 4}, 3);
@@ -195,7 +195,7 @@ TEST(TextBatches, full_windows_keep_the_structure_and_allocate_nothing_new) {
   EXPECT_GE(rectangular, 23);  // one lane wraps around the end of the text
 }
 
-TEST(TextBatches, a_curriculum_reads_growing_prefixes) {
+TEST(TextBatches, curriculum_reads_growing_prefixes) {
   const Corpus corpus = numbered_corpus({10, 3, 7});
   const Split part = whole_corpus(corpus, "training");
   for (const bool whole : {false, true}) {
@@ -210,7 +210,7 @@ TEST(TextBatches, a_curriculum_reads_growing_prefixes) {
   }
 }
 
-TEST(TextBatches, whole_sequences_are_chains_of_their_own) {
+TEST(TextBatches, whole_sequences_are_separate_chains) {
   const Corpus corpus = numbered_corpus({5, 9, 2, 7, 1});
   const Split part = whole_corpus(corpus, "training");
   TextBatches batches(corpus, part, {.window = 3, .batch = 2, .whole_sequences = true}, 4);
@@ -237,7 +237,7 @@ TEST(TextBatches, only_symbols_after_a_given_one_are_predicted) {
   EXPECT_EQ(predicted, (std::multiset<std::string>{"1", "2", "3"}));
 }
 
-TEST(TextBatches, refuse_sizes_below_one) {
+TEST(TextBatches, sizes_below_one_are_rejected) {
   const Corpus corpus = numbered_corpus({5});
   const Split part = whole_corpus(corpus, "training");
   EXPECT_THROW(TextBatches(corpus, part, {.window = 0}, 1), UsageError);
@@ -245,7 +245,7 @@ TEST(TextBatches, refuse_sizes_below_one) {
   EXPECT_THROW(TextBatches(corpus, Split{}, {}, 1), UsageError);
 }
 
-RC_GTEST_PROP(ScoringLanes, score_every_symbol_exactly_once_after_its_warm_up, ()) {
+RC_GTEST_PROP(ScoringLanes, scoring_lanes_score_every_symbol_once_after_warm_up, ()) {
   const Corpus corpus = numbered_corpus(random_lengths());
   const Split part = whole_corpus(corpus, "validation");
   const Index lanes = *rc::gen::inRange<Index>(1, 12), warmup = *rc::gen::inRange<Index>(0, 15);
@@ -278,7 +278,7 @@ RC_GTEST_PROP(ScoringLanes, score_every_symbol_exactly_once_after_its_warm_up, (
   for (const auto& [place, symbol] : scored) RC_ASSERT(place == symbol);  // numbered: place and symbol are equal
 }
 
-TEST(ScoringLanes, warm_up_from_the_first_line_end) {
+TEST(ScoringLanes, warm_up_starts_at_the_first_line_end) {
   const std::string text = "abcdef\nghi\njklmnopqrstuv\n";
   const Corpus corpus = Corpus::from_text(text, Alphabet::chars_of(text));
   std::map<Index, Index> begins;  // first scored place -> first read place

@@ -100,7 +100,7 @@ Automaton alphabet_automaton(double p) {
   return a;
 }
 
-TEST(TextSources, the_alphabet_has_the_entropy_of_its_automaton) {
+TEST(TextSources, alphabet_source_has_the_entropy_of_its_automaton) {
   const auto source = nested_alphabet();
   const Automaton automaton = alphabet_automaton(0.1);
   const auto [bits, symbols] = automaton.bits_and_symbols();
@@ -144,7 +144,7 @@ std::map<std::string, double> bar_texts(const std::string& pitches) {
   return texts;
 }
 
-TEST(TextSources, music_has_the_entropy_of_all_its_bars) {
+TEST(TextSources, music_source_has_the_entropy_of_all_bars) {
   const auto source = waltz();
   const std::vector<std::map<std::string, double>> cycle = {bar_texts("ceg"), bar_texts("fac"), bar_texts("ceg"),
                                                             bar_texts("gbdf")};
@@ -171,7 +171,7 @@ TEST(TextSources, music_has_the_entropy_of_all_its_bars) {
   EXPECT_NEAR(made.source_bits / static_cast<double>(made.text.size()), entropy(*source), 0.03);
 }
 
-TEST(TextSources, xor_has_the_entropy_of_all_its_lines) {
+TEST(TextSources, xor_source_has_the_entropy_of_all_lines) {
   constexpr Index kLength = 5;
   std::map<std::string, double> texts;
   for (int bits = 0; bits < 1 << kLength; ++bits) {
@@ -202,7 +202,7 @@ TEST(TextSources, xor_has_the_entropy_of_all_its_lines) {
   EXPECT_EQ(made.predicted, 3000);
 }
 
-TEST(TextSources, anbn_blocks_have_equal_runs_of_every_length_in_their_range) {
+TEST(TextSources, anbn_blocks_cover_every_length_in_range) {
   const auto source = anbn({.low = 2, .high = 9});
   EXPECT_NEAR(source->means().bits, 3, 1e-12);
   EXPECT_NEAR(entropy(*source), 3.0 / 12, 1e-12);
@@ -220,7 +220,7 @@ TEST(TextSources, anbn_blocks_have_equal_runs_of_every_length_in_their_range) {
   EXPECT_EQ(lengths.rbegin()->first, 9u);
 }
 
-TEST(TextSources, a_text_is_a_function_of_its_seed_and_its_beginning_of_the_number_of_units) {
+TEST(TextSources, text_depends_on_its_seed_and_longer_texts_extend_shorter_ones) {
   for (const auto& source : {nested_alphabet(), distant_xor(), waltz(), anbn()}) {
     const std::string ten = generate(*source, {.seed = 4, .units = 10}).text;
     EXPECT_EQ(ten, generate(*source, {.seed = 4, .units = 10}).text);
@@ -231,7 +231,7 @@ TEST(TextSources, a_text_is_a_function_of_its_seed_and_its_beginning_of_the_numb
   }
 }
 
-TEST(TextSources, options_without_sense_are_refused) {
+TEST(TextSources, invalid_options_are_rejected) {
   EXPECT_NE(message_of<UsageError>([] { nested_alphabet({.nesting = 1.5}); }), "");
   EXPECT_NE(message_of<UsageError>([] { distant_xor({.length = 1}); }), "");
   EXPECT_NE(message_of<UsageError>([] { anbn({.low = 5, .high = 4}); }), "");

@@ -41,10 +41,10 @@ std::vector<Tested> tested() {
       tested_with<RnnOptions>("rnn with delays", rnn, {.delays = {1, 2, 4}}),
       tested_with<RnnOptions>("leaky rnn", rnn, {.leak = TimeConstants::fixed}),
       tested_with<RnnOptions>("leaky rnn, learned", rnn, {.leak = TimeConstants::learned}),
-      tested_with<LstmOptions>("normalised lstm with delays", lstm, {.delays = "1+3", .layer_norm = true}),
-      tested_with<GruOptions>("normalised gru", gru, {.layer_norm = true}),
+      tested_with<LstmOptions>("layer-normed lstm with delays", lstm, {.delays = "1+3", .layer_norm = true}),
+      tested_with<GruOptions>("layer-normed gru", gru, {.layer_norm = true}),
       tested_with<GruOptions>("gru with a gated state", gru, {.reset_after = true, .gated_state = true}),
-      tested_with<GruOptions>("normalised gru with a gated state", gru, {.layer_norm = true, .gated_state = true}),
+      tested_with<GruOptions>("layer-normed gru with a gated state", gru, {.layer_norm = true, .gated_state = true}),
       tested_with<QrnnOptions>("qrnn, width 3", qrnn, {.width = 3}),
   };
   StackOptions stack;
@@ -84,7 +84,7 @@ class BitsOf : public testing::TestWithParam<Tested> {
   Circuit circuit_;
 };
 
-TEST_P(BitsOf, a_cell_do_not_depend_on_threads) {
+TEST_P(BitsOf, cell_bits_do_not_depend_on_threads) {
   const auto one = test::Runner<float>(circuit_).run(Structure::chains(kBitLengths));
   test::Runner<float> runner(circuit_, {}, 3);
   for (int pass = 0; pass < 6; ++pass) {
@@ -95,7 +95,7 @@ TEST_P(BitsOf, a_cell_do_not_depend_on_threads) {
   }
 }
 
-TEST_P(BitsOf, a_cell_are_the_same_alone_and_in_a_batch) {
+TEST_P(BitsOf, cell_bits_are_the_same_alone_and_in_a_batch) {
   const Structure structure = Structure::chains(kBitLengths);
   const auto all = test::Runner<float>(circuit_).run(structure);
   test::Runner<float> alone(circuit_);
@@ -109,7 +109,7 @@ TEST_P(BitsOf, a_cell_are_the_same_alone_and_in_a_batch) {
   }
 }
 
-TEST_P(BitsOf, a_cell_step_by_step_are_those_of_the_unfolding) {
+TEST_P(BitsOf, stepped_cell_has_the_bits_of_the_unfolding) {
   test::Runner<float> runner(circuit_);
   const auto expected = runner.run(Structure::chains(1, 9)).outputs;
   Team team(1);
@@ -125,7 +125,7 @@ TEST_P(BitsOf, a_cell_step_by_step_are_those_of_the_unfolding) {
   }
 }
 
-TEST_P(BitsOf, a_cell_in_windows_are_those_of_one_long_window) {
+TEST_P(BitsOf, windowed_cell_has_the_bits_of_one_long_window) {
   const auto whole = test::Runner<float>(circuit_).run(Structure::chains(2, 10)).outputs;
   test::Runner<float> runner(circuit_);
   State<float> state(runner.unfolding().plan(), 2);
@@ -141,7 +141,7 @@ TEST_P(BitsOf, a_cell_in_windows_are_those_of_one_long_window) {
 }
 
 /// The gradients that a segment completes already have their final values after that segment.
-TEST_P(BitsOf, a_cell_do_not_depend_on_when_its_gradients_are_computed) {
+TEST_P(BitsOf, cell_bits_do_not_depend_on_gradient_order) {
   for (const int threads : {1, 3}) {
     test::Runner<float> runner(circuit_, {}, threads);
     runner.run(Structure::chains(kBitLengths));

@@ -131,26 +131,26 @@ class EveryCell : public testing::TestWithParam<Cell> {
   }
 };
 
-TEST_P(EveryCell, has_correct_derivatives_in_one_layer) {
+TEST_P(EveryCell, every_cell_has_correct_derivatives_in_one_layer) {
   build(1, false);
   expect_derivatives();
 }
-TEST_P(EveryCell, has_correct_derivatives_in_two_layers) {
+TEST_P(EveryCell, every_cell_has_correct_derivatives_in_two_layers) {
   build(2, false);
   expect_derivatives();
 }
-TEST_P(EveryCell, has_correct_derivatives_with_a_trained_start) {
+TEST_P(EveryCell, every_cell_has_correct_derivatives_with_a_trained_initial_state) {
   build(1, true);
   expect_derivatives();
 }
 
-TEST_P(EveryCell, has_one_loop_for_each_layer) {
+TEST_P(EveryCell, every_cell_has_one_loop_per_layer) {
   build(2, false);
   const Plan plan(circuit_);
   EXPECT_EQ(std::count_if(plan.segments().begin(), plan.segments().end(), [](const Segment& s) { return s.loop; }), 2);
 }
 
-TEST_P(EveryCell, in_float_is_near_double) {
+TEST_P(EveryCell, float_results_are_close_to_double) {
   build(2, true);
   const Index lengths[] = {7, 3};
   const Structure structure = Structure::chains(lengths);
@@ -176,7 +176,7 @@ TEST(Cells, only_relu_networks_have_a_path_reading) {
 }
 
 /// Each cell with its defaults, as a model adds it.
-TEST(Registry, every_listed_cell_has_correct_derivatives_in_both_directions) {
+TEST(Registry, registered_cells_have_correct_derivatives_in_both_directions) {
   for (const CellEntry& cell : cells()) {
     if (!cell.reads_sequences()) continue;  // trees_test.cpp, grids_test.cpp
     Circuit c;
@@ -195,7 +195,7 @@ TEST(Registry, every_listed_cell_has_correct_derivatives_in_both_directions) {
   }
 }
 
-TEST(Registry, a_reversed_cell_reads_its_sequence_from_the_end) {
+TEST(Registry, reversed_cell_reads_its_sequence_from_the_end) {
   const auto run = [](bool reversed) {
     Circuit c;
     std::vector<Signal> y;
@@ -227,7 +227,7 @@ TEST(Registry, a_reversed_cell_reads_its_sequence_from_the_end) {
 class LstmEquations : public testing::TestWithParam<bool> {};
 INSTANTIATE_TEST_SUITE_P(Gates, LstmEquations, testing::Bool(),
                          [](const auto& hard) { return hard.param ? "hard" : "sigmoid"; });
-TEST_P(LstmEquations, are_followed) {
+TEST_P(LstmEquations, lstm_follows_its_equations) {
   Circuit c;
   const Signal h = lstm(c, c.input("x", 1), 1, {.hard_gates = GetParam()});
   c.output(h);
@@ -253,7 +253,7 @@ TEST_P(LstmEquations, are_followed) {
 class GruEquations : public testing::TestWithParam<bool> {};
 INSTANTIATE_TEST_SUITE_P(Gates, GruEquations, testing::Bool(),
                          [](const auto& hard) { return hard.param ? "hard" : "sigmoid"; });
-TEST_P(GruEquations, are_followed_in_both_conventions) {
+TEST_P(GruEquations, gru_follows_its_equations_in_both_conventions) {
   const auto gate = [](double v) { return GetParam() ? test::cut_off(v) : logistic(v); };
   for (const bool reset_after : {false, true}) {
     Circuit c;
@@ -282,7 +282,7 @@ TEST_P(GruEquations, are_followed_in_both_conventions) {
 }
 
 /// Unlike with a sigmoid, the state behind a closed gate stays bit-identical for any number of steps.
-TEST(Cells, a_closed_hard_gate_keeps_a_state_for_ever) {
+TEST(Cells, closed_hard_gate_keeps_its_state_exactly) {
   Circuit c;
   c.output(gru(c, c.input("x", 1), 3, {.hard_gates = true, .trained_initial = true}));
   test::Runner<float> runner(c);
@@ -294,7 +294,7 @@ TEST(Cells, a_closed_hard_gate_keeps_a_state_for_ever) {
   EXPECT_NE(outputs[0], 0);
 }
 
-TEST(Cells, a_gru_with_a_gated_state_reads_it_scaled_and_keeps_it_whole) {
+TEST(Cells, gru_with_gated_state_reads_it_scaled_and_keeps_it_unscaled) {
   Circuit c;
   c.output(gru(c, c.input("x", 1), 1, {.reset_after = true, .gated_state = true}));
   test::Runner<double> runner(c);
@@ -314,7 +314,7 @@ TEST(Cells, a_gru_with_a_gated_state_reads_it_scaled_and_keeps_it_whole) {
 }
 
 /// As documented by PyTorch: biases inside and outside the reset gate.
-TEST(Cells, gru_of_two_biases_has_one_outside_the_reset_gate) {
+TEST(Cells, gru_with_two_biases_has_one_outside_the_reset_gate) {
   Circuit c;
   c.output(gru(c, c.input("x", 1), 1, {.reset_after = true, .two_biases = true}));
   test::Runner<double> runner(c);
@@ -333,7 +333,7 @@ TEST(Cells, gru_of_two_biases_has_one_outside_the_reset_gate) {
 }
 
 /// One dense recurrent matrix for each symbol: W_fh diag(x W_fx + b_f) W_hf.
-TEST(Cells, mrnn_has_a_recurrent_matrix_for_each_symbol) {
+TEST(Cells, mrnn_has_one_recurrent_matrix_per_symbol) {
   constexpr Index kUnits = 3, kFactors = 4, kSymbols = 2;
   Circuit c;
   const Signal x = c.symbols("x", kSymbols), y = mrnn(c, x, kUnits, {.factors = kFactors});
@@ -361,7 +361,7 @@ TEST(Cells, mrnn_has_a_recurrent_matrix_for_each_symbol) {
   }
 }
 
-TEST(TensorRnn, has_correct_derivatives) {
+TEST(TensorRnn, tensor_rnn_has_correct_derivatives) {
   const Index lengths[] = {4, 1, 3};
   for (const Map activation : {Map::tanh, Map::relu, Map::softplus})
     for (const bool trained : {false, activation != Map::relu}) {  // the initial zeros are the kink of relu
@@ -375,7 +375,7 @@ TEST(TensorRnn, has_correct_derivatives) {
     }
 }
 
-TEST(TensorRnn, has_a_dense_recurrent_matrix_for_each_symbol) {
+TEST(TensorRnn, tensor_rnn_has_one_dense_recurrent_matrix_per_symbol) {
   constexpr Index kUnits = 3;
   Circuit c;
   const Signal x = c.symbols("x", 2), y = tensor_rnn(c, x, kUnits, {.trained_initial = true});
@@ -407,7 +407,7 @@ TEST(TensorRnn, has_a_dense_recurrent_matrix_for_each_symbol) {
   }
 }
 
-TEST(TensorRnn, of_vectors_has_correct_derivatives) {
+TEST(TensorRnn, tensor_rnn_with_vector_inputs_has_correct_derivatives) {
   const Index lengths[] = {4, 1, 3};
   Circuit c;
   const Signal h = tensor_rnn(c, c.input("x", 2), 3, {.trained_initial = true});
@@ -416,7 +416,7 @@ TEST(TensorRnn, of_vectors_has_correct_derivatives) {
   EXPECT_TRUE(report.passed()) << report.text();
 }
 
-TEST(Cells, lstm_opens_its_forget_gate) {
+TEST(Cells, lstm_initializes_its_forget_gate_open) {
   Circuit c;
   lstm(c, c.symbols("x", 3), 4, {.forget_bias = 1.5});
   Parameters<double> p(c);

@@ -26,7 +26,7 @@ void expect_right(const Circuit& c, const Structure& structure) {
   EXPECT_TRUE(report.passed()) << report.text();
 }
 
-TEST(Clockwork, has_correct_derivatives_in_layers_of_symbols_and_of_numbers_and_from_the_end) {
+TEST(Clockwork, clockwork_rnn_has_correct_derivatives) {
   for (const bool trained : {false, true})
     for (const Map activation : {Map::tanh, Map::sigmoid}) {
       Circuit c;
@@ -46,7 +46,7 @@ TEST(Clockwork, has_correct_derivatives_in_layers_of_symbols_and_of_numbers_and_
 }
 
 /// h^g_t = tanh(x_t W_g + sum over j >= g of h^j_{t-1} U_gj + b_g) if p_g divides t, otherwise h^g_{t-1}.
-TEST(Clockwork, follows_its_equations) {
+TEST(Clockwork, clockwork_rnn_follows_its_equations) {
   constexpr Index kInputs = 2, kUnits = 5, kSteps = 13;
   const std::vector<Index> periods = {1, 3, 4}, first = {0, 1, 3, 5};
   Circuit c;
@@ -80,7 +80,7 @@ TEST(Clockwork, follows_its_equations) {
 
 /// The same circuit with and without the promise that slow groups are needed only at some positions: all numbers are
 /// equal, alone and in a ragged batch, with one thread and two.
-TEST(OnlyWhere, changes_no_number) {
+TEST(OnlyWhere, skipping_rows_changes_no_result) {
   const auto build = [](Circuit& c, bool promised) {
     const Signal x = c.input("x", 3), symbols = c.symbols("s", 4), h = c.link(20), fast = c.link(20);
     const Signal begun = c.link(20), earlier = c.link(20, Delay::previous(3));
@@ -110,7 +110,7 @@ TEST(OnlyWhere, changes_no_number) {
 }
 
 /// A value that is 0 despite its bias was never computed.
-TEST(OnlyWhere, leaves_rows_out_where_nobody_wants_them) {
+TEST(OnlyWhere, unneeded_rows_are_not_computed) {
   Circuit c;
   const Signal x = c.input("x", 3), begun = c.link(4), earlier = c.link(4, Delay::previous(4));
   c.feed(begun, 0.0 * begun + 1.0);
@@ -127,7 +127,7 @@ TEST(OnlyWhere, leaves_rows_out_where_nobody_wants_them) {
   EXPECT_EQ(Plan(c).flops_per_position(), 2 * 3 * 4 / 4.0);
 }
 
-TEST(OnlyWhere, refuses_what_it_cannot_leave_out) {
+TEST(OnlyWhere, unsupported_row_skipping_is_rejected) {
   Circuit c;
   const Signal x = c.input("x", 2), z = c.affine("z", 2, {{"W", x}});
   EXPECT_THROW(c.compute_only_where(tanh(z), x, 2), UsageError);
@@ -137,7 +137,7 @@ TEST(OnlyWhere, refuses_what_it_cannot_leave_out) {
 }
 
 /// Multiplications per position: groups of n / 4 units with periods 1, 2, 4, 8 read 4, 3, 2, 1 groups.
-TEST(Clockwork, costs_what_is_awake) {
+TEST(Clockwork, clockwork_rnn_computes_only_active_groups) {
   constexpr Index kUnits = 64, kInputs = 10;
   Circuit c, all;
   c.output(clockwork(c, c.input("x", kInputs), kUnits));
@@ -149,7 +149,7 @@ TEST(Clockwork, costs_what_is_awake) {
   EXPECT_LT(Plan(c).flops_per_position(), 0.45 * Plan(all).flops_per_position());
 }
 
-TEST(Clockwork, is_stepped_and_cut_into_windows_with_the_same_bits) {
+TEST(Clockwork, clockwork_rnn_has_the_same_bits_stepped_and_in_windows) {
   Circuit c;
   const Signal x = c.symbols("x", 3), y = c.affine("o", 3, {{"V", clockwork(c, x, 6, {.periods = {1, 2, 5}})}});
   c.output(y);

@@ -57,12 +57,12 @@ void expect_correct_derivatives(const std::function<Signal(Circuit&)>& read) {
     }
 }
 
-TEST(SparseCells, have_correct_derivatives) {
+TEST(SparseCells, sparse_cells_have_correct_derivatives) {
   expect_correct_derivatives([](Circuit& c) { return c.symbols("x", 3); });
 }
 
 /// a^t prints x_t, then a^{t+1} is computed from a^t and x_t: position p reads x_{p-1} and prints x_p.
-TEST(SparseCells, follow_their_equations) {
+TEST(SparseCells, sparse_cells_follow_their_equations) {
   constexpr Index n = 4, length = 5;
   for (const Kind& kind : kKinds) {
     Circuit c;
@@ -100,7 +100,7 @@ TEST(SparseCells, follow_their_equations) {
   }
 }
 
-TEST(Graph, gives_every_unit_its_edges_with_the_loop_and_depends_on_its_seed_only) {
+TEST(Graph, random_graph_has_self_loops_and_depends_only_on_its_seed) {
   const auto edges = random_edges(20, 3, 5);
   EXPECT_EQ(edges->count(), 60);
   for (Index j = 0; j < 20; ++j) {
@@ -118,7 +118,7 @@ TEST(Graph, gives_every_unit_its_edges_with_the_loop_and_depends_on_its_seed_onl
   EXPECT_EQ(text, "0>0 2>0 1>1 3>1 1>2 2>2 0>3 3>3 ");
 }
 
-TEST(Graph, is_complete_from_as_many_edges_as_units_on) {
+TEST(Graph, graph_is_complete_if_edges_reach_the_number_of_units) {
   EXPECT_EQ(random_edges(4, 4, 1)->count(), 16);
   EXPECT_EQ(random_edges(4, 100, 1)->count(), 16);
   EXPECT_THROW(random_edges(4, 0, 1), UsageError);
@@ -126,11 +126,11 @@ TEST(Graph, is_complete_from_as_many_edges_as_units_on) {
 
 // Vector inputs (remark 2 of the source): the input mixes the weights.
 
-TEST(SparseCells, of_vectors_have_correct_derivatives) {
+TEST(SparseCells, sparse_cells_with_vector_inputs_have_correct_derivatives) {
   expect_correct_derivatives([](Circuit& c) { return c.input("x", 2); });
 }
 
-TEST(SparseCells, of_layers_and_embeddings_have_correct_derivatives) {
+TEST(SparseCells, sparse_cells_with_layers_and_embeddings_have_correct_derivatives) {
   const Index lengths[] = {4, 2};
   for (const Kind& kind : kKinds) {
     Circuit c;
@@ -148,7 +148,7 @@ TEST(SparseCells, of_layers_and_embeddings_have_correct_derivatives) {
   }
 }
 
-TEST(SparseCells, of_vectors_follow_their_equations) {
+TEST(SparseCells, sparse_cells_with_vector_inputs_follow_their_equations) {
   constexpr Index n = 4, inputs = 2, length = 5;
   for (const Kind& kind : kKinds) {
     Circuit c;
@@ -195,7 +195,7 @@ TEST(SparseCells, of_vectors_follow_their_equations) {
 }
 
 /// The one-hot vector of the symbol.
-TEST(SparseCells, of_one_hot_vectors_are_those_of_symbols) {
+TEST(SparseCells, one_hot_vectors_equal_symbols) {
   constexpr Index n = 4, length = 6;
   for (const Kind& kind : {kKinds[0], kKinds[1]}) {
     Circuit by_symbol, by_vector;
@@ -230,7 +230,7 @@ TEST(SparseCells, of_one_hot_vectors_are_those_of_symbols) {
   }
 }
 
-TEST(Start, of_units_that_read_vectors_forgets_at_their_rates) {
+TEST(Start, initialized_vector_units_forget_at_their_rates) {
   constexpr Index n = 5, inputs = 2000;
   for (const Kind& kind : kKinds)
     for (const Map activation : {Map::tanh, Map::sigmoid}) {
@@ -257,7 +257,7 @@ TEST(Start, of_units_that_read_vectors_forgets_at_their_rates) {
     }
 }
 
-TEST(MixedSparse, refuses_what_it_cannot_be) {
+TEST(MixedSparse, invalid_mixed_sparse_terms_are_rejected) {
   const auto edges = random_edges(3, 2, 1);
   EXPECT_THROW(mixed_sparse(nullptr, 2), UsageError);
   EXPECT_THROW(mixed_sparse(edges, 0), UsageError);
@@ -268,7 +268,7 @@ TEST(MixedSparse, refuses_what_it_cannot_be) {
 }
 
 /// The untrained model is the i.i.d. model; in the linear regime V_i has standard deviation 1/2 and decays at its rate.
-TEST(Start, makes_units_that_remember_symbols) {
+TEST(Start, initialized_units_remember_symbols) {
   for (const Kind& kind : kKinds)
     for (const Map activation : {Map::tanh, Map::sigmoid}) {
       Circuit c;
@@ -297,7 +297,7 @@ TEST(Start, makes_units_that_remember_symbols) {
     }
 }
 
-TEST(Start, of_an_alphabet_of_one_is_finite) {
+TEST(Start, initialization_with_one_symbol_is_finite) {
   Circuit c;
   const Signal x = c.symbols("x", 1), a = glnn(c, x, 3);
   const Signal logits = c.affine("output", 1, {{"V", a}});

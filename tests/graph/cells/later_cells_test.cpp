@@ -73,7 +73,7 @@ class LaterCells : public testing::Test {
   Parameters<double> parameters_{circuit_};
 };
 
-TEST_F(LaterCells, mingru_is_an_average_with_a_gate_of_the_input) {
+TEST_F(LaterCells, mingru_is_an_average_with_an_input_gate) {
   const Row outputs = run([](Circuit& c, Signal x) { return min_gru(c, x, kUnits); });
   Row h(kN, 0.0);
   for (Index t = 0; t < kSteps; ++t) {
@@ -83,7 +83,7 @@ TEST_F(LaterCells, mingru_is_an_average_with_a_gate_of_the_input) {
   }
 }
 
-TEST_F(LaterCells, minlstm_puts_its_gates_in_proportion) {
+TEST_F(LaterCells, minlstm_normalizes_its_gates) {
   const Row outputs = run([](Circuit& c, Signal x) { return min_lstm(c, x, kUnits); });
   Row h(kN, 0.0);
   for (Index t = 0; t < kSteps; ++t) {
@@ -96,7 +96,7 @@ TEST_F(LaterCells, minlstm_puts_its_gates_in_proportion) {
   }
 }
 
-TEST(MinLstm, keeps_proportions_of_gates_that_are_all_but_shut) {
+TEST(MinLstm, minlstm_keeps_the_ratio_of_nearly_closed_gates) {
   Circuit c;
   const Signal x = c.input("x", 1);
   c.output(min_lstm(c, x, 1));
@@ -140,7 +140,7 @@ TEST_F(LaterCells, qrnn_reads_the_last_three_inputs) {
   }
 }
 
-TEST_F(LaterCells, units_of_an_indrnn_read_themselves_alone) {
+TEST_F(LaterCells, indrnn_units_read_only_themselves) {
   const Row outputs = run([](Circuit& c, Signal x) { return ind_rnn(c, x, kUnits); });
   Row h(kN, 0.0);
   for (Index t = 0; t < kSteps; ++t) {
@@ -168,7 +168,7 @@ TEST_F(LaterCells, lru_is_a_complex_recurrence) {
 }
 
 /// Without the stabilizer: i = exp(..), f = sigmoid(..), c / n.
-TEST_F(LaterCells, slstm_is_what_it_would_be_without_its_stabiliser) {
+TEST_F(LaterCells, slstm_equals_its_unstabilized_form) {
   for (const bool exponential : {false, true}) {
     Circuit circuit;
     circuit.output(slstm(circuit, circuit.input("x", kInputs), kUnits, {.exponential_forget = exponential}));
@@ -190,7 +190,7 @@ TEST_F(LaterCells, slstm_is_what_it_would_be_without_its_stabiliser) {
   }
 }
 
-TEST(Slstm, stays_finite_where_its_gates_would_overflow_or_vanish) {
+TEST(Slstm, slstm_stays_finite_for_extreme_gates) {
   for (const float gate : {-300.0F, 300.0F}) {
     Circuit c;
     const Signal x = c.input("x", 1);
@@ -208,7 +208,7 @@ TEST(Slstm, stays_finite_where_its_gates_would_overflow_or_vanish) {
   }
 }
 
-TEST_F(LaterCells, a_recurrent_highway_goes_through_its_layers_in_each_step) {
+TEST_F(LaterCells, recurrent_highway_applies_its_layers_in_each_step) {
   const Row outputs = run([](Circuit& c, Signal x) { return recurrent_highway(c, x, kUnits, {.depth = 2}); });
   Row h(kN, 0.0);
   for (Index t = 0; t < kSteps; ++t) {
@@ -245,7 +245,7 @@ TEST_F(LaterCells, mogrifier_gates_input_and_state_before_an_lstm) {
   }
 }
 
-TEST_F(LaterCells, units_of_a_leaky_rnn_with_delays_live_as_long_as_their_time_constants) {
+TEST_F(LaterCells, delayed_leaky_rnn_units_decay_with_their_time_constants) {
   for (const auto leak : {TimeConstants::fixed, TimeConstants::learned}) {
     Circuit circuit;
     circuit.output(rnn(circuit, circuit.input("x", kInputs), kUnits, {.delays = {1, 3}, .leak = leak, .longest = 20}));
@@ -268,7 +268,7 @@ TEST_F(LaterCells, units_of_a_leaky_rnn_with_delays_live_as_long_as_their_time_c
   }
 }
 
-TEST_F(LaterCells, a_normalised_lstm_normalises_products_and_cell) {
+TEST_F(LaterCells, normalized_lstm_normalizes_products_and_cell) {
   const Row outputs = run([](Circuit& c, Signal x) { return lstm(c, x, kUnits, {.layer_norm = true}); });
   Row h(kN, 0.0), cell(kN, 0.0);
   for (Index t = 0; t < kSteps; ++t) {
@@ -282,7 +282,7 @@ TEST_F(LaterCells, a_normalised_lstm_normalises_products_and_cell) {
   }
 }
 
-TEST_F(LaterCells, a_normalised_gru_normalises_gates_and_candidate) {
+TEST_F(LaterCells, normalized_gru_normalizes_gates_and_candidate) {
   const Row outputs = run([](Circuit& c, Signal x) { return gru(c, x, kUnits, {.layer_norm = true}); });
   Row h(kN, 0.0);
   for (Index t = 0; t < kSteps; ++t) {
@@ -298,7 +298,7 @@ TEST_F(LaterCells, a_normalised_gru_normalises_gates_and_candidate) {
   }
 }
 
-TEST(LaterCellsThatScan, have_nothing_but_maps_in_their_loop) {
+TEST(LaterCellsThatScan, scannable_cells_have_only_maps_in_their_loop) {
   for (const auto add : {min_gru, min_lstm, sru}) {
     Circuit c;
     c.output(add(c, c.symbols("x", 3), 4, {}));

@@ -111,13 +111,13 @@ void expect_slow_values(double tolerance) {
     }
 }
 
-TEST(Pool, is_the_slow_mean_maximum_and_ends_of_ragged_sequences_as_short_as_one) {
+TEST(Pool, pooling_equals_slow_mean_maximum_and_ends_of_ragged_sequences) {
   expect_slow_values<double>(1e-14);
   expect_slow_values<float>(1e-6);
 }
 
 /// A sum in order loses at most half a unit in the last place per addition.
-TEST(Pool, of_a_long_sequence_keeps_the_precision_of_a_sum) {
+TEST(Pool, pooling_of_a_long_sequence_keeps_the_precision_of_a_sum) {
   constexpr Index kLong = 20000;
   for (const Pool how : {Pool::mean, Pool::max}) {
     Given<float> given(how, 1);
@@ -128,7 +128,7 @@ TEST(Pool, of_a_long_sequence_keeps_the_precision_of_a_sum) {
   }
 }
 
-TEST(Pool, of_windows_with_carried_state_is_that_of_the_whole) {
+TEST(Pool, windowed_pooling_with_carried_state_equals_the_whole) {
   for (const Pool how : kPools)
     for (const int directions : {1, 2}) {
       Given<double> given(how, directions);
@@ -161,13 +161,13 @@ void check_pooled(Pool how, bool both_directions, bool trained_initial) {
   for (const CheckResult& check : report.results) EXPECT_TRUE(check.run || check.name == "path") << check.name;
 }
 
-TEST(Pool, has_correct_derivatives_of_one_direction_and_of_both) {
+TEST(Pool, pooling_has_correct_derivatives_in_one_and_both_directions) {
   for (const Pool how : kPools)
     for (const bool both_directions : {false, true})
       for (const bool trained_initial : {false, true}) check_pooled(how, both_directions, trained_initial);
 }
 
-TEST(Pool, sends_the_gradient_of_a_maximum_to_where_it_was_and_of_a_mean_to_everywhere) {
+TEST(Pool, maximum_gradient_goes_to_its_position_and_mean_gradient_to_all) {
   for (const Pool how : {Pool::mean, Pool::max}) {
     Circuit c;
     const Signal x = c.input("x", 1), z = c.affine("z", 1, {{"W", x}});

@@ -16,7 +16,7 @@ Signal registered_cell(Circuit& c, Signal x, Index n) {
   return next;
 }
 
-TEST(RegisterCell, a_registered_cell_is_found_and_those_found_before_stay_where_they_are) {
+TEST(RegisterCell, registered_cell_is_found_without_moving_existing_ones) {
   const CellEntry* const lstm = cells().find("lstm");
   ASSERT_EQ(cells().find("of-this-test"), nullptr);
   register_cell("of-this-test", registered_cell);
@@ -27,7 +27,7 @@ TEST(RegisterCell, a_registered_cell_is_found_and_those_found_before_stay_where_
   EXPECT_EQ(c.parameters().size(), 3U);
 }
 
-TEST(RegisterCell, names_that_are_taken_or_cannot_stand_in_a_spec_are_refused) {
+TEST(RegisterCell, duplicate_and_invalid_cell_names_are_rejected) {
   EXPECT_THROW(register_cell("lstm", registered_cell), UsageError);
   EXPECT_THROW(register_cell("bilstm", registered_cell), UsageError);  // an lstm in both directions
   EXPECT_THROW(register_cell("without-a-function", CellFunction()), UsageError);

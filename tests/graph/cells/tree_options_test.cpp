@@ -33,14 +33,14 @@ void add_tree_net(Circuit& c, const std::string& name, Index n) {
   c.output(c.affine("o", 3, {{"V", top}}));
 }
 
-TEST(TreeCells, of_the_registry_are_these) {
+TEST(TreeCells, registry_lists_the_expected_tree_cells) {
   std::vector<std::string> names;
   for (const CellEntry& cell : cells())
     if (cell.reads_trees()) names.push_back(cell.name);
   EXPECT_EQ(names, std::vector<std::string>(std::begin(kTreeCells), std::end(kTreeCells)));
 }
 
-TEST(TreeCells, have_correct_derivatives) {
+TEST(TreeCells, tree_cells_have_correct_derivatives) {
   for (const char* name : kTreeCells)
     for (std::uint64_t seed = 1; seed <= 3; ++seed) {
       Circuit c;
@@ -56,7 +56,7 @@ bool same(std::span<const T> a, std::span<const T> b) {
   return a.size() == b.size() && (a.empty() || std::memcmp(a.data(), b.data(), a.size_bytes()) == 0);
 }
 
-TEST(TreeCells, have_the_same_bits_alone_and_in_a_batch_and_on_any_number_of_threads) {
+TEST(TreeCells, tree_cells_have_the_same_bits_alone_in_a_batch_and_on_any_number_of_threads) {
   const Tree trees[] = {test::random_tree(9, 1), test::random_tree(1, 2), test::random_tree(30, 3),
                         test::random_tree(4, 4)};
   for (const char* name : kTreeCells) {
@@ -259,7 +259,7 @@ Tree binary_tree(Index nodes, std::uint64_t seed) {
   return tree;
 }
 
-TEST(TreeCells, compute_what_a_recursion_written_out_computes) {
+TEST(TreeCells, tree_cells_equal_a_recursive_reference) {
   constexpr Index kUnits = 3;
   for (std::uint64_t seed = 0; seed < 12; ++seed)
     for (const std::string name : kTreeCells) {
@@ -278,7 +278,7 @@ TEST(TreeCells, compute_what_a_recursion_written_out_computes) {
     }
 }
 
-TEST(ChildSumLstm, gives_the_same_bits_whatever_the_order_and_the_numbers_of_children) {
+TEST(ChildSumLstm, child_sum_lstm_does_not_depend_on_the_order_of_children) {
   TreeRun run("child-sum-lstm", 8);
   for (std::uint64_t seed = 0; seed < 20; ++seed) {
     Tree tree = test::random_tree(25, seed);
@@ -306,7 +306,7 @@ TEST(ChildSumLstm, gives_the_same_bits_whatever_the_order_and_the_numbers_of_chi
   }
 }
 
-TEST(TreeCells, read_a_node_of_a_thousand_children_and_a_tree_of_a_thousand_levels) {
+TEST(TreeCells, tree_cells_support_a_thousand_children_and_a_thousand_levels) {
   Tree wide{std::vector<std::vector<Index>>(1001)}, deep{std::vector<std::vector<Index>>(1001)};
   for (Index v = 1; v <= 1000; ++v) {
     wide.children[0].push_back(v);

@@ -26,7 +26,7 @@ const std::vector<Zoned> kZoned = {
                 double rate) { return lstm(c, x, n, {.zoneout = rate, .zoneout_cell = rate / 2}); }},
 };
 
-TEST(Zoneout, has_correct_derivatives_as_a_mean) {
+TEST(Zoneout, mean_zoneout_has_correct_derivatives) {
   const Index lengths[] = {3, 5, 1};
   for (const Zoned& cell : kZoned) {
     Circuit c;
@@ -37,7 +37,7 @@ TEST(Zoneout, has_correct_derivatives_as_a_mean) {
 }
 
 /// With a fixed seed, the derivatives are those of the masked network.
-TEST(Zoneout, keeps_its_masks_through_all_passes) {
+TEST(Zoneout, zoneout_keeps_its_masks_through_all_passes) {
   for (const Zoned& cell : kZoned) {
     Circuit c;
     c.output(c.affine("o", 2, {{"V", cell.add(c, c.input("x", 3), 4, 0.4)}}));
@@ -69,7 +69,7 @@ TEST(Zoneout, keeps_its_masks_through_all_passes) {
 
 /// One step from a carried state: a unit either keeps its value or takes the cell's value without zoneout. Outside
 /// training the mean over masks is computed.
-TEST(Zoneout, leaves_a_unit_or_moves_it_and_is_judged_by_the_mean) {
+TEST(Zoneout, zoneout_keeps_or_updates_a_unit_and_evaluates_the_mean) {
   constexpr double kRate = 0.3;
   constexpr Index kUnits = 4;
   constexpr int kSeeds = 4000;

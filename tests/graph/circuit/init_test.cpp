@@ -14,19 +14,19 @@ std::vector<double> drawn(const Init& init, Index inputs, Index outputs, std::ui
   return w;
 }
 
-TEST(Init, depends_on_seed_and_name_alone) {
+TEST(Init, initialization_depends_only_on_seed_and_name) {
   EXPECT_EQ(drawn(Init::uniform(), 5, 6), drawn(Init::uniform(), 5, 6));
   EXPECT_NE(drawn(Init::uniform(), 5, 6, 1), drawn(Init::uniform(), 5, 6, 2));
 }
 
-TEST(Init, uniform_stays_within_one_over_root_of_the_inputs_and_fills_it) {
+TEST(Init, uniform_initialization_fills_one_over_root_of_the_inputs) {
   double largest = 0;
   for (double x : drawn(Init::uniform(), 100, 50)) largest = std::max(largest, std::abs(x));
   EXPECT_LE(largest, 0.1);
   EXPECT_GT(largest, 0.099);
 }
 
-TEST(Init, normal_columns_have_scales_of_their_own) {
+TEST(Init, normal_columns_have_separate_scales) {
   const std::vector<double> one = drawn(Init::normal_columns({1, 1, 1}), 40, 3);
   const std::vector<double> scaled = drawn(Init::normal_columns({2, 0.5, 0}), 40, 3);
   const double scales[] = {2, 0.5, 0};
@@ -47,7 +47,7 @@ TEST(Init, orthogonal_blocks_have_orthonormal_rows) {
       }
 }
 
-TEST(Init, orthogonal_blocks_have_orthonormal_columns_when_there_are_more_inputs_than_outputs) {
+TEST(Init, orthogonal_blocks_with_more_inputs_have_orthonormal_columns) {
   const auto w = drawn(Init::orthogonal(1, 2.0), 9, 4);
   for (std::size_t i = 0; i < 4; ++i)
     for (std::size_t j = 0; j < 4; ++j) {
@@ -57,13 +57,13 @@ TEST(Init, orthogonal_blocks_have_orthonormal_columns_when_there_are_more_inputs
     }
 }
 
-TEST(Init, identity_is_the_identity_in_every_block) {
+TEST(Init, every_identity_block_is_the_identity) {
   const auto w = drawn(Init::identity(2, 0.5), 3, 6);
   for (std::size_t i = 0; i < 3; ++i)
     for (std::size_t j = 0; j < 6; ++j) EXPECT_EQ(w[i * 6 + j], j % 3 == i ? 0.5 : 0);
 }
 
-TEST(Init, sparse_gives_every_output_exactly_so_many_inputs) {
+TEST(Init, sparse_initialization_gives_every_output_n_inputs) {
   const auto w = drawn(Init::sparse(15), 40, 30);
   for (std::size_t j = 0; j < 30; ++j) {
     int count = 0;
@@ -73,7 +73,7 @@ TEST(Init, sparse_gives_every_output_exactly_so_many_inputs) {
   for (double x : drawn(Init::sparse(15), 4, 3)) EXPECT_NE(x, 0);  // fewer inputs than requested: all are used
 }
 
-TEST(Init, normalised_is_symmetric_with_largest_eigenvalue_one) {
+TEST(Init, normalized_initialization_is_symmetric_with_largest_eigenvalue_one) {
   const std::size_t n = 20;
   const auto w = drawn(Init::normalised(), 20, 20);
   std::vector<double> v(n, 1), next(n);
@@ -94,7 +94,7 @@ TEST(Init, normalised_is_symmetric_with_largest_eigenvalue_one) {
   EXPECT_NEAR(eigenvalue, 1, 1e-6);
 }
 
-TEST(Init, chrono_gives_both_gates_of_a_unit_opposite_biases_within_the_time_scales) {
+TEST(Init, chrono_initialization_gives_opposite_gate_biases_within_the_time_scales) {
   const std::size_t n = 50;
   const auto b = drawn(Init::chrono({-1, 1, 0, 0}, 100), 1, 200);
   for (std::size_t j = 0; j < n; ++j) {
@@ -106,7 +106,7 @@ TEST(Init, chrono_gives_both_gates_of_a_unit_opposite_biases_within_the_time_sca
   }
 }
 
-TEST(Init, refuses_blocks_that_do_not_divide_the_columns) {
+TEST(Init, blocks_that_do_not_divide_the_columns_are_rejected) {
   EXPECT_THROW(drawn(Init::orthogonal(4), 3, 6), UsageError);
 }
 

@@ -37,7 +37,7 @@ double weight(Matrix<const double> w, Index i, Index j, Index k) {
   return 0;
 }
 
-TEST(QuadraticForm, and_its_rules_are_sums_written_out) {
+TEST(QuadraticForm, quadratic_form_and_derivatives_equal_explicit_sums) {
   const auto form = quadratic_form(kQuadInputs, kQuadOutputs, kQuadScale);
   const Table<double> w(kQuadPairs, kQuadOutputs, "w"), dw(kQuadPairs, kQuadOutputs, "dw");
   const Table<double> x(kQuadRows, kQuadInputs, "x"), dx(kQuadRows, kQuadInputs, "dx"), seed(kQuadRows, 3, "seed");
@@ -78,7 +78,7 @@ TEST(QuadraticForm, and_its_rules_are_sums_written_out) {
   for (std::size_t i = 0; i < expected_gradient.size(); ++i) EXPECT_NEAR(g.values[i], expected_gradient[i], 1e-11);
 }
 
-TEST(QuadraticForm, gives_every_row_the_bits_that_it_has_alone) {
+TEST(QuadraticForm, quadratic_form_has_the_same_bits_per_row) {
   const auto form = quadratic_form(kQuadInputs, kQuadOutputs, kQuadScale);
   const Table<float> w(kQuadPairs, 3, "w"), x(kQuadRows, kQuadInputs, "x"), seed(kQuadRows, 3, "seed");
   std::vector<float> scratch(at(form->scratch()));
@@ -97,7 +97,7 @@ TEST(QuadraticForm, gives_every_row_the_bits_that_it_has_alone) {
   EXPECT_EQ(dx.values, dx_alone.values);
 }
 
-TEST(QuadraticForm, refuses_sizes_without_sense) {
+TEST(QuadraticForm, invalid_sizes_are_rejected) {
   for (const Index n : {-1, 0, 100000}) EXPECT_THROW(quadratic_form(n, 2), UsageError);
   EXPECT_THROW(quadratic_form(2, 0), UsageError);
 }

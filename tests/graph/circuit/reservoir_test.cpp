@@ -9,7 +9,7 @@
 namespace unfold {
 namespace {
 
-TEST(SpectralRadius, is_the_largest_modulus_of_an_eigenvalue) {
+TEST(SpectralRadius, spectral_radius_is_the_largest_eigenvalue_modulus) {
   const Edges turn(2, 2, {{0, 1}, {1, 0}});  // eigenvalues +-sqrt(ab), here +-6i
   EXPECT_NEAR(spectral_radius(turn, {-4, 9}), 6, 1e-6);
   // A triangle with weights 2, a disjoint loop with weight 1.5, and a weight that only leads out of both.
@@ -17,12 +17,12 @@ TEST(SpectralRadius, is_the_largest_modulus_of_an_eigenvalue) {
   EXPECT_NEAR(spectral_radius(apart, {2, 2, 2, 1.5, 100}), 2, 1e-5);
 }
 
-TEST(SpectralRadius, of_what_has_no_cycle_is_next_to_zero) {
+TEST(SpectralRadius, spectral_radius_of_an_acyclic_graph_is_nearly_zero) {
   const Edges line(3, 3, {{0, 1}, {1, 2}});
   EXPECT_LT(spectral_radius(line, {3, 5}), 1e-3);
 }
 
-TEST(SpectralRadius, of_a_large_random_matrix_is_right_to_a_thousandth) {
+TEST(SpectralRadius, spectral_radius_of_a_large_random_matrix_is_accurate_to_one_thousandth) {
   const Reservoir made = random_reservoir(600, 10, 0.9, 3);
   // An independent estimate: the growth of a vector over many steps.
   std::vector<double> x(600, 1.0), y;
@@ -39,7 +39,7 @@ TEST(SpectralRadius, of_a_large_random_matrix_is_right_to_a_thousandth) {
   EXPECT_NEAR(std::exp(growth), 0.9, 2e-3);
 }
 
-TEST(Reservoir, has_the_radius_and_the_degree_asked_for_and_is_a_function_of_its_seed) {
+TEST(Reservoir, reservoir_has_the_requested_radius_and_degree_and_depends_on_its_seed) {
   const Reservoir one = random_reservoir(80, 7, 1.3, 5), same = random_reservoir(80, 7, 1.3, 5),
                   other = random_reservoir(80, 7, 1.3, 6);
   EXPECT_EQ(one.edges->count(), 560);

@@ -73,7 +73,7 @@ Dense dense_map(const std::vector<Index>& permutation, Matrix<const double> w) {
   return diagonal(2) * reflection(5) * fourier(1) * diagonal(1) * p * reflection(3) * fourier(-1) * diagonal(0);
 }
 
-TEST(CosSin, are_those_of_the_library) {
+TEST(CosSin, cos_and_sin_equal_the_library) {
   for (double angle = -40; angle < 40; angle += 0.0137) {
     EXPECT_NEAR(cos_sin(angle).cos, std::cos(angle), 4e-16);
     EXPECT_NEAR(cos_sin(angle).sin, std::sin(angle), 4e-16);
@@ -84,7 +84,7 @@ TEST(CosSin, are_those_of_the_library) {
   EXPECT_TRUE(std::isnan(cos_sin(std::numeric_limits<double>::infinity()).cos));
 }
 
-TEST(UnitaryMap, is_the_product_of_its_factors_and_its_transpose_is_its_inverse) {
+TEST(UnitaryMap, unitary_map_is_the_product_of_its_factors_and_its_transpose_is_its_inverse) {
   for (const Index n : {2, 4, 8, 32}) {
     const auto map = unitary_map(n, 3);
     const Numbers w(7, n, "w"), x(21, 2 * n, "x");
@@ -106,11 +106,11 @@ TEST(UnitaryMap, is_the_product_of_its_factors_and_its_transpose_is_its_inverse)
   }
 }
 
-TEST(UnitaryMap, refuses_sizes_that_are_no_powers_of_two) {
+TEST(UnitaryMap, sizes_other_than_powers_of_two_are_rejected) {
   for (const Index n : {0, 1, 3, 100}) EXPECT_THROW(unitary_map(n, 0), UsageError);
 }
 
-TEST(ModulusRelu, scales_the_modulus_and_keeps_the_angle) {
+TEST(ModulusRelu, modulus_relu_scales_the_modulus_and_keeps_the_angle) {
   const auto map = modulus_relu(2);
   const double threshold[] = {-0.5, 0.25}, x[] = {3, 0.1, 4, -0.2};  // 3 + 4i, 0.1 - 0.2i
   const double off[] = {-5.1, -0.3};
@@ -126,7 +126,7 @@ TEST(ModulusRelu, scales_the_modulus_and_keeps_the_angle) {
   for (const double value : y) EXPECT_EQ(value, 0);
 }
 
-TEST(LayerNorm, gives_rows_of_mean_zero_and_variance_one_times_its_gains) {
+TEST(LayerNorm, layer_norm_rows_have_mean_zero_and_variance_one_before_gains) {
   const auto map = layer_norm(4);
   const double gains[] = {1, 2, 3, -1}, x[] = {1, 4, -2, 9};
   double y[4] = {}, scratch[8];
@@ -136,7 +136,7 @@ TEST(LayerNorm, gives_rows_of_mean_zero_and_variance_one_times_its_gains) {
   for (std::size_t i = 0; i < 4; ++i) EXPECT_NEAR(y[i], gains[i] * (x[i] - 3) / std::sqrt(variance + 1e-5), 1e-15);
 }
 
-TEST(Leak, has_rates_of_time_constants_spread_in_their_logarithm) {
+TEST(Leak, leak_rates_have_log_spaced_time_constants) {
   const std::vector<double> times = initial_time_constants(4, 16);
   for (std::size_t i = 0; i < 4; ++i) EXPECT_NEAR(times[i], std::pow(16.0, (static_cast<double>(i) + 0.5) / 4), 1e-12);
   const auto learned = learned_leak(4), fixed = fixed_leak({0.5, 0.25, 1, 0.125});
@@ -150,7 +150,7 @@ TEST(Leak, has_rates_of_time_constants_spread_in_their_logarithm) {
   EXPECT_EQ(std::vector<double>(z, z + 4), (std::vector<double>{0.5, -0.5, 3, 0.5}));
 }
 
-TEST(ComplexDecay, multiplies_by_complex_numbers_within_the_unit_circle) {
+TEST(ComplexDecay, complex_decay_multiplies_within_the_unit_circle) {
   const auto map = complex_decay(2);
   const double w[] = {-3, 0.5, 0.4, 2.5}, x[] = {1, -2, 0.5, 3};
   double y[4] = {}, scratch[6];
@@ -162,7 +162,7 @@ TEST(ComplexDecay, multiplies_by_complex_numbers_within_the_unit_circle) {
   }
 }
 
-TEST(ComplexDecay, starts_with_moduli_and_gains_that_keep_the_variance) {
+TEST(ComplexDecay, complex_decay_initialization_keeps_the_variance) {
   const std::vector<double> decays = initial_decays(50, 0.99, 0.6, 1), gains = variance_preserving_gains(decays);
   ASSERT_EQ(gains.size(), 50u);
   for (std::size_t k = 0; k < 50; ++k) {
@@ -177,7 +177,7 @@ TEST(ComplexDecay, starts_with_moduli_and_gains_that_keep_the_variance) {
 
 class EveryVectorMap : public testing::TestWithParam<std::shared_ptr<const VectorMap>> {};
 
-TEST_P(EveryVectorMap, has_the_derivatives_of_differences) {
+TEST_P(EveryVectorMap, vector_map_derivatives_equal_finite_differences) {
   const VectorMap& map = *GetParam();
   const Index rows = 18, size = map.size(), cols = map.parameter_cols();
   Numbers w(map.parameter_rows(), cols, "w"), x(rows, size, "x");
@@ -214,7 +214,7 @@ TEST_P(EveryVectorMap, has_the_derivatives_of_differences) {
   EXPECT_NEAR(forward, of_gradient + of_back, 1e-11 * (1 + std::abs(forward)));
 }
 
-TEST_P(EveryVectorMap, has_the_same_bits_row_by_row_and_a_gradient_may_be_taken_part_by_part) {
+TEST_P(EveryVectorMap, vector_maps_have_the_same_bits_by_row_and_in_gradient_parts) {
   const VectorMap& map = *GetParam();
   const Index rows = 37, size = map.size();
   const Numbers<float> w(map.parameter_rows(), map.parameter_cols(), "w"), x(rows, size, "x"),

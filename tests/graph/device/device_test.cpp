@@ -31,26 +31,26 @@ std::string message_of(const std::function<void()>& work) {
   return "nothing was thrown";
 }
 
-TEST_P(EveryDevice, knows_itself) {
+TEST_P(EveryDevice, device_reports_its_properties) {
   EXPECT_FALSE(device->name().empty());
   EXPECT_GE(device->processors(), 1);
   EXPECT_GE(device->shared_bytes(), 48 << 10);
 }
 
-TEST_P(EveryDevice, passes_arguments_of_the_three_kinds) {
+TEST_P(EveryDevice, kernel_arguments_of_all_three_kinds_are_passed) {
   const int add_number = kernel(kTwice, "add_number");
   const Address from = uploaded<float>({1, 2, 3, 4}), to = device->allocate(4 * sizeof(double));
   device->launch(add_number, {.blocks = 1, .threads = 32}, Arguments().add(from).add(to).add(Index{3}).add(0.1));
   EXPECT_EQ(downloaded<double>(to, 4), (std::vector<double>{1.1, 2.1, 3.1, 0}));
 }
 
-TEST_P(EveryDevice, refuses_too_many_arguments) {
+TEST_P(EveryDevice, too_many_kernel_arguments_are_rejected) {
   Arguments arguments;
   for (std::size_t i = 0; i < Arguments::kMost; ++i) arguments.add(Index{1});
   EXPECT_THROW(arguments.add(1.0), RuntimeFailure);
 }
 
-TEST_P(EveryDevice, moves_memory) {
+TEST_P(EveryDevice, memory_is_copied) {
   for (const std::size_t count : {std::size_t{1}, std::size_t{1000}, std::size_t{7} << 20}) {
     std::vector<std::uint32_t> values(count);
     for (std::size_t i = 0; i < count; ++i) values[i] = static_cast<std::uint32_t>(i * 2654435761u);
@@ -71,7 +71,7 @@ TEST_P(EveryDevice, moves_memory) {
   }
 }
 
-TEST_P(EveryDevice, keeps_the_order_of_many_small_uploads) {
+TEST_P(EveryDevice, many_small_uploads_keep_their_order) {
   constexpr std::size_t kEach = 1000, kCount = 30000;  // 30 MB: the staging memory is reused
   std::vector<char> all(kEach * kCount);
   const Address memory = device->allocate(all.size());
@@ -83,7 +83,7 @@ TEST_P(EveryDevice, keeps_the_order_of_many_small_uploads) {
   EXPECT_TRUE(downloaded<char>(memory, all.size()) == all);
 }
 
-TEST_P(EveryDevice, runs_kernels_in_order) {
+TEST_P(EveryDevice, kernels_run_in_order) {
   const int twice = kernel(kTwice, "twice");
   std::vector<float> values(5000, 1.0f);
   const Address x = uploaded(values);
@@ -95,12 +95,12 @@ TEST_P(EveryDevice, runs_kernels_in_order) {
   EXPECT_EQ(downloaded<float>(x, values.size()), expected);
 }
 
-TEST_P(EveryDevice, compiles_a_source_once) {
+TEST_P(EveryDevice, each_source_is_compiled_once) {
   const auto first = device->compile(kTwice, {"twice", "add_number"});
   EXPECT_EQ(device->compile(kTwice, {"add_number", "twice"}), (std::vector<int>{first[1], first[0]}));
 }
 
-TEST_P(EveryDevice, says_why_kernels_do_not_compile) {
+TEST_P(EveryDevice, kernel_compile_errors_are_reported) {
   const std::string message = message_of([&] { kernel("\n\nKERNEL(bad) { nonsense(3); }\n", "bad"); });
   EXPECT_NE(message.find("kernel"), std::string::npos) << message;
   EXPECT_TRUE(message.find("kernel:3") != std::string::npos || message.find("kernel(3)") != std::string::npos)
@@ -109,14 +109,14 @@ TEST_P(EveryDevice, says_why_kernels_do_not_compile) {
   EXPECT_NE(message_of([&] { kernel(kTwice, "thrice"); }).find("thrice"), std::string::npos);
 }
 
-TEST_P(EveryDevice, says_how_much_memory_is_missing) {
+TEST_P(EveryDevice, out_of_memory_error_reports_the_missing_amount) {
   const std::string message = message_of([&] { device->allocate(std::size_t{1} << 45); });
   EXPECT_NE(message.find("requested"), std::string::npos) << message;
   EXPECT_NE(message.find("free"), std::string::npos) << message;
   EXPECT_EQ(device->allocated_bytes(), 0u);
 }
 
-TEST_P(EveryDevice, replays_what_was_recorded) {
+TEST_P(EveryDevice, recorded_commands_are_replayed) {
   const int twice = kernel(kTwice, "twice");
   const Address x = uploaded<float>({1, 2, 3, 4}), y = device->allocate(16), z = device->allocate(16);
   device->record();
@@ -133,7 +133,7 @@ TEST_P(EveryDevice, replays_what_was_recorded) {
   EXPECT_THROW(device->recorded(), RuntimeFailure);
 }
 
-TEST_P(EveryDevice, tells_the_time) {
+TEST_P(EveryDevice, device_measures_time) {
   const int twice = kernel(kTwice, "twice");
   const Address x = device->allocate(400000);
   const int first = device->mark();
@@ -179,7 +179,7 @@ void expect_products(Device& device, const DeviceProduct& kind, double tolerance
   for (std::size_t i = 0; i < c.size(); ++i) ASSERT_NEAR(c[i], expected[i], tolerance) << "number " << i;
 }
 
-TEST_P(EveryDevice, multiplies) {
+TEST_P(EveryDevice, device_multiplies_matrices) {
   for (const bool transposed_a : {false, true})
     for (const bool transposed_b : {false, true})
       for (const bool accumulate : {false, true}) {
@@ -193,7 +193,7 @@ TEST_P(EveryDevice, multiplies) {
       }
 }
 
-TEST_P(EveryDevice, rounds_the_operands_of_products_when_asked_to) {
+TEST_P(EveryDevice, product_operands_are_rounded_on_request) {
   const float x = 1 + 0x1p-9f, y = 1 + 0x1p-12f;  // neither is a bfloat16, and y is not a tf32
   const Address a = uploaded<float>({x}), b = uploaded<float>({y}), c = device->allocate(4);
   const auto product = [&](DevicePrecision precision) {
@@ -206,7 +206,7 @@ TEST_P(EveryDevice, rounds_the_operands_of_products_when_asked_to) {
   EXPECT_NEAR(product(DevicePrecision::bf16), 1, 0x1p-7);
 }
 
-TEST(Device, is_refused_by_name) {
+TEST(Device, unknown_device_is_rejected_by_name) {
   for (const char* name : {"gpu", "", "cuda:", "cuda:x", "cuda:-1", "cuda0", "cuda:12345678901"}) {
     SCOPED_TRACE(name);
     EXPECT_THROW(open_device(name), UsageError);
@@ -214,7 +214,7 @@ TEST(Device, is_refused_by_name) {
   }
 }
 
-TEST(Device, that_is_missing_is_missed_in_words) {
+TEST(Device, unavailable_device_is_explained) {
   const std::string message = message_of([] { open_device("cuda:99999"); });
   if (!has_device_support()) {
     EXPECT_NE(message.find("--preset cuda"), std::string::npos) << message;
@@ -224,7 +224,7 @@ TEST(Device, that_is_missing_is_missed_in_words) {
   }
 }
 
-TEST(SimulatedDevice, notices_what_goes_wrong) {
+TEST(SimulatedDevice, simulated_device_detects_faults) {
   const auto device = simulated_device(4, 1000);
   const char* source = R"(
 KERNEL(beside) { a.pointer<char>(0)[a.integer(1)] = 1; }

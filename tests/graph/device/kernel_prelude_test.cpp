@@ -25,7 +25,7 @@ float float_of(std::uint32_t bits) {
   return x;
 }
 
-TEST_P(KernelWords, number_blocks_and_threads) {
+TEST_P(KernelWords, kernels_number_blocks_and_threads) {
   const int number = kernel(R"(
 KERNEL(number) {
   int* to = a.pointer(0);
@@ -45,7 +45,7 @@ KERNEL(number) {
     }
 }
 
-TEST_P(KernelWords, let_a_block_share_memory) {
+TEST_P(KernelWords, threads_of_a_block_share_memory) {
   const int sum = kernel(R"(
 KERNEL(sum) {
   float* shared = (float*)shared_memory();
@@ -71,7 +71,7 @@ KERNEL(sum) {
     }
 }
 
-TEST_P(KernelWords, let_a_warp_exchange_numbers) {
+TEST_P(KernelWords, lanes_of_a_warp_exchange_numbers) {
   const int exchange = kernel(R"(
 KERNEL(exchange) {
   float* to = a.pointer(0);
@@ -95,7 +95,7 @@ KERNEL(exchange) {
   }
 }
 
-TEST_P(KernelWords, let_warps_exchange_through_shared_memory) {
+TEST_P(KernelWords, warps_exchange_through_shared_memory) {
   const int turn = kernel(R"(
 KERNEL(turn) {
   int* mine = (int*)shared_memory() + thread() / 32 * 32;
@@ -118,7 +118,7 @@ KERNEL(turn) {
 }
 
 // Each block adds its neighbor's numbers of the previous round to its own; two halves of memory alternate.
-TEST_P(KernelWords, let_blocks_wait_for_each_other) {
+TEST_P(KernelWords, blocks_wait_for_each_other) {
   const int pass = kernel(R"(
 KERNEL_OF(pass, 64) {
   float4* halves = a.pointer(0);
@@ -164,7 +164,7 @@ KERNEL_OF(pass, 64) {
   EXPECT_TRUE(downloaded<Four>(memory, 2 * kAll) == halves);
 }
 
-TEST_P(KernelWords, round_to_short_numbers) {
+TEST_P(KernelWords, kernels_round_to_reduced_precision) {
   const int rounds = kernel(R"(
 KERNEL(rounds) {
   const float* x = a.pointer(0);
@@ -207,7 +207,7 @@ KERNEL(rounds) {
 }
 
 // The fragments follow the PTX manual, indexed here by row and column.
-TEST_P(KernelWords, multiply_tiles) {
+TEST_P(KernelWords, kernels_multiply_tiles) {
   const char* source = R"(
 KERNEL(tiles16) {
   const float *A = a.pointer(0), *B = a.pointer(1);
@@ -253,7 +253,7 @@ KERNEL(tiles8) {
   }
 }
 
-TEST_P(KernelWords, draw_the_random_numbers_of_the_library) {
+TEST_P(KernelWords, kernel_random_numbers_equal_the_library) {
   const int draw = kernel(R"(
 KERNEL(draw) {
   uint4* to = a.pointer(0);
@@ -269,7 +269,7 @@ KERNEL(draw) {
   for (std::uint64_t n = 0; n < 64; ++n) EXPECT_EQ(found[n], philox(seed, stream, n * 0x123456789abu));
 }
 
-TEST_P(KernelWords, load_and_compute_with_numbers_of_all_kinds) {
+TEST_P(KernelWords, kernels_load_and_compute_all_number_types) {
   const int load = kernel(R"(
 DEVICE double sum_of(const uint4 x) { return (double)x.x + x.y + x.z + x.w; }
 KERNEL(load) {

@@ -18,13 +18,13 @@ std::vector<int> run(Trial& trial, const std::vector<double>& costs, int times) 
   return counts;
 }
 
-TEST(Trial, tries_every_way_and_keeps_the_cheapest) {
+TEST(Trial, trial_tries_every_alternative_and_keeps_the_cheapest) {
   Trial trial(3);
   EXPECT_EQ(run(trial, {3, 1, 2}, 9), (std::vector<int>{3, 3, 3}));
   EXPECT_EQ(run(trial, {3, 1, 2}, 100), (std::vector<int>{0, 100, 0}));
 }
 
-TEST(Trial, costs_less_than_a_percent) {
+TEST(Trial, trial_overhead_is_below_one_percent) {
   for (const double other : {1.01, 1.2, 2.0, 3.0}) {
     Trial trial(2);
     run(trial, {1, other}, 6);
@@ -34,7 +34,7 @@ TEST(Trial, costs_less_than_a_percent) {
   }
 }
 
-TEST(Trial, leaves_a_way_that_has_become_expensive_and_comes_back_when_it_is_cheap_again) {
+TEST(Trial, trial_adapts_to_changing_costs) {
   Trial trial(2);
   const std::vector<double> quiet = {1, 1.7}, busy = {12, 2};
   run(trial, quiet, 500);
@@ -44,14 +44,14 @@ TEST(Trial, leaves_a_way_that_has_become_expensive_and_comes_back_when_it_is_che
   EXPECT_GT(run(trial, quiet, 1000)[0], 980);
 }
 
-TEST(Trial, is_not_upset_by_one_interruption) {
+TEST(Trial, trial_ignores_a_single_interruption) {
   Trial trial(2);
   run(trial, {1, 1.2}, 50);
   run(trial, {100, 1.2}, 1);
   EXPECT_EQ(run(trial, {1, 1.2}, 20), (std::vector<int>{20, 0}));
 }
 
-TEST(Trial, of_one_way_is_no_trial) {
+TEST(Trial, single_alternative_needs_no_trial) {
   Trial trial(1);
   EXPECT_EQ(run(trial, {5}, 10), (std::vector<int>{10}));
   EXPECT_EQ(trial.now(), 0u);

@@ -61,7 +61,7 @@ void expect_same(const test::Results<float>& a, const test::Results<float>& b, c
 
 const Index kLengths[] = {5, 12, 1, 7, 12, 3, 2, 9, 4};
 
-TEST(Bits, do_not_depend_on_threads) {
+TEST(Bits, bits_do_not_depend_on_threads) {
   for (const Index n : {5, 40}) {
     Circuit c;
     build(c, n, true);
@@ -73,7 +73,7 @@ TEST(Bits, do_not_depend_on_threads) {
 }
 
 /// Wide overlapping slices: threads that divide columns share columns of the source.
-TEST(Bits, of_vector_maps_do_not_depend_on_threads) {
+TEST(Bits, vector_map_bits_do_not_depend_on_threads) {
   Circuit c;
   build_unitary(c);
   const Structure structure = Structure::chains(kLengths);
@@ -82,7 +82,7 @@ TEST(Bits, of_vector_maps_do_not_depend_on_threads) {
     expect_same(test::Runner<float>(c, {}, threads).run(structure), one, std::to_string(threads) + " threads");
 }
 
-TEST(Bits, do_not_depend_on_how_a_loop_is_divided) {
+TEST(Bits, bits_do_not_depend_on_the_division_of_a_loop) {
   Circuit c;
   build(c, 64, true);  // wide enough to assign units to threads
   for (const Structure& structure : {Structure::chains(kLengths), Structure::chains(4, 9)}) {
@@ -95,7 +95,7 @@ TEST(Bits, do_not_depend_on_how_a_loop_is_divided) {
   }
 }
 
-TEST(Bits, do_not_depend_on_members_that_stay_away) {
+TEST(Bits, bits_do_not_depend_on_absent_threads) {
   Circuit c;
   build(c, 64, true);
   const Structure structure = Structure::chains(kLengths);
@@ -111,7 +111,7 @@ TEST(Bits, do_not_depend_on_members_that_stay_away) {
   }
 }
 
-TEST(Bits, of_overlapping_slices_do_not_depend_on_threads) {
+TEST(Bits, overlapping_slice_bits_do_not_depend_on_threads) {
   Circuit c;
   const Signal h = c.link(40), z = c.affine("z", 80, {{"W", c.input("x", 3)}, {"U", h}});
   const Signal y = tanh(c.slice(z, 0, 40)) * c.slice(z, 20, 40) + c.slice(z, 33, 40);
@@ -123,7 +123,7 @@ TEST(Bits, of_overlapping_slices_do_not_depend_on_threads) {
     expect_same(test::Runner<float>(c, {}, 3).run(structure), one, "3 threads");
 }
 
-TEST(Bits, do_not_depend_on_the_instruction_set) {
+TEST(Bits, bits_do_not_depend_on_the_instruction_set) {
   Circuit c;
   build(c, 21, true);
   const Structure structure = Structure::chains(kLengths);
@@ -150,7 +150,7 @@ void expect_same_alone(const Circuit& c) {
   }
 }
 
-TEST(Bits, of_a_sequence_are_the_same_alone_and_in_a_ragged_batch) {
+TEST(Bits, sequence_bits_are_the_same_alone_and_in_a_ragged_batch) {
   Circuit c, unitary;
   build(c, 11, true);
   build_unitary(unitary);
@@ -158,7 +158,7 @@ TEST(Bits, of_a_sequence_are_the_same_alone_and_in_a_ragged_batch) {
   expect_same_alone(unitary);
 }
 
-TEST(Bits, of_grids_and_trees_are_the_same_alone_and_in_a_batch) {
+TEST(Bits, grid_and_tree_bits_are_the_same_alone_and_in_a_batch) {
   for (const Kind kind : {Kind::grids, Kind::trees})
     for (std::uint64_t seed = 0; seed < 30; ++seed) {
       Circuit c;
@@ -217,21 +217,21 @@ void expect_windows_equal_whole(const Circuit& c, bool look_back) {
   for (std::size_t i = 0; i < gradient.size(); ++i) EXPECT_NEAR(gradient[i], expected.gradient[i], 2e-5);
 }
 
-TEST(Bits, of_windows_with_carried_state_are_those_of_one_long_window) {
+TEST(Bits, windows_with_carried_state_have_the_bits_of_one_long_window) {
   Circuit plain, trained, unitary;
   build(plain, 6, false, false);
   build(trained, 6, true, false);
   build_unitary(unitary);
   for (const Circuit* c : {&plain, &trained, &unitary}) expect_windows_equal_whole(*c, false);
 }
-TEST(Windows, that_look_back_from_outside_a_loop_give_the_gradient_of_one_long_window) {
+TEST(Windows, windows_with_delayed_links_outside_a_loop_give_the_gradient_of_one_long_window) {
   Circuit plain, trained;
   build(plain, 6, false, true);
   build(trained, 6, true, true);
   for (const Circuit* c : {&plain, &trained}) expect_windows_equal_whole(*c, true);
 }
 
-TEST(Bits, of_a_reset_stream_are_those_of_a_new_one) {
+TEST(Bits, reset_stream_has_the_bits_of_a_new_one) {
   Circuit c;
   build(c, 6, true);
   test::Runner<float> runner(c);
@@ -248,7 +248,7 @@ TEST(Bits, of_a_reset_stream_are_those_of_a_new_one) {
   EXPECT_FALSE(same_bits(after, fresh));
 }
 
-TEST(Bits, of_state_slots_follow_the_sequence) {
+TEST(Bits, state_slots_follow_their_sequence) {
   Circuit c;
   build(c, 6);
   test::Runner<float> runner(c);
@@ -271,7 +271,7 @@ TEST(Bits, of_state_slots_follow_the_sequence) {
   EXPECT_FALSE(state.fresh(4) || state.fresh(0) || state.fresh(2));
 }
 
-TEST(Stepper, has_the_bits_of_the_unfolding) {
+TEST(Stepper, stepper_has_the_bits_of_the_unfolding) {
   for (std::uint64_t seed = 0; seed < 41; ++seed) {
     Circuit c;
     if (seed == 0) build(c, 33, true);
@@ -310,7 +310,7 @@ TEST(Stepper, has_the_bits_of_the_unfolding) {
   }
 }
 
-TEST(Stepper, refuses_a_circuit_that_looks_ahead) {
+TEST(Stepper, stepper_rejects_a_circuit_that_looks_ahead) {
   Circuit c;
   const Signal h = c.link(2, Delay::next()), a = tanh(c.affine("a", 2, {{"U", h}}));
   c.feed(h, a), c.output(a);
@@ -320,7 +320,7 @@ TEST(Stepper, refuses_a_circuit_that_looks_ahead) {
   EXPECT_THROW(Stepper<float>(plan, parameters, team), UsageError);
 }
 
-TEST(Plan, refuses_a_loop_in_both_directions) {
+TEST(Plan, plan_rejects_a_loop_in_both_directions) {
   Circuit c;
   const Signal h = c.link(2), g = c.link(2, Delay::next());
   const Signal a = tanh(c.affine("a", 2, {{"U", h}, {"V", g}}));
@@ -328,7 +328,7 @@ TEST(Plan, refuses_a_loop_in_both_directions) {
   EXPECT_THROW(Plan{c}, UsageError);
 }
 
-TEST(Unfolding, names_the_first_signal_that_is_not_finite) {
+TEST(Unfolding, unfolding_names_the_first_nonfinite_signal) {
   Circuit c;
   const Signal x = c.input("x", 1), y = log(c.affine("a", 1, {{"W", x}}));
   c.output(y);

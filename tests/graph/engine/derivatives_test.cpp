@@ -40,7 +40,7 @@ Signal apply(Circuit& c, Map map, Signal a, Signal b) {
   return map_info(map).arity == 2 ? c.map(map, a, b) : c.map(map, a, 0.7);
 }
 
-TEST(EveryMap, has_correct_derivatives_outside_a_loop) {
+TEST(EveryMap, every_map_has_correct_derivatives_outside_a_loop) {
   for (int m = 0; m < kMapCount; ++m) {
     SCOPED_TRACE(map_info(static_cast<Map>(m)).name);
     Circuit c;
@@ -52,7 +52,7 @@ TEST(EveryMap, has_correct_derivatives_outside_a_loop) {
   }
 }
 
-TEST(EveryMap, has_correct_derivatives_inside_a_loop) {
+TEST(EveryMap, every_map_has_correct_derivatives_inside_a_loop) {
   for (int m = 0; m < kMapCount; ++m) {
     SCOPED_TRACE(map_info(static_cast<Map>(m)).name);
     Circuit c;
@@ -65,7 +65,7 @@ TEST(EveryMap, has_correct_derivatives_inside_a_loop) {
   }
 }
 
-TEST(EveryMap, has_correct_derivatives_with_one_signal_twice) {
+TEST(EveryMap, every_map_has_correct_derivatives_with_repeated_arguments) {
   for (const Map map : {Map::add, Map::sub, Map::mul}) {
     Circuit c;
     const Signal a = c.affine("a", 2, {{"W", c.input("x", 2)}}), t = tanh(a);
@@ -117,7 +117,7 @@ Structure structure_of(Kind kind) {
   return kind == Kind::chains ? ragged() : kind == Kind::grids ? some_grids() : some_trees();
 }
 
-TEST(EveryLink, has_correct_derivatives_in_a_loop) {
+TEST(EveryLink, every_link_has_correct_derivatives_inside_a_loop) {
   for (const LinkCase& link : kLinkCases)
     for (const bool trained : {false, true}) {
       SCOPED_TRACE(link.name + (trained ? ", trained start" : ""));
@@ -127,7 +127,7 @@ TEST(EveryLink, has_correct_derivatives_in_a_loop) {
     }
 }
 
-TEST(EveryLink, has_correct_derivatives_outside_a_loop) {
+TEST(EveryLink, every_link_has_correct_derivatives_outside_a_loop) {
   for (const LinkCase& link : kLinkCases) {
     SCOPED_TRACE(link.name);
     Circuit c;
@@ -143,7 +143,7 @@ TEST(EveryLink, has_correct_derivatives_outside_a_loop) {
   }
 }
 
-TEST(Links, to_each_child_have_correct_derivatives_in_a_loop_and_outside) {
+TEST(Links, links_to_each_child_have_correct_derivatives) {
   Circuit c;
   const Signal x = c.input("x", 2), h = c.link(6, Delay::each_child(3)), look = c.link(4, Delay::each_child(2));
   const Signal a = tanh(c.affine("a", 2, {{"W", x}, {"U", h}}));
@@ -153,7 +153,7 @@ TEST(Links, to_each_child_have_correct_derivatives_in_a_loop_and_outside) {
 }
 
 /// The sigmoid of 0 is one half, so leaves must not skip terms that are not zero there.
-TEST(Links, to_children_feed_leaves_by_terms_that_do_not_vanish) {
+TEST(Links, links_to_children_feed_nonzero_terms_to_leaves) {
   const auto half_of = [](const char* name, Signal source) {
     const std::vector<std::pair<std::int32_t, std::int32_t>> all = {{0, 0}, {0, 1}, {1, 0}, {1, 1}};
     Term term{name, source, Init::uniform(0.5)};
@@ -168,7 +168,7 @@ TEST(Links, to_children_feed_leaves_by_terms_that_do_not_vanish) {
   expect_derivatives(c, some_trees());
 }
 
-TEST(Links, of_a_tree_go_up_and_down_in_one_circuit) {
+TEST(Links, tree_links_go_up_and_down_in_one_circuit) {
   Circuit c;
   const Signal x = c.input("x", 2), h = c.link(2, Delay::children(), true), g = c.link(2, Delay::parent(), true);
   const Signal up = tanh(c.affine("up", 2, {{"W", x}, {"U", h}}));
@@ -179,7 +179,7 @@ TEST(Links, of_a_tree_go_up_and_down_in_one_circuit) {
   expect_derivatives(c, some_trees());
 }
 
-TEST(Links, of_a_tree_cannot_look_up_and_down_in_one_loop) {
+TEST(Links, tree_links_in_both_directions_in_one_loop_are_rejected) {
   Circuit c;
   const Signal h = c.link(2, Delay::children()), g = c.link(2, Delay::parent());
   const Signal a = tanh(c.affine("a", 2, {{"U", h}, {"G", g}}));
@@ -191,7 +191,7 @@ TEST(Links, of_a_tree_cannot_look_up_and_down_in_one_loop) {
   EXPECT_THROW(opposite(Delay::children()), UsageError);
 }
 
-TEST(EveryLink, may_look_at_an_input) {
+TEST(EveryLink, every_link_may_read_an_input) {
   Circuit c;
   const Signal x = c.input("x", 2), before = c.link(2, Delay::previous(2), true), after = c.link(2, Delay::next());
   c.feed(before, x), c.feed(after, x);
@@ -199,14 +199,14 @@ TEST(EveryLink, may_look_at_an_input) {
   expect_derivatives(c, ragged());
 }
 
-TEST(Networks, of_both_directions_are_correct) {
+TEST(Networks, bidirectional_networks_have_correct_derivatives) {
   Circuit c;
   recurrence(c, {Delay::previous()}, true, "forward");
   recurrence(c, {Delay::next()}, false, "backward");
   expect_derivatives(c, ragged());
 }
 
-TEST(Networks, of_four_corners_are_correct) {
+TEST(Networks, four_corner_networks_have_correct_derivatives) {
   Circuit c;
   recurrence(c, {Delay::left(), Delay::up()}, false, "a");
   recurrence(c, {Delay::right(), Delay::up()}, false, "b");
@@ -215,7 +215,7 @@ TEST(Networks, of_four_corners_are_correct) {
   expect_derivatives(c, some_grids());
 }
 
-TEST(Networks, that_stack_opposite_directions_are_correct) {
+TEST(Networks, stacked_opposite_directions_have_correct_derivatives) {
   Circuit c;
   const Signal x = c.symbols("x", 3), h = c.link(2), g = c.link(2, Delay::next(), true);
   const Signal a = tanh(c.affine("a", 2, {{"W", x}, {"U", h}}));
@@ -227,7 +227,7 @@ TEST(Networks, that_stack_opposite_directions_are_correct) {
   expect_derivatives(c, ragged());
 }
 
-TEST(Networks, with_slices_of_slices_are_correct) {
+TEST(Networks, nested_slices_have_correct_derivatives) {
   Circuit c;
   const Signal x = c.input("x", 3), h = c.link(2);
   const Signal z = c.affine("z", 6, {{"W", x}, {"U", h}});
@@ -240,7 +240,7 @@ TEST(Networks, with_slices_of_slices_are_correct) {
 
 /// With fixed masks the circuit is another deterministic function: its backward pass is compared with finite
 /// differences.
-TEST(Dropout, keeps_its_mask_through_all_passes) {
+TEST(Dropout, dropout_keeps_its_mask_through_all_passes) {
   Circuit c;
   const Signal x = c.input("x", 3), h = c.link(4);
   const Signal a = tanh(c.affine("a", 4, {{"W", c.dropout(x, 0.3)}, {"U", h}}));
@@ -271,7 +271,7 @@ TEST(Dropout, keeps_its_mask_through_all_passes) {
 }
 
 /// Variational dropout: each sequence has one mask for all its positions, the same alone and in a batch.
-TEST(Dropout, that_lasts_a_sequence_has_one_mask_for_it) {
+TEST(Dropout, sequence_dropout_has_one_mask_per_sequence) {
   constexpr Index kUnits = 40;
   Circuit c;
   const Signal ones = c.input("x", kUnits);
@@ -301,7 +301,7 @@ TEST(Dropout, that_lasts_a_sequence_has_one_mask_for_it) {
   EXPECT_EQ(alone, std::vector<float>(all.end() - 4 * kUnits, all.end()));
 }
 
-TEST(Dropout, zeroes_the_given_rate_and_scales_the_rest) {
+TEST(Dropout, dropout_zeroes_the_given_rate_and_scales_the_rest) {
   Circuit c;
   const Signal ones = c.input("x", 50);
   c.output(c.map(Map::copy, c.dropout(ones, 0.25)));

@@ -1,5 +1,5 @@
-/// Links along `first` and `last`: all positions of a chain read the same position, so many adjoints accumulate in one
-/// row.
+/// Links along `first` and `last`: all positions of a chain read the same position. The adjoints of all positions
+/// accumulate in one row.
 
 #include <gtest/gtest.h>
 
@@ -67,7 +67,7 @@ bool same_bits(std::span<const float> x, std::span<const float> y) {
   return x.size() == y.size() && (x.empty() || std::memcmp(x.data(), y.data(), x.size() * sizeof(float)) == 0);
 }
 
-TEST(EndLinks, have_correct_derivatives_on_ragged_chains) {
+TEST(EndLinks, end_links_have_correct_derivatives_on_ragged_chains) {
   const Index lengths[] = {3, 6, 1, 4};
   for (const Build build : kBuilds) {
     Circuit c;
@@ -79,7 +79,7 @@ TEST(EndLinks, have_correct_derivatives_on_ragged_chains) {
   }
 }
 
-TEST(EndLinks, have_the_same_bits_alone_and_in_a_ragged_batch) {
+TEST(EndLinks, end_links_have_the_same_bits_alone_and_in_a_ragged_batch) {
   for (const Build build : kBuilds) {
     Circuit c;
     build(c, 11);
@@ -101,7 +101,7 @@ TEST(EndLinks, have_the_same_bits_alone_and_in_a_ragged_batch) {
   }
 }
 
-TEST(EndLinks, have_bits_that_do_not_depend_on_threads) {
+TEST(EndLinks, end_link_bits_do_not_depend_on_threads) {
   for (const Build build : kBuilds)
     for (const Structure& structure :
          {Structure::chains(kEndLengths), Structure::chains(4, 9), Structure::chains(1, 5)}) {
@@ -117,7 +117,7 @@ TEST(EndLinks, have_bits_that_do_not_depend_on_threads) {
     }
 }
 
-TEST(EndLinks, to_the_first_position_can_be_stepped) {
+TEST(EndLinks, links_to_the_first_position_can_be_stepped) {
   Circuit c;
   build_causal(c, 6);
   test::Runner<float> runner(c);
@@ -135,7 +135,7 @@ TEST(EndLinks, to_the_first_position_can_be_stepped) {
     }
 }
 
-TEST(EndLinks, to_the_first_position_hand_its_value_and_its_adjoint_from_window_to_window) {
+TEST(EndLinks, links_to_the_first_position_carry_value_and_adjoint_across_windows) {
   Circuit c;
   build_causal(c, 6);
   const Index total = 11, begins[] = {0, 1, 5, 11};
@@ -191,7 +191,7 @@ void expect_path_sums(const Circuit& c, bool with_second) {
   }
 }
 
-TEST(EndLinks, have_the_path_sums_of_walking_every_path) {
+TEST(EndLinks, end_link_path_sums_equal_enumeration) {
   Circuit both, causal;
   const Signal x = both.input("x", 1), y = causal.input("y", 1);
   both.output(both.affine("o", 2,
@@ -214,7 +214,7 @@ std::string message_of(const std::function<void()>& act) {
   return "no error";
 }
 
-TEST(EndLinks, are_refused_in_a_loop) {
+TEST(EndLinks, end_links_in_a_loop_are_rejected) {
   for (const Delay delay : {Delay::first(), Delay::last()}) {
     Circuit c;
     const Signal h = c.link(2), end = c.link(2, delay);
@@ -230,7 +230,7 @@ TEST(EndLinks, are_refused_in_a_loop) {
   }
 }
 
-TEST(EndLinks, are_refused_where_there_is_no_such_position) {
+TEST(EndLinks, end_links_to_missing_positions_are_rejected) {
   Circuit c;
   EXPECT_NE(message_of([&] { c.link(2, Delay::last(), true); }).find("cannot have a trained initial state"),
             std::string::npos);

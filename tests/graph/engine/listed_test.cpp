@@ -33,7 +33,7 @@ struct ListedRows {
   }
 };
 
-TEST(Listed, symbols_add_the_weights_of_their_pairs) {
+TEST(Listed, listed_symbols_add_the_weights_of_their_pairs) {
   const ListedRows rows;
   std::vector<double> y(12, 100);
   listed_operator(some_listing())->apply(rows.rows(), {y.data(), 4, kOutputs, kOutputs});
@@ -42,7 +42,7 @@ TEST(Listed, symbols_add_the_weights_of_their_pairs) {
   EXPECT_THAT(y, ElementsAre(102, 100, 168, 116, 132, 100, 100, 108, 100, 100, 100, 164));
 }
 
-TEST(Listed, gradients_are_sums_over_rows_whoever_adds_which_columns) {
+TEST(Listed, listed_gradients_are_sums_over_rows_for_any_division_of_columns) {
   const ListedRows rows;
   const std::vector<double> dy = {1, 2, 3, 10, 20, 30, 100, 200, 300, 1000, 2000, 3000};
   const auto op = listed_operator(some_listing());
@@ -65,7 +65,7 @@ std::shared_ptr<Listing> unequal_listing() {
   return listing;
 }
 
-TEST(Listed, many_rows_at_once_have_the_bits_of_each_alone) {
+TEST(Listed, many_listed_rows_have_the_bits_of_each_alone) {
   const auto listing = unequal_listing();
   const auto op = listed_operator(listing);
   const Index pairs = listing->pairs(), rows = 200;  // many more than pairs: frequent symbols are read as rows
@@ -141,7 +141,7 @@ void expect_sums_pair_by_pair(Index outputs, bool ascending) {
   EXPECT_EQ(found_slopes, slopes) << outputs;
 }
 
-TEST(Listed, any_listing_has_the_bits_of_sums_pair_by_pair) {
+TEST(Listed, any_listing_has_the_bits_of_pairwise_sums) {
   for (const Index outputs : {1, 3, 8, 11, 16, 17, 22, 31, 32, 33, 70})
     for (const bool ascending : {true, false}) {
       expect_sums_pair_by_pair<float>(outputs, ascending);
@@ -158,7 +158,7 @@ void build_listed(Circuit& c) {
   c.output(c.affine("o", kOutputs, {{"V", next}, listed}));
 }
 
-TEST(Listed, has_correct_derivatives_in_any_circuit) {
+TEST(Listed, listed_operator_has_correct_derivatives_in_any_circuit) {
   Circuit c;
   build_listed(c);
   const Index lengths[] = {3, 6, 1, 4};
@@ -170,7 +170,7 @@ TEST(Listed, has_correct_derivatives_in_any_circuit) {
   EXPECT_EQ(one.gradient, two.gradient);
 }
 
-TEST(Listed, lists_that_make_no_sense_are_refused) {
+TEST(Listed, invalid_listings_are_rejected) {
   const auto refused = [](auto&& change) {
     const auto listing = some_listing();
     change(*listing);

@@ -36,7 +36,7 @@ std::size_t allocated(const Circuit& circuit, Index chains, Index length) {
   return unfolding.memory_bytes();
 }
 
-TEST(PlannedMemory, is_what_is_allocated) {
+TEST(PlannedMemory, planned_memory_equals_allocated_memory) {
   for (const Index n : {5, 32, 40}) {
     Circuit c;
     build_loop(c, n);
@@ -48,7 +48,7 @@ TEST(PlannedMemory, is_what_is_allocated) {
   }
 }
 
-TEST(PlannedMemory, grows_linearly_in_length_and_in_chains) {
+TEST(PlannedMemory, planned_memory_is_linear_in_length_and_chains) {
   Circuit c;
   build_loop(c, 16);
   EXPECT_EQ(allocated<float>(c, 4, 80) - allocated<float>(c, 4, 40),
@@ -66,7 +66,7 @@ Index own_memory(const Circuit& circuit, const PlanOptions& options) {
   return count;
 }
 
-TEST(PlannedMemory, maps_take_what_their_program_has_read) {
+TEST(PlannedMemory, maps_reuse_memory_that_is_no_longer_read) {
   Circuit c;  // a GRU, linear before reset
   const Index n = 8;
   const Signal h = c.link(n);

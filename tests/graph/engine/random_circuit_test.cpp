@@ -63,7 +63,7 @@ bool expect_same_without_optimisations(const Circuit& c, const Structure& struct
   return false;
 }
 
-TEST_P(RandomCircuit, has_an_optimised_plan_equal_to_the_naive_one) {
+TEST_P(RandomCircuit, optimized_plan_equals_the_naive_plan) {
   for (std::uint64_t seed = 0; seed < kCircuits; ++seed) {
     Circuit c;
     test::random_circuit(c, GetParam(), seed);
@@ -72,7 +72,7 @@ TEST_P(RandomCircuit, has_an_optimised_plan_equal_to_the_naive_one) {
 }
 
 /// More rows than a cache tile holds.
-TEST(RandomCircuits, have_an_optimised_plan_equal_to_the_naive_one_in_long_batches) {
+TEST(RandomCircuits, optimized_plan_equals_the_naive_plan_in_long_batches) {
   const Index ragged[] = {700, 900, 650, 1, 400};
   for (std::uint64_t seed = 0; seed < 24; ++seed) {
     Circuit c;
@@ -82,7 +82,7 @@ TEST(RandomCircuits, have_an_optimised_plan_equal_to_the_naive_one_in_long_batch
   }
 }
 
-TEST_P(RandomCircuit, equals_the_scalar_graph) {
+TEST_P(RandomCircuit, random_circuit_equals_the_scalar_graph) {
   CheckOptions options;
   options.dense_parameters = 0;
   options.directions = 1;
@@ -99,7 +99,7 @@ TEST_P(RandomCircuit, equals_the_scalar_graph) {
   }
 }
 
-TEST_P(RandomCircuit, gives_the_same_bits_on_two_threads_and_after_other_structures) {
+TEST_P(RandomCircuit, random_circuit_has_the_same_bits_on_two_threads_and_after_other_structures) {
   for (std::uint64_t seed = 0; seed < kCircuits / 3; ++seed) {
     Circuit c;
     test::random_circuit(c, GetParam(), seed);

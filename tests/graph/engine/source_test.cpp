@@ -121,7 +121,7 @@ bool same_rows(std::span<const float> x, std::span<const float> y) {
   return x.size() == y.size() && (x.empty() || std::memcmp(x.data(), y.data(), x.size() * sizeof(float)) == 0);
 }
 
-TEST(Sources, are_seen_row_by_row) {
+TEST(Sources, sources_are_read_row_by_row) {
   const Index targets[] = {2, 3}, sources[] = {4, 1};
   const Structure s = pairs(targets, sources);
   const std::vector<Index> last = s.rows_seen(Delay::source_last(), 1), start = s.rows_seen(Delay::source_start(), 1);
@@ -131,7 +131,7 @@ TEST(Sources, are_seen_row_by_row) {
   EXPECT_EQ(start[static_cast<std::size_t>(s.row(0, 1))], -1);
 }
 
-TEST(Sources, that_are_not_there_are_refused) {
+TEST(Sources, missing_sources_are_rejected) {
   const Index two[] = {2, 3}, three[] = {1, 1, 1};
   EXPECT_THROW(Structure::chains(two).with_source(Structure::chains(three), {0}), UsageError);
   EXPECT_THROW(Structure::chains(two).with_source(Structure::chains(three), {0, 3}), UsageError);
@@ -141,7 +141,7 @@ TEST(Sources, that_are_not_there_are_refused) {
   EXPECT_THROW(runner.lay(Structure::chains(two)), UsageError);
 }
 
-TEST(Sources, have_correct_derivatives_on_ragged_pairs) {
+TEST(Sources, ragged_source_pairs_have_correct_derivatives) {
   const Index targets[] = {3, 5, 1, 2}, sources[] = {2, 1, 4, 3};
   for (const Build build : kOfPairs) {
     Circuit c;
@@ -158,14 +158,14 @@ Structure words_of_characters() {
   return Structure::chains(words).with_source(Structure::chains(characters), {0, 1, 2, 3, 4, 5});
 }
 
-TEST(Sources, of_single_positions_have_correct_derivatives) {
+TEST(Sources, single_position_sources_have_correct_derivatives) {
   Circuit c;
   build_words(c, 2);
   const CheckReport report = check_derivatives(c, *gaussian_loss<double>(), words_of_characters());
   EXPECT_TRUE(report.passed()) << report.text();
 }
 
-TEST(Sources, give_the_same_bits_alone_and_in_a_ragged_batch) {
+TEST(Sources, source_bits_are_the_same_alone_and_in_a_ragged_batch) {
   for (const Build build : kOfPairs) {
     Circuit c;
     build(c, 11);
@@ -183,7 +183,7 @@ TEST(Sources, give_the_same_bits_alone_and_in_a_ragged_batch) {
   }
 }
 
-TEST(Sources, give_bits_that_depend_neither_on_threads_nor_on_optimisations_of_the_plan) {
+TEST(Sources, source_bits_do_not_depend_on_threads_or_plan_optimizations) {
   for (const Build build : kOfPairs) {
     Circuit c;
     build(c, 40);
@@ -205,7 +205,7 @@ TEST(Sources, give_bits_that_depend_neither_on_threads_nor_on_optimisations_of_t
 }
 
 /// Stepping a decoder over a fixed encoding has the bits of the whole.
-TEST(Sources, can_stay_while_the_chains_are_stepped) {
+TEST(Sources, sources_can_be_reused_while_chains_are_stepped) {
   for (const Build build : {build_summary, build_additive, build_multiplicative}) {
     Circuit c;
     build(c, 11);
@@ -231,7 +231,7 @@ TEST(Sources, can_stay_while_the_chains_are_stepped) {
   }
 }
 
-TEST(Sources, may_be_shared_forward_but_not_backward_through_attention) {
+TEST(Sources, sources_are_shared_forward_but_not_backward_through_attention) {
   Circuit c;
   build_additive(c, 4);
   const Index targets[] = {2, 2}, sources[] = {3};
@@ -255,7 +255,7 @@ std::string refusal_of(const std::function<void()>& act) {
   return "nothing";
 }
 
-TEST(Sources, refuse_by_name_what_they_cannot_do) {
+TEST(Sources, unsupported_source_operations_are_rejected_by_name) {
   Circuit c;
   build_additive(c, 3);
   const Index targets[] = {2}, sources[] = {3};
@@ -287,7 +287,7 @@ TEST(Sources, refuse_by_name_what_they_cannot_do) {
 }
 
 /// The definition, spelled out for one position.
-TEST(Attention, gives_the_mean_of_the_values_weighted_by_a_softmax_of_scores) {
+TEST(Attention, attention_is_the_softmax_weighted_mean_of_the_values) {
   for (const AttentionScore score : {AttentionScore::additive, AttentionScore::multiplicative}) {
     const double q[] = {0.3, -0.7}, v[] = {1.5, -0.4}, keys[] = {0.1, 0.9, -1.2, 0.4, 0.6, 0.6},
                  values[] = {1, 2, 3, 4, 5, 6};

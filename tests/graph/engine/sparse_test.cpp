@@ -45,7 +45,7 @@ void build(Circuit& c, const Case& k, Index n, bool plain_loop = true) {
   c.output(c.affine("o", 3, {{"V", c.map(k.activation, next)}}));
 }
 
-TEST(SparseTerm, has_correct_derivatives_in_a_loop) {
+TEST(SparseTerm, sparse_term_has_correct_derivatives_in_a_loop) {
   const Index lengths[] = {3, 6, 1, 4};
   for (const Case& k : kCases)
     for (const bool plain : {true, false}) {
@@ -58,7 +58,7 @@ TEST(SparseTerm, has_correct_derivatives_in_a_loop) {
     }
 }
 
-TEST(SparseTerm, has_correct_derivatives_outside_a_loop) {
+TEST(SparseTerm, sparse_term_has_correct_derivatives_outside_a_loop) {
   Circuit c;
   const Signal x = c.symbols("x", 3), y = tanh(c.affine("y", 3, {{"W", x}}));
   const std::vector<std::pair<std::int32_t, std::int32_t>> pairs = {{0, 0}, {2, 0}, {1, 1}};
@@ -73,7 +73,7 @@ TEST(SparseTerm, has_correct_derivatives_outside_a_loop) {
 }
 
 /// The leak and the loop are one entry of the Jacobian: a pass that squares them as two paths fails.
-TEST(SparseTerm, with_leak_and_loop_as_two_paths_fails_the_check_of_the_modulus) {
+TEST(SparseTerm, separate_leak_and_loop_paths_fail_the_modulus_check) {
   class TwoPaths final : public Passes {
    public:
     TwoPaths(const Circuit& c, const Circuit& other, const Structure& s) : Passes(c, s, 5), other_(other, s, 5) {}
@@ -109,7 +109,7 @@ void expect_equal(const test::Results<T>& a, const test::Results<T>& b, const st
   EXPECT_EQ(a.squared, b.squared) << what;
 }
 
-TEST(ChainKernel, has_the_bits_of_the_generic_walk) {
+TEST(ChainKernel, chain_kernel_has_the_bits_of_the_generic_traversal) {
   for (const Case& k : kCases)
     for (const Index n : {3, 21}) {
       Circuit c;
@@ -124,7 +124,7 @@ TEST(ChainKernel, has_the_bits_of_the_generic_walk) {
     }
 }
 
-TEST(ChainKernel, does_not_depend_on_the_instruction_set) {
+TEST(ChainKernel, chain_kernel_does_not_depend_on_the_instruction_set) {
   Circuit c;
   build(c, kCases[0], 21);
   const Structure structure = Structure::chains(1, 40);
@@ -136,7 +136,7 @@ TEST(ChainKernel, does_not_depend_on_the_instruction_set) {
   simd_limit(simd_available().front());
 }
 
-TEST(ChainKernel, hands_the_state_and_its_adjoint_from_window_to_window) {
+TEST(ChainKernel, chain_kernel_carries_state_and_adjoint_across_windows) {
   Circuit c;
   build(c, kCases[0], 5);
   const Index length = 17, seam = 6;
@@ -158,7 +158,7 @@ TEST(ChainKernel, hands_the_state_and_its_adjoint_from_window_to_window) {
   for (std::size_t i = 0; i < rest.size(); ++i) EXPECT_NEAR(gradient[i] + rest[i], all.gradient[i], 1e-12);
 }
 
-TEST(SparseTerm, of_a_sequence_has_the_same_bits_alone_and_in_a_batch) {
+TEST(SparseTerm, sparse_term_has_the_same_bits_alone_and_in_a_batch) {
   Circuit c;
   build(c, kCases[0], 9);
   const Index lengths[] = {5, 12, 1, 7};
@@ -171,7 +171,7 @@ TEST(SparseTerm, of_a_sequence_has_the_same_bits_alone_and_in_a_batch) {
   }
 }
 
-TEST(SparseTerm, is_refused_where_it_makes_no_sense) {
+TEST(SparseTerm, invalid_sparse_terms_are_rejected) {
   Circuit c;
   const Signal x = c.symbols("x", 3), v = c.link(4);
   const auto term = [&](Term t) { return [&c, t] { c.affine("z", 3, {t}); }; };

@@ -57,7 +57,7 @@ double number_of(const KeptNet& net, std::string_view name, Index row, Index col
   throw std::logic_error("no parameter " + std::string(name));
 }
 
-TEST(StoredActivations, gradients_are_those_of_rounded_activities_by_hand) {
+TEST(StoredActivations, gradients_equal_those_of_rounded_activations_by_hand) {
   KeptNet net;
   Team team(2);
   Unfolding<float> u(std::make_shared<const Plan>(net.circuit), team);
@@ -135,7 +135,7 @@ TEST(StoredActivations, gradients_are_those_of_rounded_activities_by_hand) {
     for (Index k = 0; k < kKeptOutputs; ++k) EXPECT_NEAR(found("o/V", j, k), dv[j][k], kClose) << j << ", " << k;
 }
 
-TEST(StoredActivations, take_half_the_memory_of_what_is_no_output) {
+TEST(StoredActivations, rounding_halves_the_memory_of_hidden_activations) {
   KeptNet net;
   Team team(1);
   Unfolding<float> u(std::make_shared<const Plan>(net.circuit), team);

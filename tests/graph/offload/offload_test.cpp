@@ -195,7 +195,7 @@ bool is_run(const NamedCell& cell) {
          ("," + std::string(only) + ",").find("," + std::string(cell.name) + ",") != std::string::npos;
 }
 
-TEST_P(OffloadTest, gives_what_the_host_gives_for_every_cell_step_by_step) {
+TEST_P(OffloadTest, every_cell_matches_the_host_step_by_step) {
   for (const NamedCell& cell : kCells) {
     SCOPED_TRACE(cell.name);
     if (!is_run(cell)) continue;
@@ -204,7 +204,7 @@ TEST_P(OffloadTest, gives_what_the_host_gives_for_every_cell_step_by_step) {
   }
 }
 
-TEST_P(OffloadTest, gives_what_the_host_gives_for_every_cell_with_loops_as_one_kernel) {
+TEST_P(OffloadTest, every_cell_matches_the_host_with_loops_as_one_kernel) {
   for (const NamedCell& cell : kCells) {
     SCOPED_TRACE(cell.name);
     if (!is_run(cell)) continue;
@@ -215,7 +215,7 @@ TEST_P(OffloadTest, gives_what_the_host_gives_for_every_cell_with_loops_as_one_k
 }
 
 /// More sequences than groups have rows: several tiles at once, and several passes.
-TEST_P(OffloadTest, divides_loops_in_every_way) {
+TEST_P(OffloadTest, loops_are_divided_in_every_way) {
   if (GetParam() == std::string("simulated")) device = simulated_device(1);
   for (const auto& [cell, n] : {std::pair{"lstm", 8}, {"gru", 16}}) {
     SCOPED_TRACE(cell);
@@ -231,7 +231,7 @@ TEST_P(OffloadTest, divides_loops_in_every_way) {
 }
 
 /// Passes, softmax and Adam on the device that holds the parameters, compared with the host.
-TEST_P(OffloadTest, steps_where_the_parameters_are) {
+TEST_P(OffloadTest, parameters_are_updated_on_the_device) {
   const Build build = net(kCells.front().add);
   Laid<double> there(build, kRagged, make_offload(device)), home(build, kRagged, nullptr);
   Circuit circuit;
@@ -288,7 +288,7 @@ TEST_P(OffloadTest, steps_where_the_parameters_are) {
                UsageError);
 }
 
-TEST_P(OffloadTest, rounds_products_when_asked_to) {
+TEST_P(OffloadTest, products_are_rounded_on_request) {
   for (const char* name : {"lstm", "gru", "gru after"}) {
     SCOPED_TRACE(name);
     const auto cell =
@@ -301,7 +301,7 @@ TEST_P(OffloadTest, rounds_products_when_asked_to) {
   }
 }
 
-TEST_P(OffloadTest, gives_what_the_host_gives_for_random_circuits) {
+TEST_P(OffloadTest, random_circuits_match_the_host) {
   for (std::uint64_t seed = 1; seed <= 12; ++seed) {
     SCOPED_TRACE(seed);
     const Build build = [&](Circuit& c) { test::random_circuit(c, Structure::Kind::chains, seed); };

@@ -61,7 +61,7 @@ class OffloadTraining : public TrainerTest {
   std::shared_ptr<Device> device_ = simulated_device();
 };
 
-TEST_F(OffloadTraining, has_the_losses_of_the_host_in_training_and_validation) {
+TEST_F(OffloadTraining, device_training_has_the_losses_of_the_host) {
   TrainerOptions options = small_options(30);
   options.optimizer = "adam:rate=0.03";
   const Losses host = losses_of(options), there = losses_of(on_device(options));
@@ -73,7 +73,7 @@ TEST_F(OffloadTraining, has_the_losses_of_the_host_in_training_and_validation) {
   expect_close(losses_of(on_device(options, DevicePrecision::bf16)).training, host.training, 2e-2);
 }
 
-TEST_F(OffloadTraining, has_the_losses_of_the_host_with_optimisers_that_take_the_gradient_home) {
+TEST_F(OffloadTraining, optimizers_with_host_gradients_have_the_losses_of_the_host) {
   for (const char* optimizer : {"sgd:rate=0.5,clip=1", "rmsprop"}) {
     SCOPED_TRACE(optimizer);
     TrainerOptions options = small_options(4);
@@ -82,7 +82,7 @@ TEST_F(OffloadTraining, has_the_losses_of_the_host_with_optimisers_that_take_the
   }
 }
 
-TEST_F(OffloadTraining, goes_on_on_the_host_and_the_other_way_round) {
+TEST_F(OffloadTraining, run_can_move_between_device_and_host) {
   const TrainerOptions options = small_options(30);
   Setting on_host(0.2);
   const std::vector<float> host = finish(on_host, options).last;
@@ -101,7 +101,7 @@ TEST_F(OffloadTraining, goes_on_on_the_host_and_the_other_way_round) {
   }
 }
 
-TEST_F(OffloadTraining, has_the_bytes_of_an_uninterrupted_run_on_the_same_device) {
+TEST_F(OffloadTraining, resumed_run_is_byte_identical_on_the_same_device) {
   const TrainerOptions options = on_device(small_options(20));
   Setting whole(0.2);
   const Ending expected = finish(whole, options);
@@ -127,7 +127,7 @@ struct Saboteur : Observer {
   std::vector<RollbackEvent> rollbacks;
 };
 
-TEST_F(OffloadTraining, goes_back_to_the_last_good_state_as_the_host_does) {
+TEST_F(OffloadTraining, device_recovers_to_the_last_good_state_like_the_host) {
   const auto run = [](const TrainerOptions& options) {
     Setting setting;
     Team team(1);
@@ -145,7 +145,7 @@ TEST_F(OffloadTraining, goes_back_to_the_last_good_state_as_the_host_does) {
   EXPECT_NEAR(there, host, 1e-4 * host);
 }
 
-TEST_F(OffloadTraining, refuses_what_a_device_does_not_run) {
+TEST_F(OffloadTraining, unsupported_device_options_are_rejected) {
   const auto refused = [&](const std::function<void(TrainerOptions&)>& change) {
     TrainerOptions options = on_device(small_options(5));
     change(options);

@@ -67,7 +67,7 @@ void expect_close(const Vector& found, const Vector& expected, double tolerance,
     EXPECT_NEAR(found[i], expected[i], tolerance * std::max(1e-3, expected[i])) << where << ", parameter " << i;
 }
 
-TEST(PathPass, both_terms_are_those_of_walking_every_path) {
+TEST(PathPass, path_terms_equal_path_enumeration) {
   for (const Net& net : kNets) {
     Circuit c;
     net.build(c);
@@ -99,7 +99,7 @@ TEST(PathPass, both_terms_are_those_of_walking_every_path) {
   }
 }
 
-TEST(PathPass, both_terms_are_half_the_second_derivative_of_the_norm) {
+TEST(PathPass, path_terms_are_half_the_second_derivative_of_the_norm) {
   for (const Net& net : kNets) {
     Circuit c;
     net.build(c);
@@ -169,7 +169,7 @@ TEST(PathPass, gated_terms_are_the_sum_of_their_matrices) {
   }
 }
 
-TEST(PathPass, reads_only_the_output_asked_for) {
+TEST(PathPass, path_pass_reads_only_the_requested_output) {
   Circuit two, one;
   for (Circuit* c : {&two, &one}) {
     const Signal h = c->link(2);
@@ -183,7 +183,7 @@ TEST(PathPass, reads_only_the_output_asked_for) {
   EXPECT_NE(kappa_of(two, p, {.length = 3}), kappa_of(one, p, {.length = 3}));
 }
 
-TEST(PathPass, keeps_its_value_and_derivative_at_another_length_after_another) {
+TEST(PathPass, path_pass_is_correct_after_a_change_of_length) {
   Circuit c;
   test::small_relu_net(c);
   const Parameters<double> parameters = test::some_parameters<double>(c);
@@ -195,7 +195,7 @@ TEST(PathPass, keeps_its_value_and_derivative_at_another_length_after_another) {
   EXPECT_EQ(kappa_of(c, parameters, {.length = 3, .every_step = false}), kappa);
 }
 
-TEST(PathPass, has_the_same_bits_for_every_team) {
+TEST(PathPass, path_pass_has_the_same_bits_for_every_team) {
   Circuit c;
   layers(c, 2);
   const Parameters<float> p = test::some_parameters<float>(c);
@@ -273,18 +273,18 @@ void expect_closed_forms(double w, Index length, double tolerance) {
   EXPECT_NEAR(log2_kappa(1), total, tolerance);
 }
 
-TEST(PathPass, long_chains_that_grow_neither_overflow_nor_lose_their_metric) {
+TEST(PathPass, long_growing_chains_neither_overflow_nor_lose_their_metric) {
   expect_closed_forms<float>(2, 1500, 1e-4);
   expect_closed_forms<double>(2, 1500, 1e-9);
   expect_closed_forms<float>(1000, 400, 1e-4);
 }
 
-TEST(PathPass, long_chains_that_shrink_or_stand_still_keep_their_metric) {
+TEST(PathPass, long_decaying_or_constant_chains_keep_their_metric) {
   expect_closed_forms<float>(0.5, 1200, 1e-4);
   expect_closed_forms<float>(1, 1200, 1e-4);
 }
 
-TEST(PathPass, a_chain_in_pieces_is_the_chain_as_a_whole) {
+TEST(PathPass, chain_in_pieces_equals_the_whole_chain) {
   Team team(1);
   for (const Net& net : kNets) {
     Circuit c, reading;
@@ -312,7 +312,7 @@ TEST(PathPass, a_chain_in_pieces_is_the_chain_as_a_whole) {
   }
 }
 
-TEST(PathPass, in_float_leaves_its_range_for_that_of_double) {
+TEST(PathPass, float_path_pass_switches_to_the_range_of_double) {
   Team team(1);
   for (const Net& net : kNets) {
     Circuit c;
@@ -332,13 +332,13 @@ TEST(PathPass, in_float_leaves_its_range_for_that_of_double) {
   }
 }
 
-TEST(PathPass, refuses_what_no_piece_can_hold) {
+TEST(PathPass, values_too_large_for_any_piece_are_rejected) {
   OneUnit net;
   Vector kappa;
   EXPECT_THROW(net.run<double>(1e200, {.length = 3}, kappa), DivergedError);
 }
 
-TEST(PathPass, names_the_map_that_has_no_reading) {
+TEST(PathPass, map_without_a_path_reading_is_named) {
   Circuit c;
   c.output(tanh(c.affine("a", 2, {{"W", c.input("x", 2)}})));
   Team team(1);

@@ -36,7 +36,7 @@ void expect_earlier(const Structure& s, const Delay& delay, Corner corner) {
   }
 }
 
-TEST(Structure, sorts_chains_by_falling_length_and_keeps_a_prefix_running) {
+TEST(Structure, chains_are_sorted_by_decreasing_length_with_active_prefixes) {
   const Index lengths[] = {2, 4, 1, 4};
   const Structure s = Structure::chains(lengths);
   expect_consistent(s, Corner::top_left);
@@ -51,7 +51,7 @@ TEST(Structure, sorts_chains_by_falling_length_and_keeps_a_prefix_running) {
       EXPECT_EQ(s.row(q, t), s.order().step_begin[static_cast<std::size_t>(t)] + s.place(q));
 }
 
-TEST(Structure, finds_predecessors_of_chains) {
+TEST(Structure, chain_predecessors_are_found) {
   const Index lengths[] = {2, 4, 1, 4};
   const Structure s = Structure::chains(lengths);
   for (Index k = 1; k <= 4; ++k) {
@@ -66,7 +66,7 @@ TEST(Structure, finds_predecessors_of_chains) {
   }
 }
 
-TEST(Structure, has_an_order_of_a_grid_for_every_corner) {
+TEST(Structure, grids_have_an_order_for_every_corner) {
   const std::pair<Index, Index> shapes[] = {{2, 3}, {4, 1}, {1, 1}, {3, 3}};
   const Structure s = Structure::grids(shapes);
   const auto expect = [&](Corner corner, std::initializer_list<Delay> delays) {
@@ -87,7 +87,7 @@ TEST(Structure, has_an_order_of_a_grid_for_every_corner) {
     }
 }
 
-TEST(Structure, computes_children_before_their_parents) {
+TEST(Structure, children_are_computed_before_their_parents) {
   for (std::uint64_t seed = 0; seed < 20; ++seed) {
     const Structure s = test::random_structure(Kind::trees, seed);
     expect_consistent(s, Corner::top_left);
@@ -101,7 +101,7 @@ TEST(Structure, computes_children_before_their_parents) {
   EXPECT_EQ(s.predecessors(Delay::child(1), Corner::top_left)[static_cast<std::size_t>(s.row(0, 0))], -1);
 }
 
-TEST(Structure, knows_parents_and_all_children) {
+TEST(Structure, parents_and_all_children_are_known) {
   const Tree tree{{{1, -1, 2}, {}, {3}, {}}};
   const Structure s = Structure::trees({&tree, 1});
   const auto parents = s.predecessors(Delay::parent(), Corner::top_left);
@@ -114,7 +114,7 @@ TEST(Structure, knows_parents_and_all_children) {
   EXPECT_EQ(s.predecessors(Delay::each_child(2), Corner::top_left)[at(s.row(0, 3))], -1);
 }
 
-TEST(Structure, refuses_what_is_none) {
+TEST(Structure, invalid_structures_are_rejected) {
   const auto tree = [](std::vector<std::vector<Index>> children) {
     const Tree t{std::move(children)};
     return Structure::trees({&t, 1});

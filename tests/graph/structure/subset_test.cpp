@@ -24,7 +24,7 @@ void expect_same_neighbours(const Structure& whole, const std::vector<Index>& ch
   }
 }
 
-TEST(Subset, of_chains_keeps_rows_in_order) {
+TEST(Subset, subset_of_chains_keeps_row_order) {
   const Structure whole = Structure::chains({2, 4, 1, 4, 3});
   expect_same_neighbours(whole, {1, 3, 4}, Delay::previous(1));
   std::vector<std::vector<Index>> rows;
@@ -32,7 +32,7 @@ TEST(Subset, of_chains_keeps_rows_in_order) {
   EXPECT_TRUE(std::is_sorted(rows[0].begin(), rows[0].end()));
 }
 
-TEST(Subset, of_grids_and_trees) {
+TEST(Subset, subset_of_grids_and_trees_keeps_neighbors) {
   const std::pair<Index, Index> shapes[] = {{2, 3}, {1, 4}, {3, 3}};
   expect_same_neighbours(Structure::grids(shapes), {0, 2}, Delay::up());
   const Tree trees[] = {{{{1, 2}, {}, {}}}, {{{}}}, {{{1, -1}, {2}, {}}}};
@@ -41,7 +41,7 @@ TEST(Subset, of_grids_and_trees) {
   expect_same_neighbours(whole, {2}, Delay::child(0));
 }
 
-TEST(Subset, of_chains_that_look_at_others_takes_those_along) {
+TEST(Subset, subset_of_chains_includes_their_sources) {
   // Words of two sentences that look at spellings, which they share.
   const Structure whole = Structure::chains({2, 3, 1}).with_source(Structure::chains({5, 2, 4, 3}), {3, 1, 0, 1, 2, 3});
   std::vector<std::vector<Index>> rows;
@@ -53,7 +53,7 @@ TEST(Subset, of_chains_that_look_at_others_takes_those_along) {
     EXPECT_EQ(rows[1][place_in(here[place_in(r)])], there[place_in(rows[0][place_in(r)])]);
 }
 
-TEST(Subset, of_grids_that_look_at_finer_ones) {
+TEST(Subset, subset_of_grids_includes_finer_grids) {
   const std::pair<Index, Index> shapes[] = {{4, 4}, {2, 6}, {3, 3}};
   const std::vector<Index> sides = {2};
   const Structure whole = Structure::grids(shapes, sides);

@@ -232,7 +232,7 @@ class ExportCFields : public ::testing::Test {
   ScratchFolder folder_;
 };
 
-TEST_F(ExportCFields, a_step_gives_what_the_stepper_gives) {
+TEST_F(ExportCFields, exported_step_equals_the_stepper) {
   if (std::system("command -v gcc >/dev/null 2>&1") != 0) GTEST_SKIP() << "gcc is not here";
   compare("load", "load", "lstm:12", 1);
   compare("load,heat", "heat=gaussian", "gru:9,layers=2");
@@ -249,7 +249,7 @@ TEST_F(ExportCFields, a_step_gives_what_the_stepper_gives) {
 }
 
 /// Names come from data and from model files: none may end a comment and start code.
-TEST_F(ExportCFields, names_stay_in_their_comments) {
+TEST_F(ExportCFields, names_cannot_escape_their_comments) {
   if (std::system("command -v gcc >/dev/null 2>&1") != 0) GTEST_SKIP() << "gcc is not here";
   const std::string ends = "*/ int injected; /*";
   std::string table = "read" + ends + ",text" + ends + ",told" + ends + ",kind" + ends + "\n";
@@ -281,7 +281,7 @@ TEST_F(ExportCFields, names_stay_in_their_comments) {
   EXPECT_TRUE(is_clean("kind" + ends, "gru:5"));
 }
 
-TEST_F(ExportCFields, what_cannot_be_written_is_refused_by_name) {
+TEST_F(ExportCFields, unsupported_exports_are_rejected_by_name) {
   const auto message = [&](const std::string& file) {
     return message_of<UsageError>([&] { export_c({.model = file}, [](std::string_view) {}); });
   };

@@ -372,13 +372,13 @@ TEST_F(ExportC, functions_have_the_bits_of_the_library_for_numbers_of_all_sizes)
   EXPECT_GE(compared_, 2);
 }
 
-TEST_F(ExportC, every_cell_of_the_registry_is_written_or_refused_by_name) {
+TEST_F(ExportC, every_registered_cell_is_exported_or_rejected_by_name) {
   for (const std::string& cell : cells().names()) {
     std::optional<LanguageModel<float>> model;
     try {
       model.emplace(cell + ":8", Alphabet::chars_of(kLetters));
     } catch (const UsageError&) {
-      continue;  // of another structure than a text
+      continue;  // its structure is not a text
     }
     model->save(folder_.path("cell"));
     try {
@@ -399,7 +399,7 @@ TEST_F(ExportC, the_file_can_be_included_for_its_declarations_alone) {
                    " && gcc -std=c99 -Wall -Wextra -pedantic -Werror user.c m0.c -o user -lm && ./user"));
 }
 
-TEST_F(ExportC, what_cannot_be_written_is_refused_by_name) {
+TEST_F(ExportC, unsupported_exports_are_rejected_by_name) {
   LanguageModel<float> model("gru:5", Alphabet::chars_of(kLetters));
   model.save(folder_.path("gru"));
   const auto message = [&](const std::string& file, const std::string& name) {

@@ -224,7 +224,7 @@ std::string exported(const ExportCrfRequest& request) {
   return text;
 }
 
-TEST(CrfWeights, a_dump_of_crfsuite_becomes_a_model_with_its_answers) {
+TEST(CrfWeights, crfsuite_dump_imports_with_equal_predictions) {
   const ScratchFolder folder;
   const std::string out = folder.path("model.safetensors");
   const ImportCrfOutcome made = import_crf({.file = folder.write("dump", kDump), .out = out, .label = "tag"});
@@ -233,14 +233,14 @@ TEST(CrfWeights, a_dump_of_crfsuite_becomes_a_model_with_its_answers) {
   expect_answers(predicted(out, folder.write("data", conll()), "tag"), crfsuite_score);
 }
 
-TEST(CrfWeights, a_text_model_of_crfpp_becomes_a_model_with_its_answers) {
+TEST(CrfWeights, crfpp_text_model_imports_with_equal_predictions) {
   const ScratchFolder folder;
   const std::string out = folder.path("model.safetensors");
   import_crf({.file = folder.write("model.txt", kCrfpp), .out = out});
   expect_answers(predicted(out, folder.write("data", conll()), "2"), crfpp_score);
 }
 
-TEST(CrfWeights, what_goes_out_and_comes_back_is_the_same_model) {
+TEST(CrfWeights, exported_crf_round_trips) {
   const ScratchFolder folder;
   const std::string first = folder.path("first.safetensors"), second = folder.path("second.safetensors");
   import_crf({.file = folder.write("dump", kDump), .out = first, .label = "2"});
@@ -254,7 +254,7 @@ TEST(CrfWeights, what_goes_out_and_comes_back_is_the_same_model) {
   EXPECT_EQ(predicted(second, data, "2"), predicted(first, data, "2"));
 }
 
-TEST(CrfWeights, texts_that_hold_the_separator_come_back_with_their_weights) {
+TEST(CrfWeights, texts_with_separators_keep_their_weights) {
   CrfWeights crf({"B", "I", "O"});
   crf.add("1[-1]|1[0]", "a|b|c", 0, 0.75);  // of CRF++: a/b|c, or a|b/c
   crf.add("1[-1]|1[0]", "a|b", 1, -0.5);
@@ -265,7 +265,7 @@ TEST(CrfWeights, texts_that_hold_the_separator_come_back_with_their_weights) {
   EXPECT_EQ(back.read("1[-1]|1[0]").weights.at("a|b").at(1), -0.5);
 }
 
-TEST(CrfWeights, steps_that_are_read_come_back_from_crfpp_and_crfsuite_has_none) {
+TEST(CrfWeights, read_transitions_round_trip_through_crfpp_only) {
   const ScratchFolder folder;
   const std::string model = folder.path("model.safetensors"), again = folder.path("again.safetensors");
   import_crf({.file = folder.write("model.txt", kCrfpp), .out = model});
@@ -277,7 +277,7 @@ TEST(CrfWeights, steps_that_are_read_come_back_from_crfpp_and_crfsuite_has_none)
   EXPECT_TRUE(contains(message_of<UsageError>([&] { exported({.model = model}); }), "CRF++ does"));
 }
 
-TEST(CrfWeights, attributes_of_templates_are_cut_wherever_they_may_be) {
+TEST(CrfWeights, template_attributes_are_split_at_every_possible_position) {
   const Input input = Input::from_bytes("dump", R"(FILEHEADER = {
 }
 LABELS = {
@@ -297,7 +297,7 @@ STATE_FEATURES = {
   EXPECT_EQ(crf.reads[0].weights.at("1/2|of").at(0), 0.5);
 }
 
-TEST(CrfWeights, faults_are_named_with_their_line) {
+TEST(CrfWeights, import_errors_name_the_line) {
   const auto of_dump = [](std::string text) {
     return message_of<DataError>([&] { read_crfsuite(Input::from_bytes("dump", std::move(text)), {}); });
   };
@@ -326,7 +326,7 @@ TEST(CrfWeights, faults_are_named_with_their_line) {
   EXPECT_TRUE(contains(of_crfpp(crfpp.substr(0, crfpp.size() - 5)), "ends where a weight")) << of_crfpp(crfpp);
 }
 
-TEST(CrfWeights, models_without_counterpart_are_refused_by_name) {
+TEST(CrfWeights, models_without_a_counterpart_are_rejected_by_name) {
   const ScratchFolder folder;
   const std::string model = folder.path("model.safetensors");
   std::string dump = kDump;

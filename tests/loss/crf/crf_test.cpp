@@ -141,7 +141,7 @@ INSTANTIATE_TEST_SUITE_P(Crf, EveryChain,
                          testing::Values(ChainKind{1, 0}, ChainKind{1, 0.4}, ChainKind{60, 0}, ChainKind{60, 0.4},
                                          ChainKind{1, 1}));
 
-TEST_P(EveryChain, the_adjoint_may_be_the_signal_itself) {
+TEST_P(EveryChain, adjoint_may_overwrite_the_signal) {
   const Judged<double> apart = judge(field_);
   Team team(1);
   Judged<double> found{Numbers(at(field_.rows())), field_.signal, Numbers(field_.parameters.size())};
@@ -151,7 +151,7 @@ TEST_P(EveryChain, the_adjoint_may_be_the_signal_itself) {
   EXPECT_EQ(found, apart);
 }
 
-TEST_P(EveryChain, nats_of_a_row_are_those_of_its_label_given_the_ones_before) {
+TEST_P(EveryChain, row_nats_are_conditional_on_previous_labels) {
   const Judged<double> found = judge(field_);
   for (Index s = 0; s < field_.structure.sequences(); ++s) {
     double before = 0;
@@ -208,7 +208,7 @@ TEST_P(EveryChain, curvature_is_the_covariance_of_the_counts) {
   for (std::size_t i = 0; i < own.size(); ++i) EXPECT_NEAR(own[i], expected[result.size() + i], 1e-10);
 }
 
-TEST(Crf, draws_for_the_curvature_have_its_covariance) {
+TEST(Crf, curvature_samples_have_its_covariance) {
   const ChainField<double> f({2, 1}, 2, 0.7, 3);
   Team team(1);
   const auto& curvature = f.loss->need<LossCurvature<double>>("test");
@@ -233,7 +233,7 @@ TEST(Crf, draws_for_the_curvature_have_its_covariance) {
   }
 }
 
-TEST_P(EveryChain, answers_are_those_of_enumeration_also_where_labels_are_excluded) {
+TEST_P(EveryChain, answers_equal_enumeration_with_and_without_excluded_labels) {
   Team team(2);
   std::vector<char> allowed(field_.signal.size(), 1);
   Random random(9, "allowed");
@@ -275,7 +275,7 @@ TEST_P(EveryChain, answers_are_those_of_enumeration_also_where_labels_are_exclud
   }
 }
 
-TEST(Crf, draws_of_labels_are_as_frequent_as_they_are_probable) {
+TEST(Crf, labels_are_sampled_with_their_probabilities) {
   const ChainField<double> f({3}, 3, 0.8, 4);
   constexpr Index kDraws = 20000;
   std::map<Labels, Index> seen;
@@ -296,7 +296,7 @@ bool keeps_to_iob2(const Labels& y) {  // B-x I-x B-y I-y O
   return true;
 }
 
-TEST(Crf, what_a_scheme_forbids_has_no_probability) {
+TEST(Crf, labels_forbidden_by_a_scheme_have_probability_zero) {
   const std::vector<std::string> names = {"B-x", "I-x", "B-y", "I-y", "O"};
   for (const double scale : {1.0, 70.0}) {
     ChainField<double> f({4, 1}, 5, scale, 6, 0, "crf:labels=iob2", names);
@@ -314,7 +314,7 @@ TEST(Crf, what_a_scheme_forbids_has_no_probability) {
   }
 }
 
-TEST(Crf, labels_that_break_their_scheme_are_refused) {
+TEST(Crf, labels_that_violate_their_scheme_are_rejected) {
   const std::vector<std::string> names = {"B-x", "I-x", "O"};
   ChainField<double> f({2}, 3, 1, 6, 0, "crf:labels=iob2", names);
   f.targets = {2, 1};
@@ -327,7 +327,7 @@ TEST(Crf, labels_that_break_their_scheme_are_refused) {
   EXPECT_THAT(with_names("crf:labels=iob2", {"E-x", "O"}), testing::ThrowsMessage<UsageError>(HasSubstr("\"E-x\"")));
 }
 
-TEST(Crf, chunks_of_iobes_begin_and_end) {
+TEST(Crf, iobes_chunks_begin_and_end) {
   const std::vector<std::string> names = {"B-x", "I-x", "E-x", "S-x", "O"};
   const ChainField<double> f({3}, 5, 1, 8, 0, "crf:labels=iobes", names);
   // OOO SOO OSO OOS SSO SOS OSS SSS BEO OBE BES SBE BIE
@@ -354,7 +354,7 @@ TEST(Crf, long_chains_and_large_scores_do_not_overflow) {
 }
 
 /// The scaled algorithm and the one in log space agree to the last digits at the limit of the scaled one.
-TEST(Crf, both_ways_agree_where_they_meet) {
+TEST(Crf, scaled_and_logarithmic_algorithms_agree_at_their_boundary) {
   ChainField<double> f({30, 12, 30}, 6, 8, 5);
   const Judged<double> scaled = judge(f);
   f.signal[at(f.structure.row(1, 3) * 6)] += 70;  // sends one chain through the other algorithm
@@ -392,12 +392,12 @@ void expect_same_bits() {
   }
 }
 
-TEST(Crf, a_chain_has_the_same_bits_alone_or_in_a_batch_on_any_number_of_threads) {
+TEST(Crf, chain_bits_do_not_depend_on_batch_or_threads) {
   expect_same_bits<float>();
   expect_same_bits<double>();
 }
 
-TEST(Crf, grids_and_wrong_labels_are_refused) {
+TEST(Crf, grids_and_invalid_labels_are_rejected) {
   ChainField<double> f({2}, 3, 1, 1);
   f.targets[0] = 3;
   EXPECT_THAT([&] { judge(f); }, testing::ThrowsMessage<UsageError>(HasSubstr("of an alphabet of 3")));

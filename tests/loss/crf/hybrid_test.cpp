@@ -153,7 +153,7 @@ const std::vector<HybridKind> kFrames = {{"hybrid:training=frames", 1, false, fa
 class JointHybrid : public testing::TestWithParam<HybridKind> {};
 INSTANTIATE_TEST_SUITE_P(Hybrid, JointHybrid, testing::ValuesIn(kJoint));
 
-TEST_P(JointHybrid, nats_are_minus_log_of_the_share_of_paths_that_agree_with_the_labels) {
+TEST_P(JointHybrid, nats_are_minus_log_share_of_consistent_paths) {
   const HybridCase<double> c(GetParam());
   double expected = 0;
   for (Index s = 0; s < c.structure.sequences(); ++s) {
@@ -164,7 +164,7 @@ TEST_P(JointHybrid, nats_are_minus_log_of_the_share_of_paths_that_agree_with_the
   EXPECT_NEAR(total_nats(c), expected, 1e-9);
 }
 
-TEST_P(JointHybrid, answers_are_those_of_all_paths) {
+TEST_P(JointHybrid, answers_equal_path_enumeration) {
   const HybridCase<double> c(GetParam());
   Team team(1);
   std::vector<double> log_p(at(c.rows() * 3));
@@ -188,7 +188,7 @@ TEST_P(JointHybrid, answers_are_those_of_all_paths) {
   }
 }
 
-TEST_P(JointHybrid, draws_have_their_probability_and_come_as_often) {
+TEST_P(JointHybrid, sampled_paths_have_their_probabilities) {
   const HybridCase<double> c(GetParam());
   constexpr Index kDraws = 4000;
   std::map<Path, Index> counts;
@@ -210,7 +210,7 @@ class EveryHybrid : public testing::TestWithParam<HybridKind> {};
 INSTANTIATE_TEST_SUITE_P(Joint, EveryHybrid, testing::ValuesIn(kJoint));
 INSTANTIATE_TEST_SUITE_P(Frames, EveryHybrid, testing::ValuesIn(kFrames));
 
-TEST_P(EveryHybrid, gradient_is_that_of_differences) {
+TEST_P(EveryHybrid, gradient_equals_finite_differences) {
   HybridCase<double> c(GetParam());
   Team team(1);
   std::vector<double> nats(at(c.rows())), adjoint(c.signal.size()), own(c.parameters.size());
@@ -248,7 +248,7 @@ std::vector<double> judged(const HybridKind& kind) {
   return found;
 }
 
-TEST_P(JointHybrid, smoothing_adds_a_multiple_of_what_frames_pay) {
+TEST_P(JointHybrid, smoothing_adds_a_multiple_of_the_frame_loss) {
   HybridKind of = GetParam(), frames = of, smoothed = of;
   const std::string spec = of.spec.find(':') == std::string::npos ? of.spec + ":states=1" : of.spec;
   frames.spec = spec + ",training=frames", smoothed.spec = spec + ",smoothing=0.25";
@@ -257,7 +257,7 @@ TEST_P(JointHybrid, smoothing_adds_a_multiple_of_what_frames_pay) {
   EXPECT_NE(found, joint);
 }
 
-TEST_P(EveryHybrid, no_thread_changes_a_bit_and_floats_stay_near) {
+TEST_P(EveryHybrid, bits_do_not_depend_on_threads_and_floats_stay_close) {
   const HybridCase<double> c(GetParam());
   const HybridCase<float> single(GetParam());
   const auto judge = [&](int threads) {
@@ -272,7 +272,7 @@ TEST_P(EveryHybrid, no_thread_changes_a_bit_and_floats_stay_near) {
   EXPECT_NEAR(total_nats(single), total_nats(c), 1e-4);
 }
 
-TEST(Hybrid, frames_make_relative_frequencies_of_steps_and_priors_their_best) {
+TEST(Hybrid, frame_training_sets_transitions_and_priors_to_relative_frequencies) {
   HybridCase<double> c({"hybrid:training=frames", 1, false, false, 0});
   std::vector<double> steps(9, 0.0), priors(3, 0.0), nats(at(c.rows())), adjoint(c.signal.size());
   for (Index s = 0; s < c.structure.sequences(); ++s)
@@ -295,7 +295,7 @@ TEST(Hybrid, frames_make_relative_frequencies_of_steps_and_priors_their_best) {
       EXPECT_NEAR(own[at(c.circuit.parameters()[at(c.loss->parameter_indices()[at(which)])].offset + i)], 0, 1e-9);
 }
 
-TEST(Hybrid, n_best_are_the_most_probable_labels_in_their_order) {
+TEST(Hybrid, n_best_labels_are_in_order_of_probability) {
   for (const HybridKind& kind : {kJoint[0], kJoint[3]}) {
     const HybridCase<double> c(kind);
     const auto all = c.all_labels(3);
@@ -313,7 +313,7 @@ TEST(Hybrid, n_best_are_the_most_probable_labels_in_their_order) {
   EXPECT_THROW(hidden.sequences().n_best(hidden.question(), 0, 2), UsageError);
 }
 
-TEST(Hybrid, divides_a_run_of_a_label_evenly_among_its_states) {
+TEST(Hybrid, repeated_label_is_divided_evenly_among_its_states) {
   const LabelStates three{.labels = 2, .each = 3, .order = StateOrder::forward, .one_label = false};
   EXPECT_THAT(even_path(three, Path{1, 1, 1, 1, 1, 1}), ElementsAre(3, 3, 4, 4, 5, 5));
   EXPECT_THAT(even_path(three, Path{0, 0, 1, kNoSymbol, 0}), ElementsAre(0, 1, 3, kNoSymbol, 0));
@@ -342,7 +342,7 @@ TEST(Hybrid, long_chains_of_extreme_signals_do_not_overflow) {
   for (const double x : adjoint) ASSERT_TRUE(std::fabs(x) <= 1);
 }
 
-TEST(Hybrid, refuses_what_it_cannot_do_by_name) {
+TEST(Hybrid, unsupported_hybrid_options_are_rejected_by_name) {
   const HybridCase<double> c(kJoint[0]);
   std::vector<double> own(c.parameters.size());
   try {

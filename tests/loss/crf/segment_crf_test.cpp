@@ -140,7 +140,7 @@ INSTANTIATE_TEST_SUITE_P(SegmentCrf, EverySegmentField,
                                          std::pair{kIob, 0.5}, std::pair{kIobes, 0.0}, std::pair{kIobes, 0.5},
                                          std::pair{kSingles, 0.0}, std::pair{kSingles, 0.5}));
 
-TEST_P(EverySegmentField, nats_posteriors_and_the_best_labels_are_those_of_all_segments) {
+TEST_P(EverySegmentField, nats_posteriors_and_best_labels_equal_segment_enumeration) {
   Team team(1);
   double expected = 0;
   std::vector<double> log_p(at(f_.rows() * f_.n));
@@ -176,7 +176,7 @@ TEST_P(EverySegmentField, nats_posteriors_and_the_best_labels_are_those_of_all_s
   EXPECT_NEAR(f_.nats(), expected, 1e-9);
 }
 
-TEST_P(EverySegmentField, the_best_answers_and_draws_have_the_probabilities_of_all_segments) {
+TEST_P(EverySegmentField, best_answers_and_samples_have_the_probabilities_of_all_segments) {
   constexpr Index kDraws = 4000;
   for (Index s = 0; s < f_.structure.sequences(); ++s) {
     const auto all = f_.all(s);
@@ -205,7 +205,7 @@ TEST_P(EverySegmentField, the_best_answers_and_draws_have_the_probabilities_of_a
   }
 }
 
-TEST_P(EverySegmentField, the_gradient_is_that_of_differences) {
+TEST_P(EverySegmentField, gradient_equals_finite_differences) {
   Team team(1);
   std::vector<double> nats(at(f_.rows())), adjoint(f_.signal.size()), own(f_.parameters.size());
   f_.loss->gradient(f_.observed(), 2.0, team, nats.data(), {adjoint.data(), f_.rows(), f_.n, f_.n}, own);
@@ -226,7 +226,7 @@ TEST_P(EverySegmentField, the_gradient_is_that_of_differences) {
   }
 }
 
-TEST(SegmentCrf, bits_depend_neither_on_threads_nor_on_the_batch) {
+TEST(SegmentCrf, segment_crf_bits_do_not_depend_on_threads_or_batch) {
   SegmentField<float> f(kIob, 0.3);
   const auto gradient = [&](int threads) {
     Team team(threads);
@@ -257,7 +257,7 @@ TEST(SegmentCrf, long_chains_of_large_scores_do_not_overflow) {
   EXPECT_TRUE(cut(kIob, best, 3).valid);
 }
 
-TEST(SegmentCrf, what_says_no_segments_is_an_error_that_tells_the_remedy) {
+TEST(SegmentCrf, labels_without_segments_are_rejected_with_a_remedy) {
   SegmentField<double> f(kIob, 0);
   const auto fault = [&](const Labels& first) {
     for (std::size_t t = 0; t < first.size(); ++t) f.targets[at(f.structure.row(0, static_cast<Index>(t)))] = first[t];

@@ -67,7 +67,7 @@ struct StepField {
 class EveryStepField : public testing::TestWithParam<double> {};
 INSTANTIATE_TEST_SUITE_P(StepCrf, EveryStepField, testing::Values(0, 0.4));
 
-TEST_P(EveryStepField, nats_and_answers_are_those_of_all_labels) {
+TEST_P(EveryStepField, nats_and_answers_equal_label_enumeration) {
   const StepField<double> f(1, GetParam());
   Team team(1);
   double expected = 0;
@@ -109,7 +109,7 @@ TEST_P(EveryStepField, nats_and_answers_are_those_of_all_labels) {
   EXPECT_NEAR(f.nats(), expected, 1e-9);
 }
 
-TEST_P(EveryStepField, gradient_is_that_of_differences_on_any_number_of_threads) {
+TEST_P(EveryStepField, gradient_equals_finite_differences_for_any_number_of_threads) {
   StepField<double> f(1, GetParam());
   const auto judge = [&](int threads) {
     Team team(threads);
@@ -138,7 +138,7 @@ TEST_P(EveryStepField, gradient_is_that_of_differences_on_any_number_of_threads)
   }
 }
 
-TEST(StepCrf, of_steps_without_scores_is_the_field_without) {
+TEST(StepCrf, zero_transition_scores_give_the_plain_crf) {
   StepField<double> f(1, 0.3);
   for (Index r = 0; r < f.rows(); ++r) std::fill_n(f.signal.begin() + r * 12 + 3, 9, 0.0);
   Circuit circuit;
@@ -172,7 +172,7 @@ TEST(StepCrf, extreme_signals_do_not_overflow) {
   for (const float x : adjoint) EXPECT_TRUE(std::fabs(x) <= 1);
 }
 
-TEST(StepCrf, refuses_what_it_cannot_do_by_name) {
+TEST(StepCrf, unsupported_options_are_rejected_by_name) {
   const StepField<double> f(1, 0);
   try {
     f.sequences().neighbours(f.parameters, 3);

@@ -95,7 +95,7 @@ CtcFound<T> ctc_judged(const CtcCase<T>& c, int threads = 1) {
   return found;
 }
 
-TEST(Ctc, nats_are_those_of_all_paths_that_say_the_labels) {
+TEST(Ctc, nats_sum_over_all_paths_of_the_labels) {
   const CtcCase<double> c(kCtcLengths, kCtcLabels, 2);
   const CtcFound<double> found = ctc_judged(c);
   for (Index s = 0; s < c.structure.sequences(); ++s) {
@@ -108,7 +108,7 @@ TEST(Ctc, nats_are_those_of_all_paths_that_say_the_labels) {
   }
 }
 
-TEST(Ctc, gradient_is_the_probability_of_a_symbol_minus_its_posterior) {
+TEST(Ctc, gradient_is_symbol_probability_minus_posterior) {
   const CtcCase<double> c(kCtcLengths, kCtcLabels, 2);
   const CtcFound<double> found = ctc_judged(c);
   for (Index s = 0; s < c.structure.sequences(); ++s) {
@@ -128,7 +128,7 @@ TEST(Ctc, gradient_is_the_probability_of_a_symbol_minus_its_posterior) {
   }
 }
 
-TEST(Ctc, gradient_is_that_of_differences) {
+TEST(Ctc, gradient_equals_finite_differences) {
   const auto moved = [](std::size_t i, double by) {
     CtcCase<double> made({6}, {{1, 0, 1}}, 2);
     made.signal[i] += by;
@@ -141,7 +141,7 @@ TEST(Ctc, gradient_is_that_of_differences) {
   }
 }
 
-TEST(Ctc, a_search_that_keeps_everything_finds_the_most_probable_labels_in_order) {
+TEST(Ctc, exhaustive_search_finds_the_most_probable_labels_in_order) {
   const CtcCase<double> c({5, 4}, {{}, {}}, 2);
   for (Index s = 0; s < 2; ++s) {
     std::vector<std::pair<double, Path>> expected;
@@ -158,7 +158,7 @@ TEST(Ctc, a_search_that_keeps_everything_finds_the_most_probable_labels_in_order
   }
 }
 
-TEST(Ctc, a_beam_of_one_is_the_best_path_collapsed) {
+TEST(Ctc, beam_of_one_is_the_collapsed_best_path) {
   const CtcCase<double> c({6}, {{}}, 3, 2);
   Path path, labels;
   double log_sum = kNoSymbol;
@@ -171,7 +171,7 @@ TEST(Ctc, a_beam_of_one_is_the_best_path_collapsed) {
   EXPECT_NEAR(found.front().log_probability, log_sum, 1e-12);
 }
 
-TEST(Ctc, places_are_those_of_the_most_probable_path_of_the_labels) {
+TEST(Ctc, alignment_is_the_most_probable_path_of_the_labels) {
   const CtcCase<double> c({6}, {{}}, 2, 2);
   for (const Path& wanted : {Path{0, 1, 1}, Path{1}, Path{0, 0, 0}, Path{1, 0, 1, 0}}) {
     Path path;
@@ -188,7 +188,7 @@ TEST(Ctc, places_are_those_of_the_most_probable_path_of_the_labels) {
   EXPECT_THROW(c.unsegmented().places(c.question(), 0, Path{0, 0, 0, 0}), UsageError);
 }
 
-TEST(Ctc, labels_that_do_not_fit_and_wrong_ones_are_refused) {
+TEST(Ctc, too_many_and_invalid_labels_are_rejected) {
   const CtcCase<double> tight({3}, {{0, 0, 1}}, 2);
   EXPECT_THAT([&] { ctc_judged(tight); },
               testing::ThrowsMessage<DataError>(HasSubstr("has 3 positions, but its labels need 1 more")));
@@ -199,7 +199,7 @@ TEST(Ctc, labels_that_do_not_fit_and_wrong_ones_are_refused) {
   EXPECT_THROW(choose_loss("ctc").make<float>()->target_size(1), UsageError);
 }
 
-TEST(Ctc, a_chain_has_the_same_bits_alone_or_in_a_batch_on_any_number_of_threads) {
+TEST(Ctc, chain_bits_do_not_depend_on_batch_or_threads) {
   const CtcCase<float> c(kCtcLengths, kCtcLabels, 2);
   const CtcFound<float> all = ctc_judged(c);
   EXPECT_EQ(ctc_judged(c, 2), all);

@@ -111,7 +111,7 @@ INSTANTIATE_TEST_SUITE_P(GaussianHmm, EveryGaussianHmm,
                                          GaussianHmmKind{"components=2", "gaussian-mixture:2"},
                                          GaussianHmmKind{"components=2,covariance=diagonal", "mixture:2"}));
 
-TEST_P(EveryGaussianHmm, nats_of_a_row_are_those_of_its_vector_given_the_ones_before) {
+TEST_P(EveryGaussianHmm, row_nats_are_conditional_on_previous_vectors) {
   const auto c = make<double>();
   Team team(1);
   std::vector<double> nats(at(c.rows()));
@@ -127,7 +127,7 @@ TEST_P(EveryGaussianHmm, nats_of_a_row_are_those_of_its_vector_given_the_ones_be
   }
 }
 
-TEST_P(EveryGaussianHmm, gradient_is_that_of_differences) {
+TEST_P(EveryGaussianHmm, gradient_equals_finite_differences) {
   auto c = make<double>();
   Team team(1);
   std::vector<double> nats(at(c.rows())), adjoint(c.signal.size()), own(c.parameters.size());
@@ -155,7 +155,7 @@ TEST_P(EveryGaussianHmm, gradient_is_that_of_differences) {
   }
 }
 
-TEST_P(EveryGaussianHmm, states_are_those_of_all_paths) {
+TEST_P(EveryGaussianHmm, states_equal_path_enumeration) {
   const auto c = make<double>();
   Team team(1);
   const auto& hidden = c.loss->template need<HiddenStates<double>>("test");
@@ -179,7 +179,7 @@ TEST_P(EveryGaussianHmm, states_are_those_of_all_paths) {
   }
 }
 
-TEST_P(EveryGaussianHmm, no_thread_changes_a_bit_and_floats_stay_near) {
+TEST_P(EveryGaussianHmm, bits_do_not_depend_on_threads_and_floats_stay_close) {
   const auto c = make<double>();
   const auto single = make<float>();
   const auto judge = [&](int threads) {
@@ -198,7 +198,7 @@ TEST_P(EveryGaussianHmm, no_thread_changes_a_bit_and_floats_stay_near) {
   for (std::size_t r = 0; r < nats.size(); ++r) EXPECT_NEAR(static_cast<double>(nats[r]), one[r], 1e-4);
 }
 
-TEST(GaussianHmm, knows_the_size_of_its_signal) {
+TEST(GaussianHmm, gaussian_hmm_reports_the_size_of_its_signal) {
   EXPECT_EQ(choose_loss("gaussian-hmm:3").signal_size(2), 9 + 3 * (1 + 4 + 1));
   EXPECT_EQ(choose_loss("gaussian-hmm:3,components=2,covariance=diagonal").signal_size(2), 9 + 3 * 2 * 5);
   try {

@@ -87,13 +87,13 @@ TEST_P(EveryStateChain, forward_sums_over_all_paths_and_posteriors_are_their_sha
   for (std::size_t i = 0; i < pairs.size(); ++i) EXPECT_NEAR(found_pairs[i], pairs[i] / sum, 1e-12);
 }
 
-TEST_P(EveryStateChain, the_best_path_has_the_best_score) {
+TEST_P(EveryStateChain, best_path_has_the_best_score) {
   double best = -1e300;
   small_.each([&](const Path& path) { best = std::max(best, small_.score(path)); });
   EXPECT_NEAR(small_.score(best_states(small_.chain())), best, 1e-12);
 }
 
-TEST_P(EveryStateChain, the_best_paths_are_those_of_the_best_scores_in_their_order) {
+TEST_P(EveryStateChain, best_paths_are_in_order_of_score) {
   std::vector<double> scores;
   small_.each([&](const Path& path) { scores.push_back(small_.score(path)); });
   std::ranges::sort(scores, std::ranges::greater());
@@ -106,7 +106,7 @@ TEST_P(EveryStateChain, the_best_paths_are_those_of_the_best_scores_in_their_ord
   }
 }
 
-TEST_P(EveryStateChain, draws_come_as_often_as_their_probability_says) {
+TEST_P(EveryStateChain, paths_are_sampled_with_their_probabilities) {
   std::vector<double> a;
   const double log_z = forward(small_.chain(), small_.matrix(a));
   constexpr int kDraws = 4000;

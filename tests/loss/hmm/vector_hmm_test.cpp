@@ -116,7 +116,7 @@ INSTANTIATE_TEST_SUITE_P(VectorHmm, EveryVectorHmm,
                                          VectorHmmShape{2, 2, 3, true}, VectorHmmShape{3, 2, 2, false},
                                          VectorHmmShape{2, 1, 3, false}));
 
-TEST_P(EveryVectorHmm, is_as_probable_as_the_sum_over_all_paths_says) {
+TEST_P(EveryVectorHmm, likelihood_equals_the_sum_over_all_paths) {
   const VectorHmm hmm = random_model(GetParam(), 1);
   const Drawn drawn(hmm, {4, 1, 5}, 2);
   Team team(1);
@@ -125,7 +125,7 @@ TEST_P(EveryVectorHmm, is_as_probable_as_the_sum_over_all_paths_says) {
   EXPECT_NEAR(log_likelihood(hmm, drawn.runs(), team), sum, 1e-9);
 }
 
-TEST_P(EveryVectorHmm, expectation_maximisation_never_falls_and_no_thread_changes_a_bit) {
+TEST_P(EveryVectorHmm, em_likelihood_never_decreases_for_any_number_of_threads) {
   const VectorHmm truth = random_model(GetParam(), 3);
   const Drawn drawn(truth, std::vector<Index>(40, 12), 4);
   VectorHmm one = random_model(GetParam(), 5), two = one;
@@ -142,7 +142,7 @@ TEST_P(EveryVectorHmm, expectation_maximisation_never_falls_and_no_thread_change
 }
 
 /// Expected counts from the posterior of every path, then the formulas of the M-step.
-TEST(VectorHmm, a_step_moves_to_weighted_means_and_to_relative_frequencies_of_steps) {
+TEST(VectorHmm, em_step_sets_weighted_means_and_relative_frequencies) {
   const VectorHmmShape shape{2, 1, 1, true};
   const VectorHmm before = random_model(shape, 6);
   const Drawn drawn(before, {5}, 7);
@@ -162,7 +162,7 @@ TEST(VectorHmm, a_step_moves_to_weighted_means_and_to_relative_frequencies_of_st
   }
 }
 
-TEST(VectorHmm, finds_the_states_that_made_the_data_and_bic_their_number) {
+TEST(VectorHmm, states_and_their_number_are_recovered) {
   VectorHmm truth({3, 1, 2, true});
   truth.transitions = {0.9, 0.05, 0.05, 0.1, 0.8, 0.1, 0.05, 0.15, 0.8};
   truth.means = {-4, 0, 4, 0, 0, 5};
@@ -185,7 +185,7 @@ TEST(VectorHmm, finds_the_states_that_made_the_data_and_bic_their_number) {
   EXPECT_GE(right, 980);
 }
 
-TEST(VectorHmm, draws_have_the_moments_of_the_model_and_forecasts_say_them) {
+TEST(VectorHmm, samples_and_forecasts_have_the_moments_of_the_model) {
   const VectorHmm hmm = random_model({2, 2, 2, true}, 9);
   const VectorForecast said = forecast(hmm, hmm.start, 3);  // the belief at rows 2, 3 and 4 of a sequence
   Random random(10, "runs");
@@ -202,12 +202,12 @@ TEST(VectorHmm, draws_have_the_moments_of_the_model_and_forecasts_say_them) {
   }
 }
 
-TEST(VectorHmm, counts_its_free_parameters) {
+TEST(VectorHmm, free_parameters_are_counted) {
   EXPECT_EQ((VectorHmmShape{3, 2, 4, true}.parameters()), 2 + 6 + 3 + 6 * (4 + 10));
   EXPECT_EQ((VectorHmmShape{3, 2, 4, false}.parameters()), 2 + 6 + 3 + 6 * (4 + 4));
 }
 
-TEST(VectorHmm, wants_as_many_vectors_as_components) {
+TEST(VectorHmm, at_least_as_many_vectors_as_components_are_required) {
   const Drawn drawn(random_model({1, 1, 1, true}, 1), {3}, 1);
   Team team(1);
   EXPECT_THROW(fit_vector_hmm({2, 2, 1, true}, drawn.runs(), {}, team), UsageError);

@@ -29,7 +29,7 @@ std::uint16_t read(const std::vector<int>& bits) {
 double logit_of(std::uint16_t counter) { return (counter >> 6 & 511) / 30.0 - 8.5; }
 std::uint32_t trust_of(std::uint16_t counter) { return counter >> 4 & 3; }
 
-TEST(BitHistories, are_exact_up_to_seven_bits) {
+TEST(BitHistories, histories_are_exact_up_to_seven_bits) {
   for (int length = 0; length <= 7; ++length)
     for (int history = 0; history < 1 << length; ++history) {
       std::vector<int> bits;
@@ -38,7 +38,7 @@ TEST(BitHistories, are_exact_up_to_seven_bits) {
     }
 }
 
-TEST(BitHistories, become_estimates_with_the_eighth_bit) {
+TEST(BitHistories, histories_become_estimates_at_the_eighth_bit) {
   const std::vector<int> bits = {1, 0, 1, 1, 1, 0, 1, 1};
   double p = 0.5;
   for (std::size_t n = 0; n < bits.size(); ++n) p += (bits[n] - p) / (static_cast<double>(n) + 1.5);
@@ -49,7 +49,7 @@ TEST(BitHistories, become_estimates_with_the_eighth_bit) {
   EXPECT_EQ(counter & 15, 0b1011);
 }
 
-TEST(BitHistories, move_by_a_share_of_the_error_that_falls_with_trust) {
+TEST(BitHistories, estimates_move_by_a_share_of_the_error_that_decreases_with_confidence) {
   constexpr std::array<double, 4> kShares = {1 / 12.0, 1 / 22.0, 1 / 45.0, 1 / 110.0};
   for (int e = 0; e < 512; e += 7)
     for (int trust = 0; trust < 4; ++trust)
@@ -70,7 +70,7 @@ TEST(BitHistories, move_by_a_share_of_the_error_that_falls_with_trust) {
       }
 }
 
-TEST(BitHistories, trust_more_the_more_they_have_seen) {
+TEST(BitHistories, confidence_increases_with_observations) {
   constexpr std::array<double, 4> kGrows = {30 / 256.0, 14 / 256.0, 4 / 256.0, 0};
   for (std::uint32_t trust = 0; trust < 4; ++trust) {
     int grown = 0;
@@ -84,7 +84,7 @@ TEST(BitHistories, trust_more_the_more_they_have_seen) {
   }
 }
 
-TEST(BitHistories, find_the_probability_of_their_bits) {
+TEST(BitHistories, histories_converge_to_the_probability_of_their_bits) {
   Random random(5, "bits");
   for (const double p : {0.02, 0.3, 0.9}) {
     Counters counters{};
@@ -100,7 +100,7 @@ TEST(BitHistories, find_the_probability_of_their_bits) {
   }
 }
 
-TEST(BitHistories, have_cells_of_their_own_for_what_they_say) {
+TEST(BitHistories, each_history_has_a_separate_probability_cell) {
   const Counters counters = {0, 1, 5, 255, 0x8000, 0xFFFF, 0x8000 | 300 << 6 | 2 << 4 | 9, 200};
   Counters by_history, by_estimate;
   BitHistories::history_cells(counters.data(), by_history.data());
@@ -112,7 +112,7 @@ TEST(BitHistories, have_cells_of_their_own_for_what_they_say) {
   EXPECT_DOUBLE_EQ(BitHistories::tables().initial_history_probability(1), 0.5);
 }
 
-TEST(HistoryTable, finds_what_was_made_and_gives_up_what_was_used_least) {
+TEST(HistoryTable, table_finds_entries_and_evicts_the_least_used) {
   HistoryTable table(64);  // one line
   constexpr std::uint64_t kStep = std::uint64_t{1} << 52;
   HistoryRow* const first = table.create(1 * kStep);

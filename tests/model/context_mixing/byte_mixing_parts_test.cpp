@@ -11,7 +11,7 @@
 namespace unfold::test {
 namespace {
 
-TEST(Logistic, squashes_four_as_it_does_one) {
+TEST(Logistic, vectorized_squash_equals_the_scalar_one) {
   const Logistic& logistic = Logistic::tables();
   for (float x = -15; x <= 15; x += 0.0173F) {
     const FourFloats four = {x, -x, 0.5F * x, kLargestLogit};
@@ -20,7 +20,7 @@ TEST(Logistic, squashes_four_as_it_does_one) {
   }
 }
 
-/// Gated mixing in plain words: one number after the other, rows looked up anew each time.
+/// A plain reference of gated mixing: one number after the other, rows looked up again each time.
 class PlainMixer {
  public:
   PlainMixer(std::vector<float> start, const std::vector<std::size_t>& sets, const std::vector<std::size_t>& lasts,
@@ -101,13 +101,13 @@ double largest_distance(const std::vector<std::size_t>& sets, const std::vector<
   return distance;
 }
 
-TEST(GatedMixer, does_what_plain_words_say) {
+TEST(GatedMixer, gated_mixer_equals_the_reference) {
   EXPECT_LT(largest_distance({5, 3, 1, 7, 2}, {4, 2}, {.boost_new_rows = true}), 1e-3);
   EXPECT_LT(largest_distance({6}, {1}, {}), 1e-3);
   EXPECT_LT(largest_distance({2, 2, 2, 2, 2, 2, 2, 2}, {3}, {.boost_new_rows = true}), 1e-3);
 }
 
-TEST(GatedMixer, learns_from_errors_that_are_large_enough) {
+TEST(GatedMixer, gated_mixer_learns_only_from_sufficient_errors) {
   // Of a set that there is, though the sets beside it, which there are not, would err by a half.
   GatedMixer mixer(std::vector<float>(16, 1), {1}, {1}, {.min_error = 0.02F});
   std::vector<float> x(16, 0);

@@ -20,12 +20,12 @@ Bytes records(std::size_t row, std::size_t count) {
   return bytes;
 }
 
-TEST(Rows, of_records_are_found) {
+TEST(Rows, record_length_is_detected) {
   for (const std::size_t row : {4, 13, 216, 700}) EXPECT_EQ(find_row(records(row, 30)), static_cast<Index>(row));
   EXPECT_EQ(find_row(records(5, 20000)), 5) << "more of them than a byte counts";
 }
 
-TEST(Rows, are_not_found_where_there_are_none) {
+TEST(Rows, random_data_have_no_records) {
   EXPECT_EQ(find_row({}), 0);
   EXPECT_EQ(find_row(Bytes(5000, 0)), 0);
   Random random(4, "noise");
@@ -45,13 +45,13 @@ double bits(const Bytes& bytes, const ByteMixingOptions& options) {
   return nats / kNatsPerBit;
 }
 
-TEST(Rows, make_records_cheaper) {
+TEST(Rows, record_detection_reduces_the_size) {
   const Bytes bytes = records(300, 60);  // 4 bits per byte if everything is known
   constexpr Index kMemory = 1 << 20;
   EXPECT_LT(bits(bytes, {.memory = kMemory, .row = 300}), 0.92 * bits(bytes, {.memory = kMemory}));
 }
 
-TEST(RowTable, finds_what_was_made_and_gives_up_what_was_used_least) {
+TEST(RowTable, table_finds_entries_and_evicts_the_least_used) {
   RowTable table(4 * 68);  // one bucket
   constexpr std::uint64_t kStep = std::uint64_t{1} << 45;
   for (std::uint64_t key = 1; key <= 4; ++key) {

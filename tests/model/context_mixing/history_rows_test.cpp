@@ -67,14 +67,14 @@ int compare(int bits, bool runs, std::uint64_t seed) {
   return told;
 }
 
-TEST(HistoryRows, say_what_was_learnt_of_each_context_with_runs_and_without) {
+TEST(HistoryRows, history_rows_equal_the_reference_with_and_without_runs) {
   for (const int bits : {1, 3, 4, 5, 7, 8}) {
     EXPECT_EQ(compare(bits, false, 3), 0);
     EXPECT_GT(compare(bits, true, 3), 100) << bits;
   }
 }
 
-TEST(HistoryRows, learn_nothing_from_what_is_asked_of_other_halves) {
+TEST(HistoryRows, reading_other_halves_learns_nothing) {
   HistoryRows rows(1, 1 << 20, 8, true), asked(1, 1 << 20, 8, true);
   const auto read = [](HistoryRows& of, Symbol symbol, bool ask_all) {
     of.hashes()[0] = 77;

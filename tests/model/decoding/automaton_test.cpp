@@ -44,7 +44,7 @@ bool table_matches(const Automaton::Table& table, const Symbols& symbols) {
   return state != Automaton::kDead && table.accepting[at(state)] != 0;
 }
 
-TEST(Automaton, says_of_every_sequence_what_its_table_says) {
+TEST(Automaton, automaton_matches_its_table_for_every_sequence) {
   for (std::uint64_t seed = 0; seed < 200; ++seed) {
     const Automaton::Table table = random_table(1 + static_cast<Index>(seed % 6), 2, seed);
     const Automaton automaton(table), least = automaton.minimised();
@@ -57,7 +57,7 @@ TEST(Automaton, says_of_every_sequence_what_its_table_says) {
   }
 }
 
-TEST(Automaton, knows_how_many_symbols_may_follow) {
+TEST(Automaton, number_of_remaining_symbols_is_bounded) {
   const std::vector<Symbols> longer = all_sequences(2, 9);
   for (std::uint64_t seed = 0; seed < 200; ++seed) {
     const Automaton automaton(random_table(5, 2, seed));
@@ -82,7 +82,7 @@ TEST(Automaton, knows_how_many_symbols_may_follow) {
   }
 }
 
-TEST(Automaton, intersections_and_ends_of_sequences_allow_what_they_should) {
+TEST(Automaton, intersections_and_sequence_ends_accept_the_right_sequences) {
   for (std::uint64_t seed = 0; seed < 100; ++seed) {
     const Automaton a(random_table(4, 2, seed)), b(random_table(4, 2, seed + 1000)), both = intersection(a, b);
     for (const Symbols& x : all_sequences(2, 5)) {
@@ -94,7 +94,7 @@ TEST(Automaton, intersections_and_ends_of_sequences_allow_what_they_should) {
   }
 }
 
-TEST(Automaton, lengths_are_counted) {
+TEST(Automaton, accepted_lengths_are_counted) {
   const Automaton three = Automaton::of_length(4, 2, 3), more = Automaton::of_length(4, 2);
   for (const Symbols& x : all_sequences(4, 5)) {
     EXPECT_EQ(three.matches(x), x.size() == 2 || x.size() == 3);
@@ -104,7 +104,7 @@ TEST(Automaton, lengths_are_counted) {
   EXPECT_EQ(three.width(), 1);
 }
 
-TEST(Automaton, determinising_takes_all_ways_at_once) {
+TEST(Automaton, determinization_follows_all_paths) {
   for (std::uint64_t seed = 0; seed < 100; ++seed) {
     Random random(seed, "nondeterministic");
     NondeterministicAutomaton automaton(2);

@@ -27,7 +27,7 @@ void enumerate(const Predictor& predictor, Index left, Symbol stop, Completion s
   }
 }
 
-TEST(Beam, finds_what_enumeration_finds) {
+TEST(Beam, beam_equals_enumeration) {
   const auto model = fitted("ngram:3", "abcab\nabdabc\nabb\ncab\n");
   const auto predictor = model->predictor();
   BeamOptions options{.length = 4, .beam = 10000, .count = 50, .stop = "\n", .prime = model->alphabet().encode("ab")};
@@ -55,7 +55,7 @@ TEST(Beam, finds_what_enumeration_finds) {
   }
 }
 
-TEST(Beam, a_search_is_ended_by_what_is_thrown_before_a_length) {
+TEST(Beam, exception_at_a_length_ends_the_search) {
   const auto model = fitted("ngram:3", "abcabdabcabcab");
   Index lengths = 0;
   BeamOptions options{.length = 1000, .before_length = [&] {
@@ -65,7 +65,7 @@ TEST(Beam, a_search_is_ended_by_what_is_thrown_before_a_length) {
   EXPECT_EQ(lengths, 3);
 }
 
-TEST(Beam, a_beam_of_one_is_greedy) {
+TEST(Beam, beam_of_one_is_greedy) {
   const auto model = fitted("ngram:3", "abcabdabcabcab");
   const auto found = complete(*model->predictor(), model->alphabet(), {.length = 6, .beam = 1});
   ASSERT_EQ(found.size(), 1u);
@@ -77,7 +77,7 @@ TEST(Beam, a_beam_of_one_is_greedy) {
   }
 }
 
-TEST(Beam, options_out_of_range_are_refused) {
+TEST(Beam, out_of_range_options_are_rejected) {
   const auto model = fitted("uniform", "ab");
   for (const BeamOptions& options :
        {BeamOptions{.length = 0}, BeamOptions{.beam = 0}, BeamOptions{.count = 0}, BeamOptions{.normalisation = -1}})

@@ -54,7 +54,7 @@ void expect_equal(const std::vector<FoundSequence>& found, const std::vector<Wan
   }
 }
 
-TEST(Decode, wide_beams_and_proving_find_what_filtering_of_all_sequences_finds) {
+TEST(Decode, wide_beams_and_proofs_equal_filtering_all_sequences) {
   for (std::uint64_t seed = 0; seed < 5; ++seed)
     for (const std::string& expression : kExpressions)
       for (const double normalisation : {0.0, 0.7, 1.0}) {
@@ -70,7 +70,7 @@ TEST(Decode, wide_beams_and_proving_find_what_filtering_of_all_sequences_finds) 
       }
 }
 
-TEST(Decode, what_is_said_to_be_proved_is_so_whatever_the_beam) {
+TEST(Decode, proved_results_are_optimal_for_any_beam) {
   int proved = 0, unproved = 0;
   for (std::uint64_t seed = 0; seed < 20; ++seed)
     for (const std::string& expression : kExpressions)
@@ -94,7 +94,7 @@ TEST(Decode, what_is_said_to_be_proved_is_so_whatever_the_beam) {
   EXPECT_GT(unproved, 100);
 }
 
-TEST(Decode, wider_beams_come_closer_to_the_best_until_they_find_it) {
+TEST(Decode, wider_beams_approach_the_optimum) {
   std::map<Index, double> missing;
   for (std::uint64_t seed = 0; seed < 40; ++seed) {
     HistoryPredictor predictor(3, seed);
@@ -111,7 +111,7 @@ TEST(Decode, wider_beams_come_closer_to_the_best_until_they_find_it) {
   EXPECT_NEAR(missing[729], 0, 1e-4);  // 3^6 prefixes: none is dropped before the last symbol
 }
 
-TEST(Decode, proving_finds_the_path_of_viterbi) {
+TEST(Decode, proof_search_finds_the_viterbi_path) {
   for (std::uint64_t seed = 0; seed < 10; ++seed) {
     MarkovPredictor predictor(4, seed, 1);
     constexpr Index kLength = 30;
@@ -146,7 +146,7 @@ TEST(Decode, proving_finds_the_path_of_viterbi) {
   }
 }
 
-TEST(Decode, n_best_of_a_markov_model_are_those_of_filtering) {
+TEST(Decode, n_best_of_a_markov_model_equal_filtering) {
   for (std::uint64_t seed = 0; seed < 10; ++seed) {
     MarkovPredictor predictor(3, seed, 1);
     const Automaton allowed = compile_expression(".*b.*b.*", kThree);
@@ -155,7 +155,7 @@ TEST(Decode, n_best_of_a_markov_model_are_those_of_filtering) {
   }
 }
 
-TEST(Decode, bounds_of_symbols_save_work_and_change_nothing) {
+TEST(Decode, symbol_bounds_save_work_without_changing_results) {
   Index with = 0, without = 0;
   for (std::uint64_t seed = 0; seed < 10; ++seed) {
     MarkovPredictor predictor(3, seed, 1);
@@ -179,7 +179,7 @@ TEST(Decode, bounds_of_symbols_save_work_and_change_nothing) {
   EXPECT_LT(with, without);
 }
 
-TEST(Decode, without_expansions_left_nothing_is_claimed) {
+TEST(Decode, exhausted_expansions_prove_nothing) {
   HistoryPredictor predictor(3, 1);
   const Automaton allowed = Automaton::of_length(3, 12, 12);
   const auto found =
@@ -202,7 +202,7 @@ TEST(Decode, groups_choose_different_symbols) {
   EXPECT_EQ(first_symbols(100), 3U);
 }
 
-TEST(Decode, everything_of_a_length_is_what_the_search_for_continuations_finds) {
+TEST(Decode, unconstrained_decoding_equals_continuation_search) {
   HistoryPredictor predictor(3, 2);
   const auto there = complete(predictor, kThree, {.length = 8, .beam = 4, .count = 4, .prime = {0, 2}});
   const auto here =
@@ -214,7 +214,7 @@ TEST(Decode, everything_of_a_length_is_what_the_search_for_continuations_finds) 
   }
 }
 
-TEST(Decode, options_out_of_range_and_what_cannot_be_are_refused) {
+TEST(Decode, invalid_options_and_impossible_requests_are_rejected) {
   HistoryPredictor predictor(3, 1);
   const Automaton any = Automaton::of_length(3, 1);
   const auto error = [&](const Automaton& allowed, const DecodeOptions& options) {

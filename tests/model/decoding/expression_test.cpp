@@ -25,7 +25,7 @@ std::string error_of(const std::string& expression, const Alphabet& alphabet = k
   return message_of<UsageError>([&] { compile_expression(expression, alphabet); });
 }
 
-TEST(Expression, matches_whole_texts_of_characters) {
+TEST(Expression, expression_matches_whole_character_texts) {
   EXPECT_TRUE(matches("", ""));
   EXPECT_FALSE(matches("", "a"));
   EXPECT_TRUE(matches("a(b|c)*", "abcbc"));
@@ -42,7 +42,7 @@ TEST(Expression, matches_whole_texts_of_characters) {
   EXPECT_TRUE(matches("\\s", "\n"));
 }
 
-TEST(Expression, signs_stand_for_themselves_behind_a_backslash) {
+TEST(Expression, backslash_escapes_special_characters) {
   const Alphabet alphabet = Alphabet::chars_of("a.*+?()[]{}|\\-^ é\t7");
   EXPECT_TRUE(matches("\\.\\*\\+\\?\\(\\)\\[\\]\\{\\}\\|\\\\", ".*+?()[]{}|\\", alphabet));
   EXPECT_TRUE(matches("[\\]\\-\\\\^.]+", "]-\\^.", alphabet));
@@ -52,7 +52,7 @@ TEST(Expression, signs_stand_for_themselves_behind_a_backslash) {
   EXPECT_FALSE(matches("\\W", "é", alphabet));
 }
 
-TEST(Expression, bytes_beyond_ascii_stand_one_after_the_other) {
+TEST(Expression, non_ascii_bytes_are_matched_in_sequence) {
   const Alphabet bytes = Alphabet::all_bytes();
   EXPECT_TRUE(matches("(é|\\xE9){2}", "é\xE9", bytes));
   EXPECT_TRUE(matches("[\\x80-\\xFF]{2}", "é", bytes));
@@ -60,7 +60,7 @@ TEST(Expression, bytes_beyond_ascii_stand_one_after_the_other) {
               HasSubstr("position 3: a character beyond ASCII is several symbols of a byte model"));
 }
 
-TEST(Expression, matches_names_of_labels_and_words) {
+TEST(Expression, expression_matches_names_of_labels_and_words) {
   const Alphabet labels(SymbolKind::entries, {"O", "B-NP", "I-NP", "B-VP", "I-VP", ".", "''", "a*b", "x y"});
   const auto match = [&](const std::string& expression, const std::vector<Symbol>& symbols) {
     return compile_expression(expression, labels).matches(symbols);
@@ -80,7 +80,7 @@ TEST(Expression, matches_names_of_labels_and_words) {
   EXPECT_FALSE(compile_expression(".+", words).matches(std::vector<Symbol>{1, 0}));
 }
 
-TEST(Expression, symbols_that_are_never_meant_stay_out) {
+TEST(Expression, unintended_symbols_are_excluded) {
   const Alphabet targets(SymbolKind::entries, {"a", "b", "</s>"});
   EXPECT_TRUE(spells_characters(targets, {2}));
   EXPECT_FALSE(spells_characters(targets));
@@ -113,7 +113,7 @@ TEST(Expression, errors_name_the_position) {
   EXPECT_THAT(error_of("(a|b)*a(a|b){30}"), HasSubstr("more than 20000 states"));
 }
 
-TEST(Expression, counts_make_as_many_states_as_they_must) {
+TEST(Expression, repetition_counts_use_the_minimal_number_of_states) {
   EXPECT_EQ(compile_expression("(a|b|c)*", kLetters).states(), 1);
   EXPECT_EQ(compile_expression("a{3}", kLetters).states(), 4);
   EXPECT_EQ(compile_expression("(a|b)*a(a|b){5}", kLetters).states(), 64);  // is each of the last six an a?
@@ -144,7 +144,7 @@ constexpr auto kNoBacktracking = std::regex_constants::__polynomial;
 constexpr auto kNoBacktracking = std::regex::flag_type();
 #endif
 
-RC_GTEST_PROP(Expressions, match_what_the_standard_library_matches, ()) {
+RC_GTEST_PROP(Expressions, expressions_agree_with_the_standard_library, ()) {
   const std::string expression = *expressions(3);
   const Automaton automaton = compile_expression(expression, kLetters);
   const std::regex reference(expression, std::regex::ECMAScript | kNoBacktracking);
@@ -155,7 +155,7 @@ RC_GTEST_PROP(Expressions, match_what_the_standard_library_matches, ()) {
   }
 }
 
-RC_GTEST_PROP(Expressions, any_text_is_read_or_refused_with_a_message, (const std::string& text)) {
+RC_GTEST_PROP(Expressions, any_text_is_parsed_or_rejected_with_a_message, (const std::string& text)) {
   for (const ExpressionSpelling spelling : {ExpressionSpelling::characters, ExpressionSpelling::symbols}) try {
       compile_expression(text, kLetters, {.spelling = spelling, .most_states = 200});
     } catch (const UsageError& e) {
@@ -163,7 +163,7 @@ RC_GTEST_PROP(Expressions, any_text_is_read_or_refused_with_a_message, (const st
     }
 }
 
-TEST(Expressions, nothing_is_repeated_once_however_often_it_should_be) {
+TEST(Expressions, repeated_empty_expression_matches_once) {
   const Automaton nothing = compile_expression("((((){9999}){9999}){9999}){9999}a", kLetters, {});
   const Automaton a = compile_expression("a", kLetters, {});
   EXPECT_EQ(nothing.states(), a.states());

@@ -48,7 +48,7 @@ const Alphabet kLabels(SymbolKind::entries, {"A", "B", "C"});
 const std::vector<std::string> kLabelExpressions = {".*",           "A* B C*", "(A B|C)+",
                                                     ".* B .* B .*", "A+|B+",   "[A B] .{3,}"};
 
-TEST(LabelSearch, finds_sums_and_shares_out_what_filtering_of_all_labels_does) {
+TEST(LabelSearch, label_search_equals_filtering_all_labels) {
   for (std::uint64_t seed = 0; seed < 8; ++seed)
     for (const std::string& expression : kLabelExpressions)
       for (const double scale : {1.0, 300.0}) {
@@ -90,7 +90,7 @@ TEST(LabelSearch, finds_sums_and_shares_out_what_filtering_of_all_labels_does) {
       }
 }
 
-TEST(LabelSearch, without_a_constraint_is_the_chain) {
+TEST(LabelSearch, unconstrained_label_search_equals_the_chain) {
   const RandomChain chain(3, 40, 2, 5);
   const Automaton any = compile_expression(".*", kLabels);
   const LabelSearch search(chain.scores, chain.e(), any);
@@ -102,7 +102,7 @@ TEST(LabelSearch, without_a_constraint_is_the_chain) {
   EXPECT_NEAR(search.log_sum(), chain_forward(chain.scores, chain.e(), {alpha.data(), 40, 3, 3}, scratch), 1e-9);
 }
 
-TEST(LabelSearch, says_when_nothing_of_this_length_is_allowed) {
+TEST(LabelSearch, no_allowed_labels_of_this_length_are_reported) {
   const RandomChain chain(3, 4, 1, 1);
   const Automaton five = compile_expression(".{5}", kLabels);
   const LabelSearch search(chain.scores, chain.e(), five);
@@ -110,7 +110,7 @@ TEST(LabelSearch, says_when_nothing_of_this_length_is_allowed) {
   EXPECT_EQ(search.log_sum(), kCannotBe);
 }
 
-TEST(LabelSearch, chunks_begin_before_they_go_on) {
+TEST(LabelSearch, chunks_begin_before_they_continue) {
   const std::vector<std::string> iob = {"O", "B-X", "I-X", "B-Y", "I-Y"}, iobes = {"O", "B-X", "I-X", "E-X", "S-X"};
   const Automaton loose = chunk_automaton(iob), strict = chunk_automaton(iobes);
   EXPECT_TRUE(loose.matches(Labels{0, 1, 2, 2, 3, 4, 0, 1}));

@@ -12,7 +12,7 @@ using testing::HasSubstr;
 using testing_support::message_of;
 using testing_support::ScratchFolder;
 
-TEST(Lexicon, texts_of_listed_words_and_separators_are_allowed) {
+TEST(Lexicon, texts_of_listed_words_and_separators_are_accepted) {
   const Alphabet alphabet = Alphabet::chars_of("abcdets' ,.\nZ9é");
   const Lexicon lexicon = lexicon_of({{"cat", "ca't", "bad", "xyz"}}, alphabet);
   EXPECT_EQ(lexicon.left_out, 1);
@@ -22,7 +22,7 @@ TEST(Lexicon, texts_of_listed_words_and_separators_are_allowed) {
   for (const char* text : {"ca", "catbad", "cat's", "caté", "bad Z", "cat 9", "'", "cat'"}) EXPECT_FALSE(allows(text));
 }
 
-TEST(Lexicon, a_word_that_has_begun_is_completed) {
+TEST(Lexicon, started_word_is_completed) {
   const Alphabet alphabet = Alphabet::chars_of("abcdet ");
   const Lexicon lexicon = lexicon_of({{"cat", "cab", "bad"}}, alphabet);
   const auto allows = [&](const std::string& begun, const std::string& more) {
@@ -37,7 +37,7 @@ TEST(Lexicon, a_word_that_has_begun_is_completed) {
   EXPECT_THAT(message_of<UsageError>([&] { allows("cat ba bd", ""); }), HasSubstr("no word of the list begins"));
 }
 
-TEST(Lexicon, words_of_an_alphabet_of_words_are_listed_symbols) {
+TEST(Lexicon, word_alphabet_accepts_listed_symbols) {
   const Alphabet words(SymbolKind::words, {"<eos>", "<unk>", "the", "cat", "dog"});
   const Lexicon lexicon = lexicon_of({{"the", "cat", "mouse"}}, words);
   EXPECT_EQ(lexicon.left_out, 1);
@@ -46,7 +46,7 @@ TEST(Lexicon, words_of_an_alphabet_of_words_are_listed_symbols) {
   EXPECT_EQ(continue_lexicon(lexicon.automaton, words.encode("dog dog")), lexicon.automaton);
 }
 
-TEST(Lexicon, a_file_has_a_word_a_line) {
+TEST(Lexicon, lexicon_file_has_one_word_per_line) {
   const ScratchFolder folder;
   EXPECT_THAT(WordList::read(folder.write("a", " the\r\n\ncat\t\ndog")).words,
               testing::ElementsAre("the", "cat", "dog"));

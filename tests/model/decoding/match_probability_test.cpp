@@ -41,7 +41,7 @@ HiddenChain chain_of(const HmmParameters& hmm) {
   return {hmm.states, hmm.alphabet, hmm.initial, hmm.transitions, hmm.emissions};
 }
 
-TEST(MatchProbability, of_a_hidden_markov_model_equals_enumeration) {
+TEST(MatchProbability, hmm_match_probability_equals_enumeration) {
   for (std::uint64_t seed = 0; seed < 5; ++seed) {
     const HmmParameters hmm = random_hmm(3, 3, seed);
     for (const std::string& expression : kPatterns) {
@@ -58,7 +58,7 @@ TEST(MatchProbability, of_a_hidden_markov_model_equals_enumeration) {
   }
 }
 
-TEST(MatchProbability, of_a_hidden_markov_model_knows_what_came_before) {
+TEST(MatchProbability, hmm_match_probability_depends_on_the_prefix) {
   const HmmParameters hmm = random_hmm(3, 3, 7);
   const Automaton allowed = compile_expression("(a|b)+c", kAbc);
   const std::vector<Symbol> prime = {2, 0, 1, 1};
@@ -73,7 +73,7 @@ TEST(MatchProbability, of_a_hidden_markov_model_knows_what_came_before) {
 }
 
 /// After the end of a sequence the next one starts from the initial distribution.
-TEST(MatchProbability, OfSequencesBeginsAgainAfterTheirEnd) {
+TEST(MatchProbability, MatchProbabilityRestartsAfterTheEndOfASequence) {
   const Symbol end = 2;
   for (std::uint64_t seed = 0; seed < 3; ++seed) {
     const HmmParameters hmm = random_hmm(3, 3, seed);
@@ -107,7 +107,7 @@ TEST(MatchProbability, OfSequencesBeginsAgainAfterTheirEnd) {
   }
 }
 
-TEST(MatchProbability, of_any_model_lies_between_its_bounds_and_is_exact_where_nothing_is_left_behind) {
+TEST(MatchProbability, match_probability_lies_within_bounds_and_is_exact_if_exhaustive) {
   for (std::uint64_t seed = 0; seed < 5; ++seed)
     for (const std::string& expression : kPatterns) {
       SCOPED_TRACE(expression);
@@ -128,7 +128,7 @@ TEST(MatchProbability, of_any_model_lies_between_its_bounds_and_is_exact_where_n
     }
 }
 
-TEST(MatchProbability, of_a_markov_model_is_exact_over_long_texts) {
+TEST(MatchProbability, markov_match_probability_is_exact_for_long_texts) {
   MarkovPredictor predictor(3, 3, 1);
   const Automaton allowed = compile_expression(".*abcabc", kAbc);
   const MatchProbability found = match_probability(predictor, allowed, {.length = 500});
@@ -160,7 +160,7 @@ TEST(MatchProbability, of_a_markov_model_is_exact_over_long_texts) {
   EXPECT_GT(matched, 0.001);
 }
 
-TEST(MatchProbability, of_n_grams_equals_enumeration) {
+TEST(MatchProbability, ngram_match_probability_equals_enumeration) {
   const auto model = test::fitted("ngram:3", "abcabacbcabbaccab");
   const Automaton allowed = compile_expression(".*b.*b", model->alphabet());
   const auto predictor = model->predictor();
@@ -170,7 +170,7 @@ TEST(MatchProbability, of_n_grams_equals_enumeration) {
   EXPECT_NEAR(found.probability, wanted, 1e-6);
 }
 
-TEST(MatchProbability, of_what_is_always_or_never_so) {
+TEST(MatchProbability, certain_and_impossible_matches_have_probability_one_and_zero) {
   HistoryPredictor predictor(3, 1);
   EXPECT_EQ(match_probability(predictor, compile_expression("a*", kAbc), {}).probability, 1);
   EXPECT_NEAR(match_probability(predictor, compile_expression(".{4}", kAbc), {.length = 4}).probability, 1, 1e-6);
@@ -181,7 +181,7 @@ TEST(MatchProbability, of_what_is_always_or_never_so) {
   EXPECT_EQ(match_probability(chain_of(hmm), compile_expression(".{4}", kAbc), 3), 0);
 }
 
-TEST(MatchProbability, depends_on_the_seed_alone) {
+TEST(MatchProbability, sampled_match_probability_depends_only_on_the_seed) {
   HistoryPredictor predictor(3, 5);
   const Automaton allowed = compile_expression(".*bb", kAbc);
   const MatchOptions options{.length = 12, .expansions = 2, .samples = 50, .seed = 3};
@@ -189,7 +189,7 @@ TEST(MatchProbability, depends_on_the_seed_alone) {
             match_probability(predictor, allowed, options).probability);
 }
 
-TEST(MatchProbability, options_out_of_range_are_refused) {
+TEST(MatchProbability, out_of_range_options_are_rejected) {
   HistoryPredictor predictor(3, 1);
   const Automaton allowed = compile_expression("a", kAbc);
   EXPECT_THAT(testing_support::message_of<UsageError>([&] { match_probability(predictor, allowed, {.length = 0}); }),

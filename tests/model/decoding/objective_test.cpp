@@ -105,7 +105,7 @@ struct ObjectiveField {
 const std::vector<std::string> kObjectives = {"perceptron", "perceptron:beam=2", "margin", "margin:cost=2.5",
                                               "risk",       "bso:beam=2",        "bso:1"};
 
-TEST(Objective, perceptron_margin_and_risk_equal_sums_and_maxima_over_all_labels) {
+TEST(Objective, perceptron_margin_and_risk_equal_label_enumeration) {
   for (std::uint64_t seed = 0; seed < 10; ++seed)
     for (const double missing : {0.0, 0.4}) {
       const ObjectiveField perceptron("perceptron", seed, missing), margin("margin:cost=1.5", seed, missing),
@@ -131,7 +131,7 @@ TEST(Objective, perceptron_margin_and_risk_equal_sums_and_maxima_over_all_labels
     }
 }
 
-TEST(Objective, gradients_are_those_of_finite_differences) {
+TEST(Objective, gradients_equal_finite_differences) {
   for (const std::string& objective : kObjectives)
     for (std::uint64_t seed = 0; seed < 4; ++seed)
       for (const double missing : {0.0, 0.3}) {
@@ -154,7 +154,7 @@ TEST(Objective, gradients_are_those_of_finite_differences) {
       }
 }
 
-TEST(Objective, a_wide_beam_is_the_exact_perceptron) {
+TEST(Objective, wide_beam_is_the_exact_perceptron) {
   for (std::uint64_t seed = 0; seed < 10; ++seed) {
     const ObjectiveField wide("perceptron:1000", seed), exact("perceptron", seed);
     EXPECT_NEAR(wide.value(), exact.value(), 1e-9);
@@ -163,7 +163,7 @@ TEST(Objective, a_wide_beam_is_the_exact_perceptron) {
   }
 }
 
-TEST(Objective, an_early_update_compares_beginnings_where_the_true_one_is_lost) {
+TEST(Objective, early_update_compares_prefixes_where_the_true_one_is_lost) {
   // Two labels, three positions: the true labels 0 0 0 are behind by 1 at the first position and would win at the last.
   ChainScores scores{.labels = 2,
                      .transitions = std::vector<double>(4),
@@ -179,7 +179,7 @@ TEST(Objective, an_early_update_compares_beginnings_where_the_true_one_is_lost) 
   EXPECT_EQ(counts.neighbours.stop, (std::vector<double>{0, 0}));
 }
 
-TEST(Objective, beam_search_optimisation_begins_anew_after_each_violation) {
+TEST(Objective, beam_search_optimization_restarts_after_each_violation) {
   // Greedy search; the true labels 0 0 are behind at both positions, whatever label precedes.
   ChainScores scores{.labels = 2,
                      .transitions = std::vector<double>(4),
@@ -195,7 +195,7 @@ TEST(Objective, beam_search_optimisation_begins_anew_after_each_violation) {
   EXPECT_EQ(counts.neighbours.stop, (std::vector<double>{-1, 1}));
 }
 
-TEST(Objective, right_labels_ahead_by_more_than_the_margin_cost_nothing) {
+TEST(Objective, correct_labels_beyond_the_margin_have_zero_loss) {
   for (const char* objective : {"perceptron", "perceptron:beam=3", "margin", "bso:beam=2"}) {
     ObjectiveField field(objective, 3, 0, 0.1);
     for (Index r = 0; r < field.structure.positions(); ++r) field.signal[at(r * field.n + field.targets[at(r)])] += 20;
@@ -204,7 +204,7 @@ TEST(Objective, right_labels_ahead_by_more_than_the_margin_cost_nothing) {
   }
 }
 
-TEST(Objective, questions_about_labels_are_answered_by_the_loss) {
+TEST(Objective, label_queries_are_answered_by_the_loss) {
   const ObjectiveField field("margin", 1), plain("likelihood", 1);
   const auto* labels = field.loss->as<LabelSequences<double>>();
   ASSERT_NE(labels, nullptr);
@@ -214,7 +214,7 @@ TEST(Objective, questions_about_labels_are_answered_by_the_loss) {
   for (std::size_t k = 0; k < 3; ++k) EXPECT_EQ(mine[k].labels, own[k].labels);
 }
 
-TEST(Objective, specs_are_read_and_refused) {
+TEST(Objective, objective_specs_are_parsed_or_rejected) {
   EXPECT_EQ(canonical_objective("perceptron"), "perceptron");
   EXPECT_EQ(canonical_objective("perceptron:8"), "perceptron:beam=8");
   EXPECT_EQ(canonical_objective("margin:cost=1"), "margin");
@@ -224,7 +224,7 @@ TEST(Objective, specs_are_read_and_refused) {
               HasSubstr("--objective requires labels of whole sequences, which the loss softmax does not support"));
 }
 
-TEST(Objective, true_labels_that_cannot_be_are_an_error) {
+TEST(Objective, impossible_true_labels_are_an_error) {
   ChainScores scores{.labels = 2,
                      .transitions = {0, 0, -std::numeric_limits<double>::infinity(), 0},
                      .start = std::vector<double>(2),

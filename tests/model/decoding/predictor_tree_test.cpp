@@ -35,7 +35,7 @@ std::vector<float> read_from_the_start(const std::vector<Symbol>& symbols) {
   return {logs.begin(), logs.end()};
 }
 
-TEST(PredictorTree, says_what_a_predictor_says_that_reads_each_beginning_from_the_start) {
+TEST(PredictorTree, predictor_tree_equals_reading_each_prefix_from_the_start) {
   LargePredictor::most = 0;
   PredictorTree tree(std::make_unique<LargePredictor>(3, 7));
   std::vector<std::pair<PredictorTree::Pointer, std::vector<Symbol>>> all = {{tree.root(), {}}};
@@ -53,7 +53,7 @@ TEST(PredictorTree, says_what_a_predictor_says_that_reads_each_beginning_from_th
   EXPECT_LE(LargePredictor::most, 20);
 }
 
-TEST(PredictorTree, bounds_the_predictors_of_searches_and_changes_nothing_of_what_they_find) {
+TEST(PredictorTree, limiting_search_predictors_does_not_change_results) {
   const Alphabet letters = Alphabet::chars_of("abc");
   const Automaton allowed = compile_expression("[ab]*c[abc]{2,6}", letters);
   HistoryPredictor light(3, 7);

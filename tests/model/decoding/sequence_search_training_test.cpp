@@ -196,7 +196,7 @@ const std::vector<SequenceObjective> kPaidFor = {
 
 const char* const kSpecs[] = {"bilstm:2,condition=start", "gru:3,attention=additive,condition=start", "lstm:2"};
 
-TEST(SequenceChooser, pays_what_a_slow_search_pays) {
+TEST(SequenceChooser, objective_equals_a_slow_search) {
   for (const char* spec : kSpecs)
     for (const bool stops : {false, true})
       for (const SequenceObjective& o : kPaidFor) {
@@ -206,7 +206,7 @@ TEST(SequenceChooser, pays_what_a_slow_search_pays) {
       }
 }
 
-TEST(SequenceChooser, has_the_gradient_of_what_a_slow_search_pays) {
+TEST(SequenceChooser, gradient_equals_that_of_a_slow_search) {
   for (const bool stops : {false, true})
     for (const SequenceObjective& o : kPaidFor) {
       PairModel model("gru:2,attention=additive,condition=start", stops);
@@ -257,7 +257,7 @@ TEST(SequenceChooser, risk_over_all_sequences_is_the_expected_number_of_edits) {
   }
 }
 
-TEST(SequenceChooser, samples_are_drawn_anew_for_each_step_and_come_to_the_risk_where_there_are_many) {
+TEST(SequenceChooser, samples_change_each_step_and_converge_to_the_risk) {
   PairModel model("gru:3,attention=additive,condition=start");
   const SequenceObjective all{.kind = Kind::risk, .beam = 999}, many{.kind = Kind::risk, .samples = 3000},
       few{.kind = Kind::risk, .samples = 2};
@@ -278,7 +278,7 @@ std::vector<SequenceObjective> with_samples() {
   return all;
 }
 
-TEST(SequenceChooser, gives_the_same_bits_for_any_number_of_threads) {
+TEST(SequenceChooser, chooser_bits_do_not_depend_on_threads) {
   for (const char* spec : kSpecs)
     for (const SequenceObjective& o : with_samples()) {
       const PairModel model(spec);
@@ -306,7 +306,7 @@ Choice choice_of(const WeightedSequences& chosen) {
   return result;
 }
 
-TEST(SequenceChooser, chooses_the_same_for_an_example_alone_and_beside_others) {
+TEST(SequenceChooser, chosen_sequences_are_the_same_alone_and_in_a_batch) {
   for (const char* spec : kSpecs)
     for (const SequenceObjective& o : with_samples()) {
       PairModel model(spec);
@@ -330,7 +330,7 @@ TEST(SequenceChooser, chooses_the_same_for_an_example_alone_and_beside_others) {
     }
 }
 
-TEST(SequenceChooser, pays_nothing_for_a_truth_that_is_ahead_of_all) {
+TEST(SequenceChooser, best_ranked_target_has_zero_loss) {
   PairModel model("gru:3,attention=additive,condition=start");
   const Index only[] = {2};  // whose target is empty
   const Batch batch = model.batch(model.set.subset(only));
@@ -348,7 +348,7 @@ TEST(SequenceChooser, pays_nothing_for_a_truth_that_is_ahead_of_all) {
   }
 }
 
-TEST(SequenceChooser, leaves_out_what_has_an_unknown_symbol_and_what_has_diverged) {
+TEST(SequenceChooser, unknown_symbols_and_diverged_values_are_skipped) {
   PairModel model("lstm:2");
   const SequenceObjective o{.kind = Kind::perceptron, .beam = 2};
   const auto chooser = sequence_chooser(model.body.network(), *model.data, model.ends(), o, kLongest, 1, model.team);
@@ -368,7 +368,7 @@ TEST(SequenceChooser, leaves_out_what_has_an_unknown_symbol_and_what_has_diverge
   EXPECT_TRUE(std::isnan(chosen.value));
 }
 
-TEST(SequenceObjective, specs_are_read_and_refused) {
+TEST(SequenceObjective, sequence_objective_specs_are_parsed_or_rejected) {
   EXPECT_EQ(sequence_objective("perceptron").beam, 8);
   EXPECT_EQ(sequence_objective("perceptron:3").beam, 3);
   EXPECT_EQ(sequence_objective("margin:cost=2,beam=4").cost, 2);

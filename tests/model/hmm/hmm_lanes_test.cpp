@@ -93,7 +93,7 @@ void expect_plain_step(const HmmParameters& before, const std::vector<std::vecto
   expect_rows(symbols, 5, hmm.emissions);
 }
 
-TEST(HmmLanes, a_long_text_in_many_lanes_counts_as_if_it_were_walked_through_in_one_go) {
+TEST(HmmLanes, long_text_in_many_lanes_counts_as_in_one_pass) {
   ASSERT_GT(LaneAssignment({40000}, true).cuts, 10);
   for (const Index states : {1, 3, 11}) {
     HmmParameters hmm = HmmParameters::random(states, 5, 5, 0);
@@ -101,7 +101,7 @@ TEST(HmmLanes, a_long_text_in_many_lanes_counts_as_if_it_were_walked_through_in_
   }
 }
 
-TEST(HmmLanes, texts_of_all_lengths_count_as_they_do_one_by_one) {
+TEST(HmmLanes, texts_of_all_lengths_count_as_one_by_one) {
   std::vector<std::vector<Symbol>> texts;
   for (const std::size_t length : {9000u, 1u, 2u, 700u, 5000u, 3u, 1u, 12345u, 40u})
     texts.push_back(some_text(length, 5, length));
@@ -119,7 +119,7 @@ HmmParameters long_memory() {
   return hmm;
 }
 
-TEST(HmmLanes, chains_that_never_forget_are_walked_through_without_cuts) {
+TEST(HmmLanes, non_forgetting_chains_are_processed_without_cuts) {
   HmmParameters hmm = long_memory();
   for (std::size_t i = 2; i < 4; ++i)  // identical halves, so the text never determines which one it is in
     for (std::size_t x = 0; x < 5; ++x) hmm.emissions[i * 5 + x] = hmm.emissions[(i - 2) * 5 + x];
@@ -136,7 +136,7 @@ TEST(HmmLanes, chains_that_never_forget_are_walked_through_without_cuts) {
   expect_plain_step(hmm, {x}, 1e-13);
 }
 
-TEST(HmmLanes, symbols_that_no_state_emits_may_lie_at_cuts) {
+TEST(HmmLanes, impossible_symbols_may_lie_at_cuts) {
   HmmParameters hmm = HmmParameters::random(3, 5, 4, 0);
   for (std::size_t i = 0; i < 3; ++i) {
     hmm.emissions[i * 5] = (hmm.emissions[i * 5] + hmm.emissions[i * 5 + 4]);
@@ -149,7 +149,7 @@ TEST(HmmLanes, symbols_that_no_state_emits_may_lie_at_cuts) {
   EXPECT_EQ(log_likelihood(hmm, x), -std::numeric_limits<double>::infinity());
 }
 
-TEST(HmmLanes, posteriors_of_a_long_text_are_those_of_the_equations) {
+TEST(HmmLanes, long_text_posteriors_equal_the_equations) {
   const HmmParameters hmm = HmmParameters::random(5, 5, 9, 0);
   const auto x = some_text(20000, 5, 4);
   const PlainPasses plain(hmm, x);
@@ -159,7 +159,7 @@ TEST(HmmLanes, posteriors_of_a_long_text_are_those_of_the_equations) {
   EXPECT_NEAR(log_likelihood(hmm, x) / static_cast<double>(plain.log_likelihood), 1, 1e-13);
 }
 
-TEST(HmmLanes, threads_and_instruction_sets_change_no_bit) {
+TEST(HmmLanes, hmm_bits_do_not_depend_on_threads_or_instruction_set) {
   const Corpus corpus = corpus_of_symbols({some_text(200000, 5, 5), some_text(50000, 5, 6)});
   const HmmParameters before = HmmParameters::random(7, 5, 1, 0);
   std::vector<double> expected;
@@ -178,7 +178,7 @@ TEST(HmmLanes, threads_and_instruction_sets_change_no_bit) {
   simd_limit(simd_available().front());
 }
 
-TEST(HmmLanes, every_symbol_is_dealt_once_and_lanes_are_nearly_equal) {
+TEST(HmmLanes, lanes_are_balanced_and_cover_every_symbol_once) {
   Random random(3, "deal");
   for (int trial = 0; trial < 200; ++trial) {
     std::vector<Index> lengths(1 + random.below(30));
@@ -208,7 +208,7 @@ TEST(HmmLanes, every_symbol_is_dealt_once_and_lanes_are_nearly_equal) {
   }
 }
 
-TEST(HmmLanes, the_most_probable_path_is_that_of_the_plain_recursion) {
+TEST(HmmLanes, best_path_equals_the_plain_recursion) {
   for (const Index states : {1, 2, 9, 20}) {
     const HmmParameters hmm = HmmParameters::random(states, 5, 12, 0);
     const auto n = static_cast<std::size_t>(states);

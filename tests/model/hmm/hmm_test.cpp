@@ -55,7 +55,7 @@ std::vector<Symbol> random_symbols(std::size_t length, Index alphabet, std::uint
   return x;
 }
 
-TEST(Hmm, likelihood_path_and_posteriors_are_those_of_enumeration) {
+TEST(Hmm, likelihood_path_and_posteriors_equal_enumeration) {
   for (std::uint64_t seed = 1; seed <= 10; ++seed) {
     const HmmParameters hmm = HmmParameters::random(3, 4, seed, 0);
     const auto x = random_symbols(7, 4, seed);
@@ -67,7 +67,7 @@ TEST(Hmm, likelihood_path_and_posteriors_are_those_of_enumeration) {
   }
 }
 
-TEST(Hmm, long_sequences_do_not_underflow_and_blocks_do_not_show) {
+TEST(Hmm, long_sequences_do_not_underflow_across_blocks) {
   const HmmParameters hmm = HmmParameters::random(4, 5, 3, 0);
   const auto x = random_symbols(5000, 5, 4);  // several blocks
   const double total = log_likelihood(hmm, x);
@@ -132,7 +132,7 @@ Corpus corpus_of(const std::vector<std::string>& texts, const Alphabet& alphabet
   return Corpus::load(std::move(inputs), alphabet);
 }
 
-TEST(Hmm, one_iteration_over_several_sequences_is_that_of_enumeration) {
+TEST(Hmm, one_iteration_over_several_sequences_equals_enumeration) {
   const Alphabet alphabet = Alphabet::chars_of("abc");
   const std::vector<std::string> texts = {"abcab", "a", "ccb"};
   const Corpus corpus = corpus_of(texts, alphabet);
@@ -153,7 +153,7 @@ TEST(Hmm, one_iteration_over_several_sequences_is_that_of_enumeration) {
   }
 }
 
-TEST(Hmm, the_likelihood_never_falls) {
+TEST(Hmm, likelihood_never_decreases) {
   const std::vector<std::string> texts = {"abacabadabacabae", "ddddaaabbb", "abcabcabcabd", "e"};
   const Corpus corpus = corpus_of(texts, Alphabet::chars_of("abcde"));
   const Split part = whole_corpus(corpus, "all");
@@ -175,7 +175,7 @@ void expect_numbers(const HmmParameters& hmm, const std::string& what) {
     for (const double x : *values) ASSERT_TRUE(x >= 0 && x <= 1 + 1e-12) << what;
 }
 
-TEST(Hmm, fifty_starts_stay_finite_on_impossible_symbols_empty_states_and_one_state) {
+TEST(Hmm, random_initializations_stay_finite_in_degenerate_cases) {
   const Corpus corpus = corpus_of({"ababab", "bbbb", "aaab"}, Alphabet::chars_of("abz"));  // z never occurs
   const Split part = whole_corpus(corpus, "all");
   Team team(1);
@@ -199,14 +199,14 @@ TEST(Hmm, fifty_starts_stay_finite_on_impossible_symbols_empty_states_and_one_st
   }
 }
 
-TEST(Hmm, one_state_is_the_frequencies) {
+TEST(Hmm, one_state_model_equals_symbol_frequencies) {
   const auto hmm = fitted("hmm:1,add=0", "aaabbc");
   const auto frequency = fitted("frequency:add=1e-9", "aaabbc");
   for (Symbol x = 0; x < 3; ++x)
     EXPECT_NEAR(hmm->predictor()->log_probability(x), frequency->predictor()->log_probability(x), 1e-6);
 }
 
-TEST(Hmm, predictor_gives_the_likelihood) {
+TEST(Hmm, predictor_equals_the_likelihood) {
   const auto model = fitted("hmm:3", "the cat sat on the mat, the hat");
   const auto& hmm = dynamic_cast<HmmModel&>(*model).parameters();
   const auto x = model->alphabet().encode("that cat sat");
@@ -219,7 +219,7 @@ TEST(Hmm, predictor_gives_the_likelihood) {
   EXPECT_NEAR(total, log_likelihood(hmm, x), 1e-4);
 }
 
-TEST(Hmm, learns_a_machine_of_three_states_to_its_entropy) {
+TEST(Hmm, three_state_machine_is_learned_to_its_entropy) {
   HmmParameters truth(3, 4);
   truth.transitions = {0.9, 0.1, 0, 0, 0.8, 0.2, 0.3, 0, 0.7};
   truth.emissions = {0.7, 0.3, 0, 0, 0, 0.1, 0.9, 0, 0.25, 0, 0.05, 0.7};
@@ -295,7 +295,7 @@ void expect_same(const HmmParameters& a, const HmmParameters& b, double bound) {
   compare(a.emissions, b.emissions);
 }
 
-TEST(Hmm, is_a_linear_gated_network_and_back) {
+TEST(Hmm, hmm_converts_to_a_linear_gated_network_and_back) {
   const HmmParameters hmm = HmmParameters::random(3, 5, 9, 0);
   LinearNetwork network(3, 5);
   set_hmm(hmm, network.parameters);
@@ -312,7 +312,7 @@ TEST(Hmm, is_a_linear_gated_network_and_back) {
 
 /// Scaling a unit's activation by d and its weights by 1/d gives the same state. Scaling all weights after some symbol,
 /// or the output, by a constant also gives the same model.
-TEST(Hmm, comes_back_from_a_network_with_scaled_units) {
+TEST(Hmm, hmm_is_recovered_from_a_network_with_scaled_units) {
   const HmmParameters hmm = HmmParameters::random(3, 4, 5, 0);
   LinearNetwork network(3, 4);
   set_hmm(hmm, network.parameters);
@@ -347,7 +347,7 @@ std::string why_not(const Parameters<double>& network) {
   return "it is one";
 }
 
-TEST(Hmm, says_why_a_network_is_none) {
+TEST(Hmm, non_hmm_network_is_rejected_with_the_reason) {
   const HmmParameters hmm = HmmParameters::random(3, 4, 5, 0);
   LinearNetwork network(3, 4);
   set_hmm(hmm, network.parameters);

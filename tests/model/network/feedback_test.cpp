@@ -98,7 +98,7 @@ std::vector<double> outputs(const Built& built, const Batch& batch, double* nats
   return {o.data, o.data + o.rows * o.cols};
 }
 
-TEST(Feedback, has_right_derivatives_through_outputs_that_are_read) {
+TEST(Feedback, feedback_has_correct_derivatives_through_outputs) {
   for (const Case& of : kCases) {
     Circuit circuit;
     const auto network =
@@ -108,7 +108,7 @@ TEST(Feedback, has_right_derivatives_through_outputs_that_are_read) {
   }
 }
 
-TEST(Feedback, changes_nothing_where_no_position_is_free) {
+TEST(Feedback, feedback_without_free_positions_changes_nothing) {
   for (const Case& of : kCases) {
     const Built plain(of, false), loops(of, true);
     ASSERT_EQ(std::vector<double>(plain.parameters.flat().begin(), plain.parameters.flat().end()),
@@ -120,7 +120,7 @@ TEST(Feedback, changes_nothing_where_no_position_is_free) {
 }
 
 /// The same network, read position by position, with its own means written into its inputs.
-TEST(Feedback, reads_at_free_positions_what_the_network_gave) {
+TEST(Feedback, free_positions_read_the_network_output) {
   for (const Case& of : kCases) {
     const Built plain(of, false), loops(of, true);
     const Feedback pattern{.given = 3, .free = 4};
@@ -147,7 +147,7 @@ TEST(Feedback, reads_at_free_positions_what_the_network_gave) {
 }
 
 /// Central differences of the loss, including free positions.
-TEST(Feedback, gradient_is_that_of_the_loss_with_free_positions) {
+TEST(Feedback, gradient_equals_differences_of_the_loss_with_free_positions) {
   for (const Case& of : kCases) {
     Built loops(of, true);
     OutputFeedback<double> free(loops.network, {.given = 2, .free = 3}, 1);
@@ -178,7 +178,7 @@ TEST(Feedback, gradient_is_that_of_the_loss_with_free_positions) {
   }
 }
 
-TEST(Feedback, is_true_for_n_positions_then_free_for_k_but_for_a_share) {
+TEST(Feedback, feedback_alternates_n_true_and_k_free_positions) {
   const Built loops(kCases[0], true);
   const Batch batch = some_batch(kCases[0]);
   OutputFeedback<double> free(loops.network, {.given = 2, .free = 3}, 1);
@@ -255,7 +255,7 @@ Trained train_freely(TrainerOptions options, int threads, Index stop_at = 0,
   return trained;
 }
 
-TEST(Feedback, trains_with_the_same_bits_for_any_threads_and_after_any_interruption) {
+TEST(Feedback, training_is_byte_identical_for_any_threads_and_interruptions) {
   const auto folder = std::filesystem::temp_directory_path() / ("unfold-feedback-" + std::to_string(::getpid()));
   std::filesystem::create_directories(folder);
   TrainerOptions options;
@@ -282,7 +282,7 @@ TEST(Feedback, trains_with_the_same_bits_for_any_threads_and_after_any_interrupt
   std::filesystem::remove_all(folder);
 }
 
-TEST(Feedback, is_refused_by_name_where_no_gradient_flows) {
+TEST(Feedback, feedback_without_gradient_flow_is_rejected_by_name) {
   const auto refusal = [](const NetworkLayout& layout) {
     Circuit circuit;
     try {

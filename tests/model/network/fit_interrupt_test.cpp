@@ -15,7 +15,7 @@ namespace {
 
 class FitInterrupt : public ::testing::TestWithParam<const char*> {};
 
-TEST_P(FitInterrupt, ends_a_fit_within_its_first_pass_over_the_text) {
+TEST_P(FitInterrupt, interrupt_ends_a_fit_within_its_first_pass) {
   const std::string text(std::size_t{5} << 19, 'a');
   const Corpus corpus = Corpus::from_text(text + "b", Alphabet::chars_of("ab"));
   const auto model = make_fitted_model(GetParam(), corpus.alphabet());
@@ -26,7 +26,7 @@ TEST_P(FitInterrupt, ends_a_fit_within_its_first_pass_over_the_text) {
                InterruptedError);
 }
 
-TEST_P(FitInterrupt, polls_at_no_cost_that_grows_with_the_number_of_sequences) {
+TEST_P(FitInterrupt, polling_cost_does_not_grow_with_the_number_of_sequences) {
   const Index symbols = 1'000'000;  // examining every sequence for every symbol would take 15 minutes
   const Corpus corpus = Corpus::from_text(std::string(symbols, 'a') + "b", Alphabet::chars_of("ab"));
   Split sequences{.name = "training", .pieces = {}};

@@ -36,14 +36,14 @@ void add_grid_net(Circuit& c, const std::string& spec) {
   c.output(c.affine("o", 3, {{"V", layers.top}, {"P", pooled(model, layers, c)}}));
 }
 
-TEST(GridCells, of_the_registry_are_these) {
+TEST(GridCells, registry_lists_the_expected_grid_cells) {
   std::vector<std::string> names;
   for (const CellEntry& cell : cells())
     if (cell.reads_grids()) names.push_back(cell.name);
   EXPECT_EQ(names, std::vector<std::string>(std::begin(kGridCells), std::end(kGridCells)));
 }
 
-TEST(GridCells, have_correct_derivatives_from_any_corners_with_blocks_and_pools) {
+TEST(GridCells, grid_cells_have_correct_derivatives_with_corners_blocks_and_pools) {
   const Shape shapes[] = {{3, 4}, {1, 2}, {2, 2}};
   for (const char* name : kGridCells)
     for (const char* options : {"2,directions=1,pool=last", "2,directions=2,pool=mean", "2,pool=max", "1,pool=all",
@@ -62,7 +62,7 @@ bool equal_bits(std::span<const T> a, std::span<const T> b) {
   return a.size() == b.size() && (a.empty() || std::memcmp(a.data(), b.data(), a.size_bytes()) == 0);
 }
 
-TEST(GridCells, have_the_same_bits_alone_and_in_a_batch_and_on_any_number_of_threads) {
+TEST(GridCells, grid_cells_have_the_same_bits_alone_in_a_batch_and_on_any_number_of_threads) {
   const Shape shapes[] = {{5, 3}, {1, 1}, {2, 9}, {4, 4}, {3, 1}};
   for (const char* name : kGridCells)
     for (const char* options : {"16", "16,layers=2,patch=2+2", "3,layers=2,patch=1+3"}) {
@@ -223,7 +223,7 @@ void expect_near(const Field2& a, const Field2& b, const std::string& what) {
       for (std::size_t k = 0; k < a[i][j].size(); ++k) EXPECT_NEAR(a[i][j][k], b[i][j][k], 1e-12) << what;
 }
 
-TEST(GridCells, equal_their_equations_written_out_from_every_corner) {
+TEST(GridCells, grid_cells_equal_their_equations_from_every_corner) {
   const Field2 x = random_field(4, 3, 2, 7);
   for (const std::string& name : {std::string("grid-rnn"), std::string("grid-lstm")}) {
     Circuit c;
@@ -238,7 +238,7 @@ TEST(GridCells, equal_their_equations_written_out_from_every_corner) {
   }
 }
 
-TEST(GridCells, read_blocks_of_positions_in_raster_order_with_zeros_beyond_the_edge) {
+TEST(GridCells, blocks_are_read_in_raster_order_with_zero_padding) {
   const Field2 x = random_field(5, 4, 2, 9);
   Circuit c;
   Parameters<double> p(c);
@@ -251,7 +251,7 @@ TEST(GridCells, read_blocks_of_positions_in_raster_order_with_zeros_beyond_the_e
 }
 
 /// Means, maxima and ends of given fields, at the last position.
-TEST(GridPool, is_mean_maximum_and_the_corners_where_directions_end) {
+TEST(GridPool, grid_pool_is_mean_maximum_and_direction_ends) {
   const Shape shapes[] = {{3, 5}, {1, 1}, {4, 2}, {1, 4}};
   const Structure s = Structure::grids(shapes);
   Circuit c;
@@ -324,7 +324,7 @@ std::vector<Index> reached_from(const std::string& text, Index changed) {
   return reached;
 }
 
-TEST(GridCells, that_predict_what_they_read_see_all_that_came_before_a_position_and_nothing_else) {
+TEST(GridCells, autoregressive_grids_read_only_previous_positions) {
   for (const char* name : {"grid-lstm:3", "grid-rnn:3", "grid-lstm:3,layers=2", "grid-rnn:2,layers=3,directions=2"})
     for (Index changed = 0; changed < 20; ++changed) {
       std::vector<Index> after;
@@ -334,7 +334,7 @@ TEST(GridCells, that_predict_what_they_read_see_all_that_came_before_a_position_
   for (const Index q : reached_from("grid-lstm:3,layers=2,directions=1", 7)) EXPECT_GE(q % 5, 2);
 }
 
-TEST(GridCells, that_predict_what_they_read_have_correct_derivatives) {
+TEST(GridCells, autoregressive_grids_have_correct_derivatives) {
   const Shape shapes[] = {{3, 2}, {1, 3}};
   for (const char* name : {"grid-lstm:2", "grid-rnn:2,layers=2"}) {
     ModelSpec spec = parse_model_spec(name);
@@ -346,7 +346,7 @@ TEST(GridCells, that_predict_what_they_read_have_correct_derivatives) {
   }
 }
 
-TEST(GridCells, say_what_they_cannot_be_asked_for) {
+TEST(GridCells, unsupported_grid_options_are_rejected) {
   for (const char* spec :
        {"grid-lstm:4,patch=0", "grid-lstm:4,patch=2+2", "grid-lstm:4,patch=2x", "grid-lstm:4,patch=65",
         "grid-lstm:4,directions=3", "bigrid-lstm:4", "grid-rnn:4,trained-initial=true", "grid-rnn:4,direct=2",
@@ -356,7 +356,7 @@ TEST(GridCells, say_what_they_cannot_be_asked_for) {
   EXPECT_EQ(parse_patches("2+3+64"), (std::vector<Index>{2, 3, 64}));
 }
 
-TEST(GridStructure, refuses_blocks_that_do_not_fit_and_structures_that_do_not_match) {
+TEST(GridStructure, invalid_blocks_and_structures_are_rejected) {
   const Shape fine[] = {{5, 4}}, coarse[] = {{3, 2}}, wrong[] = {{2, 2}};
   const Structure blocks = Structure::grids(coarse).with_source(Structure::grids(fine));
   EXPECT_EQ(blocks.rows_seen(Delay::block(2), 1).size(), 24u);

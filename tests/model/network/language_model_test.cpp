@@ -29,7 +29,7 @@ std::string error_of(const std::string& bytes) {
   return {};
 }
 
-TEST(LanguageModel, survives_saving_and_loading) {
+TEST(LanguageModel, language_model_round_trips) {
   const auto model = small_model();
   const std::string bytes = model.bytes();
   const auto loaded = LanguageModel<float>::from_bytes(bytes, "m");
@@ -39,7 +39,7 @@ TEST(LanguageModel, survives_saving_and_loading) {
   EXPECT_EQ(loaded.configuration()["window"], 5);
 }
 
-TEST(LanguageModel, a_damaged_file_is_refused_wherever_it_is_damaged) {
+TEST(LanguageModel, damaged_file_is_rejected_wherever_it_is_damaged) {
   const std::string bytes = small_model("rnn:3").bytes();
   for (std::size_t cut = 0; cut < bytes.size(); cut += 1 + bytes.size() / 100)
     EXPECT_NE(error_of(bytes.substr(0, cut)), "") << cut;
@@ -70,7 +70,7 @@ std::string forged(const std::function<void(std::map<std::string, std::vector<In
   return writer.bytes();
 }
 
-TEST(LanguageModel, every_tensor_and_the_card_are_checked) {
+TEST(LanguageModel, every_tensor_and_the_card_are_validated) {
   using Shapes = std::map<std::string, std::vector<Index>>;
   using Json = nlohmann::json;
   EXPECT_EQ(error_of(forged([](Shapes&, Json&) {})), "");
@@ -100,7 +100,7 @@ Corpus small_corpus() {
   return Corpus::load(std::move(inputs), small_alphabet());
 }
 
-TEST(RecurrentPredictor, gives_the_bits_of_the_unfolding) {
+TEST(RecurrentPredictor, predictor_has_the_bits_of_the_unfolding) {
   const Corpus corpus = small_corpus();
   const Split part = whole_corpus(corpus, "test");
   for (const char* spec : {"lstm:9,layers=2,dropout=0.1", "gru:33,reset=after,embedding=5", "gru:8",
@@ -148,7 +148,7 @@ TEST(RecurrentPredictor, probabilities_sum_to_one_and_clones_are_independent) {
   EXPECT_THROW(predictor.observe(-1), UsageError);
 }
 
-TEST(Evaluate, segments_score_every_symbol_once_and_come_close) {
+TEST(Evaluate, segments_score_every_symbol_once_and_are_close_to_exact) {
   std::string text;
   for (int i = 0; i < 300; ++i) text += "bad cab fed ";
   const Corpus corpus = Corpus::from_text(text, small_alphabet());
@@ -165,7 +165,7 @@ TEST(Evaluate, segments_score_every_symbol_once_and_come_close) {
 
 /// A network whose memory is shorter than the warm-up: each unit reads only its left neighbor, so an input has no
 /// effect after four steps. Segments then have the bits of an exact reading.
-TEST(Evaluate, segments_are_exact_where_the_memory_is_shorter_than_the_warm_up) {
+TEST(Evaluate, segments_are_exact_if_memory_is_shorter_than_the_warm_up) {
   std::string text;
   for (int i = 0; i < 60; ++i) text += "bad cab fed head deaf a" + std::string(1, static_cast<char>('a' + i % 7));
   const Corpus corpus = Corpus::from_text(text, small_alphabet());
@@ -202,7 +202,7 @@ TEST(Evaluate, segments_are_exact_where_the_memory_is_shorter_than_the_warm_up) 
   }
 }
 
-TEST(Evaluate, refuses_another_alphabet) {
+TEST(Evaluate, evaluation_rejects_another_alphabet) {
   const auto model = small_model();
   const Corpus other = Corpus::from_text("xyz", Alphabet::chars_of("xyz"));
   Team team(1);

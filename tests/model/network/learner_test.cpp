@@ -68,7 +68,7 @@ const std::vector<std::string> kLearners = {"cm:10",
                                             "mix:cm:10,level=fast+gru:6",
                                             "lstm:7"};
 
-TEST(Learners, give_distributions_and_the_same_for_one_symbol_alone) {
+TEST(Learners, distributions_agree_with_single_symbol_probabilities) {
   for (const std::string& spec : kLearners)
     for (const std::size_t n : {1, 2, 5, 26}) {
       const auto predictor = make_learner(spec, letters(n));
@@ -83,7 +83,7 @@ TEST(Learners, give_distributions_and_the_same_for_one_symbol_alone) {
     }
 }
 
-TEST(Learners, asking_changes_nothing) {
+TEST(Learners, reading_probabilities_changes_nothing) {
   for (const std::string& spec : kLearners) {
     const auto asked = make_learner(spec, letters(6)), silent = make_learner(spec, letters(6));
     for (const Symbol x : source(200, 6)) {
@@ -95,7 +95,7 @@ TEST(Learners, asking_changes_nothing) {
   }
 }
 
-TEST(Learners, learn) {
+TEST(Learners, online_models_learn) {
   for (const std::string& spec : kLearners) {
     if (spec.ends_with(":0")) continue;
     const auto predictor = make_learner(spec, letters(6));
@@ -108,7 +108,7 @@ TEST(Learners, learn) {
   }
 }
 
-TEST(Learners, clones_go_their_own_way) {
+TEST(Learners, clones_are_independent) {
   for (const std::string& spec : kLearners) {
     const auto predictor = make_learner(spec, letters(5));
     nats(*predictor, source(300, 5));
@@ -118,7 +118,7 @@ TEST(Learners, clones_go_their_own_way) {
   }
 }
 
-TEST(Learners, that_are_told_to_stop_keep_what_they_know) {
+TEST(Learners, stopped_models_keep_what_they_learned) {
   for (const std::string& spec : kLearners) {
     const auto predictor = make_learner(spec, letters(5));
     nats(*predictor, source(300, 5));
@@ -136,7 +136,7 @@ TEST(Learners, that_are_told_to_stop_keep_what_they_know) {
 }
 
 /// A line unlike the training text has the same surprisal when it is repeated.
-TEST(Learners, that_are_told_to_stop_remember_no_line) {
+TEST(Learners, stopped_models_learn_no_line) {
   Random random(3, "line");
   std::vector<Symbol> line;
   for (int i = 0; i < 80; ++i) line.push_back(static_cast<Symbol>(random.below(5)));
@@ -154,7 +154,7 @@ TEST(Learners, that_are_told_to_stop_remember_no_line) {
 }
 
 /// Symbols before a reset do not affect the next sequence, even if sequences are learned.
-TEST(Learners, a_sequence_does_not_depend_on_the_one_before) {
+TEST(Learners, sequences_are_independent) {
   for (const std::string& spec : kLearners) {
     const auto predictor = make_learner(spec, letters(5));
     for (std::uint64_t seed = 1; seed <= 200; ++seed) {
@@ -175,7 +175,7 @@ TEST(Learners, a_sequence_does_not_depend_on_the_one_before) {
   }
 }
 
-TEST(Learners, take_sizes_of_memory_with_units) {
+TEST(Learners, memory_sizes_accept_units) {
   EXPECT_EQ(canonical_learner("cm:memory=64M"), canonical_learner("cm:memory=64"));
   EXPECT_EQ(canonical_learner("ppm:5,memory=1G"), canonical_learner("ppm:5,memory=1024"));
   EXPECT_EQ(canonical_learner("ppm:5,memory=2048K"), canonical_learner("ppm:5,memory=2"));
@@ -184,7 +184,7 @@ TEST(Learners, take_sizes_of_memory_with_units) {
     EXPECT_THROW(canonical_learner(spec), UsageError) << spec;
 }
 
-TEST(Learners, of_version_3_need_memory_and_its_levels_need_it) {
+TEST(Learners, version_3_requires_memory_and_so_do_its_levels) {
   EXPECT_THROW(make_learner("cm:18,version=3", letters(3)), UsageError);
   EXPECT_THROW(make_learner("cm:18,version=4", letters(3)), UsageError);
   EXPECT_THROW(make_learner("cm:memory=1,level=text", letters(3)), UsageError);
@@ -202,7 +202,7 @@ std::vector<Symbol> both_strands() {
   return bases;
 }
 
-TEST(Nucleotides, are_known_again_on_the_other_strand) {
+TEST(Nucleotides, reverse_complements_are_matched) {
   const std::vector<Symbol> bases = both_strands();
   const auto predictor = make_learner("dna:14", letters(4));
   const double first = nats(*predictor, {bases.begin(), bases.begin() + 3000});
@@ -211,7 +211,7 @@ TEST(Nucleotides, are_known_again_on_the_other_strand) {
   EXPECT_LT(second, first / 8);
 }
 
-TEST(Nucleotides, bear_substitutions_in_what_is_repeated) {
+TEST(Nucleotides, repeats_with_substitutions_are_matched) {
   std::vector<Symbol> bases(4000);
   Random random(5, "bases");
   for (Symbol& base : bases) base = static_cast<Symbol>(random.below(4));
@@ -221,7 +221,7 @@ TEST(Nucleotides, bear_substitutions_in_what_is_repeated) {
   EXPECT_LT(nats(*predictor, bases), first / 2);
 }
 
-TEST(Nucleotides, are_distributions_and_do_not_depend_on_the_instruction_set) {
+TEST(Nucleotides, nucleotide_distributions_sum_to_one_on_every_instruction_set) {
   const std::vector<std::string> levels = simd_available();
   std::set<double> seen;
   for (const std::string& level : levels) {
@@ -250,7 +250,7 @@ TEST(Nucleotides, are_distributions_and_do_not_depend_on_the_instruction_set) {
   EXPECT_EQ(seen.size(), 1u);
 }
 
-TEST(Learners, do_not_depend_on_the_instruction_set) {
+TEST(Learners, learner_bits_do_not_depend_on_the_instruction_set) {
   const std::vector<std::string> levels = simd_available();
   std::map<std::string, std::set<double>> seen;
   for (const std::string& level : levels) {
@@ -261,7 +261,7 @@ TEST(Learners, do_not_depend_on_the_instruction_set) {
   for (const auto& [spec, results] : seen) EXPECT_EQ(results.size(), 1u) << spec;
 }
 
-TEST(Learners, as_models_with_files_predict_as_before_they_were_saved) {
+TEST(Learners, saved_learners_predict_the_same) {
   const Alphabet alphabet = letters(4);
   std::string text;
   for (const Symbol x : source(500, 4)) text += static_cast<char>('a' + x);
@@ -281,7 +281,7 @@ TEST(Learners, as_models_with_files_predict_as_before_they_were_saved) {
   }
 }
 
-TEST(Learners, refuse_what_they_cannot_do) {
+TEST(Learners, unsupported_learner_options_are_rejected) {
   EXPECT_THROW(make_learner("cmm", letters(3)), UsageError);
   EXPECT_THROW(make_learner("mix:", letters(3)), UsageError);
   EXPECT_THROW(make_learner("mix:ppm:2+", letters(3)), UsageError);
@@ -331,7 +331,7 @@ class SlowCtw {
   int depth_;
 };
 
-TEST(Ctw, of_bits_is_the_mixture_over_all_trees) {
+TEST(Ctw, ctw_is_the_mixture_over_all_trees) {
   constexpr int kDepth = 3;
   Random random(5, "ctw");
   std::vector<int> bits;
@@ -345,7 +345,7 @@ TEST(Ctw, of_bits_is_the_mixture_over_all_trees) {
 }
 
 /// PPM by hand: orders 0 and 1 on a short text.
-TEST(Ppm, excludes_and_escapes_down_to_all_symbols_alike) {
+TEST(Ppm, ppm_excludes_and_escapes_to_the_uniform_distribution) {
   PpmPredictor predictor(4, {.order = 1});
   const std::span<const float> first = predictor.log_probabilities();
   for (const float p : first) EXPECT_FLOAT_EQ(p, std::log(0.25F));
@@ -356,7 +356,7 @@ TEST(Ppm, excludes_and_escapes_down_to_all_symbols_alike) {
   EXPECT_FLOAT_EQ(after[2], after[3]);
 }
 
-TEST(Online, learns_from_a_trained_model_and_leaves_it_alone) {
+TEST(Online, online_predictor_leaves_the_trained_model_unchanged) {
   LanguageModel<float> model("gru:8", letters(5));
   model.initialise(3);
   const std::vector<float> before(model.parameters().flat().begin(), model.parameters().flat().end());
@@ -373,7 +373,7 @@ TEST(Online, learns_from_a_trained_model_and_leaves_it_alone) {
   EXPECT_TRUE(std::equal(before.begin(), before.end(), model.parameters().flat().begin()));
 }
 
-TEST(Online, that_recalls_all_predicts_as_the_trained_model) {
+TEST(Online, full_recall_predicts_like_the_trained_model) {
   LanguageModel<float> model("gru:8", letters(5));
   model.initialise(3);
   OnlinePredictor all(model, {.optimizer = "adam:rate=0.02", .window = 7, .recall = 1});
@@ -393,7 +393,7 @@ TEST(Online, that_recalls_all_predicts_as_the_trained_model) {
   EXPECT_LT(less, nothing);
 }
 
-TEST(Online, learns_from_ends_of_sequences_as_from_windows_of_their_length) {
+TEST(Online, sequence_ends_train_like_windows_of_their_length) {
   LanguageModel<float> model("gru:8", letters(5));
   model.initialise(3);
   OnlinePredictor ends(model, {.optimizer = "sgd:rate=0.8,clip=0,momentum=0", .window = 20, .recall = 0, .ends = true});
@@ -414,7 +414,7 @@ TEST(Online, learns_from_ends_of_sequences_as_from_windows_of_their_length) {
   }
 }
 
-TEST(Online, refuses_what_cannot_be) {
+TEST(Online, invalid_online_options_are_rejected) {
   LanguageModel<float> model("gru:8", letters(5));
   EXPECT_THROW(OnlinePredictor(model, {.recall = 1.5}), UsageError);
   EXPECT_THROW(OnlinePredictor(model, {.window = 0}), UsageError);

@@ -26,7 +26,7 @@ double log_likelihood(const LengthModel& model, const std::vector<Index>& length
   return sum;
 }
 
-TEST(LengthModel, every_kind_sums_to_one_over_the_lengths_from_one_on) {
+TEST(LengthModel, every_length_model_sums_to_one) {
   for (const std::string& kind : LengthModel::kinds()) {
     const LengthModel model = LengthModel::fit(kind, kLengths);
     double sum = 0;
@@ -37,7 +37,7 @@ TEST(LengthModel, every_kind_sums_to_one_over_the_lengths_from_one_on) {
   }
 }
 
-TEST(LengthModel, probabilities_are_those_of_the_textbook) {
+TEST(LengthModel, length_probabilities_match_the_textbook) {
   const double mean = mean_of(kLengths) - 1, q = 1 / mean_of(kLengths);
   const LengthModel geometric = LengthModel::fit("geometric", kLengths),
                     poisson = LengthModel::fit("poisson", kLengths);
@@ -59,7 +59,7 @@ TEST(LengthModel, probabilities_are_those_of_the_textbook) {
 }
 
 /// No shape on a fine grid has a higher likelihood.
-TEST(LengthModel, the_negative_binomial_is_the_most_probable_of_its_kind) {
+TEST(LengthModel, negative_binomial_fit_maximizes_the_likelihood) {
   const LengthModel best = LengthModel::fit("negative-binomial", kLengths);
   const double mean = best.to_json()["parameters"][1].get<double>();
   EXPECT_NEAR(mean, mean_of(kLengths) - 1, 1e-12);
@@ -69,7 +69,7 @@ TEST(LengthModel, the_negative_binomial_is_the_most_probable_of_its_kind) {
   }
 }
 
-TEST(LengthModel, draws_have_the_probabilities) {
+TEST(LengthModel, lengths_are_sampled_with_their_probabilities) {
   constexpr int kDraws = 40000;
   for (const std::string& kind : LengthModel::kinds()) {
     const LengthModel model = LengthModel::fit(kind, kLengths);
@@ -84,7 +84,7 @@ TEST(LengthModel, draws_have_the_probabilities) {
   }
 }
 
-TEST(LengthModel, the_most_probable_length_is_found) {
+TEST(LengthModel, most_probable_length_is_found) {
   for (const std::string& kind : LengthModel::kinds()) {
     const LengthModel model = LengthModel::fit(kind, kLengths);
     const double best = model.log_probability(model.most_probable());
@@ -92,7 +92,7 @@ TEST(LengthModel, the_most_probable_length_is_found) {
   }
 }
 
-TEST(LengthModel, lengths_that_are_all_one_leave_room_for_others) {
+TEST(LengthModel, constant_lengths_leave_probability_for_others) {
   for (const std::string& kind : LengthModel::kinds()) {
     const LengthModel model = LengthModel::fit(kind, std::vector<Index>{1, 1});
     EXPECT_TRUE(std::isfinite(model.log_probability(5))) << kind;
@@ -100,7 +100,7 @@ TEST(LengthModel, lengths_that_are_all_one_leave_room_for_others) {
   }
 }
 
-TEST(LengthModel, goes_through_a_card_and_refuses_what_makes_no_sense) {
+TEST(LengthModel, length_model_round_trips_and_rejects_invalid_cards) {
   for (const std::string& kind : LengthModel::kinds()) {
     const LengthModel model = LengthModel::fit(kind, kLengths), again = LengthModel::from_json(model.to_json());
     for (Index length = 1; length < 40; ++length)

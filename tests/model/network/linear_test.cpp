@@ -54,7 +54,7 @@ NetworkModel<double> linear_model_of(const LinearData& data, bool steps = false)
   return model;
 }
 
-TEST(Linear, pairs_are_those_that_stand_together_in_the_data) {
+TEST(Linear, pairs_are_those_that_occur_in_the_data) {
   const LinearData data;
   const auto listing = data.layout().heads.front().listing;
   std::vector<std::string> pairs;
@@ -102,7 +102,7 @@ double score_of(const LinearData& data, const NetworkModel<double>& model, Index
 class LinearWithSteps : public testing::TestWithParam<bool> {};
 INSTANTIATE_TEST_SUITE_P(Linear, LinearWithSteps, testing::Bool());
 
-TEST_P(LinearWithSteps, nats_are_those_of_enumeration) {
+TEST_P(LinearWithSteps, nats_equal_enumeration) {
   const LinearData data;
   const NetworkModel<double> model = linear_model_of(data, GetParam());
   double expected = 0;
@@ -130,7 +130,7 @@ TEST_P(LinearWithSteps, nats_are_those_of_enumeration) {
   EXPECT_NEAR(evaluator.run(model.parameters(), *reader).nats, expected, 1e-10);
 }
 
-TEST(Linear, derivatives_are_correct) {
+TEST(Linear, linear_model_has_correct_derivatives) {
   const LinearData data;
   for (const bool listed : {true, false}) {
     NetworkLayout layout = data.layout();
@@ -143,7 +143,7 @@ TEST(Linear, derivatives_are_correct) {
   }
 }
 
-TEST(Linear, steps_are_listed_where_their_labels_stand_together) {
+TEST(Linear, transitions_are_listed_if_their_labels_are_adjacent) {
   const LinearData data;
   const auto listing = data.layout_with_steps().heads.front().listing;
   EXPECT_EQ(listing->outputs, 3 + 9);
@@ -170,14 +170,14 @@ TEST(Linear, steps_are_listed_where_their_labels_stand_together) {
   EXPECT_THROW(list_pairs(data.set, kLinearReads, "label", LinearOptions{}, "crf:steps=read"), UsageError);
 }
 
-TEST(Linear, hidden_states_of_a_label_have_weights_each) {
+TEST(Linear, hidden_states_of_a_label_have_separate_weights) {
   const LinearData data;
   const auto listing = list_pairs(data.set, {"word[0]"}, "label", LinearOptions{}, "hybrid:2");
   EXPECT_EQ(listing->outputs, 6);
   EXPECT_EQ(listing->pairs(), 10);
 }
 
-TEST_P(LinearWithSteps, a_file_holds_the_pairs_and_their_weights) {
+TEST_P(LinearWithSteps, file_contains_pairs_and_weights) {
   const LinearData data;
   const NetworkModel<double> model = linear_model_of(data, GetParam());
   const auto back = ModelFile::from_bytes(model.bytes(), "copy");
@@ -187,7 +187,7 @@ TEST_P(LinearWithSteps, a_file_holds_the_pairs_and_their_weights) {
   EXPECT_EQ(again.spec_text(), "crf");
 }
 
-TEST(Linear, rare_texts_and_unknown_ones_have_no_pairs) {
+TEST(Linear, rare_and_unknown_texts_have_no_pairs) {
   const Examples examples = linear_examples();
   const auto data = std::make_shared<const DataSpecification>(
       specify(examples, {.reads = {"word[0]"}, .predicts = {"label"}, .least = 2}, "columns"));
@@ -197,7 +197,7 @@ TEST(Linear, rare_texts_and_unknown_ones_have_no_pairs) {
   EXPECT_EQ(parse_model_spec("crf:cut=2").options.as<LinearOptions>().cut, 2);
 }
 
-TEST(Linear, what_it_has_not_is_refused) {
+TEST(Linear, unsupported_linear_options_are_rejected) {
   for (const char* spec : {"crf:8", "crf:layers=2", "crf:direct=1", "crf:dropout=0.5", "crf:embedding=4", "bicrf"})
     EXPECT_THROW(parse_model_spec(spec), UsageError) << spec;
   const LinearData data;

@@ -33,19 +33,19 @@ void expect_right(const std::string& spec, const NetworkLayout& layout) {
     EXPECT_TRUE(check.run || check.name == "path") << spec << ": " << check.name << " " << check.where;
 }
 
-TEST(NetworkBody, that_embeds_several_fields_together_has_right_derivatives) {
+TEST(NetworkBody, jointly_embedded_fields_have_correct_derivatives) {
   for (const char* spec : {"rnn:2", "lstm:2,embedding=3", "bigru:2,embedding=2"})
     expect_right(spec, {.reads = {"word", "tag", "wind"}, .heads = {{.field = "class"}}});
   expect_right("lstm:2", {.reads = {"previous tag", "previous(2) wind", "word"}, .heads = {{.field = "tag"}}});
   expect_right("gru:2", {.reads = {"previous wind"}, .heads = {{.field = "wind", .loss = "mixture:2"}}});
 }
 
-TEST(NetworkBody, whose_output_reads_the_last_inputs_too_has_right_derivatives) {
+TEST(NetworkBody, output_over_recent_inputs_has_correct_derivatives) {
   expect_right("gru:2,direct=3", {.reads = {"previous wind"}, .heads = {{.field = "wind", .loss = "normal"}}});
   expect_right("lstm:2,direct=1", {.reads = {"previous tag", "wind"}, .heads = {{.field = "tag"}, {.field = "class"}}});
 }
 
-TEST(NetworkBody, whose_output_reads_the_last_inputs_has_a_matrix_for_each_of_them) {
+TEST(NetworkBody, output_over_recent_inputs_has_one_matrix_each) {
   Circuit circuit;
   const auto network =
       build_network<double>(parse_model_spec("rnn:1,direct=2"), fields(),
@@ -56,7 +56,7 @@ TEST(NetworkBody, whose_output_reads_the_last_inputs_has_a_matrix_for_each_of_th
   EXPECT_EQ(names, (std::vector<std::string>{"output/V", "output/D1", "output/D2", "output/bias"}));
 }
 
-TEST(NetworkBody, of_several_heads_at_once_has_right_derivatives) {
+TEST(NetworkBody, several_heads_have_correct_derivatives) {
   for (const char* spec : {"birnn:2", "lstm:2,pool=last", "bilstm:2,pool=mean", "gru:2,pool=max", "birnn:2,pool=max"})
     expect_right(spec, {.reads = {"word", "wind"},
                         .heads = {{.field = "tag"},
@@ -67,7 +67,7 @@ TEST(NetworkBody, of_several_heads_at_once_has_right_derivatives) {
       {.reads = {"word"}, .heads = {{.field = "wind", .loss = "normal"}, {.field = "class"}, {.field = "tag"}}});
 }
 
-TEST(NetworkBody, reads_at_every_position_for_one_head_and_the_whole_sequence_for_another) {
+TEST(NetworkBody, position_and_sequence_heads_share_one_body) {
   Circuit circuit;
   const auto network =
       build_network<double>(parse_model_spec("bilstm:2,pool=all"), fields(),
@@ -92,7 +92,7 @@ std::string refusal_of(const std::string& spec, const NetworkLayout& layout) {
   return "no refusal";
 }
 
-TEST(NetworkBody, refuses_what_cannot_be_built_and_says_why) {
+TEST(NetworkBody, unsupported_networks_are_rejected_with_the_reason) {
   EXPECT_THAT(refusal_of("rnn:2", {.reads = {}, .heads = {{.field = "tag"}}}),
               HasSubstr("must read at least one field"));
   EXPECT_THAT(refusal_of("rnn:2", {.reads = {"word"}, .heads = {}}), HasSubstr("must predict at least one field"));
@@ -105,7 +105,7 @@ TEST(NetworkBody, refuses_what_cannot_be_built_and_says_why) {
               HasSubstr("supported only for numbers; use direct=1"));
 }
 
-TEST(NetworkBody, refuses_to_be_trained_with_an_option_that_nothing_asks_for) {
+TEST(NetworkBody, training_rejects_unused_options) {
   const NetworkLayout once = {.reads = {"word"}, .heads = {{.field = "tag"}, {.field = "class"}}};
   const NetworkLayout everywhere = {.reads = {"word"}, .heads = {{.field = "tag"}}};
   EXPECT_NO_THROW(require_options_used(parse_model_spec("gru:2,pool=mean"), fields(), once));

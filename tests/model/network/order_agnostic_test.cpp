@@ -110,12 +110,12 @@ void check_product_along_some_order(const std::string& spec) {
   } while (std::next_permutation(order.begin(), order.end()));
   EXPECT_EQ(agreeing, 1) << spec;
 }
-TEST(DeepNade, of_one_order_is_the_product_along_some_order_of_the_network_written_out) {
+TEST(DeepNade, single_order_equals_the_explicit_product) {
   check_product_along_some_order("deep-nade:3,layers=2");
   check_product_along_some_order("deep-nade:3,layers=2,direct=true");
 }
 
-TEST(DeepNade, sums_to_one_over_all_vectors_under_any_number_of_orders) {
+TEST(DeepNade, orderless_density_sums_to_one_for_any_number_of_orders) {
   for (const Index n : {1, 3, 8})
     for (const Index orders : {1, 2, 7}) {
       double sum = 0;
@@ -124,14 +124,14 @@ TEST(DeepNade, sums_to_one_over_all_vectors_under_any_number_of_orders) {
     }
 }
 
-TEST(DeepNade, averages_probabilities_which_are_more_than_the_average_of_their_logarithms_says) {
+TEST(DeepNade, averaging_probabilities_exceeds_averaging_log_probabilities) {
   const SmallModel small("deep-nade:4,layers=1");
   const OrderlessNats one = small.nats(1), many = small.nats(6);
   EXPECT_EQ(one.ensemble, one.mean);
   for (std::size_t i = 0; i < many.mean.size(); ++i) EXPECT_LT(many.ensemble[i], many.mean[i] + 1e-12);
 }
 
-TEST(DeepNade, says_the_same_of_an_example_alone_or_among_others_on_any_number_of_threads) {
+TEST(DeepNade, predictions_do_not_depend_on_batch_or_threads) {
   const SmallModel small("deep-nade:7,direct=true", 6);
   const OrderlessNats all = small.nats(3);
   EXPECT_EQ(all.ensemble, small.nats(3, 2).ensemble);
@@ -144,7 +144,7 @@ TEST(DeepNade, says_the_same_of_an_example_alone_or_among_others_on_any_number_o
   }
 }
 
-TEST(DeepNade, passes_the_checks_of_every_pass) {
+TEST(DeepNade, orderless_model_passes_all_checks) {
   for (const char* spec : {"deep-nade:3,layers=2", "deep-nade:3,layers=1,direct=true"}) {
     const SmallModel small(spec, 3);
     const CheckReport report = check_derivatives(small.model->network(), Structure::chains(5, 1));
@@ -152,7 +152,7 @@ TEST(DeepNade, passes_the_checks_of_every_pass) {
   }
 }
 
-TEST(DeepNade, learns_from_rows_that_know_some_bits_and_weigh_the_others) {
+TEST(DeepNade, training_uses_partially_known_weighted_rows) {
   const SmallModel small("deep-nade:3");
   const ExampleBatchOptions options{.reads = {kOne}, .predicts = {kVector}, .batch = 5};
   const auto sources = [&] {
@@ -206,7 +206,7 @@ Examples grid_of_numbers(double far, Index side) {
   return examples;
 }
 
-TEST(DeepRnade, of_two_numbers_has_an_integral_of_one_under_any_number_of_orders) {
+TEST(DeepRnade, orderless_density_of_two_numbers_integrates_to_one) {
   constexpr double kFar = 8;
   constexpr Index kSide = 160;
   const Examples examples = grid_of_numbers(kFar, kSide);
@@ -227,7 +227,7 @@ TEST(DeepRnade, of_two_numbers_has_an_integral_of_one_under_any_number_of_orders
   EXPECT_TRUE(report.passed()) << report.text();
 }
 
-TEST(DeepNade, is_no_loss_of_other_models) {
+TEST(DeepNade, orderless_loss_is_rejected_for_other_models) {
   const Examples examples = all_vectors();
   const DataSpecification data =
       specify(examples, {.reads = {kOne}, .predicts = {kVector}, .once = {kVector}}, "table");

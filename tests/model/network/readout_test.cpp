@@ -40,7 +40,7 @@ struct Fitted {
   ReadoutFit fit;
 };
 
-TEST(Readout, is_fitted_and_leaves_the_reservoir_as_it_is) {
+TEST(Readout, readout_fit_leaves_the_reservoir_unchanged) {
   Fitted f(1);
   EXPECT_EQ(f.fit.positions, 1200);
   EXPECT_EQ(f.fit.fitted, 3 * 360);
@@ -54,7 +54,7 @@ TEST(Readout, is_fitted_and_leaves_the_reservoir_as_it_is) {
 }
 
 /// Changing a weight increases the error on the positions that it was fitted to.
-TEST(Readout, is_where_the_error_is_least) {
+TEST(Readout, readout_minimizes_the_error) {
   Fitted f(1, ",ridge=1e-12,washout=20");
   const auto error = [&] {
     Evaluator<double> evaluator(f.model.network(), f.team);
@@ -71,20 +71,20 @@ TEST(Readout, is_where_the_error_is_least) {
     }
 }
 
-TEST(Readout, of_examples_side_by_side_is_that_of_one_after_another) {
+TEST(Readout, batched_readout_equals_sequential_readout) {
   Fitted one(1, ",ridge=1e-6,washout=40"), three(3, ",ridge=1e-6,washout=40");
   const Matrix<double> a = one.model.parameters().at("output/V"), b = three.model.parameters().at("output/V");
   for (Index i = 0; i < a.rows; ++i) EXPECT_NEAR(a(i, 0), b(i, 0), 1e-6 * (1 + std::fabs(a(i, 0))));
 }
 
-TEST(Readout, chooses_lambda_by_blocks_too) {
+TEST(Readout, readout_selects_lambda_by_blocks) {
   Fitted f(1, ",blocks=3");
   EXPECT_GT(f.fit.lambda, 0);
   EXPECT_LT(f.squared_error(), 0.5 * 0.0108);
 }
 
 /// nats = log d + log(2 pi) / 2 + 1/2, where d is the standard deviation of the residuals.
-TEST(Readout, of_a_normal_distribution_has_the_deviation_of_the_residuals) {
+TEST(Readout, normal_readout_has_the_residual_deviation) {
   const auto task = narma({.length = 400, .skip = 20});
   NetworkLayout layout = task_layout();
   layout.heads[0].loss = "normal";
@@ -99,13 +99,13 @@ TEST(Readout, of_a_normal_distribution_has_the_deviation_of_the_residuals) {
               0.5 * std::log(fit.mean_square) + 0.91893853320467274 + 0.5, 1e-6);
 }
 
-TEST(Readout, is_only_fitted_where_the_spec_says_so) {
+TEST(Readout, readout_is_fitted_only_if_the_spec_requests_it) {
   EXPECT_TRUE(readout_of(parse_model_spec("esn:5")).has_value());
   EXPECT_FALSE(readout_of(parse_model_spec("esn:5,readout=trained")).has_value());
   EXPECT_FALSE(readout_of(parse_model_spec("rnn:5")).has_value());
 }
 
-TEST(Readout, refuses_heads_that_predict_no_numbers) {
+TEST(Readout, nonnumeric_heads_are_rejected) {
   const auto task = temporal_order({.length = 20});
   NetworkModel<double> model("esn:5", task_specification("temporal-order:20", *task), task_layout());
   Team team(1);

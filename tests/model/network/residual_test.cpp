@@ -110,7 +110,7 @@ void expect_near(const Sequence& found, const Sequence& expected) {
     for (std::size_t i = 0; i < found[t].size(); ++i) EXPECT_NEAR(found[t][i], expected[t][i], 1e-12) << t << " " << i;
 }
 
-TEST(Residual, layers_add_what_they_read_where_sizes_agree) {
+TEST(Residual, residual_layers_add_inputs_of_equal_size) {
   for (const Index inputs : {3, 2}) {
     Circuit c;
     Parameters<double> p(c);
@@ -125,7 +125,7 @@ TEST(Residual, layers_add_what_they_read_where_sizes_agree) {
   }
 }
 
-TEST(Residual, layers_see_it_normalised_with_gains_and_biases) {
+TEST(Residual, residual_layers_read_normalized_inputs) {
   for (const Index inputs : {3, 2}) {
     Circuit c;
     Parameters<double> p(c);
@@ -139,7 +139,7 @@ TEST(Residual, layers_see_it_normalised_with_gains_and_biases) {
   }
 }
 
-TEST(Residual, each_direction_is_added_to_its_own) {
+TEST(Residual, each_direction_has_its_own_residual) {
   Circuit c;
   Parameters<double> p(c);
   const std::vector<Sequence> found = last_layer("birnn:3,layers=2,residual=norm", 3, c, p);
@@ -152,7 +152,7 @@ TEST(Residual, each_direction_is_added_to_its_own) {
   expect_near(found.at(1), net.layer("layer2/backward/", read, true) + back);
 }
 
-TEST(Residual, derivatives_are_correct) {
+TEST(Residual, residual_stack_has_correct_derivatives) {
   for (const char* spec : {"rnn:3,layers=2,residual=plain", "lstm:2,embedding=2,layers=2,residual=norm",
                            "lru:2,layers=2,residual=norm", "bimingru:2,layers=2,residual=norm"}) {
     Circuit c;
@@ -163,7 +163,7 @@ TEST(Residual, derivatives_are_correct) {
   }
 }
 
-TEST(Residual, dropout_leaves_what_is_added_alone) {
+TEST(Residual, dropout_does_not_affect_residuals) {
   Circuit c;
   build_layers(parse_model_spec("rnn:3,layers=2,residual=plain,dropout=0.5"), c.input("x", 3), c);
   Index masks = 0, sums = 0;
@@ -175,7 +175,7 @@ TEST(Residual, dropout_leaves_what_is_added_alone) {
   EXPECT_EQ(sums, 2);
 }
 
-TEST(Residual, is_refused_where_sums_have_no_meaning) {
+TEST(Residual, invalid_residuals_are_rejected) {
   const auto refusal = [](const char* text) -> std::string {
     try {
       Circuit c;

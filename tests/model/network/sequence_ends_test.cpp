@@ -173,7 +173,7 @@ TEST(SequenceEnds, TwoFilesHaveTheSumOfTheirScores) {
 }
 
 /// Matches with the training text are found regardless of how much is read in between, and do not extend into it.
-TEST(SequenceEnds, LongReadingDoesNotMoveWhatWasLearnt) {
+TEST(SequenceEnds, LongReadingDoesNotMoveLearnedMatches) {
   Random random(9, "long");
   std::vector<Symbol> between(200'000);
   for (Symbol& x : between) x = static_cast<Symbol>(1 + random.below(3));
@@ -190,7 +190,7 @@ TEST(SequenceEnds, LongReadingDoesNotMoveWhatWasLearnt) {
   }
 }
 
-TEST(SequenceEnds, TheNextLineBeginsLikeTheFirst) {
+TEST(SequenceEnds, TheNextLineStartsLikeTheFirst) {
   const std::vector<Symbol> line = line_alphabet().encode("abacb\n"), half = line_alphabet().encode("abc");
   for_each_model(true, [&](const SymbolModel& model) {
     ASSERT_EQ(model.sequence_end(), 0);
@@ -206,7 +206,7 @@ TEST(SequenceEnds, TheNextLineBeginsLikeTheFirst) {
   });
 }
 
-TEST(SequenceEnds, WithoutLinesAContextGoesOnBeyondALineEnd) {
+TEST(SequenceEnds, WithoutLinesAContextContinuesAcrossALineEnd) {
   const auto model = model_of("ngram:3", false);
   EXPECT_EQ(model->sequence_end(), kNoSymbol);
   const auto predictor = model->predictor();
@@ -215,7 +215,7 @@ TEST(SequenceEnds, WithoutLinesAContextGoesOnBeyondALineEnd) {
   EXPECT_NE(next(*predictor), first);
 }
 
-TEST(SequenceEnds, SamplesAndCompletionsAfterAWholeLineAreThoseWithoutAPrime) {
+TEST(SequenceEnds, SamplesAfterAWholeLineEqualThoseWithoutAPrime) {
   const std::vector<Symbol> line = line_alphabet().encode("abacb\n");
   for_each_model(true, [&](const SymbolModel& model) {
     const auto drawn = [&](std::vector<Symbol> prime) {
@@ -231,7 +231,7 @@ TEST(SequenceEnds, SamplesAndCompletionsAfterAWholeLineAreThoseWithoutAPrime) {
   });
 }
 
-TEST(SequenceEnds, ModelsThatGoOnLearningBeginTheNextLine) {
+TEST(SequenceEnds, OnlineModelsStartTheNextLine) {
   const std::vector<Symbol> line = line_alphabet().encode("abacb\n");
   for (const char* spec : {"ppm:3", "ctw:12", "cm:14", "mix:ppm:3+lstm:5", "lstm:5", "hmm:4", "ngram:3"}) {
     const auto model = model_of(spec, true);

@@ -29,7 +29,7 @@ std::string value_of(const ModelSpec& spec, std::string_view name) {
   return {};
 }
 
-TEST(ModelSpec, reads_cells_sizes_and_options) {
+TEST(ModelSpec, spec_parses_cells_sizes_and_options) {
   const ModelSpec lstm = parse_model_spec("lstm:256,layers=2,dropout=0.25,forget-bias=2");
   EXPECT_EQ(lstm.cell->name, "lstm");
   EXPECT_EQ(lstm.units, 256);
@@ -43,14 +43,14 @@ TEST(ModelSpec, reads_cells_sizes_and_options) {
   EXPECT_TRUE(parse_model_spec("gru:8,reset=after").options.as<GruOptions>().reset_after);
 }
 
-TEST(ModelSpec, canonical_text_names_what_differs_from_the_defaults) {
+TEST(ModelSpec, canonical_text_contains_nondefault_options) {
   for (const char* text : {"lstm:512", "rnn:5,activation=relu", "gru:7,reset=after,layers=3,trained-initial=true",
                            "tensor-rnn:6,activation=relu", "lstm:4,chrono=100,dropout=0.5,embedding=9"})
     EXPECT_EQ(to_string(parse_model_spec(text)), text);
   EXPECT_EQ(to_string(parse_model_spec("lstm:512,layers=1")), "lstm:512");
 }
 
-TEST(ModelSpec, other_spellings_are_an_rnn_with_its_start) {
+TEST(ModelSpec, alias_specs_are_an_rnn_with_its_initialization) {
   EXPECT_EQ(to_string(parse_model_spec("irnn:100")), "rnn:100,activation=relu,init=identity");
   EXPECT_EQ(to_string(parse_model_spec("np-rnn:100,layers=2")), "rnn:100,activation=relu,init=normalised,layers=2");
   EXPECT_EQ(to_string(parse_model_spec("irnn:7,activation=softplus,input-scale=0.01")),
@@ -58,7 +58,7 @@ TEST(ModelSpec, other_spellings_are_an_rnn_with_its_start) {
   EXPECT_NE(message_of("np-rn:5").find("did you mean \"np-rnn\""), std::string::npos);
 }
 
-TEST(ModelSpec, scales_of_the_start_reach_the_weights) {
+TEST(ModelSpec, initialization_scales_reach_the_weights) {
   Circuit circuit;
   build_model(parse_model_spec("irnn:6,scale=0.5,input-scale=0.01"), 11, circuit);
   Parameters<double> p(circuit);
@@ -74,7 +74,7 @@ TEST(ModelSpec, scales_of_the_start_reach_the_weights) {
   }
 }
 
-TEST(ModelSpec, errors_name_the_nearest) {
+TEST(ModelSpec, errors_suggest_the_nearest_name) {
   EXPECT_NE(message_of("lstn:5").find("did you mean \"lstm\""), std::string::npos);
   EXPECT_NE(message_of("lstm:5,layer=2").find("did you mean \"layers\""), std::string::npos);
   for (const char* text : {"lstm", "lstm:0", "lstm:-3", "lstm:4x", "lstm:99999999", "lstm:5,layers=0",
@@ -83,7 +83,7 @@ TEST(ModelSpec, errors_name_the_nearest) {
     EXPECT_FALSE(message_of(text).empty()) << text;
 }
 
-TEST(ModelSpec, every_listed_model_and_option_can_be_built) {
+TEST(ModelSpec, every_registered_model_and_option_can_be_built) {
   for (const ModelHelp& model : models()) {
     const bool linear = model.name == "crf" || names_density(model.name);
     std::string text = model.name + (linear ? ":" : ":8,");
@@ -109,7 +109,7 @@ TEST(ModelSpec, layers_embedding_and_output_have_their_parameters) {
   EXPECT_EQ(circuit.parameter_count(), 11 * 4 + (4 + 6 + 1) * 24 + (6 + 6 + 1) * 24 + (6 + 1) * 11);
 }
 
-TEST(ModelSpec, a_random_graph_is_a_capability_of_the_cell) {
+TEST(ModelSpec, random_graphs_are_supported_per_cell) {
   ModelSpec sparse = parse_model_spec("glnn:9,graph=4");
   ASSERT_TRUE(has_random_graph(sparse));
   graph_seed(sparse) += 2;
@@ -117,7 +117,7 @@ TEST(ModelSpec, a_random_graph_is_a_capability_of_the_cell) {
   EXPECT_FALSE(has_random_graph(parse_model_spec("lstm:9")));
 }
 
-TEST(ModelSpec, is_cut_down_to_what_the_cell_allows) {
+TEST(ModelSpec, spec_is_reduced_to_options_of_the_cell) {
   EXPECT_EQ(to_string(with_max_units(parse_model_spec("mrnn:90,factors=30,embedding=7"), 5)),
             "mrnn:5,factors=5,embedding=5");
   EXPECT_EQ(to_string(with_max_units(parse_model_spec("urnn:64"), 5)), "urnn:4");
@@ -133,7 +133,7 @@ TEST(ModelSpec, layers_can_be_built_on_vectors_without_an_output) {
   EXPECT_TRUE(circuit.outputs().empty());
 }
 
-TEST(ModelSpec, layers_of_both_directions_read_both_outputs_of_the_layer_below) {
+TEST(ModelSpec, bidirectional_layers_read_both_outputs_of_the_layer_below) {
   const ModelSpec spec = parse_model_spec("bilstm:6,layers=2,dropout=0.1");
   EXPECT_EQ(to_string(spec), "bilstm:6,layers=2,dropout=0.1");
   EXPECT_EQ(to_string(parse_model_spec("biirnn:6")), "birnn:6,activation=relu,init=identity");
@@ -153,12 +153,12 @@ TEST(ModelSpec, layers_of_both_directions_read_both_outputs_of_the_layer_below) 
   }
 }
 
-TEST(ModelSpec, a_model_of_both_directions_does_not_predict_the_next_symbol) {
+TEST(ModelSpec, bidirectional_model_does_not_predict_the_next_symbol) {
   Circuit circuit;
   EXPECT_THROW(build_model(parse_model_spec("bigru:6"), 11, circuit), UsageError);
 }
 
-TEST(Defaults, are_valid) {
+TEST(Defaults, defaults_are_valid) {
   for (const char* spec : {kDefaultModel, kTimedModel}) EXPECT_EQ(to_string(parse_model_spec(spec)), spec);
 }
 

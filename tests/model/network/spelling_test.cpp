@@ -60,7 +60,7 @@ struct Spelt {
   Team team{1};
 };
 
-TEST(Spelling, has_correct_derivatives) {
+TEST(Spelling, spelling_network_has_correct_derivatives) {
   for (const char* spec : {"rnn:3", "bilstm:2", "gru:2,embedding=3"})
     for (const std::vector<std::string>& reads :
          {std::vector<std::string>{"word", "word.chars"}, {"word.lower.chars"}}) {
@@ -70,7 +70,7 @@ TEST(Spelling, has_correct_derivatives) {
     }
 }
 
-TEST(Spelling, of_equal_words_is_one_chain) {
+TEST(Spelling, equal_words_share_one_spelling_chain) {
   Spelt model("rnn:3");
   const Batch batch = model.batch(model.set);
   const Structure& characters = batch.structure.part(kSpellingPart);
@@ -89,7 +89,7 @@ TEST(Spelling, of_equal_words_is_one_chain) {
   EXPECT_EQ(text, "dogs");
 }
 
-TEST(Spelling, gives_the_same_bits_alone_and_in_a_batch) {
+TEST(Spelling, spelling_bits_are_the_same_alone_and_in_a_batch) {
   Spelt model("lstm:4");
   for (Index e = 0; e < model.set.count(); ++e) {
     const Index one[] = {e};
@@ -99,7 +99,7 @@ TEST(Spelling, gives_the_same_bits_alone_and_in_a_batch) {
   }
 }
 
-TEST(Spelling, tells_words_apart_that_were_never_seen) {
+TEST(Spelling, unseen_words_are_distinguished) {
   Spelt model("rnn:4");
   const ExampleSet others(sentences({{"cows"}, {"oxen"}, {"cows"}}), model.data, {});
   EXPECT_EQ(others.column("word").symbols[0], others.column("word").symbols[1]);  // both unknown
@@ -107,7 +107,7 @@ TEST(Spelling, tells_words_apart_that_were_never_seen) {
   EXPECT_EQ(model.logits(others, 0, 0), model.logits(others, 2, 0));
 }
 
-TEST(Spelling, is_refused_where_it_makes_no_sense) {
+TEST(Spelling, invalid_spelling_options_are_rejected) {
   const Examples examples = sentences({{"cats", "see"}, {"a"}});
   EXPECT_THROW(specify(examples, {.reads = {"word"}, .predicts = {"tag.chars"}}, "x"), UsageError);
   EXPECT_THROW(specify(examples, {.reads = {"word.chars.lower"}, .predicts = {"tag"}}, "x"), DataError);

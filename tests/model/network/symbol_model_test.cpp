@@ -23,7 +23,7 @@ INSTANTIATE_TEST_SUITE_P(Registry, AnyFittedModel,
 
 constexpr const char* kText = "abracadabra, said the cat;\nand the hat sat on the cat\n";
 
-TEST_P(AnyFittedModel, survives_saving_and_loading) {
+TEST_P(AnyFittedModel, fitted_model_round_trips) {
   auto model = fitted(GetParam(), kText);
   model->configuration()["seed"] = 3;
   const std::string bytes = model->bytes();
@@ -37,7 +37,7 @@ TEST_P(AnyFittedModel, survives_saving_and_loading) {
   EXPECT_EQ(loaded->evaluate(corpus, part, team).nats, model->evaluate(corpus, part, team).nats);
 }
 
-TEST_P(AnyFittedModel, a_damaged_file_is_refused) {
+TEST_P(AnyFittedModel, damaged_file_is_rejected) {
   const std::string bytes = fitted(GetParam(), kText)->bytes();
   for (std::size_t cut = 0; cut < bytes.size(); cut += 1 + bytes.size() / 100)
     EXPECT_THROW(symbol_model_from_bytes(bytes.substr(0, cut), "m"), ModelError) << cut;
@@ -48,7 +48,7 @@ TEST_P(AnyFittedModel, a_damaged_file_is_refused) {
   }
 }
 
-TEST_P(AnyFittedModel, probabilities_sum_to_one_in_every_context_and_agree_one_by_one) {
+TEST_P(AnyFittedModel, probabilities_sum_to_one_and_agree_symbol_by_symbol) {
   const auto model = fitted(GetParam(), kText);
   const auto predictor = model->predictor();
   for (const Symbol symbol : model->alphabet().encode("the hathe,;\n\n\nabcra")) {
@@ -64,7 +64,7 @@ TEST_P(AnyFittedModel, probabilities_sum_to_one_in_every_context_and_agree_one_b
   }
 }
 
-TEST_P(AnyFittedModel, clones_go_their_own_way) {
+TEST_P(AnyFittedModel, clones_are_independent) {
   const auto model = fitted(GetParam(), kText);
   const auto predictor = model->predictor();
   for (const Symbol symbol : model->alphabet().encode("the c")) predictor->observe(symbol);
@@ -75,14 +75,14 @@ TEST_P(AnyFittedModel, clones_go_their_own_way) {
   EXPECT_TRUE(std::equal(before.begin(), before.end(), after.begin()));
 }
 
-TEST_P(AnyFittedModel, samples_come_again_with_their_seed) {
+TEST_P(AnyFittedModel, samples_are_reproducible_by_seed) {
   const auto model = fitted(GetParam(), kText);
   const SamplingOptions options{.length = 40, .prime = model->alphabet().encode("the ")};
   EXPECT_EQ(sample(*model->predictor(), model->alphabet(), options),
             sample(*model->predictor(), model->alphabet(), options));
 }
 
-TEST_P(AnyFittedModel, fitting_again_and_with_more_threads_gives_the_same_bytes) {
+TEST_P(AnyFittedModel, refitting_with_more_threads_gives_the_same_bytes) {
   const Corpus corpus = Corpus::from_text(kText, Alphabet::chars_of(kText));
   const Split part = whole_corpus(corpus, "training");
   const auto model = make_fitted_model(GetParam(), corpus.alphabet());
@@ -93,7 +93,7 @@ TEST_P(AnyFittedModel, fitting_again_and_with_more_threads_gives_the_same_bytes)
   EXPECT_EQ(model->bytes(), bytes);
 }
 
-TEST_P(AnyFittedModel, a_text_of_another_alphabet_is_refused) {
+TEST_P(AnyFittedModel, text_of_another_alphabet_is_rejected) {
   const auto model = fitted(GetParam(), kText);
   const Corpus other = Corpus::from_text("xyz", Alphabet::chars_of("xyz"));
   Team team(1);
@@ -101,18 +101,18 @@ TEST_P(AnyFittedModel, a_text_of_another_alphabet_is_refused) {
   EXPECT_THROW(model->fit({.corpus = other, .training = whole_corpus(other, "all")}, {}, team), UsageError);
 }
 
-TEST(UniformModel, every_symbol_costs_the_logarithm_of_their_number) {
+TEST(UniformModel, uniform_model_has_log_n_nats_per_symbol) {
   const auto model = fitted("uniform", "abcd");
   EXPECT_NEAR(model->predictor()->log_probability(2), -std::log(4.0), 1e-6);
 }
 
-TEST(FrequencyModel, is_counted_by_hand) {
+TEST(FrequencyModel, frequency_model_matches_counts_by_hand) {
   const auto model = fitted("frequency:add=1", "aaab");
   EXPECT_NEAR(model->predictor()->log_probability(0), std::log(4.0 / 6), 1e-6);
   EXPECT_NEAR(model->predictor()->log_probability(1), std::log(2.0 / 6), 1e-6);
 }
 
-TEST(Registry, knows_every_model_and_names_the_nearest) {
+TEST(Registry, registry_finds_models_and_suggests_the_nearest) {
   for (const ModelHelp& help : all_models()) {
     const bool bare =
         help.name == "frequency" || help.name == "uniform" || help.name == "crf" || help.name.ends_with("-ar");
@@ -136,7 +136,7 @@ TEST(Registry, knows_every_model_and_names_the_nearest) {
   EXPECT_NE(error("uniform:7"), "");
 }
 
-TEST(SymbolModel, a_file_of_an_unknown_format_or_of_two_minds_is_refused) {
+TEST(SymbolModel, unknown_or_inconsistent_file_format_is_rejected) {
   const auto error = [](nlohmann::json card) -> std::string {
     SafetensorsWriter writer;
     writer.set_metadata("card", card.dump());

@@ -39,7 +39,7 @@ double error_of(const Task& task, Parameters<double>& p,
   return sum;
 }
 
-TEST(TaskPool, heads_read_what_the_spec_pools_of_all_steps_and_else_the_last) {
+TEST(TaskPool, task_heads_read_pooled_steps_or_the_last) {
   const auto task = adding({.length = kPooledSteps});
   const auto mean = [](const std::vector<double>& x) {
     double sum = 0;
@@ -61,7 +61,7 @@ TEST(TaskPool, heads_read_what_the_spec_pools_of_all_steps_and_else_the_last) {
   }
 }
 
-TEST(TaskPool, is_refused_where_something_is_predicted_at_many_steps) {
+TEST(TaskPool, pooling_is_rejected_if_many_steps_are_predicted) {
   const ModelSpec spec = parse_model_spec("gru:4,pool=mean");
   const auto refusal = [&](const std::string& name, const Task& task) -> std::string {
     const DataSpecification data = task_specification(name, task, spec);

@@ -52,7 +52,7 @@ TEST_F(TrainTest, every_cell_learns_a_periodic_sequence) {
   }
 }
 
-TEST_F(TrainTest, the_model_file_is_the_same_for_any_threads_and_after_any_interruption) {
+TEST_F(TrainTest, model_file_is_identical_for_any_threads_and_interruptions) {
   const Corpus corpus = Corpus::from_text(periodic_text(), Alphabet::chars_of("abcd"));
   const auto parts = split_corpus(corpus, parse_split("80/20"));
   const TrainingData data{corpus, parts[0], &parts[1], nullptr};
@@ -91,7 +91,7 @@ TEST_F(TrainTest, the_model_file_is_the_same_for_any_threads_and_after_any_inter
   EXPECT_EQ(files[0], files[2]);
 }
 
-TEST_F(TrainTest, a_trained_model_samples_its_sequence) {
+TEST_F(TrainTest, trained_model_samples_its_sequence) {
   const Corpus corpus = Corpus::from_text(periodic_text(), Alphabet::chars_of("abcd"));
   const Split part = whole_corpus(corpus, "training");
   LanguageModel<float> model("gru:16", corpus.alphabet());
@@ -111,7 +111,7 @@ TEST_F(TrainTest, a_trained_model_samples_its_sequence) {
   EXPECT_EQ(samples.texts[0], "bcdabdcabcdabdca");
 }
 
-TEST_F(TrainTest, refuses_another_alphabet) {
+TEST_F(TrainTest, training_rejects_another_alphabet) {
   const Corpus corpus = Corpus::from_text("xyz", Alphabet::chars_of("xyz"));
   const Split part = whole_corpus(corpus, "training");
   LanguageModel<float> model("rnn:3", Alphabet::chars_of("abc"));

@@ -28,7 +28,7 @@ struct PairTransducer : testing_support::PairModel {
 const char* const kSpecs[] = {"rnn:3", "bilstm:2,condition=start", "gru:2,attention=additive,condition=start",
                               "bigru:2,layers=2,embedding=3,attention=multiplicative", "lstm:2,condition=steps"};
 
-TEST(EncoderDecoder, has_correct_derivatives) {
+TEST(EncoderDecoder, encoder_decoder_has_correct_derivatives) {
   for (const char* spec : kSpecs) {
     PairTransducer model(spec);
     const CheckReport report = check_derivatives(model.body.network(), model.batch(model.set).structure);
@@ -36,7 +36,7 @@ TEST(EncoderDecoder, has_correct_derivatives) {
   }
 }
 
-TEST(EncoderDecoder, takes_every_cell_that_reads_vectors) {
+TEST(EncoderDecoder, encoder_decoder_supports_every_vector_cell) {
   std::set<std::string> refused;
   for (const CellEntry& cell : cells()) {
     if (!cell.reads_sequences()) continue;
@@ -54,7 +54,7 @@ TEST(EncoderDecoder, takes_every_cell_that_reads_vectors) {
   EXPECT_EQ(refused, (std::set<std::string>{"linear-gnn", "urnn"}));  // it gives more numbers than it has units
 }
 
-TEST(EncoderDecoder, refuses_attention_where_there_is_no_source) {
+TEST(EncoderDecoder, attention_without_a_source_is_rejected) {
   PairTransducer model("rnn:2");
   EXPECT_THROW(NetworkBody<double>(parse_model_spec("rnn:2,attention=additive"), *model.data,
                                    {.reads = {"previous target"}, .heads = {{"target"}}}),
@@ -82,7 +82,7 @@ void expect_sum_of_one(const char* spec, bool stops) {
   }
 }
 
-TEST(Transducer, gives_all_sequences_up_to_a_length_a_probability_of_one_together) {
+TEST(Transducer, all_targets_up_to_a_length_sum_to_one) {
   for (const char* spec : kSpecs) {
     expect_sum_of_one(spec, false);
     expect_sum_of_one(spec, true);
@@ -114,7 +114,7 @@ double forced_log_probability(PairTransducer& model, const std::string& source, 
   return sum;
 }
 
-TEST(Transducer, finds_targets_with_the_probability_that_the_whole_network_gives_them) {
+TEST(Transducer, found_targets_have_the_probability_of_the_whole_network) {
   for (const char* spec : kSpecs)
     for (const bool stops : {false, true}) {
       PairTransducer model(spec, stops);
@@ -134,7 +134,7 @@ bool same_targets(const std::vector<Transduced>& a, const std::vector<Transduced
   });
 }
 
-TEST(Transducer, finds_the_same_to_the_bit_alone_and_beside_others) {
+TEST(Transducer, found_targets_are_identical_alone_and_in_a_batch) {
   for (const char* spec : kSpecs) {
     PairTransducer model(spec);
     const bool weights = model.transducer().attends();
@@ -153,14 +153,14 @@ TEST(Transducer, finds_the_same_to_the_bit_alone_and_beside_others) {
   }
 }
 
-TEST(Transducer, finds_by_score_the_best_of_all_when_the_beam_holds_them) {
+TEST(Transducer, exhaustive_beam_finds_the_best_score) {
   PairTransducer model("gru:3,attention=additive");
   const auto found = model.transducer().best(model.batch(model.set), {.beam = 81, .best = 81, .longest = 4});
   for (const auto& targets : found)
     for (std::size_t k = 1; k < targets.size(); ++k) EXPECT_GE(targets[k - 1].score(), targets[k].score());
 }
 
-TEST(Transducer, shows_weights_that_are_a_distribution_over_the_source) {
+TEST(Transducer, attention_weights_are_a_distribution_over_the_source) {
   PairTransducer model("bilstm:3,attention=additive");
   const auto found = model.transducer().best(model.batch(model.set), {.weights = true});
   const std::size_t sources[] = {2, 5, 1, 3};
@@ -177,7 +177,7 @@ TEST(Transducer, shows_weights_that_are_a_distribution_over_the_source) {
   EXPECT_THROW(PairTransducer("rnn:2").transducer().best(model.batch(model.set), {.weights = true}), UsageError);
 }
 
-TEST(Transducer, draws_samples_as_often_as_they_are_probable) {
+TEST(Transducer, targets_are_sampled_with_their_probabilities) {
   PairTransducer model("rnn:3");
   constexpr Index kDraws = 4000;
   const auto drawn = model.transducer().samples(model.batch(model.set), kDraws, 1, {.longest = 3});
@@ -275,7 +275,7 @@ struct Whole {
 const char* const kWholeSpecs[] = {"rnn:3,condition=start", "gru:2,condition=steps,embedding=2", "lstm:2",
                                    "mingru:3,layers=2"};
 
-TEST(SequenceEndOptions, what_is_given_has_correct_derivatives_as_start_at_every_step_or_both) {
+TEST(SequenceEndOptions, conditions_have_correct_derivatives_in_every_mode) {
   for (const char* spec : kWholeSpecs)
     for (const SequenceEnd end : {SequenceEnd::symbol, SequenceEnd::stop, SequenceEnd::left}) {
       const Whole model(spec, end, true, "poisson");
@@ -284,7 +284,7 @@ TEST(SequenceEndOptions, what_is_given_has_correct_derivatives_as_start_at_every
     }
 }
 
-TEST(SequenceEndOptions, all_up_to_a_length_have_a_probability_of_one_together) {
+TEST(SequenceEndOptions, all_sequences_up_to_a_length_sum_to_one) {
   constexpr Index kLongest = 4, kAll = 81;
   for (const char* spec : kWholeSpecs)
     for (const bool given : {false, true})
@@ -301,7 +301,7 @@ TEST(SequenceEndOptions, all_up_to_a_length_have_a_probability_of_one_together) 
 }
 
 /// Of every sequence up to a length: p(T) p(x | T) sums over x to p(T), and over T to what lengths up to there have.
-TEST(SequenceEndOptions, those_of_each_length_have_together_the_probability_of_the_length) {
+TEST(SequenceEndOptions, sequences_of_each_length_sum_to_its_probability) {
   constexpr Index kLongest = 6;
   for (const std::string& lengths : LengthModel::kinds())
     for (const bool given : {false, true}) {
@@ -328,7 +328,7 @@ TEST(SequenceEndOptions, those_of_each_length_have_together_the_probability_of_t
     }
 }
 
-TEST(SequenceEndOptions, samples_have_the_probability_that_the_whole_network_gives_them) {
+TEST(SequenceEndOptions, samples_have_the_probability_of_the_whole_network) {
   for (const bool given : {false, true})
     for (const SequenceEnd end : {SequenceEnd::symbol, SequenceEnd::stop, SequenceEnd::left}) {
       Whole model("lstm:3", end, given, "negative-binomial");
@@ -351,7 +351,7 @@ TEST(SequenceEndOptions, samples_have_the_probability_that_the_whole_network_giv
     }
 }
 
-TEST(SequenceEndOptions, a_temperature_of_zero_draws_what_a_search_of_one_finds) {
+TEST(SequenceEndOptions, zero_temperature_sampling_is_greedy_search) {
   Whole model("gru:3", SequenceEnd::symbol, true);
   const auto greedy = model.transducer().best(model.batch(), {.longest = 9});
   const auto drawn = model.transducer().samples(model.batch(), 1, 5, {.longest = 9, .filters = {.temperature = 0}});
@@ -361,7 +361,7 @@ TEST(SequenceEndOptions, a_temperature_of_zero_draws_what_a_search_of_one_finds)
   }
 }
 
-TEST(SequenceEndOptions, what_a_model_of_one_given_thing_cannot_have_is_refused) {
+TEST(SequenceEndOptions, invalid_conditions_are_rejected) {
   EXPECT_THROW(Whole("bilstm:2", SequenceEnd::symbol, true), UsageError);
   EXPECT_THROW(Whole("lstm:2,attention=additive", SequenceEnd::symbol, true), UsageError);
 }
@@ -373,7 +373,7 @@ Index slow_distance(std::span<const Symbol> from, std::span<const Symbol> to) {
                    slow_distance(from, to.subspan(1)) + 1});
 }
 
-TEST(EditDistance, is_the_smallest_number_of_edits) {
+TEST(EditDistance, edit_distance_is_the_smallest_number_of_edits) {
   Random random(5, "edits");
   for (int trial = 0; trial < 200; ++trial) {
     std::vector<Symbol> a(random.below(6)), b(random.below(6));

@@ -31,7 +31,7 @@ std::unique_ptr<FittedModel> of_words(const char* spec, const std::string& text)
 
 constexpr const char* kWords = "the cat sat on the mat\nthe dog sat\non the mat the cat sat\n";
 
-TEST(Arpa, export_and_import_keep_every_bit) {
+TEST(Arpa, arpa_export_and_import_keep_every_bit) {
   for (const char* spec : {"ngram:1", "ngram:2", "ngram:4", "ngram:3,sentences=no"}) {
     const auto model = of_words(spec, kWords);
     const NgramModel back = read_arpa(Input::from_bytes("m.arpa", arpa_of(*model)), SymbolKind::words);
@@ -47,7 +47,7 @@ TEST(Arpa, export_and_import_keep_every_bit) {
   }
 }
 
-TEST(Arpa, characters_keep_their_names) {
+TEST(Arpa, arpa_characters_keep_their_names) {
   const std::string text = "a b\\c\n\xC2\xA0ü a\tb";
   for (const char* spec : {"ngram:3", "ngram:3,sentences=yes"}) {
     const auto model = fitted(spec, text);
@@ -59,7 +59,7 @@ TEST(Arpa, characters_keep_their_names) {
 }
 
 /// Each line is a sentence in the file and keeps its probability.
-TEST(Arpa, LinesAreSentences) {
+TEST(Arpa, EachLineIsASentence) {
   const std::string text = "xab0\nxab1\nxab1\nxba\n";
   for (const char* spec : {"ngram:3", "ngram:2", "ngram:3,smoothing=witten-bell"}) {
     const Corpus corpus = Corpus::load({Input::from_bytes("lines", text)}, Alphabet::chars_of(text), {.lines = true});
@@ -89,7 +89,7 @@ constexpr const char* kByHand =
     "some remark\n\\data\\\nngram 1=4\nngram 2=2\n\n\\1-grams:\n-99\t<s>\t-0.1\n-0.5\ta\t-0.25\n-0.75\tb\n-1\t</s>\n\n"
     "\\2-grams:\n-0.125\ta b\n-0.0625 <s> a\n\n\\end\\\n";
 
-TEST(Arpa, reads_a_file_by_hand) {
+TEST(Arpa, handwritten_arpa_file_is_read) {
   const NgramModel model = read_arpa(Input::from_bytes("m.arpa", kByHand), SymbolKind::words);
   const auto predictor = model.predictor();
   const Symbol a = model.alphabet().find("a"), b = model.alphabet().find("b");
@@ -103,7 +103,7 @@ TEST(Arpa, reads_a_file_by_hand) {
   EXPECT_NEAR(predictor->log_probability(a), -0.5 * ln10, 1e-6);
 }
 
-TEST(Arpa, ends_behind_the_last_ngram_with_or_without_empty_lines) {
+TEST(Arpa, arpa_file_ends_after_the_last_ngram) {
   std::string text = kByHand;
   text.erase(text.find("\n\n\\end") + 1, 1);
   for (const char* end : {"", "\n", "\n\n"})
@@ -111,7 +111,7 @@ TEST(Arpa, ends_behind_the_last_ngram_with_or_without_empty_lines) {
               read_arpa(Input::from_bytes("m.arpa", kByHand), SymbolKind::words).alphabet().size());
 }
 
-TEST(Arpa, words_that_are_no_symbols_of_the_kind_are_bad_data) {
+TEST(Arpa, arpa_words_outside_the_symbol_kind_are_data_errors) {
   std::string without_end = kByHand;
   for (std::size_t at = 0; (at = without_end.find("</s>")) != std::string::npos;) without_end.replace(at, 4, "end!");
   const auto read = [](const std::string& text, SymbolKind kind) {
@@ -121,7 +121,7 @@ TEST(Arpa, words_that_are_no_symbols_of_the_kind_are_bad_data) {
   for (const SymbolKind kind : {SymbolKind::bytes, SymbolKind::chars}) EXPECT_THROW(read(without_end, kind), DataError);
 }
 
-TEST(Arpa, damage_is_refused_with_its_line) {
+TEST(Arpa, damaged_arpa_file_is_rejected_with_its_line) {
   const std::string whole = kByHand;
   const auto error = [](const std::string& text) -> std::string {
     try {

@@ -100,7 +100,7 @@ INSTANTIATE_TEST_SUITE_P(Options, NgramAgainstReference,
                                            "ngram:3,smoothing=witten-bell",
                                            "ngram:4,smoothing=witten-bell,sentences=yes"));
 
-TEST_P(NgramAgainstReference, every_probability_is_that_of_the_equations) {
+TEST_P(NgramAgainstReference, ngram_probabilities_equal_the_equations) {
   const std::string text = skewed_text(300, 1), other = skewed_text(60, 2);
   const auto model = fitted(GetParam(), text);
   const Alphabet& alphabet = model->alphabet();
@@ -130,7 +130,7 @@ TEST_P(NgramAgainstReference, every_probability_is_that_of_the_equations) {
   }
 }
 
-TEST(Ngram, several_sequences_and_parts_of_them_begin_anew) {
+TEST(Ngram, separate_sequences_and_parts_start_new_contexts) {
   const Alphabet alphabet = Alphabet::chars_of("abc");
   const Corpus corpus = Corpus::load({Input::from_bytes("1", "abab"), Input::from_bytes("2", "cbcbcb")}, alphabet);
   Team team(1);
@@ -146,7 +146,7 @@ TEST(Ngram, several_sequences_and_parts_of_them_begin_anew) {
   EXPECT_NEAR(std::exp(predictor->log_probability(2)), reference.probability({kBegin}, 2), 1e-6);
 }
 
-TEST(Ngram, symbols_that_never_occur_in_training_have_a_probability) {
+TEST(Ngram, symbols_unseen_in_training_have_a_probability) {
   const Alphabet alphabet = Alphabet::chars_of("abcxyz");
   const Corpus corpus = Corpus::from_text("abcabcab", alphabet);
   Team team(1);
@@ -162,7 +162,7 @@ TEST(Ngram, symbols_that_never_occur_in_training_have_a_probability) {
   }
 }
 
-TEST(Ngram, a_file_whose_trie_is_no_trie_is_refused) {
+TEST(Ngram, file_with_an_invalid_trie_is_rejected) {
   const auto model = fitted("ngram:3", "abcabdabc");
   const auto& trie = dynamic_cast<NgramModel&>(*model).trie();
   const auto error = [&](const std::function<void(NgramTrie&)>& change) -> std::string {

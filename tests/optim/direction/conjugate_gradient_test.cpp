@@ -73,7 +73,7 @@ double distance(const Vector& x, const Buffer<double>& y) {
 
 const CgOptions kToTheEnd{.iterations = 60, .tolerance = 0};
 
-TEST(ConjugateGradient, solves_a_quadratic_exactly) {
+TEST(ConjugateGradient, conjugate_gradient_solves_a_quadratic_exactly) {
   const System system(20);
   const Vector zero(20);
   Vector diagonal(20), random(20);
@@ -86,7 +86,7 @@ TEST(ConjugateGradient, solves_a_quadratic_exactly) {
     }
 }
 
-TEST(ConjugateGradient, needs_no_more_iterations_than_there_are_different_eigenvalues) {
+TEST(ConjugateGradient, iterations_do_not_exceed_the_number_of_distinct_eigenvalues) {
   System system(12);
   std::fill(system.a.begin(), system.a.end(), 0);
   for (std::size_t i = 0; i < 12; ++i) system.a[13 * i] = static_cast<double>(1 + i % 3);
@@ -95,7 +95,7 @@ TEST(ConjugateGradient, needs_no_more_iterations_than_there_are_different_eigenv
   EXPECT_LT(distance(system.x, found.iterates.back().x), 1e-12);
 }
 
-TEST(ConjugateGradient, keeps_iterates_at_growing_distances_with_their_values) {
+TEST(ConjugateGradient, iterates_are_kept_at_growing_distances_with_their_values) {
   const System system(40, 0.01);
   const auto found = system.solve({}, Vector(40), {.iterations = 25, .tolerance = 0});
   ASSERT_EQ(found.iterations, 25);
@@ -108,7 +108,7 @@ TEST(ConjugateGradient, keeps_iterates_at_growing_distances_with_their_values) {
   for (std::size_t i = 1; i < found.iterates.size(); ++i) EXPECT_LT(found.iterates[i].q, found.iterates[i - 1].q);
 }
 
-TEST(ConjugateGradient, begins_at_the_best_multiple_of_its_start) {
+TEST(ConjugateGradient, initial_vector_is_scaled_optimally) {
   const System system(40, 0.01);
   Vector start = system.x;
   for (double& v : start) v *= 1000;  // the best multiple is 1/1000, the solution
@@ -123,7 +123,7 @@ TEST(ConjugateGradient, begins_at_the_best_multiple_of_its_start) {
   EXPECT_LE(half.iterates.back().q, system.q(start));
 }
 
-TEST(ConjugateGradient, stops_by_the_rule_of_martens) {
+TEST(ConjugateGradient, martens_rule_stops_the_iteration) {
   const System system(80, 1);
   const auto whole = system.solve({}, Vector(80), {.iterations = 200, .tolerance = 0});
   const double tolerance = 5e-3;
@@ -141,7 +141,7 @@ TEST(ConjugateGradient, stops_by_the_rule_of_martens) {
   EXPECT_TRUE(stops(found.iterations));
 }
 
-TEST(ConjugateGradient, stays_where_it_started_when_that_is_the_solution) {
+TEST(ConjugateGradient, solution_as_initial_vector_is_kept) {
   const System system(6);
   const auto at_zero = [&] {
     System none = system;
@@ -153,7 +153,7 @@ TEST(ConjugateGradient, stays_where_it_started_when_that_is_the_solution) {
   EXPECT_EQ(at_zero.iterates[0].q, 0);
 }
 
-TEST(ConjugateGradient, stops_where_the_curvature_is_not_positive) {
+TEST(ConjugateGradient, nonpositive_curvature_stops_the_iteration) {
   System system(3);
   system.a = {1, 0, 0, 0, -1, 0, 0, 0, 1};
   system.b = {0, 1, 0};
@@ -162,7 +162,7 @@ TEST(ConjugateGradient, stops_where_the_curvature_is_not_positive) {
   EXPECT_EQ(found.iterates.back().x[1], 0);
 }
 
-TEST(ConjugateGradient, gives_the_same_bits_for_every_team) {
+TEST(ConjugateGradient, conjugate_gradient_has_the_same_bits_for_every_team) {
   const System system(50);
   const Vector start(50, 0.1), preconditioner(50, 2);
   const auto one = system.solve(preconditioner, start, {}), two = system.solve(preconditioner, start, {}, 2);

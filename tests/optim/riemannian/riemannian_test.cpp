@@ -50,7 +50,7 @@ void expect_near(const WindowProblem& problem, const Vector& found, const Vector
     }
 }
 
-TEST(UnitMetric, equals_the_dense_matrices_of_all_units) {
+TEST(UnitMetric, unit_metric_equals_the_dense_matrices) {
   for (const auto& [name, add] : kNetworks)
     for (const bool outer : {true, false}) {
       WindowProblem problem(add, {9, 14, 1, 6});
@@ -84,7 +84,7 @@ Vector direction_of(WindowProblem& problem, const RiemannianOptions& options, st
 
 const WindowProblem::Add kLinear = [](Circuit& c, Signal x) { return linear_gnn(c, x, 3); };
 
-TEST(UnitMetric, of_linear_units_under_a_linear_output_equals_the_dense_matrices) {
+TEST(UnitMetric, linear_unit_metric_equals_the_dense_matrices) {
   for (const bool outer : {true, false}) {
     WindowProblem problem(kLinear, {9, 14, 1, 6}, 1, true);
     const BruteForce expected(problem, outer ? Phi::outer : Phi::backpropagated, 0.3);
@@ -96,7 +96,7 @@ TEST(UnitMetric, of_linear_units_under_a_linear_output_equals_the_dense_matrices
 }
 
 /// Each sequence is weighted by the mean length divided by its length (remark 8).
-TEST(UnitMetric, can_count_every_sequence_the_same) {
+TEST(UnitMetric, unit_metric_can_weight_all_sequences_equally) {
   const std::vector<Index> lengths = {9, 14, 1, 6};
   for (const auto& [name, add] : kNetworks)
     for (const auto metric : {RiemannianMetric::ruop, RiemannianMetric::rbpm}) {
@@ -116,7 +116,7 @@ TEST(UnitMetric, can_count_every_sequence_the_same) {
 
 /// With random errors that have the covariance of the Fisher matrix, the expected moduli are those of the natural
 /// metric: the error of the direction decreases with the square root of the number of samples.
-TEST(UnitMetric, measured_with_draws_is_the_recurrent_natural_metric) {
+TEST(UnitMetric, sampled_unit_metric_is_the_recurrent_natural_metric) {
   for (const char* name : {"glnn", "sparse-rnn", "lstm"}) {
     WindowProblem problem(kNetworks.at(name), {7, 4});
     const BruteForce expected(problem, Phi::natural, 0.3), back(problem, Phi::backpropagated, 0.3);
@@ -139,7 +139,7 @@ TEST(UnitMetric, measured_with_draws_is_the_recurrent_natural_metric) {
   }
 }
 
-TEST(SampledSequences, are_written_with_the_probabilities_of_the_network) {
+TEST(SampledSequences, generated_sequences_have_the_probabilities_of_the_network) {
   WindowProblem problem(kNetworks.at("glnn"), {3, 2});
   SampledSequences<double> own(problem.net);
   std::map<std::vector<Symbol>, double> expected, counted;
@@ -166,7 +166,7 @@ TEST(SampledSequences, are_written_with_the_probabilities_of_the_network) {
 }
 
 /// The error of the direction decreases with the square root of the number of generated sequences.
-TEST(UnitMetric, on_own_sequences_is_the_mean_over_all_that_could_be_written) {
+TEST(UnitMetric, metric_on_generated_sequences_is_the_mean_over_all) {
   for (const char* name : {"glnn", "sparse-rnn", "rnn"}) {
     WindowProblem problem(kNetworks.at(name), {3, 2});
     const Vector expected = direction_by_own_texts(problem, 0.3),
@@ -191,7 +191,7 @@ TEST(UnitMetric, on_own_sequences_is_the_mean_over_all_that_could_be_written) {
   }
 }
 
-TEST(UnitMetric, of_one_chain_equals_the_dense_matrices) {
+TEST(UnitMetric, single_chain_metric_equals_the_dense_matrices) {
   for (const char* name : {"glnn", "gnn", "sparse-rnn"}) {
     WindowProblem problem(kNetworks.at(name), {40}, 2);
     const BruteForce expected(problem, Phi::backpropagated, 0.3);
@@ -201,7 +201,7 @@ TEST(UnitMetric, of_one_chain_equals_the_dense_matrices) {
   }
 }
 
-TEST(UnitMetric, does_not_move_what_has_an_infinite_modulus) {
+TEST(UnitMetric, parameters_with_an_infinite_modulus_do_not_move) {
   WindowProblem problem(kNetworks.at("glnn"), {300});
   for (const char* name : {"V/rho", "V/tau"}) {
     const Matrix<double> w = problem.values.at(name);
@@ -219,7 +219,7 @@ TEST(UnitMetric, does_not_move_what_has_an_infinite_modulus) {
 }
 
 /// With one input besides the constant, the quasi-diagonal reduction is the whole matrix.
-TEST(UnitMetric, reduced_to_its_quasi_diagonal_is_exact_for_one_input) {
+TEST(UnitMetric, quasi_diagonal_reduction_is_exact_for_one_input) {
   for (const auto& add : {sparse(glnn, Map::tanh, 3, 1), sparse(reference::simple, Map::tanh, 3, 1)})
     for (const bool outer : {true, false}) {
       WindowProblem problem(add, {30, 5});
@@ -228,7 +228,7 @@ TEST(UnitMetric, reduced_to_its_quasi_diagonal_is_exact_for_one_input) {
     }
 }
 
-TEST(OutputMetric, is_the_quasi_diagonal_newton_step) {
+TEST(OutputMetric, output_metric_is_the_quasi_diagonal_newton_step) {
   WindowProblem problem(kNetworks.at("rnn"), {9, 14});
   const MetricPass found = find(problem, true, true, 1);
   CircuitInputs inputs;
@@ -374,7 +374,7 @@ void calm(WindowProblem& problem) {
   each(block(problem, "V/rho"), [](double& v, Index, Index) { v = 0.1 + std::fabs(v); });  // keeps relu units active
 }
 
-TEST(Invariance, holds_for_the_trajectory_under_another_spelling_of_the_network) {
+TEST(Invariance, trajectory_is_invariant_to_reparameterization) {
   const std::vector<Index> lengths = {60, 45};
   for (const Spelling& spelling : kSpellings)
     for (const auto metric : {RiemannianMetric::ruop, RiemannianMetric::rbpm})
@@ -390,7 +390,7 @@ TEST(Invariance, holds_for_the_trajectory_under_another_spelling_of_the_network)
 }
 
 /// The errors are sampled at the outputs, which all parameterizations share (up to the order of the alphabet).
-TEST(Invariance, holds_for_metrics_with_draws_equal_and_own_sequences) {
+TEST(Invariance, sampled_equal_and_generated_metrics_are_invariant) {
   for (const Spelling& spelling : {kSpellings[0], kSpellings[1], kSpellings[2]}) {
     WindowProblem first(spelling.first, {60, 45}), second(spelling.second, {60, 45});
     calm(first);
@@ -407,7 +407,7 @@ TEST(Invariance, holds_for_metrics_with_draws_equal_and_own_sequences) {
 }
 
 /// Scaling the activation of a linear unit by d and its weights by 1/d gives the same unit and the same direction.
-TEST(Invariance, holds_for_the_direction_of_linear_units_of_another_size) {
+TEST(Invariance, linear_unit_direction_is_invariant_to_scaling) {
   WindowProblem first(kLinear, {60, 45}, 1, true), second(kLinear, {60, 45}, 1, true);
   const auto linear_block = [](WindowProblem& p, std::string_view end) {
     for (const ParameterInfo& info : p.circuit.parameters())
@@ -439,7 +439,7 @@ TEST(Invariance, holds_for_the_direction_of_linear_units_of_another_size) {
     }
 }
 
-TEST(Invariance, does_not_hold_for_the_plain_gradient) {
+TEST(Invariance, plain_gradient_is_not_invariant) {
   for (const Spelling& spelling : {kSpellings[0], kSpellings[2]}) {
     WindowProblem first(spelling.first, {60, 45}), second(spelling.second, {60, 45});
     calm(first);
@@ -453,7 +453,7 @@ TEST(Invariance, does_not_hold_for_the_plain_gradient) {
 
 // ------------------------------------------------------------------------------------------------------------ control
 
-TEST(Backtracking, never_raises_the_loss_and_lowers_it) {
+TEST(Backtracking, backtracking_never_raises_the_loss) {
   for (const auto& [name, add] : kNetworks)
     for (const auto metric : {RiemannianMetric::ruop, RiemannianMetric::rbpm, RiemannianMetric::none}) {
       WindowProblem problem(add, {60, 45});
@@ -463,7 +463,7 @@ TEST(Backtracking, never_raises_the_loss_and_lowers_it) {
     }
 }
 
-TEST(Riemannian, gives_the_same_bits_on_any_number_of_threads) {
+TEST(Riemannian, riemannian_bits_do_not_depend_on_threads) {
   for (const char* name : {"glnn", "lstm"})
     for (const auto metric : {RiemannianMetric::ruop, RiemannianMetric::rbpm}) {
       const std::vector<Index> lengths =
@@ -474,7 +474,7 @@ TEST(Riemannian, gives_the_same_bits_on_any_number_of_threads) {
     }
 }
 
-TEST(Riemannian, gives_the_same_bits_on_any_number_of_threads_with_draws) {
+TEST(Riemannian, sampled_riemannian_bits_do_not_depend_on_threads) {
   for (const char* name : {"glnn", "lstm"}) {
     WindowProblem one(kNetworks.at(name), {700, 9}), three(kNetworks.at(name), {700, 9}, 3);
     for (const RiemannianOptions& options : {RiemannianOptions{.draws = 2, .sequences = SequenceWeights::equal},
@@ -483,7 +483,7 @@ TEST(Riemannian, gives_the_same_bits_on_any_number_of_threads_with_draws) {
   }
 }
 
-TEST(Riemannian, gives_the_same_bits_when_members_stay_away_and_come_back) {
+TEST(Riemannian, riemannian_bits_do_not_depend_on_absent_threads) {
   for (const char* name : {"glnn", "gnn", "lstm"}) {
     WindowProblem one(kNetworks.at(name), {300, 9}),
         three(kNetworks.at(name), {300, 9}, 3, false, Attendance::adaptive);
@@ -501,7 +501,7 @@ TEST(Riemannian, gives_the_same_bits_when_members_stay_away_and_come_back) {
   }
 }
 
-TEST(Riemannian, survives_saturated_units_and_symbols_that_are_never_seen) {
+TEST(Riemannian, saturated_units_and_unseen_symbols_are_supported) {
   WindowProblem problem(kNetworks.at("glnn"), {50});
   for (double& v : problem.values.flat()) v *= 40;
   for (auto* symbols : {&read_symbols(problem.window), &predicted_symbols(problem.window)})
@@ -515,7 +515,7 @@ TEST(Riemannian, survives_saturated_units_and_symbols_that_are_never_seen) {
   }
 }
 
-TEST(Riemannian, averages_directions_and_matrices_when_asked) {
+TEST(Riemannian, directions_and_matrices_are_averaged_on_request) {
   for (const char* name : {"glnn", "rnn"}) {
     WindowProblem problem(kNetworks.at(name), {60, 45});
     const auto control = riemannian_control<double>(problem.circuit.parameter_count(),
@@ -529,11 +529,11 @@ TEST(Riemannian, averages_directions_and_matrices_when_asked) {
   }
 }
 
-TEST(Riemannian, draws_errors_or_writes_sequences_not_both) {
+TEST(Riemannian, sampling_errors_excludes_generating_sequences) {
   EXPECT_THROW(riemannian_control<double>(3, {.draws = 1, .own = 1}), UsageError);
 }
 
-TEST(Riemannian, refuses_a_network_that_it_cannot_train) {
+TEST(Riemannian, untrainable_network_is_rejected) {
   Circuit c;
   const Signal x = c.symbols("x", 3), h = tanh(c.affine("a", 3, {{"W", x}}));
   c.output(h);

@@ -61,7 +61,7 @@ void expect_reached(const std::string& spec) {
   }
 }
 
-TEST(Reach, leaves_out_nothing_that_moves_the_next_state) {
+TEST(Reach, reach_includes_everything_that_affects_the_next_state) {
   for (const CellEntry& cell : cells())
     if (cell.reads_sequences()) expect_reached(cell.name + ":8");
   for (const char* spec : {"rnn:4,delays=1+3", "rnn:4,leak=learned", "rnn:4,leak=fixed", "lstm:3,layers=2",
@@ -69,7 +69,7 @@ TEST(Reach, leaves_out_nothing_that_moves_the_next_state) {
     expect_reached(spec);
 }
 
-TEST(Reach, keeps_units_apart_that_do_not_meet) {
+TEST(Reach, reach_separates_independent_units) {
   const auto units_reached = [](const std::string& spec) {
     const auto model = test::small_model<double>(spec);
     const Reach reach = reach_of(*open_circuit(model.network(), "test"));
@@ -83,7 +83,7 @@ TEST(Reach, keeps_units_apart_that_do_not_meet) {
   EXPECT_LT(units_reached("gnn:16"), 16);
 }
 
-TEST(InfluencePattern, shares_backward_passes_among_rows_without_a_common_column) {
+TEST(InfluencePattern, rows_without_a_common_column_share_backward_passes) {
   const auto passes = [](const std::string& spec) {
     const auto model = test::small_model<double>(spec);
     const Reach reach = reach_of(*open_circuit(model.network(), "test"));
@@ -96,7 +96,7 @@ TEST(InfluencePattern, shares_backward_passes_among_rows_without_a_common_column
   EXPECT_EQ(passes("rnn:8"), 8U);
 }
 
-TEST(IndexSet, holds_numbers) {
+TEST(IndexSet, index_set_contains_numbers) {
   IndexSet set(100), other(100);
   EXPECT_TRUE(set.empty());
   set.add(3), set.add(64), set.add(99);

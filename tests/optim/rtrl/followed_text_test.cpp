@@ -37,7 +37,7 @@ Symbol before(const ByteStreamSource& text) {
   return std::get<SymbolRows>(text.batch().field(kPreviousSymbol)).symbols.front();
 }
 
-TEST_F(FollowedTextTest, comes_in_windows_and_ends_with_what_is_left) {
+TEST_F(FollowedTextTest, followed_text_arrives_in_windows_and_ends_with_the_rest) {
   ByteStreamSource text(write("abcdefgh"), 3, 4);
   std::string all;
   Symbol last = kNoSymbol;
@@ -54,7 +54,7 @@ TEST_F(FollowedTextTest, comes_in_windows_and_ends_with_what_is_left) {
   EXPECT_FALSE(text.wait(nullptr));
 }
 
-TEST_F(FollowedTextTest, goes_back_as_far_as_it_keeps_windows_and_reads_over_what_a_resumed_run_has_read) {
+TEST_F(FollowedTextTest, followed_text_rewinds_within_kept_windows_and_skips_resumed_input) {
   ByteStreamSource text(write("abcdefghij"), 2, 3);
   text.seek(0, 3);
   ASSERT_TRUE(text.wait(nullptr));
@@ -70,7 +70,7 @@ TEST_F(FollowedTextTest, goes_back_as_far_as_it_keeps_windows_and_reads_over_wha
   EXPECT_EQ(text.epochs_done(), 1);
 }
 
-TEST_F(FollowedTextTest, waits_for_a_pipe_and_stops_waiting_when_it_is_told_to) {
+TEST_F(FollowedTextTest, followed_pipe_is_awaited_until_stopped) {
   std::array<int, 2> ends{};
   ASSERT_EQ(pipe(ends.data()), 0);
   ByteStreamSource text("/dev/fd/" + std::to_string(ends[0]), 4, 3);
@@ -96,12 +96,12 @@ TEST_F(FollowedTextTest, waits_for_a_pipe_and_stops_waiting_when_it_is_told_to) 
   close(ends[0]);
 }
 
-TEST_F(FollowedTextTest, refuses_what_is_not_there) {
+TEST_F(FollowedTextTest, missing_stream_is_rejected) {
   EXPECT_THROW(ByteStreamSource("/nowhere/at/all", 3, 4), DataError);
   EXPECT_THROW(ByteStreamSource(write("a"), 0, 4), UsageError);
 }
 
-TEST_F(FollowedTextTest, of_nothing_ends_at_once) {
+TEST_F(FollowedTextTest, empty_stream_ends_immediately) {
   ByteStreamSource text(write(""), 3, 4);
   EXPECT_FALSE(text.wait(nullptr));
   EXPECT_EQ(text.epochs_done(), 1);

@@ -35,7 +35,7 @@ void expect_exact(const std::string& spec, const std::string& method) {
   }
 }
 
-TEST(Rtrl, equals_the_backward_pass_over_the_whole_sequence_however_it_is_cut) {
+TEST(Rtrl, rtrl_equals_the_backward_pass_for_any_division) {
   for (const char* spec :
        {"rnn:5", "rnn:5,activation=relu", "rnn:4,delays=1+3", "rnn:4,leak=learned", "rnn:4,trained-initial=true",
         "rnn:4,layers=2", "lstm:4", "lstm:3,trained-initial=true,embedding=3", "gru:4", "gru:4,reset=after",
@@ -43,7 +43,7 @@ TEST(Rtrl, equals_the_backward_pass_over_the_whole_sequence_however_it_is_cut) {
     expect_exact(spec, "rtrl");
 }
 
-TEST(Rtrl, equals_the_backward_pass_for_every_cell_that_reads_from_left_to_right) {
+TEST(Rtrl, rtrl_equals_the_backward_pass_for_every_causal_cell) {
   for (const CellEntry& cell : cells()) {
     if (!cell.reads_sequences()) continue;
     const auto model = small_model<double>(cell.name + ":8", kLetters);
@@ -54,7 +54,7 @@ TEST(Rtrl, equals_the_backward_pass_for_every_cell_that_reads_from_left_to_right
 }
 
 /// Masks equal those of the backward pass: per position or per sequence.
-TEST(Rtrl, equals_the_backward_pass_with_dropout) {
+TEST(Rtrl, rtrl_equals_the_backward_pass_with_dropout) {
   const Batch batch = random_batch(kLengths, 0, 100, kLetters);
   for (const char* spec : {"rnn:5,dropout=0.3", "lstm:4,layers=2,dropout=0.2,embedding=3", "rnn:5,zoneout=0.3",
                            "gru:4,dropout=0.4,variational=true", "lstm:4,dropouti=0.3,embedding=4"}) {
@@ -75,7 +75,7 @@ TEST(Rtrl, equals_the_backward_pass_with_dropout) {
   }
 }
 
-TEST(Snap, over_many_steps_is_rtrl_and_over_one_is_exact_where_units_do_not_meet) {
+TEST(Snap, snap_over_many_steps_equals_rtrl) {
   for (const char* spec : {"rnn:5", "lstm:3", "gnn:8"}) expect_exact(spec, "snap:1000");
   for (const char* spec : {"indrnn:6", "lru:6", "mingru:5", "sru:4"}) expect_exact(spec, "snap:1");
 }
@@ -129,7 +129,7 @@ bool looks_back_alone(const Circuit& circuit) {
   });
 }
 
-TEST(Rtrl, equals_the_backward_pass_for_random_circuits) {
+TEST(Rtrl, rtrl_equals_the_backward_pass_for_random_circuits) {
   int compared = 0;
   for (std::uint64_t seed = 0; seed < 120; ++seed) {
     const RandomNetwork random(seed);
@@ -147,7 +147,7 @@ TEST(Rtrl, equals_the_backward_pass_for_random_circuits) {
 
 /// SnAp-1 of an Elman network by hand: of each weight only the effect on its own unit is carried, through that unit's
 /// self-connection. Menick et al. 2021, section 3.1.
-TEST(Snap, of_one_step_carries_what_a_unit_owes_to_its_own_weights) {
+TEST(Snap, snap_of_one_step_keeps_only_the_influence_on_a_unit_itself) {
   const Index n = 3;
   const auto model = small_model<double>("rnn:3", kLetters);
   const Batch batch = random_batch({12}, 0, 100, kLetters);
@@ -208,7 +208,7 @@ TEST(Snap, of_one_step_carries_what_a_unit_owes_to_its_own_weights) {
   for (Index k = 0; k < n * n; ++k) EXPECT_NEAR(found.gradient[at(info.offset + k)], gradient[at(k)], 1e-12) << k;
 }
 
-TEST(ForwardGradient, has_the_same_bits_with_any_number_of_threads) {
+TEST(ForwardGradient, forward_gradient_has_the_same_bits_for_any_number_of_threads) {
   const std::vector<Index> lengths = {11, 4, 7, 11, 2};
   for (const char* method : {"rtrl", "snap:2", "uoro", "nobacktrack"}) {
     const auto model = small_model<float>("lstm:5", kLetters);
@@ -223,7 +223,7 @@ TEST(ForwardGradient, has_the_same_bits_with_any_number_of_threads) {
   }
 }
 
-TEST(ForwardGradient, does_not_grow_with_the_length_of_what_is_read) {
+TEST(ForwardGradient, forward_gradient_memory_does_not_grow_with_length) {
   Team team;
   const auto model = small_model<float>("gru:6", kLetters);
   for (const char* method : {"rtrl", "snap:1", "uoro", "nobacktrack"}) {
@@ -244,7 +244,7 @@ Index width_of(const std::string& spec, const std::string& method) {
   return ForwardGradient<float>(model.network(), GradientMethod::parse(method), {}, team).width();
 }
 
-TEST(Rtrl, keeps_a_number_for_each_parameter_of_one_diagonal_layer_and_of_a_full_one_for_each_unit_too) {
+TEST(Rtrl, rtrl_memory_matches_diagonal_and_full_layers) {
   const Index n = 32;
   EXPECT_EQ(width_of("indrnn:32", "rtrl"), n * (kLetters + 2));  // inputs, own weight, bias
   EXPECT_EQ(width_of("rnn:32", "rtrl"), n * n * (kLetters + n + 1));
@@ -252,7 +252,7 @@ TEST(Rtrl, keeps_a_number_for_each_parameter_of_one_diagonal_layer_and_of_a_full
   EXPECT_LE(width_of("lru:32", "rtrl"), 2 * small_model<float>("lru:32", kLetters).parameters().size());
 }
 
-TEST(ForwardGradient, refuses_what_it_cannot_do_and_says_what_it_would_need) {
+TEST(ForwardGradient, unsupported_forward_gradient_is_rejected_with_its_requirement) {
   const auto refused = [](const std::string& spec, const std::string& method) -> std::string {
     try {
       width_of(spec, method);
@@ -266,7 +266,7 @@ TEST(ForwardGradient, refuses_what_it_cannot_do_and_says_what_it_would_need) {
   EXPECT_EQ(refused("rnn:600", "snap:1"), "nothing");
 }
 
-TEST(ForwardGradient, refuses_what_reads_from_right_to_left) {
+TEST(ForwardGradient, right_to_left_networks_are_rejected) {
   Circuit c;
   const Signal x = c.symbols("x", 3);
   Signal h;
@@ -287,7 +287,7 @@ TEST(ForwardGradient, refuses_what_reads_from_right_to_left) {
   }
 }
 
-TEST(GradientMethod, is_read_from_its_name) {
+TEST(GradientMethod, gradient_method_is_parsed_from_its_name) {
   for (const char* name : {"bptt", "rtrl", "snap:1", "snap:12", "uoro", "nobacktrack"})
     EXPECT_EQ(GradientMethod::parse(name).text(), name);
   EXPECT_EQ(GradientMethod::parse("snap").text(), "snap:1");

@@ -63,7 +63,7 @@ Distance distance_of_mean(const std::string& spec, const std::string& method) {
 
 class RankOne : public testing::TestWithParam<std::tuple<const char*, const char*>> {};
 
-TEST_P(RankOne, has_the_exact_gradient_as_its_mean) {
+TEST_P(RankOne, rank_one_estimate_is_unbiased) {
   const auto [spec, method] = GetParam();
   const Distance found = distance_of_mean(spec, method);
   RecordProperty("largest", std::to_string(found.largest));
@@ -80,7 +80,7 @@ INSTANTIATE_TEST_SUITE_P(Nets, RankOne,
                                           testing::Values("uoro", "nobacktrack")));
 
 /// The same test must reject a wrong mean, with half of the past forgotten.
-TEST(RankOneTest, would_find_a_bias) {
+TEST(RankOneTest, bias_test_detects_a_bias) {
   const Index letters = 3;
   const auto model = small_model<double>("rnn:3", letters);
   const Batch batch = random_batch({8}, 0, 100, letters);

@@ -44,7 +44,7 @@ std::vector<float> train_for(const Corpus& corpus, const std::string& spec, cons
   return {model.parameters().flat().begin(), model.parameters().flat().end()};
 }
 
-TEST_F(ForwardRuns, interrupted_equals_uninterrupted) {
+TEST_F(ForwardRuns, interrupted_forward_run_equals_uninterrupted_run) {
   const std::string text = wavy_text(600);
   const Corpus corpus = Corpus::from_text(text, Alphabet::chars_of(text));
   for (const char* method : {"rtrl", "snap:1", "uoro", "nobacktrack"}) {
@@ -59,7 +59,7 @@ TEST_F(ForwardRuns, interrupted_equals_uninterrupted) {
   }
 }
 
-TEST_F(ForwardRuns, learn_what_lies_further_back_than_a_window_of_one_symbol) {
+TEST_F(ForwardRuns, forward_runs_learn_beyond_a_window_of_one_symbol) {
   std::string text;
   Random random(4, "pairs");
   for (int i = 0; i < 500; ++i) text += random.below(2) == 0 ? "axxb" : "cxxd";
@@ -76,7 +76,7 @@ TEST_F(ForwardRuns, learn_what_lies_further_back_than_a_window_of_one_symbol) {
   EXPECT_LT(result.best_nats_per_symbol, 1.3 * one_bit);
 }
 
-TEST_F(ForwardRuns, refuse_optimisers_that_look_into_windows_and_what_needs_a_window) {
+TEST_F(ForwardRuns, window_based_optimizers_and_options_are_rejected) {
   const std::string text = wavy_text(300);
   const Corpus corpus = Corpus::from_text(text, Alphabet::chars_of(text));
   for (const char* optimizer : {"hf", "natural"}) {

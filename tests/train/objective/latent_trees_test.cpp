@@ -130,7 +130,7 @@ double expected_loss(const FindingNet<double>& net, const Batch& batch, Team& te
   return total;
 }
 
-TEST(Merges, have_probabilities_that_sum_to_one_over_all_trees) {
+TEST(Merges, merge_probabilities_sum_to_one_over_all_trees) {
   Team team(1);
   const FindingNet<double> net(true);
   for (const Index words : {1, 2, 3, 4, 5}) {
@@ -149,7 +149,7 @@ TEST(Merges, have_probabilities_that_sum_to_one_over_all_trees) {
   }
 }
 
-TEST(Merges, have_correct_derivatives) {
+TEST(Merges, merges_have_correct_derivatives) {
   for (std::uint64_t seed = 1; seed <= 3; ++seed) {
     Circuit c;
     const Signal h = recursive(c, c.symbols("x", kFoundWords), kFoundUnits, {});
@@ -161,7 +161,7 @@ TEST(Merges, have_correct_derivatives) {
   }
 }
 
-TEST(Merges, are_refused_where_a_node_is_no_merge_of_neighbours) {
+TEST(Merges, merges_of_non_neighbors_are_rejected) {
   Team team(1);
   const Tree trees[] = {{{{}, {}, {}, {0, 2}, {1, 3}}}};
   const Structure structure = Structure::trees(trees);
@@ -174,7 +174,7 @@ TEST(Merges, are_refused_where_a_node_is_no_merge_of_neighbours) {
   EXPECT_THROW(merge_loss<double>()->negative_log_likelihood(seen, team, nats.data()), UsageError);
 }
 
-TEST(LatentTreeParser, refuses_a_cell_that_adds_up_its_children) {
+TEST(LatentTreeParser, cell_that_sums_children_is_rejected) {
   Team team(1);
   Circuit circuit;
   const Signal word = circuit.symbols("word", kFoundWords);
@@ -189,7 +189,7 @@ TEST(LatentTreeParser, refuses_a_cell_that_adds_up_its_children) {
 /// Selects each pair in turn.
 Index turn(Index tree, std::size_t pairs) { return (7 * tree + 3) % static_cast<Index>(pairs); }
 
-TEST(LatentTreeParser, says_the_probabilities_that_the_loss_counts) {
+TEST(LatentTreeParser, finder_reports_the_probabilities_used_by_the_loss) {
   Team team(1);
   for (const bool lstm : {false, true}) {
     const FindingNet<double> net(true, lstm);
@@ -207,7 +207,7 @@ TEST(LatentTreeParser, says_the_probabilities_that_the_loss_counts) {
   }
 }
 
-TEST(LatentTreeParser, has_the_same_bits_alone_and_in_a_batch_and_on_any_number_of_threads) {
+TEST(LatentTreeParser, tree_finder_bits_do_not_depend_on_batch_or_threads) {
   const FindingNet<float> net(false, true);
   const std::vector<Index> lengths = {6, 1, 9, 2, 4};
   const auto found = [&](const Batch& batch, int threads) {
@@ -228,7 +228,7 @@ TEST(LatentTreeParser, has_the_same_bits_alone_and_in_a_batch_and_on_any_number_
     EXPECT_EQ(found(labelled_sentences({lengths[s]}, 3), 1).front(), together[s]) << lengths[s];
 }
 
-TEST(LatentTreeParser, merges_the_most_probable_pair_and_keeps_what_is_read_and_predicted) {
+TEST(LatentTreeParser, most_probable_pair_is_merged_and_fields_are_kept) {
   Team team(1);
   const FindingNet<double> net(true);
   const Batch given = labelled_sentences({4, 6}, 4);
@@ -278,7 +278,7 @@ std::vector<double> exact_gradient(const FindingNet<double>& net, const Batch& b
   return total;
 }
 
-TEST(DrawnTrees, have_a_mean_gradient_that_is_that_of_the_expected_loss) {
+TEST(DrawnTrees, mean_gradient_of_sampled_trees_is_that_of_the_expected_loss) {
   Team team(1);
   FindingNet<double> net(true);
   const FindingNet<double> kept(false);
@@ -317,7 +317,7 @@ TEST(DrawnTrees, have_a_mean_gradient_that_is_that_of_the_expected_loss) {
   }
 }
 
-TEST(DrawnTrees, depend_on_nothing_but_sentence_parameters_seed_and_step) {
+TEST(DrawnTrees, sampled_trees_depend_only_on_sentence_parameters_seed_and_step) {
   const FindingNet<double> kept(false);
   const FindingNet<double> net(true);
   const auto gradient = [&](const std::vector<Index>& lengths, int threads, std::uint64_t draw) {
@@ -336,7 +336,7 @@ TEST(DrawnTrees, depend_on_nothing_but_sentence_parameters_seed_and_step) {
   for (std::size_t i = 0; i < both.size(); ++i) EXPECT_NEAR(first[i] + second[i], both[i], 1e-12);
 }
 
-TEST(DrawnTrees, are_paid_for_by_the_best_tree_where_nothing_is_learned) {
+TEST(DrawnTrees, evaluation_uses_the_best_tree) {
   Team team(1);
   const FindingNet<double> kept(false);
   const FindingNet<double> net(true);

@@ -56,7 +56,7 @@ Sums sampled(Net& net, const Batch& window, Index number, Team& team) {
   return found;
 }
 
-TEST(SampledSoftmax, over_all_symbols_is_the_softmax) {
+TEST(SampledSoftmax, sampled_softmax_over_all_symbols_is_the_softmax) {
   Team team(2);
   Net net(kVocabulary);
   const Batch window = window_of(3, 4);
@@ -69,7 +69,7 @@ TEST(SampledSoftmax, over_all_symbols_is_the_softmax) {
   for (std::size_t i = 0; i < want.size(); ++i) EXPECT_NEAR(found.gradient[i], want[i], 1e-14) << i;
 }
 
-TEST(SampledSoftmax, has_the_gradient_of_its_loss) {
+TEST(SampledSoftmax, sampled_softmax_has_the_gradient_of_its_loss) {
   Team team(1);
   Net net(12);
   const Batch window = window_of(2, 5);
@@ -86,7 +86,7 @@ TEST(SampledSoftmax, has_the_gradient_of_its_loss) {
   }
 }
 
-TEST(SampledSoftmax, estimates_the_normaliser_without_bias) {
+TEST(SampledSoftmax, sampled_normalizer_is_unbiased) {
   Team team(1);
   Net net(6), whole(kVocabulary);
   const Batch window = window_of(1, 1);
@@ -102,7 +102,7 @@ TEST(SampledSoftmax, estimates_the_normaliser_without_bias) {
   EXPECT_NEAR(mean, 1, 4 * deviation);
 }
 
-TEST(SampledSoftmax, adds_to_a_gradient_when_asked) {
+TEST(SampledSoftmax, sampled_softmax_accumulates_gradients_on_request) {
   Team team(1);
   Net net(12);
   const Batch window = window_of(2, 3);
@@ -114,7 +114,7 @@ TEST(SampledSoftmax, adds_to_a_gradient_when_asked) {
   for (std::size_t i = 0; i < twice.size(); ++i) EXPECT_DOUBLE_EQ(twice[i], 2 * once.gradient[i]) << i;
 }
 
-TEST(Candidates, are_the_predicted_symbols_and_others_all_different) {
+TEST(Candidates, candidates_are_the_targets_and_distinct_others) {
   const std::vector<Symbol> targets = {4, kNoSymbol, 9, 4, 0};
   const Candidates drawn = Candidates::draw(targets, 50, 20, 1, 7);
   EXPECT_EQ(drawn.predicted, 3);

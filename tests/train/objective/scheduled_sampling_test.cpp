@@ -14,7 +14,7 @@ namespace {
 
 using Shape = TeacherForcing::Shape;
 
-TEST(TeacherForcing, goes_from_the_first_share_to_the_second) {
+TEST(TeacherForcing, teacher_forcing_moves_from_the_first_share_to_the_second) {
   for (const Shape shape : {Shape::linear, Shape::exponential, Shape::inverse_sigmoid}) {
     const TeacherForcing forcing = TeacherForcing::parse("0.9..0.2", shape);
     EXPECT_NEAR(forcing.at(0), 0.9, 1e-12);
@@ -68,7 +68,7 @@ struct OneAnswer {
   Team team{1};
 };
 
-TEST(ScheduledSampling, are_read_in_place_of_what_is_true_as_often_as_asked) {
+TEST(ScheduledSampling, own_outputs_replace_true_symbols_at_the_given_rate) {
   OneAnswer same;
   ScheduledSampling<float> own(same.small.network, same.team, 5);
   State<float> state(*same.small.network.plan, 4);
@@ -86,7 +86,7 @@ TEST(ScheduledSampling, are_read_in_place_of_what_is_true_as_often_as_asked) {
   EXPECT_NE(other, once);
 }
 
-TEST(ScheduledSampling, of_numbers_are_their_means) {
+TEST(ScheduledSampling, own_numeric_outputs_are_means) {
   Circuit circuit;
   const Signal x = circuit.input("x", 1), y = circuit.affine("output", 2, {{"V", rnn(circuit, x, 3)}});
   circuit.output(y);
@@ -108,7 +108,7 @@ TEST(ScheduledSampling, of_numbers_are_their_means) {
   for (Index t = 0; t < 5; ++t) EXPECT_EQ(read.values<double>(t, 1)(0, 0), t < 2 ? 0 : 0.25);
 }
 
-TEST(ScheduledSampling, need_a_network_that_reads_what_it_predicts) {
+TEST(ScheduledSampling, scheduled_sampling_requires_a_network_that_reads_its_targets) {
   Circuit circuit;
   const Signal x = circuit.input("x", 1), y = circuit.affine("output", 1, {{"V", rnn(circuit, x, 3)}});
   circuit.output(y);

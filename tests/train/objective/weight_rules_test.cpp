@@ -44,7 +44,7 @@ struct Embedded {
   Parameters<T> parameters;
 };
 
-TEST(WeightRules, drop_single_weights_or_whole_rows_and_scale_the_rest) {
+TEST(WeightRules, weight_drop_removes_weights_or_rows_and_scales_the_rest) {
   for (const int threads : {1, 2}) {
     Embedded<float> e(300, 40);
     e.drop(0.5, 0.25);
@@ -73,7 +73,7 @@ TEST(WeightRules, drop_single_weights_or_whole_rows_and_scale_the_rest) {
   }
 }
 
-TEST(WeightRules, have_the_parameters_as_their_mean) {
+TEST(WeightRules, weight_rules_have_the_parameters_as_their_mean) {
   Embedded<double> e(5, 3);
   e.drop(0.4, 0.2);
   Team team(1);
@@ -91,7 +91,7 @@ TEST(WeightRules, have_the_parameters_as_their_mean) {
 }
 
 /// The gradient of the loss at the weights used by a step, in a direction that keeps tied weights tied.
-TEST(WeightRules, turn_a_gradient_into_that_of_the_parameters) {
+TEST(WeightRules, weight_rules_map_gradients_to_the_parameters) {
   const std::string text = wavy_text(200);
   const Corpus corpus = Corpus::from_text(text, Alphabet::chars_of(text));
   const Split part = whole_corpus(corpus, "training");
@@ -164,7 +164,7 @@ class TrainedRules : public TrainerTest {
   }
 };
 
-TEST_F(TrainedRules, stay_tied_to_the_last_bit_and_learn) {
+TEST_F(TrainedRules, tied_weights_stay_bit_identical_and_learn) {
   for (const char* optimizer :
        {"sgd:rate=0.5", "rmsprop", "adam:rate=0.01", "adamw:rate=0.01,lazy=true", "asgd:rate=2,t0=20"}) {
     EmbeddedText s;
@@ -178,7 +178,7 @@ TEST_F(TrainedRules, stay_tied_to_the_last_bit_and_learn) {
   }
 }
 
-TEST_F(TrainedRules, give_the_same_bits_for_one_and_two_threads_and_resume_to_the_same_bytes) {
+TEST_F(TrainedRules, weight_rules_are_byte_identical_for_threads_and_resuming) {
   for (const char* optimizer : {"adam:rate=0.01", "asgd:rate=2,nonmono=1"}) {
     TrainerOptions options = small_options(90);
     options.optimizer = optimizer;
@@ -205,7 +205,7 @@ TEST_F(TrainedRules, give_the_same_bits_for_one_and_two_threads_and_resume_to_th
   }
 }
 
-TEST_F(TrainedRules, are_nothing_where_the_network_is_judged) {
+TEST_F(TrainedRules, weight_rules_are_inactive_in_evaluation) {
   EmbeddedText noisy(false);
   Embedded<float> plain(noisy.corpus.alphabet().size());
   Team team(1);
@@ -217,7 +217,7 @@ TEST_F(TrainedRules, are_nothing_where_the_network_is_judged) {
   EXPECT_EQ(judged(noisy.embedded.network), judged(plain.network));
 }
 
-TEST_F(TrainedRules, are_refused_by_optimisers_that_look_at_weights_together) {
+TEST_F(TrainedRules, weight_rules_are_rejected_by_second_order_optimizers) {
   for (const char* optimizer : {"hf", "natural", "ruop", "path"}) {
     EmbeddedText s;
     TrainerOptions options = small_options(2);
@@ -232,7 +232,7 @@ TEST_F(TrainedRules, are_refused_by_optimisers_that_look_at_weights_together) {
 }
 
 /// The averaged parameters are evaluated and saved; the current ones are not.
-TEST_F(TrainedRules, means_of_the_parameters_are_what_is_kept) {
+TEST_F(TrainedRules, averaged_parameters_are_saved) {
   EmbeddedText s;
   TrainerOptions options = small_options(40);
   options.optimizer = "asgd:rate=2,t0=1";

@@ -54,7 +54,7 @@ void expect_same(const OnePass<T>& a, const OnePass<T>& b, const std::string& wh
 
 using Cell = SmallNetwork<float>::Cell;
 
-TEST(Recomputation, has_the_bits_of_the_plain_pass_for_rectangular_windows) {
+TEST(Recomputation, recomputation_has_the_bits_of_the_plain_pass_for_rectangular_windows) {
   const std::string text = wavy_text(400);
   const Corpus corpus = Corpus::from_text(text, Alphabet::chars_of(text));
   const SmallNetwork<float> small(corpus.alphabet().size(), 20, Cell::lstm, 0, true);
@@ -64,7 +64,7 @@ TEST(Recomputation, has_the_bits_of_the_plain_pass_for_rectangular_windows) {
       expect_same(plain, run(small, corpus, 17, 4, piece, threads), "pieces of " + std::to_string(piece));
 }
 
-TEST(Recomputation, has_the_bits_of_the_plain_pass_for_ragged_windows) {
+TEST(Recomputation, recomputation_has_the_bits_of_the_plain_pass_for_ragged_windows) {
   const Corpus corpus = numbered_corpus({9, 14, 3, 30, 1, 22, 7, 12, 5, 5, 40});
   for (const bool trained_initial : {false, true}) {
     const SmallNetwork<float> small(corpus.alphabet().size(), 12, Cell::lstm, trained_initial ? 0.4 : 0,
@@ -76,7 +76,7 @@ TEST(Recomputation, has_the_bits_of_the_plain_pass_for_ragged_windows) {
   }
 }
 
-TEST(RoundedActivities, keep_losses_and_states_and_have_the_same_bits_however_they_are_cut) {
+TEST(RoundedActivities, rounded_activations_keep_losses_and_states_for_any_division) {
   const Corpus corpus = numbered_corpus({9, 14, 3, 30, 1, 22, 7, 12, 5, 5, 40});
   for (const double dropout : {0.0, 0.4}) {
     SmallNetwork<float> small(corpus.alphabet().size(), 12, Cell::lstm, dropout, true);
@@ -99,7 +99,7 @@ TEST(RoundedActivities, keep_losses_and_states_and_have_the_same_bits_however_th
   }
 }
 
-TEST(RoundedActivities, take_three_fifths_of_the_memory_at_most) {
+TEST(RoundedActivities, rounded_activations_take_at_most_three_fifths_of_the_memory) {
   const std::string text = wavy_text(9000);
   const Corpus corpus = Corpus::from_text(text, Alphabet::chars_of(text));
   SmallNetwork<float> small(corpus.alphabet().size(), 128, Cell::lstm);
@@ -118,7 +118,7 @@ TEST(RoundedActivities, take_three_fifths_of_the_memory_at_most) {
   EXPECT_LT(bytes_of(Precision::bf16), 0.6 * bytes_of(Precision::exact));
 }
 
-TEST(RoundedActivities, are_refused_where_they_mean_nothing) {
+TEST(RoundedActivities, rounded_activations_without_effect_are_rejected) {
   SmallNetwork<double> wide(5, 4, SmallNetwork<double>::Cell::rnn);
   wide.network.activities = Precision::bf16;
   Team team(1);
@@ -136,7 +136,7 @@ TEST(RoundedActivities, are_refused_where_they_mean_nothing) {
   EXPECT_THROW(BatchPass<float>(looking, team), UsageError);
 }
 
-TEST(Recomputation, stays_within_its_memory_limit_or_says_what_it_needs) {
+TEST(Recomputation, recomputation_stays_within_its_memory_limit_or_reports_the_need) {
   const std::string text = wavy_text(4000);
   const Corpus corpus = Corpus::from_text(text, Alphabet::chars_of(text));
   const Split part = whole_corpus(corpus, "training");
@@ -193,7 +193,7 @@ TEST(BatchPass, gradient_is_that_of_the_loss) {
 }
 
 /// -(1 - s) ln p_y - s / K sum over k of ln p_k, over predicted rows; the gradient by finite differences.
-TEST(LabelSmoothing, is_the_cross_entropy_to_a_target_that_is_spread) {
+TEST(LabelSmoothing, label_smoothing_is_the_cross_entropy_to_a_smoothed_target) {
   constexpr double kShare = 0.2;
   const Corpus corpus = numbered_corpus({9, 4, 6});
   const Split part = whole_corpus(corpus, "training");
@@ -238,7 +238,7 @@ TEST(LabelSmoothing, is_the_cross_entropy_to_a_target_that_is_spread) {
     EXPECT_THROW(BatchPass<double>(small.network, team, 0, {.smoothing = share}), UsageError);
 }
 
-TEST(BatchPass, names_the_first_value_that_is_not_finite) {
+TEST(BatchPass, first_nonfinite_value_is_named) {
   const Corpus corpus = numbered_corpus({40});
   const Split part = whole_corpus(corpus, "training");
   SmallNetwork<float> small(corpus.alphabet().size(), 5, Cell::lstm);
@@ -262,7 +262,7 @@ TEST(BatchPass, names_the_first_value_that_is_not_finite) {
   }
 }
 
-TEST(Evaluator, does_not_depend_on_window_lanes_or_threads) {
+TEST(Evaluator, evaluation_does_not_depend_on_windows_lanes_or_threads) {
   const Corpus corpus = numbered_corpus({9, 14, 3, 30, 1, 22, 7, 12});
   const Split part = whole_corpus(corpus, "test");
   const SmallNetwork<float> small(corpus.alphabet().size(), 12, Cell::lstm, 0.5);

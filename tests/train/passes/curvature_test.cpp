@@ -205,7 +205,7 @@ Build rnn_of(Map activation) {
 Signal lstm_of(Circuit& c, Signal x, Index n) { return lstm(c, x, n, {.trained_initial = true}); }
 Signal gru_of(Circuit& c, Signal x, Index n) { return gru(c, x, n, {}); }
 
-TEST(Curvature, is_the_dense_gauss_newton_matrix_with_structural_damping) {
+TEST(Curvature, curvature_is_the_dense_gauss_newton_matrix_with_structural_damping) {
   const std::pair<const char*, Build> cells[] = {
       {"tanh", rnn_of(Map::tanh)},         {"relu", rnn_of(Map::relu)}, {"sigmoid", rnn_of(Map::sigmoid)},
       {"softplus", rnn_of(Map::softplus)}, {"lstm", lstm_of},           {"gru", gru_of}};
@@ -219,7 +219,7 @@ TEST(Curvature, is_the_dense_gauss_newton_matrix_with_structural_damping) {
       }
 }
 
-TEST(Curvature, is_told_from_a_wrong_one) {
+TEST(Curvature, wrong_curvature_is_detected) {
   Problem problem(rnn_of(Map::tanh), Out::softmax, Distance::matching);
   const Vector g = by_products(problem, 0.3);
   EXPECT_LT(difference(dense(problem, Out::softmax, 0.3), g), 1e-7);
@@ -230,7 +230,7 @@ TEST(Curvature, is_told_from_a_wrong_one) {
   EXPECT_GT(difference(dense(other, Out::softmax, 0.3), g), 1e-2);
 }
 
-TEST(Curvature, is_symmetric_and_not_negative) {
+TEST(Curvature, curvature_is_symmetric_and_nonnegative) {
   for (const Distance distance : {Distance::none, Distance::matching}) {
     Problem problem(lstm_of, Out::softmax, distance);
     const Vector g = by_products(problem, 0.1);
@@ -250,7 +250,7 @@ TEST(Curvature, is_symmetric_and_not_negative) {
   }
 }
 
-TEST(Curvature, samples_have_it_as_their_covariance) {
+TEST(Curvature, curvature_samples_have_its_covariance) {
   for (const Out out : {Out::softmax, Out::bernoulli}) {
     Problem problem(rnn_of(Map::tanh), out, Distance::matching);
     const Vector g = by_products(problem, 0.3);
@@ -268,12 +268,12 @@ TEST(Curvature, samples_have_it_as_their_covariance) {
   }
 }
 
-TEST(Curvature, gives_the_same_bits_for_one_and_two_threads) {
+TEST(Curvature, curvature_has_the_same_bits_for_one_and_two_threads) {
   Problem problem(lstm_of, Out::softmax, Distance::squared);
   EXPECT_EQ(by_products(problem, 0.2, 1), by_products(problem, 0.2, 2));
 }
 
-TEST(Curvature, damps_what_the_loops_carry) {
+TEST(Curvature, structural_damping_applies_to_carried_states) {
   const auto names = [](const Build& build, Distance distance) {
     Problem problem(build, Out::softmax, distance);
     std::vector<Damped::Kind> kinds;

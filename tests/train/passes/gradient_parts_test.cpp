@@ -43,7 +43,7 @@ struct Announced {
 
 class GradientParts : public testing::TestWithParam<Structure::Kind> {};
 
-TEST_P(GradientParts, are_complete_when_they_are_announced) {
+TEST_P(GradientParts, gradient_parts_are_complete_when_announced) {
   std::size_t early = 0;
   for (std::uint64_t seed = 0; seed < 60; ++seed)
     for (const int threads : {1, 3}) {
@@ -72,7 +72,7 @@ void stack_layers(Circuit& c, int layers, Index n) {
   c.output(c.affine("o", 7, {{"V", x}}));
 }
 
-TEST(GradientPartsOfLayers, come_from_the_last_layer_to_the_first) {
+TEST(GradientPartsOfLayers, gradient_parts_arrive_from_the_last_layer_to_the_first) {
   Circuit c;
   stack_layers(c, 3, 16);
   Announced found(c, Structure::chains(4, 9), 2, 1, 1);
@@ -95,7 +95,7 @@ TEST(GradientPartsOfLayers, come_from_the_last_layer_to_the_first) {
   EXPECT_EQ(segment_of("z0/W0"), GradientPart::kEnd);
 }
 
-TEST(GradientPartsOfLayers, begin_at_multiples_and_are_not_small_but_in_the_end) {
+TEST(GradientPartsOfLayers, gradient_parts_are_aligned_and_only_the_last_may_be_small) {
   Circuit c;
   stack_layers(c, 3, 16);
   const Plan plan(c);

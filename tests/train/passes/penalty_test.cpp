@@ -85,7 +85,7 @@ struct Pass {
   BatchPass<double> pass;
 };
 
-TEST(ActivityPenalty, is_the_mean_squared_change_of_the_norm) {
+TEST(ActivityPenalty, activation_penalty_is_the_mean_squared_change_of_the_norm) {
   const Ragged data;
   HiddenNetwork<double> net(data.corpus.alphabet().size(), Kind::rnn);
   Pass plain(net, data, {}), penalised(net, data, {.activity = 3});
@@ -115,7 +115,7 @@ TEST(ActivityPenalty, is_the_mean_squared_change_of_the_norm) {
   EXPECT_NEAR(added, 3 * sum / static_cast<double>(count), 1e-12);
 }
 
-TEST(ActivityPenalty, has_the_gradient_of_central_differences_for_every_cell) {
+TEST(ActivityPenalty, penalty_gradient_equals_central_differences_for_every_cell) {
   const Ragged data;
   for (const Kind kind : {Kind::rnn, Kind::rnn_two_layers, Kind::lstm, Kind::gru, Kind::mrnn}) {
     HiddenNetwork<double> net(data.corpus.alphabet().size(), kind);
@@ -188,7 +188,7 @@ struct Flow {
   Batch window;
 };
 
-TEST(FlowPenalty, adds_the_immediate_derivative_of_its_definition) {
+TEST(FlowPenalty, flow_penalty_adds_the_immediate_derivative) {
   const Ragged data;
   for (const Kind kind : {Kind::rnn, Kind::mrnn}) {
     HiddenNetwork<double> net(data.corpus.alphabet().size(), kind);
@@ -223,7 +223,7 @@ TEST(FlowPenalty, adds_the_immediate_derivative_of_its_definition) {
   }
 }
 
-TEST(FlowPenalty, names_the_layer_whose_flow_is_not_through_one_matrix) {
+TEST(FlowPenalty, layer_without_a_single_recurrent_matrix_is_named) {
   const Ragged data;
   Team team(1);
   for (const Kind kind : {Kind::lstm, Kind::gru}) {
@@ -238,7 +238,7 @@ TEST(FlowPenalty, names_the_layer_whose_flow_is_not_through_one_matrix) {
 }
 
 /// With several windows per step: the mean of the penalties of the windows, and its exact gradient.
-TEST(Penalties, are_the_mean_over_the_windows_of_a_step) {
+TEST(Penalties, penalties_are_averaged_over_the_windows_of_a_step) {
   const std::string text = wavy_text(400);
   const Corpus corpus = Corpus::from_text(text, Alphabet::chars_of(text));
   const Split part = whole_corpus(corpus, "training");
@@ -278,7 +278,7 @@ TEST(Penalties, are_the_mean_over_the_windows_of_a_step) {
   }
 }
 
-TEST(Penalties, on_the_flow_are_refused_where_several_windows_are_measured) {
+TEST(Penalties, flow_penalty_with_several_windows_is_rejected) {
   const Ragged data;
   HiddenNetwork<double> net(data.corpus.alphabet().size(), Kind::rnn);
   TextBatches source(data.corpus, data.part, {.batch = 4, .whole_sequences = true}, 1);
@@ -287,7 +287,7 @@ TEST(Penalties, on_the_flow_are_refused_where_several_windows_are_measured) {
   EXPECT_THROW(BatchObjective<double>(net.network, net.parameters, source, options, team, {}), UsageError);
 }
 
-TEST(Penalties, do_not_depend_on_memory_limit_or_threads_and_resume_to_the_same_bytes) {
+TEST(Penalties, penalties_do_not_depend_on_memory_limit_or_threads_and_resume_exactly) {
   namespace fs = std::filesystem;
   const fs::path folder = fs::temp_directory_path() / ("unfold-penalty-" + std::to_string(::getpid()));
   fs::create_directories(folder);

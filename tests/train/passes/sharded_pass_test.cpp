@@ -65,7 +65,7 @@ PassResult pass_in(ShardedProblem& p, Team& team, const Sharding& sharding, std:
   return result;
 }
 
-TEST(ShardedPass, sums_to_the_gradient_of_the_whole_batch) {
+TEST(ShardedPass, shards_sum_to_the_gradient_of_the_whole_batch) {
   for (const double dropout : {0.0, 0.4}) {
     ShardedProblem p(dropout);
     Team team(1);
@@ -79,7 +79,7 @@ TEST(ShardedPass, sums_to_the_gradient_of_the_whole_batch) {
   }
 }
 
-TEST(ShardedPass, has_the_same_bits_in_any_number_of_processes) {
+TEST(ShardedPass, sharded_pass_has_the_same_bits_for_any_number_of_processes) {
   Team team(1);
   ShardedProblem problem(0.3);
   const PassResult expected = pass_in(problem, team, {.shards = kShardCount}, 7);
@@ -94,7 +94,7 @@ TEST(ShardedPass, has_the_same_bits_in_any_number_of_processes) {
     });
 }
 
-TEST(ShardedPass, slices_are_those_of_the_gradient_with_its_norm) {
+TEST(ShardedPass, slices_equal_the_gradient_with_its_norm) {
   constexpr Index kWide = 64;  // several chunks of the norm
   Team team(1);
   ShardedProblem problem(0.3, kWide);
@@ -124,7 +124,7 @@ TEST(ShardedPass, slices_are_those_of_the_gradient_with_its_norm) {
     });
 }
 
-TEST(ShardedPass, every_process_carries_the_state_of_its_lanes) {
+TEST(ShardedPass, each_process_carries_the_state_of_its_lanes) {
   ShardedProblem whole_problem;
   Team one(1);
   BatchPass<double> pass(whole_problem.small.network, one);
@@ -148,7 +148,7 @@ TEST(ShardedPass, every_process_carries_the_state_of_its_lanes) {
   });
 }
 
-TEST(ShardedPass, names_the_shard_where_something_is_not_finite) {
+TEST(ShardedPass, shard_with_a_nonfinite_value_is_named) {
   run_in_processes(2, [](Processes& processes) {
     ShardedProblem p;
     Team team(1);
@@ -160,7 +160,7 @@ TEST(ShardedPass, names_the_shard_where_something_is_not_finite) {
   });
 }
 
-TEST(ShardedPass, refuses_penalties_on_shards) {
+TEST(ShardedPass, penalties_on_shards_are_rejected) {
   ShardedProblem p;
   Team team(1);
   EXPECT_THROW(ShardedPass<double>(p.small.network, team, 0, {.activity = 1}, {.shards = 2}), UsageError);
@@ -183,7 +183,7 @@ CurvatureResult curvature_in(ShardedProblem& p, Team& team, const Sharding& shar
   return result;
 }
 
-TEST(ShardedCurvature, sums_to_the_product_with_the_whole) {
+TEST(ShardedCurvature, sharded_curvature_sums_to_the_whole_product) {
   ShardedProblem p;
   Team team(1);
   const CurvatureResult whole = curvature_in(p, team, {});
@@ -191,7 +191,7 @@ TEST(ShardedCurvature, sums_to_the_product_with_the_whole) {
     expect_near(curvature_in(p, team, {.shards = shards}).product, whole.product, 1e-11);
 }
 
-TEST(ShardedCurvature, has_the_same_bits_in_any_number_of_processes) {
+TEST(ShardedCurvature, sharded_curvature_has_the_same_bits_for_any_number_of_processes) {
   ShardedProblem problem;
   Team team(1);
   const CurvatureResult expected = curvature_in(problem, team, {.shards = kShardCount});

@@ -56,7 +56,7 @@ void expect_windows_to_equal_wholes() {
   EXPECT_EQ(said(data, net, options_of(2, 100)), whole);
 }
 
-TEST(ExampleSources, windows_with_carried_state_say_what_whole_examples_say_to_the_last_bit) {
+TEST(ExampleSources, windows_with_carried_state_have_the_bits_of_whole_examples) {
   expect_windows_to_equal_wholes<float>();
   expect_windows_to_equal_wholes<double>();
 }
@@ -77,7 +77,7 @@ std::vector<float> trained(const Data& data, const ExampleBatchOptions& options,
   return {net.parameters.flat().begin(), net.parameters.flat().end()};
 }
 
-TEST(ExampleSources, a_run_that_was_interrupted_ends_as_one_that_was_not) {
+TEST(ExampleSources, interrupted_run_equals_uninterrupted_run) {
   const Data data;
   const std::string file = (std::filesystem::temp_directory_path() / "unfold-examples-checkpoint.safetensors").string();
   for (const Index window : {0, 3}) {
@@ -106,7 +106,7 @@ double best_of(const Data& data, const std::vector<std::string>& heads, bool bot
   return result.best_nats_per_symbol;
 }
 
-TEST(ExampleSources, every_optimiser_trains_taggers_classifiers_value_heads_and_all_of_them_at_once) {
+TEST(ExampleSources, every_optimizer_trains_every_kind_of_head) {
   const Data data(16);
   for (const std::vector<std::string>& heads :
        {std::vector<std::string>{"tag"}, {"class"}, {"wind"}, {"tag", "class", "wind"}})

@@ -66,7 +66,7 @@ struct ValueNetwork {
   Parameters<T> parameters;
 };
 
-TEST(TaskBatches, a_window_holds_its_examples_row_by_row) {
+TEST(TaskBatches, window_contains_its_examples_row_by_row) {
   const FiniteTask task;
   const auto source = task_batches(task, 3, 5);
   const Batch& window = source->batch();
@@ -89,7 +89,7 @@ TEST(TaskBatches, a_window_holds_its_examples_row_by_row) {
   }
 }
 
-TEST(TaskBatches, an_epoch_reads_every_example_once_and_a_position_can_be_sought) {
+TEST(TaskBatches, epoch_reads_every_example_once_and_is_seekable) {
   const FiniteTask task;
   const auto source = task_batches(task, 3, 5), other = task_batches(task, 3, 5);
   std::vector<std::vector<Index>> epochs;
@@ -119,7 +119,7 @@ TEST(TaskBatches, an_epoch_reads_every_example_once_and_a_position_can_be_sought
   EXPECT_THROW(task_batches(task, 0, 1), UsageError);
 }
 
-TEST(TaskBatches, an_example_is_moved_anew_in_every_pass_of_training_alone) {
+TEST(TaskBatches, only_training_examples_change_in_every_pass) {
   const MovingTask task;
   const auto first = [](const Batch& batch, Index chain) {
     const Index row = batch.structure.order().rows[at(batch.structure.item(chain, 0))];
@@ -141,7 +141,7 @@ TEST(TaskBatches, an_example_is_moved_anew_in_every_pass_of_training_alone) {
   }
 }
 
-TEST(TaskBatches, the_gradient_of_a_value_at_the_end_is_that_of_finite_differences) {
+TEST(TaskBatches, gradient_of_a_final_value_equals_finite_differences) {
   const auto task = adding({.length = 5});
   ValueNetwork<double> net(task->shape(), 3);
   Team team(1);
@@ -180,7 +180,7 @@ TEST(TaskBatches, the_gradient_of_a_value_at_the_end_is_that_of_finite_differenc
   }
 }
 
-TEST(TaskBatches, the_judge_counts_as_the_rule_says) {
+TEST(TaskBatches, judge_counts_by_its_rule) {
   const FiniteTask task;
   const auto judge = task_judge<float>(task);
   judge->start();
@@ -208,7 +208,7 @@ TEST(TaskBatches, the_judge_counts_as_the_rule_says) {
   EXPECT_NEAR(judge->measures()[1].second, (9 + 0.0441 + 0.0361) / 6, 1e-5);
 }
 
-TEST(TaskBatches, a_curriculum_begins_with_the_shortest_examples_and_doubles_them_after_every_so_many) {
+TEST(TaskBatches, curriculum_starts_short_and_doubles_periodically) {
   const auto task = temporal_order({.length = 32});
   const auto source = task_batches(*task, 4, 5, 8);
   std::vector<Index> lengths;
@@ -248,7 +248,7 @@ std::vector<float> trained(Index steps, const std::string& checkpoint, bool resu
   return {net.parameters.flat().begin(), net.parameters.flat().end()};
 }
 
-TEST(TaskBatches, a_run_that_was_interrupted_ends_as_one_that_was_not) {
+TEST(TaskBatches, interrupted_task_run_equals_uninterrupted_run) {
   const std::string file = (std::filesystem::temp_directory_path() / "unfold-task-checkpoint.safetensors").string();
   const std::vector<float> whole = trained(30, "", false);
   trained(13, file, false);
@@ -257,7 +257,7 @@ TEST(TaskBatches, a_run_that_was_interrupted_ends_as_one_that_was_not) {
 }
 
 /// h doubles at every step: harmless for the short sequences of a curriculum, but it overflows in validation.
-TEST(TaskBatches, a_validation_that_overflows_is_no_divergence_while_a_curriculum_is_short) {
+TEST(TaskBatches, validation_overflow_during_a_curriculum_is_not_a_divergence) {
   const auto task = adding({.length = 400});
   Circuit circuit;
   const Signal x = circuit.input("values", task->shape().inputs);
@@ -285,7 +285,7 @@ TEST(TaskBatches, a_validation_that_overflows_is_no_divergence_while_a_curriculu
   }
 }
 
-TEST(TaskBatches, training_on_a_task_of_classes_reaches_its_goal) {
+TEST(TaskBatches, training_on_a_class_task_reaches_its_goal) {
   const auto task = copying({.length = 1, .pattern = 1, .symbols = 2});
   ASSERT_EQ(task->shape().outputs, 3);
   Circuit circuit;

@@ -76,7 +76,7 @@ double log_density(const Moments& of, double x, double y) {
   return -std::log(2 * std::numbers::pi) - std::log(det) / 2 - square / 2;
 }
 
-TEST(GaussianStart, a_state_says_so_many_times_the_log_density_of_its_label) {
+TEST(GaussianStart, state_scores_are_a_multiple_of_the_label_log_density) {
   const LabelledWalks data;
   NetworkModel<double> model = hybrid_of(data, "birnn:3,gaussians=0.25", "hybrid");
   model.initialise(1);
@@ -97,7 +97,7 @@ TEST(GaussianStart, a_state_says_so_many_times_the_log_density_of_its_label) {
 }
 
 /// The second number of a walk jumps after some time.
-TEST(GaussianStart, states_stand_in_a_row) {
+TEST(GaussianStart, forward_states_are_initialized_in_sequence) {
   const LabelledWalks data;
   NetworkModel<double> model = hybrid_of(data, "rnn:3,gaussians=1", "hybrid:2,order=forward");
   Team team(1);
@@ -118,7 +118,7 @@ TEST(GaussianStart, states_stand_in_a_row) {
   EXPECT_FALSE(likelier_late(-1));
 }
 
-TEST(GaussianStart, leaves_other_models_alone_and_refuses_what_it_is_not_for) {
+TEST(GaussianStart, other_models_are_unchanged_and_unsupported_ones_rejected) {
   const LabelledWalks data;
   NetworkModel<double> plain = hybrid_of(data, "rnn:3", "hybrid:2");
   Team team(1);

@@ -31,7 +31,7 @@ NetworkModel<double> bag_of(const LabelledData& data, const std::string& spec) {
   return {spec, *data.data, {.reads = {"word"}, .heads = {{.field = "label"}}}};
 }
 
-TEST(CountsStart, every_word_begins_with_the_evidence_of_naive_bayes) {
+TEST(CountsStart, words_are_initialized_with_naive_bayes_evidence) {
   const LabelledData data;
   NetworkModel<double> model = bag_of(data, "bag:64,start=counts,pool=mean");  // its parameters are zero
   initialize_from_counts(model, data.set, 3);
@@ -56,7 +56,7 @@ TEST(CountsStart, every_word_begins_with_the_evidence_of_naive_bayes) {
   }
 }
 
-TEST(CountsStart, leaves_other_models_alone_and_refuses_what_it_is_not_for) {
+TEST(CountsStart, other_models_are_unchanged_and_unsupported_ones_rejected) {
   const LabelledData data;
   NetworkModel<double> plain = bag_of(data, "bag:8,pool=mean");
   initialize_from_counts(plain, data.set, 3);
