@@ -71,7 +71,7 @@ def paragraphs(text):
 
 def plain(text):
     """Prose without code: spans in backquotes, options, addresses, quoted data."""
-    text = re.sub(r"`[^`]*`|\]\([^)]*\)|https?://\S+|--[\w-]+(?:[ =]\w+)?|\b\w+(?:[_=:.]\w+)+\b|\\?\"[^\"]*\"", " ", text)
+    text = re.sub(r"`[^`]*`|\]\([^)]*\)|https?://\S+|--format \w+|--[\w-]+|\b\w+(?:[_=:.]\w+)+\b|\\?\"[^\"]*\"", " ", text)
     return re.sub(r"\s+", " ", text)
 
 
