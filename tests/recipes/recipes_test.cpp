@@ -81,37 +81,34 @@ class Recipes : public ::testing::Test {
       write_file_atomically(edit.file, edited(edit.where == "new" ? "" : read_file(edit.file), edit));
   }
 
-  /// Builds the program of this folder against these modules, unoptimized, and runs it.
-  void build_and_run(const std::string& program, const std::string& modules) {
-    fs::copy_file(source_ / "tests/recipes" / program, copy_ / program, fs::copy_options::overwrite_existing);
-    write_file_atomically("CMakeLists.txt", read_file("CMakeLists.txt") + "add_executable(recipe " + program +
-                                                ")\nunfold_compile_options(recipe)\ntarget_link_libraries(recipe " +
-                                                modules + ")\n");
+  /// Builds the programs of this folder, unoptimized, and runs them.
+  void build_and_run(const std::vector<std::string>& programs) {
+    std::string targets = read_file("CMakeLists.txt");
+    for (const std::string& program : programs) {
+      const std::string file = program + ".cpp", target = "recipe_" + program;
+      fs::copy_file(source_ / "tests/recipes" / file, copy_ / file, fs::copy_options::overwrite_existing);
+      targets += "add_executable(" + target + " " + file + ")\nunfold_compile_options(" + target +
+                 ")\ntarget_link_libraries(" + target + " unfold::gradcheck)\n";
+    }
+    write_file_atomically("CMakeLists.txt", targets);
     run(UNFOLD_CMAKE
         " -G '" UNFOLD_GENERATOR "' -DCMAKE_CXX_COMPILER='" UNFOLD_COMPILER
         "' -DCMAKE_CXX_COMPILER_LAUNCHER='" UNFOLD_LAUNCHER
         "' -S . -B build -DCMAKE_BUILD_TYPE=Debug -DCMAKE_CXX_FLAGS_DEBUG=-O0 -DCMAKE_UNITY_BUILD=ON -DUNFOLD_TESTS=OFF"
         " -DUNFOLD_EXAMPLES=OFF -DCMAKE_CXX_FLAGS='-march=native -DHWY_COMPILE_ONLY_STATIC'");
-    if (!HasFailure()) run(UNFOLD_CMAKE " --build build --target recipe --parallel 2");
-    if (!HasFailure()) run("build/recipe");
+    for (const std::string& program : programs) {
+      if (!HasFailure()) run(UNFOLD_CMAKE " --build build --parallel 2 --target recipe_" + program);
+      if (!HasFailure()) run("build/recipe_" + program);
+    }
   }
 
   const fs::path source_ = UNFOLD_SOURCE_DIR, copy_ = UNFOLD_WORK_DIR;
 };
 
-TEST_F(Recipes, recipe_operation_builds_with_all_derivatives) {
-  ASSERT_NO_FATAL_FAILURE(follow("How to add an operation"));
-  build_and_run("operation.cpp", "unfold::gradcheck");
-}
-
-TEST_F(Recipes, recipe_cell_builds_with_all_derivatives) {
-  ASSERT_NO_FATAL_FAILURE(follow("How to add a cell"));
-  build_and_run("cell.cpp", "unfold::gradcheck");
-}
-
-TEST_F(Recipes, recipe_loss_builds_with_all_derivatives) {
-  ASSERT_NO_FATAL_FAILURE(follow("How to add a loss"));
-  build_and_run("loss.cpp", "unfold::gradcheck");
+TEST_F(Recipes, recipes_build_with_all_derivatives) {
+  for (const char* kind : {"an operation", "a cell", "a loss"})
+    ASSERT_NO_FATAL_FAILURE(follow(std::string("How to add ") + kind));
+  build_and_run({"operation", "cell", "loss"});
 }
 
 TEST(RecipeEdits, recipe_edits_are_found_and_applied) {
