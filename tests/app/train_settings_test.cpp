@@ -112,7 +112,7 @@ TEST(TrainSettings, text_is_converted_by_the_type_of_the_setting) {
   }
   for (const char* text : {"no", "False", "", "rubbish"})
     EXPECT_TRUE(contains(message_of<UsageError>([&] { assign_text("whole-sequences", text, settings, run); }),
-                         "whole-sequences wants true or false"))
+                         "whole-sequences must be true or false"))
         << text;
 }
 

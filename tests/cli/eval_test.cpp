@@ -75,9 +75,9 @@ TEST_F(CommandTest, eval_and_score_report_their_reading_method) {
   EXPECT_EQ(parts["bytes"], exact["bytes"]);
   const Arguments cut = {"--segments", "8", "--warmup", "20"};
   EXPECT_NE(unfold_command({"eval", run_, text_}).out.find("exact"), std::string::npos);
-  EXPECT_NE(unfold_command(Arguments{"eval", run_, text_} + cut).out.find("8 segments"), std::string::npos);
+  EXPECT_NE(unfold_command(Arguments{"eval", run_, text_} + cut).out.find("8 parallel segments"), std::string::npos);
   const Finished scored = unfold_command(Arguments{"score", run_, text_} + cut);
-  EXPECT_NE(scored.err.find("8 segments"), std::string::npos) << scored.err;
+  EXPECT_NE(scored.err.find("8 parallel segments"), std::string::npos) << scored.err;
   EXPECT_EQ(scored.out, unfold_command(Arguments{"eval", run_, text_, "--per-symbol", "-"} + cut).out);
   EXPECT_NE(scored.out, unfold_command({"score", run_, text_}).out);
   EXPECT_EQ(unfold_command({"eval", run_, text_, "--warmup", "20"}).code, 2);

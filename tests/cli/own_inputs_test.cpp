@@ -104,7 +104,7 @@ TEST_F(OwnInputs, a_folder_that_is_filled_is_no_run_that_is_read) {
   const std::string before = read_bytes(weights()), valid = data("valid.txt", small_text(500));
   expect_kept(text_, training({"--out", text_}), "--out " + text_ + " is also an input; name a different folder");
   expect_failure(training({"--start-from", run_, "--overwrite"}), 2, "is also an input");
-  expect_failure(training({"--start-from", weights(), "--overwrite"}), 2, "is the folder of " + weights());
+  expect_failure(training({"--start-from", weights(), "--overwrite"}), 2, "is the folder of the input " + weights());
   EXPECT_EQ(read_bytes(weights()), before);
   train({"--resume", "--steps", "25"});  // goes on in its own folder
   // Data may lie where a run comes to lie.

@@ -49,7 +49,7 @@ TEST_F(UnusedOptions, eval_of_tasks_rejects_search_options) {
                             run_, "--quiet"})
                 .code,
             0);
-  expect_failure({"eval", run_, "--count", "5", "--beam", "5"}, 2, "not of tasks");
+  expect_failure({"eval", run_, "--count", "5", "--beam", "5"}, 2, "not for tasks");
   EXPECT_EQ(unfold_command({"eval", run_, "--count", "5", "--seed", "9"}).code, 0);
 }
 

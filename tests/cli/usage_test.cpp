@@ -118,8 +118,10 @@ TEST_F(CommandTest, a_value_that_is_malformed_or_out_of_range_is_refused_with_wh
   expect_failure(training({"--optimizer", "adam:rat=1"}), 2, "did you mean \"rate\"?");
   expect_failure(training({"--memory-limit", "lots"}), 2, "500M or 2G");
   expect_failure(training({"--activations", "half"}), 2, "bf16");
-  expect_failure(training({"--activations", "bf16", "--memory-limit", "2G"}), 2, "--memory-limit and --activations");
-  expect_failure(training({"--activations", "bf16", "--precision", "double"}), 2, "--precision double and");
+  expect_failure(training({"--activations", "bf16", "--memory-limit", "2G"}), 2,
+                 "--memory-limit cannot be combined with --activations");
+  expect_failure(training({"--activations", "bf16", "--precision", "double"}), 2,
+                 "--precision double cannot be combined with");
   expect_failure(training({"--activations", "bf16", "--optimizer", "hf"}), 2, "not precise enough");
   expect_failure(training({"--activations", "bf16", "--model", "ngram:3"}), 2, "trained by gradient");
   expect_failure({"train", text_}, 2, "--out");

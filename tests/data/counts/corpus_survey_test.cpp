@@ -117,7 +117,7 @@ TEST(CorpusSurvey, corpus_errors_equal_those_of_one_process) {
       }
     }
   const std::string long_word = folder.write("word", std::string(3 * size, 'x') + " end");
-  EXPECT_TRUE(contains(refused(2, {long_word}, {.kind = SymbolKind::words}), "has more than 65536 bytes"));
+  EXPECT_TRUE(contains(refused(2, {long_word}, {.kind = SymbolKind::words}), "is longer than 65536 bytes"));
   EXPECT_TRUE(contains(refused(2, {folder.write("empty", "")}, {.kind = SymbolKind::chars}), "is empty"));
   EXPECT_TRUE(contains(refused(2, {folder.path("none")}, {.kind = SymbolKind::chars}), "no such file"));
   EXPECT_TRUE(contains(refused(2, {folder.write("blank", " \t ")}, {.kind = SymbolKind::words}), "only blanks"));

@@ -208,7 +208,8 @@ TEST(ExampleBatches, refuse_options_without_sense) {
   for (const double rate : {-0.1, 1.0})
     EXPECT_THAT(refused([=](auto& o) { o.word_dropout = rate; }), HasSubstr("word dropout"));
   EXPECT_THAT(refused([](auto& o) { o.reads = {"words"}; }), HasSubstr("words"));
-  EXPECT_THAT(refused([](auto& o) { o.reads = {"tag"}; }), HasSubstr("tag is read and predicted at the same position"));
+  EXPECT_THAT(refused([](auto& o) { o.reads = {"tag"}; }),
+              HasSubstr("tag is both read and predicted at the same position"));
   const ExampleSet none = set.subset({});
   EXPECT_THAT(message_of<DataError>([&] { example_batches(none, kAll, 1); }), HasSubstr("no training examples"));
 }

@@ -73,7 +73,7 @@ TEST(JsonlReader, invalid_jsonl_is_rejected_with_its_line) {
   refused("{\"x\": [[]]}\n", "\"x\" must be a text, a number, or a list");
   refused("{\"x\": [1]}\n[1]\n", "data: line 2: not a JSON object");
   refused("{\"x\": [1]}\n{\"x\": [NaN]}\n", "data: line 2: not valid JSON");
-  refused("{\"x\": [1]}\n{\"y\": 1}\n", "data: line 2: no list and no text");
+  refused("{\"x\": [1]}\n{\"y\": 1}\n", "data: line 2: there is no list and no text");
   refused("{\"x\": [1], \"x\": [2]}\n", "the key \"x\" occurs twice");
   refused("{\"x\": [1e999]}\n", "data: line 1");
 }

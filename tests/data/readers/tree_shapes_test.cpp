@@ -114,12 +114,12 @@ TEST(TreeShapes, invalid_tree_is_rejected_with_its_line_and_a_remedy) {
   EXPECT_TRUE(contains(refused(conllu({{"a", "0"}, {"b", "3"}, {"c", "2"}})), "form a cycle without a root"));
   std::vector<std::pair<std::string, std::string>> deep = {{"w", "0"}};
   for (int i = 1; i < 1200; ++i) deep.emplace_back("w", std::to_string(i));
-  EXPECT_TRUE(contains(refused(conllu(deep)), "a tree deeper than 1000 levels"));
+  EXPECT_TRUE(contains(refused(conllu(deep)), "the tree is deeper than 1000 levels"));
   std::string words = "x\tw";
   for (int i = 0; i < 1000; ++i) words += " w";
   EXPECT_TRUE(contains(
       refusal("labelled", words + "\n", {.text = SymbolKind::words, .text_kind_set = true, .trees = TreeShape::left}),
-      "line 1: 1001 leaves give a tree deeper than 1000 levels; use --trees balanced"));
+      "line 1: 1001 leaves give the tree is deeper than 1000 levels; use --trees balanced"));
   EXPECT_TRUE(contains(message_of<UsageError>([&] { read_as("trees", kSentiment, heads); }), "has no id"));
   EXPECT_TRUE(contains(message_of<UsageError>([] { parse_tree_shape("balance"); }), "did you mean \"balanced\"?"));
 }

@@ -67,8 +67,8 @@ TEST(TreesReader, thousand_levels_are_read_and_more_are_rejected) {
     return line + "word" + std::string(static_cast<std::size_t>(levels), ')') + "\n";
   };
   EXPECT_EQ(read_as("trees", deep(1000)).positions(), 1000);
-  EXPECT_TRUE(contains(refusal("trees", deep(1001)), "data: line 1: a tree deeper than 1000 levels"));
-  EXPECT_TRUE(contains(refusal("trees", deep(300'000)), "data: line 1: a tree deeper than 1000 levels"));
+  EXPECT_TRUE(contains(refusal("trees", deep(1001)), "data: line 1: the tree is deeper than 1000 levels"));
+  EXPECT_TRUE(contains(refusal("trees", deep(300'000)), "data: line 1: the tree is deeper than 1000 levels"));
 }
 
 TEST(TreesReader, tree_format_is_detected_if_every_line_is_a_tree) {

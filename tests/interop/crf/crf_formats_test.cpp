@@ -322,8 +322,9 @@ TEST(CrfWeights, import_errors_name_the_line) {
   wrong.replace(wrong.find("maxid: 30"), 9, "maxid: 20");
   EXPECT_TRUE(contains(of_crfpp(wrong), "too few")) << of_crfpp(wrong);
   wrong.replace(wrong.find("maxid: 20"), 9, "maxid: 9000000000000000000");
-  EXPECT_TRUE(contains(of_crfpp(wrong), "ends where a weight")) << of_crfpp(wrong);
-  EXPECT_TRUE(contains(of_crfpp(crfpp.substr(0, crfpp.size() - 5)), "ends where a weight")) << of_crfpp(crfpp);
+  EXPECT_TRUE(contains(of_crfpp(wrong), "unexpected end of file; expected a weight")) << of_crfpp(wrong);
+  EXPECT_TRUE(contains(of_crfpp(crfpp.substr(0, crfpp.size() - 5)), "unexpected end of file; expected a weight"))
+      << of_crfpp(crfpp);
 }
 
 TEST(CrfWeights, models_without_a_counterpart_are_rejected_by_name) {

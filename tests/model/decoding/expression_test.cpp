@@ -96,7 +96,7 @@ TEST(Expression, errors_name_the_position) {
   EXPECT_THAT(error_of("a[bc"), HasSubstr("position 2: this [ is never closed"));
   EXPECT_THAT(error_of("a[]"), HasSubstr("position 2: empty brackets"));
   EXPECT_THAT(error_of("*a"), HasSubstr("position 1: there is nothing to repeat"));
-  EXPECT_THAT(error_of("a{x}"), HasSubstr("position 2: a count is {3}, {2,} or {2,5}"));
+  EXPECT_THAT(error_of("a{x}"), HasSubstr("position 2: invalid count; a count is {3}, {2,} or {2,5}"));
   EXPECT_THAT(error_of("a{3,2}"), HasSubstr("position 2: the upper count is below the lower count"));
   EXPECT_THAT(error_of("a{99999}"), HasSubstr("position 2: a count is at most 10000"));
   EXPECT_THAT(error_of("abz"),
