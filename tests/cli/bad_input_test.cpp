@@ -13,7 +13,7 @@ TEST_F(CommandTest, missing_directory_and_empty_data_are_named) {
   for (const Arguments& verb :
        {Arguments{"train", "--out", folder_ / "new"}, Arguments{"eval", run_}, Arguments{"score", run_}}) {
     expect_failure(verb + Arguments{absent}, 3, absent);
-    expect_failure(verb + Arguments{folder_.path()}, 3, "folder");
+    expect_failure(verb + Arguments{folder_.path()}, 3, folder_.path());
     expect_failure(verb + Arguments{empty}, 3, empty);
   }
   EXPECT_FALSE(std::filesystem::exists(folder_ / "new/config.toml"));

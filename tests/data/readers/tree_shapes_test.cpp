@@ -119,7 +119,7 @@ TEST(TreeShapes, invalid_tree_is_rejected_with_its_line_and_a_remedy) {
   for (int i = 0; i < 1000; ++i) words += " w";
   EXPECT_TRUE(contains(
       refusal("labelled", words + "\n", {.text = SymbolKind::words, .text_kind_set = true, .trees = TreeShape::left}),
-      "line 1: 1001 leaves give the tree is deeper than 1000 levels; use --trees balanced"));
+      "line 1: 1001 leaves give a tree deeper than 1000 levels; use --trees balanced"));
   EXPECT_TRUE(contains(message_of<UsageError>([&] { read_as("trees", kSentiment, heads); }), "has no id"));
   EXPECT_TRUE(contains(message_of<UsageError>([] { parse_tree_shape("balance"); }), "did you mean \"balanced\"?"));
 }
