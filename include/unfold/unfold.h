@@ -1,7 +1,7 @@
 #pragma once
 /// Everything that programs usually need, in one line:
 ///
-///   #include <include/unfold/unfold.h>
+///   #include <unfold/unfold.h>
 ///
 /// Circuits and cells, networks and their training, models of every kind, text and data with fields, scores, samples,
 /// compression. Where compile times matter, include what is used: each header stands alone.
