@@ -43,9 +43,9 @@ std::vector<T> log_probabilities(std::span<const T> logits) {
 }
 
 template <class T>
-class Forecaster {
+class PathForecaster {
  public:
-  Forecaster(const NetworkModel<T>& model, const ExampleSet& set, const PredictRequest& request, Team& team)
+  PathForecaster(const NetworkModel<T>& model, const ExampleSet& set, const PredictRequest& request, Team& team)
       : model_(model), set_(set), request_(request), stepper_(model.plan(), model.parameters(), team) {
     for (const NetworkInput& input : model.network().inputs) {
       const FieldRead read = parse_read(input.field);
@@ -255,7 +255,7 @@ void forecast(const NetworkModel<T>& model, const Examples& examples, const Pred
                     model.spec_text()));
   const ExampleSet set(examples, std::make_shared<const DataSpecification>(model.data()), {});
   Team team(1);
-  Forecaster<T> forecaster(model, set, request, team);
+  PathForecaster<T> forecaster(model, set, request, team);
   bool headed = false;
   for (Index e = 0; e < set.count(); ++e) {
     const auto rows = forecaster.run(e);
