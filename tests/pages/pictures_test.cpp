@@ -108,7 +108,7 @@ std::string faults_of(const std::string& svg) {
         faults += "the text \"" + text + "\" leaves the frame\n";
     if (std::set(frame.series.begin(), frame.series.end()).size() < frame.series.size())
       faults += "two lines look alike\n";
-    if (frame.series.size() > kMostLines) faults += "more lines than eight\n";
+    if (frame.series.size() > kMostCurves) faults += "more lines than eight\n";
     for (const auto& [colour, end] : frame.ends) {
       const auto beside = [&name = colour, at = end](const auto& label) {
         return label.first == name && label.second > at;

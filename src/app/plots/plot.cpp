@@ -22,7 +22,7 @@ constexpr double kLabelStep = 16;     // between labels
 /// Colors that are distinguishable on light and dark backgrounds.
 constexpr std::array kColours = {"#1f77b4", "#d62728", "#2ca02c", "#9467bd",
                                  "#e07b00", "#0f9fb4", "#b0705f", "#808080"};
-static_assert(kColours.size() == kMostLines);
+static_assert(kColours.size() == kMostCurves);
 
 /// Attributes are used by viewers without support for styles.
 constexpr const char* kStyle =
@@ -251,7 +251,7 @@ std::string line_plot(const std::string& title, const Axis& x, const Axis& given
   y.logarithmic = given.logarithmic || spans_orders(curves);
   const Frame frame = frame_of(x, y, curves);
   const double labels = room_for(curves);
-  const std::size_t panels = (curves.size() + kMostLines - 1) / kMostLines;
+  const std::size_t panels = (curves.size() + kMostCurves - 1) / kMostCurves;
   if (panels < 2) return panel(title, x, y, frame, curves, labels);
   std::vector<std::string> plots;
   for (std::size_t k = 0; k < panels; ++k) {

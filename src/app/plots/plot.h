@@ -22,7 +22,7 @@ struct Axis {
 };
 
 /// Maximum number of lines per frame; more lines are divided into several frames, one below the other.
-inline constexpr std::size_t kMostLines = 8;
+inline constexpr std::size_t kMostCurves = 8;
 
 /// Returns a plot of medians as lines with bands between the quartiles; each line is labeled at its end. Points that
 /// are not finite are omitted. Positive values that span orders of magnitude are drawn on a logarithmic axis even if

@@ -70,7 +70,7 @@ PageSection Activity<T>::gates() const {
   if (watched_.gates().empty() || rows_.empty()) return section;
   std::vector<ChartSeries> series;
   for (const Gate& gate : watched_.gates()) {
-    if (series.size() == kMostLines) break;
+    if (series.size() == kMostCurves) break;
     series.push_back({.curve = saturation(gate), .style = "points"});
   }
   section.blocks.push_back(chart_block("Saturation", {"fraction closed"}, {"fraction open"}, series));

@@ -78,7 +78,7 @@ PageSection section_of(const std::string& run, const Circuit& circuit, const Mod
     found[last->first] = radii(blocks, last->second);
   found[std::max<Index>(best, 1)] = radii(blocks, parameters);
   std::vector<ChartSeries> series;
-  for (std::size_t b = 0; b < blocks.size() && b < kMostLines; ++b) {
+  for (std::size_t b = 0; b < blocks.size() && b < kMostCurves; ++b) {
     Curve curve{.label = blocks[b].name, .points = {}};
     for (const auto& [step, values] : found)
       curve.points.push_back({static_cast<double>(step), {values[b], values[b], values[b]}});
@@ -87,7 +87,7 @@ PageSection section_of(const std::string& run, const Circuit& circuit, const Mod
   section.blocks.push_back(chart_block("Spectral radius over steps", {"steps"}, {"spectral radius"}, series));
   section.blocks.push_back(note_block(fmt::format(
       "{}The log of a run records no weights: these are those {}of the best validation{}.",
-      blocks.size() > kMostLines ? fmt::format("The first {} of {} matrices. ", kMostLines, blocks.size()) : "",
+      blocks.size() > kMostCurves ? fmt::format("The first {} of {} matrices. ", kMostCurves, blocks.size()) : "",
       known_start ? "drawn from the seed and those " : "",
       found.size() > (known_start ? 2U : 1U) ? " and those of the last checkpoint" : "")));
   return section;

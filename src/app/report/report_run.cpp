@@ -275,7 +275,7 @@ PageSection cost_section(const ReportRequest& request) {
                     read > 0 ? fmt::format("{:.0f}", read) : std::string("-"),
                     read > 0 && seconds > 0 ? fmt::format("{:.0f}", read / seconds) : std::string("-"),
                     file_size(RunFolder(run).model()), file_size(RunFolder(run).checkpoint())});
-    if (speed.size() > 1 && speeds.size() < kMostLines)
+    if (speed.size() > 1 && speeds.size() < kMostCurves)
       speeds.push_back({.curve = {folder_name(run), join_curves({smoothed(speed)})}});
   }
   section.missing = "The log contains no times: this is a model file.";
