@@ -172,10 +172,11 @@ std::unique_ptr<Forecaster> make_forecaster(std::string_view name, const Forecas
   if (name == "theta") return make_theta(options);
   if (name == "arima") return make_arima(ArimaSearchOptions{}, options);
   if (name == "ar") return make_ar(options);
+  if (name == "seasonal-ar") return make_seasonal_ar(options);
   throw UsageError(
       "forecaster \"" + std::string(name.substr(0, 40)) +
       "\" does not exist; use naive, seasonal-naive, drift, mean, ses, ets, ets:FORM (such as ets:A,Ad,N), "
-      "theta, arima or ar");
+      "theta, arima, ar or seasonal-ar");
 }
 
 }  // namespace unfold::forecasting

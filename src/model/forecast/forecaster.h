@@ -124,7 +124,7 @@ class Forecaster {
 };
 
 /// Returns a forecaster by name: naive, seasonal-naive, drift, mean, ses, ets, ets:FORM (error A or M, trend N, A or
-/// Ad, season N, A or M, such as ets:M,Ad,A), theta, arima, ar. Throws UsageError for another name.
+/// Ad, season N, A or M, such as ets:M,Ad,A), theta, arima, ar, seasonal-ar. Throws UsageError for another name.
 std::unique_ptr<Forecaster> make_forecaster(std::string_view name, const ForecasterOptions& options = {});
 
 }  // namespace unfold::forecasting

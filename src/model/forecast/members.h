@@ -14,5 +14,6 @@ std::unique_ptr<Forecaster> make_simple(std::string_view name, const ForecasterO
 std::unique_ptr<Forecaster> make_ets(std::string_view name, const ForecasterOptions& options);
 std::unique_ptr<Forecaster> make_theta(const ForecasterOptions& options);
 std::unique_ptr<Forecaster> make_ar(const ForecasterOptions& options);
+std::unique_ptr<Forecaster> make_seasonal_ar(const ForecasterOptions& options);
 
 }  // namespace unfold::forecasting

@@ -81,6 +81,35 @@ double bartlett_deviation(std::span<const double> r, Index lag, Index n) {
   return std::sqrt((1 + 2 * sum) / static_cast<double>(n));
 }
 
+/// The period of values without trend; 1 if none is significant.
+Index period_of_stationary(const std::vector<double>& y, std::span<const Index> candidates, double scale) {
+  const Index n = static_cast<Index>(y.size()), longest = n / 3;
+  if (longest < 2) return 1;
+  double largest = 0;
+  for (const double x : y) largest = std::max(largest, std::fabs(x));
+  if (!(largest > 1e-12 * scale)) return 1;  // only rounding errors are left
+  const std::vector<double> r = autocorrelations(y, longest + 1);
+  const double free_limit = normal_quantile(1 - 0.05 / static_cast<double>(longest));
+
+  const auto passes = [&](Index m) {
+    if (m < 2 || m > longest || r[at(m)] <= 0) return false;
+    if (r[at(m)] < r[at(m - 1)] || r[at(m)] < r[at(m + 1)]) return false;
+    return candidates.empty() ? r[at(m)] > free_limit * bartlett_deviation(r, m, n)
+                              : significant_autocorrelation(r, m, n);
+  };
+  std::vector<Index> passed;
+  for (const Index m : candidates)
+    if (passes(m)) passed.push_back(m);
+  for (Index m = 2; candidates.empty() && m <= longest; ++m)
+    if (passes(m)) passed.push_back(m);
+  std::sort(passed.begin(), passed.end());
+  double best = 0;
+  for (const Index m : passed) best = std::max(best, r[at(m)]);
+  for (const Index m : passed)
+    if (r[at(m)] >= 0.9 * best) return m;
+  return 1;
+}
+
 }  // namespace
 
 std::vector<double> interpolate_missing(std::span<const double> values, Index period) {
@@ -146,35 +175,14 @@ std::vector<Index> calendar_periods(double seconds) {
 }
 
 Index detect_period(std::span<const double> values, std::span<const Index> candidates) {
-  std::vector<double> y = without_linear_trend(interpolate_missing(values));
+  const std::vector<double> level = interpolate_missing(values);
   double scale = 0;
   for (const double x : values) scale = std::isnan(x) ? scale : std::max(scale, std::fabs(x));
-  if (autocorrelations(y, 1).back() > 0.9) y = without_linear_trend(difference(y));
-  const Index n = static_cast<Index>(y.size()), longest = n / 3;
-  if (longest < 2) return 1;
-  double largest = 0;
-  for (const double x : y) largest = std::max(largest, std::fabs(x));
-  if (!(largest > 1e-12 * scale)) return 1;  // only rounding errors are left
-  const std::vector<double> r = autocorrelations(y, longest + 1);
-  const double free_limit = normal_quantile(1 - 0.05 / static_cast<double>(longest));
-
-  const auto passes = [&](Index m) {
-    if (m < 2 || m > longest || r[at(m)] <= 0) return false;
-    if (r[at(m)] < r[at(m - 1)] || r[at(m)] < r[at(m + 1)]) return false;
-    return candidates.empty() ? r[at(m)] > free_limit * bartlett_deviation(r, m, n)
-                              : significant_autocorrelation(r, m, n);
-  };
-  std::vector<Index> passed;
-  for (const Index m : candidates)
-    if (passes(m)) passed.push_back(m);
-  for (Index m = 2; candidates.empty() && m <= longest; ++m)
-    if (passes(m)) passed.push_back(m);
-  std::sort(passed.begin(), passed.end());
-  double best = 0;
-  for (const Index m : passed) best = std::max(best, r[at(m)]);
-  for (const Index m : passed)
-    if (r[at(m)] >= 0.9 * best) return m;
-  return 1;
+  const std::vector<double> y = without_linear_trend(level);
+  // Slow movement hides a season; differences do not contain it.
+  if (autocorrelations(y, 1).back() <= 0.9)
+    if (const Index period = period_of_stationary(y, candidates, scale); period > 1) return period;
+  return period_of_stationary(without_linear_trend(difference(level)), candidates, scale);
 }
 
 }  // namespace unfold::forecasting

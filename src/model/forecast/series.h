@@ -43,11 +43,11 @@ bool significant_autocorrelation(std::span<const double> autocorrelations, Index
 std::vector<Index> calendar_periods(double seconds);
 
 /// Returns the seasonal period of the values, or 1 if none is significant. The values are interpolated and a linear
-/// trend is removed; if the result is still dominated by slow movement (r_1 > 0.9) they are differenced instead. A
-/// period m must repeat at least three times, its autocorrelation must be a positive local maximum and pass a test:
-/// `significant_autocorrelation` for candidates; for a free search (no candidates: every m from 2 to n / 3) the limit
-/// at the level 0.1 divided by the number of lags. Among those that pass, the first whose autocorrelation is at least
-/// 0.9 of the largest is chosen, so that multiples of a period lose against it.
+/// trend is removed; if that shows no period, or is still dominated by slow movement (r_1 > 0.9), the differences are
+/// searched likewise. A period m must repeat at least three times, its autocorrelation must be a positive local maximum
+/// and pass a test: `significant_autocorrelation` for candidates; for a free search (no candidates: every m from 2 to n
+/// / 3) the limit at the level 0.1 divided by the number of lags. Among those that pass, the first whose
+/// autocorrelation is at least 0.9 of the largest is chosen, so that multiples of a period lose against it.
 Index detect_period(std::span<const double> values, std::span<const Index> candidates = {});
 
 }  // namespace unfold::forecasting

@@ -1,0 +1,200 @@
+#include "model/forecast/time_index.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "model/forecast/series.h"
+
+namespace unfold::forecasting {
+namespace {
+
+constexpr Index kDaySeconds = 86400;
+constexpr const char* kMonthNames[] = {"Jan", "Feb", "Mar", "Apr", "May", "Jun",
+                                       "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"};
+
+Index floor_divided(Index a, Index b) { return a >= 0 ? a / b : -((-a + b - 1) / b); }
+
+Index last_day(Index year, Index month) {
+  Index day = 31;
+  while (!is_valid_date(year, month, day)) --day;
+  return day;
+}
+
+Index months_of(const Moment& m) {
+  const CivilDate civil = civil_from_days(m.days);
+  return civil.year * 12 + civil.month - 1;
+}
+
+bool is_month_end(const Moment& m) {
+  const CivilDate civil = civil_from_days(m.days);
+  return civil.day == last_day(civil.year, civil.month);
+}
+
+/// Monday is 0; 1970-01-01 was a Thursday.
+Index weekday(Index days) { return days + 3 - 7 * floor_divided(days + 3, 7); }
+/// Number of working days before a day that is one.
+Index working_days(Index days) { return floor_divided(days + 3, 7) * 5 + weekday(days); }
+Index day_of_working_days(Index count) {
+  const Index weeks = floor_divided(count, 5);
+  return weeks * 7 + (count - 5 * weeks) - 3;
+}
+
+Index local_seconds(const Moment& m) { return m.days * kDaySeconds + m.second; }
+
+std::string time_of_day_text(const Moment& m) {
+  const Index second = m.second % 60;
+  std::string text = fmt::format("{:02}:{:02}", m.second / 3600, m.second / 60 % 60);
+  if (second != 0) text += fmt::format(":{:02}", second);
+  return text;
+}
+
+/// ISO 8601 week: the week of a year with its Thursday.
+std::string week_text(Index days) {
+  const Index thursday = days - weekday(days) + 3;
+  const CivilDate civil = civil_from_days(thursday);
+  return fmt::format("{:04}-W{:02}", civil.year, (thursday - days_from_civil(civil.year, 1, 1)) / 7 + 1);
+}
+
+}  // namespace
+
+std::string format_moment(const Moment& m, DateFormat format) {
+  const CivilDate c = civil_from_days(m.days);
+  const std::string time = m.has_time ? " " + time_of_day_text(m) : "";
+  switch (format) {
+    case DateFormat::day_month_year: return fmt::format("{:02}/{:02}/{:04}{}", c.day, c.month, c.year, time);
+    case DateFormat::month_day_year: return fmt::format("{:02}/{:02}/{:04}{}", c.month, c.day, c.year, time);
+    case DateFormat::month_name: return fmt::format("{:02} {} {:04}{}", c.day, kMonthNames[c.month - 1], c.year, time);
+    case DateFormat::year_month: return fmt::format("{:04}-{:02}", c.year, c.month);
+    case DateFormat::quarter: return fmt::format("{:04}Q{}", c.year, (c.month - 1) / 3 + 1);
+    case DateFormat::week: return week_text(m.days);
+    case DateFormat::time_of_day: return time_of_day_text(m);
+    case DateFormat::year: return fmt::format("{}", c.year);
+    case DateFormat::compact: return fmt::format("{:04}{:02}{:02}", c.year, c.month, c.day);
+    case DateFormat::unix_seconds: return fmt::format("{}", m.epoch_seconds());
+    case DateFormat::unix_milliseconds: return fmt::format("{}", m.epoch_seconds() * 1000 + m.nanosecond / 1000000);
+    default: return fmt::format("{:04}-{:02}-{:02}{}", c.year, c.month, c.day, time);
+  }
+}
+
+std::optional<TimeIndex> TimeIndex::of_dates(std::span<const Moment> dates, DateFormat format) {
+  if (dates.size() < 2) return std::nullopt;
+  StepTracker tracker;
+  for (const Moment& m : dates) tracker.add(m);
+  // The tracker needs three dates; two dates are repeated at the same distance.
+  if (dates.size() == 2) {
+    Moment next = dates[1];
+    const Index months = 2 * months_of(dates[1]) - months_of(dates[0]);
+    const CivilDate civil = civil_from_days(dates[1].days);
+    const bool by_month = civil.day == civil_from_days(dates[0].days).day && months > months_of(dates[1]);
+    const Index seconds = 2 * local_seconds(dates[1]) - local_seconds(dates[0]);
+    next.days =
+        by_month ? days_from_civil(months / 12, months % 12 + 1, civil.day) : floor_divided(seconds, kDaySeconds);
+    next.second = by_month ? dates[1].second : seconds - next.days * kDaySeconds;
+    tracker.add(next);
+  }
+  const DateStep step = tracker.step();
+  if (!step.regular) return std::nullopt;
+  TimeIndex index;
+  index.format_ = format;
+  index.step_name_ = step.name;
+  if (step.months > 0) {
+    index.kind_ = Kind::months;
+    index.amount_ = step.months;
+    index.month_end_ = std::ranges::all_of(dates, is_month_end);
+  } else {
+    index.kind_ = step.name == "working days" ? Kind::working_days : Kind::seconds;
+    index.amount_ = step.seconds;
+    if (index.amount_ <= 0) return std::nullopt;
+  }
+  index.first_ = dates.front();
+  for (const Moment& m : dates)
+    if (!index.place(m)) return std::nullopt;
+  return index;
+}
+
+std::optional<TimeIndex> TimeIndex::of_numbers(std::span<const double> times) {
+  if (times.size() < 2) return std::nullopt;
+  std::vector<double> steps;
+  for (std::size_t t = 1; t < times.size(); ++t) steps.push_back(times[t] - times[t - 1]);
+  std::ranges::nth_element(steps, steps.begin() + static_cast<std::ptrdiff_t>(steps.size() / 2));
+  TimeIndex index;
+  index.kind_ = Kind::numbers;
+  index.first_number_ = times.front();
+  index.number_step_ = steps[steps.size() / 2];
+  if (!(index.number_step_ > 0)) return std::nullopt;
+  for (const double time : times)
+    if (!index.place(time)) return std::nullopt;
+  return index;
+}
+
+TimeIndex TimeIndex::starting_at(const Moment& first) const {
+  TimeIndex index = *this;
+  index.first_ = first;
+  return index;
+}
+TimeIndex TimeIndex::starting_at(double first) const {
+  TimeIndex index = *this;
+  index.first_number_ = first;
+  return index;
+}
+
+std::optional<Index> TimeIndex::place(const Moment& m) const {
+  switch (kind_) {
+    case Kind::seconds: {
+      const Index distance = local_seconds(m) - local_seconds(first_);
+      if (distance % amount_ != 0 || m.nanosecond != first_.nanosecond) return std::nullopt;
+      return distance / amount_;
+    }
+    case Kind::working_days:
+      if (weekday(m.days) > 4 || m.second != first_.second) return std::nullopt;
+      return working_days(m.days) - working_days(first_.days);
+    case Kind::months: {
+      const Index distance = months_of(m) - months_of(first_);
+      const Index position = floor_divided(distance, amount_);
+      if (distance % amount_ != 0 || m.second != first_.second || moment(position).days != m.days) return std::nullopt;
+      return position;
+    }
+    default: return std::nullopt;
+  }
+}
+
+std::optional<Index> TimeIndex::place(double time) const {
+  const double steps = (time - first_number_) / number_step_, rounded = std::floor(steps + 0.5);
+  if (!(std::fabs(steps - rounded) <= 1e-6 * std::max(1.0, std::fabs(steps))) || std::fabs(rounded) > 1e15)
+    return std::nullopt;
+  return static_cast<Index>(rounded);
+}
+
+Moment TimeIndex::moment(Index position) const {
+  Moment m = first_;
+  if (kind_ == Kind::seconds) {
+    const Index seconds = local_seconds(first_) + position * amount_;
+    m.days = floor_divided(seconds, kDaySeconds);
+    m.second = seconds - m.days * kDaySeconds;
+  } else if (kind_ == Kind::working_days) {
+    m.days = day_of_working_days(working_days(first_.days) + position);
+  } else if (kind_ == Kind::months) {
+    const Index months = months_of(first_) + position * amount_, year = floor_divided(months, 12);
+    const Index month = months - 12 * year + 1, last = last_day(year, month);
+    m.days = days_from_civil(year, month, month_end_ ? last : std::min(last, civil_from_days(first_.days).day));
+  }
+  return m;
+}
+
+std::string TimeIndex::label(Index position) const {
+  if (kind_ == Kind::positions) return fmt::format("{}", position + 1);
+  if (kind_ == Kind::numbers)
+    return fmt::format("{:.12g}", first_number_ + static_cast<double>(position) * number_step_);
+  return format_moment(moment(position), format_);
+}
+
+std::vector<Index> TimeIndex::calendar_periods() const {
+  if (kind_ == Kind::seconds) return forecasting::calendar_periods(static_cast<double>(amount_));
+  if (kind_ == Kind::working_days) return {5};
+  if (kind_ == Kind::months && 12 % amount_ == 0 && amount_ < 12) return {12 / amount_};
+  return {};
+}
+
+}  // namespace unfold::forecasting

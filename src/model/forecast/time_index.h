@@ -1,0 +1,58 @@
+#pragma once
+/// The times of a series at a regular step: dates, numbers, or only positions.
+///
+///     const TimeIndex index = TimeIndex::of_dates(moments, DateFormat::year_month_day);
+///     index.place(moment)    // the position of a date, 0 for the first
+///     index.label(n + h)     // the date of a later position, in the same format
+///
+/// Steps of dates are seconds, working days (Monday to Friday) or calendar months. A month keeps the day of the first
+/// date, or the last day of the month if all dates are last days.
+
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "data/schema/date_cell.h"
+
+namespace unfold::forecasting {
+
+class TimeIndex {
+ public:
+  /// Positions without times; labels count from 1.
+  TimeIndex() = default;
+  /// `dates` are ascending and distinct. Nothing if they have no regular step or one of them is not on it. Two dates
+  /// have the step between them.
+  static std::optional<TimeIndex> of_dates(std::span<const Moment> dates, DateFormat format);
+  /// The same for numbers.
+  static std::optional<TimeIndex> of_numbers(std::span<const double> times);
+  /// The same step from another first time.
+  TimeIndex starting_at(const Moment& first) const;
+  TimeIndex starting_at(double first) const;
+
+  bool has_times() const { return kind_ != Kind::positions; }
+  /// Position of a time; nothing if it is not at a multiple of the step.
+  std::optional<Index> place(const Moment& moment) const;
+  std::optional<Index> place(double time) const;
+  std::string label(Index position) const;
+  /// Seasonal periods that the calendar suggests (series.h); empty without dates.
+  std::vector<Index> calendar_periods() const;
+  const std::string& step_name() const { return step_name_; }
+
+ private:
+  enum class Kind { positions, numbers, seconds, working_days, months };
+  Moment moment(Index position) const;
+
+  Kind kind_ = Kind::positions;
+  DateFormat format_ = DateFormat::year_month_day;
+  Moment first_;
+  bool month_end_ = false;
+  Index amount_ = 1;  ///< seconds or months of a step
+  double first_number_ = 0, number_step_ = 1;
+  std::string step_name_;
+};
+
+/// The text of a moment in a format: that of `parse_date`, with the time of day if it has one.
+std::string format_moment(const Moment& moment, DateFormat format);
+
+}  // namespace unfold::forecasting

@@ -1,0 +1,264 @@
+#include "model/selection/automatic.h"
+
+#include <algorithm>
+#include <atomic>
+#include <cmath>
+#include <functional>
+#include <limits>
+#include <numeric>
+
+#include "base/error.h"
+#include "model/selection/combination.h"
+
+namespace unfold::forecasting {
+namespace {
+
+constexpr double kUnknownValue = std::numeric_limits<double>::quiet_NaN();
+constexpr Index kBlock = 64;              // series whose backtests are in memory at a time
+constexpr Index kLeastBacktested = 4;     // values
+constexpr std::size_t kLeastMembers = 2;  // seasonal-naive and naive, whatever the budget
+
+/// Does independent tasks in any order; each writes only its own result.
+void for_each_task(Team& team, Index count, const std::function<void(Index)>& task) {
+  std::atomic<Index> next = 0;
+  team.run([&](unfold::Member&) {
+    for (Index i = next++; i < count; i = next++) task(i);
+  });
+}
+
+/// One series while it is forecast.
+struct Work {
+  UnivariateSeries series = {};  ///< without the missing values before the first observed one
+  Index end = 0;                 ///< behind the last observed value
+  Index observed = 0;
+  bool constant = true, non_negative = true;
+  std::vector<Index> origins = {};
+  std::vector<MemberBacktest> backtests = {};  ///< one for each member of the plan
+  std::vector<PointsAndWidths> final = {};     ///< one for each member: from the end of the series
+  std::vector<std::string> forms = {}, failures = {};
+  CombinationBacktest combination = {};
+  PointsAndWidths result = {};
+};
+
+Work examine(const UnivariateSeries& series) {
+  Work work;
+  work.series.period = series.period;
+  double first = kUnknownValue;
+  for (const double x : series.values) {
+    if (work.observed == 0 && std::isnan(x)) continue;
+    work.series.values.push_back(x);
+    if (std::isnan(x)) continue;
+    if (work.observed++ == 0) first = x;
+    work.constant = work.constant && x == first;
+    work.non_negative = work.non_negative && x >= 0;
+    work.end = static_cast<Index>(work.series.values.size());
+  }
+  return work;
+}
+
+class Automatic {
+ public:
+  Automatic(std::span<const UnivariateSeries> series, const AutomaticOptions& options, Team& team)
+      : given_(series), options_(options), team_(team), plan_(plan_members(series, options)) {
+    for (const std::string& name : plan_.members) members_.push_back({name});
+  }
+
+  std::vector<AutomaticForecast> run() {
+    const Index count = static_cast<Index>(given_.size());
+    std::vector<AutomaticForecast> forecasts(given_.size());
+    results_.resize(given_.size()), combinations_.resize(given_.size());
+    for (Index first = 0; first < count; first += kBlock) {
+      std::vector<Work> block;
+      for (Index i = first; i < std::min(count, first + kBlock); ++i) block.push_back(examine(given_[at(i)]));
+      run_block(block);
+      for (std::size_t k = 0; k < block.size(); ++k) {
+        forecasts[at(first) + k] = report(block[k]);
+        results_[at(first) + k] = std::move(block[k].result);
+        combinations_[at(first) + k] = std::move(block[k].combination);
+      }
+    }
+    add_intervals(forecasts);
+    return forecasts;
+  }
+
+ private:
+  void run_block(std::vector<Work>& block) {
+    const Index members = static_cast<Index>(members_.size());
+    for (Work& work : block) {
+      if (work.observed > 0 && !work.constant && work.end >= kLeastBacktested)
+        work.origins = backtest_origins(work.end, options_.horizon, work.series.period, plan_.origins);
+      work.backtests.resize(members_.size()), work.final.resize(members_.size());
+      work.forms.resize(members_.size()), work.failures.resize(members_.size());
+    }
+    const Index tasks = members * static_cast<Index>(block.size());
+    for_each_task(team_, tasks, [&](Index task) {
+      Work& work = block[at(task / members)];
+      if (work.origins.empty()) return;
+      work.backtests[at(task % members)] =
+          backtest(members_[at(task % members)], work.series, work.origins, options_.horizon);
+    });
+    for_each_task(team_, static_cast<Index>(block.size()), [&](Index i) {
+      Work& work = block[at(i)];
+      if (work.origins.empty()) return;
+      work.combination =
+          backtest_combination(work.backtests, work.series, work.origins, options_.horizon, reference(work));
+    });
+    for_each_task(team_, tasks, [&](Index task) { refit(block[at(task / members)], at(task % members)); });
+    for_each_task(team_, static_cast<Index>(block.size()), [&](Index i) { finish(block[at(i)]); });
+  }
+
+  /// Index of the member that the combination should not be worse than: -1 if it is not among the members.
+  Index reference(const Work& work) const {
+    const auto place = std::ranges::find(plan_.members, work.series.period > 1 ? "seasonal-naive" : "naive");
+    return place == plan_.members.end() ? -1 : place - plan_.members.begin();
+  }
+
+  /// Fits a member with a weight to all values.
+  void refit(Work& work, std::size_t member) const {
+    if (work.combination.weights.empty() || work.combination.weights[member] == 0) return;
+    try {
+      const std::unique_ptr<Forecaster> model = members_[member].make();
+      model->fit(work.series);
+      work.forms[member] = model->name();
+      work.final[member] = points_and_widths(model->forecast(options_.horizon));
+    } catch (const DataError& error) {
+      work.failures[member] = error.what();
+    }
+    if (work.final[member].out_of_range)
+      work.failures[member] = "its forecast leaves the range that the differences of the history allow";
+  }
+
+  /// The combination of the members that have a forecast; naive if there is none.
+  void finish(Work& work) const {
+    std::vector<double>& weights = work.combination.weights;
+    double sum = 0;
+    for (std::size_t i = 0; i < weights.size(); ++i) {
+      if (!work.failures[i].empty()) weights[i] = 0;
+      sum += weights[i];
+    }
+    for (double& w : weights) w = sum > 0 ? w / sum : 0;
+    if (sum > 0) {
+      std::vector<const PointsAndWidths*> forecasts;
+      for (const PointsAndWidths& forecast : work.final) forecasts.push_back(&forecast);
+      work.result = combine(forecasts, weights);
+    } else if (work.observed > 0) {
+      const std::unique_ptr<Forecaster> naive = make_forecaster("naive");
+      naive->fit(work.series);
+      work.result = points_and_widths(naive->forecast(options_.horizon));
+    } else {
+      const std::vector<double> unknown(at(options_.horizon), kUnknownValue);
+      work.result = {unknown, unknown, unknown};
+    }
+    for (double& x : work.result.mean) x = work.non_negative && x < 0 ? 0 : x;
+    work.result.out_of_range = work.non_negative;  // from here on: whether 0 is a limit
+  }
+
+  AutomaticForecast report(const Work& work) const {
+    AutomaticForecast f{.mean = work.result.mean};
+    f.error = work.combination.origins > 0 ? work.combination.error : kUnknownValue;
+    f.origins = work.combination.origins;
+    if (work.observed == 0)
+      f.note = "no value is observed; there is no forecast";
+    else if (work.constant)
+      f.note = "all observed values are equal; the forecast is that value";
+    else if (work.combination.weights.empty())
+      f.note = "fewer than " + std::to_string(kLeastBacktested) + " values; the forecast is the last value";
+    for (std::size_t i = 0; i < members_.size() && !work.origins.empty(); ++i) {
+      const MemberBacktest& tested = work.backtests[i];
+      f.members.push_back({members_[i].name, work.forms[i], tested.error, work.combination.weights[i],
+                           tested.failure.empty() ? work.failures[i] : tested.failure});
+    }
+    std::ranges::stable_sort(f.members, [](const auto& a, const auto& b) { return a.error < b.error; });
+    return f;
+  }
+
+  void add_intervals(std::vector<AutomaticForecast>& forecasts) {
+    std::vector<std::vector<double>> all(at(options_.horizon));
+    for (const CombinationBacktest& one : combinations_)
+      for (std::size_t h = 0; h < one.scores.size(); ++h)
+        all[h].insert(all[h].end(), one.scores[h].begin(), one.scores[h].end());
+    const ScoreQuantiles quantiles(std::move(all), static_cast<Index>(given_.size()), options_.coverage);
+    for_each_task(team_, static_cast<Index>(given_.size()), [&](Index i) {
+      AutomaticForecast& f = forecasts[at(i)];
+      const PointsAndWidths& result = results_[at(i)];
+      const auto factors = quantiles.factors(combinations_[at(i)], options_.horizon);
+      const double limit = result.out_of_range ? 0 : -std::numeric_limits<double>::infinity();
+      for (const std::vector<double>& level : factors) {
+        std::vector<double>& lower = f.lower.emplace_back();
+        std::vector<double>& upper = f.upper.emplace_back();
+        for (std::size_t h = 0; h < level.size(); ++h) {
+          lower.push_back(std::max(limit, f.mean[h] - level[h] * result.below[h]));
+          upper.push_back(f.mean[h] + level[h] * result.above[h]);
+          if (std::isnan(f.mean[h])) lower.back() = upper.back() = kUnknownValue;
+        }
+      }
+    });
+  }
+
+  std::span<const UnivariateSeries> given_;
+  const AutomaticOptions& options_;
+  Team& team_;
+  AutomaticPlan plan_;
+  std::vector<forecasting::Member> members_;
+  std::vector<PointsAndWidths> results_;
+  std::vector<CombinationBacktest> combinations_;
+};
+
+void check(const AutomaticOptions& options) {
+  if (options.horizon < 1)
+    throw UsageError("forecast: the horizon is " + std::to_string(options.horizon) + "; it must be at least 1");
+  for (const double c : options.coverage)
+    if (!(c > 0 && c < 1))
+      throw UsageError("forecast: the coverage " + std::to_string(c) + " is not between 0 and 1 (both excluded)");
+  for (const std::string& name : options.members) forecasting::Member{name}.make();
+}
+
+}  // namespace
+
+std::vector<std::string> default_members() {
+  return {"seasonal-naive",  "naive", "drift",      "mean", "theta", "seasonal-ar",
+          "seasonal-ar+log", "ar",    "ar+box-cox", "ets",  "arima", "arima+box-cox"};
+}
+
+double member_operations(const std::string& name, Index values, Index period) {
+  // Measured on series of 50 to 1000 values with periods of 1 to 24.
+  const std::string base = forecasting::Member{name}.base();
+  const double n = static_cast<double>(values), m = static_cast<double>(period);
+  if (base == "ets" || base.starts_with("ets:")) return n * (2e4 + 5e3 * m);
+  if (base == "arima") return n * (1.5e4 + 9e3 * m);
+  if (base == "ar" || base == "seasonal-ar") return n * 600;
+  if (base == "theta" || base == "ses") return n * 300;
+  return n * 50;
+}
+
+AutomaticPlan plan_members(std::span<const UnivariateSeries> series, const AutomaticOptions& options) {
+  AutomaticPlan plan;
+  if (options.origins > 0) plan.origins = options.origins;
+  if (!options.members.empty()) {
+    plan.members = options.members;
+    return plan;
+  }
+  const auto operations_of = [&](const std::string& name) {
+    double sum = 0;
+    for (const UnivariateSeries& one : series)
+      sum += member_operations(name, static_cast<Index>(one.values.size()), one.period);
+    return sum * static_cast<double>(plan.origins + 1);
+  };
+  const std::vector<std::string> names = default_members();
+  double spent = 0;
+  for (const std::string& name : names) {
+    const double operations = operations_of(name);
+    const bool fits = spent + operations <= options.budget || plan.members.size() < kLeastMembers;
+    (fits ? plan.members : plan.left_out).push_back(name);
+    if (fits) spent += operations;
+  }
+  return plan;
+}
+
+std::vector<AutomaticForecast> forecast_automatically(std::span<const UnivariateSeries> series,
+                                                      const AutomaticOptions& options, Team& team) {
+  check(options);
+  return Automatic(series, options, team).run();
+}
+
+}  // namespace unfold::forecasting

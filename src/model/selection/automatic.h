@@ -1,0 +1,67 @@
+#pragma once
+/// Forecasts of one or many series without a choice of model: members are compared by a rolling-origin backtest, the
+/// best are combined and fitted to all values, and intervals are calibrated on the held-out values.
+///
+///     Team team(2);
+///     const auto forecasts = forecast_automatically(series, {.horizon = 12, .coverage = {0.8, 0.95}}, team);
+///     forecasts[0].mean, forecasts[0].lower[0], forecasts[0].upper[0]
+///
+/// Defined answers: a series without observed values has missing forecasts; one whose observed values are all equal has
+/// that value with width 0; one with fewer than four values up to the last observed one has a naive forecast with the
+/// widths of its differences. If no value is negative, forecasts and limits are not below 0. A member whose forecast
+/// leaves the range that the differences of the history allow (forecaster.h) is left out; `notes` says so.
+///
+/// Results do not depend on the number of threads, nor, apart from the choice of members within the budget and from the
+/// reference of the intervals, on the other series.
+
+#include <string>
+#include <vector>
+
+#include "base/threads/team.h"
+#include "model/forecast/series.h"
+
+namespace unfold::forecasting {
+
+struct AutomaticOptions {
+  Index horizon = 1;
+  std::vector<double> coverage = {0.8};   ///< probabilities of central intervals, in (0, 1)
+  std::vector<std::string> members = {};  ///< as in backtest.h; empty: those of `default_members` within the budget
+  Index origins = 0;                      ///< of the backtest; 0: five, or fewer if the budget is small
+  double budget = 2e10;                   ///< operations for all series; about 1e9 take a second of one processor
+};
+
+struct MemberReport {
+  std::string name;       ///< as in backtest.h
+  std::string form = {};  ///< what was fitted to all values, such as "ets:A,Ad,N"; empty if it was not
+  double error = 0;       ///< MASE in the backtest; +infinity: failed; NaN: there was no backtest
+  double weight = 0;
+  std::string note = {};  ///< why it failed or was left out
+};
+
+struct AutomaticForecast {
+  std::vector<double> mean = {};                            ///< NaN: there is no observed value
+  std::vector<std::vector<double>> lower = {}, upper = {};  ///< [coverage][horizon]
+  std::vector<MemberReport> members = {};                   ///< by error
+  double error = 0;       ///< MASE of the combination in the backtest; NaN without one
+  Index origins = 0;      ///< of the backtest
+  std::string note = {};  ///< if the series has a defined answer without a backtest
+};
+
+/// What the budget allows.
+struct AutomaticPlan {
+  std::vector<std::string> members = {};
+  std::vector<std::string> left_out = {};  ///< beyond the budget
+  Index origins = 5;
+};
+AutomaticPlan plan_members(std::span<const UnivariateSeries> series, const AutomaticOptions& options);
+
+/// Names of the members that are compared by default, those that are used first under a small budget first.
+std::vector<std::string> default_members();
+/// The estimated number of operations of one fit and forecast of a member.
+double member_operations(const std::string& name, Index values, Index period);
+
+/// Throws UsageError for a horizon below 1, a coverage outside (0, 1), and unknown members.
+std::vector<AutomaticForecast> forecast_automatically(std::span<const UnivariateSeries> series,
+                                                      const AutomaticOptions& options, Team& team);
+
+}  // namespace unfold::forecasting

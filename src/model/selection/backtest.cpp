@@ -1,0 +1,119 @@
+#include "model/selection/backtest.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/error.h"
+#include "model/forecast/measures.h"
+
+namespace unfold::forecasting {
+namespace {
+
+constexpr double kFailed = std::numeric_limits<double>::infinity();
+constexpr Index kDefaultOrigins = 5, kLeastValues = 4;
+constexpr double kWidthProbability = 0.8, kWidthQuantile = 1.2815515655446004;  // normal quantile of 0.9
+
+double mean_size(std::span<const double> values) {
+  double sum = 0, count = 0;
+  for (const double x : values)
+    if (!std::isnan(x)) sum += std::fabs(x), ++count;
+  return sum / count;
+}
+
+}  // namespace
+
+std::unique_ptr<Forecaster> Member::make() const {
+  ForecasterOptions options;
+  if (has_transformation()) {
+    const std::string_view suffix = std::string_view(name).substr(name.find('+') + 1);
+    if (suffix == "log")
+      options.lambda = 0;
+    else if (suffix == "box-cox")
+      options.auto_lambda = true;
+    else
+      throw UsageError("forecaster \"" + name.substr(0, 40) + "\": the transformation after + is log or box-cox");
+  }
+  return make_forecaster(base(), options);
+}
+
+PointsAndWidths points_and_widths(const Forecast& forecast) {
+  PointsAndWidths p{.mean = forecast.mean, .out_of_range = forecast.out_of_range};
+  for (std::size_t h = 0; h < p.mean.size(); ++h) {
+    const Index step = static_cast<Index>(h);
+    const double tail = (1 - kWidthProbability) / 2;
+    p.below.push_back(std::max(0.0, p.mean[h] - forecast.quantile(step, tail)) / kWidthQuantile);
+    p.above.push_back(std::max(0.0, forecast.quantile(step, 1 - tail) - p.mean[h]) / kWidthQuantile);
+    // A limit at 0 makes the lower half narrow, not the distribution.
+    if (forecast.lower_limit == 0) p.below.back() = std::max(p.below.back(), 0.5 * p.above.back());
+  }
+  return p;
+}
+
+std::vector<Index> backtest_origins(Index n, Index horizon, Index period, Index wanted) {
+  std::vector<Index> origins;
+  if (n < kLeastValues) return origins;
+  const Index count = wanted > 0 ? wanted : kDefaultOrigins;
+  // At least one value stays behind an origin, and enough before it for a season and a fit.
+  const Index least =
+      std::clamp<Index>(std::max(2 * period + 1, n / 3), 2, std::max<Index>(2, n - std::min(horizon, n / 3)));
+  const Index last = std::max(least, n - std::min(horizon, std::max<Index>(1, n / 3)));
+  const Index stride = std::max<Index>(1, std::min(horizon, count > 1 ? (last - least) / (count - 1) : horizon));
+  for (Index k = count - 1; k >= 0; --k)
+    if (last - k * stride >= least) origins.push_back(last - k * stride);
+  return origins;
+}
+
+double error_scale(std::span<const double> history, Index period) {
+  for (const double scale : {seasonal_scale(history, period), seasonal_scale(history, 1), mean_size(history)})
+    if (scale > 0 && std::isfinite(scale)) return scale;
+  return 1;
+}
+
+double scaled_error(std::span<const double> actual, std::span<const double> forecast, double scale) {
+  return mase(actual, forecast.first(std::min(actual.size(), forecast.size())), scale);
+}
+
+std::span<const double> held_out(const UnivariateSeries& series, Index origin, Index horizon) {
+  const std::span<const double> rest = std::span(series.values).subspan(at(origin));
+  return rest.first(std::min(rest.size(), at(horizon)));
+}
+
+MemberBacktest backtest(const Member& member, const UnivariateSeries& series, std::span<const Index> origins,
+                        Index horizon) {
+  MemberBacktest result;
+  double sum = 0, count = 0;
+  if (member.name.ends_with("+box-cox") && box_cox_lambda(series.values, series.period) == 1) {
+    result.error = kFailed, result.failure = "no transformation makes the variation more even";
+    return result;
+  }
+  if (member.name == "seasonal-naive" && series.period == 1) {
+    result.error = kFailed, result.failure = "without a season it is naive";
+    return result;
+  }
+  const std::unique_ptr<Forecaster> model = member.make();
+  for (const Index origin : origins) {
+    UnivariateSeries before{
+        .values = {series.values.begin(), series.values.begin() + static_cast<std::ptrdiff_t>(origin)},
+        .period = series.period};
+    try {
+      model->fit(before);
+      result.forecasts.push_back(points_and_widths(model->forecast(horizon)));
+    } catch (const DataError& error) {
+      result.failure = error.what();
+    }
+    if (result.failure.empty() && result.forecasts.back().out_of_range)
+      result.failure = "its forecast leaves the range that the differences of the history allow";
+    if (!result.failure.empty()) {
+      result.error = kFailed;
+      return result;
+    }
+    const double error = scaled_error(held_out(series, origin, horizon), result.forecasts.back().mean,
+                                      error_scale(before.values, series.period));
+    result.errors.push_back(error);
+    if (!std::isnan(error)) sum += error, ++count;
+  }
+  result.error = count > 0 ? sum / count : kFailed;
+  return result;
+}
+
+}  // namespace unfold::forecasting

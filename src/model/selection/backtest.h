@@ -1,0 +1,62 @@
+#pragma once
+/// Rolling-origin backtests of forecasters on one series: every member is fitted to the values before an origin and
+/// forecasts those behind it, as if they were unknown.
+///
+///     const std::vector<Index> origins = backtest_origins(n, horizon, period, 0);
+///     const MemberBacktest result = backtest(make_member("ets"), series, origins, horizon);
+///     result.error     // MASE over all origins
+///
+/// The error of an origin is the mean absolute error of its horizons divided by `error_scale` of the values before it.
+/// Missing values are not counted.
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "model/forecast/forecaster.h"
+
+namespace unfold::forecasting {
+
+/// A forecaster of a backtest: a name of `make_forecaster`, with the suffix "+log" for the logarithm of the values and
+/// "+box-cox" for the exponent of `box_cox_lambda`.
+struct Member {
+  std::string name;
+  std::unique_ptr<Forecaster> make() const;  ///< throws UsageError for an unknown name
+  bool has_transformation() const { return name.find('+') != std::string::npos; }
+  std::string base() const { return name.substr(0, name.find('+')); }
+};
+
+/// A forecast reduced to what combinations need. Half-widths are those of the central 80 % interval divided by the
+/// normal quantile, so that those of a normal distribution are its standard deviation.
+struct PointsAndWidths {
+  std::vector<double> mean = {}, below = {}, above = {};
+  bool out_of_range = false;
+};
+PointsAndWidths points_and_widths(const Forecast& forecast);
+
+struct MemberBacktest {
+  std::vector<PointsAndWidths> forecasts;  ///< one for each origin
+  std::vector<double> errors;              ///< one for each origin; NaN if no value behind the origin is observed
+  double error = 0;                        ///< their mean; +infinity if the member failed at an origin
+  std::string failure = {};                ///< why it failed
+};
+
+/// Returns the number of values before each origin, ascending. Origins are `horizon` apart, or less if the series is
+/// short; the first one has at least two periods and a third of the series before it where that is possible. `wanted`:
+/// number of origins, fewer if the series is too short; 0: five. Empty if fewer than four values are given.
+std::vector<Index> backtest_origins(Index n, Index horizon, Index period, Index wanted);
+
+/// The scale of errors: the mean absolute difference at lag `period` before the origin; at lag 1, then the mean
+/// absolute value, then 1 where that is 0 or unknown.
+double error_scale(std::span<const double> history, Index period);
+/// Mean absolute error of the observed values divided by `scale`; `actual` may be shorter than `forecast`.
+double scaled_error(std::span<const double> actual, std::span<const double> forecast, double scale);
+/// The observed values behind an origin, at most `horizon`.
+std::span<const double> held_out(const UnivariateSeries& series, Index origin, Index horizon);
+
+/// A forecast that is marked out of range makes the member fail, and so does a DataError. A Box-Cox transformation with
+/// the exponent 1 and seasonal-naive without a season fail because other members are the same.
+MemberBacktest backtest(const Member& member, const UnivariateSeries& series, std::span<const Index> origins,
+                        Index horizon);
+
+}  // namespace unfold::forecasting

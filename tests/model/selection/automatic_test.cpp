@@ -1,0 +1,172 @@
+#include "model/selection/automatic.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/error.h"
+#include "model/forecast/measures.h"
+#include "model/selection/combination.h"
+#include "tests/model/forecast/reference_series.h"
+
+namespace unfold::forecasting {
+namespace {
+
+using Values = std::vector<double>;
+const std::vector<std::string> kQuick = {"seasonal-naive", "naive", "drift", "mean", "theta", "seasonal-ar", "ar"};
+
+AutomaticForecast forecast_of(const Values& y, Index period, const AutomaticOptions& options) {
+  Team team(1);
+  const UnivariateSeries series{y, period};
+  return forecast_automatically({&series, 1}, options, team)[0];
+}
+
+TEST(Backtest, OriginsKeepValuesOnBothSides) {
+  EXPECT_EQ(backtest_origins(144, 24, 12, 0), (std::vector<Index>{48, 66, 84, 102, 120}));
+  EXPECT_EQ(backtest_origins(1000, 10, 1, 3), (std::vector<Index>{970, 980, 990}));
+  for (Index n = 0; n < 60; ++n)
+    for (const Index horizon : {1, 4, 100})
+      for (const Index period : {1, 4, 12}) {
+        const std::vector<Index> origins = backtest_origins(n, horizon, period, 0);
+        EXPECT_EQ(origins.empty(), n < 4) << n;
+        for (const Index origin : origins) EXPECT_TRUE(origin >= 2 && origin < n) << n << " " << origin;
+        EXPECT_TRUE(std::ranges::is_sorted(origins));
+      }
+}
+
+TEST(Backtest, ErrorsAreThoseOfFitsToThePast) {
+  const std::vector<Index> origins{50, 56};
+  const MemberBacktest result = backtest({"naive"}, {kNile, 1}, origins, 4);
+  for (std::size_t k = 0; k < 2; ++k) {
+    const auto n = static_cast<std::ptrdiff_t>(origins[k]);
+    const Values history(kNile.begin(), kNile.begin() + n), actual(kNile.begin() + n, kNile.begin() + n + 4);
+    EXPECT_DOUBLE_EQ(result.errors[k], mase(actual, Values(4, history.back()), seasonal_scale(history, 1)));
+  }
+  EXPECT_DOUBLE_EQ(result.error, (result.errors[0] + result.errors[1]) / 2);
+}
+
+TEST(Backtest, WeightsFallWithTheErrorAndLeaveOutBadMembers) {
+  const double infinite = std::numeric_limits<double>::infinity();
+  const Values weights = combination_weights(Values{1, 1.2, 1.6, infinite});
+  EXPECT_NEAR(weights[0] / weights[1], std::pow(1.2, 4), 1e-12);
+  EXPECT_EQ(weights[2], 0);
+  EXPECT_EQ(weights[3], 0);
+  EXPECT_NEAR(weights[0] + weights[1], 1, 1e-15);
+  EXPECT_EQ(combination_weights(Values{infinite}), (Values{0}));
+}
+
+TEST(AutomaticForecast, BeatsTheMembersThatItShould) {
+  const Values history(kAirline.begin(), kAirline.end() - 12), actual(kAirline.end() - 12, kAirline.end());
+  const AutomaticForecast f = forecast_of(history, 12, {.horizon = 12});
+  const double scale = seasonal_scale(history, 12);
+  const auto naive = make_forecaster("seasonal-naive");
+  naive->fit({history, 12});
+  EXPECT_LT(mase(actual, f.mean, scale), 0.5 * mase(actual, naive->forecast(12).mean, scale));
+  EXPECT_GT(f.origins, 2);
+  double weights = 0;
+  for (const MemberReport& member : f.members) weights += member.weight;
+  EXPECT_NEAR(weights, 1, 1e-12);
+}
+
+TEST(AutomaticForecast, DefinedAnswersForSpecialSeries) {
+  const AutomaticOptions options{.horizon = 3, .coverage = {0.8, 0.95}, .members = kQuick};
+  AutomaticForecast f = forecast_of(Values(30, 5), 1, options);
+  EXPECT_EQ(f.mean, Values(3, 5));
+  EXPECT_EQ(f.lower[0], Values(3, 5));
+  EXPECT_EQ(f.upper[1], Values(3, 5));
+  EXPECT_NE(f.note, "");
+
+  f = forecast_of(Values(5, kMissing), 1, options);
+  EXPECT_TRUE(std::isnan(f.mean[0]) && std::isnan(f.lower[0][2]));
+  EXPECT_NE(f.note, "");
+
+  f = forecast_of({1, 4, 6}, 1, options);
+  EXPECT_EQ(f.mean, Values(3, 6));
+  EXPECT_TRUE(f.lower[0][0] < 6 && f.upper[0][0] > 6);
+
+  f = forecast_of({7}, 1, options);
+  EXPECT_EQ(f.mean, Values(3, 7));
+
+  Values growing;
+  for (int t = 0; t < 40; ++t) growing.push_back(std::exp(0.5 * t));
+  f = forecast_of(growing, 1, options);
+  for (const double x : f.mean) EXPECT_TRUE(std::isfinite(x) && x > 0);
+}
+
+TEST(AutomaticForecast, EveryLengthAndGapHasAnAnswer) {
+  const AutomaticOptions options{.horizon = 6, .members = kQuick};
+  for (std::size_t n = 1; n < 40; ++n) {
+    Values y(kNile.begin(), kNile.begin() + static_cast<int>(n));
+    for (std::size_t t = 0; t < n; t += 3) y[t] = n % 2 == 0 ? kMissing : y[t];
+    if (n == 2) y[1] = 3;
+    const AutomaticForecast f = forecast_of(y, n % 3 == 0 ? 4 : 1, options);
+    for (std::size_t h = 0; h < 6; ++h) {
+      EXPECT_TRUE(std::isfinite(f.mean[h])) << n;
+      EXPECT_LE(f.lower[0][h], f.mean[h]) << n;
+      EXPECT_GE(f.upper[0][h], f.mean[h]) << n;
+    }
+  }
+}
+
+TEST(AutomaticForecast, NonNegativeSeriesStayNonNegative) {
+  Random random(5, "automatic test");
+  Values y;
+  for (int t = 0; t < 80; ++t) y.push_back(std::max(0.0, std::floor(2 * random.normal())));
+  const AutomaticForecast f = forecast_of(y, 1, {.horizon = 10, .coverage = {0.95}, .members = kQuick});
+  for (std::size_t h = 0; h < 10; ++h) {
+    EXPECT_GE(f.lower[0][h], 0);
+    EXPECT_GE(f.mean[h], 0);
+  }
+}
+
+TEST(AutomaticForecast, ThreadsDoNotChangeBits) {
+  std::vector<UnivariateSeries> series;
+  for (std::uint64_t k = 0; k < 5; ++k) series.push_back({simulated_series(50, k), 4});
+  series.push_back({Values(9, kMissing), 1});
+  const AutomaticOptions options{.horizon = 4, .members = kQuick};
+  Team one(1), three(3);
+  const auto a = forecast_automatically(series, options, one), b = forecast_automatically(series, options, three);
+  for (std::size_t i = 0; i < 5; ++i) {
+    EXPECT_EQ(a[i].mean, b[i].mean);
+    EXPECT_EQ(a[i].lower, b[i].lower);
+    EXPECT_EQ(a[i].upper, b[i].upper);
+  }
+}
+
+TEST(AutomaticForecast, IntervalsCoverWhatTheySay) {
+  std::vector<UnivariateSeries> series;
+  std::vector<Values> actual;
+  for (std::uint64_t k = 0; k < 60; ++k) {
+    const Values y = simulated_series(70, 100 + k);
+    series.push_back({Values(y.begin(), y.end() - 6), 4});
+    actual.push_back(Values(y.end() - 6, y.end()));
+  }
+  Team team(1);
+  const auto forecasts =
+      forecast_automatically(series, {.horizon = 6, .coverage = {0.8, 0.95}, .members = kQuick}, team);
+  double inside[2] = {0, 0};
+  for (std::size_t i = 0; i < series.size(); ++i)
+    for (std::size_t level = 0; level < 2; ++level)
+      for (std::size_t h = 0; h < 6; ++h)
+        inside[level] += forecasts[i].lower[level][h] <= actual[i][h] && actual[i][h] <= forecasts[i].upper[level][h];
+  EXPECT_NEAR(inside[0] / 360, 0.8, 0.08);
+  EXPECT_NEAR(inside[1] / 360, 0.95, 0.04);
+}
+
+TEST(AutomaticForecast, SmallBudgetsLeaveOutExpensiveMembers) {
+  const std::vector<UnivariateSeries> series(1000, {kAirline, 12});
+  const AutomaticPlan plan = plan_members(series, {.budget = 1e9});
+  EXPECT_NE(std::ranges::find(plan.members, "theta"), plan.members.end());
+  EXPECT_NE(std::ranges::find(plan.left_out, "ets"), plan.left_out.end());
+  EXPECT_EQ(plan_members({series.data(), 1}, {}).left_out.size(), 0U);
+}
+
+TEST(AutomaticForecast, WrongOptionsRaiseErrors) {
+  EXPECT_THROW(forecast_of(kNile, 1, {.horizon = 0}), UsageError);
+  EXPECT_THROW(forecast_of(kNile, 1, {.horizon = 1, .coverage = {1.0}}), UsageError);
+  EXPECT_THROW(forecast_of(kNile, 1, {.horizon = 1, .members = {"prophet"}}), UsageError);
+}
+
+}  // namespace
+}  // namespace unfold::forecasting
