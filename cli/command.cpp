@@ -34,7 +34,7 @@ const std::vector<VerbEntry>& verb_list() {
       {"predict", "writes the data with columns for the predictions of a model", make_predict},
       {"tag", "predict, for one label at every position", make_tag},
       {"classify", "predict, for one label per sequence", make_classify},
-      {"forecast", "forecasts the continuation of each sequence", make_forecast},
+      {"forecast", "forecasts each series of a table, with or without a trained model", make_forecast},
       {"sample", "generates text from a model", make_sample},
       {"complete", "finds the most probable continuations of a text", make_complete},
       {"density", "prints the log probability of every row or other example", make_density},

@@ -7,6 +7,7 @@
 #include "app/fields/condition.h"
 #include "app/predict/density_sampling.h"
 #include "app/predict/imputation.h"
+#include "cli/forecast_options.h"
 #include "cli/terminal/console_reporter.h"
 #include "cli/terminal/result_file.h"
 #include "cli/verb.h"
@@ -23,23 +24,29 @@ class Predict final : public Verb {
  private:
   void fill(const std::function<void(std::string_view)>& write) const;
   void check_drawing() const;
+  void forecast_without_model(Console& console);
 
   std::vector<std::string> inputs_;
+  std::optional<ForecastOptions> forecast_;
   std::string format_ = "tsv", out_ = "-";
   PredictRequest request_;
   std::optional<std::string> given_, fill_;
   Index seed_ = 1;
+  std::optional<Index> horizon_;
 };
 
 std::vector<std::string> examples_of(std::string_view name) {
   if (name == "tag") return {"unfold tag chunker sentences.txt > tagged.tsv"};
   if (name == "classify") return {"unfold classify questions new.txt --probabilities"};
-  if (name == "forecast") return {"unfold forecast laser laser.csv --ahead 100 --samples 200"};
+  if (name == "forecast")
+    return {"unfold forecast sales.csv --horizon 28 --coverage 80,95 --plot sales.svg",
+            "unfold forecast laser laser.csv --ahead 100 --samples 200"};
   return {"unfold predict chunker test.txt > predicted.tsv", "unfold predict questions new.txt --format jsonl"};
 }
 
 const char* summary_of(std::string_view name) {
-  if (name == "forecast") return "forecasts the continuation of each sequence";
+  if (name == "forecast")
+    return "forecasts each series of a table, with or without a trained model";
   return "writes the data with columns for the predictions of a model";
 }
 
@@ -47,8 +54,11 @@ Predict::Predict(const char* name) : Verb(CommandOptions(name, summary_of(name),
   const bool forecasts = std::string_view(name) == "forecast";
   options_.add_inputs({.name = "inputs",
                        .target = &inputs_,
-                       .placeholder = "MODEL DATA...",
-                       .help = "a run folder or model file, then files in the format that it was trained on",
+                       .placeholder = forecasts ? "[MODEL] DATA..." : "MODEL DATA...",
+                       .help = forecasts
+                                   ? "a table of series; or a run folder or model file, then files in the format "
+                                     "that it was trained on"
+                                   : "a run folder or model file, then files in the format that it was trained on",
                        .least = 1,
                        .most = std::string::npos,
                        .file = FileUse::model});
@@ -73,6 +83,16 @@ Predict::Predict(const char* name) : Verb(CommandOptions(name, summary_of(name),
        .help = "number of positions to forecast beyond the end of each sequence; 0: predict the existing positions",
        .least = forecasts ? 1.0 : 0.0,
        .most = 1e6});
+  if (forecasts) {
+    options_.add({.name = "horizon",
+                  .target = &horizon_,
+                  .placeholder = "H",
+                  .help = "another name of --ahead",
+                  .least = 1,
+                  .most = 1e6,
+                  .default_text = "1"});
+    forecast_.emplace().add_to(options_);
+  }
   options_.add({.name = "samples",
                 .target = &request_.samples,
                 .placeholder = "N",
@@ -120,7 +140,21 @@ Predict::Predict(const char* name) : Verb(CommandOptions(name, summary_of(name),
   add_threads();
   add_unpacking_limit();
   add_key();
-  add_common(/*prints_json=*/false);
+  add_common(/*prints_json=*/forecasts);
+}
+
+/// Forecasts the series of a table that comes without a model.
+void Predict::forecast_without_model(Console& console) {
+  options_.refuse({"probabilities", "samples", "beam", "best", "sample", "attention", "given", "constraint", "fill",
+                   "seed", "follow"},
+                  "requires a trained model");
+  if (request_.ahead < 1) throw UsageError("forecast: --ahead must be at least 1 without a model");
+  forecast_->run(inputs_.front(), request_.ahead, threads_,
+                 {.out = out_,
+                  .format = format_ == "jsonl" ? TableFormat::jsonl : TableFormat::tsv,
+                  .json = json_,
+                  .quiet = quiet_},
+                 console);
 }
 
 /// Writes the data with missing values filled in.
@@ -148,6 +182,15 @@ void Predict::check_drawing() const {
 }
 
 ExitCode Predict::run(Console& console) {
+  if (horizon_) {
+    if (options_.given("ahead")) throw UsageError("--horizon and --ahead are the same option; give one of them");
+    request_.ahead = *horizon_;
+  }
+  if (forecast_ && inputs_.size() == 1 && !looks_like_model(inputs_.front())) {
+    forecast_without_model(console);
+    return ExitCode::success;
+  }
+  if (forecast_) ForecastOptions::refuse_with_model(options_);
   if (json_) throw UsageError("--json is not supported here; use --format jsonl for one object per example");
   request_.model = inputs_.front();
   request_.data = {inputs_.begin() + 1, inputs_.end()};

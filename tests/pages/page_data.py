@@ -1,5 +1,6 @@
 """The files that pages refer to: small ones created here, or published ones if UNFOLD_DATA has them."""
 
+import datetime
 import gzip
 import json
 import math
@@ -153,6 +154,19 @@ def utterances(count, seed):
     return "".join(rows)
 
 
+def sales(days, seed, prefix="", header="date,sales\n"):
+    """Returns a daily series with a weekly season."""
+    draw, rows = random.Random(seed), [header]
+    for day in range(days):
+        date = datetime.date(2024, 1, 1) + datetime.timedelta(days=day)
+        rows.append(f"{prefix}{date},{round(50 + 0.1 * day + 20 * (date.weekday() > 4) + draw.gauss(0, 3), 1)}\n")
+    return "".join(rows)
+
+
+def shops(count, days, seed):
+    return "shop,date,sales\n" + "".join(sales(days, seed + k, f"s{k},", "") for k in range(count))
+
+
 TEXTS = {
     "book.txt": lambda: prose(400, 1),
     "other.txt": lambda: prose(50, 2), "OTHER.txt": lambda: prose(50, 2), "YOUR.txt": lambda: prose(400, 1),
@@ -166,6 +180,7 @@ TEXTS = {
     "train.conll": lambda: tagged(60, 1), "test.conll": lambda: tagged(20, 2),
     "films.txt": lambda: films(80, 1), "names.txt": lambda: names(200, 1), "test.txt": lambda: names(40, 2),
     "utterances.jsonl": lambda: utterances(60, 1), "load.csv": lambda: wave(400, 1), "laser.csv": lambda: wave(400, 2, "value"),
+    "sales.csv": lambda: sales(120, 1), "shops.csv": lambda: shops(3, 60, 1),
     "words.pairs": lambda: pairs(200, 1), "new.txt": lambda: sources(10, 2),
     "votes.csv": lambda: votes(300, 1), "new.csv": lambda: votes(40, 2), "pieces.txt": lambda: rolls(12, 1),
     "train.trees": lambda: trees(60, 1), "dev.trees": lambda: trees(10, 2), "test.trees": lambda: trees(10, 3),

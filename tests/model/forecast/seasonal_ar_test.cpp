@@ -45,7 +45,8 @@ TEST(SeasonalAutoregression, EstimatesAStationaryProcess) {
 
 TEST(SeasonalAutoregression, AnswersForShortSeries) {
   for (std::size_t n = 2; n < 30; ++n) {
-    const Forecast f = forecast_of(std::vector<double>(kAirline.begin(), kAirline.begin() + static_cast<int>(n)), 12, 5);
+    const Forecast f =
+        forecast_of(std::vector<double>(kAirline.begin(), kAirline.begin() + static_cast<int>(n)), 12, 5);
     for (const double x : f.mean) EXPECT_TRUE(std::isfinite(x)) << n;
     for (const double x : f.deviation) EXPECT_TRUE(x >= 0 && std::isfinite(x)) << n;
   }

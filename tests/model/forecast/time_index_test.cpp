@@ -37,8 +37,9 @@ TEST(TimeIndex, ExtendsDaysWithGaps) {
 }
 
 TEST(TimeIndex, ExtendsHoursOverMidnight) {
-  EXPECT_EQ(labels({"2018-06-26 21:00:00", "2018-06-26 22:00:00", "2018-06-26 23:00:00"}, DateFormat::year_month_day, 3, 2),
-            (Texts{"2018-06-27 00:00", "2018-06-27 01:00"}));
+  EXPECT_EQ(
+      labels({"2018-06-26 21:00:00", "2018-06-26 22:00:00", "2018-06-26 23:00:00"}, DateFormat::year_month_day, 3, 2),
+      (Texts{"2018-06-27 00:00", "2018-06-27 01:00"}));
 }
 
 TEST(TimeIndex, ExtendsMonthsQuartersAndYears) {
@@ -78,18 +79,20 @@ TEST(TimeIndex, NumbersHaveAStep) {
 }
 
 TEST(TimeIndex, SuggestsPeriods) {
-  const auto monthly = TimeIndex::of_dates(dates({"2023-11", "2023-12", "2024-01"}, DateFormat::year_month), DateFormat::year_month);
+  const auto monthly =
+      TimeIndex::of_dates(dates({"2023-11", "2023-12", "2024-01"}, DateFormat::year_month), DateFormat::year_month);
   EXPECT_EQ(monthly->calendar_periods(), (std::vector<Index>{12}));
   const auto hourly = TimeIndex::of_dates(
-      dates({"2018-06-26 21:00", "2018-06-26 22:00", "2018-06-26 23:00"}, DateFormat::year_month_day), DateFormat::year_month_day);
+      dates({"2018-06-26 21:00", "2018-06-26 22:00", "2018-06-26 23:00"}, DateFormat::year_month_day),
+      DateFormat::year_month_day);
   EXPECT_EQ(hourly->calendar_periods(), (std::vector<Index>{24, 168}));
 }
 
 TEST(TimeIndex, LabelsAreReadBackByTheParser) {
   for (int k = 0; k < kDateFormats; ++k) {
     const auto format = static_cast<DateFormat>(k);
-    if (format == DateFormat::unix_seconds || format == DateFormat::unix_milliseconds || format == DateFormat::compact ||
-        format == DateFormat::year || format == DateFormat::time_of_day)
+    if (format == DateFormat::unix_seconds || format == DateFormat::unix_milliseconds ||
+        format == DateFormat::compact || format == DateFormat::year || format == DateFormat::time_of_day)
       continue;  // integers, which parse_date does not read as texts, and times without a day
     const Moment moment{.days = days_from_civil(2024, 4, 1)};
     const auto read = parse_date(format_moment(moment, format), format);

@@ -1,0 +1,108 @@
+#include "cli/forecast_options.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "app/fields/predicted_list.h"
+#include "cli/terminal/console_reporter.h"
+#include "cli/terminal/result_file.h"
+
+namespace unfold {
+namespace {
+
+void print_lines(std::string_view text, Console& console) {
+  while (!text.empty()) {
+    const std::size_t end = std::min(text.find('\n'), text.size());
+    console.remark(text.substr(0, end));
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+}
+
+}  // namespace
+
+void ForecastOptions::add_to(CommandOptions& options) {
+  options.add({.name = "coverage",
+               .target = &coverage_,
+               .placeholder = "PERCENT,...",
+               .help =
+                   "without MODEL: probabilities of the intervals in percent, such as 80,95 (columns q10, q90, q2.5, "
+                   "q97.5)"});
+  options.add({.name = "group",
+               .target = &group_,
+               .placeholder = "COLUMN",
+               .help = "without MODEL: the column that names the series of each row",
+               .default_text = "recognized"});
+  options.add({.name = "order",
+               .target = &order_,
+               .placeholder = "COLUMN",
+               .help = "without MODEL: the column of dates or times",
+               .default_text = "recognized"});
+  options.add({.name = "predict",
+               .target = &predict_,
+               .placeholder = "COLUMN,...",
+               .help = "without MODEL: the columns to forecast",
+               .default_text = "all columns of numbers"});
+  options.add({.name = "season",
+               .target = &season_,
+               .placeholder = "M",
+               .help = "without MODEL: seasonal period in steps, 1 for none",
+               .least = 1,
+               .most = 10080,
+               .default_text = "detected"});
+  options.add({.name = "members",
+               .target = &members_,
+               .placeholder = "NAME,...",
+               .help = "without MODEL: forecasters to compare, such as ets,theta,arima",
+               .default_text = "those within the budget"});
+  options.add({.name = "origins",
+               .target = &origins_,
+               .placeholder = "N",
+               .help = "without MODEL: number of origins of the backtest",
+               .least = 1,
+               .most = 1000,
+               .default_text = "5, fewer for short series"});
+  options.add({.name = "minutes",
+               .target = &minutes_,
+               .placeholder = "M",
+               .help = "without MODEL: budget that decides which members are compared",
+               .least = 0,
+               .most = 1e5,
+               .above_least = true,
+               .default_text = "20 seconds of one processor"});
+  options.add({.name = "plot",
+               .target = &plot_,
+               .placeholder = "FILE",
+               .help = "without MODEL: SVG plot of history, forecast and intervals",
+               .file = FileUse::written});
+}
+
+void ForecastOptions::refuse_with_model(const CommandOptions& options) {
+  options.refuse({"coverage", "group", "order", "predict", "season", "members", "origins", "minutes", "plot"},
+                 "applies to forecasts of a table without a trained model");
+}
+
+void ForecastOptions::run(const std::string& data, Index horizon, Index threads, const Output& output,
+                          Console& console) {
+  ForecastTableRequest request{.data = data, .horizon = horizon, .coverage = parse_coverage(coverage_)};
+  request.schema.group = group_, request.schema.order = order_;
+  if (predict_) request.schema.predict = split_names(*predict_);
+  if (members_) request.members = split_names(*members_);
+  request.origins = origins_, request.season = season_, request.minutes = minutes_, request.threads = threads;
+  ConsoleReporter reporter(console);
+  const TableForecast forecast = forecast_table(request, reporter);
+  if (!output.quiet) print_lines(describe_members(forecast), console);
+  if (plot_) {
+    ResultFile plot(*plot_);
+    plot.write(plot_forecast(forecast));
+    plot.commit();
+  }
+  if (output.json) print_result(forecast_json(forecast).dump() + "\n");
+  if (output.json && output.out == "-") return;
+  ResultFile file(output.out);
+  write_forecast(forecast, output.format, [&](std::string_view text) { file.write(text); });
+  file.commit();
+}
+
+}  // namespace unfold

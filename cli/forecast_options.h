@@ -1,0 +1,33 @@
+#pragma once
+/// The options of `unfold forecast` that apply without a trained model, and that command.
+
+#include "app/forecast/forecast_table.h"
+#include "cli/terminal/options.h"
+#include "cli/verb.h"
+
+namespace unfold {
+
+class ForecastOptions {
+ public:
+  /// Adds the options.
+  void add_to(CommandOptions& options);
+  /// Throws UsageError if an option was given that has no effect with a trained model.
+  static void refuse_with_model(const CommandOptions& options);
+
+  struct Output {
+    std::string out;  ///< file, or "-"
+    TableFormat format = TableFormat::tsv;
+    bool json = false;   ///< one object on standard output instead of the table
+    bool quiet = false;  ///< no table of members
+  };
+  /// Forecasts the series of a table.
+  void run(const std::string& data, Index horizon, Index threads, const Output& output, Console& console);
+
+ private:
+  std::string coverage_ = "80";
+  std::optional<std::string> group_, order_, predict_, members_, plot_;
+  std::optional<double> minutes_;
+  Index origins_ = 0, season_ = 0;
+};
+
+}  // namespace unfold

@@ -1,0 +1,215 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <nlohmann/json.hpp>
+
+#include "app/forecast/forecast_table.h"
+#include "app/plots/plot.h"
+#include "app/plots/table.h"
+#include "base/printable.h"
+
+namespace unfold {
+namespace {
+
+using forecasting::AutomaticForecast;
+using forecasting::MemberReport;
+
+/// A name of a quantile: q10, q97.5.
+std::string quantile_name(double probability) { return fmt::format("q{:.6g}", 100 * probability); }
+
+std::string number_text(double x) { return std::isnan(x) ? std::string() : fmt::format("{:.10g}", x); }
+
+bool has_times(const TableForecast& f) { return !f.table.series.empty() && f.table.series.front().index.has_times(); }
+
+std::string time_text(const TableForecast& f, std::size_t series, Index h) {
+  const TableSeries& one = f.table.series[series];
+  return has_times(f) ? one.index.label(static_cast<Index>(one.values.size()) + h) : fmt::format("{}", h + 1);
+}
+
+/// The quantiles of a series in ascending order: name and values.
+std::vector<std::pair<std::string, const std::vector<double>*>> quantiles_of(const TableForecast& f,
+                                                                             const AutomaticForecast& one) {
+  std::vector<std::pair<std::string, const std::vector<double>*>> result;
+  for (std::size_t level = f.coverage.size(); level-- > 0;)
+    result.emplace_back(quantile_name(0.5 - 0.5 * f.coverage[level]), &one.lower[level]);
+  for (std::size_t level = 0; level < f.coverage.size(); ++level)
+    result.emplace_back(quantile_name(0.5 + 0.5 * f.coverage[level]), &one.upper[level]);
+  return result;
+}
+
+/// A finite number, or null.
+nlohmann::ordered_json json_number(double x) {
+  return std::isfinite(x) ? nlohmann::ordered_json(x) : nlohmann::ordered_json(nullptr);
+}
+nlohmann::ordered_json json_numbers(const std::vector<double>& values) {
+  nlohmann::ordered_json list = nlohmann::ordered_json::array();
+  for (const double x : values) list.push_back(json_number(x));
+  return list;
+}
+
+/// A member over all series.
+struct MemberSummary {
+  std::string name;
+  double sum = 0, weight = 0;
+  Index compared = 0, combined = 0, failed = 0;
+  double error() const { return compared > 0 ? sum / static_cast<double>(compared) : std::nan(""); }
+};
+
+std::vector<MemberSummary> summarize(const TableForecast& f, double& combination, Index& origins) {
+  std::vector<MemberSummary> members;
+  double sum = 0, count = 0;
+  for (const AutomaticForecast& one : f.forecasts) {
+    if (!std::isnan(one.error)) sum += one.error, ++count, origins = std::max(origins, one.origins);
+    for (const MemberReport& report : one.members) {
+      auto place = std::ranges::find(members, report.name, &MemberSummary::name);
+      if (place == members.end()) place = members.insert(members.end(), MemberSummary{.name = report.name});
+      if (std::isfinite(report.error))
+        place->sum += report.error, ++place->compared;
+      else
+        ++place->failed;
+      place->weight += report.weight;
+      place->combined += report.weight > 0;
+    }
+  }
+  combination = count > 0 ? sum / count : std::nan("");
+  std::ranges::stable_sort(members, [](const MemberSummary& a, const MemberSummary& b) {
+    return (a.compared > 0 ? a.error() : HUGE_VAL) < (b.compared > 0 ? b.error() : HUGE_VAL);
+  });
+  return members;
+}
+
+void write_rows(const TableForecast& f, const std::function<void(const nlohmann::ordered_json&)>& write) {
+  const std::size_t fields = f.table.fields.size();
+  for (std::size_t first = 0; first < f.forecasts.size(); first += fields)
+    for (Index h = 0; h < f.horizon; ++h) {
+      nlohmann::ordered_json row;
+      if (f.table.has_groups) row["group"] = f.table.series[first].group;
+      row[has_times(f) ? "time" : "step"] = time_text(f, first, h);
+      if (!has_times(f)) row["step"] = h + 1;
+      for (std::size_t k = first; k < first + fields; ++k) {
+        const std::string& field = f.table.series[k].field;
+        row[field + ".mean"] = json_number(f.forecasts[k].mean[at(h)]);
+        for (const auto& [name, values] : quantiles_of(f, f.forecasts[k]))
+          row[field + "." + name] = json_number((*values)[at(h)]);
+      }
+      write(row);
+    }
+}
+
+}  // namespace
+
+void write_forecast(const TableForecast& f, TableFormat format, const std::function<void(std::string_view)>& write) {
+  bool heading = format == TableFormat::tsv;
+  write_rows(f, [&](const nlohmann::ordered_json& row) {
+    if (format == TableFormat::jsonl)
+      return write(row.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n");
+    std::string names, cells;
+    for (const auto& [name, value] : row.items()) {
+      names += (names.empty() ? "" : "\t") + escape_cell(name);
+      if (!cells.empty()) cells += "\t";
+      if (value.is_string()) cells += escape_cell(value.get<std::string>());
+      if (value.is_number()) cells += number_text(value.get<double>());
+    }
+    if (heading) write(names + "\n");
+    heading = false;
+    write(cells + "\n");
+  });
+}
+
+nlohmann::ordered_json forecast_json(const TableForecast& f) {
+  nlohmann::ordered_json json, series = nlohmann::ordered_json::array(), members = nlohmann::ordered_json::array();
+  for (std::size_t i = 0; i < f.forecasts.size(); ++i) {
+    const AutomaticForecast& one = f.forecasts[i];
+    nlohmann::ordered_json object;
+    if (f.table.has_groups) object["group"] = f.table.series[i].group;
+    object["field"] = f.table.series[i].field;
+    object["values"] = f.table.series[i].values.size();
+    object["season"] = f.periods[i];
+    nlohmann::ordered_json times = nlohmann::ordered_json::array();
+    for (Index h = 0; h < f.horizon; ++h) times.push_back(time_text(f, i, h));
+    if (has_times(f)) object["time"] = std::move(times);
+    object["mean"] = json_numbers(one.mean);
+    for (const auto& [name, values] : quantiles_of(f, one)) object[name] = json_numbers(*values);
+    object["mase"] = json_number(one.error);
+    object["origins"] = one.origins;
+    if (!one.note.empty()) object["note"] = one.note;
+    nlohmann::ordered_json list = nlohmann::ordered_json::array();
+    for (const MemberReport& report : one.members) {
+      nlohmann::ordered_json member{
+          {"name", report.name}, {"mase", json_number(report.error)}, {"weight", report.weight}};
+      if (!report.form.empty()) member["form"] = report.form;
+      if (!report.note.empty()) member["note"] = report.note;
+      list.push_back(std::move(member));
+    }
+    object["members"] = std::move(list);
+    series.push_back(std::move(object));
+  }
+  double combination = 0;
+  Index origins = 0;
+  for (const MemberSummary& member : summarize(f, combination, origins))
+    members.push_back({{"name", member.name},
+                       {"mase", json_number(member.error())},
+                       {"weight", member.weight / static_cast<double>(std::max<std::size_t>(1, f.forecasts.size()))},
+                       {"series", member.combined},
+                       {"failed", member.failed}});
+  json["horizon"] = f.horizon;
+  json["fields"] = f.table.fields;
+  json["mase"] = json_number(combination);
+  json["origins"] = origins;
+  json["members"] = std::move(members);
+  json["left_out"] = f.plan.left_out;
+  json["series"] = std::move(series);
+  return json;
+}
+
+std::string describe_members(const TableForecast& f) {
+  double combination = 0;
+  Index origins = 0;
+  const std::vector<MemberSummary> members = summarize(f, combination, origins);
+  if (origins == 0) return "no backtest: the series are constant or too short\n";
+  TextTable table{{"member", "MASE", "weight", "series"}, {}};
+  const double count = static_cast<double>(f.forecasts.size());
+  table.rows.push_back({"combination", fmt::format("{:.3f}", combination), "", fmt::format("{}", f.forecasts.size())});
+  for (const MemberSummary& member : members)
+    table.rows.push_back({member.name, member.compared > 0 ? fmt::format("{:.3f}", member.error()) : "-",
+                          fmt::format("{:.3f}", member.weight / count), fmt::format("{}", member.combined)});
+  std::string text = fmt::format("backtest over {} origin{}, horizon {}\n{}", origins, origins == 1 ? "" : "s",
+                                 f.horizon, to_text(table));
+  if (!f.plan.left_out.empty()) {
+    text += "left out beyond the budget of operations (--minutes raises it):";
+    for (const std::string& name : f.plan.left_out) text += " " + name;
+    text += "\n";
+  }
+  return text;
+}
+
+std::string plot_forecast(const TableForecast& f) {
+  constexpr Index kHorizonsBefore = 5;  // length of the history that is drawn, in horizons
+  std::vector<std::string> plots;
+  for (std::size_t i = 0; i < std::min(f.forecasts.size(), kMostPlotted); ++i) {
+    const TableSeries& series = f.table.series[i];
+    const AutomaticForecast& one = f.forecasts[i];
+    const Index n = static_cast<Index>(series.values.size());
+    Curve history{"history", {}};
+    for (Index t = std::max<Index>(0, n - std::max<Index>(60, kHorizonsBefore * f.horizon)); t < n; ++t)
+      history.points.push_back(
+          {static_cast<double>(t + 1), {series.values[at(t)], series.values[at(t)], series.values[at(t)]}});
+    std::vector<Curve> curves{std::move(history)};
+    for (std::size_t level = f.coverage.size(); level-- > 0;) {
+      Curve& curve = curves.emplace_back();
+      curve.label = fmt::format("forecast, {:g} %", 100 * f.coverage[level]);
+      for (Index h = 0; h < f.horizon; ++h)
+        curve.points.push_back(
+            {static_cast<double>(n + h + 1), {one.lower[level][at(h)], one.mean[at(h)], one.upper[level][at(h)]}});
+    }
+    const std::string title = series.group.empty() ? series.field : series.field + " of " + series.group;
+    const std::string until =
+        has_times(f) ? fmt::format("step (the last is {})", series.index.label(n + f.horizon - 1)) : "step";
+    plots.push_back(line_plot(title, {until}, {series.field}, curves));
+  }
+  return stacked_plots(plots);
+}
+
+}  // namespace unfold

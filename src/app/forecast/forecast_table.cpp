@@ -1,0 +1,114 @@
+#include "app/forecast/forecast_table.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <filesystem>
+#include <fstream>
+#include <map>
+
+#include "app/fields/predicted_list.h"
+#include "base/error.h"
+#include "model/forecast/series.h"
+
+namespace unfold {
+namespace {
+
+using forecasting::AutomaticForecast;
+using forecasting::UnivariateSeries;
+
+constexpr double kOperationsPerMinute = 6e10;  // of one processor
+
+/// The seasonal period of a series: a calendar period that the values confirm, else one that they show by themselves.
+Index period_of(const TableSeries& series) {
+  const bool observed = std::ranges::any_of(series.values, [](double x) { return !std::isnan(x); });
+  if (!observed) return 1;
+  const std::vector<Index> calendar = series.index.calendar_periods();
+  const Index period = calendar.empty() ? 1 : forecasting::detect_period(series.values, calendar);
+  return period > 1 || !calendar.empty() ? period : forecasting::detect_period(series.values);
+}
+
+/// Without a stated period, series that show none take that of the others if at least half of the series share one.
+std::vector<Index> periods_of(const SeriesTable& table, Index stated) {
+  std::vector<Index> periods(table.series.size(), std::max<Index>(stated, 1));
+  if (stated > 0) return periods;
+  std::map<Index, std::size_t> counts;
+  for (std::size_t i = 0; i < periods.size(); ++i) ++counts[periods[i] = period_of(table.series[i])];
+  for (const auto& [period, count] : counts)
+    if (period > 1 && 2 * count >= periods.size())
+      for (Index& one : periods) one = one > 1 ? one : period;
+  return periods;
+}
+
+void note_special_series(const TableForecast& result, Reporter& reporter) {
+  constexpr Index kMostNamed = 3;
+  std::vector<std::pair<std::string, Index>> counts;
+  for (std::size_t i = 0; i < result.forecasts.size(); ++i) {
+    const std::string& note = result.forecasts[i].note;
+    if (note.empty()) continue;
+    const auto known = std::ranges::find(counts, note, &std::pair<std::string, Index>::first);
+    if (known != counts.end()) {
+      ++known->second;
+    } else {
+      counts.emplace_back(note, 1);
+    }
+  }
+  for (std::size_t k = 0; k < std::min<std::size_t>(counts.size(), kMostNamed); ++k)
+    reporter.remark(result.forecasts.size() == 1 ? counts[k].first
+                                                 : fmt::format("{} of {} series: {}", counts[k].second,
+                                                               result.forecasts.size(), counts[k].first));
+}
+
+}  // namespace
+
+bool looks_like_model(const std::string& path) {
+  if (path == "-") return false;
+  std::error_code error;
+  if (std::filesystem::is_directory(path, error)) return true;
+  // A safetensors file: eight bytes with the length of the header, which begins with a brace.
+  std::ifstream file(path, std::ios::binary);
+  char bytes[9] = {};
+  return file.read(bytes, sizeof bytes) && bytes[8] == '{' && bytes[7] == 0 && bytes[6] == 0;
+}
+
+std::vector<double> parse_coverage(std::string_view text) {
+  std::vector<double> coverage;
+  for (const std::string& part : split_names(text)) {
+    double percent = 0;
+    const auto [end, error] = std::from_chars(part.data(), part.data() + part.size(), percent);
+    if (error != std::errc() || end != part.data() + part.size() || !(percent > 0 && percent < 100))
+      throw UsageError(
+          fmt::format("--coverage {}: \"{}\" is not a percentage between 0 and 100; give for example 80,95",
+                      text.substr(0, 40), part.substr(0, 40)));
+    coverage.push_back(percent / 100);
+  }
+  std::ranges::sort(coverage);
+  coverage.erase(std::unique(coverage.begin(), coverage.end()), coverage.end());
+  return coverage;
+}
+
+TableForecast forecast_table(const ForecastTableRequest& request, Reporter& reporter) {
+  TableForecast result{.table = read_series_table(request.data, request.schema),
+                       .horizon = request.horizon,
+                       .coverage = request.coverage};
+  for (const std::string& note : result.table.notes) reporter.remark(note);
+  result.periods = periods_of(result.table, request.season);
+  std::vector<UnivariateSeries> series;
+  for (std::size_t i = 0; i < result.table.series.size(); ++i)
+    series.push_back({result.table.series[i].values, result.periods[i]});
+  Team team(static_cast<int>(request.threads > 0 ? request.threads : available_threads()));
+  forecasting::AutomaticOptions options{
+      .horizon = request.horizon, .coverage = request.coverage, .members = request.members, .origins = request.origins};
+  if (request.minutes) options.budget = *request.minutes * kOperationsPerMinute * team.size();
+  result.plan = forecasting::plan_members(series, options);
+  options.members = result.plan.members;
+  result.forecasts = forecasting::forecast_automatically(series, options, team);
+  if (std::ranges::all_of(result.forecasts, [](const AutomaticForecast& f) { return std::isnan(f.mean[0]); }))
+    throw DataError(fmt::format("{}: no value is observed; there is nothing to forecast", request.data));
+  note_special_series(result, reporter);
+  return result;
+}
+
+}  // namespace unfold

@@ -1,0 +1,62 @@
+#pragma once
+/// Forecasts of the series of a table without a trained model (`unfold forecast DATA --horizon H`), and their output as
+/// TSV, JSON lines, one JSON object, a table of members, and a plot.
+
+#include <functional>
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "app/common/reporter.h"
+#include "app/forecast/series_table.h"
+#include "app/predict/predict.h"
+#include "model/selection/automatic.h"
+
+namespace unfold {
+
+struct ForecastTableRequest {
+  std::string data;           ///< file, or "-"
+  SchemaOptions schema = {};  ///< --group, --order, --predict
+  Index horizon = 1;
+  std::vector<double> coverage = {0.8};
+  std::vector<std::string> members = {};  ///< empty: chosen by the budget
+  Index origins = 0;                      ///< of the backtest; 0: chosen
+  Index season = 0;                       ///< seasonal period of all series; 0: detected
+  std::optional<double> minutes = {};     ///< budget; default that of AutomaticOptions
+  Index threads = 0;
+};
+
+struct TableForecast {
+  SeriesTable table = {};
+  std::vector<Index> periods = {};  ///< of each series
+  std::vector<forecasting::AutomaticForecast> forecasts = {};
+  forecasting::AutomaticPlan plan = {};
+  Index horizon = 1;
+  std::vector<double> coverage = {};
+};
+
+/// Throws UsageError, DataError; DataError too if no series has an observed value.
+TableForecast forecast_table(const ForecastTableRequest& request, Reporter& reporter);
+
+/// Columns: `group` if there is one, `time` (dates or numbers) or `step` (1 for the first step ahead), and for each
+/// field FIELD.mean and the limits of the intervals as quantiles, such as FIELD.q10 and FIELD.q90. JSON lines have one
+/// object per row.
+void write_forecast(const TableForecast& forecast, TableFormat format,
+                    const std::function<void(std::string_view)>& write);
+/// Everything as one object: the keys "horizon", "fields", "series" (group, field, period, time, mean, quantiles,
+/// backtest and members of each), "members" (as in `describe_members`) and "left_out".
+nlohmann::ordered_json forecast_json(const TableForecast& forecast);
+/// A table of the members with their backtest errors, mean over the series, and what was left out.
+std::string describe_members(const TableForecast& forecast);
+/// SVG of history, forecast and intervals of the first series, at most kMostPlotted.
+std::string plot_forecast(const TableForecast& forecast);
+inline constexpr std::size_t kMostPlotted = 12;
+
+/// Whether a path given by the user is a folder or begins like a model file; a table otherwise.
+bool looks_like_model(const std::string& path);
+
+/// "80,95" as probabilities, ascending. Throws UsageError.
+std::vector<double> parse_coverage(std::string_view text);
+
+}  // namespace unfold

@@ -1,0 +1,43 @@
+#pragma once
+/// Reads the series of a table: one series for each group and value column.
+///
+/// | table | series |
+/// | --- | --- |
+/// | one column | its values in the order of the lines |
+/// | columns | each value column; with a group column, each group and value column (long tables) |
+/// | one row per series | each row; recognized by the names of the columns behind the first, which are consecutive
+///                       numbers (V2, V3, ...) or dates |
+///
+/// The roles follow from the schema (data/schema/column_roles.h): the group (where times repeat, else the first column
+/// of categories), the time (order), and as values the columns of --predict, else all columns of numbers that are
+/// neither group nor time. Rows are sorted by time; times that are left out of a regular step are missing values. Times
+/// without a regular step are taken as consecutive, and `notes` says so.
+
+#include <string>
+#include <vector>
+
+#include "data/schema/table_schema.h"
+#include "model/forecast/time_index.h"
+
+namespace unfold {
+
+struct TableSeries {
+  std::string group = {};  ///< empty if there is no group
+  std::string field = {};
+  forecasting::TimeIndex index = {};
+  std::vector<double> values = {};  ///< NaN: missing
+};
+
+struct SeriesTable {
+  std::vector<TableSeries> series =
+      {};  ///< groups in the order of their first rows; the fields of a group are neighbors
+  std::vector<std::string> fields = {};
+  bool has_groups = false;
+  std::vector<std::string> notes = {};
+};
+
+/// Throws DataError for a table without numbers, rows that do not fit, and two rows of a group at the same time;
+/// UsageError for options that name unknown columns.
+SeriesTable read_series_table(const std::string& path, const SchemaOptions& options);
+
+}  // namespace unfold

@@ -1,0 +1,162 @@
+#include "app/forecast/forecast_table.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "base/error.h"
+#include "tests/base/scratch.h"
+
+namespace unfold {
+namespace {
+
+using testing_support::ScratchFolder;
+
+SeriesTable table_of(const std::string& text, const SchemaOptions& options = {}) {
+  const ScratchFolder folder;
+  return read_series_table(folder.write("data.csv", text), options);
+}
+
+TableForecast forecast_of(const std::string& text, Index horizon, const std::vector<std::string>& members = {"naive"}) {
+  const ScratchFolder folder;
+  Reporter reporter;
+  return forecast_table({.data = folder.write("data.csv", text),
+                         .horizon = horizon,
+                         .coverage = {0.8, 0.95},
+                         .members = members,
+                         .threads = 1},
+                        reporter);
+}
+
+std::string tsv(const TableForecast& forecast) {
+  std::string text;
+  write_forecast(forecast, TableFormat::tsv, [&](std::string_view part) { text += part; });
+  return text;
+}
+
+using Values = std::vector<double>;
+
+TEST(SeriesTable, OneColumnIsOneSeries) {
+  const SeriesTable table = table_of("value\n3\n1\n4\n1\n5\n");
+  ASSERT_EQ(table.series.size(), 1U);
+  EXPECT_EQ(table.series[0].values, (Values{3, 1, 4, 1, 5}));
+  EXPECT_EQ(table.series[0].field, "value");
+  EXPECT_FALSE(table.series[0].index.has_times());
+  EXPECT_EQ(table_of("1\n2\n3\n4\n5\n6\n").series[0].values, (Values{1, 2, 3, 4, 5, 6}));  // looks like a row number
+  EXPECT_EQ(table_of("7\n7\n7\n7\n").series[0].values, (Values{7, 7, 7, 7}));
+}
+
+TEST(SeriesTable, EveryColumnOfNumbersIsASeries) {
+  const SeriesTable table = table_of(
+      "date,a,b\n2024-01-01,1.5,10\n2024-01-02,2.5,\n2024-01-03,3.5,30\n2024-01-04,4.5,40\n2024-01-05,5.5,50\n");
+  ASSERT_EQ(table.series.size(), 2U);
+  EXPECT_EQ(table.series[0].values, (Values{1.5, 2.5, 3.5, 4.5, 5.5}));
+  EXPECT_TRUE(std::isnan(table.series[1].values[1]));
+  EXPECT_EQ(table.series[1].index.label(5), "2024-01-06");
+}
+
+TEST(SeriesTable, RowsAreSortedAndGapsAreMissing) {
+  std::string text = "day,load\n";
+  for (const int day : {12, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 14, 15, 16})
+    text +=
+        "2024-03-" + std::string(day < 10 ? "0" : "") + std::to_string(day) + "," + std::to_string(day * 1.5) + "\n";
+  const SeriesTable table = table_of(text);
+  ASSERT_EQ(table.series[0].values.size(), 16U);
+  EXPECT_DOUBLE_EQ(table.series[0].values[0], 1.5);
+  EXPECT_TRUE(std::isnan(table.series[0].values[12]));
+  EXPECT_DOUBLE_EQ(table.series[0].values[15], 24);
+}
+
+std::string groups_text() {
+  std::string text = "shop,date,sales\n";
+  for (const char* shop : {"north", "south"})
+    for (int day = 1; day <= 20; ++day)
+      text += std::string(shop) + ",2024-05-" + (day < 10 ? "0" : "") + std::to_string(day) + "," +
+              std::to_string(day + (*shop == 's' ? 100.5 : 0.5)) + "\n";
+  return text;
+}
+
+TEST(SeriesTable, GroupsAreSeries) {
+  const SeriesTable table = table_of(groups_text(), {.group = "shop"});
+  ASSERT_EQ(table.series.size(), 2U);
+  EXPECT_EQ(table.series[1].group, "south");
+  EXPECT_DOUBLE_EQ(table.series[1].values[0], 101.5);
+}
+
+TEST(SeriesTable, EqualTimesAskForAGroup) {
+  SchemaOptions options;
+  options.order = "date";
+  try {
+    std::string text = "load,date,sales\n";
+    for (int day = 1; day <= 20; ++day)
+      for (const char* load : {"1.5", "2.5"})
+        text += std::string(load) + ",2024-05-" + (day < 10 ? "0" : "") + std::to_string(day) + "," +
+                std::to_string(day * 0.5) + "\n";
+    table_of(text, options);
+    FAIL();
+  } catch (const DataError& error) {
+    EXPECT_NE(std::string(error.what()).find("--group"), std::string::npos);
+  }
+}
+
+TEST(SeriesTable, OneRowPerSeries) {
+  std::string text = "id,V2,V3,V4,V5,V6,V7,V8,V9\nH1,1,2,3,4,5,6,7,8\nH2,10,20,30,40,50,,,\n";
+  const SeriesTable table = table_of(text);
+  ASSERT_EQ(table.series.size(), 2U);
+  EXPECT_EQ(table.series[1].group, "H2");
+  EXPECT_EQ(table.series[1].values, (Values{10, 20, 30, 40, 50}));
+}
+
+TEST(SeriesTable, TablesWithoutNumbersRaiseErrors) {
+  EXPECT_THROW(table_of("name,place\nanna,here\nbert,there\ncarl,here\n"), DataError);
+  EXPECT_THROW(table_of("value\n1\n2\nx\n4\n5\n6\n7\n8\n9\n10\n11\n"), DataError);
+}
+
+TEST(ForecastTable, WritesTimesAndQuantiles) {
+  const std::string text = tsv(forecast_of(groups_text(), 2));
+  EXPECT_EQ(text.substr(0, text.find('\n')), "group\ttime\tsales.mean\tsales.q2.5\tsales.q10\tsales.q90\tsales.q97.5");
+  EXPECT_NE(text.find("\nnorth\t2024-05-21\t20.5\t"), std::string::npos) << text;
+  EXPECT_NE(text.find("\nsouth\t2024-05-22\t120.5\t"), std::string::npos) << text;
+}
+
+TEST(ForecastTable, CountsStepsWithoutTimes) {
+  const std::string text = tsv(forecast_of("value\n3\n1\n4\n1\n5\n9\n2\n6\n", 2));
+  EXPECT_EQ(text.substr(0, 11), "step\tvalue.");
+  EXPECT_NE(text.find("\n1\t6\t"), std::string::npos) << text;
+}
+
+TEST(ForecastTable, JsonHasMembersAndSeries) {
+  const nlohmann::ordered_json json = forecast_json(forecast_of(groups_text(), 3, {"naive", "drift"}));
+  EXPECT_EQ(json["series"].size(), 2U);
+  EXPECT_EQ(json["series"][0]["mean"].size(), 3U);
+  EXPECT_EQ(json["series"][0]["time"][0], "2024-05-21");
+  EXPECT_NEAR(json["series"][0]["mean"][2].get<double>(), 23.5, 1e-9);  // drift is exact
+  EXPECT_EQ(json["members"][0]["name"], "drift");
+}
+
+TEST(ForecastTable, MissingSeriesHaveEmptyCellsAndAllMissingIsAnError) {
+  std::string text = "shop,date,sales\n";
+  for (const char* shop : {"north", "south"})
+    for (int day = 1; day <= 9; ++day)
+      text += std::string(shop) + ",2024-05-0" + std::to_string(day) + "," +
+              (*shop == 's' ? "" : std::to_string(day * 1.5)) + "\n";
+  const std::string rows = tsv(forecast_of(text, 1));
+  EXPECT_NE(rows.find("\nsouth\t2024-05-10\t\t\t\t\t\n"), std::string::npos) << rows;
+  EXPECT_THROW(forecast_of("value\nNA\nNA\n\n", 1), DataError);
+}
+
+TEST(ForecastTable, PlotsHistoryAndForecast) {
+  const std::string svg = plot_forecast(forecast_of(groups_text(), 3));
+  EXPECT_EQ(svg.substr(0, 4), "<svg");
+  EXPECT_NE(svg.find("sales of south"), std::string::npos);
+}
+
+TEST(ForecastTable, CoverageIsInPercent) {
+  EXPECT_EQ(parse_coverage("95,80"), (std::vector<double>{0.8, 0.95}));
+  EXPECT_THROW(parse_coverage("0"), UsageError);
+  EXPECT_THROW(parse_coverage("80,x"), UsageError);
+}
+
+}  // namespace
+}  // namespace unfold
