@@ -53,6 +53,12 @@ void BackwardPass<T>::prepare(Member& me) {
     if (!buffer.exists) continue;
     const bool seeded = std::find(outputs.begin(), outputs.end(), root) != outputs.end();
     const Index n = node(root).size, history = plan_.history(root) * layout_.places(node(root).part);
+    if (layout_.is_bound(What::adjoint, root)) {  // has no history
+      const Matrix<T> bound = layout_.matrix(What::adjoint, root);
+      const Range rows = me.share(buffer.zeroed ? bound.rows : 0);
+      for (Index r = rows.begin; r < rows.end; ++r) std::fill_n(bound.row(r), n, T{0});
+      continue;
+    }
     const Index zeroed = buffer.zeroed ? (history + layout_.rows(node(root).part)) * n : seeded ? history * n : 0;
     const Range mine = me.share(zeroed, 64);
     T* data = layout_.buffer(What::adjoint, root).data();

@@ -6,7 +6,11 @@ namespace unfold {
 
 template <class T>
 Boundary<T>::Boundary(const Plan& plan, Layout<T>& layout)
-    : plan_(plan), layout_(layout), kept_(plan.nodes().size()), kept_adjoints_(plan.nodes().size()) {}
+    : plan_(plan),
+      layout_(layout),
+      kept_(plan.nodes().size()),
+      kept_adjoints_(plan.nodes().size()),
+      ends_(plan.nodes().size()) {}
 
 template <class T>
 void Boundary<T>::lay() {
@@ -59,22 +63,41 @@ void Boundary<T>::load_history(const Plan::Carried& c, Index place, const T* sta
 }
 
 template <class T>
+void Boundary<T>::mark(const State<T>* state) {
+  for (Index p = 0; p < layout_.places(); ++p)
+    fresh_[at(p)] = state == nullptr || state->fresh(layout_.slot(p)) ? 1 : 0;
+}
+
+template <class T>
 void Boundary<T>::store(State<T>& state) {
+  store_rows(What::value, state);
+}
+
+template <class T>
+void Boundary<T>::store_tangents(State<T>& state) {
+  store_rows(What::tangent, state);
+}
+
+template <class T>
+void Boundary<T>::store_rows(What what, State<T>& state) {
   for (Index p = 0; p < layout_.places(); ++p) {
     const Index length = layout_.length(p);
     T* to = state.row(layout_.slot(p));
+    const auto put = [&](int i, Index offset, const auto& address) {
+      const bool moves = what == What::value || plan_.needs_adjoint(i);
+      moves ? std::copy_n(address(), node(i).size, to + offset) : std::fill_n(to + offset, node(i).size, T{0});
+    };
     for (const Plan::Carried& c : plan_.carried()) {
       if (part(c) > 0) continue;
-      const Index n = node(c.source).size;
       for (Index back = 1; back <= c.steps; ++back) {
         const Index step = length - back;
-        const T* row = step >= 0 ? layout_.address(What::value, c.source, step, layout_.first_row(step) + p)
-                                 : layout_.history_row(What::value, c.source, back - length, p);
-        std::copy_n(row, n, to + c.offset + (back - 1) * n);
+        put(c.source, c.offset + (back - 1) * node(c.source).size, [&] {
+          return step >= 0 ? layout_.address(what, c.source, step, layout_.first_row(step) + p)
+                           : layout_.history_row(what, c.source, back - length, p);
+        });
       }
     }
-    for (const Plan::Kept& k : plan_.kept())
-      std::copy_n(layout_.address(What::value, k.link, 0, p), node(k.link).size, to + k.offset);
+    for (const Plan::Kept& k : plan_.kept()) put(k.link, k.offset, [&] { return layout_.address(what, k.link, 0, p); });
     state.mark_carried(layout_.slot(p));
   }
 }
@@ -144,7 +167,7 @@ void Boundary<T>::store_adjoints(State<T>& start) {
 }
 
 template <class T>
-void Boundary<T>::load_tangents(const Parameters<T>& parameters, const T* direction) {
+void Boundary<T>::load_tangents(const Parameters<T>& parameters, const T* direction, const State<T>* state) {
   for (const Plan::Carried& c : plan_.carried()) {
     if (!plan_.needs_adjoint(c.source)) continue;
     const Index n = node(c.source).size;
@@ -158,6 +181,8 @@ void Boundary<T>::load_tangents(const Parameters<T>& parameters, const T* direct
         T* row = layout_.history_row(What::tangent, c.source, back, p);
         if (c.initial >= 0 && fresh(p, part(c)))
           std::copy_n(parameters.view(direction, c.initial).data, n, row);
+        else if (state != nullptr && part(c) == 0 && !fresh(p))
+          std::copy_n(state->row(layout_.slot(p)) + c.offset + (back - 1) * n, n, row);
         else
           std::fill_n(row, n, T{0});
       }

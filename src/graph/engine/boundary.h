@@ -28,12 +28,30 @@ class Boundary {
   /// members.
   void load(Member& me, const State<T>* state, const Parameters<T>& parameters);
   void store(State<T>& state);
+  /// Determines which sequences start from the initial values, without copying any.
+  void mark(const State<T>* state);
+
+  /// Values beyond the last position of a link along `next`, one row per sequence, instead of the initial value.
+  /// `adjoints` receives their adjoints, `tangents` are their tangents (null: zero).
+  struct End {
+    Matrix<const T> values;
+    Matrix<T> adjoints;
+    Matrix<const T> tangents;
+  };
+  void set_end(int link, const End& end) { ends_[static_cast<std::size_t>(link)] = end; }
+  const End& end(int link) const { return ends_[static_cast<std::size_t>(link)]; }
+  /// Returns the sequence of a row, which is the row in `End`.
+  Index sequence_of(Index row) const {
+    return layout_.structure().sequence_of_item(layout_.order().items[static_cast<std::size_t>(row)]);
+  }
   /// Adds the state adjoints from a later window (null: none), except where tails start with them. REQUIRES: the
   /// adjoints that are added to are zeroed.
   void load_adjoints(const State<T>* end);
   void store_adjoints(State<T>& start);
-  /// Sets the tangents of the values before the first position for a parameter direction. Carried state is held fixed.
-  void load_tangents(const Parameters<T>& parameters, const T* direction);
+  /// Sets the tangents of the values before the first position for a parameter direction, and for a direction of the
+  /// carried state (null: it is held fixed).
+  void load_tangents(const Parameters<T>& parameters, const T* direction, const State<T>* state);
+  void store_tangents(State<T>& state);  ///< the tangents of the values that `store` stores
   /// Computes the gradients of trained initial values: the sum of the adjoints (or of their squares) before the first
   /// position, over the sequences that started from the initial values.
   void initial_gradients(const Parameters<T>& parameters, T* gradient, bool accumulate, bool squared);
@@ -48,11 +66,13 @@ class Boundary {
   int part(const Plan::Carried& c) const { return node(c.source).part; }
   void load_history(const Plan::Carried& c, Index place, const T* state, const Parameters<T>& parameters);
   void load_kept_adjoints(const State<T>* end);
+  void store_rows(What what, State<T>& state);
 
   const Plan& plan_;
   Layout<T>& layout_;
   std::vector<char> fresh_;                      // indexed by place
   std::vector<Buffer<T>> kept_, kept_adjoints_;  // per link along `first`: one row per place
+  std::vector<End> ends_;                        // per node: a link along `next`
 };
 
 }  // namespace unfold

@@ -39,11 +39,13 @@ void GradientPass<T>::of_rows(Member& me, int i, Range rows, bool accumulate, T*
   const auto of = [&](int parameter) { return parameters().view(gradient, parameter); };
   for (const auto& term : affine.terms) {
     if (!term.dense()) continue;
-    if (const Symbol* read = layout_.lookup(term.source))
+    if (const Symbol* read = layout_.lookup(term.source)) {
       of_lookup(me, i, read, of(term.parameter), rows, accumulate);
-    else
-      of_product(me, i, term.source, of(term.parameter), {std::max(rows.begin, first_row_of(i, term)), rows.end},
-                 accumulate);
+      continue;
+    }
+    const Matrix<T> bound = parts_.weights.bound_gradient(term.parameter);
+    of_product(me, i, term.source, bound.data != nullptr ? bound : of(term.parameter), bound.data != nullptr,
+               {std::max(rows.begin, first_row_of(i, term)), rows.end}, accumulate);
   }
   if (affine.bias >= 0)
     accumulate_columns<T>(layout_.matrix(What::adjoint, i, 0, rows), of(affine.bias).data, my_columns(me, affine.size),
@@ -65,8 +67,9 @@ void GradientPass<T>::of_awake_rows(Member& me, int i, T* gradient) {
 template <class T>
 void GradientPass<T>::clear(const Node& affine, T* gradient) const {
   for (const auto& term : affine.terms) {
-    Matrix<T> g = parameters().view(gradient, term.parameter);
-    std::fill_n(g.data, g.rows * g.cols, T{0});
+    const Matrix<T> bound = parts_.weights.bound_gradient(term.parameter);
+    const Matrix<T> g = bound.data != nullptr ? bound : parameters().view(gradient, term.parameter);
+    for (Index r = 0; r < g.rows; ++r) std::fill_n(g.row(r), g.cols, T{0});
   }
   if (affine.bias >= 0) std::fill_n(parameters().view(gradient, affine.bias).data, affine.size, T{0});
 }
@@ -87,7 +90,7 @@ void GradientPass<T>::of_operator(Member& me, int i, const Node::AffineTerm& ter
   if (!options_.accumulate)
     for (Index r = 0; r < g.rows; ++r) std::fill(g.row(r) + mine.begin, g.row(r) + mine.end, T{0});
   const Index first = first_row_of(i, term);
-  for (auto [step, rows] : layout_.runs(plan_.value_place(term.source).shift, node(i).part)) {
+  for (auto [step, rows] : layout_.runs(plan_.value_place(term.source), node(i).part)) {
     rows.begin = std::max(rows.begin, first);
     if (rows.empty()) continue;
     term.op->gradient(operator_rows(me, term, step, rows), layout_.matrix(What::adjoint, i, step, rows), g, mine,
@@ -110,24 +113,27 @@ void GradientPass<T>::of_lookup(Member& me, int i, const Symbol* read, Matrix<T>
   scatter_rows<T>(layout_.matrix(What::adjoint, i, 0, rows), read + rows.begin, g, columns);
 }
 
-/// `rows`: any range of a rectangular batch, otherwise all rows.
+/// `rows`: any range of a rectangular batch, otherwise all rows. `output_major`: g is [outputs x inputs].
 template <class T>
-void GradientPass<T>::of_product(Member& me, int i, int source, Matrix<T> g, Range rows, bool accumulate) {
+void GradientPass<T>::of_product(Member& me, int i, int source, Matrix<T> g, bool output_major, Range rows,
+                                 bool accumulate) {
   Start start = accumulate ? Start::accumulate : Start::zero;
   // Members divide the longer side so that little is packed twice.
   const bool by_columns = g.cols >= g.rows && g.cols >= PackedMatrix<T>::kPanel * me.size();
   const Range columns = by_columns ? my_columns(me, g.cols) : Range{0, g.cols};
   const Range inputs = by_columns ? Range{0, g.rows} : me.share(g.rows, 8);
   const auto add = [&](Matrix<const T> x, Matrix<const T> d) {
+    if (output_major) std::swap(x, d);
     accumulate_outer<T>(x, d.cols_from(columns.begin, columns.size()), g.cols_from(columns.begin, columns.size()),
                         inputs, start, squared_ ? Precision::exact : parts_.weights.precision());
     start = Start::accumulate;
   };
-  if (layout_.rectangular(node(i).part) && !squared_)
+  const Place& place = plan_.value_place(source);
+  if (layout_.rectangular(node(i).part) && !squared_ && (place.shift == 0 || layout_.is_contiguous(place.root)))
     return add(layout_.matrix(What::value, source, 0, rows), layout_.matrix(What::adjoint, i, 0, rows));
-  for (auto [step, run] : layout_.runs(plan_.value_place(source).shift, node(i).part)) {
+  for (auto [step, run] : layout_.runs(place, node(i).part)) {
     run = {std::max(run.begin, rows.begin), std::min(run.end, rows.end)};
-    if (run.empty() && node(i).awake >= 0) continue;
+    if (run.empty() && (node(i).awake >= 0 || !rows.empty())) continue;
     Matrix<const T> x = layout_.matrix(What::value, source, step, run);
     if (squared_) x = square(me, x);
     add(x, layout_.matrix(What::adjoint, i, step, run));

@@ -10,7 +10,11 @@ Layout<T>::Layout(const Plan& plan)
       symbols_(plan.nodes().size()),
       predecessors_(plan.nodes().size()),
       reorder_from_(plan.nodes().size()) {
-  for (Group& group : groups_) group.buffers.resize(plan.nodes().size());
+  for (Group& group : groups_) {
+    group.buffers.resize(plan.nodes().size());
+    for (const Node& node : plan.nodes()) group.memory.push_back({.stride = node.size});
+    group.bound.resize(plan.nodes().size());
+  }
   for (std::size_t i = 0; i < plan.nodes().size(); ++i)
     if (plan.live(static_cast<int>(i))) parts_ = std::max(parts_, plan.nodes()[i].part + 1);
 }
@@ -93,6 +97,13 @@ void Layout<T>::make_room(What what) {
   group(what).roomy = true;
 }
 
+/// Returns whether a root has a buffer.
+template <class T>
+bool Layout<T>::is_stored(What what, int root) const {
+  if (!plan_.live(root) || position_in_total(plan_, what, root).root != root) return false;
+  return what == What::value ? node(root).kind != Node::Kind::symbols : plan_.needs_adjoint(root);
+}
+
 /// Allocates the buffers of the roots: history rows first, then one row per position (adjoint rings: 1 + history
 /// steps).
 template <class T>
@@ -100,14 +111,105 @@ void Layout<T>::allocate(What what) {
   auto& into = group(what).buffers;
   for (std::size_t i = 0; i < into.size(); ++i) {
     const int root = static_cast<int>(i);
-    if (!plan_.live(root) || position_in_total(plan_, what, root).root != root) continue;
-    if (what == What::value && (node(root).kind == Node::Kind::symbols)) continue;
-    if (what != What::value && !plan_.needs_adjoint(root)) continue;
+    if (!is_stored(what, root)) continue;
+    const Index width = node(root).size, history = history_rows(root);
+    if (is_bound(what, root) || (what == What::value && outside_)) {
+      memory(what, root) = {.stride = width};
+      continue;
+    }
     const bool ring = what == What::adjoint && plan_.adjoint_buffer(root).ring;
-    const Index history = plan_.history(root), places = this->places(part(root));
-    const Index count = ring ? (1 + history) * places : history * places + rows(part(root));
-    if (into[i].size() < count * node(root).size) into[i].resize(count * node(root).size);
+    const Index count = ring ? history + places(part(root)) : history + rows(part(root));
+    if (into[i].size() < count * width) into[i].resize(count * width);
+    T* const first = into[i].data() + (ring ? 0 : history * width);
+    memory(what, root) = {first, first, width};
   }
+}
+
+template <class T>
+bool Layout<T>::can_bind(What what, int i) const {
+  const Place& place = position_in_total(plan_, what, i);
+  if (place.scratch() || place.column != 0 || place.shift != 0 || node(place.root).size != node(i).size) return false;
+  if (what == What::value) return node(place.root).kind != Node::Kind::input || plan_.history(place.root) == 0;
+  if (plan_.history(place.root) > 0 || plan_.adjoint_buffer(place.root).ring) return false;
+  return node(i).kind == Node::Kind::input || !is_read(i);  // readers would add to the caller's seed
+}
+
+/// Returns whether another node reads a node.
+template <class T>
+bool Layout<T>::is_read(int i) const {
+  const auto reads = [&](const Node& n) {
+    return n.source == i || n.operands[0] == i || n.operands[1] == i ||
+           std::ranges::any_of(
+               n.terms, [&](const Node::AffineTerm& t) { return t.source == i || t.keys == i || t.values == i; });
+  };
+  for (int reader = 0; reader < static_cast<int>(plan_.nodes().size()); ++reader)
+    if (plan_.live(reader) && reads(node(reader))) return true;
+  return false;
+}
+
+template <class T>
+void Layout<T>::bind(What what, int i, Matrix<T> rows) {
+  const int root = position_in_total(plan_, what, i).root;
+  Buffer<T>& own = group(what).buffers[at(root)];
+  const Index history = what == What::value ? history_rows(root) * rows.stride : 0;
+  group(what).bound[at(root)] = 1;
+  if (outside_ && what == What::value) {  // bind_outside places the history
+    memory(what, root) = {rows.data, memory(what, root).history, rows.stride};
+    return;
+  }
+  if (own.size() < history || history == 0) own.resize(history);
+  memory(what, root) = {rows.data, history > 0 ? own.data() + history : rows.data, rows.stride};
+}
+
+template <class T>
+void Layout<T>::keep_values_outside(bool outside) {
+  if (std::exchange(outside_, outside) == outside) return;
+  group(What::value).roomy = false;
+  if (!laid()) return;
+  if (outside)
+    for (Buffer<T>& own : group(What::value).buffers) own.resize(0);
+  make_room(What::value);
+}
+
+namespace {
+
+constexpr Index kLine = 16;  ///< numbers to which the parts of a block are aligned
+
+Index whole_lines(Index numbers) { return (numbers + kLine - 1) / kLine * kLine; }
+
+}  // namespace
+
+/// Bound roots have only their history in the block.
+template <class T>
+Index Layout<T>::outside_numbers() const {
+  Index numbers = 0;
+  for (int root = 0; root < static_cast<int>(plan_.nodes().size()); ++root) {
+    if (!is_stored(What::value, root)) continue;
+    const Index rows = history_rows(root) + (is_bound(What::value, root) ? 0 : this->rows(part(root)));
+    numbers += whole_lines(rows * memory(What::value, root).stride);
+  }
+  return numbers;
+}
+
+template <class T>
+void Layout<T>::bind_outside(T* block) {
+  for (int root = 0; root < static_cast<int>(plan_.nodes().size()); ++root) {
+    if (!is_stored(What::value, root)) continue;
+    Memory& m = memory(What::value, root);
+    const Index history = history_rows(root) * m.stride;
+    const bool bound = is_bound(What::value, root);
+    m.history = bound && history == 0 ? m.rows : block + history;
+    if (!bound) m.rows = m.history;
+    block += whole_lines(history + (bound ? 0 : rows(part(root)) * m.stride));
+  }
+}
+
+template <class T>
+bool Layout<T>::is_complete(What what) const {
+  for (int root = 0; root < static_cast<int>(plan_.nodes().size()); ++root)
+    if (is_stored(what, root) && (memory(what, root).rows == nullptr || memory(what, root).history == nullptr))
+      return false;
+  return true;
 }
 
 template <class T>
@@ -116,8 +218,10 @@ Index Layout<T>::step_rows(Index step, Corner corner, int part) const {
 }
 
 template <class T>
-std::vector<std::pair<Index, Range>> Layout<T>::runs(Index shift, int part) const {
-  if (shift == 0 || rectangular(part)) return {{0, {0, rows(part)}}};
+std::vector<std::pair<Index, Range>> Layout<T>::runs(const Place& place, int part) const {
+  const Index shift = place.shift;
+  const bool contiguous = place.scratch() || is_contiguous(place.root);
+  if (shift == 0 || (rectangular(part) && contiguous)) return {{0, {0, rows(part)}}};
   std::vector<std::pair<Index, Range>> result;
   const auto source_rows = [&](Index step) {
     return step >= shift ? step_rows(step - shift, Corner::top_left, part) : places(part);
@@ -126,7 +230,9 @@ std::vector<std::pair<Index, Range>> Layout<T>::runs(Index shift, int part) cons
   Index last = steps(part);
   for (Index step = last - 1; step >= 0; --step) {
     // `step - 1` can join the group only if its source rows end where those of `step` begin.
-    if (step > 0 && source_rows(step - 1) == step_rows(step - 1, Corner::top_left, part)) continue;
+    if (step > 0 && source_rows(step - 1) == step_rows(step - 1, Corner::top_left, part) &&
+        (contiguous || step != shift))
+      continue;
     result.push_back({step, {begin(step), begin(last)}});
     last = step;
   }
@@ -136,21 +242,20 @@ std::vector<std::pair<Index, Range>> Layout<T>::runs(Index shift, int part) cons
 template <class T>
 T* Layout<T>::address(What what, const Place& here, Index step, Index row) {
   if (here.scratch()) return nullptr;
-  const Index width = node(here.root).size, history = plan_.history(here.root);
+  const Memory& m = memory(what, here.root);
   const Index places = this->places(part(here.root));
   const auto begin = [&](Index s) { return first_row(s, Corner::top_left, part(here.root)); };
-  T* base = buffer(what, here.root).data() + here.column;
   if (what == What::adjoint && plan_.adjoint_buffer(here.root).ring) {
-    const Index within = row - begin(step), count = 1 + history;
+    const Index within = row - begin(step), count = 1 + plan_.history(here.root);
     const Index slot = (step - here.shift + count) % count;  // shifts do not exceed the history
-    return base + (slot * places + within) * width;
+    return m.rows + here.column + (slot * places + within) * m.stride;
   }
   if (here.shift > 0) {
     const Index within = row - begin(step);
     const Index source = step >= here.shift ? begin(step - here.shift) : (step - here.shift) * places;
     row = source + within;
   }
-  return base + (history * places + row) * width;
+  return (row < 0 ? m.history : m.rows) + here.column + row * m.stride;
 }
 
 template <class T>
@@ -161,12 +266,11 @@ Matrix<T> Layout<T>::matrix(What what, int i, Index step, Range part) {
 template <class T>
 T* Layout<T>::history_row(What what, int i, Index steps_back, Index place) {
   const Place here = position_in_total(plan_, what, i);
-  const Index width = node(here.root).size, history = plan_.history(here.root);
-  T* base = buffer(what, here.root).data() + here.column;
-  const Index count = 1 + history;
+  const Memory& m = memory(what, here.root);
+  const Index count = 1 + plan_.history(here.root);
   const bool ring = what == What::adjoint && plan_.adjoint_buffer(here.root).ring;
-  const Index block = ring ? ((-steps_back) % count + count) % count : history - steps_back;
-  return base + (block * places(part(i)) + place) * width;
+  const Index block = ring ? ((-steps_back) % count + count) % count : -steps_back;
+  return (ring ? m.rows : m.history) + here.column + (block * places(part(i)) + place) * m.stride;
 }
 
 template <class T>

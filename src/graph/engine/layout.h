@@ -7,6 +7,10 @@
 ///
 /// A buffer belongs to a root (Place::root). It holds the history rows, `places` rows for each step before the first,
 /// followed by one row per position. Adjoints inside loops may be stored in a ring of 1 + history steps.
+///
+/// The rows of a root may be in memory of the caller (bind), with any stride; its history is then in a buffer of the
+/// layout. With `keep_values_outside`, all other values are in one block of the caller, so that the values of several
+/// forward passes can be kept.
 
 #include <memory>
 #include <span>
@@ -35,6 +39,24 @@ class Layout {
   bool lay(const Structure& structure, std::span<const Index> slots);
   /// Allocates adjoints or tangents for the current structure.
   void make_room(What what);
+  /// Returns whether a node has rows of its own, which `bind` can place: it is not a view, and its buffer has no other
+  /// columns. Inputs that links read need their history before their rows and cannot be bound.
+  bool can_bind(What what, int i) const;
+  /// Places the rows of a node at `rows`, until the structure changes.
+  void bind(What what, int i, Matrix<T> rows);
+  bool is_bound(What what, int root) const { return group(what).bound[static_cast<std::size_t>(root)] != 0; }
+  /// Values that are not bound are in a block of `outside_numbers` numbers that the caller provides after every `lay`.
+  void keep_values_outside(bool outside);
+  bool keeps_values_outside() const { return outside_; }
+  Index outside_numbers() const;
+  void bind_outside(T* block);
+  /// Returns whether all rows have memory.
+  bool is_complete(What what) const;
+  /// Returns whether the rows of a root continue its history without a gap.
+  bool is_contiguous(int root) const {
+    const Memory& m = memory(What::value, root);
+    return m.history == m.rows;
+  }
 
   const Node& node(int i) const { return plan_.nodes()[static_cast<std::size_t>(i)]; }
 
@@ -60,9 +82,9 @@ class Layout {
     return order(corner, part).step_begin[static_cast<std::size_t>(step)];
   }
   Index step_rows(Index step, Corner corner, int part = 0) const;  ///< 0 beyond the last step
-  /// Returns the steps, from last to first, grouped so that a view shifted by `shift` steps stays contiguous within
-  /// each group, as pairs (first step, rows).
-  std::vector<std::pair<Index, Range>> runs(Index shift, int part) const;
+  /// Returns the steps, from last to first, grouped so that a view at `place` stays contiguous within each group, as
+  /// pairs (first step, rows).
+  std::vector<std::pair<Index, Range>> runs(const Place& place, int part) const;
   /// For each row: the row that a gathered link reads, or -1 (along `block`: all rows of the block); the source row of
   /// a reordered signal.
   const std::vector<Index>& predecessors(int link) const { return predecessors_[static_cast<std::size_t>(link)]; }
@@ -78,7 +100,7 @@ class Layout {
     return address(what, position_in_total(plan_, what, i), step, row);
   }
   T* address(What what, const Place& here, Index step, Index row);
-  Index stride(What what, int i) const { return node(position_in_total(plan_, what, i).root).size; }
+  Index stride(What what, int i) const { return memory(what, position_in_total(plan_, what, i).root).stride; }
   Matrix<T> matrix(What what, int i, Index step, Range rows);
   Matrix<T> matrix(What what, int i) { return matrix(what, i, 0, {0, rows(part(i))}); }
   /// Returns the row of a place, `steps_back` steps before the first position (steps_back >= 1).
@@ -93,8 +115,16 @@ class Layout {
   std::size_t memory_bytes() const;
 
  private:
+  /// Where the rows of a root are. Row r >= 0 is at rows + r * stride, row r < 0 (history) at history + r * stride.
+  struct Memory {
+    T* rows = nullptr;  // a ring: its first row
+    T* history = nullptr;
+    Index stride = 0;
+  };
   struct Group {
     std::vector<Buffer<T>> buffers;  // per root
+    std::vector<Memory> memory;      // per root
+    std::vector<char> bound;         // per root: the rows are in memory of the caller
     bool roomy = false;              // allocated for the current structure
   };
   struct Level {
@@ -107,6 +137,12 @@ class Layout {
   const Level& level(int part) const { return levels_[static_cast<std::size_t>(part)]; }
   void lay_levels();
   Group& group(What what) { return groups_[static_cast<std::size_t>(what)]; }
+  const Group& group(What what) const { return groups_[static_cast<std::size_t>(what)]; }
+  Memory& memory(What what, int root) { return group(what).memory[static_cast<std::size_t>(root)]; }
+  const Memory& memory(What what, int root) const { return group(what).memory[static_cast<std::size_t>(root)]; }
+  bool is_stored(What what, int root) const;
+  bool is_read(int i) const;
+  Index history_rows(int root) const { return plan_.history(root) * places(part(root)); }
   bool is_laid_over(const Structure& structure) const;
   void allocate(What what);
   void lay_node(int i);
@@ -118,6 +154,7 @@ class Layout {
   std::vector<Level> levels_;
   Index longest_source_ = 0;
   Group groups_[3];
+  bool outside_ = false;                          // values that are not bound are in a block of the caller
   std::vector<std::vector<Symbol>> symbols_;      // per symbol node (or reordered symbol node)
   std::vector<std::vector<Index>> predecessors_;  // per gathered link
   std::vector<std::vector<Index>> reorder_from_;  // per reorder node

@@ -19,9 +19,12 @@ void LinkPass<T>::gather(What what, int link, const Work& work, const T* initial
   const Index from_stride = known ? layout_.stride(what, n.source) : 0, to_stride = layout_.stride(what, link);
   const T* from = known ? layout_.address(what, n.source, 0, 0) : nullptr;
   T* to = layout_.address(what, link, 0, 0);
+  const auto& end = parts_.boundary.end(link);
+  const Matrix<const T> beyond = what == What::tangent ? end.tangents : end.values;
   for (Index r = work.rows.begin; r < work.rows.end; ++r) {
     const Index before = layout_.predecessors(link)[at(r)], place = parts_.boundary.place_begun_earlier(link, r);
     const T* source = before < 0 || !begins(link, r) ? initial : known ? from + before * from_stride : nullptr;
+    if (before < 0 && beyond.data != nullptr) source = beyond.row(parts_.boundary.sequence_of(r));
     if (place >= 0) source = what == What::value ? parts_.boundary.kept(link, place) : nullptr;
     if (source != nullptr)
       std::copy(source + columns.begin, source + columns.end, to + r * to_stride + columns.begin);
@@ -165,11 +168,14 @@ void LinkPass<T>::scatter(int link, bool in_loop, const Work& work) {
   if (n.delay.along != Delay::Along::child && n.delay.reads_children()) return scatter_to_children(link, work, part);
   if (n.delay.along == Delay::Along::block) return scatter_to_block(link, work, part);
   const Range columns = work.columns(n.size, 16);
+  const Matrix<T> beyond = parts_.boundary.end(link).adjoints;
   for (Index r = part.end; r-- > part.begin;) {
     const Index before = layout_.predecessors(link)[at(r)];
+    const T* from = layout_.address(What::adjoint, link, 0, r);
+    if (before < 0 && beyond.data != nullptr)
+      std::copy(from + columns.begin, from + columns.end, beyond.row(parts_.boundary.sequence_of(r)) + columns.begin);
     if (before < 0 || !begins(link, r)) continue;
     const Index place = parts_.boundary.place_begun_earlier(link, r);
-    const T* from = layout_.address(What::adjoint, link, 0, r);
     T* to = place < 0 ? layout_.address(What::adjoint, n.source, 0, before) : parts_.boundary.kept_adjoint(link, place);
     for (Index j = columns.begin; j < columns.end; ++j) to[j] += from[j];
   }

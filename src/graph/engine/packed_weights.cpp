@@ -12,7 +12,10 @@ bool is_product(const Plan& plan, const Node::AffineTerm& term) {
 
 template <class T>
 PackedWeights<T>::PackedWeights(const Plan& plan, Precision precision)
-    : precision_(precision), dense_(plan.parameters().size(), 0) {
+    : precision_(precision),
+      dense_(plan.parameters().size(), 0),
+      bound_(plan.parameters().size()),
+      gradients_(plan.parameters().size()) {
   for (Set& set : sets_) set.matrices.resize(dense_.size()), set.changed.assign(dense_.size(), 1);
   for (std::size_t i = 0; i < plan.nodes().size(); ++i)
     if (plan.live(static_cast<int>(i)))
@@ -36,11 +39,11 @@ template <class T>
 Matrix<const T> PackedWeights<T>::square(Member& me, Matrix<const T> w) {
   if (me.id() == 0) {
     if (squares_.size() < w.rows * w.cols) squares_.resize(w.rows * w.cols);
-    for (Index i = 0; i < w.rows * w.cols; ++i) squares_[i] = w.data[i] * w.data[i];
+    for (Index r = 0; r < w.rows; ++r)
+      for (Index c = 0; c < w.cols; ++c) squares_[r * w.cols + c] = w(r, c) * w(r, c);
   }
   me.sync();
-  w.data = squares_.data();
-  return w;
+  return {squares_.data(), w.rows, w.cols, w.cols};
 }
 
 template <class T>
@@ -49,15 +52,16 @@ void PackedWeights<T>::pack(Member& me, Form form, const Parameters<T>& paramete
   auto& [into, changed] = set(form);
   for (std::size_t p = 0; p < into.size(); ++p) {
     if (!dense_[p] || !changed[p]) continue;
-    Matrix<const T> w = parameters.view(flat, static_cast<int>(p));
+    const bool output_major = form != Form::direction && bound_[p].data != nullptr;
+    Matrix<const T> w = output_major ? bound_[p] : parameters.view(flat, static_cast<int>(p));
     if (squared) w = square(me, w);
+    const bool turned = transposed != output_major;
     const Precision of_product = squared ? Precision::exact : precision_;
-    if (me.id() == 0)
-      transposed ? into[p].resize(w.cols, w.rows, of_product) : into[p].resize(w.rows, w.cols, of_product);
+    if (me.id() == 0) turned ? into[p].resize(w.cols, w.rows, of_product) : into[p].resize(w.rows, w.cols, of_product);
     me.sync();
     const StageTimer timer(account, me.id(), Stage::pack);
     const Range panels = me.share(into[p].panels());
-    transposed ? into[p].pack_transposed(w, panels) : into[p].pack(w, panels);
+    turned ? into[p].pack_transposed(w, panels) : into[p].pack(w, panels);
     if (squared) me.sync();
   }
   {

@@ -23,6 +23,15 @@ class PackedWeights {
 
   enum class Form : unsigned char { plain, transposed, squared, direction };
 
+  /// Reads the weights of a parameter from output-major memory of the caller, [columns x rows] of the parameter,
+  /// instead of the parameter vector. Directions are still read from their vector.
+  void bind(int parameter, Matrix<const T> weights) { bound_[static_cast<std::size_t>(parameter)] = weights; }
+  /// Writes the gradient of a parameter to output-major memory of the caller, too.
+  void bind_gradient(int parameter, Matrix<T> gradient) { gradients_[static_cast<std::size_t>(parameter)] = gradient; }
+  /// The data is null if the gradient is not bound.
+  Matrix<T> bound_gradient(int parameter) const { return gradients_[static_cast<std::size_t>(parameter)]; }
+  bool is_packed(int parameter) const { return dense_[static_cast<std::size_t>(parameter)] != 0; }
+
   void mark_changed();            ///< marks the parameters as changed: all forms except `direction`
   void mark_direction_changed();  ///< called by one member of a team
   /// Packs whatever has changed, from the given vector (laid out like the parameters). Called by all members; ends with
@@ -49,6 +58,8 @@ class PackedWeights {
   std::vector<char> dense_;  // per parameter: whether any product reads it
   Set sets_[4];
   Buffer<T> squares_;
+  std::vector<Matrix<const T>> bound_;  // per parameter; null: in the parameter vector
+  std::vector<Matrix<T>> gradients_;    // per parameter; null: in the gradient vector
 };
 
 }  // namespace unfold

@@ -120,7 +120,7 @@ class GradientPass : private PassBase<T> {
   Index first_row_of(int i, const Node::AffineTerm& term) const;
   void of_operator(Member& me, int i, const Node::AffineTerm& term, Matrix<T> g);
   void of_lookup(Member& me, int i, const Symbol* read, Matrix<T> g, Range rows, bool accumulate);
-  void of_product(Member& me, int i, int source, Matrix<T> g, Range rows, bool accumulate);
+  void of_product(Member& me, int i, int source, Matrix<T> g, bool output_major, Range rows, bool accumulate);
   Matrix<const T> square(Member& me, Matrix<const T> x);
 
   BackwardOptions options_;
@@ -132,7 +132,8 @@ class GradientPass : private PassBase<T> {
 template <class T>
 class TangentPass : private PassBase<T> {
  public:
-  TangentPass(Parts<T>& parts, const T* direction) : PassBase<T>(parts), direction_(direction) {}
+  TangentPass(Parts<T>& parts, const T* direction, const State<T>* state)
+      : PassBase<T>(parts), direction_(direction), state_(state) {}
   void run(Member& me);
 
  private:
@@ -145,6 +146,7 @@ class TangentPass : private PassBase<T> {
   Matrix<const T> tangent_of(int source, const Work& work);
 
   const T* direction_;
+  const State<T>* state_;
 };
 
 }  // namespace unfold

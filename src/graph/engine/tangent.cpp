@@ -14,7 +14,7 @@ void TangentPass<T>::run(Member& me) {
   if (me.id() == 0) weights.mark_direction_changed();
   me.sync();
   weights.pack(me, Form::direction, parameters(), direction_, schedule_.account());
-  if (me.id() == 0) parts_.boundary.load_tangents(parameters(), direction_);
+  if (me.id() == 0) parts_.boundary.load_tangents(parameters(), direction_, state_);
   me.sync();
   for (std::size_t g = 0; g < plan_.segments().size(); ++g) {
     const auto run = [&](std::size_t index, const Work& work) { run_item(g, index, work); };

@@ -130,6 +130,30 @@ struct Unfolding<T>::Body : Parts<T> {
                          " first (or clear_adjoints)");
   }
 
+  void require_host(const char* who) const {
+    if (backend != nullptr)
+      throw UsageError("unfolding: " + std::string(who) + " works only on the host, not on a device");
+  }
+  void require_bindable(int i, const Matrix<T>& rows) const {
+    require_laid();
+    require_host("memory of the caller");
+    if (rows.rows != this->layout.rows(this->layout.part(i)) || rows.cols != node(i).size || rows.stride < rows.cols)
+      throw UsageError("unfolding: memory of " + std::to_string(rows.rows) + " x " + std::to_string(rows.cols) +
+                       " numbers for " + node(i).name + ", which has " +
+                       std::to_string(this->layout.rows(this->layout.part(i))) + " x " + std::to_string(node(i).size));
+  }
+  void require_memory() const {
+    require_order(this->layout.is_complete(What::value), "unfolding",
+                  "bind the values that the caller keeps first (bind_value, bind_outside)");
+  }
+  int input_with_derivative(Signal input) const {
+    const int i = id_of(input);
+    if (node(i).kind != Node::Kind::input || !this->plan->live(i) || !this->plan->needs_adjoint(i))
+      throw UsageError("unfolding: " + node(i).name +
+                       " is not an input with derivatives; set PlanOptions::input_derivatives");
+    return i;
+  }
+
   std::unique_ptr<StepProgram<T>> step;
   std::shared_ptr<const Offload> offload;
   std::unique_ptr<Backend<T>> backend;    // null: passes run on the team
@@ -307,6 +331,7 @@ void Unfolding<T>::forward(State<T>* state, bool source_stays) {
   if (source_stays)
     require_order(b.source_known, "unfolding: forward", "the source can stay only after a full forward");
   b.require_symbols();
+  b.require_memory();
   b.forwarded = b.source_known = true;
   b.went_back = b.moved = false;
   if (b.backend != nullptr) {
@@ -383,6 +408,8 @@ void Unfolding<T>::backward(std::span<T> gradient, const BackwardOptions& option
                            " map, which are not weights of units");
   refuse_shared_memory(*b.plan, b.layout.structure());
   b.layout.make_room(What::adjoint);
+  require_order(b.layout.is_complete(What::adjoint), "unfolding: backward",
+                "bind the adjoints again after the structure has changed");
   b.went_back = true;
   if (b.backend != nullptr) return b.backend->backward(gradient, options, end, start);
   b.schedule.choose(Pass::backward);
@@ -448,13 +475,23 @@ void Unfolding<T>::squares_at_starts(std::span<T> result) const {
 
 template <class T>
 void Unfolding<T>::tangent(std::span<const T> direction) {
+  tangent(direction, nullptr, nullptr);
+}
+
+template <class T>
+void Unfolding<T>::tangent(std::span<const T> direction, const State<T>* state, State<T>* end) {
   Body& b = *body_;
+  for (const State<T>* given : {state, static_cast<const State<T>*>(end)})
+    if (given != nullptr) b.require_state(*given);
+  if (b.backend != nullptr && (state != nullptr || end != nullptr))
+    throw UsageError("unfolding: tangent: a direction of the state needs the host, not a device");
   require_length("unfolding: the direction", direction.size(), b.plan->parameter_count());
   b.require_forward("unfolding: tangent");
   b.layout.make_room(What::tangent);
   b.moved = true;
   if (b.backend != nullptr) return b.backend->tangent(direction);
-  b.team.run([&](Member& me) { TangentPass<T>(b, direction.data()).run(me); });
+  b.team.run([&](Member& me) { TangentPass<T>(b, direction.data(), state).run(me); });
+  if (end != nullptr) b.boundary.store_tangents(*end);
 }
 
 template <class T>
@@ -469,6 +506,110 @@ Matrix<const T> Unfolding<T>::tangent_of(Signal output) const {
                      " is not kept; declare it an output of the circuit");
   if (b.backend != nullptr) b.backend->fetch(What::tangent, i);
   return b.layout.matrix(What::tangent, i);
+}
+
+template <class T>
+Matrix<const T> Unfolding<T>::input_adjoint(Signal input) const {
+  Body& b = *body_;
+  require_order(b.went_back, "unfolding: input_adjoint", "call backward first");
+  return b.layout.matrix(What::adjoint, b.input_with_derivative(input));
+}
+
+template <class T>
+Matrix<T> Unfolding<T>::input_tangent(Signal input) {
+  Body& b = *body_;
+  b.require_laid();
+  const int i = b.input_with_derivative(input);
+  b.layout.make_room(What::tangent);
+  return b.layout.matrix(What::tangent, i);
+}
+
+// ------------------------------------------------------------------------------------------- memory of the caller
+
+template <class T>
+bool Unfolding<T>::bind_value(Signal signal, Matrix<T> rows) {
+  Body& b = *body_;
+  const int i = b.plan->outside(b.id_of(signal));
+  b.require_bindable(i, rows);
+  if (!b.layout.can_bind(What::value, i)) return false;
+  b.layout.bind(What::value, i, rows);
+  b.step.reset();
+  return true;
+}
+
+template <class T>
+bool Unfolding<T>::bind_adjoint(Signal signal, Matrix<T> rows) {
+  Body& b = *body_;
+  const int i = b.plan->outside(b.id_of(signal));
+  b.require_bindable(i, rows);
+  if (!b.plan->needs_adjoint(i) || !b.layout.can_bind(What::adjoint, i)) return false;
+  b.layout.make_room(What::adjoint);
+  b.layout.bind(What::adjoint, i, rows);
+  b.seeded[at(i)] = 1;
+  return true;
+}
+
+template <class T>
+void Unfolding<T>::bind_weights(int parameter, Matrix<const T> weights, Matrix<T> gradient) {
+  Body& b = *body_;
+  b.require_host("bind_weights");
+  require_index("unfolding: parameter", parameter, static_cast<Index>(b.plan->parameters().size()));
+  const ParameterInfo& info = b.plan->parameters()[at(parameter)];
+  if (!b.weights.is_packed(parameter)) throw UsageError("unfolding: bind_weights: no product reads " + info.name);
+  const auto fits = [&](Index rows, Index cols) { return rows == info.cols && cols == info.rows; };
+  if (!fits(weights.rows, weights.cols) || (gradient.data != nullptr && !fits(gradient.rows, gradient.cols)))
+    throw UsageError("unfolding: bind_weights: " + info.name + " needs " + std::to_string(info.cols) + " x " +
+                     std::to_string(info.rows) + " weights, one row per output");
+  b.weights.bind(parameter, weights);
+  b.weights.bind_gradient(parameter, gradient);
+}
+
+template <class T>
+void Unfolding<T>::bind_end(Signal link, Matrix<const T> values, Matrix<T> adjoints, Matrix<const T> tangents) {
+  Body& b = *body_;
+  b.require_host("bind_end");
+  const Node& node = b.node(b.id_of(link));
+  if (node.kind != Node::Kind::link || node.delay != Delay::next() || node.part != 0)
+    throw UsageError("unfolding: bind_end: " + node.name + " is not a link to the next position");
+  b.boundary.set_end(link.id, {values, adjoints, tangents});
+}
+
+template <class T>
+void Unfolding<T>::keep_values_outside(bool on) {
+  body_->require_host("keep_values_outside");
+  body_->layout.keep_values_outside(on);
+  body_->step.reset();
+  body_->forwarded = false;
+}
+
+template <class T>
+Index Unfolding<T>::outside_numbers() const {
+  body_->require_laid();
+  return body_->layout.outside_numbers();
+}
+
+template <class T>
+void Unfolding<T>::bind_outside(std::span<T> block) {
+  Body& b = *body_;
+  b.require_laid();
+  if (!b.layout.keeps_values_outside()) throw UsageError("unfolding: bind_outside: call keep_values_outside first");
+  if (const Index numbers = b.layout.outside_numbers(); static_cast<Index>(block.size()) < numbers)
+    throw UsageError("unfolding: bind_outside: the block has " + std::to_string(block.size()) + " of " +
+                     std::to_string(numbers) + " numbers");
+  b.layout.bind_outside(block.data());
+  b.step.reset();
+}
+
+template <class T>
+void Unfolding<T>::resume(const State<T>* state) {
+  Body& b = *body_;
+  b.require_laid();
+  b.require_parameters();
+  b.require_memory();
+  if (state != nullptr) b.require_state(*state);
+  b.boundary.mark(state);
+  b.forwarded = b.source_known = true;
+  b.went_back = b.moved = false;
 }
 
 template <class T>

@@ -14,7 +14,8 @@
 /// Shapes: signals are [positions x size], rows in the structure's main order (see structure.h).
 /// Invariant 2: the results of a sequence are bit-identical alone, in any batch, on any number of threads and in the
 /// stepper.
-/// The unfolding owns its memory and reuses it between calls; after `lay`, no pass allocates.
+/// The unfolding owns its memory and reuses it between calls; after `lay`, no pass allocates. It can also work directly
+/// on memory of the caller, such as the tensors of another library, without copies (see "Memory of the caller").
 /// Not thread-safe; the passes run on the given team.
 
 #include <functional>
@@ -164,6 +165,38 @@ class Unfolding {
   /// held fixed. REQUIRES `forward`.
   void tangent(std::span<const T> direction);
   Matrix<const T> tangent_of(Signal output) const;
+
+  // --- Derivatives with respect to inputs. REQUIRES PlanOptions::input_derivatives.
+  Matrix<const T> input_adjoint(Signal input) const;  ///< after `backward`
+  Matrix<T> input_tangent(Signal input);              ///< filled by the caller before `tangent`
+  /// The same in a direction of the carried state as well (null: it is held fixed), with the inputs moving by
+  /// `input_tangent`. `end` receives the tangents of the state that `forward` stored.
+  void tangent(std::span<const T> direction, const State<T>* state, State<T>* end);
+
+  // --- Memory of the caller, on the host. `lay` over another structure ends all bindings except those of weights.
+  // Throws UsageError with an offload.
+  /// Reads an input from, or writes an output to, the given rows. Returns false if the signal shares its memory with
+  /// others or links read it; then it must be copied.
+  bool bind_value(Signal signal, Matrix<T> rows);
+  /// Reads the seed of an output from, or writes the adjoint of an input to, the given rows. Returns false as above.
+  bool bind_adjoint(Signal signal, Matrix<T> rows);
+  /// Reads the weights of dense terms from output-major memory [outputs x inputs], and writes their gradients there,
+  /// not to the gradient vector (null: the vector). Call `set_parameters` after every change. Throws UsageError if no
+  /// product reads the parameter.
+  void bind_weights(int parameter, Matrix<const T> weights, Matrix<T> gradient);
+  /// The values of a link along `next` beyond the last position, one row per sequence, instead of the initial value
+  /// (null: the initial value). `backward` sets `adjoints`; `tangent` reads `tangents` (null: zero). REQUIRES: one
+  /// step.
+  void bind_end(Signal link, Matrix<const T> values, Matrix<T> adjoints, Matrix<const T> tangents);
+  /// If on, all values that are not bound are in one block of the caller, of at least `outside_numbers` numbers. Bind
+  /// it after `lay` and after the values. A block keeps the values of one forward pass: passes over other blocks may
+  /// follow, and `backward` works after the block and the values are bound again and `resume` is called.
+  void keep_values_outside(bool on);
+  Index outside_numbers() const;
+  void bind_outside(std::span<T> block);
+  /// Continues from bound values of an earlier forward pass over this structure with these parameters. `state`: like
+  /// that of the forward pass; only its fresh slots are read.
+  void resume(const State<T>* state = nullptr);
 
   /// Records the time of the passes from now on; nullptr stops recording. The account must have an entry for every
   /// member.

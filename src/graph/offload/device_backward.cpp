@@ -189,7 +189,7 @@ void DevicePasses<T>::gradient_of_rows(int i, const Node::AffineTerm& term, bool
                      lists.parts, lists.ends.address(), node(term.source).size, g, !accumulate);
   }
   const Index k = node(term.source).size;
-  for (const auto& [step, range] : layout_.runs(plan_.value_place(term.source).shift, 0)) {
+  for (const auto& [step, range] : layout_.runs(plan_.value_place(term.source), 0)) {
     const Rows rows{step, range};
     Address x = address(What::value, term.source, rows);
     Index x_ld = layout_.stride(What::value, term.source);

@@ -50,7 +50,7 @@ void DevicePasses<T>::tangent(std::span<const T> direction) {
   make_room(What::tangent);
   compile(Kind::tangent);
   upload_parameters();
-  parts_.boundary.load_tangents(*parts_.parameters, direction.data());
+  parts_.boundary.load_tangents(*parts_.parameters, direction.data(), nullptr);
   if (direction_.reserve(device_, bytes_of<T>(plan_.parameter_count()))) forget_recordings();
   device_->upload(direction_.address(), direction.data(), bytes_of<T>(plan_.parameter_count()));
   for (int root = 0; root < static_cast<int>(plan_.nodes().size()); ++root)

@@ -31,6 +31,8 @@ struct PlanOptions {
   bool scratch = true;   ///< values and adjoints without other readers stay in the tile
   bool ring = true;      ///< adjoints inside a loop keep only 1 + max delay steps
   bool chain = true;     ///< over a single chain, a loop of one sparse recurrence runs as a single kernel
+  /// Not an optimization: derivatives with respect to the inputs are computed, too (Unfolding::input_adjoint).
+  bool input_derivatives = false;
 };
 
 /// An operation of the plan over a range of rows.
@@ -56,7 +58,7 @@ struct Segment {
   int part = 0;                      ///< part of the circuit that all its nodes belong to
   Corner corner = Corner::top_left;  ///< row order of the segment
   bool descending = false;           ///< steps run from the last to the first (links along `next`)
-  bool rows_independent = true;      ///< no item reads other rows, except through `previous` links of a loop
+  bool rows_independent = true;      ///< no item reads rows of other sequences; outside loops, no other rows
   std::vector<Item> items = {};
 };
 

@@ -445,7 +445,10 @@ void PlanBuilder::order_items(Segment& segment, std::vector<Item> units) {
   // An item that reads rows other than its own (a shifted view outside a loop, a gather, a reordering) must wait for
   // all rows.
   for (const Item& item : segment.items) {
-    if (item.kind == Item::Kind::gather || item.kind == Item::Kind::reorder) segment.rows_independent = false;
+    const bool in_sequence = segment.loop && item.kind == Item::Kind::gather &&
+                             node(item.node).delay.along == Delay::Along::next;  // rows of the same sequence
+    if ((item.kind == Item::Kind::gather && !in_sequence) || item.kind == Item::Kind::reorder)
+      segment.rows_independent = false;
     if (segment.loop) continue;
     std::vector<int> open;
     if (item.kind == Item::Kind::affine)

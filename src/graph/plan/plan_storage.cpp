@@ -158,7 +158,8 @@ void PlanBuilder::place_adjoints() {
     changed = false;
     for (int i = 0; i < count(); ++i) {
       if (!plan_.live_[at(i)] || needs[at(i)]) continue;
-      bool need = node(i).kind == Node::Kind::affine || node(i).initial >= 0;
+      bool need = node(i).kind == Node::Kind::affine || node(i).initial >= 0 ||
+                  (options_.input_derivatives && node(i).kind == Node::Kind::input);
       if (node(i).kind != Node::Kind::affine)
         for (int input : inputs_of(i)) need |= needs[at(input)] != 0;
       for (int j = 0; j < count(); ++j)  // a trained initial value shares the memory of the link's source
