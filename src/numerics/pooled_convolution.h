@@ -1,0 +1,39 @@
+#pragma once
+/// Convolutions of a series with many kernels, each pooled over time to four statistics per threshold. These are the
+/// features of MultiRocket (Tan, Dempster, Bergmeir & Webb 2022): for the outputs c_t of a kernel at n centers and a
+/// threshold b, with P = {t : c_t > b} and positions t counted from 0 at the first center,
+///
+///   share          |P| / n
+///   mean excess    mean over P of c_t - b; 0 if P is empty
+///   mean position  mean over P of (t + 1) / n; 0 if P is empty
+///   longest run    length of the longest run of consecutive positions in P, divided by n
+///
+/// Kernels stand side by side in lanes. Determinism (invariant 2): a lane is independent of all others, an output is
+/// one chain of fused multiply-adds over taps, then channels, and sums over positions run in ascending order, so that
+/// the vector width does not change a bit.
+///
+/// Performance bound: about seven instructions per output and threshold, for as many lanes as a vector has.
+
+#include "base/views.h"
+
+namespace unfold {
+
+/// The number of lanes is a multiple of this one.
+inline constexpr Index kConvolutionLanes = 16;
+inline constexpr Index kPooledStatistics = 4;
+
+struct DilatedKernels {
+  Index taps = 0, dilation = 1;    ///< tap k of center t reads position t + (k - taps / 2) * dilation
+  Index lanes = 0;                 ///< number of kernels
+  const float* weights = nullptr;  ///< [taps * channels x lanes], the channels of one tap after another
+};
+
+/// c [centers x lanes]: the outputs at the centers. Positions of x [positions x channels] outside the series are zero.
+void convolve(Matrix<const float> x, const DilatedKernels& kernels, Range centers, float* c);
+
+/// pooled [4 x count x lanes]: the statistics in the order above, for thresholds [count x lanes]. `scratch`:
+/// kConvolutionLanes numbers per center. Zero if there are no centers.
+void pool_convolution(Matrix<const float> x, const DilatedKernels& kernels, Range centers, const float* thresholds,
+                      Index count, float* scratch, float* pooled);
+
+}  // namespace unfold
