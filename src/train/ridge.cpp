@@ -8,58 +8,15 @@
 #include "base/error.h"
 #include "numerics/product.h"
 #include "numerics/vector.h"
+#include "train/cholesky.h"
 
 namespace unfold {
 namespace {
 
 using Vector = std::vector<double>;
 
-/// Cholesky factor of a symmetric matrix, lower triangle, row by row; empty if the matrix is not positive definite.
-class Cholesky {
- public:
-  static std::optional<Cholesky> of(Vector a, Index n) {
-    for (Index i = 0; i < n; ++i)
-      for (Index j = 0; j <= i; ++j) {
-        const auto row = [&](Index r) { return std::span<const double>(a).subspan(at(r * n), at(j)); };
-        const double rest = a[at(i * n + j)] - dot<double>(row(i), row(j));
-        if (i == j && !(rest > 1e-14 * a[at(i * n + i)])) return std::nullopt;
-        a[at(i * n + j)] = i == j ? std::sqrt(rest) : rest / a[at(j * n + j)];
-      }
-    return Cholesky(std::move(a), n);
-  }
-
-  /// Solves A v = b in place.
-  void solve(std::span<double> b) const {
-    for (Index i = 0; i < n_; ++i) b[at(i)] = (b[at(i)] - dot<double>(row(i, 0, i), b.first(at(i)))) / l(i, i);
-    for (Index i = n_; i-- > 0;) {
-      b[at(i)] /= l(i, i);
-      axpy<double>(-b[at(i)], row(i, 0, i), b.first(at(i)));
-    }
-  }
-
-  /// Returns the trace of the inverse: the sum of the squares of the inverse factor.
-  double inverse_trace() const {
-    double total = 0;
-    Vector z(at(n_));
-    for (Index j = 0; j < n_; ++j) {
-      z[at(j)] = 1 / l(j, j);
-      for (Index i = j + 1; i < n_; ++i)
-        z[at(i)] = -dot<double>(row(i, j, i), std::span<const double>(z).subspan(at(j), at(i - j))) / l(i, i);
-      total += sum_of_squares(std::span<const double>(z).subspan(at(j)));
-    }
-    return total;
-  }
-
- private:
-  Cholesky(Vector a, Index n) : a_(std::move(a)), n_(n) {}
-  double l(Index i, Index j) const { return a_[at(i * n_ + j)]; }
-  std::span<const double> row(Index i, Index from, Index to) const {
-    return std::span<const double>(a_).subspan(at(i * n_ + from), at(to - from));
-  }
-
-  Vector a_;
-  Index n_;
-};
+/// With at least this many rows per input, generalized cross-validation is used; with fewer, this many blocks.
+constexpr Index kEnough = 2, kFolds = 5;
 
 }  // namespace
 
@@ -132,6 +89,10 @@ void RidgeSums::add(Matrix<const double> x, Matrix<const double> y) {
     }
     const Matrix<const double> z{joined.data(), count, width, width};
     add_to(total_, z);
+    if (total_.rows < kEnough * inputs_)
+      kept_.insert(kept_.end(), joined.data(), joined.data() + count * width);
+    else
+      std::vector<double>().swap(kept_);
     if (!blocks_.empty()) add_to(blocks_[block_], z);
     r += count, filled_ += count;
     if (filled_ == kRun) filled_ = 0, block_ = blocks_.empty() ? 0 : (block_ + 1) % blocks_.size();
@@ -162,39 +123,56 @@ RidgeSums::Centred RidgeSums::centred(const Sums& sums) const {
   return c;
 }
 
-double RidgeSums::cross_validation(const Centred& all, double lambda) const {
+/// The blocks for cross-validation; empty if the sums suffice.
+std::vector<RidgeSums::Sums> RidgeSums::folds() const {
+  if (!blocks_.empty() || kept_.empty()) return blocks_;
+  const Index width = inputs_ + outputs_, rows = total_.rows;
+  std::vector<Sums> result(at(std::min(kFolds, rows)));
+  for (std::size_t f = 0; f < result.size(); ++f) {
+    result[f].first.assign(at(width), 0.0), result[f].second.assign(at(width * width), 0.0);
+    const Index begin = rows * static_cast<Index>(f) / static_cast<Index>(result.size()),
+                end = rows * static_cast<Index>(f + 1) / static_cast<Index>(result.size());
+    add_to(result[f], {kept_.data() + begin * width, end - begin, width, width});
+  }
+  return result;
+}
+
+/// Returns an estimate of the mean square of held-out residuals of each output; empty if lambda allows no fit.
+std::vector<double> RidgeSums::cross_validation(const Centred& all, double lambda) const {
   const auto solution = all.solve(lambda);
-  if (!solution) return std::numeric_limits<double>::infinity();
+  if (!solution) return {};
   // trace of X (X'X + l I)^-1 X' = n - l trace of the inverse, plus one for the mean
   const double fitted = static_cast<double>(all.n) - lambda * all.unit * solution->factor.inverse_trace() + 1;
   const double rows = static_cast<double>(all.rows), free = rows - fitted;
-  if (!(free > 0.5)) return std::numeric_limits<double>::infinity();
-  return all.residual(solution->v) * rows / (free * free);
+  if (!(free > 0.5)) return {};
+  Vector squares(at(all.m));
+  for (Index k = 0; k < all.m; ++k) squares[at(k)] = all.residual(solution->v, k) * rows / (free * free);
+  return squares;
 }
 
 /// Returns the mean square of the residuals of every block, predicted by the fit to all other blocks.
-double RidgeSums::left_out(double lambda) const {
-  double total = 0;
-  for (const Sums& block : blocks_) {
+std::vector<double> RidgeSums::left_out(const std::vector<Sums>& folds, double lambda) const {
+  Vector squares(at(outputs_));
+  for (const Sums& block : folds) {
     if (block.rows == 0) continue;
     Sums rest = total_;
     rest.rows -= block.rows;
     for (std::size_t i = 0; i < rest.first.size(); ++i) rest.first[i] -= block.first[i];
     for (std::size_t i = 0; i < rest.second.size(); ++i) rest.second[i] -= block.second[i];
-    if (rest.rows < 2) return std::numeric_limits<double>::infinity();
+    if (rest.rows < 2) return {};
     const Centred others = centred(rest);
     const auto solution = others.solve(lambda);
-    if (!solution) return std::numeric_limits<double>::infinity();
+    if (!solution) return {};
     const Centred mine = centred(block);
-    total += mine.residual(solution->v);
     for (Index k = 0; k < mine.m; ++k) {  // contribution of the difference of the means
       double off = mine.mean[at(mine.n + k)] - others.mean[at(mine.n + k)];
       for (Index i = 0; i < mine.n; ++i)
         off -= solution->v[at(k * mine.n + i)] * (mine.mean[at(i)] - others.mean[at(i)]);
-      total += static_cast<double>(mine.rows) * off * off;
+      squares[at(k)] += mine.residual(solution->v, k) + static_cast<double>(mine.rows) * off * off;
     }
   }
-  return total / static_cast<double>(total_.rows);
+  for (double& square : squares) square /= static_cast<double>(total_.rows);
+  return squares;
 }
 
 RidgeFit RidgeSums::solve(const RidgeOptions& options) const {
@@ -204,10 +182,15 @@ RidgeFit RidgeSums::solve(const RidgeOptions& options) const {
   if (!(all.unit > 0) || !std::isfinite(all.unit))
     throw DataError("ridge: the states are constant or not finite, so that no readout can be fitted");
   RidgeFit fit{.weights = {}, .bias = {}, .squares = {}, .lambda = options.lambda, .mean_square = 0};
+  const std::vector<Sums> folds = this->folds();
+  const auto held_out = [&](double lambda) {
+    return folds.empty() ? cross_validation(all, lambda) : left_out(folds, lambda);
+  };
   double best = std::numeric_limits<double>::infinity();
   for (double lambda = 1e-14; options.lambda == 0 && lambda < 20; lambda *= 10) {
-    const double score = blocks_.empty() ? cross_validation(all, lambda) : left_out(lambda);
-    if (score < best) best = score, fit.lambda = lambda;
+    Vector squares = held_out(lambda);
+    const double score = squares.empty() ? std::numeric_limits<double>::infinity() : sum<double>(squares);
+    if (score < best) best = score, fit.lambda = lambda, fit.squares = std::move(squares);
   }
   if (!(fit.lambda > 0))
     throw DataError("ridge: no lambda allows a fit; there are too few positions for the number of states");
@@ -215,11 +198,12 @@ RidgeFit RidgeSums::solve(const RidgeOptions& options) const {
   if (!solution)
     throw DataError("ridge: lambda is too small for these states; use a larger value, or 0 to select it automatically");
   fit.mean_square = options.lambda == 0 ? best : all.residual(solution->v) / static_cast<double>(all.rows);
+  if (options.lambda > 0) fit.squares = held_out(options.lambda);
+  for (Index k = 0; k < outputs_ && static_cast<Index>(fit.squares.size()) < outputs_; ++k)
+    fit.squares.push_back(all.residual(solution->v, k) / static_cast<double>(all.rows));
   fit.weights.resize(at(inputs_ * outputs_));
   fit.bias.resize(at(outputs_));
-  fit.squares.reserve(at(outputs_));
   for (Index k = 0; k < outputs_; ++k) {
-    fit.squares.push_back(all.residual(solution->v, k) / static_cast<double>(all.rows));
     fit.bias[at(k)] = all.mean[at(inputs_ + k)];
     for (Index i = 0; i < inputs_; ++i) {
       const double v = fit.weights[at(i * outputs_ + k)] = solution->v[at(k * inputs_ + i)];

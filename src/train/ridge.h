@@ -9,8 +9,9 @@
 /// lambda is given, or selected from powers of ten by
 ///   generalized cross-validation, rows |residual|^2 / (rows - trace of the hat matrix)^2 (Golub, Heath & Wahba 1979),
 ///   or cross-validation over blocks of the data, whose sums are stored separately.
-/// Both need only the sums, so memory does not grow with the data. All computations are in double, with a fixed order
-/// of summation.
+/// Both need only the sums, so memory does not grow with the data. With fewer than twice as many rows as inputs, the
+/// former is unreliable; cross-validation over five consecutive blocks is used instead, for which these rows are kept.
+/// All computations are in double, with a fixed order of summation.
 
 #include <span>
 #include <vector>
@@ -26,7 +27,9 @@ struct RidgeOptions {
 struct RidgeFit {
   std::vector<double> weights;  ///< [inputs x outputs]
   std::vector<double> bias;     ///< [outputs]
-  std::vector<double> squares;  ///< [outputs]: mean square of the residuals on the training data
+  /// [outputs]: mean square of held-out residuals, estimated as for the selection of lambda; on the training data if
+  /// that is not possible for the given lambda.
+  std::vector<double> squares;
   double lambda = 0;
   /// Mean square of the residuals by which lambda was selected; on the training data if lambda was given.
   double mean_square = 0;
@@ -53,13 +56,15 @@ class RidgeSums {
   struct Centred;
   void add_to(Sums& sums, Matrix<const double> z) const;
   Centred centred(const Sums& sums) const;
-  double left_out(double lambda) const;
-  double cross_validation(const Centred& all, double lambda) const;
+  std::vector<Sums> folds() const;
+  std::vector<double> left_out(const std::vector<Sums>& folds, double lambda) const;
+  std::vector<double> cross_validation(const Centred& all, double lambda) const;
 
   Index inputs_, outputs_;
   Sums total_;
   std::vector<Sums> blocks_;
-  Index filled_ = 0;  // rows in the current group
+  std::vector<double> kept_;  // the rows z, as long as there are few of them
+  Index filled_ = 0;          // rows in the current group
   std::size_t block_ = 0;
 };
 

@@ -1,0 +1,42 @@
+#pragma once
+/// Ridge regression on few rows of many features, with lambda selected by exact leave-one-out residuals:
+///
+///   const LeaveOneOutFit fit = fit_leave_one_out(x, y, {}, team);       // y ~ x V + b
+///
+/// Features are standardized first. V minimizes |Z V + 1 b - Y|^2 + lambda' |V|^2 for the standardized features Z,
+/// where lambda' = lambda * (mean of the diagonal of Z Z'). With G = Z Z' + lambda' I and dual weights a, the residual
+/// of a row, predicted from all others, is a_i / (G^-1 - G^-1 1 1' G^-1 / (1' G^-1 1))_ii (Golub, Heath & Wahba 1979;
+/// the intercept is not penalized). Only means and deviations of the features come from all rows.
+///
+/// Time is rows^2 times features, plus rows^3 for each lambda; memory is rows^2 beside the features. All sums are in
+/// double, in a fixed order; results do not depend on the number of threads.
+
+#include <vector>
+
+#include "base/threads/team.h"
+#include "base/views.h"
+
+namespace unfold {
+
+struct LeaveOneOutOptions {
+  double lambda = 0;  ///< 0: selected from powers of sqrt(10)
+};
+
+struct LeaveOneOutFit {
+  std::vector<double> weights;   ///< [features x outputs], of the features as given
+  std::vector<double> bias;      ///< [outputs]
+  std::vector<double> left_out;  ///< [rows x outputs]: each row predicted from all others
+  double lambda = 0;
+  double mean_square = 0;  ///< of the residuals of left_out
+};
+
+/// x [rows x features], y [rows x outputs]. Throws DataError for fewer than three rows, or if no feature varies or some
+/// are not finite.
+LeaveOneOutFit fit_leave_one_out(Matrix<const float> x, Matrix<const double> y, const LeaveOneOutOptions& options,
+                                 Team& team);
+
+/// Returns the factor of the scores [rows x classes] that maximizes the likelihood of the labels under softmax, with
+/// smoothed labels (Platt 1999), so that separable scores give a finite factor. One class gives 1.
+double calibrated_factor(Matrix<const double> scores, const std::vector<Index>& labels);
+
+}  // namespace unfold

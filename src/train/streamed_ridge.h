@@ -1,0 +1,60 @@
+#pragma once
+/// Ridge regression on many rows of many features, in one pass:
+///
+///   StreamedRidge ridge(features, outputs, team);
+///   for (...) ridge.add(x, y);                          // rows of features and of target outputs
+///   const StreamedRidgeFit fit = ridge.solve({});       // y ~ x V + b
+///
+/// The normal equations are accumulated; features are standardized by their sums. Every tenth row, at most 2,000 of
+/// them, is first held out: lambda is the one for which the fit to the other rows predicts these best. They are then
+/// added. lambda is relative to the number of rows.
+///
+/// Memory is features^2 doubles twice, however many rows there are. Time is rows * features^2 / 2, plus features^3 / 6
+/// for each lambda, divided among the team. All sums are in double, in a fixed order; results do not depend on the
+/// number of threads.
+
+#include <vector>
+
+#include "base/threads/team.h"
+#include "base/views.h"
+
+namespace unfold {
+
+struct StreamedRidgeFit {
+  std::vector<double> weights;   ///< [features x outputs]
+  std::vector<double> bias;      ///< [outputs]
+  std::vector<double> held_out;  ///< [held-out rows x outputs]: predicted from the other rows
+  std::vector<Index> held;       ///< numbers of these rows, ascending
+  double lambda = 0;
+  double mean_square = 0;  ///< of the residuals of held_out
+};
+
+class StreamedRidge {
+ public:
+  StreamedRidge(Index features, Index outputs, Team& team);
+
+  /// x [rows x features], y [rows x outputs].
+  void add(Matrix<const float> x, Matrix<const double> y);
+  Index rows() const { return rows_; }
+  /// Adds the held-out rows to the sums; call it once. `lambda`: 0: selected from powers of ten. Throws DataError if no
+  /// feature varies, some are not finite, or there are fewer than 20 rows.
+  StreamedRidgeFit solve(double lambda);
+
+ private:
+  struct Scaled;
+  void flush();
+  void accumulate(Matrix<const double> z);
+  Scaled scaled() const;
+  std::vector<double> fit(const Scaled& scaled, double lambda) const;
+
+  Index features_, outputs_, width_;
+  Team& team_;
+  Index rows_ = 0, summed_ = 0, pending_ = 0;
+  std::vector<double> shift_;              // subtracted from features and outputs: the first row
+  Buffer<double> block_, first_, second_;  // rows [features ; outputs], and their sums and products
+  std::vector<float> held_x_;
+  std::vector<double> held_y_;
+  std::vector<Index> held_;
+};
+
+}  // namespace unfold
