@@ -6,7 +6,9 @@
 #include <complex>
 #include <limits>
 
+#include "gradcheck/derivative_check.h"
 #include "graph/cells/cells.h"
+#include "graph/cells/tdnn.h"
 #include "tests/graph/cells/gate_functions.h"
 #include "tests/support/runner.h"
 
@@ -138,6 +140,35 @@ TEST_F(LaterCells, qrnn_reads_the_last_three_inputs) {
     }
     expect_near(outputs, t, h);
   }
+}
+
+TEST_F(LaterCells, tdnn_reads_windows_at_its_dilations) {
+  const Row outputs = run([](Circuit& c, Signal x) {
+    return tdnn(c, x, kUnits, {.width = 2, .dilations = "1+2", .activation = Map::tanh});
+  });
+  std::vector<Row> first;
+  for (Index t = 0; t < kSteps; ++t) {
+    const Row a = times(input(t), "dilation1/z/W1") + times(input(t - 1), "dilation1/z/W2") + row("dilation1/z/bias");
+    Row& h = first.emplace_back(kN, 0.0);
+    for (std::size_t j = 0; j < kN; ++j) h[j] = std::tanh(a[j]);
+    const Row b = times(h, "dilation2/z/W1") + times(t < 2 ? Row(kN, 0.0) : first[at(t - 2)], "dilation2/z/W2") +
+                  row("dilation2/z/bias");
+    Row second(kN, 0.0);
+    for (std::size_t j = 0; j < kN; ++j) second[j] = h[j] + std::tanh(b[j]);
+    expect_near(outputs, t, second);
+  }
+}
+
+TEST(Tdnn, tdnn_has_correct_derivatives_for_symbols_and_vectors) {
+  for (const bool symbols : {true, false})
+    for (const Map activation : {Map::tanh, Map::relu}) {
+      Circuit c;
+      const Signal x = symbols ? c.symbols("x", 3) : c.input("x", 2);
+      c.output(c.affine("o", 3, {{"V", tdnn(c, x, 2, {.width = 3, .dilations = "1+2", .activation = activation})}}));
+      const Index lengths[] = {3, 6, 1};
+      const CheckReport report = check_derivatives(c, *softmax_loss<double>(), Structure::chains(lengths));
+      EXPECT_TRUE(report.passed()) << report.text();
+    }
 }
 
 TEST_F(LaterCells, indrnn_units_read_only_themselves) {

@@ -1,0 +1,80 @@
+#pragma once
+/// Random convolutional kernels over whole sequences, as an operator (operator.h) that reads a chain of a deeper part
+/// and returns pooled features: the features of MiniRocket and MultiRocket (Dempster, Schmidt & Webb 2021; Tan,
+/// Dempster, Bergmeir & Webb 2022).
+///
+/// The 84 kernels have nine taps, three of weight 2 and six of weight -1, so that their sum is zero. Each is applied
+/// with dilations up to (length - 1) / 8, to the series and to its first differences. With several channels, each
+/// kernel at each dilation reads a random subset of them. Half of the kernels also read beyond the ends, where the
+/// series is zero. Every output is compared with thresholds, and pooled over time to four statistics per threshold
+/// (numerics/pooled_convolution.h). Thresholds are quantiles of outputs on training series (select_thresholds); they
+/// are the parameters of the operator, which has no derivative: training by gradients raises an error.
+///
+///   const KernelBank bank({.features = 10'000, .channels = 1, .length = 150});
+///   std::vector<float> features(at(bank.features()));
+///   bank.features_of(series, thresholds, features.data());
+///
+/// Time per series is proportional to its length times the number of features.
+
+#include <functional>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "graph/circuit/circuit.h"
+#include "numerics/pooled_convolution.h"
+
+namespace unfold {
+
+inline constexpr Index kKernelTaps = 9, kKernelCount = 84;
+
+struct KernelBankOptions {
+  Index features = 10'000;  ///< at most this number, but at least one threshold per kernel and representation
+  Index channels = 1;
+  Index length = 0;           ///< of a typical series, which determines the dilations
+  bool standardized = false;  ///< each channel of a series is first standardized to mean 0 and deviation 1
+};
+
+class KernelBank {
+ public:
+  /// Throws UsageError if a number is below 1.
+  explicit KernelBank(const KernelBankOptions& options);
+
+  const KernelBankOptions& options() const { return options_; }
+  Index features() const { return kPooledStatistics * thresholds_; }
+  Index thresholds() const { return thresholds_; }
+  double operations() const;  ///< per position
+
+  /// Computes the features of a series [positions x channels] for `thresholds` [thresholds()].
+  void features_of(Matrix<const float> series, const float* thresholds, float* features) const;
+  /// Returns thresholds: quantiles of the outputs on series, one random series per kernel and dilation. `series`
+  /// returns one of `count` series; a function of (seed, series). REQUIRES count >= 1.
+  std::vector<float> select_thresholds(Index count, const std::function<Matrix<const float>(Index)>& series,
+                                       std::uint64_t seed) const;
+
+ private:
+  /// Kernels with one dilation that treat the ends of a series alike.
+  struct Group {
+    bool differences;  ///< reads the first differences
+    bool padded;       ///< reads beyond the ends
+    Index dilation;
+    Index first, each;         ///< its first threshold, and the number of thresholds per kernel
+    std::vector<int> kernels;  ///< numbers from 0 to 83, one for each lane in use
+    std::vector<float> weights;
+  };
+  void add_groups(bool differences, Index length);
+  Group make_group(bool differences, bool padded, Index dilation, Index each, std::size_t parity);
+  Range centers(const Group& group, Index length) const;
+  DilatedKernels kernels_of(const Group& group) const;
+
+  KernelBankOptions options_;
+  std::vector<Group> groups_;
+  Index thresholds_ = 0;
+};
+
+/// Returns the operator of a bank: parameters [1 x thresholds]. Keys and values of its memory are both the series.
+std::shared_ptr<const Operator> random_kernels(const KernelBankOptions& options);
+/// Returns the bank of such an operator; null for other operators.
+const KernelBank* as_random_kernels(const Operator* op);
+
+}  // namespace unfold
