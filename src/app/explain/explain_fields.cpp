@@ -13,6 +13,7 @@
 #include "app/fields/field_model.h"
 #include "model/network/linear.h"
 #include "model/network/transduce.h"
+#include "model/series/kernel_thresholds.h"
 #include "numerics/functions.h"
 
 namespace unfold {
@@ -58,6 +59,8 @@ class ExplainedExample {
       throw UsageError(
           "explain does not support models of a source and a target; predict --attention shows their attention "
           "weights");
+    if (has_random_kernels(model_.spec()))
+      throw UsageError("explain needs gradients, which random kernels do not have; use another model, such as gru:128");
     const auto& heads = model_.network().heads;
     for (head_ = 0; head_ < heads.size(); ++head_) {
       field_ = &model_.data().field(heads[head_].field);

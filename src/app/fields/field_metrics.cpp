@@ -8,6 +8,7 @@
 #include <numeric>
 
 #include "app/fields/field_model.h"
+#include "app/fields/left_out_metrics.h"
 #include "app/fields/transduction_metrics.h"
 #include "app/fields/tree_metrics.h"
 #include "app/fields/unaligned_metrics.h"
@@ -128,7 +129,7 @@ class HeadCount {
       wanted_.push_back(target.symbols[at(rows[t])]);
       best_.push_back(found_[at(rows[t])]);
       const Index position = place + static_cast<Index>(t);
-      const bool last = examples_.has_grids() ? t + 1 == rows.size() : position + 1 == end;
+      const bool last = batch.whole ? t + 1 == rows.size() : position + 1 == end;
       if (field_.once && !last) continue;
       const auto unseen = column_.unseen.find(field_.once ? example : position);
       if (unseen != column_.unseen.end()) wanted_.back() = unseen_.at(unseen->second);
@@ -201,7 +202,8 @@ ExampleBatchOptions reading_options(const NetworkModel<T>& model, const ExampleS
   check_child_count(model.spec(), examples);
   ExampleBatchOptions options = batch_options(model.layout());
   options.batch = kSideBySide;
-  const bool whole = sees_ahead(*model.plan()) || sees_whole_sequences(model.network()) || reads_source(model.data());
+  const bool whole = sees_ahead(*model.plan()) || sees_whole_sequences(model.network()) || reads_source(model.data()) ||
+                     input_part(model.spec()) > 0;
   options.window = whole ? 0 : kReadingWindow;
   options.most_positions = positions_at_once(model);
   options.patches = patches_of(model.spec());
@@ -391,9 +393,7 @@ void for_each_prediction(const NetworkModel<T>& model, const ExampleSet& example
       const Index* rows = batch.structure.order().rows.data() + batch.structure.item(c, 0);
       for (Index t = 0; t < batch.structure.size(c); ++t)
         for (std::size_t h = 0; h < outputs.size(); ++h) {
-          const bool last = batch.structure.kind() == Structure::Kind::grids
-                                ? t + 1 == batch.structure.size(c)
-                                : first + t + 1 == examples.length(example);
+          const bool last = batch.whole ? t + 1 == batch.structure.size(c) : first + t + 1 == examples.length(example);
           if (model.data().field(model.network().heads[h].field).once && !last) continue;
           use({.head = h,
                .example = example,
@@ -404,6 +404,28 @@ void for_each_prediction(const NetworkModel<T>& model, const ExampleSet& example
     }
   };
   evaluator.run(model.parameters(), *example_reader(examples, reading_options(model, examples)), {}, see);
+}
+
+template <class T>
+FieldFigures evaluate_left_out(const NetworkModel<T>& model, const ExampleSet& examples,
+                               std::span<const Matrix<const T>> outputs, Team& team) {
+  std::vector<HeadCount<T>> counts;
+  for (const Head<T>& head : model.network().heads)
+    counts.emplace_back(head, model.data().field(head.field), examples, 1);
+  const auto reader = example_reader(examples, reading_options(model, examples));
+  std::vector<T> signal;
+  for (Batch batch; reader->next(batch);)
+    for (std::size_t h = 0; h < counts.size(); ++h) {
+      const Index rows = batch.structure.positions(), cols = outputs[h].cols;
+      signal.assign(at(rows * cols), T{0});
+      for (Index c = 0; c < batch.structure.sequences(); ++c)
+        std::copy_n(outputs[h].row(batch.passages[at(c)]), cols,
+                    signal.data() + batch.structure.row(c, batch.structure.size(c) - 1) * cols);
+      counts[h].see(batch, {signal.data(), rows, cols, cols}, model.parameters().flat(), team);
+    }
+  FieldFigures result{.examples = examples.count(), .positions = examples.positions(), .heads = {}};
+  for (HeadCount<T>& count : counts) result.heads.push_back(count.figures());
+  return result;
 }
 
 nlohmann::ordered_json to_json(const FieldFigures& figures) {
@@ -424,6 +446,10 @@ template std::vector<Index> found_parents(const NetworkModel<float>&, const Exam
 template std::vector<Index> found_parents(const NetworkModel<double>&, const ExampleSet&, Team&);
 template FieldFigures evaluate_fields(const NetworkModel<float>&, const ExampleSet&, Team&, Index);
 template FieldFigures evaluate_fields(const NetworkModel<double>&, const ExampleSet&, Team&, Index);
+template FieldFigures evaluate_left_out(const NetworkModel<float>&, const ExampleSet&,
+                                        std::span<const Matrix<const float>>, Team&);
+template FieldFigures evaluate_left_out(const NetworkModel<double>&, const ExampleSet&,
+                                        std::span<const Matrix<const double>>, Team&);
 template std::vector<HeadScores> score_heads(const NetworkModel<float>&, const ExampleSet&, Team&);
 template std::vector<HeadScores> score_heads(const NetworkModel<double>&, const ExampleSet&, Team&);
 template void for_each_prediction(const NetworkModel<float>&, const ExampleSet&, Team&,

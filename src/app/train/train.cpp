@@ -23,6 +23,7 @@
 #include "app/train/baselines.h"
 #include "app/train/objectives.h"
 #include "app/train/ridge_training.h"
+#include "app/train/series_training.h"
 #include "app/train/step_time_estimate.h"
 #include "app/train/streaming_training.h"
 #include "app/train/train_processes.h"
@@ -47,6 +48,8 @@
 #include "model/network/train.h"
 #include "model/network/train_with_objective.h"
 #include "model/registry/run_folder.h"
+#include "model/series/kernel_thresholds.h"
+#include "model/series/pooled_readout.h"
 #include "optim/optimizer.h"
 #include "train/event_log.h"
 #include "train/sources/example_sources.h"
@@ -139,6 +142,7 @@ class Training {
   Given stored_ = {};                // names of these settings
   std::string chosen_model_ = {};    // the SPEC of the best restart, with its graph; empty: as in the settings
   bool begins_ = true;               // not from a checkpoint
+  bool selects_series_ = false;      // the model of labeled series is selected
   std::set<std::string_view> open_;  // settings that the data are still to decide
 };
 
@@ -172,6 +176,7 @@ void Training::settle() {
   if (goes_on_) return;
   if (!s_.whole_sequences && chooses_sequences(s_, given_)) open_ = {"whole-sequences"};
   if (uses_default_model(s_, given_)) open_.insert({"model", "optimizer"});
+  if (selects_series_) open_.insert("model");
 }
 
 void Training::check_folder() const {
@@ -449,6 +454,9 @@ TrainOutcome Training::run_on_task() {
   TrainOutcome result{
       .run = folder_.path(), .model_file = folder_.model(), .settings = s_, .parameters = model.parameters().size()};
   const Parameters<T> initial = model.parameters();
+  if (has_random_kernels(model.spec()))
+    throw UsageError(
+        fmt::format("model {} reads files of series, not generated tasks; use another model, such as esn", s_.model));
   try {
     if (const auto readout = readout_of(model.spec())) {
       const Index all = task->examples(TaskSplit::training),
@@ -493,7 +501,10 @@ void Training::settle_fields() {
   examples_ = read_fields(s_.data, reader_options(s_), reporter_);
   if (s_.symbols == kAnyText) s_.symbols = tokenization_of(examples_);
   fields_ = plan_fields(examples_, s_);
+  selects_series_ = selects_series_model(fields_, examples_, known, s_);
+  if (selects_series_) s_.model = kSeriesModel, known.emplace("model");
   set_problem_defaults(fields_, examples_, known, s_);
+  set_series_defaults(fields_, examples_, s_);
 }
 
 /// Reads a file beside those to train on: what is known of its columns, they need not show.
@@ -534,6 +545,10 @@ TrainOutcome Training::run_on_examples(const std::array<ExampleSet, 3>& parts) {
   TrainOptions options = train_options();
   options.trainer.model = fmt::format("{} of {}: {} from {}", s_.model, *s_.format, *s_.predict, *s_.read);
   options.trainer.stop = reporter_.stop();
+  Team team(threads());
+  const auto seed = static_cast<std::uint64_t>(s_.seed);
+  if (selects_series_) s_.model = select_series_model<T>(parts[0], fields_.layout, seed, team, reporter_);
+  s_.model = with_training_length(s_.model, parts[0]);
   const bool linear = list_features(parts[0]);
   const ExampleBatchOptions batches{.reads = fields_.layout.reads,
                                     .predicts = fields_.choice.predicts,
@@ -544,7 +559,6 @@ TrainOutcome Training::run_on_examples(const std::array<ExampleSet, 3>& parts) {
                                     .word_dropout = s_.word_dropout,
                                     .shift = s_.shift,
                                     .in_order = needs_full_batch(s_.optimizer)};
-  Team team(threads());
   const std::optional<HmmFit> states = settle_states(parts[0], team);
   NetworkModel<T> model(s_.model, parts[0].data(), fields_.layout);
   require_options_used(model.spec(), model.data(), model.layout());
@@ -590,7 +604,13 @@ TrainOutcome Training::run_on_examples(const std::array<ExampleSet, 3>& parts) {
       begin_folder(false);
       result.result = train_states(*states, model, folder_.model());
       result.result.seconds = seconds();
-    } else if (const auto readout = readout_of(model.spec())) {
+    } else if (const auto readout = readout_of(model.spec()); readout && predicts_once(model)) {
+      SeriesFit fitted = fit_series(model, parts[0], *readout, seed, team, reporter_);
+      begin_folder(false);
+      model.save(folder_.model());
+      result.result = fitted.result;
+      if (parts[1].count() == 0) result.field_valid = std::move(fitted.left_out);
+    } else if (readout) {
       ExampleBatchOptions once = batches;
       once.unknown_rate = once.word_dropout = 0;
       once.shift = 0;

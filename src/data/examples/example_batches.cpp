@@ -11,6 +11,7 @@
 
 #include "base/error.h"
 #include "data/text/lanes.h"
+#include "graph/structure/whole_chains.h"
 #include "numerics/random.h"
 
 namespace unfold {
@@ -150,7 +151,11 @@ std::vector<Index> symbol_counts(const FieldColumn& column, Index size) {
 class ExampleFiller {
  public:
   ExampleFiller(const ExampleSet& examples, const ExampleBatchOptions& options)
-      : examples_(examples), options_(options) {
+      : examples_(examples), options_(options), pools_chains_(options.patches == std::vector<Index>{kWholeChains}) {
+    if (pools_chains_ && (examples.has_sources() || examples.has_trees() || examples.has_grids()))
+      throw UsageError("random kernels read sequences of numbers; use another model for trees, grids and pairs");
+    if (options.window > 0 && pools_chains_)
+      throw UsageError("random kernels read whole sequences; leave out --window");
     if (options.batch < 1) throw UsageError(fmt::format("batch {}: must be at least 1", options.batch));
     if (options.window > 0 && examples.has_sources())
       throw UsageError("examples with a source and a target are read as a whole; leave out --window");
@@ -187,7 +192,7 @@ class ExampleFiller {
     cut_ = &cut;
     lengths_.clear();
     for (const Cut::Stretch& stretch : cut.stretches) lengths_.push_back(stretch.length);
-    out.structure = examples_.has_trees() ? trees() : examples_.has_grids() ? grids() : Structure::chains(lengths_);
+    out.structure = examples_.has_trees() ? trees() : examples_.has_grids() ? grids() : chains();
     if (examples_.has_sources()) out.structure = out.structure.with_source(sources());
     const auto spelt = std::ranges::find_if(uses_, [](const Use& use) { return use.field->spelt; });
     if (spelt != uses_.end()) add_spelling_chains(*spelt, out);
@@ -215,6 +220,11 @@ class ExampleFiller {
                         ".suffix3 and similar fields",
                         use.name));
     }
+  }
+
+  Structure chains() const {
+    if (!pools_chains_) return Structure::chains(lengths_);
+    return Structure::chains(static_cast<Index>(lengths_.size()), 1).with_source(Structure::chains(lengths_));
   }
 
   Structure grids() const {
@@ -245,7 +255,9 @@ class ExampleFiller {
   }
 
   /// Returns the part of the structure that contains the rows of fields that are read at positions.
-  int read_part(const Batch& out) const { return examples_.has_grids() ? out.structure.parts() - 1 : 0; }
+  int read_part(const Batch& out) const {
+    return examples_.has_grids() || pools_chains_ ? out.structure.parts() - 1 : 0;
+  }
 
   Structure trees() {
     trees_.clear();
@@ -402,6 +414,7 @@ class ExampleFiller {
 
   const ExampleSet& examples_;
   ExampleBatchOptions options_;
+  bool pools_chains_;  // the structure has one position per chain
   std::vector<Use> uses_;
   std::vector<std::vector<Index>> counts_;       // for each use; empty: no symbol is replaced by `<unk>`
   const Cut* cut_ = nullptr;                     // cut of the current batch

@@ -12,6 +12,8 @@
 #include "base/error.h"
 #include "data/examples/example_set.h"
 #include "data/text/text_batches.h"
+#include "graph/cells/kernels.h"
+#include "graph/circuit/concatenation.h"
 #include "loss/crf/label_sequences.h"
 #include "loss/crf/sequence_label.h"
 #include "loss/registry.h"
@@ -87,6 +89,20 @@ Signal add_spelling(const ModelSpec& spec, const NetworkInput& input, Circuit& c
   return circuit.join(std::move(ends));
 }
 
+/// Concatenates inputs of numbers, as channels of random kernels.
+Signal add_channels(std::span<const NetworkInput> inputs, Circuit& circuit) {
+  std::vector<Signal> channels;
+  for (const NetworkInput& input : inputs) {
+    if (circuit.is_symbols(input.signal))
+      throw UsageError(
+          fmt::format("model kernels reads numbers, but {} contains symbols; leave the column out with --read, or use "
+                      "another model",
+                      input.field));
+    channels.push_back(input.signal);
+  }
+  return concatenate(circuit, "channels", channels);
+}
+
 /// Embeds one input, or several together. Appends to `inputs`.
 Signal add_inputs(const ModelSpec& spec, const DataSpecification& data, const std::vector<std::string>& reads,
                   Circuit& circuit, FeedbackLoops& loops, std::vector<NetworkInput>& inputs) {
@@ -107,6 +123,7 @@ Signal add_inputs(const ModelSpec& spec, const DataSpecification& data, const st
     inputs.push_back({name, loops.open(name, input, circuit)});
   }
   if (!several || is_linear(spec)) return inputs.back().signal;
+  if (spec.cell == &kernels_model()) return add_channels(std::span(inputs).subspan(before), circuit);
   std::vector<Term> terms;
   terms.reserve(reads.size());
   for (const NetworkInput& input : std::span(inputs).subspan(before))
@@ -253,8 +270,7 @@ Layers add_layers(const ModelSpec& spec, const DataSpecification& data, const Ne
             .last = {}};
   if (sources.empty()) {
     stack.causal = predicts_what_it_reads(spec, data, layout);
-    std::optional<Circuit::InPart> part;
-    if (data.grids) part.emplace(circuit, input_part(spec));
+    std::optional<Circuit::InPart> part(std::in_place, circuit, input_part(spec));
     const Signal input = add_inputs(spec, data, own, circuit, loops, inputs);
     part.reset();
     if (spec.both_directions) require_causal(spec, layout);
@@ -300,6 +316,8 @@ class HeadSignals {
   Signal add(const std::string& name, Index size, bool once, const std::shared_ptr<const Listing>& listing) {
     if (is_linear(spec_)) return add_linear(name, size, once, listing);
     if (is_density(spec_)) return add_density(name, size);
+    if (!once && spec_.cell == &kernels_model())
+      throw UsageError(fmt::format("model {} predicts once per series, not at every position", to_string(spec_)));
     if (once && !pooled_.valid()) pooled_ = pooled(spec_, layers_, circuit_);
     std::vector<Term> terms = {{"V", once ? pooled_ : layers_.top, output_init(spec_)}};
     if (!once) terms.insert(terms.end(), direct_.begin(), direct_.end());

@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "graph/cells/cells.h"
+#include "graph/cells/kernels.h"
 #include "numerics/functions.h"
 
 namespace unfold {
@@ -99,17 +100,6 @@ class HeadFit {
     filled_ = 0;
   }
 
-  /// The signal s of a deviation, with log d = 10 tanh(s / 10) (loss/deviation.h), within its range.
-  static double deviation_signal(double square) {
-    constexpr double kMost = 10, kFarthest = 9.9;
-    double log_d = std::max(square, 1e-300);
-    vector_log(&log_d, &log_d, 1);
-    const double x = std::clamp(log_d / 2, -kFarthest, kFarthest) / kMost;
-    double both[] = {1 + x, 1 - x};
-    vector_log(both, both, 2);
-    return kMost / 2 * (both[0] - both[1]);
-  }
-
   const Head<T>& head_;
   const Circuit& circuit_;
   bool normal_ = false;  ///< its signal is means, then logarithms of deviations, which do not depend on the state
@@ -120,7 +110,18 @@ class HeadFit {
 
 }  // namespace
 
+double deviation_signal(double mean_square) {
+  constexpr double kMost = 10, kFarthest = 9.9;
+  double log_d = std::max(mean_square, 1e-300);
+  vector_log(&log_d, &log_d, 1);
+  const double x = std::clamp(log_d / 2, -kFarthest, kFarthest) / kMost;
+  double both[] = {1 + x, 1 - x};
+  vector_log(both, both, 2);
+  return kMost / 2 * (both[0] - both[1]);
+}
+
 std::optional<ReadoutOptions> readout_of(const ModelSpec& spec) {
+  if (spec.cell == &kernels_model()) return ReadoutOptions{};
   if (spec.cell->name != "esn") return std::nullopt;
   const auto& o = spec.options.as<EsnOptions>();
   if (o.trained) return std::nullopt;

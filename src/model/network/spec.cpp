@@ -9,7 +9,9 @@
 #include "base/printable.h"
 #include "graph/cells/cells.h"
 #include "graph/cells/grid_pooling.h"
+#include "graph/cells/kernels.h"
 #include "graph/circuit/cell_maps.h"
+#include "graph/structure/whole_chains.h"
 #include "model/network/density_model.h"
 #include "model/network/linear.h"
 
@@ -60,6 +62,13 @@ ModelSpec plain_model(const CellEntry& cell) {
   spec.cell = &cell;
   spec.options = cell.options;
   return spec;
+}
+
+/// Models that are not cells of the registry; null if the name is not one of them.
+const CellEntry* separate_model(std::string_view name) {
+  for (const CellEntry* entry : {&linear_model(), &kernels_model()})
+    if (entry->name == name) return entry;
+  return nullptr;
 }
 
 std::vector<std::string> spellings() {
@@ -266,11 +275,11 @@ ModelSpec parse_model_spec(std::string_view text, const std::vector<std::string>
   Spec spec = plain_spelling(parse_spec(text));
   const bool both_directions = take_both_directions(spec);
   std::vector<std::string> further = spellings();
-  further.push_back(linear_model().name);
+  for (const CellEntry* entry : {&linear_model(), &kernels_model()}) further.push_back(entry->name);
   for (std::string& name : density_names()) further.push_back(std::move(name));
   further.insert(further.end(), others.begin(), others.end());
-  const bool linear = spec.name == linear_model().name;
-  ModelSpec result = plain_model(linear ? linear_model() : cells().get(spec.name, further));
+  const CellEntry* separate = separate_model(spec.name);
+  ModelSpec result = plain_model(separate != nullptr ? *separate : cells().get(spec.name, further));
   result.both_directions = both_directions;
   OptionTable table = table_of(result);
   for (const auto& [key, value] : spec.values) table.set(spec.name, key, value);
@@ -336,7 +345,8 @@ Layers build_layers(const ModelSpec& spec, Signal input, Circuit& circuit) {
 }
 
 Signal pooled(const ModelSpec& spec, const Layers& layers, Circuit& circuit) {
-  if (spec.cell->reads_trees()) return layers.top;  // at the root
+  if (spec.cell->reads_trees()) return layers.top;       // at the root
+  if (spec.cell == &kernels_model()) return layers.top;  // at the only position
   const auto scope = circuit.scope("pool");
   std::vector<Signal> parts =
       spec.cell->reads_grids() ? grid_pool(circuit, layers.last, spec.pool) : pool(circuit, layers.last, spec.pool);
@@ -345,12 +355,13 @@ Signal pooled(const ModelSpec& spec, const Layers& layers, Circuit& circuit) {
 }
 
 std::vector<Index> patches_of(const ModelSpec& spec) {
+  if (spec.cell == &kernels_model()) return {kWholeChains};
   return spec.cell->reads_grids() ? spec.cell->grid(spec.options).patches : std::vector<Index>();
 }
 
 int input_part(const ModelSpec& spec) {
   const std::vector<Index> sides = patches_of(spec);
-  return static_cast<int>(std::ranges::count_if(sides, [](Index side) { return side > 1; }));
+  return static_cast<int>(std::ranges::count_if(sides, [](Index side) { return side != 1; }));
 }
 
 Init output_init(const ModelSpec& spec) { return spec.cell->output_init(spec.options); }
@@ -396,7 +407,8 @@ std::vector<ModelHelp> models() {
     ModelSpec plain = plain_model(cell);
     result.push_back({cell.name, cell.help, table_of(plain).help()});
   }
-  result.push_back({linear_model().name, linear_model().help, help_of(linear_model().options)});
+  for (const CellEntry* entry : {&linear_model(), &kernels_model()})
+    result.push_back({entry->name, entry->help, help_of(entry->options)});
   for (ModelHelp& help : density_help()) result.push_back(std::move(help));
   return result;
 }

@@ -1,0 +1,103 @@
+#include "app/train/series_training.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <nlohmann/json.hpp>
+
+#include "app/fields/left_out_metrics.h"
+#include "model/selection/series_selection.h"
+#include "model/series/kernel_thresholds.h"
+#include "model/series/pooled_readout.h"
+
+namespace unfold {
+
+std::string with_training_length(const std::string& spec, const ExampleSet& training) {
+  const ModelSpec parsed = parse_model_spec(spec);
+  if (!has_random_kernels(parsed) || training.count() == 0) return spec;
+  return to_string(with_typical_length(parsed, training));
+}
+
+namespace {
+
+/// With fewer examples, no separate part is held out.
+constexpr Index kFewExamples = 2000;
+
+}  // namespace
+
+bool selects_series_model(const FieldPlan& plan, const Examples& examples, const Given& given, const TrainSettings& s) {
+  constexpr Index kFewestExamples = 6;
+  if (plan.problem != Problem::classifying || examples.are_trees() || examples.are_grids()) return false;
+  if (examples.count() < kFewestExamples || s.epochs || s.steps || s.minutes || s.objective) return false;
+  for (const std::string_view name : {"model", "optimizer", "window", "copy-matching-parameters", "restarts"})
+    if (given.contains(name)) return false;
+  const auto are_numbers = [&](const std::string& read) {
+    const auto column = std::ranges::find(examples.columns, parse_read(read).field, &ExampleColumn::name);
+    return column != examples.columns.end() && !column->is_text() && !column->once;
+  };
+  const auto has_fitted_loss = [](const HeadSpecification& head) {
+    return head.loss.empty() || head.loss == "softmax" || head.loss == "gaussian" || head.loss == "normal";
+  };
+  return std::ranges::all_of(plan.layout.reads, are_numbers) && std::ranges::all_of(plan.layout.heads, has_fitted_loss);
+}
+
+void set_series_defaults(const FieldPlan& plan, const Examples& examples, TrainSettings& s) {
+  if (plan.problem != Problem::classifying || s.valid || s.split || examples.count() >= kFewExamples) return;
+  if (readout_of(parse_model_spec(s.model))) s.split = "100/0/0";
+}
+
+template <class T>
+std::string select_series_model(const ExampleSet& training, const NetworkLayout& layout, std::uint64_t seed, Team& team,
+                                Reporter& reporter) {
+  const SeriesSelection found =
+      select_series_model<T>(training, layout, {.seed = seed}, team, [&](const SeriesCandidate& candidate) {
+        reporter.remark(fmt::format("trying {}: about {:.1e} operations", candidate.model, candidate.operations));
+      });
+  for (const SeriesCandidate& candidate : found.candidates)
+    reporter.remark(candidate.tried ? fmt::format("{}: {:.4f} nats per example, leaving out one example at a time",
+                                                  candidate.model, candidate.nats)
+                                    : fmt::format("{}: not tried, because it is over the budget", candidate.model));
+  const std::string& best = found.candidates[found.best].model;
+  reporter.remark(fmt::format("using {}; override it with --model", best));
+  return best;
+}
+
+template std::string select_series_model<float>(const ExampleSet&, const NetworkLayout&, std::uint64_t, Team&,
+                                                Reporter&);
+template std::string select_series_model<double>(const ExampleSet&, const NetworkLayout&, std::uint64_t, Team&,
+                                                 Reporter&);
+
+template <class T>
+SeriesFit fit_series(NetworkModel<T>& model, const ExampleSet& training, const ReadoutOptions& options,
+                     std::uint64_t seed, Team& team, Reporter& reporter) {
+  using Clock = std::chrono::steady_clock;
+  const Clock::time_point start = Clock::now();
+  if (has_random_kernels(model.spec())) select_kernel_thresholds(model, training, seed);
+  ExampleBatchOptions reading = batch_options(model.layout());
+  reading.patches = patches_of(model.spec());
+  const PooledReadoutFit<T> fit = fit_pooled_readout(model, training, reading, options.lambda, team);
+  reporter.remark(
+      fmt::format("readout fitted to {} examples, lambda {:.0e} by leave-one-out residuals", fit.rows, fit.lambda));
+  model.history().push_back({{"readout", "ridge"}, {"examples", fit.rows}, {"lambda", fit.lambda}});
+  std::vector<Matrix<const T>> outputs;
+  for (const Buffer<T>& own : fit.left_out) {
+    const Index cols = training.count() > 0 ? own.size() / training.count() : 0;
+    outputs.push_back({own.data(), training.count(), cols, cols});
+  }
+  SeriesFit result;
+  result.left_out = evaluate_left_out<T>(model, training, outputs, team);
+  result.result = {.steps = 1,
+                   .epochs = 1,
+                   .symbols = training.positions(),
+                   .seconds = std::chrono::duration<double>(Clock::now() - start).count(),
+                   .reason = "fitted"};
+  return result;
+}
+
+template SeriesFit fit_series(NetworkModel<float>&, const ExampleSet&, const ReadoutOptions&, std::uint64_t, Team&,
+                              Reporter&);
+template SeriesFit fit_series(NetworkModel<double>&, const ExampleSet&, const ReadoutOptions&, std::uint64_t, Team&,
+                              Reporter&);
+
+}  // namespace unfold

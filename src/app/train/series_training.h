@@ -1,0 +1,45 @@
+#pragma once
+/// Training of models that predict once per series by a fitted readout: random kernels and echo state networks
+/// (model/series/pooled_readout.h).
+
+#include <string>
+
+#include "app/common/reporter.h"
+#include "app/fields/field_data.h"
+#include "app/fields/field_metrics.h"
+#include "data/examples/example_set.h"
+#include "model/network/network_model.h"
+#include "model/network/readout.h"
+#include "train/trainer.h"
+
+namespace unfold {
+
+/// Sets the typical length in the SPEC of random kernels from the training examples; other SPECs are unchanged.
+std::string with_training_length(const std::string& spec, const ExampleSet& training);
+
+/// The model of labeled series until one is selected.
+inline constexpr const char* kSeriesModel = "kernels:10000";
+/// Returns whether the model of labeled series is to be selected: numbers are read, there is one prediction per series,
+/// and neither the model nor settings of training by gradients were given.
+bool selects_series_model(const FieldPlan& plan, const Examples& examples, const Given& given,
+                          const TrainSettings& settings);
+/// Sets the defaults of models with a fitted readout per series: if a split would hold out few examples, nothing is
+/// held out, because the readout is cross-validated example by example. Does nothing for other models.
+void set_series_defaults(const FieldPlan& plan, const Examples& examples, TrainSettings& settings);
+/// Selects the model, reports the candidates and returns its SPEC.
+template <class T>
+std::string select_series_model(const ExampleSet& training, const NetworkLayout& layout, std::uint64_t seed, Team& team,
+                                Reporter& reporter);
+
+struct SeriesFit {
+  TrainingResult result = {};
+  FieldFigures left_out = {};  ///< metrics of each example, predicted from all others
+};
+
+/// Selects the thresholds of random kernels, fits the readout, reports the result and adds it to the history of the
+/// model. Does not write the model. REQUIRES predicts_once(model).
+template <class T>
+SeriesFit fit_series(NetworkModel<T>& model, const ExampleSet& training, const ReadoutOptions& options,
+                     std::uint64_t seed, Team& team, Reporter& reporter);
+
+}  // namespace unfold

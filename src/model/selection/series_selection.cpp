@@ -1,0 +1,115 @@
+#include "model/selection/series_selection.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "data/examples/example_batches.h"
+#include "model/network/network_model.h"
+#include "model/series/kernel_thresholds.h"
+#include "model/series/pooled_readout.h"
+
+namespace unfold {
+namespace {
+
+constexpr Index kFeatures = 10'000, kReservoir = 300;
+
+Index channels_of(const ExampleSet& training, const NetworkLayout& layout) {
+  Index channels = 0;
+  for (const std::string& read : layout.reads) channels += training.data().field(parse_read(read).field).size;
+  return channels;
+}
+
+/// Additions and multiplications of features and of the fit.
+double operations_of(const ExampleSet& training, double per_position, double features) {
+  constexpr double kLambdas = 17, kFewLambdas = 8, kExact = 2000;
+  const auto rows = static_cast<double>(training.count());
+  const double fit = rows <= kExact ? rows * rows * features + kLambdas * rows * rows * rows / 2
+                                    : features * features * (rows + kFewLambdas * features / 3);
+  return per_position * static_cast<double>(training.positions()) + fit;
+}
+
+/// Two operations per statistic, threshold and position.
+double kernel_operations(const ExampleSet& training, Index features) {
+  const auto count = static_cast<double>(features);
+  return operations_of(training, 2 * count, count);
+}
+
+/// Whether some series differs from a standardized one, so that standardizing each of them makes a difference.
+bool differ_in_scale(const ExampleSet& training, const NetworkLayout& layout) {
+  constexpr double kSame = 0.01;
+  for (const std::string& read : layout.reads) {
+    const std::string field = parse_read(read).field;
+    const Index size = training.data().field(field).size;
+    const FieldColumn& column = training.column(field);
+    std::vector<double> first;  // mean and deviation of each component in the first series
+    for (Index e = 0; e < training.count(); ++e)
+      for (Index i = 0; i < size; ++i) {
+        double sum = 0, squares = 0;
+        for (Index p = training.begin(e); p < training.begin(e) + training.length(e); ++p) {
+          const auto x = static_cast<double>(column.values[at(p * size + i)]);
+          sum += x, squares += x * x;
+        }
+        const auto n = static_cast<double>(training.length(e));
+        const double mean = sum / n, deviation = std::sqrt(std::max(0.0, squares / n - mean * mean));
+        if (e == 0) {
+          first.push_back(mean), first.push_back(deviation);
+        } else if (std::abs(mean - first[at(2 * i)]) > kSame || std::abs(deviation - first[at(2 * i + 1)]) > kSame) {
+          return true;
+        }
+      }
+  }
+  return false;
+}
+
+}  // namespace
+
+std::vector<SeriesCandidate> series_candidates(const ExampleSet& training, const NetworkLayout& layout) {
+  std::vector<SeriesCandidate> result;
+  const std::string kernels = fmt::format("kernels:{}", kFeatures);
+  result.push_back({.model = kernels, .operations = kernel_operations(training, kFeatures)});
+  if (differ_in_scale(training, layout))
+    result.push_back({.model = kernels + ",normalize=series", .operations = kernel_operations(training, kFeatures)});
+  const double reservoir = kReservoir * (2.0 * 10 + 2.0 * static_cast<double>(channels_of(training, layout)) + 20);
+  result.push_back(
+      {.model = fmt::format("esn:{}", kReservoir), .operations = operations_of(training, reservoir, 3.0 * kReservoir)});
+  return result;
+}
+
+template <class T>
+SeriesSelection select_series_model(const ExampleSet& training, const NetworkLayout& layout,
+                                    const SeriesSelectionOptions& options, Team& team,
+                                    const std::function<void(const SeriesCandidate&)>& progress) {
+  SeriesSelection result{.candidates = series_candidates(training, layout)};
+  double spent = result.candidates.front().operations;
+  const auto is_affordable = [&](const SeriesCandidate& c) { return spent + c.operations <= options.budget; };
+  if (std::none_of(result.candidates.begin() + 1, result.candidates.end(), is_affordable)) return result;
+  for (std::size_t i = 0; i < result.candidates.size(); ++i) {
+    SeriesCandidate& candidate = result.candidates[i];
+    if (i > 0 && !is_affordable(candidate)) continue;
+    if (progress) progress(candidate);
+    spent += i > 0 ? candidate.operations : 0;
+    ModelSpec spec = parse_model_spec(candidate.model);
+    if (has_random_kernels(spec)) spec = with_typical_length(std::move(spec), training);
+    candidate.model = to_string(spec);
+    NetworkModel<T> model(candidate.model, training.data(), layout);
+    model.initialise(options.seed);
+    ExampleBatchOptions reading{.reads = layout.reads, .patches = patches_of(spec)};
+    for (const HeadSpecification& head : layout.heads) reading.predicts.push_back(head.field);
+    if (has_random_kernels(spec)) select_kernel_thresholds(model, training, options.seed);
+    candidate.nats = fit_pooled_readout(model, training, reading, 0, team).nats;
+    candidate.tried = true;
+    if (candidate.nats < result.candidates[result.best].nats) result.best = i;
+  }
+  return result;
+}
+
+template SeriesSelection select_series_model<float>(const ExampleSet&, const NetworkLayout&,
+                                                    const SeriesSelectionOptions&, Team&,
+                                                    const std::function<void(const SeriesCandidate&)>&);
+template SeriesSelection select_series_model<double>(const ExampleSet&, const NetworkLayout&,
+                                                     const SeriesSelectionOptions&, Team&,
+                                                     const std::function<void(const SeriesCandidate&)>&);
+
+}  // namespace unfold

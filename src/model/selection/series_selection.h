@@ -1,0 +1,49 @@
+#pragma once
+/// Selection of a model for labeled series by leave-one-out cross-validation, within a budget of operations:
+///
+///   SeriesSelection found = select_series_model<float>(training, layout, {.seed = 1}, team, {});
+///   NetworkModel<float> model(found.candidates[found.best].model, training.data(), layout);   // and fit it
+///
+/// Candidates are models whose readout is fitted by ridge regression (model/series/pooled_readout.h), so that leaving
+/// out one example at a time costs no further fit: random kernels on the series as they are, the same on series that
+/// are standardized one by one, and an echo state network. Each is scored by the mean negative log-likelihood of the
+/// left-out labels. Candidates are tried in this order as long as the budget lasts; if it lasts only for the first one,
+/// that one is used untried. The budget counts operations, never time, so the selection is the same on every machine.
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "base/threads/team.h"
+#include "data/examples/example_set.h"
+#include "model/network/network_body.h"
+
+namespace unfold {
+
+struct SeriesSelectionOptions {
+  std::uint64_t seed = 1;
+  double budget = 4e11;  ///< operations, for all candidates
+};
+
+struct SeriesCandidate {
+  std::string model;
+  double operations = 0;  ///< estimated
+  double nats = 0;        ///< per example, left out
+  bool tried = false;
+};
+
+struct SeriesSelection {
+  std::vector<SeriesCandidate> candidates;
+  std::size_t best = 0;
+};
+
+/// Returns the candidates with their estimated operations.
+std::vector<SeriesCandidate> series_candidates(const ExampleSet& training, const NetworkLayout& layout);
+/// `progress` is called before each candidate. REQUIRES: all heads predict once per example. Throws DataError as
+/// fit_pooled_readout.
+template <class T>
+SeriesSelection select_series_model(const ExampleSet& training, const NetworkLayout& layout,
+                                    const SeriesSelectionOptions& options, Team& team,
+                                    const std::function<void(const SeriesCandidate&)>& progress);
+
+}  // namespace unfold
