@@ -98,13 +98,10 @@ std::string bytes_in(const std::string& path) {
   return bytes.size() == seen.size() ? std::string() : bytes;
 }
 
-/// Adds the default memory limit to `ppm` without a memory option and to `cm` without a size. Containers and model
-/// files of earlier versions use the plain names for unbounded memory, so the limit has to be explicit.
+/// Adds the default memory limit to `ppm` without a memory option, which is unlimited in training.
 std::string with_memory_limit(const std::string& spec) {
-  constexpr const char* kMemory = "memory=64";
-  if (spec == "cm") return fmt::format("{}:{}", spec, kMemory);
-  const bool silent = spec.starts_with("ppm:") && spec.find("memory=") == std::string::npos;
-  return silent ? fmt::format("{},{}", spec, kMemory) : spec;
+  const bool unlimited = spec.starts_with("ppm:") && spec.find("memory=") == std::string::npos;
+  return unlimited ? spec + ",memory=64" : spec;
 }
 
 /// Returns whether SPEC names a model that is fitted in one pass and cannot learn while compressing.

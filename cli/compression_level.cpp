@@ -6,7 +6,7 @@
 #include <array>
 #include <bit>
 
-#include "model/context_mixing/byte_mixing.h"
+#include "model/context_mixing/record_length.h"
 
 namespace unfold {
 namespace {
@@ -100,7 +100,7 @@ LevelChoice choose_level(Index level, std::string_view beginning, Index size) {
   const char* const contexts = beginning.empty() || small ? chosen.of_unknown
                                : text                     ? chosen.of_texts
                                                           : chosen.of_others;
-  std::string mixing = fmt::format("cm:memory={}{},version=4", mixing_memory(size, chosen.memory), contexts);
+  std::string mixing = fmt::format("cm:memory={}{}", mixing_memory(size, chosen.memory), contexts);
   if (row > 0) mixing += fmt::format(",row={}", row);
   return {.model = fmt::format(fmt::runtime(chosen.model), mixing)};
 }

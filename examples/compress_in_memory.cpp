@@ -34,10 +34,10 @@ int main() {
     std::string text;
     for (int i = 0; i < 200; ++i) text += "line " + std::to_string(i) + " of " + std::to_string(i * i) + "\n";
 
-    // Any online model works: "cm:14" is fast, "mix:cm:14+ppm:4+lstm:32" is slow and compresses better. By default, the
+    // Any online model works: "cm:1" is fast, "mix:cm:1+ppm:4+lstm:32" is slow and compresses better. By default, the
     // output is decoded and verified before it is written.
     std::string packed;
-    compress(from(text), into(packed), {.model = "cm:14"});
+    compress(from(text), into(packed), {.model = "cm:1"});
 
     // The container stores the model specification, and checksums detect any damage. It can be decoded on any machine.
     std::string restored;

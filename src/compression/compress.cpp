@@ -116,7 +116,9 @@ class BlockCoder {
   }
 
   Predictor& side_predictor() {
-    if (!side_) side_ = std::make_unique<ContextMixing>(256, ContextMixingOptions{MixingLevel::fast, 14});
+    if (!side_)
+      side_ = std::make_unique<ContextMixing>(
+          256, ContextMixingOptions{.contexts = MixingContexts::few, .memory = Index{1} << 20});
     return *side_;
   }
 

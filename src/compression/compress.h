@@ -1,7 +1,7 @@
 #pragma once
 /// Lossless compression with any predictor. `compress` writes a container; `decompress` restores the bytes.
 ///
-///   CompressOptions options{.model = "cm:18"};
+///   CompressOptions options{.model = "cm:1"};
 ///   compress(source, sink, options);
 ///   decompress(container_source, sink, {});
 ///

@@ -2,12 +2,9 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <array>
 #include <nlohmann/json.hpp>
 
 #include "base/formats/json.h"
-#include "data/tasks/task_batches.h"
 
 namespace unfold {
 namespace {
@@ -16,61 +13,17 @@ using Json = nlohmann::json;
 
 constexpr const char* kFormat = "unfold-model";
 constexpr int kFormatVersion = 2;
-constexpr std::string_view kOldPrefix = "unfold-";
-constexpr std::array<std::string_view, 10> kOldKinds = {
-    "language-model", "task-model", "uniform", "frequency", "ngram", "hmm", "cm", "ctw", "ppm", "mix"};
-constexpr int kOldVersion = 1;
-constexpr const char* kOldTaskModel = "unfold-task-model";
-
-/// The data specification of a text model, from a card of version 0.1.
-Json text_data(const Json& alphabet) {
-  return {{"source", "text"}, {"fields", {{{"name", "symbol"}, {"type", "symbols"}, {"alphabet", alphabet}}}}};
-}
-
-/// The data specification of a task model, from a card of version 0.1.
-Json task_data(const Json& task, const Json& shape) {
-  const auto field = [&](const char* name, const char* size, const char* symbols) -> Json {
-    return {{"name", name}, {"type", shape.at(symbols).get<bool>() ? "symbols" : "values"}, {"size", shape.at(size)}};
-  };
-  return {
-      {"source", "task " + task.get<std::string>()},
-      {"fields", {field(kTaskInput, "inputs", "reads_symbols"), field(kTaskTarget, "outputs", "predicts_symbols")}}};
-}
 
 }  // namespace
 
 ModelFile::ModelFile(SafetensorsFile tensors) : tensors_(std::move(tensors)) {
   card_ = parse_json(tensors_.metadata("card"), tensors_.name());
   if (!card_->is_object()) fail("the card is not a JSON object");
-  modernise();
-}
-
-/// Cards of version 0.1 encoded the kind of model in the format, and the data in an alphabet or a shape.
-void ModelFile::modernise() {
-  const auto format = value<std::string>("format");
-  const bool old = format != kFormat;
-  const bool known_kind = format.starts_with(kOldPrefix) &&
-                          std::ranges::find(kOldKinds, format.substr(kOldPrefix.size())) != kOldKinds.end();
-  if (old && !known_kind) fail(fmt::format("\"{}\" is not a supported model format", format));
-  const int version = value<int>("format_version"), known = old ? kOldVersion : kFormatVersion;
-  if (version != known)
+  if (const auto format = value<std::string>("format"); format != kFormat)
+    fail(fmt::format("\"{}\" is not a supported model format", format));
+  if (const int version = value<int>("format_version"); version != kFormatVersion)
     fail(fmt::format("the file has format version {}, but this program reads {}; use a program of that version",
-                     version, known));
-  if (!old) return;
-  Json& card = *card_;
-  try {
-    if (format == kOldTaskModel) {
-      card["kind"] = "network";
-      card["data"] = task_data(card.at("task"), card.at("shape"));
-      card["reads"] = {kTaskInput};
-      card["heads"] = {{{"field", kTaskTarget}}};
-    } else {
-      card["kind"] = format.substr(kOldPrefix.size());
-      card["data"] = text_data(card.at("alphabet"));
-    }
-  } catch (const Json::exception&) {
-    fail("the data specification is missing from the card, or has the wrong type");
-  }
+                     version, kFormatVersion));
 }
 
 ModelFile ModelFile::open(const std::string& path) { return ModelFile(SafetensorsFile::open(path)); }

@@ -50,7 +50,6 @@ class ModelFile {
 
  private:
   explicit ModelFile(SafetensorsFile tensors);
-  void modernise();
   SafetensorsFile tensors_;
   JsonBox card_;
 };

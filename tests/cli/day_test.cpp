@@ -35,7 +35,7 @@ TEST_F(CommandTest, what_is_continued_may_come_from_a_file) {
 
 TEST_F(CommandTest, blocks_have_sizes_with_units_and_plain_files_are_no_archives) {
   const std::string packed = folder_ / "packed", plain = folder_ / "plain";
-  ASSERT_EQ(unfold_command({"compress", text_, "-o", packed, "--block", "1M", "--model", "cm:10"}).code, 0);
+  ASSERT_EQ(unfold_command({"compress", text_, "-o", packed, "--block", "1M", "--model", "cm:1"}).code, 0);
   ASSERT_EQ(unfold_command({"decompress", packed, "-o", plain}).code, 0);
   EXPECT_EQ(read_bytes(plain), read_bytes(text_));
   expect_failure({"compress", text_, "-o", packed, "--block", "1X"}, 2, "--block");

@@ -177,7 +177,7 @@ TEST_F(LabelTest, SamplesOfLinesAreWellFormed) {
   std::string text;
   for (int i = 0; i < 400; ++i) text += fmt::format("xab{}\n", i % 2);
   write_bytes(lines, text);
-  for (const char* model : {"hmm:6", "ngram:3", "ppm:4", "cm:12"}) {
+  for (const char* model : {"hmm:6", "ngram:3", "ppm:4", "cm:1"}) {
     ASSERT_EQ(
         unfold_command({"train", lines, "--lines", "--model", model, "--out", run_, "--overwrite", "--quiet"}).code, 0);
     const std::string drawn =

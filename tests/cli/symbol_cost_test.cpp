@@ -55,7 +55,7 @@ TEST(SymbolProfile, synthetic_text_is_reproducible_and_structured) {
 }
 
 TEST(SymbolProfile, bitwise_models_make_eight_decisions_per_byte) {
-  for (const char* model : {"ctw:16", "cm:memory=1,version=4,level=fast"}) {
+  for (const char* model : {"ctw:16", "cm:memory=1,level=fast"}) {
     const SymbolProfile cost = cost_of(model, artificial_text(3000));
     EXPECT_EQ(cost.unit, "decisions");
     ASSERT_EQ(cost.lines.size(), 2u);
@@ -112,7 +112,7 @@ TEST(SymbolProfile, models_without_a_cost_account_are_rejected_by_name) {
 
 TEST_F(CommandTest, bench_reports_the_cost_per_symbol_of_fitted_models) {
   std::ofstream(folder_ / "text") << artificial_text(3000);
-  for (const char* model : {"ppm", "cm:memory=1,version=4,level=fast", "ctw:16", "hmm:5", "ngram:3"}) {
+  for (const char* model : {"ppm", "cm:memory=1,level=fast", "ctw:16", "hmm:5", "ngram:3"}) {
     const Arguments arguments = {"bench",          "--model",   model, "--profile", "--text",
                                  folder_ / "text", "--threads", "1",   "--seconds", "0.02"};
     const Finished table = unfold_command(arguments);

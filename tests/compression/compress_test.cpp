@@ -40,7 +40,7 @@ std::string unpacked(const std::string& bytes, const DecompressOptions& options 
   return out;
 }
 
-const std::vector<std::string> kModels = {"cm:10", "cm:10,level=fast"};
+const std::vector<std::string> kModels = {"cm:1", "cm:1,level=fast"};
 
 TEST(Compress, anything_comes_back_bit_for_bit) {
   for (const std::string& model : kModels)
@@ -52,7 +52,7 @@ TEST(Compress, anything_comes_back_bit_for_bit) {
 TEST(Compress, blocks_and_threads_change_nothing_but_the_time) {
   const std::string bytes = text_of(5000);
   for (const bool independent : {false, true}) {
-    CompressOptions options{.model = "cm:10,level=fast", .block = 700, .independent = independent, .threads = 1};
+    CompressOptions options{.model = "cm:1,level=fast", .block = 700, .independent = independent, .threads = 1};
     const std::string one = packed(bytes, options);
     options.threads = 3;
     EXPECT_EQ(packed(bytes, options), one);
@@ -63,7 +63,7 @@ TEST(Compress, blocks_and_threads_change_nothing_but_the_time) {
 }
 
 TEST(Compress, damage_of_whole_files_is_never_silent) {
-  const std::string bytes = text_of(300), whole = packed(bytes, {.model = "cm:10,level=fast"});
+  const std::string bytes = text_of(300), whole = packed(bytes, {.model = "cm:1,level=fast"});
   Random random(1, "damage");
   for (int i = 0; i < 60; ++i) {
     std::string damaged = whole;
@@ -85,19 +85,19 @@ TEST(Compress, OptionsOutOfRangeAndEmptyStreamsAreRefused) {
   const ByteSource source = [](char*, std::size_t) { return std::size_t{0}; };
   const ByteSource boasting = [](char*, std::size_t size) { return size + 1; };
   const ByteSink sink = [](std::string_view) {};
-  const CompressOptions valid{.model = "cm:10"};
+  const CompressOptions valid{.model = "cm:1"};
   EXPECT_THROW(compress(nullptr, sink, valid), UsageError);
   EXPECT_THROW(compress(source, nullptr, valid), UsageError);
   EXPECT_THROW(compress(boasting, sink, valid), UsageError);
-  EXPECT_THROW(compress(source, sink, {.model = "cm:10", .window = -1}), UsageError);
-  EXPECT_THROW(compress(source, sink, {.model = "cm:10", .block = 0}), UsageError);
-  EXPECT_THROW(compress(source, sink, {.model = "cm:10", .independent = true, .threads = 0}), UsageError);
+  EXPECT_THROW(compress(source, sink, {.model = "cm:1", .window = -1}), UsageError);
+  EXPECT_THROW(compress(source, sink, {.model = "cm:1", .block = 0}), UsageError);
+  EXPECT_THROW(compress(source, sink, {.model = "cm:1", .independent = true, .threads = 0}), UsageError);
   EXPECT_THROW(decompress(nullptr, sink, {}), UsageError);
   EXPECT_THROW(decompress(source, nullptr, {}), UsageError);
   EXPECT_THROW(decompress(source, sink, {.threads = 0}), UsageError);
   EXPECT_THROW(decompress(source, sink, {.limits = {.memory = -1}}), UsageError);
   EXPECT_THROW(PieceCompressor(nullptr, valid), UsageError);
-  PieceCompressor pieces(source, {.model = "cm:10", .independent = true});
+  PieceCompressor pieces(source, {.model = "cm:1", .independent = true});
   EXPECT_THROW(pieces.piece({2, 1}), UsageError);
   EXPECT_THROW(pieces.piece({-1, 1}), UsageError);
 }
@@ -138,7 +138,7 @@ TEST(Compress, trained_models_of_other_alphabets_restore_the_exact_bytes) {
 TEST(Compress, a_stop_is_obeyed) {
   const std::atomic<bool> stop{true};
   std::string out;
-  EXPECT_THROW(compress(from("text"), into(out), {.model = "cm:10", .stop = &stop}), InterruptedError);
+  EXPECT_THROW(compress(from("text"), into(out), {.model = "cm:1", .stop = &stop}), InterruptedError);
 }
 
 }  // namespace

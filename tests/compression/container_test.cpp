@@ -10,7 +10,7 @@ namespace {
 
 std::string small_container() {
   std::string bytes;
-  ContainerWriter writer(into(bytes), {.model = "cm:12", .identity = 77, .bytes = "abc", .block = 10});
+  ContainerWriter writer(into(bytes), {.model = "cm:1", .identity = 77, .bytes = "abc", .block = 10});
   writer.write({.bytes = 10, .symbols = 10, .content_crc = 123456, .code = "code", .side = ""});
   writer.write({.bytes = 3, .symbols = 1, .content_crc = 7, .code = std::string(300, '\0'), .side = "side"});
   writer.end();
@@ -29,7 +29,7 @@ int read_all(std::string bytes) {
 
 TEST(Container, container_round_trips) {
   ContainerReader reader(from(small_container()), "test");
-  EXPECT_EQ(reader.header().model, "cm:12");
+  EXPECT_EQ(reader.header().model, "cm:1");
   EXPECT_EQ(reader.header().identity, 77u);
   EXPECT_EQ(reader.header().bytes, "abc");
   EXPECT_EQ(reader.header().block, 10);
@@ -69,7 +69,7 @@ TEST(Container, every_flipped_byte_and_bit_is_detected) {
 
 TEST(Container, swapped_or_duplicated_blocks_are_detected) {
   std::string bytes;
-  ContainerWriter writer(into(bytes), {.model = "cm:12"});
+  ContainerWriter writer(into(bytes), {.model = "cm:1"});
   const auto header = bytes.size();
   writer.write({.bytes = 1, .symbols = 1, .content_crc = 1, .code = "a", .side = ""});
   const auto one = bytes.size();
@@ -88,7 +88,7 @@ TEST(Container, swapped_or_duplicated_blocks_are_detected) {
 TEST(Container, other_container_version_is_rejected_by_name) {
   // A complete container that differs only in its version; the CRC of its header is correct.
   std::string bytes;
-  ContainerWriter writer(into(bytes), {.model = "cm:12"});
+  ContainerWriter writer(into(bytes), {.model = "cm:1"});
   bytes[4] = 3;
   const std::size_t end = bytes.size() - 4;
   const std::uint32_t crc = crc32_of(std::string_view(bytes).substr(0, end));
@@ -100,7 +100,7 @@ class KeyedContainer : public ::testing::Test {
  protected:
   std::string container(const Key& key, const std::string& code = "code") const {
     std::string bytes;
-    ContainerWriter writer(into(bytes), {.model = "cm:12"}, &key);
+    ContainerWriter writer(into(bytes), {.model = "cm:1"}, &key);
     for (const char* side : {"a", "b"})
       writer.write({.bytes = 10, .symbols = 10, .content_crc = 1, .code = code, .side = side});
     writer.end();

@@ -15,18 +15,10 @@ struct Golden {
   const char *file, *model;
   bool independent;
 };
-constexpr Golden kGolden[] = {{"cm.unf", "cm:10", false},
-                              {"fast.unf", "cm:10,level=fast", true},
-                              {"cm_memory.unf", "cm:memory=1,row=9", false},
-                              {"cm_memory_fast.unf", "cm:memory=1,level=fast", true},
-                              {"cm_histories.unf", "cm:memory=1,version=3,row=9", false},
-                              {"cm_histories_text.unf", "cm:memory=1,version=3,level=text", false},
-                              {"cm_histories_binary.unf", "cm:memory=1,version=3,level=binary", true},
-                              {"cm_histories_fast.unf", "cm:memory=1,version=3,level=fast", true},
-                              {"cm_lines.unf", "cm:memory=1,version=4,row=9", false},
-                              {"cm_lines_text.unf", "cm:memory=1,version=4,level=text", false},
-                              {"cm_lines_binary.unf", "cm:memory=1,version=4,level=binary", true},
-                              {"cm_lines_fast.unf", "cm:memory=1,version=4,level=fast", true},
+constexpr Golden kGolden[] = {{"cm.unf", "cm:memory=1,row=9", false},
+                              {"cm_text.unf", "cm:memory=1,level=text", false},
+                              {"cm_binary.unf", "cm:memory=1,level=binary", true},
+                              {"cm_fast.unf", "cm:memory=1,level=fast", true},
                               {"ppm.unf", "ppm:3", false},
                               {"packed_ppm.unf", "ppm:4,memory=1", false},
                               {"ctw.unf", "ctw:24", false},

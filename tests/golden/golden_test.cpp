@@ -1,4 +1,4 @@
-/// Models and runs written by earlier versions: the current build reads them and reproduces every digit. NAME.golden
+/// Stored models and runs: the current build reads them and reproduces every digit. NAME.golden
 /// holds commands (`$ eval lstm.safetensors unseen.txt --json`), each with the output of the version that make.sh
 /// names.
 

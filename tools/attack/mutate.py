@@ -7,7 +7,7 @@ import formats
 
 NUMBERS = [0, 1, -1, 2, 7, 255, 256, 65535, 65536, 2**31 - 1, 2**31, 2**32, 2**53, 2**63 - 1, 2**63, 2**64 - 1, 0.5,
            -0.0, 1e38, -1e38, 1e308, 1e-320, 1e400]
-TEXTS = ["", "x", "\0", "\ud800", "ä", "\U0001F600", "../../etc/passwd", "lstm:16384", "lstm:0", "cm:24", "mix:cm:24+cm:24",
+TEXTS = ["", "x", "\0", "\ud800", "ä", "\U0001F600", "../../etc/passwd", "lstm:16384", "lstm:0", "cm:4G", "mix:cm:4G+cm:4G",
          "ppm:99", "a" * 3000, "rnn:4,layers=1000000", "%s%n", "-1", "1e400", "nan", "\n", "{}", "task adding:10"]
 FLOATS = [b"\0\0\x80\x7f", b"\0\0\x80\xff", b"\0\0\xc0\x7f", struct.pack("<f", 1e38), struct.pack("<f", -1e38),
           struct.pack("<f", 1e-40), b"\xff\xff\xff\xff", b"\0\0\0\0"]

@@ -21,7 +21,7 @@ SECONDS_WATCHED, LOOKS_A_SECOND = 45, 20
 WORDS = "the of and king sea ship was not with all they from this that what were been said".split()
 TRAINED = ["rnn:16", "lstm:16", "gru:16,layers=2", "rnn:16,activation=relu", "lstm:12,layers=2", "glnn:12", "mrnn:12"]
 OPTIMIZERS = ["adam:rate=0.01,clip=1", "sgd:rate=0.1", "rmsprop", "hf:windows=4,iterations=8", "path+adam", "adamw"]
-CODED = ["cm:14", "cm:14,level=fast", "ppm:4", "ctw:16", "lstm:12", "mix:cm:12+ppm:3", "ngram:3", "hmm:3,iterations=3"]
+CODED = ["cm:1", "cm:1,level=fast", "ppm:4", "ctw:16", "lstm:12", "mix:cm:1+ppm:3", "ngram:3", "hmm:3,iterations=3"]
 
 
 def text(r, size):
@@ -154,7 +154,7 @@ class Soak(Workplace):
                  self.at("long")]]
         self.expect(["train", data, "--symbols", "bytes", "--model", model, "--steps", 20, "--out", self.at("short")])
         work.append(["sample", self.at("short"), "--length", 10**12])
-        work.append(["compress", "-", "--model", r.choice(["cm:14", "lstm:12", "ctw:8"]), "--block", 4096, "-o", self.at("packed")])
+        work.append(["compress", "-", "--model", r.choice(["cm:1", "lstm:12", "ctw:8"]), "--block", 4096, "-o", self.at("packed")])
         for arguments in work:
             with open("/dev/null", "wb") as nowhere, open("/dev/zero", "rb") as zeros:
                 process = self.unfold.start(arguments, stdin=zeros, stdout=nowhere)

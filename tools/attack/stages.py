@@ -87,7 +87,7 @@ class Bases:
         c.need(["train", "--task", "adding:8", "--model", "rnn:4", "--steps", 3, "--out", self.at("task")])
         self.models["task"] = (self.model("task"), None)
         self.archives = {}
-        for name, more in [("cm", ["--model", "cm:10"]), ("ppm", ["--model", "ppm:2"]), ("ctw", ["--model", "ctw:8", "--block", 700]),
+        for name, more in [("cm", ["--model", "cm:1"]), ("ppm", ["--model", "ppm:2"]), ("ctw", ["--model", "ctw:8", "--block", 700]),
                            ("lstm", ["--model", "lstm:3"]), ("embedded", ["--model", self.at("rnn"), "--embed"]),
                            ("fitted", ["--model", "ngram:2"])]:
             c.need(["compress", self.text, *more, "-o", self.at(name + ".unf")])
@@ -478,7 +478,7 @@ def limits(c):
     """Little memory, few open files, small and huge stacks (with which no thread can be made)."""
     b = bases(c)
     verbs = [["train", b.text, *TINY, "--model", "lstm:40", "--steps", 5, "--out", c.at("run"), "--overwrite", "--threads", 4],
-             ["eval", b.at("rnn"), b.text, "--threads", 4], ["compress", b.text, "--model", "cm:16", "-o", c.at("out"), "--threads", 4],
+             ["eval", b.at("rnn"), b.text, "--threads", 4], ["compress", b.text, "--model", "cm:1", "-o", c.at("out"), "--threads", 4],
              ["decompress", b.at("ctw.unf"), "-o", c.at("out"), "--threads", 4], ["predict", b.at("tagger"), b.tagged],
              ["sample", b.at("gru")], ["info", b.at("hmm")]]
     for i in range(c.count(14, 1500)):
@@ -565,8 +565,8 @@ def bits(c):
                 c.wrong(None, f"{spec}: {threads} threads with {level} give other bits")
 
 
-SEQUENCE_MODELS = ["ppm:4", "hmm:6", "mix:ppm:3+ctw:12", "ngram:3", "ctw:24", "cm:12", "lstm:6", "ppm:3,memory=1", "frequency",
-                   "cm:memory=1,version=4", "mix:ppm:2+lstm:4", "gru:5", "rnn:6", "esn:8,readout=trained", "mrnn:4",
+SEQUENCE_MODELS = ["ppm:4", "hmm:6", "mix:ppm:3+ctw:12", "ngram:3", "ctw:24", "cm:1", "lstm:6", "ppm:3,memory=1", "frequency",
+                   "cm:memory=1", "mix:ppm:2+lstm:4", "gru:5", "rnn:6", "esn:8,readout=trained", "mrnn:4",
                    "ngram:3,smoothing=witten-bell"]
 
 

@@ -9,9 +9,7 @@
 #include <cmath>
 
 #include "base/error.h"
-#include "model/context_mixing/byte_mixing.h"
 #include "model/context_mixing/context_mixing.h"
-#include "model/context_mixing/history_mixing.h"
 #include "model/context_mixing/mixture.h"
 #include "model/context_mixing/nucleotide_mixing.h"
 #include "model/ctw/ctw.h"
@@ -24,27 +22,20 @@
 namespace unfold {
 namespace {
 
-enum class CmLevel { fast, text, binary, full };
-
 struct CmOptions {
-  Index size = 18;
-  CmLevel level = CmLevel::full;
-  Index memory = 0;
+  Index memory = 64;
+  MixingContexts level = MixingContexts::full;
   Index row = 0;
-  Index version = 2;
 };
 template <class Visitor>
 void describe(Visitor& v, CmOptions& o) {
-  v("size", o.size, "binary logarithm of the slots per context model; ignored with memory", range(10, 24));
-  v("level", o.level, "number of context models; text, binary: those for such files, from version 3 on",
-    {{CmLevel::full, "full"}, {CmLevel::binary, "binary"}, {CmLevel::text, "text"}, {CmLevel::fast, "fast"}});
-  v("memory", o.memory, "MiB, or a size such as 64M: the model with limited memory; 0: the older model",
-    range(0, 16384));
-  v("row", o.row, "with memory: bytes per record or per row of a bitmap, for contexts of the bytes above; 0: none",
-    range(0, 65535));
-  v("version", o.version,
-    "with memory: 4: histories of bits, the smallest output; 3 and 2: compatible with containers of earlier versions",
-    range(2, 4));
+  v("memory", o.memory, "MiB, or a size such as 64M", range(1, 16384));
+  v("level", o.level, "number of context models; text, binary: those for such files",
+    {{MixingContexts::full, "full"},
+     {MixingContexts::binary, "binary"},
+     {MixingContexts::text, "text"},
+     {MixingContexts::few, "fast"}});
+  v("row", o.row, "bytes per record or per row of a bitmap, for contexts of the bytes above; 0: none", range(0, 65535));
 }
 
 struct DnaOptions {
@@ -84,44 +75,16 @@ struct LearnerEntry : Entry {
   double (*memory)(const AnyOptions&);  ///< approximate initial size in bytes
 };
 
-std::unique_ptr<Predictor> make_history_mixing(const CmOptions& o, const Alphabet& alphabet) {
-  if (o.memory == 0) throw UsageError("cm: versions 3 and 4 require memory=, such as cm:memory=64M,version=4");
-  static constexpr std::array kContexts = {HistoryContexts::few, HistoryContexts::text, HistoryContexts::binary,
-                                           HistoryContexts::full};
-  const HistoryContexts contexts = kContexts.at(static_cast<std::size_t>(o.level));
-  return std::make_unique<HistoryMixing>(alphabet.size(),
-                                         HistoryMixingOptions{.contexts = contexts,
-                                                              .memory = o.memory << 20,
-                                                              .row = o.row,
-                                                              .version = static_cast<HistoryVersion>(o.version)},
-                                         looks(alphabet));
-}
-
 std::unique_ptr<Predictor> make_cm(const AnyOptions& options, const Alphabet& alphabet) {
   const auto& o = options.as<CmOptions>();
-  if (o.memory == 0 && o.row > 0) throw UsageError("cm: row= requires memory=, such as cm:memory=64M,row=216");
-  if (o.version >= 3) return make_history_mixing(o, alphabet);
-  if (o.level == CmLevel::text || o.level == CmLevel::binary)
-    throw UsageError("cm: level=text and level=binary require version=4, such as cm:memory=64M,version=4,level=text");
-  const bool full = o.level == CmLevel::full;
-  if (o.memory > 0)
-    return std::make_unique<ByteMixing>(
-        alphabet.size(),
-        ByteMixingOptions{
-            .contexts = full ? MixingContexts::full : MixingContexts::few, .memory = o.memory << 20, .row = o.row},
-        looks(alphabet));
   return std::make_unique<ContextMixing>(
-      alphabet.size(),
-      ContextMixingOptions{.level = full ? MixingLevel::full : MixingLevel::fast, .size = static_cast<int>(o.size)},
+      alphabet.size(), ContextMixingOptions{.contexts = o.level, .memory = o.memory << 20, .row = o.row},
       looks(alphabet));
 }
 
-/// The slots of all contexts and the table of matches.
+/// The counters of all contexts and the table of matches.
 double cm_memory(const AnyOptions& options) {
-  const auto& o = options.as<CmOptions>();
-  if (o.memory > 0) return 1.15 * static_cast<double>(o.memory << 20) + 2 * kSmall;
-  const double contexts = o.level == CmLevel::full ? 16 : 6;
-  return (32 * contexts + 72) * std::exp2(static_cast<double>(o.size)) + kSmall;
+  return 1.15 * static_cast<double>(options.as<CmOptions>().memory << 20) + 2 * kSmall;
 }
 
 std::unique_ptr<Predictor> make_dna(const AnyOptions& options, const Alphabet& alphabet) {
@@ -155,7 +118,7 @@ double ppm_memory(const AnyOptions& options) {
 /// The learners other than networks; their descriptions are in the registry of models.
 const Registry<LearnerEntry>& learners() {
   static const Registry<LearnerEntry> list(
-      "learner", {{{"cm", "", CmOptions()}, "size", make_cm, cm_memory},
+      "learner", {{{"cm", "", CmOptions()}, "memory", make_cm, cm_memory},
                   {{"dna", "", DnaOptions()}, "size", make_dna, dna_memory},
                   {{"ppm", "", PpmOptions()}, "order", make_ppm, ppm_memory},
                   {{"ctw", "", CtwOptions()}, "depth", make_plain<CtwPredictor, CtwOptions>, small_memory}});

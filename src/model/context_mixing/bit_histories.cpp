@@ -59,26 +59,15 @@ BitHistories::BitHistories() {
       }
 }
 
-double BitHistories::initial_history_probability(std::size_t cell) const {
+double BitHistories::initial_probability(std::size_t cell) const {
   if (cell < kExact) return exact_[cell];
   const std::size_t middle = (cell - kExact) / 16 * 16 + 8;
   return probability_at(static_cast<double>(middle));
 }
 
-double BitHistories::initial_estimate_probability(std::size_t cell) const {
-  if (cell < kExact) return exact_[cell];
-  const std::size_t middle = (cell - kExact) / 4 * 8 + 4;
-  return probability_at(static_cast<double>(middle));
-}
-
-void BitHistories::history_cells(const std::uint16_t* counters, std::uint16_t* cells) {
+void BitHistories::cells(const std::uint16_t* counters, std::uint16_t* cells) {
   const auto c = load<EightCounters>(counters);
   store(choose((c >> 15) != 0, kExact + ((c >> 6 & 0x1F0) | (c & 15)), c), cells);
-}
-
-void BitHistories::estimate_cells(const std::uint16_t* counters, std::uint16_t* cells) {
-  const auto c = load<EightCounters>(counters);
-  store(choose((c >> 15) != 0, kExact + ((c >> 7 & 0xFC) | (c >> 4 & 3)), c), cells);
 }
 
 void BitHistories::learn(const std::uint16_t* counters, int bit, std::uint32_t chance, std::uint16_t* next) const {

@@ -1,5 +1,5 @@
 #pragma once
-/// 16-bit counters of bits, and rows of counters in bounded memory; the state of the contexts of history_mixing.h.
+/// 16-bit counters of bits, and rows of counters in bounded memory; the state of the contexts of context_mixing.h.
 ///
 /// A counter begins as the history of its bits, exact for up to seven of them (a leading one, then the bits; 0: no
 /// observation). From the eighth bit on it is an estimate: a 9-bit logit in steps of 1/30, a 2-bit confidence (which
@@ -20,20 +20,15 @@ namespace unfold {
 /// Branch-free operations on several counters in parallel.
 class BitHistories {
  public:
-  static constexpr std::size_t kSide = 8;                   ///< number of counters per call
-  static constexpr std::size_t kByHistory = 256 + 32 * 16;  ///< number of values of `by_history`
-  static constexpr std::size_t kByEstimate = 256 + 64 * 4;  ///< number of values of `by_estimate`
+  static constexpr std::size_t kSide = 8;               ///< number of counters per call
+  static constexpr std::size_t kCells = 256 + 32 * 16;  ///< number of cells that counters are mapped to
   using Counters = std::array<std::uint16_t, kSide>;
 
   static const BitHistories& tables();
 
-  /// Map counters to cells; cell 0 means no observation. `history_cells`: the history, or 32 levels of the estimate and
-  /// the last four bits. `estimate_cells`: the history, or 64 levels and the confidence.
-  static void history_cells(const std::uint16_t* counters, std::uint16_t* cells);
-  static void estimate_cells(const std::uint16_t* counters, std::uint16_t* cells);
-  /// Initial probability of a one for each cell.
-  double initial_history_probability(std::size_t cell) const;
-  double initial_estimate_probability(std::size_t cell) const;
+  /// Maps counters to cells: the history, or 32 levels of the estimate and the last four bits; 0: no observation.
+  static void cells(const std::uint16_t* counters, std::uint16_t* cells);
+  double initial_probability(std::size_t cell) const;  ///< of a one
 
   /// Updates counters with one more bit. `chance`: 32 random bits for this update.
   void learn(const std::uint16_t* counters, int bit, std::uint32_t chance, std::uint16_t* next) const;

@@ -1,14 +1,10 @@
 #pragma once
-/// Context mixing for bytes and other alphabets of at most 256 symbols: many context models predict each bit, small
-/// gated networks mix the predictions in the logistic domain, and two adaptive maps correct the result. Everything is
-/// learned online; there is no prior training.
+/// Context mixing for bytes and other alphabets of at most 256 symbols.
 ///
-/// A context model keeps a tree of bit counters for each context (the last k symbols, the current word, ...), found by
-/// hashing. A counter holds an estimate and its number of uses; an adaptive map per model translates counters to
-/// probabilities. Based on Mahoney's PAQ series (2005), whose terms are used; the design of counters, maps and inputs
-/// is original.
-///
-/// Takes about 0.2 us per context model and symbol, and 2^size slots of 64 bytes for each model.
+/// Each context (the last k symbols, the current word, the current line, ...) has a tree of bit counters
+/// (bit_histories.h), in one table for all contexts. A counter is translated by an adaptive map of its history. Gated
+/// weights mix the values of all contexts, of a match model and of the symbol that it expects in the logistic domain
+/// (Mahoney 2005), and two adaptive maps correct the result.
 
 #include <memory>
 
@@ -16,23 +12,31 @@
 
 namespace unfold {
 
-enum class MixingLevel { fast, full };
+enum class MixingContexts {
+  few,     ///< 6
+  text,    ///< 12, selected for text
+  binary,  ///< 12, selected for other files
+  full,    ///< 22; with rows 2 more
+};
 
 struct ContextMixingOptions {
-  MixingLevel level = MixingLevel::full;
-  int size = 18;  ///< binary logarithm of the slots per context model, 10 .. 24
+  MixingContexts contexts = MixingContexts::full;
+  Index memory = Index{80} << 20;  ///< bytes of all counters, 1 MiB .. 16 GiB
+  Index row = 0;                   ///< bytes per record, or per row of a bitmap, at most 65535; 0: neither
 };
 
 class ContextMixing final : public BitwisePredictor {
  public:
   /// `bytes`: the byte that represents each symbol in the word contexts; empty: the symbols are bytes. Throws
-  /// UsageError: more than 256 symbols, a size out of range.
+  /// UsageError: more than 256 symbols, memory or a row out of range.
   ContextMixing(Index alphabet, const ContextMixingOptions& options, std::vector<std::uint8_t> bytes = {});
   ~ContextMixing() override;
 
   float logit(BitPath path, int depth) override;
+  std::uint32_t probability_of_one(BitPath path, int depth) override;
   void learn(BitPath path, int depth, int bit) override;
   void finish(Symbol symbol) override;
+  double decision_bytes() const override;
   void reset() override;  ///< starts a new sequence: clears contexts, keeps what was learned
   void set_learning(bool on) override;
   std::unique_ptr<Predictor> clone() const override;

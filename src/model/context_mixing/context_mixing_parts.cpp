@@ -1,72 +1,13 @@
 #include "model/context_mixing/context_mixing_parts.h"
 
 #include <algorithm>
-#include <cstdlib>
-#include <cstring>
-#include <new>
 
 namespace unfold {
 namespace {
 
 const Logistic& kLogistic = Logistic::tables();
 
-const std::array<std::uint8_t, 4096> kLevel = [] {
-  std::array<std::uint8_t, 4096> table{};
-  for (std::uint32_t p = 0; p < 4096; ++p) table[p] = static_cast<std::uint8_t>(estimate_level(p));
-  return table;
-}();
-
 }  // namespace
-
-// Tables
-
-void ContextSlot::clear() {
-  check = 0;
-  estimate.fill(1U << 15);
-  count.fill(0);
-  past.fill(1);
-}
-
-void ContextTable::Free::operator()(ContextSlot* slots) const { std::free(slots); }
-
-ContextTable::ContextTable(int size)
-    : mask_((std::uint64_t{1} << size) / kBucket - 1),
-      slots_(static_cast<ContextSlot*>(std::aligned_alloc(64 * kBucket, sizeof(ContextSlot) << size))) {
-  if (slots_ == nullptr) throw std::bad_alloc();
-  std::memset(static_cast<void*>(slots_.get()), 0, sizeof(ContextSlot) << size);
-}
-
-ContextTable::ContextTable(const ContextTable& other)
-    : mask_(other.mask_),
-      slots_(static_cast<ContextSlot*>(
-          std::aligned_alloc(64 * kBucket, sizeof(ContextSlot) * kBucket * (other.mask_ + 1)))) {
-  if (slots_ == nullptr) throw std::bad_alloc();
-  std::memcpy(static_cast<void*>(slots_.get()), other.slots_.get(), sizeof(ContextSlot) * kBucket * (mask_ + 1));
-}
-
-ContextSlot* ContextTable::find(std::uint64_t key) const {
-  ContextSlot* slots = bucket(key);
-  for (std::size_t i = 0; i < kBucket; ++i)
-    if (slots[i].check == check(key)) return slots + i;
-  return nullptr;
-}
-
-ContextSlot* ContextTable::create(std::uint64_t key) {
-  ContextSlot* slots = bucket(key);
-  ContextSlot* victim = slots;
-  for (std::size_t i = 0; i < kBucket; ++i) {
-    if (slots[i].check == 0) {
-      victim = slots + i;
-      break;
-    }
-    if (slots[i].count[0] < victim->count[0]) victim = slots + i;
-  }
-  victim->clear();
-  victim->check = check(key);
-  return victim;
-}
-
-// Counter maps
 
 void AdaptiveProbability::learn(int bit) {
   const std::uint32_t count = value & 1023;
@@ -79,58 +20,11 @@ AdaptiveProbability AdaptiveProbability::of(double p, std::uint32_t count) {
   return {static_cast<std::uint32_t>(p * ((1 << 22) - 1)) << 10 | count};
 }
 
-CounterMap::CounterMap(int limit) : limit_(limit), by_estimate_(kEstimateLevels * kUseClasses), by_past_(256) {
-  constexpr std::uint32_t kInitialTrust = 6;  // initially a counter is interpreted as its estimate
-  for (std::size_t p = 0; p < kLevel.size(); ++p)
-    for (std::size_t c = 0; c < kUseClasses; ++c)
-      by_estimate_[kLevel[p] * kUseClasses + c] =
-          AdaptiveProbability::of((static_cast<double>(p) + 0.5) / 4096, kInitialTrust);
-  for (std::uint32_t past = 1; past < 256; ++past) {
-    double ones = 0.4, seen = 0.8;
-    for (std::uint32_t p = past; p > 1; p >>= 1) {
-      ones += p & 1;
-      seen += 1;
-    }
-    by_past_[past] = AdaptiveProbability::of(ones / seen, kInitialTrust);
-  }
-}
-
-std::size_t CounterMap::cell(std::uint16_t estimate, std::uint8_t count) {
-  return kLevel[estimate >> 4] * kUseClasses + kUseClass[count];
-}
-
-void CounterMap::inputs(const ContextSlot* slot, std::size_t node, float* x) const {
-  if (slot == nullptr || slot->count[node] == 0) {
-    x[0] = x[1] = x[2] = x[3] = 0;
-    return;
-  }
-  const std::uint16_t estimate = slot->estimate[node];
-  const std::uint32_t p = by_estimate_[cell(estimate, slot->count[node])].p12();
-  x[0] = kLogistic.stretch(p);
-  x[1] = (static_cast<float>(p) - 2048) * (1.0F / 1024);
-  x[2] = kLogistic.stretch(estimate >> 4) * 0.5F;
-  x[3] = kLogistic.stretch(by_past_[slot->past[node]].p12());
-}
-
-void CounterMap::learn(ContextSlot& slot, std::size_t node, int bit) {
-  std::uint16_t& estimate = slot.estimate[node];
-  std::uint8_t &count = slot.count[node], &past = slot.past[node];
-  if (count != 0) {
-    by_estimate_[cell(estimate, count)].learn(bit);
-    by_past_[past].learn(bit);
-  }
-  const std::int64_t p = estimate, target = bit != 0 ? 65535 : 0;
-  estimate = static_cast<std::uint16_t>(p + (((target - p) * static_cast<std::int64_t>(kRates[count])) >> 16));
-  past = static_cast<std::uint8_t>((past & 0x7F) * 2 + bit) | (past & 0x80);
-  if (count < limit_) ++count;
-}
-
 // Matches
 
-MatchModel::MatchModel(int size, int least, bool foreseen)
+MatchModel::MatchModel(int size, int least)
     : least_(static_cast<std::uint64_t>(least)),
       mask_((std::uint64_t{1} << size) - 1),
-      foreseen_(foreseen),
       history_(mask_ + 1),
       last_(mask_ + 1),
       map_(std::size_t{16} * 2) {
@@ -149,15 +43,9 @@ void MatchModel::start() {
   class_ = 0;
 }
 
-std::uint64_t MatchModel::place() const {
-  if (foreseen_) return (line_ | (history_[(end_ - 1) & mask_] * 0x9E3779B1U >> 28)) & mask_;
-  std::uint64_t key = 0;
-  for (std::uint64_t i = 1; i <= least_; ++i) key = hash(key, history_[(end_ - i) & mask_]);
-  return key & mask_;
-}
+std::uint64_t MatchModel::place() const { return (line_ | (history_[(end_ - 1) & mask_] * 0x9E3779B1U >> 28)) & mask_; }
 
 void MatchModel::foresee() {
-  if (!foreseen_) return;
   std::uint64_t key = 0;
   for (std::uint64_t i = 1; i < least_; ++i) key = key << 8 | history_[(end_ - i) & mask_];
   line_ = (hash(key, 0) << 4) & mask_;

@@ -1,6 +1,6 @@
 #pragma once
-/// The components of context mixing (context_mixing.h): hash tables of trees of bit counters, adaptive maps, the match
-/// model, and the layers of mixers.
+/// Components of context mixing (context_mixing.h) and of mixtures: adaptive probabilities, the match model, layers of
+/// mixers, and the refinement of a prediction.
 
 #include <algorithm>
 #include <array>
@@ -14,22 +14,6 @@
 
 namespace unfold {
 
-/// Classes of use counts, exact in the range where differences matter.
-inline constexpr std::size_t kUseClasses = 16;
-inline constexpr std::array<std::uint8_t, 256> kUseClass = [] {
-  std::array<std::uint8_t, 256> table{};
-  for (std::size_t n = 0; n < 256; ++n)
-    table[n] = static_cast<std::uint8_t>(n <= 8    ? n
-                                         : n < 12  ? 9
-                                         : n < 16  ? 10
-                                         : n < 24  ? 11
-                                         : n < 32  ? 12
-                                         : n < 64  ? 13
-                                         : n < 255 ? 14
-                                                   : 15);
-  return table;
-}();
-
 /// 2^16 / (n + 1.5): the learning rate of a counter that was used n times.
 inline constexpr std::array<std::uint32_t, 1024> kRates = [] {
   std::array<std::uint32_t, 1024> table{};
@@ -37,56 +21,11 @@ inline constexpr std::array<std::uint32_t, 1024> kRates = [] {
   return table;
 }();
 
-/// Cells of the logistic domain, of width 1/4, for estimates in units of 2^-12.
-inline constexpr std::size_t kEstimateLevels = 64;
-inline std::size_t estimate_level(std::uint32_t estimate) {
-  const int cell = static_cast<int>((Logistic::tables().stretch(estimate) + 8) * 4);
-  return static_cast<std::size_t>(std::clamp(cell, 0, static_cast<int>(kEstimateLevels) - 1));
-}
-
 inline std::uint64_t hash(std::uint64_t a, std::uint64_t b) {
   std::uint64_t h = (a + 0x9E3779B97F4A7C15ULL) * 0xD6E8FEB86659FD93ULL;
   h = (h ^ (h >> 32) ^ ((b + 1) * 0xA0761D6478BD642FULL)) * 0xE7037ED1A0B428DBULL;
   return h ^ (h >> 29);
 }
-
-/// The 15 bit counters of half a symbol (four bits) in one context: an estimate of P(1) in units of 2^-16, the number
-/// of bits seen, and the last ones (up to seven) after a leading one.
-struct ContextSlot {
-  std::uint16_t check;
-  std::array<std::uint16_t, 15> estimate;
-  std::array<std::uint8_t, 15> count;
-  std::array<std::uint8_t, 15> past;
-  std::uint16_t spare;
-  void clear();
-};
-static_assert(sizeof(ContextSlot) == 64, "a slot is a cache line");
-
-/// A hash table of slots without deletion: a new context replaces the least used one of its bucket.
-class ContextTable {
- public:
-  explicit ContextTable(int size);  ///< 2^size slots
-  ContextTable(const ContextTable& other);
-  ContextTable(ContextTable&&) noexcept = default;
-  ContextTable& operator=(const ContextTable&) = delete;
-  ContextTable& operator=(ContextTable&&) = delete;
-  ~ContextTable() = default;
-
-  void prefetch(std::uint64_t key) const { __builtin_prefetch(bucket(key)); }
-  ContextSlot* find(std::uint64_t key) const;  ///< nullptr if there is none
-  ContextSlot* create(std::uint64_t key);
-
- private:
-  static constexpr std::size_t kBucket = 4;
-  ContextSlot* bucket(std::uint64_t key) const { return slots_.get() + (key & mask_) * kBucket; }
-  static std::uint16_t check(std::uint64_t key) { return static_cast<std::uint16_t>(key >> 48) | 1; }  // 0: free
-
-  struct Free {
-    void operator()(ContextSlot* slots) const;
-  };
-  std::uint64_t mask_;  // mask of the bucket index
-  std::unique_ptr<ContextSlot[], Free> slots_;
-};
 
 /// An adaptive probability: P(1) in 22 bits above a 10-bit count; the learning rate decreases as 1 / (count + 1.5).
 struct AdaptiveProbability {
@@ -96,27 +35,13 @@ struct AdaptiveProbability {
   static AdaptiveProbability of(double p, std::uint32_t count);
 };
 
-/// An adaptive map from the counters of one context model to the inputs of the mixers.
-class CounterMap {
- public:
-  static constexpr Index kInputs = 4;
-  explicit CounterMap(int limit);  ///< maximum count: the higher it is, the slower the estimates adapt in the long run
-  void inputs(const ContextSlot* slot, std::size_t node, float* x) const;
-  void learn(ContextSlot& slot, std::size_t node, int bit);
-
- private:
-  static std::size_t cell(std::uint16_t estimate, std::uint8_t count);
-  int limit_;
-  std::vector<AdaptiveProbability> by_estimate_, by_past_;
-};
-
 /// Predicts the symbol that followed the last occurrence of the last few symbols.
 class MatchModel {
  public:
   static constexpr Index kInputs = 2;
-  /// Remembers 2^size symbols and finds matches of at least `least` symbols. `foreseen`: the hash-table line of the
-  /// next look-up is computed before the last four bits of a symbol are known, so that it can be prefetched in time.
-  MatchModel(int size, int least, bool foreseen = false);
+  /// Remembers 2^size symbols and finds matches of at least `least` symbols. The hash-table line of the next look-up is
+  /// computed before the last four bits of a symbol are known, so that it can be prefetched in time.
+  MatchModel(int size, int least);
   void start();                                       ///< starts a new sequence
   void advance(Symbol symbol, bool remember = true);  ///< symbols that are not remembered are never found again
   /// Computes the inputs from the expected bit. `bits`: number of bits per symbol.
@@ -130,8 +55,7 @@ class MatchModel {
   std::uint64_t place() const;
   void foresee();
   std::uint64_t least_, mask_;
-  bool foreseen_;
-  std::uint64_t line_ = 0;           // the line of the next look-up, if foreseen
+  std::uint64_t line_ = 0;           // the line of the next look-up
   ZeroPages<std::uint8_t> history_;  // ring buffer
   ZeroPages<std::uint64_t> last_;    // the position after the last occurrence, by hash; 0: none
   std::uint64_t end_ = 0, begin_ = 0, pointer_ = 0, length_ = 0;

@@ -33,23 +33,22 @@ class RunRows {
 
 }  // namespace
 
-HistoryRows::HistoryRows(std::size_t contexts, std::size_t bytes, int symbol_bits, bool runs)
-    : HistoryRows(contexts, HistoryTable(bytes), symbol_bits, runs) {}
+HistoryRows::HistoryRows(std::size_t contexts, std::size_t bytes, int symbol_bits)
+    : HistoryRows(contexts, HistoryTable(bytes), symbol_bits) {}
 
-HistoryRows::HistoryRows(std::size_t contexts, HistoryTable table, int symbol_bits, bool runs)
+HistoryRows::HistoryRows(std::size_t contexts, HistoryTable table, int symbol_bits)
     : table_(std::move(table)),
       contexts_(contexts),
       lanes_((contexts + BitHistories::kSide - 1) / BitHistories::kSide * BitHistories::kSide),
       bits_(symbol_bits),
       first_bits_(std::min(symbol_bits, 4)),
-      runs_(runs),
       first_runs_(RunRows::of_bits(first_bits_)),
       second_runs_(RunRows::of_bits(bits_ - first_bits_)) {
   rows_.fill(&nothing_);
 }
 
 HistoryRows::HistoryRows(const HistoryRows& other)
-    : HistoryRows(other.contexts_, HistoryTable(other.table_), other.bits_, other.runs_) {
+    : HistoryRows(other.contexts_, HistoryTable(other.table_), other.bits_) {
   hashes_ = other.hashes_;  // the rows found belong to the table of the other object
   next_ = other.next_;
 }
@@ -83,7 +82,7 @@ void HistoryRows::select_first() {
   for (std::size_t i = 0; i < contexts_; ++i) {  // branch-free
     keys_[i] = key_of(hashes_[i], 1);
     HistoryRow* const row = table_.find(keys_[i], &nothing_);
-    const bool run = runs_ && (row == &nothing_ || is_run(*row));
+    const bool run = row == &nothing_ || is_run(*row);
     running_[i] = static_cast<std::uint16_t>(run ? 0xFFFF : 0);
     seen_[i] = static_cast<std::uint16_t>(row->counter[0] >> 8 & kMostSeen);
     expected_[i] = static_cast<std::uint16_t>(row->counter[0] & 0xFF);
@@ -159,7 +158,6 @@ void HistoryRows::learn(BitPath path, int depth, int bit, const std::uint16_t* n
   learnt_ = true;
   if (!taught_) own_rows();
   for (std::size_t i = 0; i < contexts_; ++i) rows_[i]->counter[node_] = next[i];
-  if (!runs_) return;
   const auto at = static_cast<std::uint16_t>(1 << (bits_ - 1 - depth)), as_learnt = bit != 0 ? at : std::uint16_t{0};
   for (std::size_t i = 0; i < lanes_; i += BitHistories::kSide) {
     const auto known = reinterpret_cast<EightCounters>(load<EightCounters>(&seen_[i]) != 0);
@@ -194,7 +192,7 @@ void HistoryRows::expand_run(std::size_t context, bool in_first) {
 }
 
 void HistoryRows::finish(Symbol symbol) {
-  if (!runs_ || !learnt_) return;
+  if (!learnt_) return;
   for (std::size_t i = 0; i < left_count_; ++i) expand_run(left_[i].context, left_[i].in_first);
   left_count_ = 0;
   for (std::size_t i = 0; i < contexts_; ++i) {

@@ -1,7 +1,7 @@
 #pragma once
-/// Internal to HistoryMixing: the rows of counters (bit_histories.h) of all contexts for one symbol, half by half.
+/// Internal to ContextMixing: the rows of counters (bit_histories.h) of all contexts for one symbol, half by half.
 ///
-/// With runs, a context that was followed by only one symbol takes a single row: its first counter is replaced by
+/// A context that was followed by only one symbol takes a single row: its first counter is replaced by
 /// 0x4000 | occurrences << 8 | symbol, which determines the counters of both halves. It is converted to two ordinary
 /// rows when a different symbol occurs, or at the eighth occurrence.
 
@@ -19,7 +19,7 @@ class HistoryRows {
   static constexpr std::size_t kRunCells = 16;
   using Counters = std::array<std::uint16_t, kMost>;
 
-  HistoryRows(std::size_t contexts, std::size_t bytes, int symbol_bits, bool runs);
+  HistoryRows(std::size_t contexts, std::size_t bytes, int symbol_bits);
   HistoryRows(const HistoryRows& other);
   HistoryRows(HistoryRows&&) = delete;
   HistoryRows& operator=(const HistoryRows&) = delete;
@@ -46,7 +46,7 @@ class HistoryRows {
   }
 
  private:
-  HistoryRows(std::size_t contexts, HistoryTable table, int symbol_bits, bool runs);
+  HistoryRows(std::size_t contexts, HistoryTable table, int symbol_bits);
   static constexpr std::uint32_t kMostSeen = 7;  // maximum length of exact histories
   static constexpr std::uint16_t kRun = 0x4000, kRunMask = 0xC000;
   static bool is_run(const HistoryRow& row) { return (row.counter[0] & kRunMask) == kRun; }
@@ -72,8 +72,7 @@ class HistoryRows {
 
   HistoryTable table_;
   std::size_t contexts_, lanes_;
-  int bits_, first_bits_;  // bits per symbol; bits of its first half
-  bool runs_;
+  int bits_, first_bits_;                        // bits per symbol; bits of its first half
   const HistoryRow *first_runs_, *second_runs_;  // rows that runs imply
   // Hashes of the current and the next contexts; keys of their rows in the current half.
   std::array<std::uint64_t, kMost> hashes_{}, next_{}, keys_{};

@@ -35,20 +35,10 @@ struct ContextHistory {
     for (const int order : {1, 2, 3, 4, 6}) add(last(order));
     add(hash(word, last(1)));
   }
-  /// Calls add(value) for each of the twelve contexts selected for text; eleven without the column.
+  /// Calls add(value) for each of the eight contexts of text, which the line contexts complement; seven without the
+  /// column.
   template <class Add>
   void text_contexts(bool with_column, Add&& add) const {
-    add(0);
-    for (const int order : {1, 2, 3, 4, 5, 7}) add(last(order));
-    add(hash(word, last(1)));
-    add(hash(word, before));
-    add(hash(word, before_that));
-    add(recent & 0xF8F8F8F8);
-    if (with_column) add(hash(column, last(1)));
-  }
-  /// Calls add(value) for each of the eight text contexts that complement the line contexts; seven without the column.
-  template <class Add>
-  void line_text_contexts(bool with_column, Add&& add) const {
     add(0);
     for (const int order : {1, 2, 3, 4}) add(last(order));
     add(hash(word, last(1)));

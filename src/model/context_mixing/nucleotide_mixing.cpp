@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "base/error.h"
-#include "model/context_mixing/byte_mixing_parts.h"
+#include "model/context_mixing/gated_mixer.h"
 
 namespace unfold {
 namespace {

@@ -4,7 +4,7 @@
 ///
 /// Contexts of fixed length learn each base twice: on its strand, and as the reverse complement (inverted repeats).
 /// Copies follow an earlier occurrence of the last bases, on either strand, and tolerate substitutions (the copy
-/// experts of Cao et al. 2007). The predictions are mixed bit by bit as in byte_mixing.h.
+/// experts of Cao et al. 2007). The predictions are mixed bit by bit as in context_mixing.h.
 
 #include <memory>
 

@@ -7,7 +7,6 @@
 
 #include "base/error.h"
 #include "model/adaptive/learning.h"
-#include "model/context_mixing/byte_mixing.h"
 #include "model/context_mixing/context_mixing.h"
 #include "model/ctw/ctw.h"
 #include "model/network/online_predictor.h"
@@ -47,25 +46,18 @@ double nats(Predictor& predictor, const std::vector<Symbol>& symbols) {
   return sum;
 }
 
-const std::vector<std::string> kLearners = {"cm:10",
-                                            "cm:10,level=fast",
-                                            "cm:memory=1",
+const std::vector<std::string> kLearners = {"cm:1",
                                             "cm:memory=1M,level=fast,row=5",
-                                            "cm:memory=1,version=3",
-                                            "cm:memory=1,version=3,level=text",
-                                            "cm:memory=1,version=3,level=binary,row=5",
-                                            "cm:memory=1,version=3,level=fast",
-                                            "cm:memory=1,version=4",
-                                            "cm:memory=1,version=4,level=text",
-                                            "cm:memory=1,version=4,level=binary,row=5",
-                                            "cm:memory=1,version=4,level=fast",
+                                            "cm:memory=1,level=text",
+                                            "cm:memory=1,level=binary,row=5",
+                                            "cm:memory=1,level=fast",
                                             "ppm:3",
                                             "ppm:0",
                                             "ppm:3,memory=1",
                                             "ctw:12",
                                             "ctw:0",
                                             "mix:ppm:2+ctw:6",
-                                            "mix:cm:10,level=fast+gru:6",
+                                            "mix:cm:1,level=fast+gru:6",
                                             "lstm:7"};
 
 TEST(Learners, distributions_agree_with_single_symbol_probabilities) {
@@ -184,13 +176,6 @@ TEST(Learners, memory_sizes_accept_units) {
     EXPECT_THROW(canonical_learner(spec), UsageError) << spec;
 }
 
-TEST(Learners, version_3_requires_memory_and_so_do_its_levels) {
-  EXPECT_THROW(make_learner("cm:18,version=3", letters(3)), UsageError);
-  EXPECT_THROW(make_learner("cm:18,version=4", letters(3)), UsageError);
-  EXPECT_THROW(make_learner("cm:memory=1,level=text", letters(3)), UsageError);
-  EXPECT_THROW(make_learner("cm:memory=1,version=5", letters(3)), UsageError);
-}
-
 /// 6000 bases, of which the second half is the reverse complement of the first half.
 std::vector<Symbol> both_strands() {
   std::vector<Symbol> bases(6000);
@@ -268,7 +253,7 @@ TEST(Learners, saved_learners_predict_the_same) {
   const Corpus corpus = Corpus::from_text(text, alphabet);
   const Split part = whole_corpus(corpus, "all");
   Team team(1);
-  for (const char* spec : {"cm:10", "ppm:3", "ctw:12", "mix:ppm:2+ctw:6"}) {
+  for (const char* spec : {"cm:1", "ppm:3", "ctw:12", "mix:ppm:2+ctw:6"}) {
     const auto model = make_fitted_model(spec, alphabet);
     model->fit({.corpus = corpus, .training = part}, {}, team);
     const auto loaded = symbol_model_from_bytes(model->bytes(), "file");
@@ -287,10 +272,9 @@ TEST(Learners, unsupported_learner_options_are_rejected) {
   EXPECT_THROW(make_learner("mix:ppm:2+", letters(3)), UsageError);
   EXPECT_THROW(make_learner("ppm:99", letters(3)), UsageError);
   EXPECT_THROW(make_learner("ctw:12,add=0", letters(3)), UsageError);
-  EXPECT_THROW(make_learner("cm:9", letters(3)), UsageError);
+  EXPECT_THROW(make_learner("cm:0", letters(3)), UsageError);
   EXPECT_THROW(ContextMixing(257, {}), UsageError);
-  EXPECT_THROW(ByteMixing(257, {}), UsageError);
-  EXPECT_THROW(make_learner("cm:12,row=4", letters(3)), UsageError);
+  EXPECT_THROW(make_learner("cm:1,row=-4", letters(3)), UsageError);
   EXPECT_THROW(make_learner("cm:memory=1M,row=65536", letters(3)), UsageError);
   EXPECT_THROW(make_learner("cm:memory=512K", letters(3)), UsageError);
   EXPECT_THROW(make_learner("dna:14", letters(3)), UsageError);

@@ -38,7 +38,7 @@ TEST(PredictorMisuse, EveryModelRefusesSymbolsOutsideItsAlphabet) {
   const Corpus corpus = Corpus::from_text(kMisuseText, Alphabet::chars_of(kMisuseText));
   const Split all = whole_corpus(corpus, "all");
   Team team(1);
-  for (const char* spec : {"uniform", "frequency", "ngram:3", "hmm:3", "ppm:3", "ctw:4", "cm:12"}) {
+  for (const char* spec : {"uniform", "frequency", "ngram:3", "hmm:3", "ppm:3", "ctw:4", "cm:1"}) {
     const auto model = make_fitted_model(spec, corpus.alphabet());
     model->fit({corpus, all}, {}, team);
     expect_refuses_symbols(*model->predictor(), spec);

@@ -71,19 +71,17 @@ std::vector<std::string> all_specs() {
                                     "ngram:3,sentences=yes",
                                     "ppm:3,memory=1",
                                     "ppm:0",
-                                    "cm:14,level=fast",
-                                    "cm:memory=1",
-                                    "cm:memory=1,version=3",
-                                    "cm:memory=1,version=4",
-                                    "cm:memory=1,version=4,row=5",
+                                    "cm:1,level=fast",
+                                    "cm:memory=1,row=5",
                                     "mix:ppm:2+ctw:6",
-                                    "mix:cm:10,level=fast+gru:6"};
+                                    "mix:cm:1,level=fast+gru:6"};
   for (const ModelHelp& help : all_models()) {
     const bool bare = help.name == "frequency" || help.name == "uniform";
-    const std::string size = help.name == "cm" || help.name == "dna" ? "14"
-                             : help.name == "mix"                    ? "ppm:3+lstm:5"
-                             : help.name == "ctw"                    ? "12"
-                                                                     : "4";
+    const std::string size = help.name == "cm"    ? "1"
+                             : help.name == "dna" ? "14"
+                             : help.name == "mix" ? "ppm:3+lstm:5"
+                             : help.name == "ctw" ? "12"
+                                                  : "4";
     specs.push_back(bare ? help.name : help.name + ":" + size);
   }
   return specs;
@@ -179,7 +177,7 @@ TEST(SequenceEnds, LongReadingDoesNotMoveLearnedMatches) {
   for (Symbol& x : between) x = static_cast<Symbol>(1 + random.below(3));
   const std::string text = random_lines(60, 1);
   const std::vector<Symbol> known = line_alphabet().encode(text.substr(text.size() - 120));
-  for (const char* spec : {"cm:14", "cm:memory=1", "cm:memory=1,version=4", "dna:14", "ppm:3"}) {
+  for (const char* spec : {"cm:1", "cm:1,level=text", "dna:14", "ppm:3"}) {
     const auto model = model_of(spec, false);
     const auto predictor = model->predictor();
     const double once = nats(*predictor, known);
@@ -233,7 +231,7 @@ TEST(SequenceEnds, SamplesAfterAWholeLineEqualThoseWithoutAPrime) {
 
 TEST(SequenceEnds, OnlineModelsStartTheNextLine) {
   const std::vector<Symbol> line = line_alphabet().encode("abacb\n");
-  for (const char* spec : {"ppm:3", "ctw:12", "cm:14", "mix:ppm:3+lstm:5", "lstm:5", "hmm:4", "ngram:3"}) {
+  for (const char* spec : {"ppm:3", "ctw:12", "cm:1", "mix:ppm:3+lstm:5", "lstm:5", "hmm:4", "ngram:3"}) {
     const auto model = model_of(spec, true);
     const auto streamed = learning_predictor(*model, {.window = 4, .ends = true});
     const auto by_hand = learning_predictor(*model, {.window = 4, .ends = true});

@@ -116,7 +116,7 @@ TEST(Registry, registry_finds_models_and_suggests_the_nearest) {
   for (const ModelHelp& help : all_models()) {
     const bool bare =
         help.name == "frequency" || help.name == "uniform" || help.name == "crf" || help.name.ends_with("-ar");
-    const bool binary_logarithm = help.name == "cm" || help.name == "dna";
+    const bool binary_logarithm = help.name == "dna";
     const std::string size = binary_logarithm ? "12" : help.name == "mix" ? "ppm:3+lstm:5" : "4";
     const std::string spec = canonical_model(bare ? help.name : help.name + ":" + size);
     EXPECT_EQ(canonical_model(spec), spec);

@@ -1,4 +1,4 @@
-#include "model/context_mixing/byte_mixing_parts.h"
+#include "model/context_mixing/gated_mixer.h"
 
 #include <gtest/gtest.h>
 

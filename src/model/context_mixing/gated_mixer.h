@@ -1,38 +1,16 @@
 #pragma once
-/// The components of ByteMixing (byte_mixing.h) and NucleotideMixing: adaptive maps of counters, and gated mixers.
+/// Gated mixers of predictions, and the refinement of a mixed prediction; components of ContextMixing and
+/// NucleotideMixing.
 
 #include <array>
 #include <cstdint>
 #include <vector>
 
 #include "model/context_mixing/context_mixing_parts.h"
-#include "model/context_mixing/row_table.h"
 #include "model/context_mixing/zero_pages.h"
 #include "numerics/gated_sums.h"
 
 namespace unfold {
-
-/// Throws UsageError: more than 256 symbols, memory outside 1 MiB .. 16 GiB, a row outside 0 .. 65535.
-void require_mixing(Index alphabet, Index memory, Index row);
-
-/// An adaptive map from the counters of one context to probabilities.
-class CounterMeaning {
- public:
-  static constexpr std::size_t kInputs = 3;
-  /// Maximum count: the higher it is, the slower the estimates adapt in the long run.
-  explicit CounterMeaning(int limit);
-  /// Computes the inputs of a mixer; all 0 for a counter without observations, for which it returns false.
-  bool ask(const CounterRow& row, std::size_t node, float* x);
-  /// REQUIRES that the counter was the last one queried, or has no observations.
-  void learn(CounterRow& row, std::size_t node, int bit);
-
- private:
-  std::uint32_t limit_;
-  std::uint32_t cell_ = 0;
-  // Adjacent, so that a query touches few cache lines.
-  std::array<AdaptiveProbability, kEstimateLevels * kUseClasses> by_estimate_;
-  std::array<AdaptiveProbability, 256> by_past_;
-};
 
 /// Options of the weight updates of a GatedMixer.
 struct GatedLearning {

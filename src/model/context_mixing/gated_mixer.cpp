@@ -1,24 +1,14 @@
-#include "model/context_mixing/byte_mixing_parts.h"
-
-#include <fmt/format.h>
+#include "model/context_mixing/gated_mixer.h"
 
 #include <algorithm>
 #include <cmath>
 
-#include "base/error.h"
 #include "model/context_mixing/simd.h"
 
 namespace unfold {
 namespace {
 
 const Logistic& kLogit = Logistic::tables();
-
-/// The cell of an estimate in units of 2^-12.
-const std::array<std::uint16_t, 4096> kEstimateCell = [] {
-  std::array<std::uint16_t, 4096> table{};
-  for (std::uint32_t p = 0; p < 4096; ++p) table[p] = static_cast<std::uint16_t>(kUseClasses * estimate_level(p));
-  return table;
-}();
 
 /// AdaptiveProbability::learn with the target in its units.
 inline std::uint32_t taught(std::uint32_t value, std::int64_t target22) {
@@ -34,64 +24,6 @@ FourFloats cut_off(FourFloats logits) {
   return choose(most < above, most, above);
 }
 
-}  // namespace
-
-void require_mixing(Index alphabet, Index memory, Index row) {
-  constexpr Index kLeastMemory = Index{1} << 20, kMostMemory = Index{16} << 30, kLongestRow = 65535;
-  if (alphabet > 256)
-    throw UsageError(fmt::format(
-        "cm: context mixing supports at most 256 symbols, but there are {}; use --symbols bytes", alphabet));
-  if (memory < kLeastMemory || memory > kMostMemory)
-    throw UsageError(fmt::format("cm: memory of {} bytes must be from 1 MiB to 16 GiB", memory));
-  if (row < 0 || row > kLongestRow) throw UsageError(fmt::format("cm: row {} must be from 0 to {}", row, kLongestRow));
-}
-
-CounterMeaning::CounterMeaning(int limit) : limit_(static_cast<std::uint32_t>(limit)) {
-  constexpr std::uint32_t kPlaceTrustInMeaning = 6;  // initially a counter is interpreted as its estimate
-  for (std::uint32_t p = 0; p < 4096; ++p)
-    for (std::size_t c = 1; c < kUseClasses; ++c)
-      by_estimate_[kEstimateCell[p] + c] =
-          AdaptiveProbability::of((static_cast<double>(p) + 0.5) / 4096, kPlaceTrustInMeaning);
-  for (std::uint32_t past = 2; past < 256; ++past) {
-    double ones = 0.4, seen = 0.8;
-    for (std::uint32_t p = past; p > 1; p >>= 1) {
-      ones += p & 1;
-      seen += 1;
-    }
-    by_past_[past] = AdaptiveProbability::of(ones / seen, kPlaceTrustInMeaning);
-  }
-}
-
-bool CounterMeaning::ask(const CounterRow& row, std::size_t node, float* x) {
-  const std::uint32_t count = row.count[node];
-  if (count == 0) {
-    x[0] = x[1] = x[2] = 0;
-    return false;
-  }
-  cell_ = std::uint32_t{kEstimateCell[row.estimate[node] >> 4]} + kUseClass[count];
-  const std::uint32_t p = by_estimate_[cell_].p12();
-  x[0] = kLogit.stretch(p);
-  x[1] = (static_cast<float>(p) - 2048) * (1.0F / 1024);
-  x[2] = kLogit.stretch(by_past_[row.past[node]].p12());
-  return true;
-}
-
-void CounterMeaning::learn(CounterRow& row, std::size_t node, int bit) {
-  const std::uint32_t count = row.count[node], past = row.past[node];
-  const std::int32_t p = row.estimate[node], target = bit != 0 ? 65535 : 0;
-  if (count != 0) {
-    const std::int64_t target22 = bit != 0 ? (1 << 22) - 1 : 0;
-    std::uint32_t &by_estimate = by_estimate_[cell_].value, &by_past = by_past_[past].value;
-    by_estimate = taught(by_estimate, target22);
-    by_past = taught(by_past, target22);
-  }
-  const auto change = static_cast<std::int32_t>((target - p) * std::int64_t{kRates[count]} >> 16);
-  row.estimate[node] = static_cast<std::uint16_t>(p + change);
-  row.past[node] = static_cast<std::uint8_t>(((past & 0x7F) * 2 + static_cast<std::uint32_t>(bit)) | (past & 0x80));
-  row.count[node] = static_cast<std::uint8_t>(count + (count < limit_ ? 1 : 0));
-}
-
-namespace {
 constexpr float kFirstStep = 0.02F, kLastStep = 0.0015F, kStepFall = 2e-5F, kOuterStep = 0.002F;
 /// Initial increase of the learning rate of a row, its decay factor per selection, and its minimum.
 constexpr float kHurry = 0.02F, kHurryLeft = 0.99F, kLeastHurry = 1e-6F;
