@@ -36,11 +36,11 @@ std::optional<DateFormat> date_format_of(std::string_view pattern);
 
 /// A point in time.
 struct Moment {
-  Index days = 0;             ///< since 1970-01-01, in the zone of the cell
-  Index second = 0;           ///< of the day, 0 to 86399, in the zone of the cell
-  Index nanosecond = 0;       ///< of the second
-  bool has_time = false;      ///< the cell has a time of day
-  std::optional<Index> zone;  ///< minutes east of UTC, if stated
+  Index days = 0;                  ///< since 1970-01-01, in the zone of the cell
+  Index second = 0;                ///< of the day, 0 to 86399, in the zone of the cell
+  Index nanosecond = 0;            ///< of the second
+  bool has_time = false;           ///< the cell has a time of day
+  std::optional<Index> zone = {};  ///< minutes east of UTC, if stated
 
   /// Seconds since 1970-01-01 00:00 UTC; a cell without a zone is taken as UTC.
   Index epoch_seconds() const { return days * 86400 + second - zone.value_or(0) * 60; }
