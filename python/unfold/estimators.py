@@ -161,6 +161,27 @@ def _entries(sequences, who):
     return result
 
 
+def _is_series(sequence):
+    """Return whether a sequence is an array of floating-point numbers, one or a vector of them per position."""
+    return isinstance(sequence, numpy.ndarray) and sequence.dtype.kind == "f" and sequence.ndim in (1, 2)
+
+
+def _series(sequences, who):
+    """Return arrays of floating-point numbers as lists of numbers; None if the sequences are of another kind."""
+    if not isinstance(sequences, (list, tuple, numpy.ndarray)) or len(sequences) == 0 or not _is_series(sequences[0]):
+        return None
+    result = []
+    for i, sequence in enumerate(sequences):
+        if not _is_series(sequence) or sequence.ndim != sequences[0].ndim:
+            raise UsageError(f"{who}: sequence {i} is not an array of floating-point numbers like the first one")
+        if sequence.size == 0:
+            raise UsageError(f"{who}: sequence {i} is empty")
+        if not numpy.isfinite(sequence).all():
+            raise UsageError(f"{who}: sequence {i} contains a number that is missing or infinite; leave that sequence out")
+        result.append(sequence.tolist())
+    return result
+
+
 def _labels(y, who):
     """Return one label per sequence. Labels are scalars, not missing, and either all strings or all non-strings."""
     labels = [_plain(label) for label in _list(y, who, "labels")]
@@ -237,13 +258,15 @@ def _seed(random_state, otherwise):
 
 
 class SequenceClassifier(_Estimator):
-    """Predict one label per sequence. X: lists of strings, or texts that are split into words; y: labels."""
+    """Predict one label per sequence. X: lists of strings, texts that are split into words, or arrays of floating-point
+    numbers of shape (positions,) or (positions, channels); y: labels."""
 
     _kind = "classifier"
 
     def fit(self, X, y):
-        """Train on sequences and their labels. A tenth of them is used for validation, to select the best model."""
-        words, labels = _entries(X, "fit"), _labels(y, "fit")
+        """Train on sequences and their labels. For texts, a tenth of them is used for validation, to select the best model.
+        For series of numbers without settings, the model is selected by cross-validation."""
+        words, labels = self._sequences(X, "fit"), _labels(y, "fit")
         _same_length(words, labels, "fit")
         self.classes_ = numpy.unique(numpy.asarray(labels))
         if len(self.classes_) < 2:
@@ -252,9 +275,14 @@ class SequenceClassifier(_Estimator):
         lines = _json_lines({"entry": w, "label": number[v]} for w, v in zip(words, labels))
         return self._train({"data.jsonl": lines}, format="jsonl", read="entry", predict="label@end")
 
+    @staticmethod
+    def _sequences(X, who):
+        series = _series(X, who)
+        return _entries(X, who) if series is None else series
+
     def predict_proba(self, X):
         """Return probabilities [sequences x classes], in the order of ``classes_``."""
-        found = self._predict(_json_lines({"entry": w} for w in _entries(X, "predict")), probabilities=True)
+        found = self._predict(_json_lines({"entry": w} for w in self._sequences(X, "predict")), probabilities=True)
         return numpy.array([[one.get(f"label.{i}", 0.0) for i in range(len(self.classes_))] for one in found])
 
     def predict(self, X):

@@ -52,6 +52,19 @@ class ClassifierTest(unittest.TestCase):
         self.assertEqual(fitted.classes_.tolist(), [-1, 3])
         self.assertIn(fitted.predict(self.words[:1])[0], (-1, 3))
 
+    def test_series_of_numbers_are_classified_without_settings(self):
+        draw = numpy.random.default_rng(1)
+        series = [numpy.sin((0.3 + 0.4 * (i % 2)) * numpy.arange(30 + i % 4)) + 0.1 * draw.standard_normal(30 + i % 4)
+                  for i in range(40)]
+        labels = ["slow", "fast"] * 20
+        fitted = SequenceClassifier(threads=1).fit(series, labels)
+        self.assertGreater(fitted.score(series, labels), 0.9)
+        channels = [numpy.stack([s, -s], axis=1) for s in series]
+        fitted = SequenceClassifier("kernels:700", threads=1).fit(channels, labels)
+        self.assertEqual(fitted.predict_proba(channels).shape, (40, 2))
+        with self.assertRaisesRegex(ValueError, "sequence 1 contains a number that is missing"):
+            fitted.fit([numpy.zeros(3), numpy.array([0, numpy.nan])], ["a", "b"])
+
     def test_errors_describe_the_problem(self):
         fresh = SequenceClassifier(steps=1)
         with self.assertRaises(NotFittedError):
