@@ -1,5 +1,6 @@
 #include <nanobind/nanobind.h>
 
+#include "recurrent.h"
 #include "stream.h"
 #include "work.h"
 
@@ -10,4 +11,5 @@ NB_MODULE(_core, module) {
   unfold::python::add_models(module);
   unfold::python::add_training(module);
   unfold::python::add_coding(module);
+  unfold::python::add_recurrent(module);
 }

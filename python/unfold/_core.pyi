@@ -140,3 +140,48 @@ def settings() -> list[str]: ...
 def train(
     out: Path, resume: bool, overwrite: bool, options: dict[str, Any], progress: Callable[[Event], object] | None
 ) -> dict[str, Any]: ...
+
+class Recurrent:
+    """Layers of torch.nn.RNN, LSTM or GRU on memory given by addresses, for unfold.torch.
+
+    A batch is (steps, sequences, address of the batch sizes or 0); tensors are (weights, x, y, h_0, c_0, h_n, c_n); a
+    block is (address, numbers). The address of an absent tensor is 0. Addresses are not checked.
+    """
+
+    def __init__(
+        self,
+        kind: str,
+        input: int,
+        hidden: int,
+        layers: int,
+        bidirectional: bool,
+        bias: bool,
+        dropout: float,
+        input_gradient: bool,
+        in_double: bool,
+    ) -> None: ...
+    def block_size(self) -> tuple[int, int, int]: ...
+    def forward(
+        self,
+        batch: tuple[int, int, int],
+        tensors: tuple[Any, ...],
+        block: tuple[int, int],
+        seed: int | None,
+        threads: int,
+    ) -> None: ...
+    def backward(
+        self,
+        batch: tuple[int, int, int],
+        values: tuple[Any, ...],
+        block: tuple[int, int],
+        gradients: tuple[Any, ...],
+        threads: int,
+    ) -> None: ...
+    def tangent(
+        self,
+        batch: tuple[int, int, int],
+        values: tuple[Any, ...],
+        block: tuple[int, int],
+        tangents: tuple[Any, ...],
+        threads: int,
+    ) -> None: ...

@@ -76,7 +76,7 @@ def python(folder):
              "Made from the docstrings of the package when this site was built. How to install it, and what belongs together, "
              "stands in [Python](../python.md)."]
     for name, title in (("_core.pyi", "unfold"), ("training.py", "unfold.train"), ("results.py", "unfold: results"),
-                        ("estimators.py", "unfold.estimators"), ("errors.py", "unfold.errors")):
+                        ("estimators.py", "unfold.estimators"), ("torch.py", "unfold.torch"), ("errors.py", "unfold.errors")):
         if (folder / name).exists():
             parts += _module(title, (folder / name).read_text(encoding="utf-8"))
     return {"reference/python.md": "\n\n".join(parts) + "\n"}

@@ -39,8 +39,8 @@ class Layout {
   bool lay(const Structure& structure, std::span<const Index> slots);
   /// Allocates adjoints or tangents for the current structure.
   void make_room(What what);
-  /// Returns whether a node has rows of its own, which `bind` can place: it is not a view, and its buffer has no other
-  /// columns. Inputs that links read need their history before their rows and cannot be bound.
+  /// Returns whether `bind` can place the rows of a node: it is not a view, and its buffer has no other columns. Inputs
+  /// that links read need their history before their rows and cannot be bound.
   bool can_bind(What what, int i) const;
   /// Places the rows of a node at `rows`, until the structure changes.
   void bind(What what, int i, Matrix<T> rows);
