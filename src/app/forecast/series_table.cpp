@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <functional>
 #include <limits>
 #include <map>
 #include <numeric>
@@ -174,32 +175,41 @@ class ColumnSeriesReader {
       if (column.role == ColumnRole::order && schema_.columns.size() > 1) order_ = i;
     }
     if (group_ == kNone) find_group();
-    for (std::size_t i = 0; i < schema_.columns.size(); ++i) {
-      ColumnSchema& column = schema_.columns[i];
-      if (i == group_ || i == order_) continue;
-      const bool numeric = is_number_type(column.type) || (column.least && column.type == ColumnType::identifier) ||
-                           column.type == ColumnType::constant || column.type == ColumnType::empty;
-      const bool only = schema_.columns.size() == 1;
-      const bool taken = options.predict.empty()
-                             ? only || (is_number_type(column.type) || column.type == ColumnType::constant ||
-                                        column.type == ColumnType::empty || column.class_labels)
-                             : stated(options.predict, column);
-      if (!taken) {
-        column.role = ColumnRole::left_out;
-        continue;
-      }
-      if (!numeric && !column.class_labels)
-        throw DataError(
-            fmt::format("{}: column \"{}\" is {}, not numbers, so that it cannot be forecast; choose the value "
-                        "column with --predict",
-                        input_.name(), escape_cell(column.name, kShownBytes), type_name(column.type)));
-      column.role = ColumnRole::predicted;
-      fields_.push_back(i);
-    }
+    take_fields([&](const ColumnSchema& column) {
+      if (!options.predict.empty()) return stated(options.predict, column);
+      return is_number_type(column.type) || column.class_labels ||
+             (column.type == ColumnType::constant && holds_numbers(column));
+    });
+    // Row numbers, and columns without entries, are values only where there is nothing else.
+    if (fields_.empty() && options.predict.empty())
+      take_fields([&](const ColumnSchema& column) { return schema_.columns.size() == 1 || holds_numbers(column); });
     if (fields_.empty())
       throw DataError(fmt::format(
           "{}: no column of numbers to forecast; choose one with --predict, or see `unfold inspect`", input_.name()));
     require_regular(schema_);
+  }
+
+  static bool holds_numbers(const ColumnSchema& column) {
+    if (column.type == ColumnType::constant)
+      return !column.examples.empty() && parse_number(column.examples.front(), column.convention).has_value();
+    return is_number_type(column.type) || column.class_labels || column.type == ColumnType::empty ||
+           (column.type == ColumnType::identifier && column.least.has_value());
+  }
+
+  void take_fields(const std::function<bool(const ColumnSchema&)>& is_taken) {
+    for (std::size_t i = 0; i < schema_.columns.size(); ++i) {
+      ColumnSchema& column = schema_.columns[i];
+      if (i == group_ || i == order_) continue;
+      const bool taken = is_taken(column);
+      column.role = taken ? ColumnRole::predicted : ColumnRole::left_out;
+      if (!taken) continue;
+      if (!holds_numbers(column))
+        throw DataError(
+            fmt::format("{}: column \"{}\" has the type {}; only numbers can be forecast: choose the value "
+                        "column with --predict",
+                        input_.name(), escape_cell(column.name, kShownBytes), type_name(column.type)));
+      fields_.push_back(i);
+    }
   }
 
   /// Where times repeat, the first column of categories tells the series apart.

@@ -56,6 +56,13 @@ TEST(SeriesTable, EveryColumnOfNumbersIsASeries) {
   EXPECT_EQ(table.series[1].index.label(5), "2024-01-06");
 }
 
+TEST(SeriesTable, ConstantTextsAreNotValues) {
+  const SeriesTable table = table_of("month,load,note\n2024-01,5.5,ok\n2024-02,6.5,ok\n2024-03,7,ok\n2024-04,8,ok\n");
+  EXPECT_EQ(table.fields, (std::vector<std::string>{"load"}));
+  EXPECT_EQ(table_of("month,count\n2024-01,1\n2024-02,2\n2024-03,3\n2024-04,4\n2024-05,5\n2024-06,6\n").fields,
+            (std::vector<std::string>{"count"}));
+}
+
 TEST(SeriesTable, RowsAreSortedAndGapsAreMissing) {
   std::string text = "day,load\n";
   for (const int day : {12, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 14, 15, 16})
