@@ -173,7 +173,9 @@ TEST_F(CommandTest, the_stored_configuration_repeats_a_run) {
 TEST_F(CommandTest, what_prints_json_otherwise_does_not_list_the_option) {
   for (const std::string verb : {"predict", "tag", "classify", "forecast"}) {
     // forecast prints JSON only without a model.
-    if (verb != "forecast") EXPECT_THAT(unfold_command({verb, "--help"}).out, Not(HasSubstr("--json")));
+    if (verb != "forecast") {
+      EXPECT_THAT(unfold_command({verb, "--help"}).out, Not(HasSubstr("--json")));
+    }
     expect_failure({verb, run_, text_, "--json"}, 2, "--format jsonl for one object per example");
   }
   EXPECT_THAT(unfold_command({"eval", "--help"}).out, HasSubstr("--json"));
