@@ -87,8 +87,10 @@ struct VectorForecast {
 VectorForecast forecast(const VectorHmm& hmm, std::span<const double> belief, Index steps);
 
 struct VectorHmmFitOptions {
-  Index restarts = 5, iterations = 200;
-  double tolerance = 1e-6;  ///< stops when an iteration gains fewer nats per vector
+  Index starts = 20;   ///< initializations that run for a few iterations
+  Index restarts = 5;  ///< the best of them that run until convergence
+  Index iterations = 500;
+  double tolerance = 1e-6;  ///< stops when an iteration gains fewer nats per vector, and less than the previous one
   std::uint64_t seed = 1;
   const std::atomic<bool>* stop = nullptr;  ///< polled once per iteration; throws InterruptedError when set
 };
@@ -107,7 +109,8 @@ inline constexpr double kPriorCount = 1, kPriorShare = 0.01;
 /// threads.
 double reestimate(VectorHmm& hmm, const VectorSequences& runs, Team& team, double* likelihood = nullptr);
 /// Returns the best fit over several initializations. Initial means are data vectors drawn far from each other (Arthur
-/// & Vassilvitskii 2007). Throws UsageError if there are fewer vectors than components.
+/// & Vassilvitskii 2007), as they are, or after k-means with the covariances of the clusters; states stay with
+/// probability 0, 0.5 or 0.9 besides random transitions. Throws UsageError if there are fewer vectors than components.
 VectorHmmFit fit_vector_hmm(const VectorHmmShape& shape, const VectorSequences& runs,
                             const VectorHmmFitOptions& options, Team& team);
 /// Fits models with `fewest` to shape.states states. The model with the smallest BIC comes first; the others follow in

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <limits>
 
 #include "base/error.h"
@@ -99,12 +100,9 @@ void to_shares(std::vector<double>& counts, Index rows, std::vector<double>& res
   }
 }
 
-void maximise(HmmMoments& sums, VectorHmm& hmm) {
+void set_components(const HmmMoments& sums, VectorHmm& hmm) {
   const VectorHmmShape& shape = hmm.shape;
   const Index n = shape.numbers;
-  to_shares(sums.start, 1, hmm.start);
-  to_shares(sums.steps, shape.states, hmm.transitions);
-  to_shares(sums.shares, shape.states, hmm.weights);
   for (Index k = 0; k < shape.mixtures(); ++k) {
     const double count = sums.shares[at(k)];
     if (count <= kEmpty) continue;
@@ -121,6 +119,13 @@ void maximise(HmmMoments& sums, VectorHmm& hmm) {
     }
     for (Index i = 0; i < n; ++i) mean[i] += first[i] / count;
   }
+}
+
+void maximise(HmmMoments& sums, VectorHmm& hmm) {
+  to_shares(sums.start, 1, hmm.start);
+  to_shares(sums.steps, hmm.shape.states, hmm.transitions);
+  to_shares(sums.shares, hmm.shape.states, hmm.weights);
+  set_components(sums, hmm);
 }
 
 double squared_distance(const double* a, const double* b, Index n) {
@@ -148,9 +153,29 @@ void scatter_means(VectorHmm& hmm, Matrix<const double> rows, Random& random) {
   }
 }
 
-VectorHmm random_start(const VectorHmmShape& shape, const VectorSequences& runs, Random& random) {
+Index nearest_mean(const VectorHmm& hmm, const double* y) {
+  const Index n = hmm.shape.numbers;
+  Index best = 0;
+  double least = std::numeric_limits<double>::infinity();
+  for (Index k = 0; k < hmm.shape.mixtures(); ++k)
+    if (const double d = squared_distance(y, hmm.means.data() + k * n, n); d < least) best = k, least = d;
+  return best;
+}
+
+/// Moves the means to the centers of the vectors next to them (k-means), with the covariances of these vectors.
+void cluster_vectors(VectorHmm& hmm, Matrix<const double> rows) {
+  constexpr int kRounds = 10;
+  for (int round = 0; round < kRounds; ++round) {
+    HmmMoments sums(hmm.shape);
+    for (Index r = 0; r < rows.rows; ++r) add_vector(hmm, nearest_mean(hmm, rows.row(r)), rows.row(r), 1, sums);
+    set_components(sums, hmm);
+  }
+}
+
+VectorHmm spread_start(const VectorHmmShape& shape, const VectorSequences& runs, Index number, Random& random) {
   VectorHmm hmm(shape);
   scatter_means(hmm, runs.rows, random);
+  if (number % 2 == 1) cluster_vectors(hmm, runs.rows);
   // Perturbs the uniform distributions: identical states would stay identical.
   for (auto* each : {&hmm.start, &hmm.transitions, &hmm.weights})
     for (double& x : *each) x *= random.uniform(0.5, 1.5);
@@ -159,7 +184,45 @@ VectorHmm random_start(const VectorHmmShape& shape, const VectorSequences& runs,
   to_shares(counts.start, 1, hmm.start);
   to_shares(counts.steps, shape.states, hmm.transitions);
   to_shares(counts.shares, shape.states, hmm.weights);
+  constexpr double kStays[] = {0, 0.9, 0.5};
+  const double stay = kStays[number / 2 % 3];
+  for (Index i = 0; i < shape.states; ++i)
+    for (Index j = 0; j < shape.states; ++j) {
+      double& x = hmm.transitions[at(i * shape.states + j)];
+      x = (1 - stay) * x + (i == j ? stay : 0);
+    }
   return hmm;
+}
+
+/// A model that is being fitted.
+struct VectorAttempt {
+  VectorHmmFit fit;
+  VectorHmm next;  ///< after another iteration
+};
+
+/// Runs at most `iterations`. A gain that grows leaves a plateau, so the climb stops only when gains shrink.
+void climb_from(VectorAttempt& attempt, const VectorSequences& runs, Index iterations,
+                const VectorHmmFitOptions& options, Team& team) {
+  const double least = options.tolerance * static_cast<double>(runs.rows.rows);
+  double before = -std::numeric_limits<double>::infinity(), gained = std::numeric_limits<double>::infinity();
+  for (Index i = 1; i <= iterations; ++i) {
+    if (options.stop != nullptr && *options.stop) throw InterruptedError("interrupted");
+    VectorHmm hmm = attempt.next;
+    double likelihood = 0;
+    const double posterior = reestimate(attempt.next, runs, team, &likelihood);
+    if (posterior > attempt.fit.log_posterior)
+      attempt.fit = {.hmm = std::move(hmm), .log_likelihood = likelihood, .log_posterior = posterior, .iterations = i};
+    const double gain = posterior - before;
+    if (gain < least && !(gain > gained)) break;
+    before = posterior;
+    gained = gain;
+  }
+}
+
+void keep_best_fits(std::vector<VectorAttempt>& attempts, Index count) {
+  std::ranges::stable_sort(attempts, std::greater(),
+                           [](const VectorAttempt& attempt) { return attempt.fit.log_posterior; });
+  attempts.erase(attempts.begin() + std::min(count, static_cast<Index>(attempts.size())), attempts.end());
 }
 
 }  // namespace
@@ -189,24 +252,21 @@ VectorHmmFit fit_vector_hmm(const VectorHmmShape& shape, const VectorSequences& 
     throw UsageError("a hidden Markov model of " + std::to_string(shape.mixtures()) +
                      " components needs at least as many vectors, but only " + std::to_string(runs.rows.rows) +
                      " were given");
+  constexpr Index kShort = 8;
   const double vectors = static_cast<double>(runs.rows.rows);
-  VectorHmmFit best{.hmm = VectorHmm(shape), .log_posterior = -std::numeric_limits<double>::infinity()};
-  for (Index r = 0; r < options.restarts; ++r) {
-    Random random(options.seed, stream_of("vector-hmm") + static_cast<std::uint64_t>(r));
-    VectorHmm hmm = random_start(shape, runs, random);
-    double before = -std::numeric_limits<double>::infinity();
-    for (Index i = 1; i <= options.iterations; ++i) {
-      if (options.stop != nullptr && *options.stop) throw InterruptedError("interrupted");
-      VectorHmm next = hmm;
-      double likelihood = 0;
-      const double posterior = reestimate(next, runs, team, &likelihood);
-      if (posterior > best.log_posterior)
-        best = {.hmm = hmm, .log_likelihood = likelihood, .log_posterior = posterior, .iterations = i};
-      if (posterior - before < options.tolerance * vectors) break;
-      before = posterior;
-      hmm = std::move(next);
-    }
+  std::vector<VectorAttempt> attempts;
+  const Index starts = shape.mixtures() > 1 ? std::max(options.starts, options.restarts) : 1;
+  for (Index s = 0; s < starts; ++s) {
+    Random random(options.seed, stream_of("vector-hmm") + static_cast<std::uint64_t>(s));
+    VectorHmm hmm = spread_start(shape, runs, s, random);
+    attempts.push_back(
+        {.fit = {.hmm = hmm, .log_posterior = -std::numeric_limits<double>::infinity()}, .next = std::move(hmm)});
+    climb_from(attempts.back(), runs, kShort, options, team);
+    keep_best_fits(attempts, options.restarts);
   }
+  for (VectorAttempt& attempt : attempts) climb_from(attempt, runs, options.iterations, options, team);
+  keep_best_fits(attempts, 1);
+  VectorHmmFit best = std::move(attempts.front().fit);
   double log_vectors = vectors;
   vector_log(&log_vectors, &log_vectors, 1);
   best.bic = -2 * best.log_likelihood + static_cast<double>(shape.parameters()) * log_vectors;

@@ -4,10 +4,13 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
+#include <limits>
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
 #include "model/fitted_spec.h"
+#include "model/hmm/hmm_starts.h"
 #include "numerics/functions.h"
 #include "numerics/random.h"
 
@@ -84,6 +87,111 @@ void check_rows(const ModelFile& file, const char* name, const std::vector<doubl
   }
 }
 
+/// Parameters that are being fitted.
+struct Attempt {
+  Index number = 0;  ///< of the initialization
+  HmmParameters hmm = {};
+  double objective = -std::numeric_limits<double>::infinity();
+  Index iterations = 0;
+};
+
+/// Fits an HMM from several initializations. The result depends only on the options, the data and the seed.
+class HmmFitting {
+ public:
+  HmmFitting(const HmmOptions& options, const TrainingData& data, const FitOptions& fit, Team& team)
+      : o_(options), data_(data), fit_(fit), team_(team) {}
+
+  Attempt best() {
+    std::vector<Attempt> attempts = o_.start == HmmStart::spread && o_.states > 1 ? select_starts() : uniform_starts();
+    climb(attempts, data_.training, o_.iterations, o_.tolerance);
+    keep_best(attempts, 1);
+    return std::move(attempts.front());
+  }
+
+ private:
+  static constexpr Index kShort = 20, kLonger = 60, kOneOf = 3;
+  static constexpr Index kMostNumbers = Index{1} << 26;  // of all initializations together
+
+  std::vector<Attempt> uniform_starts() {
+    std::vector<Attempt> attempts(at(o_.states > 1 || o_.start == HmmStart::uniform ? o_.restarts : 1));
+    for (Index r = 0; r < static_cast<Index>(attempts.size()); ++r) {
+      attempts[at(r)].number = r;
+      attempts[at(r)].hmm = HmmParameters::random(o_.states, data_.corpus.alphabet().size(), fit_.seed, r);
+    }
+    planned_ = static_cast<double>(attempts.size());
+    return attempts;
+  }
+
+  std::vector<Attempt> select_starts() {
+    const HmmStarts starts(data_.corpus, data_.training, o_.states);
+    const Index fit_in_memory = kMostNumbers / (o_.states * (o_.states + data_.corpus.alphabet().size()));
+    std::vector<Attempt> attempts(at(std::max(std::min(o_.starts, fit_in_memory), o_.restarts)));
+    const Index longer = std::max(o_.restarts, static_cast<Index>(attempts.size()) / kOneOf);
+    planned_ = static_cast<double>(attempts.size()) + static_cast<double>(longer + o_.restarts);
+    for (Index n = 0; n < static_cast<Index>(attempts.size()); ++n) {
+      attempts[at(n)].number = n;
+      attempts[at(n)].hmm = starts.make(n, fit_.seed);
+    }
+    climb(attempts, starts.sample(), kShort, 0);
+    keep_best(attempts, longer);
+    if (longer > o_.restarts) climb(attempts, starts.sample(), kLonger, 0);
+    keep_best(attempts, o_.restarts);
+    return attempts;
+  }
+
+  /// Orders the attempts, the best first; equal ones keep their order.
+  static void keep_best(std::vector<Attempt>& attempts, Index count) {
+    std::ranges::stable_sort(attempts, std::greater(), [](const Attempt& a) {
+      return std::isnan(a.objective) ? -std::numeric_limits<double>::infinity() : a.objective;
+    });
+    attempts.erase(attempts.begin() + count, attempts.end());
+  }
+
+  /// Runs each attempt for at most `iterations`. Several attempts run side by side, each on one member of the team.
+  void climb(std::vector<Attempt>& attempts, const Split& part, Index iterations, double tolerance) {
+    const auto count = static_cast<Index>(attempts.size());
+    if (count > 1 && team_.size() > 1) {
+      team_.run([&](Member& me) {
+        Team alone(1);
+        for (Index a = me.id(); a < count; a += me.size())
+          climb_one(attempts[at(a)], part, iterations, tolerance, alone, me.id() == 0);
+      });
+      done_ += static_cast<double>(count);
+      return;
+    }
+    for (Attempt& attempt : attempts) {
+      climb_one(attempt, part, iterations, tolerance, team_, true);
+      ++done_;
+    }
+  }
+
+  /// Gains that grow leave a plateau, so the climb stops only when they shrink.
+  void climb_one(Attempt& attempt, const Split& part, Index iterations, double tolerance, Team& helpers, bool tells) {
+    const double least_gain = tolerance * static_cast<double>(part.symbols());
+    double before = -std::numeric_limits<double>::infinity(), gained = std::numeric_limits<double>::infinity();
+    HmmMemory memory{.stop = fit_.stop};
+    attempt.iterations = 0;
+    while (attempt.iterations < iterations) {
+      if (fit_.stop != nullptr && *fit_.stop) throw InterruptedError("interrupted");
+      if (tells)
+        fit_.tick("Baum-Welch",
+                  (done_ + static_cast<double>(attempt.iterations) / static_cast<double>(iterations)) / planned_);
+      attempt.objective = reestimate(attempt.hmm, data_.corpus, part, o_.add, helpers, &memory);
+      ++attempt.iterations;
+      const double gain = attempt.objective - before;
+      if (attempt.iterations > 1 && !(gain >= least_gain) && !(o_.start == HmmStart::spread && gain > gained)) break;
+      before = attempt.objective;
+      gained = gain;
+    }
+  }
+
+  const HmmOptions& o_;
+  const TrainingData& data_;
+  const FitOptions& fit_;
+  Team& team_;
+  double done_ = 0, planned_ = 1;  // attempts
+};
+
 }  // namespace
 
 HmmParameters::HmmParameters(Index n, Index v)
@@ -147,44 +255,12 @@ std::unique_ptr<Predictor> HmmModel::make_predictor() const { return std::make_u
 
 nlohmann::json HmmModel::fit(const TrainingData& data, const FitOptions& options, Team& team) {
   check_alphabet(data.corpus);
-  struct Attempt {
-    HmmParameters hmm;
-    double objective = 0;
-    Index iterations = 0;
-  };
-  std::vector<Attempt> starts(at(options_.restarts));
-  const double least_gain = options_.tolerance * static_cast<double>(data.training.symbols());
-  const auto climb = [&](Index number, Team& helpers, bool tells) {
-    Attempt& start = starts[at(number)];
-    start.hmm = HmmParameters::random(options_.states, alphabet().size(), options.seed, number);
-    double before = -std::numeric_limits<double>::infinity();
-    HmmMemory memory{.stop = options.stop};
-    while (start.iterations < options_.iterations) {
-      if (options.stop != nullptr && *options.stop) throw InterruptedError("interrupted");
-      if (tells)
-        options.tick("Baum-Welch", static_cast<double>(number * options_.iterations + start.iterations) /
-                                       static_cast<double>(options_.restarts * options_.iterations));
-      start.objective = reestimate(start.hmm, data.corpus, data.training, options_.add, helpers, &memory);
-      ++start.iterations;
-      if (start.iterations > 1 && !(start.objective - before >= least_gain)) break;
-      before = start.objective;
-    }
-  };
-  if (options_.restarts > 1 && team.size() > 1) {  // each restart runs on one member of the team
-    team.run([&](Member& me) {
-      Team alone(1);
-      for (Index r = me.id(); r < options_.restarts; r += me.size()) climb(r, alone, me.id() == 0);
-    });
-  } else {
-    for (Index r = 0; r < options_.restarts; ++r) climb(r, team, true);
-  }
-  const auto best = std::max_element(starts.begin(), starts.end(),
-                                     [](const Attempt& a, const Attempt& b) { return a.objective < b.objective; });
-  hmm_ = std::move(best->hmm);
+  const Attempt best = HmmFitting(options_, data, options, team).best();
+  hmm_ = best.hmm;
   return {{"symbols", data.training.symbols()},
-          {"best_start", best - starts.begin()},
-          {"iterations", best->iterations},
-          {"objective_nats", std::isfinite(best->objective) ? nlohmann::json(best->objective) : nlohmann::json()}};
+          {"best_start", best.number},
+          {"iterations", best.iterations},
+          {"objective_nats", std::isfinite(best.objective) ? nlohmann::json(best.objective) : nlohmann::json()}};
 }
 
 void HmmModel::add_tensors(SafetensorsWriter& writer) const {

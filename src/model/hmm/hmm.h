@@ -9,10 +9,12 @@
 /// f_t is the distribution of the state at t given the symbols before t, so c_t is the probability of the next symbol.
 /// A symbol that no state can emit has infinite surprisal; the chain then continues as if it had not been observed.
 ///
-/// Fitting is expectation maximization (Baum-Welch) over all sequences from several random initializations, of which
-/// the best is kept:
+/// Fitting is expectation maximization (Baum-Welch) over all sequences:
 ///   a(i,j) ~ expected number of steps i -> j,   b(j,x) ~ expected number of x in j + add,   pi(i) ~ expected starts in
 ///   i
+/// It finds the optimum next to its initial parameters, so it begins with `starts` different ones (hmm_starts.h). Each
+/// runs for 20 iterations on a sample of the data, the best third of them for 60 more, and the best `restarts` of these
+/// until convergence on all data; of them, the best is kept.
 /// With add = 0 the likelihood never decreases; with add > 0 this holds for the posterior under a Dirichlet prior. A
 /// state whose expected count is 0 keeps its transitions and may be used again later.
 ///
@@ -68,19 +70,30 @@ void set_hmm(const HmmParameters& hmm, Parameters<double>& network);
 /// times the weights is the same state. Throws ModelError that names the condition that is violated.
 HmmParameters hmm_of(const Parameters<double>& network, double tolerance = 1e-9);
 
+/// How the parameters are initialized: HmmStarts, or HmmParameters::random.
+enum class HmmStart { spread, uniform };
+
 struct HmmOptions {
   Index states = 10;
-  Index restarts = 3;
-  Index iterations = 100;
-  double tolerance = 1e-5;
+  HmmStart start = HmmStart::spread;
+  Index starts = 42;
+  Index restarts = 4;
+  Index iterations = 500;
+  double tolerance = 1e-6;
   double add = 0.01;
 };
 template <class Visitor>
 void describe(Visitor& v, HmmOptions& o) {
   v("states", o.states, "hidden states", range(1, 4096));
-  v("restarts", o.restarts, "number of random initializations, of which the best is kept", range(1, 10000));
+  v("start", o.start, "initialization: clusters of windows and of symbols and random states, or nearly uniform",
+    {{HmmStart::spread, "spread"}, {HmmStart::uniform, "uniform"}});
+  v("starts", o.starts, "start=spread: number of initializations that run for a few iterations on a sample",
+    range(1, 10000));
+  v("restarts", o.restarts, "number of initializations that are fitted completely, of which the best is kept",
+    range(1, 10000));
   v("iterations", o.iterations, "maximum number of EM iterations per initialization", range(1, 1e6));
-  v("tolerance", o.tolerance, "stops when an iteration improves by fewer nats per symbol", at_least(0));
+  v("tolerance", o.tolerance, "stops when an iteration improves by fewer nats per symbol, and by less than before",
+    at_least(0));
   v("add", o.add, "added to the expected count of every symbol in every state", at_least(0));
 }
 

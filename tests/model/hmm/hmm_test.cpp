@@ -1,5 +1,6 @@
 #include "model/hmm/hmm.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -241,6 +242,50 @@ TEST(Hmm, three_state_machine_is_learned_to_its_entropy) {
   const double reached = -log_likelihood(dynamic_cast<HmmModel&>(*model).parameters(), x) / 1e5;
   EXPECT_LT(reached, 1.01 * entropy);
   EXPECT_GT(reached, 0.99 * entropy);
+}
+
+/// A text of a machine with hidden states.
+struct HiddenText {
+  HmmParameters truth;
+  std::string text;
+
+  HiddenText(Index states, Index alphabet, std::vector<double> transitions, std::vector<double> emissions, Index length)
+      : truth(states, alphabet) {
+    truth.transitions = std::move(transitions);
+    truth.emissions = std::move(emissions);
+    Random random(2, "hidden text");
+    const auto draw = [&](std::span<const double> p) {
+      double u = random.uniform();
+      std::size_t i = 0;
+      while (i + 1 < p.size() && (u -= p[i]) >= 0) ++i;
+      return static_cast<Index>(i);
+    };
+    for (Index t = 0, state = 0; t < length; ++t) {
+      text += static_cast<char>('a' + draw(std::span(truth.emissions).subspan(at(state * alphabet), at(alphabet))));
+      state = draw(std::span(truth.transitions).subspan(at(state * states), at(states)));
+    }
+  }
+};
+
+/// A loaded die, a biased coin and regimes of several symbols: a nearly uniform initialization stays on a plateau.
+TEST(Hmm, DefaultFitReachesTheTrueModelWithEverySeed) {
+  const double sixth = 1.0 / 6;
+  const HiddenText die(2, 6, {0.95, 0.05, 0.1, 0.9},
+                       {sixth, sixth, sixth, sixth, sixth, sixth, 0.1, 0.1, 0.1, 0.1, 0.1, 0.5}, 5000);
+  const HiddenText coin(2, 2, {0.98, 0.02, 0.05, 0.95}, {0.5, 0.5, 0.85, 0.15}, 5000);
+  const HiddenText three(3, 4, {0.97, 0.02, 0.01, 0.01, 0.97, 0.02, 0.02, 0.01, 0.97},
+                         {0.4, 0.4, 0.1, 0.1, 0.1, 0.1, 0.4, 0.4, 0.25, 0.25, 0.25, 0.25}, 5000);
+  for (const HiddenText* each : {&die, &coin, &three})
+    for (std::uint64_t seed = 1; seed <= 3; ++seed) {
+      const Corpus corpus = Corpus::from_text(each->text, Alphabet::chars_of(each->text));
+      HmmModel model(fmt::format("hmm:{}", each->truth.states), corpus.alphabet());
+      Team team(1);
+      model.fit({.corpus = corpus, .training = whole_corpus(corpus, "all")}, {.seed = seed}, team);
+      const std::vector<Symbol> x = corpus.alphabet().encode(each->text);
+      const double length = static_cast<double>(x.size());
+      EXPECT_GT(log_likelihood(model.parameters(), x) / length, log_likelihood(each->truth, x) / length - 0.001)
+          << each->truth.states << " states, seed " << seed;
+    }
 }
 
 /// A linear gated network and its predictions of symbols.

@@ -1,0 +1,52 @@
+#pragma once
+/// Initial parameters for fitting hidden Markov models (hmm.h) that are spread over different kinds of structure, so
+/// that some of them lie near a good optimum whatever the states mean:
+///
+///   HmmStarts starts(corpus, part, states);
+///   HmmParameters first = starts.make(0, seed);      // 1, 2, ... are other kinds, then other draws
+///
+/// The kinds, in turn:
+///   - windows of 4, 16 or 64 symbols are clustered by the symbols that they contain (k-means++, Arthur &
+///     Vassilvitskii 2007); a state emits the symbols of a cluster and lasts as long as a window;
+///   - symbols are clustered by the symbols before and after them; a state emits mainly the symbols of a cluster;
+///   - emissions are the frequencies of symbols times random factors, and states stay with probability 0, 0.5 or 0.9
+///     besides random transitions.
+///
+/// They read at most kStartSymbols symbols, in stretches that are spread evenly over the part. All of it is a function
+/// of the data and the seed.
+
+#include <cstdint>
+#include <vector>
+
+#include "data/text/corpus.h"
+#include "data/text/split.h"
+#include "model/hmm/hmm.h"
+#include "numerics/random.h"
+
+namespace unfold {
+
+inline constexpr Index kStartSymbols = 16'384;
+
+/// Returns stretches of a part with at most about `symbols` symbols in total; the part itself if it has no more.
+Split spread_stretches(const Split& part, Index symbols);
+
+class HmmStarts {
+ public:
+  HmmStarts(const Corpus& corpus, const Split& part, Index states);
+
+  /// The stretches that are read.
+  const Split& sample() const { return sample_; }
+  HmmParameters make(Index number, std::uint64_t seed) const;
+
+ private:
+  void emit_windows(Index length, Random& random, HmmParameters& hmm) const;
+  void emit_contexts(Random& random, HmmParameters& hmm) const;
+  void emit_at_random(Random& random, HmmParameters& hmm) const;
+
+  Index states_, alphabet_;
+  Split sample_;
+  std::vector<std::vector<Symbol>> texts_;
+  std::vector<double> shares_;  ///< of each symbol, all above 0
+};
+
+}  // namespace unfold
