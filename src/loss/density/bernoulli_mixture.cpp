@@ -1,6 +1,7 @@
 #include <cmath>
 #include <memory>
 
+#include "loss/density/mixture_options.h"
 #include "loss/density/vector_density.h"
 #include "loss/registry.h"
 #include "loss/rows.h"
@@ -220,16 +221,6 @@ class BernoulliMixture final : public RowLoss<T>,
 
   Index components_;
 };
-
-constexpr double kMostBitComponents = 10'000;
-
-struct BernoulliMixtureOptions {
-  Index components = 10;
-};
-template <class Visitor>
-void describe(Visitor& v, BernoulliMixtureOptions& o) {
-  v("components", o.components, "in the mixture", range(1, kMostBitComponents));
-}
 
 template <class T>
 std::unique_ptr<Loss<T>> make_bernoulli_mixture(const AnyOptions& any) {

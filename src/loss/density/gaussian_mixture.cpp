@@ -3,6 +3,7 @@
 #include <memory>
 #include <vector>
 
+#include "loss/density/mixture_options.h"
 #include "loss/density/vector_density.h"
 #include "loss/deviation.h"
 #include "loss/hmm/gaussian_hmm.h"
@@ -17,13 +18,14 @@ namespace {
 
 constexpr int kMixtureMemory = 14;  // `user` of row_scratch
 
-/// A mixture of Gaussians with full covariances, each factored into regressions of each number on the preceding ones:
+/// A mixture of Gaussians whose full covariances are factored into regressions of each number on the preceding ones;
+/// diagonal covariances have no regressions, l = 0:
 ///
 ///   e = y - m,   u_i = e_i + sum_{j<i} l_ij e_j,   z_i = u_i / d_i,   log d_i = 10 tanh(s_i / 10) (deviation.h)
 ///   j_k = softmax(a)_k prod_i exp(-z_ki^2 / 2) / (d_ki sqrt(2 pi)),   nats = -log sum_k j_k
 ///
-/// Signal (a, then m, s, l by component): 1 + 2 n + n (n - 1) / 2 numbers each. With the responsibilities
-/// r_k = j_k / sum_l j_l and w_i = z_i / d_i:
+/// Signal (a, then m, s, l by component): 1 + 2 n + n (n - 1) / 2 numbers each, if diagonal 1 + 2 n. With the
+/// responsibilities r_k = j_k / sum_l j_l and w_i = z_i / d_i:
 ///
 ///   d nats / d a_k = p_k - r_k,   / d m_j = -r_k (w_j + sum_{i>j} l_ij w_i),   / d log d_i = r_k (1 - z_i^2),
 ///   / d l_ij = r_k w_i e_j
@@ -33,17 +35,18 @@ constexpr int kMixtureMemory = 14;  // `user` of row_scratch
 template <class T>
 class GaussianMixture final : public RowLoss<T>, public RowCurvature<T>, public VectorDensity<T> {
  public:
-  explicit GaussianMixture(Index components) : k_(components) {}
+  explicit GaussianMixture(const GaussianMixtureOptions& options) : options_(options), k_(options.components) {}
 
   std::string_view name() const override { return "gaussian-mixture"; }
-  static Index each(Index n) { return 1 + 2 * n + n * (n - 1) / 2; }
+  Index each(Index n) const { return options_.numbers(n); }
   Index target_size(Index signal_size) const override {
     Index n = 1;
     while (k_ * each(n) < signal_size) ++n;
     if (k_ * each(n) != signal_size)
       throw UsageError("gaussian-mixture loss: a signal of " + std::to_string(signal_size) +
                        " numbers, which must be " + std::to_string(k_) +
-                       " times 1 + 2 n + n (n - 1) / 2 for n numbers predicted");
+                       (is_full() ? " times 1 + 2 n + n (n - 1) / 2 for n numbers predicted"
+                                  : " times 1 + 2 n for n numbers predicted"));
     return n;
   }
 
@@ -83,8 +86,9 @@ class GaussianMixture final : public RowLoss<T>, public RowCurvature<T>, public 
         const T *vm = place(v, work, k), *vs = vm + work.n, *vl = vs + work.n;
         for (Index i = 0; i < work.n; ++i) {
           const T *l = row_of(of.l, i), *moved = row_of(vl, i);
-          const auto lm = static_cast<T>(dot(span_of(l, i), span_of(vm, i)));
-          const auto le = static_cast<T>(dot(span_of(moved, i), span_of<T>(of.e, i)));
+          const Index before = regressors(i);
+          const auto lm = static_cast<T>(dot(span_of(l, before), span_of(vm, before)));
+          const auto le = static_cast<T>(dot(span_of(moved, before), span_of<T>(of.e, before)));
           work.more[i] = of.inverse[i] * (of.inverse[i] * (le - lm - vm[i]));
         }
         const T share = scale * work.share[k];
@@ -168,7 +172,11 @@ class GaussianMixture final : public RowLoss<T>, public RowCurvature<T>, public 
   U* place(U* row, const Work& work, Index k) const {
     return row + k_ + k * (each(work.n) - 1);
   }
-  static const T* row_of(const T* l, Index i) { return l + i * (i - 1) / 2; }
+  bool is_full() const { return options_.covariance == Covariance::full; }
+  /// Of number i: the preceding numbers that it depends on.
+  Index regressors(Index i) const { return is_full() ? i : 0; }
+  Index row_begin(Index i) const { return is_full() ? i * (i - 1) / 2 : 0; }
+  const T* row_of(const T* l, Index i) const { return l + row_begin(i); }
   Part part(const Work& work, Index k) const {
     const Index n = work.n;
     const T* m = place(work.signal, work, k);
@@ -188,7 +196,8 @@ class GaussianMixture final : public RowLoss<T>, public RowCurvature<T>, public 
       deviations(of.s, n, of.log_d, of.inverse, of.slope);
       for (Index i = 0; i < n; ++i) of.e[i] = y[i] - of.m[i];
       for (Index i = 0; i < n; ++i) {
-        const T u = of.e[i] + static_cast<T>(dot(span_of(row_of(of.l, i), i), span_of<T>(of.e, i)));
+        const T u =
+            of.e[i] + static_cast<T>(dot(span_of(row_of(of.l, i), regressors(i)), span_of<T>(of.e, regressors(i))));
         of.z[i] = u * of.inverse[i];
         of.w[i] = of.z[i] * of.inverse[i];
       }
@@ -208,9 +217,9 @@ class GaussianMixture final : public RowLoss<T>, public RowCurvature<T>, public 
     T *to_m = place(out, work, k), *to_l = to_m + 2 * n;
     for (Index j = 0; j < n; ++j) to_m[j] = -w[j];
     for (Index i = 0; i < n; ++i) {
-      axpy<T>(-w[i], span_of(row_of(of.l, i), i), {to_m, at(i)});
-      T* to = to_l + i * (i - 1) / 2;
-      for (Index j = 0; j < i; ++j) to[j] = factor * (w[i] * of.e[j]);
+      axpy<T>(-w[i], span_of(row_of(of.l, i), regressors(i)), {to_m, at(regressors(i))});
+      T* to = to_l + row_begin(i);
+      for (Index j = 0; j < regressors(i); ++j) to[j] = factor * (w[i] * of.e[j]);
     }
     for (Index j = 0; j < n; ++j) to_m[j] *= factor;
   }
@@ -293,48 +302,39 @@ class GaussianMixture final : public RowLoss<T>, public RowCurvature<T>, public 
   }
 
   /// Returns M^-1 diag(d), where M = 1 + l; this matrix times its transpose is the covariance.
-  static std::vector<double> covariance_factor(const T* m, Index n) {
+  std::vector<double> covariance_factor(const T* m, Index n) const {
     std::vector<double> factor(at(n * n));
     const T *s = m + n, *l = m + 2 * n;
     for (Index i = 0; i < n; ++i) {
       factor[at(i * n + i)] = deviation(static_cast<double>(s[i]));
-      for (Index j = 0; j < i; ++j)
+      for (Index j = 0; j < regressors(i); ++j)
         for (Index c = 0; c <= j; ++c)
           factor[at(i * n + c)] -= static_cast<double>(row_of(l, i)[j]) * factor[at(j * n + c)];
     }
     return factor;
   }
 
+  GaussianMixtureOptions options_;
   Index k_;
 };
 
-constexpr double kMostFullComponents = 1000;
-
-struct GaussianMixtureOptions {
-  Index components = 10;
-};
-template <class Visitor>
-void describe(Visitor& v, GaussianMixtureOptions& o) {
-  v("components", o.components, "in the mixture", range(1, kMostFullComponents));
-}
-
 template <class T>
 std::unique_ptr<Loss<T>> make_gaussian_mixture(const AnyOptions& any) {
-  return std::make_unique<GaussianMixture<T>>(any.as<GaussianMixtureOptions>().components);
+  return std::make_unique<GaussianMixture<T>>(any.as<GaussianMixtureOptions>());
 }
 
 }  // namespace
 
 template <class T>
 std::unique_ptr<Loss<T>> gaussian_mixture_loss(Index components) {
-  return std::make_unique<GaussianMixture<T>>(components);
+  return std::make_unique<GaussianMixture<T>>(GaussianMixtureOptions{.components = components});
 }
 template std::unique_ptr<Loss<float>> gaussian_mixture_loss<float>(Index);
 template std::unique_ptr<Loss<double>> gaussian_mixture_loss<double>(Index);
 
 LossEntry gaussian_mixture_entry() {
   return {.name = "gaussian-mixture",
-          .help = "numbers: a mixture of Gaussians with full covariances",
+          .help = "numbers: a mixture of Gaussians with full or diagonal covariances",
           .of_symbols = false,
           .make_float = make_gaussian_mixture<float>,
           .make_double = make_gaussian_mixture<double>,
@@ -342,7 +342,8 @@ LossEntry gaussian_mixture_entry() {
           .main_option = "components",
           .size_of_signal =
               [](Index n, const AnyOptions& any) {
-                return any.as<GaussianMixtureOptions>().components * GaussianMixture<double>::each(n);
+                const auto& options = any.as<GaussianMixtureOptions>();
+                return options.components * options.numbers(n);
               },
           .density = Density::numbers};
 }

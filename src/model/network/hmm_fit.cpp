@@ -55,6 +55,17 @@ double deviation_logit(double log_d) {
   return kMost / 2 * (both[0] - both[1]);
 }
 
+/// The means, the deviation signals and the regressions of a component.
+std::vector<double> component_signal(const VectorHmm& hmm, Index k) {
+  const VectorHmmShape& shape = hmm.shape;
+  const GaussianFactors of(std::span(hmm.covariances).subspan(at(k * shape.spread()), at(shape.spread())),
+                           shape.numbers, shape.full);
+  std::vector<double> own(hmm.means.begin() + k * shape.numbers, hmm.means.begin() + (k + 1) * shape.numbers);
+  for (const double log_d : of.log_d) own.push_back(deviation_logit(log_d));
+  own.insert(own.end(), of.l.begin(), of.l.end());
+  return own;
+}
+
 /// The signal of the loss (loss/hmm/gaussian_hmm.h).
 std::vector<double> signal_of(const VectorHmm& hmm) {
   const VectorHmmShape& shape = hmm.shape;
@@ -65,11 +76,7 @@ std::vector<double> signal_of(const VectorHmm& hmm) {
     to_logits(hmm.weights, j * shape.components, shape.components, signal);
     std::vector<double> means, deviations;
     for (Index k = j * shape.components; k < (j + 1) * shape.components; ++k) {
-      const GaussianFactors of(std::span(hmm.covariances).subspan(at(k * shape.spread()), at(shape.spread())), n,
-                               shape.full);
-      std::vector<double> own(hmm.means.begin() + k * n, hmm.means.begin() + (k + 1) * n);
-      for (const double log_d : of.log_d) own.push_back(deviation_logit(log_d));
-      own.insert(own.end(), of.l.begin(), of.l.end());
+      const std::vector<double> own = component_signal(hmm, k);
       if (shape.full) {
         signal.insert(signal.end(), own.begin(), own.end());
       } else {  // layout of mixture.cpp: all means, then all deviations
@@ -84,6 +91,24 @@ std::vector<double> signal_of(const VectorHmm& hmm) {
 }
 
 }  // namespace
+
+std::vector<double> mixture_signal(const VectorHmm& mixture) {
+  std::vector<double> signal;
+  to_logits(mixture.weights, 0, mixture.shape.components, signal);
+  for (Index k = 0; k < mixture.shape.components; ++k) {
+    const std::vector<double> own = component_signal(mixture, k);
+    signal.insert(signal.end(), own.begin(), own.end());
+  }
+  return signal;
+}
+
+VectorSequences rows_as_runs(Matrix<const double> rows) {
+  constexpr Index kLength = 32;
+  VectorSequences runs{.rows = rows, .ends = {}};
+  for (Index end = kLength; end < rows.rows; end += kLength) runs.ends.push_back(end);
+  runs.ends.push_back(rows.rows);
+  return runs;
+}
 
 bool is_hidden_markov(const ModelSpec& spec) { return is_density(spec) && is_of_sequences(spec.density); }
 

@@ -16,6 +16,11 @@ namespace unfold {
 
 bool is_hidden_markov(const ModelSpec& spec);
 
+/// The signal of the loss gaussian-mixture for a model with one state.
+std::vector<double> mixture_signal(const VectorHmm& mixture);
+/// Independent rows as sequences for a model with one state: short ones, which threads share.
+VectorSequences rows_as_runs(Matrix<const double> rows);
+
 struct HmmFit {
   std::string model;               ///< its SPEC, with the selected number of states
   std::vector<VectorHmmFit> fits;  ///< the selected fit, then the others that were tried

@@ -1,0 +1,20 @@
+#pragma once
+/// Sampling of single lines from a model of lines, such as names: a sample ends with the symbol that ends a line.
+
+#include <functional>
+
+#include "model/decoding/sampling.h"
+
+namespace unfold {
+
+struct LineEnd {
+  Symbol symbol = kNoSymbol;  ///< SymbolModel::sequence_end
+  bool may_be_first = true;   ///< without a prime: whether a line may be empty
+};
+
+/// As sample (sampling.h), up to the end of the line, which is passed to `use` too, or up to `options.length` symbols.
+/// `options.stop` is ignored.
+void sample_line(Predictor& predictor, const SamplingOptions& options, const LineEnd& end,
+                 const std::function<void(Symbol)>& use);
+
+}  // namespace unfold

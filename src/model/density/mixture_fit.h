@@ -1,0 +1,44 @@
+#pragma once
+/// Mixtures of vectors as models, `gaussian-mixture:5` and `bernoulli-mixture:5`: fitted by expectation-maximization
+/// from several initializations (loss/hmm/vector_hmm.h with one state, loss/density/bernoulli_mixture_fit.h) and then
+/// stored as the parameters of a network without inputs. Each row of the data is one vector.
+
+#include <atomic>
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/threads/team.h"
+#include "data/examples/example_set.h"
+#include "model/network/network_model.h"
+
+namespace unfold {
+
+/// Whether a SPEC names a mixture: gaussian-mixture or bernoulli-mixture.
+bool names_mixture(std::string_view spec);
+/// Whether it names a mixture that is fitted by expectation-maximization, not by gradients. Throws UsageError for
+/// invalid options.
+bool is_fitted_mixture(std::string_view spec);
+/// Returns the SPEC of a mixture that is trained by gradients.
+std::string by_gradients(std::string_view spec);
+
+struct MixtureFit {
+  std::string model;                ///< its SPEC
+  std::vector<double> signal = {};  ///< the parameters, as the loss reads them
+  double log_likelihood = 0;        ///< of all rows, standardized as they are
+  Index iterations = 0, rows = 0;
+
+  std::string remark() const;
+  nlohmann::json history() const;
+};
+
+/// Fits to the vectors of all examples. Throws UsageError, DataError, InterruptedError.
+MixtureFit fit_mixture(const ModelSpec& spec, const ExampleSet& training, std::uint64_t seed,
+                       const std::atomic<bool>* stop, Team& team);
+
+/// Sets the parameters of a model of fit.model, and writes it with its history.
+template <class T>
+TrainingResult train_mixture(const MixtureFit& fit, NetworkModel<T>& model, const std::string& model_file);
+
+}  // namespace unfold
