@@ -28,6 +28,7 @@ class Sample final : public Verb {
   ExitCode run(Console& console) override;
 
  private:
+  void choose_lines();
   ExitCode print_json() const;
   ExitCode sample_fields();
   ExitCode sample_rows() const;
@@ -53,7 +54,8 @@ Sample::Sample()
   options_.add({.name = "length",
                 .target = &request_.sampling.length,
                 .placeholder = "N",
-                .help = "number of symbols to sample; for piano rolls, steps",
+                .help = "number of symbols to sample; for piano rolls, steps; without it, a model of lines (train "
+                        "--lines) samples whole lines, 10 without --count",
                 .least = 0,
                 .most = 1e12});
   options_.add({.name = "prime",
@@ -136,6 +138,7 @@ ExitCode Sample::run(Console&) {
   options_.refuse({"midi", "picture", "step", "voices"}, "is for models of piano rolls");
   take_prime(prime_file_, request_.prime);
   request_.sampling.seed = static_cast<std::uint64_t>(seed_);
+  choose_lines();
   if (json_) return print_json();
   sample(request_, [&](const SampledBlock& block) {
     print_result(block.text);
@@ -143,6 +146,15 @@ ExitCode Sample::run(Console&) {
     flush_results();
   });
   return ExitCode::success;
+}
+
+/// Without --length and --stop, a model of lines samples lines.
+void Sample::choose_lines() {
+  constexpr Index kLines = 10, kLongest = 100'000;
+  if (options_.given("length") || options_.given("stop") || !samples_lines(request_.model)) return;
+  request_.by_line = true;
+  request_.sampling.length = kLongest;
+  if (!options_.given("count")) request_.count = kLines;
 }
 
 /// Pieces, a line each.

@@ -130,7 +130,7 @@ class ExplainedExample {
   }
 
   /// Uses the gradient of the label's log odds: its score against the scores of the other labels, weighted by their
-  /// current probabilities.
+  /// current probabilities. Where positions do not read each other, the gradient times the contribution of a position.
   void vote_by_gradient() {
     const Watched<T> watched(model_.spec(), model_.data(), model_.layout(), model_.parameters());
     Gradients<T> gradients(watched, team_);
@@ -142,12 +142,15 @@ class ExplainedExample {
     const std::vector<double> share = label_probabilities<T>({output.row(row), at(output.cols)});
     T* seed = gradients.adjoint(signal).row(row);
     for (Index y = 0; y < output.cols; ++y) seed[y] = static_cast<T>((y == best_[at(place_)] ? 1 : 0) - share[at(y)]);
-    const std::vector<double> squares = gradients.squares().front();
+    const bool memoryless = watched.is_memoryless();
+    std::vector<double> weights = (memoryless ? gradients.contributions() : gradients.squares()).front();
+    for (double& x : weights)
+      if (!memoryless) x = std::sqrt(x);
     const std::vector<std::string> predicts = predicted_fields(model_.layout());
-    for (std::size_t p = 0; p < squares.size(); ++p)
+    for (std::size_t p = 0; p < weights.size(); ++p)
       result_.votes.push_back({.position = static_cast<Index>(p) + 1,
                                .what = read_at(examples_, predicts, first_ + static_cast<Index>(p)),
-                               .weight = std::sqrt(squares[p])});
+                               .weight = weights[p]});
   }
 
   /// Uses the weights that the features at the position have for the label.

@@ -21,7 +21,8 @@ void Gradients<T>::read(const Batch& batch, State<T>* state) {
 }
 
 template <class T>
-std::vector<std::vector<double>> Gradients<T>::squares() {
+template <class Use>
+std::vector<std::vector<double>> Gradients<T>::sums(const Use& use) {
   unfolding_.backward(gradient_, {.weights = false});
   const Structure& structure = unfolding_.structure();
   std::vector<std::vector<double>> found(at(structure.sequences()));
@@ -30,14 +31,26 @@ std::vector<std::vector<double>> Gradients<T>::squares() {
     for (const Signal reader : watched_.readers()) {
       const Matrix<const T> adjoint = unfolding_.affine_adjoint(reader);
       for (Index p = 0; p < structure.size(c); ++p) {
-        const T* row = adjoint.row(structure.row(c, p));
+        const Index row = structure.row(c, p);
         for (Index i = 0; i < adjoint.cols; ++i)
-          found[at(c)][at(p)] += static_cast<double>(row[i]) * static_cast<double>(row[i]);
+          found[at(c)][at(p)] += use(reader, row, i, static_cast<double>(adjoint.row(row)[i]));
       }
     }
   }
   unfolding_.clear_adjoints();
   return found;
+}
+
+template <class T>
+std::vector<std::vector<double>> Gradients<T>::squares() {
+  return sums([](Signal, Index, Index, double adjoint) { return adjoint * adjoint; });
+}
+
+template <class T>
+std::vector<std::vector<double>> Gradients<T>::contributions() {
+  return sums([&](Signal reader, Index row, Index i, double adjoint) {
+    return adjoint * static_cast<double>(unfolding_.value(reader).row(row)[i]);
+  });
 }
 
 template <class T>

@@ -26,8 +26,15 @@ class Gradients {
   Matrix<T> adjoint(Signal output) { return unfolding_.adjoint(output); }
   /// Returns the squared gradient norms by chain and position for the current seeds, and resets the seeds to 0.
   std::vector<std::vector<double>> squares();
+  /// Returns the product of gradient and value, summed over the readers, by chain and position for the current seeds,
+  /// and resets the seeds to 0: how much each position adds to the seeded signal, up to first order. In a bag of words
+  /// the gradient alone is the same at all positions. REQUIRES a memoryless network.
+  std::vector<std::vector<double>> contributions();
 
  private:
+  template <class Use>
+  std::vector<std::vector<double>> sums(const Use& use);
+
   const Watched<T>& watched_;
   Unfolding<T> unfolding_;
   std::vector<T> gradient_;

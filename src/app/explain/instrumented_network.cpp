@@ -62,6 +62,18 @@ bool is_read_from_outside(const Circuit& circuit, int id) {
          (node.kind == Node::Kind::link && node.delay.crosses());
 }
 
+/// Whether a node is computed from the inputs of its own position alone.
+bool reads_own_position(const Circuit& circuit, int id) {
+  if (id < 0) return true;
+  const Node& node = circuit.nodes()[at(id)];
+  if (node.kind == Node::Kind::link) return false;
+  return std::ranges::all_of(node.operands, [&](int operand) { return reads_own_position(circuit, operand); }) &&
+         std::ranges::all_of(node.terms, [&](const Node::AffineTerm& term) {
+           return reads_own_position(circuit, term.source) && reads_own_position(circuit, term.gate) &&
+                  reads_own_position(circuit, term.keys) && reads_own_position(circuit, term.values);
+         });
+}
+
 }  // namespace
 
 template <class T>
@@ -71,7 +83,16 @@ Watched<T>::Watched(const ModelSpec& spec, const DataSpecification& data, const 
   find_gates(spec);
   find_readers();
   for (const Gate& gate : gates_) circuit_.output(gate.signal);
-  if (!gates_.empty()) network_.plan = std::make_shared<const Plan>(circuit_);
+  const bool memoryless = is_memoryless();
+  for (const Signal reader : readers_)
+    if (memoryless) circuit_.output(reader);
+  if (!gates_.empty() || memoryless) network_.plan = std::make_shared<const Plan>(circuit_);
+}
+
+template <class T>
+bool Watched<T>::is_memoryless() const {
+  return std::ranges::all_of(network_.hidden,
+                             [&](const Signal& layer) { return reads_own_position(circuit_, layer.id); });
 }
 
 template <class T>

@@ -39,6 +39,8 @@ class Watched {
   /// The affine maps that read the inputs. The gradient at them is the gradient with respect to a position's
   /// contribution.
   const std::vector<Signal>& readers() const { return readers_; }
+  /// Whether no layer reads other positions, as in a bag of words. The readers are then outputs.
+  bool is_memoryless() const;
 
  private:
   void find_gates(const ModelSpec& spec);

@@ -7,7 +7,9 @@
 #include "app/fields/field_model.h"
 #include "app/fields/transduction_metrics.h"
 #include "app/predict/number_sequences.h"
+#include "app/settings/line_lists.h"
 #include "base/utf8.h"
+#include "model/decoding/line_sampling.h"
 #include "model/finite.h"
 #include "model/registry/run_folder.h"
 #include "numerics/functions.h"
@@ -62,6 +64,8 @@ std::vector<Symbol> encode_prime(const Alphabet& alphabet, const std::string& te
   return known;
 }
 
+bool samples_lines(const std::string& model) { return load_model(model)->reads_lines(); }
+
 void sample(const SampleRequest& request, const std::function<void(const SampledBlock&)>& use) {
   SamplingOptions sampling = request.sampling;
   validate(sampling);
@@ -70,11 +74,17 @@ void sample(const SampleRequest& request, const std::function<void(const Sampled
   const std::unique_ptr<SymbolModel> model = load_model(request.model);
   const Alphabet& alphabet = model->alphabet();
   if (!request.prime.empty()) sampling.prime = encode_prime(alphabet, request.prime);
+  const LineEnd end{.symbol = model->sequence_end(),
+                    .may_be_first = model->configuration().value(kEmptyLinesKey, true)};
   // Of adaptive models, no sample shall know another.
   const std::unique_ptr<Predictor> fresh = finite_predictor(*model, request.model);
   for (sampling.number = 0; sampling.number < request.count; ++sampling.number) {
     BlockStream blocks(alphabet, last_of(sampling.prime), sampling.number, use);
-    sample(*fresh->clone(), alphabet, sampling, [&](Symbol symbol) { blocks.add(symbol); });
+    const auto add = [&](Symbol symbol) { blocks.add(symbol); };
+    if (request.by_line)
+      sample_line(*fresh->clone(), sampling, end, add);
+    else
+      sample(*fresh->clone(), alphabet, sampling, add);
     blocks.end();
   }
 }

@@ -16,6 +16,9 @@ struct SampleRequest {
   SamplingOptions sampling = {};  ///< `prime` and `number` are overwritten
   std::string prime = {};         ///< read before sampling; not part of the sample
   Index count = 1;
+  /// For models of lines (train --lines): each sample is one line with its end, not empty unless the training data have
+  /// empty lines.
+  bool by_line = false;
   std::vector<std::string> given = {};  ///< for models of whole sequences: "FIELD=VALUE" (app/fields/condition.h)
 };
 /// A block of a sample. Memory does not grow with the length of the sample.
@@ -25,6 +28,8 @@ struct SampledBlock {
   Index symbols = 0;
   bool last = false;  ///< last block of the sample
 };
+/// Whether a run folder or model file is of running text whose lines are separate sequences.
+bool samples_lines(const std::string& model);
 /// Draws the samples one after another and passes each block to `use` as it is drawn. Throws UsageError (before
 /// anything is loaded), DataError, and ModelError (also for non-finite predictions).
 void sample(const SampleRequest& request, const std::function<void(const SampledBlock&)>& use);

@@ -9,6 +9,7 @@
 #include <limits>
 
 #include "app/settings/evaluation_split.h"
+#include "app/settings/line_lists.h"
 #include "app/settings/step_settings.h"
 #include "base/formats/text_encoding.h"
 #include "base/options/integer_range.h"
@@ -22,6 +23,7 @@
 #include "data/text/alphabet.h"
 #include "data/text/split.h"
 #include "model/decoding/objective.h"
+#include "model/density/mixture_fit.h"
 #include "model/registry/registry.h"
 #include "optim/optimizer.h"
 
@@ -249,6 +251,20 @@ std::string remark_on_text(const TrainSettings& s, const Given& given) {
                      s.data.front(), *option, guess.format, guess.format, guess.why);
 }
 
+/// Reads the lines of a list of items as sequences. Returns a note, or an empty string if the file is not a list.
+std::string recognize_lines(TrainSettings& s, const Given& given) {
+  constexpr const char* kOthers[] = {"lines", "label-column", "only-label", "predict-after", "mask", "curriculum"};
+  if (s.lines || s.symbols == "words" || !is_file(s.data.front()) ||
+      std::ranges::any_of(kOthers, [&](const char* name) { return given.contains(name); }))
+    return {};
+  const std::string why = guess_item_lines(Input::open(s.data.front()).bytes());
+  if (why.empty()) return {};
+  s.lines = true;
+  return fmt::format(
+      "{} is read as lines ({}), each a sequence of its own; --format text would read it as running text",
+      s.data.front(), why);
+}
+
 /// Sets the defaults for logs: each line is a sequence of words, and the default model.
 void set_log_defaults(TrainSettings& s, const Given& given) {
   if (s.log_rules && s.format != kLogFormat) throw UsageError("--log-rules requires --format log");
@@ -292,7 +308,10 @@ std::string resolve_format(TrainSettings& s, const Given& given) {
     s.format = kFastaFormat;
     return fmt::format("{} is read as fasta ({}); --format text would read it as running text", s.data.front(), why);
   }
-  if (text && !fields) return remark_on_text(s, given);
+  if (text && !fields) {
+    const std::string remark = remark_on_text(s, given);
+    return remark.empty() ? recognize_lines(s, given) : remark;
+  }
   const Input input = Input::open(s.data.front());
   const FormatGuess guess = guess_format(input);
   if (guess.format == kTextFormat) {
@@ -303,7 +322,7 @@ std::string resolve_format(TrainSettings& s, const Given& given) {
                       "reports the line that does not match",
                       s.data.front()));
     }
-    return {};
+    return recognize_lines(s, given);
   }
   s.format = guess.format;
   return fmt::format("{} is read as {} ({}); --format text would read it as running text", s.data.front(), guess.format,
@@ -522,6 +541,7 @@ bool applies(std::string_view setting, const TrainSettings& s) {
   if (setting == "follow" && !s.follow) return false;
   if (setting == kMemoryLimit && is_counted_model(s.model)) return true;
   if (is_fitted_model(s.model) && is_in(kGradientOnly, setting)) return false;
+  if (setting != "precision" && is_in(kGradientOnly, setting) && is_fitted_mixture(s.model)) return false;
   // Earlier versions trained tasks only in float and did not store the precision.
   if (s.task && setting == "precision") return s.precision != "float";
   if (s.task) return !is_in(kFilesOnly, setting);
