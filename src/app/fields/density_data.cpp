@@ -3,12 +3,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
 #include "base/formats/trusted_json.h"
 #include "loss/registry.h"
+#include "model/density/mixture_fit.h"
 #include "model/network/density_model.h"
 #include "optim/optimizer.h"
 
@@ -100,6 +102,34 @@ VectorRows density_rows(const TrainSettings& s) {
     throw UsageError(
         fmt::format("--predict {0}: {0} separates the sequences (--sequences {0}); name another field", *s.sequences));
   return rows;
+}
+
+bool may_choose_density(const TrainSettings& s, const Given& given) {
+  constexpr const char* kOthers[] = {"model", "optimizer", "read",      "predict",  "ahead",  "sequences", "ends",
+                                     "trees", "task",      "objective", "feedback", "window", "start-from"};
+  return s.format == "table" && given.contains("format") &&
+         std::ranges::none_of(kOthers, [&](const char* name) { return given.contains(name); });
+}
+
+bool is_table_of_numbers(const Examples& examples) {
+  constexpr std::size_t kFewest = 2;
+  return examples.columns.size() >= kFewest && obvious_target(examples).empty() &&
+         std::ranges::none_of(examples.columns, [](const ExampleColumn& column) {
+           return column.is_text() || column.once || column.source || column.width > 1;
+         });
+}
+
+bool has_only_bits(const ExampleColumn& vectors) {
+  return std::ranges::all_of(vectors.numbers, [](double x) { return x == 0 || x == 1; });
+}
+
+void settle_mixture(TrainSettings& s, const Given& given) {
+  constexpr auto kOfGradients = std::to_array<std::string_view>(
+      {"optimizer", "batch", "epochs", "steps", "minutes", "validate-every", "early-stop", "best-by", "gradient",
+       "objective", "shards", "gradient-sums", "start-from", "device", "activations", "label-smoothing"});
+  if (is_fitted_mixture(s.model) &&
+      std::ranges::any_of(kOfGradients, [&](std::string_view name) { return given.contains(name); }))
+    s.model = by_gradients(s.model);
 }
 
 FieldPlan plan_density(const Examples& examples, TrainSettings& s) {

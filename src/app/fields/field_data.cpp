@@ -22,6 +22,7 @@
 #include "model/network/density_model.h"
 #include "model/network/length_model.h"
 #include "model/network/linear.h"
+#include "model/network/readout.h"
 #include "optim/optimizer.h"
 
 namespace unfold {
@@ -34,22 +35,6 @@ std::string joined(const Names& names) { return fmt::format("{}", fmt::join(name
 /// A source sequence with its own length, as opposed to a value given once.
 bool is_long_source(const ExampleColumn& column) { return column.source && !column.once; }
 bool has_source(const Examples& examples) { return std::ranges::any_of(examples.columns, is_long_source); }
-
-/// The field that everybody would predict; empty: there is no knowing.
-std::string obvious_target(const Examples& examples) {
-  if (has_source(examples)) return "target";
-  for (const char* name : {"label", "notes", "value", "class", "upos", "tags", "tag"})
-    if (examples.find(name) != nullptr) return name;
-  Names once, numbers;
-  for (const ExampleColumn& column : examples.columns) {
-    if (column.once) once.push_back(column.name);
-    if (!column.once && !column.is_text()) numbers.push_back(column.name);
-  }
-  if (once.size() == 1) return once.front();
-  if (once.empty() && numbers.size() == 1 && examples.columns.size() <= 2) return numbers.front();
-  const bool all_text = std::ranges::all_of(examples.columns, &ExampleColumn::is_text);
-  return all_text && examples.columns.size() > 1 ? examples.columns.back().name : std::string();
-}
 
 /// Minimum number of distinct values of a text field that is treated as words and read by their parts.
 constexpr std::size_t kOpenVocabulary = 500;
@@ -159,6 +144,21 @@ std::string default_loss(const ExampleColumn& column) {
 }
 
 }  // namespace
+
+std::string obvious_target(const Examples& examples) {
+  if (has_source(examples)) return "target";
+  for (const char* name : {"label", "notes", "value", "class", "upos", "tags", "tag"})
+    if (examples.find(name) != nullptr) return name;
+  Names once, numbers;
+  for (const ExampleColumn& column : examples.columns) {
+    if (column.once) once.push_back(column.name);
+    if (!column.once && !column.is_text()) numbers.push_back(column.name);
+  }
+  if (once.size() == 1) return once.front();
+  if (once.empty() && numbers.size() == 1 && examples.columns.size() <= 2) return numbers.front();
+  const bool all_text = std::ranges::all_of(examples.columns, &ExampleColumn::is_text);
+  return all_text && examples.columns.size() > 1 ? examples.columns.back().name : std::string();
+}
 
 SequenceEndOptions whole_sequences(const std::string& ends, const std::vector<std::string>& reads,
                                    const std::vector<std::string>& predicts) {
@@ -416,6 +416,22 @@ double epochs_for(const Examples& examples, double to_read) {
   return std::clamp(std::round(to_read / static_cast<double>(std::max<Index>(1, examples.count()))), kFewest, kMost);
 }
 
+/// Small sets are trained for a number of updates in small batches, since a few epochs of them are few updates.
+/// Training ends earlier when validation has not improved for a third of the updates. REQUIRES a default budget.
+void settle_small_set(const FieldPlan& plan, const Examples& examples, const Given& given, TrainSettings& s) {
+  constexpr Index kUpdates = 600, kValidations = 60, kPatience = 20, kSmallestBatch = 4, kBatches = 16;
+  if (plan.problem != Problem::classifying && plan.problem != Problem::tagging) return;
+  if (readout_of(parse_model_spec(s.model))) return;
+  const Index count = std::max<Index>(1, examples.count());
+  if (static_cast<double>(count) * *s.epochs >= static_cast<double>(kUpdates * s.batch)) return;
+  if (!given.contains("batch"))
+    s.batch = std::clamp(count / kBatches, kSmallestBatch, std::max(s.batch, kSmallestBatch));
+  s.epochs = std::max(*s.epochs, std::ceil(static_cast<double>(kUpdates * s.batch) / static_cast<double>(count)));
+  if (!validates(s)) return;
+  if (!given.contains("validate-every")) s.validate_every = kUpdates / kValidations;
+  if (!given.contains("early-stop")) s.early_stop = kPatience;
+}
+
 bool is_of_bits(const HeadSpecification& head) { return head.loss == "bernoulli"; }
 
 /// Maximum number of labels for which a CRF costs little compared with the network.
@@ -558,6 +574,7 @@ void set_problem_defaults(FieldPlan& plan, const Examples& examples, const Given
     settle("batch", s.batch, std::max<Index>(1, examples.count()));
   else if (!settled || compares)
     settle("batch", s.batch, compares ? kWholeSet : Index{16});
+  if (!budget && !everything && !compares) settle_small_set(plan, examples, given, s);
   const bool affordable = compares && examples.positions() <= kMostWholePositions;  // else memory is short
   const bool cut = plan.problem == Problem::forecasting && !parse_model_spec(s.model).both_directions && !affordable;
   if (!given.contains("whole-sequences") && !given.contains("window")) s.whole_sequences = !cut;

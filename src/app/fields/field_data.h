@@ -46,6 +46,10 @@ ReaderOptions reader_options(const TrainSettings& settings);
 SequenceEndOptions whole_sequences(const std::string& ends, const std::vector<std::string>& reads,
                                    const std::vector<std::string>& predicts);
 
+/// Returns the field that is predicted if none was named: the label of labeled data, the only column of numbers. Empty:
+/// there is no such field.
+std::string obvious_target(const Examples& examples);
+
 /// Fills in `read`, `predict` and `ahead` where they are not set, and returns the plan. Throws UsageError, DataError.
 FieldPlan plan_fields(const Examples& examples, TrainSettings& settings);
 Problem problem_of(const NetworkLayout& layout, const std::set<std::string, std::less<>>& once);

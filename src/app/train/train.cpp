@@ -20,6 +20,7 @@
 #include "app/fields/template_data.h"
 #include "app/logs/log_data.h"
 #include "app/settings/default_model.h"
+#include "app/settings/line_lists.h"
 #include "app/train/baselines.h"
 #include "app/train/objectives.h"
 #include "app/train/ridge_training.h"
@@ -38,6 +39,8 @@
 #include "base/threads/team.h"
 #include "data/text/labels.h"
 #include "model/decoding/objective.h"
+#include "model/density/density_selection.h"
+#include "model/density/mixture_fit.h"
 #include "model/network/density_model.h"
 #include "model/network/hmm_fit.h"
 #include "model/network/initialization/frequency_init.h"
@@ -59,6 +62,8 @@ namespace {
 
 /// Examples that tell how good a trained model of a task is.
 constexpr Index kTestExamples = 1000;
+/// The distribution that is fitted if none is chosen.
+constexpr const char* kSimplestDensity = "gaussian-mixture:1";
 /// How readily a rare symbol is read as one that was never seen (ExampleBatchOptions).
 constexpr double kUnknownRate = 0.25;
 
@@ -67,6 +72,15 @@ std::vector<Index> lengths_of(const ExampleSet& examples) {
   lengths.reserve(at(examples.count()));
   for (Index e = 0; e < examples.count(); ++e) lengths.push_back(examples.length(e));
   return lengths;
+}
+
+/// Whether a corpus of lines contains empty ones, which consist of their end.
+bool has_empty_lines(const Corpus& corpus) {
+  for (Index s = 0; s < corpus.sequences(); ++s)
+    if (corpus.length(s) == 0 ||
+        (corpus.length(s) == 1 && corpus.read(s, {0, 1}).front() == corpus.alphabet().line_end()))
+      return true;
+  return false;
 }
 
 /// One call of train.
@@ -107,15 +121,21 @@ class Training {
   template <class T>
   TrainingResult fit(NetworkModel<T>& model, BatchReader& reader, const ReadoutOptions& options, Team& team) const;
   std::optional<HmmFit> settle_states(const ExampleSet& training, Team& team);
+  void choose_density(const ExampleSet& training, Team& team);
+  std::optional<MixtureFit> fit_mixture_model(const ExampleSet& training, Team& team);
 
   Config kept(Stored least) const { return configuration(s_, run_, least); }
   nlohmann::json card_configuration() const;
+  nlohmann::json card_configuration(const Corpus& corpus) const;
   Examples read_further(const std::string& file, const DataSpecification& data) const;
   int threads() const { return threads_of_process(run_.threads, processes()); }
   Processes& processes() const { return request_.processes != nullptr ? *request_.processes : single_process(); }
   bool writes() const { return processes().first(); }
   TrainOptions train_options() const;
   void begin_folder(bool resume) const;
+  void add_text_baselines(const Material& material, TrainOutcome& outcome) const;
+  void add_field_baselines(const std::array<ExampleSet, 3>& parts, TrainOutcome& outcome) const;
+  void report_baselines(const TrainOutcome& outcome) const;
   void tell(const SymbolModel& model, const Material& material) const;
   template <class T>
   void compare_text(LanguageModel<T>& model, const Parameters<T>& initial, const Material& material,
@@ -143,6 +163,7 @@ class Training {
   std::string chosen_model_ = {};    // the SPEC of the best restart, with its graph; empty: as in the settings
   bool begins_ = true;               // not from a checkpoint
   bool selects_series_ = false;      // the model of labeled series is selected
+  bool chooses_density_ = false;     // the model of a table is chosen by cross-validation
   std::set<std::string_view> open_;  // settings that the data are still to decide
 };
 
@@ -177,6 +198,7 @@ void Training::settle() {
   if (!s_.whole_sequences && chooses_sequences(s_, given_)) open_ = {"whole-sequences"};
   if (uses_default_model(s_, given_)) open_.insert({"model", "optimizer"});
   if (selects_series_) open_.insert("model");
+  if (chooses_density_) open_.insert({"model", "optimizer", "batch", "epochs"});
 }
 
 void Training::check_folder() const {
@@ -211,6 +233,12 @@ nlohmann::json Training::card_configuration() const {
   if (!chosen_model_.empty()) json["model"] = chosen_model_;
   if (log_) json["log"] = to_json(log_->card());
   if (!device_.is_cpu()) json["device"] = device_.name();
+  return json;
+}
+
+nlohmann::json Training::card_configuration(const Corpus& corpus) const {
+  nlohmann::json json = card_configuration();
+  if (s_.lines && !has_empty_lines(corpus)) json[kEmptyLinesKey] = false;
   return json;
 }
 
@@ -294,7 +322,7 @@ TrainOutcome Training::run_recurrent(const Material& material, const TrainingDat
   }
   if (s_.restarts > 1) chosen_model_ = to_string(model.spec());
   if (s_.restarts > 1) set_budget_after_restarts(options.trainer, restarts);
-  model.configuration() = card_configuration();
+  model.configuration() = card_configuration(material.corpus);
   Team team(threads());
   options.trainer.stop = reporter_.stop();
   const Parameters<T> initial = model.parameters();
@@ -377,7 +405,7 @@ TrainOutcome Training::run_fitted(const Material& material, const TrainingData& 
   const std::unique_ptr<FittedModel> model = make_fitted_model(s_.model, material.corpus.alphabet());
   const Symbol after = s_.predict_after ? model->alphabet().parse(*s_.predict_after) : kNoSymbol;
   tell(*model, material);
-  model->configuration() = card_configuration();
+  model->configuration() = card_configuration(material.corpus);
   Team team(threads());
   std::optional<EventLog> log;
   begin_folder(false);
@@ -422,6 +450,38 @@ std::optional<HmmFit> Training::settle_states(const ExampleSet& training, Team& 
   HmmFit fitted = fit_states(spec, training, static_cast<std::uint64_t>(s_.seed), reporter_.stop(), team);
   reporter_.remark(fitted.remark());
   s_.model = fields_.layout.heads.front().loss = fitted.model;
+  return fitted;
+}
+
+/// Chooses the model of a table of which only the format is known, and its settings.
+void Training::choose_density(const ExampleSet& training, Team& team) {
+  if (!chooses_density_) return;
+  const ExampleColumn& vectors = examples_.column(kVector);
+  const DensitySelection found = select_density(
+      training,
+      {.bits = has_only_bits(vectors),
+       .seed = static_cast<std::uint64_t>(s_.seed),
+       .stop = reporter_.stop(),
+       .progress = [&](const std::string& model) { reporter_.progress({.what = "cross-validation of " + model}); }},
+      team);
+  reporter_.remark(found.remark());
+  s_.model = fields_.layout.heads.front().loss = found.candidates.front().model;
+  if (is_fitted_mixture(s_.model)) return;
+  if (!given_.contains("epochs")) s_.epochs.reset();
+  set_density_defaults(examples_, given_, s_);
+  s_.optimizer = canonical_optimizer(s_.optimizer);
+}
+
+/// Fits mixtures, unless they are trained by gradients; none: it is another model.
+std::optional<MixtureFit> Training::fit_mixture_model(const ExampleSet& training, Team& team) {
+  if (!is_fitted_mixture(s_.model)) return std::nullopt;
+  if (request_.resume)
+    throw UsageError(fmt::format("model {} is fitted by expectation-maximization: leave out --resume", s_.model));
+  const ModelSpec spec = parse_model_spec(s_.model);
+  std::optional<NothingToSave> fitting;
+  if (processes().alone()) fitting.emplace();
+  MixtureFit fitted = fit_mixture(spec, training, static_cast<std::uint64_t>(s_.seed), reporter_.stop(), team);
+  reporter_.remark(fitted.remark());
   return fitted;
 }
 
@@ -498,8 +558,13 @@ void Training::settle_fields() {
   known.insert(stored_.begin(), stored_.end());
   if (!known.contains("symbols")) s_.symbols = kAnyText;
   if (goes_on_ && given_.contains("model") && !given_.contains("read") && names_template(s_.model)) s_.read.reset();
+  if (may_choose_density(s_, known)) {
+    chooses_density_ = is_table_of_numbers(read_fields(s_.data, reader_options(s_)));
+    if (chooses_density_) s_.model = kSimplestDensity;  // stands for the model until it is chosen
+  }
   examples_ = read_fields(s_.data, reader_options(s_), reporter_);
   if (s_.symbols == kAnyText) s_.symbols = tokenization_of(examples_);
+  settle_mixture(s_, known);
   fields_ = plan_fields(examples_, s_);
   selects_series_ = selects_series_model(fields_, examples_, known, s_);
   if (selects_series_) s_.model = kSeriesModel, known.emplace("model");
@@ -542,6 +607,8 @@ bool Training::list_features(const ExampleSet& training) {
 
 template <class T>
 TrainOutcome Training::run_on_examples(const std::array<ExampleSet, 3>& parts) {
+  Team team(threads());
+  choose_density(parts[0], team);
   TrainOptions options = train_options();
   options.trainer.model = fmt::format("{} of {}: {} from {}", s_.model, *s_.format, *s_.predict, *s_.read);
   options.trainer.stop = reporter_.stop();
@@ -560,11 +627,13 @@ TrainOutcome Training::run_on_examples(const std::array<ExampleSet, 3>& parts) {
                                     .shift = s_.shift,
                                     .in_order = needs_full_batch(s_.optimizer)};
   const std::optional<HmmFit> states = settle_states(parts[0], team);
+  const std::optional<MixtureFit> mixture = fit_mixture_model(parts[0], team);
   NetworkModel<T> model(s_.model, parts[0].data(), fields_.layout);
   require_options_used(model.spec(), model.data(), model.layout());
   check_training_support(model.network(), model.spec(), s_, run_);
   device_.require(model.network(), model.data());
-  if (states || readout_of(model.spec())) {
+  const bool by_gradients = !states && !mixture && !readout_of(model.spec());
+  if (!by_gradients) {
     if (given_.contains("best-by"))  // of pairs there is always one
       throw UsageError(fmt::format("--best-by needs validation, but {} has none", s_.model));
     check_one_pass_settings(s_, request_.resume);
@@ -604,6 +673,10 @@ TrainOutcome Training::run_on_examples(const std::array<ExampleSet, 3>& parts) {
       begin_folder(false);
       result.result = train_states(*states, model, folder_.model());
       result.result.seconds = seconds();
+    } else if (mixture) {
+      begin_folder(false);
+      result.result = train_mixture(*mixture, model, folder_.model());
+      result.result.seconds = seconds();
     } else if (const auto readout = readout_of(model.spec()); readout && predicts_once(model)) {
       SeriesFit fitted = fit_series(model, parts[0], *readout, seed, team, reporter_);
       begin_folder(false);
@@ -632,7 +705,8 @@ TrainOutcome Training::run_on_examples(const std::array<ExampleSet, 3>& parts) {
     interrupted_with_checkpoint();
   }
   if (parts[1].count() > 0) result.field_valid = evaluate_fields(model, parts[1], team);
-  if (!states && !readout_of(model.spec())) compare_fields(model, initial, parts, result.field_valid, team);
+  add_field_baselines(parts, result);
+  if (by_gradients) compare_fields(model, initial, parts, result.field_valid, team);
   if (s_.test) {
     const ExampleSet test(read_further(*s_.test, parts[0].data()), parts[0].shared_data(), fields_.choice.predicts,
                           UnknownPolicy::skip);
@@ -640,6 +714,38 @@ TrainOutcome Training::run_on_examples(const std::array<ExampleSet, 3>& parts) {
   }
   if (parts[2].count() > 0 && !s_.test) result.field_test = evaluate_fields(model, parts[2], team);
   return result;
+}
+
+/// Reports the baselines, and warns where the model does not beat them.
+void Training::report_baselines(const TrainOutcome& outcome) const {
+  for (const ComparedBaseline& each : outcome.baselines) {
+    const std::string what = fmt::format("{}{} {:.4g}, the baseline {} {:.4g}", each.of.empty() ? "" : each.of + ": ",
+                                         each.baseline.measure, each.result, each.baseline.name, each.baseline.value);
+    reporter_.remark(is_better(each.result, each.baseline)
+                         ? "validation: " + what
+                         : fmt::format("warning: validation is not better than a baseline: {}", what));
+  }
+}
+
+void Training::add_text_baselines(const Material& material, TrainOutcome& outcome) const {
+  if (!outcome.valid) return;
+  Team team(threads());
+  const Symbol after = s_.predict_after ? material.corpus.alphabet().parse(*s_.predict_after) : kNoSymbol;
+  for (Baseline& each : text_baselines(material.corpus, material.training, material.validation_corpus(),
+                                       material.validation, after, team))
+    outcome.baselines.push_back({.of = {}, .baseline = std::move(each), .result = outcome.valid->nats_per_symbol});
+  report_baselines(outcome);
+}
+
+void Training::add_field_baselines(const std::array<ExampleSet, 3>& parts, TrainOutcome& outcome) const {
+  if (!outcome.field_valid) return;
+  for (const HeadFigures& head : outcome.field_valid->heads)
+    for (Baseline& each : field_baselines(parts[0], parts[1], head.field, s_.ahead.value_or(0))) {
+      const auto found = std::ranges::find(head.measures, each.measure, &Measures::value_type::first);
+      if (found != head.measures.end())
+        outcome.baselines.push_back({.of = head.field, .baseline = std::move(each), .result = found->second});
+    }
+  report_baselines(outcome);
 }
 
 template <class T>
@@ -697,6 +803,7 @@ TrainOutcome Training::outcome(const SymbolModel& model, const Material& materia
   if (!chosen_model_.empty()) outcome.settings.model = chosen_model_;
   if (!result.validated) return outcome;
   outcome.valid = Figures{.nats_per_symbol = result.best_nats_per_symbol, .symbols = result.validation_symbols};
+  add_text_baselines(material, outcome);
   if (result.validation_share == 1)
     outcome.valid->bytes = material.validation.bytes(material.validation_corpus());
   else
@@ -708,7 +815,28 @@ TrainOutcome Training::outcome(const SymbolModel& model, const Material& materia
 
 }  // namespace
 
-TrainOutcome train(const TrainRequest& request, Reporter& reporter) { return Training(request, reporter).run(); }
+namespace {
+
+/// What the course of validation says about the budget; empty if nothing.
+std::string budget_note(const TrainingResult& result) {
+  constexpr Index kFewest = 20;
+  if (!result.validated || result.steps < kFewest || result.reason == "fitted") return {};
+  if (result.best_step == result.steps && result.reason != "goal" && result.reason != "converged")
+    return "validation was still improving at the end: train longer (--epochs, --steps or --minutes) for a better "
+           "model";
+  if (2 * result.best_step < result.steps)
+    return fmt::format("validation got worse from step {} of {} on; the model of that step is kept", result.best_step,
+                       result.steps);
+  return {};
+}
+
+}  // namespace
+
+TrainOutcome train(const TrainRequest& request, Reporter& reporter) {
+  TrainOutcome outcome = Training(request, reporter).run();
+  reporter.note_if(budget_note(outcome.result));
+  return outcome;
+}
 
 TrainOutcome train(const TrainRequest& request) {
   Reporter silent;

@@ -22,6 +22,7 @@
 #include "app/fields/field_metrics.h"
 #include "app/settings/train_settings.h"
 #include "distributed/processes.h"
+#include "model/selection/baselines.h"
 #include "train/trainer.h"
 
 namespace unfold {
@@ -42,6 +43,13 @@ struct TrainRequest {
   std::shared_ptr<Device> device = nullptr;
 };
 
+/// A baseline beside the result of the model in the same measure, on the validation data.
+struct ComparedBaseline {
+  std::string of;  ///< the field; empty for text
+  Baseline baseline = {};
+  double result = 0;
+};
+
 struct TrainOutcome {
   std::string run;         ///< folder
   std::string model_file;  ///< the best model by validation loss
@@ -53,7 +61,8 @@ struct TrainOutcome {
   std::optional<TaskMetrics> task_valid = {};  ///< for tasks, instead of `valid`; on separate examples
   std::optional<TaskMetrics> task_test = {};
   std::optional<FieldFigures> field_valid =
-      {};                                       ///< for data with fields, instead of `valid`; metrics of the best model
+      {};  ///< for data with fields, instead of `valid`; metrics of the best model
+  std::vector<ComparedBaseline> baselines = {};
   std::optional<FieldFigures> field_test = {};  ///< metrics on the test part of the split
 };
 /// Returns the output of `unfold train --json`.
