@@ -1,6 +1,6 @@
 #pragma once
 /// Recognition of files in which every line is one item, such as names, passwords, words or product titles. Each line
-/// is then a sequence of its own (`--lines`): items do not depend on their neighbors.
+/// is then a separate sequence (`--lines`): items do not depend on their neighbors.
 
 #include <string>
 #include <string_view>

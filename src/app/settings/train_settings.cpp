@@ -261,7 +261,7 @@ std::string recognize_lines(TrainSettings& s, const Given& given) {
   if (why.empty()) return {};
   s.lines = true;
   return fmt::format(
-      "{} is read as lines ({}), each a sequence of its own; --format text would read it as running text",
+      "{} is read as lines ({}), each a separate sequence; --format text would read it as running text",
       s.data.front(), why);
 }
 
