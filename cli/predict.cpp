@@ -45,8 +45,7 @@ std::vector<std::string> examples_of(std::string_view name) {
 }
 
 const char* summary_of(std::string_view name) {
-  if (name == "forecast")
-    return "forecasts each series of a table, with or without a trained model";
+  if (name == "forecast") return "forecasts each series of a table, with or without a trained model";
   return "writes the data with columns for the predictions of a model";
 }
 

@@ -260,9 +260,8 @@ std::string recognize_lines(TrainSettings& s, const Given& given) {
   const std::string why = guess_item_lines(Input::open(s.data.front()).bytes());
   if (why.empty()) return {};
   s.lines = true;
-  return fmt::format(
-      "{} is read as lines ({}), each a separate sequence; --format text would read it as running text",
-      s.data.front(), why);
+  return fmt::format("{} is read as lines ({}), each a separate sequence; --format text would read it as running text",
+                     s.data.front(), why);
 }
 
 /// Sets the defaults for logs: each line is a sequence of words, and the default model.

@@ -12,7 +12,8 @@
 namespace unfold::forecasting {
 namespace {
 
-const char* const kMembers[] = {"naive", "seasonal-naive", "drift", "mean", "ses", "ets", "theta", "arima", "ar", "seasonal-ar"};
+const char* const kMembers[] = {"naive", "seasonal-naive", "drift", "mean", "ses",
+                                "ets",   "theta",          "arima", "ar",   "seasonal-ar"};
 
 Forecast forecast_of(const char* name, const std::vector<double>& y, Index period, Index horizon,
                      const ForecasterOptions& options = {}) {
