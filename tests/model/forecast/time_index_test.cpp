@@ -21,6 +21,12 @@ std::vector<std::string> labels(const std::vector<std::string>& texts, DateForma
 
 using Texts = std::vector<std::string>;
 
+Moment day(Index days) {
+  Moment moment;
+  moment.days = days;
+  return moment;
+}
+
 TEST(TimeIndex, ExtendsDaysWithGaps) {
   const Texts texts{"2024-02-25", "2024-02-26", "2024-02-28"};
   EXPECT_EQ(labels({"2024-02-25", "2024-02-26", "2024-02-27", "2024-02-28"}, DateFormat::year_month_day, 4, 2),
@@ -60,7 +66,7 @@ TEST(TimeIndex, TwoDatesHaveAStep) {
 TEST(TimeIndex, ExtendsWorkingDays) {
   Texts texts;
   for (Index days = days_from_civil(2024, 1, 1); days < days_from_civil(2024, 1, 27); ++days)
-    if ((days + 3) % 7 < 5) texts.push_back(format_moment({.days = days}, DateFormat::year_month_day));
+    if ((days + 3) % 7 < 5) texts.push_back(format_moment(day(days), DateFormat::year_month_day));
   const Index n = static_cast<Index>(texts.size());
   EXPECT_EQ(labels(texts, DateFormat::year_month_day, n - 1, 3), (Texts{"2024-01-26", "2024-01-29", "2024-01-30"}));
 }
@@ -94,7 +100,7 @@ TEST(TimeIndex, LabelsAreReadBackByTheParser) {
     if (format == DateFormat::unix_seconds || format == DateFormat::unix_milliseconds ||
         format == DateFormat::compact || format == DateFormat::year || format == DateFormat::time_of_day)
       continue;  // integers, which parse_date does not read as texts, and times without a day
-    const Moment moment{.days = days_from_civil(2024, 4, 1)};
+    const Moment moment = day(days_from_civil(2024, 4, 1));
     const auto read = parse_date(format_moment(moment, format), format);
     ASSERT_TRUE(read.has_value()) << date_pattern(format);
     EXPECT_EQ(read->days, moment.days) << date_pattern(format);
