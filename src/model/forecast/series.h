@@ -17,6 +17,9 @@ namespace unfold::forecasting {
 struct UnivariateSeries {
   std::vector<double> values = {};  ///< NaN: missing
   Index period = 1;                 ///< seasonal period m in steps; 1: no season
+  /// Covariates that are known in advance, each with one number for every value and for the steps to forecast. Only the
+  /// members of a backtest that ask for them read them (model/selection/covariate_effect.h).
+  std::vector<std::vector<double>> known = {};
 };
 
 /// Replaces missing values. With a period m > 1 and at least two observed values in every season, the series is first

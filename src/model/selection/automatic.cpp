@@ -53,6 +53,10 @@ Work examine(const UnivariateSeries& series) {
     work.non_negative = work.non_negative && x >= 0;
     work.end = static_cast<Index>(work.series.values.size());
   }
+  const std::size_t skipped = series.values.size() - work.series.values.size();
+  for (const std::vector<double>& known : series.known)
+    work.series.known.emplace_back(known.begin() + static_cast<std::ptrdiff_t>(std::min(skipped, known.size())),
+                                   known.end());
   return work;
 }
 
@@ -117,10 +121,7 @@ class Automatic {
   void refit(Work& work, std::size_t member) const {
     if (work.combination.weights.empty() || work.combination.weights[member] == 0) return;
     try {
-      const std::unique_ptr<Forecaster> model = members_[member].make();
-      model->fit(work.series);
-      work.forms[member] = model->name();
-      work.final[member] = points_and_widths(model->forecast(options_.horizon));
+      work.final[member] = fit_and_forecast(members_[member], work.series, options_.horizon, &work.forms[member]);
     } catch (const DataError& error) {
       work.failures[member] = error.what();
     }
@@ -215,7 +216,15 @@ void check(const AutomaticOptions& options) {
 
 }  // namespace
 
-std::vector<std::string> default_members() {
+std::vector<std::string> default_members(bool known) {
+  if (known) {
+    std::vector<std::string> members;
+    for (const std::string& name : default_members(false)) {
+      members.push_back(name);
+      if (member_operations(name, 1, 1) > member_operations("naive", 1, 1)) members.push_back(name + "+known");
+    }
+    return members;
+  }
   return {"seasonal-naive",  "naive", "drift",      "mean", "theta", "seasonal-ar",
           "seasonal-ar+log", "ar",    "ar+box-cox", "ets",  "arima", "arima+box-cox"};
 }
@@ -244,7 +253,8 @@ AutomaticPlan plan_members(std::span<const UnivariateSeries> series, const Autom
       sum += member_operations(name, static_cast<Index>(one.values.size()), one.period);
     return sum * static_cast<double>(plan.origins + 1);
   };
-  const std::vector<std::string> names = default_members();
+  const std::vector<std::string> names =
+      default_members(std::ranges::any_of(series, [](const UnivariateSeries& one) { return !one.known.empty(); }));
   double spent = 0;
   for (const std::string& name : names) {
     const double operations = operations_of(name);

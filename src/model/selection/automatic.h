@@ -55,8 +55,9 @@ struct AutomaticPlan {
 };
 AutomaticPlan plan_members(std::span<const UnivariateSeries> series, const AutomaticOptions& options);
 
-/// Names of the members that are compared by default, those that are used first under a small budget first.
-std::vector<std::string> default_members();
+/// Names of the members that are compared by default, those that are used first under a small budget first. With
+/// `known`, those with covariates too.
+std::vector<std::string> default_members(bool known = false);
 /// The estimated number of operations of one fit and forecast of a member.
 double member_operations(const std::string& name, Index values, Index period);
 

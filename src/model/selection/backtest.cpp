@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 
 #include "base/error.h"
 #include "model/forecast/measures.h"
+#include "model/selection/covariate_effect.h"
 
 namespace unfold::forecasting {
 namespace {
@@ -20,19 +22,27 @@ double mean_size(std::span<const double> values) {
   return sum / count;
 }
 
+/// Why a member would be the same as another one for this series; empty if it would not.
+std::string superfluous(const Member& member, const UnivariateSeries& series) {
+  if (member.uses_known() && series.known.empty()) return "there are no covariates that are known in advance";
+  if (member.name.find("+box-cox") != std::string::npos && box_cox_lambda(series.values, series.period) == 1)
+    return "no transformation makes the variation more even";
+  if (member.name == "seasonal-naive" && series.period == 1) return "without a season it is naive";
+  return {};
+}
+
 }  // namespace
 
 std::unique_ptr<Forecaster> Member::make() const {
   ForecasterOptions options;
-  if (has_transformation()) {
-    const std::string_view suffix = std::string_view(name).substr(name.find('+') + 1);
-    if (suffix == "log")
-      options.lambda = 0;
-    else if (suffix == "box-cox")
-      options.auto_lambda = true;
-    else
-      throw UsageError("forecaster \"" + name.substr(0, 40) + "\": the transformation after + is log or box-cox");
-  }
+  std::string_view suffix = std::string_view(name).substr(base().size());
+  if (uses_known()) suffix.remove_suffix(std::string_view("+known").size());
+  if (suffix == "+log")
+    options.lambda = 0;
+  else if (suffix == "+box-cox")
+    options.auto_lambda = true;
+  else if (!suffix.empty())
+    throw UsageError("forecaster \"" + name.substr(0, 40) + "\": after the name come +log or +box-cox, then +known");
   return make_forecaster(base(), options);
 }
 
@@ -47,6 +57,24 @@ PointsAndWidths points_and_widths(const Forecast& forecast) {
     if (forecast.lower_limit == 0) p.below.back() = std::max(p.below.back(), 0.5 * p.above.back());
   }
   return p;
+}
+
+PointsAndWidths fit_and_forecast(const Member& member, const UnivariateSeries& series, Index horizon,
+                                 std::string* form) {
+  const std::unique_ptr<Forecaster> model = member.make();
+  UnivariateSeries adjusted{.values = series.values, .period = series.period};
+  std::optional<CovariateEffect> covariates;
+  if (member.uses_known()) {
+    covariates.emplace(series);
+    for (std::size_t t = 0; t < adjusted.values.size(); ++t)
+      adjusted.values[t] -= covariates->effect(series, static_cast<Index>(t));
+  }
+  model->fit(adjusted);
+  if (form != nullptr) *form = model->name();
+  PointsAndWidths result = points_and_widths(model->forecast(horizon));
+  for (Index h = 0; covariates && h < horizon; ++h)
+    result.mean[at(h)] += covariates->effect(series, static_cast<Index>(series.values.size()) + h);
+  return result;
 }
 
 std::vector<Index> backtest_origins(Index n, Index horizon, Index period, Index wanted) {
@@ -82,22 +110,16 @@ MemberBacktest backtest(const Member& member, const UnivariateSeries& series, st
                         Index horizon) {
   MemberBacktest result;
   double sum = 0, count = 0;
-  if (member.name.ends_with("+box-cox") && box_cox_lambda(series.values, series.period) == 1) {
-    result.error = kFailed, result.failure = "no transformation makes the variation more even";
+  result.failure = superfluous(member, series);
+  if (!result.failure.empty()) {
+    result.error = kFailed;
     return result;
   }
-  if (member.name == "seasonal-naive" && series.period == 1) {
-    result.error = kFailed, result.failure = "without a season it is naive";
-    return result;
-  }
-  const std::unique_ptr<Forecaster> model = member.make();
   for (const Index origin : origins) {
-    UnivariateSeries before{
-        .values = {series.values.begin(), series.values.begin() + static_cast<std::ptrdiff_t>(origin)},
-        .period = series.period};
+    UnivariateSeries before = series;
+    before.values.resize(at(origin));
     try {
-      model->fit(before);
-      result.forecasts.push_back(points_and_widths(model->forecast(horizon)));
+      result.forecasts.push_back(fit_and_forecast(member, before, horizon));
     } catch (const DataError& error) {
       result.failure = error.what();
     }

@@ -17,13 +17,14 @@
 
 namespace unfold::forecasting {
 
-/// A forecaster of a backtest: a name of `make_forecaster`, with the suffix "+log" for the logarithm of the values and
-/// "+box-cox" for the exponent of `box_cox_lambda`.
+/// A forecaster of a backtest: a name of `make_forecaster`, with the suffix "+log" for the logarithm of the values or
+/// "+box-cox" for the exponent of `box_cox_lambda`, and then "+known" for a regression on the covariates that are known
+/// in advance (covariate_effect.h).
 struct Member {
   std::string name;
   std::unique_ptr<Forecaster> make() const;  ///< throws UsageError for an unknown name
-  bool has_transformation() const { return name.find('+') != std::string::npos; }
   std::string base() const { return name.substr(0, name.find('+')); }
+  bool uses_known() const { return name.ends_with("+known"); }
 };
 
 /// A forecast reduced to what combinations need. Half-widths are those of the central 80 % interval divided by the
@@ -33,6 +34,9 @@ struct PointsAndWidths {
   bool out_of_range = false;
 };
 PointsAndWidths points_and_widths(const Forecast& forecast);
+/// Fits a member to a series and forecasts. `form`, if given, receives what was fitted. Throws DataError.
+PointsAndWidths fit_and_forecast(const Member& member, const UnivariateSeries& series, Index horizon,
+                                 std::string* form = nullptr);
 
 struct MemberBacktest {
   std::vector<PointsAndWidths> forecasts;  ///< one for each origin

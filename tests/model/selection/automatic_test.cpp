@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "model/forecast/measures.h"
 #include "model/selection/combination.h"
+#include "model/selection/covariate_effect.h"
 #include "tests/model/forecast/reference_series.h"
 
 namespace unfold::forecasting {
@@ -160,6 +161,41 @@ TEST(AutomaticForecast, SmallBudgetsLeaveOutExpensiveMembers) {
   EXPECT_NE(std::ranges::find(plan.members, "theta"), plan.members.end());
   EXPECT_NE(std::ranges::find(plan.left_out, "ets"), plan.left_out.end());
   EXPECT_EQ(plan_members({series.data(), 1}, {}).left_out.size(), 0U);
+}
+
+/// A weekly season, a walk, and an effect of 8 on some days.
+UnivariateSeries promoted_series(std::size_t n, std::size_t horizon, std::uint64_t seed) {
+  Random random(seed, "covariate test");
+  UnivariateSeries series{.values = {}, .period = 7, .known = {{}}};
+  double level = 100;
+  for (std::size_t t = 0; t < n + horizon; ++t) {
+    level += 0.3 * random.normal();
+    const double promotion = random.uniform() < 0.15 ? 1 : 0;
+    series.known[0].push_back(promotion);
+    if (t < n) series.values.push_back(level + (t % 7 > 4 ? 6 : 0) + 8 * promotion + 0.7 * random.normal());
+  }
+  return series;
+}
+
+TEST(CovariateEffect, IsEstimatedBesideTrendAndSeason) {
+  const UnivariateSeries series = promoted_series(2000, 0, 1);
+  const CovariateEffect effect(series);
+  EXPECT_NEAR(effect.coefficients()[0], 8, 0.2);
+  EXPECT_THROW(effect.effect(series, 2000), DataError);
+}
+
+TEST(CovariateEffect, IsPartOfTheForecast) {
+  UnivariateSeries series = promoted_series(150, 14, 2), without = series;
+  without.known.clear();
+  std::fill(series.known[0].end() - 14, series.known[0].end(), 0);
+  series.known[0][155] = 1;
+  Team team(1);
+  const AutomaticOptions options{.horizon = 14, .members = {"seasonal-naive", "ets+known", "ets", "arima+known"}};
+  const AutomaticForecast f = forecast_automatically({&series, 1}, options, team)[0];
+  const AutomaticForecast plain = forecast_automatically({&without, 1}, options, team)[0];
+  EXPECT_LT(f.error, 0.7 * plain.error);
+  EXPECT_NEAR(f.mean[5] - f.mean[12], 8, 1.5);  // the same day of the week, with and without promotion
+  EXPECT_NEAR(plain.mean[5] - plain.mean[12], 0, 1.5);
 }
 
 TEST(AutomaticForecast, WrongOptionsRaiseErrors) {
