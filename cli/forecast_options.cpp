@@ -44,6 +44,11 @@ void ForecastOptions::add_to(CommandOptions& options) {
                .placeholder = "COLUMN,...",
                .help = "without MODEL: the columns to forecast",
                .default_text = "all columns of numbers"});
+  options.add({.name = "future",
+               .target = &future_,
+               .placeholder = "FILE",
+               .help = "without MODEL: a table with the columns of DATA that are known for the steps to forecast",
+               .file = FileUse::data});
   options.add({.name = "season",
                .target = &season_,
                .placeholder = "M",
@@ -79,7 +84,7 @@ void ForecastOptions::add_to(CommandOptions& options) {
 }
 
 void ForecastOptions::refuse_with_model(const CommandOptions& options) {
-  options.refuse({"coverage", "group", "order", "predict", "season", "members", "origins", "minutes", "plot"},
+  options.refuse({"coverage", "group", "order", "predict", "future", "season", "members", "origins", "minutes", "plot"},
                  "applies to forecasts of a table without a trained model");
 }
 
@@ -88,6 +93,7 @@ void ForecastOptions::run(const std::string& data, Index horizon, Index threads,
   ForecastTableRequest request{.data = data, .horizon = horizon, .coverage = parse_coverage(coverage_)};
   request.schema.group = group_, request.schema.order = order_;
   if (predict_) request.schema.predict = split_names(*predict_);
+  if (future_) request.future = *future_;
   if (members_) request.members = split_names(*members_);
   request.origins = origins_, request.season = season_, request.minutes = minutes_, request.threads = threads;
   ConsoleReporter reporter(console);

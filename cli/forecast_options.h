@@ -25,7 +25,7 @@ class ForecastOptions {
 
  private:
   std::string coverage_ = "80";
-  std::optional<std::string> group_, order_, predict_, members_, plot_;
+  std::optional<std::string> group_, order_, predict_, future_, members_, plot_;
   std::optional<double> minutes_;
   Index origins_ = 0, season_ = 0;
 };

@@ -167,6 +167,17 @@ def shops(count, days, seed):
     return "shop,date,sales\n" + "".join(sales(days, seed + k, f"s{k},", "") for k in range(count))
 
 
+def promoted(first, days, with_sales):
+    """Returns daily sales with promotions, or the promotions alone."""
+    rows = ["date,sales,promotion\n" if with_sales else "date,promotion\n"]
+    for day in range(first, first + days):
+        date = datetime.date(2024, 1, 1) + datetime.timedelta(days=day)
+        promotion = int(day % 11 == 0)
+        sold = f"{50 + 20 * (date.weekday() > 4) + 15 * promotion + day % 5}," if with_sales else ""
+        rows.append(f"{date},{sold}{promotion}\n")
+    return "".join(rows)
+
+
 TEXTS = {
     "book.txt": lambda: prose(400, 1),
     "other.txt": lambda: prose(50, 2), "OTHER.txt": lambda: prose(50, 2), "YOUR.txt": lambda: prose(400, 1),
@@ -181,6 +192,7 @@ TEXTS = {
     "films.txt": lambda: films(80, 1), "names.txt": lambda: names(200, 1), "test.txt": lambda: names(40, 2),
     "utterances.jsonl": lambda: utterances(60, 1), "load.csv": lambda: wave(400, 1), "laser.csv": lambda: wave(400, 2, "value"),
     "sales.csv": lambda: sales(120, 1), "shops.csv": lambda: shops(3, 60, 1),
+    "promoted.csv": lambda: promoted(0, 90, True), "promotions.csv": lambda: promoted(90, 7, False),
     "words.pairs": lambda: pairs(200, 1), "new.txt": lambda: sources(10, 2),
     "votes.csv": lambda: votes(300, 1), "new.csv": lambda: votes(40, 2), "pieces.txt": lambda: rolls(12, 1),
     "train.trees": lambda: trees(60, 1), "dev.trees": lambda: trees(10, 2), "test.trees": lambda: trees(10, 3),

@@ -10,6 +10,7 @@
 #include <map>
 
 #include "app/fields/predicted_list.h"
+#include "app/forecast/known_covariates.h"
 #include "base/error.h"
 #include "model/forecast/series.h"
 
@@ -93,11 +94,17 @@ TableForecast forecast_table(const ForecastTableRequest& request, Reporter& repo
   TableForecast result{.table = read_series_table(request.data, request.schema),
                        .horizon = request.horizon,
                        .coverage = request.coverage};
+  std::vector<std::vector<std::vector<double>>> known(result.table.series.size());
+  if (!request.future.empty()) {
+    const SeriesTable future =
+        read_series_table(request.future, {.group = request.schema.group, .order = request.schema.order});
+    known = take_known_covariates(result.table, future, request.future, request.horizon);
+  }
   for (const std::string& note : result.table.notes) reporter.remark(note);
   result.periods = periods_of(result.table, request.season);
   std::vector<UnivariateSeries> series;
   for (std::size_t i = 0; i < result.table.series.size(); ++i)
-    series.push_back({result.table.series[i].values, result.periods[i]});
+    series.push_back({result.table.series[i].values, result.periods[i], known[i]});
   Team team(static_cast<int>(request.threads > 0 ? request.threads : available_threads()));
   forecasting::AutomaticOptions options{
       .horizon = request.horizon, .coverage = request.coverage, .members = request.members, .origins = request.origins};

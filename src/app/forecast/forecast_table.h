@@ -18,6 +18,9 @@ namespace unfold {
 struct ForecastTableRequest {
   std::string data;           ///< file, or "-"
   SchemaOptions schema = {};  ///< --group, --order, --predict
+  /// A table of covariates that are known for the steps to forecast; the columns that it shares with `data`, other than
+  /// group and time, are covariates and not forecast. Empty: none.
+  std::string future = {};
   Index horizon = 1;
   std::vector<double> coverage = {0.8};
   std::vector<std::string> members = {};  ///< empty: chosen by the budget

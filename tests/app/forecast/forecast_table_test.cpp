@@ -36,6 +36,7 @@ std::string tsv(const TableForecast& forecast) {
 }
 
 using Values = std::vector<double>;
+using forecasting::format_moment;
 
 TEST(SeriesTable, OneColumnIsOneSeries) {
   const SeriesTable table = table_of("value\n3\n1\n4\n1\n5\n");
@@ -151,6 +152,36 @@ TEST(ForecastTable, MissingSeriesHaveEmptyCellsAndAllMissingIsAnError) {
   const std::string rows = tsv(forecast_of(text, 1));
   EXPECT_NE(rows.find("\nsouth\t2024-05-10\t\t\t\t\t\n"), std::string::npos) << rows;
   EXPECT_THROW(forecast_of("value\nNA\nNA\n\n", 1), DataError);
+}
+
+TEST(ForecastTable, FutureCovariatesAreFoundByTime) {
+  std::string text = "day,sales,promotion\n";
+  for (int t = 0; t < 60; ++t) {
+    Moment moment;
+    moment.days = days_from_civil(2024, 1, 1) + t;
+    const std::string day = format_moment(moment, DateFormat::year_month_day);
+    text +=
+        day + "," + std::to_string(100 + (t * 7) % 5 + (t % 11 == 0 ? 30 : 0)) + "," + (t % 11 == 0 ? "1" : "0") + "\n";
+  }
+  const ScratchFolder folder;
+  Reporter reporter;
+  const ForecastTableRequest request{.data = folder.write("data.csv", text),
+                                     .future = folder.write("future.csv",
+                                                            "day,promotion\n2024-03-03,1\n2024-03-02,0\n"
+                                                            "2024-03-01,0\n"),
+                                     .horizon = 3,
+                                     .members = {"mean+known", "mean"},
+                                     .threads = 1};
+  const TableForecast forecast = forecast_table(request, reporter);
+  ASSERT_EQ(forecast.forecasts.size(), 1U);
+  EXPECT_NEAR(forecast.forecasts[0].mean[2] - forecast.forecasts[0].mean[1], 30, 3);
+  EXPECT_EQ(forecast.forecasts[0].members[0].name, "mean+known");
+
+  ForecastTableRequest longer = request;
+  longer.horizon = 4;
+  EXPECT_THROW(forecast_table(longer, reporter), DataError);
+  longer.future = folder.write("other.csv", "day,price\n2024-03-01,1.5\n2024-03-02,2.5\n");
+  EXPECT_THROW(forecast_table(longer, reporter), DataError);
 }
 
 TEST(ForecastTable, PlotsHistoryAndForecast) {

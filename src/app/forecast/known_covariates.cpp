@@ -1,0 +1,84 @@
+#include "app/forecast/known_covariates.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+
+#include "base/error.h"
+#include "base/printable.h"
+
+namespace unfold {
+namespace {
+
+/// The series of one field and group, by name.
+class FutureValues {
+ public:
+  FutureValues(const SeriesTable& future, std::string name) : name_(std::move(name)) {
+    for (const TableSeries& series : future.series) series_[{series.group, series.field}] = &series;
+  }
+
+  /// Appends the next `horizon` values of a covariate.
+  void append(const TableSeries& history, Index horizon, std::vector<double>& values) const {
+    const auto place = series_.find({history.group, history.field});
+    if (place == series_.end())
+      throw DataError(fmt::format("{}: there are no rows for the group {}", name_, in_quotes(history.group)));
+    const TableSeries& later = *place->second;
+    const bool timed = history.index.has_times() && later.index.has_times();
+    std::map<std::string, double> by_label;
+    for (std::size_t t = 0; timed && t < later.values.size(); ++t)
+      by_label[later.index.label(static_cast<Index>(t))] = later.values[t];
+    const Index n = static_cast<Index>(history.values.size());
+    for (Index h = 0; h < horizon; ++h) {
+      const std::string label = history.index.label(n + h);
+      const auto found = by_label.find(label);
+      if (timed ? found == by_label.end() : h >= static_cast<Index>(later.values.size()))
+        throw DataError(
+            fmt::format("{}: column {} has no value for {}, step {} of the forecast; add the row, or forecast "
+                        "fewer steps",
+                        name_, in_quotes(history.field), timed ? in_quotes(label) : "the row", h + 1));
+      values.push_back(timed ? found->second : later.values[at(h)]);
+    }
+  }
+
+ private:
+  std::string name_;
+  std::map<std::pair<std::string, std::string>, const TableSeries*> series_;
+};
+
+}  // namespace
+
+std::vector<std::vector<std::vector<double>>> take_known_covariates(SeriesTable& table, const SeriesTable& future,
+                                                                    const std::string& future_name, Index horizon) {
+  const auto is_known = [&](const std::string& field) {
+    return std::ranges::find(future.fields, field) != future.fields.end();
+  };
+  for (const std::string& field : future.fields)
+    if (std::ranges::find(table.fields, field) == table.fields.end())
+      throw DataError(fmt::format("{}: column {} is not a column of numbers of the data, so that its effect is unknown",
+                                  future_name, in_quotes(field)));
+  const FutureValues values(future, future_name);
+  const std::size_t width = table.fields.size();
+  std::vector<TableSeries> left;
+  std::vector<std::vector<std::vector<double>>> known;
+  for (std::size_t first = 0; first < table.series.size(); first += width) {
+    std::vector<std::vector<double>> covariates;
+    for (std::size_t k = first; k < first + width; ++k) {
+      if (!is_known(table.series[k].field)) continue;
+      covariates.push_back(table.series[k].values);
+      values.append(table.series[k], horizon, covariates.back());
+    }
+    for (std::size_t k = first; k < first + width; ++k) {
+      if (is_known(table.series[k].field)) continue;
+      left.push_back(std::move(table.series[k]));
+      known.push_back(covariates);
+    }
+  }
+  std::erase_if(table.fields, is_known);
+  if (table.fields.empty())
+    throw DataError(fmt::format("{}: all columns of the data are covariates; none is left to forecast", future_name));
+  table.series = std::move(left);
+  return known;
+}
+
+}  // namespace unfold
