@@ -35,6 +35,7 @@ SEPARATOR = "\x1e"
 WRAPPER = """#!/bin/bash
 unfold={unfold}
 echo "$*" >> {calls}
+[ "$1" = forecast ] && unset UNFOLD_MINUTES
 [ "$1" = train ] || exec "$unfold" "$@"
 case " $* " in *" --task "*) ;; *) unset UNFOLD_VALIDATE_ON ;; esac
 case " $* " in *" --resume"*) exec "$unfold" "$@" ;; esac
