@@ -23,6 +23,8 @@ namespace {
 
 /// With fewer examples, no separate part is held out.
 constexpr Index kFewExamples = 2000;
+/// The recurrent network among the candidates.
+constexpr const char* kSeriesNetwork = "bilstm:64,dropout=0.3";
 
 }  // namespace
 
@@ -48,24 +50,32 @@ void set_series_defaults(const FieldPlan& plan, const Examples& examples, TrainS
 }
 
 template <class T>
-std::string select_series_model(const ExampleSet& training, const NetworkLayout& layout, std::uint64_t seed, Team& team,
-                                Reporter& reporter) {
+std::string select_series_model(const ExampleSet& training, const NetworkLayout& layout, const TrainSettings& s,
+                                Team& team, Reporter& reporter) {
+  const SeriesSelectionOptions options{.seed = static_cast<std::uint64_t>(s.seed),
+                                       .network = kSeriesNetwork,
+                                       .training = {.optimizer = s.optimizer,
+                                                    .epochs = s.epochs.value_or(FoldTraining().epochs),
+                                                    .batch = s.batch,
+                                                    .stop = reporter.stop()}};
   const SeriesSelection found =
-      select_series_model<T>(training, layout, {.seed = seed}, team, [&](const SeriesCandidate& candidate) {
+      select_series_model<T>(training, layout, options, team, [&](const SeriesCandidate& candidate) {
         reporter.remark(fmt::format("trying {}: about {:.1e} operations", candidate.model, candidate.operations));
       });
   for (const SeriesCandidate& candidate : found.candidates)
-    reporter.remark(candidate.tried ? fmt::format("{}: {:.4f} nats per example, leaving out one example at a time",
-                                                  candidate.model, candidate.nats)
-                                    : fmt::format("{}: not tried, because it is over the budget", candidate.model));
+    reporter.remark(candidate.tried
+                        ? fmt::format("{}: {:.4f} nats per example, leaving out {}", candidate.model, candidate.nats,
+                                      candidate.fitted ? "one example at a time" : "each fifth of the examples")
+                        : fmt::format("{}: not tried; {:.1e} operations are over the budget of {:.0e}", candidate.model,
+                                      candidate.operations, options.budget));
   const std::string& best = found.candidates[found.best].model;
   reporter.remark(fmt::format("using {}; override it with --model", best));
   return best;
 }
 
-template std::string select_series_model<float>(const ExampleSet&, const NetworkLayout&, std::uint64_t, Team&,
+template std::string select_series_model<float>(const ExampleSet&, const NetworkLayout&, const TrainSettings&, Team&,
                                                 Reporter&);
-template std::string select_series_model<double>(const ExampleSet&, const NetworkLayout&, std::uint64_t, Team&,
+template std::string select_series_model<double>(const ExampleSet&, const NetworkLayout&, const TrainSettings&, Team&,
                                                  Reporter&);
 
 template <class T>

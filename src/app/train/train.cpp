@@ -614,7 +614,7 @@ TrainOutcome Training::run_on_examples(const std::array<ExampleSet, 3>& parts) {
   options.trainer.stop = reporter_.stop();
   Team team(threads());
   const auto seed = static_cast<std::uint64_t>(s_.seed);
-  if (selects_series_) s_.model = select_series_model<T>(parts[0], fields_.layout, seed, team, reporter_);
+  if (selects_series_) s_.model = select_series_model<T>(parts[0], fields_.layout, s_, team, reporter_);
   s_.model = with_training_length(s_.model, parts[0]);
   const bool linear = list_features(parts[0]);
   const ExampleBatchOptions batches{.reads = fields_.layout.reads,

@@ -13,7 +13,7 @@
 namespace unfold {
 namespace {
 
-constexpr Index kFeatures = 10'000, kReservoir = 300;
+constexpr Index kFeatures = 10'000, kReservoir = 300, kFolds = 5;
 
 Index channels_of(const ExampleSet& training, const NetworkLayout& layout) {
   Index channels = 0;
@@ -65,7 +65,8 @@ bool differ_in_scale(const ExampleSet& training, const NetworkLayout& layout) {
 
 }  // namespace
 
-std::vector<SeriesCandidate> series_candidates(const ExampleSet& training, const NetworkLayout& layout) {
+std::vector<SeriesCandidate> series_candidates(const ExampleSet& training, const NetworkLayout& layout,
+                                               const SeriesSelectionOptions& options) {
   std::vector<SeriesCandidate> result;
   const std::string kernels = fmt::format("kernels:{}", kFeatures);
   result.push_back({.model = kernels, .operations = kernel_operations(training, kFeatures)});
@@ -74,14 +75,48 @@ std::vector<SeriesCandidate> series_candidates(const ExampleSet& training, const
   const double reservoir = kReservoir * (2.0 * 10 + 2.0 * static_cast<double>(channels_of(training, layout)) + 20);
   result.push_back(
       {.model = fmt::format("esn:{}", kReservoir), .operations = operations_of(training, reservoir, 3.0 * kReservoir)});
+  if (!options.network.empty())
+    result.push_back(
+        {.model = options.network,
+         .operations = cross_validation_operations(options.network, training, layout, kFolds, options.training.epochs),
+         .fitted = false});
   return result;
 }
+
+namespace {
+
+/// Sets the typical length in the SPEC of the candidate.
+template <class T>
+double left_out_nats(SeriesCandidate& candidate, const ExampleSet& training, const NetworkLayout& layout,
+                     const SeriesSelectionOptions& options, Team& team) {
+  ModelSpec spec = parse_model_spec(candidate.model);
+  if (has_random_kernels(spec)) spec = with_typical_length(std::move(spec), training);
+  candidate.model = to_string(spec);
+  NetworkModel<T> model(candidate.model, training.data(), layout);
+  model.initialise(options.seed);
+  ExampleBatchOptions reading{.reads = layout.reads, .patches = patches_of(spec)};
+  for (const HeadSpecification& head : layout.heads) reading.predicts.push_back(head.field);
+  if (has_random_kernels(spec)) select_kernel_thresholds(model, training, options.seed);
+  return fit_pooled_readout(model, training, reading, 0, team).nats;
+}
+
+template <class T>
+double fold_nats(const SeriesCandidate& candidate, const ExampleSet& training, const NetworkLayout& layout,
+                 const SeriesSelectionOptions& options, Team& team) {
+  FoldTraining each = options.training;
+  each.seed = options.seed;
+  const std::vector<Index> folds =
+      stratified_folds(classes_of(training, layout.heads.front().field), {}, kFolds, options.seed);
+  return cross_validated_nats<T>(candidate.model, training, layout, folds, each, team);
+}
+
+}  // namespace
 
 template <class T>
 SeriesSelection select_series_model(const ExampleSet& training, const NetworkLayout& layout,
                                     const SeriesSelectionOptions& options, Team& team,
                                     const std::function<void(const SeriesCandidate&)>& progress) {
-  SeriesSelection result{.candidates = series_candidates(training, layout)};
+  SeriesSelection result{.candidates = series_candidates(training, layout, options)};
   double spent = result.candidates.front().operations;
   const auto is_affordable = [&](const SeriesCandidate& c) { return spent + c.operations <= options.budget; };
   if (std::none_of(result.candidates.begin() + 1, result.candidates.end(), is_affordable)) return result;
@@ -90,15 +125,8 @@ SeriesSelection select_series_model(const ExampleSet& training, const NetworkLay
     if (i > 0 && !is_affordable(candidate)) continue;
     if (progress) progress(candidate);
     spent += i > 0 ? candidate.operations : 0;
-    ModelSpec spec = parse_model_spec(candidate.model);
-    if (has_random_kernels(spec)) spec = with_typical_length(std::move(spec), training);
-    candidate.model = to_string(spec);
-    NetworkModel<T> model(candidate.model, training.data(), layout);
-    model.initialise(options.seed);
-    ExampleBatchOptions reading{.reads = layout.reads, .patches = patches_of(spec)};
-    for (const HeadSpecification& head : layout.heads) reading.predicts.push_back(head.field);
-    if (has_random_kernels(spec)) select_kernel_thresholds(model, training, options.seed);
-    candidate.nats = fit_pooled_readout(model, training, reading, 0, team).nats;
+    candidate.nats = candidate.fitted ? left_out_nats<T>(candidate, training, layout, options, team)
+                                      : fold_nats<T>(candidate, training, layout, options, team);
     candidate.tried = true;
     if (candidate.nats < result.candidates[result.best].nats) result.best = i;
   }

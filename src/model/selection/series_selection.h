@@ -1,14 +1,16 @@
 #pragma once
-/// Selection of a model for labeled series by leave-one-out cross-validation, within a budget of operations:
+/// Selection of a model for labeled series by cross-validation, within a budget of operations:
 ///
 ///   SeriesSelection found = select_series_model<float>(training, layout, {.seed = 1}, team, {});
 ///   NetworkModel<float> model(found.candidates[found.best].model, training.data(), layout);   // and fit it
 ///
 /// Candidates are models whose readout is fitted by ridge regression (model/series/pooled_readout.h), so that leaving
 /// out one example at a time costs no further fit: random kernels on the series as they are, the same on series that
-/// are standardized one by one, and an echo state network. Each is scored by the mean negative log-likelihood of the
-/// left-out labels. Candidates are tried in this order as long as the budget lasts; if it lasts only for the first one,
-/// that one is used untried. The budget counts operations, never time, so the selection is the same on every machine.
+/// are standardized one by one, and an echo state network. The last candidate is a recurrent network, which is trained
+/// five times by gradients, each time without a fifth of the examples (cross_validation.h). Each is scored by the mean
+/// negative log-likelihood of the left-out labels. Candidates are tried in this order as long as the budget lasts; if
+/// it lasts only for the first one, that one is used untried. The budget counts operations, never time, so the
+/// selection is the same on every machine.
 
 #include <functional>
 #include <string>
@@ -17,12 +19,16 @@
 #include "base/threads/team.h"
 #include "data/examples/example_set.h"
 #include "model/network/network_body.h"
+#include "model/selection/cross_validation.h"
 
 namespace unfold {
 
 struct SeriesSelectionOptions {
   std::uint64_t seed = 1;
   double budget = 4e11;  ///< operations, for all candidates
+  /// The recurrent network and how it is trained; empty: none. Its seed is that of the selection.
+  std::string network = {};
+  FoldTraining training = {};
 };
 
 struct SeriesCandidate {
@@ -30,6 +36,7 @@ struct SeriesCandidate {
   double operations = 0;  ///< estimated
   double nats = 0;        ///< per example, left out
   bool tried = false;
+  bool fitted = true;  ///< its readout is fitted; otherwise it is trained by gradients
 };
 
 struct SeriesSelection {
@@ -38,7 +45,8 @@ struct SeriesSelection {
 };
 
 /// Returns the candidates with their estimated operations.
-std::vector<SeriesCandidate> series_candidates(const ExampleSet& training, const NetworkLayout& layout);
+std::vector<SeriesCandidate> series_candidates(const ExampleSet& training, const NetworkLayout& layout,
+                                               const SeriesSelectionOptions& options);
 /// `progress` is called before each candidate. REQUIRES: all heads predict once per example. Throws DataError as
 /// fit_pooled_readout.
 template <class T>

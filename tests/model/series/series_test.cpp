@@ -203,6 +203,40 @@ TEST(SeriesSelection, TriesCandidatesAndKeepsTheBest) {
   }
 }
 
+TEST(SeriesSelection, TrainsANetworkWithoutEachFifth) {
+  Waves waves(20);
+  Team team(1);
+  const SeriesSelection found =
+      select_series_model<float>(waves.set, waves.layout, {.network = "lstm:4", .training = {.epochs = 2}}, team, {});
+  ASSERT_TRUE(found.candidates.back().tried);
+  EXPECT_FALSE(found.candidates.back().fitted);
+  EXPECT_NEAR(found.candidates.back().nats, std::log(2.0), 0.4);  // hardly trained
+}
+
+TEST(StratifiedFolds, SpreadEachClassEvenly) {
+  std::vector<Index> classes;
+  for (Index e = 0; e < 53; ++e) classes.push_back(e < 40 ? 0 : 1);
+  const std::vector<Index> folds = stratified_folds(classes, {}, 5, 1);
+  for (Index fold = 0; fold < 5; ++fold) {
+    Index count[2] = {};  // NOLINT(modernize-avoid-c-arrays)
+    for (std::size_t e = 0; e < folds.size(); ++e)
+      if (folds[e] == fold) ++count[classes[e]];
+    EXPECT_EQ(count[0], 8);
+    EXPECT_GE(count[1], 2);
+    EXPECT_LE(count[1], 3);
+  }
+  EXPECT_EQ(folds, stratified_folds(classes, {}, 5, 1));
+  EXPECT_NE(folds, stratified_folds(classes, {}, 5, 2));
+}
+
+TEST(StratifiedFolds, KeepGroupsTogether) {
+  std::vector<Index> classes, groups;
+  for (Index e = 0; e < 60; ++e) classes.push_back(e % 3), groups.push_back(e / 4);
+  const std::vector<Index> folds = stratified_folds(classes, groups, 4, 1);
+  for (Index e = 0; e < 60; ++e) EXPECT_EQ(folds[at(e)], folds[at(e / 4 * 4)]);
+  for (Index fold = 0; fold < 4; ++fold) EXPECT_GE(std::ranges::count(folds, fold), 12);
+}
+
 TEST(SeriesSelection, StaysWithinTheBudget) {
   Waves waves(30);
   Team team(1);

@@ -1,0 +1,109 @@
+#include "model/selection/cross_validation.h"
+
+#include <algorithm>
+#include <map>
+#include <numeric>
+
+#include "data/examples/example_batches.h"
+#include "model/network/network_model.h"
+#include "numerics/random.h"
+#include "train/evaluate.h"
+#include "train/sources/example_sources.h"
+
+namespace unfold {
+namespace {
+
+/// Examples that are kept together, of one class: the most frequent one.
+struct FoldUnit {
+  std::vector<Index> examples;
+  Index main_class = 0;
+};
+
+std::vector<FoldUnit> units_of(std::span<const Index> classes, std::span<const Index> groups) {
+  std::map<Index, FoldUnit> by_group;
+  for (std::size_t e = 0; e < classes.size(); ++e)
+    by_group[groups.empty() ? static_cast<Index>(e) : groups[e]].examples.push_back(static_cast<Index>(e));
+  std::vector<FoldUnit> units;
+  for (auto& [group, unit] : by_group) {
+    std::map<Index, Index> counts;
+    for (const Index e : unit.examples) ++counts[classes[at(e)]];
+    unit.main_class = std::ranges::max_element(counts, {}, [](const auto& count) { return count.second; })->first;
+    units.push_back(std::move(unit));
+  }
+  return units;
+}
+
+}  // namespace
+
+std::vector<Index> stratified_folds(std::span<const Index> classes, std::span<const Index> groups, Index folds,
+                                    std::uint64_t seed) {
+  std::vector<FoldUnit> units = units_of(classes, groups);
+  Random random(seed, "cross-validation/folds");
+  for (std::size_t i = units.size(); i > 1; --i) std::swap(units[i - 1], units[random.below(i)]);
+  // Large groups first, so that small ones can fill up.
+  std::ranges::stable_sort(units, std::greater<>(), [](const FoldUnit& unit) { return unit.examples.size(); });
+  std::vector<Index> result(classes.size()), total(at(folds));
+  std::map<Index, std::vector<Index>> of_class;
+  for (const FoldUnit& unit : units) {
+    std::vector<Index>& own = of_class.try_emplace(unit.main_class, at(folds)).first->second;
+    Index best = 0;
+    for (Index fold = 1; fold < folds; ++fold)
+      if (std::pair(own[at(fold)], total[at(fold)]) < std::pair(own[at(best)], total[at(best)])) best = fold;
+    for (const Index e : unit.examples) {
+      result[at(e)] = best;
+      ++of_class.try_emplace(classes[at(e)], at(folds)).first->second[at(best)];
+      ++total[at(best)];
+    }
+  }
+  return result;
+}
+
+std::vector<Index> classes_of(const ExampleSet& examples, const std::string& field) {
+  const std::vector<Symbol>& symbols = examples.column(field).symbols;
+  std::vector<Index> classes(at(examples.count()));
+  if (!symbols.empty()) std::ranges::copy(symbols, classes.begin());
+  return classes;
+}
+
+template <class T>
+double cross_validated_nats(const std::string& name, const ExampleSet& examples, const NetworkLayout& layout,
+                            const std::vector<Index>& folds, const FoldTraining& training, Team& team) {
+  ExampleBatchOptions batches{.reads = layout.reads, .batch = training.batch};
+  for (const HeadSpecification& head : layout.heads) batches.predicts.push_back(head.field);
+  double nats = 0;
+  Index predicted = 0;
+  const Index count = 1 + *std::ranges::max_element(folds);
+  for (Index fold = 0; fold < count; ++fold) {
+    std::vector<Index> held, others;
+    for (Index e = 0; e < examples.count(); ++e) (folds[at(e)] == fold ? held : others).push_back(e);
+    const ExampleSet held_out = examples.subset(held), rest = examples.subset(others), none = examples.subset({});
+    NetworkModel<T> model(name, examples.data(), layout);
+    model.initialise(training.seed);
+    TrainerOptions options;
+    options.optimizer = training.optimizer;
+    options.epochs = training.epochs;
+    options.seed = training.seed;
+    options.stop = training.stop;
+    train(model, example_sources<T>(rest, none, batches, training.seed), options, "", team);
+    Evaluator<T> evaluator(model.network(), team);
+    const Evaluation found = evaluator.run(model.parameters(), *example_reader(held_out, batches));
+    nats += found.nats;
+    predicted += found.predicted;
+  }
+  return nats / static_cast<double>(std::max<Index>(1, predicted));
+}
+
+double cross_validation_operations(const std::string& name, const ExampleSet& examples, const NetworkLayout& layout,
+                                   Index folds, double epochs) {
+  const NetworkModel<float> model(name, examples.data(), layout);
+  constexpr double kPasses = 3;  // forward, adjoints and gradients
+  const double per_position = 2 * kPasses * static_cast<double>(model.parameters().size());
+  return per_position * static_cast<double>(examples.positions() * (folds - 1)) * epochs;
+}
+
+template double cross_validated_nats<float>(const std::string&, const ExampleSet&, const NetworkLayout&,
+                                            const std::vector<Index>&, const FoldTraining&, Team&);
+template double cross_validated_nats<double>(const std::string&, const ExampleSet&, const NetworkLayout&,
+                                             const std::vector<Index>&, const FoldTraining&, Team&);
+
+}  // namespace unfold
