@@ -151,7 +151,7 @@ TEST_F(Defaults, AListOfNamesIsReadAsLinesAndSampledAsLines) {
 
 TEST_F(Defaults, SmallSetsGetUpdatesAndStopEarly) {
   std::string text;
-  for (int i = 0; i < 36; ++i) text += i % 2 == 0 ? "1 good film\n" : "0 bad film\n";
+  for (int i = 0; i < 36; ++i) text += i % 2 == 0 ? "1\tgood film\n" : "0\tbad film\n";
   const TrainOutcome outcome = learn(folder_.file("few.txt", text), [](TrainRequest& request) {
     set(request, "format", "labelled");
     set(request, "model", "lstm:4");
@@ -162,7 +162,7 @@ TEST_F(Defaults, SmallSetsGetUpdatesAndStopEarly) {
 
 TEST_F(Defaults, ABagExplainsByGradientTimesContribution) {
   std::string text;
-  for (int i = 0; i < 60; ++i) text += i % 2 == 0 ? "1 a good film\n" : "0 a bad film\n";
+  for (int i = 0; i < 60; ++i) text += i % 2 == 0 ? "1\ta good film\n" : "0\ta bad film\n";
   const std::string file = folder_.file("films.txt", text);
   learn(file, [](TrainRequest& request) {
     set(request, "format", "labelled");
