@@ -18,6 +18,7 @@
 #include "base/options/suggestions.h"
 #include "data/examples/templates.h"
 #include "data/readers/image_list.h"
+#include "data/readers/memory_data.h"
 #include "model/decoding/objective.h"
 #include "model/network/density_model.h"
 #include "model/network/length_model.h"
@@ -199,6 +200,8 @@ ReaderOptions reader_options(const TrainSettings& s) {
 }
 
 Examples read_fields(const std::vector<std::string>& files, const ReaderOptions& options) {
+  if (MemoryData* memory = files.empty() ? nullptr : MemoryFiles::find(files.front()))
+    return take_examples(*memory, options);
   Examples all;
   ReaderOptions next = options;
   for (const Input& input : open_data(files, options.format)) {

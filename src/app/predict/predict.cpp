@@ -17,6 +17,7 @@
 #include "app/predict/constraint.h"
 #include "app/predict/forecast.h"
 #include "app/predict/n_best.h"
+#include "app/predict/predicted_columns.h"
 #include "base/options/integer_range.h"
 #include "base/printable.h"
 #include "loss/crf/label_sequences.h"
@@ -510,6 +511,26 @@ void write_answers(const NetworkModel<T>& model, Examples examples, const Predic
     write_portion(subset(examples, portion), set.subset(portion), &portion == &portions.front());
 }
 
+/// Answers all examples with columns.
+template <class T>
+std::vector<PredictedColumn> answer_columns(const NetworkModel<T>& model, const Examples& examples,
+                                            const PredictRequest& request) {
+  const ExampleSet set(examples, std::make_shared<const DataSpecification>(model.data()), {});
+  Team team(thread_count(request.threads));
+  std::vector<PredictedColumn> columns;
+  for (const std::vector<Index>& portion : portions_of(model, set, request)) {
+    std::vector<Added> added = answers(model, set.subset(portion), request, team);
+    columns.resize(added.size());
+    for (std::size_t c = 0; c < added.size(); ++c) {
+      columns[c].name = added[c].name;
+      columns[c].once = added[c].once;
+      std::ranges::move(added[c].texts, std::back_inserter(columns[c].texts));
+      columns[c].numbers.insert(columns[c].numbers.end(), added[c].numbers.begin(), added[c].numbers.end());
+    }
+  }
+  return columns;
+}
+
 /// Answers a stream piece by piece.
 template <class T>
 void follow_stream(const NetworkModel<T>& model, const PredictRequest& request,
@@ -625,6 +646,15 @@ void predict(const PredictRequest& request, const std::function<void(std::string
     if (!invented) give(model, request.given, examples);
     if (request.ahead > 0) return forecast<T>(model, examples, request, write);
     write_answers(model, std::move(examples), request, write, reporter);
+  });
+}
+
+std::vector<PredictedColumn> predict_columns(const PredictRequest& request, Reporter& reporter) {
+  return with_model_of(request, [&]<class T>(const NetworkModel<T>& model) {
+    const Answering<T> how(model, request);
+    if (how.finds || how.searches || request.ahead > 0 || request.follow)
+      throw UsageError("only predictions at existing positions and of whole sequences can be returned as columns");
+    return answer_columns(model, read_for(model, request.data, &reporter), request);
   });
 }
 

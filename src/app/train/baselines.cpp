@@ -162,8 +162,8 @@ void compare_with_baselines(const std::vector<BaselineFigure>& figures,
     if (has_diverged(figures[i], before[i]) && !is_trial)
       throw DivergedError(fmt::format(
           "training diverged, although all numbers stayed finite: {}. Train again (--overwrite) with a smaller "
-          "learning rate, a smaller clip or more data per step than in {}; {} contains the diverged model",
-          text, settings.optimizer, run));
+          "learning rate, a smaller clip or more data per step than in {}{}",
+          text, settings.optimizer, run.empty() ? "" : fmt::format("; {} contains the diverged model", run)));
     if (!figures[i].better_choices && !std::isnan(figures[i].constant))
       reporter.remark(
           fmt::format("warning: the model predicts worse than a constant: {}; train longer, or with a smaller learning "

@@ -27,6 +27,7 @@
 #include "app/train/series_training.h"
 #include "app/train/step_time_estimate.h"
 #include "app/train/streaming_training.h"
+#include "app/train/train_in_memory.h"
 #include "app/train/train_processes.h"
 #include "app/train/train_restarts.h"
 #include "app/train/trainer_options.h"
@@ -37,6 +38,7 @@
 #include "base/interruptible.h"
 #include "base/threads/available_memory.h"
 #include "base/threads/team.h"
+#include "data/readers/memory_data.h"
 #include "data/text/labels.h"
 #include "model/decoding/objective.h"
 #include "model/density/density_selection.h"
@@ -86,8 +88,9 @@ bool has_empty_lines(const Corpus& corpus) {
 /// One call of train.
 class Training {
  public:
-  Training(const TrainRequest& request, Reporter& reporter)
+  Training(const TrainRequest& request, bool without_folder, Reporter& reporter)
       : request_(request),
+        without_folder_(without_folder),
         s_(request_.settings),
         run_(request_.run),
         given_(request_.given),
@@ -97,8 +100,12 @@ class Training {
   double seconds() const { return std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count(); }
 
   TrainOutcome run();
+  /// Without a run folder: the contents of the model file. REQUIRES run().
+  std::string take_model() { return std::move(model_bytes_); }
 
  private:
+  void check_out() const;
+  bool settle_memory();
   void settle();
   void check_folder() const;
   template <class T>
@@ -130,7 +137,8 @@ class Training {
   Examples read_further(const std::string& file, const DataSpecification& data) const;
   int threads() const { return threads_of_process(run_.threads, processes()); }
   Processes& processes() const { return request_.processes != nullptr ? *request_.processes : single_process(); }
-  bool writes() const { return processes().first(); }
+  bool writes() const { return !without_folder_ && processes().first(); }
+  std::string model_file() const { return without_folder_ ? std::string() : folder_.model(); }
   TrainOptions train_options() const;
   void begin_folder(bool resume) const;
   void add_text_baselines(const Material& material, TrainOutcome& outcome) const;
@@ -148,6 +156,8 @@ class Training {
 
   std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
   TrainRequest request_;
+  bool without_folder_;
+  mutable std::string model_bytes_ = {};
   TrainSettings& s_;
   RunSettings& run_;
   Given& given_;
@@ -167,13 +177,39 @@ class Training {
   std::set<std::string_view> open_;  // settings that the data are still to decide
 };
 
-/// Brings the settings into their final form, before any data is read.
-void Training::settle() {
-  if (request_.out.empty())
+/// Rejects requests that a run folder, or its absence, does not allow.
+void Training::check_out() const {
+  if (without_folder_) {
+    if (request_.resume) throw UsageError("--resume requires the run folder to be continued: add --out");
+    if (s_.restarts > 1) throw UsageError("--restarts requires a run folder for its candidates: add --out");
+  } else if (request_.out.empty()) {
     throw UsageError(
         "train needs --out RUN, the folder for the model, its checkpoint and its log; see `unfold train --help`");
-  if (writes()) folder_.lock();
+  }
   if (request_.resume && request_.overwrite) throw UsageError("--resume and --overwrite cannot be combined");
+}
+
+/// Gives data in memory the format of the files that would contain the same. Returns whether data is in memory.
+bool Training::settle_memory() {
+  const MemoryData* memory = s_.data.empty() ? nullptr : MemoryFiles::find(s_.data.front());
+  if (memory == nullptr) {
+    if (!s_.data.empty() && s_.data.front() == kDataInMemory)
+      throw UsageError(fmt::format("the run in {} was trained on data in memory; pass the same data to continue it",
+                                   folder_.path()));
+    return false;
+  }
+  if (memory->format.empty()) return true;
+  if (given_.contains("format") && s_.format != memory->format)
+    throw UsageError(fmt::format("--format {}: the data in memory has fields as in the format {}; leave --format out",
+                                 *s_.format, memory->format));
+  s_.format = memory->format;
+  return true;
+}
+
+/// Brings the settings into their final form, before any data is read.
+void Training::settle() {
+  check_out();
+  if (writes()) folder_.lock();
   goes_on_ = request_.resume && folder_.has_config();
   if (goes_on_) {
     const Config stored = read_config(folder_.config());
@@ -187,7 +223,8 @@ void Training::settle() {
     throw UsageError(
         fmt::format("--resume is for models trained by gradients, but {} is fitted in one pass", s_.model));
   if (goes_on_) given_.emplace("resume");
-  if (!goes_on_ || s_.format) reporter_.note_if(resolve_format(s_, given_));
+  const bool in_memory = settle_memory();
+  if (s_.format || (!goes_on_ && !in_memory)) reporter_.note_if(resolve_format(s_, given_));
   reporter_.note_if(resolve_device(s_, run_, given_));
   begins_ = !request_.resume || !folder_.has_checkpoint();
   if (s_.copy_matching_parameters && begins_ && !has_fields(s_))
@@ -202,7 +239,7 @@ void Training::settle() {
 }
 
 void Training::check_folder() const {
-  if (!folder_.holds_run() || request_.overwrite) return;
+  if (without_folder_ || !folder_.holds_run() || request_.overwrite) return;
   std::string difference;
   if (folder_.has_config()) {
     const Config there = read_config(folder_.config());
@@ -247,12 +284,12 @@ TrainOptions Training::train_options() const {
   TrainerOptions& t = options.trainer;
   t.offload = device_.offload();
   t.processes = request_.processes;
-  t.checkpoint = folder_.checkpoint();
+  if (!without_folder_) t.checkpoint = folder_.checkpoint();
   t.resume = request_.resume && folder_.has_checkpoint();
   t.data = fingerprint_of_data(s_);
   t.begins = [this, resume = t.resume] { begin_folder(resume); };
   if (writes()) t.log = folder_.log();
-  if (writes()) options.model_file = folder_.model();
+  if (writes()) options.model_file = model_file();
   options.sampling.seed = t.seed;
   return options;
 }
@@ -368,7 +405,7 @@ TrainOutcome Training::run_followed() {
   const TrainOptions options = train_options();
   model.configuration() = card_configuration();
   TrainOutcome result{
-      .run = folder_.path(), .model_file = folder_.model(), .settings = s_, .parameters = model.parameter_count()};
+      .run = folder_.path(), .model_file = model_file(), .settings = s_, .parameters = model.parameter_count()};
   try {
     result.result = follow_stream(model, s_, options, threads(), reporter_);
     // A stream cannot be read again: the last step stands beside the uniform distribution.
@@ -377,6 +414,7 @@ TrainOutcome Training::run_followed() {
       compare_with_baselines(
           {{.name = "nats per byte", .result = result.result.last_loss, .constant = uniform}},
           [&] { return std::vector{uniform}; }, s_, folder_.path(), reporter_);
+    if (without_folder_) model_bytes_ = model.bytes();
     return result;
   } catch (const InterruptedError&) {
     interrupted_with_checkpoint();
@@ -421,7 +459,7 @@ TrainOutcome Training::run_fitted(const Material& material, const TrainingData& 
     std::optional<NothingToSave> fitting;
     if (processes().alone()) fitting.emplace();
     return outcome(*model, material,
-                   unfold::train(*model, data, options, team, folder_.model(), log ? &*log : nullptr, after));
+                   unfold::train(*model, data, options, team, model_file(), log ? &*log : nullptr, after));
   } catch (const InterruptedError&) {
     throw InterruptedError(
         fmt::format("interrupted while fitting {}; no state is kept: start again with --overwrite", s_.model));
@@ -434,7 +472,7 @@ TrainingResult Training::fit(NetworkModel<T>& model, BatchReader& reader, const 
                              Team& team) const {
   TrainingResult result = fit_ridge(model, reader, options, team, reporter_);
   begin_folder(false);
-  model.save(folder_.model());
+  if (!model_file().empty()) model.save(model_file());
   return result;
 }
 
@@ -512,7 +550,7 @@ TrainOutcome Training::run_on_task() {
       1 + static_cast<double>(kTestExamples) /
               static_cast<double>(std::max<Index>(1, task->at_most(TaskSplit::validation, s_.validate_on)));
   TrainOutcome result{
-      .run = folder_.path(), .model_file = folder_.model(), .settings = s_, .parameters = model.parameters().size()};
+      .run = folder_.path(), .model_file = model_file(), .settings = s_, .parameters = model.parameters().size()};
   const Parameters<T> initial = model.parameters();
   if (has_random_kernels(model.spec()))
     throw UsageError(
@@ -548,6 +586,7 @@ TrainOutcome Training::run_on_task() {
         s_, folder_.path(), reporter_);
   }
   result.task_test = measure(TaskSplit::test, kTestExamples);
+  if (without_folder_) model_bytes_ = model.bytes();
   return result;
 }
 
@@ -663,7 +702,7 @@ TrainOutcome Training::run_on_examples(const std::array<ExampleSet, 3>& parts) {
     options.trainer.validations_after =
         1 + static_cast<double>(parts[2].positions()) / static_cast<double>(parts[1].positions());
   TrainOutcome result{.run = folder_.path(),
-                      .model_file = folder_.model(),
+                      .model_file = model_file(),
                       .settings = s_,
                       .parameters = model.parameters().size(),
                       .has_test = parts[2].count() > 0};
@@ -671,16 +710,16 @@ TrainOutcome Training::run_on_examples(const std::array<ExampleSet, 3>& parts) {
   try {
     if (states) {
       begin_folder(false);
-      result.result = train_states(*states, model, folder_.model());
+      result.result = train_states(*states, model, model_file());
       result.result.seconds = seconds();
     } else if (mixture) {
       begin_folder(false);
-      result.result = train_mixture(*mixture, model, folder_.model());
+      result.result = train_mixture(*mixture, model, model_file());
       result.result.seconds = seconds();
     } else if (const auto readout = readout_of(model.spec()); readout && predicts_once(model)) {
       SeriesFit fitted = fit_series(model, parts[0], *readout, seed, team, reporter_);
       begin_folder(false);
-      model.save(folder_.model());
+      if (writes()) model.save(folder_.model());
       result.result = fitted.result;
       if (parts[1].count() == 0) result.field_valid = std::move(fitted.left_out);
     } else if (readout) {
@@ -713,6 +752,7 @@ TrainOutcome Training::run_on_examples(const std::array<ExampleSet, 3>& parts) {
     result.field_test = evaluate_fields(model, test, team);
   }
   if (parts[2].count() > 0 && !s_.test) result.field_test = evaluate_fields(model, parts[2], team);
+  if (without_folder_) model_bytes_ = model.bytes();
   return result;
 }
 
@@ -788,6 +828,7 @@ void Training::tell(const SymbolModel& model, const Material& material) const {
 }
 
 void Training::interrupted_with_checkpoint() const {
+  if (without_folder_) throw InterruptedError("interrupted; without a run folder nothing is kept");
   throw InterruptedError(
       fmt::format("interrupted; the checkpoint is {}: continue with `unfold train --out {} --resume`",
                   folder_.checkpoint(), folder_.path()));
@@ -795,12 +836,13 @@ void Training::interrupted_with_checkpoint() const {
 
 TrainOutcome Training::outcome(const SymbolModel& model, const Material& material, const TrainingResult& result) const {
   TrainOutcome outcome{.run = folder_.path(),
-                       .model_file = folder_.model(),
+                       .model_file = model_file(),
                        .settings = s_,
                        .parameters = model.parameter_count(),
                        .result = result,
                        .has_test = material.has_test};
   if (!chosen_model_.empty()) outcome.settings.model = chosen_model_;
+  if (without_folder_) model_bytes_ = model.bytes();
   if (!result.validated) return outcome;
   outcome.valid = Figures{.nats_per_symbol = result.best_nats_per_symbol, .symbols = result.validation_symbols};
   add_text_baselines(material, outcome);
@@ -833,9 +875,17 @@ std::string budget_note(const TrainingResult& result) {
 }  // namespace
 
 TrainOutcome train(const TrainRequest& request, Reporter& reporter) {
-  TrainOutcome outcome = Training(request, reporter).run();
+  TrainOutcome outcome = Training(request, false, reporter).run();
   reporter.note_if(budget_note(outcome.result));
   return outcome;
+}
+
+TrainedModel train_in_memory(const TrainRequest& request, Reporter& reporter) {
+  Training training(request, true, reporter);
+  TrainedModel trained{.outcome = training.run(), .model = {}};
+  reporter.note_if(budget_note(trained.outcome.result));
+  trained.model = training.take_model();
+  return trained;
 }
 
 TrainOutcome train(const TrainRequest& request) {

@@ -7,6 +7,7 @@
 #include "base/formats/decompress.h"
 #include "base/threads/team.h"
 #include "data/counts/corpus_survey.h"
+#include "data/readers/memory_data.h"
 #include "data/text/labels.h"
 #include "distributed/consistency.h"
 #include "train/text_sources.h"
@@ -14,18 +15,24 @@
 namespace unfold {
 namespace {
 
+/// Returns the texts in memory with the name of the first file, or those of the files.
+std::vector<Input> inputs_of(const std::vector<std::string>& files) {
+  const MemoryData* memory = MemoryFiles::find(files.front());
+  return memory != nullptr ? memory->texts : open_inputs(files);
+}
+
 /// Reads DATA as running text. `log` has the settings for logs; nullptr for other data.
 std::vector<Input> read_data(TrainSettings& s, LogTraining* log, Reporter& reporter) {
-  if (log != nullptr) return log->read_data(open_inputs(s.data), s, reporter);
-  if (is_fasta(s)) return read_fasta_data(open_inputs(s.data), s, reporter);
-  return unlabelled(open_inputs(s.data), s.label_column, s.only_label);
+  if (log != nullptr) return log->read_data(inputs_of(s.data), s, reporter);
+  if (is_fasta(s)) return read_fasta_data(inputs_of(s.data), s, reporter);
+  return unlabelled(inputs_of(s.data), s.label_column, s.only_label);
 }
 
 /// Reads a further file in the same way.
 std::vector<Input> read_more(const std::string& file, const TrainSettings& s, const LogTraining* log) {
-  if (log != nullptr) return log->read_more(open_inputs({file}), s);
-  if (is_fasta(s)) return fasta_inputs(open_inputs({file}), s.lines);
-  return unlabelled(open_inputs({file}), s.label_column, s.only_label);
+  if (log != nullptr) return log->read_more(inputs_of({file}), s);
+  if (is_fasta(s)) return fasta_inputs(inputs_of({file}), s.lines);
+  return unlabelled(inputs_of({file}), s.label_column, s.only_label);
 }
 
 AlphabetOptions alphabet_options(const TrainSettings& s, bool is_log) {

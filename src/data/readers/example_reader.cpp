@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "base/formats/decompress.h"
+#include "data/readers/memory_data.h"
 #include "data/readers/reader_text.h"
 
 namespace unfold {
@@ -67,6 +68,13 @@ FormatGuess guess_format(const Input& input) {
   return {"text", "no other format was recognized"};
 }
 
+void finish_examples(const ReaderOptions& options, Examples& examples) {
+  require_examples(examples);
+  make_trees(options.trees, examples);
+  add_sequence_ends(options.whole, examples);
+  make_vectors(options.rows, examples);
+}
+
 Examples read_examples(const Input& input, const ReaderOptions& options) {
   const std::string format = options.format.empty() ? guess_format(input).format : options.format;
   if (options.format.empty() && readers().find(format) == nullptr) {
@@ -74,10 +82,7 @@ Examples read_examples(const Input& input, const ReaderOptions& options) {
   }
   Examples examples = readers().get(format).read(input, options);
   input.require_whole();
-  require_examples(examples);
-  make_trees(options.trees, examples);
-  add_sequence_ends(options.whole, examples);
-  make_vectors(options.rows, examples);
+  finish_examples(options, examples);
   return examples;
 }
 

@@ -91,7 +91,7 @@ class ArrayExamples {
 };
 
 Examples read_npy(const Input& input, const ReaderOptions&) {
-  return ArrayExamples(input.name(), read_npy_arrays(input)).take();
+  return examples_of_arrays(input.name(), read_npy_arrays(input));
 }
 
 std::string guess_npy(const DataSample& sample) {
@@ -101,6 +101,10 @@ std::string guess_npy(const DataSample& sample) {
 }
 
 }  // namespace
+
+Examples examples_of_arrays(const std::string& source, std::vector<NpyArray> arrays) {
+  return ArrayExamples(source, std::move(arrays)).take();
+}
 
 ReaderEntry npy_reader() {
   return {.name = "npy",

@@ -1,0 +1,108 @@
+#include "data/readers/memory_data.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "base/error.h"
+#include "data/readers/reader_text.h"
+
+namespace unfold {
+namespace {
+
+/// Replaces a column of single numbers by their shortest decimal texts.
+void make_texts(ExampleColumn& column, const std::string& source) {
+  if (column.width != 1)
+    throw DataError(fmt::format("{}: column {} has {} numbers per entry, but it must contain texts", source,
+                                column.name, column.width));
+  column.texts.reserve(column.numbers.size());
+  for (std::size_t i = 0; i < column.numbers.size(); ++i)
+    column.texts.push_back(column.present(static_cast<Index>(i)) ? fmt::format("{}", column.numbers[i]) : "");
+  column.numbers.clear();
+  column.width = 0;
+}
+
+/// Replaces a column of texts by the numbers that they denote.
+void make_numbers(ExampleColumn& column, const std::string& source) {
+  const std::vector<std::string_view> texts(column.texts.begin(), column.texts.end());
+  const bool once = column.once;
+  column = number_column(source, column.name, texts, {});
+  column.once = once;
+}
+
+void give_requested_types(const ReaderOptions& options, Examples& examples) {
+  for (ExampleColumn& column : examples.columns) {
+    const RequestedType wanted = requested_type(options, column.name);
+    if (wanted == RequestedType::texts && !column.is_text()) make_texts(column, examples.source);
+    if (wanted == RequestedType::numbers && column.is_text()) make_numbers(column, examples.source);
+  }
+}
+
+/// Makes an example of each sequence of rows with the same value in a column, which then has one entry per example.
+void separate_sequences(const std::string& name, Examples& examples) {
+  if (name.empty() || examples.count() != 1) return;
+  const auto found = std::ranges::find(examples.columns, name, &ExampleColumn::name);
+  if (found == examples.columns.end()) {
+    std::vector<std::string> names;
+    for (const ExampleColumn& column : examples.columns) names.push_back(column.name);
+    throw DataError(fmt::format("{}: there is no column {} to separate sequences; the columns are {}", examples.source,
+                                name, fmt::join(names, ", ")));
+  }
+  ExampleColumn rows = std::move(*found);
+  examples.columns.erase(found);
+  if (!rows.is_text()) make_texts(rows, examples.source);
+  ExampleColumn once{.name = name, .once = true};
+  const Index count = rows.entries();
+  examples.ends.clear();
+  for (Index i = 0; i < count; ++i) {
+    if (!rows.present(i))
+      throw DataError(fmt::format("{}: row {}: column {}, which identifies the sequence of the row, is missing",
+                                  examples.source, i, name));
+    if (i + 1 < count && rows.texts[at(i + 1)] == rows.texts[at(i)]) continue;
+    once.texts.push_back(rows.texts[at(i)]);
+    examples.ends.push_back(i + 1);
+  }
+  examples.columns.insert(examples.columns.begin(), std::move(once));
+}
+
+}  // namespace
+
+namespace {
+
+thread_local MemoryFiles* current_files = nullptr;
+
+}  // namespace
+
+MemoryFiles::MemoryFiles(std::map<std::string, std::shared_ptr<MemoryData>, std::less<>> files)
+    : files_(std::move(files)), outer_(std::exchange(current_files, this)) {}
+
+MemoryFiles::~MemoryFiles() { current_files = outer_; }
+
+MemoryData* MemoryFiles::find(std::string_view name) {
+  for (const MemoryFiles* files = current_files; files != nullptr; files = files->outer_)
+    if (const auto found = files->files_.find(name); found != files->files_.end()) return found->second.get();
+  return nullptr;
+}
+
+Examples take_examples(MemoryData& data, const ReaderOptions& options) {
+  if (!data.texts.empty()) {
+    Examples all;
+    for (const Input& input : data.texts) {
+      Examples more = read_examples(input, options);
+      if (all.columns.empty())
+        all = std::move(more);
+      else
+        append(all, more);
+    }
+    return all;
+  }
+  Examples examples = std::exchange(data.examples, {});
+  give_requested_types(options, examples);
+  separate_sequences(options.sequence_column, examples);
+  finish_examples(options, examples);
+  return examples;
+}
+
+}  // namespace unfold

@@ -1,0 +1,51 @@
+#pragma once
+/// Data in memory that takes the place of files: examples with fields, or running text.
+///
+///   const MemoryFiles files({{"data", std::make_shared<MemoryData>(std::move(data))}});
+///   request.settings.data = {"data"};            // names that stand for the data while `files` exists
+///
+/// The examples are those that the reader `format` returns for a file with the same contents, so that models trained on
+/// either are identical.
+
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/formats/file.h"
+#include "data/examples/examples.h"
+#include "data/readers/example_reader.h"
+
+namespace unfold {
+
+struct MemoryData {
+  std::string format = {};        ///< the name of a reader; empty: running text
+  Examples examples = {};         ///< for data with fields
+  std::vector<Input> texts = {};  ///< for running text, or the contents of files with fields
+};
+
+/// Makes data in memory available to the functions that the calling thread calls, under the names of files. Objects are
+/// destroyed in the reverse order of their construction.
+class MemoryFiles {
+ public:
+  explicit MemoryFiles(std::map<std::string, std::shared_ptr<MemoryData>, std::less<>> files);
+  ~MemoryFiles();
+  MemoryFiles(const MemoryFiles&) = delete;
+  MemoryFiles& operator=(const MemoryFiles&) = delete;
+
+  /// Returns the data with this name; null if there is none, so that the name is that of a file.
+  static MemoryData* find(std::string_view name);
+
+ private:
+  std::map<std::string, std::shared_ptr<MemoryData>, std::less<>> files_;
+  MemoryFiles* outer_;
+};
+
+/// Moves the examples out and processes them as read_examples does: types that the options request, sequences separated
+/// by a column, trees, ends and vectors. Reads `texts` with the reader if there are no examples. Throws DataError.
+Examples take_examples(MemoryData& data, const ReaderOptions& options);
+
+/// Checks examples and processes them as the options say: trees, sequence ends, vectors. Throws DataError.
+void finish_examples(const ReaderOptions& options, Examples& examples);
+
+}  // namespace unfold
