@@ -13,16 +13,19 @@
 #include "app/predict/density_sampling.h"
 #include "app/predict/imputation.h"
 #include "app/predict/predict.h"
+#include "app/predict/predicted_columns.h"
 #include "app/settings/train_settings.h"
 #include "arguments.h"
 #include "base/error.h"
 #include "base/options/integer_range.h"
 #include "data/text/split.h"
+#include "memory.h"
 #include "model/decoding/beam.h"
 #include "model/decoding/sampling.h"
 #include "model/finite.h"
 #include "model/registry/registry.h"
 #include "model/registry/run_folder.h"
+#include "states.h"
 #include "stream.h"
 #include "work.h"
 
@@ -42,8 +45,12 @@ class PythonModel {
       : model_(std::move(model)), path_(std::move(path)) {}
   static PythonModel load(nb::handle given) {
     const std::string path = path_of(given, "load: path");
-    const nb::gil_scoped_release unlocked;
-    return {load_model_file(model_file(path)), path};
+    std::shared_ptr<const Model> model;
+    with_os_errors({path}, [&] {
+      const nb::gil_scoped_release unlocked;
+      model = load_model_file(model_file(path));
+    });
+    return {std::move(model), path};
   }
   static PythonModel from_bytes(const nb::bytes& given) {
     std::string bytes(given.c_str(), given.size());
@@ -109,14 +116,19 @@ nb::object eval(const PythonModel& self, nb::handle data, nb::handle text, const
                                      .symbols = scored.evaluation.predicted,
                                      .bytes = scored.bytes}));
   }
-  const std::vector<std::string> files = paths_of(data, "eval: data");
+  if (nb::isinstance<nb::bytes>(data))
+    return eval(self, nb::none(), data, split, part, unknown, segments, threads, std::move(progress));
+  const DataArgument source = data_of(data, "eval: data");
+  const auto* symbols = self.model().as<SymbolModel>();
+  if (symbols != nullptr && !source.memory.empty())
+    throw UsageError("eval: models of texts are evaluated on files or text=");
   PythonReporter reporter{std::move(progress)};
   nlohmann::ordered_json result;
-  reporter.run([&] {
-    const auto* symbols = self.model().as<SymbolModel>();
+  const auto evaluate_data = [&] {
+    const MemoryFiles in_memory(source.memory);
     if (symbols == nullptr)
       result = to_json(evaluate_on_fields({.model = self.name(),
-                                           .data = files,
+                                           .data = source.files,
                                            .split = split,
                                            .part = part,
                                            .unknown = unknown,
@@ -124,7 +136,7 @@ nb::object eval(const PythonModel& self, nb::handle data, nb::handle text, const
                                            .loaded = &self.model()}));
     else
       result = to_json(evaluate({.model = self.name(),
-                                 .data = files,
+                                 .data = source.files,
                                  .split = split,
                                  .part = part,
                                  .unknown = unknown,
@@ -133,7 +145,8 @@ nb::object eval(const PythonModel& self, nb::handle data, nb::handle text, const
                                  .loaded = symbols},
                                 reporter)
                            .figures);
-  });
+  };
+  with_os_errors(source.files, [&] { reporter.run(evaluate_data); });
   return to_python(result);
 }
 
@@ -207,8 +220,9 @@ nb::list rows_of(const std::string& text) {
 nb::list predict(const PythonModel& self, nb::handle data, Index ahead, Index samples, std::uint64_t seed,
                  bool probabilities, Index best, Index beam, const std::vector<std::string>& given, Index threads,
                  nb::object progress) {
+  DataArgument source = data_of(data, "predict: data");
   PredictRequest request{.model = self.name(),
-                         .data = paths_of(data, "predict: data"),
+                         .data = std::move(source.files),
                          .format = TableFormat::jsonl,
                          .probabilities = probabilities,
                          .ahead = ahead,
@@ -221,16 +235,50 @@ nb::list predict(const PythonModel& self, nb::handle data, Index ahead, Index sa
                          .loaded = &self.model()};
   std::string text;
   PythonReporter reporter{std::move(progress)};
-  reporter.run([&] {
-    predict(
-        request,
-        [&](std::string_view piece) {
-          reporter.throw_if_stopped();
-          text += piece;
-        },
-        reporter);
+  with_os_errors(request.data, [&] {
+    reporter.run([&] {
+      const MemoryFiles in_memory(source.memory);
+      predict(
+          request,
+          [&](std::string_view piece) {
+            reporter.throw_if_stopped();
+            text += piece;
+          },
+          reporter);
+    });
   });
   return rows_of(text);
+}
+
+/// Returns {column: (once, values)} of the predictions on data, as arrays of numbers and lists of str.
+nb::dict columns_predicted(const PythonModel& self, nb::handle data, bool probabilities, Index threads) {
+  DataArgument source = data_of(data, "predict: data");
+  const PredictRequest request{.model = self.name(),
+                               .data = source.files,
+                               .probabilities = probabilities,
+                               .threads = threads,
+                               .loaded = &self.model()};
+  std::vector<PredictedColumn> columns;
+  PythonReporter reporter{nb::none()};
+  with_os_errors(source.files, [&] {
+    reporter.run([&] {
+      const MemoryFiles in_memory(source.memory);
+      columns = predict_columns(request, reporter);
+    });
+  });
+  nb::dict result;
+  for (PredictedColumn& column : columns) {
+    nb::object values;
+    if (column.texts.empty()) {
+      values = nb::cast(owned(std::move(column.numbers)));
+    } else {
+      nb::list texts;
+      for (const std::string& text : column.texts) texts.append(nb::str(text.data(), text.size()));
+      values = std::move(texts);
+    }
+    result[nb::str(column.name.data(), column.name.size())] = nb::make_tuple(column.once, values);
+  }
+  return result;
 }
 
 /// Returns the rows of `unfold score --json`: one dictionary per example or per position.
@@ -238,19 +286,22 @@ nb::object score_examples(const PythonModel& self, nb::handle data, const std::s
                           Index threads) {
   if (by != "line" && by != "symbol")
     throw UsageError("by must be \"line\" (one row per example) or \"symbol\" (one row per position)");
-  const std::string path = path_of(data, "score_examples: data");
+  const DataArgument source = data_of(data, "score_examples: data");
+  if (source.files.size() != 1) throw UsageError("score_examples: data must be one file");
   std::string text;
   PythonReporter reporter{nb::none()};
-  reporter.run([&] {
+  const auto score_data = [&] {
+    const MemoryFiles in_memory(source.memory);
     score_fields({.model = self.name(),
-                  .data = path,
+                  .data = source.files.front(),
                   .by_example = by == "line",
                   .json = true,
                   .unknown = unknown,
                   .threads = threads,
                   .loaded = &self.model()},
                  [&](std::string_view piece) { text += piece; });
-  });
+  };
+  with_os_errors(source.files, [&] { reporter.run(score_data); });
   return to_python(nlohmann::ordered_json::parse(text).at("scores"));
 }
 
@@ -270,12 +321,13 @@ nb::ndarray<nb::numpy, double, nb::ndim<2>> sample_rows(const PythonModel& self,
 
 /// Returns table rows with missing values filled in, as dictionaries.
 nb::list fill(const PythonModel& self, nb::handle data, const std::string& how, Index samples, std::uint64_t seed) {
-  const std::vector<std::string> files = paths_of(data, "fill: data");
+  const DataArgument source = data_of(data, "fill: data");
   std::string text;
   PythonReporter reporter{nb::none()};
-  reporter.run([&] {
+  const auto fill_data = [&] {
+    const MemoryFiles in_memory(source.memory);
     impute_missing({.model = self.name(),
-                    .data = files,
+                    .data = source.files,
                     .how = parse_filling(how),
                     .draws = samples,
                     .seed = seed,
@@ -285,7 +337,8 @@ nb::list fill(const PythonModel& self, nb::handle data, const std::string& how, 
                      reporter.throw_if_stopped();
                      text += piece;
                    });
-  });
+  };
+  with_os_errors(source.files, [&] { reporter.run(fill_data); });
   return rows_of(text);
 }
 
@@ -386,6 +439,8 @@ void add_models(nb::module_& module) {
            nb::arg("progress").none() = nb::none(),
            "Predict files of data with fields. Returns one dictionary per example, with its fields and the "
            "predictions, as written by `unfold predict --format jsonl`.")
+      .def("_predict_columns", &columns_predicted, nb::arg("data").none(), nb::arg("probabilities") = false,
+           nb::arg("threads") = 0)
       .def("score_examples", &score_examples, nb::arg("data").none(), nb::kw_only(), nb::arg("by") = "line",
            nb::arg("unknown") = "error", nb::arg("threads") = 0,
            "Return the surprisal of each example of a file of data with fields, or of each position with "
@@ -398,6 +453,23 @@ void add_models(nb::module_& module) {
            nb::arg("seed") = 1,
            "Fill missing values in tables. Returns the rows as dictionaries; missing values are replaced by the "
            "conditional mean, best or sample, and named under \"filled\".")
+      .def(
+          "states",
+          [](const PythonModel& self, nb::handle data, nb::handle text, bool gates) {
+            return states_of(self.model(), self.name(), data, text, gates);
+          },
+          nb::arg("data").none() = nb::none(), nb::kw_only(), nb::arg("text").none() = nb::none(),
+          nb::arg("gates") = false,
+          "Return the outputs of the layers of a network, {\"layer1\": [positions, units], ...}: for a text, after "
+          "each "
+          "symbol; for data with fields, as a list with one dictionary per example. gates=True adds the gates.")
+      .def(
+          "parameters",
+          [](const PythonModel& self) {
+            return nb::module_::import_("unfold._tensors").attr("arrays")(bytes_of(self));
+          },
+          "Return the parameters by name, as read-only arrays.")
+      .def("_repr_html_", [](nb::handle self) { return nb::module_::import_("unfold._tensors").attr("table")(self); })
       .def("encode", &encode, nb::arg("text").none(), nb::kw_only(), nb::arg("unknown") = "error",
            "Encode a text as symbol indices.")
       .def("decode", &decode, nb::arg("symbols").none(), "Decode symbol indices to a text.")

@@ -12,4 +12,5 @@ NB_MODULE(_core, module) {
   unfold::python::add_training(module);
   unfold::python::add_coding(module);
   unfold::python::add_recurrent(module);
+  unfold::python::add_hidden_markov(module);
 }

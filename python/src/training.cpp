@@ -9,6 +9,7 @@
 #include "arguments.h"
 #include "base/error.h"
 #include "base/options/suggestions.h"
+#include "memory.h"
 #include "stream.h"
 #include "work.h"
 
@@ -34,8 +35,23 @@ std::string setting_text(nb::handle value) {
   return utf8_of(nb::str(value));
 }
 
+using Memory = decltype(DataArgument::memory);
+
+/// Assigns files, or data in memory, to a setting.
+void assign_data(const std::string& name, nb::handle value, TrainRequest& request, Memory& memory) {
+  const char* stands_for = name == "data" ? kDataInMemory : name == "valid" ? kValidationInMemory : kTestInMemory;
+  DataArgument data = data_of(value, ("train: " + name).c_str(), stands_for);
+  memory.merge(data.memory);
+  if (name == "data") {
+    request.settings.data = std::move(data.files);
+    return;
+  }
+  if (data.files.size() != 1) throw UsageError("train: " + name + " must be one file");
+  (name == "valid" ? request.settings.valid : request.settings.test) = std::move(data.files.front());
+}
+
 /// Assigns keyword arguments to settings; None is ignored. Throws UsageError.
-void assign(const nb::dict& options, TrainRequest& request) {
+void assign(const nb::dict& options, TrainRequest& request, Memory& memory) {
   const std::vector<std::string> names = setting_names();
   for (const auto& [key, value] : options) {
     const std::string name = utf8_of(key);
@@ -44,8 +60,8 @@ void assign(const nb::dict& options, TrainRequest& request) {
     if (value.is_none()) continue;
     std::string setting = name;
     std::replace(setting.begin(), setting.end(), '_', '-');
-    if (setting == "data") {
-      request.settings.data = paths_of(value, "train: data");
+    if (setting == "data" || setting == "valid" || setting == "test") {
+      assign_data(setting, value, request, memory);
     } else if (nb::isinstance<nb::list>(value) || nb::isinstance<nb::tuple>(value)) {
       std::string joined;
       for (nb::handle one : value) {
@@ -62,18 +78,30 @@ void assign(const nb::dict& options, TrainRequest& request) {
 
 nb::object train_run(nb::handle out, nb::handle resume, nb::handle overwrite, const nb::dict& options,
                      nb::object progress) {
-  TrainRequest request{.out = path_of(out, "train: out"),
+  TrainRequest request{.out = out.is_none() ? std::string() : path_of(out, "train: out"),
                        .resume = flag_of(resume, "train: resume"),
                        .overwrite = flag_of(overwrite, "train: overwrite")};
-  assign(options, request);
+  const bool in_memory = out.is_none();
+  Memory memory;
+  assign(options, request, memory);
+  std::vector<std::string> files = request.settings.data;
+  for (const auto* file : {&request.settings.valid, &request.settings.test})
+    if (*file) files.push_back(**file);
   PythonReporter reporter{std::move(progress)};
   nlohmann::ordered_json result;
-  reporter.run([&] {
-    const TrainOutcome outcome = train(request, reporter);
-    result = to_json(outcome);
-    result["run"] = outcome.run;
+  std::string model;
+  with_os_errors(files, [&] {
+    reporter.run([&] {
+      const MemoryFiles data(std::move(memory));
+      TrainedModel trained = in_memory ? train_in_memory(request, reporter)
+                                       : TrainedModel{.outcome = train(request, reporter), .model = {}};
+      result = to_json(trained.outcome);
+      result["run"] = trained.outcome.run;
+      model = std::move(trained.model);
+    });
   });
-  return to_python(result);
+  const nb::object bytes = in_memory ? nb::object(nb::bytes(model.data(), model.size())) : nb::object(nb::none());
+  return nb::make_tuple(to_python(result), bytes);
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include <new>
 #include <nlohmann/json.hpp>
 #include <stdexcept>
+#include <string>
 #include <thread>
 
 #include "app/common/metrics.h"
@@ -50,6 +51,22 @@ const char* class_of(ExitCode code) {
 
 }  // namespace
 
+std::string with_keywords(std::string_view message) {
+  const auto is_letter = [](char c) { return c >= 'a' && c <= 'z'; };
+  std::string result;
+  for (std::size_t i = 0; i < message.size(); ++i) {
+    const bool begins = i == 0 || std::string_view(" (`\"'").find(message[i - 1]) != std::string_view::npos;
+    if (!begins || !message.substr(i).starts_with("--") || i + 2 == message.size() || !is_letter(message[i + 2])) {
+      result += message[i];
+      continue;
+    }
+    for (i += 2; i < message.size() && (is_letter(message[i]) || message[i] == '-'); ++i)
+      result += message[i] == '-' ? '_' : message[i];
+    --i;
+  }
+  return result;
+}
+
 nb::object to_python(const nlohmann::ordered_json& json) { return converted(json); }
 nb::object to_python(const nlohmann::json& json) { return converted(json); }
 
@@ -61,7 +78,7 @@ void translate_errors() {
         } catch (const Error& error) {
           const nb::object made = nb::module_::import_("unfold.errors").attr(class_of(error.code()));
           // A message may contain invalid UTF-8, for example in a file name.
-          const std::string_view what = error.what();
+          const std::string what = with_keywords(error.what());
           PyObject* text = PyUnicode_DecodeUTF8(what.data(), static_cast<Py_ssize_t>(what.size()), "replace");
           PyErr_SetObject(made.ptr(), nb::steal(text).ptr());
         } catch (const std::length_error&) {

@@ -20,6 +20,9 @@ namespace nb = nanobind;
 /// Translates library exceptions to the classes of unfold/errors.py.
 void translate_errors();
 
+/// Replaces the options of the command in a message, such as --whole-sequences, by the names of keyword arguments.
+std::string with_keywords(std::string_view message);
+
 /// Converts a JSON value to Python objects.
 nb::object to_python(const nlohmann::ordered_json& json);
 nb::object to_python(const nlohmann::json& json);

@@ -30,7 +30,7 @@ from .training import train
 load = Model.load
 
 
-def _model_from_bytes(bytes):
+def _model_from_bytes(bytes: bytes) -> Model:
     """Restore a pickled model. A module-level function, because pickle stores functions by name."""
     return Model.from_bytes(bytes)
 

@@ -1,15 +1,17 @@
 import os
-from typing import Any, Callable, Iterable, Sequence, overload
+from typing import Any, Callable, Iterable, Mapping, Sequence, Union, overload
 
 import numpy
 from numpy.typing import NDArray
 
 from .results import Completion
 
-Text = str | bytes
-Path = str | os.PathLike[str]
-Bytes = bytes | bytearray | memoryview | NDArray[Any]
+Text = Union[str, bytes]
+Path = Union[str, os.PathLike[str]]
+Bytes = Union[bytes, bytearray, memoryview, NDArray[Any]]
 Event = dict[str, Any]
+# Files, or data in memory: arrays, sequences, mappings of names to them, tables (see unfold.train).
+Data = Any
 
 __version__: str
 
@@ -52,7 +54,7 @@ class Model:
     ) -> NDArray[numpy.float32]: ...
     def eval(
         self,
-        data: Path | Iterable[Path] | None = None,
+        data: Data = None,
         *,
         text: Text | None = None,
         split: str | None = None,
@@ -102,7 +104,7 @@ class Model:
     ) -> list[Completion]: ...
     def predict(
         self,
-        data: Path | Iterable[Path] = (),
+        data: Data = (),
         *,
         ahead: int = 0,
         samples: int = 200,
@@ -115,14 +117,23 @@ class Model:
         progress: Callable[[Event], object] | None = None,
     ) -> list[dict[str, Any]]: ...
     def score_examples(
-        self, data: Path, *, by: str = "line", unknown: str = "error", threads: int = 0
+        self, data: Data, *, by: str = "line", unknown: str = "error", threads: int = 0
     ) -> list[dict[str, Any]]: ...
     def sample_rows(
         self, count: int = 1, *, given: Sequence[str] = (), seed: int = 1
     ) -> NDArray[numpy.float64]: ...
     def fill(
-        self, data: Path | Iterable[Path], *, how: str = "mean", samples: int = 200, seed: int = 1
+        self, data: Data, *, how: str = "mean", samples: int = 200, seed: int = 1
     ) -> list[dict[str, Any]]: ...
+    def _predict_columns(
+        self, data: Data, probabilities: bool = False, threads: int = 0
+    ) -> dict[str, tuple[bool, Any]]: ...
+    @overload
+    def states(self, data: Data, *, text: None = None, gates: bool = False) -> list[dict[str, NDArray[Any]]]: ...
+    @overload
+    def states(self, data: None = None, *, text: Text, gates: bool = False) -> dict[str, NDArray[Any]]: ...
+    def parameters(self) -> dict[str, NDArray[Any]]: ...
+    def _repr_html_(self) -> str: ...
     def encode(self, text: Text, *, unknown: str = "error") -> NDArray[numpy.int32]: ...
     def decode(self, symbols: NDArray[numpy.integer[Any]] | Iterable[int]) -> Text: ...
 
@@ -138,8 +149,21 @@ def compress(
 def decompress(data: Bytes, *, max_memory: int = 0, max_output: int = 0, threads: int = 1) -> bytes: ...
 def settings() -> list[str]: ...
 def train(
-    out: Path, resume: bool, overwrite: bool, options: dict[str, Any], progress: Callable[[Event], object] | None
-) -> dict[str, Any]: ...
+    out: Path | None, resume: bool, overwrite: bool, options: dict[str, Any], progress: Callable[[Event], object] | None
+) -> tuple[dict[str, Any], bytes | None]: ...
+def hmm_expectations(
+    start: NDArray[numpy.float64],
+    transitions: NDArray[numpy.float64],
+    emissions: NDArray[numpy.float64],
+    ends: NDArray[numpy.int64],
+    pairs: bool = True,
+) -> tuple[NDArray[numpy.float64], NDArray[numpy.float64], NDArray[numpy.float64], NDArray[numpy.float64]]: ...
+def hmm_best_path(
+    start: NDArray[numpy.float64],
+    transitions: NDArray[numpy.float64],
+    emissions: NDArray[numpy.float64],
+    ends: NDArray[numpy.int64],
+) -> tuple[NDArray[numpy.float64], NDArray[numpy.int64]]: ...
 
 class Recurrent:
     """Layers of torch.nn.RNN, LSTM or GRU on memory given by addresses, for unfold.torch.

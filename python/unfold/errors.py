@@ -26,10 +26,26 @@ class DataError(UnfoldError, ValueError):
     exit_code = 3
 
 
+class DataNotFoundError(DataError, FileNotFoundError):
+    """A file with data does not exist."""
+
+
+class DataPermissionError(DataError, PermissionError):
+    """A file with data may not be read."""
+
+
 class ModelError(UnfoldError, ValueError):
     """A file is not a model, or the model does not support the operation."""
 
     exit_code = 4
+
+
+class ModelNotFoundError(ModelError, FileNotFoundError):
+    """A model file or run folder does not exist."""
+
+
+class ModelPermissionError(ModelError, PermissionError):
+    """A model file or run folder may not be read."""
 
 
 class DivergedError(UnfoldError, ArithmeticError):

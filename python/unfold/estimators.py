@@ -2,380 +2,397 @@
 
 They do not require scikit-learn. If it is installed, ``clone``, grid search and pipelines work. Parameters are those of
 ``unfold.train``. The fitted model is stored as the bytes of a model file, which are part of a pickle; restoring them
-executes no code from the model.
+executes no code from the model. Data stays in memory: numbers are never converted to text, and nothing is written.
 """
 
-import inspect
-import json
+from __future__ import annotations
+
+import math
 import operator
-import os
-import tempfile
+from collections.abc import Mapping
+from typing import Any, Optional
 
 import numpy
+from numpy.typing import NDArray
 
+from . import _data
+from ._base import (
+    BaseEstimator,
+    Callback,
+    NotFittedError,
+    RandomState,
+    as_list,
+    classes_of,
+    labels_of,
+    plain,
+    require_equal_lengths,
+    seed_of,
+)
 from ._core import Model
 from .errors import UsageError
-from .training import train
+
+__all__ = ["DensityEstimator", "Forecaster", "NotFittedError", "SequenceClassifier", "SequenceTagger", "SymbolModel"]
+
+Floats = NDArray[numpy.float64]
 
 
-class NotFittedError(UsageError, AttributeError):
-    """Raised if an estimator is used before ``fit``."""
+class Sequences:
+    """The sequences of a classifier or tagger: symbols or numbers, one after another."""
 
+    def __init__(self, X: Any, who: str) -> None:
+        if hasattr(X, "tocsr"):
+            raise TypeError(f"{who}: Sparse data was passed, but sequences are dense; use X.toarray()")
+        if isinstance(X, (str, bytes)) or not hasattr(X, "__iter__") and not hasattr(X, "__array__"):
+            raise UsageError(f"{who} expects a list of sequences, not "
+                             f"{'one text' if isinstance(X, (str, bytes)) else type(plain(X)).__name__}")
+        if _data._is_table(X):
+            X = X.to_numpy()
+        if not isinstance(X, numpy.ndarray) and not hasattr(X, "__iter__"):
+            X = numpy.asarray(X)
+        if isinstance(X, numpy.ndarray) and X.dtype.kind in "c":
+            _data.as_numbers(X, who)
+        if isinstance(X, numpy.ndarray) and X.dtype == object and X.ndim in (2, 3):
+            X = _object_array(X, who)
+        elif not isinstance(X, numpy.ndarray) and _data.is_array(X):
+            X = _data.as_numbers(X, who)
+        if isinstance(X, numpy.ndarray) and X.ndim == 1 and X.dtype != object and X.dtype.kind not in "US":
+            raise UsageError(f"{who}: sequence 0: expects a list of entries, not {type(plain(X[0])).__name__}. Expected "
+                             "2D array, got 1D array instead: Reshape your data to [sequences, positions]"
+                             if len(X) else f"{who}: no sequences. Found array with 0 sample(s)")
+        if isinstance(X, numpy.ndarray) and X.ndim > 1 and 0 in X.shape:
+            raise UsageError(f"{who}: no sequences with entries: an array with shape {X.shape}. Found array with "
+                             f"{X.shape[X.shape.index(0)]} "
+                             f"{'sample(s)' if X.shape[0] == 0 else 'feature(s)'} (shape={X.shape}) while a minimum of 1 "
+                             "is required.")
+        rows = X if isinstance(X, numpy.ndarray) and X.ndim in (2, 3) else [
+            _words(one, f"{who}: sequence {i}:") for i, one in enumerate(X)]
+        self.entries, self.lengths = _data.sequences(rows, who)
+        self.numeric = isinstance(self.entries, numpy.ndarray)
+        if isinstance(self.entries, numpy.ndarray) and numpy.isinf(self.entries).any():
+            raise UsageError(f"{who}: Input X contains infinity: numbers must be finite; NaN is a missing value")
+        self.width = 0 if not isinstance(self.entries, numpy.ndarray) else (
+            1 if self.entries.ndim == 1 else self.entries.shape[1])
 
-class _Estimator:
-    """Base class of the estimators. ``options`` is a dictionary of further settings of ``unfold.train``."""
+    def __len__(self) -> int:
+        return len(self.lengths)
 
-    def __init__(self, model="bilstm:64", *, optimizer=None, steps=None, epochs=None, minutes=None, seed=1, threads=0,
-                 options=None, progress=None):
-        self.model, self.optimizer, self.steps, self.epochs, self.minutes = model, optimizer, steps, epochs, minutes
-        self.seed, self.threads, self.options, self.progress = seed, threads, options, progress
-
-    @classmethod
-    def _names(cls):
-        return [name for name in inspect.signature(cls.__init__).parameters if name != "self"]
-
-    def get_params(self, deep=True):
-        """Return the parameters as a dictionary."""
-        return {name: getattr(self, name) for name in self._names()}
-
-    def set_params(self, **params):
-        """Set parameters by name."""
-        for name, value in params.items():
-            if name not in self._names():
-                raise UsageError(f"{type(self).__name__} has no parameter {name}; its parameters are "
-                                 f"{', '.join(self._names())}")
-            setattr(self, name, value)
+    def like(self, numeric: bool, width: int, who: str) -> Sequences:
+        """Require the type of entries that the estimator was fitted to; numbers are symbols of models of symbols."""
+        if numeric and not self.numeric:
+            raise UsageError(f"{who}: entries must be numbers, as in fit")
+        if numeric and width != self.width:
+            raise UsageError(f"{who}: X has {self.width} features per position, but the estimator is expecting {width} "
+                             "features as input")
+        if not numeric and isinstance(self.entries, numpy.ndarray):
+            if self.width > 1:
+                raise UsageError(f"{who}: entries must be symbols, as in fit, not vectors of {self.width} numbers")
+            self.entries = [_data.as_text(entry, who) for entry in self.entries.ravel().tolist()]
+            self.numeric = False
         return self
 
-    def __repr__(self):
-        signature = inspect.signature(type(self).__init__).parameters
-        said = [f"{n}={getattr(self, n)!r}" for n in self._names() if getattr(self, n) != signature[n].default]
-        return f"{type(self).__name__}({', '.join(said)})"
+    def column(self) -> _data.Column:
+        return "entry", False, self.entries
 
-    def __sklearn_is_fitted__(self):
-        return hasattr(self, "model_bytes_")
+    def split(self, values: Any) -> list[Any]:
+        """Return values of all positions by sequence."""
+        ends = numpy.cumsum(self.lengths)
+        return [values[end - length:end] for end, length in zip(ends, self.lengths)]
 
-    def __sklearn_tags__(self):
-        from sklearn.utils import ClassifierTags, InputTags, Tags, TargetTags
 
-        tags = Tags(estimator_type=self._kind, target_tags=TargetTags(required=self._kind == "classifier"))
-        tags.input_tags = InputTags(one_d_array=True, two_d_array=False, string=True)
-        if self._kind == "classifier":
-            tags.classifier_tags = ClassifierTags()
+def _object_array(X: NDArray[Any], who: str) -> Any:
+    """Return an array of objects as numbers if they are numbers, else as lists."""
+    for entry in X.flat:
+        if not isinstance(plain(entry), (str, bytes, bool, int, float)) and entry is not None:
+            raise TypeError(f"{who}: an entry of type {type(entry).__name__}: argument must be a string or a number")
+    if any(isinstance(entry, (str, bytes)) for entry in X.flat):
+        return X.tolist()
+    return X.astype(float)
+
+
+def _words(sequence: Any, where: str) -> Any:
+    """Split a text into words."""
+    if isinstance(sequence, bytes):
+        sequence = _data.as_text(sequence, where[:-1])
+    return sequence.split() if isinstance(sequence, str) else sequence
+
+
+def _feature_names(X: Any) -> Optional[NDArray[Any]]:
+    """Return the column names of a table if all are texts."""
+    if not _data._is_table(X) or not hasattr(X, "columns"):
+        return None
+    names = list(X.columns)
+    return numpy.asarray(names, dtype=object) if names and all(isinstance(name, str) for name in names) else None
+
+
+class _SequenceEstimator(BaseEstimator):
+    """A classifier or tagger of sequences of symbols or numbers."""
+
+    _kind = "classifier"
+
+    classes_: NDArray[Any]
+    numeric_: bool
+    n_features_in_: int
+
+    def _more_tags_of(self, tags: Any) -> Any:
+        tags.input_tags.string = True
+        tags.input_tags.three_d_array = True
+        tags.input_tags.allow_nan = True
         return tags
 
-    _kind = None
+    def _read(self, X: Any, who: str) -> Sequences:
+        self._require_fitted()
+        return Sequences(X, who).like(self.numeric_, getattr(self, "n_features_in_", 0), who)
 
-    def _settings(self):
-        given = {"model": self.model, "steps": self.steps, "minutes": self.minutes, "epochs": self.epochs}
-        given.update({"seed": self.seed, "threads": self.threads, "optimizer": self.optimizer})
-        options = self.options or {}
-        if not isinstance(options, dict):
-            raise UsageError(f"{type(self).__name__}: options must be a dictionary, not {type(options).__name__}")
-        for name in ("data", "out", "resume", "overwrite", "progress"):
-            if name in options:
-                raise UsageError(f"{type(self).__name__}: options has {name}, which fit sets itself; leave it out")
-        given.update(options)
-        return {name: value for name, value in given.items() if value is not None}
-
-    def _train(self, files, **settings):
-        """Train on the files {name: contents}; the first one is the data."""
-        with tempfile.TemporaryDirectory(prefix="unfold-") as folder:
-            paths = {}
-            for name, text in files.items():
-                paths[name] = os.path.join(folder, name)
-                with open(paths[name], "wb") as file:
-                    file.write(text)
-            given = {**settings, **self._settings()}
-            run = train(list(paths.values()), out=os.path.join(folder, "run"), progress=self.progress, **given)
-            with open(os.path.join(run.path, "model.safetensors"), "rb") as file:
-                self.model_bytes_ = file.read()
-            self.figures_ = run.figures
-        return self
-
-    def _ask(self, data, ask):
-        """Return ``ask(model, path)``, where ``path`` is a temporary file with the contents ``data``."""
-        if not hasattr(self, "model_bytes_"):
-            raise NotFittedError(f"this {type(self).__name__} is not fitted yet; call fit first")
-        with tempfile.TemporaryDirectory(prefix="unfold-") as folder:
-            path = os.path.join(folder, "data")
-            with open(path, "wb") as file:
-                file.write(data)
-            return ask(Model.from_bytes(self.model_bytes_), path)
-
-    def _predict(self, lines, **options):
-        return self._ask(lines, lambda model, path: model.predict([path], threads=self.threads or 0, **options))
+    def _fitted_to(self, sequences: Sequences, classes: NDArray[Any]) -> dict[str, Any]:
+        attributes: dict[str, Any] = {"classes_": classes, "numeric_": sequences.numeric}
+        if sequences.numeric:
+            attributes["n_features_in_"] = sequences.width
+        return attributes
 
 
-def _json_lines(examples):
-    return "".join(json.dumps(e, ensure_ascii=False) + "\n" for e in examples).encode()
+class SequenceClassifier(_SequenceEstimator):
+    """Predict one label per sequence.
 
+    A tenth of the sequences is used for validation, to select the best model; ``options={"split": "100/0/0"}`` trains
+    on all of them.
 
-def _plain(value):
-    return value.item() if isinstance(value, numpy.generic) else value
+    Parameters
+    ----------
+    model, optimizer, steps, epochs, minutes, random_state, threads, options, verbose, callback
+        See ``unfold.train``. ``model=None`` is ``bigru:32,layers=2`` with 15 to 150 epochs for numbers, and otherwise
+        the default of the command for the data.
 
+    Attributes
+    ----------
+    classes_
+        The labels, sorted, of the type that they had in ``y``.
+    n_features_in_
+        For numbers: the number of values per position.
 
-def _value(value, where, what):
-    """Return a number or a decoded text. Raise UsageError for other types and for missing values."""
-    value = _plain(value)
-    if isinstance(value, bytes):
-        return _decoded(value, where)
-    if value is None or (isinstance(value, float) and value != value):
-        raise UsageError(f"{where} {what} is missing ({value}); leave that sequence out")
-    if not isinstance(value, (str, bool, int, float)):
-        raise UsageError(f"{where} {what} must be a string or a number, not {type(value).__name__}")
-    return value
+    Examples
+    --------
+    >>> rng = numpy.random.RandomState(0)
+    >>> X = rng.normal(size=(60, 20)) + numpy.repeat([0, 2], 30)[:, None]
+    >>> y = numpy.repeat([3, 7], 30)
+    >>> fitted = SequenceClassifier("gru:4", optimizer="adam:rate=0.02", steps=60).fit(X, y)
+    >>> fitted.predict(X[[0, -1]])
+    array([3, 7])
+    """
 
+    def fit(self, X: Any, y: Any) -> SequenceClassifier:
+        """Train on sequences and their labels.
 
-def _decoded(text, where):
-    try:
-        return text.decode()
-    except UnicodeDecodeError as error:
-        raise UsageError(f"{where} bytes are not valid UTF-8: {error}") from None
+        Parameters
+        ----------
+        X
+            Numbers ``[N, T]`` or ``[N, T, n]``, or a list of arrays ``[T]`` or ``[T, n]`` of different lengths, with
+            NaN for missing values; or symbols: lists of strings, or texts, which are split into words.
+        y
+            One label per sequence: strings, integers, bools.
+        """
+        labels = labels_of(y, "fit")
+        sequences = Sequences(X, "fit")
+        require_equal_lengths(sequences, labels, "fit")
+        classes, number = classes_of(labels, y)
+        if len(classes) < 2:
+            raise UsageError("fit: labels must have at least two classes; there is only one class")
+        targets: list[Optional[str]] = [str(number[label]) for label in labels]
+        data = _data.fields([sequences.column(), ("label", True, targets)], sequences.lengths)
+        fitted = self._trained(data, read="entry", predict="label@end", **self._defaults(sequences))
+        return self._set({**fitted, **self._fitted_to(sequences, classes)})
 
+    def _defaults(self, sequences: Sequences) -> dict[str, Any]:
+        """Return settings for numbers: they have no embedding, so two layers, and small sets are read often."""
+        if not sequences.numeric or self.model is not None:
+            return {}
+        budget = {"steps": self.steps, "epochs": self.epochs, "minutes": self.minutes, **(self.options or {})}
+        if any(budget.get(name) is not None for name in ("steps", "epochs", "minutes")):
+            return {"model": "bigru:32,layers=2"}
+        return {"model": "bigru:32,layers=2", "epochs": float(min(150, max(15, round(18_000 / len(sequences)))))}
 
-def _list(values, who, what):
-    """Return the values of an iterable as a list."""
-    if values is None or isinstance(values, (str, bytes)) or not hasattr(values, "__iter__"):
-        given = "one text" if isinstance(values, (str, bytes)) else type(_plain(values)).__name__
-        raise UsageError(f"{who} expects a list of {what}, not {given}")
-    return list(values)
+    def predict_proba(self, X: Any) -> Floats:
+        """Return probabilities [sequences, classes], in the order of ``classes_``."""
+        sequences = self._read(X, "predict")
+        found = self._columns(_data.fields([sequences.column()], sequences.lengths))
+        none = numpy.zeros(len(sequences))
+        return numpy.stack([found.get(f"label.{i}", (True, none))[1] for i in range(len(self.classes_))], axis=1)
 
-
-def _entries(sequences, who):
-    """Return sequences as lists of strings; a string is split into words."""
-    result = []
-    for i, sequence in enumerate(_list(sequences, who, "sequences")):
-        where = f"{who}: sequence {i}:"
-        if isinstance(sequence, bytes):
-            sequence = _decoded(sequence, where)
-        if isinstance(sequence, str):
-            words = sequence.split()
-        else:
-            words = [str(_value(entry, where, "an entry")) for entry in _list(sequence, where, "entries")]
-        if not words:
-            raise UsageError(f"{who}: sequence {i} is empty")
-        result.append(words)
-    if not result:
-        raise UsageError(f"{who}: no sequences")
-    return result
-
-
-def _is_series(sequence):
-    """Return whether a sequence is an array of floating-point numbers, one or a vector of them per position."""
-    return isinstance(sequence, numpy.ndarray) and sequence.dtype.kind == "f" and sequence.ndim in (1, 2)
-
-
-def _series(sequences, who):
-    """Return arrays of floating-point numbers as lists of numbers; None if the sequences are of another kind."""
-    if not isinstance(sequences, (list, tuple, numpy.ndarray)) or len(sequences) == 0 or not _is_series(sequences[0]):
-        return None
-    result = []
-    for i, sequence in enumerate(sequences):
-        if not _is_series(sequence) or sequence.ndim != sequences[0].ndim:
-            raise UsageError(f"{who}: sequence {i} is not an array of floating-point numbers like the first one")
-        if sequence.size == 0:
-            raise UsageError(f"{who}: sequence {i} is empty")
-        if not numpy.isfinite(sequence).all():
-            raise UsageError(f"{who}: sequence {i} contains a number that is missing or infinite; leave that sequence out")
-        result.append(sequence.tolist())
-    return result
-
-
-def _labels(y, who):
-    """Return one label per sequence. Labels are scalars, not missing, and either all strings or all non-strings."""
-    labels = [_plain(label) for label in _list(y, who, "labels")]
-    for i, label in enumerate(labels):
-        kind = type(label).__name__
-        if label is None or kind in ("NAType", "NaTType") or (isinstance(label, float) and label != label):
-            raise UsageError(f"{who}: sequence {i}: the label is missing ({label}); leave that sequence out")
-        if isinstance(label, (list, tuple, dict, set, numpy.ndarray)):
-            raise UsageError(f"{who}: sequence {i}: the label must be a scalar, not {kind}")
-    texts = [isinstance(label, str) for label in labels]
-    if any(texts) and not all(texts):
-        a, b = texts.index(True), texts.index(False)
-        raise UsageError(f"{who}: labels must be all strings or all non-strings, but that of sequence {a} is "
-                         f"{labels[a]!r} and that of {b} {labels[b]!r}")
-    return labels
-
-
-def _tags(y, words, who):
-    """Return one label per entry of each sequence."""
-    every = _list(y, who, "lists of labels")
-    _same_length(words, every, who)
-    result = []
-    for i, tags in enumerate(every):
-        where = f"{who}: sequence {i}:"
-        result.append([str(_value(tag, where, "a label")) for tag in _list(tags, where, "labels")])
-        if len(result[i]) != len(words[i]):
-            raise UsageError(f"{who}: sequence {i} has {len(words[i])} entries, but {len(result[i])} labels")
-    return result
-
-
-def _texts(X, who):
-    """Return a list of texts; a single text becomes a list of one."""
-    texts = [X] if isinstance(X, (str, bytes)) else _list(X, who, "texts")
-    for i, text in enumerate(texts):
-        if not isinstance(text, (str, bytes)):
-            raise UsageError(f"{who}: text {i} must be a str or bytes, not {type(text).__name__}")
-    if not texts:
-        raise UsageError(f"{who}: no texts")
-    return texts
-
-
-def _same_length(x, y, who):
-    if len(x) != len(y):
-        raise UsageError(f"{who}: {len(x)} sequences, but {len(y)} targets")
-
-
-def _numbers(given, who):
-    """Return an array of floats. Raise UsageError for types that cannot be converted without loss."""
-    if numpy.ma.isMaskedArray(given):
-        raise UsageError(f"{who}: masked arrays are not supported; pass .filled(numpy.nan), or remove the masked rows")
-    try:
-        array = numpy.asarray(given)
-    except ValueError as error:
-        raise UsageError(f"{who}: {error}") from None
-    if array.dtype.kind == "c":
-        raise UsageError(f"{who}: complex numbers are not supported; pass the real and imaginary parts as two columns")
-    if array.dtype.kind in "mM":
-        raise UsageError(f"{who}: dates and times are not supported; pass numbers")
-    try:
-        return array.astype(float)
-    except (TypeError, ValueError) as error:
-        raise UsageError(f"{who}: not numeric: {error}") from None
-
-
-def _seed(random_state, otherwise):
-    """Return an integer seed, drawn from ``random_state`` if that is a NumPy generator."""
-    if random_state is None:
-        return otherwise
-    if isinstance(random_state, numpy.random.RandomState):
-        return int(random_state.randint(2**31))
-    if isinstance(random_state, numpy.random.Generator):
-        return int(random_state.integers(2**31))
-    return operator.index(random_state)
-
-
-class SequenceClassifier(_Estimator):
-    """Predict one label per sequence. X: lists of strings, texts that are split into words, or arrays of floating-point
-    numbers of shape (positions,) or (positions, channels); y: labels."""
-
-    _kind = "classifier"
-
-    def fit(self, X, y):
-        """Train on sequences and their labels. For texts, a tenth of them is used for validation, to select the best model.
-        For series of numbers without settings, the model is selected by cross-validation."""
-        words, labels = self._sequences(X, "fit"), _labels(y, "fit")
-        _same_length(words, labels, "fit")
-        self.classes_ = numpy.unique(numpy.asarray(labels))
-        if len(self.classes_) < 2:
-            raise UsageError("fit: labels must have at least two classes")
-        number = {label: str(i) for i, label in enumerate(self.classes_.tolist())}
-        lines = _json_lines({"entry": w, "label": number[v]} for w, v in zip(words, labels))
-        return self._train({"data.jsonl": lines}, format="jsonl", read="entry", predict="label@end")
-
-    @staticmethod
-    def _sequences(X, who):
-        series = _series(X, who)
-        return _entries(X, who) if series is None else series
-
-    def predict_proba(self, X):
-        """Return probabilities [sequences x classes], in the order of ``classes_``."""
-        found = self._predict(_json_lines({"entry": w} for w in self._sequences(X, "predict")), probabilities=True)
-        return numpy.array([[one.get(f"label.{i}", 0.0) for i in range(len(self.classes_))] for one in found])
-
-    def predict(self, X):
+    def predict(self, X: Any) -> NDArray[Any]:
         """Return the most probable labels."""
         p = self.predict_proba(X)
-        return self.classes_[p.argmax(axis=1)]
+        best: NDArray[Any] = self.classes_[p.argmax(axis=1)]
+        return best
 
-    def score(self, X, y):
-        """Return the accuracy."""
-        found, labels = self.predict(X), _labels(y, "score")
-        _same_length(found, labels, "score")
-        return float(numpy.mean(found == numpy.asarray(labels)))
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Return the accuracy, in which sequences count by their weights."""
+        found, labels = self.predict(X), labels_of(y, "score")
+        require_equal_lengths(found, labels, "score")
+        right = numpy.array([a == b for a, b in zip(found.tolist(), labels)])
+        return float(numpy.average(right, weights=sample_weight))
 
 
-class SequenceTagger(_Estimator):
-    """Predict one label per entry of each sequence. X: lists of strings; y: lists of labels of the same lengths."""
+class SequenceTagger(_SequenceEstimator):
+    """Predict one label per entry of each sequence.
 
-    _kind = "classifier"
+    Attributes
+    ----------
+    classes_
+        The labels, sorted, of the type that they had in ``y``.
 
-    def fit(self, X, y):
-        """Train on sequences and their labels. A tenth of them is used for validation, to select the best model."""
-        words = _entries(X, "fit")
-        labels = _tags(y, words, "fit")
-        self.classes_ = numpy.unique([v for one in labels for v in one])
-        lines = _json_lines({"entry": w, "tag": t} for w, t in zip(words, labels))
-        return self._train({"data.jsonl": lines}, format="jsonl", read="entry", predict="tag")
+    Examples
+    --------
+    >>> X = [list(text) for text in ("aba", "bb", "baab", "abb", "aa")] * 10
+    >>> y = [[int(symbol == "a") for symbol in sequence] for sequence in X]
+    >>> fitted = SequenceTagger("bilstm:4", optimizer="adam:rate=0.05", steps=40).fit(X, y)
+    >>> fitted.predict([["b", "b", "a"]])
+    [[0, 0, 1]]
+    """
 
-    def predict(self, X):
+    def fit(self, X: Any, y: Any) -> SequenceTagger:
+        """Train on sequences and their labels.
+
+        Parameters
+        ----------
+        X
+            Sequences of numbers or symbols, as for SequenceClassifier.
+        y
+            For each sequence, a list of labels of the same length.
+        """
+        sequences = Sequences(X, "fit")
+        labels = self._labels(y, sequences.lengths, "fit")
+        flat = [label for one in labels for label in one]
+        classes, number = classes_of(flat, y)
+        texts = all(isinstance(label, str) for label in flat)  # label schemes such as BIO are known by the texts
+        tags: list[Optional[str]] = [label if texts else str(number[label]) for label in flat]
+        data = _data.fields([sequences.column(), ("tag", False, tags)], sequences.lengths)
+        fitted = self._trained(data, read="entry", predict="tag")
+        names = [label if texts else str(i) for i, label in enumerate(classes.tolist())]
+        return self._set({**fitted, **self._fitted_to(sequences, classes), "_tags": names})
+
+    _tags: list[str]
+
+    @staticmethod
+    def _labels(y: Any, lengths: Any, who: str) -> list[list[Any]]:
+        every = as_list(y, who, "lists of labels")
+        require_equal_lengths(lengths, every, who)
+        result = []
+        for i, one in enumerate(every):
+            tags = [plain(tag) for tag in as_list(one, f"{who}: sequence {i}:", "labels")]
+            if len(tags) != lengths[i]:
+                raise UsageError(f"{who}: sequence {i} has {lengths[i]} entries, but {len(tags)} labels")
+            for tag in tags:
+                if tag is None or tag != tag:
+                    raise UsageError(f"{who}: sequence {i}: a label is missing ({tag}); leave that sequence out")
+                if not isinstance(tag, (str, bytes, bool, int, float)):
+                    raise UsageError(f"{who}: sequence {i}: a label must be a string or a number, not "
+                                     f"{type(tag).__name__}")
+            result.append(tags)
+        return result
+
+    def predict(self, X: Any) -> list[list[Any]]:
         """Return the most probable labels, as one list per sequence."""
-        return [one["tag.best"] for one in self._predict(_json_lines({"entry": w} for w in _entries(X, "predict")))]
+        sequences = self._read(X, "predict")
+        found = self._columns(_data.fields([sequences.column()], sequences.lengths), probabilities=False)
+        label = dict(zip(self._tags, self.classes_.tolist()))
+        best = [label[tag] for tag in found["tag.best"][1]]
+        return sequences.split(best)
 
-    def predict_proba(self, X):
-        """Return probabilities, as one array [entries x classes] per sequence."""
-        words = _entries(X, "predict")
-        found = self._predict(_json_lines({"entry": w} for w in words), probabilities=True)
+    def predict_proba(self, X: Any) -> list[Floats]:
+        """Return probabilities, as one array [entries, classes] per sequence."""
+        sequences = self._read(X, "predict")
+        found = self._columns(_data.fields([sequences.column()], sequences.lengths))
         # A label that is missing from the training part has no column, because it is never predicted.
-        return [numpy.array([one.get(f"tag.{c}", numpy.zeros(len(w))) for c in self.classes_]).T
-                for w, one in zip(words, found)]
+        none = numpy.zeros(int(sequences.lengths.sum()))
+        columns = [found.get(f"tag.{tag}", (False, none))[1] for tag in self._tags]
+        return sequences.split(numpy.stack(columns, axis=1))
 
-    def score(self, X, y):
+    def score(self, X: Any, y: Any) -> float:
         """Return the accuracy over all entries."""
         found = self.predict(X)
-        pairs = [(a, b) for one, tags in zip(found, _tags(y, found, "score")) for a, b in zip(one, tags)]
-        return sum(a == b for a, b in pairs) / len(pairs)
+        labels = self._labels(y, [len(one) for one in found], "score")
+        pairs = [(a, b) for one, tags in zip(found, labels) for a, b in zip(one, tags)]
+        return float(numpy.mean([a == b for a, b in pairs]))
 
 
-class Forecaster(_Estimator):
-    """Forecast the next values of a series. y: numbers, [T] or [T x n]."""
+class Forecaster(BaseEstimator):
+    """Forecast the next values of a series.
 
-    _kind = "regressor"
+    Attributes
+    ----------
+    series_
+        The series that the model was fitted to.
 
-    def __init__(self, model="lstm:32", *, optimizer=None, steps=None, epochs=None, minutes=None, seed=1, threads=0,
-                 options=None, progress=None):
-        super().__init__(model, optimizer=optimizer, steps=steps, epochs=epochs, minutes=minutes, seed=seed,
-                         threads=threads, options=options, progress=progress)
+    Examples
+    --------
+    >>> wave = numpy.sin(numpy.arange(200) / 3)
+    >>> fitted = Forecaster("gru:4", steps=20).fit(wave)
+    >>> fitted.predict(5, samples=10).shape
+    (5,)
+    """
 
-    def fit(self, y):
-        """Train on the whole series, without validation; the final model is kept."""
-        self.series_ = self._series(y)
-        return self._train({"data.jsonl": self._line(self.series_)}, format="jsonl", read="value", predict="value",
-                           ahead=1, split="100/0/0")
+    def __init__(self, model: str | None = "lstm:32", *, optimizer: str | None = None, steps: int | None = None,
+                 epochs: float | None = None, minutes: float | None = None, random_state: RandomState = None,
+                 threads: int = 0, options: Mapping[str, Any] | None = None, verbose: bool = False,
+                 callback: Callback | None = None) -> None:
+        super().__init__(model, optimizer=optimizer, steps=steps, epochs=epochs, minutes=minutes,
+                         random_state=random_state, threads=threads, options=options, verbose=verbose,
+                         callback=callback)
 
-    def predict(self, horizon, y=None, samples=200):
-        """Return the mean forecast of the next ``horizon`` values after the series ``y``; default: the fitted series.
+    series_: Floats
+
+    def fit(self, y: Any) -> Forecaster:
+        """Train on the whole series, without validation; the final model is kept.
+
+        Parameters
+        ----------
+        y
+            Numbers ``[T]`` or ``[T, n]``.
         """
-        found = self._ahead(horizon, y, samples)
-        return self._columns(found, "mean")
+        series = self._series(y)
+        fitted = self._trained(self._data(series), read="value", predict="value", ahead=1, split="100/0/0")
+        return self._set({**fitted, "series_": series})
 
-    def predict_interval(self, horizon, y=None, samples=200):
+    def predict(self, horizon: int, y: Any = None, samples: int = 200) -> Floats:
+        """Return the mean forecast of the next ``horizon`` values after the series ``y``.
+
+        Parameters
+        ----------
+        horizon
+            The number of values.
+        y
+            The series to continue; None: the fitted one.
+        samples
+            The number of sampled continuations, whose mean is returned beyond the next value.
+        """
+        return self._part(self._ahead(horizon, y, samples), "mean")
+
+    def predict_interval(self, horizon: int, y: Any = None, samples: int = 200) -> tuple[Floats, Floats]:
         """Return the 10th and the 90th percentile of the forecast."""
         found = self._ahead(horizon, y, samples)
-        return self._columns(found, "q10"), self._columns(found, "q90")
+        return self._part(found, "q10"), self._part(found, "q90")
 
-    def _ahead(self, horizon, y, samples):
-        if not hasattr(self, "series_"):
-            raise NotFittedError("this Forecaster is not fitted yet; call fit first")
+    def _ahead(self, horizon: int, y: Any, samples: int) -> dict[str, Any]:
+        self._require_fitted()
         horizon = operator.index(horizon)
         if horizon < 1:
             raise UsageError(f"horizon {horizon}: must be at least 1")
         series = self.series_ if y is None else self._series(y)
-        return self._predict(self._line(series), ahead=horizon, samples=samples, seed=self.seed)[0]
+        found: dict[str, Any] = self.model_.predict(self._data(series), ahead=horizon, samples=samples,
+                                                    seed=seed_of(self.random_state), threads=self.threads or 0)[0]
+        return found
 
-    def _columns(self, found, what):
+    @staticmethod
+    def _part(found: dict[str, Any], what: str) -> Floats:
         if f"value.{what}" in found:
             return numpy.array(found[f"value.{what}"])
-        columns = []
+        columns: list[Any] = []
         while f"value.{what}.{len(columns) + 1}" in found:
             columns.append(found[f"value.{what}.{len(columns) + 1}"])
         return numpy.array(columns).T
 
     @staticmethod
-    def _series(y):
-        series = _numbers(y, "a series")
+    def _series(y: Any) -> Floats:
+        series = _data.as_numbers(y, "a series").astype(float)
         if series.ndim not in (1, 2) or len(series) < 2:
             raise UsageError(f"a series must have shape [T] or [T x n] with T >= 2, not {series.shape}")
         if not numpy.isfinite(series).all():
@@ -383,121 +400,202 @@ class Forecaster(_Estimator):
         return series
 
     @staticmethod
-    def _line(series):
-        return _json_lines([{"value": series.tolist()}])
+    def _data(series: Floats) -> _data.Description:
+        return _data.fields([("value", False, series)], [len(series)])
 
 
-class DensityEstimator(_Estimator):
-    """Estimate the density of rows of numbers. X: [rows x columns], binary or real.
+class DensityEstimator(BaseEstimator):
+    """Estimate the density of rows of numbers.
 
-    ``model`` is any model of ``docs/density.md``. The default is ``nade:100`` for binary data and ``rnade:50``
-    otherwise.
+    Parameters
+    ----------
+    model
+        Any model of ``docs/density.md``. The default is ``nade:100`` for binary data and ``rnade:50`` otherwise.
+
+    Attributes
+    ----------
+    n_features_in_
+        The number of columns.
+    feature_names_in_
+        The names of the columns, if ``X`` is a table whose names are texts.
+
+    Examples
+    --------
+    >>> X = numpy.random.RandomState(0).randint(2, size=(80, 3))
+    >>> fitted = DensityEstimator("nade:4", steps=20).fit(X)
+    >>> fitted.score_samples(X[:5]).shape
+    (5,)
     """
 
     _kind = "density_estimator"
 
-    def __init__(self, model=None, *, optimizer=None, steps=None, epochs=None, minutes=None, seed=1, threads=0,
-                 options=None, progress=None):
-        super().__init__(model, optimizer=optimizer, steps=steps, epochs=epochs, minutes=minutes, seed=seed,
-                         threads=threads, options=options, progress=progress)
+    n_features_in_: int
 
-    def fit(self, X, y=None):
-        """Train on rows. Part of them is used for validation, to select the best model."""
+    def fit(self, X: Any, y: Any = None) -> DensityEstimator:
+        """Train on rows ``[rows, columns]`` of bits or numbers. Part of them is used for validation."""
         rows = self._rows(X, "fit")
-        self.n_features_in_ = rows.shape[1]
+        if len(rows) < 2:
+            raise UsageError("fit: n_samples=1 is too few: a part of the rows is used for validation")
+        names = _feature_names(X)
         binary = bool(numpy.isin(rows, (0, 1)).all())
         settings = {} if self.model else {"model": "nade:100" if binary else "rnade:50"}
-        return self._train({"data.csv": self._table(rows)}, format="table", **settings)
+        fitted = self._trained(self._table(rows), **settings)
+        fitted["n_features_in_"] = rows.shape[1]
+        if names is not None:
+            fitted["feature_names_in_"] = names
+        return self._set(fitted)
 
-    def score_samples(self, X):
+    def score_samples(self, X: Any) -> Floats:
         """Return the log-density of each row in nats; for binary data, the log-probability."""
-        table = self._table(self._rows(X, "score_samples", self._columns_fitted()))
-        rows = self._ask(table, lambda model, path: model.score_examples(path, threads=self.threads or 0))
-        return -numpy.log(2) * numpy.array([row["bits"] for row in rows])
+        table = self._table(self._known_rows(X, "score_samples"))
+        rows = self.model_.score_examples(table, threads=self.threads or 0)
+        return numpy.array([-math.log(2) * row["bits"] for row in rows])
 
-    def score(self, X, y=None):
+    def score(self, X: Any, y: Any = None) -> float:
         """Return the mean of ``score_samples``; higher is better."""
         return float(self.score_samples(X).mean())
 
-    def sample(self, n_samples=1, *, random_state=None):
+    def sample(self, n_samples: int = 1, *, random_state: RandomState = None) -> Floats:
         """Draw rows from the distribution."""
-        seed = _seed(random_state, self.seed)
-        return self._ask(b"", lambda model, _: model.sample_rows(operator.index(n_samples), seed=seed))
+        self._require_fitted()
+        seed = seed_of(self.random_state if random_state is None else random_state)
+        return self.model_.sample_rows(operator.index(n_samples), seed=seed)
 
-    def fill(self, X, how="mean", *, random_state=None):
+    def fill(self, X: Any, how: str = "mean", *, random_state: RandomState = None) -> Floats:
         """Return X with NaN replaced by the conditional "mean", the "best" value, or a joint "sample" per row."""
-        rows = self._rows(X, "fill", self._columns_fitted(), holes=True)
-        seed = _seed(random_state, self.seed)
-        found = self._ask(self._table(rows), lambda model, path: model.fill([path], how=how, seed=seed))
+        rows = self._known_rows(X, "fill", holes=True)
+        seed = seed_of(self.random_state if random_state is None else random_state)
+        found = self.model_.fill(self._table(rows), how=how, seed=seed)
         names = self._names_of(rows.shape[1])
         return numpy.where(numpy.isnan(rows), [[one[name] for name in names] for one in found], rows)
 
-    def _columns_fitted(self):
-        if not hasattr(self, "n_features_in_"):
-            raise NotFittedError(f"this {type(self).__name__} is not fitted yet; call fit first")
-        return self.n_features_in_
-
-    @staticmethod
-    def _rows(X, who, columns=None, holes=False):
-        rows = _numbers(X, who)
-        if rows.ndim != 2 or 0 in rows.shape:
-            raise UsageError(f"{who}: rows must have shape [rows x columns], not {rows.shape}")
-        if columns is not None and rows.shape[1] != columns:
-            raise UsageError(f"{who}: {rows.shape[1]} columns, but the model has {columns}")
-        if numpy.isinf(rows).any() or (not holes and numpy.isnan(rows).any()):
-            raise UsageError(f"{who}: some values are not finite")
+    def _known_rows(self, X: Any, who: str, holes: bool = False) -> Floats:
+        self._require_fitted()
+        rows = self._rows(X, who, holes)
+        names, fitted = _feature_names(X), getattr(self, "feature_names_in_", None)
+        if names is not None and fitted is not None and list(names) != list(fitted):
+            unseen = [name for name in names if name not in fitted]
+            missing = [name for name in fitted if name not in names]
+            lines = ["The feature names should match those that were passed during fit."]
+            if unseen:
+                lines += ["Feature names unseen at fit time:", *(f"- {name}" for name in sorted(unseen)[:5])]
+            if missing:
+                lines += ["Feature names seen at fit time, yet now missing:",
+                          *(f"- {name}" for name in sorted(missing)[:5])]
+            if not unseen and not missing:
+                lines.append("Feature names must be in the same order as they were in fit.")
+            raise UsageError("\n".join(lines) + "\n")
+        if rows.shape[1] != self.n_features_in_:
+            raise UsageError(f"{who}: {rows.shape[1]} columns, but the model has {self.n_features_in_}: X has "
+                             f"{rows.shape[1]} features, but {type(self).__name__} is expecting {self.n_features_in_} "
+                             "features as input")
         return rows
 
     @staticmethod
-    def _names_of(columns):
+    def _rows(X: Any, who: str, holes: bool = False) -> Floats:
+        if hasattr(X, "tocsr"):
+            raise TypeError(f"{who}: Sparse data was passed, but rows must be dense; use X.toarray()")
+        if _data._is_table(X):
+            X = X.to_numpy()
+        if isinstance(X, numpy.ndarray) and X.dtype == object:
+            X = _object_array(X, who)
+        rows = _data.as_numbers(X, who).astype(float)
+        if rows.ndim == 1:
+            raise UsageError(f"{who}: rows must have shape [rows x columns], not {rows.shape}: Expected 2D array, got 1D "
+                             "array instead. Reshape your data")
+        if rows.ndim != 2 or 0 in rows.shape:
+            parts = [] if rows.ndim != 2 else [name for size, name in zip(rows.shape, ("sample", "feature")) if size == 0]
+            raise UsageError(f"{who}: rows must have shape [rows x columns], not {rows.shape}."
+                             + "".join(f" Found array with 0 {name}(s) (shape={rows.shape}) while a minimum of 1 is "
+                                       "required." for name in parts[:1]))
+        if numpy.isinf(rows).any() or (not holes and numpy.isnan(rows).any()):
+            raise UsageError(f"{who}: some values are not finite: Input X contains NaN or infinity")
+        return rows
+
+    @staticmethod
+    def _names_of(columns: int) -> list[str]:
         return [f"x{i + 1}" for i in range(columns)]
 
     @classmethod
-    def _table(cls, rows):
-        """Return rows as CSV; NaN becomes NA."""
-        cells = [",".join("NA" if x != x else repr(x) if x % 1 else str(int(x)) for x in row) for row in rows.tolist()]
-        return "\n".join([",".join(cls._names_of(rows.shape[1])), *cells, ""]).encode()
+    def _table(cls, rows: Floats) -> _data.Description:
+        columns: list[_data.Column] = [(name, False, rows[:, i])
+                                       for i, name in enumerate(cls._names_of(rows.shape[1]))]
+        return _data.fields(columns, [len(rows)], "table")
 
 
-class SymbolModel(_Estimator):
-    """A language model. X: a text, or a list of texts, which are independent sequences."""
+class SymbolModel(BaseEstimator):
+    """A language model of texts, which are independent sequences.
+
+    Parameters
+    ----------
+    symbols
+        "chars", "words" or "bytes".
+    unknown
+        What a symbol that did not occur in fit means in ``score`` and ``score_samples``: "error", or "skip", which
+        leaves it out.
+
+    Examples
+    --------
+    >>> fitted = SymbolModel("ngram:3").fit(["to be or not to be " * 20])
+    >>> len(fitted.sample(length=10))
+    1
+    >>> bool(fitted.score(["to be"]) > fitted.score(["eb ot"]))
+    True
+    """
 
     _kind = "density_estimator"
 
-    def __init__(self, model="lstm:128", *, symbols="chars", optimizer=None, steps=None, epochs=None, minutes=None,
-                 seed=1, threads=0, options=None, progress=None):
-        super().__init__(model, optimizer=optimizer, steps=steps, epochs=epochs, minutes=minutes, seed=seed,
-                         threads=threads, options=options, progress=progress)
-        self.symbols = symbols
+    def __init__(self, model: str | None = "lstm:128", *, symbols: str = "chars", unknown: str = "error",
+                 optimizer: str | None = None, steps: int | None = None, epochs: float | None = None,
+                 minutes: float | None = None, random_state: RandomState = None, threads: int = 0,
+                 options: Mapping[str, Any] | None = None, verbose: bool = False,
+                 callback: Callback | None = None) -> None:
+        super().__init__(model, optimizer=optimizer, steps=steps, epochs=epochs, minutes=minutes,
+                         random_state=random_state, threads=threads, options=options, verbose=verbose,
+                         callback=callback)
+        self.symbols, self.unknown = symbols, unknown
 
-    def fit(self, X, y=None):
-        """Train on texts."""
-        texts = _texts(X, "fit")
-        files = {f"{i:06d}.txt": t if isinstance(t, bytes) else t.encode() for i, t in enumerate(texts)}
-        return self._train(files, symbols=self.symbols, format="text")
+    def _more_tags_of(self, tags: Any) -> Any:
+        tags.input_tags.two_d_array = False
+        tags.input_tags.one_d_array = True
+        tags.input_tags.string = True
+        return tags
 
-    @property
-    def model_(self):
-        """The fitted model."""
-        if not hasattr(self, "model_bytes_"):
-            raise NotFittedError("this SymbolModel is not fitted yet; call fit first")
-        return Model.from_bytes(self.model_bytes_)
+    def fit(self, X: Any, y: Any = None) -> SymbolModel:
+        """Train on a text, or on a list of texts."""
+        if self.unknown not in ("error", "skip"):
+            raise UsageError(f'unknown must be "error" or "skip", not {self.unknown!r}')
+        return self._set(self._trained(_data.texts(_texts(X, "fit")), symbols=self.symbols))
 
-    def score_samples(self, X):
+    def _nats(self, X: Any, who: str) -> list[NDArray[Any]]:
+        model: Model = self.model_
+        return [model.score(text, unknown=self.unknown, threads=1) for text in _texts(X, who)]
+
+    def score_samples(self, X: Any) -> Floats:
         """Return the log-probability of each text in nats."""
-        model = self.model_
-        return numpy.array([-float(numpy.nansum(model.score(t, threads=1), dtype=float))
-                            for t in _texts(X, "score_samples")])
+        return numpy.array([-float(numpy.nansum(nats, dtype=float)) for nats in self._nats(X, "score_samples")])
 
-    def score(self, X, y=None):
+    def score(self, X: Any, y: Any = None) -> float:
         """Return the log-probability per symbol over all texts; higher is better."""
-        model = self.model_
-        nats = [model.score(t, threads=1) for t in _texts(X, "score")]
-        predicted = sum(int((~numpy.isnan(n)).sum()) for n in nats)
+        nats = self._nats(X, "score")
+        predicted = sum(int((~numpy.isnan(one)).sum()) for one in nats)
         if predicted == 0:
             raise UsageError("score: the texts have no predicted symbols")
-        return -sum(float(numpy.nansum(n, dtype=float)) for n in nats) / predicted
+        return -sum(float(numpy.nansum(one, dtype=float)) for one in nats) / predicted
 
-    def sample(self, n_samples=1, *, length=256, random_state=None, **options):
-        """Draw texts from the model."""
-        return self.model_.sample(length, count=n_samples, seed=_seed(random_state, self.seed), **options)
+    def sample(self, n_samples: int = 1, *, length: int = 256, random_state: RandomState = None,
+               **options: Any) -> list[Any]:
+        """Draw texts from the model. ``options`` are those of ``Model.sample``."""
+        seed = seed_of(self.random_state if random_state is None else random_state)
+        return self.model_.sample(length, count=n_samples, seed=seed, **options)
+
+
+def _texts(X: Any, who: str) -> list[Any]:
+    """Return a list of texts; a single text becomes a list of one."""
+    texts = [X] if isinstance(X, (str, bytes)) else as_list(X, who, "texts")
+    for i, text in enumerate(texts):
+        if not isinstance(text, (str, bytes)):
+            raise UsageError(f"{who}: text {i} must be a str or bytes, not {type(text).__name__}")
+    if not texts:
+        raise UsageError(f"{who}: no texts")
+    return texts

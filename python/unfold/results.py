@@ -1,37 +1,114 @@
 """Result types of the functions of Unfold."""
 
+from __future__ import annotations
+
+import html
 import json
 import os
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from numpy import float32, int32
+    from numpy.typing import NDArray
+
+    from ._core import Model
 
 
 @dataclass(frozen=True)
 class Completion:
     """A continuation of a text found by beam search. Equality compares text, probability and ``stopped``."""
 
-    text: "str | bytes"
+    text: str | bytes
     log_probability: float  #: of the whole continuation given the prime, in nats
-    log_probabilities: object = field(compare=False)  #: of each symbol, as an array
-    symbols: object = field(compare=False)  #: symbol indices, as an array
+    log_probabilities: NDArray[float32] = field(compare=False)  #: of each symbol
+    symbols: NDArray[int32] = field(compare=False)  #: symbol indices
     stopped: bool  #: ended by ``stop`` rather than by the maximum length
 
 
 @dataclass(frozen=True)
 class Run:
-    """A run folder and the results of training."""
+    """The results of training.
 
-    path: str
-    figures: dict  #: the output of ``unfold train --json``
+    Examples
+    --------
+    >>> import unfold
+    >>> run = unfold.train(text="to be or not to be " * 30, model="ngram:2")
+    >>> run.path is None, run.model.kind
+    (True, 'ngram')
+    """
+
+    path: str | None  #: the run folder; None: nothing was written
+    figures: dict[str, Any]  #: the output of ``unfold train --json``
+    _model: bytes | None = field(default=None, repr=False, compare=False)
+    _events: list[dict[str, Any]] = field(default_factory=list, repr=False, compare=False)
 
     @property
-    def model(self):
+    def model_bytes(self) -> bytes:
+        """The contents of the model file."""
+        if self._model is not None:
+            return self._model
+        assert self.path is not None
+        with open(os.path.join(self.path, "model.safetensors"), "rb") as file:
+            return file.read()
+
+    @property
+    def model(self) -> Model:
         """The best model by validation loss."""
         from ._core import Model
 
-        return Model.load(self.path)
+        return Model.from_bytes(self._model) if self._model is not None else Model.load(self.path or "")
 
     @property
-    def log(self):
-        """The events of the training log, as dictionaries."""
+    def log(self) -> list[dict[str, Any]]:
+        """The events of the training log, as dictionaries. Without a run folder, those that ``progress`` receives."""
+        if self.path is None:
+            return list(self._events)
         with open(os.path.join(self.path, "log.jsonl"), encoding="utf-8") as lines:
             return [json.loads(line) for line in lines]
+
+    def plot(self, ax: Any = None) -> Any:
+        """Draw the training and the validation loss by step. Needs matplotlib.
+
+        Parameters
+        ----------
+        ax
+            The axes to draw into; None: new ones.
+
+        Returns
+        -------
+        matplotlib.axes.Axes
+        """
+        if ax is None:
+            import matplotlib.pyplot
+
+            ax = matplotlib.pyplot.subplots()[1]
+        for kind, key, label in (("progress", "loss", "training"), ("validation", "nats_per_symbol", "validation")):
+            points = [(event["step"], event[key]) for event in self.log if event.get("event") == kind and key in event]
+            if points:
+                steps, losses = zip(*points)
+                ax.plot(steps, losses, label=label, marker="o" if kind == "validation" else None)
+        ax.set_xlabel("step")
+        ax.set_ylabel("loss in nats")
+        if ax.lines:
+            ax.legend()
+        return ax
+
+    def _repr_html_(self) -> str:
+        rows = [("model", self.figures.get("model")), ("folder", self.path or "in memory")]
+        for part in ("valid", "test"):
+            for name, value in _numbers(self.figures.get(part), part):
+                rows.append((name, f"{value:.6g}"))
+        rows += [(name, self.figures[name]) for name in ("parameters", "steps", "ended_by") if name in self.figures]
+        cells = "".join(f"<tr><th>{html.escape(str(name))}</th><td>{html.escape(str(value))}</td></tr>"
+                        for name, value in rows)
+        return f"<table>{cells}</table>"
+
+
+def _numbers(value: Any, name: str) -> list[tuple[str, float]]:
+    """Return the numbers in nested dictionaries with their names."""
+    if isinstance(value, dict):
+        return [pair for key, inner in value.items() for pair in _numbers(inner, f"{name} {key}")][:20]
+    if isinstance(value, (int, float)) and not isinstance(value, bool):
+        return [(name, float(value))]
+    return []

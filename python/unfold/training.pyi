@@ -1,3 +1,4 @@
+import logging
 import os
 from typing import Any, Callable, Iterable, Sequence
 
@@ -5,10 +6,13 @@ from .results import Run
 
 Event = dict[str, Any]
 
+logger: logging.Logger
+
 def train(
-    data: str | os.PathLike[str] | Iterable[str | os.PathLike[str]] | None = None,
+    data: Any = None,
     *,
-    out: str | os.PathLike[str],
+    text: str | bytes | Iterable[str | bytes] | None = None,
+    out: str | os.PathLike[str] | None = None,
     progress: bool | Callable[[Event], object] | None = None,
     resume: bool = False,
     overwrite: bool = False,
@@ -19,7 +23,7 @@ def train(
     sequences: str | None = None,
     ends: str | None = None,
     trees: str | None = None,
-    test: str | None = None,
+    test: Any = None,
     word_dropout: float | None = None,
     shift: int | None = None,
     teacher_forcing: float | str | None = None,
@@ -37,7 +41,7 @@ def train(
     only_label: str | None = None,
     lines: bool | None = None,
     split: str | None = None,
-    valid: str | None = None,
+    valid: Any = None,
     unknown: str | None = None,
     task: str | None = None,
     validate_on: int | None = None,

@@ -1,8 +1,16 @@
 """A separate folder for each test."""
 
 import os
+import subprocess
 import tempfile
 import unittest
+
+
+def command(*arguments):
+    """Runs the command of these sources, TESTED_COMMAND, and returns what it prints."""
+    done = subprocess.run([os.environ["TESTED_COMMAND"], *map(str, arguments)], stdout=subprocess.PIPE,
+                          stderr=subprocess.PIPE, check=True)
+    return done.stdout
 
 
 class Folder(unittest.TestCase):

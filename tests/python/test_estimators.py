@@ -87,7 +87,7 @@ class ClassifierTest(unittest.TestCase):
                 ([["a"]] * 2, ["x", nan], "sequence 1: the label is missing"),
                 ([["a"]] * 2, [None, "x"], "sequence 0: the label is missing"),
                 ([["a"]] * 2, [("x", 1), "x"], "sequence 0: the label must be a scalar, not tuple"),
-                ([["a"]] * 2, numpy.array([[1], [2]]), "sequence 0: the label must be a scalar, not ndarray"),
+                ([["a"]] * 2, numpy.array([[1, 2], [2, 3]]), "sequence 0: the label must be a scalar, not ndarray"),
                 ([["a"]] * 2, None, "fit expects a list of labels, not NoneType"),
                 ([["a"], ["b", None]], [1, 2], "sequence 1: an entry is missing"),
                 ([["a"], [nan]], [1, 2], "sequence 1: an entry is missing"),

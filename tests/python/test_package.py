@@ -15,21 +15,15 @@ import unittest
 import numpy
 
 import unfold
-from scratch import Folder
+from scratch import Folder, command
 from unfold import _core
 
-COMMAND = os.environ["TESTED_COMMAND"]
 GOLDEN = os.environ["TESTED_MODELS"]
 TEXT = "the sea is deep\nthe sail is lost\n"
 
 
 def golden(name):
     return os.path.join(GOLDEN, name + ".safetensors")
-
-
-def command(*arguments):
-    done = subprocess.run([COMMAND, *map(str, arguments)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=True)
-    return done.stdout
 
 
 def read_bytes(path):

@@ -1,0 +1,19 @@
+#pragma once
+/// The outputs of the layers and the gates of a network, as arrays.
+
+#include <nanobind/nanobind.h>
+
+#include <string>
+
+#include "model/model.h"
+
+namespace unfold::python {
+
+namespace nb = nanobind;
+
+/// Returns {"layer1": [positions, units], ...} for a text, and a list of them, one per example, for data with fields.
+/// Exactly one of `data` and `text` is not None. Row t is the state after reading position t. `gates` adds the gates.
+/// Throws UsageError, DataError.
+nb::object states_of(const Model& model, const std::string& name, nb::handle data, nb::handle text, bool gates);
+
+}  // namespace unfold::python

@@ -1,0 +1,328 @@
+"""Descriptions of data in memory: arrays, sequences of different lengths, tables, texts.
+
+``describe`` converts the objects that Python programs have to a small dictionary, which the extension module copies
+into the structures of the readers. Nothing is written to a file, and numbers never become text.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Optional, Union
+
+import numpy
+from numpy.typing import NDArray
+
+from .errors import DataError, UsageError
+
+Description = dict[str, Any]
+Values = Union[NDArray[Any], list[Optional[str]]]
+Column = tuple[str, bool, Values]
+
+#: The name of the only field of an array without a name, as in .npy files.
+FIELD = "values"
+
+
+def describe(data: Any, what: str = "data") -> Description | None:
+    """Describe data in memory. Returns None for paths, which are read by the library.
+
+    Parameters
+    ----------
+    data
+        bytes, a text or a list of bytes; an array ``[T]``, ``[T, n]`` or ``[N, T, n]``; a list of arrays ``[T]`` or
+        ``[T, n]`` of different lengths; a mapping of names to such arrays or lists; a table of pandas, polars or
+        Arrow.
+    what
+        The name of the argument in messages.
+
+    Examples
+    --------
+    >>> describe(numpy.zeros((5, 2)))["format"]
+    'npy'
+    >>> describe([[1, 2, 3], [4, 5]])["ends"]
+    array([3, 5])
+    >>> describe("a.csv") is None
+    True
+    """
+    if _are_paths(data):
+        return None
+    if isinstance(data, (bytes, bytearray, memoryview)):
+        return texts([bytes(data)])
+    if isinstance(data, Mapping):
+        return _of_fields(data, what)
+    if _is_table(data):
+        return _of_table(data, what)
+    if is_array(data):
+        return {"format": "npy", "arrays": [(FIELD, as_numbers(data, what))]}
+    if isinstance(data, Iterable) and not isinstance(data, str):
+        entries = list(data)
+        if entries and all(isinstance(entry, (bytes, bytearray)) for entry in entries):
+            return texts([bytes(entry) for entry in entries])
+        if entries and _is_number(entries[0]):
+            return {"format": "npy", "arrays": [(FIELD, as_numbers(entries, what))]}
+        return _of_fields({FIELD: entries}, what)
+    raise TypeError(f"{what} must be paths, arrays, sequences, a mapping, a table or bytes, not {type_name(data)}")
+
+
+def texts(contents: Iterable[str | bytes]) -> Description:
+    """Describe running texts, each one sequence."""
+    encoded = [one.encode() if isinstance(one, str) else bytes(one) for one in contents]
+    names = ["the text"] if len(encoded) == 1 else [f"text {i}" for i in range(len(encoded))]
+    return {"__described__": True, "format": "", "texts": list(zip(names, encoded))}
+
+
+def fields(columns: Iterable[Column], lengths: Sequence[int] | NDArray[Any], form: str = "jsonl") -> Description:
+    """Describe columns of examples with the given lengths."""
+    return {"__described__": True, "format": form, "columns": list(columns), "ends": numpy.cumsum(lengths)}
+
+
+def type_name(value: Any) -> str:
+    kind = type(value)
+    return kind.__name__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__name__}"
+
+
+def is_array(value: Any) -> bool:
+    """Whether a value is an array of numbers: of NumPy, or an object that exports one (DLPack)."""
+    if isinstance(value, numpy.ndarray):
+        return value.ndim > 0 and value.dtype.kind in "biuf"
+    return hasattr(value, "__dlpack__") or (hasattr(value, "__array_interface__") and not isinstance(value, str))
+
+
+def as_numbers(value: Any, what: str = "data") -> NDArray[Any]:
+    """Return an array of floats, integers or bools that shares the memory of the value where possible.
+
+    Raises DataError for values that are not numbers, and for types that cannot be converted without loss.
+    """
+    if numpy.ma.isMaskedArray(value):
+        raise DataError(f"{what}: masked arrays are not supported; pass .filled(numpy.nan), or remove the masked rows")
+    if hasattr(value, "detach"):  # a tensor of PyTorch that requires gradients
+        value = value.detach()
+    try:
+        if not isinstance(value, numpy.ndarray) and hasattr(value, "__dlpack__"):
+            array: NDArray[Any] = numpy.from_dlpack(value)
+        else:
+            array = numpy.asarray(value)
+    except (ValueError, TypeError, BufferError, RuntimeError) as error:
+        raise DataError(f"{what}: not an array of numbers: {error}") from None
+    kind = array.dtype.kind
+    if kind == "c":
+        raise DataError(f"{what}: Complex data not supported; pass the real and imaginary parts as two columns")
+    if kind in "mM":
+        raise DataError(f"{what}: dates and times are not supported; pass numbers")
+    if kind == "O" or kind not in "biuf":
+        try:
+            array = array.astype(float)
+        except (TypeError, ValueError) as error:
+            raise DataError(f"{what}: not numeric: {error}") from None
+    if array.dtype.itemsize > 8 or array.dtype == numpy.float16:
+        array = array.astype(float)
+    return array if array.dtype.isnative else array.astype(array.dtype.newbyteorder("="))
+
+
+def _are_paths(data: Any) -> bool:
+    if isinstance(data, (str, os.PathLike)):
+        return True
+    if not isinstance(data, (list, tuple)):  # an iterator is read only once
+        return not hasattr(data, "__len__") and hasattr(data, "__next__")
+    return all(isinstance(one, (str, os.PathLike)) for one in data)
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, (int, float, numpy.number, numpy.bool_)) or (is_array(value) and numpy.ndim(value) == 0)
+
+
+def _is_text(value: Any) -> bool:
+    return isinstance(value, (str, bytes))
+
+
+def _is_missing(value: Any) -> bool:
+    return value is None or type(value).__name__ in ("NAType", "NaTType") or (isinstance(value, float)
+                                                                                and value != value)
+
+
+def _is_table(data: Any) -> bool:
+    return (hasattr(data, "columns") and hasattr(data, "shape") and hasattr(data, "__getitem__")
+            and not isinstance(data, numpy.ndarray)) or hasattr(data, "__arrow_c_stream__")
+
+
+def _of_table(data: Any, what: str) -> Description:
+    """Describe a table: one position per row, as in CSV files."""
+    arrow = not hasattr(data, "columns") or type(data).__module__.split(".")[0] == "pyarrow"
+    if arrow:
+        data = _arrow_table(data, what)
+    if data.shape[0] == 0:
+        raise DataError(f"{what}: the table has no rows")
+    columns: list[Column] = []
+    for i, name in enumerate(data.column_names if arrow else data.columns):
+        if arrow:
+            values = data.column(name).to_numpy(zero_copy_only=False)
+        else:
+            values = _series(data.iloc[:, i] if hasattr(data, "iloc") else data[name])
+        columns.append((str(name), False, _cells(values, f"{what}: column {name}")))
+    return fields(columns, [int(data.shape[0])], "table")
+
+
+def _arrow_table(data: Any, what: str) -> Any:
+    try:
+        import pyarrow
+    except ImportError:
+        raise TypeError(f"{what}: reading {type_name(data)} needs pyarrow; install it, or convert the data to NumPy "
+                        "arrays") from None
+    return pyarrow.table(data)
+
+
+def _series(series: Any) -> NDArray[Any]:
+    """Return a column of pandas or polars as an array; missing numbers become NaN."""
+    dtype = str(series.dtype)
+    if dtype in ("category", "Categorical", "Enum", "string", "str", "String", "Utf8"):
+        return numpy.asarray(series.to_numpy(), dtype=object)
+    if hasattr(series, "isna") and hasattr(series.dtype, "na_value") and bool(series.isna().any()):
+        return numpy.asarray(series.to_numpy(dtype=float, na_value=numpy.nan))
+    return numpy.asarray(series.to_numpy())
+
+
+def _cells(values: Any, what: str) -> Values:
+    """Return a column of a table as numbers, or as texts if a cell is a text."""
+    array = numpy.asarray(values)
+    if array.dtype.kind in "iuf":
+        return as_numbers(array, what)
+    if array.dtype.kind == "O" and all(_is_missing(x) or (_is_number(x) and not isinstance(x, (bool, numpy.bool_)))
+                                       for x in array):
+        if all(_is_missing(x) for x in array):
+            return [None] * len(array)
+        return numpy.array([numpy.nan if _is_missing(x) else float(x) for x in array])
+    if array.dtype.kind == "M":
+        return _dates(array)
+    return [None if _is_missing(x) else as_text(x, what) for x in array.tolist()]
+
+
+def _dates(array: NDArray[Any]) -> list[str | None]:
+    """Return dates, with times if they are not all midnight, as the CSV files of pandas have them."""
+    known = array[~numpy.isnat(array)]
+    unit = next(unit for unit in ("D", "s", "us") if unit == "us" or bool((known == known.astype(f"M8[{unit}]")).all()))
+    texts = array.astype(f"M8[{unit}]").astype(str).tolist()
+    return [None if text == "NaT" else text.replace("T", " ") for text in texts]
+
+
+def as_text(value: Any, what: str) -> str:
+    """Return the text of a symbol: a str, UTF-8 bytes, a number or a bool."""
+    if isinstance(value, numpy.generic):
+        value = value.item()
+    if isinstance(value, bytes):
+        try:
+            return value.decode()
+        except UnicodeDecodeError as error:
+            raise UsageError(f"{what}: bytes are not valid UTF-8: {error}") from None
+    return str(value)
+
+
+def _of_fields(data: Mapping[Any, Any], what: str) -> Description:
+    """Describe named fields: arrays as in .npz files, or lists with one entry per example as in JSON Lines."""
+    if not data:
+        raise DataError(f"{what}: there are no fields")
+    items = [(str(name), value) for name, value in data.items()]
+    if all(is_array(value) for _, value in items):
+        return {"format": "npy", "arrays": [(name, as_numbers(value, f"{what}: {name}")) for name, value in items]}
+    columns, lengths = [], None
+    # The objects of JSON Lines have no order; readers sort their names.
+    for name, value in sorted(items):
+        column, of = _field(name, value, f"{what}: {name}")
+        columns.append(column)
+        if of is None:
+            continue
+        if lengths is not None and not numpy.array_equal(lengths[1], of):
+            raise DataError(f"{what}: {name} and {lengths[0]} have sequences of different lengths")
+        lengths = (name, of)
+    counts = {len(value) for _, value in items}
+    if len(counts) != 1:
+        raise DataError(f"{what}: the fields have different numbers of examples: "
+                        + ", ".join(f"{name} {len(value)}" for name, value in items[:8]))
+    return fields(columns, lengths[1] if lengths else numpy.ones(counts.pop(), dtype=numpy.int64))
+
+
+def _field(name: str, value: Any, what: str) -> tuple[Column, NDArray[Any] | None]:
+    """Return a column, and the lengths of its sequences; None: it has one entry per example."""
+    if is_array(value):
+        value = as_numbers(value, what)
+    if len(value) == 0:
+        raise DataError(f"{what}: it is empty")
+    first = next((one for one in value if not _is_missing(one)), None)
+    if first is None or _is_number(first) or _is_text(first):
+        return (name, True, _cells(list(value) if not isinstance(value, numpy.ndarray) else value, what)), None
+    numbers, lengths = sequences(value, what)
+    return (name, False, numbers), lengths
+
+
+def sequences(value: Iterable[Any], what: str) -> tuple[Values, NDArray[Any]]:
+    """Return the entries of sequences one after another, and their lengths.
+
+    Entries are all numbers, all vectors of the same size, or otherwise symbols, which become texts.
+    """
+    if isinstance(value, numpy.ndarray) and value.ndim in (2, 3) and value.dtype.kind in "biuf":
+        rows = value if value.ndim == 3 else value[:, :, None]
+        if 0 in rows.shape:
+            raise DataError(f"{what}: an array of shape {value.shape} has no entries")
+        flat = rows.reshape(-1, rows.shape[2])
+        return as_numbers(flat if value.ndim == 3 else flat[:, 0], what), numpy.full(len(rows), rows.shape[1])
+    arrays, lengths, widths = [], [], set()
+    numeric = True
+    for i, one in enumerate(value):
+        where = f"{what}: sequence {i}"
+        if isinstance(one, (str, bytes)) or not hasattr(one, "__iter__"):
+            raise UsageError(f"{where}: expects a list of entries, not {type_name(one)}")
+        array = _sequence(one, where)
+        if len(array) == 0:
+            raise UsageError(f"{where} is empty")
+        lengths.append(len(array))
+        numeric = numeric and isinstance(array, numpy.ndarray)
+        if isinstance(array, numpy.ndarray):
+            widths.add(array.shape[1:])
+        arrays.append(array)
+    if not arrays:
+        raise UsageError(f"{what}: no sequences")
+    if numeric:
+        if len(widths) > 1:
+            raise DataError(f"{what}: entries have different numbers of values: "
+                            + ", ".join(str(w[0] if w else 1) for w in sorted(widths)[:8]))
+        return numpy.concatenate(arrays), numpy.array(lengths)
+    flat_texts: list[Optional[str]] = []
+    for i, array in enumerate(arrays):
+        if isinstance(array, numpy.ndarray):
+            if array.ndim > 1:
+                raise UsageError(f"{what}: sequence {i} contains vectors, but other sequences contain texts")
+            array = array.tolist()
+        for entry in array:
+            _require_symbol(entry, f"{what}: sequence {i}:")
+            flat_texts.append(as_text(entry, f"{what}: sequence {i}"))
+    return flat_texts, numpy.array(lengths)
+
+
+def _sequence(one: Any, where: str) -> NDArray[Any] | list[Any]:
+    """Return a sequence as an array of numbers [T] or [T, n], or as a list of symbols."""
+    if is_array(one):
+        array = as_numbers(one, where)
+        if array.ndim not in (1, 2):
+            raise UsageError(f"{where}: the shape must be [T] or [T, n], not {array.shape}")
+        return array
+    entries = list(one)
+    plain = [entry for entry in entries if entry is not None]
+    if plain and all(_is_number(entry) and not isinstance(entry, (bool, numpy.bool_)) for entry in plain):
+        return numpy.array([numpy.nan if entry is None else entry for entry in entries], dtype=float)
+    if plain and all(isinstance(entry, (list, tuple, numpy.ndarray)) for entry in plain):
+        try:
+            array = numpy.array(entries, dtype=float)
+        except (TypeError, ValueError):
+            _require_symbol(plain[0], f"{where}:")
+            raise
+        if array.ndim == 2:
+            return array
+    return entries
+
+
+def _require_symbol(value: Any, where: str) -> None:
+    if isinstance(value, numpy.generic):
+        value = value.item()
+    if _is_missing(value):
+        raise UsageError(f"{where} an entry is missing ({value}); leave that sequence out")
+    if not isinstance(value, (str, bytes, bool, int, float)):
+        raise UsageError(f"{where} an entry must be a string or a number, not {type(value).__name__}")
