@@ -1,0 +1,245 @@
+"""Hidden Markov models: known answers, agreement with hmmlearn from the same start, missing values, constraints."""
+
+import importlib.util
+import itertools
+import logging
+import pickle
+import unittest
+import warnings
+
+import numpy
+
+from unfold._base import NotFittedError
+from unfold.hmm import GMMHMM, CategoricalHMM, GaussianHMM
+
+START = numpy.array([0.5, 0.3, 0.2])
+MOVES = numpy.array([[0.8, 0.1, 0.1], [0.2, 0.7, 0.1], [0.3, 0.3, 0.4]])
+
+
+def observations(seed=3, n=2):
+    random = numpy.random.RandomState(seed)
+    return numpy.concatenate([random.normal(size=(60, n)), random.normal(3, 2, size=(80, n)),
+                              random.normal(-2, 0.5, size=(40, n))])
+
+
+def started(kind, **arguments):
+    model = kind(3, init_params="", **arguments)
+    model.startprob_, model.transmat_ = START.copy(), MOVES.copy()
+    return model
+
+
+class WeatherTest(unittest.TestCase):
+    """The example of the textbooks, computed by summing over all paths."""
+
+    def setUp(self):
+        self.model = CategoricalHMM(2, init_params="")
+        self.model.startprob_, self.model.transmat_ = [0.6, 0.4], [[0.7, 0.3], [0.4, 0.6]]
+        self.model.emissionprob_ = [[0.1, 0.4, 0.5], [0.6, 0.3, 0.1]]
+        self.X = numpy.array([[0], [1], [2], [0]])
+
+    def paths(self):
+        start, moves, emissions = (numpy.array(x) for x in ([0.6, 0.4], [[0.7, 0.3], [0.4, 0.6]],
+                                                            [[0.1, 0.4, 0.5], [0.6, 0.3, 0.1]]))
+        for path in itertools.product(range(2), repeat=len(self.X)):
+            p = start[path[0]]
+            for t, state in enumerate(path):
+                p *= emissions[state, self.X[t, 0]] * (moves[path[t - 1], state] if t else 1)
+            yield path, p
+
+    def test_score_posteriors_and_path(self):
+        paths = dict(self.paths())
+        total = sum(paths.values())
+        self.assertAlmostEqual(self.model.score(self.X), numpy.log(total), places=12)
+        posteriors = [[sum(p for path, p in paths.items() if path[t] == s) / total for s in range(2)]
+                      for t in range(len(self.X))]
+        numpy.testing.assert_allclose(self.model.predict_proba(self.X), posteriors, atol=1e-12)
+        best = max(paths, key=paths.get)
+        probability, path = self.model.decode(self.X)
+        self.assertEqual(tuple(path), best)
+        self.assertAlmostEqual(probability, numpy.log(paths[best]), places=12)
+
+    def test_missing_symbols_are_summed_over(self):
+        holes = self.X.astype(float)
+        holes[1] = numpy.nan
+        total = 0
+        for symbol in range(3):
+            self.X[1] = symbol
+            total += sum(p for _, p in self.paths())
+        self.assertAlmostEqual(self.model.score(holes), numpy.log(total), places=12)
+
+    def test_several_sequences(self):
+        twice = numpy.concatenate([self.X, self.X])
+        self.assertAlmostEqual(self.model.score(twice, [4, 4]), 2 * self.model.score(self.X), places=12)
+        with self.assertRaisesRegex(ValueError, "lengths"):
+            self.model.score(twice, [4, 3])
+
+
+@unittest.skipIf(importlib.util.find_spec("hmmlearn") is None, "hmmlearn is not installed")
+class AgreementTest(unittest.TestCase):
+    """From the same start, parameters, scores and paths are those of hmmlearn."""
+
+    def setUp(self):
+        logging.disable(logging.WARNING)
+        self.addCleanup(logging.disable, logging.NOTSET)
+        warnings.simplefilter("ignore")
+
+    def agree(self, theirs, ours, names, X, lengths=None):
+        theirs.fit(X, lengths)
+        ours.fit(X, lengths)
+        for name in names:
+            numpy.testing.assert_allclose(getattr(ours, name), getattr(theirs, name), rtol=1e-6, atol=1e-6)
+        numpy.testing.assert_allclose(ours.monitor_.history, list(theirs.monitor_.history), rtol=1e-9)
+        self.assertAlmostEqual(ours.score(X, lengths), theirs.score(X, lengths), places=6)
+        numpy.testing.assert_allclose(ours.predict_proba(X, lengths), theirs.predict_proba(X, lengths), atol=1e-6)
+        for algorithm in ("viterbi", "map"):
+            a, b = ours.decode(X, lengths, algorithm), theirs.decode(X, lengths, algorithm)
+            self.assertAlmostEqual(a[0], b[0], places=6)
+            numpy.testing.assert_array_equal(a[1], b[1])
+
+    def test_gaussian(self):
+        from hmmlearn import hmm
+
+        X, n = observations(), 2
+        covariances = {"spherical": numpy.array([1, 2, 0.5]), "diag": numpy.array([[1, 1], [2, 2], [0.5, 0.5]]),
+                       "tied": numpy.eye(n), "full": numpy.array([numpy.eye(n)] * 3)}
+        for kind, lengths, prior in itertools.product(covariances, (None, [60, 80, 40]), (1.0, 2.0)):
+            with self.subTest(kind, lengths=lengths, prior=prior):
+                arguments = {"covariance_type": kind, "n_iter": 12, "tol": 1e-3, "startprob_prior": prior,
+                             "transmat_prior": prior}
+                models = [started(k, **arguments) for k in (hmm.GaussianHMM, GaussianHMM)]
+                for model in models:
+                    model.n_features = n
+                    model.means_ = numpy.array([[0, 0.0], [2, 2], [-1, -1]])
+                    model.covars_ = covariances[kind]
+                names = ["startprob_", "transmat_", "means_"]
+                if kind == "spherical":
+                    models[0]._covars_ = numpy.tile(covariances[kind][:, None], (1, n))
+                    self.agree(*models, names, X, lengths)
+                    numpy.testing.assert_allclose(models[1]._covars_, models[0]._covars_[:, 0], rtol=1e-6)
+                    continue
+                self.agree(*models, [*names, "covars_"], X, lengths)
+                self.assertAlmostEqual(models[1].aic(X, lengths), models[0].aic(X, lengths), places=5)
+                self.assertAlmostEqual(models[1].bic(X, lengths), models[0].bic(X, lengths), places=5)
+                a, b = (model.sample(30, random_state=5) for model in models)
+                numpy.testing.assert_allclose(a[0], b[0], rtol=1e-5, atol=1e-5)
+                numpy.testing.assert_array_equal(a[1], b[1])
+
+    def test_parts_of_the_parameters(self):
+        from hmmlearn import hmm
+
+        X = observations()
+        for params in ("st", "mc", "m", "s", "t", "stm"):
+            with self.subTest(params):
+                models = [started(k, covariance_type="full", params=params) for k in (hmm.GaussianHMM, GaussianHMM)]
+                for model in models:
+                    model.n_features = 2
+                    model.means_ = numpy.array([[0, 0.0], [2, 2], [-1, -1]])
+                    model.covars_ = numpy.array([numpy.eye(2)] * 3)
+                self.agree(*models, ["startprob_", "transmat_", "means_", "covars_"], X)
+
+    def test_categorical(self):
+        from hmmlearn import hmm
+
+        X = numpy.random.RandomState(1).randint(4, size=(200, 1))
+        for prior in (1.0, 2.5):
+            models = [started(k, n_iter=15, tol=1e-4, emissionprob_prior=prior)
+                      for k in (hmm.CategoricalHMM, CategoricalHMM)]
+            for model in models:
+                model.n_features = 4
+                model.emissionprob_ = numpy.array([[0.1, 0.2, 0.3, 0.4], [0.4, 0.3, 0.2, 0.1], [0.25] * 4])
+            self.agree(*models, ["startprob_", "transmat_", "emissionprob_"], X, [150, 50])
+            a, b = (model.sample(30, random_state=5) for model in models)
+            numpy.testing.assert_array_equal(a[0], b[0])
+
+    def test_mixtures(self):
+        from hmmlearn import hmm
+
+        X, n = observations(), 2
+        means = numpy.random.RandomState(2).normal(size=(3, 2, n))
+        covariances = {"spherical": numpy.ones((3, 2)), "diag": numpy.ones((3, 2, n)),
+                       "tied": numpy.array([numpy.eye(n)] * 3), "full": numpy.array([[numpy.eye(n)] * 2] * 3)}
+        for kind in covariances:
+            with self.subTest(kind):
+                models = [started(k, covariance_type=kind, n_mix=2, n_iter=8, tol=1e-4)
+                          for k in (hmm.GMMHMM, GMMHMM)]
+                for model in models:
+                    model.n_features = n
+                    model.means_, model.covars_ = means.copy(), covariances[kind].copy()
+                    model.weights_ = numpy.full((3, 2), 0.5)
+                self.agree(*models, ["startprob_", "transmat_", "means_", "covars_", "weights_"], X, [100, 80])
+
+
+class FitTest(unittest.TestCase):
+    def test_states_are_found_with_missing_values(self):
+        X = observations()
+        X[numpy.random.RandomState(0).rand(*X.shape) < 0.2] = numpy.nan
+        for kind in ("spherical", "diag", "full", "tied"):
+            model = GaussianHMM(3, kind, n_iter=50, random_state=0).fit(X)
+            truth = numpy.repeat([0, 1, 2], [60, 80, 40])
+            found = model.predict(X)
+            right = sum(max((found[truth == s] == k).sum() for k in range(3)) for s in range(3))
+            self.assertGreater(right, 150)
+
+    def test_the_likelihood_of_missing_values_is_an_integral(self):
+        model = started(GaussianHMM, covariance_type="full")
+        model.means_, model.covars_ = numpy.array([[0, 1.0], [2, 2], [-1, 0]]), numpy.array([[[2, 0.5], [0.5, 1]]] * 3)
+        X = observations()[:5]
+        X[2, 1] = numpy.nan
+        grid = numpy.linspace(-30, 30, 6001)
+        total = 0.0
+        for value in grid:
+            Y = X.copy()
+            Y[2, 1] = value
+            total += numpy.exp(model.score(Y))
+        self.assertAlmostEqual(model.score(X), numpy.log(total * (grid[1] - grid[0])), places=6)
+
+    def test_the_likelihood_never_falls(self):
+        X = observations()
+        for model in (GaussianHMM(3, "full", covars_prior=0, n_iter=30, tol=1e-9, random_state=1, n_init=2),
+                      CategoricalHMM(3, n_iter=30, tol=1e-9, random_state=1)):
+            data = X if isinstance(model, GaussianHMM) else (X[:, :1] > 0).astype(int)
+            self.assertGreater(numpy.diff(model.fit(data).monitor_.history).min(), -1e-9)
+
+    def test_transitions_can_be_restricted(self):
+        allowed = numpy.triu(numpy.ones((3, 3), dtype=bool))
+        model = GaussianHMM(3, random_state=1, allowed_transitions=allowed).fit(observations())
+        self.assertTrue((model.transmat_[~allowed] == 0).all())
+        numpy.testing.assert_allclose(model.transmat_.sum(axis=1), 1)
+
+    def test_more_starts_are_not_worse(self):
+        X = observations()
+        one, many = (GaussianHMM(3, random_state=4, n_init=n, n_iter=30).fit(X).score(X) for n in (1, 8))
+        self.assertGreaterEqual(many, one - 1e-9)
+
+    def test_they_are_reproducible_and_can_be_pickled(self):
+        X = observations()
+        a, b = (GMMHMM(2, n_mix=2, random_state=3).fit(X) for _ in range(2))
+        numpy.testing.assert_array_equal(a.means_, b.means_)
+        self.assertEqual(pickle.loads(pickle.dumps(a)).score(X), a.score(X))
+        self.assertEqual(GaussianHMM(3, tol=0.5).get_params()["tol"], 0.5)
+        self.assertEqual(repr(GaussianHMM(3)), "GaussianHMM(n_components=3)")
+        self.assertIn("<table>", a._repr_html_())
+
+    def test_errors(self):
+        X = observations()
+        with self.assertRaises(NotFittedError):
+            GaussianHMM(2).predict(X)
+        for model, data, what in (
+                (GaussianHMM(2), X[:, 0], "shape"), (GaussianHMM(2), X * numpy.inf, "infinity"),
+                (GMMHMM(2), X * numpy.nan, "NaN"), (CategoricalHMM(2), X, "symbols"),
+                (CategoricalHMM(2), [[-1]], "symbols"), (GaussianHMM(2, "round"), X, "covariance_type"),
+                (GaussianHMM(300), X, "too few"), (GaussianHMM(2, n_init=0), X, "n_init")):
+            with self.subTest(what), self.assertRaisesRegex(ValueError, what):
+                model.fit(data)
+            self.assertFalse(hasattr(model, "transmat_"))
+        wrong = started(GaussianHMM)
+        wrong.startprob_ = [0.5, 0.5, 0.5]
+        wrong.means_ = numpy.zeros((3, 2))
+        with self.assertRaisesRegex(ValueError, "startprob_"):
+            wrong.fit(X)
+        with self.assertRaisesRegex(ValueError, "positive definite"):
+            GaussianHMM(2).covars_ = [[-1.0], [1]]
+
+
+if __name__ == "__main__":
+    unittest.main()
