@@ -52,7 +52,7 @@ class Defaults : public ::testing::Test {
       const double x = random.normal(), y = 0.2 * random.normal(), side = r % 2 == 0 ? 1 : -1;
       text += fmt::format("{:.6f},{:.6f}\n", 5 * side + x, side * x + y);
     }
-    return folder_.file("groups.csv", text);
+    return folder_.write("groups.csv", text);
   }
   std::string names() const {
     Random random(4, "names");
@@ -67,7 +67,7 @@ class Defaults : public ::testing::Test {
       for (std::uint64_t k = 1 + random.below(3); k > 0; --k) text += middle[random.below(10)];
       text += std::string(last[random.below(6)]) + "\n";
     }
-    return folder_.file("names.txt", text);
+    return folder_.write("names.txt", text);
   }
 
   ScratchFolder folder_;
@@ -152,7 +152,7 @@ TEST_F(Defaults, AListOfNamesIsReadAsLinesAndSampledAsLines) {
 TEST_F(Defaults, SmallSetsGetUpdatesAndStopEarly) {
   std::string text;
   for (int i = 0; i < 36; ++i) text += i % 2 == 0 ? "1\tgood film\n" : "0\tbad film\n";
-  const TrainOutcome outcome = learn(folder_.file("few.txt", text), [](TrainRequest& request) {
+  const TrainOutcome outcome = learn(folder_.write("few.txt", text), [](TrainRequest& request) {
     set(request, "format", "labelled");
     set(request, "model", "lstm:4");
   });
@@ -163,7 +163,7 @@ TEST_F(Defaults, SmallSetsGetUpdatesAndStopEarly) {
 TEST_F(Defaults, ABagExplainsByGradientTimesContribution) {
   std::string text;
   for (int i = 0; i < 60; ++i) text += i % 2 == 0 ? "1\ta good film\n" : "0\ta bad film\n";
-  const std::string file = folder_.file("films.txt", text);
+  const std::string file = folder_.write("films.txt", text);
   learn(file, [](TrainRequest& request) {
     set(request, "format", "labelled");
     set(request, "model", "bag:8,pool=mean");

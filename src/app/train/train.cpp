@@ -651,7 +651,6 @@ TrainOutcome Training::run_on_examples(const std::array<ExampleSet, 3>& parts) {
   TrainOptions options = train_options();
   options.trainer.model = fmt::format("{} of {}: {} from {}", s_.model, *s_.format, *s_.predict, *s_.read);
   options.trainer.stop = reporter_.stop();
-  Team team(threads());
   const auto seed = static_cast<std::uint64_t>(s_.seed);
   if (selects_series_) s_.model = select_series_model<T>(parts[0], fields_.layout, s_, team, reporter_);
   s_.model = with_training_length(s_.model, parts[0]);
