@@ -185,7 +185,7 @@ class FitTest(unittest.TestCase):
         model.means_, model.covars_ = numpy.array([[0, 1.0], [2, 2], [-1, 0]]), numpy.array([[[2, 0.5], [0.5, 1]]] * 3)
         X = observations()[:5]
         X[2, 1] = numpy.nan
-        grid = numpy.linspace(-30, 30, 6001)
+        grid = numpy.linspace(-30, 30, 601)
         total = 0.0
         for value in grid:
             Y = X.copy()
