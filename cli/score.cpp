@@ -49,6 +49,8 @@ class Score final : public Verb {
 
   std::optional<std::string> mask_, labels_, roc_, plot_;
   std::string context_;
+  std::optional<double> false_alarms_, alarms_per_day_;
+  std::optional<std::string> state_;
   Index top_ = 0;
   std::optional<std::string> given_;
   bool text_ = false, masked_ = false, fixed_ = false, follow_ = false;
@@ -127,6 +129,24 @@ Score::Score()
                 .target = &context_,
                 .placeholder = "NAME",
                 .help = "logs: use the previous line with the same host, pid or other masked value as context"});
+  options_.add(
+      {.name = "false-alarms",
+       .target = &false_alarms_,
+       .placeholder = "SHARE",
+       .help = "logs: print only lines that raise an alarm, on at most this share of normal lines, such as 0.001",
+       .least = 1e-9,
+       .most = 0.5});
+  options_.add({.name = "alarms-per-day",
+                .target = &alarms_per_day_,
+                .placeholder = "N",
+                .help = "logs: the same, as a number per day",
+                .least = 1e-3,
+                .most = 1e6});
+  options_.add({.name = "state",
+                .target = &state_,
+                .placeholder = "FILE",
+                .help = "logs: keep the state there, so that the same command continues exactly after a restart",
+                .file = FileUse::written});
   options_.add({.name = "fixed", .target = &fixed_, .help = "logs: do not adapt to previously scored lines"});
   options_.add({.name = "mask",
                 .target = &mask_,
@@ -244,7 +264,7 @@ void Score::by_line(Console& console, const ScoredText& text) const {
 void Score::check_log_options() const {
   if (by_ == "value") throw UsageError("--by value requires a model trained with --format log");
   if (follow_) throw UsageError("--follow is for models of data with fields; --by line is always streaming");
-  for (const char* name : {"masked", "context", "fixed"})
+  for (const char* name : {"masked", "context", "fixed", "false-alarms", "alarms-per-day", "state"})
     if (options_.given(name))
       throw UsageError(fmt::format("--{} requires --by line and a model trained with --format log", name));
 }
@@ -278,19 +298,33 @@ ScoreLogOptions Score::log_options() const {
     throw UsageError("--mask, --unknown, --segments and --warmup do not apply to logs");
   if (given_) throw UsageError("--given is for models of whole sequences (train --ends), not of logs: leave it out");
   if (follow_) throw UsageError("--follow is for models of data with fields; logs are always scored in streaming mode");
-  for (const char* name : {"masked", "context"})
+  for (const char* name : {"masked", "context", "false-alarms", "alarms-per-day", "state"})
     if (by_ == "value" && options_.given(name))
       throw UsageError(fmt::format("--{} cannot be combined with --by value; leave one of them out", name));
+  if (false_alarms_ && alarms_per_day_)
+    throw UsageError("--false-alarms cannot be combined with --alarms-per-day; leave one of them out");
+  for (const char* name : {"top", "labels", "summary", "roc", "plot"})
+    if ((false_alarms_ || alarms_per_day_ || state_) && options_.given(name))
+      throw UsageError(fmt::format("--{} cannot be combined with --{}; leave one of them out", name,
+                                   state_          ? "state"
+                                   : false_alarms_ ? "false-alarms"
+                                                   : "alarms-per-day"));
+  if (state_ && !context_.empty()) throw UsageError("--state cannot be combined with --context; leave one of them out");
   return {.rows = row_options(),
-          .scorer = {.adapt = !fixed_, .context = context_, .name = inputs_[1] == "-" ? "standard input" : inputs_[1]},
+          .scorer = {.adapt = !fixed_,
+                     .context = context_,
+                     .name = inputs_[1] == "-" ? "standard input" : inputs_[1],
+                     .false_alarms = false_alarms_},
           .masked = masked_,
-          .by_value = by_ == "value"};
+          .by_value = by_ == "value",
+          .alarms_per_day = alarms_per_day_,
+          .state = state_};
 }
 
 /// Scores data with named fields.
 void Score::run_on_fields(Console& console) const {
   for (const char* name : {"labels", "normal", "roc", "plot", "summary", "text", "masked", "context", "fixed", "mask",
-                           "segments", "warmup"})
+                           "segments", "warmup", "false-alarms", "alarms-per-day", "state"})
     if (options_.given(name)) throw UsageError(fmt::format("--{} is not for models of data with fields", name));
   if (by_ == "state" || by_ == "value")
     throw UsageError(fmt::format("--by {} is for {}; data with fields supports --by symbol and --by line", by_,
@@ -315,7 +349,7 @@ void Score::run_on_fields(Console& console) const {
 /// Prints one row per file and a row for the total.
 void Score::by_file(Console& console) {
   for (const char* name : {"labels", "normal", "roc", "plot", "summary", "top", "follow", "given", "text", "masked",
-                           "context", "fixed", "mask"})
+                           "context", "fixed", "mask", "false-alarms", "alarms-per-day", "state"})
     if (options_.given(name))
       throw UsageError(fmt::format("--{} cannot be combined with --by file; leave one of them out", name));
   if (unknown_ == "surprise")

@@ -6,59 +6,183 @@
 #include <nlohmann/json.hpp>
 
 #include "app/common/metrics.h"
+#include "app/logs/log_state.h"
 #include "base/decimals.h"
 #include "base/error.h"
+#include "cli/terminal/interrupt.h"
 #include "cli/terminal/metrics_text.h"
+#include "model/logs/log_json.h"
 
 namespace unfold {
 namespace {
 
 using LogJson = nlohmann::ordered_json;
 
+/// Resolves --alarms-per-day with the number of lines per day in training.
+LogScoreOptions with_share(const SymbolModel& model, const ScoreLogOptions& options) {
+  LogScoreOptions scorer = options.scorer;
+  if (!options.alarms_per_day) return scorer;
+  const std::optional<LogCard> card = log_card(model);
+  if (!card || card->lines_per_day <= 0)
+    throw UsageError(
+        "--alarms-per-day needs the times of the training lines, and none were found; use --false-alarms SHARE");
+  scorer.false_alarms = std::clamp(*options.alarms_per_day / card->lines_per_day, 1e-9, 0.5);
+  return scorer;
+}
+
 class LogRows {
  public:
   LogRows(Console& console, const SymbolModel& model, const ScoreLogOptions& options)
-      : options_(options),
+      : console_(console),
+        options_(options),
         rows_(console, options.rows, "surprise"),
-        scorer_(model, options.scorer),
-        source_(options.rows.data) {}
+        scorer_(model, with_share(model, options)),
+        source_(options.rows.data) {
+    if (options.state) state_.emplace(*options.state, log_fingerprint(model));
+  }
   void run();
 
  private:
-  void see(const ScoredLogLine& scored);
+  bool only_alarms() const { return options_.scorer.false_alarms || options_.alarms_per_day; }
+  void resume();
+  void save();
+  void see(const LogAnomaly& scored);
+  void finish();
+  void print_repeated() const;
   std::string heading(bool labelled) const;
-  std::string row(const ScoredLogLine& scored, const std::string* label) const;
-  std::string json_row(const ScoredLogLine& scored, const std::string* label) const;
+  std::string row(const LogAnomaly& scored, const std::string* label) const;
+  std::string json_row(const LogAnomaly& scored, const std::string* label) const;
+  void add_alarm(const LogAnomaly& scored, LogJson& json) const;
   std::string masked() const;
 
+  Console& console_;
   const ScoreLogOptions& options_;
   ScoreRows rows_;
-  LogScorer scorer_;
+  LogAnomalyScorer scorer_;
   LineSource source_;
+  std::optional<LogStateFile> state_;
+  LogInputPosition position_;
 };
 
 void LogRows::run() {
+  constexpr std::size_t kCommitEach = std::size_t{1} << 15;
+  if (state_) resume();
+  std::size_t waiting = 0;  // bytes of lines whose rows may not be written yet
   for (std::string_view line; source_.next(line);) {
+    if (state_) {
+      position_.pass(line);
+      state_->append(line);
+    }
     see(scorer_.score(line));
-    if (!source_.ready()) flush_results();
+    waiting += line.size() + 1;
+    if (source_.ready() && (!state_ || waiting < kCommitEach)) continue;
+    flush_results();
+    if (state_) save();
+    waiting = 0;
   }
-  const std::string roc = rows_.finish(source_.name());
-  if (options_.rows.json && !roc.empty()) print_result(fmt::format("{{\"roc\":{}}}\n", roc));
+  finish();
 }
 
-void LogRows::see(const ScoredLogLine& scored) {
-  if (scored.number == 1) {
-    const bool labelled = scored.label || rows_.has_label_file();
+/// Restores the state and passes over the lines of the same file that were scored before.
+void LogRows::resume() {
+  if (const nlohmann::json* snapshot = state_->snapshot()) {
+    scorer_.restore(log_part(*snapshot, "scorer"));
+    position_ = LogInputPosition::from_json(log_part(*snapshot, "position"));
+  }
+  for (const std::string& line : state_->replayed()) {
+    position_.pass(line);
+    (void)scorer_.score(line);
+  }
+  if (state_->snapshot() == nullptr)
+    state_->write_snapshot({{"scorer", scorer_.state()}, {"position", position_.to_json()}});
+  if (!position_.continues(options_.rows.data)) {
+    position_ = {};
+    return;
+  }
+  Index passed = 0;
+  for (std::string_view line; passed < position_.bytes && source_.next(line);)
+    passed += static_cast<Index>(line.size()) + 1;
+}
+
+void LogRows::save() {
+  state_->commit();
+  if (state_->wants_snapshot())
+    state_->write_snapshot({{"scorer", scorer_.state()}, {"position", position_.to_json()}});
+}
+
+void LogRows::finish() {
+  const std::string roc = rows_.finish(source_.name());
+  if (options_.rows.json && !roc.empty()) print_result(fmt::format("{{\"roc\":{}}}\n", roc));
+  if (only_alarms()) print_repeated();
+  if (!state_) return;
+  flush_results();
+  state_->write_snapshot({{"scorer", scorer_.state()}, {"position", position_.to_json()}});
+}
+
+void LogRows::print_repeated() const {
+  constexpr std::size_t kMostRemarks = 20;
+  const std::vector<const LogAlarm*> repeated = scorer_.alarms().repeated();
+  for (const LogAlarm* alarm : repeated)
+    if (options_.rows.json)
+      print_result(one_line({{"repeated", kLogAlarmKinds[static_cast<std::size_t>(alarm->kind)]},
+                             {"first_line", alarm->first_line},
+                             {"last_line", alarm->last_line},
+                             {"first_seen", alarm->first_time},
+                             {"last_seen", alarm->last_time},
+                             {"count", alarm->count}}));
+  if (options_.rows.json) return;
+  for (std::size_t i = 0; i < std::min(kMostRemarks, repeated.size()); ++i)
+    console_.remark(fmt::format("the alarm of line {} has {} lines, the last one is line {}", repeated[i]->first_line,
+                                repeated[i]->count, repeated[i]->last_line));
+  console_.remark(fmt::format("{} alarms in {} lines", scorer_.alarms().alarms(), scorer_.alarms().lines()));
+}
+
+void LogRows::see(const LogAnomaly& scored) {
+  const ScoredLogLine& words = scored.words;
+  if (words.number == 1) {
+    const bool labelled = words.label || rows_.has_label_file();
     rows_.begin(labelled, heading(labelled));
   }
+  if (only_alarms() && (!scored.alarm || scored.alarm->count > 1)) return;
   rows_.see(
-      {scored.number, scored.surprisal_bits(), scored.bits(), scored.bits_per_symbol(), scored.label},
+      {words.number, scored.surprisal_bits(), words.bits(), words.bits_per_symbol(), words.label},
       [&](const std::string* label) { return options_.rows.json ? json_row(scored, label) : row(scored, label); });
 }
 
+/// Adds what an alarm shows besides the scores: the time, the template, the value with its alternatives, the counts.
+void LogRows::add_alarm(const LogAnomaly& scored, LogJson& json) const {
+  const LogEvent& event = scorer_.detector().event();
+  json["alarm"] = kLogAlarmKinds[static_cast<std::size_t>(scored.alarm->kind)];
+  json["time"] = scored.alarm->last_time;
+  for (const LogEventValue& value : event.values) {
+    const bool host = value.name == "host" || value.key == "host" || value.key == "hostname" || value.key == "service";
+    if (host && !json.contains("host")) json["host"] = std::string(value.text);
+    if (scorer_.detector().grouping().used && value.role == scorer_.detector().grouping().role)
+      json["key"] = {{scorer_.detector().grouping().name, std::string(value.text)}};
+  }
+  json["template"] = template_name(event.template_id);
+  json["template_text"] = std::string(event.shape);
+  if (!scored.alarm->cause.empty()) json["field"] = scored.alarm->cause;
+  if (const LogEventValue* value = scored.score.value.value;
+      value != nullptr && scored.score.source == LogSource::values) {
+    json["name"] = label_text(*value);
+    json["value"] = std::string(value->text);
+    json["expected"] = scorer_.detector().expected(scored.score);
+    json["position"] = value->text.data() >= scorer_.line().text().data() &&
+                               value->text.data() < scorer_.line().text().data() + scorer_.line().text().size()
+                           ? LogJson(value->text.data() - scorer_.line().text().data() + 1)
+                           : LogJson();
+  }
+  json["count"] = scored.alarm->count;
+  json["first_seen"] = scored.alarm->first_time;
+  json["last_seen"] = scored.alarm->last_time;
+}
+
 std::string LogRows::heading(bool labelled) const {
-  return fmt::format("line\tsymbols\tbits\tbits_per_symbol\tsurprise\ttoken\ttoken_bits{}{}{}\n",
-                     labelled ? "\tlabel" : "", options_.masked ? "\tmasked" : "", options_.rows.text ? "\ttext" : "");
+  return fmt::format(
+      "line\tsymbols\tbits\tbits_per_symbol\tsurprise\ttoken\ttoken_bits\tp_value\tsource\twords\torder\tvalues"
+      "{}{}{}\n",
+      labelled ? "\tlabel" : "", options_.masked ? "\tmasked" : "", options_.rows.text ? "\ttext" : "");
 }
 
 std::string LogRows::masked() const {
@@ -70,10 +194,14 @@ std::string LogRows::masked() const {
 }
 
 /// The text is the last column, so that it may contain tabs.
-std::string LogRows::row(const ScoredLogLine& s, const std::string* label) const {
+std::string LogRows::row(const LogAnomaly& anomaly, const std::string* label) const {
+  const ScoredLogLine& s = anomaly.words;
+  const LogLineScore& score = anomaly.score;
   std::string text =
-      fmt::format("{}\t{}\t{}\t{}\t{}\t{}\t{}", s.number, s.symbols, decimals(s.bits()), decimals(s.bits_per_symbol()),
-                  decimals(s.surprisal_bits()), s.token, decimals(s.token_bits()));
+      fmt::format("{}\t{}\t{}\t{}\t{}\t{}\t{}\t{:.3g}\t{}\t{}\t{}\t{}", s.number, s.symbols, decimals(s.bits()),
+                  decimals(s.bits_per_symbol()), decimals(anomaly.surprisal_bits()), s.token, decimals(s.token_bits()),
+                  score.p_value(), kLogSources[static_cast<std::size_t>(score.source)], decimals(score.parts[0]),
+                  decimals(score.parts[1]), decimals(score.parts[2]));
   if (label != nullptr) text += '\t' + *label;
   if (options_.masked) text += '\t' + masked();
   if (options_.rows.text) text.append(1, '\t').append(scorer_.line().text());
@@ -81,21 +209,28 @@ std::string LogRows::row(const ScoredLogLine& s, const std::string* label) const
   return text + '\n';
 }
 
-std::string LogRows::json_row(const ScoredLogLine& s, const std::string* label) const {
+std::string LogRows::json_row(const LogAnomaly& anomaly, const std::string* label) const {
+  const ScoredLogLine& s = anomaly.words;
   LogJson json = {{"line", s.number},
                   {"symbols", s.symbols},
                   {"bits", unsigned_zero(s.bits())},
                   {"bits_per_symbol", unsigned_zero(s.bits_per_symbol())},
-                  {"surprise", unsigned_zero(s.surprisal_bits())},
+                  {"surprise", unsigned_zero(anomaly.surprisal_bits())},
                   {"token", s.token},
-                  {"token_bits", unsigned_zero(s.token_bits())}};
+                  {"token_bits", unsigned_zero(s.token_bits())},
+                  {"p_value", anomaly.score.p_value()},
+                  {"source", kLogSources[static_cast<std::size_t>(anomaly.score.source)]},
+                  {"words", unsigned_zero(anomaly.score.parts[0])},
+                  {"order", unsigned_zero(anomaly.score.parts[1])},
+                  {"values", unsigned_zero(anomaly.score.parts[2])}};
   if (label != nullptr) json["label"] = *label;
   if (options_.masked) {
     json["masked"] = LogJson::array();
     for (const MaskedValue& value : scorer_.line().parts().masked)
       json["masked"].push_back({{"name", std::string(value.name)}, {"text", std::string(value.text)}});
   }
-  if (options_.rows.text) json["text"] = std::string(scorer_.line().text());
+  if (anomaly.alarm) add_alarm(anomaly, json);
+  if (options_.rows.text || only_alarms()) json["text"] = std::string(scorer_.line().text());
   return one_line(json);
 }
 
@@ -170,6 +305,7 @@ std::string LogValueRows::json_row(const LogValueScorer::Scored& scored, const s
 }  // namespace
 
 void score_log(Console& console, const SymbolModel& model, const ScoreLogOptions& options) {
+  end_with_success_on_termination();
   if (options.by_value)
     LogValueRows(console, model, options).run();
   else

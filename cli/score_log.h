@@ -10,10 +10,12 @@ struct ScoreLogOptions {
   ScoreRowOptions rows = {};
   LogScoreOptions scorer = {};
   bool masked = false, by_value = false;
+  std::optional<double> alarms_per_day = {};  ///< instead of LogScoreOptions::false_alarms
+  std::optional<std::string> state = {};      ///< a file (app/logs/log_state.h)
 };
 
-/// Prints the row of each line before waiting for the next one, and finally the evaluation against the labels. Throws
-/// like LogScorer, LineSource and ScoreRows.
+/// Prints the row of each line before waiting for the next one, and finally the evaluation against the labels. With
+/// alarms, prints only the lines that raise one. Throws like LogAnomalyScorer, LogStateFile, LineSource and ScoreRows.
 void score_log(Console& console, const SymbolModel& model, const ScoreLogOptions& options);
 
 }  // namespace unfold

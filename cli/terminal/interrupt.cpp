@@ -14,7 +14,7 @@
 namespace unfold {
 namespace {
 
-std::atomic<bool> polled{false};
+std::atomic<bool> polled{false}, is_service{false};
 
 // The following functions may call only async-signal-safe functions.
 
@@ -42,7 +42,8 @@ void on_deadline(int) {
   end(ExitCode::interrupted);
 }
 
-void on_stop(int) {
+void on_stop(int signal) {
+  if (signal == SIGTERM && is_service) end(ExitCode::success);
   const bool first = !stop_requested().exchange(true);
   if (first && polled && !BlockingSection::any()) {
     if (NothingToSave::any()) set_deadline();
@@ -87,6 +88,8 @@ void handle_signals() {
   lost.sa_flags = SA_SIGINFO;
   sigaction(SIGBUS, &lost, nullptr);
 }
+
+void end_with_success_on_termination() { is_service = true; }
 
 const std::atomic<bool>& catch_interrupts() {
   polled = true;

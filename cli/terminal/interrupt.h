@@ -16,5 +16,7 @@ void handle_signals();
 
 /// From this call until the end of the process, interrupts set the returned flag.
 const std::atomic<bool>& catch_interrupts();
+/// From now on, SIGTERM ends the process with success: it is the normal end of a service that reads a stream.
+void end_with_success_on_termination();
 
 }  // namespace unfold

@@ -24,8 +24,9 @@ class LogCommandTest : public CommandTest {
 TEST_F(LogCommandTest, every_log_line_has_a_row) {
   const Finished scored = unfold_command({"score", run_, log_, "--text", "--masked"});
   EXPECT_EQ(scored.code, 0) << scored.err;
-  EXPECT_THAT(scored.out, StartsWith("line\tsymbols\tbits\tbits_per_symbol\tsurprise\ttoken\ttoken_bits\tlabel\t"
-                                     "masked\ttext\n1\t5\t"));
+  EXPECT_THAT(scored.out,
+              StartsWith("line\tsymbols\tbits\tbits_per_symbol\tsurprise\ttoken\ttoken_bits\tp_value\tsource\t"
+                         "words\torder\tvalues\tlabel\tmasked\ttext\n1\t5\t"));
   EXPECT_THAT(scored.out, HasSubstr("\t-\tnum=12\t12 all is well\n"));
   EXPECT_EQ(std::ranges::count(scored.out, '\n'), 62);
   EXPECT_EQ(std::ranges::count(scored.out, '\r'), 0);

@@ -5,9 +5,12 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <nlohmann/json.hpp>
 
 #include "app/common/metrics.h"
 #include "base/formats/text_encoding.h"
+#include "data/readers/log_time.h"
+#include "model/logs/log_json.h"
 #include "numerics/functions.h"
 
 namespace unfold {
@@ -67,7 +70,7 @@ void LogLineReader::read(std::string_view line) {
     label_ = take_label(line);
   }
   text_ = line;
-  scanner_.scan(text_, parts_);
+  shaper_.read(text_, parts_);
 }
 
 LogValueScorer::LogValueScorer(const SymbolModel& model, bool adapt, std::string name)
@@ -93,16 +96,16 @@ LogScorer::LogScorer(const SymbolModel& model, LogScoreOptions options)
   predictor_->set_learning(false);
 }
 
-/// Returns the surprisal of the last line's shape: the sum over its tokens and the maximum.
-LogScorer::Shape LogScorer::measured() const {
+/// Returns the surprisal of a shape: the sum over its tokens and the maximum.
+LogScorer::Shape LogScorer::measured(std::string_view text) const {
   Shape shape;
   predictor_->reset();
-  for (const Symbol symbol : model_.alphabet().encode(reader_.parts().shape + "\n")) {
+  for (const Symbol symbol : model_.alphabet().encode(std::string(text) + "\n")) {
     double nats = -static_cast<double>(predictor_->log_probability(symbol));
     if (symbol == model_.alphabet().unknown()) nats += natural_log(card_.unknown_words);
     if (!std::isfinite(nats))
       throw ModelError(fmt::format("{}: the prediction for token {} of \"{}\" is not finite", model_.spec_text(),
-                                   shape.symbols + 1, reader_.parts().shape));
+                                   shape.symbols + 1, text));
     shape.nats += nats;
     if (shape.symbols++ == 0 || nats > shape.token_nats) {
       shape.token_nats = nats;
@@ -110,7 +113,7 @@ LogScorer::Shape LogScorer::measured() const {
     }
     predictor_->observe(symbol);
   }
-  std::string_view rest = reader_.parts().shape;
+  std::string_view rest = text;
   for (Index i = 0; i < shape.number; ++i) rest.remove_prefix(std::min(rest.find(' '), rest.size() - 1) + 1);
   shape.token = shape.number + 1 == shape.symbols ? kLineEndWord : rest.substr(0, rest.find(' '));
   return shape;
@@ -121,7 +124,7 @@ LogScorer::Shape& LogScorer::shape_of_line() {
   const auto found = shapes_.find(text);
   if (found != shapes_.end()) return found->second;
   if (shapes_.size() >= kMostShapes) forget_rare();
-  Shape shape = measured();
+  Shape shape = measured(text);
   shape.number = shapes_made_++;
   return shapes_.emplace(text, std::move(shape)).first->second;
 }
@@ -177,6 +180,72 @@ ScoredLogLine LogScorer::score(std::string_view line) {
                        .label = reader_.label()};
   if (options_.adapt && shape.seen++ == 0) ++shapes_seen_;
   return scored;
+}
+
+nlohmann::json LogScorer::state() const {
+  std::vector<std::pair<std::string_view, Index>> sorted;
+  for (const auto& [text, shape] : shapes_)
+    if (shape.seen > 0) sorted.emplace_back(text, shape.seen);
+  std::ranges::sort(sorted);
+  nlohmann::json shapes = nlohmann::json::array(), seen = shapes;
+  for (const auto& [text, count] : sorted) {
+    shapes.push_back(text);
+    seen.push_back(count);
+  }
+  return {{"lines", reader_.number()},
+          {"labelled", reader_.labelled() ? nlohmann::json(*reader_.labelled()) : nlohmann::json()},
+          {"shapes", std::move(shapes)},
+          {"seen", std::move(seen)},
+          {"shapes-seen", shapes_seen_}};
+}
+
+void LogScorer::restore(const nlohmann::json& json) {
+  const nlohmann::json& labelled = log_part(json, "labelled");
+  reader_.continue_after(log_count(json, "lines"),
+                         labelled.is_boolean() ? std::optional(labelled.get<bool>()) : std::nullopt);
+  const nlohmann::json& shapes = log_list(json, "shapes");
+  const std::vector<Index> seen = log_counts(json, "seen");
+  if (seen.size() != shapes.size() || seen.size() > kMostShapes) refuse_log_model("inconsistent shapes");
+  shapes_.clear();
+  for (std::size_t i = 0; i < seen.size(); ++i) {
+    if (!shapes[i].is_string()) refuse_log_model("inconsistent shapes");
+    const std::string text = shapes[i].get<std::string>();
+    Shape shape = measured(text);
+    shape.number = shapes_made_++;
+    shape.seen = seen[i];
+    shapes_.emplace(text, std::move(shape));
+  }
+  shapes_seen_ = log_count(json, "shapes-seen");
+}
+
+LogAnomalyScorer::LogAnomalyScorer(const SymbolModel& model, LogScoreOptions options)
+    : adapt_(options.adapt),
+      decides_(options.false_alarms.has_value()),
+      words_(model, options),
+      detector_(log_detector(model)),
+      alarms_({.share = options.false_alarms.value_or(LogAlarmOptions().share)}) {}
+
+LogAnomaly LogAnomalyScorer::score(std::string_view line) {
+  LogAnomaly anomaly{.words = words_.score(line)};
+  anomaly.score = detector_.score(words_.line().parts(), anomaly.words.surprisal_bits());
+  if (decides_) {
+    const std::optional<LogTime> time = log_time(words_.line().text());
+    const LogAlarm* alarm =
+        alarms_.see(detector_, anomaly.score, anomaly.words.number, time ? time->text : std::string_view());
+    if (alarm != nullptr) anomaly.alarm = *alarm;
+  }
+  if (adapt_) detector_.learn_scored();
+  return anomaly;
+}
+
+nlohmann::json LogAnomalyScorer::state() const {
+  return {{"words", words_.state()}, {"detector", detector_.to_json(true)}, {"alarms", alarms_.to_json()}};
+}
+
+void LogAnomalyScorer::restore(const nlohmann::json& json) {
+  words_.restore(log_part(json, "words"));
+  detector_ = LogDetector::from_json(log_part(json, "detector"));
+  alarms_.restore(log_part(json, "alarms"));
 }
 
 }  // namespace unfold

@@ -24,6 +24,7 @@
 
 #include "app/common/line_source.h"
 #include "app/logs/log_data.h"
+#include "model/logs/log_alarms.h"
 
 namespace unfold {
 
@@ -35,6 +36,8 @@ struct LogScoreOptions {
   /// share of x after y by the same rule. Empty: no context.
   std::string context = {};
   std::string name = "the log";  ///< used in messages
+  /// Share of normal lines that may raise an alarm. LogAnomalyScorer then decides which lines do.
+  std::optional<double> false_alarms = {};
 };
 
 struct ScoredLogLine {
@@ -56,11 +59,17 @@ class LogLineReader {
  public:
   /// `name` is used in messages.
   LogLineReader(const LogCard& card, std::string name)
-      : name_(std::move(name)), label_column_(card.label_column), scanner_(card.rules) {}
+      : name_(std::move(name)), label_column_(card.label_column), shaper_(card) {}
   /// REQUIRES that the line outlives the use of its parts. Throws DataError for UTF-16 and for a line without a label
   /// if the first non-empty line had one.
   void read(std::string_view line);
   Index number() const { return lines_; }  ///< from 1
+  /// Continues after a line of an earlier run.
+  void continue_after(Index lines, std::optional<bool> labelled) {
+    lines_ = lines;
+    labelled_ = labelled;
+  }
+  const std::optional<bool>& labelled() const { return labelled_; }
   const std::optional<std::string>& label() const { return label_; }
   std::string_view text() const { return text_; }  ///< without the label
   const LogLine& parts() const { return parts_; }
@@ -68,7 +77,7 @@ class LogLineReader {
  private:
   std::string name_;
   bool label_column_;
-  LogScanner scanner_;
+  LogShaper shaper_;
   std::optional<bool> labelled_ = {};
   Index lines_ = 0, unlabelled_ = 0;  // unlabelled_: number of the first line without a label word; 0: none so far
   std::optional<std::string> label_ = {};
@@ -97,6 +106,7 @@ class LogValueScorer {
   std::vector<Scored> scored_;
 };
 
+/// Scores the words of lines (see above).
 class LogScorer {
  public:
   /// The model must outlive the scorer. Throws UsageError for a model that was not trained on logs and for a context
@@ -108,6 +118,11 @@ class LogScorer {
   ScoredLogLine score(std::string_view line);
   const LogLineReader& line() const { return reader_; }  ///< the last line read
 
+  /// The shapes of scored lines. REQUIRES that there is no context.
+  nlohmann::json state() const;
+  /// Throws ModelError for JSON that `state` cannot have produced.
+  void restore(const nlohmann::json& json);
+
  private:
   struct Shape {
     Index number = 0, symbols = 0, seen = 0;
@@ -118,7 +133,7 @@ class LogScorer {
     Index lines = 0, different = 0;
   };
   Shape& shape_of_line();
-  Shape measured() const;
+  Shape measured(std::string_view text) const;
   double surprise(const Shape& shape);
   double mixed_with_context(double log_probability, const Shape& shape);
   void forget_rare();
@@ -133,6 +148,36 @@ class LogScorer {
   std::unordered_map<Index, Context> followed_;      // keyed by shape number
   std::unordered_map<std::string, Index> pairs_;     // key "a b": how many lines of shape b followed one of shape a
   Index shapes_made_ = 0, shapes_seen_ = 0;
+};
+
+/// A line with the scores of all sources.
+struct LogAnomaly {
+  ScoredLogLine words = {};
+  LogLineScore score = {};
+  std::optional<LogAlarm> alarm = {};  ///< a new alarm, or one that this line repeats
+  double surprisal_bits() const { return score.surprise; }
+};
+
+/// Scores lines by their words, their order and their values (model/logs/log_detector.h).
+class LogAnomalyScorer {
+ public:
+  /// Throws like LogScorer and log_detector.
+  explicit LogAnomalyScorer(const SymbolModel& model, LogScoreOptions options = {});
+  /// Scores a line, passed without its line end. Throws like LogScorer::score.
+  LogAnomaly score(std::string_view line);
+  const LogLineReader& line() const { return words_.line(); }
+  const LogDetector& detector() const { return detector_; }
+  const LogAlarms& alarms() const { return alarms_; }
+
+  /// Everything that later scores depend on. REQUIRES that there is no context.
+  nlohmann::json state() const;
+  void restore(const nlohmann::json& json);
+
+ private:
+  bool adapt_, decides_;
+  LogScorer words_;
+  LogDetector detector_;
+  LogAlarms alarms_;
 };
 
 }  // namespace unfold

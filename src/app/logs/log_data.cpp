@@ -5,16 +5,22 @@
 #include <algorithm>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <unordered_set>
 
+#include "app/logs/log_anomaly_score.h"
 #include "base/formats/json.h"
 #include "base/formats/text_encoding.h"
+#include "data/readers/log_time.h"
+#include "data/schema/distinct_count.h"
 #include "data/text/labels.h"
+#include "model/logs/log_json.h"
 #include "model/registry/registry.h"
 
 namespace unfold {
 namespace {
 
 constexpr const char* kLogKey = "log";
+constexpr Index kLeastLinesToHoldOut = 50, kHeldOutShare = 5, kHeldOutBlocks = 10;
 
 LogRules rules_of(const TrainSettings& settings) {
   return settings.log_rules ? LogRules::read(Input::open(*settings.log_rules)) : LogRules();
@@ -41,11 +47,58 @@ void check_encoding(const std::vector<Input>& inputs) {
   for (const Input& input : inputs) reject_utf16(input.name(), input.bytes());
 }
 
+/// Returns 0 if the lines have no times.
+double lines_per_day(const std::vector<Input>& inputs) {
+  double lines = 0, seconds = 0;
+  for (const Input& input : inputs) {
+    std::optional<LogTime> first, last;
+    Index here = 0;
+    for_each_log_line(input.bytes(), [&](std::string_view line) {
+      ++here;
+      const std::optional<LogTime> time = log_time(line);
+      if (time && !first) first = time;
+      if (time) last = time;
+    });
+    if (!first || last->seconds <= first->seconds) continue;
+    lines += static_cast<double>(here);
+    seconds += last->seconds - first->seconds;
+  }
+  constexpr double kSecondsOfDay = 86400;
+  return seconds > 0 ? lines * kSecondsOfDay / seconds : 0;
+}
+
+std::vector<Input> shapes_of_inputs(const LogCard& card, const std::vector<Input>& inputs) {
+  check_encoding(inputs);
+  LogShaper shaper(card);
+  const auto read = [&](std::string_view line, LogLine& out) { shaper.read(line, out); };
+  std::vector<Input> result;
+  for (const Input& input : inputs)
+    result.push_back(Input::from_bytes(input.name(), shapes_of(input.bytes(), read).text));
+  return result;
+}
+
 }  // namespace
 
 nlohmann::json to_json(const LogCard& card) {
   return {{"rules", card.rules.text()}, {"label-column", card.label_column},   {"lines", card.lines},
-          {"shapes", card.shapes},      {"unknown-words", card.unknown_words}, {"values", card.values.to_json()}};
+          {"shapes", card.shapes},      {"unknown-words", card.unknown_words}, {"values", card.values.to_json()},
+          {"fields", card.fields},      {"slots", card.slots.to_json()},       {"lines-per-day", card.lines_per_day}};
+}
+
+nlohmann::json LogTraining::to_json() const {
+  nlohmann::json json = unfold::to_json(card_);
+  json["detector"] = detector_.to_json(false);
+  return json;
+}
+
+std::uint64_t log_fingerprint(const SymbolModel& model) {
+  return hash_of_cell(model.configuration().value(kLogKey, nlohmann::json()).dump());
+}
+
+LogDetector log_detector(const SymbolModel& model) {
+  const auto found = model.configuration().find(kLogKey);
+  if (found == model.configuration().end()) throw UsageError("this model was not trained with --format log");
+  return LogDetector::from_json(log_part(*found, "detector"));
 }
 
 std::optional<LogCard> log_card(const SymbolModel& model) {
@@ -63,13 +116,100 @@ std::optional<LogCard> log_card(const SymbolModel& model) {
                    .lines = count_of(json, "lines"),
                    .shapes = count_of(json, "shapes"),
                    .unknown_words = count_of(json, "unknown-words"),
-                   .values = LogValues::from_json(json.value("values", nlohmann::json::object()))};
+                   .values = LogValues::from_json(json.value("values", nlohmann::json::object())),
+                   .fields = json.contains("fields") && log_flag(json, "fields"),
+                   .slots = json.contains("slots") ? WordSlots::from_json(json["slots"]) : WordSlots(),
+                   .lines_per_day = json.contains("lines-per-day") ? log_number(json, "lines-per-day") : 0};
   } catch (const UsageError& error) {
     throw ModelError(error.what());
   }
 }
 
-LogTraining::LogTraining(const TrainSettings& settings) : card_{.rules = rules_of(settings)}, scanner_(card_.rules) {}
+/// Every fifth block of lines; none of a short log.
+class LogTraining::HeldOut {
+ public:
+  explicit HeldOut(Index lines)
+      : block_(lines < kLeastLinesToHoldOut ? 0 : std::max<Index>(1, lines / (kHeldOutShare * kHeldOutBlocks))) {}
+  bool operator()(Index line) const { return block_ > 0 && line / block_ % kHeldOutShare == kHeldOutShare - 1; }
+
+ private:
+  Index block_;
+};
+
+LogTraining::LogTraining(const TrainSettings& settings)
+    : card_{.rules = rules_of(settings), .fields = true}, scanner_(card_.rules, true) {}
+
+/// Learns the places of words and values, and calibrates the scores on every fifth block of lines.
+void LogTraining::learn_detector(const std::vector<Input>& inputs) {
+  const auto each_text = [&](const std::function<void(std::string_view)>& use) {
+    for (const Input& input : inputs) for_each_log_line(input.bytes(), use);
+  };
+  LogLine line;
+  const auto each_line = [&](const std::function<void(LogLine&)>& use) {
+    each_text([&](std::string_view text) {
+      scanner_.scan(text, line);
+      use(line);
+    });
+  };
+  card_.lines_per_day = lines_per_day(inputs);
+  detector_.find_places(each_line);
+  card_.slots = detector_.slots();
+  Index lines = 0;
+  each_text([&](std::string_view) { ++lines; });
+  const HeldOut held_out(lines);
+  Index number = 0;
+  each_line([&](LogLine& read) {
+    detector_.mask(read);
+    if (held_out(number++))
+      detector_.pass(read);
+    else
+      detector_.learn(read);
+  });
+  const std::unique_ptr<SymbolModel> words = words_model(inputs, held_out);
+  if (words == nullptr) return;
+  LogScorer scorer(*words);
+  detector_.begin_calibration();
+  number = 0;
+  each_text([&](std::string_view text) {
+    scanner_.scan(text, line);
+    detector_.mask(line);
+    if (held_out(number++))
+      detector_.hold_out(line, scorer.score(text).surprisal_bits());
+    else
+      detector_.pass(line);
+  });
+  detector_.calibrate();
+}
+
+/// Returns a model of the words of the lines that are not held out; null if none is held out.
+std::unique_ptr<SymbolModel> LogTraining::words_model(const std::vector<Input>& inputs, const HeldOut& held_out) const {
+  LogCard card{.rules = card_.rules, .fields = card_.fields, .slots = card_.slots};
+  LogShaper shaper(card);
+  LogLine line;
+  std::string text;
+  std::unordered_set<std::uint64_t> different;
+  Index all = 0;
+  for (const Input& input : inputs)
+    for_each_log_line(input.bytes(), [&](std::string_view raw) {
+      if (held_out(all++)) return;
+      shaper.read(raw, line);
+      text.append(line.shape).append(1, '\n');
+      different.insert(hash_of_cell(line.shape));
+      ++card.lines;
+    });
+  if (card.lines == all) return nullptr;
+  card.shapes = static_cast<Index>(different.size());
+  std::vector<Input> shapes;
+  shapes.push_back(Input::from_bytes("the log", std::move(text)));
+  Alphabet alphabet = build_alphabet(shapes, {.kind = SymbolKind::words, .with_unknown = true});
+  const Corpus corpus = Corpus::load(std::move(shapes), std::move(alphabet), {});
+  const Split training = whole_corpus(corpus, "training");
+  std::unique_ptr<FittedModel> model = make_fitted_model(kDefaultLogModel, corpus.alphabet());
+  Team team(1);
+  model->fit({.corpus = corpus, .training = training}, {}, team);
+  model->configuration()[kLogKey] = unfold::to_json(card);
+  return model;
+}
 
 std::vector<Input> LogTraining::read_data(std::vector<Input> inputs, TrainSettings& s, Reporter& reporter) {
   check_encoding(inputs);
@@ -86,9 +226,12 @@ std::vector<Input> LogTraining::read_data(std::vector<Input> inputs, TrainSettin
   }
   card_.label_column = s.label_column;
   inputs = unlabelled(std::move(inputs), s.label_column, s.only_label);
+  learn_detector(inputs);
+  LogShaper shaper(card_);
+  const auto read = [&](std::string_view line, LogLine& out) { shaper.read(line, out); };
   std::vector<Input> result;
   for (const Input& input : inputs) {
-    LogTemplates shapes = shapes_of(input.bytes(), scanner_, [&](const LogLine& line) {
+    LogTemplates shapes = shapes_of(input.bytes(), read, [&](const LogLine& line) {
       for (const MaskedValue& value : line.masked) card_.values.count(value);
     });
     input.require_whole();
@@ -102,21 +245,12 @@ std::vector<Input> LogTraining::read_data(std::vector<Input> inputs, TrainSettin
 }
 
 std::vector<Input> LogTraining::read_more(const std::vector<Input>& inputs, const TrainSettings& s) const {
-  check_encoding(inputs);
-  std::vector<Input> result;
-  for (const Input& input : unlabelled(inputs, s.label_column, s.only_label))
-    result.push_back(Input::from_bytes(input.name(), shapes_of(input.bytes(), scanner_).text));
-  return result;
+  return shapes_of_inputs(card_, unlabelled(inputs, s.label_column, s.only_label));
 }
 
 std::vector<Input> log_shapes(const LogCard& card, const std::vector<Input>& inputs,
                               const std::optional<std::string>& only) {
-  check_encoding(inputs);
-  const LogScanner scanner(card.rules);
-  std::vector<Input> result;
-  for (const Input& input : unlabelled(inputs, card.label_column, only))
-    result.push_back(Input::from_bytes(input.name(), shapes_of(input.bytes(), scanner).text));
-  return result;
+  return shapes_of_inputs(card, unlabelled(inputs, card.label_column, only));
 }
 
 }  // namespace unfold

@@ -11,6 +11,7 @@
 #include "app/logs/log_value_surprisal.h"
 #include "app/settings/train_settings.h"
 #include "data/readers/log_lines.h"
+#include "model/logs/log_detector.h"
 #include "model/symbol_model.h"
 
 namespace unfold {
@@ -23,10 +24,32 @@ struct LogCard {
   /// Number of different words that training read as `<unk>`, or 1. They share the probability of `<unk>`.
   Index unknown_words = 1;
   LogValues values = {};  ///< that stood in the places of each rule
+  /// Whether the values of named fields are masked, as all models do that were trained with a detector.
+  bool fields = false;
+  WordSlots slots = {};      ///< places where words vary freely
+  double lines_per_day = 0;  ///< in training; 0: the lines have no times
 };
 nlohmann::json to_json(const LogCard& card);
 /// Nothing for a model of other data. Throws ModelError for a card that is damaged.
 std::optional<LogCard> log_card(const SymbolModel& model);
+/// The detector in the card. Throws UsageError for a model of other data, ModelError for a card that is damaged.
+LogDetector log_detector(const SymbolModel& model);
+/// A hash of the card and the detector.
+std::uint64_t log_fingerprint(const SymbolModel& model);
+
+/// Converts the lines of a log to shapes, as the model reads them.
+class LogShaper {
+ public:
+  explicit LogShaper(const LogCard& card) : scanner_(card.rules, card.fields), slots_(card.slots) {}
+  void read(std::string_view line, LogLine& out) {
+    scanner_.scan(line, out);
+    slots_.mask(out);
+  }
+
+ private:
+  LogScanner scanner_;
+  WordSlots slots_;
+};
 
 /// Reads the logs of one training.
 class LogTraining {
@@ -39,10 +62,17 @@ class LogTraining {
   /// Another log (--valid), read in the same way. REQUIRES read_data.
   std::vector<Input> read_more(const std::vector<Input>& inputs, const TrainSettings& settings) const;
   const LogCard& card() const { return card_; }
+  /// The card and the detector, as they are stored in the model.
+  nlohmann::json to_json() const;
 
  private:
+  class HeldOut;
+  void learn_detector(const std::vector<Input>& inputs);
+  std::unique_ptr<SymbolModel> words_model(const std::vector<Input>& inputs, const HeldOut& held_out) const;
+
   LogCard card_;
   LogScanner scanner_;
+  LogDetector detector_;
 };
 
 /// Inputs as a model of a log reads them.

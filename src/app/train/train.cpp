@@ -268,7 +268,7 @@ void Training::check_folder() const {
 nlohmann::json Training::card_configuration() const {
   nlohmann::json json = to_json(kept(Stored::model));
   if (!chosen_model_.empty()) json["model"] = chosen_model_;
-  if (log_) json["log"] = to_json(log_->card());
+  if (log_) json["log"] = log_->to_json();
   if (!device_.is_cpu()) json["device"] = device_.name();
   return json;
 }

@@ -41,6 +41,67 @@ std::size_t token_end(std::string_view line, std::size_t at) {
   return end;
 }
 
+/// The value of a named field.
+struct FieldValue {
+  std::string_view key = {};
+  std::size_t end = 0;  ///< 0: there is no such value
+};
+
+constexpr std::size_t kLongestKey = 64;
+
+/// Returns the key that ends at `end` of the line, before `=`.
+std::string_view key_before(std::string_view line, std::size_t end) {
+  std::size_t begin = end;
+  const auto continues = [](char c) { return is_of_word(c) || c == '-' || c == '.'; };
+  while (begin > 0 && end - begin < kLongestKey && continues(line[begin - 1])) --begin;
+  const std::string_view key = line.substr(begin, end - begin);
+  return !key.empty() && is_of_word(key[0]) ? key : std::string_view();
+}
+
+/// Returns the quoted key before a colon at `colon`, as in JSON.
+std::string_view quoted_key_before(std::string_view line, std::size_t colon) {
+  if (colon < 3 || line[colon - 1] != '"') return {};
+  const std::string_view before = line.substr(0, colon - 1);
+  const std::size_t quote = before.rfind('"');
+  if (quote == std::string_view::npos || before.size() - quote > kLongestKey) return {};
+  return before.substr(quote + 1);
+}
+
+/// Returns the end of a quoted value that begins at `at`; `at` if it is empty, contains blanks or does not end.
+std::size_t quoted_value_end(std::string_view line, std::size_t at) {
+  for (std::size_t end = at; end < line.size() && !is_log_blank(line[end]); ++end)
+    if (line[end] == '"' && line[end - 1] != '\\') return end;
+  return at;
+}
+
+std::size_t bare_value_end(std::string_view line, std::size_t at, std::string_view ends) {
+  std::size_t end = at;
+  while (end < line.size() && !is_log_blank(line[end]) && ends.find(line[end]) == std::string_view::npos) ++end;
+  while (end > at && (line[end - 1] == '.' || line[end - 1] == ':')) --end;
+  return end;
+}
+
+/// Returns the value of a named field that begins at `at`.
+FieldValue field_value(std::string_view line, std::size_t at) {
+  if (at == 0) return {};
+  const bool quoted = line[at - 1] == '"';
+  std::size_t begin = quoted ? at - 1 : at;
+  FieldValue value;
+  bool json = false;
+  if (begin > 0 && line[begin - 1] == '=') {
+    value.key = key_before(line, begin - 1);
+  } else {
+    while (begin > 0 && line[begin - 1] == ' ') --begin;
+    json = begin > 0 && line[begin - 1] == ':';
+    if (json) value.key = quoted_key_before(line, begin - 1);
+  }
+  if (value.key.empty()) return {};
+  const std::size_t end =
+      quoted ? quoted_value_end(line, at) : bare_value_end(line, at, json ? ",}]\"{[" : ",;\"'()[]{}<>&|");
+  value.end = end > at ? end : 0;
+  return value;
+}
+
 struct FreePattern {
   void operator()(pcre2_code* code) const { pcre2_code_free(code); }
   void operator()(pcre2_match_data* data) const { pcre2_match_data_free(data); }
@@ -77,8 +138,9 @@ void for_each_word(std::string_view text, Use&& use) {
   }
 }
 
-template <class Use>
-void for_each_log_line(std::string_view text, Use&& use) {
+}  // namespace
+
+void for_each_log_line(std::string_view text, const std::function<void(std::string_view)>& use) {
   text = strip_bom(text);
   while (!text.empty()) {
     const std::size_t end = std::min(text.find('\n'), text.size());
@@ -86,8 +148,6 @@ void for_each_log_line(std::string_view text, Use&& use) {
     text.remove_prefix(std::min(end + 1, text.size()));
   }
 }
-
-}  // namespace
 
 /// All rules combined into one regular expression that reports which rule matched.
 class LogScanner::Matcher {
@@ -149,7 +209,8 @@ class LogScanner::Matcher {
   std::unique_ptr<pcre2_match_context, FreePattern> context_;
 };
 
-LogScanner::LogScanner(const LogRules& rules) : matcher_(std::make_unique<Matcher>(rules)) {}
+LogScanner::LogScanner(const LogRules& rules, bool fields)
+    : matcher_(std::make_unique<Matcher>(rules)), fields_(fields) {}
 LogScanner::LogScanner(LogScanner&&) noexcept = default;
 LogScanner& LogScanner::operator=(LogScanner&&) noexcept = default;
 LogScanner::~LogScanner() = default;
@@ -167,10 +228,14 @@ void LogScanner::scan(std::string_view line, LogLine& out) const {
     if (!out.shape.empty()) out.shape += ' ';
     Matcher::Match found;
     if (at == 0 || !is_inside(line[at - 1])) found = matcher_->match(line, at);
-    if (found.name != nullptr) {
-      out.masked.push_back({*found.name, line.substr(at, found.end - at)});
-      out.shape.append(1, '<').append(*found.name).append(1, '>');
-      at = found.end;
+    const FieldValue field = fields_ ? field_value(line, at) : FieldValue();
+    const bool is_rule = found.name != nullptr && (field.end == 0 || found.end >= field.end);
+    if (is_rule || field.end > 0) {
+      const std::string_view name = is_rule ? std::string_view(*found.name) : kWordValue;
+      const std::size_t end = is_rule ? found.end : field.end;
+      out.masked.push_back({name, line.substr(at, end - at), field.key});
+      out.shape.append(1, '<').append(name).append(1, '>');
+      at = end;
       continue;
     }
     const std::size_t end = token_end(line, at);
@@ -201,13 +266,13 @@ bool begins_with_labels(std::string_view text) {
   return normal > 0 && others == 0;
 }
 
-LogTemplates shapes_of(std::string_view text, const LogScanner& scanner,
+LogTemplates shapes_of(std::string_view text, const std::function<void(std::string_view, LogLine&)>& read,
                        const std::function<void(const LogLine&)>& see) {
   LogTemplates shapes;
   std::unordered_set<std::string> different;
   LogLine parts;
   for_each_log_line(text, [&](std::string_view line) {
-    scanner.scan(line, parts);
+    read(line, parts);
     shapes.text.append(parts.shape).append(1, '\n');
     different.insert(parts.shape);
     ++shapes.lines;

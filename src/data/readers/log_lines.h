@@ -8,6 +8,10 @@
 ///   line.shape;      // "<time> <host> sshd [ <pid> ] : Invalid user bob from <ip>"
 ///   line.masked[3];  // {"ip", "10.0.0.7"}
 ///
+/// A scanner with `fields` also finds the values of named fields: `key=value`, `key="value"` and `"key": value`, as in
+/// logfmt and JSON. A value without blanks is one masked value, whose name is that of the rule that matches all of it,
+/// or `word`. It carries its key.
+///
 /// Where no rule (log_rules.h) matches, a token is a word (letters, digits, `_`, `$` and everything beyond ASCII; `-`
 /// or `.` between a character of a word and a letter is part of the word) or one character of any other kind. Bytes
 /// that are not valid UTF-8 are read as U+FFFD. With the built-in rules, time is linear in the length of a line.
@@ -24,9 +28,13 @@
 namespace unfold {
 
 struct MaskedValue {
-  std::string_view name;  ///< name of the rule; valid as long as the scanner
-  std::string_view text;  ///< part of the line, or of `LogLine::repaired`
+  std::string_view name;      ///< name of the rule; valid as long as the scanner
+  std::string_view text;      ///< part of the line, or of `LogLine::repaired`
+  std::string_view key = {};  ///< the key of a named field; part of the line like `text`
 };
+
+/// The name of masked values that no rule describes: values of named fields, and words that vary freely.
+inline constexpr std::string_view kWordValue = "word";
 
 struct LogLine {
   std::string shape;                ///< tokens separated by single blanks, valid UTF-8
@@ -37,7 +45,7 @@ struct LogLine {
 class LogScanner {
  public:
   /// Throws UsageError that gives the place of an invalid regular expression.
-  explicit LogScanner(const LogRules& rules);
+  explicit LogScanner(const LogRules& rules, bool fields = false);
   LogScanner(LogScanner&&) noexcept;
   LogScanner& operator=(LogScanner&&) noexcept;
   ~LogScanner();
@@ -49,6 +57,7 @@ class LogScanner {
  private:
   class Matcher;
   std::unique_ptr<Matcher> matcher_;
+  bool fields_;
 };
 
 /// The label of normal lines in labeled logs.
@@ -65,9 +74,11 @@ struct LogTemplates {
   std::string text;
   Index lines = 0, different = 0;
 };
-/// `see` is called for every line.
-LogTemplates shapes_of(std::string_view text, const LogScanner& scanner,
+/// `read` scans a line; `see` is called for every line.
+LogTemplates shapes_of(std::string_view text, const std::function<void(std::string_view, LogLine&)>& read,
                        const std::function<void(const LogLine&)>& see = nullptr);
+/// Calls `use` for every line of a text, without its line end and a byte order mark.
+void for_each_log_line(std::string_view text, const std::function<void(std::string_view)>& use);
 
 /// Replaces the words that occur only once in a text of templates by `<unk>`, so that models trained by gradient
 /// descent learn a representation of unknown words. Returns the number of replaced words.

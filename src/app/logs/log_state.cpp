@@ -1,0 +1,145 @@
+#include "app/logs/log_state.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "app/common/line_source.h"
+#include "base/error.h"
+#include "base/formats/file.h"
+#include "data/schema/distinct_count.h"
+#include "model/logs/log_json.h"
+
+namespace unfold {
+namespace {
+
+constexpr const char* kStateFormat = "unfold log state 1";
+constexpr std::string_view kJournalFormat = "unfold log journal 1 ";
+constexpr std::size_t kLeastJournal = std::size_t{4} << 20;
+
+std::string read_whole(const std::string& path) { return std::string(FileBytes(path).bytes()); }
+
+std::string journal_head(Index generation) { return fmt::format("{}{:020}\n", kJournalFormat, generation); }
+
+}  // namespace
+
+void LogInputPosition::pass(std::string_view line) {
+  if (bytes == 0) first_line = hash_of_cell(line);
+  bytes += static_cast<Index>(line.size()) + 1;
+}
+
+bool LogInputPosition::continues(const std::string& path) const {
+  std::error_code ignored;
+  if (bytes == 0 || path == "-" || !std::filesystem::is_regular_file(path, ignored)) return false;
+  LineSource source(path);
+  std::string_view line;
+  return source.next(line) && hash_of_cell(line) == first_line;
+}
+
+nlohmann::json LogInputPosition::to_json() const { return {{"first-line", first_line}, {"bytes", bytes}}; }
+
+LogInputPosition LogInputPosition::from_json(const nlohmann::json& json) {
+  const nlohmann::json& first = log_part(json, "first-line");
+  if (!first.is_number_unsigned()) refuse_log_model("inconsistent position");
+  return {.first_line = first.get<std::uint64_t>(), .bytes = log_count(json, "bytes")};
+}
+
+LogStateFile::LogStateFile(std::string path, std::uint64_t model) : path_(std::move(path)), model_(model) {
+  std::error_code ignored;
+  if (std::filesystem::exists(path_, ignored)) read();
+}
+
+LogStateFile::~LogStateFile() {
+  if (journal_ >= 0) ::close(journal_);
+}
+
+void LogStateFile::read() {
+  const std::string bytes = read_whole(path_);
+  nlohmann::json json = nlohmann::json::from_cbor(bytes, true, false);
+  if (json.is_discarded() || !json.is_object() || json.value("format", "") != kStateFormat)
+    throw DataError(
+        fmt::format("{} is not a state of unfold score; choose another file for --state, or remove it", path_));
+  if (log_part(json, "model") != model_)
+    throw DataError(
+        fmt::format("{} is the state of a different model; remove it, or use --state with another file", path_));
+  generation_ = log_count(json, "generation");
+  snapshot_bytes_ = bytes.size();
+  snapshot_.emplace(log_part(json, "state"));
+  read_journal();
+}
+
+/// Reads the lines after the snapshot. An incomplete record at the end was not committed.
+void LogStateFile::read_journal() {
+  const std::string path = path_ + ".journal", head = journal_head(generation_);
+  std::error_code ignored;
+  if (!std::filesystem::exists(path, ignored)) return;
+  const std::string bytes = read_whole(path);
+  if (!bytes.starts_with(head)) return;  // of an earlier snapshot
+  std::size_t at = head.size();
+  while (at + sizeof(std::uint32_t) <= bytes.size()) {
+    std::uint32_t size = 0;
+    std::memcpy(&size, bytes.data() + at, sizeof size);
+    if (bytes.size() - at - sizeof size < size) break;
+    replayed_.push_back(bytes.substr(at + sizeof size, size));
+    at += sizeof size + size;
+  }
+  journal_ = ::open(path.c_str(), O_WRONLY | O_CLOEXEC);
+  if (journal_ < 0 || ::ftruncate(journal_, static_cast<off_t>(at)) != 0 ||
+      ::lseek(journal_, static_cast<off_t>(at), SEEK_SET) < 0)
+    throw RuntimeFailure(fmt::format("{} cannot be written: {}; check its permissions", path, std::strerror(errno)));
+  journal_bytes_ = at;
+}
+
+void LogStateFile::append(std::string_view line) {
+  const auto size = static_cast<std::uint32_t>(std::min<std::size_t>(line.size(), 0xffffffffu));
+  pending_.append(reinterpret_cast<const char*>(&size), sizeof size).append(line.substr(0, size));
+}
+
+void LogStateFile::commit() {
+  if (pending_.empty()) return;
+  if (journal_ < 0) begin_journal();
+  write_journal(pending_);
+  pending_.clear();
+}
+
+bool LogStateFile::wants_snapshot() const { return journal_bytes_ > std::max(kLeastJournal, snapshot_bytes_); }
+
+void LogStateFile::write_snapshot(const nlohmann::json& state) {
+  ++generation_;
+  const std::vector<std::uint8_t> bytes = nlohmann::json::to_cbor(
+      {{"format", kStateFormat}, {"model", model_}, {"generation", generation_}, {"state", state}});
+  snapshot_bytes_ = bytes.size();
+  write_file_atomically(path_, std::string_view(reinterpret_cast<const char*>(bytes.data()), bytes.size()));
+  pending_.clear();
+  begin_journal();
+}
+
+void LogStateFile::begin_journal() {
+  const std::string path = path_ + ".journal";
+  if (journal_ >= 0) ::close(journal_);
+  journal_ = ::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+  if (journal_ < 0)
+    throw RuntimeFailure(fmt::format("{} cannot be written: {}; check its folder", path, std::strerror(errno)));
+  journal_bytes_ = 0;
+  write_journal(journal_head(generation_));
+}
+
+void LogStateFile::write_journal(std::string_view bytes) {
+  journal_bytes_ += bytes.size();
+  while (!bytes.empty()) {
+    const ssize_t written = ::write(journal_, bytes.data(), bytes.size());
+    if (written < 0 && errno == EINTR) continue;
+    if (written <= 0)
+      throw RuntimeFailure(
+          fmt::format("{}.journal cannot be written: {}; free some space", path_, std::strerror(errno)));
+    bytes.remove_prefix(static_cast<std::size_t>(written));
+  }
+}
+
+}  // namespace unfold

@@ -1,0 +1,159 @@
+#include "model/logs/log_alarms.h"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "base/error.h"
+#include "model/logs/log_json.h"
+#include "model/logs/log_math.h"
+
+namespace unfold {
+namespace {
+
+constexpr double kLowestCorrection = -2 * kNatsPerBit, kHighestCorrection = 3 * kNatsPerBit;
+constexpr double kCorrectionStep = 0.5;
+constexpr double kForget = 1.0 / 500;  // per line, of recent causes
+constexpr double kDriftBegins = 10, kDriftEnds = 3;
+
+std::uint64_t cause_key(std::uint64_t a, std::uint64_t b) {
+  std::uint64_t x = a * 0x9e3779b97f4a7c15 + b;
+  x = (x ^ (x >> 29)) * 0xbf58476d1ce4e5b9;
+  return x ^ (x >> 32);
+}
+
+}  // namespace
+
+double LogAlarms::share_now() const { return options_.share * exp2_of(correction_ / kNatsPerBit); }
+
+/// Returns the cause of an anomaly: an earlier one, or a new one with count 0.
+LogAlarm& LogAlarms::cause_of(const LogDetector& detector, const LogLineScore& score, std::uint64_t& key) {
+  const LogEvent& event = detector.event();
+  if (const auto known = causes_.find(cause_key(event.template_id, 2)); known != causes_.end()) {
+    key = known->first;
+    return known->second;
+  }
+  if (const LogEventValue* field = detector.new_field()) {
+    key = cause_key(field->label, 1);
+    LogAlarm& alarm = causes_[key];
+    alarm.kind = LogAlarmKind::field;
+    if (alarm.count == 0) alarm.cause = label_text(*field);
+    return alarm;
+  }
+  LogAlarmKind kind = LogAlarmKind::template_;
+  key = cause_key(event.template_id, 2);
+  if (score.source == LogSource::order) {
+    kind = LogAlarmKind::order;
+    key =
+        cause_key(score.order.chain ^ (static_cast<std::uint64_t>(score.order.previous) << 32 | score.order.event), 3);
+  } else if (score.source == LogSource::values && score.value.value != nullptr) {
+    kind = LogAlarmKind::value;
+    key = cause_key(score.value.value->label ^ cause_key(score.value.value->hash, 0), 4);
+  }
+  LogAlarm& alarm = causes_[key];
+  alarm.kind = kind;
+  return alarm;
+}
+
+/// Whether new causes are so frequent that one alarm stands for them.
+bool LogAlarms::drifts(bool is_new) {
+  recent_ += is_new;
+  drifting_ = drifting_ ? recent_ > kDriftEnds : recent_ > kDriftBegins;
+  return drifting_;
+}
+
+const LogAlarm* LogAlarms::see(const LogDetector& detector, const LogLineScore& score, Index line,
+                               std::string_view time) {
+  ++lines_;
+  recent_ *= 1 - kForget;
+  const bool is_anomalous = score.p_bits >= -log2_of(share_now());
+  LogAlarm* alarm = nullptr;
+  bool counts = false;  // against the share: a new alarm, or an alarm of drift
+  if (is_anomalous) {
+    ++anomalous_;
+    if (causes_.size() >= kMostCauses) causes_.clear();
+    std::uint64_t key = 0;
+    alarm = &cause_of(detector, score, key);
+    const bool is_new = alarm->count == 0;
+    const bool drifted = drifting_;
+    if (drifts(is_new) && is_new) {
+      causes_.erase(key);
+      if (!drifted) drift_ = {.kind = LogAlarmKind::drift};
+      alarm = &drift_;
+    }
+    const bool pauses = static_cast<double>(line - alarm->last_line) * options_.share >= 1;
+    if (alarm->count == 0 || pauses)
+      *alarm = {.kind = alarm->kind, .first_line = line, .first_time = std::string(time), .cause = alarm->cause};
+    counts = alarm->count++ == 0;
+    alarms_ += counts;
+    alarm->last_line = line;
+    alarm->last_time = std::string(time);
+  } else {
+    drifts(false);
+  }
+  correction_ += kCorrectionStep * (options_.share - (counts ? 1 : 0));
+  correction_ = std::clamp(correction_, kLowestCorrection, kHighestCorrection);
+  return alarm;
+}
+
+std::vector<const LogAlarm*> LogAlarms::repeated() const {
+  std::vector<const LogAlarm*> result;
+  for (const auto& [key, alarm] : causes_)
+    if (alarm.count > 1) result.push_back(&alarm);
+  if (drift_.count > 1) result.push_back(&drift_);
+  std::ranges::sort(result, {}, &LogAlarm::first_line);
+  return result;
+}
+
+namespace {
+
+nlohmann::json alarm_json(const LogAlarm& alarm) {
+  return {{"kind", static_cast<int>(alarm.kind)},
+          {"count", alarm.count},
+          {"first-line", alarm.first_line},
+          {"last-line", alarm.last_line},
+          {"first-time", alarm.first_time},
+          {"last-time", alarm.last_time},
+          {"cause", alarm.cause}};
+}
+
+LogAlarm alarm_of(const nlohmann::json& json) {
+  const Index kind = log_count(json, "kind");
+  if (kind >= static_cast<Index>(kLogAlarmKinds.size())) refuse_log_model("unknown kind of alarm");
+  return {.kind = static_cast<LogAlarmKind>(kind),
+          .count = log_count(json, "count"),
+          .first_line = log_count(json, "first-line"),
+          .last_line = log_count(json, "last-line"),
+          .first_time = log_text(json, "first-time"),
+          .last_time = log_text(json, "last-time"),
+          .cause = log_text(json, "cause")};
+}
+
+}  // namespace
+
+nlohmann::json LogAlarms::to_json() const {
+  std::vector<std::uint64_t> keys;
+  for (const auto& [key, alarm] : causes_) keys.push_back(key);
+  std::ranges::sort(keys);
+  nlohmann::json alarms = nlohmann::json::array();
+  for (const std::uint64_t key : keys) alarms.push_back(alarm_json(causes_.at(key)));
+  return {{"keys", keys},      {"causes", alarms},      {"drift", alarm_json(drift_)}, {"correction", correction_},
+          {"recent", recent_}, {"drifting", drifting_}, {"alarms", alarms_},           {"anomalous", anomalous_},
+          {"lines", lines_}};
+}
+
+void LogAlarms::restore(const nlohmann::json& json) {
+  const std::vector<std::uint64_t> keys = log_hashes(json, "keys");
+  const nlohmann::json& causes = log_list(json, "causes");
+  if (keys.size() != causes.size() || keys.size() > kMostCauses) refuse_log_model("inconsistent alarms");
+  causes_.clear();
+  for (std::size_t i = 0; i < keys.size(); ++i) causes_[keys[i]] = alarm_of(causes[i]);
+  drift_ = alarm_of(log_part(json, "drift"));
+  correction_ = log_number(json, "correction");
+  recent_ = log_number(json, "recent");
+  drifting_ = log_flag(json, "drifting");
+  alarms_ = log_count(json, "alarms");
+  anomalous_ = log_count(json, "anomalous");
+  lines_ = log_count(json, "lines");
+}
+
+}  // namespace unfold

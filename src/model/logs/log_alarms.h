@@ -1,0 +1,73 @@
+#pragma once
+/// Decides which anomalous lines raise an alarm: at most a given share of normal lines, and one alarm per anomaly.
+///
+///   LogAlarms alarms({.share = 0.001});
+///   const LogAlarm* alarm = alarms.see(detector, score, line_number);   // null: no alarm
+///   alarm->count;                                                       // 1: a new one; otherwise a repetition
+///
+/// A line is anomalous if its p-value is at most the share. The share is corrected as lines are read (Gibbs and Candes
+/// 2021, in logarithms, by a factor from 1/4 to 8), so that the promise also holds where the lines change.
+///
+/// Anomalies repeat if they have the same cause: a new field, a new template, the same two events in a row, or the same
+/// value at the same place. A cause that was absent for 1 / share lines makes a new alarm. If many anomalies have
+/// different causes at once, such as after a change of the format, one alarm of the kind `drift` stands for all until
+/// they become rare.
+
+#include <cstdint>
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "model/logs/log_detector.h"
+
+namespace unfold {
+
+struct LogAlarmOptions {
+  double share = 0.001;  ///< of normal lines that may raise an alarm
+};
+
+enum class LogAlarmKind { field, template_, order, value, drift };
+inline constexpr std::array<const char*, 5> kLogAlarmKinds = {"new field", "template", "order", "value", "drift"};
+
+struct LogAlarm {
+  LogAlarmKind kind = LogAlarmKind::template_;
+  Index count = 0;  ///< lines with this cause so far
+  Index first_line = 0, last_line = 0;
+  std::string first_time = {}, last_time = {};  ///< as written in the lines; empty if they have no time
+  std::string cause = {};                       ///< the field, for `new field`
+};
+
+class LogAlarms {
+ public:
+  static constexpr std::size_t kMostCauses = 50000;
+  explicit LogAlarms(LogAlarmOptions options) : options_(options) {}
+
+  /// Call it before the detector learns the line. The result is valid until the next call.
+  const LogAlarm* see(const LogDetector& detector, const LogLineScore& score, Index line, std::string_view time);
+  /// Alarms that repeated, in the order of their first lines.
+  std::vector<const LogAlarm*> repeated() const;
+
+  double threshold() const { return share_now(); }  ///< the p-value below which lines are anomalous now
+  Index alarms() const { return alarms_; }
+  Index anomalous() const { return anomalous_; }
+  Index lines() const { return lines_; }
+
+  nlohmann::json to_json() const;
+  void restore(const nlohmann::json& json);
+
+ private:
+  double share_now() const;
+  LogAlarm& cause_of(const LogDetector& detector, const LogLineScore& score, std::uint64_t& key);
+  bool drifts(bool is_new);
+
+  LogAlarmOptions options_;
+  std::unordered_map<std::uint64_t, LogAlarm> causes_;
+  LogAlarm drift_{.kind = LogAlarmKind::drift};
+  double correction_ = 0;  // of ln(share)
+  double recent_ = 0;      // decayed number of new causes
+  bool drifting_ = false;
+  Index alarms_ = 0, anomalous_ = 0, lines_ = 0;
+};
+
+}  // namespace unfold

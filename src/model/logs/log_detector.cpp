@@ -1,0 +1,260 @@
+#include "model/logs/log_detector.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <nlohmann/json.hpp>
+
+#include "base/error.h"
+#include "model/logs/log_json.h"
+#include "model/logs/log_math.h"
+
+namespace unfold {
+namespace {
+
+constexpr Index kLinesForChoice = 100000;
+/// Most anomalies are new messages, and order and values have more ways to be unusual.
+constexpr std::array<double, 3> kSourceWeights = {2.0 / 3, 1.0 / 6, 1.0 / 6};
+/// Scores that differ by less are the same: the rarity of a template drifts by as much while counts grow.
+constexpr double kSameScore = 0.5;
+constexpr std::size_t kMostRoles = 12, kKeptTemplates = 50000;
+constexpr double kLeastGain = 0.03;  // share of the bits of the events that an order must save
+
+struct RoleCount {
+  std::string name = {};
+  Index lines = 0;
+  CountTable values = {};
+};
+
+/// Measurements and texts do not identify what lines belong to, unless a key says so.
+bool may_group(const LogEventValue& value) {
+  static constexpr std::array<std::string_view, 5> kNot = {"num", "hex", "path", "url", "word"};
+  return !value.key.empty() || std::ranges::find(kNot, value.name) == kNot.end();
+}
+
+struct LabelCount {
+  Index lines = 0, words = 0;
+  CountTable values{4096};
+  bool keyed = false;
+};
+
+}  // namespace
+
+double LogLineScore::p_value() const { return exp2_of(-p_bits); }
+
+void LogDetector::find_places(const EachLine& each_line, const std::string& role) {
+  WordSlotLearner learner;
+  each_line([&](LogLine& line) { learner.count_words(line); });
+  each_line([&](LogLine& line) { learner.see(line); });
+  slots_ = learner.finish();
+  choose_fields(each_line, role);
+}
+
+void LogDetector::choose_fields(const EachLine& each_line, const std::string& role) {
+  std::map<std::uint64_t, RoleCount> roles;
+  std::map<std::uint64_t, LabelCount> labels;
+  LogEventReader reader;
+  Index lines = 0;
+  each_line([&](LogLine& line) {
+    if (lines++ >= kLinesForChoice) return;
+    slots_.mask(line);
+    const LogEvent& event = reader.read(line);
+    for (const LogEventValue& value : event.values) {
+      if (may_group(value) && (roles.contains(value.role) || roles.size() < 1000)) {
+        RoleCount& count = roles[value.role];
+        if (count.lines++ == 0) count.name = role_text(value, event);
+        count.values.add(value.hash);
+      }
+      if (value.key.empty() || (labels.size() >= 1000 && !labels.contains(value.label))) continue;
+      LabelCount& count = labels[value.label];
+      ++count.lines;
+      count.words += !value.number;
+      count.values.add(value.hash);
+    }
+  });
+  lines = std::min(lines, kLinesForChoice);
+  std::vector<std::pair<Index, std::uint64_t>> followed;
+  for (const auto& [label, count] : labels)
+    if (count.values.different() > 1 && count.values.different() <= 64 && count.values.novelty() < 0.05 &&
+        20 * count.lines >= lines && 2 * count.words >= count.lines)
+      followed.emplace_back(-count.lines, label);
+  std::ranges::sort(followed);
+  std::vector<std::uint64_t> chosen;
+  for (std::size_t i = 0; i < std::min(followed.size(), LogOrderModel::kMostChains - 1); ++i)
+    chosen.push_back(followed[i].second);
+  std::vector<std::pair<Index, std::uint64_t>> covering;
+  std::vector<std::pair<std::uint64_t, std::string>> candidates;
+  for (const auto& [id, count] : roles) {
+    if (!role.empty() && count.name == role) candidates = {{id, count.name}};
+    const bool recurs = 10 * count.values.different() <= 7 * count.lines;
+    if (count.values.different() > 1 && recurs && 4 * count.lines >= lines) covering.emplace_back(-count.lines, id);
+  }
+  if (!role.empty() && candidates.empty())
+    throw UsageError(fmt::format("--group {}: no line has a field of that name; `unfold info` lists the fields", role));
+  std::ranges::sort(covering);
+  if (role.empty()) {
+    candidates.emplace_back(LogOrderModel::kNoRole, "");
+    for (std::size_t i = 0; i < std::min(covering.size(), kMostRoles); ++i)
+      candidates.emplace_back(covering[i].second, roles[covering[i].second].name);
+  }
+  grouping_ = choose_grouping(each_line, chosen, candidates);
+  if (!role.empty()) grouping_.used = true;
+  order_ = LogOrderModel(std::move(chosen), grouping_.role);
+}
+
+/// Returns the grouping under which the events are the most predictable in the second half of the lines.
+LogGrouping LogDetector::choose_grouping(const EachLine& each_line, const std::vector<std::uint64_t>& labels,
+                                         const std::vector<std::pair<std::uint64_t, std::string>>& roles) const {
+  WordSlots slots = slots_;
+  std::vector<LogOrderModel> models;
+  for (const auto& [role, name] : roles) models.emplace_back(labels, role);
+  std::vector<double> with(roles.size()), without(roles.size());  // nats
+  LogEventReader reader;
+  Index total = 0, line_number = 0, judged = 0;
+  each_line([&](LogLine&) { ++total; });
+  total = std::min(total, kLinesForChoice);
+  each_line([&](LogLine& line) {
+    if (line_number >= total) return;
+    slots.mask(line);
+    const LogEvent& event = reader.read(line);
+    const bool judge = 2 * line_number++ >= total;
+    judged += judge;
+    for (std::size_t i = 0; i < models.size(); ++i) {
+      if (judge) with[i] += models[i].nats(event, LogOrderContext::last);
+      if (judge)
+        without[i] +=
+            std::min(models[i].nats(event, LogOrderContext::none), models[i].nats(event, LogOrderContext::group));
+      models[i].add(event);
+      models[i].add_to_group(event);
+    }
+  });
+  std::size_t best = 0;
+  for (std::size_t i = 1; i < models.size(); ++i)
+    if (without[i] - with[i] > without[best] - with[best]) best = i;
+  LogGrouping grouping{.role = roles[best].first, .name = roles[best].second};
+  const double scale = judged > 0 ? 1 / (kNatsPerBit * static_cast<double>(judged)) : 0;
+  grouping.bits = with[best] * scale;
+  grouping.unordered_bits = without[best] * scale;
+  grouping.used = with[best] < (1 - kLeastGain) * without[best];
+  return grouping;
+}
+
+void LogDetector::raw_scores(double words) {
+  score_ = {};
+  score_.raw[0] = std::max(words, 0.0);
+  if (const Index count = templates_.count(event_->template_id); count > 0)
+    score_.raw[0] = std::min(score_.raw[0], log_ratio(templates_.seen() + templates_.different(), count) / kNatsPerBit);
+  if (grouping_.used) score_.order = order_.score(*event_);
+  score_.raw[1] = score_.order.bits;
+  score_.value = values_.score(*event_);
+  score_.raw[2] = score_.value.bits;
+}
+
+void LogDetector::combine() {
+  double most = 0, sum = 0;
+  for (std::size_t i = 0; i < 3; ++i) {
+    score_.parts[i] = sources_[i].p_bits(std::max(0.0, score_.raw[i] - kSameScore));
+    if (score_.parts[i] <= most) continue;
+    most = score_.parts[i];
+    score_.source = static_cast<LogSource>(i);
+  }
+  // A new value is also a rare event of its field.
+  const bool of_field = score_.order.chain != 0 && score_.value.value != nullptr;
+  if (score_.source == LogSource::order && of_field && score_.value.value->label == score_.order.chain)
+    score_.source = LogSource::values;
+  for (std::size_t i = 0; i < 3; ++i) sum += kSourceWeights[i] * exp2_of(score_.parts[i] - most);
+  score_.surprise = std::max(0.0, most + log2_of(sum));
+}
+
+const LogLineScore& LogDetector::score(const LogLine& line, double words) {
+  event_ = &reader_.read(line);
+  raw_scores(words);
+  combine();
+  score_.p_bits = surprise_.p_bits(score_.surprise);
+  return score_;
+}
+
+void LogDetector::learn_scored(bool learn_scores) {
+  templates_.add(event_->template_id);
+  values_.add(*event_);
+  if (grouping_.used) order_.add(*event_);
+  ++lines_;
+  if (learn_scores) surprise_.add(score_.surprise);
+}
+
+void LogDetector::learn(const LogLine& line) {
+  event_ = &reader_.read(line);
+  learn_scored(false);
+}
+
+void LogDetector::pass(const LogLine& line) {
+  if (grouping_.used) order_.add(reader_.read(line), false);
+}
+
+void LogDetector::hold_out(const LogLine& line, double words) {
+  event_ = &reader_.read(line);
+  raw_scores(words);
+  held_out_.push_back(score_.raw);
+  learn_scored(false);
+}
+
+void LogDetector::calibrate() {
+  for (const auto& raw : held_out_)
+    for (std::size_t i = 0; i < 3; ++i) sources_[i].add(raw[i]);
+  for (const auto& raw : held_out_) {
+    score_.raw = raw;
+    combine();
+    surprise_.add(score_.surprise);
+  }
+  held_out_.clear();
+}
+
+std::string LogDetector::expected(const LogLineScore& score) const {
+  return score.value.value == nullptr ? std::string() : values_.expected(*score.value.value);
+}
+
+const LogEventValue* LogDetector::new_field() const {
+  for (const LogEventValue& value : event_->values)
+    if (!value.key.empty() && !values_.knows(value)) return &value;
+  return nullptr;
+}
+
+nlohmann::json LogDetector::to_json(bool whole) const {
+  return {{"slots", slots_.to_json()},
+          {"grouping",
+           {{"role", grouping_.role},
+            {"name", grouping_.name},
+            {"used", grouping_.used},
+            {"bits", grouping_.bits},
+            {"unordered-bits", grouping_.unordered_bits}}},
+          {"templates", whole ? templates_.to_json() : templates_.to_json(kKeptTemplates, 1)},
+          {"values", values_.to_json(whole)},
+          {"order", order_.to_json(whole)},
+          {"calibration", {sources_[0].to_json(), sources_[1].to_json(), sources_[2].to_json(), surprise_.to_json()}},
+          {"lines", lines_}};
+}
+
+LogDetector LogDetector::from_json(const nlohmann::json& json) {
+  LogDetector detector;
+  detector.slots_ = WordSlots::from_json(log_part(json, "slots"));
+  const nlohmann::json& grouping = log_part(json, "grouping");
+  const nlohmann::json& role = log_part(grouping, "role");
+  if (!role.is_number_unsigned()) refuse_log_model("inconsistent grouping");
+  detector.grouping_ = {.role = role.get<std::uint64_t>(),
+                        .name = log_text(grouping, "name"),
+                        .used = log_flag(grouping, "used"),
+                        .bits = log_number(grouping, "bits"),
+                        .unordered_bits = log_number(grouping, "unordered-bits")};
+  detector.templates_ = CountTable::from_json(log_part(json, "templates"), std::size_t{1} << 18);
+  detector.values_ = LogValueModel::from_json(log_part(json, "values"));
+  detector.order_ = LogOrderModel::from_json(log_part(json, "order"));
+  const nlohmann::json& calibration = log_list(json, "calibration");
+  if (calibration.size() != 4) refuse_log_model("inconsistent calibration");
+  for (std::size_t i = 0; i < 3; ++i) detector.sources_[i] = TailCalibration::from_json(calibration[i]);
+  detector.surprise_ = TailCalibration::from_json(calibration[3]);
+  detector.lines_ = log_count(json, "lines");
+  return detector;
+}
+
+}  // namespace unfold

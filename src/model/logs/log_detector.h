@@ -1,0 +1,117 @@
+#pragma once
+/// Anomaly scores of log lines from three sources: the words of a line, its order and its values.
+///
+///   LogDetector detector;
+///   detector.find_places(each_line);                     // several passes over the lines of training
+///   detector.mask(line);                                 // masks words that vary freely
+///   detector.learn(line); detector.pass(line);           // all lines: counted, or to be held out
+///   detector.begin_calibration();
+///   detector.pass(line); detector.hold_out(line, words); // all lines again: counted before, or held out
+///   detector.calibrate();
+///   LogLineScore score = detector.score(line, words);    // then `learn` it, unless the detector is to stay fixed
+///
+/// The scores of the sources have different scales. Each is converted to a p-value by its distribution among held-out
+/// lines (tail_calibration.h). With p_i their p-values and w_i = 2/3, 1/6, 1/6, the anomaly score in bits is
+///
+///   surprise = log2 [ sum_i w_i / p_i ],
+///
+/// - log2 of the weighted harmonic mean, which is valid for dependent p-values up to a small factor (Wilson 2019). The
+/// p-value of a line is its rank among the surprises of held-out lines and of the lines scored so far.
+///
+/// The score of the words is -log2 of the probability of the template. It comes from a different model and is passed
+/// in; for templates that occurred, the relative frequency is used where it is higher.
+
+#include <array>
+#include <functional>
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "model/logs/log_event.h"
+#include "model/logs/order_model.h"
+#include "model/logs/tail_calibration.h"
+#include "model/logs/value_model.h"
+#include "model/logs/word_slots.h"
+
+namespace unfold {
+
+enum class LogSource { words, order, values };
+inline constexpr std::array<const char*, 3> kLogSources = {"words", "order", "values"};
+
+struct LogLineScore {
+  std::array<double, 3> raw{};          ///< score of each source in bits
+  std::array<double, 3> parts{};        ///< -log2 of the p-value of each source
+  double surprise = 0;                  ///< bits
+  double p_bits = 0;                    ///< -log2 of the p-value of the line
+  LogSource source = LogSource::words;  ///< the one with the smallest p-value
+  LogOrderScore order = {};
+  LogValueScore value = {};
+  double p_value() const;
+};
+
+/// How the lines of a log belong together.
+struct LogGrouping {
+  std::uint64_t role = 0;               ///< 0: lines follow one another
+  std::string name = {};                ///< "request_id"; empty: all lines
+  bool used = false;                    ///< whether the order of lines is predictable at all
+  double bits = 0, unordered_bits = 0;  ///< per line, of the events with and without their context
+};
+
+class LogDetector {
+ public:
+  using EachLine = std::function<void(const std::function<void(LogLine&)>&)>;
+
+  /// Finds the places where words vary, the fields with few values and the role that groups lines. `each_line` calls a
+  /// function for every line of training and may be called several times. `role`: the name of the role to use; empty:
+  /// it is chosen. Throws UsageError if the role does not occur.
+  void find_places(const EachLine& each_line, const std::string& role = {});
+  /// Masks the words of a line at open places. The masked values are valid until the next call.
+  void mask(LogLine& line) { slots_.mask(line); }
+
+  /// `words`: score of the words in bits. The line must be masked. The result refers to the line.
+  const LogLineScore& score(const LogLine& line, double words);
+  /// Counts the line that was scored last; `learn_scores` also adds its surprise to the distribution of p-values.
+  void learn_scored(bool learn_scores = true);
+  void learn(const LogLine& line);
+  void pass(const LogLine& line);  ///< the line is only the previous one of the next line
+  void begin_calibration() { order_.forget_groups(); }
+  /// Scores a line for the calibration and learns it.
+  void hold_out(const LogLine& line, double words);
+  void calibrate();
+
+  const LogEvent& event() const { return *event_; }  ///< of the last line
+  std::string expected(const LogLineScore& score) const;
+  /// A named field of the last line that no earlier line had; null if there is none.
+  const LogEventValue* new_field() const;
+  const LogGrouping& grouping() const { return grouping_; }
+  const WordSlots& slots() const { return slots_; }
+  const LogValueModel& values() const { return values_; }
+  const TailCalibration& calibration() const { return surprise_; }
+  Index lines() const { return lines_; }
+
+  nlohmann::json to_json(bool whole) const;
+  static LogDetector from_json(const nlohmann::json& json);
+
+ private:
+  void choose_fields(const EachLine& each_line, const std::string& role);
+  LogGrouping choose_grouping(const EachLine& each_line, const std::vector<std::uint64_t>& labels,
+                              const std::vector<std::pair<std::uint64_t, std::string>>& roles) const;
+  void raw_scores(double words);
+  void combine();
+
+  WordSlots slots_;
+  LogEventReader reader_;
+  LogGrouping grouping_;
+  LogValueModel values_;
+  LogOrderModel order_{{}, 0};
+  std::array<TailCalibration, 3> sources_;
+  TailCalibration surprise_;
+  std::vector<std::array<double, 3>> held_out_;
+  CountTable templates_{std::size_t{1} << 18};
+  Index lines_ = 0;
+  const LogEvent* event_ = nullptr;
+  LogLineScore score_;
+};
+
+}  // namespace unfold

@@ -1,0 +1,57 @@
+#pragma once
+/// The parts of a log line that the log model counts: its template and its values, each with the label of its place.
+///
+///   LogEventReader reader;
+///   const LogEvent& event = reader.read(line);
+///   event.template_id;         // a hash of the shape, the same in every run
+///   event.values[0].label;     // "status" for a named field, otherwise the placeholder after its two tokens: "port
+///   <num>"
+///
+/// The value of a named field has the label of its key in all templates. `role` identifies a field through which lines
+/// belong together, such as a process or a request: the key, or the name of the rule with its number in the line.
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "data/readers/log_lines.h"
+
+namespace unfold {
+
+struct LogEventValue {
+  std::string_view name, text, key;  ///< as in MaskedValue
+  std::uint64_t label = 0, role = 0, hash = 0;
+  /// Of texts that consist of several parts: a hash of the text with the parts that contain digits left out.
+  std::optional<std::uint64_t> pattern = {};
+  std::optional<double> number = {};
+  std::string_view before[2] = {};  ///< the tokens before a value without a key
+};
+
+struct LogEvent {
+  std::uint64_t template_id = 0;
+  std::string_view shape;
+  std::vector<LogEventValue> values;  ///< without times
+};
+
+class LogEventReader {
+ public:
+  /// The event refers to the line.
+  const LogEvent& read(const LogLine& line);
+
+ private:
+  LogEvent event_;
+  std::vector<std::string_view> tokens_;
+};
+
+/// Text for people: the key, or the placeholder after the two tokens before it.
+std::string label_text(const LogEventValue& value);
+/// "request_id", "pid", "id.2".
+std::string role_text(const LogEventValue& value, const LogEvent& event);
+/// Eight hexadecimal digits.
+std::string template_name(std::uint64_t template_id);
+/// The number at the beginning of a value with or without a unit; nothing for other texts and identifiers.
+std::optional<double> number_of_value(std::string_view text);
+
+}  // namespace unfold

@@ -1,0 +1,93 @@
+#pragma once
+/// Rarity of the values in log lines, per place: categories by count, composed texts also by pattern, numbers also by
+/// their distribution.
+///
+///   LogValueModel values;
+///   LogValueScore worst = values.score(event);   // before `add`
+///   values.add(event);
+///
+/// A value has up to three rarities, each - log2 of the probability of a value that is at most as common:
+///   - its count among the values of its place (count_table.h)
+///   - the count of its pattern, the text with the parts that contain digits left out
+///   - for numbers, twice the smaller of the probabilities of a number at least as large and at least as small, at most
+///   5
+///     bits, and two bits more for each octave beyond the range
+/// A rarity of s bits is expected in a share 2^-s of the lines. Where values of a place exceed it more often (a counter
+/// that only grows), the rarity is - log2 of the share of the earlier values that reached it. All take constant time.
+
+#include <array>
+#include <cstdint>
+#include <map>
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "model/logs/count_table.h"
+#include "model/logs/log_event.h"
+
+namespace unfold {
+
+/// The distribution of numbers on a logarithmic scale: eight groups per octave.
+class NumberCounts {
+ public:
+  void add(double number);
+  double rarity_bits(double number) const;
+  double low() const { return low_; }
+  double high() const { return high_; }
+  nlohmann::json to_json() const;
+  static NumberCounts from_json(const nlohmann::json& json);
+
+ private:
+  std::map<int, Index> groups_;
+  Index seen_ = 0;
+  double low_ = 0, high_ = 0;
+};
+
+/// The value of a line with the highest rarity.
+struct LogValueScore {
+  double bits = 0;
+  const LogEventValue* value = nullptr;  ///< null: the line has no values
+  std::string expected = {};             ///< common values or the range of numbers; filled by `explain`
+};
+
+class LogValueModel {
+ public:
+  static constexpr std::size_t kMostPlaces = 20000, kMostValues = std::size_t{1} << 22;
+
+  LogValueScore score(const LogEvent& event) const;
+  void add(const LogEvent& event);
+  /// Common values of the place of a value, or the range of its numbers: "200 (81 %), 404 (4 %)".
+  std::string expected(const LogEventValue& value) const;
+  /// Whether the place of a value occurred before.
+  bool knows(const LogEventValue& value) const { return place_of(value) != nullptr; }
+  /// Whether the place has few different values, which recur.
+  bool is_category(const LogEventValue& value) const;
+
+  std::size_t places() const { return places_.size(); }
+  std::size_t values() const { return values_; }
+  Index dropped() const { return dropped_; }  ///< values that were not counted, because there are too many places
+
+  /// `whole`: the state; otherwise what a trained model keeps: the most frequent values.
+  nlohmann::json to_json(bool whole) const;
+  static LogValueModel from_json(const nlohmann::json& json);
+
+ private:
+  static constexpr std::size_t kExceedances = 32;
+  struct Place {
+    CountTable exact{}, patterns{};
+    NumberCounts numbers{};
+    Index scored = 0;
+    std::array<Index, kExceedances> exceeded{};  // number of values whose rarity was at least i bits
+    std::vector<std::pair<std::string, std::uint64_t>> examples{};
+  };
+  static double raw_bits(const Place& place, const LogEventValue& value);
+  static double calibrated_bits(const Place& place, double bits);
+  const Place* place_of(const LogEventValue& value) const;
+
+  std::unordered_map<std::uint64_t, Place> places_;
+  std::size_t values_ = 0;
+  Index dropped_ = 0;
+};
+
+}  // namespace unfold
