@@ -154,13 +154,13 @@ class SequenceClassifier(_SequenceEstimator):
     """Predict one label per sequence.
 
     A tenth of the sequences is used for validation, to select the best model; ``options={"split": "100/0/0"}`` trains
-    on all of them.
+    on all of them. A model of fewer than 2,000 series of numbers that is selected by default is fitted to all of them.
 
     Parameters
     ----------
     model, optimizer, steps, epochs, minutes, random_state, threads, options, verbose, callback
-        See ``unfold.train``. ``model=None`` is ``bigru:32,layers=2`` with 15 to 150 epochs for numbers, and otherwise
-        the default of the command for the data.
+        See ``unfold.train``. ``model=None`` is the default of the command for the data. For series of numbers it is
+        selected by cross-validation among random kernels, an echo state network and a recurrent network.
 
     Attributes
     ----------
@@ -198,17 +198,8 @@ class SequenceClassifier(_SequenceEstimator):
             raise UsageError("fit: labels must have at least two classes; there is only one class")
         targets: list[Optional[str]] = [str(number[label]) for label in labels]
         data = _data.fields([sequences.column(), ("label", True, targets)], sequences.lengths)
-        fitted = self._trained(data, read="entry", predict="label@end", **self._defaults(sequences))
+        fitted = self._trained(data, read="entry", predict="label@end")
         return self._set({**fitted, **self._fitted_to(sequences, classes)})
-
-    def _defaults(self, sequences: Sequences) -> dict[str, Any]:
-        """Return settings for numbers: they have no embedding, so two layers, and small sets are read often."""
-        if not sequences.numeric or self.model is not None:
-            return {}
-        budget = {"steps": self.steps, "epochs": self.epochs, "minutes": self.minutes, **(self.options or {})}
-        if any(budget.get(name) is not None for name in ("steps", "epochs", "minutes")):
-            return {"model": "bigru:32,layers=2"}
-        return {"model": "bigru:32,layers=2", "epochs": float(min(150, max(15, round(18_000 / len(sequences)))))}
 
     def predict_proba(self, X: Any) -> Floats:
         """Return probabilities [sequences, classes], in the order of ``classes_``."""
