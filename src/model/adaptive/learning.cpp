@@ -146,6 +146,7 @@ AnyOptions options_of(const LearnerEntry& entry, std::string_view spec) {
   Spec parsed = parse_spec(spec);
   for (auto& [key, value] : parsed.values)
     if (key == "memory") value = in_mebibytes(value);
+  if (entry.main == "memory") parsed.size = in_mebibytes(parsed.size);
   parse_options(parsed, options, entry.main);
   return options;
 }

@@ -168,7 +168,7 @@ TEST(Learners, sequences_are_independent) {
 }
 
 TEST(Learners, memory_sizes_accept_units) {
-  EXPECT_EQ(canonical_learner("cm:memory=64M"), canonical_learner("cm:memory=64"));
+  EXPECT_EQ(canonical_learner("cm:64M"), canonical_learner("cm:memory=64"));
   EXPECT_EQ(canonical_learner("ppm:5,memory=1G"), canonical_learner("ppm:5,memory=1024"));
   EXPECT_EQ(canonical_learner("ppm:5,memory=2048K"), canonical_learner("ppm:5,memory=2"));
   for (const char* spec :
