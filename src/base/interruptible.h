@@ -2,8 +2,8 @@
 /// Interruption of work between its polls.
 ///
 /// `Interruptible` breaks parallel regions off at their barriers, where the caller can write a checkpoint of the state
-/// before them. `NothingToSave` marks work of which nothing can be kept: a signal handler then ends the process soon,
-/// however rarely the work polls.
+/// before them. `NothingToSave` marks work without partial results that could be saved: a signal handler then ends the
+/// process promptly, even if the work polls rarely.
 
 #include <atomic>
 

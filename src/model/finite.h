@@ -1,6 +1,6 @@
 #pragma once
-/// Errors for predictions that are not finite, because the weights of the model overflow or because it diverged while
-/// learning.
+/// Errors for predictions that are not finite, because the weights of the model cause an overflow or because training
+/// diverged.
 
 #include <memory>
 #include <span>

@@ -60,7 +60,7 @@ class Optimizer {
   /// What `step` and `visit_state` do once the calls before them are known to be in order.
   virtual StepReport take_step(Objective<T>& objective, const Progress& progress, double factor);
   virtual void visit(StateVisitor<T>& visitor);
-  /// Whether it keeps nothing besides direction and control that belongs to parameters.
+  /// Whether only the direction and the control have state per parameter, so that a process may keep a slice of it.
   virtual bool may_keep_slices() const { return true; }
 
  private:

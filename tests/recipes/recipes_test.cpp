@@ -2,7 +2,7 @@
 ///
 ///   // FILE, before "TEXT":      // FILE, after "TEXT":      // FILE, new:
 ///
-/// goes before or after the only line of FILE that holds TEXT, or becomes FILE. CMake files have # for //.
+/// goes before or after the only line of FILE that contains TEXT, or becomes FILE. CMake files use # instead of //.
 
 #include <gtest/gtest.h>
 

@@ -64,7 +64,7 @@ TEST_F(TrainerTest, long_steps_are_interrupted_and_repeated_with_the_same_bytes)
   }
 }
 
-/// Whatever the run was at: the gradient of a step, the move after it, or a validation.
+/// The interruption occurs while a gradient is computed, during the update after it, or during a validation.
 TEST_F(TrainerTest, ResumesToIdenticalBytesAfterAnInterruptionAtAnyMoment) {
   for (const char* spec : {"adam:rate=0.01,clip=1", "rmsprop"}) {
     TrainerOptions options = small_options(9);

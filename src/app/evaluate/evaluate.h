@@ -1,5 +1,5 @@
 #pragma once
-/// Evaluates how well a model predicts data. Models of tasks: task_figures.h.
+/// Evaluates how well a model predicts data. For models of tasks, see task_figures.h.
 
 #include <functional>
 #include <optional>

@@ -131,7 +131,7 @@ void add_ends(const Examples& examples, const TrainSettings& s, FieldPlan& plan)
   add_decoder(plan, Problem::generating);
 }
 
-/// A loss that reads numbers as they are: bits and counts.
+/// Whether a loss predicts numbers that are not standardized: bits and counts.
 bool wants_raw_numbers(const std::string& loss) { return loss.starts_with("bernoulli") || loss.starts_with("poisson"); }
 
 bool all_bits(const ExampleColumn& column) {
@@ -528,7 +528,7 @@ void set_problem_defaults(FieldPlan& plan, const Examples& examples, const Given
       settle_label_loss(plan, examples, s);
       break;
     case Problem::classifying:
-      if (reads_runs(plan)) {  // of words the order matters little, and what is seen twice much
+      if (reads_runs(plan)) {  // the order of words matters little; their frequencies matter
         settle("model", s.model, "bag:256,start=counts,dropout=0.5,pool=mean");
         settle("optimizer", s.optimizer, "adamw:rate=0.002,clip=1,decay=0.15,schedule=cosine,warmup=100");
         settle("word-dropout", s.word_dropout, 0.3);

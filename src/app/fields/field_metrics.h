@@ -16,7 +16,7 @@ struct HeadFigures {
   std::string field, loss;
   bool once = false;    ///< predicted once an example
   Index predicted = 0;  ///< entries that were there to be predicted
-  double nats = 0;      ///< of all of them, in units of the data: standardization is reverted
+  double nats = 0;      ///< total of these entries, in units of the data (not standardized)
   Measures measures = {};
   struct Mistake {
     std::string wanted, best;
@@ -72,8 +72,8 @@ std::vector<HeadScores> score_heads(const NetworkModel<T>& model, const ExampleS
 /// Sum of ln(deviation): the amount that reverting the standardization adds to the nats of an entry.
 double log_scale(const FieldSpecification& field);
 
-/// How many positions a network model reads at once: what its heads say of them takes 256 MB at most, and of one
-/// position at least. A network that sees whole examples still reads each of them at once.
+/// Returns the number of positions that a network model reads at once: their outputs take at most 256 MB, but there is
+/// at least one position. A network that needs whole examples still reads each example as a whole.
 template <class T>
 Index positions_at_once(const NetworkModel<T>& model);
 

@@ -34,7 +34,7 @@ class FieldStream {
   bool begins() const { return begins_; }
   /// Of rows: the last one and those of its sequence before it, as one example.
   const Examples& window() const { return window_; }
-  /// Whether the next line is here already.
+  /// Whether the next line is already available.
   bool ready() const { return source_.ready(); }
 
  private:

@@ -27,7 +27,7 @@ Structure small_trees() {
   return Structure::trees(trees);
 }
 
-/// Grids of different shapes, with at least two positions of the last layer in width or height.
+/// Grids of different shapes; the last layer of two of them has several positions.
 Structure small_grids(const std::vector<Index>& sides) {
   Index block = 1;
   for (const Index side : sides) block *= side;

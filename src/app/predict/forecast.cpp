@@ -22,7 +22,7 @@ struct Invented {
   std::vector<float> values;
 };
 
-/// One figure about one position ahead.
+/// One statistic of the forecast of one position.
 struct Forecast {
   std::string name, text;
   double number = 0;

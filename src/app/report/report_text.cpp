@@ -177,7 +177,7 @@ PageSection worst_section(const Alphabet& alphabet, const Said& said) {
 /// A text as a network reads it: a chain for each sequence that ends with `end` (kNoSymbol: one chain).
 struct ReadText {
   Batch batch;
-  ShownPlaces places;  ///< of the symbols below the units: the row that has just read the symbol
+  ShownPlaces places;  ///< of the symbols shown below the units: the row after the symbol was read
 };
 ReadText read_text(const Alphabet& alphabet, const std::vector<Symbol>& text, Symbol end) {
   std::vector<Index> lengths(1, 0);

@@ -258,7 +258,7 @@ Reproduction binary_digits() {
           .source =
               "MNIST, pixels drawn once from their gray levels with seed 1; 50,000 for training, 10,000 for validation",
           .measure = "/test/heads/values/nats_per_example",
-          .measure_text = "nats a digit on test",
+          .measure_text = "test nats per digit",
           .curve = "nats_per_symbol",
           .curve_text = "validation, nats",
           .rows = {{"NADE", "--model nade:500"}, {"deep NADE", "--model deep-nade:500,orders=1"}},

@@ -92,7 +92,7 @@ struct Moments {
   }
 };
 
-/// Nats that one prediction of a constant costs, number by number: a Gaussian, or the frequencies of bits.
+/// Returns the loss in nats of a constant prediction: a Gaussian, or the frequency of a bit, for each number.
 double constant_nats(const FieldColumn& training, const FieldColumn& measured, const FieldSpecification& field) {
   constexpr double kLeastVariance = 1e-6, kLeastShare = 1e-3, kTwoPi = 6.283185307179586;
   const Moments moments(training, field.size);
@@ -136,7 +136,7 @@ std::string comparison_text(const BaselineFigure& figure, double initial) {
   return text + fmt::format(", the initial network {:.4g}", initial);
 }
 
-/// Worth a comparison with the initial network.
+/// Whether the result is worse than that of a constant, so that it is also compared with the initial network.
 bool is_worse(const BaselineFigure& figure) {
   if (std::isnan(figure.constant)) return !figure.squared && figure.result > kDivergedNats;
   return !(figure.result <= figure.constant);

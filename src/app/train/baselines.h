@@ -60,7 +60,7 @@ std::vector<BaselineFigure> field_figures(const NetworkModel<T>& model, const Fi
 /// The first examples, or the first positions of a single sequence.
 ExampleSet beginning_of(const ExampleSet& examples, Index positions);
 
-/// The score of a model of a task on its first `count` examples of validation.
+/// Returns the score of a model of a task on the first `count` validation examples of the task.
 BaselineFigure task_figure(const TaskScore& score, const Task& task, std::uint64_t seed, Index count);
 
 }  // namespace unfold

@@ -174,7 +174,7 @@ class Training {
   bool begins_ = true;               // not from a checkpoint
   bool selects_series_ = false;      // the model of labeled series is selected
   bool chooses_density_ = false;     // the model of a table is chosen by cross-validation
-  std::set<std::string_view> open_;  // settings that the data are still to decide
+  std::set<std::string_view> open_;  // settings still to be derived from the data
 };
 
 /// Rejects requests that a run folder, or its absence, does not allow.

@@ -29,9 +29,9 @@ std::vector<TemplatePart> parse_template(std::string_view name);
 std::string template_name(const std::vector<TemplatePart>& parts);
 
 struct TemplateFile {
-  std::vector<std::string> reads;       ///< names of fields as above, in the order of the file, without repetitions
+  std::vector<std::string> reads;       ///< names of fields as above, in the order of the file, without duplicates
   bool bigrams = false;                 ///< the file has a line `B`
-  std::vector<std::string> steps = {};  ///< names of the fields in lines `B01:%x[0,0]`, without repetitions
+  std::vector<std::string> steps = {};  ///< names of the fields in lines `B01:%x[0,0]`, without duplicates
 };
 /// `columns`: the column names of the data. Throws DataError with the file, the line and the remedy.
 TemplateFile read_templates(const Input& input, const std::vector<std::string>& columns);

@@ -144,8 +144,8 @@ class TableReading {
     return count;
   }
 
-  /// The first row is a header if its cells are not numbers, and some column has numbers below, or no cell of the first
-  /// row occurs again below it. A header cell may be empty, because some programs write the column of row numbers
+  /// The first row is a header if none of its cells is a number, and either some column has numbers below it or none of
+  /// its cells is repeated below it. A header cell may be empty, because some programs write the column of row numbers
   /// without a name. Since an empty cell can also be a missing value, the header must then have a name above a column
   /// of numbers, or the rows must be numbered.
   bool has_header() const {

@@ -1,7 +1,7 @@
 #pragma once
 /// Numbers as people write them in tables: signs, decimal point or comma, thousands separators, exponents.
 ///
-/// `scan_number` classifies a cell by its shape without a decision between the readings of "1,200" (1.2 or 1200). The
+/// `scan_number` classifies a cell by its shape, without deciding whether "1,200" means 1.2 or 1200. The
 /// convention of the column decides (`NumberConvention`), and `parse_number` then returns the value. Blanks around a
 /// cell are ignored. Cells with units, currency or percent signs are not numbers.
 
@@ -65,7 +65,7 @@ std::optional<double> parse_number(std::string_view text, const NumberConvention
 
 /// Formats a number with `decimals` digits after the point (0 to 17), the resolution of its column: 1234101.25 with two
 /// digits is "1234101.25". Magnitudes from 1e17 have the shortest text that reads back as the same number. Zero has no
-/// sign. Not-a-number is empty, a missing value.
+/// sign. NaN is formatted as an empty cell, which is a missing value.
 std::string format_number(double value, int decimals);
 
 }  // namespace unfold

@@ -78,7 +78,7 @@ struct GruOptions {
 Signal gru(Circuit& c, Signal x, Index n, const GruOptions& options = {});
 
 /// recursive, over trees: h = s(x W + sum over children k of h_k U_k + b). Pollack 1990; Socher et al. 2011. Missing
-/// children or inputs contribute nothing. `children` is the number of children of a node with distinct weights.
+/// children or inputs contribute nothing. `children` is the number of children of a node that have separate weights.
 struct RecursiveOptions {
   Map activation = Map::tanh;
   Index children = 2;

@@ -11,7 +11,7 @@ namespace unfold {
 template <class Visitor>
 void describe_children(Visitor& v, Index& children) {
   constexpr double kMostChildren = 64;
-  v("children", children, "number of children of a node with distinct weights", range(1, kMostChildren));
+  v("children", children, "number of children of a node that have separate weights", range(1, kMostChildren));
 }
 
 /// Returns which option a cell over trees does not support; empty if all are supported.

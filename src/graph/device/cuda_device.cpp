@@ -377,7 +377,7 @@ class CudaDevice final : public Device {
       int each = 0;
       cuda_driver().cuOccupancyMaxActiveBlocksPerMultiprocessor(&each, what.function, static_cast<int>(how.threads),
                                                                 static_cast<std::size_t>(how.shared_bytes));
-      remedy += "; at once run at most " + std::to_string(each * processors_);
+      remedy += "; launch at most " + std::to_string(each * processors_) + " blocks";
     }
     if (result == CUDA_ERROR_NOT_SUPPORTED && how.together && recording_)
       remedy += "; this driver cannot record kernels whose blocks run together: install a later one";

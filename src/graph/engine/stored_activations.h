@@ -33,7 +33,7 @@ class StoredActivations {
     Index begin, count;
     bool operator==(const Part&) const = default;
   };
-  /// Of all values, and how many numbers of either kind there are.
+  /// Returns the locations of all values, and counts the numbers that are stored exactly and rounded.
   static std::vector<Part> parts_of(const Plan& plan, const Layout<T>& layout, Index& exact, Index& rounded);
 
   std::vector<Part> parts_;

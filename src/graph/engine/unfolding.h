@@ -173,8 +173,8 @@ class Unfolding {
   /// `input_tangent`. `end` receives the tangents of the state that `forward` stored.
   void tangent(std::span<const T> direction, const State<T>* state, State<T>* end);
 
-  // --- Memory of the caller, on the host. `lay` over another structure ends all bindings except those of weights.
-  // Throws UsageError with an offload.
+  // --- Memory of the caller, on the host. Calling `lay` with a different structure ends all bindings except those of
+  // weights. Throws UsageError with an offload.
   /// Reads an input from, or writes an output to, the given rows. Returns false if the signal shares its memory with
   /// others or links read it; then it must be copied.
   bool bind_value(Signal signal, Matrix<T> rows);

@@ -37,7 +37,7 @@ struct MixtureFit {
 MixtureFit fit_mixture(const ModelSpec& spec, const ExampleSet& training, std::uint64_t seed,
                        const std::atomic<bool>* stop, Team& team);
 
-/// Sets the parameters of a model of fit.model, and writes it with its history.
+/// Sets the parameters of a model whose SPEC is fit.model, and writes the model with the history of the fit.
 template <class T>
 TrainingResult train_mixture(const MixtureFit& fit, NetworkModel<T>& model, const std::string& model_file);
 

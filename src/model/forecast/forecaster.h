@@ -65,7 +65,7 @@ struct Sample {
   bool complete() const { return observed == static_cast<Index>(values.size()); }
 };
 
-/// What a fit returns.
+/// Result of a fit.
 struct FitResult {
   std::string name = {};            ///< the form that was chosen, such as "ets:A,Ad,N"
   std::vector<double> fitted = {};  ///< one-step forecasts of the values; NaN where there is none

@@ -17,8 +17,8 @@ namespace unfold::forecasting {
 struct UnivariateSeries {
   std::vector<double> values = {};  ///< NaN: missing
   Index period = 1;                 ///< seasonal period m in steps; 1: no season
-  /// Covariates that are known in advance, each with one number for every value and for the steps to forecast. Only the
-  /// members of a backtest that ask for them read them (model/selection/covariate_effect.h).
+  /// Covariates that are known in advance, each with one number for every value and for the steps to forecast. Only
+  /// members of a backtest with the suffix "+known" use them (model/selection/covariate_effect.h).
   std::vector<std::vector<double>> known = {};
 };
 

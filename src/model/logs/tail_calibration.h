@@ -5,8 +5,8 @@
 ///   for (double bits : held_out) tail.add(bits);
 ///   tail.p_bits(12.5);   // - log2 p
 ///
-/// With n scores, k of them at least s, p = (k + 1) / (n + 1) (Vovk et al. 2005). Where fewer than kTailScores reach s,
-/// the excess over the score u that k_u = kTailScores reach is taken as exponential:
+/// With n scores, k of them at least s, p = (k + 1) / (n + 1) (Vovk et al. 2005). If fewer than kTailScores reach s,
+/// the excess over u is modeled as exponential, where u is the score that k_u = kTailScores scores reach:
 ///
 ///   p = (k_u + 1) / (n + 1) exp(- (s - u) / b),   b = max(b0, (sum of excesses + a b0) / (k_u + a))
 ///

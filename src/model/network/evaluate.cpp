@@ -46,7 +46,7 @@ Evaluation LanguageModel<T>::evaluate(const Corpus& corpus, const Split& part, T
 Evaluation evaluate(Predictor& predictor, const Corpus& corpus, const Split& part, Symbol predict_after,
                     const std::function<void(Index, float)>& surprisal) {
   if (corpus.alphabet().size() != predictor.alphabet())
-    throw UsageError("evaluation: the text was read with a different alphabet from the model");
+    throw UsageError("evaluation: the alphabet of the text differs from that of the model");
   check_predict_after(predict_after, predictor.alphabet());
   Evaluation result;
   for (const Piece& piece : part.pieces) {

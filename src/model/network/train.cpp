@@ -99,7 +99,7 @@ TrainingResult train(LanguageModel<T>& model, const TrainingData& data, const Tr
   const Corpus* validation = data.validation_corpus;
   if (!(data.corpus.alphabet() == model.alphabet()) ||
       (validation != nullptr && !(validation->alphabet() == model.alphabet())))
-    throw UsageError("training: the text was read with a different alphabet from the model");
+    throw UsageError("training: the alphabet of the text differs from that of the model");
   return train(model, text_sources<T>(data, options.trainer), options, team, observer);
 }
 

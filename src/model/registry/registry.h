@@ -26,7 +26,7 @@ std::string canonical_model(std::string_view spec);
 bool is_fitted_model(std::string_view spec);
 /// For fitted models: whether several processes can fit one together, within a memory limit (FitOptions).
 bool is_counted_model(std::string_view spec);
-/// Creates a fitted model that has not been fitted yet. Throws UsageError.
+/// Creates a model of a kind that is fitted; it must be fitted before use. Throws UsageError.
 std::unique_ptr<FittedModel> make_fitted_model(std::string_view spec, Alphabet alphabet);
 
 /// Throws ModelError: missing, damaged, an unknown format, version or kind, or a tensor that does not match the model.

@@ -6,7 +6,7 @@
 ///     const auto forecasts = forecast_automatically(series, {.horizon = 12, .coverage = {0.8, 0.95}}, team);
 ///     forecasts[0].mean, forecasts[0].lower[0], forecasts[0].upper[0]
 ///
-/// Defined answers: a series without observed values has missing forecasts; one whose observed values are all equal has
+/// Special cases: a series without observed values has missing forecasts; one whose observed values are all equal has
 /// that value with width 0; one with fewer than four values up to the last observed one has a naive forecast with the
 /// widths of its differences. If no value is negative, forecasts and limits are not below 0. A member whose forecast
 /// leaves the range that the differences of the history allow (forecaster.h) is left out; `notes` says so.

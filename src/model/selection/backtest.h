@@ -1,6 +1,6 @@
 #pragma once
 /// Rolling-origin backtests of forecasters on one series: every member is fitted to the values before an origin and
-/// forecasts those behind it, as if they were unknown.
+/// forecasts those after it, as if they were unknown.
 ///
 ///     const std::vector<Index> origins = backtest_origins(n, horizon, period, 0);
 ///     const MemberBacktest result = backtest(make_member("ets"), series, origins, horizon);

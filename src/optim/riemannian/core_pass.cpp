@@ -80,7 +80,7 @@ template <class T>
 CorePass<T>::CorePass(const Network<T>& network, Team& team)
     : network_(network), team_(team), heads_(core_heads(network)), plan_(core_plan(heads_)), unfolding_(plan_, team) {
   if (plan_->state_width() != network.plan->state_width())
-    throw UsageError(std::string(kWho) + ": the output of the network has its own memory");
+    throw UsageError(std::string(kWho) + ": the output part of the network has a recurrent state");
 }
 
 template <class T>

@@ -238,7 +238,7 @@ TEST(Networks, nested_slices_have_correct_derivatives) {
   expect_derivatives(c, ragged());
 }
 
-/// With fixed masks the circuit is another deterministic function: its backward pass is compared with finite
+/// With fixed masks, the circuit is a deterministic function, so its backward pass is compared with finite
 /// differences.
 TEST(Dropout, dropout_keeps_its_mask_through_all_passes) {
   Circuit c;

@@ -94,7 +94,7 @@ void for_each_model(bool lines, const std::function<void(const SymbolModel&)>& c
     std::unique_ptr<SymbolModel> model;
     try {
       model = model_of(spec, lines);
-    } catch (const UsageError&) {  // a network without a default size, or one of fields
+    } catch (const UsageError&) {  // a network without a default size, or one for data with fields
       continue;
     }
     if (!model) continue;
