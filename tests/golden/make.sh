@@ -24,7 +24,7 @@ record() {
     printf '$ %s\n' "$*"
     "$unfold" "$@" 2>"$work/errors" | sed -E 's/"(seconds|symbols_per_second)":[^,}]*,//g'
   } >>"$name.golden" || { cat "$work/errors"; exit 1; }
-  [ -z "$(tail -c 1 "$name.golden")" ] || printf '\n' >>"$name.golden"
+  tail -c 1 "$name.golden" | cmp -s - <(printf '\n') || printf '\n' >>"$name.golden"
 }
 
 # text_model NAME DATA OPTIONS...: trains on DATA, records what every model of symbols can do.

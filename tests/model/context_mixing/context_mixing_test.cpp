@@ -48,7 +48,12 @@ double bits(const Bytes& bytes, const ContextMixingOptions& options) {
 TEST(Rows, record_detection_reduces_the_size) {
   const Bytes bytes = records(300, 60);  // 4 bits per byte if everything is known
   constexpr Index kMemory = 1 << 20;
-  EXPECT_LT(bits(bytes, {.memory = kMemory, .row = 300}), 0.92 * bits(bytes, {.memory = kMemory}));
+  const auto size = [&](MixingContexts contexts, Index row) {
+    return bits(bytes, {.contexts = contexts, .memory = kMemory, .row = row});
+  };
+  EXPECT_LT(size(MixingContexts::few, 300), 0.6 * size(MixingContexts::few, 0));
+  // All contexts find most of the repetitions without the row.
+  EXPECT_LT(size(MixingContexts::full, 300), 0.99 * size(MixingContexts::full, 0));
 }
 
 }  // namespace
