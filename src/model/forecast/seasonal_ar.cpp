@@ -107,7 +107,7 @@ class SeasonalAutoregression final : public Forecaster {
       }
     }
     sigma_ = scale_ * std::sqrt(mean_square * count / std::max(1.0, count - freedom - 1));
-    const Index parameters = 2 + static_cast<Index>(freedom + 0.5);
+    const Index parameters = 2 + static_cast<Index>(std::lround(freedom));
     for (std::size_t t = lags_.empty() ? 0 : at(lags_.back()); t < z_.size(); ++t)
       result.fitted[t + at(lag_)] = value_of(next(z_, t), t + at(lag_), filled_);
     result.log_likelihood =

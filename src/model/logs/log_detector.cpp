@@ -108,6 +108,7 @@ LogGrouping LogDetector::choose_grouping(const EachLine& each_line, const std::v
                                          const std::vector<std::pair<std::uint64_t, std::string>>& roles) const {
   WordSlots slots = slots_;
   std::vector<LogOrderModel> models;
+  models.reserve(roles.size());
   for (const auto& [role, name] : roles) models.emplace_back(labels, role);
   std::vector<double> with(roles.size()), without(roles.size());  // nats
   LogEventReader reader;

@@ -43,14 +43,13 @@ Index TailCalibration::sixteenths_from(int bin) const {
 }
 
 int TailCalibration::tail_bin() const {
-  int at = 0;
-  Index before = 0;
-  for (int step = kBins; step > 0; step /= 2)
+  Index at = 0, before = 0;
+  for (Index step = kBins; step > 0; step /= 2)
     if (at + step <= kBins && before + counts_[static_cast<std::size_t>(at + step)] < kTailScores) {
       at += step;
       before += counts_[static_cast<std::size_t>(at)];
     }
-  return std::max(kBins - 1 - at, 0);
+  return static_cast<int>(std::max<Index>(kBins - 1 - at, 0));
 }
 
 double TailCalibration::p_bits(double bits) const {
