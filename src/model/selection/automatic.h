@@ -58,8 +58,9 @@ AutomaticPlan plan_members(std::span<const UnivariateSeries> series, const Autom
 /// Names of the members that are compared by default, those that are used first under a small budget first. With
 /// `known`, those with covariates too.
 std::vector<std::string> default_members(bool known = false);
-/// The estimated number of operations of one fit and forecast of a member.
-double member_operations(const std::string& name, Index values, Index period);
+/// The estimated number of operations of one fit and forecast of a member. `has_missing`: some values are missing,
+/// which arima then reads by a Kalman filter instead of conditional sums.
+double member_operations(const std::string& name, Index values, Index period, bool has_missing = false);
 
 /// Throws UsageError for a horizon below 1, a coverage outside (0, 1), and unknown members.
 std::vector<AutomaticForecast> forecast_automatically(std::span<const UnivariateSeries> series,

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "base/error.h"
 #include "model/forecast/measures.h"
@@ -55,6 +56,17 @@ TEST(Backtest, WeightsFallWithTheErrorAndLeaveOutBadMembers) {
   EXPECT_EQ(weights[3], 0);
   EXPECT_NEAR(weights[0] + weights[1], 1, 1e-15);
   EXPECT_EQ(combination_weights(Values{infinite}), (Values{0}));
+}
+
+TEST(AutomaticForecast, BudgetCountsMissingValues) {
+  UnivariateSeries series{std::vector<double>(504, 1.0), 24};
+  const auto plans_arima = [&] {
+    const std::vector<std::string> members = plan_members({&series, 1}, {.horizon = 4}).members;
+    return std::ranges::find(members, "arima") != members.end();
+  };
+  EXPECT_TRUE(plans_arima());
+  series.values[100] = std::numeric_limits<double>::quiet_NaN();
+  EXPECT_FALSE(plans_arima()) << "its filter for missing values is slow with long seasons";
 }
 
 TEST(AutomaticForecast, BeatsTheMembersThatItShould) {
