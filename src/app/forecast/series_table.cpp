@@ -146,7 +146,7 @@ struct GroupRows {
 /// Tables whose columns are times, groups and values.
 class ColumnSeriesReader {
  public:
-  ColumnSeriesReader(const Input& input, TableRows& rows, SchemaOptions options)
+  ColumnSeriesReader(const Input& input, TableRows& rows, const SchemaOptions& options)
       : input_(input), rows_(rows), schema_(infer_table_schema(input.name(), input.bytes(), options)) {
     choose_columns(options);
   }

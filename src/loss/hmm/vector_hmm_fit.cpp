@@ -258,9 +258,11 @@ VectorHmmFit fit_vector_hmm(const VectorHmmShape& shape, const VectorSequences& 
   const Index starts = shape.mixtures() > 1 ? std::max(options.starts, options.restarts) : 1;
   for (Index s = 0; s < starts; ++s) {
     Random random(options.seed, stream_of("vector-hmm") + static_cast<std::uint64_t>(s));
-    VectorHmm hmm = spread_start(shape, runs, s, random);
-    attempts.push_back(
-        {.fit = {.hmm = hmm, .log_posterior = -std::numeric_limits<double>::infinity()}, .next = std::move(hmm)});
+    VectorAttempt attempt{
+        .fit = {.hmm = spread_start(shape, runs, s, random), .log_posterior = -std::numeric_limits<double>::infinity()},
+        .next = {}};
+    attempt.next = attempt.fit.hmm;
+    attempts.push_back(std::move(attempt));
     climb_from(attempts.back(), runs, kShort, options, team);
     keep_best_fits(attempts, options.restarts);
   }
