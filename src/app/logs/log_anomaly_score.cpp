@@ -218,7 +218,7 @@ void LogScorer::restore(const nlohmann::json& json) {
   shapes_seen_ = log_count(json, "shapes-seen");
 }
 
-LogAnomalyScorer::LogAnomalyScorer(const SymbolModel& model, LogScoreOptions options)
+LogAnomalyScorer::LogAnomalyScorer(const SymbolModel& model, const LogScoreOptions& options)
     : adapt_(options.adapt),
       decides_(options.false_alarms.has_value()),
       words_(model, options),

@@ -162,7 +162,7 @@ struct LogAnomaly {
 class LogAnomalyScorer {
  public:
   /// Throws like LogScorer and log_detector.
-  explicit LogAnomalyScorer(const SymbolModel& model, LogScoreOptions options = {});
+  explicit LogAnomalyScorer(const SymbolModel& model, const LogScoreOptions& options = {});
   /// Scores a line, passed without its line end. Throws like LogScorer::score.
   LogAnomaly score(std::string_view line);
   const LogLineReader& line() const { return words_.line(); }

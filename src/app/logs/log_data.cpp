@@ -72,6 +72,7 @@ std::vector<Input> shapes_of_inputs(const LogCard& card, const std::vector<Input
   LogShaper shaper(card);
   const auto read = [&](std::string_view line, LogLine& out) { shaper.read(line, out); };
   std::vector<Input> result;
+  result.reserve(inputs.size());
   for (const Input& input : inputs)
     result.push_back(Input::from_bytes(input.name(), shapes_of(input.bytes(), read).text));
   return result;
