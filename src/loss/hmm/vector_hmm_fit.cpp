@@ -258,11 +258,10 @@ VectorHmmFit fit_vector_hmm(const VectorHmmShape& shape, const VectorSequences& 
   const Index starts = shape.mixtures() > 1 ? std::max(options.starts, options.restarts) : 1;
   for (Index s = 0; s < starts; ++s) {
     Random random(options.seed, stream_of("vector-hmm") + static_cast<std::uint64_t>(s));
-    VectorAttempt attempt{
-        .fit = {.hmm = spread_start(shape, runs, s, random), .log_posterior = -std::numeric_limits<double>::infinity()},
-        .next = {}};
-    attempt.next = attempt.fit.hmm;
-    attempts.push_back(std::move(attempt));
+    VectorHmm hmm = spread_start(shape, runs, s, random);
+    VectorHmm next = hmm;
+    attempts.push_back({.fit = {.hmm = std::move(hmm), .log_posterior = -std::numeric_limits<double>::infinity()},
+                        .next = std::move(next)});
     climb_from(attempts.back(), runs, kShort, options, team);
     keep_best_fits(attempts, options.restarts);
   }
