@@ -25,7 +25,7 @@ import weakref
 from typing import Any, Callable, NamedTuple, Optional
 
 import torch
-from torch import Tensor
+from torch import Tensor, library
 from torch.nn.utils.rnn import PackedSequence
 
 from . import _core
@@ -304,7 +304,7 @@ class _Recurrent(torch.autograd.Function):
 # ---------------------------------------------------------------------------------- the operators for torch.compile
 
 
-@torch.library.custom_op("unfold::recurrent", mutates_args=(), device_types="cpu")
+@library.custom_op("unfold::recurrent", mutates_args=(), device_types="cpu")
 def _recurrent(
     x: Tensor,
     h_0: Optional[Tensor],
@@ -351,11 +351,11 @@ def _recurrent_fake(
     )
     if batch_sizes is None:
         return _new_outputs(x, x.shape[1], config, x.shape[0] * x.shape[1])
-    sequences = torch.library.get_ctx().new_dynamic_size() if h_0 is None else h_0.shape[1]
+    sequences = library.get_ctx().new_dynamic_size() if h_0 is None else h_0.shape[1]
     return _new_outputs(x, sequences, config, x.shape[0])
 
 
-@torch.library.custom_op("unfold::recurrent_backward", mutates_args=(), device_types="cpu")
+@library.custom_op("unfold::recurrent_backward", mutates_args=(), device_types="cpu")
 def _recurrent_backward(
     grad_y: Optional[Tensor],
     grad_h: Optional[Tensor],

@@ -17,6 +17,7 @@ except ImportError:
     raise unittest.SkipTest("torch is not installed")
 
 import unfold.torch
+from torch import library
 from torch.nn.utils.rnn import PackedSequence, pack_padded_sequence, pack_sequence
 
 CELLS = ("RNN", "LSTM", "GRU")
@@ -330,7 +331,7 @@ class Torch(unittest.TestCase):
         h = torch.zeros(1, 2, 4, requires_grad=True)
         weights = [w.detach().requires_grad_() for w in mine._flat_weights]
         given = (x, h, h, weights, None, None, mine._unfold_key, "LSTM", 4, 1, False, True, 0.0, True, True)
-        torch.library.opcheck(
+        library.opcheck(
             unfold.torch._recurrent, given, test_utils=("test_schema", "test_autograd_registration", "test_faketensor")
         )
 
