@@ -42,7 +42,7 @@ struct ModelSpec : StackOptions {
 };
 
 /// Throws UsageError: an unknown model or option (with the nearest name), a value out of range, or a known model that
-/// is not implemented yet. `others`: further names to list in the message for an unknown model.
+/// this version does not have. `others`: further names to list in the message for an unknown model.
 ModelSpec parse_model_spec(std::string_view text, const std::vector<std::string>& others = {});
 /// The canonical form: only options that differ from the defaults, in the order of the table. parse_model_spec can read
 /// it.

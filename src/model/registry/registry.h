@@ -20,7 +20,7 @@
 namespace unfold {
 
 /// Returns the canonical SPEC of any model. Throws UsageError: an unknown model (with the nearest name), a model that
-/// is not implemented yet, or an invalid option.
+/// this version does not have, or an invalid option.
 std::string canonical_model(std::string_view spec);
 /// True for a model that is fitted, false for one that is trained by gradient descent. REQUIRES a valid SPEC.
 bool is_fitted_model(std::string_view spec);
