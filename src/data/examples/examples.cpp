@@ -18,6 +18,28 @@ void extend(List& list, List& more) {
   list.insert(list.end(), std::make_move_iterator(more.begin()), std::make_move_iterator(more.end()));
 }
 
+/// Cells of entries that are written as they are, which have none yet.
+CellList all_cells(const ExampleColumn& column) {
+  if (!column.cells.empty()) return column.cells;
+  CellList cells;
+  for (Index e = 0; e < column.entries(); ++e) {
+    if (!column.present(e))
+      cells.add({});
+    else
+      cells.add(column.is_text() ? column.texts[at(e)] : fmt::format("{}", column.numbers[at(e)]));
+  }
+  return cells;
+}
+
+void extend_cells(ExampleColumn& column, const ExampleColumn& more) {
+  if (column.cells.empty() && more.cells.empty()) return;
+  if (column.width > 1 || more.width > 1) return;
+  CellList cells = all_cells(column);
+  const CellList added = all_cells(more);
+  cells.append(added, 0, added.size());
+  column.cells = std::move(cells);
+}
+
 void extend_column(ExampleColumn& column, ExampleColumn& more) {
   if (!column.missing.empty() || !more.missing.empty()) {
     column.missing.resize(static_cast<std::size_t>(column.entries()), 0);
@@ -25,6 +47,7 @@ void extend_column(ExampleColumn& column, ExampleColumn& more) {
   }
   extend(column.missing, more.missing);
   const Index before = column.entries();
+  extend_cells(column, more);
   for (const Index end : more.ends) column.ends.push_back(before + end);
   extend(column.texts, more.texts);
   extend(column.numbers, more.numbers);
@@ -38,6 +61,7 @@ void extend_column(ExampleColumn& column, const ExampleColumn& from, Index begin
   copy(column.texts, from.texts, 1);
   copy(column.numbers, from.numbers, from.width);
   copy(column.missing, from.missing, 1);
+  if (from.cells.size() == from.entries()) column.cells.append(from.cells, begin, end);
 }
 
 bool is_value(const ExampleColumn& column, Index entry) {
@@ -52,6 +76,7 @@ bool has_value(const ExampleColumn& column) {
 
 /// Changes the type of a column without values.
 void set_width(ExampleColumn& column, Index width) {
+  column.cells = {};
   const Index entries = column.entries();
   column.width = width;
   column.texts.assign(at(width == 0 ? entries : 0), {});
@@ -63,7 +88,10 @@ void set_width(ExampleColumn& column, Index width) {
 void make_texts(ExampleColumn& column) {
   column.texts.reserve(column.numbers.size());
   for (Index e = 0; e < column.entries(); ++e)
-    column.texts.push_back(column.present(e) ? fmt::format("{}", column.numbers[at(e)]) : std::string());
+    column.texts.push_back(!column.cells.empty() ? std::string(column.cells[e])
+                           : column.present(e)   ? fmt::format("{}", column.numbers[at(e)])
+                                                 : std::string());
+  column.cells = {};
   column.numbers.clear();
   column.width = 0;
 }
@@ -112,13 +140,15 @@ void settle_kind(Examples& examples, ExampleColumn& column, Examples& more, Exam
 }
 
 Examples without_entries(const Examples& all) {
-  Examples result{.source = all.source, .found = all.found};
+  Examples result{.source = all.source, .found = all.found, .schema = all.schema};
   for (const ExampleColumn& column : all.columns)
     result.columns.push_back({.name = column.name,
                               .once = column.once,
                               .width = column.width,
                               .source = column.source,
-                              .clash = column.clash});
+                              .clash = column.clash,
+                              .integers = column.integers,
+                              .derived = column.derived});
   return result;
 }
 
@@ -134,6 +164,8 @@ void add(const Examples& all, Index example, Index from, Index to, Examples& res
       result.columns[i].ends.push_back(result.columns[i].entries());
     } else {
       extend_column(result.columns[i], column, from, to);
+      if (column.cells.size() == all.count() && column.cells.size() != column.entries())
+        result.columns[i].cells.append(column.cells, example, example + 1);
     }
   }
   if (!all.lines.empty()) result.lines.insert(result.lines.end(), all.lines.begin() + from, all.lines.begin() + to);

@@ -2,6 +2,7 @@
 /// Examples as a reader returns them: each is a sequence of positions with named columns of texts or numbers.
 /// Alphabets, standardization and derived fields are applied later (data/examples/example_set.h).
 
+#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
@@ -9,8 +10,11 @@
 #include <vector>
 
 #include "base/types.h"
+#include "data/examples/cell_list.h"
 
 namespace unfold {
+
+struct TableSchema;
 
 /// One column of all examples: one entry per position, or one per example.
 struct ExampleColumn {
@@ -33,6 +37,11 @@ struct ExampleColumn {
   /// If several files disagree on whether the entries are texts or numbers: the error message for reading or predicting
   /// the column, whose entries are then texts. Empty: they agree.
   std::string clash = {};
+  /// The cells of the file where an entry is written differently: "1,200" for 1200. One per entry, or one per example
+  /// if the entries are the words or characters of one cell. Empty: entries are written as they are.
+  CellList cells = {};
+  bool integers = false;  ///< the texts are whole numbers, which JSON shows as numbers
+  bool derived = false;   ///< computed by the reader from a different column, and not written with the data
 
   bool is_text() const { return width == 0; }
   Index entries() const {
@@ -61,6 +70,8 @@ struct Examples {
   /// For grids, one per example: height and width; positions are stored row by row. Empty: examples are not grids.
   std::vector<std::pair<Index, Index>> shapes = {};
   std::vector<std::string> remarks = {};  ///< notes of the reader for the user, one sentence each
+  /// Of tables: what the columns contain and what they are used for (data/schema/table_schema.h).
+  std::shared_ptr<const TableSchema> schema = nullptr;
 
   bool are_trees() const { return !parents.empty(); }
   bool are_grids() const { return !shapes.empty(); }

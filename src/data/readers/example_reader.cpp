@@ -2,12 +2,16 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cmath>
 #include <set>
 
 #include "base/error.h"
 #include "base/formats/decompress.h"
+#include "data/readers/file_formats.h"
 #include "data/readers/memory_data.h"
 #include "data/readers/reader_text.h"
+#include "data/schema/column_profile.h"
 
 namespace unfold {
 
@@ -57,19 +61,68 @@ void require_examples(const Examples& examples) {
   }
 }
 
+constexpr std::size_t kMostNumberedClasses = 20;
+constexpr Index kEntriesPerClass = 2;
+
+/// Whether all numbers are whole; adds them to `distinct` until there are too many.
+bool are_few_integers(const ExampleColumn& column, std::set<double>& distinct) {
+  for (Index e = 0; e < column.entries(); ++e) {
+    if (!column.present(e)) continue;
+    const double x = column.numbers[at(e)];
+    if (x != std::floor(x) || std::abs(x) >= static_cast<double>(kLargestExactInteger)) return false;
+    if (distinct.size() <= kMostNumberedClasses) distinct.insert(x);
+  }
+  return true;
+}
+
+/// Whole numbers become classes if the options state texts, or if they are few and the column is named like a class. A
+/// table has its own rules (data/schema).
+void make_classes(const ReaderOptions& options, Examples& examples) {
+  if (examples.schema != nullptr || !options.rows.field.empty()) return;
+  for (ExampleColumn& column : examples.columns) {
+    if (column.width != 1 || column.source || !column.clash.empty()) continue;
+    const RequestedType wanted = requested_type(options, column.name);
+    if (wanted == RequestedType::numbers) continue;
+    if (wanted != RequestedType::texts && (!is_class_name(column.name) || column.name == "notes")) continue;
+    std::set<double> distinct;
+    if (!are_few_integers(column, distinct)) continue;
+    const bool few = distinct.size() <= kMostNumberedClasses &&
+                     static_cast<Index>(distinct.size()) * kEntriesPerClass <= column.entries();
+    if (wanted != RequestedType::texts && !few) continue;
+    for (Index e = 0; e < column.entries(); ++e)
+      column.texts.push_back(column.present(e) ? format_number(column.numbers[at(e)], 0) : std::string());
+    column.numbers.clear();
+    column.width = 0;
+    column.integers = true;
+  }
+}
+
 }  // namespace
 
 FormatGuess guess_format(const Input& input) {
   const DataSample sample = sample_of(input);
+  const std::span<const std::string_view> named = formats_of_name(input.name());
   for (const ReaderEntry& reader : readers()) {
+    if (!named.empty() && std::ranges::find(named, reader.name) == named.end()) continue;
     std::string why = reader.guess(sample);
     if (!why.empty()) return {reader.name, std::move(why)};
   }
+  if (!named.empty()) return {std::string(named.front()), "its name"};
   return {"text", "no other format was recognized"};
+}
+
+std::string resembles(const Input& input) {
+  const Resemblance found = resemblance_of(sample_of(input));
+  if (found.format.empty()) return {};
+  return fmt::format(
+      "{} is read as running text, but {}; --format {} reads it accordingly and names lines that do not "
+      "fit",
+      input.name(), found.why, found.format);
 }
 
 void finish_examples(const ReaderOptions& options, Examples& examples) {
   require_examples(examples);
+  make_classes(options, examples);
   make_trees(options.trees, examples);
   add_sequence_ends(options.whole, examples);
   make_vectors(options.rows, examples);

@@ -19,6 +19,7 @@
 #include "data/readers/sequence_ends.h"
 #include "data/readers/tree_shapes.h"
 #include "data/readers/vector_rows.h"
+#include "data/schema/table_schema.h"
 #include "data/text/alphabet.h"
 
 namespace unfold {
@@ -32,9 +33,10 @@ struct ReaderOptions {
   /// the target is missing there. Otherwise they end with the symbol kTargetEnd.
   bool stops = false;
   bool text_kind_set = false;  ///< false: characters if texts have fewer than 1.5 words on average, otherwise words
-  /// For a table: consecutive rows with the same value form one example; empty: all rows form one example.
+  /// For a table: rows with the same value form one example; empty: the schema decides.
   std::string sequence_column = {};
-  bool headed = false;  ///< for a table: the first row holds the column names, regardless of its contents
+  SchemaOptions schema = {};  ///< for a table: what is stated about it
+  bool headed = false;        ///< for a table: the first row holds the column names, regardless of its contents
   /// Columns of `columns` and `table` that are always read as texts, or as numbers. The types of the others are
   /// detected.
   std::vector<std::string> texts = {}, numbers = {};
@@ -68,7 +70,10 @@ struct FormatGuess {
   std::string format;  ///< "text" if no format matches
   std::string why;
 };
+/// The ending of the name decides where there is one (file_formats.h); otherwise the first lines do.
 FormatGuess guess_format(const Input& input);
+/// What an input that is read as running text resembles, as a sentence; empty: nothing else.
+std::string resembles(const Input& input);
 
 /// Throws DataError; UsageError for an unknown format.
 Examples read_examples(const Input& input, const ReaderOptions& options);

@@ -1,21 +1,26 @@
-/// The format `table`: comma-, semicolon- or tab-separated values (RFC 4180), and files of one number per line.
+/// The format `table`: comma-, semicolon- or tab-separated values (RFC 4180), and files of one number per line. How
+/// columns are typed and used is decided by the schema (data/schema/infer_schema.h).
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
-#include <deque>
-#include <unordered_set>
+#include <numeric>
+#include <unordered_map>
 
 #include "base/error.h"
+#include "data/readers/calendar_columns.h"
 #include "data/readers/reader_text.h"
+#include "data/schema/column_profile.h"
+#include "data/schema/describe_schema.h"
+#include "data/schema/infer_schema.h"
+#include "data/schema/row_splitter.h"
+#include "data/schema/table_layout.h"
 
 namespace unfold {
 namespace {
 
-constexpr const char* kValue = "value";  ///< the name of the column of an unnamed list of numbers
-constexpr char kNoSeparator = '\0';      ///< for a table with one column
 constexpr std::array<char, 3> kSeparators = {'\t', ';', ','};
 
 const char* separator_name(char separator) {
@@ -27,350 +32,333 @@ const char* separator_name(char separator) {
   }
 }
 
-/// Iterates over rows. Cells are separated by the separator and stripped of blanks; a quoted cell may contain
-/// separators, line ends and doubled quotes.
-class TableRows {
- public:
-  TableRows(std::string source, std::string_view text, char separator)
-      : source_(std::move(source)), text_(text), separator_(separator) {}
+bool is_empty_row(const TableRow& row) { return row.cells.size() == 1 && row.cells[0].empty(); }
 
-  /// Returns false at the end. Cells stay valid as long as the object.
-  bool next(std::vector<std::string_view>& cells) {
-    cells.clear();
-    if (position_ >= text_.size()) return false;
-    row_line_ = line_;
-    for (;;) {
-      cells.push_back(cell());
-      if (position_ < text_.size() && is_separator(text_[position_])) {
-        ++position_;
-        continue;
-      }
-      if (position_ < text_.size()) ++position_;  // skips the line end
-      ++line_;
-      return true;
-    }
+bool is_numeric_column(const ColumnSchema& column) {
+  return column.type == ColumnType::number || column.type == ColumnType::integer;
+}
+
+/// What the options of a reader and of the command state about a table.
+SchemaOptions schema_options(const ReaderOptions& options) {
+  SchemaOptions schema = options.schema;
+  if (!options.rows.field.empty()) schema.infer_roles = false;  // each row is a vector
+  if (options.headed) schema.header = true;
+  if (!options.sequence_column.empty()) schema.group = options.sequence_column;
+  for (const std::string& name : options.numbers)
+    schema.types.try_emplace(name, StatedType{.type = ColumnType::number, .unit = {}, .date_format = {}});
+  for (const std::string& name : options.texts)
+    schema.types.try_emplace(name, StatedType{.type = ColumnType::category, .unit = {}, .date_format = {}});
+  schema.ignore_absent = schema.ignore_absent || !options.numbers.empty() || !options.texts.empty();
+  return schema;
+}
+
+/// Whether a number is written as fmt writes its value, so that the cell need not be kept.
+bool is_plain_number(std::string_view cell, double value) {
+  constexpr std::size_t kMostDigits = 15;
+  const bool digits = !cell.empty() && cell.size() <= kMostDigits &&
+                      std::all_of(cell.begin(), cell.end(), [](char c) { return c >= '0' && c <= '9'; });
+  if (digits) return cell.size() == 1 || cell[0] != '0';
+  fmt::memory_buffer shown;
+  fmt::format_to(std::back_inserter(shown), "{}", value);
+  return std::string_view(shown.data(), shown.size()) == cell;
+}
+
+/// One column that is being read.
+class TableColumn {
+ public:
+  /// `vectors`: classes that are whole numbers are numbers.
+  TableColumn(const ColumnSchema& schema, const SchemaOptions& options, bool vectors)
+      : schema_(schema), options_(options) {
+    column_.name = schema.name;
+    // Columns that are left out keep their type where all cells are numbers, so that they are written as they stood.
+    numbers_ = is_numeric_column(schema) ? schema.odd == 0 || schema.role != ColumnRole::left_out
+                                         : reads_as_numbers(schema, vectors);
+    column_.width = numbers_ ? 1 : 0;
+    column_.integers = schema.type == ColumnType::category && schema.class_labels;
   }
-  Index line() const { return row_line_; }  ///< line where the row begins
+
+  void add(std::string_view cell) {
+    const bool missing = is_missing(cell);
+    if (!numbers_) {
+      column_.texts.emplace_back(cell);
+      mark_entry(column_, missing);
+      return;
+    }
+    double value = 0;
+    if (!missing) {
+      const NumberScan scan = scan_number(cell);
+      value = reads_as_grouped(schema_.convention, scan.shape) ? scan.grouped : scan.value;
+    }
+    const bool plain = missing ? cell.empty() : is_plain_number(cell, value);
+    if (!plain && column_.cells.empty()) keep_all_cells();
+    column_.numbers.push_back(value);
+    mark_entry(column_, missing);
+    if (!plain || !column_.cells.empty()) column_.cells.add(cell);
+  }
+
+  const ColumnSchema& schema() const { return schema_; }
+  ExampleColumn& column() { return column_; }
 
  private:
-  bool is_separator(char c) const { return separator_ != kNoSeparator && c == separator_; }
-  bool ends_cell(char c) const { return c == '\n' || is_separator(c); }
-
-  std::string_view cell() {
-    std::size_t begin = position_;
-    while (begin < text_.size() && text_[begin] == ' ') ++begin;
-    if (begin < text_.size() && text_[begin] == '"') return quoted(begin + 1);
-    while (position_ < text_.size() && !ends_cell(text_[position_])) ++position_;
-    return without_blanks(text_.substr(begin, position_ - std::min(begin, position_)));
+  /// Identifiers and constants that are numbers: as inputs they are numbers.
+  static bool reads_as_numbers(const ColumnSchema& schema, bool vectors) {
+    if (schema.stated) return false;
+    if (vectors && schema.class_labels) return true;
+    if (schema.type == ColumnType::identifier) return schema.least.has_value() && schema.odd == 0;
+    if (schema.type != ColumnType::constant || schema.examples.empty()) return false;
+    const NumberScan scan = scan_number(schema.examples[0]);
+    return admits(schema.convention, scan.shape) && scan.shape != NumberShape::leading_zero &&
+           scan.shape != NumberShape::big_integer;
   }
 
-  std::string_view quoted(std::size_t begin) {
-    const Index opened = line_;
-    std::string* unescaped = nullptr;  // created when a doubled quote is found
-    for (std::size_t from = begin;;) {
-      const std::size_t quote = text_.find('"', from);
-      if (quote == std::string_view::npos) {
-        throw_data_error(source_, opened, "a quote is not closed; close it, or double the quotes inside a cell");
-      }
-      const std::string_view piece = text_.substr(from, quote - from);
-      line_ += std::count(piece.begin(), piece.end(), '\n');
-      const bool doubled = quote + 1 < text_.size() && text_[quote + 1] == '"';
-      if (doubled && unescaped == nullptr) unescaped = &unescaped_.emplace_back();
-      if (unescaped != nullptr) unescaped->append(text_.substr(from, quote - from + (doubled ? 1 : 0)));
-      from = quote + 2;
-      if (doubled) continue;
-      finish_quoted(quote + 1);
-      return unescaped != nullptr ? std::string_view(*unescaped) : text_.substr(begin, quote - begin);
-    }
+  bool is_missing(std::string_view cell) const {
+    if (cell.empty() || schema_.type == ColumnType::empty) return true;
+    if (options_.missing)
+      return std::find(options_.missing->begin(), options_.missing->end(), cell) != options_.missing->end();
+    const MissingSpelling spelling = missing_spelling(cell);
+    const bool marks = numbers_ || schema_.type == ColumnType::date;
+    return spelling == MissingSpelling::word || (spelling == MissingSpelling::mark && marks);
   }
 
-  void finish_quoted(std::size_t behind) {
-    position_ = behind;
-    while (position_ < text_.size() && !ends_cell(text_[position_])) {
-      if (text_[position_] != ' ' && text_[position_] != '\r') {
-        throw_data_error(source_, line_, "there is text after a closing quote; double the quotes inside a cell");
-      }
-      ++position_;
-    }
+  /// Adds the cells of the entries so far, which are written as they are.
+  void keep_all_cells() {
+    for (Index e = 0; e < column_.entries(); ++e)
+      column_.cells.add(column_.present(e) ? fmt::format("{}", column_.numbers[at(e)]) : std::string());
   }
 
-  std::string source_;
-  std::string_view text_;
-  char separator_;
-  std::size_t position_ = 0;
-  Index line_ = 1, row_line_ = 1;
-  std::deque<std::string> unescaped_;
+  const ColumnSchema& schema_;
+  const SchemaOptions& options_;
+  bool numbers_ = false;
+  ExampleColumn column_;
 };
-
-/// Whether a row is an empty line, which does not count as a row.
-bool is_empty_row(const std::vector<std::string_view>& cells) { return cells.size() == 1 && cells[0].empty(); }
-
-bool is_numeric(const NumberText& number) { return number.kind != NumberText::Kind::none; }
-
-/// The cells by column, including the first row, which may be the header.
-struct TableCells {
-  std::vector<std::vector<std::string_view>> columns = {};
-  std::vector<Index> lines = {};
-  Index rows() const { return static_cast<Index>(lines.size()); }
-};
-
-class TableReading {
- public:
-  /// Throws DataError if a row has more or fewer cells than the first.
-  TableReading(const std::string& source, std::string_view text, char separator)
-      : source_(source), separator_(separator), rows_(source, text, separator) {
-    std::vector<std::string_view> cells;
-    while (rows_.next(cells)) add_row(cells);
-    drop_empty_end();
-  }
-  TableReading(const TableReading&) = delete;
-  TableReading& operator=(const TableReading&) = delete;
-
-  const TableCells& cells() const { return cells_; }
-
-  /// Whether a column holds only numbers, or only numbers below its name.
-  bool has_numbers(std::size_t column, std::size_t from) const {
-    bool any = false;
-    for (std::size_t i = from; i < cells_.columns[column].size(); ++i) {
-      const NumberText number = number_of(cells_.columns[column][i]);
-      if (!is_numeric(number)) return false;
-      any |= number.kind != NumberText::Kind::missing;
-    }
-    return any;
-  }
-  Index number_columns(std::size_t from) const {
-    Index count = 0;
-    for (std::size_t c = 0; c < cells_.columns.size(); ++c) count += has_numbers(c, from) ? 1 : 0;
-    return count;
-  }
-
-  /// The first row is a header if none of its cells is a number, and either some column has numbers below it or none of
-  /// its cells is repeated below it. A header cell may be empty, because some programs write the column of row numbers
-  /// without a name. Since an empty cell can also be a missing value, the header must then have a name above a column
-  /// of numbers, or the rows must be numbered.
-  bool has_header() const {
-    if (cells_.rows() < 2) return false;
-    bool empty = false;
-    for (const auto& column : cells_.columns) {
-      if (column[0].empty())
-        empty = true;
-      else if (is_numeric(number_of(column[0])))
-        return false;
-    }
-    if (empty) return names_numbers() || (has_row_numbers() && header_is_unique());
-    if (number_columns(1) > 0) return true;
-    return cells_.columns.size() > 1 && header_is_unique();
-  }
-
- private:
-  /// Whether some column has a name followed only by numbers.
-  bool names_numbers() const {
-    for (std::size_t c = 0; c < cells_.columns.size(); ++c)
-      if (!cells_.columns[c][0].empty() && has_numbers(c, 1)) return true;
-    return false;
-  }
-  /// Whether a column without a name counts the rows from 0.
-  bool has_row_numbers() const {
-    return std::any_of(cells_.columns.begin(), cells_.columns.end(), [](const auto& column) {
-      std::size_t row = 0;
-      return column[0].empty() && std::all_of(column.begin() + 1, column.end(),
-                                              [&](std::string_view cell) { return cell == std::to_string(row++); });
-    });
-  }
-  /// Whether no header cell occurs again in its column.
-  bool header_is_unique() const {
-    bool any = false;
-    for (const auto& column : cells_.columns) {
-      any |= !column[0].empty();
-      if (!column[0].empty() && std::find(column.begin() + 1, column.end(), column[0]) != column.end()) return false;
-    }
-    return any;
-  }
-
-  void add_row(const std::vector<std::string_view>& cells) {
-    if (is_empty_row(cells) && (cells_.columns.empty() || cells_.columns.size() > 1)) return;
-    if (cells_.columns.empty()) cells_.columns.resize(cells.size());
-    if (cells.size() != cells_.columns.size()) {
-      throw_data_error(
-          source_, rows_.line(),
-          fmt::format("{} cells separated by {}, but line {} has {}; put a cell that contains the separator in quotes",
-                      cells.size(), separator_name(separator_), cells_.lines[0], cells_.columns.size()));
-    }
-    cells_.lines.push_back(rows_.line());
-    for (std::size_t c = 0; c < cells.size(); ++c) cells_.columns[c].push_back(cells[c]);
-  }
-
-  /// Drops empty lines at the end of a table with one column; they are not entries.
-  void drop_empty_end() {
-    while (cells_.columns.size() == 1 && !cells_.lines.empty() && cells_.columns[0].back().empty()) {
-      cells_.columns[0].pop_back();
-      cells_.lines.pop_back();
-    }
-  }
-
-  std::string source_;
-  char separator_;
-  TableRows rows_;
-  TableCells cells_;
-};
-
-/// Whether a separator gives all first rows the same number of cells, more than one.
-class CellCount {
- public:
-  explicit CellCount(char separator) : separator_(separator) {}
-
-  /// Counts the cells of further rows, which must be complete.
-  void see(std::string_view rows) {
-    if (differs_ || seen_ == kRowsToSee) return;
-    std::vector<std::string_view> cells;
-    try {
-      TableRows next("", rows, separator_);
-      while (seen_ < kRowsToSee && next.next(cells)) {
-        if (is_empty_row(cells)) continue;
-        if (wanted_ == 0) wanted_ = cells.size();
-        differs_ = cells.size() != wanted_ || wanted_ < 2;
-        if (differs_) return;
-        ++seen_;
-      }
-    } catch (const DataError&) {  // of a quote: with another separator it may be none
-      differs_ = true;
-    }
-  }
-  bool separates() const { return !differs_ && wanted_ > 1; }
-  bool saw_enough() const { return seen_ == kRowsToSee; }
-
- private:
-  static constexpr Index kRowsToSee = 100;
-  char separator_;
-  bool differs_ = false;
-  std::size_t wanted_ = 0;
-  Index seen_ = 0;
-};
-
-bool separates(std::string_view text, char separator) {
-  CellCount count(separator);
-  count.see(text);
-  return count.separates();
-}
-
-char consistent_separator(std::string_view text) {
-  for (const char separator : kSeparators) {
-    if (separates(text, separator)) return separator;
-  }
-  return kNoSeparator;
-}
-
-/// What the first line has most of.
-char most_frequent_separator(std::string_view text) {
-  const std::string_view line = text.substr(0, text.find('\n'));
-  const auto count = [&](char separator) { return std::count(line.begin(), line.end(), separator); };
-  const char most =
-      *std::max_element(kSeparators.begin(), kSeparators.end(), [&](char a, char b) { return count(a) < count(b); });
-  return count(most) > 0 ? most : kNoSeparator;
-}
-
-/// If rows differ, what the first line has most of: the message then names the first row that differs.
-char table_separator(std::string_view text) {
-  const char separator = consistent_separator(text);
-  return separator != kNoSeparator ? separator : most_frequent_separator(text);
-}
 
 class TableExamples {
  public:
   TableExamples(const ReaderText& text, const ReaderOptions& options)
-      : options_(options),
-        examples_(text.no_examples()),
-        reading_(text.source(), text.text(), table_separator(text.text())),
-        header_(options.headed || reading_.has_header() || begins_with_requested_name()) {
-    if (rows() == 0) return;
-    name_columns(text.source());
-    const auto& lines = reading_.cells().lines;
-    examples_.lines.assign(lines.begin() + (header_ ? 1 : 0), lines.end());
-    const std::size_t sequence = find_sequence(options.sequence_column);
-    for (std::size_t c = 0; c < names_.size(); ++c) {
-      if (c != sequence) examples_.columns.push_back(column(c));
-    }
-    if (sequence < names_.size())
-      separate_by(sequence);
-    else
-      end_example(rows());
+      : reader_options_(options), options_(schema_options(options)), examples_(text.no_examples()) {
+    if (text.text().find_first_not_of(" \r\n") == std::string_view::npos) return;
+    const auto schema = std::make_shared<const TableSchema>(infer_table_schema(text.source(), text.text(), options_));
+    schema_ = schema.get();
+    examples_.schema = schema;
+    require_regular(*schema_);
+    if (schema_->rows == 0) return;
+    vectors_ = !options.rows.field.empty();
+    text_ = vectors_ ? nullptr : schema_->text();
+    for (const ColumnSchema& column : schema_->columns) columns_.emplace_back(column, options_, vectors_);
+    read_rows(text.text());
+    rows_ = static_cast<Index>(examples_.lines.size());
+    for (const std::string& note : schema_->notes) examples_.remarks.push_back(note);
+    text_ != nullptr ? divide_by_rows() : divide_by_group();
   }
 
   Examples take() { return std::move(examples_); }
 
  private:
-  /// Whether the table has a single column that begins with the name of a requested numeric column; that cell is then
-  /// the header.
-  bool begins_with_requested_name() const {
-    const auto& columns = reading_.cells().columns;
-    return columns.size() == 1 && !columns[0].empty() &&
-           requested_type(options_, std::string(columns[0][0])) == RequestedType::numbers;
-  }
-  std::size_t first() const { return header_ ? 1 : 0; }
-  Index rows() const { return reading_.cells().rows() - (header_ ? 1 : 0); }
-  std::vector<std::string_view> entries(std::size_t c) const {
-    const auto& all = reading_.cells().columns[c];
-    return {all.begin() + (header_ ? 1 : 0), all.end()};
-  }
-
-  void name_columns(const std::string& source) {
-    const auto& columns = reading_.cells().columns;
-    std::unordered_set<std::string> different;
-    const bool one_number = columns.size() == 1 &&
-                            (reading_.has_numbers(0, 0) || requested_type(options_, kValue) == RequestedType::numbers);
-    for (std::size_t c = 0; c < columns.size(); ++c) {
-      const bool named = header_ && !columns[c][0].empty();
-      names_.push_back(named ? std::string(columns[c][0]) : one_number ? kValue : std::to_string(c + 1));
-      if (!different.insert(names_.back()).second) {
-        throw_data_error(source, reading_.cells().lines[0],
-                         fmt::format("two columns are named {}; rename one", names_.back()));
+  void read_rows(std::string_view text) {
+    RowSplitter splitter(schema_->separator, line_end_of(text), options_.comment);
+    TableRow row;
+    std::vector<Index> empty;  // lines of empty rows of a table with one column, which count if a row follows
+    const auto add = [&](Index line) {
+      examples_.lines.push_back(line);
+      for (std::size_t c = 0; c < columns_.size(); ++c) columns_[c].add(row.cells[c]);
+    };
+    bool header = schema_->header;
+    for (std::size_t position = 0; position < text.size();) {
+      if (splitter.next(text, position, true, row) != RowSplitter::Result::row || row.comment) continue;
+      if (is_empty_row(row)) {
+        if (columns_.size() == 1) empty.push_back(row.line);
+        continue;
       }
+      if (std::exchange(header, false)) {
+        empty.clear();
+        continue;
+      }
+      const std::string_view cell = row.cells[0];
+      row.cells[0] = {};
+      for (const Index line : empty) add(line);
+      row.cells[0] = cell;
+      empty.clear();
+      add(row.line);
     }
   }
 
-  std::size_t find_sequence(const std::string& name) const {
-    if (name.empty()) return names_.size();
-    const auto found = std::find(names_.begin(), names_.end(), name);
-    if (found == names_.end()) {
-      throw_data_error(examples_.source, reading_.cells().lines[0],
-                       fmt::format("there is no column {} to separate sequences; the columns are {}", name,
-                                   fmt::join(names_, ", ")));
-    }
-    return static_cast<std::size_t>(found - names_.begin());
+  TableColumn* find(std::string_view name) {
+    const auto found =
+        std::find_if(columns_.begin(), columns_.end(), [&](TableColumn& c) { return c.schema().name == name; });
+    return found == columns_.end() ? nullptr : &*found;
+  }
+  TableColumn* find(ColumnRole role) {
+    const auto found =
+        std::find_if(columns_.begin(), columns_.end(), [&](TableColumn& c) { return c.schema().role == role; });
+    return found == columns_.end() ? nullptr : &*found;
   }
 
-  ExampleColumn column(std::size_t c) const {
-    const std::vector<std::string_view> all = entries(c);
-    const RequestedType wanted = requested_type(options_, names_[c]);
-    const bool numbers =
-        wanted == RequestedType::as_they_look ? reading_.has_numbers(c, first()) : wanted == RequestedType::numbers;
-    if (numbers) return number_column(examples_.source, names_[c], all, examples_.lines);
-    // In a column without any known value, as in data to be predicted, NA marks a missing value.
-    const bool unknown = std::all_of(all.begin(), all.end(), [](std::string_view entry) {
-      return number_of(entry).kind == NumberText::Kind::missing;
+  Moments moments_of(TableColumn& column) const {
+    const DateFormat format = column.schema().date_format.value_or(DateFormat::year_month_day);
+    Moments moments(at(rows_));
+    const ExampleColumn& cells = column.column();
+    for (Index r = 0; r < rows_; ++r)
+      if (cells.present(r)) moments[at(r)] = parse_date(cells.texts[at(r)], format);
+    return moments;
+  }
+
+  /// The position of each row in the order of the table: seconds or numbers. Throws DataError for a missing entry.
+  std::vector<double> order_values(TableColumn& order) const {
+    const ExampleColumn& cells = order.column();
+    std::vector<double> values;
+    const bool dates = order.schema().type == ColumnType::date;
+    if (!dates && cells.is_text())
+      throw UsageError(
+          fmt::format("--order {0}: column {0} has neither dates nor numbers; state its type with --types "
+                      "{0}=number or {0}=date",
+                      order.schema().name));
+    const Moments moments = dates ? moments_of(order) : Moments();
+    for (Index r = 0; r < rows_; ++r) {
+      const bool known = dates ? moments[at(r)].has_value() : cells.present(r);
+      if (!known)
+        throw_data_error(examples_.source, examples_.lines[at(r)],
+                         fmt::format("column {}, which orders the rows, is empty; remove the row, or leave out --order",
+                                     order.schema().name));
+      values.push_back(dates ? moments[at(r)]->seconds() : cells.numbers[at(r)]);
+    }
+    return values;
+  }
+
+  /// The column that the rows have to be sorted by: one that is stated, or dates of groups or of a series.
+  TableColumn* sorting_column(bool grouped) {
+    if (options_.order) return find(*options_.order);
+    TableColumn* order = find(ColumnRole::order);
+    if (order == nullptr || order->schema().type != ColumnType::date) return nullptr;
+    const bool series = grouped || schema_->events || order->schema().step.order == DateStep::Order::descending;
+    return series ? order : nullptr;
+  }
+
+  /// Rows of one group, in their order, as one example; without a group all rows are one example.
+  void divide_by_group() {
+    TableColumn* group = find(ColumnRole::group);
+    if (group == nullptr && options_.group) group = find(*options_.group);
+    std::vector<Index> places(at(rows_)), groups(at(rows_), 0);
+    std::iota(places.begin(), places.end(), Index{0});
+    if (group != nullptr) groups = groups_of(*group);
+    TableColumn* order = sorting_column(group != nullptr);
+    const std::vector<double> values = order != nullptr ? order_values(*order) : std::vector<double>();
+    std::stable_sort(places.begin(), places.end(), [&](Index a, Index b) {
+      if (groups[at(a)] != groups[at(b)]) return groups[at(a)] < groups[at(b)];
+      return !values.empty() && values[at(a)] < values[at(b)];
     });
-    ExampleColumn result{.name = names_[c]};
-    result.texts.reserve(all.size());
-    for (const std::string_view entry : all) {
-      result.texts.emplace_back(entry);
-      mark_entry(result, unknown || entry.empty());
+    if (!std::is_sorted(places.begin(), places.end())) {
+      examples_.remarks.push_back(
+          fmt::format("{}: rows are {}{}{}", examples_.source,
+                      group != nullptr ? "collected by " + escape_cell(group->schema().name, kMostOddBytes) : "",
+                      group != nullptr && order != nullptr ? " and " : "",
+                      order != nullptr ? "ordered by " + escape_cell(order->schema().name, kMostOddBytes) : ""));
+      permute(places);
     }
-    return result;
+    for (Index r = 0; r < rows_; ++r)
+      if (r + 1 == rows_ || groups[at(places[at(r)])] != groups[at(places[at(r + 1)])]) end_example(r + 1);
+    for (TableColumn& column : columns_) {
+      if (&column == group)
+        add_group(column);
+      else
+        add_column(column, examples_.ends, /*once=*/false);
+    }
   }
 
-  void separate_by(std::size_t c) {
-    const std::vector<std::string_view> names = entries(c);
-    ExampleColumn once{.name = names_[c], .once = true};
-    for (std::size_t i = 0; i < names.size(); ++i) {
-      if (names[i].empty()) {
-        throw_data_error(examples_.source, examples_.lines[i],
-                         fmt::format("column {}, which identifies the sequence of the row, is empty", names_[c]));
-      }
-      if (i + 1 < names.size() && names[i + 1] == names[i]) continue;
-      once.texts.emplace_back(names[i]);
-      end_example(static_cast<Index>(i) + 1);
+  /// Numbers the groups in the order of their first rows.
+  std::vector<Index> groups_of(TableColumn& group) const {
+    std::unordered_map<std::string, Index> numbers;
+    std::vector<Index> groups(at(rows_));
+    for (Index r = 0; r < rows_; ++r) {
+      if (!group.column().present(r))
+        throw_data_error(
+            examples_.source, examples_.lines[at(r)],
+            fmt::format("column {}, which identifies the sequence of the row, is empty", group.schema().name));
+      const Index next = static_cast<Index>(numbers.size());
+      groups[at(r)] = numbers.try_emplace(group_name(group.column(), r), next).first->second;
     }
+    return groups;
+  }
+  static std::string group_name(const ExampleColumn& column, Index row) {
+    if (!column.cells.empty()) return std::string(column.cells[row]);
+    return column.is_text() ? column.texts[at(row)] : fmt::format("{}", column.numbers[at(row)]);
+  }
+
+  void permute(const std::vector<Index>& places) {
+    const auto reorder = [&](auto& list) {
+      if (list.empty()) return;
+      auto old = std::move(list);
+      list = {};
+      list.reserve(places.size());
+      for (const Index place : places) list.push_back(std::move(old[at(place)]));
+    };
+    reorder(examples_.lines);
+    for (TableColumn& table : columns_) {
+      ExampleColumn& column = table.column();
+      reorder(column.texts);
+      reorder(column.numbers);
+      reorder(column.missing);
+      if (column.cells.empty()) continue;
+      CellList cells;
+      for (const Index place : places) cells.append(column.cells, place, place + 1);
+      column.cells = std::move(cells);
+    }
+  }
+
+  /// The value that all rows of an example share, once per example.
+  void add_group(TableColumn& group) {
+    ExampleColumn once{.name = group.schema().name, .once = true};
+    for (Index e = 0; e < examples_.count(); ++e) once.texts.push_back(group_name(group.column(), examples_.begin(e)));
     examples_.columns.insert(examples_.columns.begin(), std::move(once));
+  }
+
+  /// Adds a column and, of dates, those derived from it.
+  void add_column(TableColumn& column, const std::vector<Index>& ends, bool once) {
+    std::vector<ExampleColumn> derived;
+    if (column.schema().type == ColumnType::date && column.schema().role != ColumnRole::left_out && !vectors_)
+      derived = calendar_columns(column.schema().name, moments_of(column), ends);
+    const auto add = [&](ExampleColumn& next) {
+      next.once = once;
+      examples_.columns.push_back(std::move(next));
+    };
+    add(column.column());
+    for (ExampleColumn& more : derived)
+      if (schema_->find(more.name) == nullptr) add(more);
+  }
+
+  /// Each row is an example, whose positions are the words or characters of its text.
+  void divide_by_rows() {
+    examples_.example_lines = std::move(examples_.lines);
+    std::vector<Index> each(at(rows_));
+    std::iota(each.begin(), each.end(), Index{1});
+    for (TableColumn& column : columns_) {
+      if (&column.schema() == text_)
+        add_text(column.column());
+      else
+        add_column(column, each, /*once=*/true);
+    }
+  }
+
+  void add_text(const ExampleColumn& whole) {
+    ReaderOptions how = reader_options_;
+    how.text = text_->unit == TextUnit::words ? SymbolKind::words : SymbolKind::chars;
+    how.text_kind_set = true;
+    const TextPositions positions({}, how);
+    ExampleColumn text{.name = text_->name, .characters = positions.characters()};
+    examples_.lines.clear();
+    for (Index r = 0; r < rows_; ++r) {
+      const std::size_t before = text.texts.size();
+      if (whole.present(r)) positions.append(whole.texts[at(r)], text.texts);
+      const bool empty = text.texts.size() == before;  // then one position without an entry
+      if (empty) text.texts.emplace_back();
+      if (empty || !text.missing.empty()) {
+        text.missing.resize(before, 0);
+        text.missing.resize(text.texts.size(), empty ? 1 : 0);
+      }
+      examples_.ends.push_back(static_cast<Index>(text.texts.size()));
+      examples_.lines.resize(text.texts.size(), examples_.example_lines[at(r)]);
+      text.cells.add(whole.texts[at(r)]);
+    }
+    examples_.columns.push_back(std::move(text));
   }
 
   void end_example(Index end) {
@@ -378,11 +366,14 @@ class TableExamples {
     examples_.ends.push_back(end);
   }
 
-  const ReaderOptions& options_;
+  const ReaderOptions& reader_options_;
+  SchemaOptions options_;
   Examples examples_;
-  TableReading reading_;
-  bool header_;
-  std::vector<std::string> names_;
+  const TableSchema* schema_ = nullptr;
+  const ColumnSchema* text_ = nullptr;
+  bool vectors_ = false;  ///< rows become vectors of all columns
+  Index rows_ = 0;
+  std::vector<TableColumn> columns_;
 };
 
 Examples read_table(const Input& input, const ReaderOptions& options) {
@@ -397,34 +388,86 @@ std::string_view complete_lines(const DataSample& sample) {
   return {sample.lines[0].data(), static_cast<std::size_t>(last.data() + last.size() - sample.lines[0].data())};
 }
 
-std::string describe_table(const TableReading& table, char separator) {
-  const bool header = table.has_header();
-  if (separator == kNoSeparator) return header ? "a name and one number per line" : "one number per line";
-  return fmt::format("{} cells separated by {} in each row, {} header", table.cells().columns.size(),
-                     separator_name(separator), header ? "with a" : "without");
+std::string describe_table(const TableSchema& table) {
+  if (table.separator == kNoCellSeparator)
+    return table.header ? "a name and one number per line" : "one number per line";
+  return fmt::format("{} cells separated by {} in each row, {} header", table.columns.size(),
+                     separator_name(table.separator), table.header ? "with a" : "without");
+}
+
+/// Whether all cells of a column are plain numbers. Prose may have a comma in each line, but no such column.
+bool has_plain_numbers(const ColumnSchema& column, char separator) {
+  const bool counted = column.type == ColumnType::identifier && column.least.has_value();
+  const bool numbers =
+      is_numeric_column(column) || counted || (column.type == ColumnType::category && column.class_labels);
+  const bool comma = separator == ';' && column.convention.decimal == DecimalMark::comma;
+  return numbers && column.odd == 0 && column.entries() > 0 && (comma || column.convention == NumberConvention{});
 }
 
 std::string guess_table(const DataSample& sample) {
   const std::string_view text = complete_lines(sample);
-  const char separator = consistent_separator(text);
   const bool named = ends_in(sample.name, {".csv", ".tsv"});
-  if (separator == '\t' && !named && text.find("\n\n") != std::string_view::npos) return {};
+  if (text.empty()) return {};
   try {
-    const TableReading table(std::string(sample.name), text, separator);
-    const std::size_t from = table.has_header() ? 1 : 0;
-    const Index rows = table.cells().rows() - static_cast<Index>(from);
-    // Prose may have a comma in each line, but it has no column of numbers.
-    const bool numbers = rows > 1 && table.number_columns(from) > 0;
-    if (numbers || (named && rows > 0)) return describe_table(table, separator);
-  } catch (const DataError&) {  // rows differ, or the sample ends within quotes
-    if (named) return "its name";
+    const TableSchema table = infer_table_schema(std::string(sample.name), text);
+    if (table.separator == '\t' && !named && text.find("\n\n") != std::string_view::npos) return {};
+    const bool regular = table.ragged.count == 0 && table.unclosed_quote == 0 && table.misplaced_quotes.count == 0;
+    const bool numbers =
+        regular && table.rows > 1 &&
+        std::any_of(table.columns.begin(), table.columns.end(), [&](const ColumnSchema& column) {
+          return has_plain_numbers(column, table.separator) ||
+                 (column.type == ColumnType::constant && scan_number(column.examples[0]).shape != NumberShape::none);
+        });
+    if (numbers || (named && table.rows > 0)) return describe_table(table);
+  } catch (const DataError&) {  // no rows
   }
-  return {};
+  return named ? "its name" : "";
+}
+
+/// Whether a separator gives all first rows the same number of cells, more than one.
+class CellCount {
+ public:
+  explicit CellCount(char separator) : separator_(separator) {}
+
+  /// Counts the cells of further rows, which must be complete.
+  void see(std::string_view rows) {
+    if (differs_ || seen_ == kRowsToSee) return;
+    RowSplitter splitter(separator_, '\n', {});
+    TableRow row;
+    for (std::size_t position = 0; position < rows.size() && seen_ < kRowsToSee;) {
+      const bool complete = splitter.next(rows, position, true, row) == RowSplitter::Result::row;
+      differs_ = !complete || row.misplaced_quote;  // with another separator it may be none
+      if (differs_) return;
+      if (is_empty_row(row)) continue;
+      if (wanted_ == 0) wanted_ = row.cells.size();
+      differs_ = row.cells.size() != wanted_ || wanted_ < 2;
+      if (differs_) return;
+      ++seen_;
+    }
+  }
+  bool separates() const { return !differs_ && wanted_ > 1; }
+  bool saw_enough() const { return seen_ == kRowsToSee; }
+
+ private:
+  static constexpr Index kRowsToSee = 100;
+  char separator_;
+  bool differs_ = false;
+  std::size_t wanted_ = 0;
+  Index seen_ = 0;
+};
+
+/// What the first line has most of.
+char most_frequent_separator(std::string_view text) {
+  const std::string_view line = text.substr(0, text.find('\n'));
+  const auto count = [&](char separator) { return std::count(line.begin(), line.end(), separator); };
+  const char most =
+      *std::max_element(kSeparators.begin(), kSeparators.end(), [&](char a, char b) { return count(a) < count(b); });
+  return count(most) > 0 ? most : kNoCellSeparator;
 }
 
 }  // namespace
 
-/// Where a separator would leave the text: as TableRows reads, a quote opens where a cell begins, and nowhere else.
+/// Where a separator would leave the text: as RowSplitter reads, a quote opens where a cell begins, and nowhere else.
 struct OpenQuotes::Candidate {
   explicit Candidate(char which) : separator(which), cells(which) {}
 
@@ -439,7 +482,7 @@ struct OpenQuotes::Candidate {
         continue;
       }
       inside = begins && line[i] == '"';
-      const bool ends = line[i] == '\n' || (separator != kNoSeparator && line[i] == separator);
+      const bool ends = line[i] == '\n' || (separator != kNoCellSeparator && line[i] == separator);
       begins = ends || (begins && line[i] == ' ');
     }
   }
@@ -452,7 +495,7 @@ struct OpenQuotes::Candidate {
 
 OpenQuotes::OpenQuotes() {
   for (const char separator : kSeparators) candidates_.emplace_back(separator);
-  candidates_.emplace_back(kNoSeparator);
+  candidates_.emplace_back(kNoCellSeparator);
 }
 OpenQuotes::OpenQuotes(const OpenQuotes&) = default;
 OpenQuotes& OpenQuotes::operator=(const OpenQuotes&) = default;
@@ -464,7 +507,7 @@ void OpenQuotes::add(std::string_view line) {
   for (Candidate& candidate : candidates_) {
     candidate.read(line);
     if (candidate.inside) continue;
-    if (candidate.separator != kNoSeparator) candidate.cells.see(std::string_view(text_).substr(candidate.row));
+    if (candidate.separator != kNoCellSeparator) candidate.cells.see(std::string_view(text_).substr(candidate.row));
     candidate.row = text_.size();
   }
 }

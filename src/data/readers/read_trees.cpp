@@ -1,7 +1,9 @@
 /// The format `trees`: bracketed trees, one per line, such as "(3 (2 The) (4 film))" in the Stanford Sentiment
-/// Treebank. An opening bracket is followed by the label of the node (`_` if it has none) and then by its word or its
-/// children. A word without brackets next to other children is a node without a label. Positions are nodes, with
-/// children before their parents, so the root is the last one.
+/// Treebank, or over several lines, each but the first indented, as in the Penn Treebank. A top bracket without a
+/// label, as in "( (S (NP I) (VP saw)))", is no node and has one child. An opening bracket is followed by the label
+/// of the node (`_` if it has none) and then by its word or its children. A word without brackets next to other
+/// children is a node without a label. Positions are nodes, with children before their parents, so the root is the last
+/// one.
 
 #include <fmt/format.h>
 
@@ -22,7 +24,7 @@ struct TreeNode {
   Index parent = -1;
 };
 
-/// Parses one line into nodes. Returns an error message, if any.
+/// Parses the text of one tree into nodes. Returns an error message, if any.
 class TreeLine {
  public:
   explicit TreeLine(std::string_view line) : rest_(line) {}
@@ -47,14 +49,15 @@ class TreeLine {
     std::vector<Index> children = {};
     /// A word without brackets, with no sibling so far: the word of a leaf, or the first child.
     std::string_view word = {};
+    bool top = false;  ///< the outermost bracket, without a label
   };
 
   /// Returns a bracket or a sequence of other characters; empty at the end. Only ASCII blanks separate; other white
   /// space is part of words.
   std::string_view next() {
-    rest_.remove_prefix(std::min(rest_.find_first_not_of(" \t\r"), rest_.size()));
+    rest_.remove_prefix(std::min(rest_.find_first_not_of(" \t\r\n"), rest_.size()));
     const bool bracket = !rest_.empty() && (rest_[0] == '(' || rest_[0] == ')');
-    const std::string_view token = rest_.substr(0, bracket ? 1 : rest_.find_first_of(" \t\r()"));
+    const std::string_view token = rest_.substr(0, bracket ? 1 : rest_.find_first_of(" \t\r\n()"));
     rest_.remove_prefix(token.size());
     return token;
   }
@@ -75,12 +78,20 @@ class TreeLine {
     return std::nullopt;
   }
 
+  static std::string no_label() {
+    return fmt::format("a node without a label; write ({} ...) if it is unknown", kNoLabel);
+  }
+
   std::optional<std::string> open() {
     if (open_.size() == kDeepestTree)
       return fmt::format("the tree is deeper than {} levels; remove it, or flatten it", kDeepestTree);
-    const std::string_view label = next();
-    if (label.empty() || label == "(" || label == ")")
-      return fmt::format("a node without a label; write ({} ...) if it is unknown", kNoLabel);
+    const std::string_view before = rest_, label = next();
+    if (label == "(" && open_.empty()) {
+      rest_ = before;
+      open_.push_back({.label = {}, .top = true});
+      return std::nullopt;
+    }
+    if (label.empty() || label == "(" || label == ")") return no_label();
     if (!open_.empty()) place_word(open_.back());
     open_.push_back({.label = label == kNoLabel ? std::string_view() : label});
     return std::nullopt;
@@ -99,6 +110,11 @@ class TreeLine {
     if (node.children.empty() && node.word.empty())
       return fmt::format("an empty node ({}); give it a word, or remove it",
                          node.label.empty() ? kNoLabel : node.label);
+    if (node.top && node.children.size() != 1) return no_label();
+    if (node.top) {
+      done_ = true;
+      return std::nullopt;
+    }
     const Index me = add({.label = node.label, .word = node.word});
     for (const Index child : node.children) nodes_[at(child)].parent = me;
     if (open_.empty())
@@ -121,6 +137,43 @@ class TreeLine {
 
 bool is_blank(std::string_view line) { return without_blanks(line).empty(); }
 
+/// Iterates over the texts of trees: a line, with the indented lines that follow it while brackets are open.
+class TreeTexts {
+ public:
+  explicit TreeTexts(std::string_view text) : lines_(text), more_(lines_.next()) {}
+
+  bool next() {
+    if (!more_) return false;
+    number_ = lines_.number();
+    text_ = lines_.line();
+    Index open = depth_of(text_);
+    while ((more_ = lines_.next()) && open > 0 && lines_.line().find_first_of(" \t") == 0 && !is_blank(lines_.line())) {
+      open += depth_of(lines_.line());
+      const char* end = lines_.line().data() + lines_.line().size();
+      text_ = {text_.data(), static_cast<std::size_t>(end - text_.data())};
+    }
+    return true;
+  }
+  std::string_view text() const { return text_; }
+  Index number() const { return number_; }  ///< of the first line
+
+ private:
+  static Index depth_of(std::string_view line) {
+    return std::count(line.begin(), line.end(), '(') - std::count(line.begin(), line.end(), ')');
+  }
+
+  ReaderLines lines_;
+  bool more_;
+  std::string_view text_;
+  Index number_ = 0;
+};
+
+/// Whether the top bracket has no label, as in the Penn Treebank, where empty lines may separate trees.
+bool has_bare_top(std::string_view tree) {
+  tree = without_blanks(tree);
+  return tree.starts_with('(') && without_blanks(tree.substr(1)).starts_with('(');
+}
+
 void append_text(ExampleColumn& column, std::string_view text) {
   column.texts.emplace_back(text);
   mark_entry(column, text.empty());
@@ -133,43 +186,54 @@ Examples read_trees(const Input& input, const ReaderOptions& options) {
   Examples examples = text.no_examples();
   ExampleColumn words{.name = "word"}, labels{.name = "label"};
   Index empty = 0;
-  for (ReaderLines lines(text.text()); lines.next();) {
-    if (is_blank(lines.line())) {
-      if (empty == 0) empty = lines.number();
+  for (TreeTexts trees(text.text()); trees.next();) {
+    if (is_blank(trees.text())) {
+      if (empty == 0) empty = trees.number();
       continue;
     }
-    // Empty lines are allowed at the end of the file, not between trees.
-    if (empty > 0) throw_data_error(text.source(), empty, "an empty line instead of a tree; remove it");
-    TreeLine line(lines.line());
-    if (const std::optional<std::string> wrong = line.read()) throw_data_error(text.source(), lines.number(), *wrong);
+    // Empty lines are allowed at the end of the file, and between trees only in the style of the Penn Treebank.
+    if (empty > 0 && !has_bare_top(trees.text()))
+      throw_data_error(text.source(), empty, "an empty line instead of a tree; remove it");
+    empty = 0;
+    TreeLine line(trees.text());
+    if (const std::optional<std::string> wrong = line.read()) throw_data_error(text.source(), trees.number(), *wrong);
     for (const TreeNode& node : line.nodes()) {
       append_text(words, node.word);
       append_text(labels, node.label);
       examples.parents.push_back(node.parent);
     }
     examples.ends.push_back(words.entries());
-    examples.lines.resize(at(words.entries()), lines.number());
-    examples.example_lines.push_back(lines.number());
+    examples.lines.resize(at(words.entries()), trees.number());
+    examples.example_lines.push_back(trees.number());
   }
   examples.columns = {std::move(words), std::move(labels)};
   return examples;
 }
 
 std::string guess_trees(const DataSample& sample) {
+  if (sample.lines.empty()) return {};
+  const std::string_view first = sample.lines.front(), last = sample.lines.back();
+  const std::string_view text(first.data(), static_cast<std::size_t>(last.data() + last.size() - first.data()));
   Index trees = 0;
-  for (const std::string_view line : sample.lines) {
-    if (is_blank(line)) continue;
-    if (!line.starts_with('(') || TreeLine(line).read()) return {};
+  bool lines = false;
+  for (TreeTexts texts(text); texts.next();) {
+    if (is_blank(texts.text())) continue;
+    const bool cut = !sample.whole && texts.text().data() + texts.text().size() == text.data() + text.size();
+    if (!texts.text().starts_with('(') || (TreeLine(texts.text()).read() && !(cut && trees > 0))) return {};
+    lines = lines || texts.text().find('\n') != std::string_view::npos;
     ++trees;
   }
-  return trees > 0 ? "one bracketed tree per line" : std::string();
+  if (trees == 0) return {};
+  return lines ? "bracketed trees over several lines" : "one bracketed tree per line";
 }
 
 }  // namespace
 
 ReaderEntry trees_reader() {
   return {.name = "trees",
-          .help = "one tree per line, (LABEL (LABEL word) (LABEL word)): labels at all nodes, words at the leaves",
+          .help =
+              "one tree per line, (LABEL (LABEL word) (LABEL word)): labels at all nodes, words at the leaves; Penn "
+              "Treebank",
           .guess = guess_trees,
           .read = read_trees};
 }

@@ -336,7 +336,7 @@ std::vector<bool> ColumnProfile::numeric_kinds(const NumberConvention& conventio
   std::vector<bool> fitting(kKinds);
   for (int s = 1; s < kNumberShapes; ++s) {
     const auto shape = static_cast<NumberShape>(s);
-    fitting[at(kNumbers + s)] = admits(convention, shape) && shape != NumberShape::big_integer &&
+    fitting[at(kNumbers + s)] = admits(convention, shape) && (shape != NumberShape::big_integer || !integers) &&
                                 (!integers || is_integer_shape(shape) || reads_as_grouped(convention, shape));
   }
   return fitting;
@@ -448,7 +448,7 @@ void ColumnProfile::decide_stated(ColumnSchema& column, const Context& context) 
   column.type_reason = "stated by --types";
   switch (stated.type) {
     case ColumnType::number:
-    case ColumnType::integer: finish_numbers(column, best_convention(context)); break;
+    case ColumnType::integer: finish_numbers(column, stated.convention.value_or(best_convention(context))); break;
     case ColumnType::date: {
       Index fitting = 0;
       const Index entries = all_numbers() + all_dates() + of(kText);
@@ -513,9 +513,11 @@ bool ColumnProfile::decide_number(ColumnSchema& column, const Context& context) 
     return true;
   }
   const NumberConvention convention = best_convention(context);
-  const Index fitting = admitted(convention) - numbers(NumberShape::big_integer);
-  if (!fits_nearly(fitting, entries)) return false;
-  column.type = integral(convention) ? ColumnType::integer : ColumnType::number;
+  const bool whole = integral(convention);
+  const Index fitting = admitted(convention) - (whole ? numbers(NumberShape::big_integer) : 0);
+  // Infinite numbers are numbers that are odd, so that they are refused.
+  if (fitting == 0 || !fits_nearly(fitting + numbers(NumberShape::infinite), entries)) return false;
+  column.type = whole ? ColumnType::integer : ColumnType::number;
   finish_numbers(column, convention);
   if (column.type == ColumnType::integer) {
     decide_integer(column, context);

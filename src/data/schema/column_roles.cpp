@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "base/error.h"
 #include "data/schema/column_profile.h"
 #include "data/schema/describe_schema.h"
 
@@ -18,11 +19,16 @@ class RoleAssignment {
   RoleAssignment(TableSchema& schema, const SchemaOptions& options) : schema_(schema), options_(options) {}
 
   void assign() {
+    text_ = find_text();
     const ColumnSchema* order = find_order();
-    const ColumnSchema* group = find_group(order != nullptr);
+    if (text_ != nullptr && is_series(order)) text_ = nullptr;
+    if (text_ != nullptr) require_no_sequences();
+    const ColumnSchema* group = text_ != nullptr ? nullptr : find_group(order != nullptr);
+    if (text_ != nullptr) order = nullptr;
     // A row counter that is the group would be the order of nothing; find_group never returns the order.
     schema_.events = options_.predict.empty() && is_event_table(group, order);
-    const ColumnSchema* target = options_.predict.empty() ? find_target(group, order) : nullptr;
+    const bool infers = options_.predict.empty() && options_.infer_roles;
+    const ColumnSchema* target = infers ? find_target(group, order) : nullptr;
     for (ColumnSchema& column : schema_.columns) {
       if (named(options_.predict, column)) {
         set(column, ColumnRole::predicted, "stated by --predict");
@@ -30,7 +36,7 @@ class RoleAssignment {
         set(column, ColumnRole::predicted, target_reason_);
       } else if (&column == group) {
         set(column, ColumnRole::group, group_reason_);
-      } else if (&column == order) {
+      } else if (&column == order && !named(options_.read, column)) {
         set(column, ColumnRole::order, order_reason_);
       } else {
         set_reading(column);
@@ -62,11 +68,61 @@ class RoleAssignment {
         }
         return set(column, ColumnRole::left_out, "identifiers; state --group " + column.name + " to collect its rows");
       case ColumnType::date: return set(column, ColumnRole::read, "calendar features of the date");
-      case ColumnType::text:
-        return set(column, ColumnRole::read,
-                   column.unit == TextUnit::words ? "each entry is read as words" : "each entry is read as characters");
+      case ColumnType::text: return set_text(column);
       default: return set(column, ColumnRole::read, "an input");
     }
+  }
+
+  void set_text(ColumnSchema& column) const {
+    if (&column == text_)
+      return set(column, ColumnRole::read,
+                 column.unit == TextUnit::words ? "each entry is read as words" : "each entry is read as characters");
+    const std::string state = fmt::format("; state --types {}=category to read each entry as one symbol", column.name);
+    if (text_ != nullptr)
+      return set(column, ColumnRole::left_out,
+                 fmt::format("the text of a row is {}; state --read {} to read this column "
+                             "instead",
+                             escape_cell(text_->name, 40), column.name));
+    set(column, ColumnRole::left_out, "texts in the rows of a series" + state);
+  }
+
+  /// The column whose entries are the examples: a text that is predicted or read, the first with words.
+  const ColumnSchema* find_text() const {
+    const ColumnSchema* found = nullptr;
+    for (const ColumnSchema& column : schema_.columns) {
+      if (column.type != ColumnType::text || (!options_.read.empty() && !is_chosen(column))) continue;
+      if (options_.group == column.name || options_.order == column.name) continue;
+      if (found == nullptr || (found->unit != TextUnit::words && column.unit == TextUnit::words)) found = &column;
+    }
+    return found;
+  }
+  bool is_chosen(const ColumnSchema& column) const {
+    return named(options_.read, column) || named(options_.predict, column);
+  }
+
+  /// Whether rows follow each other in time, so that a text is a remark on a row: regular dates and a number to
+  /// predict.
+  bool is_series(const ColumnSchema* order) const {
+    if (order == nullptr || !options_.read.empty()) return false;
+    if (options_.order) return true;
+    const bool numbers = std::any_of(schema_.columns.begin(), schema_.columns.end(), [&](const ColumnSchema& column) {
+      return (column.type == ColumnType::number || column.type == ColumnType::integer) &&
+             (options_.predict.empty() ? !is_class_name(column.name) : named(options_.predict, column));
+    });
+    const bool classes = std::any_of(schema_.columns.begin(), schema_.columns.end(), [](const ColumnSchema& column) {
+      return is_class_name(column.name) && predictable(column);
+    });
+    return order->type == ColumnType::date && order->step.regular && numbers && !classes;
+  }
+
+  void require_no_sequences() const {
+    if ((!options_.group && !options_.order) || !options_.infer_roles) return;
+    throw UsageError(
+        fmt::format("--{} {} makes sequences of rows, but each row has a separate text, {}; leave it out, or "
+                    "state --types {}=category to read each text as one symbol",
+                    options_.group ? "group" : "order",
+                    escape_cell(options_.group ? *options_.group : *options_.order, kMostOddBytes),
+                    escape_cell(text_->name, kMostOddBytes), escape_cell(text_->name, kMostOddBytes)));
   }
 
   const ColumnSchema* find_order() {
@@ -74,6 +130,7 @@ class RoleAssignment {
       order_reason_ = "stated by --order";
       return schema_.find(*options_.order);
     }
+    if (!options_.infer_roles) return nullptr;
     const ColumnSchema* time_of_day = nullptr;
     for (const ColumnSchema& column : schema_.columns) {
       if (column.type != ColumnType::date || is_taken(column)) continue;
@@ -107,6 +164,7 @@ class RoleAssignment {
       group_reason_ = "stated by --group";
       return schema_.find(*options_.group);
     }
+    if (!options_.infer_roles) return nullptr;
     for (const ColumnSchema& column : schema_.columns) {
       const bool type = column.type == ColumnType::identifier || column.type == ColumnType::category ||
                         column.type == ColumnType::integer;
@@ -157,6 +215,15 @@ class RoleAssignment {
       }
       last = &column;
     }
+    if (const ColumnSchema* value = schema_.find("value");
+        value != nullptr && value != group && value != order && !named(options_.read, *value) && predictable(*value)) {
+      target_reason_ = "it is named value";
+      return value;
+    }
+    if (last == nullptr && text_ != nullptr) {
+      target_reason_ = "the next word or character of the text, from the earlier ones";
+      return text_;
+    }
     if (last == nullptr) return nullptr;
     const bool series = order != nullptr && last->type != ColumnType::category;
     target_reason_ = series ? "the last column of numbers of a series, from its earlier values"
@@ -167,6 +234,7 @@ class RoleAssignment {
   TableSchema& schema_;
   const SchemaOptions& options_;
   const ColumnSchema* event_ = nullptr;
+  const ColumnSchema* text_ = nullptr;  ///< rows are examples with separate texts
   std::string group_reason_, order_reason_, target_reason_;
 };
 

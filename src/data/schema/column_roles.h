@@ -3,19 +3,20 @@
 ///
 /// | role | rule without options |
 /// | --- | --- |
-/// | left out | constants, empty columns, identifiers that are not the group |
+/// | left out | constants, empty columns, identifiers that are not the group; texts beside the one that is read, and
+///          texts in the rows of a series |
 /// | group | the first column whose name is that of a thing that repeats (user_id, station, ...), whose values repeat
-/// twice
-///           or more on average; without an order, only a name like user_id and three times |
+///           twice or more on average; without an order, only a name like user_id and three times |
 /// | order | the first column of dates (a time of day only if there is no other); else an ascending column named t,
-/// time,
-///           step, ... |
-/// | predicted | a column named like a class (label, class, target, y, ...); in event tables the category; else the
-/// last
-///           column of numbers or categories, but not the order |
+///           time, step, ... |
+/// | predicted | a column named like a class (label, class, target, y, ...); in event tables the category; else a
+/// column
+///           named value; else the last column of numbers or categories, but not the order; else the text |
 /// | read | all others |
 ///
 /// Event tables have a group, an order and a category, and no numbers or a category named event, action, page, ...
+/// A table with a text has one example per row, without group and order, unless its dates are regular and a number is
+/// predicted: then it is a series.
 
 #include "data/schema/table_schema.h"
 

@@ -234,6 +234,32 @@ std::string describe(const TableSchema& schema) {
   return text;
 }
 
+std::string describe_briefly(const TableSchema& schema) {
+  constexpr std::size_t kMostListed = 12;
+  const auto list = [&](ColumnRole role) {
+    std::vector<std::string> shown;
+    std::size_t count = 0;
+    for (const ColumnSchema& column : schema.columns) {
+      if (column.role != role || ++count > kMostListed) continue;
+      std::string text = fmt::format("{} ({}", escape_cell(column.name, kMostShownBytes), type_name(column.type));
+      if (column.missing > 0 && role != ColumnRole::left_out) text += fmt::format(", {} missing", column.missing);
+      if (role == ColumnRole::left_out) text += ": " + escape_cell(column.role_reason, 120);
+      shown.push_back(text + ")");
+    }
+    if (count > kMostListed) shown.push_back(fmt::format("{} more", count - kMostListed));
+    return fmt::format("{}", fmt::join(shown, ", "));
+  };
+  std::string text = fmt::format("{}: table of {} rows", escape_cell(schema.source, 200), schema.rows);
+  constexpr std::array<std::pair<ColumnRole, const char*>, 5> kParts = {{{ColumnRole::read, "read: "},
+                                                                         {ColumnRole::predicted, "predicted: "},
+                                                                         {ColumnRole::group, "grouped by "},
+                                                                         {ColumnRole::order, "ordered by "},
+                                                                         {ColumnRole::left_out, "left out: "}}};
+  for (const auto& [role, name] : kParts)
+    if (const std::string columns = list(role); !columns.empty()) text += "; " + (name + columns);
+  return text;
+}
+
 nlohmann::json to_json(const TableSchema& schema) {
   nlohmann::json json = {
       {"format", "table"},

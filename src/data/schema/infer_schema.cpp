@@ -42,9 +42,10 @@ void require_column(const char* option, const std::string& column, const std::ve
 }
 
 void require_columns(const SchemaOptions& options, const std::vector<std::string>& names) {
-  for (const auto& [column, type] : options.types) require_column("--types", column, names);
   if (options.group) require_column("--group", *options.group, names);
   if (options.order) require_column("--order", *options.order, names);
+  if (options.ignore_absent) return;
+  for (const auto& [column, type] : options.types) require_column("--types", column, names);
   for (const std::string& column : options.read) require_column("--read", column, names);
   for (const std::string& column : options.predict) require_column("--predict", column, names);
 }
@@ -124,6 +125,7 @@ class SchemaInference::State {
     schema_.header_reason = layout.header_reason;
     schema_.notes = layout.notes;
     header_line_ = layout.header ? layout.first_line : 0;
+    schema_.first_line = layout.first_line;
     line_end_ = layout.line_end;
     const auto columns = static_cast<Index>(layout.columns);
     const Index bound =
@@ -170,6 +172,7 @@ class SchemaInference::State {
     }
     if (row_.line == header_line_) return;
     if (row_.cells.size() != profiles_.size()) {
+      if (schema_.ragged.count == 0) schema_.ragged_cells = static_cast<Index>(row_.cells.size());
       schema_.ragged.add(row_.line);
       return;
     }

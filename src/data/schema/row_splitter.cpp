@@ -98,7 +98,7 @@ RowSplitter::Result RowSplitter::quoted_cell(std::string_view bytes, std::size_t
     row.misplaced_quote = row.misplaced_quote || (bytes[i] != ' ' && bytes[i] != '\r');
     ++i;
   }
-  row.cells.push_back(stripped(cell));
+  row.cells.push_back(cell);
   return Result::row;
 }
 

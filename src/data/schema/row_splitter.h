@@ -2,7 +2,7 @@
 /// Splits the bytes of a table into rows and cells (RFC 4180), also where the bytes arrive in pieces.
 ///
 /// Cells are separated by one character and stripped of blanks. A cell that begins with a quote may contain separators,
-/// line ends and doubled quotes.
+/// line ends, doubled quotes and blanks at its ends.
 
 #include <array>
 #include <deque>

@@ -15,10 +15,12 @@ namespace unfold {
 namespace {
 
 constexpr std::array<char, 3> kCellSeparators = {'\t', ';', ','};
+constexpr const char* kValueName = "value";  ///< of the column of a list of numbers without a name
 constexpr std::size_t kMostSampleRows = 500;
 constexpr double kConsistentShare = 0.9;
 constexpr double kTypedShare = 0.9;  ///< like the shares of ColumnProfile
 constexpr Index kTypedBesidesOne = 3;
+constexpr std::size_t kRowsOfCount = 3;  ///< rows with the header of a count from 1, which may be a class otherwise
 constexpr std::size_t kLongestName = 64;
 constexpr Index kWordsOfName = 6;
 
@@ -135,6 +137,8 @@ class HeaderRule {
 
   HeaderDecision decide() const {
     if (options_.header) return {*options_.header, "stated by --header"};
+    if (const std::string* known = stated_name(); known != nullptr)
+      return {true, fmt::format("row 1 has the name \"{}\" of a known column", escape_cell(*known, kMostOddBytes))};
     if (rows_.size() < 2) {
       const bool names = std::all_of(head().begin(), head().end(), is_known_name);
       return {names, names ? "the only row has names of columns" : "there is only one row"};
@@ -156,7 +160,8 @@ class HeaderRule {
                 fmt::format("row 1 has the name \"{}\" above numbers or dates", escape_cell(head()[c], kMostOddBytes))};
       }
     }
-    if (empty && !(row_numbers() && stand_alone()))
+    const bool named = std::any_of(head().begin(), head().end(), [](const std::string& cell) { return !cell.empty(); });
+    if (empty && !(named && row_numbers() && stand_alone()))
       return {false, "row 1 has an empty or missing cell and no names above numbers"};
     if (columns_ == 1) {
       const bool known = is_known_name(head()[0]) && stand_alone();
@@ -172,6 +177,14 @@ class HeaderRule {
 
  private:
   const SampleRow& head() const { return *rows_[0]; }
+
+  /// A cell of the first row that names a column whose type is stated; numbers are names of columns without a header.
+  const std::string* stated_name() const {
+    if (rows_.empty()) return nullptr;
+    for (const std::string& cell : head())
+      if (!is_number_cell(cell) && options_.types.count(cell) > 0) return &cell;
+    return nullptr;
+  }
 
   /// Whether a column has numbers or dates below the first row.
   bool typed_below(std::size_t c) const {
@@ -201,7 +214,7 @@ class HeaderRule {
     for (std::size_t c = 0; c < columns_; ++c) {
       if (!head()[c].empty()) continue;
       for (const std::size_t from : {0U, 1U}) {
-        bool counts = true;
+        bool counts = from == 0 || rows_.size() > kRowsOfCount;
         for (std::size_t r = 1; r < rows_.size() && counts; ++r)
           counts = (*rows_[r])[c] == std::to_string(r - 1 + from);
         if (counts) return true;
@@ -253,7 +266,7 @@ class HeaderRule {
 void name_layout(TableLayout& layout, const SampleRow& head, bool one_column_of_numbers) {
   for (std::size_t c = 0; c < layout.columns; ++c) {
     std::string name = layout.header ? head[c] : "";
-    if (name.empty()) name = one_column_of_numbers ? "value" : std::to_string(c + 1);
+    if (name.empty()) name = one_column_of_numbers ? kValueName : std::to_string(c + 1);
     const std::string wanted = name;
     for (int copy = 2; std::find(layout.names.begin(), layout.names.end(), name) != layout.names.end(); ++copy) {
       name = fmt::format("{}.{}", wanted, copy);
@@ -288,7 +301,8 @@ TableLayout table_layout(const std::string& source, std::string_view text, bool 
   const HeaderDecision decision = HeaderRule(sample, options).decide();
   layout.header = decision.header;
   layout.header_reason = decision.reason;
-  const bool numbers = layout.columns == 1 && !layout.header && is_number_cell((*first)[0]);
+  const bool numbers =
+      layout.columns == 1 && !layout.header && (is_number_cell((*first)[0]) || options.types.count(kValueName) > 0);
   name_layout(layout, *first, numbers);
   return layout;
 }

@@ -66,6 +66,28 @@ const char* odd_kind(ColumnType type) {
   }
 }
 
+const char* separator_name(char separator) {
+  switch (separator) {
+    case '\t': return "tabs";
+    case ';': return "semicolons";
+    case ',': return "commas";
+    default: return "nothing";
+  }
+}
+
+[[noreturn]] void refuse_odd_cell(const TableSchema& schema, const ColumnSchema& column) {
+  const OddCell& cell = column.odd_cells[0];
+  const std::string text = escape_cell(cell.text, kMostOddBytes), name = escape_cell(column.name, kMostOddBytes);
+  const std::string where =
+      fmt::format("{}: line {}: \"{}\" in column {} is not ", schema.source, cell.line, text, name);
+  if (column.type != ColumnType::date && scan_number(cell.text).shape == NumberShape::infinite)
+    throw DataError(where + fmt::format("finite; use --missing \"{}\", or leave the cell empty", text));
+  throw DataError(where +
+                  fmt::format("{} ({} of {} values are); use --missing \"{}\", --types {}=category, or --read to "
+                              "leave the column out",
+                              odd_kind(column.type), column.entries() - column.odd, column.entries(), text, name));
+}
+
 }  // namespace
 
 const char* type_name(ColumnType type) {
@@ -87,6 +109,13 @@ void LineCount::add(Index line, Index n) {
 const ColumnSchema* TableSchema::find(std::string_view name) const {
   const auto found =
       std::find_if(columns.begin(), columns.end(), [&](const ColumnSchema& column) { return column.name == name; });
+  return found == columns.end() ? nullptr : &*found;
+}
+
+const ColumnSchema* TableSchema::text() const {
+  const auto found = std::find_if(columns.begin(), columns.end(), [](const ColumnSchema& column) {
+    return column.type == ColumnType::text && column.role != ColumnRole::left_out;
+  });
   return found == columns.end() ? nullptr : &*found;
 }
 
@@ -124,26 +153,19 @@ void require_regular(const TableSchema& schema) {
                                 schema.source, schema.unclosed_quote));
   }
   if (schema.misplaced_quotes.count > 0) {
-    throw DataError(fmt::format("{}: line {}: text behind a closing quote; double the quotes inside a cell",
+    throw DataError(fmt::format("{}: line {}: there is text after a closing quote; double the quotes inside a cell",
                                 schema.source, schema.misplaced_quotes.lines[0]));
   }
   if (schema.ragged.count > 0) {
-    throw DataError(
-        fmt::format("{}: line {}: the row does not have {} cells like the others ({} such rows); put a cell "
-                    "that contains the separator in quotes, or skip lines "
-                    "with --comment PREFIX",
-                    schema.source, schema.ragged.lines[0], schema.columns.size(), schema.ragged.count));
+    throw DataError(fmt::format(
+        "{}: line {}: {} cells separated by {}, but line {} has {}; put a cell that contains the separator in quotes, "
+        "or skip lines with --comment PREFIX",
+        schema.source, schema.ragged.lines[0], schema.ragged_cells, separator_name(schema.separator), schema.first_line,
+        schema.columns.size()));
   }
-  for (const ColumnSchema& column : schema.columns) {
-    if (column.odd == 0 || column.odd_cells.empty() || column.role == ColumnRole::left_out) continue;
-    const OddCell& cell = column.odd_cells[0];
-    const std::string text = escape_cell(cell.text, kMostOddBytes), name = escape_cell(column.name, kMostOddBytes);
-    throw DataError(
-        fmt::format("{}: column \"{}\", line {}: \"{}\" is not {} ({} of {} values are). Use --missing "
-                    "\"{}\", --types {}=category, or --read to leave the column out",
-                    schema.source, name, cell.line, text, odd_kind(column.type), column.entries() - column.odd,
-                    column.entries(), text, name));
-  }
+  for (const ColumnSchema& column : schema.columns)
+    if (column.odd > 0 && !column.odd_cells.empty() && column.role != ColumnRole::left_out)
+      refuse_odd_cell(schema, column);
 }
 
 }  // namespace unfold

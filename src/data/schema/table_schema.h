@@ -83,6 +83,8 @@ struct TableSchema {
   LineCount undecodable;         ///< bytes that are not UTF-8
   LineCount control_characters;  ///< other than tabs and line ends
   LineCount ragged;              ///< rows with more or fewer cells than the others
+  Index ragged_cells = 0;        ///< cells of the first of these rows
+  Index first_line = 0;          ///< line of the first row with the usual number of cells
   LineCount misplaced_quotes;    ///< text behind a closing quote
   Index unclosed_quote = 0;      ///< the line of a quote that nothing closes; 0 if there is none
   Index comments = 0;
@@ -92,13 +94,17 @@ struct TableSchema {
 
   /// Returns nullptr if there is no such column.
   const ColumnSchema* find(std::string_view name) const;
+  /// The column whose text is an example, so that the rows are independent of each other; nullptr: rows follow one
+  /// another.
+  const ColumnSchema* text() const;
 };
 
 /// The type that an option states for a column.
 struct StatedType {
   ColumnType type = ColumnType::number;
-  std::optional<TextUnit> unit;           ///< `words` and `characters`
-  std::optional<DateFormat> date_format;  ///< `date:DD/MM/YYYY`
+  std::optional<TextUnit> unit;                     ///< `words` and `characters`
+  std::optional<DateFormat> date_format;            ///< `date:DD/MM/YYYY`
+  std::optional<NumberConvention> convention = {};  ///< of a model; inferred where the option states none
 };
 
 /// What the user states about a table; what is not stated is inferred.
@@ -112,6 +118,8 @@ struct SchemaOptions {
   std::string comment = {};  ///< prefix of lines that are skipped; empty: there are none
   std::optional<std::string> group = {}, order = {};
   std::vector<std::string> read = {}, predict = {};  ///< empty: inferred
+  bool ignore_absent = false;  ///< types and names of fields that are no columns are ignored: they are those of a model
+  bool infer_roles = true;     ///< false: only `group` and `order` make sequences, and other columns are not predicted
 };
 
 /// Parsers of the values of the command line. All throw UsageError, with the nearest name where there is one.

@@ -3,6 +3,7 @@
 #include <rapidcheck/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstdio>
 
 #include "data/readers/reader_text.h"
@@ -53,7 +54,8 @@ TEST(TableReader, a_first_row_is_a_header_where_that_is_known) {
 }
 
 TEST(TableReader, quotes_hold_separators_line_ends_and_quotes) {
-  const Examples examples = read_as("table", "n,text\n1,\"two\nlines, \"\"quoted\"\"\"\n2, \"\" \n3,x \"y\" z\n");
+  const Examples examples =
+      read_as("table", "n,text\n1,\"two\nlines, \"\"quoted\"\"\"\n2, \"\" \n3,x \"y\" z\n", {.texts = {"text"}});
   EXPECT_EQ(entries_of(examples, "text"), (Texts{"two\nlines, \"quoted\"", "", "x \"y\" z"}));
   EXPECT_EQ(examples.lines, (Indices{2, 4, 5}));
   EXPECT_TRUE(contains(refusal("table", "a,b\n1,\"x\n2,y\n"), "data: line 2: a quote is not closed"));
@@ -76,10 +78,10 @@ TEST(TableReader, missing_numbers_have_many_spellings_and_infinite_ones_are_refu
   EXPECT_EQ(column_of(read_as("table", "x,y\n1,2\n1e-999,3\n"), "x").numbers, (Numbers{1, 0}));
 }
 
-TEST(TableReader, a_column_of_texts_keeps_words_that_would_be_missing_numbers) {
+TEST(TableReader, WordsForMissingValuesAreMissingInEveryColumnAndMarksOnlyAmongNumbers) {
   const Examples examples = read_as("table", "x,y\n1,NA\n2,?\n3,\n4,b\n");
   EXPECT_EQ(entries_of(examples, "y"), (Texts{"NA", "?", "", "b"}));
-  EXPECT_EQ(column_of(examples, "y").missing, (Flags{0, 0, 1, 0}));
+  EXPECT_EQ(column_of(examples, "y").missing, (Flags{1, 0, 1, 0}));
 }
 
 TEST(TableReader, a_column_without_a_value_is_missing_everywhere) {
@@ -99,12 +101,13 @@ TEST(TableReader, columns_are_texts_or_numbers_where_that_is_said) {
 
 TEST(TableReader, a_column_separates_sequences) {
   const Examples examples = read_as("table", "id,x\n7,1\n7,2\n8,3\n7,4\n", {.sequence_column = "id"});
-  EXPECT_EQ(examples.ends, (Indices{2, 3, 4}));
-  EXPECT_EQ(examples.example_lines, (Indices{2, 4, 5}));
-  EXPECT_EQ(entries_of(examples, "id"), (Texts{"7", "8", "7"}));
+  EXPECT_EQ(examples.ends, (Indices{3, 4}));  // rows of a sequence need not be neighbors
+  EXPECT_EQ(examples.example_lines, (Indices{2, 4}));
+  EXPECT_EQ(entries_of(examples, "id"), (Texts{"7", "8"}));
   EXPECT_TRUE(column_of(examples, "id").once);
-  EXPECT_EQ(column_of(examples, "x").numbers, (Numbers{1, 2, 3, 4}));
-  EXPECT_TRUE(contains(refusal("table", "id,x\n7,1\n", {.sequence_column = "key"}), "there is no column key"));
+  EXPECT_EQ(column_of(examples, "x").numbers, (Numbers{1, 2, 4, 3}));
+  EXPECT_EQ(examples.lines, (Indices{2, 3, 5, 4}));
+  EXPECT_TRUE(contains(refusal("table", "id,x\n7,1\n", {.sequence_column = "key"}), "there is no column \"key\""));
   EXPECT_TRUE(contains(refusal("table", "id,x\n7,1\n,2\n", {.sequence_column = "id"}),
                        "data: line 3: column id, which identifies the sequence of the row, is empty"));
 }
@@ -114,8 +117,10 @@ TEST(TableReader, ragged_row_is_rejected_with_both_counts) {
   EXPECT_TRUE(contains(message, "data: line 4: 3 cells separated by commas, but line 1 has 2")) << message;
 }
 
-TEST(TableReader, two_columns_of_one_name_and_a_table_without_rows_are_refused) {
-  EXPECT_TRUE(contains(refusal("table", "x,x\n1,2\n"), "two columns"));
+TEST(TableReader, ASecondColumnOfOneNameGetsANumberAndATableWithoutRowsIsRefused) {
+  const Examples twice = read_as("table", "x,x\n1,2\n");
+  EXPECT_EQ(names_of(twice), (Texts{"x", "x.2"}));
+  EXPECT_TRUE(contains(twice.remarks.front(), "is named \"x.2\""));
   EXPECT_TRUE(contains(refusal("table", "\n\n"), "data: it contains no examples"));
 }
 
@@ -136,6 +141,42 @@ TEST(TableReader, real_tables_have_the_shapes_that_their_pages_name) {
   EXPECT_EQ(column_of(measured, "volatile acidity").numbers[0], 0.7);
   UNFOLD_REAL_DATA(laser, "timeseries/santafe_laser.txt");
   EXPECT_EQ(column_of(read_examples(Input::open(laser), {}), "value").entries(), 10093);
+}
+
+TEST(TableReader, CellsAreKeptAsTheyStoodWhereNumbersAreWrittenDifferently) {
+  const Examples examples = read_as("table", "x,y\n\"1,200\",1\n2,2\nnull,3\n4.50,4\n");
+  const ExampleColumn& x = column_of(examples, "x");
+  EXPECT_EQ(x.numbers, (Numbers{1200, 2, 0, 4.5}));
+  EXPECT_EQ(x.missing, (Flags{0, 0, 1, 0}));
+  ASSERT_EQ(x.cells.size(), 4);
+  EXPECT_EQ(x.cells[0], "1,200");
+  EXPECT_EQ(x.cells[2], "null");
+  EXPECT_EQ(x.cells[3], "4.50");
+  EXPECT_TRUE(column_of(examples, "y").cells.empty());
+}
+
+TEST(TableReader, ARowWithATextIsAnExampleOfWords) {
+  const Examples examples = read_as("table", "text,label\na  b c,x\n\"d, e f\",y\n");
+  EXPECT_EQ(entries_of(examples, "text"), (Texts{"a", "b", "c", "d,", "e", "f"}));
+  EXPECT_EQ(examples.ends, (Indices{3, 6}));
+  EXPECT_EQ(examples.example_lines, (Indices{2, 3}));
+  EXPECT_EQ(column_of(examples, "text").cells[0], "a  b c");
+  EXPECT_TRUE(column_of(examples, "label").once);
+}
+
+TEST(TableReader, DatesGiveCalendarColumnsAndOrderTheRowsOfAGroup) {
+  const Examples examples = read_as(
+      "table",
+      "user_id,when,x\na,2024-01-02 06:00,1\nb,2024-01-01 00:00,2\na,2024-01-01 18:00,3\nb,2024-01-01 01:00,4\n");
+  EXPECT_EQ(column_of(examples, "x").numbers, (Numbers{3, 1, 2, 4}));
+  EXPECT_EQ(column_of(examples, "when.weekday").numbers[0], 1);  // 2024-01-01 was a Monday
+  EXPECT_EQ(column_of(examples, "when.weekday").numbers[8], 1);
+  const ExampleColumn& hour = column_of(examples, "when.hour");
+  EXPECT_NEAR(hour.numbers[0], -1, 1e-12);  // the sine of three quarters of a day
+  EXPECT_NEAR(hour.numbers[2], 1, 1e-12);
+  const ExampleColumn& gap = column_of(examples, "when.gap");
+  EXPECT_EQ(gap.missing, (Flags{1, 0, 1, 0}));
+  EXPECT_NEAR(gap.numbers[3], std::log(3601), 1e-12);
 }
 
 /// In quotes, which hold everything.
@@ -160,7 +201,7 @@ RC_GTEST_PROP(TableReader, what_is_written_in_quotes_is_read_back, ()) {
   RC_PRE(!rows.empty());
   const auto is_empty = [](const std::string& text) { return text.empty(); };
   RC_PRE(!std::all_of(xs.begin(), xs.end(), is_empty) && !std::all_of(ys.begin(), ys.end(), is_empty));
-  const Examples examples = read_as("table", file);
+  const Examples examples = read_as("table", file, {.texts = {"x", "y"}});
   RC_ASSERT(examples.positions() == static_cast<Index>(xs.size()));
   RC_ASSERT(entries_of(examples, "x") == xs);
   RC_ASSERT(entries_of(examples, "y") == ys);

@@ -62,7 +62,7 @@ nlohmann::json columns_of(const std::string& text) { return to_json(infer_table_
 TEST(TableSchema, TypesAndRolesOfAMixedTable) {
   const TableSchema schema = infer_table_schema("data", MixedTable(40).text());
   EXPECT_EQ(types_of(schema),
-            (Texts{"when:date:order:0:36:0", "load:number:read:0:40:0", "price:integer:read:0:40:0",
+            (Texts{"when:date:read:0:36:0", "load:number:read:0:40:0", "price:integer:read:0:40:0",
                    "kind:category:read:0:2:0", "note:text:read:0:40:0", "id:identifier:left out:0:40:0",
                    "class:category:predicted:0:4:0", "unit:constant:left out:0:1:0", "none:empty:left out:40:0:0"}));
   EXPECT_EQ(schema.find("price")->least, 1100);

@@ -1,0 +1,115 @@
+#include "data/readers/calendar_columns.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <numbers>
+#include <utility>
+
+#include "numerics/functions.h"
+
+namespace unfold {
+namespace {
+
+enum class CalendarPart { hour, weekday, month, gap, trend };
+constexpr std::array<std::string_view, 5> kCalendarParts = {"hour", "weekday", "month", "gap", "trend"};
+constexpr std::array<Index, 5> kCalendarWidths = {2, 7, 2, 1, 1};
+constexpr Index kDaySeconds = 86400, kWeekDays = 7, kYearMonths = 12;
+
+/// 0: Monday. 1970-01-01 was a Thursday.
+Index weekday_of(Index days) { return ((days + 3) % kWeekDays + kWeekDays) % kWeekDays; }
+
+/// The sine of a share of a turn, in [0, 2). A Taylor series over a quarter of a turn, which gives the same bits on
+/// every machine, unlike the sine of the C library.
+double sine_of_turn(double share) {
+  if (share >= 1) share -= 1;
+  const double sign = share < 0.5 ? 1 : -1;
+  if (share >= 0.5) share -= 0.5;
+  const double x = 2 * std::numbers::pi * (share <= 0.25 ? share : 0.5 - share);
+  double term = x, sum = x;
+  constexpr int kTerms = 12;
+  for (int k = 1; k < kTerms; ++k) {
+    term = term * x * x / static_cast<double>(-2 * k * (2 * k + 1));
+    sum += term;
+  }
+  return sign * sum;
+}
+
+/// Sine and cosine of a share of a turn, in [0, 1).
+void put_on_circle(double share, double* numbers) {
+  numbers[0] = sine_of_turn(share);
+  numbers[1] = sine_of_turn(share + 0.25);
+}
+
+void put_part(CalendarPart part, const Moment& moment, const std::optional<Moment>& before, double* numbers) {
+  switch (part) {
+    case CalendarPart::hour:
+      return put_on_circle(static_cast<double>(moment.second) / static_cast<double>(kDaySeconds), numbers);
+    case CalendarPart::weekday: numbers[weekday_of(moment.days)] = 1; return;
+    case CalendarPart::month:
+      return put_on_circle(
+          static_cast<double>(civil_from_days(moment.days).month - 1) / static_cast<double>(kYearMonths), numbers);
+    case CalendarPart::gap: {
+      double seconds = before ? std::max(0.0, moment.seconds() - before->seconds()) : 0;
+      seconds += 1;
+      vector_log(&seconds, numbers, 1);
+      return;
+    }
+    case CalendarPart::trend: numbers[0] = moment.seconds() / static_cast<double>(kDaySeconds);
+  }
+}
+
+}  // namespace
+
+std::span<const std::string_view> calendar_parts() { return kCalendarParts; }
+
+bool reads_preceding_date(std::string_view column) { return column.ends_with(".gap"); }
+
+std::vector<ExampleColumn> calendar_columns(const std::string& name, const Moments& moments,
+                                            std::span<const Index> ends) {
+  std::vector<ExampleColumn> columns;
+  for (std::size_t i = 0; i < kCalendarParts.size(); ++i) {
+    const auto part = static_cast<CalendarPart>(i);
+    const Index width = kCalendarWidths[i];
+    ExampleColumn column{.name = fmt::format("{}.{}", name, kCalendarParts[i]), .width = width, .derived = true};
+    column.numbers.resize(moments.size() * at(width));
+    column.missing.resize(moments.size());
+    std::size_t example = 0;
+    for (std::size_t row = 0; row < moments.size(); ++row) {
+      while (example < ends.size() && ends[example] <= static_cast<Index>(row)) ++example;
+      const bool first = row == 0 || (example > 0 && ends[example - 1] == static_cast<Index>(row));
+      const std::optional<Moment> before = first ? std::nullopt : moments[row - 1];
+      const bool known = moments[row] && (part != CalendarPart::gap || before);
+      column.missing[row] = known ? 0 : 1;
+      if (known) put_part(part, *moments[row], before, column.numbers.data() + row * at(width));
+    }
+    if (std::ranges::none_of(column.missing, [](char flag) { return flag != 0; })) column.missing.clear();
+    columns.push_back(std::move(column));
+  }
+  return columns;
+}
+
+std::vector<Moment> continue_dates(const Moment& last, const DateStep& step, Index count) {
+  std::vector<Moment> dates;
+  Moment next = last;
+  const CivilDate begin = civil_from_days(last.days);
+  for (Index k = 1; k <= count; ++k) {
+    if (step.months > 0) {
+      const Index month = begin.year * kYearMonths + begin.month - 1 + k * step.months;
+      Index day = begin.day;
+      while (!is_valid_date(month / kYearMonths, month % kYearMonths + 1, day)) --day;
+      next.days = days_from_civil(month / kYearMonths, month % kYearMonths + 1, day);
+    } else {
+      const Index seconds = next.days * kDaySeconds + next.second + step.seconds;
+      next.days = seconds / kDaySeconds;
+      next.second = seconds % kDaySeconds;
+      while (step.name == "working days" && weekday_of(next.days) >= 5) ++next.days;
+    }
+    dates.push_back(next);
+  }
+  return dates;
+}
+
+}  // namespace unfold

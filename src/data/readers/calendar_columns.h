@@ -1,0 +1,34 @@
+#pragma once
+/// Columns of numbers that a reader derives from a column of dates, and the dates after the last one.
+///
+///   when.hour      sine and cosine of the time of day
+///   when.weekday   seven numbers, 1 for the day of the week and 0 otherwise, Monday first
+///   when.month     sine and cosine of the month of the year
+///   when.gap       log(1 + seconds since the preceding row of the example); missing in its first row
+///   when.trend     days since 1970-01-01
+
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "data/examples/examples.h"
+#include "data/schema/date_cell.h"
+
+namespace unfold {
+
+using Moments = std::vector<std::optional<Moment>>;  ///< empty entries are missing dates
+
+/// `ends`: as Examples::ends. All columns are marked as derived.
+std::vector<ExampleColumn> calendar_columns(const std::string& name, const Moments& moments,
+                                            std::span<const Index> ends);
+/// The suffixes of such columns: "hour", "weekday", "month", "gap", "trend".
+std::span<const std::string_view> calendar_parts();
+/// Whether the gap to the preceding row has to be known, as opposed to the date alone.
+bool reads_preceding_date(std::string_view column);
+
+/// The next `count` dates of a series with this step. REQUIRES: step.regular.
+std::vector<Moment> continue_dates(const Moment& last, const DateStep& step, Index count);
+
+}  // namespace unfold
