@@ -28,6 +28,7 @@ struct VerbEntry {
 
 const std::vector<VerbEntry>& verb_list() {
   static const std::vector<VerbEntry> verbs = {
+      {"inspect", "shows the format, the fields and the faults of files before training", make_inspect},
       {"train", "trains a model on text or on data with fields", make_train, true},
       {"eval", "evaluates a model on data: bits per symbol and per byte, perplexity", make_eval},
       {"score", "prints the surprisal of every symbol or line", make_score, true},

@@ -36,7 +36,7 @@ void add_data_options(CommandOptions& options, TrainRequest& request) {
                .target = &s.read,
                .placeholder = "FIELD,...",
                .help = "input fields; FIELD.lower, .shape, .prefix3, .suffix3 are derived from text fields",
-               .default_text = "all others, and predicted numbers"});
+               .default_text = "all others, and predicted numbers; tables: see unfold inspect"});
   options.add({.name = "predict",
                .target = &s.predict,
                .placeholder = "FIELD,...",
@@ -53,7 +53,10 @@ void add_data_options(CommandOptions& options, TrainRequest& request) {
   options.add({.name = "sequences",
                .target = &s.sequences,
                .placeholder = "FIELD",
-               .help = "tables: adjacent rows with the same value in this column form a sequence"});
+               .help = "tables: rows with the same value in this column form a sequence; also spelled --group",
+               .default_text = "the schema of the table, see unfold inspect"});
+  options.add({.name = "group", .target = &s.sequences, .placeholder = "FIELD"});
+  add_schema_options(options, s);
   options.add({.name = "trees",
                .target = &s.trees,
                .placeholder = "SHAPE",
@@ -355,6 +358,49 @@ void add_run_options(CommandOptions& options, TrainRequest& request) {
 
 }  // namespace
 
+void add_schema_options(CommandOptions& options, TrainSettings& s) {
+  options.add({.name = "order",
+               .target = &s.order,
+               .placeholder = "FIELD",
+               .help = "tables: order the rows of each sequence by this column of dates or numbers",
+               .default_text = "the schema of the table"});
+  options.add({.name = "types",
+               .target = &s.types,
+               .placeholder = "FIELD=TYPE,...",
+               .help =
+                   "tables: types of columns: number, integer, category, text, words, characters, date, date:PATTERN, "
+                   "id",
+               .default_text = "inferred, see unfold inspect"});
+  options.add({.name = "missing",
+               .target = &s.missing,
+               .placeholder = "A,B,...",
+               .help = "tables: cells that stand for missing values",
+               .default_text = "null, NA, nan, ... (docs/data.md)"});
+  options.add({.name = "decimal",
+               .target = &s.decimal,
+               .placeholder = "comma|point",
+               .help = "tables: decimal mark of numbers",
+               .choices = {"comma", "point"},
+               .default_text = "inferred"});
+  options.add({.name = "thousands",
+               .target = &s.thousands,
+               .placeholder = "MARK",
+               .help = "tables: thousands separator of numbers",
+               .choices = {"none", "comma", "point", "space"},
+               .default_text = "inferred"});
+  options.add({.name = "header",
+               .target = &s.header,
+               .placeholder = "yes|no",
+               .help = "tables: whether the first row has the names of the columns",
+               .choices = {"yes", "no"},
+               .default_text = "inferred"});
+  options.add({.name = "comment",
+               .target = &s.comment,
+               .placeholder = "PREFIX",
+               .help = "tables: skip lines that begin with this text",
+               .default_text = "none"});
+}
+
 void add_train_options(CommandOptions& options, TrainRequest& request) {
   add_data_options(options, request);
   add_training_options(options, request.settings);
@@ -365,6 +411,9 @@ void take_given(const CommandOptions& options, TrainRequest& request) {
   request.given.clear();
   for (const Setting& setting : all_settings(request.settings, request.run))
     if (options.given(setting.name)) request.given.emplace(setting.name);
+  if (options.given("group") && options.given("sequences"))
+    throw UsageError("--group and --sequences are the same option; leave out one of them");
+  if (options.given("group")) request.given.emplace("sequences");
 }
 
 }  // namespace unfold

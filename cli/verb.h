@@ -60,6 +60,7 @@ std::unique_ptr<Verb> make_export();
 std::unique_ptr<Verb> make_import();
 std::unique_ptr<Verb> make_check();
 std::unique_ptr<Verb> make_info();
+std::unique_ptr<Verb> make_inspect();
 std::unique_ptr<Verb> make_bench();
 std::unique_ptr<Verb> make_generate();
 std::unique_ptr<Verb> make_reproduce();

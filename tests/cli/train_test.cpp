@@ -227,14 +227,16 @@ TEST_F(CommandTest, options_without_effect_are_rejected) {
     expect_failure(forecast + Arguments{"--model", "esn:5"} + unused, 2, "is fitted in one pass; leave it out");
 }
 
-TEST_F(CommandTest, option_that_treats_fields_as_text_is_named) {
+TEST_F(CommandTest, an_option_of_reading_states_text_and_one_of_training_does_not) {
   std::string lines;
   for (int i = 0; i < 30; ++i) lines += i % 2 == 0 ? "good\ta fine day\n" : "bad\ta dull day\n";
   write_bytes(text_, lines);
   const Arguments training = {"train", text_, "--model", "rnn:4", "--steps", "2", "--overwrite", "--out", run_};
   EXPECT_THAT(unfold_command(training).err, testing::HasSubstr("is read as labelled"));
-  EXPECT_THAT(unfold_command(training + Arguments{"--restarts", "2"}).err,
-              testing::HasSubstr("is read as running text, which --restarts is for; --format labelled"));
+  EXPECT_THAT(unfold_command(training + Arguments{"--lines"}).err,
+              testing::HasSubstr("is read as running text, which --lines is for; --format labelled"));
+  expect_failure(training + Arguments{"--restarts", "2"}, 2,
+                 "--restarts is for text, not for data with fields (labelled); --format text reads the file as text");
 }
 
 TEST_F(CommandTest, dynamic_evaluation_learns_from_lines_shorter_than_a_window) {

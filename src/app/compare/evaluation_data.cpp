@@ -67,7 +67,7 @@ ExampleSet judged_examples(const Model& model, const NetworkLayout& layout, cons
                  parse_unknown_policy(unknown));
   if (judged.split.empty()) return all;
   const Problem problem = predicts_whole_sequences(model) ? Problem::generating : problem_of(layout, model.data());
-  const ExampleSplit split(examples, parse_split(judged.split), problem);
+  const ExampleSplit split(examples, parse_split(judged.split), problem, predicted_fields(layout));
   auto parts = split.parts(all, stored_settings(model).window);
   return std::move(parts[judged.part == "test" ? 2 : 1]);
 }

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 
 #include "app/fields/field_entries.h"
 #include "base/error.h"
@@ -23,7 +24,8 @@ Index share_of(const SplitShares& shares, Index n, std::size_t parts) {
 
 }  // namespace
 
-ExampleSplit::ExampleSplit(const Examples& examples, const SplitShares& shares, Problem problem)
+ExampleSplit::ExampleSplit(const Examples& examples, const SplitShares& shares, Problem problem,
+                           std::span<const std::string> predicts)
     : single_(examples.count() == 1) {
   const bool can_be_cut = !examples.are_trees() && !examples.are_grids();
   if (single_ && !can_be_cut && shares.shares[0] < kWholeShare)
@@ -49,6 +51,24 @@ ExampleSplit::ExampleSplit(const Examples& examples, const SplitShares& shares, 
       while (part < 2 && e >= share_of(shares, examples.count(), part + 1)) ++part;
     examples_[part].push_back(e);
   }
+  if (problem == Problem::classifying && !single_) keep_classes(examples, predicts);
+}
+
+/// Moves the first example of each class without an example in the training part there: a class that training never
+/// sees would have probability 0.
+void ExampleSplit::keep_classes(const Examples& examples, std::span<const std::string> predicts) {
+  for (const ExampleColumn& column : examples.columns) {
+    if (!column.once || !column.is_text() || std::ranges::find(predicts, column.name) == predicts.end()) continue;
+    std::set<std::string_view> known;
+    for (const Index e : examples_[0]) known.insert(column.texts[at(e)]);
+    for (std::size_t part = 1; part < examples_.size(); ++part)
+      std::erase_if(examples_[part], [&](Index e) {
+        if (!column.present(e) || !known.insert(column.texts[at(e)]).second) return false;
+        examples_[0].push_back(e);
+        return true;
+      });
+  }
+  std::ranges::sort(examples_[0]);
 }
 
 void ExampleSplit::split_by_source(const Examples& examples, const SplitShares& shares) {

@@ -2,6 +2,8 @@
 /// Splits examples into training, validation and test parts.
 
 #include <array>
+#include <span>
+#include <string>
 #include <vector>
 
 #include "app/fields/field_data.h"
@@ -13,13 +15,16 @@ namespace unfold {
 /// The assignment of examples to the training, validation and test parts.
 ///
 /// By default, the parts follow one another in file order. If the model predicts once per example, or predicts whole
-/// sequences, each part is spread evenly over the file, because such files are often sorted. Sources are shuffled with
-/// the seed kSplitSeed, and all examples of one source go to the same part. A single example is split by position.
+/// sequences, each part is spread evenly over the file, because such files are often sorted; a class of which no
+/// example would be in the training part has its first one there. Sources are shuffled with the seed kSplitSeed, and
+/// all examples of one source go to the same part. A single example is split by position.
 inline constexpr std::uint64_t kSplitSeed = 1;
 class ExampleSplit {
  public:
   /// Throws DataError if there is only one example and it has a source or is a whole sequence.
-  ExampleSplit(const Examples& examples, const SplitShares& shares, Problem problem);
+  /// `predicts`: fields of which each class has an example in the training part, where it has any.
+  ExampleSplit(const Examples& examples, const SplitShares& shares, Problem problem,
+               std::span<const std::string> predicts = {});
 
   /// Returns the training part, from which alphabets and normalization constants are computed.
   Examples training(const Examples& all) const;
@@ -28,6 +33,7 @@ class ExampleSplit {
   std::array<ExampleSet, 3> parts(const ExampleSet& all, Index warmup) const;
 
  private:
+  void keep_classes(const Examples& examples, std::span<const std::string> predicts);
   void split_by_source(const Examples& examples, const SplitShares& shares);
 
   std::array<std::vector<Index>, 3> examples_;

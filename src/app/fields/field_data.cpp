@@ -13,12 +13,16 @@
 #include "app/fields/grid_data.h"
 #include "app/fields/predicted_list.h"
 #include "app/fields/template_data.h"
+#include "app/schema/field_checks.h"
+#include "app/schema/table_fields.h"
 #include "app/settings/evaluation_split.h"
 #include "base/error.h"
 #include "base/options/suggestions.h"
+#include "base/printable.h"
 #include "data/examples/templates.h"
 #include "data/readers/image_list.h"
 #include "data/readers/memory_data.h"
+#include "data/schema/describe_schema.h"
 #include "model/decoding/objective.h"
 #include "model/network/density_model.h"
 #include "model/network/length_model.h"
@@ -54,6 +58,12 @@ void add_with_parts(const ExampleColumn& column, const std::vector<const char*>&
   for (const char* part : parts) reads.push_back(fmt::format("{}.{}", column.name, part));
 }
 
+/// A field with one entry per example, which is known at all positions.
+bool is_once(const Examples& examples, const std::string& name) {
+  const ExampleColumn* column = examples.find(name);
+  return column != nullptr && column->once;
+}
+
 bool predicts(const std::vector<Predicted>& heads, const std::string& name) {
   return std::ranges::find(heads, name, &Predicted::field) != heads.end();
 }
@@ -64,8 +74,43 @@ const std::vector<const char*> kRunsOfWords = {"lower", "run2", "run3"};
 /// The same for the leaves of a tree.
 const std::vector<const char*> kPartsOfLeaves = {"lower", "prefix3", "suffix3"};
 
+/// Whether the field is predicted from its own past: numbers, the events of a table, or a text.
+bool reads_own_past(const Examples& examples, const Predicted& head) {
+  const ExampleColumn& column = examples.column(head.field);
+  if (examples.are_grids() || column.once || head.at_end) return false;
+  if (!column.is_text()) return true;
+  if (examples.schema == nullptr) return false;
+  const ColumnSchema* text = examples.schema->text();
+  return examples.schema->events || (text != nullptr && text->name == head.field);
+}
+
+/// What the schema of a table says, with parts of words of an open vocabulary.
+Names default_table_reads(const Examples& examples, const std::vector<Predicted>& heads) {
+  Names reads;
+  const bool past = std::ranges::any_of(heads, [&](const Predicted& head) { return reads_own_past(examples, head); });
+  for (const std::string& name : schema_reads(examples, predicted_names(heads), past)) {
+    const ExampleColumn& column = examples.column(name);
+    if (column.once || past || column.characters)
+      reads.push_back(name);
+    else
+      add_with_parts(column, examples.schema->text() != nullptr ? kRunsOfWords : kPartsOfWords, reads);
+  }
+  // Where all other columns are left out, the earlier values say something.
+  if (reads.empty())
+    for (const Predicted& head : heads)
+      if (!examples.column(head.field).once && !head.at_end) reads.push_back(head.field);
+  return reads;
+}
+
+bool has_entry(const ExampleColumn& column) {
+  for (Index e = 0; e < column.entries(); ++e)
+    if (column.present(e)) return true;
+  return false;
+}
+
 /// Everything else at every position; numbers that are predicted are read too, because what they were says most.
 Names default_reads(const Examples& examples, const std::vector<Predicted>& heads) {
+  if (examples.schema != nullptr) return default_table_reads(examples, heads);
   Names reads;
   bool forecasts = false, tags = false;
   const bool source = has_source(examples);
@@ -75,7 +120,7 @@ Names default_reads(const Examples& examples, const std::vector<Predicted>& head
     forecasts = forecasts || (!examples.are_grids() && !column.is_text() && !column.once && !head.at_end);
   }
   for (const ExampleColumn& column : examples.columns) {
-    if (column.once || (source && !column.source)) continue;
+    if (column.once || (source && !column.source) || !has_entry(column)) continue;
     if (forecasts && !column.is_text()) reads.push_back(column.name);
     if (column.source)
       reads.push_back(column.name);
@@ -148,6 +193,7 @@ std::string default_loss(const ExampleColumn& column) {
 
 std::string obvious_target(const Examples& examples) {
   if (has_source(examples)) return "target";
+  if (examples.schema != nullptr) return schema_target(examples);
   for (const char* name : {"label", "notes", "value", "class", "upos", "tags", "tag"})
     if (examples.find(name) != nullptr) return name;
   Names once, numbers;
@@ -182,6 +228,7 @@ ReaderOptions reader_options(const TrainSettings& s) {
     options.text_kind_set = true;
   }
   options.sequence_column = s.sequences.value_or("");
+  options.schema = stated_schema(s);
   options.rows = density_rows(s);
   if (s.trees) {
     options.trees = parse_tree_shape(*s.trees);
@@ -199,20 +246,89 @@ ReaderOptions reader_options(const TrainSettings& s) {
   return options;
 }
 
-Examples read_fields(const std::vector<std::string>& files, const ReaderOptions& options) {
-  if (MemoryData* memory = files.empty() ? nullptr : MemoryFiles::find(files.front()))
-    return take_examples(*memory, options);
+namespace {
+
+/// Names the columns that --read and --predict choose, of which the reader has to know the roles.
+void choose_columns(const Names& known, const TrainSettings& s, ReaderOptions& options) {
+  if (known.empty() || !options.rows.field.empty()) return;
+  const auto add = [&](Names& list, std::string name) {
+    list.push_back(name);
+    if (std::ranges::find(known, name) != known.end()) return;
+    for (std::size_t dot = name.rfind('.'); dot != std::string::npos && dot > 0; dot = name.rfind('.')) {
+      name.resize(dot);
+      list.push_back(name);
+    }
+  };
+  for (const std::string& name : s.read ? split_names(*s.read, known) : Names()) {
+    add(options.schema.read, name);
+    for (const TemplatePart& part : parse_template(name)) add(options.schema.read, part.field);
+  }
+  for (const std::string& text : s.predict ? split_predicted(*s.predict, known) : Names())
+    options.schema.predict.push_back(parse_predicted(text, known).field);
+  for (const auto& [name, type] : options.schema.types)
+    if (std::ranges::find(known, name) == known.end())
+      throw UsageError(fmt::format("--types: there is no column {}; the columns are {}{}", in_quotes(name),
+                                   joined(known), did_you_mean(name, known)));
+  options.schema.ignore_absent = true;
+}
+
+/// A loss states whether a column is predicted as classes or as numbers.
+void choose_types(const TrainSettings& s, const Names& known, ReaderOptions& options) {
+  if (!s.predict || !options.rows.field.empty()) return;
+  for (const std::string& text : split_predicted(*s.predict, known)) {
+    const Predicted head = parse_predicted(text, known);
+    const std::string_view loss = spec_name(head.loss);
+    const auto is_one_of = [&](std::initializer_list<std::string_view> names) {
+      return std::ranges::find(names, loss) != names.end();
+    };
+    if (is_one_of({"softmax", "crf", "ctc"})) options.texts.push_back(head.field);
+    if (is_one_of({"normal", "gaussian", "mixture", "bernoulli", "poisson"})) options.numbers.push_back(head.field);
+  }
+}
+
+/// The data in memory that the names of files stand for; null: they are files.
+MemoryData* memory_of(const std::vector<std::string>& files) {
+  return files.empty() ? nullptr : MemoryFiles::find(files.front());
+}
+
+Examples read_inputs(const std::vector<Input>& inputs, const ReaderOptions& options) {
   Examples all;
   ReaderOptions next = options;
-  for (const Input& input : open_data(files, options.format)) {
+  for (const Input& input : inputs) {
     Examples more = read_examples(input, next);
     if (!next.rows.field.empty()) next.rows.classes = classes_of(more.column(next.rows.field));
-    if (all.columns.empty())
-      all = std::move(more);
-    else
+    if (!all.columns.empty()) {
       append(all, more);
+      continue;
+    }
+    all = std::move(more);
+    read_like(all, next);
   }
   return all;
+}
+
+}  // namespace
+
+Examples read_fields(const std::vector<std::string>& files, const ReaderOptions& options) {
+  if (MemoryData* memory = memory_of(files)) return take_examples(*memory, options);
+  return read_inputs(open_data(files, options.format), options);
+}
+
+Examples read_training_fields(TrainSettings& s, Reporter& reporter) {
+  ReaderOptions options = reader_options(s);
+  MemoryData* memory = memory_of(s.data);
+  const std::vector<Input> inputs = memory == nullptr ? open_data(s.data, options.format) : std::vector<Input>();
+  const Names known = memory != nullptr ? column_names_of(*memory, options)
+                      : inputs.empty()  ? Names()
+                                        : column_names_of(inputs.front(), options);
+  choose_columns(known, s, options);
+  choose_types(s, known, options);
+  Examples examples = memory != nullptr ? take_examples(*memory, options) : read_inputs(inputs, options);
+  report_reader_notes(examples, reporter);
+  if (!options.rows.field.empty() || examples.schema == nullptr) return examples;
+  reporter.remark(describe_briefly(*examples.schema));
+  settle_sequences(examples, s);
+  return examples;
 }
 
 Examples read_fields(const std::vector<std::string>& files, const ReaderOptions& options, Reporter& reporter) {
@@ -331,6 +447,7 @@ FieldPlan plan_fields(const Examples& examples, TrainSettings& s) {
                 : s.ends             ? Names{heads.front().field}
                 : is_of_crf(s.model) ? default_templates(examples, predicted_names(heads))
                                      : default_reads(examples, heads);
+  reads = with_date_parts(examples, reads);
   std::erase_if(reads, [&](const std::string& name) { return name == s.sequences.value_or(""); });
   const bool grids = examples.are_grids();
   if (grids && reads.empty())  // from what came before it
@@ -364,7 +481,9 @@ FieldPlan plan_fields(const Examples& examples, TrainSettings& s) {
                       head.field));
   }
   for (const std::string& name : reads) {
-    plan.layout.reads.push_back(FieldRead{name, *s.ahead}.name());
+    // Dates are known in advance, and a value of the example everywhere.
+    const bool known_ahead = is_part_of_date(examples, name) || is_once(examples, name);
+    plan.layout.reads.push_back(FieldRead{name, known_ahead ? 0 : *s.ahead}.name());
     plan.choice.reads.push_back(name);
   }
   if (is_of_crf(s.model)) {
@@ -583,6 +702,13 @@ void set_problem_defaults(FieldPlan& plan, const Examples& examples, const Given
   if (!given.contains("whole-sequences") && !given.contains("window")) s.whole_sequences = !cut;
   if (parse_model_spec(s.model).both_directions && !s.whole_sequences)
     throw UsageError(fmt::format("{} reads whole sequences, from both ends: leave out --window", s.model));
+}
+
+void check_fields(const FieldPlan& plan, const Examples& examples, const TrainSettings& s) {
+  for (const HeadSpecification& head : plan.layout.heads) check_loss_domain(examples, head.field, head.loss);
+  // A decoder reads its own output so far.
+  if (plan.problem == Problem::transducing || plan.problem == Problem::generating || names_density(s.model)) return;
+  refuse_leaks(examples, plan.layout.reads, plan.choice.predicts, parse_model_spec(s.model).both_directions);
 }
 
 }  // namespace unfold

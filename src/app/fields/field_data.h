@@ -34,6 +34,8 @@ struct FieldPlan {
 Examples read_fields(const std::vector<std::string>& files, const ReaderOptions& options);
 /// Same as above, and reports the notes of the reader.
 Examples read_fields(const std::vector<std::string>& files, const ReaderOptions& options, Reporter& reporter);
+/// Reads the training data and reports what the schema of a table decided. Settles the group and the order.
+Examples read_training_fields(TrainSettings& settings, Reporter& reporter);
 void report_reader_notes(const Examples& examples, Reporter& reporter);
 /// Reports predicted values in `part` that do not occur in training. They count as errors and have no likelihood.
 /// Throws DataError if `part` has no other predicted values, so that nothing can be measured.
@@ -57,6 +59,8 @@ Problem problem_of(const NetworkLayout& layout, const DataSpecification& data);
 /// Sets model, optimizer and budget for the problem unless they were set explicitly. For labels predicted from whole
 /// sequences it also sets the loss (crf), in the plan and in `predict`.
 void set_problem_defaults(FieldPlan& plan, const Examples& examples, const Given& given, TrainSettings& settings);
+/// Throws UsageError if the model reads what it predicts, and DataError for numbers that a loss cannot predict.
+void check_fields(const FieldPlan& plan, const Examples& examples, const TrainSettings& settings);
 /// Returns how running text was tokenized, in the syntax of `--symbols`; for sources and targets both: "chars,words".
 std::string tokenization_of(const Examples& examples);
 

@@ -3,18 +3,22 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <cmath>
+#include <cstdint>
 #include <nlohmann/json.hpp>
 #include <span>
 #include <vector>
 
 #include "base/printable.h"
+#include "data/schema/numeric_cell.h"
 
 namespace unfold {
 
 std::string entry_text(const ExampleColumn& column, Index entry) {
-  if (!column.present(entry)) return "";
   if (column.is_text()) return column.texts[at(entry)];
+  if (!column.cells.empty() && column.width == 1) return std::string(column.cells[entry]);
+  if (!column.present(entry)) return "";
   const double* numbers = column.numbers.data() + entry * column.width;
   if (column.classes.empty()) return fmt::format("{}", fmt::join(std::span(numbers, at(column.width)), ","));
   std::string text;
@@ -28,8 +32,23 @@ std::string entry_text(const ExampleColumn& column, Index entry) {
 
 std::string entry_cell(const ExampleColumn& column, Index entry) { return escape_cell(entry_text(column, entry)); }
 
+namespace {
+
+/// A number as JSON: whole numbers that a double holds exactly have no decimal point.
+nlohmann::ordered_json number_json(double number) {
+  constexpr double kLargestWhole = 9007199254740992;
+  if (number == std::floor(number) && std::abs(number) <= kLargestWhole) return static_cast<std::int64_t>(number);
+  return number;
+}
+
+}  // namespace
+
 nlohmann::ordered_json entry_json(const ExampleColumn& column, Index entry) {
   if (!column.present(entry)) return nullptr;
+  if (column.is_text() && column.integers) {
+    const std::optional<double> number = parse_number(column.texts[at(entry)]);
+    if (number) return number_json(*number);
+  }
   if (column.is_text()) return column.texts[at(entry)];
   const double* numbers = column.numbers.data() + entry * column.width;
   if (!column.classes.empty()) {
@@ -42,8 +61,27 @@ nlohmann::ordered_json entry_json(const ExampleColumn& column, Index entry) {
     }
     return list;
   }
-  if (column.width == 1) return *numbers;
-  return std::vector<double>(numbers, numbers + column.width);
+  if (column.width == 1) return number_json(*numbers);
+  nlohmann::ordered_json list = nlohmann::ordered_json::array();
+  for (Index i = 0; i < column.width; ++i) list.push_back(number_json(numbers[i]));
+  return list;
+}
+
+std::optional<std::string_view> whole_cell(const Examples& examples, const ExampleColumn& column, Index example) {
+  const bool running = column.is_text() && !column.once && column.cells.size() == examples.count();
+  return running ? std::optional(column.cells[example]) : std::nullopt;
+}
+
+std::string predicted_number(double value, double deviation) {
+  constexpr int kUsualDigits = 6, kDigitsOfDeviation = 4, kMostDigits = 17;
+  if (!std::isfinite(value) || !(deviation > 0)) return fmt::format("{:.6g}", value);
+  // Exponents from the decimal text, so that they do not depend on rounding of logarithms.
+  const auto exponent = [](double x) {
+    const std::string text = fmt::format("{:e}", std::abs(x));
+    return std::stoi(text.substr(text.find('e') + 1));
+  };
+  const int digits = value == 0 ? kUsualDigits : exponent(value) - exponent(deviation) + kDigitsOfDeviation;
+  return fmt::format("{:.{}g}", value, std::clamp(digits, kUsualDigits, kMostDigits));
 }
 
 }  // namespace unfold

@@ -58,7 +58,7 @@ FieldFigures evaluate_on_fields(const FieldEvaluation& request) {
     if (!cut) return measured(evaluate_fields(model, all, team, request.beam), all, predicts);
     const Problem problem =
         predicts_whole_sequences(model) ? Problem::generating : problem_of(model.layout(), model.data());
-    const ExampleSplit split(examples, parse_split(*cut), problem);
+    const ExampleSplit split(examples, parse_split(*cut), problem, predicts);
     const auto parts = split.parts(all, stored_settings(model).window);
     const std::string part = request.part.value_or("valid");
     const ExampleSet& chosen = parts[part == "train" ? 0 : part == "valid" ? 1 : 2];

@@ -7,10 +7,12 @@
 #include <nlohmann/json.hpp>
 
 #include "app/fields/density_data.h"
+#include "app/schema/table_fields.h"
 #include "base/error.h"
 #include "base/formats/json.h"
 #include "base/formats/trusted_json.h"
 #include "data/readers/example_reader.h"
+#include "data/schema/stored_schema.h"
 #include "loss/registry.h"
 #include "model/network/density_model.h"
 
@@ -23,7 +25,15 @@ TrainSettings settings_of_card(const Model& model) {
   const nlohmann::json& stored = model.configuration();
   settings.format = model.data().source;
   settings.symbols = stored.value("symbols", std::string(kAnyText));
-  if (stored.contains("sequences")) settings.sequences = stored["sequences"].get<std::string>();
+  for (const auto& [key, setting] : {std::pair{"sequences", &settings.sequences},
+                                     {"order", &settings.order},
+                                     {"types", &settings.types},
+                                     {"missing", &settings.missing},
+                                     {"decimal", &settings.decimal},
+                                     {"thousands", &settings.thousands},
+                                     {"header", &settings.header},
+                                     {"comment", &settings.comment}})
+    if (stored.contains(key)) *setting = stored[key].get<std::string>();
   if (stored.contains("trees")) settings.trees = stored["trees"].get<std::string>();
   if (const auto window = stored.find("window"); window != stored.end())
     settings.window = whole_number<Index>(*window).value_or(settings.window);
@@ -78,6 +88,9 @@ ReaderOptions reader_options_for(const Model& model) {
       if (!std::ranges::all_of(classes, looks_like_number)) options.texts.push_back(column);
   }
   request_types(model.data(), options);
+  if (model.configuration().contains(kSchemaKey))
+    apply_stored_schema(model.configuration()[kSchemaKey], options.schema);
+  if (options.rows.field.empty()) request_columns(model.data(), options.schema);
   return options;
 }
 

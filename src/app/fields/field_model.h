@@ -22,6 +22,8 @@ bool predicts_whole_sequences(const Model& model);
 std::optional<LengthModel> length_model_of(const Model& model);
 /// Key of the model card that holds the length distribution.
 inline constexpr const char* kLengthKey = "length";
+/// Key of the model card that holds the types of columns of a table (data/schema/stored_schema.h).
+inline constexpr const char* kSchemaKey = "schema";
 
 /// Returns reader options that give columns the types stored in the model, regardless of the file contents.
 ReaderOptions reader_options_for(const Model& model);

@@ -32,6 +32,12 @@ std::string shifted(const std::string& message, const std::string& name, Index o
 /// What is read for an empty line of a table with one column: a row whose entry is missing.
 constexpr const char *kEmptyRow = "\n", *kMissingRow = "NA\n";
 
+/// Whether each row of the table is an example with a separate text.
+bool rows_are_examples(const ReaderOptions& options) {
+  return std::ranges::any_of(options.schema.types,
+                             [](const auto& stated) { return stated.second.type == ColumnType::text; });
+}
+
 /// Removes the positions before the last `keep` of the last example, and other examples.
 void keep_last(Examples& examples, Index keep) {
   const Index positions = examples.positions() - keep, others = examples.count() - 1;
@@ -43,6 +49,10 @@ void keep_last(Examples& examples, Index keep) {
     else
       column.numbers.erase(column.numbers.begin(), column.numbers.begin() + drop * column.width);
     if (!column.missing.empty()) column.missing.erase(column.missing.begin(), column.missing.begin() + drop);
+    if (column.cells.empty()) continue;
+    CellList cells;
+    cells.append(column.cells, drop, column.cells.size());
+    column.cells = std::move(cells);
   }
   if (positions > 0 && !examples.lines.empty())
     examples.lines.erase(examples.lines.begin(), examples.lines.begin() + positions);
@@ -60,7 +70,8 @@ FieldStream::FieldStream(const std::string& path, ReaderOptions options, const D
   const std::string& format = options_.format;
   if (format == "npy" || format == "images")
     throw UsageError(fmt::format("--follow requires a line-based format, which {} is not; leave it out", format));
-  if (format == "table" && piece == StreamPiece::example && options_.sequence_column.empty())
+  if (format == "table" && piece == StreamPiece::example && options_.sequence_column.empty() &&
+      !rows_are_examples(options_))
     throw UsageError(
         "--follow: this model needs the end of an example, but a table without --sequences is a single example that "
         "ends with the stream; train in one direction, or with --sequences");
@@ -150,6 +161,7 @@ void FieldStream::learn_header(const std::string& line) {
   for (const ExampleColumn& column : twice.columns)
     if (column.is_text() && !column.texts.empty() && names.contains(column.texts[0])) header_ = line;
   options_.headed = !header_.empty();
+  options_.schema.header = options_.headed;
   one_column_ = twice.columns.size() == 1;
 }
 
@@ -210,7 +222,8 @@ bool FieldStream::next_rows(std::string& rows) {
 void FieldStream::complete(Examples& examples) {
   if (!std::exchange(started_, true)) {
     columns_ = examples.columns;
-    for (ExampleColumn& column : columns_) column.texts.clear(), column.numbers.clear(), column.missing.clear();
+    for (ExampleColumn& column : columns_)
+      column.texts.clear(), column.numbers.clear(), column.missing.clear(), column.cells = {};
     return;
   }
   std::vector<ExampleColumn> columns;
@@ -271,6 +284,9 @@ bool FieldStream::next(Examples& examples) {
     const std::string sequence = sequence_of(examples);
     begins_ = !started_ || sequence != sequence_;
     sequence_ = sequence;
+  } else if (table && rows_are_examples(options_)) {
+    if (!next_row(text)) return false;
+    examples = read(header_, text, first_);
   } else if (table) {
     if (!next_rows(text)) return false;
     examples = read(header_, text, first_);

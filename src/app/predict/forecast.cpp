@@ -6,7 +6,11 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "app/fields/field_entries.h"
+#include "app/schema/table_fields.h"
 #include "base/printable.h"
+#include "data/readers/calendar_columns.h"
+#include "data/schema/table_schema.h"
 #include "graph/engine/stepper.h"
 #include "loss/density/sample_numbers.h"
 #include "numerics/functions.h"
@@ -26,7 +30,12 @@ struct Invented {
 struct Forecast {
   std::string name, text;
   double number = 0;
+  double deviation = 1;  ///< of the field, which decides the digits
 };
+
+double deviation_of(const FieldSpecification& field, Index i) {
+  return field.deviation.empty() ? 1 : field.deviation[at(i)];
+}
 
 double quantile_of(std::vector<double>& sorted, double level) {
   const double place = level * static_cast<double>(sorted.size() - 1);
@@ -42,24 +51,61 @@ std::vector<T> log_probabilities(std::span<const T> logits) {
   return result;
 }
 
+/// The parts of dates behind the end of an example, by field: dates go on with the step of the example.
+std::map<std::string, ExampleColumn> future_dates(const Examples& examples, Index example, Index ahead) {
+  std::map<std::string, ExampleColumn> parts;
+  if (examples.schema == nullptr) return parts;
+  for (const ColumnSchema& column : examples.schema->columns) {
+    if (column.type != ColumnType::date || !is_part_of_date(examples, fmt::format("{}.trend", column.name))) continue;
+    const ExampleColumn& cells = examples.column(column.name);
+    StepTracker tracker;
+    Moments moments(1);
+    for (Index p = examples.begin(example); p < examples.end(example); ++p) {
+      moments[0] = parse_date(cells.texts[at(p)], column.date_format.value_or(DateFormat::year_month_day));
+      if (moments[0]) tracker.add(*moments[0]);
+    }
+    const DateStep step = tracker.step();
+    if (!step.regular || !moments[0])
+      throw DataError(
+          fmt::format("{}: the dates in column {} have no regular step, so those of the next {} positions are not "
+                      "known; train with "
+                      "--read and leave the column out",
+                      examples.source, column.name, ahead));
+    for (const Moment& next : continue_dates(*moments[0], step, ahead)) moments.emplace_back(next);
+    const Index end = static_cast<Index>(moments.size());
+    for (ExampleColumn& part : calendar_columns(column.name, moments, std::span(&end, 1)))
+      parts.emplace(part.name, std::move(part));
+  }
+  return parts;
+}
+
 template <class T>
 class PathForecaster {
  public:
-  PathForecaster(const NetworkModel<T>& model, const ExampleSet& set, const PredictRequest& request, Team& team)
-      : model_(model), set_(set), request_(request), stepper_(model.plan(), model.parameters(), team) {
+  PathForecaster(const NetworkModel<T>& model, const Examples& examples, const ExampleSet& set,
+             const PredictRequest& request, Team& team)
+      : model_(model),
+        examples_(examples),
+        set_(set),
+        request_(request),
+        stepper_(model.plan(), model.parameters(), team) {
     for (const NetworkInput& input : model.network().inputs) {
       const FieldRead read = parse_read(input.field);
       const FieldSpecification& field = model.data().field(read.field);
-      if (!field.once) shortest_ = std::min(shortest_, read.back);
+      const bool known = field.once || is_part_of_date(examples, read.field);
+      if (!known) shortest_ = std::min(shortest_, read.back);
+      reads_dates_ = reads_dates_ || (known && !field.once);
       reads_.push_back({read, &field, &set.column(read.field), input.signal});
     }
     for (const Read& read : reads_)
-      if (!read.field->once && read.how.back < request.ahead) need_head(read.how.field);
+      if (!read.field->once && read.how.back < request.ahead && !is_part_of_date(examples, read.how.field))
+        need_head(read.how.field);
   }
 
   /// [position ahead][figure] of an example.
   std::vector<std::vector<Forecast>> run(Index example) {
     example_ = example;
+    if (reads_dates_) dates_ = future_dates(examples_, example, request_.ahead);
     stepper_.reset();
     for (Index t = 0; t < set_.length(example); ++t) step(t);
     std::vector<std::vector<Forecast>> result(at(request_.ahead));
@@ -127,6 +173,9 @@ class PathForecaster {
     const auto size = at(read.field->size);
     std::fill_n(to.row(0), size, T{0});
     if (position < 0) return;
+    if (position >= set_.length(example_))
+      if (const auto dates = dates_.find(read.how.field); dates != dates_.end())
+        return give_date(*read.field, dates->second, position - set_.length(example_) + 1, to);
     const float* from = nullptr;
     if (read.field->once)
       from = read.column->values.data() + at(example_) * size;
@@ -135,6 +184,16 @@ class PathForecaster {
     else
       from = path_.at(read.how.field).values.data() + at(position - set_.length(example_)) * size;
     std::copy_n(from, size, to.row(0));
+  }
+
+  /// Standardizes the part of a date.
+  static void give_date(const FieldSpecification& field, const ExampleColumn& part, Index row, Matrix<T> to) {
+    if (!part.present(row)) return;
+    for (Index i = 0; i < field.size; ++i) {
+      const double x = part.numbers[at(row * field.size + i)];
+      to.row(0)[i] =
+          static_cast<T>(static_cast<float>(field.mean.empty() ? x : (x - field.mean[at(i)]) / field.deviation[at(i)]));
+    }
   }
 
   std::span<const T> signal(const Head<T>& head) const {
@@ -167,7 +226,8 @@ class PathForecaster {
     distribution.quantile(o, 0.9, high);
     for (Index i = 0; i < field.size; ++i) {
       const auto put = [&](const char* what, T z) {
-        out.push_back({name_of(field, what, i), "", restored(field, i, static_cast<double>(z))});
+        out.push_back(
+            {name_of(field, what, i), "", restored(field, i, static_cast<double>(z)), deviation_of(field, i)});
       };
       put("mean", mean[at(i)]);
       put("q10", low[at(i)]);
@@ -226,16 +286,20 @@ class PathForecaster {
       double sum = 0;
       for (const double x : drawn) sum += x;
       std::ranges::sort(drawn);
-      out.push_back({name_of(field, "mean", i), "", sum / count});
-      out.push_back({name_of(field, "q10", i), "", quantile_of(drawn, 0.1)});
-      out.push_back({name_of(field, "q90", i), "", quantile_of(drawn, 0.9)});
+      const double deviation = deviation_of(field, i);
+      out.push_back({name_of(field, "mean", i), "", sum / count, deviation});
+      out.push_back({name_of(field, "q10", i), "", quantile_of(drawn, 0.1), deviation});
+      out.push_back({name_of(field, "q90", i), "", quantile_of(drawn, 0.9), deviation});
     }
   }
 
   const NetworkModel<T>& model_;
+  const Examples& examples_;
   const ExampleSet& set_;
   const PredictRequest& request_;
   Stepper<T> stepper_;
+  bool reads_dates_ = false;
+  std::map<std::string, ExampleColumn> dates_;  // behind the end of the example; row 0 is its last position
   std::vector<Read> reads_;
   Index shortest_ = 1 << 30;
   Index example_ = 0;
@@ -255,7 +319,7 @@ void forecast(const NetworkModel<T>& model, const Examples& examples, const Pred
                     model.spec_text()));
   const ExampleSet set(examples, std::make_shared<const DataSpecification>(model.data()), {});
   Team team(1);
-  PathForecaster<T> forecaster(model, set, request, team);
+  PathForecaster<T> forecaster(model, examples, set, request, team);
   bool headed = false;
   for (Index e = 0; e < set.count(); ++e) {
     const auto rows = forecaster.run(e);
@@ -276,7 +340,7 @@ void forecast(const NetworkModel<T>& model, const Examples& examples, const Pred
     for (std::size_t k = 0; k < rows.size(); ++k) {
       std::string line = fmt::format("{}\t{}", e + 1, k + 1);
       for (const Forecast& f : rows[k])
-        line += f.text.empty() ? fmt::format("\t{:.6g}", f.number) : "\t" + escape_cell(f.text);
+        line += "\t" + (f.text.empty() ? predicted_number(f.number, f.deviation) : escape_cell(f.text));
       write(line + "\n");
     }
   }

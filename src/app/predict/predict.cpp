@@ -20,6 +20,7 @@
 #include "app/predict/predicted_columns.h"
 #include "base/options/integer_range.h"
 #include "base/printable.h"
+#include "data/schema/numeric_cell.h"
 #include "loss/crf/label_sequences.h"
 #include "loss/ctc/unaligned_labels.h"
 #include "loss/distribution.h"
@@ -45,13 +46,16 @@ struct Added {
   std::vector<std::string> texts = {};
   std::vector<double> numbers = {};
   std::vector<Json> values = {};  ///< of JSON lines alone
+  double deviation = 1;           ///< of the numbers, which decides their digits
+  bool integers = false;          ///< the texts are whole numbers
 
   Json json(Index entry) const {
     if (!values.empty()) return values[at(entry)];
-    return texts.empty() ? Json(numbers[at(entry)]) : Json(texts[at(entry)]);
+    if (texts.empty()) return numbers[at(entry)];
+    return entry_json({.name = name, .texts = {texts[at(entry)]}, .integers = integers}, 0);
   }
   std::string text(Index entry) const {
-    return texts.empty() ? fmt::format("{:.6g}", numbers[at(entry)]) : texts[at(entry)];
+    return texts.empty() ? predicted_number(numbers[at(entry)], deviation) : texts[at(entry)];
   }
 };
 
@@ -89,7 +93,10 @@ class HeadColumns {
     head.loss->template need<ValueDistribution<T>>("predict");
     for (Index i = 0; i < field.size; ++i) {
       const std::string number = field.size > 1 ? fmt::format(".{}", i + 1) : "";
-      for (const char* what : {"mean", "q10", "q90"}) add(what + number, false);
+      for (const char* what : {"mean", "q10", "q90"}) {
+        add(what + number, false);
+        columns_.back().deviation = field.deviation.empty() ? 1 : field.deviation[at(i)];
+      }
     }
   }
 
@@ -156,6 +163,7 @@ class TableWriter {
         write_(write) {
     by_example_ = std::ranges::all_of(added, &Added::once);
     of_pairs_ = std::ranges::any_of(examples.columns, &ExampleColumn::source);
+    for (const Added& column : added) names_.push_back(free_name(column.name));
   }
 
   void heading() const {
@@ -165,7 +173,7 @@ class TableWriter {
     if (shows_parents()) names.emplace_back(kParentColumn);
     if (shows_places())
       for (const char* name : {kGridRow, kGridColumn}) names.emplace_back(name);
-    for (const Added& column : added_) names.push_back(escape_cell(column.name));
+    for (const std::string& name : names_) names.push_back(escape_cell(name));
     write_(fmt::format("{}\n", fmt::join(names, "\t")));
   }
 
@@ -186,8 +194,9 @@ class TableWriter {
   /// The only position of the only example as an object.
   void json_row() const {
     Json object;
-    for (const ExampleColumn& column : examples_.columns) object[column.name] = entry_json(column, 0);
-    for (const Added& column : added_) object[column.name] = column.json(0);
+    for (const ExampleColumn& column : examples_.columns)
+      if (!column.derived) object[column.name] = entry_json(column, 0);
+    for (std::size_t i = 0; i < added_.size(); ++i) object[names_[i]] = added_[i].json(0);
     write_(object.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n");
   }
 
@@ -195,8 +204,13 @@ class TableWriter {
     for (Index e = 0; e < examples_.count(); ++e) {
       Json object;
       for (const ExampleColumn& column : examples_.columns) {
+        if (column.derived) continue;
         if (column.once) {
           object[column.name] = entry_json(column, e);
+          continue;
+        }
+        if (const auto cell = whole_cell(examples_, column, e)) {
+          object[column.name] = std::string(*cell);
           continue;
         }
         Json& list = object[column.name] = Json::array();
@@ -207,12 +221,13 @@ class TableWriter {
       for (Index p = examples_.begin(e); p < examples_.end(e) && examples_.are_trees(); ++p)
         object[kParentColumn].push_back(examples_.parents[at(p)] + 1);
       if (examples_.are_grids()) object["shape"] = {examples_.shapes[at(e)].first, examples_.shapes[at(e)].second};
-      for (const Added& column : added_) {
+      for (std::size_t i = 0; i < added_.size(); ++i) {
+        const Added& column = added_[i];
         if (column.once) {
-          object[column.name] = column.json(e);
+          object[names_[i]] = column.json(e);
           continue;
         }
-        Json& list = object[column.name] = Json::array();
+        Json& list = object[names_[i]] = Json::array();
         for (Index p = examples_.begin(e); p < examples_.end(e); ++p) list.push_back(column.json(p));
       }
       write_(object.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n");
@@ -226,7 +241,19 @@ class TableWriter {
   bool shows_places() const { return examples_.are_grids() && !by_example_; }
 
   /// A sequence of numbers has no place in the one cell of an example.
-  bool is_shown(const ExampleColumn& column) const { return !by_example_ || column.once || column.is_text(); }
+  bool is_shown(const ExampleColumn& column) const {
+    return !column.derived && (!by_example_ || column.once || column.is_text());
+  }
+
+  /// The name of an added column, with a number where the data or another column have it already.
+  std::string free_name(const std::string& wanted) const {
+    const auto taken = [&](const std::string& name) {
+      return examples_.find(name) != nullptr || std::ranges::find(names_, name) != names_.end();
+    };
+    std::string name = wanted;
+    for (int copy = 2; taken(name); ++copy) name = fmt::format("{}.{}", wanted, copy);
+    return name;
+  }
 
   void write_row(Index example, Index position) const {
     std::vector<std::string> cells;
@@ -255,6 +282,7 @@ class TableWriter {
   }
 
   std::string whole_text(const ExampleColumn& column, Index example) const {
+    if (const auto cell = whole_cell(examples_, column, example)) return escape_cell(*cell);
     std::vector<std::string> texts;
     const Range own = entries(column, example);
     for (Index p = own.begin; p < own.end; ++p)
@@ -265,6 +293,7 @@ class TableWriter {
 
   const Examples& examples_;
   const std::vector<Added>& added_;
+  std::vector<std::string> names_;  ///< of the added columns, which differ from those of the data
   bool characters_, target_characters_, by_example_ = false, of_pairs_ = false;
   const std::function<void(std::string_view)>& write_;
 };
@@ -484,6 +513,21 @@ std::vector<std::vector<Index>> portions_of(const NetworkModel<T>& model, const 
   return portions;
 }
 
+/// Predicted classes that are whole numbers are written like those of the data.
+template <class T>
+void mark_integers(const NetworkModel<T>& model, const Examples& examples, std::vector<Added>& added) {
+  for (const Head<T>& head : model.network().heads) {
+    const FieldSpecification& field = model.data().field(head.field);
+    if (field.type != Type::symbols || !field.alphabet) continue;
+    const ExampleColumn* column = examples.find(head.field);
+    bool integers = column == nullptr || column->integers;
+    for (Symbol x = 0; integers && x < field.size; ++x)
+      integers = scan_number(field.alphabet->text(x)).shape == NumberShape::integer;
+    for (Added& more : added)
+      if (more.name.starts_with(head.field + ".best")) more.integers = integers;
+  }
+}
+
 /// Answers all examples and writes them.
 template <class T>
 void write_answers(const NetworkModel<T>& model, Examples examples, const PredictRequest& request,
@@ -494,7 +538,8 @@ void write_answers(const NetworkModel<T>& model, Examples examples, const Predic
   Team team(thread_count(request.threads));
   const std::string symbols = stored_settings(model).symbols;
   const auto write_portion = [&](Examples portion, const ExampleSet& numbers, bool first) {
-    const std::vector<Added> added = answers(model, numbers, request, team);
+    std::vector<Added> added = answers(model, numbers, request, team);
+    mark_integers(model, portion, added);
     if (model.data().found) portion.parents = found_parents(model, numbers, team);
     drop_constant(model.spec(), portion);
     const TableWriter writer(portion, added, symbols, write);

@@ -19,6 +19,7 @@
 #include "base/utf8.h"
 #include "data/readers/example_reader.h"
 #include "data/readers/fasta.h"
+#include "data/readers/file_formats.h"
 #include "data/tasks/task_spec.h"
 #include "data/text/alphabet.h"
 #include "data/text/split.h"
@@ -43,11 +44,17 @@ constexpr auto kGradientOnly = std::to_array<std::string_view>(
      "activations"});
 
 /// Options for input files, not applicable to tasks.
-constexpr auto kFilesOnly = std::to_array<std::string_view>(
-    {"mask",  "lines",  "trees",   "follow",    "feedback",     "vocabulary",     "word-dropout",    "teacher-forcing",
-     "read",  "split",  "shift",   "symbols",   "sequences",    "valid-mask",     "predict-after",   "forcing-schedule",
-     "test",  "valid",  "window",  "unknown",   "log-rules",    "start-from",     "sampled-softmax", "ends",
-     "ahead", "format", "predict", "objective", "sample-every", "whole-sequences"});
+constexpr auto kFilesOnly =
+    std::to_array<std::string_view>({"mask",         "lines",           "trees",           "follow",
+                                     "feedback",     "vocabulary",      "word-dropout",    "teacher-forcing",
+                                     "read",         "split",           "shift",           "symbols",
+                                     "sequences",    "valid-mask",      "predict-after",   "forcing-schedule",
+                                     "test",         "valid",           "window",          "unknown",
+                                     "log-rules",    "start-from",      "sampled-softmax", "ends",
+                                     "ahead",        "format",          "predict",         "objective",
+                                     "sample-every", "whole-sequences", "order",           "types",
+                                     "missing",      "decimal",         "thousands",       "header",
+                                     "comment"});
 /// Options for text, not applicable to data with fields.
 constexpr auto kTextOnly = std::to_array<std::string_view>(
     {"vocabulary", "lines", "predict-after", "mask", "valid-mask", "label-column", "only-label", "sample-every",
@@ -55,9 +62,12 @@ constexpr auto kTextOnly = std::to_array<std::string_view>(
 /// Those of kTextOnly that do not determine how a file is read.
 constexpr auto kTextTraining = std::to_array<std::string_view>(
     {"sample-every", "sampled-softmax", "activity-penalty", "flow-penalty", "restarts", "curriculum"});
-constexpr auto kFieldsOnly =
-    std::to_array<std::string_view>({"read", "predict", "ahead", "sequences", "test", "word-dropout", "ends", "trees",
-                                     "shift", "objective", "feedback", "best-by"});
+constexpr auto kFieldsOnly = std::to_array<std::string_view>(
+    {"read", "predict", "ahead", "sequences", "test", "word-dropout", "ends", "trees", "shift", "objective", "feedback",
+     "best-by", "order", "types", "missing", "decimal", "thousands", "header", "comment"});
+/// Options for tables.
+constexpr auto kTablesOnly = std::to_array<std::string_view>(
+    {"sequences", "order", "types", "missing", "decimal", "thousands", "header", "comment"});
 /// Options that require finite data, not applicable to streams.
 constexpr auto kEndsOnly =
     std::to_array<std::string_view>({"format", "vocabulary", "label-column", "only-label", "lines", "split", "valid",
@@ -168,13 +178,16 @@ void check_field_options(const TrainSettings& s, const Given& given) {
   if (s.task) return;
   for (const std::string_view name : kTextOnly)
     if (has_fields(s) && given.contains(name))
-      throw UsageError(
-          fmt::format("--{} is for text, not for data with fields; --format text reads the file as text", name));
+      throw UsageError(fmt::format(
+          "--{} is for text, not for data with fields ({}); --format text reads the file as text", name, *s.format));
   for (const std::string_view name : kFieldsOnly)
     if (!has_fields(s) && given.contains(name))
       throw UsageError(fmt::format("--{} requires data with fields; specify their format with --format", name));
   if (has_fields(s) && is_fitted_model(s.model))
-    throw UsageError(fmt::format("data with fields require a model trained by gradients, not {}", s.model));
+    throw UsageError(
+        fmt::format("data with fields ({}) require a model trained by gradients, not {}; --format text reads "
+                    "the file as text",
+                    *s.format, s.model));
   if (!has_fields(s)) return;
   const ReaderEntry& reader = readers().get(*s.format);
   if (given.contains("symbols") && !reader.has_texts)
@@ -182,6 +195,10 @@ void check_field_options(const TrainSettings& s, const Given& given) {
   if (given.contains("sequences") && !reader.has_sequence_column)
     throw UsageError(fmt::format(
         "--sequences names a column of a table; the format {} defines its sequences: leave it out", *s.format));
+  for (const std::string_view name : kTablesOnly)
+    if (given.contains(name) && !reader.has_sequence_column)
+      throw UsageError(
+          fmt::format("--{} applies to tables, and DATA has the format {}: leave it out", name, *s.format));
 }
 
 /// Throws UsageError for explicitly given options without effect. Stored values are not rejected.
@@ -240,15 +257,45 @@ void check_fasta_options(const TrainSettings& s) {
     throw UsageError("--label-column and --only-label apply to lines; headers of FASTA records are skipped");
 }
 
+/// The option that states that DATA is running text; empty: there is none. Options of training are not among them: an
+/// option never changes the kind of data.
+std::string_view option_of_text(const TrainSettings& s, const Given& given) {
+  for (const std::string_view name : kTextOnly)
+    if (given.contains(name) && !is_in(kTextTraining, name)) return name;
+  if (given.contains("symbols")) return "symbols";
+  return is_fitted_model(s.model) ? "model" : std::string_view();
+}
+
 /// A note for the case that only an option causes a file to be read as running text, although it looks like a different
 /// format.
-std::string remark_on_text(const TrainSettings& s, const Given& given) {
-  const auto option = std::ranges::find_if(kTextTraining, [&](std::string_view name) { return given.contains(name); });
-  if (option == kTextTraining.end()) return {};
-  const FormatGuess guess = guess_format(Input::open(s.data.front()));
+std::string remark_on_text(const TrainSettings& s, std::string_view option) {
+  const Input input = Input::open(s.data.front());
+  if (input.bytes().empty()) return {};
+  const FormatGuess guess = guess_format(input);
   if (guess.format == kTextFormat) return {};
   return fmt::format("{} is read as running text, which --{} is for; --format {} would read it as {} ({})",
-                     s.data.front(), *option, guess.format, guess.format, guess.why);
+                     s.data.front(), option, guess.format, guess.format, guess.why);
+}
+
+/// Whether the name of a file leaves open that it is running text: logs are text of a special form.
+bool may_be_text(const std::string& file) {
+  const std::span<const std::string_view> named = formats_of_name(file);
+  return named.empty() || named.front() == kLogFormat;
+}
+
+/// The format that the name of the first file decides, or that its first lines show for a text of letters or records.
+/// `text`: an option that states running text, which for a log is one that says how to read it.
+FormatGuess decided_format(const std::string& file, bool fields, std::string_view text) {
+  const std::span<const std::string_view> named = formats_of_name(file);
+  const std::string_view format = named.empty() ? std::string_view() : named.front();
+  if (format == "arpa")
+    throw UsageError(
+        fmt::format("{} is an n-gram model, not data; convert it with `unfold import {} --from arpa`", file, file));
+  if (format == kLogFormat && (text.empty() || text == "model")) return {kLogFormat, "its name"};
+  if (format == kFastaFormat) return {std::string(kFastaFormat), "its name"};
+  if (fields || !named.empty()) return {};
+  if (std::string why = guess_fasta(file); !why.empty()) return {std::string(kFastaFormat), std::move(why)};
+  return {};
 }
 
 /// Reads the lines of a list of items as sequences. Returns a note, or an empty string if the file is not a list.
@@ -269,7 +316,7 @@ void set_log_defaults(TrainSettings& s, const Given& given) {
   if (s.log_rules && s.format != kLogFormat) throw UsageError("--log-rules requires --format log");
   if (s.format != kLogFormat) return;
   if (given.contains("symbols") && s.symbols != "words")
-    throw UsageError("--format log reads words; leave out --symbols");
+    throw UsageError("--format log reads words; leave out --symbols, or add --format text");
   s.symbols = "words";
   s.lines = true;
   s.label_column = s.label_column || s.only_label.has_value();
@@ -294,8 +341,7 @@ std::string resolve_format(TrainSettings& s, const Given& given) {
     s.format = "images";
     return fmt::format("{} is read as images (a folder)", s.data.front());
   }
-  const bool text = std::ranges::any_of(kTextOnly, [&](std::string_view name) { return given.contains(name); }) ||
-                    given.contains("symbols") || is_fitted_model(s.model);
+  const std::string_view text = option_of_text(s, given);
   const bool fields = std::ranges::any_of(kFieldsOnly, [&](std::string_view name) { return given.contains(name); });
   if (!is_file(s.data.front())) {  // a pipe can be read only once
     if (!fields) return {};
@@ -303,12 +349,13 @@ std::string resolve_format(TrainSettings& s, const Given& given) {
       throw UsageError(fmt::format(
           "{} can be read only once, so its format cannot be detected; specify it with --format", s.data.front()));
   }
-  if (const std::string why = fields ? std::string() : guess_fasta(s.data.front()); !why.empty()) {
-    s.format = kFastaFormat;
-    return fmt::format("{} is read as fasta ({}); --format text would read it as running text", s.data.front(), why);
+  if (const FormatGuess found = decided_format(s.data.front(), fields, text); !found.format.empty()) {
+    s.format = found.format;
+    return fmt::format("{} is read as {} ({}); --format text would read it as running text", s.data.front(),
+                       found.format, found.why);
   }
-  if (text && !fields) {
-    const std::string remark = remark_on_text(s, given);
+  if (!text.empty() && !fields && may_be_text(s.data.front())) {
+    const std::string remark = remark_on_text(s, text);
     return remark.empty() ? recognize_lines(s, given) : remark;
   }
   const Input input = Input::open(s.data.front());
@@ -321,6 +368,7 @@ std::string resolve_format(TrainSettings& s, const Given& given) {
                       "reports the line that does not match",
                       s.data.front()));
     }
+    if (std::string note = resembles(input); !note.empty()) return note;
     return recognize_lines(s, given);
   }
   s.format = guess.format;
@@ -337,6 +385,13 @@ std::vector<Setting> all_settings(TrainSettings& s, RunSettings& r) {
       {"predict", &s.predict, model},
       {"ahead", &s.ahead, model},
       {"sequences", &s.sequences, model},
+      {"order", &s.order, model},
+      {"types", &s.types, model},
+      {"missing", &s.missing, model},
+      {"decimal", &s.decimal, model},
+      {"thousands", &s.thousands, model},
+      {"header", &s.header, model},
+      {"comment", &s.comment, model},
       {"ends", &s.ends, model},
       {"trees", &s.trees, model},
       {"test", &s.test, fixed},

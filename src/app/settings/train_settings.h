@@ -30,6 +30,9 @@ struct TrainSettings {
   /// For data with fields: comma-separated lists such as "word,pos" and "chunk", "label@end", "value=mixture:5".
   /// `sequences` is a field; consecutive rows with equal values form a sequence.
   std::optional<std::string> read = {}, predict = {}, sequences = {};
+  /// For tables: what is stated about their columns (data/schema/table_schema.h). `order` is a column.
+  std::optional<std::string> order = {}, types = {}, missing = {}, decimal = {}, thousands = {}, header = {},
+                             comment = {};
   std::optional<std::string> test = {};  ///< for data with fields: a file on which the best model is evaluated at the
                                          ///< end
   std::optional<Index> ahead = {};       ///< distance in positions from the input to the predicted value

@@ -19,6 +19,8 @@
 #include "app/fields/sequence_choice.h"
 #include "app/fields/template_data.h"
 #include "app/logs/log_data.h"
+#include "app/schema/field_checks.h"
+#include "app/schema/table_fields.h"
 #include "app/settings/default_model.h"
 #include "app/settings/line_lists.h"
 #include "app/train/baselines.h"
@@ -39,6 +41,7 @@
 #include "base/threads/available_memory.h"
 #include "base/threads/team.h"
 #include "data/readers/memory_data.h"
+#include "data/schema/stored_schema.h"
 #include "data/text/labels.h"
 #include "model/decoding/objective.h"
 #include "model/density/density_selection.h"
@@ -593,6 +596,11 @@ TrainOutcome Training::run_on_task() {
 /// Reads data with fields and settles what follows from them. A run that goes on settles its settings as if they had
 /// been given: then what the caller gives again comes to what it came to before.
 void Training::settle_fields() {
+  if (is_fitted_model(s_.model))
+    throw UsageError(
+        fmt::format("data with fields ({}) require a model trained by gradients, not {}; --format text reads "
+                    "the file as text",
+                    *s_.format, s_.model));
   Given known = given_;
   known.insert(stored_.begin(), stored_.end());
   if (!known.contains("symbols")) s_.symbols = kAnyText;
@@ -601,7 +609,7 @@ void Training::settle_fields() {
     chooses_density_ = is_table_of_numbers(read_fields(s_.data, reader_options(s_)));
     if (chooses_density_) s_.model = kSimplestDensity;  // stands for the model until it is chosen
   }
-  examples_ = read_fields(s_.data, reader_options(s_), reporter_);
+  examples_ = read_training_fields(s_, reporter_);
   if (s_.symbols == kAnyText) s_.symbols = tokenization_of(examples_);
   settle_mixture(s_, known);
   fields_ = plan_fields(examples_, s_);
@@ -609,19 +617,24 @@ void Training::settle_fields() {
   if (selects_series_) s_.model = kSeriesModel, known.emplace("model");
   set_problem_defaults(fields_, examples_, known, s_);
   set_series_defaults(fields_, examples_, s_);
+  check_fields(fields_, examples_, s_);
 }
 
 /// Reads a file beside those to train on: what is known of its columns, they need not show.
 Examples Training::read_further(const std::string& file, const DataSpecification& data) const {
   ReaderOptions options = reader_options(s_);
   request_types(data, options);
+  request_columns(data, options.schema);
+  read_like(examples_, options);
   set_expected_columns(examples_, options);
-  return read_fields({file}, options, reporter_);
+  Examples examples = read_fields({file}, options, reporter_);
+  for (const HeadSpecification& head : fields_.layout.heads) check_loss_domain(examples, head.field, head.loss);
+  return examples;
 }
 
 TrainOutcome Training::run_on_fields() {
   const ExampleSplit split(examples_, s_.valid ? SplitShares{{100'000'000, 0, 0}} : parse_split(*s_.split),
-                           fields_.problem);
+                           fields_.problem, fields_.choice.predicts);
   const auto data =
       std::make_shared<const DataSpecification>(specify(split.training(examples_), fields_.choice, *s_.format));
   const ExampleSet all(examples_, data, fields_.choice.predicts, UnknownPolicy::skip);
@@ -671,6 +684,8 @@ TrainOutcome Training::run_on_examples(const std::array<ExampleSet, 3>& parts) {
   check_training_support(model.network(), model.spec(), s_, run_);
   device_.require(model.network(), model.data());
   const bool by_gradients = !states && !mixture && !readout_of(model.spec());
+  if (device_.is_cpu() && by_gradients)
+    require_training_memory(*model.plan(), parts[0], s_, batches.window, sizeof(T), run_);
   if (!by_gradients) {
     if (given_.contains("best-by"))  // of pairs there is always one
       throw UsageError(fmt::format("--best-by needs validation, but {} has none", s_.model));
@@ -684,6 +699,9 @@ TrainOutcome Training::run_on_examples(const std::array<ExampleSet, 3>& parts) {
   if (s_.copy_matching_parameters && begins_)
     reporter_.remark(copy_matching_parameters(*s_.copy_matching_parameters, model));
   model.configuration() = card_configuration();
+  if (examples_.schema != nullptr && !is_density(model.spec()))
+    if (nlohmann::json schema = stored_schema(*examples_.schema); !schema.is_null())
+      model.configuration()[kSchemaKey] = std::move(schema);
   if (s_.ends && std::ranges::find(LengthModel::kinds(), *s_.ends) != LengthModel::kinds().end())
     model.configuration()[kLengthKey] = LengthModel::fit(*s_.ends, lengths_of(parts[0])).to_json();
   if (is_density(model.spec())) {

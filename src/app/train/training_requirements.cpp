@@ -2,12 +2,19 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <functional>
 #include <initializer_list>
+#include <numeric>
 #include <utility>
+#include <vector>
 
+#include "app/fields/sequence_choice.h"
 #include "app/train/path_units.h"
 #include "base/error.h"
+#include "base/threads/available_memory.h"
 #include "data/tasks/task_spec.h"
+#include "graph/engine/memory.h"
 #include "optim/optimizer.h"
 #include "optim/rtrl/forward_gradient.h"
 
@@ -26,6 +33,31 @@ void check_training_support(const Network<T>& network, const ModelSpec& spec, co
   ForwardOptions options{.streams = settings.batch};
   if (run.memory_limit) options.limit = parse_bytes(*run.memory_limit);
   require_forward_gradient(network, GradientMethod::parse(*settings.gradient), options);
+}
+
+void require_training_memory(const Plan& plan, const ExampleSet& training, const TrainSettings& s, Index window,
+                             std::size_t element_bytes, const RunSettings& run) {
+  if (run.memory_limit || training.has_sources() || training.spelt() != nullptr) return;
+  std::vector<Index> lengths;
+  for (Index e = 0; e < training.count(); ++e)
+    lengths.push_back(window > 0 ? std::min(window, training.length(e)) : training.length(e));
+  std::ranges::sort(lengths, std::greater<>());
+  lengths.resize(std::min(lengths.size(), static_cast<std::size_t>(s.batch)));
+  const Index rows = std::accumulate(lengths.begin(), lengths.end(), Index{0});
+  const PlannedMemory memory = planned_memory(plan, element_bytes);
+  const double needed =
+      (static_cast<double>(rows) * static_cast<double>(memory.row) +
+       static_cast<double>(lengths.size()) * static_cast<double>(memory.chain) + static_cast<double>(memory.weights)) *
+      static_cast<double>(element_bytes);
+  const std::size_t available = available_memory();
+  if (needed <= static_cast<double>(available)) return;
+  throw UsageError(fmt::format(
+      "one step needs about {} of memory for {} positions, but {} are available; use a smaller --batch (now {}), "
+      "--window N to train on parts of sequences (models of one direction), --memory-limit {}M to compute a step piece "
+      "by "
+      "piece, or leave out fields with many classes",
+      bytes_text(static_cast<std::size_t>(needed)), rows, bytes_text(available), s.batch,
+      std::max<std::size_t>(1, available / 2 >> 20)));
 }
 
 void check_one_pass_settings(const TrainSettings& s, bool resume) {

@@ -1,0 +1,171 @@
+#include "app/schema/table_fields.h"
+
+#include <algorithm>
+#include <array>
+
+#include "base/formats/text_encoding.h"
+#include "data/readers/calendar_columns.h"
+#include "data/schema/stored_schema.h"
+#include "data/schema/table_layout.h"
+
+namespace unfold {
+namespace {
+
+constexpr Index kDaySeconds = 86400, kWeekSeconds = 7 * kDaySeconds, kYearSeconds = 366 * kDaySeconds;
+
+bool contains_name(const std::vector<std::string>& names, std::string_view name) {
+  return std::ranges::find(names, name) != names.end();
+}
+
+bool has_days(DateFormat format) {
+  switch (format) {
+    case DateFormat::year:
+    case DateFormat::year_month:
+    case DateFormat::quarter:
+    case DateFormat::week:
+    case DateFormat::time_of_day: return false;
+    default: return true;
+  }
+}
+
+/// The parts of a date that differ between rows and are not the order itself.
+bool reads_part(const ColumnSchema& column, std::string_view part, bool independent, bool own_past) {
+  const DateFormat format = column.date_format.value_or(DateFormat::year_month_day);
+  const bool clock = format == DateFormat::time_of_day;
+  const DateStep& step = column.step;
+  if (part == "hour") return clock || column.has_time;
+  const Index span = step.latest - step.earliest;
+  if (part == "weekday")
+    return has_days(format) && span >= kWeekSeconds &&
+           !(step.regular && (step.months > 0 || step.seconds % kWeekSeconds == 0));
+  if (part == "month") return format != DateFormat::year && !clock && span >= kYearSeconds;
+  if (part == "gap") return !independent && !step.regular;
+  return !own_past && !clock;
+}
+
+std::vector<std::string> default_parts(const Examples& examples, const ColumnSchema& column, bool own_past) {
+  const bool independent = examples.schema->text() != nullptr;
+  std::vector<std::string> parts;
+  for (const std::string_view part : calendar_parts()) {
+    std::string name = column.name + "." + std::string(part);
+    if (examples.find(name) != nullptr && reads_part(column, part, independent, own_past))
+      parts.push_back(std::move(name));
+  }
+  return parts;
+}
+
+}  // namespace
+
+SchemaOptions stated_schema(const TrainSettings& s) {
+  SchemaOptions options;
+  if (s.types) options.types = parse_column_types(*s.types);
+  if (s.missing) options.missing = parse_missing(*s.missing);
+  if (s.decimal) options.decimal = parse_decimal_mark(*s.decimal);
+  if (s.thousands) options.thousands = parse_thousands_mark(*s.thousands);
+  if (s.header) options.header = parse_header(*s.header);
+  options.comment = s.comment.value_or("");
+  if (s.sequences) options.group = *s.sequences;
+  if (s.order) options.order = *s.order;
+  return options;
+}
+
+std::vector<std::string> column_names_of(const Input& input, const ReaderOptions& options) {
+  constexpr std::size_t kFirstBytes = 256 << 10;
+  const std::string format = options.format.empty() ? guess_format(input).format : options.format;
+  const std::string_view text = strip_bom(input.bytes());
+  const bool empty = text.find_first_not_of(" \r\n") == std::string_view::npos;
+  if (format != "table" || empty || text.find('\0') != std::string_view::npos) return {};
+  return table_layout(input.name(), text.substr(0, kFirstBytes), text.size() <= kFirstBytes, options.schema).names;
+}
+
+std::string schema_target(const Examples& examples) {
+  for (const ColumnSchema& column : examples.schema->columns)
+    if (column.role == ColumnRole::predicted) return column.name;
+  return {};
+}
+
+std::vector<std::string> schema_reads(const Examples& examples, const std::vector<std::string>& predicts,
+                                      bool own_past) {
+  std::vector<std::string> reads;
+  for (const ColumnSchema& column : examples.schema->columns) {
+    const ExampleColumn* entries = examples.find(column.name);
+    if (entries == nullptr) continue;
+    if (contains_name(predicts, column.name)) {
+      if (own_past && !entries->once) reads.push_back(column.name);
+      continue;
+    }
+    const bool order = column.role == ColumnRole::order && column.type == ColumnType::date;
+    if (column.role != ColumnRole::read && !order) continue;
+    if (column.type != ColumnType::date) {
+      reads.push_back(column.name);
+      continue;
+    }
+    for (std::string& part : default_parts(examples, column, own_past)) reads.push_back(std::move(part));
+  }
+  return reads;
+}
+
+std::vector<std::string> with_date_parts(const Examples& examples, const std::vector<std::string>& reads) {
+  std::vector<std::string> all;
+  for (const std::string& name : reads) {
+    const ColumnSchema* column = examples.schema == nullptr ? nullptr : examples.schema->find(name);
+    if (column == nullptr || column->type != ColumnType::date) {
+      all.push_back(name);
+      continue;
+    }
+    for (std::string& part : default_parts(examples, *column, /*own_past=*/false)) all.push_back(std::move(part));
+  }
+  return all;
+}
+
+bool is_part_of_date(const Examples& examples, std::string_view field) {
+  const ExampleColumn* column = examples.find(field);
+  return column != nullptr && column->derived;
+}
+
+void settle_sequences(const Examples& examples, TrainSettings& s) {
+  if (examples.schema == nullptr || examples.schema->text() != nullptr) return;
+  bool grouped = s.sequences.has_value();
+  for (const ColumnSchema& column : examples.schema->columns) {
+    if (column.role != ColumnRole::group) continue;
+    s.sequences = column.name;
+    grouped = true;
+  }
+  for (const ColumnSchema& column : examples.schema->columns) {
+    if (column.role != ColumnRole::order || column.type != ColumnType::date) continue;
+    const bool sorts = grouped || column.step.order == DateStep::Order::descending;
+    if (sorts) s.order = column.name;
+  }
+}
+
+void read_like(const Examples& examples, ReaderOptions& options) {
+  if (examples.schema == nullptr) return;
+  SchemaOptions& schema = options.schema;
+  schema.infer_roles = false;
+  schema.ignore_absent = true;
+  for (const ColumnSchema& column : examples.schema->columns) {
+    if (column.role == ColumnRole::group) options.sequence_column = column.name;
+    if (column.role == ColumnRole::read || column.role == ColumnRole::order) schema.read.push_back(column.name);
+    if (column.role == ColumnRole::predicted) schema.predict.push_back(column.name);
+    const bool typed =
+        column.role != ColumnRole::left_out && (column.type == ColumnType::text || column.type == ColumnType::date);
+    if (typed) schema.types.try_emplace(column.name, stated_type(column));
+  }
+}
+
+void request_columns(const DataSpecification& data, SchemaOptions& options) {
+  options.infer_roles = false;
+  options.ignore_absent = true;
+  const auto add = [&](const std::string& name) {
+    if (!contains_name(options.read, name)) options.read.push_back(name);
+  };
+  for (const FieldSpecification& field : data.fields) {
+    add(field.name);
+    for (std::size_t dot = field.name.rfind('.'); dot != std::string::npos && dot > 0;
+         dot = field.name.rfind('.', dot - 1))
+      add(field.name.substr(0, dot));
+  }
+  for (const auto& [name, type] : options.types) add(name);
+}
+
+}  // namespace unfold

@@ -1,0 +1,37 @@
+#pragma once
+/// What the schema of a table decides about a model: the fields that are read and predicted without options, how
+/// further files are read like the training data, and what is stored for that.
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "app/settings/train_settings.h"
+#include "data/examples/specification.h"
+#include "data/readers/example_reader.h"
+
+namespace unfold {
+
+/// What the settings state about a table. Throws UsageError.
+SchemaOptions stated_schema(const TrainSettings& settings);
+/// Names the columns of a table for `--read` and `--predict`: the first rows of `input`, empty for other formats.
+std::vector<std::string> column_names_of(const Input& input, const ReaderOptions& options);
+
+/// The field that the schema predicts; empty: there is none.
+std::string schema_target(const Examples& examples);
+/// The fields that the schema reads, with the parts of dates. `own_past`: the predicted fields are read as well.
+std::vector<std::string> schema_reads(const Examples& examples, const std::vector<std::string>& predicts,
+                                      bool own_past);
+/// Replaces names of dates by the names of their parts.
+std::vector<std::string> with_date_parts(const Examples& examples, const std::vector<std::string>& reads);
+/// Whether a field is computed from a date, which is known in advance.
+bool is_part_of_date(const Examples& examples, std::string_view field);
+
+/// Stores the group and the order that the reader chose, so that further files are read in the same way.
+void settle_sequences(const Examples& examples, TrainSettings& settings);
+/// Makes the reader treat further files as it treated these: the same types, group and order.
+void read_like(const Examples& examples, ReaderOptions& options);
+/// Makes the reader find the fields of a model in a table: the columns of its fields are read, others are left out.
+void request_columns(const DataSpecification& data, SchemaOptions& options);
+
+}  // namespace unfold

@@ -1,0 +1,362 @@
+/// Files as people have them, through inspect, train and predict: none is read silently as something else.
+
+#include <fmt/format.h>
+
+#include "tests/cli/fields.h"
+
+namespace unfold::test {
+namespace {
+
+std::string lines_of(int count, const std::function<std::string(int)>& line, const std::string& header = {}) {
+  std::string text = header.empty() ? "" : header + "\n";
+  for (int i = 1; i <= count; ++i) text += line(i) + "\n";
+  return text;
+}
+
+/// The word "sentence", a number, and a label that follows from it.
+std::string sentence(int i) { return fmt::format("sentence number {},y{}", i, i % 2); }
+
+class HabitsTest : public FieldsTest {
+ protected:
+  static Arguments small() { return {"--model", "gru:4", "--steps", "10", "--threads", "1", "--overwrite"}; }
+
+  nlohmann::json inspected(const std::string& file, const Arguments& more = {}) const {
+    return only_object(output_of(Arguments{"inspect", file, "--json"} + more));
+  }
+  static nlohmann::json column(const nlohmann::json& schema, const std::string& name) {
+    for (const nlohmann::json& found : schema.at("columns"))
+      if (found.at("name") == name) return found;
+    ADD_FAILURE() << "no column " << name;
+    return {};
+  }
+  Finished trained(const std::string& file, const Arguments& more = {}) const {
+    Finished finished = unfold_command(Arguments{"train", file, "--out", run_} + small() + more);
+    EXPECT_EQ(finished.code, 0) << finished.err;
+    return finished;
+  }
+  std::string predicted(const std::string& file, const Arguments& more = {}) const {
+    return output_of(Arguments{"predict", run_, file, "--quiet"} + more);
+  }
+  std::vector<std::string> read_fields() const {
+    return only_object(output_of({"info", run_, "--json"}))["read"].get<std::vector<std::string>>();
+  }
+};
+
+TEST_F(HabitsTest, ANullAmongNumbersIsMissing) {
+  const std::string file = data(
+      "a.csv",
+      lines_of(
+          120, [](int i) { return i == 91 ? std::string("91,null") : fmt::format("{},{}.5", i, i % 7); }, "t,load"));
+  const nlohmann::json load = column(inspected(file), "load");
+  EXPECT_EQ(load["type"], "number");
+  EXPECT_EQ(load["missing"], 1);
+  EXPECT_EQ(load["role"], "predicted");
+  trained(file);
+  EXPECT_EQ(read_fields(), (std::vector<std::string>{"previous load"}));
+  EXPECT_THAT(predicted(file), HasSubstr("\n91\tnull\t"));
+}
+
+TEST_F(HabitsTest, ThousandsSeparatorsAreRead) {
+  const std::string file = data(
+      "a.csv", lines_of(
+                   120, [](int i) { return i == 91 ? std::string("91,\"1,200\"") : fmt::format("{},{}.5", i, i % 7); },
+                   "t,load"));
+  EXPECT_EQ(column(inspected(file), "load")["most"], 1200);
+  trained(file);
+  EXPECT_THAT(predicted(file), HasSubstr("\n91\t1,200\t"));
+}
+
+TEST_F(HabitsTest, DecimalCommasBetweenSemicolonsAreRead) {
+  const auto row = [](int i) { return fmt::format("{};{},5", i, i % 7); };
+  const std::string file = data("a.csv", lines_of(120, row, "t;load"));
+  EXPECT_EQ(column(inspected(file), "load")["most"], 6.5);
+  trained(file);
+  EXPECT_THAT(predicted(file), HasSubstr("\n1\t1,5\t"));
+  const std::string few = data("b.csv", "t;load\n1;1,5\n2;2,5\n");  // read like the training data
+  EXPECT_THAT(predicted(few), HasSubstr("\n2\t2,5\t"));
+}
+
+TEST_F(HabitsTest, AnOddCellIsRefusedWithItsLine) {
+  const std::string file = data(
+      "odd.csv",
+      lines_of(
+          120, [](int i) { return i == 91 ? std::string("91,12.5*") : fmt::format("{},{}.5", i, i % 7); }, "t,load"));
+  const nlohmann::json shown = inspected(file);
+  EXPECT_EQ(column(shown, "load")["odd_cells"][0]["line"], 92);
+  EXPECT_THAT(shown["refused"].get<std::string>(), HasSubstr("line 92: \"12.5*\" in column load is not a number"));
+  expect_failure(Arguments{"train", file, "--out", run_} + small(), 3, "line 92: \"12.5*\" in column load");
+  trained(file, {"--missing", "12.5*"});
+  EXPECT_THAT(predicted(file), HasSubstr("\n91\t12.5*\t"));
+}
+
+TEST_F(HabitsTest, AMissingCellOfAShortColumnIsMissing) {
+  const std::string file = data("b.csv", "load\n1\n2\nnull\n4\n5\n6\n7\n8\n");
+  EXPECT_EQ(column(inspected(file), "load")["missing"], 1);
+  trained(file, {"--predict", "load"});
+  EXPECT_THAT(predicted(file), HasSubstr("\nnull\t"));
+}
+
+TEST_F(HabitsTest, CodesAndLongIntegersAreWrittenAsTheyStand) {
+  const std::string file =
+      data("c.csv", lines_of(
+                        20, [](int i) { return fmt::format("0{},900719925474099{},{}", i, i % 10, i % 2 ? "a" : "b"); },
+                        "zip,id,label"));
+  EXPECT_EQ(column(inspected(file), "label")["role"], "predicted");
+  EXPECT_EQ(column(inspected(file), "id")["role"], "left out");
+  trained(file, {"--types", "zip=category"});
+  const std::string rows = predicted(file);
+  EXPECT_THAT(rows, HasSubstr("03\t9007199254740993\ta\t"));
+  EXPECT_THAT(rows, HasSubstr("020\t9007199254740990\tb\t"));
+}
+
+TEST_F(HabitsTest, PredictedNumbersHaveTheDigitsThatTheyNeed) {
+  const std::string file =
+      data("d.csv", lines_of(
+                        120, [](int i) { return fmt::format("1234{}.25", i % 7 + 100); }, "price"));
+  trained(file);
+  const std::string rows = output_of({"forecast", run_, file, "--ahead", "2", "--quiet"});
+  EXPECT_THAT(rows, HasSubstr("\n1\t1\t12341"));
+  EXPECT_THAT(rows, Not(HasSubstr("e+")));
+}
+
+TEST_F(HabitsTest, ARowWithATextIsAnExample) {
+  for (const int count : {700, 300}) {
+    const std::string file = data("e.csv", lines_of(count, sentence, "text,label"));
+    EXPECT_EQ(column(inspected(file), "text")["type"], "text");
+    trained(file);
+    const std::string rows = predicted(file);
+    EXPECT_THAT(rows, StartsWith("text\tlabel\tlabel.best\tlabel.probability\nsentence number 1\ty1\t"));
+    EXPECT_EQ(count_lines(rows), count + 1);
+  }
+}
+
+TEST_F(HabitsTest, ATextIsReadBesideADate) {
+  const std::string file = data(
+      "e.csv", lines_of(
+                   300, [](int i) { return fmt::format("2024-{:02}-{:02},{}", i % 12 + 1, i % 28 + 1, sentence(i)); },
+                   "when,text,label"));
+  trained(file);
+  EXPECT_THAT(predicted(file), HasSubstr("\n2024-02-02\tsentence number 1\ty1\t"));
+}
+
+TEST_F(HabitsTest, LettersWithoutBlanksAreReadAsCharacters) {
+  const std::string letters = "ACGT";
+  unsigned state = 1;
+  const std::string file = data("dna.csv", lines_of(
+                                               200,
+                                               [&](int i) {
+                                                 std::string text;
+                                                 for (int k = 0; k < 12; ++k)
+                                                   text += letters[(state = state * 1103515245U + 12345U) >> 30];
+                                                 return text + (i % 2 ? ",exon" : ",intron");
+                                               },
+                                               "sequence,label"));
+  EXPECT_EQ(column(inspected(file), "sequence")["unit"], "characters");
+  trained(file);
+  EXPECT_EQ(count_lines(predicted(file)), 201);
+}
+
+TEST_F(HabitsTest, ColumnsWithoutEntriesAreLeftOut) {
+  const std::string word = "1\tsun\tsun\tNOUN\t_\t_\t0\troot\t_\t_\n\n1\tgo\tgo\tVERB\t_\t_\t0\troot\t_\t_\n\n";
+  std::string text;
+  for (int i = 0; i < 20; ++i) text += word;
+  const std::string file = data("bank.conllu", text);
+  trained(file, {"--predict", "upos"});
+  for (const std::string& field : read_fields()) EXPECT_NE(field, "feats");
+  EXPECT_EQ(inspected(file)["format"], "columns");
+}
+
+TEST_F(HabitsTest, AFormatIsNotChangedByOneLine) {
+  std::string conll;
+  for (int i = 1; i <= 300; ++i) conll += i % 5 == 0 ? "\n" : i == 199 ? "word NN\n" : "word\tNN\n";
+  expect_failure(Arguments{"train", data("tags.conll", conll), "--out", run_} + small(), 3, "line 199: 1 columns");
+  std::string jsonl;
+  for (int i = 1; i <= 50; ++i) jsonl += i == 30 ? "{\"x\": [NaN]}\n" : "{\"x\": [1.5]}\n";
+  const std::string rows = data("rows.jsonl", jsonl);
+  expect_failure(Arguments{"train", rows, "--out", run_} + small(), 3, "line 30");
+  expect_failure({"inspect", rows}, 3, "line 30");
+  expect_failure(Arguments{"train", data("bad.trees", "(1 a)\n(1 (0 b)\n(1 c)\n"), "--out", run_} + small(), 3,
+                 "line 2");
+}
+
+TEST_F(HabitsTest, TextThatResemblesATableOrALogIsReported) {
+  std::string table = "a b\n", log;  // the first line has no commas
+  for (int i = 0; i < 40; ++i) {
+    table += fmt::format("{},{},x\n", i, i * 2);
+    log += fmt::format("2024-01-02 10:{:02}:00 server started job {}\n", i, i);
+  }
+  EXPECT_THAT(inspected(data("table.txt", table))["notes"].dump(), HasSubstr("line 1"));
+  EXPECT_THAT(inspected(data("log.txt", log))["notes"].dump(), HasSubstr("begin with a time"));
+  EXPECT_EQ(inspected(data("server.log", log))["format"], "log");
+}
+
+TEST_F(HabitsTest, BracketsOfThePennTreebankAreRead) {
+  const std::string file =
+      data("wsj.mrg",
+           "( (S (NP a) (VP b)))\n\n( (S\n    (NP (DT the)\n      (NN cat))\n    (VP sat)) )\n( (S (NP c) (VP d)))\n");
+  const nlohmann::json shown = inspected(file);
+  EXPECT_EQ(shown["format"], "trees");
+  EXPECT_EQ(shown["examples"], 3);
+  EXPECT_EQ(shown["positions"], 3 + 5 + 3);
+  const Finished finished = unfold_command(
+      {"train", file, "--out", run_, "--model", "tree-lstm:4", "--steps", "5", "--split", "100/0/0", "--overwrite"});
+  EXPECT_EQ(finished.code, 0) << finished.err;
+}
+
+TEST_F(HabitsTest, RowsOfAGroupNeedNotBeNeighbors) {
+  const std::string file =
+      data("stations.csv", lines_of(
+                               40, [](int i) { return fmt::format("{},{}", i % 2 ? "A" : "B", i); }, "station,load"));
+  for (const char* option : {"--sequences", "--group"}) {
+    trained(file, {option, "station", "--predict", "load", "--read", "load"});
+    const std::string rows = predicted(file);
+    EXPECT_THAT(rows, HasSubstr("\nA\t1\t"));
+    EXPECT_LT(rows.find("\nA\t39\t"), rows.find("\nB\t2\t"));
+  }
+}
+
+TEST_F(HabitsTest, YearsAreNamesOfColumns) {
+  const std::string file =
+      data("years.csv",
+           lines_of(
+               30, [](int i) { return fmt::format("land{},{}.5,{}.25", i % 3, i, i * 2); }, "country,2019,2020"));
+  EXPECT_EQ(column(inspected(file), "2020")["type"], "number");
+  trained(file, {"--predict", "2020"});
+  EXPECT_THAT(predicted(file), StartsWith("country\t2019\t2020\t2020.mean"));
+}
+
+TEST_F(HabitsTest, PairsKeepTheirBlanks) {
+  std::string pairs;
+  for (int i = 0; i < 30; ++i) pairs += "x\ta b\ny\tb a\nz\ta a b\n";
+  const std::string file = data("w.pairs", pairs);
+  const Finished finished = unfold_command(
+      {"train", file, "--out", run_, "--symbols", "chars,words", "--steps", "10", "--model", "gru:4", "--overwrite"});
+  EXPECT_EQ(finished.code, 0) << finished.err;
+  EXPECT_THAT(predicted(file), HasSubstr("\nx\ta b\t"));
+}
+
+TEST_F(HabitsTest, TestMetricsAreShownWithoutValidation) {
+  const std::string file = data("e.csv", lines_of(60, sentence, "text,label"));
+  EXPECT_THAT(trained(file, {"--test", file, "--split", "100/0/0"}).out, HasSubstr("Test:\n"));
+}
+
+TEST_F(HabitsTest, EventsArePredictedFromTheirPast) {
+  const std::string file =
+      data("clicks.csv", lines_of(
+                             120,
+                             [](int i) {
+                               const std::vector<std::string> pages = {"home", "list", "item"};
+                               return fmt::format("u{},2024-01-02 10:{:02}:{:02},{}", i % 4, i / 60, i % 60,
+                                                  pages[static_cast<std::size_t>(i / 4) % 3]);
+                             },
+                             "user_id,time,page"));
+  const nlohmann::json shown = inspected(file);
+  EXPECT_EQ(column(shown, "user_id")["role"], "group");
+  EXPECT_EQ(column(shown, "time")["role"], "order");
+  EXPECT_EQ(column(shown, "page")["role"], "predicted");
+  trained(file);
+  const std::vector<std::string> read = read_fields();
+  EXPECT_NE(std::ranges::find(read, "previous page"), read.end());
+  EXPECT_THAT(predicted(file), HasSubstr("\nu1\t2024-01-02 10:00:01\t"));
+}
+
+TEST_F(HabitsTest, DatesBecomeCalendarFields) {
+  const std::string file =
+      data("daily.csv", lines_of(
+                            90,
+                            [](int i) {
+                              const int day = (i - 1) % 30 + 1, month = (i - 1) / 30;
+                              const std::vector<int> months = {4, 6, 9};
+                              return fmt::format("2024-{:02}-{:02},{}.5,{}", months[static_cast<std::size_t>(month)],
+                                                 day, i % 7, i % 2 ? "yes" : "no");
+                            },
+                            "date,load,promotion"));
+  trained(file, {"--predict", "load"});
+  const std::vector<std::string> read = read_fields();
+  EXPECT_NE(std::ranges::find(read, "date.weekday"), read.end());
+  EXPECT_NE(std::ranges::find(read, "previous promotion"), read.end());  // never dropped in silence
+  EXPECT_THAT(predicted(file), StartsWith("date\tload\tpromotion\tload.mean\t"));
+  trained(file, {"--predict", "load", "--read", "date,load"});
+  EXPECT_EQ(count_lines(output_of({"forecast", run_, file, "--ahead", "3", "--quiet"})), 4);
+}
+
+TEST_F(HabitsTest, AModelDoesNotReadWhatItPredicts) {
+  std::string words;
+  for (int i = 0; i < 60; ++i) words += fmt::format("w{} T{}\n{}", i % 7, i % 3, i % 5 == 4 ? "\n" : "");
+  const std::string file = data("words.conll", words);
+  for (const char* read : {"2.lower", "1,2.suffix1", "1,2[0]", "1,2[1]"})
+    expect_failure(
+        {"train", file, "--out", run_, "--predict", "2", "--read", read, "--model", "lstm:4", "--steps", "2"}, 2,
+        "gives away");
+  expect_failure(
+      {"train", file, "--out", run_, "--predict", "2", "--read", "1,2[-1]", "--model", "bilstm:4", "--steps", "2"}, 2,
+      "reads sequences from both ends");
+}
+
+TEST_F(HabitsTest, LossesRefuseNumbersOutsideTheirDomain) {
+  const std::string file = data("n.csv", lines_of(
+                                             40, [](int i) { return fmt::format("{}.5", i); }, "load"));
+  expect_failure(Arguments{"train", file, "--out", run_, "--predict", "load=poisson"} + small(), 3,
+                 "line 2: field load is 1.5");
+  expect_failure(Arguments{"train", file, "--out", run_, "--predict", "load=bernoulli"} + small(), 3,
+                 "predicts numbers from 0 to 1");
+}
+
+TEST_F(HabitsTest, WholeNumbersAreClassesWhereTheyAreNamedSo) {
+  const std::string file =
+      data("flowers.csv", lines_of(
+                              60, [](int i) { return fmt::format("{}.5,{}", i % 10, i % 3 + 1); }, "width,class"));
+  EXPECT_EQ(column(inspected(file), "class")["type"], "category");
+  trained(file);
+  const auto rows = objects_in(predicted(file, {"--format", "jsonl"}));
+  EXPECT_TRUE(rows[0]["class"][0].is_number_integer());
+  EXPECT_TRUE(rows[0]["class.best"][0].is_number_integer());
+  const std::string other =
+      data("stars.csv", lines_of(
+                            60, [](int i) { return fmt::format("{}.5,{}", i % 10, i % 3 + 1); }, "width,stars"));
+  trained(other, {"--predict", "stars=softmax", "--read", "width"});
+  EXPECT_THAT(predicted(other), StartsWith("width\tstars\tstars.best\t"));
+}
+
+TEST_F(HabitsTest, AddedColumnsDoNotReplaceThoseOfTheData) {
+  const std::string file = data("e.csv", lines_of(
+                                             60, [](int i) { return sentence(i) + ",x"; }, "text,label,label.best"));
+  trained(file);
+  EXPECT_THAT(predicted(file), StartsWith("text\tlabel\tlabel.best\tlabel.best.2\tlabel.probability\n"));
+}
+
+TEST_F(HabitsTest, AnOptionDoesNotChangeTheKindOfData) {
+  const std::string file = data("a.csv", lines_of(
+                                             60, [](int i) { return fmt::format("{},{}.5", i, i % 7); }, "t,load"));
+  for (const Arguments& option : {Arguments{"--curriculum", "5"},
+                                  {"--restarts", "2"},
+                                  {"--activity-penalty", "0.1"},
+                                  {"--symbols", "words"},
+                                  {"--lines"},
+                                  {"--model", "ngram:3"}})
+    EXPECT_EQ(unfold_command(Arguments{"train", file, "--out", run_, "--steps", "2"} + option).code, 2) << option[0];
+}
+
+TEST_F(HabitsTest, NoClassIsLostFromTraining) {
+  const std::string file =
+      data("z.csv", lines_of(
+                        60,
+                        [](int i) {
+                          return fmt::format("sentence number {},{}", i, i == 60 ? "z" : i % 2 ? "a" : "b");
+                        },
+                        "text,label"));
+  trained(file);
+  EXPECT_THAT(predicted(file, {"--probabilities"}),
+              StartsWith("text\tlabel\tlabel.best\tlabel.probability\tlabel.a\tlabel.b\tlabel.z\n"));
+}
+
+TEST_F(HabitsTest, EscapesOfATerminalDoNotReachIt) {
+  const std::string file =
+      data("color.csv", lines_of(
+                            30, [](int i) { return fmt::format("\x1b[31mred{}\x1b[0m,{}.5", i % 3, i); }, "name,load"));
+  EXPECT_THAT(output_of({"inspect", file}), Not(HasSubstr("\x1b")));
+  trained(file, {"--predict", "load"});
+}
+
+}  // namespace
+}  // namespace unfold::test
