@@ -82,6 +82,16 @@ def wave(rows, seed, header="load"):
     return (header + "\n" if header else "") + "".join(f"{v:.3f}\n" for v in values)
 
 
+def sales(rows, seed):
+    draw = random.Random(seed)
+    days = ((month, day) for month in range(1, 13) for day in range(1, 29))
+    text = "date,zip,price,kind\n"
+    for month, day in list(days)[:rows]:
+        price = "none" if draw.random() < 0.05 else f"{draw.uniform(1, 20):.2f}"
+        text += f"2024-{month:02}-{day:02},0{draw.randrange(1000, 1010)},{price},{draw.choice(['retail', 'bulk'])}\n"
+    return text
+
+
 def votes(rows, seed):
     draw = random.Random(seed)
     text = ",".join(f"x{k}" for k in range(1, 7)) + "\n"
@@ -194,7 +204,7 @@ TEXTS = {
     "sales.csv": lambda: sales(120, 1), "shops.csv": lambda: shops(3, 60, 1),
     "promoted.csv": lambda: promoted(0, 90, True), "promotions.csv": lambda: promoted(90, 7, False),
     "words.pairs": lambda: pairs(200, 1), "new.txt": lambda: sources(10, 2),
-    "votes.csv": lambda: votes(300, 1), "new.csv": lambda: votes(40, 2), "pieces.txt": lambda: rolls(12, 1),
+    "sales.csv": lambda: sales(200, 1), "votes.csv": lambda: votes(300, 1), "new.csv": lambda: votes(40, 2), "pieces.txt": lambda: rolls(12, 1),
     "train.trees": lambda: trees(60, 1), "dev.trees": lambda: trees(10, 2), "test.trees": lambda: trees(10, 3),
     "ptb.train.txt": lambda: prose(200, 7), "ptb.valid.txt": lambda: prose(40, 8), "ptb.test.txt": lambda: prose(40, 9),
     "ptb.char.train.txt": lambda: spaced(100, 7), "ptb.char.valid.txt": lambda: spaced(20, 8),
