@@ -102,6 +102,7 @@ void make_classes(const ReaderOptions& options, Examples& examples) {
 FormatGuess guess_format(const Input& input) {
   const DataSample sample = sample_of(input);
   const std::span<const std::string_view> named = formats_of_name(input.name());
+  if (!named.empty() && readers().find(std::string(named.front())) == nullptr) return {"text", "its name"};
   for (const ReaderEntry& reader : readers()) {
     if (!named.empty() && std::ranges::find(named, reader.name) == named.end()) continue;
     std::string why = reader.guess(sample);

@@ -220,7 +220,9 @@ std::string guess_trees(const DataSample& sample) {
     if (is_blank(texts.text())) continue;
     const bool cut = !sample.whole && texts.text().data() + texts.text().size() == text.data() + text.size();
     if (!texts.text().starts_with('(') || (TreeLine(texts.text()).read() && !(cut && trees > 0))) return {};
-    lines = lines || texts.text().find('\n') != std::string_view::npos;
+    const bool several = texts.text().find('\n') != std::string_view::npos;
+    if (several && !has_bare_top(texts.text())) return {};  // as the code of some programming languages
+    lines = lines || several;
     ++trees;
   }
   if (trees == 0) return {};
