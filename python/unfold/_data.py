@@ -1,7 +1,8 @@
 """Descriptions of data in memory: arrays, sequences of different lengths, tables, texts.
 
 ``describe`` converts the objects that Python programs have to a small dictionary, which the extension module copies
-into the structures of the readers. Nothing is written to a file, and numbers never become text.
+into the structures of the readers. Nothing is written to a file. Numbers never become text, except integers that a
+float cannot hold.
 """
 
 from __future__ import annotations
@@ -18,6 +19,8 @@ from .errors import DataError, UsageError
 Description = dict[str, Any]
 Values = Union[NDArray[Any], list[Optional[str]]]
 Column = tuple[str, bool, Values]
+
+_LARGEST_EXACT = 2**53  # integers up to here are exact as floats
 
 #: The name of the only field of an array without a name, as in .npy files.
 FIELD = "values"
@@ -184,6 +187,8 @@ def _series(series: Any) -> NDArray[Any]:
 def _cells(values: Any, what: str) -> Values:
     """Return a column of a table as numbers, or as texts if a cell is a text."""
     array = numpy.asarray(values)
+    if array.dtype.kind in "iu" and array.size and max(abs(int(array.min())), abs(int(array.max()))) > _LARGEST_EXACT:
+        return [str(x) for x in array.tolist()]  # identifiers, which floats would change
     if array.dtype.kind in "iuf":
         return as_numbers(array, what)
     if array.dtype.kind == "O" and all(_is_missing(x) or (_is_number(x) and not isinstance(x, (bool, numpy.bool_)))

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "app/schema/table_fields.h"
 #include "base/error.h"
 #include "base/formats/trusted_json.h"
 #include "loss/registry.h"
@@ -105,15 +106,15 @@ VectorRows density_rows(const TrainSettings& s) {
 }
 
 bool may_choose_density(const TrainSettings& s, const Given& given) {
-  constexpr const char* kOthers[] = {"model", "optimizer", "read",      "predict",  "ahead",  "sequences", "ends",
-                                     "trees", "task",      "objective", "feedback", "window", "start-from"};
+  constexpr const char* kOthers[] = {"model", "optimizer", "read", "predict",   "ahead",    "sequences", "order",
+                                     "ends",  "trees",     "task", "objective", "feedback", "window",    "start-from"};
   return s.format == "table" && given.contains("format") &&
          std::ranges::none_of(kOthers, [&](const char* name) { return given.contains(name); });
 }
 
 bool is_table_of_numbers(const Examples& examples) {
   constexpr std::size_t kFewest = 2;
-  return examples.columns.size() >= kFewest && obvious_target(examples).empty() &&
+  return examples.columns.size() >= kFewest && !names_target(examples) &&
          std::ranges::none_of(examples.columns, [](const ExampleColumn& column) {
            return column.is_text() || column.once || column.source || column.width > 1;
          });

@@ -307,11 +307,22 @@ Examples read_inputs(const std::vector<Input>& inputs, const ReaderOptions& opti
   return all;
 }
 
+Examples read_memory(MemoryData& memory, const ReaderOptions& options) {
+  return memory.texts.empty() ? take_examples(memory, options) : read_inputs(memory.texts, options);
+}
+
 }  // namespace
 
 Examples read_fields(const std::vector<std::string>& files, const ReaderOptions& options) {
-  if (MemoryData* memory = memory_of(files)) return take_examples(*memory, options);
+  if (MemoryData* memory = memory_of(files)) return read_memory(*memory, options);
   return read_inputs(open_data(files, options.format), options);
+}
+
+Examples peek_fields(const std::vector<std::string>& files, const ReaderOptions& options) {
+  const MemoryData* memory = memory_of(files);
+  if (memory == nullptr) return read_fields(files, options);
+  MemoryData copy = *memory;
+  return read_memory(copy, options);
 }
 
 Examples read_training_fields(TrainSettings& s, Reporter& reporter) {
@@ -323,7 +334,7 @@ Examples read_training_fields(TrainSettings& s, Reporter& reporter) {
                                         : column_names_of(inputs.front(), options);
   choose_columns(known, s, options);
   choose_types(s, known, options);
-  Examples examples = memory != nullptr ? take_examples(*memory, options) : read_inputs(inputs, options);
+  Examples examples = memory != nullptr ? read_memory(*memory, options) : read_inputs(inputs, options);
   report_reader_notes(examples, reporter);
   if (!options.rows.field.empty() || examples.schema == nullptr) return examples;
   reporter.remark(describe_briefly(*examples.schema));

@@ -32,7 +32,9 @@ struct FieldPlan {
 
 /// Reads and concatenates files of one format. Throws DataError, also if their columns differ.
 Examples read_fields(const std::vector<std::string>& files, const ReaderOptions& options);
-/// Same as above, and reports the notes of the reader.
+/// Same as above, but leaves data in memory where it is, which read_fields takes away.
+Examples peek_fields(const std::vector<std::string>& files, const ReaderOptions& options);
+/// Same as read_fields, and reports the notes of the reader.
 Examples read_fields(const std::vector<std::string>& files, const ReaderOptions& options, Reporter& reporter);
 /// Reads the training data and reports what the schema of a table decided. Settles the group and the order.
 Examples read_training_fields(TrainSettings& settings, Reporter& reporter);

@@ -20,6 +20,7 @@
 #include "app/predict/predicted_columns.h"
 #include "base/options/integer_range.h"
 #include "base/printable.h"
+#include "data/readers/memory_data.h"
 #include "data/schema/numeric_cell.h"
 #include "loss/crf/label_sequences.h"
 #include "loss/ctc/unaligned_labels.h"
@@ -556,6 +557,15 @@ void write_answers(const NetworkModel<T>& model, Examples examples, const Predic
     write_portion(subset(examples, portion), set.subset(portion), &portion == &portions.front());
 }
 
+/// Puts entries in the order of the rows of a table in memory, which groups and times have changed.
+template <class Entry>
+void restore_order(const std::vector<Index>& rows, std::vector<Entry>& entries) {
+  if (entries.size() != rows.size()) return;
+  std::vector<Entry> restored(entries.size());
+  for (std::size_t i = 0; i < rows.size(); ++i) restored[at(rows[i] - 1)] = std::move(entries[i]);
+  entries = std::move(restored);
+}
+
 /// Answers all examples with columns.
 template <class T>
 std::vector<PredictedColumn> answer_columns(const NetworkModel<T>& model, const Examples& examples,
@@ -572,6 +582,13 @@ std::vector<PredictedColumn> answer_columns(const NetworkModel<T>& model, const 
       std::ranges::move(added[c].texts, std::back_inserter(columns[c].texts));
       columns[c].numbers.insert(columns[c].numbers.end(), added[c].numbers.begin(), added[c].numbers.end());
     }
+  }
+  const bool sorted = std::ranges::is_sorted(examples.lines);
+  if (sorted || request.data.empty() || MemoryFiles::find(request.data.front()) == nullptr) return columns;
+  for (PredictedColumn& column : columns) {
+    if (column.once) continue;
+    restore_order(examples.lines, column.texts);
+    restore_order(examples.lines, column.numbers);
   }
   return columns;
 }

@@ -16,8 +16,9 @@ struct PredictedColumn {
   std::vector<double> numbers = {};
 };
 
-/// Returns the columns that `predict` adds to the data (predict.h). Throws UsageError for requests whose answers are
-/// not columns: targets of a source, forecasts (`ahead`) and streams. Throws as `predict`.
+/// Returns the columns that `predict` adds to the data (predict.h), in the order of the rows of a table in memory.
+/// Throws UsageError for requests whose answers are not columns: targets of a source, forecasts (`ahead`) and streams.
+/// Throws as `predict`.
 std::vector<PredictedColumn> predict_columns(const PredictRequest& request, Reporter& reporter);
 
 }  // namespace unfold

@@ -5,6 +5,7 @@
 
 #include "base/formats/text_encoding.h"
 #include "data/readers/calendar_columns.h"
+#include "data/schema/column_profile.h"
 #include "data/schema/stored_schema.h"
 #include "data/schema/table_layout.h"
 
@@ -76,6 +77,19 @@ std::vector<std::string> column_names_of(const Input& input, const ReaderOptions
   const bool empty = text.find_first_not_of(" \r\n") == std::string_view::npos;
   if (format != "table" || empty || text.find('\0') != std::string_view::npos) return {};
   return table_layout(input.name(), text.substr(0, kFirstBytes), text.size() <= kFirstBytes, options.schema).names;
+}
+
+std::vector<std::string> column_names_of(const MemoryData& data, const ReaderOptions& options) {
+  if (!data.texts.empty()) return column_names_of(data.texts.front(), options);
+  std::vector<std::string> names;
+  if (data.format != "table") return names;
+  for (const ExampleColumn& column : data.examples.columns) names.push_back(column.name);
+  return names;
+}
+
+bool names_target(const Examples& examples) {
+  const std::string target = schema_target(examples);
+  return is_class_name(target) || target == "value";
 }
 
 std::string schema_target(const Examples& examples) {

@@ -9,6 +9,7 @@
 #include "app/settings/train_settings.h"
 #include "data/examples/specification.h"
 #include "data/readers/example_reader.h"
+#include "data/readers/memory_data.h"
 
 namespace unfold {
 
@@ -16,9 +17,12 @@ namespace unfold {
 SchemaOptions stated_schema(const TrainSettings& settings);
 /// Names the columns of a table for `--read` and `--predict`: the first rows of `input`, empty for other formats.
 std::vector<std::string> column_names_of(const Input& input, const ReaderOptions& options);
+std::vector<std::string> column_names_of(const MemoryData& data, const ReaderOptions& options);
 
 /// The field that the schema predicts; empty: there is none.
 std::string schema_target(const Examples& examples);
+/// Whether the name of the field that the schema predicts says that it is to be predicted: label, class, value, ...
+bool names_target(const Examples& examples);
 /// The fields that the schema reads, with the parts of dates. `own_past`: the predicted fields are read as well.
 std::vector<std::string> schema_reads(const Examples& examples, const std::vector<std::string>& predicts,
                                       bool own_past);

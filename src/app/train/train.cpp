@@ -606,7 +606,7 @@ void Training::settle_fields() {
   if (!known.contains("symbols")) s_.symbols = kAnyText;
   if (goes_on_ && given_.contains("model") && !given_.contains("read") && names_template(s_.model)) s_.read.reset();
   if (may_choose_density(s_, known)) {
-    chooses_density_ = is_table_of_numbers(read_fields(s_.data, reader_options(s_)));
+    chooses_density_ = is_table_of_numbers(peek_fields(s_.data, reader_options(s_)));
     if (chooses_density_) s_.model = kSimplestDensity;  // stands for the model until it is chosen
   }
   examples_ = read_training_fields(s_, reporter_);

@@ -67,9 +67,14 @@ void separate_sequences(const std::string& name, Examples& examples) {
   examples.columns.insert(examples.columns.begin(), std::move(once));
 }
 
-}  // namespace
+constexpr std::string_view kTableFormat = "table";
 
-namespace {
+/// One example with a text or a number per column and position.
+bool is_plain_table(const Examples& examples) {
+  return examples.count() == 1 && std::ranges::all_of(examples.columns, [&](const ExampleColumn& column) {
+           return !column.once && column.width <= 1 && column.entries() == examples.positions();
+         });
+}
 
 thread_local MemoryFiles* current_files = nullptr;
 
@@ -87,20 +92,13 @@ MemoryData* MemoryFiles::find(std::string_view name) {
 }
 
 Examples take_examples(MemoryData& data, const ReaderOptions& options) {
-  if (!data.texts.empty()) {
-    Examples all;
-    for (const Input& input : data.texts) {
-      Examples more = read_examples(input, options);
-      if (all.columns.empty())
-        all = std::move(more);
-      else
-        append(all, more);
-    }
-    return all;
-  }
   Examples examples = std::exchange(data.examples, {});
-  give_requested_types(options, examples);
-  separate_sequences(options.sequence_column, examples);
+  if (data.format == kTableFormat && is_plain_table(examples)) {
+    examples = table_of_columns(std::move(examples), options);
+  } else {
+    give_requested_types(options, examples);
+    separate_sequences(options.sequence_column, examples);
+  }
   finish_examples(options, examples);
   return examples;
 }

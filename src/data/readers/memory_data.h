@@ -41,9 +41,14 @@ class MemoryFiles {
   MemoryFiles* outer_;
 };
 
-/// Moves the examples out and processes them as read_examples does: types that the options request, sequences separated
-/// by a column, trees, ends and vectors. Reads `texts` with the reader if there are no examples. Throws DataError.
+/// Moves the examples out and processes them as read_examples does: tables through their schema, otherwise types that
+/// the options request and sequences separated by a column, then trees, ends and vectors. Throws DataError.
+/// REQUIRES data.texts.empty(): texts are inputs like files.
 Examples take_examples(MemoryData& data, const ReaderOptions& options);
+/// Returns the examples of a table whose columns have one text or number per row: the reader `table` for data in
+/// memory. Numbers are numbers, and texts are categories, texts, dates or identifiers, but never numbers. Throws
+/// DataError, and UsageError for options that name unknown columns.
+Examples table_of_columns(Examples columns, const ReaderOptions& options);
 
 /// Checks examples and processes them as the options say: trees, sequence ends, vectors. Throws DataError.
 void finish_examples(const ReaderOptions& options, Examples& examples);

@@ -1,4 +1,5 @@
-/// The format `table`: comma-, semicolon- or tab-separated values (RFC 4180), and files of one number per line. How
+/// The format `table`: comma-, semicolon- or tab-separated values (RFC 4180), files of one number per line, and tables
+/// in memory. How
 /// columns are typed and used is decided by the schema (data/schema/infer_schema.h).
 
 #include <fmt/format.h>
@@ -11,6 +12,7 @@
 
 #include "base/error.h"
 #include "data/readers/calendar_columns.h"
+#include "data/readers/memory_data.h"
 #include "data/readers/reader_text.h"
 #include "data/schema/column_profile.h"
 #include "data/schema/describe_schema.h"
@@ -96,6 +98,13 @@ class TableColumn {
     if (!plain || !column_.cells.empty()) column_.cells.add(cell);
   }
 
+  /// Adds an entry of a column in memory, whose cells are texts or numbers.
+  void add(const ExampleColumn& from, Index entry, std::string_view cell) {
+    if (!numbers_ || from.is_text() || options_.missing) return add(cell);
+    column_.numbers.push_back(from.numbers[at(entry)]);
+    mark_entry(column_, !from.present(entry));
+  }
+
   const ColumnSchema& schema() const { return schema_; }
   ExampleColumn& column() { return column_; }
 
@@ -132,28 +141,81 @@ class TableColumn {
   ExampleColumn column_;
 };
 
+/// The cells of columns in memory: their texts, and numbers with the digits that they need.
+class MemoryCells {
+ public:
+  explicit MemoryCells(std::vector<ExampleColumn> columns) : columns_(std::move(columns)) {}
+  const std::vector<ExampleColumn>& columns() const { return columns_; }
+
+  /// Valid until the next call.
+  std::string_view cell(std::size_t column, Index row) {
+    const ExampleColumn& from = columns_[column];
+    if (!from.present(row)) return {};
+    if (from.is_text()) return from.texts[at(row)];
+    shown_.clear();
+    fmt::format_to(std::back_inserter(shown_), "{}", from.numbers[at(row)]);
+    return {shown_.data(), shown_.size()};
+  }
+
+  std::vector<ColumnCells> cells() {
+    std::vector<ColumnCells> cells;
+    for (std::size_t c = 0; c < columns_.size(); ++c)
+      cells.push_back({.name = columns_[c].name, .numbers = !columns_[c].is_text(), .cell = [this, c](Index r) {
+                         return cell(c, r);
+                       }});
+    return cells;
+  }
+
+ private:
+  std::vector<ExampleColumn> columns_;
+  fmt::memory_buffer shown_;
+};
+
 class TableExamples {
  public:
   TableExamples(const ReaderText& text, const ReaderOptions& options)
       : reader_options_(options), options_(schema_options(options)), examples_(text.no_examples()) {
     if (text.text().find_first_not_of(" \r\n") == std::string_view::npos) return;
-    const auto schema = std::make_shared<const TableSchema>(infer_table_schema(text.source(), text.text(), options_));
-    schema_ = schema.get();
-    examples_.schema = schema;
-    require_regular(*schema_);
+    begin(infer_table_schema(text.source(), text.text(), options_));
     if (schema_->rows == 0) return;
-    vectors_ = !options.rows.field.empty();
-    text_ = vectors_ ? nullptr : schema_->text();
-    for (const ColumnSchema& column : schema_->columns) columns_.emplace_back(column, options_, vectors_);
     read_rows(text.text());
-    rows_ = static_cast<Index>(examples_.lines.size());
-    for (const std::string& note : schema_->notes) examples_.remarks.push_back(note);
-    text_ != nullptr ? divide_by_rows() : divide_by_group();
+    divide();
+  }
+  /// Of columns in memory with one entry per row.
+  TableExamples(Examples memory, const ReaderOptions& options)
+      : reader_options_(options), options_(schema_options(options)) {
+    const Index rows = memory.positions();
+    MemoryCells cells(std::exchange(memory.columns, {}));
+    memory.ends.clear();
+    examples_ = std::move(memory);
+    begin(infer_table_schema(examples_.source, cells.cells(), rows, options_));
+    if (rows == 0) return;
+    for (std::size_t c = 0; c < columns_.size(); ++c)
+      for (Index r = 0; r < rows; ++r) columns_[c].add(cells.columns()[c], r, cells.cell(c, r));
+    examples_.lines.resize(at(rows));
+    std::iota(examples_.lines.begin(), examples_.lines.end(), Index{1});
+    divide();
   }
 
   Examples take() { return std::move(examples_); }
 
  private:
+  void begin(TableSchema inferred) {
+    const auto schema = std::make_shared<const TableSchema>(std::move(inferred));
+    schema_ = schema.get();
+    examples_.schema = schema;
+    require_regular(*schema_);
+    vectors_ = !reader_options_.rows.field.empty();
+    text_ = vectors_ ? nullptr : schema_->text();
+    for (const ColumnSchema& column : schema_->columns) columns_.emplace_back(column, options_, vectors_);
+  }
+
+  void divide() {
+    rows_ = static_cast<Index>(examples_.lines.size());
+    for (const std::string& note : schema_->notes) examples_.remarks.push_back(note);
+    text_ != nullptr ? divide_by_rows() : divide_by_group();
+  }
+
   void read_rows(std::string_view text) {
     RowSplitter splitter(schema_->separator, line_end_of(text), options_.comment);
     TableRow row;
@@ -516,6 +578,10 @@ bool OpenQuotes::inside() const {
   for (const Candidate& candidate : candidates_)
     if (candidate.cells.separates() && (!candidate.inside || candidate.cells.saw_enough())) return candidate.inside;
   return std::ranges::find(candidates_, fallback_, &Candidate::separator)->inside;
+}
+
+Examples table_of_columns(Examples columns, const ReaderOptions& options) {
+  return TableExamples(std::move(columns), options).take();
 }
 
 ReaderEntry table_reader() {

@@ -88,30 +88,72 @@ class SchemaInference::State {
   TableSchema finish() {
     if (!splitter_) begin(true);
     read_rows(pending_, true);
+    return decide(nullptr);
+  }
+
+  TableSchema finish(const std::vector<ColumnCells>& columns, Index rows) {
+    std::vector<std::string> names;
+    for (const ColumnCells& column : columns) names.push_back(column.name);
+    require_columns(options_, names);
+    schema_.header = true;
+    schema_.header_reason = "the columns have names";
+    begin_columns(names);
+    for (std::size_t c = 0; c < columns.size(); ++c)
+      for (Index r = 0; r < rows; ++r) profiles_[c].add(columns[c].cell(r), r + 1);
+    rows_ = rows;
+    return decide(&columns);
+  }
+
+ private:
+  /// Decides types and roles. `cells`: the columns of a table in memory; nullptr for a file.
+  TableSchema decide(const std::vector<ColumnCells>* cells) {
     schema_.rows = rows_;
     std::vector<ColumnProfile>& profiles = profiles_;
     Index commas = 0, points = 0, ambiguous = 0;
-    for (const ColumnProfile& profile : profiles) {
+    for (std::size_t c = 0; c < profiles.size(); ++c) {
+      if (cells != nullptr && (*cells)[c].numbers) continue;
+      const ColumnProfile& profile = profiles[c];
       commas += profile.comma_evidence();
       points += profile.point_evidence();
       ambiguous += profile.ambiguous_commas();
     }
     const bool comma = commas != points ? commas > points : schema_.separator == ';' && ambiguous > 0;
-    for (const ColumnProfile& profile : profiles) {
+    for (std::size_t c = 0; c < profiles.size(); ++c) {
+      const ColumnProfile& profile = profiles[c];
       const auto stated = options_.types.find(profile.name());
-      const ColumnProfile::Context context{.table_decimal = comma ? DecimalMark::comma : DecimalMark::point,
-                                           .decimal = options_.decimal,
-                                           .thousands = options_.thousands,
-                                           .stated = stated == options_.types.end() ? nullptr : &stated->second,
-                                           .only_column = profiles.size() == 1,
-                                           .predicted = names_column(options_.predict, profile.name())};
-      schema_.columns.push_back(profile.finish(context));
+      ColumnProfile::Context context{.table_decimal = comma ? DecimalMark::comma : DecimalMark::point,
+                                     .decimal = options_.decimal,
+                                     .thousands = options_.thousands,
+                                     .stated = stated == options_.types.end() ? nullptr : &stated->second,
+                                     .only_column = profiles.size() == 1,
+                                     .predicted = names_column(options_.predict, profile.name())};
+      if (cells != nullptr && (*cells)[c].numbers)
+        context.decimal = DecimalMark::point, context.thousands = ThousandsMark::none;
+      ColumnSchema column = profile.finish(context);
+      if (cells != nullptr && !(*cells)[c].numbers && !column.stated) keep_texts(profile, context, column);
+      schema_.columns.push_back(std::move(column));
     }
     assign_roles(schema_, options_);
     return std::move(schema_);
   }
 
- private:
+  /// Texts of a table in memory remain texts where those of a file would be numbers.
+  static void keep_texts(const ColumnProfile& profile, ColumnProfile::Context context, ColumnSchema& column) {
+    const StatedType category{.type = ColumnType::category, .unit = {}, .date_format = {}};
+    const bool numbers = column.type == ColumnType::number || column.type == ColumnType::integer;
+    if (numbers) {
+      context.stated = &category;
+      column = profile.finish(context);
+    }
+    const bool read_as_numbers =
+        column.class_labels || column.type == ColumnType::identifier || column.type == ColumnType::constant;
+    if (!numbers && !read_as_numbers) return;
+    column.class_labels = false;
+    column.least.reset();
+    column.stated = true;
+    if (numbers) column.type_reason = "texts in memory";
+  }
+
   /// Decides the layout from the first bytes and prepares the columns.
   void begin(bool complete) {
     reject_utf16(schema_.source, pending_);
@@ -127,13 +169,17 @@ class SchemaInference::State {
     header_line_ = layout.header ? layout.first_line : 0;
     schema_.first_line = layout.first_line;
     line_end_ = layout.line_end;
-    const auto columns = static_cast<Index>(layout.columns);
+    begin_columns(layout.names);
+    splitter_.emplace(layout.separator, layout.line_end, options_.comment);
+  }
+
+  void begin_columns(const std::vector<std::string>& names) {
+    const auto columns = static_cast<Index>(names.size());
     const Index bound =
         std::clamp(kDistinctBudget / kBytesPerDistinct / std::max<Index>(columns, 1), kFewestDistinct, kMostDistinct);
     const std::vector<std::string>* missing = options_.missing ? &*options_.missing : nullptr;
-    profiles_.reserve(layout.columns);
-    for (const std::string& name : layout.names) profiles_.emplace_back(name, bound, missing);
-    splitter_.emplace(layout.separator, layout.line_end, options_.comment);
+    profiles_.reserve(names.size());
+    for (const std::string& name : names) profiles_.emplace_back(name, bound, missing);
   }
 
   /// Reads the complete rows, with `last` all rows; returns the number of bytes read.
@@ -225,11 +271,19 @@ SchemaInference& SchemaInference::operator=(SchemaInference&&) noexcept = defaul
 SchemaInference::~SchemaInference() = default;
 void SchemaInference::add(std::string_view bytes) { state_->add(bytes); }
 TableSchema SchemaInference::finish() { return state_->finish(); }
+TableSchema SchemaInference::finish(const std::vector<ColumnCells>& columns, Index rows) {
+  return state_->finish(columns, rows);
+}
 
 TableSchema infer_table_schema(const std::string& source, std::string_view bytes, const SchemaOptions& options) {
   SchemaInference inference(source, options);
   inference.add(bytes);
   return inference.finish();
+}
+
+TableSchema infer_table_schema(const std::string& source, const std::vector<ColumnCells>& columns, Index rows,
+                               const SchemaOptions& options) {
+  return SchemaInference(source, options).finish(columns, rows);
 }
 
 TableSchema infer_table_schema_of_file(const std::string& path, const SchemaOptions& options) {

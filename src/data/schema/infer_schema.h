@@ -39,13 +39,23 @@
 /// the one with the decimal mark of the table (of the columns where only one reading is possible; where there are none,
 /// a comma in tables separated by semicolons in which 1,234 occurs, else a point).
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "data/schema/table_schema.h"
 
 namespace unfold {
+
+/// A column of a table in memory.
+struct ColumnCells {
+  std::string name;
+  /// Whether the cells are numbers, written with a decimal point; others never become numbers unless that is stated.
+  bool numbers = false;
+  std::function<std::string_view(Index row)> cell;  ///< valid until the next call; empty: missing
+};
 
 /// Infers a schema from bytes that arrive in pieces.
 class SchemaInference {
@@ -61,6 +71,8 @@ class SchemaInference {
   void add(std::string_view bytes);
   /// Returns the schema; the object must not be used again. Throws like `add`, and DataError for a table without rows.
   TableSchema finish();
+  /// Returns the schema of a table in memory; instead of `add` and `finish`. Rows count from 1 in the place of lines.
+  TableSchema finish(const std::vector<ColumnCells>& columns, Index rows);
 
  private:
   class State;
@@ -68,6 +80,8 @@ class SchemaInference {
 };
 
 TableSchema infer_table_schema(const std::string& source, std::string_view bytes, const SchemaOptions& options = {});
+TableSchema infer_table_schema(const std::string& source, const std::vector<ColumnCells>& columns, Index rows,
+                               const SchemaOptions& options = {});
 /// Reads a file in pieces; a compressed file or standard input ("-") is read like Input::open does.
 TableSchema infer_table_schema_of_file(const std::string& path, const SchemaOptions& options = {});
 
