@@ -7,12 +7,12 @@
 #include <cmath>
 #include <functional>
 #include <limits>
-#include <map>
-#include <numeric>
 
 #include "base/error.h"
 #include "base/formats/file.h"
-#include "data/schema/column_roles.h"
+#include "data/readers/example_reader.h"
+#include "data/readers/reader_text.h"
+#include "data/schema/column_profile.h"
 #include "data/schema/describe_schema.h"
 #include "data/schema/infer_schema.h"
 #include "data/schema/row_splitter.h"
@@ -31,12 +31,10 @@ bool is_number_type(ColumnType type) { return type == ColumnType::number || type
 /// The rows of a table below its header, with their lines.
 class TableRows {
  public:
-  TableRows(const Input& input, const SchemaOptions& options)
-      : text_(input.bytes()),
-        layout_(table_layout(input.name(), text_, true, options)),
-        splitter_(layout_.separator, layout_.line_end, options.comment) {
-    if (text_.starts_with("\xEF\xBB\xBF")) position_ = 3;
-  }
+  TableRows(const ReaderText& text, const SchemaOptions& options)
+      : text_(text.text()),
+        layout_(table_layout(text.source(), text_, true, options)),
+        splitter_(layout_.separator, layout_.line_end, options.comment) {}
   const TableLayout& layout() const { return layout_; }
 
   bool next(TableRow& row) {
@@ -105,31 +103,31 @@ class RowSeriesReader {
     return are_consecutive(names) || index_of_names(names).has_value();
   }
 
-  static SeriesTable read(const Input& input, TableRows& rows, const SchemaOptions& options) {
+  static SeriesTable read(const std::string& source, TableRows& rows, const SchemaOptions& options) {
     SeriesTable table{.series = {}, .fields = {"value"}, .has_groups = true, .notes = {}};
     const std::span<const std::string> names = std::span(rows.layout().names).subspan(1);
     const TimeIndex index = are_consecutive(names) ? TimeIndex{} : index_of_names(names).value_or(TimeIndex{});
-    const NumberConvention convention{options.decimal.value_or(DecimalMark::point),
-                                      options.thousands.value_or(ThousandsMark::none)};
     TableRow row;
     while (rows.next(row)) {
       TableSeries& series = table.series.emplace_back();
       series.group = row.cells[0], series.field = "value", series.index = index;
-      for (std::size_t i = 1; i < row.cells.size(); ++i) series.values.push_back(number(input, row, i, convention));
+      for (std::size_t i = 1; i < row.cells.size(); ++i) series.values.push_back(number(source, row, i, options));
       while (!series.values.empty() && std::isnan(series.values.back())) series.values.pop_back();
     }
-    table.notes.push_back(fmt::format("{}: one series per row, {} series", input.name(), table.series.size()));
+    table.notes.push_back(fmt::format("{}: one series per row, {} series", source, table.series.size()));
     return table;
   }
 
  private:
-  static double number(const Input& input, const TableRow& row, std::size_t i, const NumberConvention& convention) {
+  static double number(const std::string& source, const TableRow& row, std::size_t i, const SchemaOptions& options) {
     const std::string_view cell = row.cells[i];
-    if (cell.empty() || cell == "NA" || cell == "NaN" || cell == "nan") return kMissingValue;
+    if (is_missing_cell(cell, options.missing ? &*options.missing : nullptr, true)) return kMissingValue;
+    const NumberConvention convention{options.decimal.value_or(DecimalMark::point),
+                                      options.thousands.value_or(ThousandsMark::none)};
     const std::optional<double> value = parse_number(cell, convention);
     if (!value)
-      throw DataError(fmt::format("{}, line {}, cell {}: \"{}\" is not a number", input.name(), row.line, i + 1,
-                                  escape_cell(cell, kShownBytes)));
+      throw DataError(fmt::format("{}: line {}: \"{}\" in cell {} is not a number", source, row.line,
+                                  escape_cell(cell, kShownBytes), i + 1));
     return *value;
   }
 };
@@ -143,20 +141,20 @@ struct GroupRows {
   std::vector<std::vector<double>> values = {};  ///< [field][row]
 };
 
-/// Tables whose columns are times, groups and values.
+/// Tables whose columns are times, groups and values: the reader of tables collects and sorts the rows of each group.
 class ColumnSeriesReader {
  public:
-  ColumnSeriesReader(const Input& input, TableRows& rows, const SchemaOptions& options)
-      : input_(input), rows_(rows), schema_(infer_table_schema(input.name(), input.bytes(), options)) {
+  ColumnSeriesReader(const ReaderText& text, const SchemaOptions& options)
+      : source_(text.source()), schema_(infer_table_schema(text.source(), text.text(), options)) {
     choose_columns(options);
   }
 
-  SeriesTable read() {
-    read_rows();
+  SeriesTable read(const Input& input, const SchemaOptions& options) {
     SeriesTable table;
     for (const std::size_t i : fields_) table.fields.push_back(schema_.columns[i].name);
     table.has_groups = group_ != kNone;
-    for (GroupRows& group : groups_) sort(group);
+    read_groups(input, options);
+    for (const GroupRows& group : groups_) require_different_times(group);
     const TimeIndex index = common_index(table);
     for (const GroupRows& group : groups_) add_series(group, index, table);
     return table;
@@ -185,7 +183,7 @@ class ColumnSeriesReader {
       take_fields([&](const ColumnSchema& column) { return schema_.columns.size() == 1 || holds_numbers(column); });
     if (fields_.empty())
       throw DataError(fmt::format(
-          "{}: no column of numbers to forecast; choose one with --predict, or see `unfold inspect`", input_.name()));
+          "{}: no column of numbers to forecast; choose one with --predict, or see `unfold inspect`", source_));
     require_regular(schema_);
   }
 
@@ -207,7 +205,7 @@ class ColumnSeriesReader {
         throw DataError(
             fmt::format("{}: column \"{}\" has the type {}; only numbers can be forecast: choose the value "
                         "column with --predict",
-                        input_.name(), escape_cell(column.name, kShownBytes), type_name(column.type)));
+                        source_, escape_cell(column.name, kShownBytes), type_name(column.type)));
       fields_.push_back(i);
     }
   }
@@ -223,71 +221,64 @@ class ColumnSeriesReader {
     }
   }
 
-  void read_rows() {
-    std::map<std::string, std::size_t, std::less<>> places;
-    TableRow row;
-    while (rows_.next(row)) {
-      if (row.cells.size() != schema_.columns.size()) continue;  // a final line of blanks; others were refused
-      const std::string_view name = group_ == kNone ? std::string_view() : row.cells[group_];
-      auto place = places.find(name);
-      if (place == places.end()) {
-        place = places.emplace(name, groups_.size()).first;
-        groups_.push_back({.name = std::string(name)});
-        groups_.back().values.resize(fields_.size());
-      }
-      GroupRows& group = groups_[place->second];
-      group.lines.push_back(row.line);
-      if (order_ != kNone) read_time(row, group);
-      for (std::size_t f = 0; f < fields_.size(); ++f) {
-        const std::optional<double> value = parse_number(row.cells[fields_[f]], schema_.columns[fields_[f]].convention);
-        group.values[f].push_back(value.value_or(kMissingValue));
-      }
+  /// Reads the rows of each group in the order of their times, and no column but those that are used.
+  void read_groups(const Input& input, const SchemaOptions& options) {
+    ReaderOptions how{.format = "table", .schema = options, .date_parts = false};
+    how.schema.infer_roles = false;
+    how.schema.ignore_absent = true;
+    how.schema.predict.clear();
+    for (const std::size_t i : fields_) how.schema.predict.push_back(schema_.columns[i].name);
+    how.schema.read = how.schema.predict;
+    if (group_ != kNone) how.schema.group = schema_.columns[group_].name;
+    if (order_ != kNone) how.schema.order = schema_.columns[order_].name;
+    const Examples examples = read_examples(input, how);
+    schema_ = *examples.schema;
+    for (Index e = 0; e < examples.count(); ++e) {
+      GroupRows& group = groups_.emplace_back();
+      if (group_ != kNone) group.name = examples.column(schema_.columns[group_].name).texts[at(e)];
+      for (Index r = examples.begin(e); r < examples.end(e); ++r) group.lines.push_back(examples.lines[at(r)]);
+      if (order_ != kNone) add_times(examples, e, group);
+      for (const std::size_t i : fields_) add_values(examples, e, schema_.columns[i], group.values.emplace_back());
     }
   }
 
   bool has_dates() const { return order_ != kNone && schema_.columns[order_].type == ColumnType::date; }
 
-  void read_time(const TableRow& row, GroupRows& group) const {
+  void add_times(const Examples& examples, Index example, GroupRows& group) const {
     const ColumnSchema& column = schema_.columns[order_];
-    const std::string_view cell = row.cells[order_];
-    if (has_dates()) {
-      const std::optional<Moment> moment = parse_date(cell, *column.date_format);
-      if (moment) return group.dates.push_back(*moment);
-    } else if (const std::optional<double> number = parse_number(cell, column.convention)) {
-      return group.numbers.push_back(*number);
+    const ExampleColumn& times = examples.column(column.name);
+    for (Index r = examples.begin(example); r < examples.end(example); ++r) {
+      if (has_dates())
+        group.dates.push_back(*parse_date(times.texts[at(r)], *column.date_format));
+      else
+        group.numbers.push_back(times.numbers[at(r)]);
     }
-    throw DataError(
-        fmt::format("{}, line {}: the time \"{}\" of column \"{}\" cannot be read; correct it, or remove the row",
-                    input_.name(), row.line, escape_cell(cell, kShownBytes), escape_cell(column.name, kShownBytes)));
   }
 
-  /// Sorts the rows of a group by time. Throws DataError for equal times.
-  void sort(GroupRows& group) const {
-    if (order_ == kNone) return;
-    std::vector<std::size_t> order(group.lines.size());
-    std::iota(order.begin(), order.end(), std::size_t{0});
-    const auto before = [&](std::size_t a, std::size_t b) {
-      if (!has_dates()) return group.numbers[a] < group.numbers[b];
-      const Moment &x = group.dates[a], &y = group.dates[b];
-      return std::pair(x.epoch_seconds(), x.nanosecond) < std::pair(y.epoch_seconds(), y.nanosecond);
-    };
-    std::ranges::stable_sort(order, before);
-    for (std::size_t i = 1; i < order.size(); ++i)
-      if (!before(order[i - 1], order[i]))
-        throw DataError(
-            fmt::format("{}: lines {} and {} have the same time; state the column that tells the series apart "
-                        "with --group",
-                        input_.name(), std::min(group.lines[order[i - 1]], group.lines[order[i]]),
-                        std::max(group.lines[order[i - 1]], group.lines[order[i]])));
-    const auto permute = [&](auto& values) {
-      auto sorted = values;
-      for (std::size_t i = 0; i < order.size(); ++i) sorted[i] = values[order[i]];
-      values.swap(sorted);
-    };
-    if (has_dates()) permute(group.dates);
-    if (!has_dates()) permute(group.numbers);
-    permute(group.lines);
-    for (std::vector<double>& values : group.values) permute(values);
+  /// Whole numbers that are named like classes are texts.
+  static void add_values(const Examples& examples, Index example, const ColumnSchema& column,
+                         std::vector<double>& values) {
+    const ExampleColumn& entries = examples.column(column.name);
+    for (Index r = examples.begin(example); r < examples.end(example); ++r) {
+      if (!entries.present(r))
+        values.push_back(kMissingValue);
+      else if (entries.is_text())
+        values.push_back(parse_number(entries.texts[at(r)], column.convention).value_or(kMissingValue));
+      else
+        values.push_back(entries.numbers[at(r)]);
+    }
+  }
+
+  void require_different_times(const GroupRows& group) const {
+    for (std::size_t i = 1; i < group.lines.size() && order_ != kNone; ++i) {
+      const bool equal = has_dates() ? group.dates[i].seconds() == group.dates[i - 1].seconds()
+                                     : group.numbers[i] == group.numbers[i - 1];
+      if (!equal) continue;
+      throw DataError(fmt::format(
+          "{}: lines {} and {} have the same time; state the column that tells the series apart "
+          "with --group",
+          source_, std::min(group.lines[i - 1], group.lines[i]), std::max(group.lines[i - 1], group.lines[i])));
+    }
   }
 
   /// The step of the longest group, if it is that of all groups.
@@ -303,7 +294,7 @@ class ColumnSeriesReader {
     if (!index)
       table.notes.push_back(
           fmt::format("{}: the times of column \"{}\" have no regular step; the rows are taken as consecutive steps",
-                      input_.name(), escape_cell(schema_.columns[order_].name, kShownBytes)));
+                      source_, escape_cell(schema_.columns[order_].name, kShownBytes)));
     return index.value_or(TimeIndex{});
   }
 
@@ -343,8 +334,7 @@ class ColumnSeriesReader {
     }
   }
 
-  const Input& input_;
-  TableRows& rows_;
+  std::string source_;
   TableSchema schema_;
   std::size_t group_ = kNone, order_ = kNone;
   std::vector<std::size_t> fields_;
@@ -355,10 +345,10 @@ class ColumnSeriesReader {
 
 SeriesTable read_series_table(const std::string& path, const SchemaOptions& options) {
   const Input input = Input::open(path);
-  TableRows rows(input, options);
-  SeriesTable table = RowSeriesReader::applies(rows.layout(), options)
-                          ? RowSeriesReader::read(input, rows, options)
-                          : ColumnSeriesReader(input, rows, options).read();
+  const ReaderText text(input);
+  TableRows rows(text, options);
+  if (!RowSeriesReader::applies(rows.layout(), options)) return ColumnSeriesReader(text, options).read(input, options);
+  SeriesTable table = RowSeriesReader::read(input.name(), rows, options);
   input.require_whole();
   return table;
 }

@@ -36,6 +36,7 @@ struct ReaderOptions {
   /// For a table: rows with the same value form one example; empty: the schema decides.
   std::string sequence_column = {};
   SchemaOptions schema = {};  ///< for a table: what is stated about it
+  bool date_parts = true;     ///< for a table: adds columns derived from dates (calendar_columns.h)
   bool headed = false;        ///< for a table: the first row holds the column names, regardless of its contents
   /// Columns of `columns` and `table` that are always read as texts, or as numbers. The types of the others are
   /// detected.

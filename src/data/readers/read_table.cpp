@@ -121,12 +121,8 @@ class TableColumn {
   }
 
   bool is_missing(std::string_view cell) const {
-    if (cell.empty() || schema_.type == ColumnType::empty) return true;
-    if (options_.missing)
-      return std::find(options_.missing->begin(), options_.missing->end(), cell) != options_.missing->end();
-    const MissingSpelling spelling = missing_spelling(cell);
-    const bool marks = numbers_ || schema_.type == ColumnType::date;
-    return spelling == MissingSpelling::word || (spelling == MissingSpelling::mark && marks);
+    return schema_.type == ColumnType::empty || is_missing_cell(cell, options_.missing ? &*options_.missing : nullptr,
+                                                                numbers_ || schema_.type == ColumnType::date);
   }
 
   /// Adds the cells of the entries so far, which are written as they are.
@@ -376,7 +372,8 @@ class TableExamples {
   /// Adds a column and, of dates, those derived from it.
   void add_column(TableColumn& column, const std::vector<Index>& ends, bool once) {
     std::vector<ExampleColumn> derived;
-    if (column.schema().type == ColumnType::date && column.schema().role != ColumnRole::left_out && !vectors_)
+    const bool divides = reader_options_.date_parts && !vectors_;
+    if (divides && column.schema().type == ColumnType::date && column.schema().role != ColumnRole::left_out)
       derived = calendar_columns(column.schema().name, moments_of(column), ends);
     const auto add = [&](ExampleColumn& next) {
       next.once = once;

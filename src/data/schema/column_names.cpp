@@ -109,6 +109,13 @@ MissingSpelling missing_spelling(std::string_view cell) {
              : MissingSpelling::none;
 }
 
+bool is_missing_cell(std::string_view cell, const std::vector<std::string>* stated, bool marks) {
+  if (cell.empty()) return true;
+  if (stated != nullptr) return std::find(stated->begin(), stated->end(), cell) != stated->end();
+  const MissingSpelling spelling = missing_spelling(cell);
+  return spelling == MissingSpelling::word || (spelling == MissingSpelling::mark && marks);
+}
+
 std::string_view beginning_of(std::string_view text, std::size_t most) {
   if (text.size() <= most) return text;
   while (most > 0 && (static_cast<unsigned char>(text[most]) & 0xC0) == 0x80) --most;

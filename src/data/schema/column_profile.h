@@ -33,6 +33,9 @@ std::string lower_name(std::string_view name);
 /// and dates, because they are punctuation in others.
 enum class MissingSpelling { none, word, mark };
 MissingSpelling missing_spelling(std::string_view cell);
+/// Whether a cell stands for a missing value. `stated` replaces the usual spellings if it is not null; `marks`: the
+/// column has numbers or dates.
+bool is_missing_cell(std::string_view cell, const std::vector<std::string>* stated, bool marks);
 
 /// Text that need not be kept: the shortest prefix of whole characters with at most `most` bytes.
 std::string_view beginning_of(std::string_view text, std::size_t most);
