@@ -6,8 +6,10 @@
 #include <nlohmann/json.hpp>
 
 #include "app/fields/predicted_list.h"
+#include "app/schema/table_fields.h"
 #include "cli/terminal/console_reporter.h"
 #include "cli/terminal/result_file.h"
+#include "cli/train_options.h"
 
 namespace unfold {
 namespace {
@@ -30,15 +32,11 @@ void ForecastOptions::add_to(CommandOptions& options) {
                    "without MODEL: probabilities of the intervals in percent, such as 80,95 (columns q10, q90, q2.5, "
                    "q97.5)"});
   options.add({.name = "group",
-               .target = &group_,
+               .target = &table_.sequences,
                .placeholder = "COLUMN",
                .help = "without MODEL: the column that names the series of each row",
                .default_text = "recognized"});
-  options.add({.name = "order",
-               .target = &order_,
-               .placeholder = "COLUMN",
-               .help = "without MODEL: the column of dates or times",
-               .default_text = "recognized"});
+  add_schema_options(options, table_);
   options.add({.name = "predict",
                .target = &predict_,
                .placeholder = "COLUMN,...",
@@ -84,14 +82,15 @@ void ForecastOptions::add_to(CommandOptions& options) {
 }
 
 void ForecastOptions::refuse_with_model(const CommandOptions& options) {
-  options.refuse({"coverage", "group", "order", "predict", "future", "season", "members", "origins", "minutes", "plot"},
+  options.refuse({"coverage", "group", "order", "types", "missing", "decimal", "thousands", "header", "comment",
+                  "predict", "future", "season", "members", "origins", "minutes", "plot"},
                  "applies to forecasts of a table without a trained model");
 }
 
 void ForecastOptions::run(const std::string& data, Index horizon, Index threads, const Output& output,
                           Console& console) {
   ForecastTableRequest request{.data = data, .horizon = horizon, .coverage = parse_coverage(coverage_)};
-  request.schema.group = group_, request.schema.order = order_;
+  request.schema = stated_schema(table_);
   if (predict_) request.schema.predict = split_names(*predict_);
   if (future_) request.future = *future_;
   if (members_) request.members = split_names(*members_);

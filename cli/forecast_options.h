@@ -2,6 +2,7 @@
 /// The options of `unfold forecast` that apply without a trained model, and that command.
 
 #include "app/forecast/forecast_table.h"
+#include "app/settings/train_settings.h"
 #include "cli/terminal/options.h"
 #include "cli/verb.h"
 
@@ -25,7 +26,8 @@ class ForecastOptions {
 
  private:
   std::string coverage_ = "80";
-  std::optional<std::string> group_, order_, predict_, future_, members_, plot_;
+  TrainSettings table_ = {};  // what is stated about the table
+  std::optional<std::string> predict_, future_, members_, plot_;
   std::optional<double> minutes_;
   Index origins_ = 0, season_ = 0;
 };

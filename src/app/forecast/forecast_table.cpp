@@ -96,8 +96,10 @@ TableForecast forecast_table(const ForecastTableRequest& request, Reporter& repo
                        .coverage = request.coverage};
   std::vector<std::vector<std::vector<double>>> known(result.table.series.size());
   if (!request.future.empty()) {
-    const SeriesTable future =
-        read_series_table(request.future, {.group = request.schema.group, .order = request.schema.order});
+    SchemaOptions schema = request.schema;
+    schema.predict.clear();
+    schema.ignore_absent = true;
+    const SeriesTable future = read_series_table(request.future, schema);
     known = take_known_covariates(result.table, future, request.future, request.horizon);
   }
   for (const std::string& note : result.table.notes) reporter.remark(note);

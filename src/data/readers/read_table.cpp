@@ -275,7 +275,7 @@ class TableExamples {
       const bool known = dates ? moments[at(r)].has_value() : cells.present(r);
       if (!known)
         throw_data_error(examples_.source, examples_.lines[at(r)],
-                         fmt::format("column {}, which orders the rows, is empty; remove the row, or leave out --order",
+                         fmt::format("column {}, which orders the rows, is empty; fill it in, or remove the row",
                                      order.schema().name));
       values.push_back(dates ? moments[at(r)]->seconds() : cells.numbers[at(r)]);
     }
