@@ -82,7 +82,7 @@ def wave(rows, seed, header="load"):
     return (header + "\n" if header else "") + "".join(f"{v:.3f}\n" for v in values)
 
 
-def sales(rows, seed):
+def orders(rows, seed):
     draw = random.Random(seed)
     days = ((month, day) for month in range(1, 13) for day in range(1, 29))
     text = "date,zip,price,kind\n"
@@ -204,7 +204,8 @@ TEXTS = {
     "sales.csv": lambda: sales(120, 1), "shops.csv": lambda: shops(3, 60, 1),
     "promoted.csv": lambda: promoted(0, 90, True), "promotions.csv": lambda: promoted(90, 7, False),
     "words.pairs": lambda: pairs(200, 1), "new.txt": lambda: sources(10, 2),
-    "sales.csv": lambda: sales(200, 1), "votes.csv": lambda: votes(300, 1), "new.csv": lambda: votes(40, 2), "pieces.txt": lambda: rolls(12, 1),
+    "orders.csv": lambda: orders(200, 1), "votes.csv": lambda: votes(300, 1), "new.csv": lambda: votes(40, 2),
+    "pieces.txt": lambda: rolls(12, 1),
     "train.trees": lambda: trees(60, 1), "dev.trees": lambda: trees(10, 2), "test.trees": lambda: trees(10, 3),
     "ptb.train.txt": lambda: prose(200, 7), "ptb.valid.txt": lambda: prose(40, 8), "ptb.test.txt": lambda: prose(40, 9),
     "ptb.char.train.txt": lambda: spaced(100, 7), "ptb.char.valid.txt": lambda: spaced(20, 8),

@@ -1,9 +1,7 @@
 #include "data/readers/memory_data.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
-#include <algorithm>
 #include <utility>
 
 #include "base/error.h"
@@ -40,42 +38,6 @@ void give_requested_types(const ReaderOptions& options, Examples& examples) {
   }
 }
 
-/// Makes an example of each sequence of rows with the same value in a column, which then has one entry per example.
-void separate_sequences(const std::string& name, Examples& examples) {
-  if (name.empty() || examples.count() != 1) return;
-  const auto found = std::ranges::find(examples.columns, name, &ExampleColumn::name);
-  if (found == examples.columns.end()) {
-    std::vector<std::string> names;
-    for (const ExampleColumn& column : examples.columns) names.push_back(column.name);
-    throw DataError(fmt::format("{}: there is no column {} to separate sequences; the columns are {}", examples.source,
-                                name, fmt::join(names, ", ")));
-  }
-  ExampleColumn rows = std::move(*found);
-  examples.columns.erase(found);
-  if (!rows.is_text()) make_texts(rows, examples.source);
-  ExampleColumn once{.name = name, .once = true};
-  const Index count = rows.entries();
-  examples.ends.clear();
-  for (Index i = 0; i < count; ++i) {
-    if (!rows.present(i))
-      throw DataError(fmt::format("{}: row {}: column {}, which identifies the sequence of the row, is missing",
-                                  examples.source, i, name));
-    if (i + 1 < count && rows.texts[at(i + 1)] == rows.texts[at(i)]) continue;
-    once.texts.push_back(rows.texts[at(i)]);
-    examples.ends.push_back(i + 1);
-  }
-  examples.columns.insert(examples.columns.begin(), std::move(once));
-}
-
-constexpr std::string_view kTableFormat = "table";
-
-/// One example with a text or a number per column and position.
-bool is_plain_table(const Examples& examples) {
-  return examples.count() == 1 && std::ranges::all_of(examples.columns, [&](const ExampleColumn& column) {
-           return !column.once && column.width <= 1 && column.entries() == examples.positions();
-         });
-}
-
 thread_local MemoryFiles* current_files = nullptr;
 
 }  // namespace
@@ -93,12 +55,10 @@ MemoryData* MemoryFiles::find(std::string_view name) {
 
 Examples take_examples(MemoryData& data, const ReaderOptions& options) {
   Examples examples = std::exchange(data.examples, {});
-  if (data.format == kTableFormat && is_plain_table(examples)) {
+  if (data.format == "table")
     examples = table_of_columns(std::move(examples), options);
-  } else {
+  else
     give_requested_types(options, examples);
-    separate_sequences(options.sequence_column, examples);
-  }
   finish_examples(options, examples);
   return examples;
 }

@@ -19,8 +19,9 @@
 namespace unfold {
 
 struct MemoryData {
-  std::string format = {};        ///< the name of a reader; empty: running text
-  Examples examples = {};         ///< for data with fields
+  std::string format = {};  ///< the name of a reader; empty: running text
+  /// For data with fields; of a table one example with a text or a number per column and row.
+  Examples examples = {};
   std::vector<Input> texts = {};  ///< for running text, or the contents of files with fields
 };
 
@@ -41,8 +42,8 @@ class MemoryFiles {
   MemoryFiles* outer_;
 };
 
-/// Moves the examples out and processes them as read_examples does: tables through their schema, otherwise types that
-/// the options request and sequences separated by a column, then trees, ends and vectors. Throws DataError.
+/// Moves the examples out and processes them as read_examples does: tables through their schema, other data with the
+/// types that the options request, then trees, ends and vectors. Throws DataError.
 /// REQUIRES data.texts.empty(): texts are inputs like files.
 Examples take_examples(MemoryData& data, const ReaderOptions& options);
 /// Returns the examples of a table whose columns have one text or number per row: the reader `table` for data in
