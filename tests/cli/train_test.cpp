@@ -235,8 +235,7 @@ TEST_F(CommandTest, an_option_of_reading_states_text_and_one_of_training_does_no
   EXPECT_THAT(unfold_command(training).err, testing::HasSubstr("is read as labelled"));
   EXPECT_THAT(unfold_command(training + Arguments{"--lines"}).err,
               testing::HasSubstr("is read as running text, which --lines is for; --format labelled"));
-  expect_failure(training + Arguments{"--restarts", "2"}, 2,
-                 "--restarts is for text, not for data with fields (labelled); --format text reads the file as text");
+  expect_failure(training + Arguments{"--restarts", "2"}, 2, "--restarts is for text, not for data with fields");
 }
 
 TEST_F(CommandTest, dynamic_evaluation_learns_from_lines_shorter_than_a_window) {
