@@ -83,7 +83,7 @@ template <class T>
 class PathForecaster {
  public:
   PathForecaster(const NetworkModel<T>& model, const Examples& examples, const ExampleSet& set,
-             const PredictRequest& request, Team& team)
+                 const PredictRequest& request, Team& team)
       : model_(model),
         examples_(examples),
         set_(set),
