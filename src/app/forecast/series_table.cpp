@@ -153,7 +153,7 @@ class ColumnSeriesReader {
     SeriesTable table;
     for (const std::size_t i : fields_) table.fields.push_back(schema_.columns[i].name);
     table.has_groups = group_ != kNone;
-    read_groups(input, options);
+    read_groups(input, options, table);
     for (const GroupRows& group : groups_) require_different_times(group);
     const TimeIndex index = common_index(table);
     for (const GroupRows& group : groups_) add_series(group, index, table);
@@ -222,7 +222,7 @@ class ColumnSeriesReader {
   }
 
   /// Reads the rows of each group in the order of their times, and no column but those that are used.
-  void read_groups(const Input& input, const SchemaOptions& options) {
+  void read_groups(const Input& input, const SchemaOptions& options, SeriesTable& table) {
     ReaderOptions how{.format = "table", .schema = options, .date_parts = false};
     how.schema.infer_roles = false;
     how.schema.ignore_absent = true;
@@ -233,6 +233,7 @@ class ColumnSeriesReader {
     if (order_ != kNone) how.schema.order = schema_.columns[order_].name;
     const Examples examples = read_examples(input, how);
     schema_ = *examples.schema;
+    table.notes = examples.remarks;
     for (Index e = 0; e < examples.count(); ++e) {
       GroupRows& group = groups_.emplace_back();
       if (group_ != kNone) group.name = examples.column(schema_.columns[group_].name).texts[at(e)];

@@ -13,6 +13,7 @@
 #include "data/schema/table_schema.h"
 #include "graph/engine/stepper.h"
 #include "loss/density/sample_numbers.h"
+#include "model/forecast/time_index.h"
 #include "numerics/functions.h"
 
 namespace unfold {
@@ -58,20 +59,22 @@ std::map<std::string, ExampleColumn> future_dates(const Examples& examples, Inde
   for (const ColumnSchema& column : examples.schema->columns) {
     if (column.type != ColumnType::date || !is_part_of_date(examples, fmt::format("{}.trend", column.name))) continue;
     const ExampleColumn& cells = examples.column(column.name);
-    StepTracker tracker;
-    Moments moments(1);
+    const DateFormat format = column.date_format.value_or(DateFormat::year_month_day);
+    std::vector<Moment> dates;
+    bool known = false;  // the last date
     for (Index p = examples.begin(example); p < examples.end(example); ++p) {
-      moments[0] = parse_date(cells.texts[at(p)], column.date_format.value_or(DateFormat::year_month_day));
-      if (moments[0]) tracker.add(*moments[0]);
+      const std::optional<Moment> date = parse_date(cells.texts[at(p)], format);
+      known = date.has_value();
+      if (known) dates.push_back(*date);
     }
-    const DateStep step = tracker.step();
-    if (!step.regular || !moments[0])
+    const auto index = known ? forecasting::TimeIndex::after(dates, format) : std::nullopt;
+    if (!index)
       throw DataError(
           fmt::format("{}: the dates in column {} have no regular step, so those of the next {} positions are not "
-                      "known; train with "
-                      "--read and leave the column out",
+                      "known; train with --read and leave the column out",
                       examples.source, column.name, ahead));
-    for (const Moment& next : continue_dates(*moments[0], step, ahead)) moments.emplace_back(next);
+    Moments moments;
+    for (Index k = 0; k <= ahead; ++k) moments.emplace_back(index->moment(k));
     const Index end = static_cast<Index>(moments.size());
     for (ExampleColumn& part : calendar_columns(column.name, moments, std::span(&end, 1)))
       parts.emplace(part.name, std::move(part));

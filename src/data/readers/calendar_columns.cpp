@@ -91,25 +91,4 @@ std::vector<ExampleColumn> calendar_columns(const std::string& name, const Momen
   return columns;
 }
 
-std::vector<Moment> continue_dates(const Moment& last, const DateStep& step, Index count) {
-  std::vector<Moment> dates;
-  Moment next = last;
-  const CivilDate begin = civil_from_days(last.days);
-  for (Index k = 1; k <= count; ++k) {
-    if (step.months > 0) {
-      const Index month = begin.year * kYearMonths + begin.month - 1 + k * step.months;
-      Index day = begin.day;
-      while (!is_valid_date(month / kYearMonths, month % kYearMonths + 1, day)) --day;
-      next.days = days_from_civil(month / kYearMonths, month % kYearMonths + 1, day);
-    } else {
-      const Index seconds = next.days * kDaySeconds + next.second + step.seconds;
-      next.days = seconds / kDaySeconds;
-      next.second = seconds % kDaySeconds;
-      while (step.name == "working days" && weekday_of(next.days) >= 5) ++next.days;
-    }
-    dates.push_back(next);
-  }
-  return dates;
-}
-
 }  // namespace unfold

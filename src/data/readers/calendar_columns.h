@@ -1,5 +1,5 @@
 #pragma once
-/// Columns of numbers that a reader derives from a column of dates, and the dates after the last one.
+/// Columns of numbers that a reader derives from a column of dates.
 ///
 ///   when.hour      sine and cosine of the time of day
 ///   when.weekday   seven numbers, 1 for the day of the week and 0 otherwise, Monday first
@@ -27,8 +27,5 @@ std::vector<ExampleColumn> calendar_columns(const std::string& name, const Momen
 std::span<const std::string_view> calendar_parts();
 /// Whether the gap to the preceding row has to be known, as opposed to the date alone.
 bool reads_preceding_date(std::string_view column);
-
-/// The next `count` dates of a series with this step. REQUIRES: step.regular.
-std::vector<Moment> continue_dates(const Moment& last, const DateStep& step, Index count);
 
 }  // namespace unfold

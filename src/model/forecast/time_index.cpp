@@ -78,7 +78,7 @@ std::string format_moment(const Moment& m, DateFormat format) {
   }
 }
 
-std::optional<TimeIndex> TimeIndex::of_dates(std::span<const Moment> dates, DateFormat format) {
+std::optional<TimeIndex> TimeIndex::with_step_of(std::span<const Moment> dates, DateFormat format) {
   if (dates.size() < 2) return std::nullopt;
   StepTracker tracker;
   for (const Moment& m : dates) tracker.add(m);
@@ -108,9 +108,21 @@ std::optional<TimeIndex> TimeIndex::of_dates(std::span<const Moment> dates, Date
     index.amount_ = step.seconds;
     if (index.amount_ <= 0) return std::nullopt;
   }
-  index.first_ = dates.front();
+  return index;
+}
+
+std::optional<TimeIndex> TimeIndex::of_dates(std::span<const Moment> dates, DateFormat format) {
+  std::optional<TimeIndex> index = with_step_of(dates, format);
+  if (!index) return std::nullopt;
+  index->first_ = dates.front();
   for (const Moment& m : dates)
-    if (!index.place(m)) return std::nullopt;
+    if (!index->place(m)) return std::nullopt;
+  return index;
+}
+
+std::optional<TimeIndex> TimeIndex::after(std::span<const Moment> dates, DateFormat format) {
+  std::optional<TimeIndex> index = with_step_of(dates, format);
+  if (index) index->first_ = dates.back();
   return index;
 }
 

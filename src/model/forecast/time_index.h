@@ -24,6 +24,8 @@ class TimeIndex {
   /// `dates` are ascending and distinct. Nothing if they have no regular step or one of them is not on it. Two dates
   /// have the step between them.
   static std::optional<TimeIndex> of_dates(std::span<const Moment> dates, DateFormat format);
+  /// The same step from the last date on; single dates need not be on it.
+  static std::optional<TimeIndex> after(std::span<const Moment> dates, DateFormat format);
   /// The same for numbers.
   static std::optional<TimeIndex> of_numbers(std::span<const double> times);
   /// The same step from another first time.
@@ -34,6 +36,7 @@ class TimeIndex {
   /// Position of a time; nothing if it is not at a multiple of the step.
   std::optional<Index> place(const Moment& moment) const;
   std::optional<Index> place(double time) const;
+  Moment moment(Index position) const;  ///< REQUIRES: the times are dates
   std::string label(Index position) const;
   /// Seasonal periods that the calendar suggests (series.h); empty without dates.
   std::vector<Index> calendar_periods() const;
@@ -41,7 +44,7 @@ class TimeIndex {
 
  private:
   enum class Kind { positions, numbers, seconds, working_days, months };
-  Moment moment(Index position) const;
+  static std::optional<TimeIndex> with_step_of(std::span<const Moment> dates, DateFormat format);
 
   Kind kind_ = Kind::positions;
   DateFormat format_ = DateFormat::year_month_day;
