@@ -684,7 +684,9 @@ TrainOutcome Training::run_on_examples(const std::array<ExampleSet, 3>& parts) {
   check_training_support(model.network(), model.spec(), s_, run_);
   device_.require(model.network(), model.data());
   const bool by_gradients = !states && !mixture && !readout_of(model.spec());
-  if (device_.is_cpu() && by_gradients)
+  // Other models do not run steps of one batch.
+  const bool in_steps = !states && !mixture && !has_random_kernels(model.spec());
+  if (device_.is_cpu() && in_steps)
     require_training_memory(*model.plan(), parts[0], s_, batches.window, sizeof(T), run_);
   if (!by_gradients) {
     if (given_.contains("best-by"))  // of pairs there is always one
