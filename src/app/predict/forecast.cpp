@@ -9,6 +9,7 @@
 #include "app/fields/field_entries.h"
 #include "app/schema/table_fields.h"
 #include "base/printable.h"
+#include "data/examples/example_set.h"
 #include "data/readers/calendar_columns.h"
 #include "data/schema/table_schema.h"
 #include "graph/engine/stepper.h"

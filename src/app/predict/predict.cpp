@@ -10,6 +10,7 @@
 #include "app/fields/density_data.h"
 #include "app/fields/example_split.h"
 #include "app/fields/field_entries.h"
+#include "app/fields/field_metrics.h"
 #include "app/fields/field_model.h"
 #include "app/fields/field_stepper.h"
 #include "app/fields/field_stream.h"
