@@ -11,6 +11,7 @@
 #include "base/error.h"
 #include "base/formats/json.h"
 #include "base/formats/trusted_json.h"
+#include "data/examples/templates.h"
 #include "data/readers/example_reader.h"
 #include "data/schema/stored_schema.h"
 #include "loss/registry.h"

@@ -265,7 +265,8 @@ Inspection inspect_log(const std::string& file) {
   const LogScanner scanner{LogRules()};
   std::map<std::string, Index> counts;
   std::map<std::string, Index, std::less<>> values;
-  const LogTemplates templates = shapes_of(input.bytes(), scanner, [&](const LogLine& line) {
+  const auto scan = [&](std::string_view text, LogLine& line) { scanner.scan(text, line); };
+  const LogTemplates templates = shapes_of(input.bytes(), scan, [&](const LogLine& line) {
     if (counts.size() < kMostDistinctShown || counts.contains(line.shape)) ++counts[line.shape];
     for (const MaskedValue& value : line.masked) {
       const auto found = values.find(value.name);

@@ -43,7 +43,7 @@ void put_on_circle(double share, double* numbers) {
   numbers[1] = sine_of_turn(share + 0.25);
 }
 
-void put_part(CalendarPart part, const Moment& moment, const std::optional<Moment>& before, double* numbers) {
+void put_part(CalendarPart part, const Moment& moment, const Moment* before, double* numbers) {
   switch (part) {
     case CalendarPart::hour:
       return put_on_circle(static_cast<double>(moment.second) / static_cast<double>(kDaySeconds), numbers);
@@ -52,7 +52,7 @@ void put_part(CalendarPart part, const Moment& moment, const std::optional<Momen
       return put_on_circle(
           static_cast<double>(civil_from_days(moment.days).month - 1) / static_cast<double>(kYearMonths), numbers);
     case CalendarPart::gap: {
-      double seconds = before ? std::max(0.0, moment.seconds() - before->seconds()) : 0;
+      double seconds = before != nullptr ? std::max(0.0, moment.seconds() - before->seconds()) : 0;
       seconds += 1;
       vector_log(&seconds, numbers, 1);
       return;
@@ -80,8 +80,8 @@ std::vector<ExampleColumn> calendar_columns(const std::string& name, const Momen
     for (std::size_t row = 0; row < moments.size(); ++row) {
       while (example < ends.size() && ends[example] <= static_cast<Index>(row)) ++example;
       const bool first = row == 0 || (example > 0 && ends[example - 1] == static_cast<Index>(row));
-      const std::optional<Moment> before = first ? std::nullopt : moments[row - 1];
-      const bool known = moments[row] && (part != CalendarPart::gap || before);
+      const Moment* before = !first && moments[row - 1] ? &*moments[row - 1] : nullptr;
+      const bool known = moments[row] && (part != CalendarPart::gap || before != nullptr);
       column.missing[row] = known ? 0 : 1;
       if (known) put_part(part, *moments[row], before, column.numbers.data() + row * at(width));
     }
