@@ -10,6 +10,7 @@
 #include "app/bench/profile.h"
 #include "app/bench/symbol_profile.h"
 #include "base/formats/file.h"
+#include "cli/shared_options.h"
 #include "cli/terminal/metrics_text.h"
 #include "cli/verb.h"
 #include "distributed/launch.h"
@@ -62,72 +63,86 @@ Bench::Bench()
                 .target = &model_,
                 .placeholder = "SPEC",
                 .help = "measure only training of this model: forward, backward and Adam on random symbols; for fitted "
-                        "models (ppm, cm, ctw, hmm, ngram) with --profile: the time per symbol"});
+                        "models (ppm, cm, ctw, hmm, ngram) with --profile: the time per symbol",
+                .group = OptionGroup::model,
+                .common = true});
   options_.add({.name = "batch",
                 .target = &batch_,
                 .placeholder = "N",
-                .help = "sequences per batch",
+                .help = "sequences per batch of the measured training",
                 .least = 1,
-                .most = 65536});
+                .most = 65536,
+                .group = OptionGroup::training,
+                .common = true});
   options_.add({.name = "window",
                 .target = &window_,
                 .placeholder = "N",
                 .help = "symbols of each sequence per step",
                 .least = 1,
-                .most = 65536});
-  options_.add({.name = "symbols",
-                .target = &symbols_,
-                .placeholder = "N",
-                .help = "size of the alphabet",
-                .least = 2,
-                .most = 20000});
+                .most = 65536,
+                .group = OptionGroup::training,
+                .common = true});
+  options_.add(alphabet_size_row(symbols_, 20000));
   options_.add(
       {.name = "profile",
        .target = &profile_,
        .help = "the time of each stage of a step or symbol, compared with the attainable time on this machine; without "
-               "--model the whole step of LSTM, GRU and RNN at 128 to 1024 units and batch 1 to 64"});
+               "--model the whole step of LSTM, GRU and RNN at 128 to 1024 units and batch 1 to 64",
+       .group = OptionGroup::execution,
+       .common = true});
   options_.add({.name = "text",
                 .target = &text_,
                 .placeholder = "FILE",
                 .help = "with --profile of a fitted model: read the first MiB of this file instead of artificial text",
-                .file = FileUse::data});
+                .file = FileUse::data,
+                .group = OptionGroup::data,
+                .common = true});
   options_.add({.name = "memory",
                 .target = &memory_,
-                .help = "with --model: bytes of a training step as planned, allocated and resident"});
+                .help = "with --model: bytes of a training step as planned, allocated and resident",
+                .group = OptionGroup::execution});
   options_.add({.name = "stepper",
                 .target = &stepper_,
-                .help = "measure only prediction one symbol at a time, 64 to 1024 units"});
+                .help = "measure only prediction one symbol at a time, 64 to 1024 units",
+                .group = OptionGroup::execution});
   options_.add({.name = "distributed",
                 .target = &distributed_,
                 .help = "the estimated time of a step of --model (lstm:512) in up to 1024 processes, from measurements "
-                        "of communication between the mpirun processes and of a step"});
+                        "of communication between the mpirun processes and of a step",
+                .common = true});
   options_.add({.name = "latency",
                 .target = &latency_,
                 .placeholder = "SECONDS",
                 .help = "with --distributed: seconds per message, instead of measuring them",
-                .least = 0});
+                .least = 0,
+                .group = OptionGroup::execution});
   options_.add({.name = "bandwidth",
                 .target = &bandwidth_,
                 .placeholder = "BYTES",
                 .help = "with --distributed: bytes per second between two processes, instead of measuring them",
-                .least = 1});
+                .least = 1,
+                .group = OptionGroup::execution});
   options_.add({.name = "plot",
                 .target = &plot_,
                 .placeholder = "FILE",
                 .help = "with --distributed: also plot the time per step against the number of processes (SVG)",
-                .file = FileUse::written});
+                .file = FileUse::written,
+                .group = OptionGroup::output});
   options_.add({.name = "trace",
                 .target = &trace_,
                 .placeholder = "FILE",
                 .help = "with --distributed: also write computation and communication of the mpirun processes in three "
                         "steps as a trace for chrome://tracing or Perfetto",
-                .file = FileUse::written});
+                .file = FileUse::written,
+                .group = OptionGroup::output});
   options_.add({.name = "seconds",
                 .target = &seconds_,
                 .placeholder = "N",
                 .help = "time for each training shape",
                 .least = 0.01,
-                .most = 3600});
+                .most = 3600,
+                .group = OptionGroup::budget,
+                .common = true});
   add_threads();
   add_common();
 }

@@ -4,6 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "cli/shared_options.h"
 #include "cli/terminal/console_reporter.h"
 #include "cli/terminal/metrics_text.h"
 #include "cli/verb.h"
@@ -34,12 +35,7 @@ Check::Check()
                 .help = "largest number of units in a layer",
                 .least = 1,
                 .most = 64});
-  options_.add({.name = "symbols",
-                .target = &symbols_,
-                .placeholder = "N",
-                .help = "size of the alphabet",
-                .least = 2,
-                .most = 256});
+  options_.add(alphabet_size_row(symbols_, 256));
   options_.add(
       {.name = "seed", .target = &seed_, .placeholder = "N", .help = "random seed of parameters and data", .least = 0});
   add_common();

@@ -9,6 +9,7 @@
 #include "base/formats/authentication_key.h"
 #include "base/formats/file.h"
 #include "base/formats/trusted_json.h"
+#include "base/options/option_json.h"
 #include "base/options/suggestions.h"
 #include "base/printable.h"
 #include "base/threads/team.h"
@@ -99,6 +100,17 @@ std::vector<std::string> all_option_names() {
   return names;
 }
 
+nlohmann::ordered_json all_options_json() {
+  nlohmann::ordered_json json;
+  for (const VerbEntry& entry : verb_list()) {
+    const std::unique_ptr<Verb> verb = entry.make();
+    const CommandOptions& options = verb->options();
+    json[entry.name] = {
+        {"summary", options.summary()}, {"examples", options.examples()}, {"options", to_json(options.rows())}};
+  }
+  return json;
+}
+
 ExitCode dispatch(std::span<const std::string> arguments, Console& console) {
   if (arguments.empty()) throw UsageError("no verb given; try `unfold --help`");
   const std::string& first = arguments.front();
@@ -114,6 +126,10 @@ ExitCode dispatch(std::span<const std::string> arguments, Console& console) {
     if (arguments.size() > 1)
       throw UsageError(fmt::format("--version takes no other arguments; leave out {}", escape_value(arguments[1])));
     print_result(fmt::format("unfold {}\n", UNFOLD_VERSION));
+    return ExitCode::success;
+  }
+  if (first == "--options-json") {  // for tools: the reference page, the types of the Python package
+    print_result(one_line(all_options_json()));
     return ExitCode::success;
   }
   if (first.starts_with('-'))
@@ -163,23 +179,15 @@ ExitCode tell_failure(Console& console, const std::string& message, ExitCode cod
 
 }  // namespace
 
-void Verb::add_threads(Keep keep) {
-  options_.add({.name = "threads",
-                .target = &threads_,
-                .placeholder = "N",
-                .help = "threads; no result depends on their number",
-                .least = 0,
-                .most = 1024,
-                .keep = keep,
-                .default_text = "all processors"});
-}
+void Verb::add_threads() { options_.add(threads_row(threads_)); }
 
 void Verb::add_unpacking_limit() {
   options_.add({.name = "max-unpacked",
                 .target = &max_unpacked_,
                 .placeholder = "BYTES",
                 .help = "maximum size of an uncompressed data file, for example 500M or 2G",
-                .default_text = "256M and 100 times its size"});
+                .default_text = "256M and 100 times its size",
+                .group = OptionGroup::execution});
 }
 
 void Verb::add_key() {
@@ -188,7 +196,8 @@ void Verb::add_key() {
                 .placeholder = "FILE",
                 .help = "a file with a secret key: written models, checkpoints and archives are authenticated with it, "
                         "and only files that were written with the same key are read",
-                .file = FileUse::data});
+                .file = FileUse::data,
+                .group = OptionGroup::execution});
 }
 
 void Verb::apply_limits() const {

@@ -11,6 +11,7 @@
 #include "base/decimals.h"
 #include "base/printable.h"
 #include "cli/prime.h"
+#include "cli/shared_options.h"
 #include "cli/terminal/metrics_text.h"
 #include "cli/verb.h"
 
@@ -42,58 +43,79 @@ Complete::Complete()
                            "unfold complete run --prime 'Tel. ' --match '[0-9]{3}-[0-9]{4}' --prove",
                            "unfold complete density --given 'x3=1,x7=0' --predict x5",
                            "unfold complete run --prime 'the cat' --stop $'\\n' --beam 32 --json"})) {
-  options_.add_inputs({.name = "model",
-                       .target = &model_,
-                       .placeholder = "MODEL",
-                       .help = "a run folder or model file",
-                       .file = FileUse::model});
-  options_.add({.name = "prime", .target = &request_.prime, .placeholder = "TEXT", .help = "the text to continue"});
-  options_.add({.name = "prime-file",
-                .target = &prime_file_,
-                .placeholder = "FILE",
-                .help = "the same from a file; - is standard input",
-                .file = FileUse::data});
+  options_.add(model_input(model_));
+  options_.add({.name = "prime",
+                .target = &request_.prime,
+                .placeholder = "TEXT",
+                .help = "the text to continue",
+                .group = OptionGroup::search,
+                .common = true,
+                .kinds = Kind::text});
+  options_.add(prime_file_row(prime_file_));
   options_.add({.name = "length",
                 .target = &request_.beam.length,
                 .placeholder = "N",
                 .help = "symbols at most",
                 .least = 1,
-                .most = 1e6});
+                .most = 1e6,
+                .group = OptionGroup::search,
+                .common = true,
+                .kinds = Kind::text});
   options_.add({.name = "beam",
                 .target = &request_.beam.beam,
                 .placeholder = "N",
                 .help = "continuations kept at every length",
                 .least = 1,
-                .most = 1e6});
-  options_.add(
-      {.name = "count", .target = &request_.beam.count, .placeholder = "N", .help = "continuations shown", .least = 1});
+                .most = 1e6,
+                .group = OptionGroup::search,
+                .common = true,
+                .kinds = Kind::text});
+  options_.add({.name = "count",
+                .target = &request_.beam.count,
+                .placeholder = "N",
+                .help = "continuations shown",
+                .least = 1,
+                .group = OptionGroup::search,
+                .common = true,
+                .kinds = Kind::text});
   options_.add({.name = "normalisation",
                 .target = &request_.beam.normalisation,
                 .placeholder = "A",
                 .help = "rank by the score log p / length^A: 0 by probability, 1 by probability per symbol",
-                .least = 0});
+                .least = 0,
+                .group = OptionGroup::search,
+                .kinds = Kind::text});
   options_.add({.name = "stop",
                 .target = &request_.beam.stop,
                 .placeholder = "TEXT",
-                .help = "a continuation is finished when it ends with this"});
+                .help = "a continuation is finished when it ends with this",
+                .group = OptionGroup::search,
+                .common = true,
+                .kinds = Kind::text});
   add_matching();
   options_.add(
       {.name = "given",
        .target = &given_,
        .placeholder = "NAME=NUMBER",
-       .help = "for density models: known numbers of the vector; separate several by commas; x3 is the third number"});
+       .help = "for density models: known numbers of the vector; separate several by commas; x3 is the third number",
+       .group = OptionGroup::data,
+       .common = true,
+       .kinds = Kind::density});
   options_.add({.name = "predict",
                 .target = &wanted_,
                 .placeholder = "NAME,NAME",
-                .help = "for density models: the numbers to compute; default: all that are not given"});
+                .help = "for density models: the numbers to compute; default: all that are not given",
+                .group = OptionGroup::search,
+                .common = true,
+                .kinds = Kind::density});
   options_.add({.name = "samples",
                 .target = &samples_,
                 .placeholder = "N",
                 .help = "draws for means, and probabilities, that have no closed form",
                 .least = 1,
-                .most = 1e9});
-  options_.add(
-      {.name = "seed", .target = &seed_, .placeholder = "N", .help = "random seed of the samples", .least = 0});
+                .most = 1e9,
+                .group = OptionGroup::search});
+  options_.add(sampling_seed_row(seed_));
   add_key();
   add_common();
 }
@@ -106,7 +128,9 @@ void Complete::add_matching() {
                   .placeholder = placeholder,
                   .help = help,
                   .least = least,
-                  .file = file});
+                  .file = file,
+                  .group = OptionGroup::search,
+                  .kinds = Kind::text});
   };
   add("match", &match_.allowed.match, "REGEX", "only continuations that match this expression completely", 0);
   add("words", &match_.allowed.words, "FILE", "only words of this file (one per line) and characters between words", 0,
@@ -127,9 +151,7 @@ void Complete::add_matching() {
 ExitCode Complete::complete_vectors() const {
   VectorRequest request{.model = model_.front(), .count = samples_, .seed = static_cast<std::uint64_t>(seed_)};
   if (given_) request.given = split_given(*given_);
-  for (const char* name : {"prime", "prime-file", "length", "beam", "count", "normalisation", "stop"})
-    if (options_.given(name)) throw UsageError(fmt::format("--{} is for models of running text", name));
-  if (is_matched()) throw UsageError("--match, --words and their related options are for models of running text");
+  options_.require_kind(Kind::density, "this is a density model");
   const std::string wanted = wanted_.value_or("");
   for (std::string_view left = wanted; !left.empty();) {
     const std::size_t comma = std::min(left.find(','), left.size());
@@ -150,22 +172,21 @@ ExitCode Complete::complete_vectors() const {
 
 /// Whether anything asks for the search among what is allowed.
 bool Complete::is_matched() const {
-  const auto names = {"match", "words", "least", "prove", "expansions", "diverse", "diversity", "probability"};
-  return std::ranges::any_of(names, [&](const char* name) { return options_.given(name); });
+  return options_.any_given(match_.allowed.match, match_.allowed.words, match_.allowed.least, match_.search.prove,
+                            match_.expansions, match_.search.groups, match_.search.diversity, match_.wants_probability);
 }
 
 /// Options that are for one of the answers only.
 void Complete::check_matching() const {
-  if (options_.given("stop"))
+  if (options_.is_given(request_.beam.stop))
     throw UsageError("--stop is for searches among all continuations; let the expression of --match end with it");
-  for (const char* name : {"beam", "count", "normalisation", "prove", "diverse", "diversity"})
-    if (match_.wants_probability && options_.given(name))
-      throw UsageError(
-          fmt::format("--{} is for the search of the best continuations, but --probability sums over all matches; "
-                      "leave out one of them",
-                      name));
-  if (options_.given("diversity") && !options_.given("diverse")) throw UsageError("--diversity requires --diverse N");
-  if (options_.given("expansions") && !match_.search.prove && !match_.wants_probability)
+  if (match_.wants_probability)
+    options_.refuse("is for the search of the best continuations, but --probability sums over all matches",
+                    request_.beam.beam, request_.beam.count, request_.beam.normalisation, match_.search.prove,
+                    match_.search.groups, match_.search.diversity);
+  if (options_.is_given(match_.search.diversity) && !options_.is_given(match_.search.groups))
+    throw UsageError("--diversity requires --diverse N");
+  if (options_.is_given(match_.expansions) && !match_.search.prove && !match_.wants_probability)
     throw UsageError("--expansions requires --prove or --probability");
 }
 
@@ -186,9 +207,9 @@ ExitCode Complete::run(Console& console) {
   if (holds_field_model(request_.model) && holds_density(request_.model)) return complete_vectors();
   std::error_code none;
   const bool is_there = std::filesystem::exists(request_.model, none);  // else loading it says that it is not
-  for (const char* name : {"given", "predict", "samples", "seed"})
-    if (is_there && options_.given(name) && !(match_.wants_probability && name[0] == 's'))  // --samples and --seed
-      throw UsageError(fmt::format("--{} is for density models (nade and others)", name));
+  if (is_there) options_.require_kind(Kind::text, "this is a model of running text");
+  if (is_there && !match_.wants_probability)
+    options_.refuse("is for density models and --probability", samples_, seed_);
   take_prime(prime_file_, request_.prime);
   if (is_matched()) return complete_matched(console);
   const std::vector<CompletedText> found = complete(request_);

@@ -175,14 +175,18 @@ Compress::Compress()
                 .placeholder = "OUT",
                 .help = "the compressed file; - is standard output",
                 .letter = "o",
-                .file = FileUse::printed});
+                .file = FileUse::printed,
+                .group = OptionGroup::output,
+                .common = true});
   options_.add({.name = "model",
                 .target = &model_,
                 .placeholder = "MODEL",
                 .help = "a run folder, a model file, or the SPEC of a model that learns while compressing, or that is "
                         "fitted to the file and stored in OUT (ngram, hmm)",
                 .default_text = "the model of the level",
-                .file = FileUse::model});
+                .file = FileUse::model,
+                .group = OptionGroup::model,
+                .common = true});
   options_.add({.name = "level",
                 .target = &level_,
                 .placeholder = "N",
@@ -190,28 +194,51 @@ Compress::Compress()
                 .least = 1,
                 .most = 9,
                 .default_text = std::to_string(kDefaultLevel),
-                .letter = std::string(kDigits)});
-  options_.add({.name = "fast", .target = &fast_, .help = fmt::format("as -{}", kFastLevel)});
-  options_.add({.name = "best", .target = &best_, .help = fmt::format("as -{}", kBestLevel)});
-  options_.add(
-      {.name = "online", .target = &online_, .help = "the trained model continues learning while compressing"});
+                .letter = std::string(kDigits),
+                .group = OptionGroup::training,
+                .common = true});
+  options_.add({.name = "fast",
+                .target = &fast_,
+                .help = fmt::format("as -{}", kFastLevel),
+                .group = OptionGroup::training,
+                .common = true});
+  options_.add({.name = "best",
+                .target = &best_,
+                .help = fmt::format("as -{}", kBestLevel),
+                .group = OptionGroup::search,
+                .common = true});
+  options_.add({.name = "online",
+                .target = &online_,
+                .help = "the trained model continues learning while compressing",
+                .group = OptionGroup::training,
+                .common = true});
   options_.add({.name = "optimizer",
                 .target = &optimizer_,
                 .placeholder = "SPEC",
-                .help = "of a recurrent network that learns while compressing"});
+                .help = "of a recurrent network that learns while compressing",
+                .group = OptionGroup::training});
   options_.add({.name = "window",
                 .target = &window_,
                 .placeholder = "N",
                 .help = "symbols per step of a recurrent network that learns while compressing",
                 .least = 1,
-                .most = 4096});
-  options_.add({.name = "embed", .target = &embed_, .help = "store the model file in the compressed file"});
+                .most = 4096,
+                .group = OptionGroup::training});
+  options_.add({.name = "embed",
+                .target = &embed_,
+                .help = "store the model file in the compressed file",
+                .group = OptionGroup::model,
+                .common = true});
   options_.add({.name = "block",
                 .target = &block_text_,
                 .placeholder = "BYTES",
                 .help = "size of independent blocks, which several threads can process: 1M; 0: a single chain, which "
-                        "gives smaller files"});
-  options_.add({.name = "no-verify", .target = &no_verify_, .help = "do not verify the result by decompressing it"});
+                        "gives smaller files",
+                .group = OptionGroup::execution});
+  options_.add({.name = "no-verify",
+                .target = &no_verify_,
+                .help = "do not verify the result by decompressing it",
+                .group = OptionGroup::execution});
   add_threads();
   add_key();
   add_common();
@@ -404,22 +431,28 @@ Decompress::Decompress()
                 .placeholder = "OUT",
                 .help = "the restored file; - is standard output",
                 .letter = "o",
-                .file = FileUse::printed});
+                .file = FileUse::printed,
+                .group = OptionGroup::output,
+                .common = true});
   options_.add({.name = "model",
                 .target = &model_,
                 .placeholder = "MODEL",
                 .help = "the model that it was compressed with, if it has been moved",
-                .file = FileUse::model});
+                .file = FileUse::model,
+                .group = OptionGroup::model,
+                .common = true});
   options_.add({.name = "memory-limit",
                 .target = &memory_limit_,
                 .placeholder = "BYTES",
                 .help = "approximate memory limit for the models that FILE requires, for example 500M or 2G",
-                .default_text = "1G and 1024 times the size of FILE"});
+                .default_text = "1G and 1024 times the size of FILE",
+                .group = OptionGroup::execution});
   options_.add({.name = "max-output",
                 .target = &max_output_,
                 .placeholder = "BYTES",
                 .help = "maximum size of the restored data",
-                .default_text = "1M and 65,536 times the size of FILE"});
+                .default_text = "1M and 65,536 times the size of FILE",
+                .group = OptionGroup::execution});
   add_threads();
   add_key();
   add_common();

@@ -9,6 +9,7 @@
 
 #include "app/evaluate/task_evaluation.h"
 #include "cli/reading_options.h"
+#include "cli/shared_options.h"
 #include "cli/terminal/console_reporter.h"
 #include "cli/terminal/metrics_text.h"
 #include "cli/terminal/result_file.h"
@@ -60,74 +61,95 @@ Eval::Eval()
                 .target = &split_,
                 .placeholder = "A/B[/C]",
                 .help = "split the data and evaluate a --part of it",
-                .default_text = "with --part: as in training"});
+                .default_text = "with --part: as in training",
+                .group = OptionGroup::data,
+                .common = true,
+                .kinds = Kind::text | Kind::fields});
   options_.add({.name = "part",
                 .target = &part_,
                 .placeholder = "PART",
                 .help = "train, valid or test",
                 .choices = {"train", "valid", "test"},
-                .default_text = "valid with --split; for tasks: test"});
+                .default_text = "valid with --split; for tasks: test",
+                .group = OptionGroup::data,
+                .common = true});
   options_.add(
       {.name = "unknown",
        .target = &unknown_,
        .placeholder = "error|skip",
-       .help = "for symbols not in the alphabet: stop, or skip and count them; for labels: count them as wrong"});
-  options_.add({.name = "mask",
-                .target = &mask_,
-                .placeholder = "FILE",
-                .help = "a file with 1 for every symbol of DATA to be predicted and 0 for the others",
-                .file = FileUse::data});
+       .help = "for symbols not in the alphabet: stop, or skip and count them; for labels: count them as wrong",
+       .group = OptionGroup::data,
+       .common = true,
+       .kinds = Kind::text | Kind::fields});
+  options_.add(mask_row(mask_));
   options_.add({.name = "per-symbol",
                 .target = &per_symbol_,
                 .placeholder = "FILE",
                 .help = "write the surprisal of every symbol (TSV)",
-                .file = FileUse::printed});
+                .file = FileUse::printed,
+                .group = OptionGroup::output,
+                .kinds = Kind::text});
   add_reading_options(options_, reading_);
   options_.add({.name = "method",
                 .target = &method_,
                 .placeholder = "METHOD",
                 .help = "unfolding, or stepper (one symbol at a time, with identical results)",
-                .choices = {"unfolding", "stepper"}});
+                .choices = {"unfolding", "stepper"},
+                .group = OptionGroup::search,
+                .kinds = Kind::text});
   options_.add({.name = "beam",
                 .target = &beam_,
                 .placeholder = "N",
                 .help = "beam width, for models that read a source or predict unaligned labels (ctc)",
                 .least = 1,
-                .most = 1e4});
-  options_.add(
-      {.name = "given",
-       .target = &given_,
-       .placeholder = "FIELD=VALUE",
-       .help = "for whole sequences (train --ends): conditions that override DATA; separate several by commas"});
-  options_.add(
-      {.name = "dynamic",
-       .target = &dynamic_,
-       .help = "the model continues learning during evaluation; each symbol is predicted before it is learned"});
+                .most = 1e4,
+                .group = OptionGroup::search,
+                .common = true,
+                .kinds = Kind::fields});
+  options_.add(conditions_row(given_));
+  options_.add({.name = "dynamic",
+                .target = &dynamic_,
+                .help = "the model continues learning during evaluation; each symbol is predicted before it is learned",
+                .group = OptionGroup::training,
+                .common = true,
+                .kinds = Kind::text});
   options_.add({.name = "optimizer",
                 .target = &optimizer_,
                 .placeholder = "SPEC",
                 .help = "with --dynamic, of a recurrent network",
-                .default_text = OnlineOptions().optimizer});
+                .default_text = OnlineOptions().optimizer,
+                .group = OptionGroup::training,
+                .kinds = Kind::text});
   options_.add({.name = "window",
                 .target = &window_,
                 .placeholder = "N",
                 .help = "with --dynamic, symbols per step of a recurrent network",
                 .least = 0,
                 .most = 4096,
-                .default_text = std::to_string(OnlineOptions().window)});
+                .default_text = std::to_string(OnlineOptions().window),
+                .group = OptionGroup::training,
+                .kinds = Kind::text});
   options_.add({.name = "task",
                 .target = &task_,
                 .placeholder = "SPEC",
                 .help = "tasks: another task with the same inputs and outputs, for example longer",
-                .default_text = "the task of the model"});
+                .default_text = "the task of the model",
+                .kinds = Kind::task});
   options_.add({.name = "count",
                 .target = &count_,
                 .placeholder = "N",
                 .help = "tasks: number of generated examples",
                 .least = 1,
-                .most = 1e9});
-  options_.add(
-      {.name = "seed", .target = &seed_, .placeholder = "N", .help = "tasks: seed of the examples", .least = 0});
+                .most = 1e9,
+                .group = OptionGroup::search,
+                .kinds = Kind::task});
+  options_.add({.name = "seed",
+                .target = &seed_,
+                .placeholder = "N",
+                .help = "tasks: seed of the examples",
+                .least = 0,
+                .group = OptionGroup::search,
+                .kinds = Kind::task});
   add_threads();
   add_unpacking_limit();
   add_key();
@@ -139,24 +161,13 @@ void Eval::check_options() const {
   check_reading_options(options_, reading_);
   if (dynamic_ && (!reading_.exact() || method_ == "stepper"))
     throw UsageError("--dynamic reads the symbols sequentially and cannot be combined with --segments and --method");
-  if (!dynamic_ && (options_.given("optimizer") || options_.given("window")))
+  if (!dynamic_ && (options_.is_given(optimizer_) || options_.is_given(window_)))
     throw UsageError("--optimizer and --window require --dynamic");
   if (json_ && per_symbol_ == "-") throw UsageError("--json and --per-symbol - both use standard output; name a file");
 }
 
 /// Throws UsageError for options that do not apply to models of text.
-void Eval::check_text_options() const {
-  if (given_) throw UsageError("--given is for models of whole sequences (train --ends)");
-  if (task_) throw UsageError("--task is for models of tasks (train --task)");
-  for (const char* name : {"count", "seed"})
-    if (options_.given(name))
-      throw UsageError(
-          fmt::format("--{} is for models of tasks (train --task), whose examples are generated; leave it out", name));
-  if (options_.given("beam"))
-    throw UsageError(
-        "--beam is for models that read a source (--format pairs) or predict unaligned labels (ctc); text is predicted "
-        "symbol by symbol; leave it out");
-}
+void Eval::check_text_options() const { options_.require_kind(Kind::text, "this is a model of text"); }
 
 /// Throws UsageError if --dynamic has no effect on the model.
 void Eval::check_learning() const {
@@ -168,19 +179,14 @@ void Eval::check_learning() const {
         fmt::format("--dynamic is for models that learn incrementally: networks, ppm, cm, dna, ctw and mix; {} is "
                     "fitted in one pass; leave it out",
                     kind));
-  if (options_.given("optimizer") || options_.given("window"))
+  if (options_.is_given(optimizer_) || options_.is_given(window_))
     throw UsageError(
         fmt::format("--optimizer and --window are for recurrent networks; {} does not use them; leave them out", kind));
 }
 
 /// Evaluates a model of a task on generated examples.
 ExitCode Eval::run_on_task() const {
-  if (given_) throw UsageError("--given is for models of data with fields, not of tasks");
-  for (const char* name : {"split", "unknown", "mask", "per-symbol", "segments", "warmup", "method", "dynamic"})
-    if (options_.given(name)) throw UsageError(fmt::format("--{} is for models of text, not of tasks", name));
-  if (options_.given("beam"))
-    throw UsageError(
-        "--beam is for models that read a source (--format pairs) or predict unaligned labels (ctc), not for tasks");
+  options_.require_kind(Kind::task, "this is a model of a task");
   if (inputs_.size() > 2)
     throw UsageError(
         "a model of a task is evaluated on examples of the task; the only input may be the folder of its files");
@@ -200,8 +206,7 @@ ExitCode Eval::run_on_task() const {
 
 /// Evaluates a model of data with named fields.
 ExitCode Eval::run_on_fields(Console& console) const {
-  for (const char* name : {"mask", "per-symbol", "segments", "warmup", "method", "dynamic", "task", "count", "seed"})
-    if (options_.given(name)) throw UsageError(fmt::format("--{} is not for models of data with fields", name));
+  options_.require_kind(Kind::fields, "this is a model of data with fields");
   if (inputs_.size() < 2) throw options_.missing_inputs();
   ConsoleReporter reporter(console);
   const FieldFigures figures = evaluate_on_fields({.model = inputs_.front(),

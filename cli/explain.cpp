@@ -12,6 +12,7 @@
 #include "app/predict/predict.h"
 #include "base/decimals.h"
 #include "base/printable.h"
+#include "cli/shared_options.h"
 #include "cli/terminal/console_reporter.h"
 #include "cli/terminal/metrics_text.h"
 #include "cli/verb.h"
@@ -54,29 +55,32 @@ Explain::Explain()
                 .placeholder = "N",
                 .help = "the position, from 1, to explain",
                 .least = 1,
-                .default_text = "the one with the highest surprisal"});
+                .default_text = "the one with the highest surprisal",
+                .group = OptionGroup::output});
   options_.add({.name = "guesses",
                 .target = &guesses_,
                 .placeholder = "N",
                 .help = "number of top predictions per position",
                 .least = 0,
-                .most = 100});
+                .most = 100,
+                .group = OptionGroup::output,
+                .kinds = Kind::text});
   options_.add({.name = "reach",
                 .target = &reach_,
                 .placeholder = "N",
                 .help = "maximum number of earlier symbols",
                 .least = 1,
-                .most = 4096});
+                .most = 4096,
+                .group = OptionGroup::output,
+                .kinds = Kind::text});
   options_.add({.name = "example",
                 .target = &example_,
                 .placeholder = "N",
                 .help = "for data with fields: number of the example, from 1",
-                .least = 1});
-  options_.add({.name = "unknown",
-                .target = &unknown_,
-                .placeholder = "error|skip",
-                .help = "for symbols not in the alphabet: stop, or skip them",
-                .choices = {"error", "skip"}});
+                .least = 1,
+                .group = OptionGroup::output,
+                .kinds = Kind::fields});
+  options_.add(unknown_row(unknown_));
   add_threads();
   add_key();
   add_common();
@@ -258,7 +262,7 @@ nlohmann::ordered_json labels_json(const FieldExplanation& why) {
 }
 
 ExitCode Explain::run_on_fields(ExplainRequest request) {
-  options_.refuse({"guesses", "reach"}, "is for models of text; for data with fields every label and vote is shown");
+  options_.require_kind(Kind::fields, "for data with fields every label and vote is shown");
   if (file_) inputs_.push_back(*file_);
   if (inputs_.size() < 2) throw options_.missing_inputs();
   request.data = {inputs_[1]};
@@ -292,14 +296,14 @@ ExitCode Explain::run(Console& console) {
   if (holds_task_model(request.model))
     throw UsageError("explain is for models of text and of data with fields, not of tasks");
   if (holds_field_model(request.model)) return run_on_fields(std::move(request));
-  if (options_.given("example")) throw UsageError("--example is for models of data with fields");
+  options_.require_kind(Kind::text, "this is a model of text");
   if (file_ && inputs_.size() > 1) throw UsageError("TEXT and --file cannot be combined");
   if (!file_ && inputs_.size() < 2) throw options_.missing_inputs();
   const bool from_file = file_ || inputs_[1] == "-";
   request.text = from_file ? std::string(Input::open(file_.value_or("-")).bytes()) : inputs_[1];
   const Explanation why = explain_text(request);
   const bool followed = why.no_lags.empty() || why.at == 1;  // before the first position there is nothing to follow
-  if (options_.given("reach") && !followed)
+  if (options_.is_given(reach_) && !followed)
     throw UsageError(
         fmt::format("--reach limits the number of earlier symbols, which {} does not support: {}; leave it out",
                     why.model, why.no_lags));

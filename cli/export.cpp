@@ -3,6 +3,7 @@
 #include <optional>
 
 #include "app/train/initial_model.h"
+#include "cli/shared_options.h"
 #include "cli/terminal/result_file.h"
 #include "cli/verb.h"
 #include "interop/arpa/arpa_file.h"
@@ -30,11 +31,7 @@ class Export final : public Verb {
       : Verb(CommandOptions(
             "export", "writes a model in the format of other programs",
             {"unfold export run --to c --out model.c", "unfold export run --to safetensors --out model.safetensors"})) {
-    options_.add_inputs({.name = "model",
-                         .target = &model_,
-                         .placeholder = "MODEL",
-                         .help = "a run folder or model file",
-                         .file = FileUse::model});
+    options_.add(model_input(model_));
     options_.add(
         {.name = "to",
          .target = &to_,
@@ -43,21 +40,26 @@ class Export final : public Verb {
                  "safetensors: rnn, lstm, gru with PyTorch's names; rtneural: lstm, gru as RTNeural's JSON; onnx: a "
                  "network as an ONNX graph; crfsuite: a crf as `crfsuite dump` prints one; crfpp: a crf as a text "
                  "model of CRF++; network: an hmm as a linear-gnn, a model file of Unfold; hmm: a linear-gnn as an hmm",
-         .choices = {"arpa", "c", "safetensors", "rtneural", "onnx", "crfsuite", "crfpp", "network", "hmm"}});
+         .choices = {"arpa", "c", "safetensors", "rtneural", "onnx", "crfsuite", "crfpp", "network", "hmm"},
+         .common = true});
     options_.add({.name = "columns",
                   .target = &columns_,
                   .placeholder = "NAME,...",
-                  .help = "crfpp: names of the data columns, if they are not numbers"});
+                  .help = "crfpp: names of the data columns, if they are not numbers",
+                  .group = OptionGroup::data});
     options_.add({.name = "name",
                   .target = &name_,
                   .placeholder = "NAME",
-                  .help = "c: prefix of the names in the file (default model)"});
+                  .help = "c: prefix of the names in the file (default model)",
+                  .common = true});
     options_.add({.name = "out",
                   .target = &out_,
                   .placeholder = "FILE",
                   .help = "output file; - is standard output",
                   .letter = "o",
-                  .file = FileUse::printed});
+                  .file = FileUse::printed,
+                  .group = OptionGroup::output,
+                  .common = true});
     add_key();
     add_common();
   }
@@ -111,12 +113,15 @@ class Import final : public Verb {
     options_.add({.name = "symbols",
                   .target = &symbols_,
                   .placeholder = "KIND",
-                  .help = "ARPA: the unit of its tokens: words, chars or bytes"});
+                  .help = "ARPA: the unit of its tokens: words, chars or bytes",
+                  .group = OptionGroup::data,
+                  .common = true});
     options_.add({.name = "alphabet",
                   .target = &network_.alphabet,
                   .placeholder = "FILE",
                   .help = "layers: a JSON file with the symbols, for a model that predicts the next symbol",
-                  .file = FileUse::data});
+                  .file = FileUse::data,
+                  .group = OptionGroup::data});
     options_.add({.name = "like",
                   .target = &network_.like,
                   .placeholder = "MODEL",
@@ -134,22 +139,27 @@ class Import final : public Verb {
     options_.add({.name = "label",
                   .target = &crf_.label,
                   .placeholder = "NAME",
-                  .help = "CRFsuite, CRF++: name of the label field; required for CRFsuite"});
+                  .help = "CRFsuite, CRF++: name of the label field; required for CRFsuite",
+                  .group = OptionGroup::data});
     options_.add({.name = "template",
                   .target = &crf_.templates,
                   .placeholder = "FILE",
                   .help = "CRFsuite: the templates, in CRF++ syntax, that produced attributes like U05:a/b",
-                  .file = FileUse::data});
+                  .file = FileUse::data,
+                  .group = OptionGroup::data});
     options_.add({.name = "columns",
                   .target = &columns_,
                   .placeholder = "NAME,...",
-                  .help = "CRFsuite, CRF++: names of the template columns (default 1, 2, ...)"});
+                  .help = "CRFsuite, CRF++: names of the template columns (default 1, 2, ...)",
+                  .group = OptionGroup::data});
     options_.add({.name = "out",
                   .target = &out_,
                   .placeholder = "FILE",
                   .help = "the model file (required)",
                   .letter = "o",
-                  .file = FileUse::written});
+                  .file = FileUse::written,
+                  .group = OptionGroup::output,
+                  .common = true});
     add_unpacking_limit();
     add_key();
     add_common();

@@ -9,7 +9,6 @@
 #include "app/schema/table_fields.h"
 #include "cli/terminal/console_reporter.h"
 #include "cli/terminal/result_file.h"
-#include "cli/train_options.h"
 
 namespace unfold {
 namespace {
@@ -25,66 +24,81 @@ void print_lines(std::string_view text, Console& console) {
 }  // namespace
 
 void ForecastOptions::add_to(CommandOptions& options) {
-  options.add({.name = "coverage",
-               .target = &coverage_,
-               .placeholder = "PERCENT,...",
-               .help =
-                   "without MODEL: probabilities of the intervals in percent, such as 80,95 (columns q10, q90, q2.5, "
-                   "q97.5)"});
-  options.add({.name = "group",
-               .target = &table_.sequences,
-               .placeholder = "COLUMN",
-               .help = "without MODEL: the column that names the series of each row",
-               .default_text = "recognized"});
-  add_schema_options(options, table_);
-  options.add({.name = "predict",
-               .target = &predict_,
-               .placeholder = "COLUMN,...",
-               .help = "without MODEL: the columns to forecast",
-               .default_text = "all columns of numbers"});
-  options.add({.name = "future",
-               .target = &future_,
-               .placeholder = "FILE",
-               .help = "without MODEL: a table with the columns of DATA that are known for the steps to forecast",
-               .file = FileUse::data});
-  options.add({.name = "season",
-               .target = &season_,
-               .placeholder = "M",
-               .help = "without MODEL: seasonal period in steps, 1 for none",
-               .least = 1,
-               .most = 10080,
-               .default_text = "detected"});
-  options.add({.name = "members",
-               .target = &members_,
-               .placeholder = "NAME,...",
-               .help = "without MODEL: forecasters to compare, such as ets,theta,arima",
-               .default_text = "those within the budget"});
-  options.add({.name = "origins",
-               .target = &origins_,
-               .placeholder = "N",
-               .help = "without MODEL: number of origins of the backtest",
-               .least = 1,
-               .most = 1000,
-               .default_text = "5, fewer for short series"});
-  options.add({.name = "minutes",
-               .target = &minutes_,
-               .placeholder = "M",
-               .help = "without MODEL: budget that decides which members are compared",
-               .least = 0,
-               .most = 1e5,
-               .above_least = true,
-               .default_text = "20 seconds of one processor"});
-  options.add({.name = "plot",
-               .target = &plot_,
-               .placeholder = "FILE",
-               .help = "without MODEL: SVG plot of history, forecast and intervals",
-               .file = FileUse::written});
+  const OptionRow rows[] = {
+      {.name = "coverage",
+       .target = &coverage_,
+       .placeholder = "PERCENT,...",
+       .help = "without MODEL: probabilities of the intervals in percent, such as 80,95 (columns q10, q90, q2.5, "
+               "q97.5)",
+       .group = OptionGroup::output,
+       .common = true},
+      {.name = "predict",
+       .target = &predict_,
+       .placeholder = "COLUMN,...",
+       .help = "without MODEL: the columns to forecast",
+       .default_text = "all columns of numbers",
+       .group = OptionGroup::data,
+       .common = true},
+      {.name = "future",
+       .target = &future_,
+       .placeholder = "FILE",
+       .help = "without MODEL: a table with the columns of DATA that are known for the steps to forecast",
+       .file = FileUse::data,
+       .group = OptionGroup::data,
+       .common = true},
+      {.name = "season",
+       .target = &season_,
+       .placeholder = "M",
+       .help = "without MODEL: seasonal period in steps, 1 for none",
+       .least = 1,
+       .most = 10080,
+       .default_text = "detected",
+       .group = OptionGroup::data,
+       .common = true},
+      {.name = "members",
+       .target = &members_,
+       .placeholder = "NAME,...",
+       .help = "without MODEL: forecasters to compare, such as ets,theta,arima",
+       .default_text = "those within the budget",
+       .group = OptionGroup::model,
+       .common = true},
+      {.name = "origins",
+       .target = &origins_,
+       .placeholder = "N",
+       .help = "without MODEL: number of origins of the backtest",
+       .least = 1,
+       .most = 1000,
+       .default_text = "5, fewer for short series",
+       .group = OptionGroup::validation},
+      {.name = "minutes",
+       .target = &minutes_,
+       .placeholder = "M",
+       .help = "without MODEL: budget that decides which members are compared",
+       .least = 0,
+       .most = 1e5,
+       .above_least = true,
+       .default_text = "20 seconds of one processor",
+       .group = OptionGroup::budget,
+       .common = true},
+      {.name = "plot",
+       .target = &plot_,
+       .placeholder = "FILE",
+       .help = "without MODEL: SVG plot of history, forecast and intervals",
+       .file = FileUse::written,
+       .group = OptionGroup::output,
+       .common = true},
+  };
+  for (const OptionRow& row : rows) options.add(row);
+  for (OptionRow& row : table_rows(table_)) {
+    row.help = "without MODEL: " + row.help;
+    options.add(std::move(row));
+  }
 }
 
-void ForecastOptions::refuse_with_model(const CommandOptions& options) {
-  options.refuse({"coverage", "group", "order", "types", "missing", "decimal", "thousands", "header", "comment",
-                  "predict", "future", "season", "members", "origins", "minutes", "plot"},
-                 "applies to forecasts of a table without a trained model");
+void ForecastOptions::refuse_with_model(const CommandOptions& options) const {
+  options.refuse("applies to forecasts of a table without a trained model", coverage_, predict_, future_, season_,
+                 members_, origins_, minutes_, plot_, table_.sequences, table_.order, table_.types, table_.missing,
+                 table_.decimal, table_.thousands, table_.header, table_.comment);
 }
 
 void ForecastOptions::run(const std::string& data, Index horizon, Index threads, const Output& output,

@@ -13,7 +13,7 @@ class ForecastOptions {
   /// Adds the options.
   void add_to(CommandOptions& options);
   /// Throws UsageError if an option was given that has no effect with a trained model.
-  static void refuse_with_model(const CommandOptions& options);
+  void refuse_with_model(const CommandOptions& options) const;
 
   struct Output {
     std::string out;  ///< file, or "-"

@@ -103,7 +103,7 @@ std::string text_of(const ModelInfo& info) {
 }
 
 ExitCode Info::run(Console&) {
-  if (options_.given("over") && !plot_) throw UsageError("--over requires --plot FILE.svg");
+  if (options_.is_given(over_) && !plot_) throw UsageError("--over requires --plot FILE.svg");
   if (plan_ && plot_) throw UsageError("--plan cannot be combined with --plot; leave out one of them");
   if (plot_) {
     plot_runs(model_, *plot_, over_ == "steps" ? "step" : "seconds");

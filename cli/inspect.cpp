@@ -27,21 +27,8 @@ class Inspect final : public Verb {
                          .least = 1,
                          .most = std::string::npos,
                          .file = FileUse::data});
-    std::vector<std::string> formats = {"text", kLogFormat, "fasta", "fastq"};
-    for (std::string& name : readers().names()) formats.push_back(std::move(name));
-    options_.add({.name = "format",
-                  .target = &settings_.format,
-                  .placeholder = "FORMAT",
-                  .help = fmt::format("format of the files: {}", fmt::join(formats, ", ")),
-                  .choices = formats,
-                  .default_text = "detected from the file name and the first lines"});
-    options_.add({.name = "group",
-                  .target = &settings_.sequences,
-                  .placeholder = "FIELD",
-                  .help = "tables: rows with the same value in this column form a sequence",
-                  .default_text = "inferred"});
-    options_.add({.name = "sequences", .target = &settings_.sequences, .placeholder = "FIELD"});
-    add_schema_options(options_, settings_);
+    options_.add(format_row(settings_));
+    for (OptionRow& row : table_rows(settings_)) options_.add(std::move(row));
     add_unpacking_limit();
     add_common();
   }
@@ -55,9 +42,8 @@ class Inspect final : public Verb {
 
 ExitCode Inspect::run(Console&) {
   Given given;
-  for (const char* name : {"format", "order", "types", "missing", "decimal", "thousands", "header", "comment"})
-    if (options_.given(name)) given.emplace(name);
-  if (options_.given("group") || options_.given("sequences")) given.emplace("sequences");
+  for (const OptionRow& row : SettingTable::defaults().rows)
+    if (options_.given(row.name)) given.emplace(row.name);
   nlohmann::json all = nlohmann::json::array();
   std::string text;
   for (const std::string& file : files_) {

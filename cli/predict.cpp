@@ -2,12 +2,15 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <array>
 #include <functional>
 
 #include "app/fields/condition.h"
 #include "app/predict/density_sampling.h"
 #include "app/predict/imputation.h"
 #include "cli/forecast_options.h"
+#include "cli/shared_options.h"
 #include "cli/terminal/console_reporter.h"
 #include "cli/terminal/result_file.h"
 #include "cli/verb.h"
@@ -35,6 +38,16 @@ class Predict final : public Verb {
   std::optional<Index> horizon_;
 };
 
+/// What the spellings of predict are for; predict itself is for all of them.
+constexpr unsigned kTags = 1, kClassifies = 2, kForecasts = 4, kOther = 8;
+constexpr unsigned kAnyTask = kTags | kClassifies | kForecasts | kOther;
+struct Spelling {
+  std::string_view name;
+  unsigned tasks;
+};
+constexpr std::array<Spelling, 4> kSpellings = {
+    {{"predict", kAnyTask}, {"tag", kTags}, {"classify", kClassifies}, {"forecast", kForecasts}}};
+
 std::vector<std::string> examples_of(std::string_view name) {
   if (name == "tag") return {"unfold tag chunker sentences.txt > tagged.tsv"};
   if (name == "classify") return {"unfold classify questions new.txt --probabilities"};
@@ -50,7 +63,13 @@ const char* summary_of(std::string_view name) {
 }
 
 Predict::Predict(const char* name) : Verb(CommandOptions(name, summary_of(name), examples_of(name))) {
-  const bool forecasts = std::string_view(name) == "forecast";
+  const auto spelling = std::ranges::find(kSpellings, std::string_view(name), &Spelling::name);
+  const bool forecasts = spelling->tasks == kForecasts;
+  // The spellings take every option of predict and list those for their task.
+  const auto add = [&](OptionRow row, unsigned tasks) {
+    if ((tasks & spelling->tasks) == 0) row.help.clear();
+    options_.add(std::move(row));
+  };
   options_.add_inputs({.name = "inputs",
                        .target = &inputs_,
                        .placeholder = forecasts ? "[MODEL] DATA..." : "MODEL DATA...",
@@ -61,27 +80,40 @@ Predict::Predict(const char* name) : Verb(CommandOptions(name, summary_of(name),
                        .least = 1,
                        .most = std::string::npos,
                        .file = FileUse::model});
-  options_.add({.name = "format",
-                .target = &format_,
-                .placeholder = "FORMAT",
-                .help = "output format: tsv or jsonl",
-                .choices = {"tsv", "jsonl"}});
-  options_.add({.name = "out",
-                .target = &out_,
-                .placeholder = "FILE",
-                .help = "output file; default standard output",
-                .file = FileUse::printed});
-  options_.add({.name = "probabilities",
-                .target = &request_.probabilities,
-                .help = "for classes and tags: one probability column for each"});
+  add({.name = "format",
+       .target = &format_,
+       .placeholder = "FORMAT",
+       .help = "output format: tsv or jsonl",
+       .choices = {"tsv", "jsonl"},
+       .group = OptionGroup::output,
+       .common = true},
+      kAnyTask);
+  add({.name = "out",
+       .target = &out_,
+       .placeholder = "FILE",
+       .help = "output file; default standard output",
+       .file = FileUse::printed,
+       .group = OptionGroup::output,
+       .common = true},
+      kAnyTask);
+  add({.name = "probabilities",
+       .target = &request_.probabilities,
+       .help = "for classes and tags: one probability column for each",
+       .group = OptionGroup::output,
+       .common = true,
+       .kinds = Kind::fields},
+      kTags | kClassifies);
   if (forecasts) request_.ahead = 1;
-  options_.add(
-      {.name = "ahead",
+  add({.name = "ahead",
        .target = &request_.ahead,
        .placeholder = "K",
        .help = "number of positions to forecast beyond the end of each sequence; 0: predict the existing positions",
        .least = forecasts ? 1.0 : 0.0,
-       .most = 1e6});
+       .most = 1e6,
+       .group = OptionGroup::search,
+       .common = true,
+       .kinds = Kind::fields},
+      kForecasts);
   if (forecasts) {
     options_.add({.name = "horizon",
                   .target = &horizon_,
@@ -89,53 +121,87 @@ Predict::Predict(const char* name) : Verb(CommandOptions(name, summary_of(name),
                   .help = "another name of --ahead",
                   .least = 1,
                   .most = 1e6,
-                  .default_text = "1"});
+                  .default_text = "1",
+                  .group = OptionGroup::search,
+                  .common = true});
     forecast_.emplace().add_to(options_);
   }
-  options_.add({.name = "samples",
-                .target = &request_.samples,
-                .placeholder = "N",
-                .help = "with --ahead: sampled paths for positions beyond the next one; with --sample: targets",
-                .least = 1,
-                .most = 1e6});
-  options_.add({.name = "beam",
-                .target = &request_.beam,
-                .placeholder = "N",
-                .help = "for models with a source: beam width",
-                .least = 1,
-                .most = 1e4});
-  options_.add({.name = "best",
-                .target = &request_.best,
-                .placeholder = "N",
-                .help = "number of answers, best first: targets of a source, labels of whole sequences (crf, ctc)",
-                .least = 1,
-                .most = 1e4});
-  options_.add({.name = "sample",
-                .target = &request_.sampled,
-                .help = "for models with a source: --samples N randomly drawn targets instead of the best"});
-  options_.add({.name = "attention",
-                .target = &request_.attention,
-                .help = "for models with a source: attention weights over the source at each step (--format jsonl)"});
-  options_.add({.name = "given",
-                .target = &given_,
-                .placeholder = "FIELD=VALUE",
-                .help = "for whole sequences (train --ends): conditions that override DATA; without DATA, for one "
-                        "sequence; for a source, source=TEXT; separate several by commas"});
-  options_.add({.name = "constraint",
-                .target = &request_.constraint,
-                .placeholder = "REGEX",
-                .help = "predict only labels or targets that match completely; iob: only well-formed chunks"});
-  options_.add({.name = "fill",
-                .target = &fill_,
-                .placeholder = "HOW",
-                .help = "for density models (nade and others): replace missing numbers of DATA by their mean (for a "
-                        "bit, its probability), best (for a bit, the more probable value) or a sample (default mean)",
-                .choices = {"mean", "best", "sample"}});
-  options_.add(
-      {.name = "seed", .target = &seed_, .placeholder = "N", .help = "random seed of the samples", .least = 0});
-  options_.add({.name = "follow",
-                .target = &request_.follow,
-                .help = "streaming: answer each example, or table row, as soon as it arrives"});
+  add({.name = "samples",
+       .target = &request_.samples,
+       .placeholder = "N",
+       .help = "with --ahead: sampled paths for positions beyond the next one; with --sample: targets",
+       .least = 1,
+       .most = 1e6,
+       .group = OptionGroup::search,
+       .common = true},
+      kForecasts);
+  add({.name = "beam",
+       .target = &request_.beam,
+       .placeholder = "N",
+       .help = "for models with a source: beam width",
+       .least = 1,
+       .most = 1e4,
+       .group = OptionGroup::search,
+       .common = true,
+       .kinds = Kind::fields},
+      kOther);
+  add({.name = "best",
+       .target = &request_.best,
+       .placeholder = "N",
+       .help = "number of answers, best first: targets of a source, labels of whole sequences (crf, ctc)",
+       .least = 1,
+       .most = 1e4,
+       .group = OptionGroup::search,
+       .common = true,
+       .kinds = Kind::fields},
+      kTags);
+  add({.name = "sample",
+       .target = &request_.sampled,
+       .help = "for models with a source: --samples N randomly drawn targets instead of the best",
+       .group = OptionGroup::search,
+       .kinds = Kind::fields},
+      kOther);
+  add({.name = "attention",
+       .target = &request_.attention,
+       .help = "for models with a source: attention weights over the source at each step (--format jsonl)",
+       .group = OptionGroup::output,
+       .kinds = Kind::fields},
+      kOther);
+  add({.name = "given",
+       .target = &given_,
+       .placeholder = "FIELD=VALUE",
+       .help = "for whole sequences (train --ends): conditions that override DATA; without DATA, for one "
+               "sequence; for a source, source=TEXT; separate several by commas",
+       .group = OptionGroup::data,
+       .common = true,
+       .kinds = Kind::fields},
+      kForecasts);
+  add({.name = "constraint",
+       .target = &request_.constraint,
+       .placeholder = "REGEX",
+       .help = "predict only labels or targets that match completely; iob: only well-formed chunks",
+       .group = OptionGroup::search,
+       .common = true,
+       .kinds = Kind::fields},
+      kTags);
+  add({.name = "fill",
+       .target = &fill_,
+       .placeholder = "HOW",
+       .help = "for density models (nade and others): replace missing numbers of DATA by their mean (for a "
+               "bit, its probability), best (for a bit, the more probable value) or a sample (default mean)",
+       .choices = {"mean", "best", "sample"},
+       .group = OptionGroup::search,
+       .common = true,
+       .kinds = Kind::density},
+      kOther);
+  add(sampling_seed_row(seed_), kForecasts);
+  add({.name = "follow",
+       .target = &request_.follow,
+       .help = "streaming: answer each example, or table row, as soon as it arrives",
+       .group = OptionGroup::data,
+       .common = true,
+       .kinds = Kind::fields},
+      kTags | kClassifies);
   add_threads();
   add_unpacking_limit();
   add_key();
@@ -144,9 +210,8 @@ Predict::Predict(const char* name) : Verb(CommandOptions(name, summary_of(name),
 
 /// Forecasts the series of a table that comes without a model.
 void Predict::forecast_without_model(Console& console) {
-  options_.refuse({"probabilities", "samples", "beam", "best", "sample", "attention", "given", "constraint", "fill",
-                   "seed", "follow"},
-                  "requires a trained model");
+  options_.refuse("requires a trained model", request_.probabilities, request_.samples, request_.beam, request_.best,
+                  request_.sampled, request_.attention, given_, request_.constraint, fill_, seed_, request_.follow);
   if (request_.ahead < 1) throw UsageError("forecast: --ahead must be at least 1 without a model");
   forecast_->run(inputs_.front(), request_.ahead, threads_,
                  {.out = out_,
@@ -158,11 +223,7 @@ void Predict::forecast_without_model(Console& console) {
 
 /// Writes the data with missing values filled in.
 void Predict::fill(const std::function<void(std::string_view)>& write) const {
-  for (const char* name :
-       {"probabilities", "ahead", "beam", "best", "sample", "attention", "given", "constraint", "follow"})
-    if (options_.given(name))
-      throw UsageError(
-          fmt::format("--{} does not apply to density models, which fill missing values of a table (--fill)", name));
+  options_.require_kind(Kind::density, "density models fill missing values of a table (--fill)");
   if (request_.ahead > 0) throw UsageError("forecast is for sequences; use predict to fill missing values of a table");
   if (request_.data.empty()) throw UsageError("predict needs DATA, a table with missing values");
   impute_missing({.model = request_.model,
@@ -177,19 +238,20 @@ void Predict::fill(const std::function<void(std::string_view)>& write) const {
 /// Throws UsageError for --samples and --seed if nothing is sampled.
 void Predict::check_drawing() const {
   if (request_.ahead > 0 || request_.sampled) return;
-  options_.refuse({"samples", "seed"}, "requires sampling: --ahead K, or --sample for a model that reads a source");
+  options_.refuse("requires sampling: --ahead K, or --sample for a model that reads a source", request_.samples, seed_);
 }
 
 ExitCode Predict::run(Console& console) {
   if (horizon_) {
-    if (options_.given("ahead")) throw UsageError("--horizon and --ahead are the same option; give one of them");
+    if (options_.is_given(request_.ahead))
+      throw UsageError("--horizon and --ahead are the same option; give one of them");
     request_.ahead = *horizon_;
   }
   if (forecast_ && inputs_.size() == 1 && !looks_like_model(inputs_.front())) {
     forecast_without_model(console);
     return ExitCode::success;
   }
-  if (forecast_) ForecastOptions::refuse_with_model(options_);
+  if (forecast_) forecast_->refuse_with_model(options_);
   if (json_) throw UsageError("--json is not supported here; use --format jsonl for one object per example");
   request_.model = inputs_.front();
   request_.data = {inputs_.begin() + 1, inputs_.end()};
@@ -207,7 +269,7 @@ ExitCode Predict::run(Console& console) {
   if (holds_field_model(request_.model) && holds_density(request_.model)) {
     fill(write);
   } else {
-    if (fill_) throw UsageError("--fill is for density models (nade and others)");
+    options_.require_kind(Kind::fields, "this is not a density model");
     check_drawing();
     predict(request_, write, reporter);
   }

@@ -17,16 +17,20 @@ void add_reading_options(CommandOptions& options, ReadingSettings& reading) {
                .help = "recurrent models: split the data into this number of segments read in parallel, which is "
                        "faster but not exact; 0: exact",
                .least = 0,
-               .most = 1e6});
+               .most = 1e6,
+               .group = OptionGroup::execution,
+               .kinds = Kind::text});
   options.add({.name = "warmup",
                .target = &reading.warmup,
                .placeholder = "N",
                .help = "with --segments: number of symbols read before each segment without being scored",
-               .least = 0});
+               .least = 0,
+               .group = OptionGroup::execution,
+               .kinds = Kind::text});
 }
 
 void check_reading_options(const CommandOptions& options, const ReadingSettings& reading) {
-  if (reading.exact() && options.given("warmup"))
+  if (reading.exact() && options.is_given(reading.warmup))
     throw UsageError("--warmup requires --segments; add, for example, --segments 64");
 }
 

@@ -7,6 +7,7 @@
 #include "app/compare/evaluation_data.h"
 #include "base/formats/file.h"
 #include "cli/own_inputs.h"
+#include "cli/shared_options.h"
 #include "cli/terminal/console_reporter.h"
 #include "cli/terminal/metrics_text.h"
 #include "cli/terminal/result_file.h"
@@ -43,31 +44,33 @@ Report::Report()
                 .placeholder = "FILE",
                 .help = "the report, which works offline; - is standard output",
                 .letter = "o",
-                .file = FileUse::printed});
+                .file = FileUse::printed,
+                .group = OptionGroup::output});
   options_.add({.name = "data",
                 .target = &request_.data,
                 .placeholder = "FILE",
                 .help = "data for the plots; may be repeated",
                 .default_text = "the test part of the run, otherwise its validation part",
-                .file = FileUse::data});
+                .file = FileUse::data,
+                .group = OptionGroup::data});
   options_.add({.name = "floor",
                 .target = &request_.floor,
                 .placeholder = "BITS",
                 .help = "entropy of the source in bits per symbol, drawn as a lower bound",
-                .least = 0});
-  options_.add(
-      {.name = "no-baselines", .target = &no_baselines_, .help = "do not evaluate baseline models on the same data"});
+                .least = 0,
+                .group = OptionGroup::output});
+  options_.add({.name = "no-baselines",
+                .target = &no_baselines_,
+                .help = "do not evaluate baseline models on the same data",
+                .group = OptionGroup::output});
   options_.add({.name = "look",
                 .target = &request_.symbols,
                 .placeholder = "N",
                 .help = "number of symbols or positions to inspect",
                 .least = 100,
-                .most = 1e7});
-  options_.add({.name = "unknown",
-                .target = &request_.unknown,
-                .placeholder = "error|skip",
-                .help = "for symbols not in the alphabet: stop, or skip them",
-                .choices = {"error", "skip"}});
+                .most = 1e7,
+                .group = OptionGroup::output});
+  options_.add(unknown_row(request_.unknown));
   add_threads();
   add_unpacking_limit();
   add_key();

@@ -4,6 +4,7 @@
 
 #include "app/reproduce/reproduction.h"
 #include "cli/in_processes.h"
+#include "cli/shared_options.h"
 
 namespace unfold {
 namespace {
@@ -58,12 +59,7 @@ Reproduce::Reproduce()
                 .least = 1,
                 .most = 1000,
                 .default_text = "depends on --scale"});
-  options_.add({.name = "jobs",
-                .target = &request_.jobs,
-                .placeholder = "N",
-                .help = "number of concurrent runs, each in a separate process; they share the processors",
-                .least = 1,
-                .most = 1024});
+  options_.add(jobs_row(request_.jobs));
   options_.add({.name = "finished",
                 .target = &request_.finished,
                 .help = "run nothing; create the page from the finished runs in DIR"});

@@ -16,6 +16,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/prime.h"
+#include "cli/shared_options.h"
 #include "cli/terminal/metrics_text.h"
 #include "cli/verb.h"
 
@@ -46,86 +47,112 @@ Sample::Sample()
           "sample", "generates text from a model and writes it unchanged to standard output",
           {"unfold sample run --length 500 --temperature 0.8", "unfold sample names --given label=female --count 20",
            "unfold sample run --prime 'To be' --top-p 0.95 --seed 7"})) {
-  options_.add_inputs({.name = "model",
-                       .target = &model_,
-                       .placeholder = "MODEL",
-                       .help = "a run folder or model file",
-                       .file = FileUse::model});
+  options_.add(model_input(model_));
   options_.add({.name = "length",
                 .target = &request_.sampling.length,
                 .placeholder = "N",
                 .help = "number of symbols to sample; for piano rolls, steps; without it, a model of lines (train "
                         "--lines) samples whole lines, 10 without --count",
                 .least = 0,
-                .most = 1e12});
+                .most = 1e12,
+                .group = OptionGroup::search,
+                .common = true,
+                .kinds = Kind::text | Kind::sequences | Kind::rolls});
   options_.add({.name = "prime",
                 .target = &request_.prime,
                 .placeholder = "TEXT",
-                .help = "read this first; it is not printed"});
-  options_.add({.name = "prime-file",
-                .target = &prime_file_,
-                .placeholder = "FILE",
-                .help = "the same from a file; - is standard input",
-                .file = FileUse::data});
+                .help = "read this first; it is not printed",
+                .group = OptionGroup::search,
+                .common = true,
+                .kinds = Kind::text | Kind::sequences});
+  options_.add(prime_file_row(prime_file_));
   options_.add({.name = "temperature",
                 .target = &request_.sampling.temperature,
                 .placeholder = "X",
                 .help = "below 1: less random, above 1: more random; 0: always the most probable symbol",
-                .least = 0});
+                .least = 0,
+                .group = OptionGroup::search,
+                .common = true,
+                .kinds = Kind::text | Kind::sequences});
   options_.add({.name = "top-k",
                 .target = &request_.sampling.top_k,
                 .placeholder = "N",
                 .help = "only the N most probable symbols; 0: all",
-                .least = 0});
+                .least = 0,
+                .group = OptionGroup::search,
+                .common = true,
+                .kinds = Kind::text | Kind::sequences});
   options_.add({.name = "top-p",
                 .target = &request_.sampling.top_p,
                 .placeholder = "P",
                 .help = "only the most probable symbols with total probability P",
                 .least = 0,
-                .most = 1});
+                .most = 1,
+                .group = OptionGroup::search,
+                .common = true,
+                .kinds = Kind::text | Kind::sequences});
   options_.add({.name = "min-p",
                 .target = &request_.sampling.min_p,
                 .placeholder = "P",
                 .help = "only symbols with at least P times the largest probability",
                 .least = 0,
-                .most = 1});
+                .most = 1,
+                .group = OptionGroup::search,
+                .kinds = Kind::text | Kind::sequences});
   options_.add({.name = "stop",
                 .target = &request_.sampling.stop,
                 .placeholder = "TEXT",
-                .help = "stop when the sample ends with this text"});
-  options_.add(
-      {.name = "seed", .target = &seed_, .placeholder = "N", .help = "random seed of the samples", .least = 0});
+                .help = "stop when the sample ends with this text",
+                .group = OptionGroup::search,
+                .common = true,
+                .kinds = Kind::text | Kind::sequences});
+  options_.add(sampling_seed_row(seed_));
   options_.add({.name = "count",
                 .target = &request_.count,
                 .placeholder = "N",
                 .help = "number of samples; several are separated by line ends",
-                .least = 1});
+                .least = 1,
+                .group = OptionGroup::search,
+                .common = true});
   options_.add({.name = "given",
                 .target = &given_,
                 .placeholder = "FIELD=VALUE",
-                .help = "for whole sequences (train --ends): conditions, or source=TEXT; separate several by commas"});
+                .help = "for whole sequences (train --ends): conditions, or source=TEXT; separate several by commas",
+                .group = OptionGroup::data,
+                .common = true,
+                .kinds = Kind::text | Kind::sequences | Kind::density});
   options_.add({.name = "voices",
                 .target = &voices_,
                 .placeholder = "FILE",
                 .help = "for models of piano rolls: keep the notes of the first piece of FILE (format rolls) and add a "
                         "voice with at most one note per step",
-                .file = FileUse::data});
+                .file = FileUse::data,
+                .group = OptionGroup::search,
+                .kinds = Kind::rolls});
   options_.add({.name = "midi",
                 .target = &midi_,
                 .placeholder = "FILE.mid",
                 .help = "for models of piano rolls: also write the piece as a MIDI file",
-                .file = FileUse::written});
+                .file = FileUse::written,
+                .group = OptionGroup::output,
+                .common = true,
+                .kinds = Kind::rolls});
   options_.add({.name = "picture",
                 .target = &picture_,
                 .placeholder = "FILE.svg",
                 .help = "for models of piano rolls: draw the piece",
-                .file = FileUse::written});
+                .file = FileUse::written,
+                .group = OptionGroup::output,
+                .common = true,
+                .kinds = Kind::rolls});
   options_.add({.name = "step",
                 .target = &milliseconds_,
                 .placeholder = "MS",
                 .help = "milliseconds per step in the MIDI file",
                 .least = 1,
-                .most = 16000});
+                .most = 16000,
+                .group = OptionGroup::output,
+                .kinds = Kind::rolls});
   add_threads();
   add_key();
   add_common();
@@ -135,7 +162,7 @@ ExitCode Sample::run(Console&) {
   request_.model = model_.front();
   if (given_) request_.given = split_given(*given_);
   if (holds_field_model(request_.model)) return sample_fields();
-  options_.refuse({"midi", "picture", "step", "voices"}, "is for models of piano rolls");
+  options_.require_kind(Kind::text, "this is a model of running text");
   take_prime(prime_file_, request_.prime);
   request_.sampling.seed = static_cast<std::uint64_t>(seed_);
   choose_lines();
@@ -151,25 +178,24 @@ ExitCode Sample::run(Console&) {
 /// Without --length and --stop, a model of lines samples lines.
 void Sample::choose_lines() {
   constexpr Index kLines = 10, kLongest = 100'000;
-  if (options_.given("length") || options_.given("stop") || !samples_lines(request_.model)) return;
+  if (options_.any_given(request_.sampling.length, request_.sampling.stop) || !samples_lines(request_.model)) return;
   request_.by_line = true;
   request_.sampling.length = kLongest;
-  if (!options_.given("count")) request_.count = kLines;
+  if (!options_.is_given(request_.count)) request_.count = kLines;
 }
 
 /// Pieces, a line each.
 ExitCode Sample::sample_rolls() const {
-  options_.refuse({"prime", "prime-file", "temperature", "top-k", "top-p", "min-p", "stop", "given"},
-                  "does not apply to piano rolls");
+  options_.require_kind(Kind::rolls, "this is a model of piano rolls");
   if ((midi_ || picture_) && request_.count > 1)
     throw UsageError("--midi and --picture support only one piece: leave out --count, and change --seed for others");
-  if (options_.given("step") && !midi_) throw UsageError("--step requires --midi FILE.mid");
+  if (options_.is_given(milliseconds_) && !midi_) throw UsageError("--step requires --midi FILE.mid");
   constexpr Index kSteps = 100;
   RollRequest request{.model = request_.model,
-                      .length = options_.given("length") ? request_.sampling.length : kSteps,
+                      .length = options_.is_given(request_.sampling.length) ? request_.sampling.length : kSteps,
                       .seed = static_cast<std::uint64_t>(seed_)};
   if (voices_) {
-    options_.refuse({"length"}, "is that of the voices");
+    options_.refuse("is that of the voices", request_.sampling.length);
     request.voices = read_roll(*voices_);
   }
   nlohmann::ordered_json pieces = nlohmann::ordered_json::array();
@@ -224,9 +250,7 @@ nlohmann::ordered_json rows_json(const VectorTable& table) {
 
 /// Vectors: a table with a row each.
 ExitCode Sample::sample_rows() const {
-  options_.refuse({"length", "prime", "prime-file", "temperature", "top-k", "top-p", "min-p", "stop", "midi", "picture",
-                   "step", "voices"},
-                  "does not apply to vectors");
+  options_.require_kind(Kind::density, "this is a density model");
   const VectorTable table = sample_vectors({.model = request_.model,
                                             .given = request_.given,
                                             .count = request_.count,
@@ -247,9 +271,10 @@ ExitCode Sample::sample_rows() const {
 
 /// Whole sequences of numbers: a table with a row a position.
 ExitCode Sample::sample_numbers() const {
-  options_.refuse(
-      {"prime", "prime-file", "temperature", "top-k", "top-p", "min-p", "stop", "midi", "picture", "step", "voices"},
-      "does not apply to sequences of numbers");
+  const SamplingOptions& sampling = request_.sampling;
+  options_.refuse("does not apply to sequences of numbers", request_.prime, prime_file_, sampling.temperature,
+                  sampling.top_k, sampling.top_p, sampling.min_p, sampling.stop, midi_, picture_, milliseconds_,
+                  voices_);
   const SampledNumberSequences drawn = sample_number_sequences(request_, threads_);
   const std::size_t width = drawn.columns.size();
   nlohmann::ordered_json samples = nlohmann::ordered_json::array();
@@ -280,8 +305,7 @@ ExitCode Sample::sample_fields() {
   if (holds_roll_model(request_.model)) return sample_rolls();
   request_.sampling.seed = static_cast<std::uint64_t>(seed_);
   if (holds_number_sequences(request_.model)) return sample_numbers();
-  options_.refuse({"midi", "picture", "step", "voices"}, "is for models of piano rolls");
-  if (prime_file_) throw UsageError("--prime-file is for models of running text, not for whole sequences");
+  options_.require_kind(Kind::sequences, "this is a model of whole sequences");
   nlohmann::ordered_json samples = nlohmann::ordered_json::array();
   for (const SampledSequence& sequence : sample_sequences(request_, threads_)) {
     if (json_)

@@ -16,6 +16,7 @@
 #include "cli/reading_options.h"
 #include "cli/score_log.h"
 #include "cli/score_text.h"
+#include "cli/shared_options.h"
 #include "cli/terminal/console_reporter.h"
 #include "cli/terminal/metrics_text.h"
 #include "cli/verb.h"
@@ -78,86 +79,136 @@ Score::Score()
                 .help = "symbol (position, symbol, bits), line (line, symbols, bits, bits per symbol), file (one row "
                         "per file and a total), for an hmm state (the most probable path), for logs value (masked "
                         "values that placeholders stand for)",
-                .choices = {"symbol", "line", "file", "state", "value"}});
+                .choices = {"symbol", "line", "file", "state", "value"},
+                .group = OptionGroup::output,
+                .common = true});
   options_.add({.name = "out",
                 .target = &files_.out,
                 .placeholder = "DIR",
                 .help = "by file: store finished results there, so that several processes can share the work and the "
                         "same command resumes after an interruption",
-                .file = FileUse::filled});
+                .file = FileUse::filled,
+                .group = OptionGroup::output,
+                .common = true,
+                .kinds = Kind::text});
   options_.add(
       {.name = "jobs",
        .target = &files_.jobs,
        .placeholder = "N",
        .help = "by file: number of files scored concurrently, each in a separate process; they share the processors",
        .least = 1,
-       .most = 1024});
+       .most = 1024,
+       .group = OptionGroup::execution,
+       .kinds = Kind::text});
   options_.add({.name = "labels",
                 .target = &labels_,
                 .placeholder = "FILE",
                 .help = "by line: a file with one label per line of DATA, for ROC results",
-                .file = FileUse::data});
-  options_.add({.name = "normal", .target = &normal_, .placeholder = "LABEL", .help = "the label of normal lines"});
+                .file = FileUse::data,
+                .group = OptionGroup::data,
+                .common = true,
+                .kinds = Kind::text | Kind::log});
+  options_.add({.name = "normal",
+                .target = &normal_,
+                .placeholder = "LABEL",
+                .help = "the label of normal lines",
+                .group = OptionGroup::data,
+                .common = true,
+                .kinds = Kind::text | Kind::log});
   options_.add({.name = "roc",
                 .target = &roc_,
                 .placeholder = "FILE",
                 .help = "with labels: write the ROC curve of bits per symbol (TSV)",
-                .file = FileUse::written});
+                .file = FileUse::written,
+                .group = OptionGroup::output,
+                .common = true,
+                .kinds = Kind::text | Kind::log});
   options_.add({.name = "plot",
                 .target = &plot_,
                 .placeholder = "FILE.svg",
                 .help = "by line: plot the scores and, with labels, the ROC curve",
-                .file = FileUse::written});
-  options_.add({.name = "summary", .target = &summary_, .help = "with labels: print only the summary metrics"});
+                .file = FileUse::written,
+                .group = OptionGroup::output,
+                .common = true,
+                .kinds = Kind::text | Kind::log});
+  options_.add({.name = "summary",
+                .target = &summary_,
+                .help = "with labels: print only the summary metrics",
+                .group = OptionGroup::output,
+                .kinds = Kind::text | Kind::log});
   options_.add({.name = "top",
                 .target = &top_,
                 .placeholder = "N",
                 .help = "by line: print only the N rows with the highest surprisal, in descending order; 0: all",
                 .least = 0,
-                .most = 1e7});
+                .most = 1e7,
+                .group = OptionGroup::output,
+                .common = true});
   options_.add({.name = "follow",
                 .target = &follow_,
-                .help = "data with fields: streaming; score each example as soon as it arrives"});
-  options_.add(
-      {.name = "given",
-       .target = &given_,
-       .placeholder = "FIELD=VALUE",
-       .help = "for whole sequences (train --ends): conditions that override DATA; separate several by commas"});
-  options_.add({.name = "text", .target = &text_, .help = "by line: print the text of each line after its score"});
-  options_.add({.name = "masked", .target = &masked_, .help = "logs: print the values that placeholders stand for"});
+                .help = "data with fields: streaming; score each example as soon as it arrives",
+                .group = OptionGroup::data,
+                .common = true,
+                .kinds = Kind::fields});
+  options_.add(conditions_row(given_));
+  options_.add({.name = "text",
+                .target = &text_,
+                .help = "by line: print the text of each line after its score",
+                .group = OptionGroup::data,
+                .common = true,
+                .kinds = Kind::text | Kind::log});
+  options_.add({.name = "masked",
+                .target = &masked_,
+                .help = "logs: print the values that placeholders stand for",
+                .group = OptionGroup::output,
+                .kinds = Kind::log});
   options_.add({.name = "context",
                 .target = &context_,
                 .placeholder = "NAME",
-                .help = "logs: use the previous line with the same host, pid or other masked value as context"});
+                .help = "logs: use the previous line with the same host, pid or other masked value as context",
+                .group = OptionGroup::data,
+                .kinds = Kind::log});
   options_.add(
       {.name = "false-alarms",
        .target = &false_alarms_,
        .placeholder = "SHARE",
        .help = "logs: print only lines that raise an alarm, on at most this share of normal lines, such as 0.001",
        .least = 1e-9,
-       .most = 0.5});
+       .most = 0.5,
+       .group = OptionGroup::output,
+       .common = true,
+       .kinds = Kind::log});
   options_.add({.name = "alarms-per-day",
                 .target = &alarms_per_day_,
                 .placeholder = "N",
                 .help = "logs: the same, as a number per day",
                 .least = 1e-3,
-                .most = 1e6});
+                .most = 1e6,
+                .group = OptionGroup::output,
+                .common = true,
+                .kinds = Kind::log});
   options_.add({.name = "state",
                 .target = &state_,
                 .placeholder = "FILE",
                 .help = "logs: keep the state there, so that the same command continues exactly after a restart",
-                .file = FileUse::written});
-  options_.add({.name = "fixed", .target = &fixed_, .help = "logs: do not adapt to previously scored lines"});
-  options_.add({.name = "mask",
-                .target = &mask_,
-                .placeholder = "FILE",
-                .help = "a file with 1 for every symbol of DATA to be predicted and 0 for the others",
-                .file = FileUse::data});
+                .file = FileUse::written,
+                .group = OptionGroup::output,
+                .common = true,
+                .kinds = Kind::log});
+  options_.add({.name = "fixed",
+                .target = &fixed_,
+                .help = "logs: do not adapt to previously scored lines",
+                .group = OptionGroup::data,
+                .kinds = Kind::log});
+  options_.add(mask_row(mask_));
   options_.add({.name = "unknown",
                 .target = &unknown_,
                 .placeholder = "error|skip|surprise",
                 .help = "for symbols not in the alphabet: stop, skip them or, by line, count 20.1 bits for each (the "
-                        "surprisal of a uniform choice among all Unicode characters)"});
+                        "surprisal of a uniform choice among all Unicode characters)",
+                .group = OptionGroup::data,
+                .common = true,
+                .kinds = Kind::text | Kind::fields});
   add_reading_options(options_, reading_);
   add_threads();
   add_unpacking_limit();
@@ -238,7 +289,7 @@ void Score::by_line(Console& console, const ScoredText& text) const {
   const std::vector<std::string> labels = text.labels(labels_, lines);
   if (labels.empty() && (summary_ || roc_))
     throw UsageError("--summary and --roc need labels: --labels FILE, or a model trained with --label-column");
-  if (labels.empty() && options_.given("normal"))
+  if (labels.empty() && options_.is_given(normal_))
     throw UsageError("--normal requires labels; add --labels FILE, or leave it out");
   Json scores = Json::array();
   if (!json_ && !summary_)
@@ -264,20 +315,17 @@ void Score::by_line(Console& console, const ScoredText& text) const {
 void Score::check_log_options() const {
   if (by_ == "value") throw UsageError("--by value requires a model trained with --format log");
   if (follow_) throw UsageError("--follow is for models of data with fields; --by line is always streaming");
-  for (const char* name : {"masked", "context", "fixed", "false-alarms", "alarms-per-day", "state"})
-    if (options_.given(name))
-      throw UsageError(fmt::format("--{} requires --by line and a model trained with --format log", name));
+  options_.refuse("requires --by line and a model trained with --format log", masked_, context_, fixed_, false_alarms_,
+                  alarms_per_day_, state_);
 }
 
 /// Throws UsageError for line options without `--by line`, and for options that do not apply to models of text.
 void Score::check_text_options() const {
-  for (const char* name : {"labels", "normal", "roc", "summary", "top", "text", "plot"})
-    if (by_ != "line" && options_.given(name)) throw UsageError(fmt::format("--{} requires --by line", name));
-  if (given_) throw UsageError("--given is for models of whole sequences (train --ends)");
+  if (by_ != "line") options_.refuse("requires --by line", labels_, normal_, roc_, summary_, top_, text_, plot_);
+  options_.require_kind(Kind::text, "this is a model of text");
   if (by_ != "line" && unknown_ == "surprise") throw UsageError("--unknown surprise requires --by line");
-  for (const char* name : {"top", "text", "plot"})
-    if (options_.given(name) && (mask_ || !reading_.exact()))
-      throw UsageError(fmt::format("--{} is for streaming by line; leave out --mask and --segments", name));
+  if (mask_ || !reading_.exact())
+    options_.refuse("is for streaming by line, without --mask and --segments", top_, text_, plot_);
 }
 
 ScoreRowOptions Score::row_options() const {
@@ -294,22 +342,16 @@ ScoreRowOptions Score::row_options() const {
 }
 
 ScoreLogOptions Score::log_options() const {
-  if (mask_ || options_.given("unknown") || !reading_.exact())
-    throw UsageError("--mask, --unknown, --segments and --warmup do not apply to logs");
-  if (given_) throw UsageError("--given is for models of whole sequences (train --ends), not of logs: leave it out");
-  if (follow_) throw UsageError("--follow is for models of data with fields; logs are always scored in streaming mode");
-  for (const char* name : {"masked", "context", "false-alarms", "alarms-per-day", "state"})
-    if (by_ == "value" && options_.given(name))
-      throw UsageError(fmt::format("--{} cannot be combined with --by value; leave one of them out", name));
-  if (false_alarms_ && alarms_per_day_)
-    throw UsageError("--false-alarms cannot be combined with --alarms-per-day; leave one of them out");
-  for (const char* name : {"top", "labels", "summary", "roc", "plot"})
-    if ((false_alarms_ || alarms_per_day_ || state_) && options_.given(name))
-      throw UsageError(fmt::format("--{} cannot be combined with --{}; leave one of them out", name,
-                                   state_          ? "state"
-                                   : false_alarms_ ? "false-alarms"
-                                                   : "alarms-per-day"));
-  if (state_ && !context_.empty()) throw UsageError("--state cannot be combined with --context; leave one of them out");
+  options_.require_kind(Kind::log, "this is a model of logs, which are scored as they arrive");
+  if (by_ == "value")
+    options_.refuse("cannot be combined with --by value", masked_, context_, false_alarms_, alarms_per_day_, state_);
+  if (alarms_per_day_) options_.refuse("cannot be combined with --alarms-per-day", false_alarms_);
+  if (false_alarms_ || alarms_per_day_ || state_)
+    options_.refuse(state_          ? "cannot be combined with --state"
+                    : false_alarms_ ? "cannot be combined with --false-alarms"
+                                    : "cannot be combined with --alarms-per-day",
+                    top_, labels_, summary_, roc_, plot_);
+  if (state_ && !context_.empty()) options_.refuse("cannot be combined with --state", context_);
   return {.rows = row_options(),
           .scorer = {.adapt = !fixed_,
                      .context = context_,
@@ -323,9 +365,7 @@ ScoreLogOptions Score::log_options() const {
 
 /// Scores data with named fields.
 void Score::run_on_fields(Console& console) const {
-  for (const char* name : {"labels", "normal", "roc", "plot", "summary", "text", "masked", "context", "fixed", "mask",
-                           "segments", "warmup", "false-alarms", "alarms-per-day", "state"})
-    if (options_.given(name)) throw UsageError(fmt::format("--{} is not for models of data with fields", name));
+  options_.require_kind(Kind::fields, "this is a model of data with fields");
   if (by_ == "state" || by_ == "value")
     throw UsageError(fmt::format("--by {} is for {}; data with fields supports --by symbol and --by line", by_,
                                  by_ == "state" ? "an hmm" : "a log"));
@@ -348,10 +388,8 @@ void Score::run_on_fields(Console& console) const {
 
 /// Prints one row per file and a row for the total.
 void Score::by_file(Console& console) {
-  for (const char* name : {"labels", "normal", "roc", "plot", "summary", "top", "follow", "given", "text", "masked",
-                           "context", "fixed", "mask", "false-alarms", "alarms-per-day", "state"})
-    if (options_.given(name))
-      throw UsageError(fmt::format("--{} cannot be combined with --by file; leave one of them out", name));
+  options_.refuse("cannot be combined with --by file", labels_, normal_, roc_, plot_, summary_, top_, follow_, given_,
+                  text_, masked_, context_, fixed_, mask_, false_alarms_, alarms_per_day_, state_);
   if (unknown_ == "surprise")
     throw UsageError("--unknown surprise requires --by line; --by file supports error and skip");
   if (holds_field_model(inputs_[0]))
@@ -379,16 +417,13 @@ ExitCode Score::run(Console& console) {
   const bool fields = holds_field_model(inputs_[0]);
   if (inputs_.size() > 2)
     throw UsageError(fields ? "score files of data with fields one at a time" : "several files require --by file");
-  for (const char* name : {"out", "jobs"})
-    if (options_.given(name))
-      throw UsageError(fields ? fmt::format("--{} is for models of text with --by file; leave it out", name)
-                              : fmt::format("--{} requires --by file", name));
+  options_.refuse(fields ? "is for models of text with --by file" : "requires --by file", files_.out, files_.jobs);
   if (fields) {
     run_on_fields(console);
     return ExitCode::success;
   }
   std::unique_ptr<SymbolModel> model = load_model(inputs_[0]);
-  if (log_card(*model) && (by_ == "line" || by_ == "value" || !options_.given("by"))) {
+  if (log_card(*model) && (by_ == "line" || by_ == "value" || !options_.is_given(by_))) {
     score_log(console, *model, log_options());
     return ExitCode::success;
   }

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "cli/in_processes.h"
+#include "cli/shared_options.h"
 #include "cli/train_options.h"
 
 namespace unfold {
@@ -27,28 +28,28 @@ Sweep::Sweep()
                 .target = &request_.grid,
                 .placeholder = "GRID",
                 .help = "settings and their values (required): options of train by name, units of the model, options "
-                        "of the SPEC of the optimizer or the model"});
+                        "of the SPEC of the optimizer or the model",
+                .group = OptionGroup::training,
+                .common = true});
   options_.add({.name = "seeds",
                 .target = &request_.seeds,
                 .placeholder = "N",
                 .help = "runs per grid point, with seeds from --seed upward",
                 .least = 1,
-                .most = 10000});
-  options_.add({.name = "jobs",
-                .target = &request_.jobs,
-                .placeholder = "N",
-                .help = "number of concurrent runs, each in a separate process; they share the processors",
-                .least = 1,
-                .most = 1024});
+                .most = 10000,
+                .group = OptionGroup::training,
+                .common = true});
+  options_.add(jobs_row(request_.jobs));
   options_.add(
       {.name = "measure",
        .target = &request_.measure,
        .placeholder = "PLACE",
        .help = "the metric of the table, as a path in the output of train --json, for example valid/perplexity",
-       .default_text = "error rate, error or bits, whichever exists"});
+       .default_text = "error rate, error or bits, whichever exists",
+       .group = OptionGroup::output,
+       .common = true});
   add_train_options(options_, request_.base);
   add_unpacking_limit();
-  add_threads();
   add_key();
   add_common();
 }
@@ -59,7 +60,6 @@ ExitCode Sweep::run(Console& console) {
     throw UsageError(
         "sweep always resumes the runs in --out; leave out --resume and --overwrite, or choose a different --out");
   take_given(options_, request_.base);
-  request_.base.run.threads = threads_;
   const auto outcome = in_processes_or_jobs(request_, console, sweep);
   if (!outcome) return ExitCode::success;
   if (json_) {

@@ -24,7 +24,6 @@ class Train final : public Verb {
              "unfold train --out run --resume", "mpirun -n 4 unfold train book.txt --shards 4 --out run"})) {
     add_train_options(options_, request_);
     add_unpacking_limit();
-    add_threads();
     add_key();
     add_common();
   }
@@ -87,7 +86,6 @@ std::string suggested_next_command(const TrainOutcome& outcome) {
 ExitCode Train::run(Console& console) {
   Processes& processes = launched_processes();
   take_given(options_, request_);
-  request_.run.threads = threads_;
   if (request_.settings.data.empty() && !request_.settings.task && !request_.out.empty() && !request_.resume)
     throw options_.missing_inputs();
   const auto outcome =

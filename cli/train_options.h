@@ -9,10 +9,6 @@ namespace unfold {
 /// Adds the options. They write into `request`, which must outlive them.
 void add_train_options(CommandOptions& options, TrainRequest& request);
 
-/// Adds the options that state the schema of a table: --order, --types, --missing, --decimal, --thousands, --header,
-/// --comment.
-void add_schema_options(CommandOptions& options, TrainSettings& settings);
-
 /// Records which settings were set explicitly. REQUIRES that the options were resolved.
 void take_given(const CommandOptions& options, TrainRequest& request);
 

@@ -32,7 +32,7 @@ class Verb {
   /// Adds --key, for subcommands that read or write models or archives.
   void add_key();
   /// Adds --threads; 0 stands for all available processors.
-  void add_threads(Keep keep = Keep::nowhere);
+  void add_threads();
   int threads() const;
 
   CommandOptions options_;

@@ -24,5 +24,5 @@ verbs=$("$unfold" --help | sed -n '/^Verbs:/,/^$/s/^  \([a-z]*\)  *\([a-z].*\)/\
 all=$(cut -f1 <<<"$verbs" | sed 's/.*/unfold\\-&(1)/' | paste -sd, | sed 's/,/, /g')
 page unfold "learns the structure of sequences" "$all" "$unfold" --help
 while IFS=$'\t' read -r verb summary; do
-  page "unfold-$verb" "$summary" "unfold(1)" "$unfold" "$verb" --help
+  page "unfold-$verb" "$summary" "unfold(1)" "$unfold" "$verb" --help-all
 done <<<"$verbs"

@@ -6,7 +6,10 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <cstdlib>
+#include <limits>
+#include <stdexcept>
 
 #include "base/error.h"
 #include "base/options/option_aliases.h"
@@ -17,6 +20,8 @@
 
 namespace unfold {
 namespace {
+
+constexpr double kUnlimited = std::numeric_limits<double>::infinity();
 
 /// Environment variables that are not options. UNFOLD_DATA is the folder of the data sets.
 constexpr std::array<std::string_view, 4> kOwnVariables = {"UNFOLD_SIMD", "UNFOLD_DATA", "UNFOLD_BF16", "UNFOLD_TEAM"};
@@ -31,14 +36,6 @@ std::vector<std::string> reversed_words(std::span<const std::string> arguments) 
   }
   std::ranges::reverse(words);
   return words;
-}
-
-/// Replaces a common alias of an option by the name in the table.
-std::string in_our_words(const std::string& word, std::span<const std::string> names) {
-  if (!word.starts_with("--") || word.size() == 2) return word;
-  const std::size_t end = std::min(word.find('='), word.size());
-  const std::string name = name_behind(std::string_view(word).substr(2, end - 2), names);
-  return name.empty() ? word : "--" + name + word.substr(end);
 }
 
 /// Returns "; it is part of a SPEC: --optimizer adam:rate=..." if one of the entries has an option of this name;
@@ -73,25 +70,28 @@ CommandOptions::CommandOptions(std::string verb, std::string summary, std::vecto
     : verb_(std::move(verb)), summary_(std::move(summary)), examples_(std::move(examples)) {}
 
 void CommandOptions::add(OptionRow row) {
-  Row entry{.option = {.name = std::move(row.name),
-                       .target = std::move(row.target),
-                       .help = std::move(row.help),
-                       .limits = Limits{row.least, row.most, row.above_least, false},
-                       .choices = std::move(row.choices)},
-            .placeholder = std::move(row.placeholder),
-            .default_text = std::move(row.default_text),
-            .letter = std::move(row.letter),
-            .keep = row.keep,
-            .file = row.file};
-  entry.option.fallback = value_of(entry.option);
-  rows_.push_back(std::move(entry));
+  if (row.is_input) {
+    inputs_ = {.name = row.name,
+               .target = std::get<std::vector<std::string>*>(row.target),
+               .placeholder = row.placeholder,
+               .help = row.help,
+               .least = static_cast<std::size_t>(row.least),
+               .most = std::isinf(row.most) ? std::string::npos : static_cast<std::size_t>(row.most)};
+  }
+  states_.push_back({.option = option_of(row)});
+  rows_.push_back(std::move(row));
 }
 
 void CommandOptions::add_inputs(InputsRow row) {
-  rows_.push_back({.option = {.name = row.name, .target = row.target, .help = row.help},
-                   .keep = row.keep,
-                   .file = row.file,
-                   .is_input = true});
+  add({.name = row.name,
+       .target = row.target,
+       .placeholder = row.placeholder,
+       .help = row.help,
+       .least = static_cast<double>(row.least),
+       .most = row.most == std::string::npos ? kUnlimited : static_cast<double>(row.most),
+       .keep = row.keep,
+       .file = row.file,
+       .is_input = true});
   inputs_ = std::move(row);
 }
 
@@ -100,25 +100,25 @@ void CommandOptions::add_common(bool& json, bool& quiet, bool prints_json) {
        .target = &config_file_,
        .placeholder = "FILE",
        .help = "read options from this file, one `name = value` per line (TOML)",
-       .file = FileUse::settings});
-  add({.name = "json", .target = &json, .help = prints_json ? "print one JSON object and nothing else" : ""});
-  add({.name = "quiet", .target = &quiet, .help = "no progress and no notes"});
+       .file = FileUse::settings,
+       .common = true});
+  add({.name = "json",
+       .target = &json,
+       .help = prints_json ? "print one JSON object and nothing else" : "",
+       .common = true});
+  add({.name = "quiet", .target = &quiet, .help = "no progress and no notes", .common = true});
 }
 
-CommandOptions::Row* CommandOptions::find(std::string_view name) {
-  for (Row& row : rows_)
-    if (row.option.name == name) return &row;
-  return nullptr;
-}
-
-const CommandOptions::Row* CommandOptions::find(std::string_view name) const {
-  return const_cast<CommandOptions*>(this)->find(name);
+const OptionRow& CommandOptions::row_at(const void* target) const {
+  for (const OptionRow& row : rows_)
+    if (address_of(row.target) == target) return row;
+  throw std::logic_error(verb_ + ": no option has this target");
 }
 
 std::vector<std::string> CommandOptions::names() const {
   std::vector<std::string> result;
-  for (const Row& row : rows_)
-    if (!row.is_input) result.push_back(row.option.name);
+  for (const OptionRow& row : rows_)
+    if (!row.is_input) result.push_back(row.name);
   return result;
 }
 
@@ -136,18 +136,28 @@ UsageError CommandOptions::unknown_option(const std::string& argument) const {
                                 elsewhere.empty() ? did_you_mean(name, names()) : elsewhere));
 }
 
+/// Replaces an alias of an option by its name.
+std::string CommandOptions::canonical_word(const std::string& word) const {
+  if (!word.starts_with("--") || word.size() == 2) return word;
+  const std::size_t end = std::min(word.find('='), word.size());
+  const OptionRow* row = find_row(rows_, std::string_view(word).substr(2, end - 2));
+  return row == nullptr || row->is_input ? word : "--" + row->name + word.substr(end);
+}
+
 bool CommandOptions::read_arguments(std::span<const std::string> arguments) {
   CLI::App app(summary_, verb_);
   app.set_help_flag();
   app.allow_extras();
   bool help = false;
+  all_requested_ = false;
   app.add_flag("-h,--help", help);
+  app.add_flag("--help-all", all_requested_);
   std::map<std::string, CLI::Option*> parsed;
   std::map<std::string, std::string> single;
   std::map<std::string, CLI::Option*> digits;  // -1 .. -9
   std::string of_digits;
-  for (const Row& row : rows_) {
-    const std::string& name = row.option.name;
+  for (const OptionRow& row : rows_) {
+    const std::string& name = row.name;
     if (row.is_input) continue;
     const bool by_digit = row.letter == kDigits;
     if (by_digit) {
@@ -155,20 +165,20 @@ bool CommandOptions::read_arguments(std::span<const std::string> arguments) {
       for (char digit = '1'; digit <= '9'; ++digit) digits[{digit}] = app.add_flag(std::string("-") + digit);
     }
     const std::string spellings = (row.letter.empty() || by_digit ? "--" : "-" + row.letter + ",--") + name;
-    if (std::holds_alternative<bool*>(row.option.target))
+    if (std::holds_alternative<bool*>(row.target))
       parsed[name] = app.add_flag(spellings);
     else
       parsed[name] = app.add_option(spellings, single[name])->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
   }
   const auto end_of_options = std::ranges::find(arguments, "--");
   std::vector<std::string> words;
-  for (auto word = arguments.begin(); word != end_of_options; ++word) words.push_back(in_our_words(*word, names()));
+  for (auto word = arguments.begin(); word != end_of_options; ++word) words.push_back(canonical_word(*word));
   try {
     app.parse(reversed_words(words));
   } catch (const CLI::ParseError& error) {
     throw UsageError(fmt::format("{}; see `unfold {} --help`", error.what(), verb_));
   }
-  if (help) return true;
+  if (help || all_requested_) return true;
   std::vector<std::string> inputs = app.remaining();
   for (const std::string& input : inputs)
     if (input.size() > 1 && input[0] == '-') throw unknown_option(input);
@@ -179,7 +189,7 @@ bool CommandOptions::read_arguments(std::span<const std::string> arguments) {
   arguments_.clear();
   for (const auto& [name, option] : parsed) {
     if (option->count() == 0) continue;
-    const bool flag = std::holds_alternative<bool*>(find(name)->option.target);
+    const bool flag = std::holds_alternative<bool*>(find_row(rows_, name)->target);
     arguments_[name] = {flag ? std::string("true") : single[name]};
   }
   for (const auto& [digit, option] : digits) {
@@ -192,10 +202,10 @@ bool CommandOptions::read_arguments(std::span<const std::string> arguments) {
 }
 
 void CommandOptions::resolve(const Config* stored) {
-  for (Row& row : rows_) {
-    row.given = false;
-    clear_value(row.option);
-    if (row.option.fallback) set_option(row.option, *row.option.fallback, "default");
+  for (State& state : states_) {
+    state.given = false;
+    clear_value(state.option);
+    if (state.option.fallback) set_option(state.option, *state.option.fallback, "default");
   }
   if (stored != nullptr) assign_entries(*stored, "the stored configuration", false);
 
@@ -207,37 +217,33 @@ void CommandOptions::resolve(const Config* stored) {
     config_file_ = variable_config;
   if (config_file_) assign_entries(read_config(*config_file_), *config_file_, true);
 
-  for (Row& row : rows_) {
-    const std::string name = variable(row.option.name);
+  for (const OptionRow& row : rows_) {
+    const std::string name = variable(row.name);
     if (row.is_input || std::ranges::find(kOwnVariables, name) != kOwnVariables.end()) continue;
     if (const char* value = std::getenv(name.c_str()); value != nullptr) {
-      set_option_from_text(row.option, value, "environment variable " + name);
-      row.given = true;
+      set_option_from_text(state(row).option, value, "environment variable " + name);
+      state(row).given = true;
     }
   }
   for (const auto& [name, values] : arguments_) {
-    Row& row = *find(name);
+    const OptionRow& row = *find_row(rows_, name);
     if (row.is_input)
-      set_option(row.option, values, "command line");
+      set_option(state(row).option, values, "command line");
     else
-      set_option_from_text(row.option, values.front(), "option --" + name);
-    row.given = true;
+      set_option_from_text(state(row).option, values.front(), "option --" + name);
+    state(row).given = true;
   }
   check_inputs();
 }
 
 void CommandOptions::assign_entries(const Config& config, const std::string& file, bool counts_as_given) {
-  std::vector<std::string> known = names();
-  std::erase_if(known, [](const std::string& name) { return name == "config"; });
-  if (inputs_) known.push_back(inputs_->name);
   for (const ConfigEntry& entry : config.entries()) {
     const std::string where = entry.line > 0 ? fmt::format("{}:{}", file, entry.line) : file;
-    Row* row = find(name_behind(entry.key, known));
-    if (row == nullptr)
-      throw UsageError(
-          fmt::format("{}: {} has no key {}{}", where, verb_, in_quotes(entry.key), did_you_mean(entry.key, known)));
-    set_option(row->option, entry.value, where + ": " + entry.key);
-    row->given = row->given || counts_as_given;
+    const OptionRow& row = need_row(rows_, entry.key, where, verb_);
+    if (address_of(row.target) == &config_file_)
+      throw UsageError(fmt::format("{}: {} cannot be set in a configuration file", where, row.name));
+    set_option(state(row).option, entry.value, where + ": " + entry.key);
+    state(row).given = state(row).given || counts_as_given;
   }
 }
 
@@ -250,9 +256,13 @@ void CommandOptions::check_inputs() const {
                                  inputs_->placeholder, count, in_quotes((*inputs_->target)[inputs_->most]), verb_));
 }
 
-void CommandOptions::refuse(std::initializer_list<std::string_view> names, std::string_view why) const {
-  for (const std::string_view name : names)
-    if (given(name)) throw UsageError(fmt::format("--{} {}; leave it out", name, why));
+void CommandOptions::refuse_row(const OptionRow& row, std::string_view why) const {
+  if (is_set(row)) throw UsageError(fmt::format("--{} {}; leave it out", row.name, why));
+}
+
+void CommandOptions::require_kind(Kind kind, std::string_view here) const {
+  for (const OptionRow& row : rows_)
+    if (is_set(row) && !row.kinds.contains(kind)) throw UsageError(not_applicable(row.name, row.kinds, here));
 }
 
 UsageError CommandOptions::missing_inputs() const {
@@ -261,24 +271,24 @@ UsageError CommandOptions::missing_inputs() const {
 }
 
 bool CommandOptions::given(std::string_view name) const {
-  const Row* row = find(name);
-  return row != nullptr && row->given;
+  const OptionRow* row = find_row(rows_, name);
+  return row != nullptr && row->name == name && is_set(*row);
 }
 
 Keep CommandOptions::keep(std::string_view name) const {
-  const Row* row = find(name);
+  const OptionRow* row = find_row(rows_, name);
   return row == nullptr ? Keep::nowhere : row->keep;
 }
 
 std::vector<FileNamed> CommandOptions::files(FileUse use) const {
   std::vector<FileNamed> result;
-  for (const Row& row : rows_) {
+  for (const OptionRow& row : rows_) {
     if (row.file != use) continue;
-    const std::string by = row.is_input ? inputs_->placeholder : "--" + row.option.name;
+    const std::string by = row.is_input ? row.placeholder : "--" + row.name;
     const auto add = [&](const std::string& path) {
       if (!path.empty()) result.push_back({by, path});
     };
-    const auto value = value_of(row.option);
+    const auto value = value_of(state(row).option);
     if (!value) continue;
     if (const auto* one = std::get_if<std::string>(&*value)) add(*one);
     if (const auto* several = std::get_if<std::vector<std::string>>(&*value)) std::ranges::for_each(*several, add);
@@ -288,37 +298,54 @@ std::vector<FileNamed> CommandOptions::files(FileUse use) const {
 
 Config CommandOptions::config(Keep least) const {
   Config result;
-  for (const Row& row : rows_) {
+  for (const OptionRow& row : rows_) {
     if (row.keep == Keep::nowhere || row.keep < least) continue;
-    if (auto value = value_of(row.option)) result.set(row.option.name, std::move(*value));
+    if (auto value = value_of(state(row).option)) result.set(row.name, std::move(*value));
   }
   return result;
 }
 
-std::string CommandOptions::help() const {
+bool CommandOptions::lists_all() const {
+  return std::ranges::none_of(rows_,
+                              [](const OptionRow& row) { return row.common && row.group != OptionGroup::general; });
+}
+
+/// Returns the options by group: the common ones, or all of them.
+std::string CommandOptions::listed(bool all) const {
+  std::map<OptionGroup, std::string> groups;
+  const bool few = lists_all();
+  for (const OptionRow& row : rows_) {
+    if (row.is_input || row.help.empty() || !(all || few || row.common)) continue;
+    std::string left = (row.letter.empty()      ? ""
+                        : row.letter == kDigits ? "-1 .. -9, "
+                                                : "-" + row.letter + ", ") +
+                       "--" + row.name;
+    if (!row.placeholder.empty()) left += " " + row.placeholder;
+    const std::string fallback = row.kind_defaults.empty() ? default_of(row) : std::string();
+    std::string& text = groups[row.group];
+    text += fmt::format("  {:<24} {}{}\n", left, row.help,
+                        fallback.empty() ? std::string() : fmt::format(" (default {})", fallback));
+    for (const auto& [kind, value] : row.kind_defaults)
+      text += fmt::format("  {:<26} default for {}: {}\n", "", kind, value);
+  }
+  groups[OptionGroup::general] += fmt::format("  {:<24} {}\n", "-h, --help", few ? "this help" : "the common options");
+  if (!few) groups[OptionGroup::general] += fmt::format("  {:<24} {}\n", "--help-all", "all options");
+  std::string text;
+  for (const auto& [group, rows] : groups)
+    text += fmt::format("\n{}:\n{}", groups.size() > 1 ? title(group) : "Options", rows);
+  return text;
+}
+
+std::string CommandOptions::help(bool all) const {
   std::string text;
   for (const std::string& example : examples_)
     text += fmt::format("{}{}\n", &example == &examples_.front() ? "Example: " : "         ", example);
   text += fmt::format("\nunfold {}{}{} [options]\n  {}\n", verb_, inputs_ ? " " : "",
                       inputs_ ? inputs_->placeholder : "", summary_);
   if (inputs_) text += fmt::format("\n  {:<24} {}\n", inputs_->placeholder, inputs_->help);
-  text += "\nOptions (also as UNFOLD_NAME in the environment and `name = value` in a --config file):\n";
-  for (const Row& row : rows_) {
-    const Option& option = row.option;
-    if (row.is_input || option.help.empty()) continue;
-    std::string left = (row.letter.empty()      ? ""
-                        : row.letter == kDigits ? "-1 .. -9, "
-                                                : "-" + row.letter + ", ") +
-                       "--" + option.name;
-    if (!row.placeholder.empty()) left += " " + row.placeholder;
-    std::string fallback = row.default_text;
-    if (fallback.empty() && row.option.fallback && !std::holds_alternative<bool>(*row.option.fallback))
-      fallback = to_string(*row.option.fallback);
-    text += fmt::format("  {:<24} {}{}\n", left, option.help,
-                        fallback.empty() ? std::string() : fmt::format(" (default {})", fallback));
-  }
-  text += fmt::format("  {:<24} {}\n", "-h, --help", "this help");
-  return text;
+  text += listed(all);
+  return text +
+         "\nEvery option can also be set as UNFOLD_NAME in the environment and as `name = value` in a --config file.\n";
 }
 
 void check_environment(std::span<const std::string> known_options) {

@@ -1,11 +1,11 @@
 #pragma once
-/// The options of one command as a table. Each row defines the command-line option --name, the environment variable
-/// UNFOLD_NAME, the key `name` of a configuration file, and the default, which is the value of the target when the row
-/// is added. The order of precedence is: command line, environment, --config, stored configuration, default.
+/// The options of one command, made of rows (base/options/option_row.h). Each row defines the command-line option
+/// --name, the environment variable UNFOLD_NAME, the key `name` of a configuration file, and the default, which is the
+/// value of the target when the row is added. The order of precedence is: command line, environment, --config, stored
+/// configuration, default.
 ///
 /// Every error is a UsageError that names the source of the value and suggests the nearest name.
 
-#include <limits>
 #include <map>
 #include <optional>
 #include <span>
@@ -15,51 +15,15 @@
 
 #include "base/error.h"
 #include "base/formats/config.h"
-#include "base/options/options.h"
+#include "base/options/option_row.h"
 #include "base/types.h"
 
 namespace unfold {
-
-/// Where the value of an option is stored after the command has ended.
-enum class Keep {
-  nowhere,
-  run,    ///< in config.toml; may change when a run is resumed, because it does not affect the result
-  fixed,  ///< in config.toml, and fixed for the run, but not in the card (file names)
-  model   ///< like fixed, and in the model card
-};
-
-/// How a command uses the files that an option names.
-enum class FileUse {
-  none,      ///< the option does not name files
-  data,      ///< read
-  settings,  ///< read completely before the work begins
-  model,     ///< read; the first one, or all, are run folders or model files
-  written,   ///< written
-  printed,   ///< written; "-" stands for standard output
-  filled     ///< a folder that is created or filled
-};
 
 /// A file name given by the user, and the option that named it: "--out", or "DATA..." for a positional argument.
 struct FileNamed {
   std::string by, path;
 };
-
-/// The definition of an option. The default may be outside the range [least, most].
-struct OptionRow {
-  std::string name;  ///< in kebab-case
-  OptionTarget target;
-  std::string placeholder = {};           ///< of the value in the help
-  std::string help = {};                  ///< empty: the option is accepted but not listed
-  std::vector<std::string> choices = {};  ///< if not empty, the only allowed values
-  double least = -std::numeric_limits<double>::infinity();
-  double most = std::numeric_limits<double>::infinity();
-  bool above_least = false;  ///< the lower limit itself is not allowed
-  Keep keep = Keep::nowhere;
-  std::string default_text = {};  ///< shown instead of the default
-  std::string letter = {};        ///< short form: "o" for -o; kDigits for -1 .. -9, each of which is the value itself
-  FileUse file = FileUse::none;
-};
-inline constexpr std::string_view kDigits = "1-9";
 
 /// The definition of positional arguments.
 struct InputsRow {
@@ -83,15 +47,31 @@ class CommandOptions {
   /// because it has a different option for it.
   void add_common(bool& json, bool& quiet, bool prints_json = true);
 
-  /// Parses the arguments after the command name, without assigning values. Returns true if help was requested.
+  /// Parses the arguments after the command name, without assigning values. Returns true if help was requested, with
+  /// --help or --help-all.
   bool read_arguments(std::span<const std::string> arguments);
   /// Assigns all targets. `stored` is a configuration that overrides the defaults. REQUIRES read_arguments.
   void resolve(const Config* stored = nullptr);
 
   /// Returns whether the value came from the command line, the environment or --config.
   bool given(std::string_view name) const;
-  /// Throws UsageError if one of these options was given: "--NAME WHY; leave it out".
-  void refuse(std::initializer_list<std::string_view> names, std::string_view why) const;
+  /// The same for the option that sets `target`. REQUIRES that a row has this target.
+  template <class T>
+  bool is_given(const T& target) const {
+    return is_set(row_at(&target));
+  }
+  template <class... T>
+  bool any_given(const T&... targets) const {
+    return (is_given(targets) || ...);
+  }
+  /// Throws UsageError if an option that sets one of these targets was given: "--NAME WHY; leave it out".
+  template <class... T>
+  void refuse(std::string_view why, const T&... targets) const {
+    for (const void* target : {static_cast<const void*>(&targets)...}) refuse_row(row_at(target), why);
+  }
+  /// Throws UsageError if an option was given that does not apply to `kind`. `here`: what there is, for the message,
+  /// "this model reads data with fields".
+  void require_kind(Kind kind, std::string_view here) const;
   /// The error for missing positional arguments, for commands that check this themselves.
   UsageError missing_inputs() const;
   /// Returns the current values of all rows whose `keep` is at least `least`. Options without a value are omitted.
@@ -101,30 +81,40 @@ class CommandOptions {
   std::vector<FileNamed> files(FileUse use) const;
 
   const std::string& verb() const { return verb_; }
-  std::string help() const;
+  /// Returns the help: examples, arguments, and the common options or all of them, by group. After read_arguments, the
+  /// default is what was requested.
+  std::string help() const { return help(all_requested_); }
+  std::string help(bool all) const;
+  const std::string& summary() const { return summary_; }
+  const std::vector<std::string>& examples() const { return examples_; }
+  const OptionRows& rows() const { return rows_; }
   std::vector<std::string> names() const;  ///< names of all options, without positional arguments
 
   /// Returns UNFOLD_NAME for an option name.
   static std::string variable(std::string_view name);
 
  private:
-  struct Row {
+  struct State {
     Option option;
-    std::string placeholder = {}, default_text = {}, letter = {};
-    Keep keep = Keep::nowhere;
-    FileUse file = FileUse::none;
-    bool is_input = false;
     bool given = false;
   };
-  Row* find(std::string_view name);
-  const Row* find(std::string_view name) const;
+  State& state(const OptionRow& row) { return states_[static_cast<std::size_t>(&row - rows_.data())]; }
+  const State& state(const OptionRow& row) const { return const_cast<CommandOptions*>(this)->state(row); }
+  bool is_set(const OptionRow& row) const { return state(row).given; }
+  const OptionRow& row_at(const void* target) const;
+  void refuse_row(const OptionRow& row, std::string_view why) const;
   void assign_entries(const Config& config, const std::string& file, bool counts_as_given);
   void check_inputs() const;
   UsageError unknown_option(const std::string& argument) const;
+  std::string canonical_word(const std::string& word) const;
+  bool lists_all() const;  ///< no option is marked as common, so that --help lists all of them
+  std::string listed(bool all) const;
 
   std::string verb_, summary_;
   std::vector<std::string> examples_;
-  std::vector<Row> rows_;
+  OptionRows rows_;
+  std::vector<State> states_;  // by row
+  bool all_requested_ = false;
   std::optional<InputsRow> inputs_;
   std::optional<std::string> config_file_;
   std::map<std::string, std::vector<std::string>, std::less<>> arguments_;

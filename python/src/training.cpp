@@ -8,6 +8,7 @@
 #include "app/train/train.h"
 #include "arguments.h"
 #include "base/error.h"
+#include "base/options/option_json.h"
 #include "base/options/suggestions.h"
 #include "memory.h"
 #include "stream.h"
@@ -16,15 +17,27 @@
 namespace unfold::python {
 namespace {
 
-std::vector<std::string> setting_names() {
-  TrainSettings settings;
-  RunSettings run;
-  std::vector<std::string> names;
-  for (const Setting& setting : all_settings(settings, run)) {
-    std::string name(setting.name);
-    std::replace(name.begin(), name.end(), '-', '_');
-    names.push_back(std::move(name));
+/// The name of a setting as a Python keyword.
+std::string keyword_of(const OptionRow& row) {
+  std::string name = row.name;
+  std::replace(name.begin(), name.end(), '-', '_');
+  return name;
+}
+
+/// Returns the descriptions of all settings of `train`, from which the package makes its signature and docstring.
+nb::object setting_table() {
+  nlohmann::ordered_json rows = nlohmann::ordered_json::array();
+  for (const OptionRow& row : SettingTable::defaults().rows) {
+    nlohmann::ordered_json json = to_json(row);
+    json["name"] = keyword_of(row);
+    rows.push_back(std::move(json));
   }
+  return to_python(rows);
+}
+
+std::vector<std::string> setting_names() {
+  std::vector<std::string> names;
+  for (const OptionRow& row : SettingTable::defaults().rows) names.push_back(keyword_of(row));
   return names;
 }
 
@@ -39,15 +52,17 @@ using Memory = decltype(DataArgument::memory);
 
 /// Assigns files, or data in memory, to a setting.
 void assign_data(const std::string& name, nb::handle value, TrainRequest& request, Memory& memory) {
-  const char* stands_for = name == "data" ? kDataInMemory : name == "valid" ? kValidationInMemory : kTestInMemory;
+  const bool is_training = name == name_of(&TrainSettings::data),
+             is_validation = name == name_of(&TrainSettings::valid);
+  const char* stands_for = is_training ? kDataInMemory : is_validation ? kValidationInMemory : kTestInMemory;
   DataArgument data = data_of(value, ("train: " + name).c_str(), stands_for);
   memory.merge(data.memory);
-  if (name == "data") {
+  if (is_training) {
     request.settings.data = std::move(data.files);
     return;
   }
   if (data.files.size() != 1) throw UsageError("train: " + name + " must be one file");
-  (name == "valid" ? request.settings.valid : request.settings.test) = std::move(data.files.front());
+  (is_validation ? request.settings.valid : request.settings.test) = std::move(data.files.front());
 }
 
 /// Assigns keyword arguments to settings; None is ignored. Throws UsageError.
@@ -60,7 +75,8 @@ void assign(const nb::dict& options, TrainRequest& request, Memory& memory) {
     if (value.is_none()) continue;
     std::string setting = name;
     std::replace(setting.begin(), setting.end(), '_', '-');
-    if (setting == "data" || setting == "valid" || setting == "test") {
+    if (setting == name_of(&TrainSettings::data) || setting == name_of(&TrainSettings::valid) ||
+        setting == name_of(&TrainSettings::test)) {
       assign_data(setting, value, request, memory);
     } else if (nb::isinstance<nb::list>(value) || nb::isinstance<nb::tuple>(value)) {
       std::string joined;
@@ -109,6 +125,7 @@ nb::object train_run(nb::handle out, nb::handle resume, nb::handle overwrite, co
 void add_training(nb::module_& module) {
   module.def("train", &train_run, nb::arg("out").none(), nb::arg("resume").none(), nb::arg("overwrite").none(),
              nb::arg("options"), nb::arg("progress").none());
+  module.def("_setting_table", &setting_table);
   module.def("settings", &setting_names, "Return the names of all settings of `train`.");
 }
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import inspect
 import logging
 import sys
+import textwrap
 from collections.abc import Callable, Iterable
 from typing import Any, TextIO, Union
 
@@ -124,9 +126,9 @@ def train(data: Any = None, *, text: str | bytes | Iterable[str | bytes] | None 
     resume, overwrite
         Resume the run in ``out``, or replace it.
     settings
-        Any option of ``unfold train`` (see ``unfold.settings()``), with _ instead of -: ``model="lstm:128"``,
-        ``optimizer="adam:rate=0.002"``, ``minutes=3``, ``split="90/5/5"``, ``whole_sequences=True``. Lists of fields
-        may be passed as lists. ``valid`` and ``test`` may be data in memory like ``data``.
+        The options of ``unfold train``, with _ instead of -: ``model="lstm:128"``, ``optimizer="adam:rate=0.002"``,
+        ``minutes=3``, ``split="90/5/5"``, ``whole_sequences=True``. Lists of fields may be passed as lists. ``valid``
+        and ``test`` may be data in memory like ``data``. They are listed below.
 
     Returns
     -------
@@ -163,3 +165,31 @@ def train(data: Any = None, *, text: str | bytes | Iterable[str | bytes] | None 
     figures, model = _core.train(out, resume, overwrite, settings, listener)
     path = figures.pop("run")
     return Run(path if out is not None else None, figures, model, listener.log)
+
+
+_TYPES = {"flag": "bool", "integer": "int", "number": "float", "string": "str", "list": "list[str]"}
+_DATA = {"valid", "test"}  # settings that may be data in memory
+
+
+def _describe(function: Any) -> None:
+    """Add the keyword arguments of the settings to the signature and the docstring of `function`."""
+    signature = inspect.signature(function)
+    parameters = [p for p in signature.parameters.values() if p.kind is not p.VAR_KEYWORD]
+    lines = []
+    for row in _core._setting_table():
+        name = row["name"]
+        if row["input"]:
+            continue
+        kind = "Any" if name in _DATA else _TYPES[row["type"]]
+        annotation = kind if name in _DATA else f"{kind} | None"
+        parameters.append(inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=annotation))
+        default = f" (default {row['default']})" if row["default"] else ""
+        applies = f" For {row['applies_to']}." if "applies_to" in row else ""
+        applies += " For models trained by gradients." if "by_gradient" in row else ""
+        text = textwrap.fill(f"{row['help']}{default}.{applies}", 100, initial_indent=" " * 4, subsequent_indent=" " * 4)
+        lines.append(f"{name} : {kind}\n{text}")
+    function.__signature__ = signature.replace(parameters=parameters)
+    function.__doc__ = f"{inspect.getdoc(function)}\n\nSettings\n--------\n" + "\n".join(lines) + "\n"
+
+
+_describe(train)

@@ -17,4 +17,18 @@ inline constexpr Index kDefaultWindow = 64;
 inline constexpr Index kDefaultBatch = 16;
 inline constexpr double kDefaultEpochs = 10;  ///< if no budget is given
 
+/// For data with fields, by what is predicted: a label of each position, a label of each sequence (of symbols; of
+/// words), the numbers of a series.
+inline constexpr const char* kTaggingModel = "bilstm:256,dropout=0.6,embedding=128";
+inline constexpr const char* kTaggingOptimizer = "adam:rate=0.002,clip=1,schedule=cosine,warmup=100";
+inline constexpr double kTaggingEpochs = 16;
+inline constexpr const char* kLabelModel = "bilstm:128,dropout=0.3,embedding=128";
+inline constexpr const char* kLabelOptimizer = "adam:rate=0.003,clip=1,schedule=cosine,warmup=100";
+inline constexpr const char* kTextLabelModel = "bag:256,start=counts,dropout=0.5,pool=mean";
+inline constexpr const char* kTextLabelOptimizer = "adamw:rate=0.002,clip=1,decay=0.15,schedule=cosine,warmup=100";
+inline constexpr Index kTextLabelBatch = 32;
+inline constexpr const char* kSeriesModel = "lstm:128,embedding=32";
+inline constexpr const char* kSeriesOptimizer = "adam:rate=0.003,clip=1,schedule=cosine,warmup=100";
+inline constexpr double kSeriesEpochs = 200;
+
 }  // namespace unfold

@@ -22,35 +22,60 @@ TEST(TrainSettings, stored_settings_round_trip) {
   settings.lines = true;
   RunSettings run{.threads = 3, .memory_limit = "2G"};
   make_canonical(settings, run, {});
-  const Config stored = configuration(settings, run, Stored::run);
+  const Config stored = configuration(settings, run, Keep::run);
   TrainSettings other;
   RunSettings other_run;
   apply_stored(stored, {}, other, other_run);
-  EXPECT_EQ(write_config(configuration(other, other_run, Stored::run)), write_config(stored));
+  EXPECT_EQ(write_config(configuration(other, other_run, Keep::run)), write_config(stored));
   EXPECT_EQ(other.steps, 12);
   EXPECT_EQ(other_run.memory_limit, "2G");
 }
 
 TEST(TrainSettings, settings_without_effect_on_results_are_not_in_the_card) {
   const TrainSettings settings;
-  const Config card = configuration(settings, {.threads = 3, .memory_limit = "2G"}, Stored::model);
+  const Config card = configuration(settings, {.threads = 3, .memory_limit = "2G"}, Keep::model);
   for (const char* name : {"threads", "memory-limit", "data", "log-every"}) EXPECT_EQ(card.find(name), nullptr) << name;
   EXPECT_NE(card.find("window"), nullptr);
 }
 
 TEST(TrainSettings, setting_names_are_unique) {
-  TrainSettings settings;
-  RunSettings run;
   std::set<std::string_view> names;
-  for (const Setting& setting : all_settings(settings, run)) EXPECT_TRUE(names.insert(setting.name).second);
+  for (const OptionRow& row : SettingTable::defaults().rows) EXPECT_TRUE(names.insert(row.name).second);
+}
+
+TEST(TrainSettings, members_know_the_names_of_their_options) {
+  EXPECT_EQ(name_of(&TrainSettings::copy_matching_parameters), "start-from");
+  EXPECT_EQ(name_of(&RunSettings::memory_limit), "memory-limit");
+  Given given = {"start-from"};
+  given.add(&TrainSettings::window, &RunSettings::threads);
+  EXPECT_TRUE(given.contains(&TrainSettings::copy_matching_parameters));
+  EXPECT_TRUE(given.contains("window"));
+  EXPECT_FALSE(given.contains(&TrainSettings::batch));
+}
+
+TEST(TrainSettings, settings_that_do_not_apply_are_refused_in_one_form) {
+  const auto refusal = [](const OptionRow& row, TrainSettings settings) {
+    RunSettings run;
+    return message_of<UsageError>([&] { make_canonical(settings, run, {row.name}); });
+  };
+  TrainSettings fields{.data = {"a.csv"}}, text{.data = {"a.txt"}}, task, fitted{.data = {"a.txt"}, .model = "ngram:3"};
+  fields.format = "table";
+  task.task = "adding:10";
+  task.steps = 1;
+  for (const OptionRow& row : SettingTable::defaults().rows) {
+    for (const auto& [settings, kind] : {std::pair{fields, Kind::fields}, {text, Kind::text}, {task, Kind::task}})
+      EXPECT_EQ(contains(refusal(row, settings), "--" + row.name + " applies to "), !row.kinds.contains(kind))
+          << row.name << ": " << refusal(row, settings);
+    const bool counted = row.name == name_of(&RunSettings::memory_limit);
+    EXPECT_EQ(contains(refusal(row, fitted), "models trained by gradients; ngram"), row.by_gradient && !counted)
+        << row.name;
+  }
 }
 
 TEST(TrainSettings, python_type_stubs_name_every_setting) {
   const std::string types = read_file(UNFOLD_SOURCE_DIR "/python/unfold/training.pyi");
-  TrainSettings settings;
-  RunSettings run;
-  for (const Setting& setting : all_settings(settings, run)) {
-    std::string name(setting.name);
+  for (const OptionRow& row : SettingTable::defaults().rows) {
+    std::string name = row.name;
     std::replace(name.begin(), name.end(), '-', '_');
     EXPECT_TRUE(contains(types, "\n    " + name + ": ")) << name;
   }

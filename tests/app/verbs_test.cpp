@@ -169,7 +169,8 @@ TEST_F(VerbsTest, fitted_models_support_the_same_functions_and_exports) {
               here.figures.nats_per_symbol, 1e-6);
   request.given = {"window"};
   request.overwrite = true;
-  EXPECT_TRUE(contains(message_of<UsageError>([&] { train(request); }), "--window is for models trained by gradient"));
+  EXPECT_TRUE(
+      contains(message_of<UsageError>([&] { train(request); }), "--window applies to models trained by gradient"));
 }
 
 TEST_F(VerbsTest, tasks_can_be_trained_and_evaluated) {

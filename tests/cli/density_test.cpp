@@ -167,7 +167,8 @@ TEST_F(DensityTest, missing_cells_are_filled_from_the_known_cells) {
   // z = x / 2 - y, nearly: y is 10.95 though y alone, before z, would be thought 10 + 3 x.
   EXPECT_NEAR(nlohmann::json::parse(first_line(filled))["y"].get<double>(), 10.95, 0.1);
   expect_failure({"predict", run_, data("texts.csv", "x;y;z\n0.5;b;1\n")}, 3, "line 2");
-  expect_failure({"predict", run_, numbers, "--ahead", "2"}, 2, "--ahead does not apply to density models");
+  expect_failure({"predict", run_, numbers, "--ahead", "2"}, 2,
+                 "--ahead applies to data with fields; density models fill missing values");
   expect_failure({"predict", run_, numbers, "--fill", "worst"}, 2, "worst");
 }
 
@@ -406,8 +407,9 @@ TEST_F(DensityTest, meaningless_options_are_rejected) {
   expect_failure({"complete", run_, "--given", "q=1"}, 2, "there is no column q; the model has 4 columns, x1 to x4");
   expect_failure({"complete", run_, "--given", "a=2"}, 2, "the model is binary; use 0 or 1");
   expect_failure({"complete", run_, "--given", "a=1", "--predict", "a"}, 2, "a is both given and requested");
-  expect_failure({"complete", run_, "--prime", "a"}, 2, "--prime is for models of running text");
-  expect_failure({"sample", run_, "--length", "7"}, 2, "--length does not apply to vectors");
+  expect_failure({"complete", run_, "--prime", "a"}, 2, "--prime applies to text; this is a density model");
+  expect_failure({"sample", run_, "--length", "7"}, 2,
+                 "--length applies to text, whole sequences and piano rolls; this is a density model");
   expect_failure({"eval", run_, data("narrow.csv", "a,b\n0,1\n1,0\n1,1\n")}, 3, "");
 }
 

@@ -159,7 +159,8 @@ TEST_F(FieldsTest, the_most_surprising_rows_come_first) {
   EXPECT_THAT(top, StartsWith("example\tlabel\tlabel.bits\n2\tneg\t"));
   EXPECT_EQ(count_lines(top), 2);
   expect_failure({"score", run_, odd, "--by", "state"}, 2, "hmm");
-  expect_failure({"score", run_, odd, "--roc", folder_ / "roc"}, 2, "--roc is not for models of data with fields");
+  expect_failure({"score", run_, odd, "--roc", folder_ / "roc"}, 2,
+                 "--roc applies to text and logs; this is a model of data with fields");
 }
 
 TEST_F(FieldsTest, numbers_are_predicted_by_a_mixture_some_positions_ahead) {

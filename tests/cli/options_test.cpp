@@ -43,6 +43,7 @@ class Options : public ::testing::Test {
   double share_ = 0.5;
   bool flag_ = false, json_ = false, quiet_ = false;
   std::optional<Index> maybe_;
+  double rate_of_another_table_ = 0;
   CommandOptions table_{"try", "tries", {"unfold try"}};
 };
 
@@ -124,6 +125,46 @@ TEST_F(Options, stored_configuration_is_overridden_by_given_options) {
   EXPECT_EQ(share_, 0.25);
   EXPECT_FALSE(table_.given("number"));
   EXPECT_TRUE(table_.given("share"));
+}
+
+TEST_F(Options, help_lists_the_common_options_and_all_of_them_by_group) {
+  bool seldom = false;
+  double rate = 0.5;
+  table_.add({.name = "rate",
+              .target = &rate,
+              .help = "the rate",
+              .group = OptionGroup::training,
+              .common = true,
+              .kind_defaults = {{"text", "0.5"}, {"labels", "0.1"}}});
+  table_.add({.name = "seldom", .target = &seldom, .help = "seldom", .group = OptionGroup::output});
+  EXPECT_THAT(
+      table_.help(false),
+      HasSubstr(
+          "\nTraining:\n  --rate                   the rate\n                             default for text: 0.5\n"));
+  EXPECT_THAT(table_.help(false), testing::Not(HasSubstr("--seldom")));
+  EXPECT_THAT(table_.help(true), HasSubstr("\nOutput:\n  --seldom"));
+  EXPECT_TRUE(table_.read_arguments(std::vector<std::string>{"--help-all"}));
+  EXPECT_EQ(table_.help(), table_.help(true));
+}
+
+TEST_F(Options, options_are_found_by_their_targets_and_refused_by_kind) {
+  double rate = 1;
+  bool logs = false;
+  table_.add(
+      {.name = "rate", .target = &rate, .help = "rate", .kinds = Kind::text | Kind::fields, .aliases = {"speed"}});
+  table_.add({.name = "logs", .target = &logs, .help = "logs", .kinds = Kind::log});
+  read({"--speed", "2"});
+  EXPECT_TRUE(table_.is_given(rate));
+  EXPECT_FALSE(table_.is_given(logs));
+  EXPECT_TRUE(table_.any_given(logs, rate));
+  EXPECT_THROW((void)table_.is_given(rate_of_another_table_), std::logic_error);
+  table_.require_kind(Kind::fields, "");
+  try {
+    table_.require_kind(Kind::log, "this is a log");
+    FAIL();
+  } catch (const UsageError& error) {
+    EXPECT_STREQ(error.what(), "--rate applies to text and data with fields; this is a log: leave it out");
+  }
 }
 
 TEST_F(Options, help_takes_precedence_over_errors) {

@@ -134,7 +134,8 @@ TEST_F(TaskCommand, unused_data_are_rejected_for_tasks) {
 }
 
 TEST_F(TaskCommand, incompatible_options_are_rejected_for_tasks) {
-  expect_failure(training({"--split", "90/10"}), 2, "--split is for data files");
+  expect_failure(training({"--split", "90/10"}), 2,
+                 "--split applies to text and data with fields; this is a task: leave it out");
   for (const Arguments& unused :
        {Arguments{"--restarts", "2"}, Arguments{"--label-column"}, Arguments{"--epochs", "3"}})
     expect_failure(training(unused), 2, unused.front() + " has no effect with --task");
@@ -144,14 +145,15 @@ TEST_F(TaskCommand, incompatible_options_are_rejected_for_tasks) {
   expect_failure({"train", "--task", "narma:200", "--model", "esn:8", "--minutes", "1", "--out", run_}, 2,
                  "add --steps");
   expect_failure({"train", "--task", "narma:1000000", "--model", "esn:8", "--steps", "1", "--out", run_}, 2, "length");
-  expect_failure(training({"--best-by", "sequences", "--model", "esn:8"}), 2, "is fitted in one pass; leave it out");
+  expect_failure(training({"--best-by", "sequences", "--model", "esn:8"}), 2, "is fitted in one pass: leave it out");
   expect_failure(training({text_}), 2, "does not take DATA");
   expect_failure(training({"--task", "addign"}), 2, "did you mean \"adding\"?");
   expect_failure(training({"--task", "adding:1"}), 2, "invalid option length=1");
   expect_failure(training({"--task", "mnist"}), 2, "needs one folder");
   expect_failure({"train", folder_.path(), "--task", "mnist", "--out", run_, "--steps", "3"}, 3, "neither");
   expect_failure({"train", "--task", "adding", "--out", run_}, 2, "has no epochs: add --steps or --minutes");
-  expect_failure({"train", text_, "--goal-error", "0.1", "--out", run_}, 2, "requires --task");
+  expect_failure({"train", text_, "--goal-error", "0.1", "--out", run_}, 2,
+                 "--goal-error applies to tasks; this data is text");
   expect_failure(training({"--task", "copy:4", "--model", "gru:4,pool=mean"}), 2, "but every position is predicted;");
   expect_failure({"train", text_, "--model", "gru:4,condition=start", "--steps", "1", "--out", run_}, 2,
                  "condition requires a source");

@@ -224,7 +224,7 @@ TEST_F(CommandTest, options_without_effect_are_rejected) {
                  "leave one of them out");
   for (const Arguments& unused : {Arguments{"--early-stop", "2"}, Arguments{"--label-smoothing", "0.2"},
                                   Arguments{"--gradient", "rtrl"}, Arguments{"--word-dropout", "0.3"}})
-    expect_failure(forecast + Arguments{"--model", "esn:5"} + unused, 2, "is fitted in one pass; leave it out");
+    expect_failure(forecast + Arguments{"--model", "esn:5"} + unused, 2, "is fitted in one pass: leave it out");
 }
 
 TEST_F(CommandTest, an_option_of_reading_states_text_and_one_of_training_does_not) {

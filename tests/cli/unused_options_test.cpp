@@ -39,9 +39,10 @@ TEST_F(UnusedOptions, validation_options_without_a_validation_part_are_rejected)
 
 TEST_F(UnusedOptions, eval_of_text_rejects_sampling_and_search_options) {
   train();
-  expect_refused({"eval", run_, text_}, {{{"--count", "3"}, "--count is for models of tasks"},
-                                         {{"--seed", "9"}, "--seed is for models of tasks"},
-                                         {{"--beam", "5"}, "--beam is for models that read a source"}});
+  expect_refused({"eval", run_, text_},
+                 {{{"--count", "3"}, "--count applies to tasks; this is a model of text: leave it out"},
+                  {{"--seed", "9"}, "--seed applies to tasks; this is a model of text"},
+                  {{"--beam", "5"}, "--beam applies to data with fields; this is a model of text"}});
 }
 
 TEST_F(UnusedOptions, eval_of_tasks_rejects_search_options) {
@@ -49,7 +50,8 @@ TEST_F(UnusedOptions, eval_of_tasks_rejects_search_options) {
                             run_, "--quiet"})
                 .code,
             0);
-  expect_failure({"eval", run_, "--count", "5", "--beam", "5"}, 2, "not for tasks");
+  expect_failure({"eval", run_, "--count", "5", "--beam", "5"}, 2,
+                 "--beam applies to data with fields; this is a model of a task");
   EXPECT_EQ(unfold_command({"eval", run_, "--count", "5", "--seed", "9"}).code, 0);
 }
 
@@ -107,9 +109,10 @@ TEST_F(UnusedOptions, score_normal_label_requires_labels) {
       unfold_command({"train", log, "--format", "log", "--model", "ngram:3", "--out", run_, "--overwrite", "--quiet"})
           .code,
       0);
-  expect_refused({"score", run_, log}, {{{"--given", "label=f"}, "not of logs"},
-                                        {{"--follow"}, "--follow is for models of data with fields"},
-                                        {{"--normal", "ok"}, "add --labels FILE"}});
+  expect_refused({"score", run_, log},
+                 {{{"--given", "label=f"}, "--given applies to data with fields; this is a model of logs"},
+                  {{"--follow"}, "--follow applies to data with fields; this is a model of logs"},
+                  {{"--normal", "ok"}, "add --labels FILE"}});
 }
 
 TEST_F(UnusedOptions, compress_learning_requires_a_trainable_model) {
@@ -162,8 +165,8 @@ TEST_F(UnusedOptions, explain_rejects_models_without_gradients) {
                  "there are no gradients");
   const std::string lines = data("lines", labelled_lines(40));
   train_on(lines, {"--model", "gru:4", "--format", "labelled"});
-  expect_refused({"explain", run_, lines}, {{{"--guesses", "2"}, "--guesses is for models of text"},
-                                            {{"--reach", "2"}, "--reach is for models of text"},
+  expect_refused({"explain", run_, lines}, {{{"--guesses", "2"}, "--guesses applies to text"},
+                                            {{"--reach", "2"}, "--reach applies to text"},
                                             {{"--at", "2"}, "is one label per example"}});
 }
 
@@ -188,11 +191,11 @@ TEST_F(UnusedOptions, train_names_options_that_no_device_supports) {
     expect_failure(train + unused, 2, unused.front());
   for (const char* model : {"ngram:3", "ppm:3", "hmm:2", "mix:ppm:3+ctw:8"})
     expect_failure({"train", text_, "--out", run_, "--model", model, "--device", "cuda"}, 2,
-                   "--device is for models trained by gradient");
+                   "--device applies to models trained by gradient");
   const std::string load = data("load.csv", wave(100, true));
   for (const char* model : {"esn:10", "gaussian-hmm:2"})
     expect_failure({"train", load, "--out", run_, "--predict", "load", "--model", model, "--device", "cuda"}, 2,
-                   "--device is for models trained by gradient");
+                   "--device applies to models trained by gradient");
   const std::string lines = data("lines", labelled_lines(40));
   expect_failure({"train", lines, "--out", run_, "--trees", "found", "--model", "tree-lstm:4", "--device", "cuda"}, 2,
                  "--trees found does not support devices");

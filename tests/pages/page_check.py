@@ -17,7 +17,7 @@ class Help:
         self.unfold = unfold
 
     def _text(self, *arguments):
-        done = subprocess.run([self.unfold, *arguments, "--help"], capture_output=True, text=True)
+        done = subprocess.run([self.unfold, *(arguments or ["--help"])], capture_output=True, text=True)
         return done.stdout
 
     @functools.lru_cache(maxsize=None)
@@ -27,7 +27,7 @@ class Help:
 
     @functools.lru_cache(maxsize=None)
     def text(self, verb):
-        return self._text(verb)
+        return self._text(verb, "--help-all")
 
     @functools.lru_cache(maxsize=None)
     def options(self, verb):

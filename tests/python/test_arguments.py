@@ -2,6 +2,7 @@
 TESTED_MODELS: the golden models of the command.
 """
 
+import inspect
 import os
 import pathlib
 import pickle
@@ -22,6 +23,15 @@ TEXT = "the sea is deep\nthe sail is lost\n"
 
 def golden(name):
     return GOLDEN / (name + ".safetensors")
+
+
+class SignatureTest(unittest.TestCase):
+    def test_train_lists_every_setting_with_its_help(self):
+        signature = inspect.signature(unfold.train)
+        others = {"data", "text", "out", "progress", "resume", "overwrite"}
+        self.assertEqual(set(unfold.settings()) - others, set(signature.parameters) - others)
+        self.assertEqual(signature.parameters["whole_sequences"].annotation, "bool | None")
+        self.assertIn("sequences per batch", inspect.getdoc(unfold.train))
 
 
 class RangesTest(Folder):

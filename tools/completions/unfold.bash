@@ -4,7 +4,7 @@ _unfold() {
   if [ "$COMP_CWORD" -eq 1 ]; then
     words=$(unfold --help 2>/dev/null | sed -n '/^Verbs:/,/^$/s/^  \([a-z]*\)  *[a-z].*/\1/p')
   elif [[ $current == -* ]]; then
-    words=$(unfold "${COMP_WORDS[1]}" --help 2>/dev/null | sed -n 's/^  \(-[^-][^,]*,  *\)\{0,1\}\(--[a-z0-9-]*\).*/\2/p')
+    words=$(unfold "${COMP_WORDS[1]}" --help-all 2>/dev/null | sed -n 's/^  \(-[^-][^,]*,  *\)\{0,1\}\(--[a-z0-9-]*\).*/\2/p')
   fi
   if [ -n "$words" ]; then
     mapfile -t COMPREPLY < <(compgen -W "$words" -- "$current")

@@ -6,6 +6,7 @@
 
 #include "app/fasta/fasta_data.h"
 #include "app/logs/log_data.h"
+#include "app/settings/train_settings.h"
 #include "data/text/labels.h"
 
 namespace unfold {
@@ -28,18 +29,18 @@ Corpus load_for(const SymbolModel& model, std::vector<Input> inputs, UnknownPoli
 }
 
 bool has_label_column(const SymbolModel& model) {
-  const auto found = model.configuration().find("label-column");
+  const auto found = model.configuration().find(name_of(&TrainSettings::label_column));
   return found != model.configuration().end() && found->is_boolean() && found->get<bool>();
 }
 
 std::optional<std::string> only_label(const SymbolModel& model) {
-  const auto found = model.configuration().find("only-label");
+  const auto found = model.configuration().find(name_of(&TrainSettings::only_label));
   if (found == model.configuration().end() || !found->is_string()) return std::nullopt;
   return found->get<std::string>();
 }
 
 Symbol predict_after(const SymbolModel& model) {
-  const auto found = model.configuration().find("predict-after");
+  const auto found = model.configuration().find(name_of(&TrainSettings::predict_after));
   if (found == model.configuration().end() || !found->is_string()) return kNoSymbol;
   return model.alphabet().parse(found->get<std::string>());
 }

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "app/settings/train_settings.h"
 #include "data/readers/fasta.h"
 
 namespace unfold {
@@ -41,7 +42,7 @@ std::string found_in(const std::string& name, const FastaFile& file) {
 bool is_fasta(const TrainSettings& settings) { return settings.format == kFastaFormat; }
 
 bool is_fasta(const SymbolModel& model) {
-  const auto found = model.configuration().find("format");
+  const auto found = model.configuration().find(name_of(&TrainSettings::format));
   return found != model.configuration().end() && *found == std::string(kFastaFormat);
 }
 

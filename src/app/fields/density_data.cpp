@@ -106,10 +106,11 @@ VectorRows density_rows(const TrainSettings& s) {
 }
 
 bool may_choose_density(const TrainSettings& s, const Given& given) {
-  constexpr const char* kOthers[] = {"model", "optimizer", "read", "predict",   "ahead",    "sequences", "order",
-                                     "ends",  "trees",     "task", "objective", "feedback", "window",    "start-from"};
-  return s.format == "table" && given.contains("format") &&
-         std::ranges::none_of(kOthers, [&](const char* name) { return given.contains(name); });
+  using S = TrainSettings;
+  return s.format == "table" && given.contains(&S::format) &&
+         !given.contains_any(&S::model, &S::optimizer, &S::read, &S::predict, &S::ahead, &S::sequences, &S::order,
+                              &S::ends, &S::trees, &S::task, &S::objective, &S::feedback, &S::window,
+                              &S::copy_matching_parameters);
 }
 
 bool is_table_of_numbers(const Examples& examples) {
@@ -125,11 +126,11 @@ bool has_only_bits(const ExampleColumn& vectors) {
 }
 
 void settle_mixture(TrainSettings& s, const Given& given) {
-  constexpr auto kOfGradients = std::to_array<std::string_view>(
-      {"optimizer", "batch", "epochs", "steps", "minutes", "validate-every", "early-stop", "best-by", "gradient",
-       "objective", "shards", "gradient-sums", "start-from", "device", "activations", "label-smoothing"});
+  using S = TrainSettings;
   if (is_fitted_mixture(s.model) &&
-      std::ranges::any_of(kOfGradients, [&](std::string_view name) { return given.contains(name); }))
+      given.contains_any(&S::optimizer, &S::batch, &S::epochs, &S::steps, &S::minutes, &S::validate_every,
+                         &S::early_stop, &S::best_by, &S::gradient, &S::objective, &S::shards, &S::gradient_sums,
+                         &S::copy_matching_parameters, &RunSettings::device, &S::activations, &S::label_smoothing))
     s.model = by_gradients(s.model);
 }
 
@@ -162,20 +163,21 @@ FieldPlan plan_density(const Examples& examples, TrainSettings& s) {
 }
 
 void set_density_defaults(const Examples& examples, const Given& given, TrainSettings& s) {
-  const auto settle = [&](std::string_view name, auto& setting, auto value) {
-    if (!given.contains(name)) setting = value;
+  const auto settle = [&](auto member, auto value) {
+    if (!given.contains(member)) s.*member = value;
   };
   // rnade knows few rows by heart after some hundred steps.
   const bool soon = spec_name(s.model) == "rnade";
   const double kExamples = soon ? 2e5 : 1e6, kFewest = 10, kMost = soon ? 100 : 300, kUntilSolved = 1000;
   constexpr Index kRows = 100, kFewestRows = 10, kSteps = 20;  // steps: of an epoch, at least
-  settle("optimizer", s.optimizer, is_solved(s.model) ? "lbfgs" : density_optimizer(examples, s.model));
+  settle(&TrainSettings::optimizer, is_solved(s.model) ? "lbfgs" : density_optimizer(examples, s.model));
   const auto count = static_cast<double>(std::max<Index>(1, examples.count()));
   const bool everything = needs_full_batch(canonical_optimizer(s.optimizer));
-  settle("batch", s.batch, everything ? examples.count() : std::clamp(examples.count() / kSteps, kFewestRows, kRows));
+  settle(&TrainSettings::batch,
+         everything ? examples.count() : std::clamp(examples.count() / kSteps, kFewestRows, kRows));
   if (!s.epochs && !s.steps && !s.minutes)
     s.epochs = everything ? kUntilSolved : std::clamp(std::round(kExamples / count), kFewest, kMost);
-  if (given.contains("window"))
+  if (given.contains(&TrainSettings::window))
     throw UsageError(
         fmt::format("model {} reads rows, or sequences, as a whole: leave out --window", spec_name(s.model)));
   s.whole_sequences = true;

@@ -557,12 +557,12 @@ void settle_small_set(const FieldPlan& plan, const Examples& examples, const Giv
   if (readout_of(parse_model_spec(s.model))) return;
   const Index count = std::max<Index>(1, examples.count());
   if (static_cast<double>(count) * *s.epochs >= static_cast<double>(kUpdates * s.batch)) return;
-  if (!given.contains("batch"))
+  if (!given.contains(&TrainSettings::batch))
     s.batch = std::clamp(count / kBatches, kSmallestBatch, std::max(s.batch, kSmallestBatch));
   s.epochs = std::max(*s.epochs, std::ceil(static_cast<double>(kUpdates * s.batch) / static_cast<double>(count)));
   if (!validates(s)) return;
-  if (!given.contains("validate-every")) s.validate_every = kUpdates / kValidations;
-  if (!given.contains("early-stop")) s.early_stop = kPatience;
+  if (!given.contains(&TrainSettings::validate_every)) s.validate_every = kUpdates / kValidations;
+  if (!given.contains(&TrainSettings::early_stop)) s.early_stop = kPatience;
 }
 
 bool is_of_bits(const HeadSpecification& head) { return head.loss == "bernoulli"; }
@@ -621,18 +621,18 @@ std::string default_tree_model(const Examples& examples, bool open_vocabulary) {
 /// Labels at all nodes teach much from few trees; what is learned by heart is held back by dropout.
 void settle_for_trees(const FieldPlan& plan, const Examples& examples, const Given& given, TrainSettings& s) {
   constexpr double kTrees = 70'000, kFewest = 8, kMost = 40;
-  const auto settle = [&](std::string_view name, auto& setting, auto value) {
-    if (!given.contains(name)) setting = value;
+  const auto settle = [&](auto member, auto value) {
+    if (!given.contains(member)) s.*member = value;
   };
   const bool open = reads_derived(plan, "suffix");
-  settle("model", s.model, default_tree_model(examples, open));
-  settle("optimizer", s.optimizer, "adam:rate=0.002,clip=1,schedule=cosine,warmup=100");
-  settle("batch", s.batch, Index{25});
-  if (open) settle("word-dropout", s.word_dropout, 0.2);
+  settle(&TrainSettings::model, default_tree_model(examples, open));
+  settle(&TrainSettings::optimizer, "adam:rate=0.002,clip=1,schedule=cosine,warmup=100");
+  settle(&TrainSettings::batch, Index{25});
+  if (open) settle(&TrainSettings::word_dropout, 0.2);
   if (!s.epochs && !s.steps && !s.minutes)
     s.epochs = std::clamp(std::round(kTrees / static_cast<double>(examples.count())), kFewest, kMost);
-  if (given.contains("window")) throw UsageError("trees are read as a whole: leave out --window");
-  if (!given.contains("whole-sequences")) s.whole_sequences = true;
+  if (given.contains(&TrainSettings::window)) throw UsageError("trees are read as a whole: leave out --window");
+  if (!given.contains(&TrainSettings::whole_sequences)) s.whole_sequences = true;
 }
 
 }  // namespace
@@ -641,61 +641,61 @@ void set_problem_defaults(FieldPlan& plan, const Examples& examples, const Given
   if (examples.are_trees()) return settle_for_trees(plan, examples, given, s);
   if (examples.are_grids()) return set_grid_defaults(plan.problem, examples, given, s);
   if (names_density(s.model)) return set_density_defaults(examples, given, s);
-  const auto settle = [&](std::string_view name, auto& setting, auto value) {
-    if (!given.contains(name)) setting = value;
+  const auto settle = [&](auto member, auto value) {
+    if (!given.contains(member)) s.*member = value;
   };
-  if (is_of_crf(s.model)) settle("optimizer", s.optimizer, "lbfgs:l2=2");
+  if (is_of_crf(s.model)) settle(&TrainSettings::optimizer, "lbfgs:l2=2");
   const bool everything = needs_full_batch(canonical_optimizer(s.optimizer));
   if (everything && !s.epochs && !s.steps && !s.minutes) s.epochs = kUntilConverged;
   const bool budget = s.epochs || s.steps || s.minutes;
   const bool of_bits = std::ranges::all_of(plan.layout.heads, is_of_bits);
   switch (plan.problem) {
     case Problem::tagging:
-      settle("model", s.model, "bilstm:256,dropout=0.6,embedding=128");
-      if (!is_of_crf(s.model)) settle("optimizer", s.optimizer, "adam:rate=0.002,clip=1,schedule=cosine,warmup=100");
-      if (!is_of_crf(s.model) && reads_derived(plan, "suffix")) settle("word-dropout", s.word_dropout, 0.1);
-      if (!budget) s.epochs = 16;
+      settle(&TrainSettings::model, kTaggingModel);
+      if (!is_of_crf(s.model)) settle(&TrainSettings::optimizer, kTaggingOptimizer);
+      if (!is_of_crf(s.model) && reads_derived(plan, "suffix")) settle(&TrainSettings::word_dropout, 0.1);
+      if (!budget) s.epochs = kTaggingEpochs;
       settle_label_loss(plan, examples, s);
       break;
     case Problem::classifying:
       if (reads_runs(plan)) {  // the order of words matters little; their frequencies matter
-        settle("model", s.model, "bag:256,start=counts,dropout=0.5,pool=mean");
-        settle("optimizer", s.optimizer, "adamw:rate=0.002,clip=1,decay=0.15,schedule=cosine,warmup=100");
-        settle("word-dropout", s.word_dropout, 0.3);
-        settle("batch", s.batch, Index{32});
+        settle(&TrainSettings::model, kTextLabelModel);
+        settle(&TrainSettings::optimizer, kTextLabelOptimizer);
+        settle(&TrainSettings::word_dropout, 0.3);
+        settle(&TrainSettings::batch, kTextLabelBatch);
         if (!budget) s.epochs = epochs_for(examples, 80'000);
         break;
       }
-      settle("model", s.model, "bilstm:128,dropout=0.3,embedding=128");
-      settle("optimizer", s.optimizer, "adam:rate=0.003,clip=1,schedule=cosine,warmup=100");
+      settle(&TrainSettings::model, kLabelModel);
+      settle(&TrainSettings::optimizer, kLabelOptimizer);
       if (!budget) s.epochs = epochs_for(examples, 40'000);
       break;
     case Problem::forecasting:
       if (of_bits) {
-        settle("model", s.model, "lstm:256,dropout=0.5,embedding=128");
+        settle(&TrainSettings::model, "lstm:256,dropout=0.5,embedding=128");
         // Small corpora are memorized: regularization and the number of steps decide.
-        settle("optimizer", s.optimizer, "adamw:rate=0.003,clip=1,decay=0.4,schedule=cosine,warmup=100");
-        settle("batch", s.batch, Index{8});
+        settle(&TrainSettings::optimizer, "adamw:rate=0.003,clip=1,decay=0.4,schedule=cosine,warmup=100");
+        settle(&TrainSettings::batch, Index{8});
         if (!budget) s.epochs = 60;
         break;
       }
-      settle("model", s.model, "lstm:128,embedding=32");
-      if (!budget) s.epochs = 200;
-      settle("optimizer", s.optimizer, "adam:rate=0.003,clip=1,schedule=cosine,warmup=100");
+      settle(&TrainSettings::model, kSeriesModel);
+      if (!budget) s.epochs = kSeriesEpochs;
+      settle(&TrainSettings::optimizer, kSeriesOptimizer);
       break;
     case Problem::transducing:
-      settle("model", s.model, "bilstm:256,dropout=0.2,embedding=64,attention=additive,condition=start");
-      settle("optimizer", s.optimizer, "adam:rate=0.002,clip=1,schedule=cosine,warmup=100");
-      settle("batch", s.batch, Index{64});
+      settle(&TrainSettings::model, "bilstm:256,dropout=0.2,embedding=64,attention=additive,condition=start");
+      settle(&TrainSettings::optimizer, "adam:rate=0.002,clip=1,schedule=cosine,warmup=100");
+      settle(&TrainSettings::batch, Index{64});
       // Nats rise again long before targets stop getting better.
       if (finds_by_symbols(plan) && is_likelihood(s.objective.value_or("likelihood")) && validates(s))
-        settle("best-by", s.best_by, "sequences");
+        settle(&TrainSettings::best_by, "sequences");
       if (!budget) s.epochs = 20;
       break;
     case Problem::generating:
-      settle("model", s.model, "lstm:256,dropout=0.2,embedding=64");
-      settle("optimizer", s.optimizer, "adam:rate=0.002,clip=1,schedule=cosine,warmup=100");
-      settle("batch", s.batch, Index{32});
+      settle(&TrainSettings::model, "lstm:256,dropout=0.2,embedding=64");
+      settle(&TrainSettings::optimizer, "adam:rate=0.002,clip=1,schedule=cosine,warmup=100");
+      settle(&TrainSettings::batch, Index{32});
       if (!budget) s.epochs = 20;
       break;
   }
@@ -704,13 +704,14 @@ void set_problem_defaults(FieldPlan& plan, const Examples& examples, const Given
                        (plan.problem == Problem::classifying && reads_runs(plan)) ||
                        (plan.problem == Problem::forecasting && of_bits);
   if (everything)
-    settle("batch", s.batch, std::max<Index>(1, examples.count()));
+    settle(&TrainSettings::batch, std::max<Index>(1, examples.count()));
   else if (!settled || compares)
-    settle("batch", s.batch, compares ? kWholeSet : Index{16});
+    settle(&TrainSettings::batch, compares ? kWholeSet : Index{16});
   if (!budget && !everything && !compares) settle_small_set(plan, examples, given, s);
   const bool affordable = compares && examples.positions() <= kMostWholePositions;  // else memory is short
   const bool cut = plan.problem == Problem::forecasting && !parse_model_spec(s.model).both_directions && !affordable;
-  if (!given.contains("whole-sequences") && !given.contains("window")) s.whole_sequences = !cut;
+  if (!given.contains(&TrainSettings::whole_sequences) && !given.contains(&TrainSettings::window))
+    s.whole_sequences = !cut;
   if (parse_model_spec(s.model).both_directions && !s.whole_sequences)
     throw UsageError(fmt::format("{} reads whole sequences, from both ends: leave out --window", s.model));
 }

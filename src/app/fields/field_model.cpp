@@ -21,31 +21,34 @@ namespace unfold {
 
 namespace {
 
+/// The text of a setting in the card; nothing if the card does not have it.
+template <class T>
+std::optional<std::string> stored_text(const nlohmann::json& stored, T TrainSettings::*setting) {
+  const auto found = stored.find(name_of(setting));
+  if (found == stored.end()) return std::nullopt;
+  return found->template get<std::string>();
+}
+
 TrainSettings settings_of_card(const Model& model) {
   TrainSettings settings;
   const nlohmann::json& stored = model.configuration();
   settings.format = model.data().source;
-  settings.symbols = stored.value("symbols", std::string(kAnyText));
-  for (const auto& [key, setting] : {std::pair{"sequences", &settings.sequences},
-                                     {"order", &settings.order},
-                                     {"types", &settings.types},
-                                     {"missing", &settings.missing},
-                                     {"decimal", &settings.decimal},
-                                     {"thousands", &settings.thousands},
-                                     {"header", &settings.header},
-                                     {"comment", &settings.comment}})
-    if (stored.contains(key)) *setting = stored[key].get<std::string>();
-  if (stored.contains("trees")) settings.trees = stored["trees"].get<std::string>();
-  if (const auto window = stored.find("window"); window != stored.end())
+  settings.symbols = stored_text(stored, &TrainSettings::symbols).value_or(kAnyText);
+  for (const auto member :
+       {&TrainSettings::sequences, &TrainSettings::order, &TrainSettings::types, &TrainSettings::missing,
+        &TrainSettings::decimal, &TrainSettings::thousands, &TrainSettings::header, &TrainSettings::comment})
+    settings.*member = stored_text(stored, member);
+  settings.trees = stored_text(stored, &TrainSettings::trees);
+  if (const auto window = stored.find(name_of(&TrainSettings::window)); window != stored.end())
     settings.window = whole_number<Index>(*window).value_or(settings.window);
-  if (const std::string name = stored.value("model", std::string()); names_density(name)) {
-    settings.model = name;
-    if (stored.contains("predict")) settings.predict = stored["predict"].get<std::string>();
+  if (const auto name = stored_text(stored, &TrainSettings::model); name && names_density(*name)) {
+    settings.model = *name;
+    settings.predict = stored_text(stored, &TrainSettings::predict);
   }
-  if (!stored.contains("ends")) return settings;
-  settings.ends = stored["ends"].get<std::string>();
-  settings.read = stored.value("read", std::string());
-  settings.predict = stored.value("predict", std::string());
+  settings.ends = stored_text(stored, &TrainSettings::ends);
+  if (!settings.ends) return settings;
+  settings.read = stored_text(stored, &TrainSettings::read).value_or("");
+  settings.predict = stored_text(stored, &TrainSettings::predict).value_or("");
   return settings;
 }
 
@@ -64,7 +67,9 @@ TrainSettings stored_settings(const Model& model) {
   }
 }
 
-bool predicts_whole_sequences(const Model& model) { return model.configuration().contains("ends"); }
+bool predicts_whole_sequences(const Model& model) {
+  return model.configuration().contains(name_of(&TrainSettings::ends));
+}
 
 std::optional<LengthModel> length_model_of(const Model& model) {
   const nlohmann::json& stored = model.configuration();

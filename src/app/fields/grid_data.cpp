@@ -22,23 +22,23 @@ Index patch_for(const Examples& examples) {
 
 void set_grid_defaults(Problem problem, const Examples& examples, const Given& given, TrainSettings& s) {
   constexpr double kGrids = 600'000, kPositions = 12'000'000, kFewest = 8, kMost = 60;
-  const auto settle = [&](std::string_view name, auto& setting, auto value) {
-    if (!given.contains(name)) setting = value;
+  const auto settle = [&](auto member, auto value) {
+    if (!given.contains(member)) s.*member = value;
   };
   const bool whole = problem == Problem::classifying;
-  settle("model", s.model,
+  settle(&TrainSettings::model,
          whole ? fmt::format("grid-lstm:16,layers=2,patch={}+2", patch_for(examples)) : "grid-lstm:16");
-  settle("optimizer", s.optimizer,
+  settle(&TrainSettings::optimizer,
          fmt::format("adam:rate={},clip=1,schedule=cosine,warmup=100", whole ? 0.004 : 0.003));
-  settle("batch", s.batch, Index{whole ? 32 : 8});
+  settle(&TrainSettings::batch, Index{whole ? 32 : 8});
   if (!s.epochs && !s.steps && !s.minutes) {
     const double read =
         whole ? kGrids / static_cast<double>(examples.count()) : kPositions / static_cast<double>(examples.positions());
     s.epochs = std::clamp(std::round(read), kFewest, kMost);
   }
-  if (given.contains("window")) throw UsageError("grids are read as a whole; leave out --window");
+  if (given.contains(&TrainSettings::window)) throw UsageError("grids are read as a whole; leave out --window");
   if (s.ahead.value_or(0) > 0) throw UsageError("positions of a grid have no order; leave out --ahead");
-  if (!given.contains("whole-sequences")) s.whole_sequences = true;
+  if (!given.contains(&TrainSettings::whole_sequences)) s.whole_sequences = true;
 }
 
 }  // namespace unfold

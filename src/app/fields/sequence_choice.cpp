@@ -17,7 +17,7 @@ std::string optimizer_name(const TrainSettings& s) { return s.optimizer.substr(0
 
 bool chooses_sequences(const TrainSettings& s, const Given& given) {
   return !s.task && !is_fitted_model(s.model) && compares_losses(s.optimizer) && s.sampled_softmax == 0 &&
-         !given.contains("window") && !given.contains("whole-sequences");
+         !given.contains(&TrainSettings::window) && !given.contains(&TrainSettings::whole_sequences);
 }
 
 std::size_t whole_sequence_bytes(const Plan& plan, Index outputs, const Split& part, Index batch,

@@ -154,7 +154,8 @@ namespace {
 
 std::string logged_unit(const std::string& run) {
   const RunFolder folder(run);
-  if (!folder.has_config() || read_config(folder.config()).find("predict") == nullptr) return "bits per symbol";
+  if (!folder.has_config() || read_config(folder.config()).find(name_of(&TrainSettings::predict)) == nullptr)
+    return "bits per symbol";
   const auto standardised = [](const FieldInfo& field) { return !field.loss.empty() && !field.mean.empty(); };
   std::error_code none;
   const bool has_model = std::filesystem::exists(folder.model(), none);  // a run that has only begun has none
@@ -191,7 +192,7 @@ void plot_runs(const std::vector<std::string>& folders, const std::string& svg_f
           fmt::format("{}: its log contains neither validations nor steps to plot; --plot requires run folders", path));
     for (auto& point : points) point.second = bits(point.second);
     const Config config = folder.has_config() ? read_config(folder.config()) : Config();
-    const ConfigEntry* entry = config.find("model");
+    const ConfigEntry* entry = config.find(name_of(&TrainSettings::model));
     const std::string model = entry != nullptr ? to_string(entry->value) : path;
     const auto place = static_cast<std::size_t>(std::ranges::find(models, model) - models.begin());
     if (place == models.size()) {

@@ -37,7 +37,7 @@ std::vector<Kin> kin_of(const std::vector<std::string>& runs) {
   for (const std::string& run : runs) {
     const RunFolder folder(run);
     const Config config = folder.has_config() ? read_config(folder.config()) : Config();
-    const ConfigEntry* entry = config.find("model");
+    const ConfigEntry* entry = config.find(name_of(&TrainSettings::model));
     const std::string model = entry != nullptr ? to_string(entry->value) : folder_name(run);
     const auto found = std::ranges::find(all, model, &Kin::model);
     if (found == all.end())
@@ -146,10 +146,6 @@ PageSection card_section(const ReportRequest& request) {
 
 namespace {
 
-/// Settings whose defaults depend on the data or on other settings.
-constexpr std::array<std::string_view, 7> kSettled = {"model",   "optimizer",    "window", "batch",
-                                                      "symbols", "word-dropout", "shift"};
-
 /// An argument that stands without an option: the name of a file.
 std::string file_argument(const std::string& file) {
   return quoted(file.size() > 1 && file.starts_with('-') ? "./" + file : file);
@@ -162,19 +158,19 @@ std::string command_of(const std::string& run) {
   if (!folder.has_config()) return {};
   std::string command = "unfold train";
   std::string options;
-  TrainSettings defaults;
-  RunSettings run_defaults;
-  const Config standard = configuration(defaults, run_defaults, Stored::run);
+  const SettingTable& defaults = SettingTable::defaults();
+  const Config standard = configuration(defaults.settings, defaults.run, Keep::run);
   const Config config = read_config(folder.config());
   for (const ConfigEntry& entry : config.entries()) {
-    if (entry.key == "data") {
+    const OptionRow* row = find_row(defaults.rows, entry.key);
+    if (row != nullptr && row->is_input) {
       for (const std::string& file : std::get<std::vector<std::string>>(entry.value))
         command += " " + file_argument(file);
       continue;
     }
     const ConfigEntry* usual = standard.find(entry.key);
-    const bool settled = std::ranges::find(kSettled, entry.key) != kSettled.end();
-    if (!settled && usual != nullptr && to_string(usual->value) == to_string(entry.value)) continue;
+    const bool varies = row != nullptr && row->default_varies;
+    if (!varies && usual != nullptr && to_string(usual->value) == to_string(entry.value)) continue;
     if (const bool* flag = std::get_if<bool>(&entry.value)) {
       if (*flag) options += fmt::format(" \\\n  --{}", entry.key);
       continue;

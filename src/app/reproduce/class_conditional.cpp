@@ -51,10 +51,11 @@ std::string train_class_conditional(const ClassFiles& files, const std::string& 
   s.model = training.model;
   s.epochs = training.epochs;
   request.run.threads = 1;
-  request.given = {"valid", "format", "symbols", "predict", "unknown", "ends", "model", "epochs"};
+  using S = TrainSettings;
+  request.given.add(&S::valid, &S::format, &S::symbols, &S::predict, &S::unknown, &S::ends, &S::model, &S::epochs);
   if (training.given) {
     s.read = "label";
-    request.given.insert("read");
+    request.given.add(&S::read);
   }
   return train(request).run;
 }

@@ -161,16 +161,15 @@ class Reproducing {
 /// Parses the words as arguments of `unfold train`.
 TrainRequest train_request(const std::vector<std::string>& words) {
   TrainRequest request;
-  const std::vector<Setting> settings = all_settings(request.settings, request.run);
   for (std::size_t i = 0; i < words.size(); ++i) {
     if (!words[i].starts_with("--")) {
       request.settings.data.push_back(words[i]);
-      request.given.emplace("data");
+      request.given.add(&TrainSettings::data);
       continue;
     }
     const std::string name = words[i].substr(2);
-    const auto setting = std::ranges::find(settings, name, &Setting::name);
-    const bool flag = setting != settings.end() && std::holds_alternative<bool*>(setting->target);
+    const OptionRow* row = find_row(SettingTable::defaults().rows, name);
+    const bool flag = row != nullptr && std::holds_alternative<bool*>(row->target);
     const bool has_value = !flag && i + 1 < words.size();
     assign_text(name, has_value ? words[++i] : "true", request.settings, request.run);
     request.given.insert(name);

@@ -20,8 +20,9 @@ constexpr double kSteps = 3500, kEpochs = 12;
 }  // namespace
 
 bool uses_default_model(const TrainSettings& s, const Given& given) {
-  return s.minutes && !s.steps && !s.epochs && !given.contains("model") && s.model == canonical_model(kDefaultModel) &&
-         !s.task && !s.follow && !s.copy_matching_parameters && !has_fields(s);
+  return s.minutes && !s.steps && !s.epochs && !given.contains(&TrainSettings::model) &&
+         s.model == canonical_model(kDefaultModel) && !s.task && !s.follow && !s.copy_matching_parameters &&
+         !has_fields(s);
 }
 
 Index default_units(double minutes, Index symbols) {
@@ -38,7 +39,7 @@ std::string choose_default_model(TrainSettings& s, const Given& given, Index sym
   ModelSpec spec = parse_model_spec(kTimedModel);
   spec.units = default_units(*s.minutes, symbols);
   s.model = to_string(spec);
-  if (!given.contains("optimizer")) {
+  if (!given.contains(&TrainSettings::optimizer)) {
     const double rate = kTimedRate * std::sqrt(static_cast<double>(kLargest) / static_cast<double>(spec.units));
     constexpr double kShown = 1000;  // rounded to thousandths
     s.optimizer = canonical_optimizer(fmt::format(kTimedOptimizer, std::round(kShown * rate) / kShown));

@@ -64,8 +64,7 @@ void check_device(const TrainSettings& s, const RunSettings& run) {
   };
   const ModelSpec spec = parse_model_spec(s.model);
   if (readout_of(spec) || is_hidden_markov(spec))
-    throw UsageError(fmt::format(
-        "--device is for models trained by gradients, but {} is fitted in one pass; leave it out", s.model));
+    throw UsageError(not_by_gradients(name_of(&RunSettings::device), s.model));
   if (run.memory_limit) refuse("--memory-limit");
   if (s.shards) refuse("--shards");
   if (s.restarts > 1) refuse("--restarts");

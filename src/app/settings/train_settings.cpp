@@ -4,16 +4,16 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <filesystem>
 #include <limits>
+#include <stdexcept>
 
 #include "app/settings/evaluation_split.h"
 #include "app/settings/line_lists.h"
+#include "app/settings/setting_rows.h"
 #include "app/settings/step_settings.h"
 #include "base/formats/text_encoding.h"
 #include "base/options/integer_range.h"
-#include "base/options/suggestions.h"
 #include "base/printable.h"
 #include "base/threads/team.h"
 #include "base/utf8.h"
@@ -31,99 +31,11 @@
 namespace unfold {
 namespace {
 
-constexpr auto kBudget = std::to_array<std::string_view>({"epochs", "steps", "minutes"});
-constexpr std::string_view kMemoryLimit = "memory-limit";
-/// Options of gradient-based training, not applicable to models that are fitted directly.
-constexpr auto kGradientOnly = std::to_array<std::string_view>(
-    {"restarts",         "optimizer",       "window",       "batch",           "whole-sequences",
-     "curriculum",       "epochs",          "steps",        "minutes",         "validate-every",
-     "early-stop",       "resume",          "sample-every", "log-every",       "memory-limit",
-     "checkpoint-every", "sampled-softmax", "precision",    "teacher-forcing", "forcing-schedule",
-     "gradient",         "follow",          "objective",    "shards",          "gradient-sums",
-     "label-smoothing",  "feedback",        "start-from",   "best-by",         "device",
-     "activations"});
-
-/// Options for input files, not applicable to tasks.
-constexpr auto kFilesOnly =
-    std::to_array<std::string_view>({"mask",         "lines",           "trees",           "follow",
-                                     "feedback",     "vocabulary",      "word-dropout",    "teacher-forcing",
-                                     "read",         "split",           "shift",           "symbols",
-                                     "sequences",    "valid-mask",      "predict-after",   "forcing-schedule",
-                                     "test",         "valid",           "window",          "unknown",
-                                     "log-rules",    "start-from",      "sampled-softmax", "ends",
-                                     "ahead",        "format",          "predict",         "objective",
-                                     "sample-every", "whole-sequences", "order",           "types",
-                                     "missing",      "decimal",         "thousands",       "header",
-                                     "comment"});
-/// Options for text, not applicable to data with fields.
-constexpr auto kTextOnly = std::to_array<std::string_view>(
-    {"vocabulary", "lines", "predict-after", "mask", "valid-mask", "label-column", "only-label", "sample-every",
-     "sampled-softmax", "activity-penalty", "flow-penalty", "restarts", "curriculum", "log-rules", "follow"});
-/// Those of kTextOnly that do not determine how a file is read.
-constexpr auto kTextTraining = std::to_array<std::string_view>(
-    {"sample-every", "sampled-softmax", "activity-penalty", "flow-penalty", "restarts", "curriculum"});
-constexpr auto kFieldsOnly = std::to_array<std::string_view>(
-    {"read", "predict", "ahead", "sequences", "test", "word-dropout", "ends", "trees", "shift", "objective", "feedback",
-     "best-by", "order", "types", "missing", "decimal", "thousands", "header", "comment"});
-/// Options for tables.
-constexpr auto kTablesOnly = std::to_array<std::string_view>(
-    {"sequences", "order", "types", "missing", "decimal", "thousands", "header", "comment"});
-/// Options that require finite data, not applicable to streams.
-constexpr auto kEndsOnly =
-    std::to_array<std::string_view>({"format", "vocabulary", "label-column", "only-label", "lines", "split", "valid",
-                                     "unknown", "predict-after", "mask", "valid-mask", "whole-sequences", "curriculum",
-                                     "epochs", "sampled-softmax", "restarts", "validate-every", "start-from"});
-constexpr auto kTaskOnly = std::to_array<std::string_view>({"validate-on", "goal-error"});
+constexpr Index kMostThreads = 1024;
 constexpr std::string_view kTf32 = "tf32", kProcessor = "cpu";
 constexpr std::string_view kTextFormat = "text", kFastqFormat = "fastq";
 
 bool is_in(const auto& list, std::string_view option) { return std::ranges::find(list, option) != list.end(); }
-
-std::string_view wanted(const SettingTarget& target) {
-  constexpr std::string_view kWanted[] = {"true or false",     "a whole number", "a number", "a string",
-                                          "a list of strings", "a whole number", "a number", "a string"};
-  return kWanted[target.index()];
-}
-
-template <class T>
-struct Unwrapped {
-  using type = T;
-};
-template <class T>
-struct Unwrapped<std::optional<T>> {
-  using type = T;
-};
-template <class Pointer>
-using ValueAt = typename Unwrapped<std::remove_pointer_t<Pointer>>::type;
-
-void assign_value(const Setting& setting, const ConfigValue& value) {
-  const bool fits = std::visit(
-      [&](auto* target) {
-        using T = ValueAt<decltype(target)>;
-        const T* found = std::get_if<T>(&value);
-        if (found != nullptr) *target = *found;
-        if constexpr (std::is_same_v<T, double>)
-          if (const Index* whole = std::get_if<Index>(&value)) return *target = static_cast<double>(*whole), true;
-        return found != nullptr;
-      },
-      setting.target);
-  if (!fits)
-    throw UsageError(fmt::format("the stored configuration: {} must be {}, not {}", setting.name,
-                                 wanted(setting.target), in_quotes(to_string(value))));
-}
-
-std::optional<ConfigValue> value_of(const Setting& setting) {
-  return std::visit(
-      [](auto* target) -> std::optional<ConfigValue> {
-        if constexpr (requires { target->has_value(); }) {
-          if (!target->has_value()) return std::nullopt;
-          return ConfigValue(**target);
-        } else {
-          return ConfigValue(*target);
-        }
-      },
-      setting.target);
-}
 
 /// File names need not be valid UTF-8, but the records of a run must be.
 ConfigValue in_valid_utf8(ConfigValue value) {
@@ -133,29 +45,17 @@ ConfigValue in_valid_utf8(ConfigValue value) {
   return value;
 }
 
-const Setting& find_setting(const std::vector<Setting>& all, std::string_view name, const std::string& where) {
-  std::vector<std::string> names;
-  for (const Setting& setting : all) {
-    if (setting.name == name) return setting;
-    names.emplace_back(setting.name);
-  }
-  throw UsageError(
-      fmt::format("{}: train has no key {}{}", where, in_quotes(name), did_you_mean(std::string(name), names)));
-}
-
 /// A new budget replaces an earlier one completely.
 void forget_budget(const Given& given, TrainSettings& s) {
-  if (std::ranges::none_of(kBudget, [&](std::string_view name) { return given.contains(name); })) return;
-  if (!given.contains("epochs")) s.epochs.reset();
-  if (!given.contains("steps")) s.steps.reset();
-  if (!given.contains("minutes")) s.minutes.reset();
+  const bool epochs = given.contains(&TrainSettings::epochs), steps = given.contains(&TrainSettings::steps);
+  const bool minutes = given.contains(&TrainSettings::minutes);
+  if (!epochs && !steps && !minutes) return;
+  if (!epochs) s.epochs.reset();
+  if (!steps) s.steps.reset();
+  if (!minutes) s.minutes.reset();
 }
 
 void check_task_options(const TrainSettings& s, const Given& given) {
-  for (const std::string_view name : kFilesOnly)
-    if (s.task && given.contains(name)) throw UsageError(fmt::format("--{} is for data files, not for a --task", name));
-  for (const std::string_view name : kTaskOnly)
-    if (!s.task && given.contains(name)) throw UsageError(fmt::format("--{} requires --task", name));
   if (!s.task) return;
   if (is_fitted_model(s.model))
     throw UsageError(fmt::format("--task requires a model trained by gradients, not {}", s.model));
@@ -168,37 +68,31 @@ void check_task_options(const TrainSettings& s, const Given& given) {
   const auto unused = [&](std::string_view name, std::string_view why) {
     throw UsageError(fmt::format("--{} has no effect with --task {}: {}; leave it out", name, *s.task, why));
   };
-  if (!files && given.contains("epochs")) unused("epochs", "its examples are generated without limit");
-  if (s.restarts > 1) unused("restarts", "only one network is trained");
+  if (!files && given.contains(&TrainSettings::epochs))
+    unused(name_of(&TrainSettings::epochs), "its examples are generated without limit");
+  if (s.restarts > 1) unused(name_of(&TrainSettings::restarts), "only one network is trained");
   if (s.best_by == "labels") unused("best-by labels", "errors are counted by whole sequences");
-  if (s.label_column) unused("label-column", "it reads no lines");
+  if (s.label_column) unused(name_of(&TrainSettings::label_column), "it reads no lines");
 }
 
 void check_field_options(const TrainSettings& s, const Given& given) {
-  if (s.task) return;
-  for (const std::string_view name : kTextOnly)
-    if (has_fields(s) && given.contains(name))
-      throw UsageError(fmt::format(
-          "--{} is for text, not for data with fields ({}); --format text reads the file as text", name, *s.format));
-  for (const std::string_view name : kFieldsOnly)
-    if (!has_fields(s) && given.contains(name))
-      throw UsageError(fmt::format("--{} requires data with fields; specify their format with --format", name));
-  if (has_fields(s) && is_fitted_model(s.model))
+  if (s.task || !has_fields(s)) return;
+  if (is_fitted_model(s.model))
     throw UsageError(
         fmt::format("data with fields ({}) require a model trained by gradients, not {}; --format text reads "
                     "the file as text",
                     *s.format, s.model));
-  if (!has_fields(s)) return;
   const ReaderEntry& reader = readers().get(*s.format);
-  if (given.contains("symbols") && !reader.has_texts)
+  if (given.contains(&TrainSettings::symbols) && !reader.has_texts)
     throw UsageError(fmt::format("--symbols applies only to text, and {} has none: leave it out", *s.format));
-  if (given.contains("sequences") && !reader.has_sequence_column)
+  if (given.contains(&TrainSettings::sequences) && !reader.has_sequence_column)
     throw UsageError(fmt::format(
         "--sequences names a column of a table; the format {} defines its sequences: leave it out", *s.format));
-  for (const std::string_view name : kTablesOnly)
-    if (given.contains(name) && !reader.has_sequence_column)
+  TrainSettings none;
+  for (const OptionRow& row : table_rows(none))
+    if (given.contains(row.name) && !reader.has_sequence_column)
       throw UsageError(
-          fmt::format("--{} applies to tables, and DATA has the format {}: leave it out", name, *s.format));
+          fmt::format("--{} applies to tables, and DATA has the format {}: leave it out", row.name, *s.format));
 }
 
 /// Throws UsageError for explicitly given options without effect. Stored values are not rejected.
@@ -206,9 +100,11 @@ void refuse_unused(const TrainSettings& s, const Given& given) {
   const bool fitted = is_fitted_model(s.model);
   if (fitted && (s.activity_penalty > 0 || s.flow_penalty > 0))
     throw UsageError(fmt::format("penalties apply only to gradient-based training; {} is fitted directly", s.model));
-  for (const auto& [name, asked] : {std::pair{"early-stop", s.early_stop > 0},
-                                    {"best-by", given.contains("best-by") && s.best_by.has_value()},
-                                    {"validate-every", given.contains("validate-every") && s.validate_every > 0}})
+  for (const auto& [name, asked] :
+       {std::pair{name_of(&TrainSettings::early_stop), s.early_stop > 0},
+        {name_of(&TrainSettings::best_by), given.contains(&TrainSettings::best_by) && s.best_by.has_value()},
+        {name_of(&TrainSettings::validate_every),
+         given.contains(&TrainSettings::validate_every) && s.validate_every > 0}})
     if (!fitted && !validates(s) && asked)
       throw UsageError(fmt::format("--{} needs validation, but --split {} leaves no validation data", name, *s.split));
   if (s.follow && s.early_stop > 0)
@@ -218,24 +114,52 @@ void refuse_unused(const TrainSettings& s, const Given& given) {
 /// Sets the defaults for a stream, which is one sequence of bytes, read once.
 void settle_follow(TrainSettings& s, const Given& given) {
   if (!s.follow) return;
-  for (const std::string_view name : kEndsOnly)
-    if (given.contains(name)) throw UsageError(fmt::format("--follow reads an endless stream: leave --{} out", name));
   if (s.data.size() != 1) throw UsageError("--follow reads one stream; specify one file, or - for standard input");
-  if (given.contains("symbols") && s.symbols != "bytes")
+  if (given.contains(&TrainSettings::symbols) && s.symbols != "bytes")
     throw UsageError(
         "--follow reads bytes, because the characters or words of a stream are not known in advance; leave --symbols "
         "out");
-  if (given.contains("batch") && s.batch != 1) throw UsageError("--follow reads one stream, so --batch must be 1");
+  if (given.contains(&TrainSettings::batch) && s.batch != 1)
+    throw UsageError("--follow reads one stream, so --batch must be 1");
   s.symbols = "bytes";
   s.batch = 1;
   s.epochs = 1;
 }
 
+bool is_of(const OptionRow& row, auto member) { return row.name == name_of(member); }
+
 /// Whether the setting, with the value that it has, is accepted when all settings are given.
-bool may_be_given(std::string_view setting, const TrainSettings& s) {
-  if (s.follow && is_in(kEndsOnly, setting)) return false;
-  if (s.whole_sequences && setting == "window") return false;
-  return setting != "symbols" || !has_fields(s) || readers().get(*s.format).has_texts;
+bool may_be_given(const OptionRow& row, const TrainSettings& s) {
+  if (s.follow && !row.kinds.contains(Kind::stream)) return false;
+  if (s.whole_sequences && is_of(row, &TrainSettings::window)) return false;
+  return !is_of(row, &TrainSettings::symbols) || !has_fields(s) || readers().get(*s.format).has_texts;
+}
+
+/// Whether the setting is only for models that are trained by gradients. A memory limit also bounds counting.
+bool needs_gradients(const OptionRow& row, const TrainSettings& s) {
+  return row.by_gradient && !(is_of(row, &RunSettings::memory_limit) && is_counted_model(s.model));
+}
+
+/// Says what the data are, and how they could be read otherwise.
+std::string description_of(Kind kind, const OptionRow& row) {
+  switch (kind) {
+    case Kind::task: return "this is a task";
+    case Kind::stream: return "this is a stream (--follow)";
+    case Kind::fields: return "this data has fields (--format text reads it as text)";
+    default: break;
+  }
+  const char* help = row.kinds.contains(Kind::fields) ? " (--format names a format with fields)" : "";
+  return fmt::format("this data is text{}", help);
+}
+
+/// Throws UsageError for given settings that do not apply to the model or the data.
+void refuse_inapplicable(const TrainSettings& s, const Given& given) {
+  const Kind kind = kind_of(s);
+  for (const OptionRow& row : SettingTable::defaults().rows) {
+    if (!given.contains(row.name)) continue;
+    if (is_fitted_model(s.model) && needs_gradients(row, s)) throw UsageError(not_by_gradients(row.name, s.model));
+    if (!row.kinds.contains(kind)) throw UsageError(not_applicable(row.name, row.kinds, description_of(kind, row)));
+  }
 }
 
 /// Whether a file can be looked at before it is read.
@@ -257,13 +181,29 @@ void check_fasta_options(const TrainSettings& s) {
     throw UsageError("--label-column and --only-label apply to lines; headers of FASTA records are skipped");
 }
 
+bool is_only_for_text(const OptionRow& row) {
+  return row.kinds.contains(Kind::text) && !row.kinds.contains(Kind::fields);
+}
+bool is_only_for_fields(const OptionRow& row) {
+  return row.kinds.contains(Kind::fields) && !row.kinds.contains(Kind::text);
+}
+
+/// Returns the first row that was given and for which `holds`; nullptr if there is none.
+const OptionRow* first_given(const Given& given, const auto& holds) {
+  for (const OptionRow& row : SettingTable::defaults().rows)
+    if (given.contains(row.name) && holds(row)) return &row;
+  return nullptr;
+}
+
 /// The option that states that DATA is running text; empty: there is none. Options of training are not among them: an
 /// option never changes the kind of data.
 std::string_view option_of_text(const TrainSettings& s, const Given& given) {
-  for (const std::string_view name : kTextOnly)
-    if (given.contains(name) && !is_in(kTextTraining, name)) return name;
-  if (given.contains("symbols")) return "symbols";
-  return is_fitted_model(s.model) ? "model" : std::string_view();
+  const auto states_text = [](const OptionRow& row) {
+    return is_only_for_text(row) && row.group == OptionGroup::data;
+  };
+  if (const OptionRow* row = first_given(given, states_text)) return row->name;
+  if (given.contains(&TrainSettings::symbols)) return name_of(&TrainSettings::symbols);
+  return is_fitted_model(s.model) ? name_of(&TrainSettings::model) : std::string_view();
 }
 
 /// A note for the case that only an option causes a file to be read as running text, although it looks like a different
@@ -291,7 +231,7 @@ FormatGuess decided_format(const std::string& file, bool fields, std::string_vie
   if (format == "arpa")
     throw UsageError(
         fmt::format("{} is an n-gram model, not data; convert it with `unfold import {} --from arpa`", file, file));
-  if (format == kLogFormat && (text.empty() || text == "model")) return {kLogFormat, "its name"};
+  if (format == kLogFormat && (text.empty() || text == name_of(&TrainSettings::model))) return {kLogFormat, "its name"};
   if (format == kFastaFormat) return {std::string(kFastaFormat), "its name"};
   if (fields || !named.empty()) return {};
   if (std::string why = guess_fasta(file); !why.empty()) return {std::string(kFastaFormat), std::move(why)};
@@ -300,9 +240,9 @@ FormatGuess decided_format(const std::string& file, bool fields, std::string_vie
 
 /// Reads the lines of a list of items as sequences. Returns a note, or an empty string if the file is not a list.
 std::string recognize_lines(TrainSettings& s, const Given& given) {
-  constexpr const char* kOthers[] = {"lines", "label-column", "only-label", "predict-after", "mask", "curriculum"};
   if (s.lines || s.symbols == "words" || !is_file(s.data.front()) ||
-      std::ranges::any_of(kOthers, [&](const char* name) { return given.contains(name); }))
+      given.contains_any(&TrainSettings::lines, &TrainSettings::label_column, &TrainSettings::only_label,
+                         &TrainSettings::predict_after, &TrainSettings::mask, &TrainSettings::curriculum))
     return {};
   const std::string why = guess_item_lines(Input::open(s.data.front()).bytes());
   if (why.empty()) return {};
@@ -315,13 +255,13 @@ std::string recognize_lines(TrainSettings& s, const Given& given) {
 void set_log_defaults(TrainSettings& s, const Given& given) {
   if (s.log_rules && s.format != kLogFormat) throw UsageError("--log-rules requires --format log");
   if (s.format != kLogFormat) return;
-  if (given.contains("symbols") && s.symbols != "words")
+  if (given.contains(&TrainSettings::symbols) && s.symbols != "words")
     throw UsageError("--format log reads words; leave out --symbols, or add --format text");
   s.symbols = "words";
   s.lines = true;
   s.label_column = s.label_column || s.only_label.has_value();
-  if (given.contains("resume")) return;  // everything else has been stored
-  if (!given.contains("model")) s.model = kDefaultLogModel;
+  if (given.resumed) return;  // everything else has been stored
+  if (!given.contains(&TrainSettings::model)) s.model = kDefaultLogModel;
   // Models that are fitted directly need no validation data.
   if (!s.valid && !s.split && is_fitted_model(s.model)) s.split = "100/0/0";
 }
@@ -342,7 +282,7 @@ std::string resolve_format(TrainSettings& s, const Given& given) {
     return fmt::format("{} is read as images (a folder)", s.data.front());
   }
   const std::string_view text = option_of_text(s, given);
-  const bool fields = std::ranges::any_of(kFieldsOnly, [&](std::string_view name) { return given.contains(name); });
+  const bool fields = first_given(given, is_only_for_fields) != nullptr;
   if (!is_file(s.data.front())) {  // a pipe can be read only once
     if (!fields) return {};
     if (std::error_code none; s.data.front() == "-" || std::filesystem::exists(s.data.front(), none))
@@ -376,158 +316,111 @@ std::string resolve_format(TrainSettings& s, const Given& given) {
                      guess.why);
 }
 
-std::vector<Setting> all_settings(TrainSettings& s, RunSettings& r) {
-  using enum Stored;
-  return {
-      {"data", &s.data, fixed},
-      {"format", &s.format, model},
-      {"read", &s.read, model},
-      {"predict", &s.predict, model},
-      {"ahead", &s.ahead, model},
-      {"sequences", &s.sequences, model},
-      {"order", &s.order, model},
-      {"types", &s.types, model},
-      {"missing", &s.missing, model},
-      {"decimal", &s.decimal, model},
-      {"thousands", &s.thousands, model},
-      {"header", &s.header, model},
-      {"comment", &s.comment, model},
-      {"ends", &s.ends, model},
-      {"trees", &s.trees, model},
-      {"test", &s.test, fixed},
-      {"word-dropout", &s.word_dropout, model},
-      {"shift", &s.shift, model},
-      {"log-rules", &s.log_rules, fixed},
-      {"symbols", &s.symbols, model},
-      {"vocabulary", &s.vocabulary, model},
-      {"label-column", &s.label_column, model},
-      {"only-label", &s.only_label, model},
-      {"lines", &s.lines, model},
-      {"split", &s.split, model},
-      {"valid", &s.valid, fixed},
-      {"unknown", &s.unknown, model},
-      {"task", &s.task, model},
-      {"validate-on", &s.validate_on, model},
-      {"goal-error", &s.goal_error, model},
-      {"predict-after", &s.predict_after, model},
-      {"mask", &s.mask, fixed},
-      {"valid-mask", &s.valid_mask, fixed},
-      {"model", &s.model, model},
-      {"start-from", &s.copy_matching_parameters, fixed},
-      {"optimizer", &s.optimizer, model},
-      {"window", &s.window, model},
-      {"batch", &s.batch, model},
-      {"whole-sequences", &s.whole_sequences, model},
-      {"curriculum", &s.curriculum, model},
-      {"epochs", &s.epochs, model},
-      {"steps", &s.steps, model},
-      {"minutes", &s.minutes, model},
-      {"activity-penalty", &s.activity_penalty, model},
-      {"flow-penalty", &s.flow_penalty, model},
-      {"label-smoothing", &s.label_smoothing, model},
-      {"sampled-softmax", &s.sampled_softmax, model},
-      {"gradient", &s.gradient, model},
-      {"follow", &s.follow, model},
-      {"teacher-forcing", &s.teacher_forcing, model},
-      {"feedback", &s.feedback, model},
-      {"forcing-schedule", &s.forcing_schedule, model},
-      {"objective", &s.objective, model},
-      {"precision", &s.precision, model},
-      {"activations", &s.activations, model},
-      {"seed", &s.seed, model},
-      {"restarts", &s.restarts, model},
-      {"shards", &s.shards, model},
-      {"gradient-sums", &s.gradient_sums, model},
-      {"validate-every", &s.validate_every, model},
-      {"best-by", &s.best_by, model},
-      {"early-stop", &s.early_stop, model},
-      {"sample-every", &r.sample_every, run},
-      {"checkpoint-every", &r.checkpoint_every, run},
-      {"log-every", &r.log_every, fixed},
-      {"memory-limit", &r.memory_limit, run},
-      {"threads", &r.threads, run},
-      {"device", &r.device, run},
-  };
+Kind kind_of(const TrainSettings& s) {
+  if (s.task) return Kind::task;
+  if (s.follow) return Kind::stream;
+  return has_fields(s) ? Kind::fields : Kind::text;
 }
 
-Config configuration(const TrainSettings& settings, const RunSettings& run, Stored least) {
+OptionRows setting_rows(TrainSettings& settings, RunSettings& run) {
+  OptionRows rows;
+  add_data_rows(rows, settings);
+  add_training_rows(rows, settings);
+  add_execution_rows(rows, run);
+  return rows;
+}
+
+OptionRow threads_row(Index& threads, Keep keep) {
+  return {.name = "threads",
+          .target = &threads,
+          .placeholder = "N",
+          .help = "threads; no result depends on their number",
+          .least = 0,
+          .most = kMostThreads,
+          .keep = keep,
+          .default_text = "all processors",
+          .group = OptionGroup::execution,
+          .common = true};
+}
+
+std::string not_by_gradients(std::string_view option, std::string_view model) {
+  return fmt::format("--{} applies to models trained by gradients; {} is fitted in one pass: leave it out", option,
+                     model);
+}
+
+const SettingTable& SettingTable::defaults() {
+  static const SettingTable table;
+  return table;
+}
+
+const OptionRow& SettingTable::row_at(const void* address) const {
+  for (const OptionRow& row : rows)
+    if (address_of(row.target) == address) return row;
+  throw std::logic_error("a setting has no row");
+}
+
+Config configuration(const TrainSettings& settings, const RunSettings& run, Keep least) {
   TrainSettings s = settings;
   RunSettings r = run;
   Config result;
-  for (const Setting& setting : all_settings(s, r)) {
-    if (setting.stored < least || !applies(setting.name, settings)) continue;
-    if (least != Stored::model && !may_be_given(setting.name, settings)) continue;
-    if (auto value = value_of(setting)) result.set(std::string(setting.name), in_valid_utf8(std::move(*value)));
+  for (const OptionRow& row : setting_rows(s, r)) {
+    if (row.keep < least || !applies(row, settings)) continue;
+    if (least != Keep::model && !may_be_given(row, settings)) continue;
+    if (auto value = value_of(option_of(row))) result.set(row.name, in_valid_utf8(std::move(*value)));
   }
   return result;
 }
 
 void apply_stored(const Config& stored, const Given& given, TrainSettings& settings, RunSettings& run) {
-  const std::vector<Setting> all = all_settings(settings, run);
+  constexpr std::string_view kWhere = "the stored configuration";
+  const OptionRows rows = setting_rows(settings, run);
   for (const ConfigEntry& entry : stored.entries()) {
-    const Setting& setting = find_setting(all, entry.key, "the stored configuration");
-    if (!given.contains(entry.key)) assign_value(setting, entry.value);
+    const OptionRow& row = need_row(rows, entry.key, kWhere, "train");
+    if (!given.contains(row.name)) set_option(option_of(row), entry.value, fmt::format("{}: {}", kWhere, row.name));
   }
   forget_budget(given, settings);
 }
 
 void assign_text(std::string_view name, const std::string& value, TrainSettings& settings, RunSettings& run) {
-  const std::vector<Setting> all = all_settings(settings, run);
-  const Setting& setting = find_setting(all, name, "settings");
-  const bool fits = std::visit(
-      [&](auto* target) {
-        using T = ValueAt<decltype(target)>;
-        if constexpr (std::is_same_v<T, bool>) {
-          const bool on = value == "true" || value == "1";
-          if (!on && value != "false" && value != "0") return false;
-          *target = on;
-        } else if constexpr (std::is_arithmetic_v<T>) {
-          T number{};
-          const char* end = value.data() + value.size();
-          const auto [stop, error] = std::from_chars(value.data(), end, number);
-          if (error != std::errc() || stop != end) return false;
-          *target = number;
-        } else if constexpr (std::is_same_v<T, std::vector<std::string>>) {
-          target->push_back(value);
-        } else {
-          *target = value;
-        }
-        return true;
-      },
-      setting.target);
-  if (!fits) throw UsageError(fmt::format("{} must be {}, not {}", name, wanted(setting.target), in_quotes(value)));
+  const OptionRows rows = setting_rows(settings, run);
+  const Option option = option_of(need_row(rows, name, "settings", "train"));
+  if (std::holds_alternative<bool*>(option.target)) {
+    const bool on = value == "true" || value == "1";
+    if (!on && value != "false" && value != "0")
+      throw UsageError(fmt::format("{} must be {}, not {}", option.name, wanted(option), in_quotes(value)));
+    set_option(option, on, option.name);
+  } else if (auto* const* list = std::get_if<std::vector<std::string>*>(&option.target)) {
+    (*list)->push_back(value);
+  } else {
+    set_option_from_text(option, value, option.name);
+  }
 }
 
 std::string resolve_device(TrainSettings& s, RunSettings& run, const Given& given) {
   if (run.device == kProcessor) run.device.reset();
-  if (run.device || s.precision != kTf32 || given.contains("precision")) return {};
+  if (run.device || s.precision != kTf32 || given.contains(&TrainSettings::precision)) return {};
   s.precision = "float";
   return "tf32 is supported only on GPUs; training continues in float";
 }
 
 Config comparable(const Config& all, bool resume) {
-  TrainSettings s;
-  RunSettings r;
-  const std::vector<Setting> settings = all_settings(s, r);
   Config result;
   for (const ConfigEntry& entry : all.entries()) {
-    const auto setting = std::ranges::find(settings, entry.key, &Setting::name);
-    const bool may_differ = resume && is_in(kBudget, entry.key);
-    if (setting == settings.end() || setting->stored < Stored::fixed || may_differ) continue;
+    const OptionRow* row = find_row(SettingTable::defaults().rows, entry.key);
+    const bool may_differ = resume && row != nullptr && row->group == OptionGroup::budget;
+    if (row == nullptr || row->keep < Keep::fixed || may_differ) continue;
     const auto* text = std::get_if<std::string>(&entry.value);
-    result.set(entry.key, entry.key == "optimizer" && text ? canonical_stored_optimizer(*text) : entry.value);
+    const bool optimizer = is_of(*row, &TrainSettings::optimizer);
+    result.set(entry.key, optimizer && text ? canonical_stored_optimizer(*text) : entry.value);
   }
   return result;
 }
 
 Config without_defaults_unknown_to(const Config& stored, const Config& here) {
-  TrainSettings defaults;
-  RunSettings run;
   Config result;
   for (const ConfigEntry& entry : here.entries()) {
-    bool is_default = false;
-    for (const Setting& setting : all_settings(defaults, run))
-      if (setting.name == entry.key) is_default = value_of(setting) == entry.value;
+    const OptionRow* row = find_row(SettingTable::defaults().rows, entry.key);
+    const bool is_default = row != nullptr && value_of(option_of(*row)) == entry.value;
     if (!is_default || stored.find(entry.key) != nullptr) result.set(entry.key, entry.value);
   }
   return result;
@@ -541,11 +434,7 @@ void make_canonical(TrainSettings& s, const RunSettings& run, const Given& given
     if (has_random_graph(spec) && graph_seed(spec) == 0) graph_seed(spec) = s.seed;
     s.model = to_string(spec);
   }
-  if (is_fitted_model(s.model))
-    for (const std::string_view name : kGradientOnly)
-      if (given.contains(name) && !(name == kMemoryLimit && is_counted_model(s.model)))
-        throw UsageError(
-            fmt::format("--{} is for models trained by gradients, but {} is fitted in one pass", name, s.model));
+  refuse_inapplicable(s, given);
   s.optimizer = canonical_optimizer(s.optimizer);
   if (s.objective) s.objective = canonical_objective(*s.objective);
   if (s.best_by && !is_in(std::array<std::string_view, 3>{"nats", "labels", "sequences"}, *s.best_by))
@@ -575,8 +464,8 @@ void make_canonical(TrainSettings& s, const RunSettings& run, const Given& given
   parse_unknown_policy(s.unknown);
   if (run.memory_limit) parse_bytes(*run.memory_limit);
   if (s.only_label && !s.label_column) throw UsageError("--only-label needs --label-column");
-  if (s.whole_sequences && given.contains("window"))
-    throw UsageError(given.contains("resume") && !given.contains("whole-sequences")
+  if (s.whole_sequences && given.contains(&TrainSettings::window))
+    throw UsageError(given.resumed && !given.contains(&TrainSettings::whole_sequences)
                          ? "the run reads whole sequences, but --window divides them: leave out --window to continue"
                          : "--window cannot be combined with --whole-sequences");
   if (s.valid && s.split)
@@ -591,15 +480,14 @@ void make_canonical(TrainSettings& s, const RunSettings& run, const Given& given
   if (!s.epochs && !s.steps && !s.minutes && !is_fitted_model(s.model)) s.epochs = kDefaultEpochs;
 }
 
-bool applies(std::string_view setting, const TrainSettings& s) {
-  if (setting == "follow" && !s.follow) return false;
-  if (setting == kMemoryLimit && is_counted_model(s.model)) return true;
-  if (is_fitted_model(s.model) && is_in(kGradientOnly, setting)) return false;
-  if (setting != "precision" && is_in(kGradientOnly, setting) && is_fitted_mixture(s.model)) return false;
+bool applies(const OptionRow& row, const TrainSettings& s) {
+  if (is_of(row, &TrainSettings::follow) && !s.follow) return false;
+  if (is_fitted_model(s.model) && needs_gradients(row, s)) return false;
+  if (is_fitted_mixture(s.model) && needs_gradients(row, s) && !is_of(row, &TrainSettings::precision)) return false;
   // Earlier versions trained tasks only in float and did not store the precision.
-  if (s.task && setting == "precision") return s.precision != "float";
-  if (s.task) return !is_in(kFilesOnly, setting);
-  return !is_in(kTaskOnly, setting) && !(has_fields(s) ? is_in(kTextOnly, setting) : is_in(kFieldsOnly, setting));
+  if (s.task && is_of(row, &TrainSettings::precision)) return s.precision != "float";
+  const Kind kind = kind_of(s);
+  return row.kinds.contains(kind == Kind::stream ? Kind::text : kind);
 }
 
 std::size_t parse_bytes(const std::string& text, std::string_view option) {
@@ -617,8 +505,7 @@ std::size_t parse_bytes(const std::string& text, std::string_view option) {
 }
 
 int thread_count(Index threads) {
-  constexpr Index kMost = 1024;
-  require_in_range("threads", threads, 0, kMost);
+  require_in_range(name_of(&RunSettings::threads), threads, 0, kMostThreads);
   return threads > 0 ? static_cast<int>(threads) : available_threads();
 }
 

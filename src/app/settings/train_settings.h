@@ -8,10 +8,10 @@
 #include <string>
 #include <string_view>
 #include <utility>
-#include <variant>
 #include <vector>
 
 #include "base/formats/config.h"
+#include "base/options/option_row.h"
 #include "data/text/alphabet.h"
 #include "model/defaults.h"
 
@@ -88,33 +88,53 @@ struct RunSettings {
   Index sample_every = 0, checkpoint_every = 0, log_every = 100;
 };
 
+/// Returns the rows of all settings in the order of config.toml. They refer to `settings` and `run`.
+OptionRows setting_rows(TrainSettings& settings, RunSettings& run);
+
+/// Returns the row of --format, which states the format of DATA.
+OptionRow format_row(TrainSettings& settings);
+/// Returns the rows of what is stated about a table: its sequences, their order, and the types and spellings of cells.
+OptionRows table_rows(TrainSettings& settings);
+
+/// Returns the row of --threads, which most verbs have; 0 stands for all processors.
+OptionRow threads_row(Index& threads, Keep keep = Keep::nowhere);
+
+/// Returns the name of the setting that a member of TrainSettings or RunSettings holds.
+template <class T>
+std::string_view name_of(T TrainSettings::*member);
+template <class T>
+std::string_view name_of(T RunSettings::*member);
+
 /// Names of the settings that the caller specified. Other settings may be replaced by the stored values of a resumed
 /// run or by values that suit the optimizer. A specified setting that does not apply is an error.
-using Given = std::set<std::string, std::less<>>;
-
-/// Where the value of a setting is stored.
-enum class Stored {
-  run,    ///< in config.toml; may change when a run is resumed, because it does not affect the result
-  fixed,  ///< in config.toml, and fixed for the run, but not in the card (file names)
-  model   ///< like fixed, and in the model card
+///
+///   given.contains(&TrainSettings::window)
+struct Given : std::set<std::string, std::less<>> {
+  using set::contains;
+  using set::set;
+  template <class Settings, class T>
+  bool contains(T Settings::*member) const {
+    return contains(name_of(member));
+  }
+  /// Returns whether one of the settings was specified.
+  template <class... Members>
+  bool contains_any(Members... members) const {
+    return (contains(members) || ...);
+  }
+  template <class... Members>
+  void add(Members... members) {
+    (emplace(name_of(members)), ...);
+  }
+  bool resumed = false;  ///< the other settings are those of a run that is continued
 };
 
-using SettingTarget = std::variant<bool*, Index*, double*, std::string*, std::vector<std::string>*,
-                                   std::optional<Index>*, std::optional<double>*, std::optional<std::string>*>;
-struct Setting {
-  std::string_view name;  ///< in kebab-case: key of config.toml and of the card, name of the command-line option
-  SettingTarget target;
-  Stored stored;
-};
-/// Returns all settings in the order of config.toml. They refer to `settings` and `run`.
-std::vector<Setting> all_settings(TrainSettings& settings, RunSettings& run);
-
-/// Returns the settings whose `Stored` is at least `least`, without those that have no value or do not apply.
-Config configuration(const TrainSettings& settings, const RunSettings& run, Stored least);
+/// Returns the settings whose `Keep` is at least `least`, without those that have no value or do not apply.
+Config configuration(const TrainSettings& settings, const RunSettings& run, Keep least);
 /// Assigns the entries of a stored configuration except those in `given`. A given budget replaces the stored one
 /// completely. Throws UsageError for an unknown key or a value of the wrong type.
 void apply_stored(const Config& stored, const Given& given, TrainSettings& settings, RunSettings& run);
-/// Assigns a setting from text; a bool is "true", "false", "1" or "0". Throws UsageError.
+/// Assigns a setting from text; a bool is "true", "false", "1" or "0". Throws UsageError for a value that its row does
+/// not allow.
 void assign_text(std::string_view name, const std::string& value, TrainSettings& settings, RunSettings& run);
 
 /// Removes the device "cpu", and replaces a precision that the CPU does not support, stored by a run on a different
@@ -144,7 +164,13 @@ inline constexpr const char* kLogFormat = "log";  ///< a value of `TrainSettings
 inline constexpr const char* kDefaultLogModel = "ngram:3,smoothing=witten-bell";
 
 /// Returns whether a setting applies to the model and data.
-bool applies(std::string_view setting, const TrainSettings& settings);
+bool applies(const OptionRow& setting, const TrainSettings& settings);
+
+/// Returns the error for an option of gradient-based training that was given with a model that is fitted as a whole.
+std::string not_by_gradients(std::string_view option, std::string_view model);
+
+/// Returns the kind of the data. REQUIRES resolve_format.
+Kind kind_of(const TrainSettings& settings);
 
 /// Parses a size such as "500M" or "2G" in bytes, with the binary multiples K, M, G, T. Throws UsageError.
 std::size_t parse_bytes(const std::string& text, std::string_view option = "--memory-limit");
@@ -153,5 +179,39 @@ std::size_t parse_bytes(const std::string& text, std::string_view option = "--me
 int thread_count(Index threads);
 
 inline constexpr const char* kDefaultSplit = "90/10";  ///< without a validation file
+
+/// A table of all settings and the values that it refers to.
+struct SettingTable {
+  TrainSettings settings = {};
+  RunSettings run = {};
+  OptionRows rows = setting_rows(settings, run);
+  SettingTable() = default;
+  SettingTable(const SettingTable&) = delete;
+  SettingTable& operator=(const SettingTable&) = delete;
+
+  /// The settings with their default values.
+  static const SettingTable& defaults();
+  template <class T>
+  const OptionRow& row_of(T TrainSettings::*member) const {
+    return row_at(&(settings.*member));
+  }
+  template <class T>
+  const OptionRow& row_of(T RunSettings::*member) const {
+    return row_at(&(run.*member));
+  }
+
+ private:
+  /// REQUIRES the address of a member of `settings` or `run`.
+  const OptionRow& row_at(const void* address) const;
+};
+
+template <class T>
+std::string_view name_of(T TrainSettings::*member) {
+  return SettingTable::defaults().row_of(member).name;
+}
+template <class T>
+std::string_view name_of(T RunSettings::*member) {
+  return SettingTable::defaults().row_of(member).name;
+}
 
 }  // namespace unfold

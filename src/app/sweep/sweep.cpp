@@ -130,13 +130,14 @@ SweepRun Sweeping::run_of(const SweepPoint& point, Index seed) const {
   SweepRun run{.request = r_.base, .description = {}};
   for (const bool whole : {true, false})  // whole SPECs first, then their options
     for (std::size_t a = 0; a < axes_.size(); ++a)
-      if ((axes_[a].key == "model" || axes_[a].key == "optimizer") == whole)
+      if ((axes_[a].key == name_of(&TrainSettings::model) || axes_[a].key == name_of(&TrainSettings::optimizer)) ==
+          whole)
         assign_in_sweep(axes_[a].key, point.values[a], run.request);
   run.request.settings.seed = r_.base.settings.seed + seed;
   run.request.run.threads = threads();
-  run.request.given.insert({"seed", "threads"});
+  run.request.given.add(&TrainSettings::seed, &RunSettings::threads);
   run.request.out = fmt::format("{}/{}/seed-{}", r_.base.out, point.name, run.request.settings.seed);
-  run.description = to_json(configuration(run.request.settings, run.request.run, Stored::fixed)).dump();
+  run.description = to_json(configuration(run.request.settings, run.request.run, Keep::fixed)).dump();
   return run;
 }
 
@@ -352,13 +353,13 @@ std::vector<SweepAxis> parse_grid(const std::string& text) {
 }
 
 void assign_in_sweep(const std::string& key, const std::string& value, TrainRequest& request) {
-  if (key == "data" || key == "seed" || key == "threads")
-    throw UsageError(
-        fmt::format("--grid: {} cannot be varied{}", key, key == "seed" ? "; --seeds N takes N of them" : ""));
-  const std::vector<Setting> settings = all_settings(request.settings, request.run);
-  if (std::ranges::find(settings, key, &Setting::name) == settings.end()) return assign_in_spec(key, value, request);
-  assign_text(key, value, request.settings, request.run);
-  request.given.insert(key);
+  const OptionRow* row = find_row(SettingTable::defaults().rows, key);
+  if (row == nullptr) return assign_in_spec(key, value, request);
+  const bool is_seed = row->name == name_of(&TrainSettings::seed);
+  if (row->is_input || is_seed || row->name == name_of(&RunSettings::threads))
+    throw UsageError(fmt::format("--grid: {} cannot be varied{}", key, is_seed ? "; --seeds N takes N of them" : ""));
+  assign_text(row->name, value, request.settings, request.run);
+  request.given.insert(row->name);
 }
 
 SweepOutcome sweep(const SweepRequest& request, Reporter& reporter) { return Sweeping(request, reporter).run(); }

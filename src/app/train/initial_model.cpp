@@ -79,8 +79,8 @@ InitialModel::InitialModel(const std::string& model, TrainSettings& s, const Giv
   if (!found)
     throw UsageError(fmt::format("--start-from {}: {} has no parameters that are trained by gradients", model,
                                  network_->spec_text()));
-  if (!given.contains("model")) s.model = network_->spec_text();
-  if (!given.contains("symbols")) s.symbols = to_string(alphabet().kind());
+  if (!given.contains(&TrainSettings::model)) s.model = network_->spec_text();
+  if (!given.contains(&TrainSettings::symbols)) s.symbols = to_string(alphabet().kind());
 }
 
 template <class T>

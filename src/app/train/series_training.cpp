@@ -32,8 +32,9 @@ bool selects_series_model(const FieldPlan& plan, const Examples& examples, const
   constexpr Index kFewestExamples = 6;
   if (plan.problem != Problem::classifying || examples.are_trees() || examples.are_grids()) return false;
   if (examples.count() < kFewestExamples || s.epochs || s.steps || s.minutes || s.objective) return false;
-  for (const std::string_view name : {"model", "optimizer", "window", "copy-matching-parameters", "restarts"})
-    if (given.contains(name)) return false;
+  if (given.contains_any(&TrainSettings::model, &TrainSettings::optimizer, &TrainSettings::window,
+                         &TrainSettings::copy_matching_parameters, &TrainSettings::restarts))
+    return false;
   const auto are_numbers = [&](const std::string& read) {
     const auto column = std::ranges::find(examples.columns, parse_read(read).field, &ExampleColumn::name);
     return column != examples.columns.end() && !column->is_text() && !column->once;

@@ -18,7 +18,7 @@ namespace unfold {
 std::string with_training_length(const std::string& spec, const ExampleSet& training);
 
 /// The model of labeled series until one is selected.
-inline constexpr const char* kSeriesModel = "kernels:10000";
+inline constexpr const char* kLabeledSeriesModel = "kernels:10000";
 /// Returns whether the model of labeled series is to be selected: numbers are read, there is one prediction per series,
 /// and neither the model nor settings of training by gradients were given.
 bool selects_series_model(const FieldPlan& plan, const Examples& examples, const Given& given,

@@ -134,7 +134,7 @@ class Training {
   void choose_density(const ExampleSet& training, Team& team);
   std::optional<MixtureFit> fit_mixture_model(const ExampleSet& training, Team& team);
 
-  Config kept(Stored least) const { return configuration(s_, run_, least); }
+  Config kept(Keep least) const { return configuration(s_, run_, least); }
   nlohmann::json card_configuration() const;
   nlohmann::json card_configuration(const Corpus& corpus) const;
   Examples read_further(const std::string& file, const DataSpecification& data) const;
@@ -202,7 +202,7 @@ bool Training::settle_memory() {
     return false;
   }
   if (memory->format.empty()) return true;
-  if (given_.contains("format") && s_.format != memory->format)
+  if (given_.contains(&TrainSettings::format) && s_.format != memory->format)
     throw UsageError(fmt::format("--format {}: the data in memory has fields as in the format {}; leave --format out",
                                  *s_.format, memory->format));
   s_.format = memory->format;
@@ -222,10 +222,8 @@ void Training::settle() {
   if (s_.data.empty() && !s_.task)
     throw UsageError(request_.resume ? folder_.path() + " contains no run to resume: config.toml is missing or empty"
                                      : "train needs DATA: text files, each one sequence");
-  if (request_.resume && is_fitted_model(s_.model))
-    throw UsageError(
-        fmt::format("--resume is for models trained by gradients, but {} is fitted in one pass", s_.model));
-  if (goes_on_) given_.emplace("resume");
+  if (request_.resume && is_fitted_model(s_.model)) throw UsageError(not_by_gradients("resume", s_.model));
+  if (goes_on_) given_.resumed = true;
   const bool in_memory = settle_memory();
   if (s_.format || (!goes_on_ && !in_memory)) reporter_.note_if(resolve_format(s_, given_));
   reporter_.note_if(resolve_device(s_, run_, given_));
@@ -235,10 +233,11 @@ void Training::settle() {
   if (has_fields(s_)) settle_fields();
   make_canonical(s_, run_, given_);
   if (goes_on_) return;
-  if (!s_.whole_sequences && chooses_sequences(s_, given_)) open_ = {"whole-sequences"};
-  if (uses_default_model(s_, given_)) open_.insert({"model", "optimizer"});
-  if (selects_series_) open_.insert("model");
-  if (chooses_density_) open_.insert({"model", "optimizer", "batch", "epochs"});
+  if (!s_.whole_sequences && chooses_sequences(s_, given_)) open_ = {name_of(&TrainSettings::whole_sequences)};
+  const bool chooses_model = uses_default_model(s_, given_) || chooses_density_;
+  if (chooses_model || selects_series_) open_.insert(name_of(&TrainSettings::model));
+  if (chooses_model) open_.insert(name_of(&TrainSettings::optimizer));
+  if (chooses_density_) open_.insert({name_of(&TrainSettings::batch), name_of(&TrainSettings::epochs)});
 }
 
 void Training::check_folder() const {
@@ -246,10 +245,10 @@ void Training::check_folder() const {
   std::string difference;
   if (folder_.has_config()) {
     const Config there = read_config(folder_.config());
-    Config here = kept(Stored::fixed);
+    Config here = kept(Keep::fixed);
     for (const std::string_view name : open_)
       if (const ConfigEntry* decided = there.find(name)) here.set(decided->key, decided->value);
-    if (const ConfigEntry* other = there.find("precision");
+    if (const ConfigEntry* other = there.find(name_of(&TrainSettings::precision));
         request_.resume && other != nullptr && may_keep_precision(there, s_, run_))
       here.set(other->key, other->value);
     difference = first_difference(comparable(there, request_.resume),
@@ -269,7 +268,7 @@ void Training::check_folder() const {
 }
 
 nlohmann::json Training::card_configuration() const {
-  nlohmann::json json = to_json(kept(Stored::model));
+  nlohmann::json json = to_json(kept(Keep::model));
   if (!chosen_model_.empty()) json["model"] = chosen_model_;
   if (log_) json["log"] = log_->to_json();
   if (!device_.is_cpu()) json["device"] = device_.name();
@@ -323,7 +322,7 @@ TrainOutcome Training::run() {
 /// Chooses whole sequences or windows by default. The choice is stored like a given option.
 template <class T>
 void Training::decide_sequences(const LanguageModel<T>& model, const Split& training) {
-  if (!open_.contains("whole-sequences")) return;
+  if (!open_.contains(name_of(&TrainSettings::whole_sequences))) return;
   std::size_t needed = whole_sequence_bytes(*model.plan(), model.alphabet().size(), training, s_.batch, sizeof(T));
   if (run_.memory_limit) needed = std::min(needed, parse_bytes(*run_.memory_limit));
   needed *= static_cast<std::size_t>(std::min<Index>(s_.restarts, threads()));  // restarts run side by side
@@ -336,7 +335,8 @@ template <class T>
 TrainOutcome Training::run_recurrent(const Material& material, const TrainingData& data) {
   const Symbol after = s_.predict_after ? material.corpus.alphabet().parse(*s_.predict_after) : kNoSymbol;
   const auto seed = static_cast<std::uint64_t>(s_.seed);
-  if (open_.contains("model")) reporter_.note_if(choose_default_model(s_, given_, material.training.symbols()));
+  if (open_.contains(name_of(&TrainSettings::model)))
+    reporter_.note_if(choose_default_model(s_, given_, material.training.symbols()));
   ModelSpec spec = parse_model_spec(s_.model);
   if (s_.restarts > 1 && !begins_) spec = restart_of_checkpoint(folder_.checkpoint(), spec, s_.restarts);
   LanguageModel<T> model = make_candidate<T>(spec, data, after, seed, 0);
@@ -508,7 +508,7 @@ void Training::choose_density(const ExampleSet& training, Team& team) {
   reporter_.remark(found.remark());
   s_.model = fields_.layout.heads.front().loss = found.candidates.front().model;
   if (is_fitted_mixture(s_.model)) return;
-  if (!given_.contains("epochs")) s_.epochs.reset();
+  if (!given_.contains(&TrainSettings::epochs)) s_.epochs.reset();
   set_density_defaults(examples_, given_, s_);
   s_.optimizer = canonical_optimizer(s_.optimizer);
 }
@@ -603,8 +603,10 @@ void Training::settle_fields() {
                     *s_.format, s_.model));
   Given known = given_;
   known.insert(stored_.begin(), stored_.end());
-  if (!known.contains("symbols")) s_.symbols = kAnyText;
-  if (goes_on_ && given_.contains("model") && !given_.contains("read") && names_template(s_.model)) s_.read.reset();
+  if (!known.contains(&TrainSettings::symbols)) s_.symbols = kAnyText;
+  if (goes_on_ && given_.contains(&TrainSettings::model) && !given_.contains(&TrainSettings::read) &&
+      names_template(s_.model))
+    s_.read.reset();
   if (may_choose_density(s_, known)) {
     chooses_density_ = is_table_of_numbers(peek_fields(s_.data, reader_options(s_)));
     if (chooses_density_) s_.model = kSimplestDensity;  // stands for the model until it is chosen
@@ -614,7 +616,7 @@ void Training::settle_fields() {
   settle_mixture(s_, known);
   fields_ = plan_fields(examples_, s_);
   selects_series_ = selects_series_model(fields_, examples_, known, s_);
-  if (selects_series_) s_.model = kSeriesModel, known.emplace("model");
+  if (selects_series_) s_.model = kLabeledSeriesModel, known.add(&TrainSettings::model);
   set_problem_defaults(fields_, examples_, known, s_);
   set_series_defaults(fields_, examples_, s_);
   check_fields(fields_, examples_, s_);
@@ -689,7 +691,7 @@ TrainOutcome Training::run_on_examples(const std::array<ExampleSet, 3>& parts) {
   if (device_.is_cpu() && in_steps)
     require_training_memory(*model.plan(), parts[0], s_, batches.window, sizeof(T), run_);
   if (!by_gradients) {
-    if (given_.contains("best-by"))  // of pairs there is always one
+    if (given_.contains(&TrainSettings::best_by))  // of pairs there is always one
       throw UsageError(fmt::format("--best-by needs validation, but {} has none", s_.model));
     check_one_pass_settings(s_, request_.resume);
   }
@@ -833,7 +835,7 @@ void Training::begin_folder(bool resume) const {
   folder_.create();
   if (!resume) check_folder();  // another process may have come first
   if (!resume) folder_.clear();
-  folder_.write_config(kept(Stored::run));
+  folder_.write_config(kept(Keep::run));
 }
 
 /// Says what is about to be done.

@@ -6,7 +6,7 @@
 ///   request.settings.data = {"book.txt"};
 ///   request.settings.model = "lstm:128";
 ///   request.settings.steps = 1000;
-///   request.given = {"model", "steps"};              // settings chosen by the caller; others get dependent defaults
+///   request.given.add(&TrainSettings::model, &TrainSettings::steps);  // others may get defaults that suit the data
 ///   TrainOutcome outcome = train(request);
 ///
 /// The model file is byte-identical to that of `unfold train` with the same settings.
@@ -49,6 +49,9 @@ struct ComparedBaseline {
   Baseline baseline = {};
   double result = 0;
 };
+
+/// Returns the rows of all options of a training, which refer to `request`.
+OptionRows train_rows(TrainRequest& request);
 
 struct TrainOutcome {
   std::string run;         ///< folder

@@ -17,10 +17,12 @@ namespace unfold {
 namespace {
 
 /// Returns whether a setting may differ between processes, because it affects neither results nor decisions.
-bool may_differ(std::string_view key) { return key == "threads" || key == "memory-limit"; }
+bool may_differ(std::string_view key) {
+  return key == name_of(&RunSettings::threads) || key == name_of(&RunSettings::memory_limit);
+}
 
 void add_settings(const TrainSettings& settings, const RunSettings& run, std::vector<Claim>& claims) {
-  const Config all = configuration(settings, run, Stored::run);
+  const Config all = configuration(settings, run, Keep::run);
   for (const ConfigEntry& entry : all.entries())
     if (!may_differ(entry.key)) claims.push_back({"--" + entry.key, to_string(entry.value)});
 }

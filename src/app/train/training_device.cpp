@@ -48,8 +48,8 @@ void TrainingDevice::require(const Network<T>& network, const DataSpecification&
 }
 
 bool may_keep_precision(const Config& before, const TrainSettings& settings, const RunSettings& run) {
-  if (!run.device && before.find("device") == nullptr) return false;
-  const bool was_double = before.find("precision")->value == ConfigValue(std::string("double"));
+  if (!run.device && before.find(name_of(&RunSettings::device)) == nullptr) return false;
+  const bool was_double = before.find(name_of(&TrainSettings::precision))->value == ConfigValue(std::string("double"));
   return was_double == (*settings.precision == "double");
 }
 

@@ -62,22 +62,20 @@ void require_training_memory(const Plan& plan, const ExampleSet& training, const
 
 void check_one_pass_settings(const TrainSettings& s, bool resume) {
   const std::initializer_list<std::pair<std::string_view, bool>> options = {
-      {"early-stop", s.early_stop > 0},
-      {"best-by", s.task && s.best_by},  // for data with fields it may be a default
-      {"curriculum", s.curriculum > 0},
-      {"goal-error", s.goal_error.has_value()},
-      {"feedback", s.feedback.has_value()},
-      {"gradient", s.gradient.has_value()},
-      {"teacher-forcing", s.teacher_forcing.has_value()},
-      {"label-smoothing", s.label_smoothing > 0},
-      {"activity-penalty", s.activity_penalty > 0},
-      {"flow-penalty", s.flow_penalty > 0},
-      {"objective", s.objective.has_value()},
-      {"word-dropout", s.word_dropout > 0}};
+      {name_of(&TrainSettings::early_stop), s.early_stop > 0},
+      {name_of(&TrainSettings::best_by), s.task && s.best_by},  // for data with fields it may be a default
+      {name_of(&TrainSettings::curriculum), s.curriculum > 0},
+      {name_of(&TrainSettings::goal_error), s.goal_error.has_value()},
+      {name_of(&TrainSettings::feedback), s.feedback.has_value()},
+      {name_of(&TrainSettings::gradient), s.gradient.has_value()},
+      {name_of(&TrainSettings::teacher_forcing), s.teacher_forcing.has_value()},
+      {name_of(&TrainSettings::label_smoothing), s.label_smoothing > 0},
+      {name_of(&TrainSettings::activity_penalty), s.activity_penalty > 0},
+      {name_of(&TrainSettings::flow_penalty), s.flow_penalty > 0},
+      {name_of(&TrainSettings::objective), s.objective.has_value()},
+      {name_of(&TrainSettings::word_dropout), s.word_dropout > 0}};
   for (const auto& [name, asked] : options)
-    if (asked)
-      throw UsageError(
-          fmt::format("--{} is for training by gradients, but {} is fitted in one pass; leave it out", name, s.model));
+    if (asked) throw UsageError(not_by_gradients(name, s.model));
   if (s.shards) throw UsageError("a readout is fitted in one pass and does not support --shards; leave it out");
   if (resume) throw UsageError("a readout is fitted in one pass and cannot be resumed; use --overwrite");
   if (s.task && !s.steps && !task_needs_files(*s.task))

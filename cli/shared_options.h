@@ -1,0 +1,30 @@
+#pragma once
+/// Rows of options that several verbs have with the same meaning. A verb adds the row with its own target, and may
+/// change what differs, for example `common`.
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/options/option_row.h"
+
+namespace unfold {
+
+/// The positional argument MODEL of verbs that read one model and no data.
+OptionRow model_input(std::vector<std::string>& model);
+/// --mask: which symbols of DATA are predicted.
+OptionRow mask_row(std::optional<std::string>& file);
+/// --unknown, for verbs that stop at unknown symbols or skip them.
+OptionRow unknown_row(std::string& policy);
+/// --given, for models of whole sequences.
+OptionRow conditions_row(std::optional<std::string>& given);
+/// --prime-file.
+OptionRow prime_file_row(std::optional<std::string>& file);
+/// --seed of what is sampled.
+OptionRow sampling_seed_row(Index& seed);
+/// --jobs: runs in separate processes.
+OptionRow jobs_row(Index& jobs);
+/// --symbols: the size of the alphabet of a network that is only measured or checked.
+OptionRow alphabet_size_row(Index& symbols, double most);
+
+}  // namespace unfold
