@@ -8,7 +8,9 @@ The rules:
   * a file includes only headers of the same module and of lower modules;
   * the folders of a module include each other without circles;
   * a folder contains at most 20 sources, unless it is a list of registry entries (REGISTRIES);
-  * a public header (include/) includes only public headers.
+  * a public header (include/) includes only public headers;
+  * an option is described in one row (base/options/option_row.h) and named nowhere else: no list of names, no question
+    by name, no second row with the same text.
 """
 
 import collections
@@ -30,6 +32,18 @@ def modules(root):
     return found.group(1).split() if found else []
 
 
+# A row of an option; what asks for an option by its name; a list of strings.
+ROW = re.compile(r'\.name = "([a-z0-9-]+)",\s*\.target =')
+HELP = re.compile(r'\.help\s*=\s*((?:"(?:[^"\\]|\\.)*"\s*)+)')
+QUESTION = re.compile(r'\b(?:given_?\.contains|is_given|given|assign_text|find_row)\(\s*"([a-z0-9-]+)"')
+LIST = re.compile(r'\{\s*"[^"\n]*"(?:\s*,\s*"[^"\n]*")+\s*\}')
+# Files that contain names of options for another purpose: other programs' spellings; keys of model cards below app.
+NAMES_ALLOWED = {"base/options/option_aliases.cpp", "interop/arpa/arpa_file.cpp", "app/logs/log_data.cpp"}
+# Lists of other things whose names are also those of options: units, problems, formats.
+LISTS_ALLOWED = {("step", "steps"), ("seconds", "seconds"), ("seconds", "steps"), ("by", "file"), ("format", "table"),
+                 ("by", "state")}
+
+
 class Tree:
     """The source files below src/, cli/ and bindings/, and what each includes."""
 
@@ -38,11 +52,13 @@ class Tree:
         self.modules = modules(self.root)
         self.order = {name: i for i, name in enumerate(self.modules + ["bindings", "cli"])}
         self.includes = {}
+        self.texts = {}
         for top, prefix in (("src", ""), ("cli", "cli/"), ("bindings", "bindings/")):
             for path in sorted((self.root / top).rglob("*")):
                 if path.suffix in SOURCES:
                     name = prefix + path.relative_to(self.root / top).as_posix()
-                    self.includes[name] = INCLUDE.findall(path.read_text(errors="replace"))
+                    self.texts[name] = path.read_text(errors="replace")
+                    self.includes[name] = INCLUDE.findall(self.texts[name])
 
     def inner(self, name):
         """The includes of a file that are files of this tree."""
@@ -116,7 +132,39 @@ def private_includes(tree):
                 yield f"include/{name} includes the private header {target}"
 
 
-CHECKS = (unknown_modules, upward_steps, circles, crowded_folders, private_includes)
+def option_rows(tree):
+    """(file, name, help) of every row of an option."""
+    for name, text in tree.texts.items():
+        for row in ROW.finditer(text):
+            following = ROW.search(text, row.end())
+            found = HELP.search(text, row.end(), following.start() if following else len(text))
+            yield name, row.group(1), "".join(re.findall(r'"((?:[^"\\]|\\.)*)"', found.group(1))) if found else ""
+
+
+def repeated_options(tree):
+    """Options that are named or described in a second place."""
+    seen, names = {}, set()
+    for file, name, text in option_rows(tree):
+        names.add(name)
+        if text and (name, text) in seen:
+            yield f"{file} describes the option --{name} again, as {seen[name, text]} does: use one row"
+        seen.setdefault((name, text), file)
+    for file, text in tree.texts.items():
+        if file in NAMES_ALLOWED:
+            continue
+        for listed in LIST.findall(text):
+            words = tuple(re.findall(r'"([^"]*)"', listed))
+            if all(word in names for word in words) and words not in LISTS_ALLOWED:
+                yield f"{file} lists names of options: {', '.join(words)}; use the rows or the members"
+        for question in QUESTION.findall(text):
+            if question in names:
+                yield f"{file} asks for the option --{question} by its name; use the member that it sets"
+        for word in re.findall(r'"([a-z0-9]+(?:-[a-z0-9]+)+)"', ROW.sub("", text)):
+            if word in names:
+                yield f"{file} names the option --{word} outside its row; use the member that it sets"
+
+
+CHECKS = (unknown_modules, upward_steps, circles, crowded_folders, private_includes, repeated_options)
 
 
 def violations(root):

@@ -75,6 +75,31 @@ class CheckArchitecture(unittest.TestCase):
         self.write("include/unfold/graph/circuit.h", '#include "graph/circuit/circuit.h"\n')
         self.assertIn("includes the private header graph/circuit/circuit.h", self.found())
 
+    def with_options(self, other):
+        self.write("src/graph/rows.cpp", '''
+rows.push_back({.name = "batch", .target = &s.batch, .help = "sequences per batch"});
+rows.push_back({.name = "log-every", .target = &s.log_every, .help = "steps between entries"});
+''')
+        self.write("src/graph/other.cpp", other)
+        return self.found()
+
+    def test_options_that_are_named_once_are_no_violation(self):
+        self.assertEqual(self.with_options('json["batch"] = 3; if (given.contains(&S::batch)) f({"batch", "width"});'), "")
+
+    def test_a_list_of_option_names_is_found(self):
+        self.assertIn("other.cpp lists names of options: log-every, batch",
+                      self.with_options('for (const char* name : {"log-every", "batch"}) refuse(name);'))
+
+    def test_a_question_by_the_name_of_an_option_is_found(self):
+        self.assertIn("other.cpp asks for the option --batch", self.with_options('if (given.contains("batch")) return;'))
+
+    def test_the_name_of_an_option_outside_its_row_is_found(self):
+        self.assertIn("names the option --log-every outside its row", self.with_options('config.find("log-every");'))
+
+    def test_a_second_description_of_an_option_is_found(self):
+        self.assertIn("graph/rows.cpp describes the option --batch again, as graph/other.cpp does",
+                      self.with_options('add({.name = "batch",\n .target = &b, .help = "sequences "\n "per batch"});'))
+
 
 if __name__ == "__main__":
     unittest.main()
