@@ -1,31 +1,31 @@
-"""Generates the reference pages from the help of the command and the docstrings of the Python package."""
+"""Generates the reference pages from the options of the command and the docstrings of the Python package."""
 
 import ast
 import html
+import json
 import re
 import subprocess
 
 
-def _help(unfold, *verb):
-    done = subprocess.run([unfold, *verb, "--help"], capture_output=True, text=True, check=True)
-    return done.stdout
+def _output(unfold, *arguments):
+    return subprocess.run([unfold, *arguments], capture_output=True, text=True, check=True).stdout
 
 
 def verbs(unfold):
     """Return {path: text}: one page per subcommand, and an index."""
-    main = _help(unfold)
-    listed = re.findall(r"^  ([a-z]+) +(\S.*)$", main.split("Verbs:")[1].split("\n\n")[0], re.M)
-    pages = {"reference/index.md": _index(main, listed)}
-    for verb, summary in listed:
-        pages[f"reference/{verb}.md"] = _page(verb, _help(unfold, verb))
+    main = _output(unfold, "--help")
+    described = json.loads(_output(unfold, "--options-json"))
+    pages = {"reference/index.md": _index(main, [(verb, entry["summary"]) for verb, entry in described.items()])}
+    for verb, entry in described.items():
+        pages[f"reference/{verb}.md"] = _page(verb, entry)
     return pages
 
 
 def _index(main, listed):
     rows = "\n".join(f"| [`{verb}`]({verb}.md) | {_text(summary)} |" for verb, summary in listed)
     codes = main[main.index("Exit codes:"):].strip()
-    return ("# Reference of the command\n\nMade from `unfold --help` when this site was built. What the options mean together, "
-            "where values come from and what a run folder holds stands in [the command](../cli.md).\n\n"
+    return ("# Reference of the command\n\nThis page was generated from the options of the command. The page [the command](../cli.md) "
+            "describes how they work together, where values come from, and the run folder.\n\n"
             f"| subcommand | description |\n| --- | --- |\n{rows}\n\n```text\n{codes}\n```\n")
 
 
@@ -34,34 +34,33 @@ def _text(text):
     return re.sub(r"([\\`*_{}\[\]<>|~^$#])", lambda m: "&#%d;" % ord(m[1]), text)
 
 
-def _rows(section):
-    """Return (name, text) for each row of an indented section of the help."""
-    rows = []
-    for line in section.split("\n"):
-        found = re.match(r"^  (\S.*?)(?:  +|(?<=bf16) )(\S.*)$", line)
-        if found:
-            rows.append([found[1], found[2]])
-        elif line.startswith("      ") and rows:
-            rows[-1][1] += " " + line.strip()
-        elif line.startswith("  -"):
-            name, _, rest = line.strip().partition(" ")
-            rows.append([name, rest])
-    return rows
+def _row(row):
+    name = row["placeholder"] if row["input"] else f"--{row['name']} {row['placeholder']}".strip()
+    if "letter" in row:
+        name = f"-{row['letter']}, {name}"
+    default = f" (default {row['default']})" if row["default"] else ""
+    only = [row["applies_to"]] if "applies_to" in row else []
+    if "by_gradient" in row:
+        only.append("models trained by gradients")
+    return name, row["help"] + default + (f" Only for {'; '.join(only)}." if only else "")
 
 
-def _page(verb, text):
-    head, _, options = text.partition("\nOptions")
-    options = options.partition("\n")[2]
-    examples, _, rest = head.partition("\n\n")
-    usage, summary = re.search(r"^(unfold .*)\n  (.*)$", rest, re.M).groups()
-    examples = "\n".join(re.sub(r"^(Example: |\s+)", "", line) for line in examples.split("\n"))
-    inputs = _rows(rest.split(summary, 1)[1])
+def _page(verb, entry):
+    inputs = [row for row in entry["options"] if row["input"]]
+    usage = " ".join(["unfold", verb, *(row["placeholder"] for row in inputs), "[options]"])
+    summary = entry["summary"]
+    examples = "\n".join(entry["examples"])
     result = [f"# unfold {verb}", _text(summary[0].upper() + summary[1:] + "."), f"```text\n{usage}\n```",
               "## Examples", f"```text\n{examples}\n```"]
     if inputs:
-        result += ["## Inputs", _table(inputs, "input", "is")]
-    result += ["## Options", "Also as `UNFOLD_NAME` in the environment and as `name = value` in a `--config` file.",
-               _table(_rows(options), "option", "says")]
+        result += ["## Inputs", _table([_row(row) for row in inputs], "input", "meaning")]
+    result += ["## Options", "Each option can also be set as `UNFOLD_NAME` in the environment and as `name = value` in a `--config` file."]
+    groups = {}
+    for row in entry["options"]:
+        if not row["input"]:
+            groups.setdefault(row["group"], []).append(_row(row))
+    for group, rows in groups.items():
+        result += [f"### {group}", _table(rows, "option", "meaning")]
     return "\n\n".join(result) + "\n"
 
 
