@@ -98,6 +98,20 @@ TEST_F(UnusedOptions, ahead_requires_an_end_and_reports_what_follows) {
   expect_failure({"predict", run_, load, "--ahead", "1", "--probabilities"}, 2, "not for those of --ahead");
 }
 
+TEST_F(UnusedOptions, forecast_options_apply_either_with_or_without_a_model) {
+  const std::string load = data("load.csv", wave(100, true));
+  expect_refused({"forecast", load, "--quiet"}, {{{"--samples", "20"}, "--samples requires a trained model"},
+                                                 {{"--probabilities"}, "--probabilities requires a trained model"},
+                                                 {{"--seed", "4"}, "--seed requires a trained model"},
+                                                 {{"--ahead", "2", "--horizon", "3"}, "are the same option"}});
+  train_on(load, {"--model", "gru:4", "--predict", "load", "--format", "table"});
+  const std::string why = " applies to forecasts of a table without a trained model; leave it out";
+  expect_refused({"forecast", run_, load, "--quiet"}, {{{"--coverage", "80"}, "--coverage" + why},
+                                                       {{"--season", "7"}, "--season" + why},
+                                                       {{"--minutes", "1"}, "--minutes" + why},
+                                                       {{"--plot", folder_ / "plot.svg"}, "--plot" + why}});
+}
+
 TEST_F(UnusedOptions, score_normal_label_requires_labels) {
   train();
   expect_failure({"score", run_, text_, "--normal", "ok"}, 2, "--normal requires --by line");
@@ -113,6 +127,25 @@ TEST_F(UnusedOptions, score_normal_label_requires_labels) {
                  {{{"--given", "label=f"}, "--given applies to data with fields; this is a model of logs"},
                   {{"--follow"}, "--follow applies to data with fields; this is a model of logs"},
                   {{"--normal", "ok"}, "add --labels FILE"}});
+  expect_refused({"score", run_, log, "--by", "value"},
+                 {{{"--false-alarms", "0.1"}, "--false-alarms cannot be combined with --by value"},
+                  {{"--state", folder_ / "state"}, "--state cannot be combined with --by value"}});
+  expect_refused({"score", run_, log, "--false-alarms", "0.1"},
+                 {{{"--top", "3"}, "--top cannot be combined with --false-alarms"},
+                  {{"--alarms-per-day", "3"}, "--false-alarms cannot be combined with --alarms-per-day"}});
+  expect_refused({"score", run_, log, "--state", folder_ / "state"},
+                 {{{"--top", "3"}, "--top cannot be combined with --state"},
+                  {{"--context", "host"}, "--context cannot be combined with --state"}});
+}
+
+TEST_F(UnusedOptions, alarms_require_a_model_of_logs) {
+  train();
+  const std::string why = " requires --by line and a model trained with --format log; leave it out";
+  expect_refused({"score", run_, text_, "--by", "line"}, {{{"--false-alarms", "0.1"}, "--false-alarms" + why},
+                                                          {{"--alarms-per-day", "3"}, "--alarms-per-day" + why},
+                                                          {{"--state", folder_ / "state"}, "--state" + why}});
+  expect_failure({"score", run_, text_, "--by", "file", "--state", folder_ / "state"}, 2,
+                 "--state cannot be combined with --by file");
 }
 
 TEST_F(UnusedOptions, compress_learning_requires_a_trainable_model) {
