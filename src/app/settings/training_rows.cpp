@@ -19,6 +19,8 @@ void add_training_rows(OptionRows& rows, TrainSettings& s) {
                                     {"labels of positions", kTaggingModel},
                                     {"labels of sequences", kLabelModel},
                                     {"labels of texts", kTextLabelModel},
+                                    {"labels of series", "chosen by cross-validation"},
+                                    {"tables of numbers", "with --format table, chosen by cross-validation"},
                                     {"series", kSeriesModel}},
                   .default_varies = true});
   rows.push_back({.name = "start-from",
