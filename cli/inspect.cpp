@@ -1,13 +1,11 @@
 #include "app/inspect/inspect.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <nlohmann/json.hpp>
 
-#include "cli/train_options.h"
+#include "app/settings/train_settings.h"
 #include "cli/verb.h"
-#include "data/readers/example_reader.h"
 
 namespace unfold {
 namespace {

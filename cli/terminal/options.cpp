@@ -275,11 +275,6 @@ bool CommandOptions::given(std::string_view name) const {
   return row != nullptr && row->name == name && is_set(*row);
 }
 
-Keep CommandOptions::keep(std::string_view name) const {
-  const OptionRow* row = find_row(rows_, name);
-  return row == nullptr ? Keep::nowhere : row->keep;
-}
-
 std::vector<FileNamed> CommandOptions::files(FileUse use) const {
   std::vector<FileNamed> result;
   for (const OptionRow& row : rows_) {

@@ -76,7 +76,6 @@ class CommandOptions {
   UsageError missing_inputs() const;
   /// Returns the current values of all rows whose `keep` is at least `least`. Options without a value are omitted.
   Config config(Keep least) const;
-  Keep keep(std::string_view name) const;
   /// Returns the files with this use that the current values name, as given by the user, in the order of the rows.
   std::vector<FileNamed> files(FileUse use) const;
 

@@ -41,6 +41,7 @@ LIST = re.compile(r'\{\s*"[^"\n]*"(?:\s*,\s*"[^"\n]*")+\s*\}')
 NAMES_ALLOWED = {"base/options/option_aliases.cpp", "interop/arpa/arpa_file.cpp", "app/logs/log_data.cpp"}
 # Lists of other things whose names are also those of options: units, problems, formats.
 LISTS_ALLOWED = {("step", "steps"), ("seconds", "seconds"), ("seconds", "steps"), ("by", "file"), ("format", "table"),
+                 ("format", "text"),
                  ("by", "state")}
 
 

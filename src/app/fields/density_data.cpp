@@ -109,8 +109,8 @@ bool may_choose_density(const TrainSettings& s, const Given& given) {
   using S = TrainSettings;
   return s.format == "table" && given.contains(&S::format) &&
          !given.contains_any(&S::model, &S::optimizer, &S::read, &S::predict, &S::ahead, &S::sequences, &S::order,
-                              &S::ends, &S::trees, &S::task, &S::objective, &S::feedback, &S::window,
-                              &S::copy_matching_parameters);
+                             &S::ends, &S::trees, &S::task, &S::objective, &S::feedback, &S::window,
+                             &S::copy_matching_parameters);
 }
 
 bool is_table_of_numbers(const Examples& examples) {

@@ -340,12 +340,7 @@ Inspection inspect_file(const std::string& file, const TrainSettings& settings, 
   s.data = {file};
   const std::string note = resolve_format(s, given);
   const std::string format = s.format.value_or("text");
-  if (format != "table")
-    for (const std::string_view name :
-         {"types", "missing", "decimal", "thousands", "header", "comment", "sequences", "order"})
-      if (given.contains(name))
-        throw UsageError(
-            fmt::format("--{} applies to tables, and {} has the format {}: leave it out", name, file, format));
+  refuse_table_options(given, file, format);
   Inspection result = format == "table"        ? inspect_table(file, s)
                       : format == kLogFormat   ? inspect_log(file)
                       : format == kFastaFormat ? inspect_fasta(file)

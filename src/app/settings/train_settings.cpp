@@ -85,14 +85,7 @@ void check_field_options(const TrainSettings& s, const Given& given) {
   const ReaderEntry& reader = readers().get(*s.format);
   if (given.contains(&TrainSettings::symbols) && !reader.has_texts)
     throw UsageError(fmt::format("--symbols applies only to text, and {} has none: leave it out", *s.format));
-  if (given.contains(&TrainSettings::sequences) && !reader.has_sequence_column)
-    throw UsageError(fmt::format(
-        "--sequences names a column of a table; the format {} defines its sequences: leave it out", *s.format));
-  TrainSettings none;
-  for (const OptionRow& row : table_rows(none))
-    if (given.contains(row.name) && !reader.has_sequence_column)
-      throw UsageError(
-          fmt::format("--{} applies to tables, and DATA has the format {}: leave it out", row.name, *s.format));
+  refuse_table_options(given, "DATA", *s.format);
 }
 
 /// Throws UsageError for explicitly given options without effect. Stored values are not rejected.
@@ -198,9 +191,7 @@ const OptionRow* first_given(const Given& given, const auto& holds) {
 /// The option that states that DATA is running text; empty: there is none. Options of training are not among them: an
 /// option never changes the kind of data.
 std::string_view option_of_text(const TrainSettings& s, const Given& given) {
-  const auto states_text = [](const OptionRow& row) {
-    return is_only_for_text(row) && row.group == OptionGroup::data;
-  };
+  const auto states_text = [](const OptionRow& row) { return is_only_for_text(row) && row.group == OptionGroup::data; };
   if (const OptionRow* row = first_given(given, states_text)) return row->name;
   if (given.contains(&TrainSettings::symbols)) return name_of(&TrainSettings::symbols);
   return is_fitted_model(s.model) ? name_of(&TrainSettings::model) : std::string_view();
@@ -328,6 +319,15 @@ OptionRows setting_rows(TrainSettings& settings, RunSettings& run) {
   add_training_rows(rows, settings);
   add_execution_rows(rows, run);
   return rows;
+}
+
+void refuse_table_options(const Given& given, std::string_view file, std::string_view format) {
+  if (!is_text_format(format) && readers().get(format).has_sequence_column) return;
+  TrainSettings none;
+  for (const OptionRow& row : table_rows(none))
+    if (given.contains(row.name))
+      throw UsageError(
+          fmt::format("--{} applies to tables, and {} has the format {}: leave it out", row.name, file, format));
 }
 
 OptionRow threads_row(Index& threads, Keep keep) {

@@ -128,6 +128,9 @@ struct Given : std::set<std::string, std::less<>> {
   bool resumed = false;  ///< the other settings are those of a run that is continued
 };
 
+/// Throws UsageError for a given option of a table if the format of `file` has no columns that could be such.
+void refuse_table_options(const Given& given, std::string_view file, std::string_view format);
+
 /// Returns the settings whose `Keep` is at least `least`, without those that have no value or do not apply.
 Config configuration(const TrainSettings& settings, const RunSettings& run, Keep least);
 /// Assigns the entries of a stored configuration except those in `given`. A given budget replaces the stored one
