@@ -53,13 +53,13 @@ void MatchModel::foresee() {
 }
 
 void MatchModel::look_up(bool remember) {
-  constexpr std::uint64_t kLongest = 65535;
+  constexpr std::uint64_t kLongestMatch = 65535;
   if (end_ - begin_ < least_) return;
   std::uint64_t& last = last_[place()];
-  if (length_ == 0 && last != 0 && end_ - last + kLongest < mask_) {
+  if (length_ == 0 && last != 0 && end_ - last + kLongestMatch < mask_) {
     pointer_ = last;
     const std::uint64_t read = end_ - begin_;  // symbols before the current sequence are not part of a match
-    while (length_ < kLongest && length_ < pointer_ && length_ < read &&
+    while (length_ < kLongestMatch && length_ < pointer_ && length_ < read &&
            history_[(pointer_ - 1 - length_) & mask_] == history_[(end_ - 1 - length_) & mask_])
       ++length_;
     if (length_ < least_) length_ = 0;

@@ -7,13 +7,13 @@
 namespace unfold {
 namespace {
 
-constexpr std::uint32_t kLongest = 200;  // maximum count
-constexpr std::uint32_t kTrusted = 1;    // number of observations that a prior counts for
+constexpr std::uint32_t kMaximumCount = 200;
+constexpr std::uint32_t kTrusted = 1;  // number of observations that a prior counts for
 
 /// 2^16 / (n + 1.6)
-const std::array<std::uint32_t, kLongest + 1> kCellSteps = [] {
-  std::array<std::uint32_t, kLongest + 1> steps{};
-  for (std::uint32_t n = 0; n <= kLongest; ++n) steps[n] = (65536 * 10) / (n * 10 + 16);
+const std::array<std::uint32_t, kMaximumCount + 1> kCellSteps = [] {
+  std::array<std::uint32_t, kMaximumCount + 1> steps{};
+  for (std::uint32_t n = 0; n <= kMaximumCount; ++n) steps[n] = (65536 * 10) / (n * 10 + 16);
   return steps;
 }();
 
@@ -99,7 +99,7 @@ void IntegerDecision::learn(bool yes) {
     const std::int32_t p = cell->p;
     const std::int32_t next = p + (target - p) * static_cast<std::int32_t>(kCellSteps[cell->count] >> 2) / 16384;
     cell->p = static_cast<std::uint16_t>(std::clamp(next, 16, 65520));
-    if (cell->count < kLongest) ++cell->count;
+    if (cell->count < kMaximumCount) ++cell->count;
   }
 }
 
