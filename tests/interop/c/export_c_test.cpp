@@ -338,8 +338,9 @@ TEST_F(ExportC, NamesThatAreKeywordsOrLibraryNamesCompileStrictly) {
     std::string text;
     export_c({.model = folder_.path("model"), .name = name}, [&](std::string_view piece) { text += piece; });
     folder_.write("named.c", text);
-    for (const char* compiler : {"gcc", "clang"})
-      if (runs(std::string("command -v ") + compiler)) expect_compiles(compiler, "", "named.c", "named " + name, false);
+    if (runs("command -v gcc")) expect_compiles("gcc", "", "named.c", "named " + name, false);
+    if (std::getenv("UNFOLD_THOROUGH") == nullptr) continue;
+    if (runs("command -v clang")) expect_compiles("clang", "", "named.c", "named " + name, false);
     if (runs("command -v gcc")) expect_compiles("gcc", "-D_GNU_SOURCE -mavx2 -mfma", "named.c", "named " + name, false);
   }
 }
