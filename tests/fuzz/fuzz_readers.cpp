@@ -80,8 +80,8 @@ void check_fasta(const Input& input) {
 
 }  // namespace
 
-/// The first byte selects the reader and its options. The result is either a DataError or examples that satisfy every
-/// invariant; format detection rejects nothing.
+/// The first byte selects the reader and its options. The result is a DataError, a UsageError for a column that does
+/// not exist, or examples that satisfy every invariant; format detection rejects nothing.
 extern "C" int LLVMFuzzerTestOneInput(const unsigned char* data, std::size_t size) {
   if (size == 0) return 0;
   const Input input = Input::from_bytes("input", std::string(as_text(data + 1, size - 1)));
@@ -90,6 +90,8 @@ extern "C" int LLVMFuzzerTestOneInput(const unsigned char* data, std::size_t siz
   try {
     check_examples(read_examples(input, options_of(data[0])));
   } catch (const DataError&) {
+  } catch (const UsageError&) {
+    check(options_of(data[0]).sequence_column != "");
   }
   return 0;
 }

@@ -467,21 +467,20 @@ void ColumnProfile::decide_stated(ColumnSchema& column, const Context& context) 
 
 void ColumnProfile::decide(ColumnSchema& column, const Context& context) const {
   const Index entries = all_numbers() + all_dates() + of(kText);
-  if (entries == 0 && of(kMark) == 0) {
+  if (entries == 0) {
     finish_texts(column);
     column.type = ColumnType::empty;
     column.type_reason = "no cell has a value";
+    column.missing = column.rows;
     return;
   }
   if (column.distinct == 1 && column.rows >= 2 && of(kEmpty) + of(kWord) == 0 && !context.predicted) {
     finish_texts(column);
-    column.type = entries == 0 ? ColumnType::empty : ColumnType::constant;
+    column.type = ColumnType::constant;
     column.type_reason = "all cells are equal";
-    if (entries == 0) column.missing = column.rows;
-    if (entries == 0) column.type_reason = "no cell has a value";
     return;
   }
-  if (entries > 0 && (decide_date(column) || decide_number(column, context))) return;
+  if (decide_date(column) || decide_number(column, context)) return;
   decide_text(column, context);
 }
 

@@ -107,7 +107,8 @@ TEST(TableReader, a_column_separates_sequences) {
   EXPECT_TRUE(column_of(examples, "id").once);
   EXPECT_EQ(column_of(examples, "x").numbers, (Numbers{1, 2, 4, 3}));
   EXPECT_EQ(examples.lines, (Indices{2, 3, 5, 4}));
-  EXPECT_TRUE(contains(refusal("table", "id,x\n7,1\n", {.sequence_column = "key"}), "there is no column \"key\""));
+  EXPECT_TRUE(contains(message_of<UsageError>([&] { read_as("table", "id,x\n7,1\n", {.sequence_column = "key"}); }),
+                       "there is no column \"key\""));
   EXPECT_TRUE(contains(refusal("table", "id,x\n7,1\n,2\n", {.sequence_column = "id"}),
                        "data: line 3: column id, which identifies the sequence of the row, is empty"));
 }
