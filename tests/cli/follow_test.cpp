@@ -86,13 +86,19 @@ TEST_F(FollowTest, followed_headerless_numbers_and_multiple_sequences_equal_file
   expect_equal_answers(file);
   std::string stations = "station,load,kind\n";
   for (int i = 0; i < 60; ++i)
-    stations +=
-        (i / 12 % 2 == 0 ? "north," : "south,") + std::to_string(i * i % 7) + (i % 3 == 0 ? ",high\n" : ",low\n");
+    stations += (i < 24   ? "north,"
+                 : i < 36 ? "south,"
+                          : "west,") +
+                std::to_string(i * i % 7) + (i % 3 == 0 ? ",high\n" : ",low\n");
   const std::string several = data("stations.csv", stations);
   for (const char* model : {"gru:4", "bigru:4"}) {  // per row or per complete sequence
     train_on(several, {"--model", model, "--format", "table", "--sequences", "station", "--read", "load", "--predict",
                        "kind", "--overwrite"});
     expect_equal_answers(several);
+    const Finished apart =
+        unfold_command({"predict", run_, "-", "--follow"}, {.input = "station,load,kind\nn,1,low\ns,2,low\nn,3,low\n"});
+    EXPECT_EQ(apart.code, 0);
+    EXPECT_THAT(apart.err, HasSubstr("line 4: rows of sequence \"n\" are not neighbors"));
   }
 }
 

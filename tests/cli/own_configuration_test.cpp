@@ -99,7 +99,7 @@ TEST_F(OwnConfigurationTest, RepeatsRunsOnText) {
       {"lines", Arguments{text, "--lines", "--split", "100/0/0"} + tiny},
       {"valid", Arguments{text, "--valid", text} + tiny},
       {"table-as-text", Arguments{numbers, "--format", "text"} + tiny},
-      {"symbols-of-a-table", Arguments{numbers, "--symbols", "bytes"} + tiny},
+      {"symbols-of-a-table", Arguments{numbers, "--symbols", "bytes", "--format", "text"} + tiny},
       {"labels", Arguments{labelled, "--label-column", "--only-label", "-"} + tiny},
       {"fasta", Arguments{genome} + tiny},
       {"log", Arguments{messages, "--format", "log"}, false},

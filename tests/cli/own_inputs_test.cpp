@@ -217,11 +217,11 @@ TEST_F(OwnInputs, every_option_that_names_a_file_says_what_for) {
     return false;
   };
   int checked = 0;
-  for (const auto make : {make_train,    make_eval,    make_score,    make_predict,    make_tag,      make_classify,
-                          make_forecast, make_sample,  make_compress, make_decompress, make_complete, make_density,
-                          make_explain,  make_compare, make_report,   make_export,     make_import,   make_check,
-                          make_info,     make_bench,   make_generate, make_reproduce,  make_sweep}) {
-    const std::string help = make()->options().help();
+  for (const auto make : {make_train,    make_eval,    make_score,    make_predict,    make_tag,       make_classify,
+                          make_forecast, make_sample,  make_compress, make_decompress, make_complete,  make_density,
+                          make_explain,  make_compare, make_report,   make_export,     make_import,    make_check,
+                          make_info,     make_inspect, make_bench,    make_generate,   make_reproduce, make_sweep}) {
+    const std::string help = make()->options().help(true);
     for (std::sregex_iterator found(help.begin(), help.end(), option), end; found != end; ++found, ++checked)
       EXPECT_TRUE(names_files(make()->options(), {"--" + (*found)[1].str(), "probe"})) << *found->begin() << help;
     const bool takes_files = std::regex_search(help, inputs);

@@ -141,7 +141,7 @@ TEST_F(TaskCommand, incompatible_options_are_rejected_for_tasks) {
     expect_failure(training(unused), 2, unused.front() + " has no effect with --task");
   expect_failure(training({"--best-by", "labels"}), 2, "errors are counted by whole sequences");
   for (const Arguments& unused : {Arguments{"--curriculum", "10"}, Arguments{"--goal-error", "0.1"}})
-    expect_failure(training({"--model", "esn:8"}) + unused, 2, unused.front() + " is for training by gradient");
+    expect_failure(training({"--model", "esn:8"}) + unused, 2, unused.front() + " applies to models trained by gradients");
   expect_failure({"train", "--task", "narma:200", "--model", "esn:8", "--minutes", "1", "--out", run_}, 2,
                  "add --steps");
   expect_failure({"train", "--task", "narma:1000000", "--model", "esn:8", "--steps", "1", "--out", run_}, 2, "length");
@@ -158,7 +158,7 @@ TEST_F(TaskCommand, incompatible_options_are_rejected_for_tasks) {
   expect_failure({"train", text_, "--model", "gru:4,condition=start", "--steps", "1", "--out", run_}, 2,
                  "condition requires a source");
   ASSERT_EQ(unfold_command(training()).code, 0);
-  expect_failure({"eval", run_, "--mask", text_}, 2, "for models of text");
+  expect_failure({"eval", run_, "--mask", text_}, 2, "--mask applies to text; this is a model of a task");
   expect_failure({"sample", run_}, 4, "task");
 }
 

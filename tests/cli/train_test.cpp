@@ -235,7 +235,8 @@ TEST_F(CommandTest, an_option_of_reading_states_text_and_one_of_training_does_no
   EXPECT_THAT(unfold_command(training).err, testing::HasSubstr("is read as labelled"));
   EXPECT_THAT(unfold_command(training + Arguments{"--lines"}).err,
               testing::HasSubstr("is read as running text, which --lines is for; --format labelled"));
-  expect_failure(training + Arguments{"--restarts", "2"}, 2, "--restarts is for text, not for data with fields");
+  expect_failure(training + Arguments{"--restarts", "2"}, 2,
+                 "--restarts applies to text and tasks; this data has fields");
 }
 
 TEST_F(CommandTest, dynamic_evaluation_learns_from_lines_shorter_than_a_window) {

@@ -718,7 +718,8 @@ void set_problem_defaults(FieldPlan& plan, const Examples& examples, const Given
 
 void check_fields(const FieldPlan& plan, const Examples& examples, const TrainSettings& s) {
   for (const HeadSpecification& head : plan.layout.heads) check_loss_domain(examples, head.field, head.loss);
-  // A decoder reads its own output so far.
+  // A decoder reads its own output so far, and a grid network the positions before the predicted one.
+  if (examples.are_grids()) return;
   if (plan.problem == Problem::transducing || plan.problem == Problem::generating || names_density(s.model)) return;
   refuse_leaks(examples, plan.layout.reads, plan.choice.predicts, parse_model_spec(s.model).both_directions);
 }

@@ -4,16 +4,19 @@
 
 #include <algorithm>
 #include <charconv>
+#include <functional>
 #include <set>
 #include <tuple>
 
 #include "base/error.h"
 #include "base/formats/text_encoding.h"
+#include "base/printable.h"
 #include "data/readers/reader_text.h"
 
 namespace unfold {
 namespace {
 
+constexpr std::size_t kMostRemarks = 8, kMostEnded = 100'000;
 constexpr std::string_view kNamesOfColumns = "# columns:", kNamesOfLabelled = "label\ttext";
 
 bool is_empty_line(std::string_view line) { return line.find_first_not_of(" \t\r") == std::string_view::npos; }
@@ -31,6 +34,16 @@ std::string shifted(const std::string& message, const std::string& name, Index o
 
 /// What is read for an empty line of a table with one column: a row whose entry is missing.
 constexpr const char *kEmptyRow = "\n", *kMissingRow = "NA\n";
+
+/// Cells are written back as they stood, empty, not as kMissingRow.
+void restore_empty_cells(Examples& examples) {
+  for (ExampleColumn& column : examples.columns) {
+    if (column.is_text()) column.texts.back().clear();
+    if (column.cells.empty()) continue;
+    column.cells = {};
+    column.cells.add("");
+  }
+}
 
 /// Whether each row of the table is an example with a separate text.
 bool rows_are_examples(const ReaderOptions& options) {
@@ -182,14 +195,14 @@ Examples FieldStream::read(const std::string& front, const std::string& text, In
 /// the first of two equal rows is none.
 Examples FieldStream::read_row(const std::string& row, Index line) const {
   const bool empty = row == kEmptyRow;
-  if (!header_.empty()) {
-    Examples found = read(header_, empty ? kMissingRow : row, line);
-    if (piece_ == StreamPiece::row && found.positions() != 1)
-      throw_data_error(source_.name(), line, "expected exactly one row");
-    return found;
-  }
-  Examples examples = empty ? read(kMissingRow, kMissingRow, line) : read(first_row_ + first_row_, row, line);
-  keep_last(examples, 1);
+  Examples examples = !header_.empty() ? read(header_, empty ? kMissingRow : row, line)
+                      : empty          ? read(kMissingRow, kMissingRow, line)
+                                       : read(first_row_ + first_row_, row, line);
+  if (header_.empty())
+    keep_last(examples, 1);
+  else if (piece_ == StreamPiece::row && examples.positions() != 1)
+    throw_data_error(source_.name(), line, "expected exactly one row");
+  if (empty) restore_empty_cells(examples);
   return examples;
 }
 
@@ -245,13 +258,27 @@ void FieldStream::complete(Examples& examples) {
   examples.columns = std::move(columns);
 }
 
-/// What readers say of a piece is said once a stream, with its line.
+/// What readers say of a piece is said once a stream; of bytes that are not UTF-8 with the line of the stream.
 void FieldStream::remark_once(Examples& piece) {
-  if (piece.remarks.empty()) return;
-  piece.remarks.clear();
-  if (std::exchange(remarked_, true)) return;
-  piece.remarks.push_back(fmt::format("{} is not UTF-8 (line {}); such lines are read as ISO-8859-1", source_.name(),
-                                      piece.lines.empty() ? line_ : piece.lines.front()));
+  std::vector<std::string> fresh;
+  for (std::string& remark : piece.remarks) {
+    const bool encoding = remark.find("is not UTF-8") != std::string::npos;
+    if (remarked_.size() >= kMostRemarks || !remarked_.insert(encoding ? "encoding" : remark).second) continue;
+    fresh.push_back(encoding ? fmt::format("{} is not UTF-8 (line {}); such lines are read as ISO-8859-1",
+                                           source_.name(), piece.lines.empty() ? line_ : piece.lines.front())
+                             : std::move(remark));
+  }
+  piece.remarks = std::move(fresh);
+}
+
+/// A stream gives rows as they come, so that a sequence ends where another one begins.
+void FieldStream::note_sequence(Examples& piece) {
+  if (sequence_.empty() || returned_ || ended_.size() >= kMostEnded) return;
+  if (ended_.insert(std::hash<std::string>()(sequence_)).second) return;
+  returned_ = true;
+  piece.remarks.push_back(fmt::format(
+      "{}: line {}: rows of sequence {} are not neighbors; in a stream each block of them is a separate sequence",
+      source_.name(), first_, in_quotes(sequence_)));
 }
 
 void FieldStream::remember(const Examples& row) {
@@ -300,6 +327,7 @@ bool FieldStream::next(Examples& examples) {
   }
   complete(examples);
   remark_once(examples);
+  if (table && (piece_ == StreamPiece::example || begins_)) note_sequence(examples);
   if (piece_ == StreamPiece::row) remember(examples);
   return true;
 }

@@ -3,7 +3,9 @@
 /// standard input that may never end. Memory is bounded by the longest example.
 
 #include <deque>
+#include <set>
 #include <string>
+#include <unordered_set>
 #include <utility>
 #include <vector>
 
@@ -49,6 +51,7 @@ class FieldStream {
   void learn_header(const std::string& line);
   void complete(Examples& examples);
   void remark_once(Examples& piece);
+  void note_sequence(Examples& piece);
   void remember(const Examples& row);
 
   LineSource source_;
@@ -60,7 +63,9 @@ class FieldStream {
   std::string header_;     // the line that names columns, put before each piece
   std::string first_row_;  // of a table without such a line
   OpenQuotes quotes_;      // of a table: behind the header or the first row
-  bool headed_ = false, one_column_ = false, begins_ = true, started_ = false, remarked_ = false;
+  bool headed_ = false, one_column_ = false, begins_ = true, started_ = false, returned_ = false;
+  std::set<std::string> remarked_;                   // remarks that were made
+  std::unordered_set<std::size_t> ended_;            // of a table: hashes of the sequences so far
   Index line_ = 0, first_ = 0;                       // lines read; the first one of the piece
   std::string sequence_;                             // of a table: the sequence that the last row belongs to
   std::deque<std::pair<std::string, Index>> ahead_;  // rows that were read ahead, and where they begin

@@ -324,6 +324,9 @@ OptionRows setting_rows(TrainSettings& settings, RunSettings& run) {
 void refuse_table_options(const Given& given, std::string_view file, std::string_view format) {
   if (!is_text_format(format) && readers().get(format).has_sequence_column) return;
   TrainSettings none;
+  if (given.contains(&TrainSettings::sequences))
+    throw UsageError(fmt::format(
+        "--sequences names a column of a table; the format {} defines its sequences: leave it out", format));
   for (const OptionRow& row : table_rows(none))
     if (given.contains(row.name))
       throw UsageError(

@@ -30,7 +30,7 @@ using SampleRow = std::vector<std::string>;
 struct SampledRows {
   std::vector<SampleRow> rows;
   std::vector<Index> lines;
-  std::size_t columns = 0;   ///< the most frequent number of cells
+  std::size_t columns = 0;   ///< the most frequent number of cells; of equally frequent ones that of the first row
   std::size_t agreeing = 0;  ///< rows with that number
   bool quotes = false;
   Index separators = 0, before_blank = 0;
@@ -66,8 +66,9 @@ SampledRows sampled_rows(std::string_view text, bool complete, char separator, c
   }
   std::map<std::size_t, std::size_t> counts;
   for (const SampleRow& cells : sample.rows) ++counts[cells.size()];
+  if (!sample.rows.empty()) sample.columns = sample.rows[0].size(), sample.agreeing = counts[sample.columns];
   for (const auto& [cells, count] : counts) {
-    if (count < sample.agreeing || (count == sample.agreeing && cells < sample.columns)) continue;
+    if (count <= sample.agreeing) continue;
     sample.columns = cells;
     sample.agreeing = count;
   }
