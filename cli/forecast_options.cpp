@@ -90,6 +90,10 @@ void ForecastOptions::add_to(CommandOptions& options) {
   };
   for (const OptionRow& row : rows) options.add(row);
   for (OptionRow& row : table_rows(table_)) {
+    if (address_of(row.target) == &table_.sequences) {
+      row.name = "group", row.aliases = {"sequences"};
+      row.help = "tables: the column that names the series of each row";
+    }
     row.help = "without MODEL: " + row.help;
     options.add(std::move(row));
   }
