@@ -224,7 +224,7 @@ class TableExamples {
     for (std::size_t position = 0; position < text.size();) {
       if (splitter.next(text, position, true, row) != RowSplitter::Result::row || row.comment) continue;
       if (is_empty_row(row)) {
-        if (columns_.size() == 1) empty.push_back(row.line);
+        if (columns_.size() == 1 && row.line > schema_->first_line) empty.push_back(row.line);
         continue;
       }
       if (std::exchange(header, false)) {

@@ -212,7 +212,7 @@ class SchemaInference::State {
     }
     if (row_.misplaced_quote) schema_.misplaced_quotes.add(row_.line);
     if (row_.cells.size() == 1 && row_.cells[0].empty()) {
-      if (profiles_.size() == 1) empty_lines_.push_back(row_.line);
+      if (profiles_.size() == 1 && row_.line > schema_.first_line) empty_lines_.push_back(row_.line);
       if (empty_lines_.size() > kMostPendingLines) flush_empty_lines();
       return;
     }
@@ -227,7 +227,7 @@ class SchemaInference::State {
     ++rows_;
   }
 
-  /// Empty lines of a table with one column are missing values, except at the end.
+  /// Empty lines of a table with one column are missing values, except at the beginning and at the end.
   void flush_empty_lines() {
     for (const Index line : empty_lines_) {
       profiles_[0].add({}, line);
