@@ -1,5 +1,7 @@
-# Installation: the command, the modules as static libraries with their headers, and find_package(unfold), which defines
-# unfold::unfold (everything) and one target for each module.
+# Installation: the command, the modules as static libraries with their headers, the shared library of the C interface,
+# unfold.pc for pkg-config, and find_package(unfold COMPONENTS ...):
+#   cxx     unfold::unfold (everything) and one target for each module; needs the libraries that they use
+#   shared  unfold::shared, the C interface; needs no other package
 include(CMakePackageConfigHelpers)
 
 set(libraries ${modules})
@@ -13,7 +15,7 @@ foreach(module ${modules})
 endforeach()
 install(DIRECTORY include/unfold DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} COMPONENT development)
 if(TARGET unfold_shared)
-  install(TARGETS unfold_shared EXPORT unfold-targets LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}
+  install(TARGETS unfold_shared EXPORT unfold-shared-targets LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}
           COMPONENT library NAMELINK_COMPONENT development)
 endif()
 install(DIRECTORY docs/ DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT command FILES_MATCHING PATTERN "*.md")
@@ -24,6 +26,13 @@ if(TARGET unfold_command)
 endif()
 
 set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/unfold)
+if(TARGET unfold_shared)
+  install(EXPORT unfold-shared-targets NAMESPACE unfold:: DESTINATION ${package_dir} COMPONENT development)
+  # The prefix is found from the place of the file, so that an installed tree can be moved.
+  file(RELATIVE_PATH prefix_from_pc /${CMAKE_INSTALL_LIBDIR}/pkgconfig /)
+  configure_file(cmake/unfold.pc.in ${PROJECT_BINARY_DIR}/unfold.pc @ONLY)
+  install(FILES ${PROJECT_BINARY_DIR}/unfold.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig COMPONENT development)
+endif()
 install(EXPORT unfold-targets NAMESPACE unfold:: DESTINATION ${package_dir} COMPONENT development)
 write_basic_package_version_file(${PROJECT_BINARY_DIR}/unfold-config-version.cmake COMPATIBILITY SameMinorVersion)
 configure_package_config_file(cmake/unfold-config.cmake.in ${PROJECT_BINARY_DIR}/unfold-config.cmake

@@ -28,6 +28,31 @@ if(NOT output MATCHES "the consumer works")
   message(FATAL_ERROR "unexpected output: ${output}")
 endif()
 
+# A program in C finds the shared library by find_package, without another package, and by pkg-config.
+file(GLOB_RECURSE pc ${WORK_DIR}/moved/*/unfold.pc)
+if(pc)
+  run("the C consumer's configuration" ${CMAKE_COMMAND} -S ${CONSUMER_DIR}/../c_consumer -B ${WORK_DIR}/c_consumer
+      -G ${GENERATOR} -D CMAKE_PREFIX_PATH=${WORK_DIR}/moved -D CMAKE_DISABLE_FIND_PACKAGE_fmt=ON)
+  run("the C consumer's build" ${CMAKE_COMMAND} --build ${WORK_DIR}/c_consumer)
+  run("the C consumer" ${WORK_DIR}/c_consumer/c_consumer)
+  if(NOT output MATCHES "the C consumer works, version ${VERSION}")
+    message(FATAL_ERROR "unexpected output: ${output}")
+  endif()
+  cmake_path(GET pc PARENT_PATH folder)
+  cmake_path(GET folder PARENT_PATH library)
+  set(ENV{PKG_CONFIG_PATH} ${folder})
+  run("a C compiler with pkg-config" sh -c
+      "cc ${CONSUMER_DIR}/../c_consumer/main.c $(pkg-config --cflags --libs unfold) -o ${WORK_DIR}/by_pkg_config")
+  set(ENV{LD_LIBRARY_PATH} ${library})
+  run("the program built with pkg-config" ${WORK_DIR}/by_pkg_config)
+endif()
+execute_process(COMMAND ${CMAKE_COMMAND} -S ${CONSUMER_DIR} -B ${WORK_DIR}/wrong -G ${GENERATOR}
+                -D CMAKE_CXX_COMPILER=${CXX_COMPILER} -D CMAKE_PREFIX_PATH=${WORK_DIR}/moved -D COMPONENTS=gpu
+                RESULT_VARIABLE status OUTPUT_VARIABLE output ERROR_VARIABLE output)
+if(status EQUAL 0 OR NOT output MATCHES "there is no component gpu")
+  message(FATAL_ERROR "a component that does not exist is not refused with a reason: ${output}")
+endif()
+
 # The bill of materials names every library that the build asks for, with its version, and what lies in the command
 # itself.
 file(READ ${WORK_DIR}/moved/share/doc/unfold/unfold.cdx.json bill)
