@@ -1,3 +1,5 @@
+#include "unfold/command.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -14,6 +16,7 @@
 #include "base/printable.h"
 #include "base/threads/team.h"
 #include "cli/own_inputs.h"
+#include "cli/terminal/interrupt.h"
 #include "cli/verb.h"
 #include "distributed/launch.h"
 #include "numerics/simd.h"
@@ -231,6 +234,12 @@ int run_command(std::span<const std::string> arguments) {
   }
   finalize();
   return static_cast<int>(code);
+}
+
+int run_main(int argc, char** argv) {
+  handle_signals();
+  const std::vector<std::string> arguments(argv + (argc > 0 ? 1 : 0), argv + argc);
+  return run_command(arguments);
 }
 
 }  // namespace unfold

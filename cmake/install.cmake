@@ -1,6 +1,7 @@
 # Installation: the command, the modules as static libraries with their headers, the shared library of the C interface,
 # unfold.pc for pkg-config, and find_package(unfold COMPONENTS ...):
 #   cxx     unfold::unfold (everything) and one target for each module; needs the libraries that they use
+#   command unfold::command, the command as a function (unfold/command.h)
 #   shared  unfold::shared, the C interface; needs no other package
 include(CMakePackageConfigHelpers)
 
@@ -8,6 +9,9 @@ set(libraries ${modules})
 list(TRANSFORM libraries PREPEND unfold_)
 
 install(TARGETS unfold_all ${libraries} unfold_c EXPORT unfold-targets ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR}
+        COMPONENT development)
+set_target_properties(unfold_launch PROPERTIES EXPORT_NAME launch)
+install(TARGETS unfold_cli unfold_launch EXPORT unfold-command-targets ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR}
         COMPONENT development)
 foreach(module ${modules})
   install(DIRECTORY src/${module} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/unfold COMPONENT development
@@ -34,6 +38,7 @@ if(TARGET unfold_shared)
   install(FILES ${PROJECT_BINARY_DIR}/unfold.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig COMPONENT development)
 endif()
 install(EXPORT unfold-targets NAMESPACE unfold:: DESTINATION ${package_dir} COMPONENT development)
+install(EXPORT unfold-command-targets NAMESPACE unfold:: DESTINATION ${package_dir} COMPONENT development)
 write_basic_package_version_file(${PROJECT_BINARY_DIR}/unfold-config-version.cmake COMPATIBILITY SameMinorVersion)
 configure_package_config_file(cmake/unfold-config.cmake.in ${PROJECT_BINARY_DIR}/unfold-config.cmake
                               INSTALL_DESTINATION ${package_dir})

@@ -1,4 +1,4 @@
-/// Defines a custom optimizer: a direction, here sign descent, combined with a control, and used to train an LSTM.
+/// Defines a custom optimizer: a direction, here sign descent, registered under a name and used to train an LSTM.
 ///
 ///   own_optimizer
 
@@ -9,16 +9,17 @@
 
 #include "graph/cells/cells.h"
 #include "loss/loss.h"
-#include "optim/optimizer.h"
+#include "optim/register_optimizer.h"
 
 using namespace unfold;
 
 /// p -= rate sign(g). A direction with state, such as momentum, also implements `visit` to save it in checkpoints.
-class SignDescent final : public Direction<float> {
-  void move(Team&, std::span<float> p, std::span<const float> g, double, double rate) override {
-    for (std::size_t i = 0; i < p.size(); ++i) p[i] -= static_cast<float>(rate) * (g[i] > 0 ? 1.0f : -1.0f);
+template <class T>
+class SignDescent final : public Direction<T> {
+  void move(Team&, std::span<T> p, std::span<const T> g, double, double rate) override {
+    for (std::size_t i = 0; i < p.size(); ++i) p[i] -= static_cast<T>(rate) * (g[i] > 0 ? T{1} : T{-1});
   }
-  void visit_state(StateVisitor<float>&) override {}
+  void visit_state(StateVisitor<T>&) override {}
 };
 
 struct Net {
@@ -59,13 +60,13 @@ class Word final : public Objective<float> {
 };
 
 int main() {
+  register_optimizer("sign-descent", "each parameter moves by the rate", {.rate = 0.01, .clip = 1}, NoOptions(),
+                     []<class T>(Index, const NoOptions&, double) { return std::make_unique<SignDescent<T>>(); });
   Word word;
-  const Index n = word.parameters().size();
-  Optimizer<float> optimizer(std::make_unique<SignDescent>(), fixed_control<float>(n, /*clip=*/1), {.rate = 0.01}, {},
-                             "sign-descent");
-  optimizer.attach(word);  // once, before the first step: directions and controls look at what they train
+  const auto optimizer = make_optimizer<float>("sign-descent:schedule=constant", word.parameters().size());
+  optimizer->attach(word);  // once, before the first step: directions and controls look at what they train
   for (Index step = 0; step <= 200; ++step) {
-    const StepReport report = optimizer.step(word, {.step = step}, /*factor=*/1);
+    const StepReport report = optimizer->step(word, {.step = step}, /*factor=*/1);
     if (step % 50 == 0) std::cout << "step " << step << ": " << report.loss << " nats per letter\n";
   }
   return word.loss() < 0.1 ? 0 : 1;

@@ -33,4 +33,5 @@
 #include "model/registry/registry.h"
 #include "model/symbol_model.h"
 #include "optim/optimizer.h"
+#include "optim/register_optimizer.h"
 #include "train/trainer.h"

@@ -1,5 +1,10 @@
 #include "loss/registry.h"
 
+#include <utility>
+
+#include "base/error.h"
+#include "base/options/extensible_registry.h"
+
 namespace unfold {
 
 #define UNFOLD_LOSS(entry) LossEntry entry();
@@ -8,19 +13,23 @@ namespace unfold {
 
 namespace {
 
-std::vector<LossEntry> all_losses() {
-  return {
+ExtensibleRegistry<LossEntry>& registry() {
+  static ExtensibleRegistry<LossEntry> all("loss", {
 #define UNFOLD_LOSS(entry) entry(),
 #include "loss/registry.def"
 #undef UNFOLD_LOSS
-  };
+                                                   });
+  return all;
 }
 
 }  // namespace
 
-const Registry<LossEntry>& losses() {
-  static const Registry<LossEntry> list("loss", all_losses());
-  return list;
+const Registry<LossEntry>& losses() { return registry().current(); }
+
+void register_loss(LossEntry entry) {
+  if (!entry.make_float || !entry.make_double)
+    throw UsageError("register_loss: \"" + entry.name + "\" has no function that creates it for float and double");
+  registry().add("register_loss", "loss", std::move(entry));
 }
 
 ChosenLoss choose_loss(std::string_view text) {

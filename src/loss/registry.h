@@ -1,6 +1,12 @@
 #pragma once
-/// The registry of losses that a SPEC can select for a head: `choose_loss("mixture:5").make<float>()`. Each entry is
-/// defined in the source file of its loss; the list is registry.def.
+/// The registry of losses that a SPEC can select for a head: `choose_loss("mixture:5").make<float>()`. Each entry of
+/// the library is defined in the source file of its loss; the list is registry.def. Programs add losses of their own:
+///
+///   register_loss({.name = "quantile", .help = "pinball loss of the 0.9 quantile", .of_symbols = false,
+///                  .make_float = [] { return std::make_unique<QuantileLoss<float>>(); },
+///                  .make_double = [] { return std::make_unique<QuantileLoss<double>>(); }});
+///
+/// A model file contains the name and no code: a program that loads the model must first register the same loss.
 
 #include <concepts>
 #include <functional>
@@ -18,6 +24,7 @@ namespace unfold {
 template <class T>
 class LossMaker {
  public:
+  LossMaker() = default;
   template <class Make>
   requires(!std::same_as<Make, LossMaker>)  //
       LossMaker(Make make) {                // NOLINT(google-explicit-constructor): it is that function
@@ -27,6 +34,7 @@ class LossMaker {
       make_ = make;
   }
   std::unique_ptr<Loss<T>> operator()(const AnyOptions& options) const { return make_(options); }
+  explicit operator bool() const { return make_ != nullptr; }
 
  private:
   std::function<std::unique_ptr<Loss<T>>(const AnyOptions&)> make_;
@@ -41,8 +49,8 @@ inline bool is_orderless(Density d) { return d == Density::orderless_bits || d =
 struct LossEntry {
   std::string name, help;
   bool of_symbols;  ///< observes symbols; otherwise vectors
-  LossMaker<float> make_float;
-  LossMaker<double> make_double;
+  LossMaker<float> make_float = {};
+  LossMaker<double> make_double = {};
   AnyOptions options = {};       ///< the default options
   std::string main_option = {};  ///< the option that a bare number in a SPEC sets; empty: none
   /// Signal size for predicting a field; if empty, it equals the field size.
@@ -64,6 +72,10 @@ struct LossEntry {
 };
 
 const Registry<LossEntry>& losses();
+
+/// Adds a loss to `losses()`. Call it before models are created or loaded. Throws UsageError if the name is taken, or
+/// if it does not consist of lowercase letters, digits and "-" with a letter in front.
+void register_loss(LossEntry entry);
 
 /// An entry with its options.
 struct ChosenLoss {

@@ -8,10 +8,12 @@
 
 #include "base/checks.h"
 #include "base/error.h"
+#include "base/options/extensible_registry.h"
 #include "base/printable.h"
 #include "optim/averaged.h"
 #include "optim/hessian_free.h"
 #include "optim/lbfgs.h"
+#include "optim/register_optimizer.h"
 #include "optim/riemannian/riemannian.h"
 
 namespace unfold {
@@ -233,36 +235,10 @@ bool is_left_out(const OptionHelp& option) {
   return option.value == "false" && std::ranges::find(kLaterOptions, option.name) != kLaterOptions.end();
 }
 
-std::string write_out(std::string_view name, const AnyOptions& settings) {
-  Spec spec{.name = std::string(name), .size = {}, .values = {}};
-  for (const OptionHelp& option : help_of(settings))
-    if (!is_left_out(option)) spec.values.emplace_back(option.name, option.value);
-  return to_string(spec);
-}
-
-template <class T>
-using MakeOptimizer = std::unique_ptr<Optimizer<T>> (*)(Index parameters, const AnyOptions& settings);
-
-/// A kind of optimizer, for any type.
-struct OptimizerEntry : Entry {
-  MakeOptimizer<float> in_float;
-  MakeOptimizer<double> in_double;
-  bool (*compares_losses)(const AnyOptions& settings);
-  bool everything;
-
-  template <class T>
-  MakeOptimizer<T> make() const {
-    if constexpr (std::is_same_v<T, float>)
-      return in_float;
-    else
-      return in_double;
-  }
-};
-
 template <class T, class Kind>
 std::unique_ptr<Optimizer<T>> make_kind(Index parameters, const AnyOptions& settings) {
   const auto& s = settings.as<Settings<Kind>>();
-  const std::string spec = write_out(Kind::kName, settings);
+  const std::string spec = optimizer_spec(Kind::kName, settings);
   constexpr bool own_clip = requires { Kind::kOwnClip; };
   if constexpr (Whole<Kind>) {
     return Kind::template make<T>(parameters, s.own, spec);
@@ -305,14 +281,14 @@ OptimizerEntry entry() {
           kind_wants_everything<Kind>()};
 }
 
-const Registry<OptimizerEntry>& registry() {
-  static const Registry<OptimizerEntry> list(
-      "optimiser",
+ExtensibleRegistry<OptimizerEntry>& registry() {
+  static ExtensibleRegistry<OptimizerEntry> all(
+      "optimizer",
       {entry<SgdKind>(), entry<AveragedSgdKind>(), entry<RmsPropKind>(), entry<AdamKind>(), entry<AdamWKind>(),
        entry<PathKind>(), entry<PathMomentumKind>(), entry<PathAdamKind>(), entry<HessianFreeKind>(),
        entry<NaturalKind>(), entry<LbfgsKind>(), entry<RiemannianKind<RiemannianMetric::ruop>>(),
        entry<RiemannianKind<RiemannianMetric::rbpm>>(), entry<RiemannianKind<RiemannianMetric::none>>()});
-  return list;
+  return all;
 }
 
 struct ParsedOptimizer {
@@ -321,7 +297,7 @@ struct ParsedOptimizer {
 };
 ParsedOptimizer parse_optimizer(std::string_view text) {
   const Spec spec = parse_spec(text);
-  const OptimizerEntry& entry = registry().get(spec.name);
+  const OptimizerEntry& entry = registry().current().get(spec.name);
   if (!spec.size.empty())
     throw UsageError(fmt::format("optimizer {}: use rate={} for the learning rate", in_quotes(text), spec.size));
   ParsedOptimizer result{entry, entry.options};
@@ -330,6 +306,20 @@ ParsedOptimizer parse_optimizer(std::string_view text) {
 }
 
 }  // namespace
+
+std::string optimizer_spec(std::string_view name, const AnyOptions& settings) {
+  Spec spec{.name = std::string(name), .size = {}, .values = {}};
+  for (const OptionHelp& option : help_of(settings))
+    if (!is_left_out(option)) spec.values.emplace_back(option.name, option.value);
+  return to_string(spec);
+}
+
+void register_optimizer(OptimizerEntry entry) {
+  if (!entry.in_float || !entry.in_double)
+    throw UsageError(fmt::format("register_optimizer: {} has no function that creates it for float and double",
+                                 in_quotes(entry.name)));
+  registry().add("register_optimizer", "optimizer", std::move(entry));
+}
 
 template <class T>
 Optimizer<T>::Optimizer(std::unique_ptr<Direction<T>> direction, std::unique_ptr<Control<T>> control,
@@ -392,7 +382,7 @@ std::unique_ptr<Optimizer<T>> make_optimizer(std::string_view spec, Index parame
 
 std::string canonical_optimizer(std::string_view spec) {
   const ParsedOptimizer parsed = parse_optimizer(spec);
-  return write_out(parsed.entry.name, parsed.settings);
+  return optimizer_spec(parsed.entry.name, parsed.settings);
 }
 
 std::string canonical_stored_optimizer(const std::string& spec) {
@@ -405,12 +395,12 @@ std::string canonical_stored_optimizer(const std::string& spec) {
 
 bool compares_losses(std::string_view spec) {
   const ParsedOptimizer parsed = parse_optimizer(spec);
-  return parsed.entry.compares_losses(parsed.settings);
+  return parsed.entry.compares_losses && parsed.entry.compares_losses(parsed.settings);
 }
 
 bool needs_full_batch(std::string_view spec) { return parse_optimizer(spec).entry.everything; }
 
-std::vector<OptimizerHelp> optimizers() { return registry().help(); }
+std::vector<OptimizerHelp> optimizers() { return registry().current().help(); }
 
 template class Optimizer<float>;
 template class Optimizer<double>;

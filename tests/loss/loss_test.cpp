@@ -437,6 +437,25 @@ void expect_frequency(Index count, Index n, double p) {
               5 * std::sqrt(static_cast<double>(n) * p * (1 - p)) + 1);
 }
 
+TEST(RegisterLoss, registered_loss_is_chosen_by_its_spec) {
+  register_loss({.name = "copy-of-gaussian",
+                 .help = "squared error under another name",
+                 .of_symbols = false,
+                 .make_float = gaussian_loss<float>,
+                 .make_double = gaussian_loss<double>});
+  const ChosenLoss chosen = choose_loss("copy-of-gaussian");
+  EXPECT_EQ(chosen.signal_size(3), 3);
+  EXPECT_EQ(chosen.make<double>()->name(), gaussian_loss<double>()->name());
+  EXPECT_EQ(losses().names().back(), "copy-of-gaussian");
+  EXPECT_THROW(register_loss({.name = "gaussian",
+                              .help = "",
+                              .of_symbols = false,
+                              .make_float = gaussian_loss<float>,
+                              .make_double = gaussian_loss<double>}),
+               UsageError);
+  EXPECT_THROW(register_loss({.name = "empty", .help = "", .of_symbols = false}), UsageError);
+}
+
 TEST(Sampling, symbols_are_sampled_with_their_probabilities) {
   const std::vector<float> p = {0.1f, 0, 0.2f, 0.7f};
   std::vector<float> log_p;

@@ -28,6 +28,15 @@ if(NOT output MATCHES "the consumer works")
   message(FATAL_ERROR "unexpected output: ${output}")
 endif()
 
+# The command as a function, with a cell of the program.
+file(WRITE ${WORK_DIR}/text.txt "abababababababababababababababababababababababab\n")
+run("a command with another cell" ${WORK_DIR}/consumer/own_command train ${WORK_DIR}/text.txt --model plain:8 --steps 2
+    --symbols bytes --out ${WORK_DIR}/run --overwrite)
+run("its model" ${WORK_DIR}/consumer/own_command info ${WORK_DIR}/run)
+if(NOT output MATCHES "plain:8")
+  message(FATAL_ERROR "the model of another cell is not described: ${output}")
+endif()
+
 # A program in C finds the shared library by find_package, without another package, and by pkg-config.
 file(GLOB_RECURSE pc ${WORK_DIR}/moved/*/unfold.pc)
 if(pc)

@@ -32,15 +32,13 @@ struct EntryHelp {
 
 /// Throws the UsageError for a name that is in no list. `kind` is for example "model"; `names` are the known names.
 [[noreturn]] void throw_unknown(std::string_view kind, std::string_view name, const std::vector<std::string>& names);
-[[noreturn]] void throw_not_built(std::string_view kind, std::string_view name, const std::vector<std::string>& names);
 
 /// Entries in the order of help texts. Pointers to entries stay valid. `EntryType` is any type with a member `name`.
 template <class EntryType>
 class Registry {
  public:
-  /// `kind` says what an entry is, in messages; `not_built` lists names that are planned for later versions.
-  Registry(std::string kind, std::vector<EntryType> entries, std::vector<std::string> not_built = {})
-      : kind_(std::move(kind)), entries_(std::move(entries)), not_built_(std::move(not_built)) {}
+  /// `kind` says what an entry is, in messages.
+  Registry(std::string kind, std::vector<EntryType> entries) : kind_(std::move(kind)), entries_(std::move(entries)) {}
 
   /// Returns nullptr if there is no such entry.
   const EntryType* find(std::string_view name) const {
@@ -48,14 +46,12 @@ class Registry {
       if (entry.name == name) return &entry;
     return nullptr;
   }
-  /// Throws UsageError if the name is unknown (with the nearest name and a list of all) or not built yet. `others` are
-  /// further names that the message lists.
+  /// Throws UsageError if the name is unknown (with the nearest name and a list of all). `others` are further names that
+  /// the message lists.
   const EntryType& get(std::string_view name, const std::vector<std::string>& others = {}) const {
     if (const EntryType* entry = find(name)) return *entry;
     std::vector<std::string> known = names();
     known.insert(known.end(), others.begin(), others.end());
-    for (const std::string& later : not_built_)
-      if (later == name) throw_not_built(kind_, name, known);
     throw_unknown(kind_, name, known);
   }
 
@@ -75,7 +71,6 @@ class Registry {
  private:
   std::string kind_;
   std::vector<EntryType> entries_;
-  std::vector<std::string> not_built_;
 };
 
 }  // namespace unfold
