@@ -1,5 +1,5 @@
 #pragma once
-/// The command `unfold` as a function, for programs that extend it with cells, losses or optimizers of their own. Link
+/// The command `unfold` as a function, for programs that extend it with their own cells, losses or optimizers. Link
 /// unfold::command (find_package(unfold COMPONENTS command)).
 ///
 ///   int main(int argc, char** argv) {

@@ -1,6 +1,6 @@
 #pragma once
 /// The registry of losses that a SPEC can select for a head: `choose_loss("mixture:5").make<float>()`. Each entry of
-/// the library is defined in the source file of its loss; the list is registry.def. Programs add losses of their own:
+/// the library is defined in the source file of its loss; the list is registry.def. Programs add their own losses:
 ///
 ///   register_loss({.name = "quantile", .help = "pinball loss of the 0.9 quantile", .of_symbols = false,
 ///                  .make_float = [] { return std::make_unique<QuantileLoss<float>>(); },

@@ -1,5 +1,5 @@
 #pragma once
-/// Optimizers of a program's own. A direction (optim/direction/direction.h) is registered under a name, which SPECs use
+/// Optimizers defined by a program. A direction (optim/direction/direction.h) is registered under a name, which SPECs use
 /// with its options and those of every optimizer: rate, clip, decay, schedule.
 ///
 ///   struct SignumOptions { double momentum = 0.9; };

@@ -1,5 +1,5 @@
 #pragma once
-/// A registry to which programs add entries of their own before they use it.
+/// A registry that programs can extend before they use it.
 ///
 ///   ExtensibleRegistry<CellEntry>& registry() {
 ///     static ExtensibleRegistry<CellEntry> all("model", built_in_cells());
