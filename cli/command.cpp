@@ -17,6 +17,7 @@
 #include "base/threads/team.h"
 #include "cli/own_inputs.h"
 #include "cli/terminal/interrupt.h"
+#include "cli/terminal/metrics_text.h"
 #include "cli/verb.h"
 #include "distributed/launch.h"
 #include "numerics/simd.h"
@@ -31,31 +32,11 @@ struct VerbEntry {
 };
 
 const std::vector<VerbEntry>& verb_list() {
+  constexpr bool one = false, several = true;
   static const std::vector<VerbEntry> verbs = {
-      {"inspect", "shows the format, the fields and the faults of files before training", make_inspect},
-      {"train", "trains a model on text or on data with fields", make_train, true},
-      {"eval", "evaluates a model on data: bits per symbol and per byte, perplexity", make_eval},
-      {"score", "prints the surprisal of every symbol or line", make_score, true},
-      {"predict", "writes the data with columns for the predictions of a model", make_predict},
-      {"tag", "predict, for one label at every position", make_tag},
-      {"classify", "predict, for one label per sequence", make_classify},
-      {"forecast", "forecasts each series of a table, with or without a trained model", make_forecast},
-      {"sample", "generates text from a model", make_sample},
-      {"complete", "finds the most probable continuations of a text", make_complete},
-      {"density", "prints the log probability of every row or other example", make_density},
-      {"explain", "explains predictions: surprisal, top predictions, influence of earlier symbols", make_explain},
-      {"compare", "tests whether one model is better than another", make_compare},
-      {"report", "writes an HTML report about runs: curves, surprisal, units and more", make_report},
-      {"compress", "compresses a file losslessly, with any symbol model", make_compress, true},
-      {"decompress", "restores a compressed file exactly", make_decompress},
-      {"export", "writes a model for other programs: C, PyTorch, ONNX, ARPA and more", make_export},
-      {"import", "reads models of other programs: PyTorch, Keras, ARPA, CRF++ and more", make_import},
-      {"check", "checks all derivatives of a model against finite differences", make_check},
-      {"info", "shows the contents of a model file or run folder", make_info},
-      {"generate", "writes synthetic sequences with a known entropy", make_generate},
-      {"reproduce", "reproduces a table of published results", make_reproduce, true},
-      {"sweep", "trains on a grid of settings and seeds and prints a table", make_sweep, true},
-      {"bench", "measures the speed of this machine and its peak rates", make_bench, true},
+#define UNFOLD_VERB(name, processes, summary) {#name, summary, make_##name, processes},
+#include "cli/verbs.def"
+#undef UNFOLD_VERB
   };
   return verbs;
 }

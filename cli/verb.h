@@ -41,30 +41,9 @@ class Verb {
   std::optional<std::string> max_unpacked_, key_;
 };
 
-std::unique_ptr<Verb> make_train();
-std::unique_ptr<Verb> make_eval();
-std::unique_ptr<Verb> make_score();
-std::unique_ptr<Verb> make_predict();
-std::unique_ptr<Verb> make_tag();
-std::unique_ptr<Verb> make_classify();
-std::unique_ptr<Verb> make_forecast();
-std::unique_ptr<Verb> make_sample();
-std::unique_ptr<Verb> make_compress();
-std::unique_ptr<Verb> make_decompress();
-std::unique_ptr<Verb> make_complete();
-std::unique_ptr<Verb> make_density();
-std::unique_ptr<Verb> make_explain();
-std::unique_ptr<Verb> make_compare();
-std::unique_ptr<Verb> make_report();
-std::unique_ptr<Verb> make_export();
-std::unique_ptr<Verb> make_import();
-std::unique_ptr<Verb> make_check();
-std::unique_ptr<Verb> make_info();
-std::unique_ptr<Verb> make_inspect();
-std::unique_ptr<Verb> make_bench();
-std::unique_ptr<Verb> make_generate();
-std::unique_ptr<Verb> make_reproduce();
-std::unique_ptr<Verb> make_sweep();
+#define UNFOLD_VERB(name, processes, summary) std::unique_ptr<Verb> make_##name();
+#include "cli/verbs.def"
+#undef UNFOLD_VERB
 
 /// Runs the command: selects the subcommand, reports errors, and returns the exit code. `arguments` does not include
 /// the program name.

@@ -281,13 +281,35 @@ OptimizerEntry entry() {
           kind_wants_everything<Kind>()};
 }
 
+}  // namespace
+
+OptimizerEntry sgd_optimizer() { return entry<SgdKind>(); }
+OptimizerEntry asgd_optimizer() { return entry<AveragedSgdKind>(); }
+OptimizerEntry rmsprop_optimizer() { return entry<RmsPropKind>(); }
+OptimizerEntry adam_optimizer() { return entry<AdamKind>(); }
+OptimizerEntry adamw_optimizer() { return entry<AdamWKind>(); }
+OptimizerEntry path_optimizer() { return entry<PathKind>(); }
+OptimizerEntry path_momentum_optimizer() { return entry<PathMomentumKind>(); }
+OptimizerEntry path_adam_optimizer() { return entry<PathAdamKind>(); }
+OptimizerEntry hessian_free_optimizer() { return entry<HessianFreeKind>(); }
+OptimizerEntry natural_optimizer() { return entry<NaturalKind>(); }
+OptimizerEntry lbfgs_optimizer() { return entry<LbfgsKind>(); }
+OptimizerEntry ruop_optimizer() { return entry<RiemannianKind<RiemannianMetric::ruop>>(); }
+OptimizerEntry rbpm_optimizer() { return entry<RiemannianKind<RiemannianMetric::rbpm>>(); }
+OptimizerEntry ascent_optimizer() { return entry<RiemannianKind<RiemannianMetric::none>>(); }
+
+#define UNFOLD_OPTIMIZER(entry) OptimizerEntry entry();
+#include "optim/registry.def"
+#undef UNFOLD_OPTIMIZER
+
+namespace {
+
 ExtensibleRegistry<OptimizerEntry>& registry() {
-  static ExtensibleRegistry<OptimizerEntry> all(
-      "optimizer",
-      {entry<SgdKind>(), entry<AveragedSgdKind>(), entry<RmsPropKind>(), entry<AdamKind>(), entry<AdamWKind>(),
-       entry<PathKind>(), entry<PathMomentumKind>(), entry<PathAdamKind>(), entry<HessianFreeKind>(),
-       entry<NaturalKind>(), entry<LbfgsKind>(), entry<RiemannianKind<RiemannianMetric::ruop>>(),
-       entry<RiemannianKind<RiemannianMetric::rbpm>>(), entry<RiemannianKind<RiemannianMetric::none>>()});
+  static ExtensibleRegistry<OptimizerEntry> all("optimizer", {
+#define UNFOLD_OPTIMIZER(entry) entry(),
+#include "optim/registry.def"
+#undef UNFOLD_OPTIMIZER
+                                                             });
   return all;
 }
 

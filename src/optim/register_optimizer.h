@@ -1,6 +1,6 @@
 #pragma once
-/// Optimizers defined by a program. A direction (optim/direction/direction.h) is registered under a name, which SPECs use
-/// with its options and those of every optimizer: rate, clip, decay, schedule.
+/// Optimizers defined by a program. A direction (optim/direction/direction.h) is registered under a name, which SPECs
+/// use with its options and those of every optimizer: rate, clip, decay, schedule.
 ///
 ///   struct SignumOptions { double momentum = 0.9; };
 ///   template <class Visitor>
@@ -71,11 +71,12 @@ void describe(Visitor& v, DirectionSettings<Options>& s) {
   describe(v, s.schedule);
 }
 
-/// Adds an optimizer from a direction. `make` is called as make.operator()<T>(parameters, options, decay) for float and
-/// double, and returns a std::unique_ptr to a Direction<T>.
+/// Returns the entry of an optimizer that consists of a direction. `make` is called as
+/// make.operator()<T>(parameters, options, decay) for float and double, and returns a std::unique_ptr to a
+/// Direction<T>.
 template <class Options, class Make>
-void register_optimizer(std::string name, std::string help, const CommonOptions& common, const Options& options,
-                        Make make) {
+OptimizerEntry direction_entry(std::string name, std::string help, const CommonOptions& common, const Options& options,
+                               Make make) {
   const auto maker = [name, make]<class T>(Index parameters, const AnyOptions& settings) {
     const auto& s = settings.as<DirectionSettings<Options>>();
     std::unique_ptr<Direction<T>> direction = make.template operator()<T>(parameters, s.own, s.common.decay);
@@ -92,7 +93,14 @@ void register_optimizer(std::string name, std::string help, const CommonOptions&
   entry.in_double = [maker](Index parameters, const AnyOptions& settings) {
     return maker.template operator()<double>(parameters, settings);
   };
-  register_optimizer(std::move(entry));
+  return entry;
+}
+
+/// Adds the optimizer that `direction_entry` describes.
+template <class Options, class Make>
+void register_optimizer(std::string name, std::string help, const CommonOptions& common, const Options& options,
+                        Make make) {
+  register_optimizer(direction_entry(std::move(name), std::move(help), common, options, std::move(make)));
 }
 
 }  // namespace unfold

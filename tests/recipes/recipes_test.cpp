@@ -82,13 +82,13 @@ class Recipes : public ::testing::Test {
   }
 
   /// Builds the programs of this folder, unoptimized, and runs them.
-  void build_and_run(const std::vector<std::string>& programs) {
+  void build_and_run(const std::vector<std::string>& programs, const std::string& library) {
     std::string targets = read_file("CMakeLists.txt");
     for (const std::string& program : programs) {
       const std::string file = program + ".cpp", target = "recipe_" + program;
       fs::copy_file(source_ / "tests/recipes" / file, copy_ / file, fs::copy_options::overwrite_existing);
       targets += "add_executable(" + target + " " + file + ")\nunfold_compile_options(" + target +
-                 ")\ntarget_link_libraries(" + target + " unfold::gradcheck)\n";
+                 ")\ntarget_link_libraries(" + target + " " + library + ")\n";
     }
     write_file_atomically("CMakeLists.txt", targets);
     run(UNFOLD_CMAKE
@@ -102,13 +102,30 @@ class Recipes : public ::testing::Test {
     }
   }
 
-  const fs::path source_ = UNFOLD_SOURCE_DIR, copy_ = UNFOLD_WORK_DIR;
+  const fs::path source_ = UNFOLD_SOURCE_DIR,
+                 copy_ = fs::path(UNFOLD_WORK_DIR) / ::testing::UnitTest::GetInstance()->current_test_info()->name();
 };
 
 TEST_F(Recipes, recipes_build_with_all_derivatives) {
   for (const char* kind : {"an operation", "a cell", "a loss"})
     ASSERT_NO_FATAL_FAILURE(follow(std::string("How to add ") + kind));
-  build_and_run({"operation", "cell", "loss"});
+  build_and_run({"operation", "cell", "loss"}, "unfold::gradcheck");
+}
+
+/// More modules than .ci/run has time for.
+bool is_thorough() { return std::getenv("UNFOLD_THOROUGH") != nullptr; }
+
+TEST_F(Recipes, recipes_of_data_and_optimizers_build) {
+  if (!is_thorough()) GTEST_SKIP() << "set UNFOLD_THOROUGH to build these modules";
+  for (const char* kind : {"an optimizer", "a reader", "a generated task"})
+    ASSERT_NO_FATAL_FAILURE(follow(std::string("How to add ") + kind));
+  build_and_run({"optimizer", "reader", "task"}, "unfold::optim");
+}
+
+TEST_F(Recipes, recipe_of_a_subcommand_builds) {
+  if (!is_thorough()) GTEST_SKIP() << "set UNFOLD_THOROUGH to build the whole command";
+  ASSERT_NO_FATAL_FAILURE(follow("How to add a subcommand"));
+  build_and_run({"subcommand"}, "unfold::command");
 }
 
 TEST(RecipeEdits, recipe_edits_are_found_and_applied) {

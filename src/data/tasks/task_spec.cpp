@@ -2,6 +2,7 @@
 
 #include "base/error.h"
 #include "data/tasks/series_tasks.h"
+#include "data/tasks/task_entry.h"
 
 namespace unfold {
 
@@ -63,41 +64,55 @@ namespace {
 // A bare number in a SPEC is the length.
 constexpr std::string_view kMain = "length";
 
-struct TaskEntry : Entry {
-  std::unique_ptr<Task> (*make)(const AnyOptions&, const std::string& folder);
-  bool files = false;  ///< reads its data from the folder
-};
-
-/// A generated task.
-template <auto make>
-TaskEntry generated(std::string name, std::string help) {
-  return [&]<class Options>(std::unique_ptr<Task> (*)(const Options&)) -> TaskEntry {
-    return {{std::move(name), std::move(help), Options()},
-            [](const AnyOptions& options, const std::string&) { return make(options.as<Options>()); }};
-  }(make);
-}
-
 std::unique_ptr<Task> make_mnist(const AnyOptions& options, const std::string& folder) {
   if (folder.empty())
     throw UsageError("mnist requires the folder of its four IDX files: unfold train FOLDER --task mnist");
   return sequential_mnist(folder, options.as<MnistOptions>());
 }
 
+}  // namespace
+
+TaskEntry adding_task() { return generated_task<adding>("adding", "the sum of two marked numbers"); }
+TaskEntry multiplication_task() {
+  return generated_task<multiplication>("multiplication", "the product of two marked numbers");
+}
+TaskEntry marked_xor_task() { return generated_task<marked_xor>("marked-xor", "the exclusive or of two marked bits"); }
+TaskEntry temporal_order_task() {
+  return generated_task<temporal_order>("temporal-order", "the order of two kinds of symbols");
+}
+TaskEntry permutation_task() {
+  return generated_task<random_permutation>("permutation", "repeat the first symbol after random ones");
+}
+TaskEntry memorization_task() {
+  return generated_task<memorization>("memorization", "5 or 20 bits repeated after blanks");
+}
+TaskEntry copy_task() { return generated_task<copying>("copy", "a pattern of symbols repeated after blanks"); }
+TaskEntry narma_task() {
+  return generated_task<narma>("narma", "a nonlinear moving average of order 10 driven by noise");
+}
+TaskEntry mackey_glass_task() {
+  return generated_task<mackey_glass>("mackey-glass", "a chaotic series, one step ahead");
+}
+TaskEntry delay_line_task() {
+  return generated_task<delay_line>("delay-line", "the noise input delayed by 1 to `delays` steps");
+}
+TaskEntry mnist_task() {
+  return {
+      {"mnist", "digits read pixel by pixel; requires the folder of the IDX files", MnistOptions()}, make_mnist, true};
+}
+
+#define UNFOLD_TASK(entry) TaskEntry entry();
+#include "data/tasks/registry.def"
+#undef UNFOLD_TASK
+
+namespace {
+
 const Registry<TaskEntry>& registry() {
-  static const Registry<TaskEntry> list(
-      "task", {generated<adding>("adding", "the sum of two marked numbers"),
-               generated<multiplication>("multiplication", "the product of two marked numbers"),
-               generated<marked_xor>("marked-xor", "the exclusive or of two marked bits"),
-               generated<temporal_order>("temporal-order", "the order of two kinds of symbols"),
-               generated<random_permutation>("permutation", "repeat the first symbol after random ones"),
-               generated<memorization>("memorization", "5 or 20 bits repeated after blanks"),
-               generated<copying>("copy", "a pattern of symbols repeated after blanks"),
-               generated<narma>("narma", "a nonlinear moving average of order 10 driven by noise"),
-               generated<mackey_glass>("mackey-glass", "a chaotic series, one step ahead"),
-               generated<delay_line>("delay-line", "the noise input delayed by 1 to `delays` steps"),
-               {{"mnist", "digits read pixel by pixel; requires the folder of the IDX files", MnistOptions()},
-                make_mnist,
-                true}});
+  static const Registry<TaskEntry> list("task", {
+#define UNFOLD_TASK(entry) entry(),
+#include "data/tasks/registry.def"
+#undef UNFOLD_TASK
+                                                });
   return list;
 }
 

@@ -1,0 +1,11 @@
+// Built in the copy: creates the optimizer added by the recipe from a SPEC.
+#include <iostream>
+
+#include "optim/optimizer.h"
+
+int main() {
+  using namespace unfold;
+  const std::string spec = canonical_optimizer("signum:momentum=0.5");
+  std::cout << spec << "\n";
+  return spec.find("momentum=0.5") != std::string::npos && make_optimizer<float>(spec, 10) != nullptr ? 0 : 1;
+}
