@@ -5,7 +5,7 @@
 namespace unfold::test {
 namespace {
 
-TEST_F(CommandTest, a_part_is_one_of_the_split_that_the_run_recorded) {
+TEST_F(CommandTest, part_refers_to_the_recorded_split) {
   train({"--split", "80/10/10"});
   const nlohmann::json said = only_object(unfold_command({"eval", run_, text_, "--part", "test", "--json"}).out);
   EXPECT_EQ(said,
@@ -14,12 +14,12 @@ TEST_F(CommandTest, a_part_is_one_of_the_split_that_the_run_recorded) {
   expect_failure({"eval", run_, text_, "--part", "test"}, 2, "--part needs --split");
 }
 
-TEST_F(CommandTest, quiet_training_says_nothing_about_what_comes_next) {
+TEST_F(CommandTest, quiet_training_prints_no_next_steps) {
   EXPECT_THAT(unfold_command(training({"--quiet"})).out, Not(HasSubstr("Next:")));
   EXPECT_THAT(unfold_command(training({"--overwrite"})).out, HasSubstr("Next:"));
 }
 
-TEST_F(CommandTest, what_is_continued_may_come_from_a_file) {
+TEST_F(CommandTest, prime_can_be_read_from_a_file) {
   train();
   const std::string prime = folder_ / "prime";
   write_bytes(prime, "the cat");
@@ -33,7 +33,7 @@ TEST_F(CommandTest, what_is_continued_may_come_from_a_file) {
   }
 }
 
-TEST_F(CommandTest, blocks_have_sizes_with_units_and_plain_files_are_no_archives) {
+TEST_F(CommandTest, block_sizes_have_units_and_plain_files_are_not_archives) {
   const std::string packed = folder_ / "packed", plain = folder_ / "plain";
   ASSERT_EQ(unfold_command({"compress", text_, "-o", packed, "--block", "1M", "--model", "cm:1"}).code, 0);
   ASSERT_EQ(unfold_command({"decompress", packed, "-o", plain}).code, 0);
@@ -55,7 +55,7 @@ TEST_F(CommandTest, runs_without_validation_are_drawn_by_their_training_loss) {
   EXPECT_THAT(read_bytes(picture), HasSubstr(">step, logarithmic<"));
 }
 
-TEST_F(CommandTest, options_are_found_by_what_other_programs_call_them) {
+TEST_F(CommandTest, option_names_of_other_programs_are_suggested) {
   const Arguments start{"train", text_, "--overwrite", "--quiet", "--steps", "2", "--window", "8", "--output", run_};
   ASSERT_EQ(
       unfold_command(start + Arguments{"--batch_size=3", "--model", "lstm:hidden=4", "--optimiser", "adam:lr=0.01"})
@@ -85,7 +85,7 @@ TEST_F(CommandTest, path_names_the_units_that_it_needs) {
   EXPECT_EQ(read_bytes(run_ + "/config.toml"), "");  // nothing was begun
 }
 
-TEST_F(CommandTest, PathNamesTheDataThatItIsNotFor) {
+TEST_F(CommandTest, PathNamesUnsupportedData) {
   const std::string trees = folder_ / "trees", grids = folder_ / "grids", pairs = folder_ / "pairs",
                     lines = folder_ / "lines";
   write_bytes(trees, tree_lines(20));
@@ -166,7 +166,7 @@ TEST_F(FastaTest, fastq_reads_are_separate_lines_scored_by_name) {
   EXPECT_EQ(unfold_command({"train", "--out", run_, "--resume", "--steps", "5", "--quiet"}).code, 0);
 }
 
-TEST_F(FastaTest, damage_is_named_with_its_line) {
+TEST_F(FastaTest, damaged_record_error_names_the_line) {
   write_bytes(genome_, ">a\nACGT\nAC7T\n");
   expect_failure({"train", genome_, "--out", run_, "--model", "ngram:4", "--format", "fasta", "--quiet"}, 3,
                  "genome.txt: line 3: \"7\" is not a code of a base");

@@ -63,7 +63,7 @@ TEST_F(DivergenceTest, FindsDivergedModelsOfTasks) {
   expect_diverged(Arguments{"--task", "temporal-order:20", "--model", "rnn:4"} + kWild, "nats per prediction is ");
 }
 
-TEST_F(DivergenceTest, WarnsOfAResultThatIsWorseThanAConstant) {
+TEST_F(DivergenceTest, WarnsOfResultsWorseThanAConstant) {
   const Arguments options = {"train", text_, "--model", "rnn:4", "--out", run_, "--overwrite"};
   const Finished poor = unfold_command(options + Arguments{"--steps", "1"});
   EXPECT_EQ(poor.code, 0) << poor.err;

@@ -134,7 +134,7 @@ TEST_P(FieldFormatTest, is_trained_on_measured_and_predicted) {
 INSTANTIATE_TEST_SUITE_P(All, FieldFormatTest, ::testing::ValuesIn(formats()),
                          [](const auto& format) { return std::string(format.param.name); });
 
-TEST_F(FieldsTest, several_heads_predict_side_by_side_and_one_of_them_at_the_end) {
+TEST_F(FieldsTest, several_heads_predict_at_positions_and_at_the_end) {
   const std::string file = data("chunks", chunk_columns(40));
   const nlohmann::json trained = train_on(file, {"--model", "bigru:4", "--read", "1", "--predict", "3@end,2"});
   EXPECT_TRUE(trained["valid"]["heads"]["3"].contains("nats_per_example"));
@@ -180,7 +180,7 @@ TEST_F(FieldsTest, numbers_are_predicted_by_a_mixture_some_positions_ahead) {
   expect_failure({"forecast", run_, file, "--ahead", "4"}, 2, "which the model does not predict");
 }
 
-TEST_F(FieldsTest, sequences_of_numbers_are_drawn_as_a_table_that_training_reads) {
+TEST_F(FieldsTest, sampled_number_sequences_are_a_readable_table) {
   std::string rows = "sequence,x\n";
   for (int s = 0; s < 30; ++s)
     for (int t = 0; t < 2 + s % 3; ++t) rows += std::to_string(s) + "," + std::to_string(s % 3 + 0.1 * t) + "\n";
@@ -223,7 +223,7 @@ TEST_F(FieldsTest, RefusesToPredictOrReadTheColumnThatSeparatesSequences) {
       "--predict part: part separates the sequences");
 }
 
-TEST_F(FieldsTest, a_file_to_validate_on_and_parts_that_are_named) {
+TEST_F(FieldsTest, validation_file_and_named_parts_are_used) {
   const std::string file = data("lines", labelled_lines(40)), other = data("other", labelled_lines(7));
   const nlohmann::json trained = train_on(file, {"--model", "bigru:4", "--valid", other});
   EXPECT_EQ(trained["valid"]["examples"], 7);
@@ -238,7 +238,7 @@ TEST_F(FieldsTest, a_file_to_validate_on_and_parts_that_are_named) {
   expect_failure({"eval", run_, file, "--split", "90/10", "--part", "test"}, 3, "--part test is empty in the split");
 }
 
-TEST_F(FieldsTest, a_column_without_a_value_is_missing_in_every_file_that_is_named) {
+TEST_F(FieldsTest, empty_column_is_missing_in_every_given_file) {
   std::string rows = "load,t,note\n", bare = rows;
   for (int i = 0; i < 60; ++i) {
     const std::string load = std::to_string(std::sin(i / 3.0));
@@ -261,7 +261,7 @@ TEST_F(FieldsTest, a_column_without_a_value_is_missing_in_every_file_that_is_nam
                      " contains numbers (0 in line 2); leave entries empty that are not numbers");
 }
 
-TEST_F(FieldsTest, what_validation_wants_and_training_never_saw_is_said) {
+TEST_F(FieldsTest, validation_labels_unseen_in_training_are_reported) {
   std::string rows = "t,k\n";
   for (int i = 0; i < 180; ++i) rows += std::to_string(i % 7) + (i % 2 == 0 ? ",a\n" : ",b\n");
   std::string unseen = rows, some = rows;
@@ -278,7 +278,7 @@ TEST_F(FieldsTest, what_validation_wants_and_training_never_saw_is_said) {
       HasSubstr("the validation part contains values that do not occur in training: 10 of k (the first is \"c\")"));
 }
 
-TEST_F(FieldsTest, of_nothing_there_are_no_figures) {
+TEST_F(FieldsTest, no_predictions_give_no_metrics) {
   std::string rows = "t,load\n";
   for (int i = 0; i < 100; ++i) rows += std::to_string(i % 7) + "," + std::to_string(i % 5) + "\n";
   train_on(data("load.csv", rows), {"--predict", "load", "--model", "gru:4"});
@@ -290,13 +290,13 @@ TEST_F(FieldsTest, of_nothing_there_are_no_figures) {
                  "no training data are left");
 }
 
-TEST_F(FieldsTest, what_is_no_text_is_not_called_one) {
+TEST_F(FieldsTest, non_text_data_is_not_called_text) {
   std::string utf16("\xFF\xFE", 2);
   for (const char c : std::string("a,b\n1,2\n3,4\n")) utf16 += std::string{c, '\0'};
   expect_failure(few_steps(data("w.csv", utf16), run_, {"--predict", "a"}), 3, "UTF-16");
 }
 
-TEST_F(FieldsTest, what_a_reader_remarks_is_said_once_a_file) {
+TEST_F(FieldsTest, reader_notes_are_printed_once_per_file) {
   const std::string latin = "pos\tcaf\xE9 bon\nneg\tcaf\xE9 mal\n";
   const std::string file = data("latin", latin + labelled_lines(30)), other = data("other", latin);
   const std::string said = " is not valid UTF-8 (line 1) and is read as ISO-8859-1";
@@ -315,7 +315,7 @@ TEST_F(FieldsTest, what_a_reader_remarks_is_said_once_a_file) {
   EXPECT_EQ(followed.err.find("UTF-8"), followed.err.rfind("UTF-8"));
 }
 
-TEST_F(FieldsTest, a_run_that_goes_on_ends_with_the_bytes_of_one_that_was_never_interrupted) {
+TEST_F(FieldsTest, resumed_run_equals_an_uninterrupted_run) {
   const std::string file = data("chunks", chunk_columns(40)), whole = folder_ / "whole";
   const Arguments more = {"--model", "bigru:4,dropout=0.2", "--quiet"};
   ASSERT_EQ(unfold_command(few_steps(file, whole, more + Arguments{"--steps", "20"})).code, 0);
@@ -325,7 +325,7 @@ TEST_F(FieldsTest, a_run_that_goes_on_ends_with_the_bytes_of_one_that_was_never_
   EXPECT_EQ(log_events(run_ + "/log.jsonl").back(), log_events(whole + "/log.jsonl").back());
 }
 
-TEST_F(FieldsTest, verbs_for_text_refuse_such_a_model_and_say_what_to_use) {
+TEST_F(FieldsTest, text_verbs_refuse_field_models_with_a_remedy) {
   train_on(data("chunks", chunk_columns(40)), {"--model", "bigru:4"});
   for (const Arguments& arguments :
        {Arguments{"sample", run_}, Arguments{"complete", run_},
@@ -426,7 +426,7 @@ TEST_F(BadFields, bad_labeled_lines_and_json_name_file_and_line) {
                   {"text", "it rains\n", "predict", "text: line 1"}});
 }
 
-TEST_F(BadFields, training_names_the_field_that_is_not_there_and_the_nearest_one) {
+TEST_F(BadFields, unknown_field_suggests_the_nearest) {
   const std::string file = data("data.jsonl", json_lines(40));
   expect_failure({"train", file, "--out", run_, "--predict", "tagg"}, 3,
                  "has no field \"tagg\"; did you mean \"tag\"?");

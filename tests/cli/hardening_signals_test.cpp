@@ -77,7 +77,7 @@ TEST_F(HardeningTest, a_signal_ends_a_command_that_waits_for_its_reader) {
   ::close(reader);
 }
 
-TEST_F(HardeningTest, a_signal_in_the_midst_of_coding_a_block_ends_it_at_once) {
+TEST_F(HardeningTest, signal_interrupts_block_coding_immediately) {
   write_bytes(text_, small_text(1'000'000));
   Process process({"compress", text_, "--model", "lstm:64", "-o", folder_ / "out"});
   expect_quick_end(process, SIGTERM);
@@ -113,14 +113,14 @@ TEST_F(HardeningTest, signal_interrupts_a_long_step_that_is_repeated_on_resume) 
   }
 }
 
-TEST_F(HardeningTest, a_system_that_gives_no_threads_is_explained) {
+TEST_F(HardeningTest, failed_thread_creation_is_explained) {
   if (UNFOLD_SANITIZED) GTEST_SKIP() << "a sanitizer reserves more addresses than such a system has";
   for (const Arguments& arguments : {training({"--threads", "3"}), Arguments{"compress", text_, "-o", folder_ / "out",
                                                                              "--threads", "3", "--block", "1000"}})
     expect_failure(arguments, 1, "use fewer with --threads", {.no_threads = true});
 }
 
-TEST_F(HardeningTest, what_a_killed_process_left_behind_goes_with_the_next_run) {
+TEST_F(HardeningTest, next_run_removes_files_of_a_killed_process) {
   const std::string fifo = pipe("pipe"), out = folder_ / "out";
   for (int i = 0; i < 2; ++i) {
     Process process({"compress", "-", "-o", out}, {.input_path = fifo});
@@ -135,7 +135,7 @@ TEST_F(HardeningTest, what_a_killed_process_left_behind_goes_with_the_next_run) 
   EXPECT_THAT(temporaries(), ::testing::IsEmpty());
 }
 
-TEST_F(HardeningTest, an_output_that_links_to_nothing_goes_where_the_link_points) {
+TEST_F(HardeningTest, dangling_output_link_is_followed) {
   fs::create_symlink("elsewhere", folder_ / "link");
   ASSERT_EQ(unfold_command({"compress", text_, "--fast", "-o", folder_ / "link"}).code, 0);
   EXPECT_TRUE(fs::is_symlink(folder_ / "link"));
@@ -194,7 +194,7 @@ TEST_F(HardeningTest, a_run_folder_in_use_is_not_touched_by_another_run) {
   EXPECT_FALSE(fs::exists(run_ + "/lock"));
 }
 
-TEST_F(HardeningTest, a_data_file_that_is_shortened_while_it_is_read_is_named) {
+TEST_F(HardeningTest, data_file_truncated_while_reading_is_named) {
   train({"--symbols", "bytes"});
   const std::string large = folder_ / "large";
   const auto make_large = [&] {

@@ -23,7 +23,7 @@ class LabelTest : public CommandTest {
   std::string log_;
 };
 
-TEST_F(LabelTest, lines_are_judged_by_labels_that_the_model_never_reads) {
+TEST_F(LabelTest, label_column_is_used_only_for_evaluation) {
   ASSERT_EQ(unfold_command(train_on_normal("ngram:3")).code, 0);
   // The anomalous lines contain characters that the model does not know; unknown characters are skipped.
   const nlohmann::json shown = only_object(unfold_command({"info", run_, "--json"}).out);
@@ -44,7 +44,7 @@ TEST_F(LabelTest, lines_are_judged_by_labels_that_the_model_never_reads) {
   EXPECT_THAT(summary.out, HasSubstr("anomalous\t6\n"));
 }
 
-TEST_F(LabelTest, PartsOfTheTrainingSplitArePartsOfTheLinesThatWereRead) {
+TEST_F(LabelTest, PartsAreThoseOfTheLinesThatTrainingRead) {
   for (const Arguments& only : {Arguments{}, Arguments{"--only-label", "-"}}) {
     const Arguments options = {"train",    log_,          "--out",   run_,    "--model",        "rnn:4",
                                "--steps",  "5",           "--batch", "4",     "--label-column", "--split",
@@ -98,7 +98,7 @@ TEST_F(LabelTest, completions_come_with_their_probabilities) {
   expect_failure({"complete", run_, "--beam", "0"}, 2, "beam");
 }
 
-TEST_F(LabelTest, layers_go_to_pytorch_and_back) {
+TEST_F(LabelTest, pytorch_round_trip_keeps_the_layers) {
   ASSERT_EQ(
       unfold_command({"train", text_, "--out", run_, "--model", "lstm:6,embedding=3", "--steps", "5", "--quiet"}).code,
       0);
@@ -118,7 +118,7 @@ TEST_F(LabelTest, layers_go_to_pytorch_and_back) {
     EXPECT_EQ(unfold_command({"export", run_, "--to", format, "-o", folder_ / format}).code, 0) << format;
 }
 
-TEST_F(LabelTest, a_model_goes_to_arpa_and_back) {
+TEST_F(LabelTest, arpa_round_trip_keeps_the_model) {
   ASSERT_EQ(unfold_command({"train", text_, "--symbols", "words", "--out", run_, "--model", "ngram:3", "--quiet"}).code,
             0);
   const std::string arpa = folder_ / "m.arpa", model = folder_ / "m.safetensors";
@@ -154,7 +154,7 @@ TEST_F(LabelTest, ArpaKeepsTheScoresOfLines) {
   }
 }
 
-TEST_F(LabelTest, ArpaRefusesModelsWhoseReadingItCannotExpress) {
+TEST_F(LabelTest, ArpaRefusesInputFormatsThatItCannotExpress) {
   const std::string fasta = folder_ / "x.fa", log = folder_ / "x.log";
   write_bytes(fasta, ">one\nACGTACGTAC\nGTA\n>two\nACGTTTACG\n");
   write_bytes(log, "login from 1.2.3.4\nlogin from 1.2.3.5\nlogout\nlogin from 1.2.3.4\n");

@@ -70,7 +70,7 @@ TEST_F(OnlineTest, memory_does_not_grow_with_the_stream) {
   EXPECT_LT(peak("long", 400'000), 1.05 * peak("short", 20'000) + 1000);
 }
 
-TEST_F(OnlineTest, what_makes_no_sense_is_refused) {
+TEST_F(OnlineTest, contradictory_options_are_refused) {
   for (const Arguments& wrong :
        {Arguments{"--symbols", "chars"}, Arguments{"--split", "90/10"}, Arguments{"--batch", "4"},
         Arguments{"--epochs", "2"}, Arguments{"--model", "ngram:3"}, Arguments{"--gradient", "rtlr"},

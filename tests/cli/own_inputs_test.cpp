@@ -28,7 +28,7 @@ class OwnInputs : public FieldsTest {
   std::string weights() const { return run_ + "/model.safetensors"; }
 };
 
-TEST_F(OwnInputs, texts_and_what_goes_with_them_are_not_replaced) {
+TEST_F(OwnInputs, texts_and_their_side_files_are_not_overwritten) {
   train();
   const std::string mask = data("mask", std::string(4000, '1')), labels = data("labels", "x\n"),
                     settings = data("own.toml", "quiet = true\n"), key = data("key", "sixteen bytes or more");
@@ -47,7 +47,7 @@ TEST_F(OwnInputs, texts_and_what_goes_with_them_are_not_replaced) {
   EXPECT_FALSE(fs::exists(folder_ / "new"));
 }
 
-TEST_F(OwnInputs, models_and_what_makes_them_are_not_replaced) {
+TEST_F(OwnInputs, models_and_training_inputs_are_not_overwritten) {
   train();
   const std::string file = data("file", "weights\n"), page = data("page", "made before\n"),
                     valid = data("valid.txt", small_text(500));
@@ -69,7 +69,7 @@ TEST_F(OwnInputs, models_and_what_makes_them_are_not_replaced) {
   expect_read(valid, {"report", run_}, "--out");
 }
 
-TEST_F(OwnInputs, data_with_fields_are_not_replaced_under_any_name) {
+TEST_F(OwnInputs, data_with_fields_are_not_overwritten_through_any_path) {
   const std::string file = data("test.conll", chunk_columns(20)), link = folder_ / "link", hard = folder_ / "hard";
   train_on(file, {"--format", "columns", "--predict", "3", "--model", "gru:4"});
   fs::create_symlink("test.conll", link);
@@ -99,7 +99,7 @@ TEST_F(OwnInputs, archives_and_their_models_are_not_replaced) {
   expect_read(weights(), {"decompress", archive}, "--output");  // the archive says where its model is
 }
 
-TEST_F(OwnInputs, a_folder_that_is_filled_is_no_run_that_is_read) {
+TEST_F(OwnInputs, output_folder_must_not_be_an_input_run) {
   train();
   const std::string before = read_bytes(weights()), valid = data("valid.txt", small_text(500));
   expect_kept(text_, training({"--out", text_}), "--out " + text_ + " is also an input; name a different folder");
@@ -179,7 +179,7 @@ TEST_F(OwnInputs, OutputsAreNotMixedOnStandardOutput) {
   EXPECT_EQ(devices.code, 0) << devices.err;
 }
 
-TEST_F(OwnInputs, standard_output_takes_what_is_printed_and_nothing_else) {
+TEST_F(OwnInputs, standard_output_receives_only_results) {
   train();
   expect_failure({"info", run_, "--plot", "-"}, 2, "--plot does not support - (standard output); name a file");
   expect_failure({"train", text_, "--model", "rnn:3", "--steps", "1", "--out", "-"}, 2, "name a folder");
@@ -188,7 +188,7 @@ TEST_F(OwnInputs, standard_output_takes_what_is_printed_and_nothing_else) {
   EXPECT_THAT(output_of({"report", run_, "-o", "-"}), HasSubstr("<html"));
 }
 
-TEST_F(OwnInputs, what_is_not_read_is_replaced) {
+TEST_F(OwnInputs, files_that_are_not_read_are_overwritten) {
   train();
   const std::string out = data("out", "made before\n");
   for (const std::string& file : {out, run_ + "/symbols.tsv", run_ + "/symbols.tsv", folder_ / "new"}) {
@@ -200,7 +200,7 @@ TEST_F(OwnInputs, what_is_not_read_is_replaced) {
 }
 
 /// A row that names a file and does not say what for would not be checked.
-TEST_F(OwnInputs, every_option_that_names_a_file_says_what_for) {
+TEST_F(OwnInputs, every_file_option_declares_its_purpose) {
   const std::regex option("\n  (?:-., )?--([a-z-]+) (?:FILE|OUT|DIR|RUN|MODEL)(?:\\.[a-z]+)? "),
       inputs("\nunfold \\w+ [A-Z.|, ]*(?:FILE|DATA|RUN|MODEL)[A-Z.|, ]* \\[options\\]");
   const auto names_files = [](CommandOptions& options, const Arguments& arguments) {
@@ -232,7 +232,7 @@ TEST_F(OwnInputs, every_option_that_names_a_file_says_what_for) {
   EXPECT_GT(checked, 60);  // with --config and --key of each
 }
 
-TEST_F(OwnInputs, a_run_folder_that_may_not_be_looked_into_says_so) {
+TEST_F(OwnInputs, unreadable_run_folder_is_reported) {
   train();
   fs::permissions(run_, fs::perms::none);
   const bool may = ::access(run_.c_str(), X_OK) == 0;

@@ -184,7 +184,7 @@ TEST_F(StreamTest, scores_and_roc_are_plotted) {
   expect_failure({"score", run_, log_, "--plot", picture}, 2, "--by line");
 }
 
-TEST_F(StreamTest, damaged_text_is_named_by_its_line) {
+TEST_F(StreamTest, damaged_text_error_names_the_line) {
   train_model({"--model", "ngram:3"});
   const Finished bad = unfold_command({"score", run_, "-", "--by", "line", "--quiet"}, {.input = "cat\n\xff\n"});
   EXPECT_EQ(bad.code, 3);

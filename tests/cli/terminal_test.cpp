@@ -114,7 +114,7 @@ TEST_F(TerminalTest, LabelsAreEscapedInTablesAndOnTerminals) {
   }
 }
 
-TEST_F(TerminalTest, ColoursAreThoseOfTheCommandOnly) {
+TEST_F(TerminalTest, ColorsAreThoseOfTheCommandOnly) {
   write_bytes(text_, text_from(kHostile));
   train({"--symbols", "bytes"});
   auto [piped, shown] = both({"explain", run_, "a\x1b[2J b"}, true);
@@ -124,7 +124,7 @@ TEST_F(TerminalTest, ColoursAreThoseOfTheCommandOnly) {
   EXPECT_THAT(shown, Not(HasSubstr("\x1b[2J")));
 }
 
-TEST_F(TerminalTest, MessagesHoldNoControlCharacters) {
+TEST_F(TerminalTest, MessagesContainNoControlCharacters) {
   train();
   const std::string name = data("name" + kHostile + "\n2", ""), missing = folder_ / ("no" + kHostile + "\xff");
   for (const Arguments& arguments :
@@ -144,7 +144,7 @@ TEST_F(TerminalTest, MessagesHoldNoControlCharacters) {
   }
 }
 
-TEST_F(TerminalTest, RemarksAndSamplesHoldNoControlCharacters) {
+TEST_F(TerminalTest, NotesAndSamplesContainNoControlCharacters) {
   write_bytes(text_, text_from(kHostile));
   const Finished finished = unfold_command(training({"--symbols", "bytes", "--sample-every", "10"}));
   EXPECT_EQ(finished.code, 0) << finished.err;

@@ -28,13 +28,13 @@ TEST_F(CommandTest, the_version_is_printed) {
   expect_failure({"--version", "please"}, 2, "leave out please");
 }
 
-TEST_F(CommandTest, help_of_a_verb_is_that_of_its_option) {
+TEST_F(CommandTest, help_verb_equals_help_option) {
   EXPECT_EQ(unfold_command({"help", "train"}).out, unfold_command({"train", "--help"}).out);
   EXPECT_EQ(unfold_command({"help"}).out, unfold_command({"--help"}).out);
   expect_failure({"help", "trian"}, 2, "did you mean \"train\"?");
 }
 
-TEST_F(CommandTest, what_an_error_quotes_is_cut_where_it_is_long) {
+TEST_F(CommandTest, long_quotes_in_errors_are_shortened) {
   const std::string file = folder_ / "long";
   write_bytes(file, std::string(300'000, 'a') + "\n");
   const Finished finished = unfold_command({"train", file, "--format", "rolls", "--out", folder_ / "r"});
@@ -67,7 +67,7 @@ TEST_F(CommandTest, MessagesAreBounded) {
   }
 }
 
-TEST_F(CommandTest, InputWithoutAnEndIsNotAQuestionOfTheBatch) {
+TEST_F(CommandTest, EndlessInputGivesNoAdviceAboutTheBatch) {
   const Finished finished = unfold_command({"train", "/dev/zero", "--symbols", "bytes", "--out", run_},
                                            {.before = {"/bin/sh", "-c", "ulimit -v 2000000; exec \"$@\"", "sh"}});
   EXPECT_EQ(finished.code, 1);
@@ -76,7 +76,7 @@ TEST_F(CommandTest, InputWithoutAnEndIsNotAQuestionOfTheBatch) {
   EXPECT_THAT(finished.err, Not(HasSubstr("batch")));
 }
 
-TEST_F(CommandTest, AnEditedLogNamesNoExceptionOfALibrary) {
+TEST_F(CommandTest, EditedLogErrorHidesLibraryExceptions) {
   train();
   write_bytes(run_ + "/log.jsonl", "{\"event\": 3, \"best\": \"x\"}\n{\"event\": \"validation\", \"best\": 1}\n");
   const Finished finished = unfold_command({"info", run_});
@@ -89,13 +89,13 @@ TEST_F(CommandTest, AnEditedLogNamesNoExceptionOfALibrary) {
   EXPECT_THAT(broken.err, Not(HasSubstr("json.exception")));
 }
 
-TEST_F(CommandTest, a_verb_that_does_not_exist_is_refused_with_the_nearest_one) {
+TEST_F(CommandTest, unknown_verb_suggests_the_nearest) {
   expect_failure({"trian", text_}, 2, "did you mean \"train\"?");
   expect_failure({}, 2, "no verb given");
   expect_failure({"--json", "eval"}, 2, "the verb comes first");
 }
 
-TEST_F(CommandTest, an_option_that_does_not_exist_is_refused_with_the_nearest_one) {
+TEST_F(CommandTest, unknown_command_option_suggests_the_nearest) {
   expect_failure(training({"--bathc", "8"}), 2, "did you mean \"batch\"?");
   expect_failure(training({"--bathc=8"}), 2, "did you mean \"batch\"?");
   expect_failure({"sample", run_, "--temprature", "1"}, 2, "did you mean \"temperature\"?");
@@ -103,7 +103,7 @@ TEST_F(CommandTest, an_option_that_does_not_exist_is_refused_with_the_nearest_on
   expect_failure({"bench", "lstm:3"}, 2, "takes no input");
 }
 
-TEST_F(CommandTest, a_value_that_is_malformed_or_out_of_range_is_refused_with_what_is_wanted) {
+TEST_F(CommandTest, invalid_value_states_the_expected_values) {
   expect_failure(training({"--batch", "many"}), 2, "option --batch must be a whole number, not \"many\"");
   expect_failure(training({"--batch", "0"}), 2, "--batch must be");
   expect_failure(training({"--minutes", "0"}), 2, "option --minutes must be above 0, not 0");
@@ -128,7 +128,7 @@ TEST_F(CommandTest, a_value_that_is_malformed_or_out_of_range_is_refused_with_wh
   expect_failure({"train", "--out", run_}, 2, "for example: unfold train");
 }
 
-TEST_F(CommandTest, a_key_of_a_configuration_file_that_does_not_exist_is_refused_with_file_line_and_nearest_one) {
+TEST_F(CommandTest, unknown_configuration_key_names_line_and_nearest_key) {
   const std::string config = folder_ / "unfold.toml";
   write_bytes(config, "# ours\nwindow = 8\nbathc = 8\n");
   expect_failure(training({"--config", config}), 2, config + ":3: train has no key \"bathc\"; did you mean \"batch\"?");
@@ -137,7 +137,7 @@ TEST_F(CommandTest, a_key_of_a_configuration_file_that_does_not_exist_is_refused
   expect_failure(training({"--config", folder_ / "absent.toml"}), 3, "absent.toml");
 }
 
-TEST_F(CommandTest, a_variable_of_the_environment_that_belongs_to_no_option_is_refused_with_the_nearest_one) {
+TEST_F(CommandTest, unknown_environment_variable_suggests_the_nearest) {
   expect_failure(training(), 2, "did you mean \"UNFOLD_BATCH\"?", {.environment = {{"UNFOLD_BATHC", "8"}}});
   expect_failure(
       training(), 2, "environment variable UNFOLD_BATCH must be a whole number",
@@ -170,7 +170,7 @@ TEST_F(CommandTest, the_stored_configuration_repeats_a_run) {
   EXPECT_EQ(read_bytes(run_ + "/model.safetensors"), read_bytes(again + "/model.safetensors"));
 }
 
-TEST_F(CommandTest, what_prints_json_otherwise_does_not_list_the_option) {
+TEST_F(CommandTest, verbs_with_other_json_output_do_not_list_the_json_option) {
   for (const std::string verb : {"predict", "tag", "classify", "forecast"}) {
     // forecast prints JSON only without a model.
     if (verb != "forecast") {

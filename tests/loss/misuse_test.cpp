@@ -112,7 +112,7 @@ TEST(FieldMisuse, RowsAndColumnsOutOfRangeAreRefused) {
   EXPECT_USAGE_ERROR(targets_of<double>(Field(values), -1, 1), "out of range");
 }
 
-TEST(NetworkMisuse, NetworksThatLackPartsAreRefused) {
+TEST(NetworkMisuse, IncompleteNetworksAreRefused) {
   Circuit c, other;
   const Signal x = c.input("x", 2), y = c.affine("y", 2, {{"W", x}}), foreign = other.input("x", 2);
   c.output(y);

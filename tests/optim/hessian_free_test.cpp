@@ -118,7 +118,7 @@ TEST(HessianFree, first_step_solves_the_damped_system) {
   EXPECT_NEAR(report.curvature->loss_after, bowl.true_loss(), 1e-12);
 }
 
-TEST(HessianFree, damps_the_length_of_a_step_by_sequence_and_activities_by_symbol) {
+TEST(HessianFree, damping_counts_sequences_and_structural_damping_counts_symbols) {
   Team team(1);
   Bowl bowl(team);
   bowl.damping = 2;
@@ -134,7 +134,7 @@ TEST(HessianFree, damps_the_length_of_a_step_by_sequence_and_activities_by_symbo
 }
 
 /// Losses at trial points fall by a tenth of what is foretold: such steps are taken, but lower the trust.
-TEST(HessianFree, lambda_rises_back_to_its_start_and_no_further_while_steps_are_found) {
+TEST(HessianFree, lambda_rises_at_most_to_its_initial_value_after_accepted_steps) {
   Team team(1);
   Bowl bowl(team);
   const auto optimizer = make_optimizer<double>("hf:lambda=3,tolerance=0,structural=0", bowl.parameters().size());
@@ -150,7 +150,7 @@ TEST(HessianFree, lambda_rises_back_to_its_start_and_no_further_while_steps_are_
   }
 }
 
-TEST(HessianFree, takes_no_step_uphill_and_trusts_less) {
+TEST(HessianFree, uphill_step_is_rejected_and_damping_grows) {
   Team team(1);
   Bowl bowl(team);
   const double worse = bowl.true_loss() + 1;
@@ -167,7 +167,7 @@ TEST(HessianFree, takes_no_step_uphill_and_trusts_less) {
   }
 }
 
-TEST(HessianFree, goes_back_along_a_step_that_is_too_long) {
+TEST(HessianFree, too_long_step_is_shortened) {
   Team team(1);
   Bowl bowl(team);
   const double start = bowl.true_loss();
@@ -195,7 +195,7 @@ TEST(HessianFree, takes_the_iterate_with_the_lowest_loss) {
   EXPECT_DOUBLE_EQ(report.curvature->loss_after, base - 3);
 }
 
-TEST(HessianFree, goes_back_past_iterates_that_are_worse_than_the_start) {
+TEST(HessianFree, iterates_worse_than_the_start_are_skipped) {
   Team team(1);
   Bowl bowl(team);
   int trials = 0;
@@ -212,7 +212,7 @@ TEST(HessianFree, goes_back_past_iterates_that_are_worse_than_the_start) {
 }
 
 /// Trial points seem worse than the start until the damping has grown three times: no step until then.
-TEST(HessianFree, that_refuses_solves_again_with_more_damping_until_a_step_is_to_be_trusted) {
+TEST(HessianFree, rejected_step_is_solved_again_with_more_damping) {
   Team team(1);
   Bowl bowl(team);
   const Vector start = flat(bowl);
@@ -233,7 +233,7 @@ TEST(HessianFree, that_refuses_solves_again_with_more_damping_until_a_step_is_to
   EXPECT_NEAR(optimizer->step(bowl, {}, 1).curvature->damping, damping * 2 / 3, 1e-12);  // it was trusted
 }
 
-TEST(HessianFree, that_refuses_stands_still_where_nothing_is_to_be_trusted) {
+TEST(HessianFree, parameters_stay_if_no_step_is_accepted) {
   Team team(1);
   Bowl bowl(team);
   const Vector start = flat(bowl);
@@ -248,7 +248,7 @@ TEST(HessianFree, that_refuses_stands_still_where_nothing_is_to_be_trusted) {
   EXPECT_EQ(flat(bowl), start);
 }
 
-TEST(HessianFree, that_resets_begins_every_step_with_the_first_damping) {
+TEST(HessianFree, reset_starts_every_step_with_the_initial_damping) {
   Team team(1);
   Bowl bowl(team);
   for (const char* spec : {"hf:lambda=3,tolerance=0,reset=true", "hf:lambda=3,tolerance=0,reset=true,refuse=true"}) {

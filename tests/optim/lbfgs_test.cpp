@@ -86,7 +86,7 @@ int converge(Landscape& landscape, const std::string& spec, int most = 500) {
   return most;
 }
 
-TEST(Lbfgs, finds_the_bottom_of_a_bowl) {
+TEST(Lbfgs, quadratic_is_minimized) {
   Team team(2);
   Landscape landscape(team, bowl, Point(8, 0.0));
   EXPECT_LT(converge(landscape, "lbfgs:tolerance=1e-9,change=0"), 40);
@@ -103,7 +103,7 @@ TEST(Lbfgs, follows_a_bent_valley_to_its_end) {
   EXPECT_LT(landscape.gradients, 130);  // most steps try one length
 }
 
-TEST(Lbfgs, l2_weighs_against_the_nats_of_all_data) {
+TEST(Lbfgs, l2_is_relative_to_the_nats_of_all_data) {
   Team team(1);
   Landscape landscape(team, bowl, Point(5, 0.0));
   landscape.symbols = 4;
@@ -129,7 +129,7 @@ TEST(Lbfgs, l1_leaves_parameters_exactly_at_zero) {
   }
 }
 
-TEST(Lbfgs, accepts_only_lengths_that_meet_the_conditions_of_wolfe) {
+TEST(Lbfgs, accepted_steps_satisfy_the_wolfe_conditions) {
   Team team(1);
   Landscape landscape(team, valley, {-1.2, 1});
   const auto optimizer = make_optimizer<double>("lbfgs:change=0", 2);
@@ -152,7 +152,7 @@ TEST(Lbfgs, accepts_only_lengths_that_meet_the_conditions_of_wolfe) {
   }
 }
 
-TEST(Lbfgs, looks_at_no_point_twice_where_every_step_sees_the_same) {
+TEST(Lbfgs, full_batch_evaluates_no_point_twice) {
   for (const bool same : {true, false}) {
     Team team(1);
     std::map<Point, int> visits;
@@ -175,7 +175,7 @@ TEST(Lbfgs, looks_at_no_point_twice_where_every_step_sees_the_same) {
   }
 }
 
-TEST(Lbfgs, says_that_it_has_converged_and_moves_no_more) {
+TEST(Lbfgs, converged_optimizer_stops_moving) {
   Team team(1);
   Landscape landscape(team, bowl, Point(4, 0.0));
   const auto optimizer = make_optimizer<double>("lbfgs", 4);
@@ -188,7 +188,7 @@ TEST(Lbfgs, says_that_it_has_converged_and_moves_no_more) {
   EXPECT_EQ(there, Point(landscape.parameters().flat().begin(), landscape.parameters().flat().end()));
 }
 
-TEST(Lbfgs, a_slope_that_leads_nowhere_ends_the_run_where_it_was) {
+TEST(Lbfgs, failed_line_search_keeps_the_parameters) {
   Team team(1);
   const auto lies = [](std::span<const double> p, std::span<double> g) {  // uphill on every side of the start
     g[0] = 1;
@@ -230,7 +230,7 @@ class Keeper final : public StateVisitor<double> {
   std::map<std::string, Point> kept_;
 };
 
-TEST(Lbfgs, goes_on_from_its_state_with_the_same_bits_on_every_team) {
+TEST(Lbfgs, lbfgs_resumes_with_the_same_bits_on_every_team) {
   for (const char* spec : {"lbfgs:history=3,change=0,l2=0.1", "lbfgs:history=3,change=0,l1=0.1"}) {
     Team one(1), three(3);
     Landscape whole(one, valley, {-1.2, 1}), cut(three, valley, {-1.2, 1});
@@ -273,7 +273,7 @@ std::unique_ptr<Optimizer<double>> optimizer_in_valley(Landscape& landscape) {
   return optimizer;
 }
 
-TEST(Lbfgs, refuses_a_checkpoint_whose_counts_would_lead_out_of_its_memory) {
+TEST(Lbfgs, checkpoint_with_counts_out_of_range_is_refused) {
   Team team(1);
   Landscape landscape(team, valley, {-1.2, 1});
   for (const char* name : {"remembered", "next", "taken"})

@@ -54,7 +54,7 @@ TEST(OptimizerMisuse, StepsAndStateNeedAttachFirst) {
   }
 }
 
-TEST(OptimizerMisuse, ParametersOfAnotherNumberAreRefused) {
+TEST(OptimizerMisuse, ParameterCountMismatchIsRefused) {
   MisusedBowl bowl(4), larger(7);
   const auto optimizer = make_optimizer<float>("adam", 4);
   optimizer->attach(bowl);
@@ -72,7 +72,7 @@ TEST(OptimizerMisuse, ParametersOfAnotherNumberAreRefused) {
   EXPECT_USAGE_ERROR(make_optimizer<float>("adam", -4), "at least 1");
 }
 
-TEST(OptimizerMisuse, HandMadeOptimizersAreChecked) {
+TEST(OptimizerMisuse, CustomOptimizersAreChecked) {
   MisusedBowl bowl(4);
   const auto made = [&](double rate) {
     return Optimizer<float>(sgd_direction<float>(4, {}, 0), fixed_control<float>(4, 1), {.rate = rate}, {}, "own");
@@ -108,7 +108,7 @@ struct MisusedNetwork {
   Batch batch;
 };
 
-TEST(BatchPassMisuse, BatchesThatDoNotFitAreRefused) {
+TEST(BatchPassMisuse, MismatchedBatchesAreRefused) {
   MisusedNetwork of;
   Team team(1);
   BatchPass<float> pass(of.network, team);
@@ -137,7 +137,7 @@ TEST(BatchPassMisuse, BatchesThatDoNotFitAreRefused) {
   EXPECT_USAGE_ERROR(fault([](Batch& b) { b.value_field("x").clear(6, 4); }), "contains vectors,");
 }
 
-TEST(TrainerMisuse, OptionsAndPartsThatMakeNoSenseAreRefused) {
+TEST(TrainerMisuse, InvalidOptionsAndPartsAreRefused) {
   MisusedNetwork of, other;
   Parameters<float> parameters(of.c), foreign;
   Team team(1);

@@ -108,7 +108,7 @@ TEST(Optimizer, adam_puts_weight_decay_into_the_gradient_and_adamw_does_not) {
                  [](double& p, double g, int t, double& m, double& v) { adam(p, g, t, m, v, 0.2); });
 }
 
-TEST(Optimizer, lazy_adam_leaves_alone_what_has_no_gradient) {
+TEST(Optimizer, lazy_adam_keeps_rows_without_gradient) {
   expect_follows("adam:rate=0.01,beta2=0.99,epsilon=1e-7,clip=0,lazy=true", 0,
                  [](double& p, double g, int t, double& m, double& v) {
                    if (g != 0) adam(p, g, t, m, v, 0);
@@ -157,7 +157,7 @@ class Poisoned final : public Objective<float> {
   Objective<float>& inner_;
 };
 
-TEST(Optimizer, moves_nothing_when_the_gradient_is_not_finite) {
+TEST(Optimizer, non_finite_gradient_changes_nothing) {
   Team team(1);
   GivenGradients<float> objective(team);
   const auto optimizer = make_optimizer<float>("adam", objective.parameters().size());
@@ -207,7 +207,7 @@ TEST(OptimizerSpec, help_lists_every_optimizer_with_its_defaults) {
 }
 
 /// Merity, Keskar & Socher 2018, algorithm 1: the trigger, over a list of all validations.
-TEST(AveragedSgd, takes_the_mean_once_validation_is_worse_than_the_best_of_those_not_recent) {
+TEST(AveragedSgd, averaging_starts_when_validation_stops_improving) {
   for (const int nonmono : {0, 1, 3}) {
     Team team(2);
     GivenGradients<double> objective(team);

@@ -111,7 +111,7 @@ struct Waiting final : Observer {
 };
 
 /// Half of a run on a slow machine, the other half on a fast one: what is left is judged by the second alone.
-TEST_F(TrainerTest, the_time_left_of_a_resumed_run_is_told_by_its_speed_since_then) {
+TEST_F(TrainerTest, time_left_of_a_resumed_run_uses_its_speed_since_resuming) {
   TrainerOptions options = small_options(20);
   options.checkpoint = file("c.safetensors");
   Waiting before(10, 10), after(0, 0);
@@ -414,7 +414,7 @@ TEST_F(TrainerTest, budgets_in_epochs_and_minutes_end_a_run) {
   EXPECT_THROW(finish(setting, options), UsageError);
 }
 
-TEST_F(TrainerTest, keeps_the_best_and_samples_when_asked) {
+TEST_F(TrainerTest, best_model_is_kept_and_samples_are_drawn) {
   Setting setting;
   TrainerOptions options = small_options(51);
   options.sample_every = 20;
@@ -432,7 +432,7 @@ TEST_F(TrainerTest, keeps_the_best_and_samples_when_asked) {
   EXPECT_EQ(kept, flat(trainer.best()));
 }
 
-TEST_F(TrainerTest, a_checkpoint_that_cannot_be_written_is_a_failure_that_names_the_file) {
+TEST_F(TrainerTest, unwritable_checkpoint_error_names_the_file) {
   Setting setting;
   TrainerOptions options = small_options(5);
   options.checkpoint = file("no/such/folder/c.safetensors");
@@ -442,7 +442,7 @@ TEST_F(TrainerTest, a_checkpoint_that_cannot_be_written_is_a_failure_that_names_
   EXPECT_THROW(finish(setting, options), RuntimeFailure);
 }
 
-TEST(ValidationInterval, costs_about_a_twentieth_of_the_time) {
+TEST(ValidationInterval, validation_takes_about_a_twentieth_of_the_time) {
   EXPECT_EQ(automatic_validation_interval(0, 2048), 50);
   EXPECT_EQ(automatic_validation_interval(111000, 2048), 361);
   EXPECT_EQ(automatic_validation_interval(111000, 2048, 100), 3);

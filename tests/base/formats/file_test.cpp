@@ -148,7 +148,7 @@ TEST(InputFile, a_pipe_is_read_to_its_end) {
   EXPECT_EQ(input.bytes(), large);
 }
 
-TEST(InputFile, a_file_that_was_shortened_is_noticed) {
+TEST(InputFile, truncated_file_is_detected) {
   const ScratchFolder folder;
   const std::string small = folder.write("small", kText), large = folder.write("large", "");
   ASSERT_EQ(::truncate(large.c_str(), 20'000'000), 0);
@@ -163,7 +163,7 @@ TEST(InputFile, a_file_that_was_shortened_is_noticed) {
   EXPECT_EQ(std::string(mapped_file_at(mapped.bytes().data() + 12'345)), large);
 }
 
-TEST(InputFile, what_unpacks_to_more_than_is_allowed_is_refused) {
+TEST(InputFile, input_that_exceeds_the_unpacked_limit_is_refused) {
   const ScratchFolder folder;
   for (const Packed& packed : kPacked) {
     const std::string path = folder.write("a" + packed.ending, packed.bytes);
@@ -222,7 +222,7 @@ TEST(AtomicOutput, a_temporary_file_of_a_killed_process_is_removed) {
   EXPECT_EQ(folder.files(), 1u);
 }
 
-TEST(AtomicOutput, files_of_the_user_are_not_taken_for_temporary_ones) {
+TEST(AtomicOutput, user_files_are_not_mistaken_for_temporary_files) {
   const ScratchFolder folder;
   const std::vector<std::string> names = {"a.unfold-tmp", "a.unfold-tmp-", "a.unfold-tmp-0123456789abcdeg",
                                           "a.unfold-tmp-0123456789abcdef0", "b.unfold-tmp-0123456789abcdef"};
@@ -298,7 +298,7 @@ TEST(AtomicOutput, a_full_device_names_the_reason_and_the_remedy) {
   EXPECT_TRUE(contains(message, "/dev/full: No space left on device; free some space")) << message;
 }
 
-TEST(AtomicOutput, a_write_that_fails_half_way_leaves_nothing_behind) {
+TEST(AtomicOutput, failed_write_leaves_no_file) {
   const ScratchFolder folder;
   write_file_atomically(folder.path("a"), kText);
   struct rlimit old {};
@@ -315,7 +315,7 @@ TEST(AtomicOutput, a_write_that_fails_half_way_leaves_nothing_behind) {
   EXPECT_EQ(folder.files(), 1u);
 }
 
-TEST(AtomicOutput, folders_that_are_missing_or_read_only_have_their_messages) {
+TEST(AtomicOutput, missing_and_read_only_folders_have_specific_messages) {
   const ScratchFolder folder;
   const auto message = [](const std::string& path) {
     return message_of<RuntimeFailure>([&] { write_file_atomically(path, kText); });
@@ -334,7 +334,7 @@ TEST(AtomicOutput, folders_that_are_missing_or_read_only_have_their_messages) {
   EXPECT_EQ(folder.files(), 1u);
 }
 
-TEST(AtomicFile, writes_into_a_pipe_by_any_of_its_names) {
+TEST(AtomicFile, pipe_is_written_through_every_path_to_it) {
   std::array<int, 2> ends{};
   ASSERT_EQ(::pipe(ends.data()), 0);
   for (const char* folder : {"/proc/self/fd/", "/dev/fd/"}) {

@@ -33,7 +33,7 @@ TEST_P(EveryTeam, runs_the_body_once_for_each_member) {
   }
 }
 
-TEST_P(EveryTeam, sees_what_all_wrote_before_the_barrier) {
+TEST_P(EveryTeam, writes_before_the_barrier_are_visible_after_it) {
   Team team(GetParam(), Attendance::all);
   std::vector<std::vector<int>> values(2, std::vector<int>(static_cast<std::size_t>(GetParam())));
   std::atomic<int> wrong{0};
@@ -48,7 +48,7 @@ TEST_P(EveryTeam, sees_what_all_wrote_before_the_barrier) {
   EXPECT_EQ(wrong, 0);
 }
 
-TEST_P(EveryTeam, keeps_together_when_members_are_late) {
+TEST_P(EveryTeam, barrier_waits_for_late_members) {
   Team team(GetParam(), Attendance::all);
   std::atomic<int> arrived{0}, wrong{0};
   team.run([&](Member& me) {
@@ -73,7 +73,7 @@ TEST_P(EveryTeam, wakes_from_sleep) {
   }
 }
 
-TEST_P(EveryTeam, rethrows_an_exception_and_frees_those_who_wait) {
+TEST_P(EveryTeam, exception_is_rethrown_and_waiting_members_are_released) {
   Team team(GetParam(), Attendance::all);
   for (int thrower = 0; thrower < GetParam(); ++thrower) {
     std::atomic<int> passed{0};
@@ -99,7 +99,7 @@ TEST_P(EveryTeam, rethrows_an_exception_and_frees_those_who_wait) {
   }
 }
 
-TEST_P(EveryTeam, rethrows_one_of_many_exceptions) {
+TEST_P(EveryTeam, first_of_many_exceptions_is_rethrown) {
   Team team(GetParam(), Attendance::all);
   for (int run = 0; run < 100; ++run) {
     EXPECT_THROW(team.run([](Member& me) { throw std::out_of_range(std::to_string(me.id())); }), std::out_of_range);
@@ -125,7 +125,7 @@ TEST_P(EveryTeam, shares_everything_once_in_order_and_in_grains) {
   }
 }
 
-TEST(Team, is_the_caller_alone_while_the_others_only_keep_it_waiting) {
+TEST(Team, adaptive_team_runs_alone_if_members_are_slow) {
   for (const int threads : {2, 4}) {
     Team team(threads, Attendance::adaptive);
     EXPECT_EQ(team.size(), threads);
@@ -136,7 +136,7 @@ TEST(Team, is_the_caller_alone_while_the_others_only_keep_it_waiting) {
   }
 }
 
-TEST(Team, of_all_waits_for_everybody) {
+TEST(Team, full_team_waits_for_every_member) {
   Team team(2, Attendance::all);
   for (int run = 0; run < 30; ++run)
     team.run([](Member& me) {
@@ -146,7 +146,7 @@ TEST(Team, of_all_waits_for_everybody) {
     });
 }
 
-TEST(Team, that_is_fickle_is_the_caller_alone_every_now_and_then) {
+TEST(Team, fickle_team_sometimes_runs_alone) {
   Team team(3, Attendance::fickle);
   std::vector<int> seen(4);
   for (int run = 0; run < 100; ++run)
@@ -172,9 +172,9 @@ TEST(Team, team_without_attendance_is_adaptive_or_follows_the_environment) {
   ::setenv("UNFOLD_TEAM", before.c_str(), 1);
 }
 
-TEST(Team, refuses_to_be_empty) { EXPECT_THROW(Team(0), std::invalid_argument); }
+TEST(Team, empty_team_is_refused) { EXPECT_THROW(Team(0), std::invalid_argument); }
 
-TEST(Team, refuses_a_run_within_a_run) {
+TEST(Team, nested_region_is_refused) {
   Team team(2, Attendance::all);
   EXPECT_THROW(team.run([&](Member& me) {
     if (me.id() == 0) team.run([](Member&) {});
@@ -182,11 +182,11 @@ TEST(Team, refuses_a_run_within_a_run) {
                std::logic_error);
 }
 
-TEST(Team, comes_and_goes_without_a_run) {
+TEST(Team, team_without_a_region_is_destroyed_cleanly) {
   for (int i = 0; i < 50; ++i) Team team(3);
 }
 
-TEST_P(EveryTeam, IsBrokenOffAtTheNextBarrierWhenItsFlagIsSet) {
+TEST_P(EveryTeam, StopFlagEndsTheRegionAtTheNextBarrier) {
   Team team(GetParam(), Attendance::all);
   std::atomic<bool> stop{false};
   const auto run = [&] {

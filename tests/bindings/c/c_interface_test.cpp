@@ -48,7 +48,7 @@ class CInterface : public ::testing::Test {
   unfold_stream* stream_ = nullptr;
 };
 
-TEST_F(CInterface, a_stream_has_the_bits_of_the_predictor) {
+TEST_F(CInterface, stream_is_bit_identical_to_the_predictor) {
   const auto model = LanguageModel<float>::load(path_);
   const auto predictor = model.predictor();
   for (const Symbol x : model.alphabet().encode(kText)) {
@@ -163,7 +163,7 @@ TEST(CInterfaceOfPpm, AResetGivesTheFirstNumbersAgain) {
   unfold_free(model);
 }
 
-TEST_F(CInterface, no_model_has_no_symbols) {
+TEST_F(CInterface, null_model_has_no_symbols) {
   size_t size = 1;
   EXPECT_EQ(unfold_spec(nullptr), nullptr);
   EXPECT_EQ(unfold_symbols(nullptr), 0);
@@ -172,7 +172,7 @@ TEST_F(CInterface, no_model_has_no_symbols) {
   EXPECT_EQ(unfold_find(model_, nullptr, 1), UNFOLD_NO_SYMBOL);
 }
 
-TEST_F(CInterface, scores_are_those_of_the_verb) {
+TEST_F(CInterface, scores_equal_those_of_the_command) {
   size_t count = 0, predicted = 0;
   ASSERT_EQ(unfold_score_symbols(model_, kText.data(), kText.size(), nullptr, 0, &count), UNFOLD_OK);
   std::vector<float> nats(count);
@@ -187,7 +187,7 @@ TEST_F(CInterface, scores_are_those_of_the_verb) {
   EXPECT_EQ(total, scored.evaluation().nats);
 }
 
-TEST_F(CInterface, samples_are_those_of_the_verb) {
+TEST_F(CInterface, samples_equal_those_of_the_command) {
   unfold_sampling options = unfold_default_sampling();
   options.length = 40, options.seed = 7, options.prime = "abr", options.prime_size = 3, options.top_k = 4;
   char* text = nullptr;

@@ -117,7 +117,7 @@ TEST(ExampleReader, reads_all_examples_in_their_order_row_by_row) {
   EXPECT_EQ(next, set.count());
 }
 
-TEST(ExampleReader, reads_windows_that_together_are_the_examples) {
+TEST(ExampleReader, windows_cover_the_examples) {
   const ExampleSet set = set_from(ragged(kLengths));
   for (const Index window : {1, 2, 4, 11, 100}) {
     ExampleBatchOptions options = kAll;
@@ -150,7 +150,7 @@ TEST(ExampleReader, reads_windows_that_together_are_the_examples) {
   }
 }
 
-TEST(ExampleReader, gives_what_an_example_has_once_at_every_position_where_it_is_read) {
+TEST(ExampleReader, per_example_fields_are_repeated_at_every_position) {
   const ExampleSet set = set_from(ragged(kLengths), {"tag"});
   for (const Index window : {0, 2})
     for (const Batch& batch :
@@ -176,7 +176,7 @@ TEST(ExampleReader, reads_positions_before_a_part_without_predicting_them) {
   }
 }
 
-TEST(ExampleReader, predicts_nothing_where_the_data_lack_the_field) {
+TEST(ExampleReader, missing_field_gives_no_targets) {
   Examples examples = ragged(kLengths);
   const auto data = set_from(examples).data();
   std::erase_if(examples.columns, [](const ExampleColumn& c) { return c.name == "tag" || c.name == "class"; });
@@ -190,13 +190,13 @@ TEST(ExampleReader, predicts_nothing_where_the_data_lack_the_field) {
               HasSubstr("no field \"tag\""));
 }
 
-TEST(ExampleReader, of_no_examples_ends_at_once) {
+TEST(ExampleReader, reader_without_examples_ends_immediately) {
   const ExampleSet none = set_from(ragged(kLengths)).subset({});
   Batch batch;
   EXPECT_FALSE(example_reader(none, kAll)->next(batch));
 }
 
-TEST(ExampleBatches, refuse_options_without_sense) {
+TEST(ExampleBatches, invalid_batch_options_are_refused) {
   const ExampleSet set = set_from(ragged(kLengths));
   const auto refused = [&](const std::function<void(ExampleBatchOptions&)>& change) {
     ExampleBatchOptions options = kAll;
@@ -250,7 +250,7 @@ TEST(ExampleBatches, read_every_example_once_an_epoch_row_by_row) {
   }
 }
 
-TEST(ExampleBatches, have_an_order_that_is_a_function_of_seed_and_epoch) {
+TEST(ExampleBatches, batch_order_depends_only_on_seed_and_epoch) {
   const ExampleSet set = set_from(ragged(Indices(40, 2)));
   const auto one = example_batches(set, kAll, 7), again = example_batches(set, kAll, 7),
              other = example_batches(set, kAll, 8);
@@ -295,7 +295,7 @@ TEST(ExampleBatches, have_full_windows_however_unequal_the_examples_are) {
   for (std::size_t b = 0; b + 2 < batches.size(); ++b) EXPECT_EQ(batches[b].symbols, 40);
 }
 
-TEST(ExampleBatches, of_more_than_there_are_hold_all) {
+TEST(ExampleBatches, oversized_batch_holds_all_examples) {
   const ExampleSet set = set_from(ragged(kLengths));
   ExampleBatchOptions options = kAll;
   options.batch = 100;
@@ -307,7 +307,7 @@ TEST(ExampleBatches, of_more_than_there_are_hold_all) {
   EXPECT_EQ(source->epoch(), 1);
 }
 
-TEST(ExampleBatches, make_seldom_words_unknown_as_often_as_asked_and_nothing_else) {
+TEST(ExampleBatches, rare_words_become_unknown_at_the_given_rate) {
   Examples examples = ragged(Indices(300, 10));
   for (std::size_t i = 0; i < examples.columns[0].texts.size(); ++i)
     examples.columns[0].texts[i] = i % 100 == 0 ? "seldom" : "often";
@@ -367,7 +367,7 @@ TEST(ExampleBatches, leave_positions_unread_as_often_as_asked_and_predict_there_
   for (const Batch& batch : read_all(*example_reader(set, options))) expect_rows(set, batch);  // never in evaluation
 }
 
-TEST(ExampleBatches, fields_of_a_card_that_cannot_be_are_refused) {
+TEST(ExampleBatches, invalid_fields_of_a_model_card_are_refused) {
   const auto message = [](const char* field, const char* source = "table") {
     const std::string card = std::string(R"({"source": ")") + source + R"(", "fields": [)" + field + "]}";
     try {
@@ -384,7 +384,7 @@ TEST(ExampleBatches, fields_of_a_card_that_cannot_be_are_refused) {
               HasSubstr("is spelled in characters"));
 }
 
-TEST(ExampleBatches, of_trees_have_the_structure_of_their_trees) {
+TEST(ExampleBatches, tree_batches_have_the_structure_of_their_trees) {
   const Examples examples = two_trees();
   const FieldChoice choice{.reads = {"word"}, .predicts = {"label"}};
   const auto data = std::make_shared<const DataSpecification>(specify(examples, choice, "trees"));
@@ -409,7 +409,7 @@ TEST(ExampleBatches, of_trees_have_the_structure_of_their_trees) {
   EXPECT_EQ(subset(examples, second).parents, (Indices{-1}));
 }
 
-TEST(ExampleBatches, of_trees_refuse_what_only_sequences_have) {
+TEST(ExampleBatches, tree_batches_refuse_sequence_options) {
   const Examples examples = two_trees();
   const FieldChoice choice{.reads = {"word"}, .predicts = {"label"}};
   const auto data = std::make_shared<const DataSpecification>(specify(examples, choice, "trees"));
@@ -426,7 +426,7 @@ TEST(ExampleBatches, of_trees_refuse_what_only_sequences_have) {
   EXPECT_EQ(both.parents.size(), 12U);
 }
 
-TEST(ExampleReader, DividesBatchesWithoutChangingChainsOrWhatIsCarried) {
+TEST(ExampleReader, DividedBatchesKeepChainsAndCarriedStates) {
   const ExampleSet set = set_from(ragged({5, 1, 8, 3, 3, 11, 2, 4, 4, 9}));
   for (const Index window : {0, 4, 6, 20})
     for (const Index most : {1, 2, 5, 12, 1000}) {

@@ -46,7 +46,7 @@ std::string npy_of_bytes(const std::string& shape, const std::string& elements) 
          header + elements;
 }
 
-TEST(ImagesReader, idx_is_read_with_the_labels_that_lie_beside) {
+TEST(ImagesReader, idx_is_read_with_the_label_file_in_its_folder) {
   const ScratchFolder folder;
   const std::string images = folder.write("some-images-idx3-ubyte", idx_of({2, 2, 3}, "abcdefghijkl"));
   folder.write("some-labels-idx1-ubyte", idx_of({2}, "\x07\x02"));
@@ -61,7 +61,7 @@ TEST(ImagesReader, idx_is_read_with_the_labels_that_lie_beside) {
   EXPECT_EQ(names_of(read_as("images", idx_of({2, 2}, "abcd"))), (Texts{"pixels"}));
 }
 
-TEST(ImagesReader, idx_that_is_damaged_or_does_not_fit_its_labels_is_refused) {
+TEST(ImagesReader, damaged_or_mismatched_idx_is_refused) {
   EXPECT_THAT(refusal("images", idx_of({2, 2, 2}, "abcd")),
               HasSubstr("there are 4 bytes of elements, but the sizes give 8"));
   EXPECT_THAT(refusal("images", idx_of({2}, "ab")), HasSubstr("contains labels; give the file of images,"));
@@ -87,7 +87,7 @@ TEST(ImagesReader, png_is_read_as_grayscale_or_rgb) {
   EXPECT_EQ(format_of("x", png_of(1, 1, {9}, PNG_FORMAT_GRAY)), "images");
 }
 
-TEST(ImagesReader, a_png_of_16_bits_is_rounded_level_by_level) {
+TEST(ImagesReader, png_of_16_bits_is_rounded_to_8) {
   const std::vector<std::uint16_t> deep = {0, 1, 300, 600, 1000, 5000, 20000, 65535};
   png_image image = {};
   image.version = PNG_IMAGE_VERSION, image.width = 8, image.height = 1, image.format = PNG_FORMAT_LINEAR_Y;
@@ -105,7 +105,7 @@ TEST(ImagesReader, a_png_of_16_bits_is_rounded_level_by_level) {
   for (std::size_t i = 0; i < deep.size(); ++i) EXPECT_NEAR(read.pixels[i], deep[i] / 257.0, 0.51) << deep[i];
 }
 
-TEST(ImagesReader, a_png_that_was_cut_or_changed_is_refused_with_the_reason) {
+TEST(ImagesReader, damaged_png_error_states_the_reason) {
   const std::string whole = png_of(4, 4, std::vector<std::uint8_t>(16, 7), PNG_FORMAT_GRAY);
   for (std::size_t size = 8; size + 12 < whole.size(); ++size)
     EXPECT_THAT(refusal("images", whole.substr(0, size)), HasSubstr("not a readable PNG file")) << size;
@@ -114,7 +114,7 @@ TEST(ImagesReader, a_png_that_was_cut_or_changed_is_refused_with_the_reason) {
   EXPECT_THAT(refusal("images", changed), HasSubstr("save it again"));
 }
 
-TEST(ImagesReader, images_of_netpbm_are_read_plain_and_raw_with_comments) {
+TEST(ImagesReader, netpbm_is_read_plain_and_raw_with_comments) {
   const auto levels = [](const std::string& bytes) { return read_pnm("x", bytes).pixels; };
   using Levels = std::vector<std::uint16_t>;
   EXPECT_EQ(levels("P2\n# made by hand\n2 2 9\n1 2\n3 9\n"), (Levels{1, 2, 3, 9}));
@@ -126,7 +126,7 @@ TEST(ImagesReader, images_of_netpbm_are_read_plain_and_raw_with_comments) {
   EXPECT_EQ(format_of("a.pgm", "P2 1 1 1 1"), "images");
 }
 
-TEST(ImagesReader, what_is_wrong_in_an_image_of_netpbm_is_said_with_its_place) {
+TEST(ImagesReader, netpbm_errors_name_the_position) {
   const std::pair<std::string, const char*> cases[] = {
       {"P5 2 2 255\nabc", "the file is truncated"},
       {"P5 2 2 255\nabcde", "at byte 15: there are data after the image"},
@@ -142,7 +142,7 @@ TEST(ImagesReader, what_is_wrong_in_an_image_of_netpbm_is_said_with_its_place) {
   for (const auto& [bytes, message] : cases) EXPECT_THAT(refusal("images", bytes), HasSubstr(message)) << bytes;
 }
 
-TEST(ImagesReader, arrays_are_images_with_what_stands_once_beside_them) {
+TEST(ImagesReader, arrays_are_images_with_per_image_fields) {
   const Examples one = read_as("images", npy_of_bytes("2, 3", "abcdef"));
   EXPECT_EQ(one.shapes, (ImageShapes{{2, 3}}));
   EXPECT_EQ(names_of(one), (Texts{"pixels"}));
@@ -153,7 +153,7 @@ TEST(ImagesReader, arrays_are_images_with_what_stands_once_beside_them) {
   EXPECT_THAT(refusal("images", npy_of_bytes("4,", "abcd")), HasSubstr("no array of images"));
 }
 
-TEST(ImagesReader, a_list_names_images_with_labels_or_with_images_of_labels) {
+TEST(ImagesReader, image_list_has_labels_or_label_images) {
   const ScratchFolder folder;
   folder.write("a.pgm", "P2 2 1 9 1 2");
   folder.write("b.png", png_of(1, 1, {200}, PNG_FORMAT_GRAY));

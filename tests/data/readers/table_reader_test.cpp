@@ -14,7 +14,7 @@ namespace {
 
 using namespace testing_support;
 
-TEST(TableReader, the_header_names_columns_of_numbers_and_texts) {
+TEST(TableReader, header_names_number_and_text_columns) {
   const Examples examples = read_as("table", "\xEF\xBB\xBFtime,load,kind\r\n1,2.5,a\r\n2,,\"b, c\"\r\n");
   EXPECT_EQ(names_of(examples), (Texts{"time", "load", "kind"}));
   EXPECT_EQ(column_of(examples, "time").numbers, (Numbers{1, 2}));
@@ -39,7 +39,7 @@ TEST(TableReader, a_header_may_have_a_cell_without_a_name) {
   EXPECT_EQ(names_of(read_as("table", ",\"load\"\n,1\n,2\n")), (Texts{"1", "load"}));
 }
 
-TEST(TableReader, a_first_row_whose_values_are_missing_is_no_header) {
+TEST(TableReader, first_row_of_missing_values_is_not_a_header) {
   for (const char* file : {",3\n1,2\n", ",\n1,2\n", "NA,?\n1,2\n", ",mon\n1,tue\n2,wed\n", "?,mon\n1,tue\n2,wed\n",
                            "NA,mon\n0,tue\n1,wed\n", ",a\nx,b\ny,c\n", ",mon\n0,mon\n1,tue\n"}) {
     const Examples examples = read_as("table", file);
@@ -48,7 +48,7 @@ TEST(TableReader, a_first_row_whose_values_are_missing_is_no_header) {
   }
 }
 
-TEST(TableReader, a_first_row_is_a_header_where_that_is_known) {
+TEST(TableReader, first_row_is_a_header_if_declared) {
   EXPECT_EQ(names_of(read_as("table", ",load\n7,\n", {.headed = true})), (Texts{"1", "load"}));
   EXPECT_EQ(names_of(read_as("table", "load,note\n,note\n", {.headed = true})), (Texts{"load", "note"}));
 }
@@ -69,7 +69,7 @@ TEST(TableReader, a_number_a_line_is_the_column_value) {
   EXPECT_EQ(names_of(read_as("table", "load\n1\n2\n")), Texts{"load"});
 }
 
-TEST(TableReader, missing_numbers_have_many_spellings_and_infinite_ones_are_refused) {
+TEST(TableReader, missing_spellings_are_accepted_and_infinity_is_refused) {
   const Examples examples = read_as("table", "x,y\n1,1\nNA,2\nnan,3\n?,4\n,5\n-1,6\n");
   EXPECT_EQ(column_of(examples, "x").missing, (Flags{0, 1, 1, 1, 1, 0}));
   EXPECT_EQ(column_of(examples, "x").numbers, (Numbers{1, 0, 0, 0, 0, -1}));
@@ -84,12 +84,12 @@ TEST(TableReader, WordsForMissingValuesAreMissingInEveryColumnAndMarksOnlyAmongN
   EXPECT_EQ(column_of(examples, "y").missing, (Flags{1, 0, 1, 0}));
 }
 
-TEST(TableReader, a_column_without_a_value_is_missing_everywhere) {
+TEST(TableReader, empty_column_is_missing_everywhere) {
   const Examples examples = read_as("table", "x,y\n1,NA\n2,?\n3,\n");
   EXPECT_EQ(column_of(examples, "y").missing, (Flags{1, 1, 1}));
 }
 
-TEST(TableReader, columns_are_texts_or_numbers_where_that_is_said) {
+TEST(TableReader, declared_column_types_are_used) {
   const std::string file = "x,y,z\n1,0,NA\n2,1,\n";
   const Examples examples = read_as("table", file, {.texts = {"y"}, .numbers = {"z"}});
   EXPECT_EQ(entries_of(examples, "y"), (Texts{"0", "1"}));
@@ -134,7 +134,7 @@ TEST(TableReader, utf_16_is_rejected_with_a_remedy) {
   EXPECT_TRUE(contains(refusal("table", "load\n1\n2\n3\n4\n" + std::string(9, '\0')), "a zero byte"));
 }
 
-TEST(TableReader, real_tables_have_the_shapes_that_their_pages_name) {
+TEST(TableReader, real_tables_have_their_documented_shapes) {
   UNFOLD_REAL_DATA(wine, "density/winequality-red.csv");
   const Examples measured = read_examples(Input::open(wine), {});
   EXPECT_EQ(measured.positions(), 1599);
@@ -187,7 +187,7 @@ std::string as_cell(const std::string& text) {
   return cell + "\"";
 }
 
-RC_GTEST_PROP(TableReader, what_is_written_in_quotes_is_read_back, ()) {
+RC_GTEST_PROP(TableReader, quoted_cells_round_trip, ()) {
   const char separator = *rc::gen::element(',', ';', '\t');
   const auto letter = rc::gen::element('a', 'b', ',', ';', '\t', '"', '\n', '\r', ' ');
   const auto cell = rc::gen::container<std::string>(letter);
@@ -225,7 +225,7 @@ bool ends_inside(const std::vector<std::string>& lines) {
   return quotes.inside();
 }
 
-TEST(OpenQuotes, OpenWhereACellBeginsAndCloseAtAQuoteThatIsNotDoubled) {
+TEST(OpenQuotes, QuotesOpenAtCellStartsAndCloseAtUndoubledQuotes) {
   EXPECT_FALSE(ends_inside({}));
   EXPECT_FALSE(ends_inside({"a,b", "1,2"}));
   EXPECT_TRUE(ends_inside({"a,b", "1,\"x"}));

@@ -17,7 +17,7 @@ constexpr NumberConvention kPointCommas = {DecimalMark::point, ThousandsMark::co
 constexpr NumberConvention kCommaPoints = {DecimalMark::comma, ThousandsMark::point};
 constexpr NumberConvention kPointSpaces = {DecimalMark::point, ThousandsMark::space};
 
-TEST(ParseNumber, ReturnsTheValueThatIsMeant) {
+TEST(ParseNumber, ReturnsTheIntendedValue) {
   EXPECT_EQ(parse_number("1,200", kPointCommas), 1200);
   EXPECT_EQ(parse_number("1,200", kComma), 1.2);
   EXPECT_EQ(parse_number("3,5", kComma), 3.5);
@@ -41,7 +41,7 @@ TEST(ParseNumber, ReturnsTheValueThatIsMeant) {
   EXPECT_EQ(parse_number("9007199254740992"), 9007199254740992);
 }
 
-TEST(ParseNumber, RefusesEverythingElse) {
+TEST(ParseNumber, RefusesOtherTexts) {
   for (const char* text : {"",
                            "-",
                            "+",

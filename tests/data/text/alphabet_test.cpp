@@ -31,12 +31,12 @@ std::vector<std::string> texts_of(const Alphabet& alphabet) {
 
 using Texts = std::vector<std::string>;
 
-RC_GTEST_PROP(Alphabets, decoding_what_was_encoded_gives_any_bytes_back, (const std::string& text)) {
+RC_GTEST_PROP(Alphabets, bytes_round_trip, (const std::string& text)) {
   const Alphabet alphabet = Alphabet::all_bytes();
   RC_ASSERT(alphabet.decode(alphabet.encode(text)) == text);
 }
 
-RC_GTEST_PROP(Alphabets, decoding_what_was_encoded_gives_any_unicode_text_back, ()) {
+RC_GTEST_PROP(Alphabets, unicode_text_round_trips, ()) {
   std::string text = "a";
   for (const auto code :
        *rc::gen::container<std::vector<std::uint32_t>>(rc::gen::inRange<std::uint32_t>(0, 0x110000))) {
@@ -47,7 +47,7 @@ RC_GTEST_PROP(Alphabets, decoding_what_was_encoded_gives_any_unicode_text_back, 
   RC_ASSERT(Alphabet::from_json(parse_json(alphabet.to_json().dump(), "card")) == alphabet);
 }
 
-RC_GTEST_PROP(Alphabets, encoding_what_was_decoded_gives_any_words_back, ()) {
+RC_GTEST_PROP(Alphabets, words_round_trip, ()) {
   const Alphabet alphabet = words_in("the cat sat on <unk> é\n");
   const auto symbols =
       *rc::gen::container<std::vector<Symbol>>(rc::gen::inRange<Symbol>(0, static_cast<Symbol>(alphabet.size())));
@@ -107,7 +107,7 @@ TEST(Alphabets, words_are_ordered_by_frequency_then_bytes) {
   EXPECT_EQ(texts_of(words_in("x y y", 0, true)), (Texts{"y", "<eos>", "x", "<unk>"}));
 }
 
-TEST(Alphabets, KeepTheLiteralWordOfLineEndsApartFromLineEnds) {
+TEST(Alphabets, LiteralLineEndWordDiffersFromLineEnds) {
   try {
     words_in("a b\nc <eos> d\n", 4);
     ADD_FAILURE() << "the text was read";
@@ -209,7 +209,7 @@ TEST(Alphabets, a_bad_card_is_a_model_error_naming_the_key) {
   EXPECT_TRUE(contains(message(R"({"kind":"words","symbols":["<eos>","\n"]})"), "not one word"));
 }
 
-TEST(Alphabet, has_no_text_of_a_symbol_that_is_not_there) {
+TEST(Alphabet, symbol_out_of_range_has_no_text) {
   const Alphabet alphabet = Alphabet::chars_of("abc");
   for (const Symbol x : {-1, 3, 99}) {
     EXPECT_THROW((void)alphabet.text(x), UsageError) << x;

@@ -62,7 +62,7 @@ RC_GTEST_PROP(Splits, parts_are_contiguous_and_together_the_corpus, ()) {
   RC_ASSERT(bytes == corpus.bytes());
 }
 
-TEST(Splits, a_part_that_gets_nothing_is_named) {
+TEST(Splits, empty_part_is_named) {
   const Corpus corpus = corpus_of({10});
   EXPECT_TRUE(
       contains(message_of<DataError>([&] { split_corpus(corpus, parse_split("5/55/40")); }), "the training part"));
@@ -87,7 +87,7 @@ TEST(Splits, tiny_shakespeare_gives_the_usual_numbers) {
   EXPECT_EQ(parts[1].bytes(corpus), 111540);
 }
 
-TEST(Splits, CountBytesOfPiecesSideBySideAsOneByOne) {
+TEST(Splits, ParallelByteCountsEqualSequentialCounts) {
   std::string text;
   for (int i = 0; i < 3000; ++i)
     text += std::string(static_cast<std::size_t>(1 + i % 3), 'a') + "  b" + (i % 2 == 0 ? "\n" : " ");

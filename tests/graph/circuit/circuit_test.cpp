@@ -18,7 +18,7 @@ std::string message_of(const std::function<void()>& action) {
   return "no error";
 }
 
-TEST(Circuit, lays_parameters_out_by_name_whatever_the_order_of_creation) {
+TEST(Circuit, parameter_layout_depends_only_on_names) {
   Circuit c;
   auto x = c.input("x", 3);
   c.output(c.affine("zeta", 2, {{"W", x}}));
@@ -45,7 +45,7 @@ TEST(Circuit, scopes_prefix_names) {
   EXPECT_EQ(c.parameters()[0].name, "net/layer1/z/W");
 }
 
-TEST(Circuit, names_the_node_and_both_sizes_when_shapes_differ) {
+TEST(Circuit, shape_error_names_node_and_sizes) {
   Circuit c;
   auto x = c.input("x", 3), y = c.input("y", 4);
   const std::string text = message_of([&] { (void)(x + y); });
@@ -53,7 +53,7 @@ TEST(Circuit, names_the_node_and_both_sizes_when_shapes_differ) {
   EXPECT_NE(text.find("y has 4"), std::string::npos) << text;
 }
 
-TEST(Circuit, refuses_what_cannot_be_computed) {
+TEST(Circuit, invalid_operations_are_refused) {
   Circuit c, other;
   auto x = c.input("x", 3);
   auto s = c.symbols("s", 5);
@@ -94,14 +94,14 @@ TEST(Circuit, path_reading_squares_slopes_and_reads_relu_as_identity) {
   EXPECT_EQ(scaled, 9);
 }
 
-TEST(Circuit, path_reading_refuses_maps_that_are_not_homogeneous_by_name) {
+TEST(Circuit, path_reading_names_inhomogeneous_maps) {
   Circuit c, squared;
   auto x = c.input("x", 2);
   c.output(tanh(c.affine("z", 2, {{"W", x}})));
   EXPECT_NE(message_of([&] { path_reading(c, squared); }).find("tanh"), std::string::npos);
 }
 
-TEST(Parameters, are_found_by_name_and_share_one_vector) {
+TEST(Parameters, parameters_are_found_by_name_in_one_vector) {
   Circuit c;
   auto x = c.input("x", 3);
   c.output(c.affine("z", 2, {{"W", x}}, Init::constant(7)));
@@ -131,7 +131,7 @@ TEST(Circuit, an_affine_term_that_reads_joined_signals_has_a_matrix_for_each) {
   EXPECT_FALSE(c.is_symbols(both));
 }
 
-TEST(Circuit, links_look_the_other_way_while_it_is_reversed) {
+TEST(Circuit, reversed_scope_reverses_links) {
   Circuit c;
   const auto delay = [&](Signal link) { return c.nodes()[static_cast<std::size_t>(link.id)].delay; };
   {
@@ -146,7 +146,7 @@ TEST(Circuit, links_look_the_other_way_while_it_is_reversed) {
   EXPECT_EQ(delay(c.link(1)), Delay::previous());
 }
 
-TEST(Circuit, KeepsNoParameterOfANodeThatIsRefused) {
+TEST(Circuit, RefusedNodeLeavesNoParameter) {
   Circuit c;
   const auto x = c.input("x", 3);
   c.output(c.affine("a", 2, {{"W", x}}));

@@ -49,7 +49,7 @@ std::vector<double> brute_force(const std::vector<float>& log_p, const SamplingO
   return result;
 }
 
-RC_GTEST_PROP(Sampling, filters_do_what_they_say, ()) {
+RC_GTEST_PROP(Sampling, filters_equal_their_definitions, ()) {
   std::vector<float> log_p(*rc::gen::inRange<std::size_t>(1, 12));
   for (float& x : log_p) x = -static_cast<float>(*rc::gen::inRange(0, 9000)) / 1000;
   SamplingOptions options;
@@ -61,7 +61,7 @@ RC_GTEST_PROP(Sampling, filters_do_what_they_say, ()) {
   for (std::size_t x = 0; x < log_p.size(); ++x) RC_ASSERT(std::abs(expected[x] - found[x]) < 1e-9);
 }
 
-TEST(Sampling, temperature_zero_takes_the_first_of_the_most_probable) {
+TEST(Sampling, temperature_zero_takes_the_first_mode) {
   SamplingOptions options;
   options.temperature = 0;
   EXPECT_EQ(filter_distribution(std::vector<float>{-3, -1, -1, -2}, options), (std::vector<double>{0, 1, 0, 0}));

@@ -236,7 +236,7 @@ TEST(Forecaster, TransformationsReturnToTheUnitsOfTheValues) {
   EXPECT_THROW(forecast_of("naive", {1, 0, 2}, 1, 1, {.lambda = 0}), DataError);
 }
 
-TEST(Forecaster, LikelihoodWithLogarithmIsThatOfTheValues) {
+TEST(Forecaster, LikelihoodWithLogarithmRefersToTheOriginalValues) {
   std::vector<double> logs;
   double sum = 0;
   for (const double x : kAirline) {

@@ -30,7 +30,7 @@ TEST(ForecastMinimize, TakesTheBestStartAndAvoidsInfeasiblePoints) {
   EXPECT_NEAR(m.x[0], 0.5, 1e-3);
 }
 
-TEST(ForecastMinimize, ReportsThatNoStartIsFeasible) {
+TEST(ForecastMinimize, ReportsInfeasibleStarts) {
   const Minimum m = minimize(batch(1, [](const double*) { return std::nan(""); }), {{1.0}});
   EXPECT_TRUE(std::isinf(m.value));
   EXPECT_EQ(m.x, std::vector<double>{1.0});

@@ -53,7 +53,7 @@ TEST(PredictorMisuse, EveryModelRefusesSymbolsOutsideItsAlphabet) {
   expect_refuses_symbols(online, "online");
 }
 
-TEST(PredictorMisuse, DrawingRefusesWhatIsOutOfRange) {
+TEST(PredictorMisuse, DrawingRefusesOptionsOutOfRange) {
   LanguageModel<float> model("lstm:5", Alphabet::chars_of(kMisuseText));
   model.initialise(1);
   const auto predictor = model.predictor();

@@ -162,7 +162,7 @@ TEST(Recomputation, recomputation_stays_within_its_memory_limit_or_reports_the_n
   EXPECT_THROW(gradient_of(hopeless, limited), UsageError);
 }
 
-TEST(BatchPass, gradient_is_that_of_the_loss) {
+TEST(BatchPass, gradient_equals_the_derivative_of_the_loss) {
   const Corpus corpus = numbered_corpus({9, 4, 6});
   const Split part = whole_corpus(corpus, "training");
   SmallNetwork<double> small(corpus.alphabet().size(), 5, SmallNetwork<double>::Cell::lstm, 0, true);
