@@ -1,5 +1,5 @@
 #pragma once
-/// The options of `unfold forecast` that apply without a trained model, and that command.
+/// The options of `unfold forecast` without a trained model, and the function that runs it.
 
 #include "app/forecast/forecast_table.h"
 #include "app/settings/train_settings.h"
@@ -26,7 +26,7 @@ class ForecastOptions {
 
  private:
   std::string coverage_ = "80";
-  TrainSettings table_ = {};  // what is stated about the table
+  TrainSettings table_ = {};  // statements about the table
   std::optional<std::string> predict_, future_, members_, plot_;
   std::optional<double> minutes_;
   Index origins_ = 0, season_ = 0;

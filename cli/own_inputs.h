@@ -1,6 +1,6 @@
 #pragma once
 /// Checks that output files do not overwrite input files. The checks run once per subcommand, on the options that name
-/// files (FileUse). A file that is only discovered during the work is checked at that point.
+/// files (FileUse). A file that is discovered only during the work is checked at that point.
 
 #include <string>
 

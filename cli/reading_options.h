@@ -1,5 +1,5 @@
 #pragma once
-/// Options that eval and score share: reading a text in parallel segments, and the output of per-symbol results.
+/// Options common to eval and score: reading a text in parallel segments, and the output of per-symbol results.
 
 #include <nlohmann/json_fwd.hpp>
 #include <string>

@@ -1,6 +1,6 @@
 #pragma once
-/// Rows of options that several verbs have with the same meaning. A verb adds the row with its own target, and may
-/// change what differs, for example `common`.
+/// Rows of options that have the same meaning in several verbs. A verb adds the row with its own target and may change
+/// individual members, for example `common`.
 
 #include <optional>
 #include <string>
@@ -20,7 +20,7 @@ OptionRow unknown_row(std::string& policy);
 OptionRow conditions_row(std::optional<std::string>& given);
 /// --prime-file.
 OptionRow prime_file_row(std::optional<std::string>& file);
-/// --seed of what is sampled.
+/// --seed of random sampling.
 OptionRow sampling_seed_row(Index& seed);
 /// --jobs: runs in separate processes.
 OptionRow jobs_row(Index& jobs);

@@ -8,18 +8,18 @@
 
 namespace unfold {
 
-/// Thrown when the reader of standard output has closed it. There is nothing to report.
+/// Thrown when the reader of standard output has closed it. This is not reported as an error.
 struct ClosedOutput {};
 /// Exit code after ClosedOutput: that of a process killed by SIGPIPE, as with other commands.
 inline constexpr int kClosedOutputCode = 141;
 
-/// Writes to standard output, now or later. On a terminal control characters other than tabs and line feeds are written
-/// as escapes (printable.h); elsewhere every byte is kept. Throws RuntimeFailure when it cannot be written (a full
-/// disk), ClosedOutput.
+/// Writes to standard output, possibly buffered. On a terminal, control characters other than tabs and line feeds are
+/// written as escapes (printable.h); otherwise every byte is kept. Throws RuntimeFailure if writing fails (a full
+/// disk), and ClosedOutput.
 void print_result(std::string_view text);
-/// The same for text with colors, whose data were escaped by the caller: a terminal receives it as it is.
+/// The same for text with colors, in which the caller has escaped the data: it is written to a terminal unchanged.
 void print_styled_result(std::string_view text);
-/// Brings everything printed to its destination; the same error.
+/// Flushes all output. Throws the same errors.
 void flush_results();
 
 /// Captures the output of print_result during its lifetime. Must not be nested.
@@ -48,9 +48,10 @@ class Console {
   bool quiet() const { return quiet_; }
   /// Prints a note on a separate line; suppressed in quiet mode.
   void remark(std::string_view text);
-  /// A remark followed by a text of several lines: its line feeds and tabs are kept, and its length is not bounded.
+  /// Prints a note followed by a text of several lines, whose line feeds and tabs are kept and whose length is not
+  /// bounded.
   void remark(std::string_view text, std::string_view lines);
-  /// A line that appears even when quiet: losses of data and the like.
+  /// Prints a line even in quiet mode, for example about lost data.
   void warn(std::string_view text);
   /// Prints `unfold: message`, even in quiet mode.
   void error(std::string_view message);

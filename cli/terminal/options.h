@@ -69,8 +69,8 @@ class CommandOptions {
   void refuse(std::string_view why, const T&... targets) const {
     for (const void* target : {static_cast<const void*>(&targets)...}) refuse_row(row_at(target), why);
   }
-  /// Throws UsageError if an option was given that does not apply to `kind`. `here`: what there is, for the message,
-  /// "this model reads data with fields".
+  /// Throws UsageError if an option was given that does not apply to `kind`. `here`: a description of the actual data
+  /// for the message, such as "this model reads data with fields".
   void require_kind(Kind kind, std::string_view here) const;
   /// The error for missing positional arguments, for commands that check this themselves.
   UsageError missing_inputs() const;
@@ -106,7 +106,7 @@ class CommandOptions {
   void check_inputs() const;
   UsageError unknown_option(const std::string& argument) const;
   std::string canonical_word(const std::string& word) const;
-  bool lists_all() const;  ///< no option is marked as common, so that --help lists all of them
+  bool lists_all() const;  ///< whether no option is marked as common, so that --help lists all of them
   std::string listed(bool all) const;
 
   std::string verb_, summary_;
