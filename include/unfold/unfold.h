@@ -1,10 +1,10 @@
 #pragma once
-/// Everything that programs usually need, in one line:
+/// Includes all headers that programs usually need:
 ///
 ///   #include <unfold/unfold.h>
 ///
 /// Circuits and cells, networks and their training, models of every kind, text and data with fields, scores, samples,
-/// compression. Where compile times matter, include what is used: each header stands alone.
+/// compression. To reduce compile times, include only the headers that you use; each header is self-contained.
 
 #include "base/error.h"
 #include "base/threads/team.h"
