@@ -2,16 +2,14 @@
 /// `unfold bench --model ppm --profile`: the time per symbol of models that are not networks, by stage, compared with
 /// the attainable time on this machine.
 ///
-///   online learners   operations: decisions (bits of a symbol, or questions), each of which is estimated, coded and
-///                     learned from; attainable: time of a decision on a text of only two letters, where all data stay
-///                     in near caches; the coder is measured separately
+///   online learners   operations: decisions (bits of a symbol, or yes-or-no questions), each of which is estimated,
+///                     coded and learned from; attainable: time of a decision on a text of only two letters, where all
+///                     data stay in near caches; the coder is measured separately
 ///   hmm               an iteration of Baum-Welch; operations: 6 N^2, of the products over states; attainable: peak
-///   rate
-///                     of fused multiply-adds in double
+///                     rate of fused multiply-adds in double
 ///   ngram             a fit, and reading afterwards; operations: n-grams created or looked up; attainable: the bytes
-///   of
-///                     the n-grams, read or written once at memory bandwidth; for lookups, one random access to a cache
-///                     line each, at the speed of the memory level that holds the whole table
+///                     of the n-grams, read or written once at memory bandwidth; for lookups, one random access to a
+///                     cache line each, at the speed of the memory level that holds the whole table
 
 #include <nlohmann/json_fwd.hpp>
 #include <string>

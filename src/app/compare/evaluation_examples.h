@@ -1,5 +1,5 @@
 #pragma once
-/// Evaluation examples of a run on data with fields. Internal to look/.
+/// Evaluation examples of a run on data with fields. Internal to app/.
 
 #include "app/compare/evaluation_data.h"
 #include "app/fields/field_model.h"

@@ -1,5 +1,5 @@
 #pragma once
-/// Evaluates how well a model predicts data. For models of tasks, see task_figures.h.
+/// Evaluates how well a model predicts data. For models of tasks, see task_evaluation.h.
 
 #include <functional>
 #include <optional>

@@ -1,5 +1,5 @@
 #pragma once
-/// What evaluate and score have in common: data read as a model reads it, surprisals in order.
+/// Functions common to evaluate and score: reading data as a model reads it, and computing surprisals in order.
 
 #include <functional>
 #include <optional>
@@ -13,39 +13,41 @@
 
 namespace unfold {
 
-/// Data as the model was trained on: its alphabet, and lines as sequences if they were so in training.
-/// With a mask: only the symbols that it says are to be predicted. `only`: only the lines with this label.
+/// Reads data in the same way as in training: with the alphabet of the model, and with lines as sequences if they were
+/// sequences in training. With a mask, only the symbols that it marks are predicted. `only`: only the lines with this
+/// label.
 Corpus load_for(const SymbolModel& model, const std::vector<std::string>& files, UnknownPolicy unknown,
                 const std::optional<std::string>& mask = {}, const std::optional<std::string>& only = {});
 
-/// The same of inputs that are open already: texts in memory (Input::from_bytes).
+/// The same for inputs that are already open, such as texts in memory (Input::from_bytes).
 Corpus load_for(const SymbolModel& model, std::vector<Input> inputs, UnknownPolicy unknown,
                 const std::optional<std::string>& only = {});
 
-/// The label of the lines that the model was trained on (train --only-label); empty: it was trained on all lines.
+/// Returns the label of the lines that the model was trained on (train --only-label); empty if it was trained on all
+/// lines.
 std::optional<std::string> only_label(const SymbolModel& model);
 
-/// True if the model was trained on lines whose first column is a label, which it never reads.
+/// Returns whether the model was trained on lines whose first column is a label, which it never reads.
 bool has_label_column(const SymbolModel& model);
 
-/// The symbol after which alone the model was trained to predict; kNoSymbol if it predicts everywhere.
+/// Returns the symbol if the model was trained to predict only after this symbol; kNoSymbol if it predicts everywhere.
 Symbol predict_after(const SymbolModel& model);
 
-/// How a text is read by a recurrent model: exactly, or as segments side by side, which is faster.
+/// How a recurrent model reads a text: exactly, or as parallel segments, which is faster.
 struct ReadingSettings {
   Index segments = 0;                       ///< 0: exact, every sequence from its first symbol
-  Index warmup = EvaluateOptions().warmup;  ///< symbols read before each segment at most, not counted
+  Index warmup = EvaluateOptions().warmup;  ///< maximum number of symbols read before each segment, not counted
   bool exact() const { return segments == 0; }
 };
 
-/// A model's own evaluation, with its surprisals and progress.
+/// Evaluates with the model's own method and reports surprisals and progress.
 Evaluation evaluate(const SymbolModel& model, const Corpus& corpus, const Split& part, const ReadingSettings& reading,
                     int threads, const std::function<void(Index, float)>& surprisal);
 
-/// Tells `reporter` about `total` symbols; the function it returns is called for each of them.
+/// Starts progress over `total` symbols; the returned function must be called for each of them.
 std::function<void(Index, float)> count_symbols(Reporter& reporter, Index total, const char* what);
 
-/// Surprisals in nats of all symbols of a part in their order, NaN for symbols that were not predicted.
+/// Returns the surprisals in nats of all symbols of a part, in order; NaN for symbols that were not predicted.
 class Surprisals {
  public:
   explicit Surprisals(const Split& part);

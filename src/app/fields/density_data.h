@@ -13,14 +13,14 @@ VectorRows density_rows(const TrainSettings& settings);
 /// Returns a plan that predicts the vector and reads nothing. Throws UsageError for settings that do not apply to
 /// density models and DataError if a model of bits is given other numbers.
 FieldPlan plan_density(const Examples& examples, TrainSettings& settings);
-/// Whether a density model is to be chosen for a table: its format was specified, but neither a model nor what to read,
-/// to predict or to group. REQUIRES settings before they are planned.
+/// Returns whether a density model should be chosen for a table: the format was specified, but no model and no fields
+/// to read, to predict or to group by. REQUIRES settings before they are planned.
 bool may_choose_density(const TrainSettings& settings, const Given& given);
 /// Mixtures are fitted by expectation-maximization (model/density/mixture_fit.h). If a setting of training by gradients
 /// was specified, such as a budget or an optimizer, sets their option `fit` to gradients.
 void settle_mixture(TrainSettings& settings, const Given& given);
 
-/// Whether all columns are numbers, none of which is predicted by default.
+/// Returns whether all columns are numbers, none of which is predicted by default.
 bool is_table_of_numbers(const Examples& examples);
 bool has_only_bits(const ExampleColumn& vectors);
 /// Chooses the optimizer, batch size and budget unless they were set explicitly.

@@ -15,14 +15,14 @@ namespace unfold {
 /// The assignment of examples to the training, validation and test parts.
 ///
 /// By default, the parts follow one another in file order. If the model predicts once per example, or predicts whole
-/// sequences, each part is spread evenly over the file, because such files are often sorted; a class of which no
-/// example would be in the training part has its first one there. Sources are shuffled with the seed kSplitSeed, and
+/// sequences, each part is spread evenly over the file, because such files are often sorted; if a class would have no
+/// example in the training part, its first example is moved there. Sources are shuffled with the seed kSplitSeed, and
 /// all examples of one source go to the same part. A single example is split by position.
 inline constexpr std::uint64_t kSplitSeed = 1;
 class ExampleSplit {
  public:
   /// Throws DataError if there is only one example and it has a source or is a whole sequence.
-  /// `predicts`: fields of which each class has an example in the training part, where it has any.
+  /// `predicts`: fields of which each class that occurs has an example in the training part.
   ExampleSplit(const Examples& examples, const SplitShares& shares, Problem problem,
                std::span<const std::string> predicts = {});
 

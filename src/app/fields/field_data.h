@@ -32,11 +32,11 @@ struct FieldPlan {
 
 /// Reads and concatenates files of one format. Throws DataError, also if their columns differ.
 Examples read_fields(const std::vector<std::string>& files, const ReaderOptions& options);
-/// Same as above, but leaves data in memory where it is, which read_fields takes away.
+/// Same as above, but copies data in memory, which read_fields moves out.
 Examples peek_fields(const std::vector<std::string>& files, const ReaderOptions& options);
 /// Same as read_fields, and reports the notes of the reader.
 Examples read_fields(const std::vector<std::string>& files, const ReaderOptions& options, Reporter& reporter);
-/// Reads the training data and reports what the schema of a table decided. Settles the group and the order.
+/// Reads the training data and reports the decisions of the schema of a table. Sets the group and the order.
 Examples read_training_fields(TrainSettings& settings, Reporter& reporter);
 void report_reader_notes(const Examples& examples, Reporter& reporter);
 /// Reports predicted values in `part` that do not occur in training. They count as errors and have no likelihood.

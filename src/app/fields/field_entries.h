@@ -1,5 +1,5 @@
 #pragma once
-/// Internal: entries of data with fields as tables show them.
+/// Internal: formatting of entries of data with fields for output tables.
 
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
@@ -10,17 +10,18 @@
 
 namespace unfold {
 
-/// An entry of a column as text; numbers of a vector with commas between them, nothing where it is missing.
+/// Formats an entry of a column as text: the numbers of a vector separated by commas; empty if it is missing.
 std::string entry_text(const ExampleColumn& column, Index entry);
-/// The same as a cell of TSV (escape_cell in printable.h).
+/// The same as a TSV cell (escape_cell in printable.h).
 std::string entry_cell(const ExampleColumn& column, Index entry);
-/// The same as JSON: a text, a number, a list of numbers, or null. Whole numbers are written without a decimal point.
+/// The same as JSON: a string, a number, a list of numbers, or null. Whole numbers are written without a decimal point.
 nlohmann::ordered_json entry_json(const ExampleColumn& column, Index entry);
-/// The cell of running text that became the positions of an example; nothing if the column has other entries.
+/// Returns the cell of running text that was split into the positions of an example; nothing for columns with other
+/// entries.
 std::optional<std::string_view> whole_cell(const Examples& examples, const ExampleColumn& column, Index example);
 
-/// A predicted number with the digits that its resolution needs: six, or more if the number is large beside the
-/// deviation of the field, of which four digits are shown. An unknown deviation is 1.
+/// Formats a predicted number with six digits, or more if the number is large relative to the standard deviation of the
+/// field, so that four digits of the deviation are shown. An unknown deviation is taken as 1.
 std::string predicted_number(double value, double deviation = 1);
 
 }  // namespace unfold

@@ -1,5 +1,5 @@
 #pragma once
-/// Models of data with fields: how well they predict, head by head.
+/// Metrics of models of data with fields, for each head.
 
 #include <functional>
 #include <nlohmann/json_fwd.hpp>
@@ -14,8 +14,8 @@ namespace unfold {
 
 struct HeadFigures {
   std::string field, loss;
-  bool once = false;    ///< predicted once an example
-  Index predicted = 0;  ///< entries that were there to be predicted
+  bool once = false;    ///< predicted once per example
+  Index predicted = 0;  ///< number of entries with a known target
   double nats = 0;      ///< total of these entries, in units of the data (not standardized)
   Measures measures = {};
   struct Mistake {
@@ -33,33 +33,33 @@ struct FieldFigures {
 /// {"examples", "positions", "heads": {FIELD: {"predicted", "nats_per_position" or "nats_per_example", measures}}}.
 nlohmann::ordered_json to_json(const FieldFigures& figures);
 
-/// Of a model that finds trees: the parents of the nodes in those of the examples (Examples::parents).
+/// For a model that finds trees: the parents of the nodes of the examples (Examples::parents).
 template <class T>
 std::vector<Index> found_parents(const NetworkModel<T>& model, const ExampleSet& examples, Team& team);
 
-/// Throws DataError when a field that is predicted is not there, ModelError for predictions that are not finite. Where
-/// the model reads a source, targets are found too, with a beam as wide as said (pair_figures.h).
+/// Throws DataError if a predicted field is missing, and ModelError for predictions that are not finite. If the model
+/// reads a source, targets are also searched, with the given beam width (transduction_metrics.h).
 template <class T>
 FieldFigures evaluate_fields(const NetworkModel<T>& model, const ExampleSet& examples, Team& team, Index beam = 1);
 
-/// One prediction: what a head says at a position, in units of the data.
+/// One prediction of a head at a position, in units of the data.
 template <class T>
 struct PredictedRow {
   std::size_t head;
   Index example, position;    ///< within the example
-  std::span<const T> signal;  ///< what the loss reads; of losses of whole sequences: log of posteriors, as logits
-  /// Of losses of whole sequences: the label within the most probable ones; of labels without places the one that
-  /// begins here, kNoSymbol: none.
+  std::span<const T> signal;  ///< the input of the loss; for losses of whole sequences: log posteriors, as logits
+  /// For losses of whole sequences: the label in the most probable sequence; for unaligned labels: the label that
+  /// begins here, kNoSymbol if none.
   Symbol best = kNoSymbol;
 };
-/// Runs the model over all examples; `use` is called for every position of every example and every head, those of heads
-/// that predict once an example at the last position only, in no particular order of examples.
+/// Runs the model over all examples. `use` is called for every position of every example and every head, but only at
+/// the last position for heads that predict once per example. The order of the examples is unspecified.
 template <class T>
 void for_each_prediction(const NetworkModel<T>& model, const ExampleSet& examples, Team& team,
                          const std::function<void(const PredictedRow<T>&)>& use);
 
-/// How surprising what was observed is, of one head: nats of each position, or of each example where it predicts once,
-/// in units of the data; NaN where nothing is there to be predicted.
+/// Surprisal of the observed values for one head: nats of each position, or of each example if it predicts once, in
+/// units of the data; NaN if there is no target.
 struct HeadScores {
   std::string field;
   bool once = false;
@@ -77,7 +77,7 @@ double log_scale(const FieldSpecification& field);
 template <class T>
 Index positions_at_once(const NetworkModel<T>& model);
 
-/// How a network model's batches are made of examples.
+/// Returns how batches for a network model are built from examples.
 ExampleBatchOptions batch_options(const NetworkLayout& layout);
 
 }  // namespace unfold

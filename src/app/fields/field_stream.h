@@ -1,6 +1,6 @@
 #pragma once
-/// Internal: data with fields as they come, example by example or, of a table, row by row: from a file, a pipe or
-/// standard input that may never end. Memory is bounded by the longest example.
+/// Internal: streaming reader for data with fields, example by example or, for a table, row by row, from a file, a pipe
+/// or standard input that may never end. Memory is bounded by the longest example.
 
 #include <deque>
 #include <set>
@@ -16,7 +16,7 @@
 
 namespace unfold {
 
-/// What a stream gives as one piece.
+/// The unit that a stream returns as one piece.
 enum class StreamPiece {
   example,  ///< a line, or a block of lines up to an empty one, or rows of a table that belong together
   row       ///< a row of a table; `begins` says whether a new sequence does
@@ -24,17 +24,17 @@ enum class StreamPiece {
 
 class FieldStream {
  public:
-  /// Throws UsageError for formats that are not lines, and for a table without --sequences whose examples are asked
-  /// for: it is one example that ends with the stream.
-  /// `reach`: rows before the last one that `window` keeps.
+  /// Throws UsageError for formats that do not consist of lines, and if examples of a table without --sequences are
+  /// requested, because such a table is a single example that ends with the stream. `reach`: rows before the last one
+  /// that `window` keeps.
   FieldStream(const std::string& path, ReaderOptions options, const DataSpecification& data, StreamPiece piece,
               Index reach = 0);
 
-  /// The next piece as one example; false at the end. Waits for it. Every piece has the columns of the first one; what
-  /// it lacks is missing. Throws DataError with the line of the stream.
+  /// Waits for the next piece and reads it as one example; returns false at the end. Every piece has the columns of the
+  /// first one; absent columns are missing values. Throws DataError with the line of the stream.
   bool next(Examples& examples);
   bool begins() const { return begins_; }
-  /// Of rows: the last one and those of its sequence before it, as one example.
+  /// For rows: the last one and the preceding rows of its sequence, as one example.
   const Examples& window() const { return window_; }
   /// Whether the next line is already available.
   bool ready() const { return source_.ready(); }
@@ -60,14 +60,14 @@ class FieldStream {
   StreamPiece piece_;
   Index reach_;
   Examples window_;
-  std::string header_;     // the line that names columns, put before each piece
-  std::string first_row_;  // of a table without such a line
-  OpenQuotes quotes_;      // of a table: behind the header or the first row
+  std::string header_;     // the header line, which is prepended to each piece
+  std::string first_row_;  // for a table without a header line
+  OpenQuotes quotes_;      // for a table: the state of quotes after the header or first row
   bool headed_ = false, one_column_ = false, begins_ = true, started_ = false, returned_ = false;
   std::set<std::string> remarked_;                   // remarks that were made
-  std::unordered_set<std::size_t> ended_;            // of a table: hashes of the sequences so far
-  Index line_ = 0, first_ = 0;                       // lines read; the first one of the piece
-  std::string sequence_;                             // of a table: the sequence that the last row belongs to
+  std::unordered_set<std::size_t> ended_;            // for a table: hashes of the sequences so far
+  Index line_ = 0, first_ = 0;                       // number of lines read; first line of the piece
+  std::string sequence_;                             // for a table: the sequence of the last row
   std::deque<std::pair<std::string, Index>> ahead_;  // rows that were read ahead, and where they begin
   std::vector<ExampleColumn> columns_;               // of the first piece, without entries
 };

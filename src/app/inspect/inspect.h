@@ -1,6 +1,6 @@
 #pragma once
-/// What Unfold sees in a file before any training: its format, its fields with types, missing and odd cells, and what
-/// `train` would read, predict, group, order and leave out, with the reasons.
+/// Inspection of a file before training: its format, its fields with types, missing and unusual cells, and the fields
+/// that `train` would read, predict, group by, order by and leave out, with the reasons.
 
 #include <nlohmann/json_fwd.hpp>
 #include <string>
@@ -11,12 +11,12 @@
 namespace unfold {
 
 struct Inspection {
-  std::string text;  ///< lines for people
+  std::string text;  ///< human-readable lines
   JsonBox json;      ///< one object
 };
 
 /// Inspects one file. `settings` state the format and the schema of tables, as for `train`. Throws DataError for
-/// content that does not fit the format, with its line; the odd cells of a table are listed instead.
+/// content that does not fit the format, with its line; the unusual cells of a table are listed instead.
 Inspection inspect_file(const std::string& file, const TrainSettings& settings, const Given& given);
 
 }  // namespace unfold

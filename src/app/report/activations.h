@@ -1,5 +1,5 @@
 #pragma once
-/// Sections of a report about the activations of layers and gates at the positions of a text. Internal to look/.
+/// Sections of a report about the activations of layers and gates at the positions of a text. Internal to app/report/.
 
 #include <string>
 #include <vector>

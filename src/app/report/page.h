@@ -1,6 +1,6 @@
 #pragma once
 /// An HTML page of sections, which consist of blocks. The content of a block is JSON; a script in the page renders it.
-/// Internal to look/.
+/// Internal to app/report/.
 
 #include <nlohmann/json.hpp>
 #include <string>

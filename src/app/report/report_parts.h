@@ -1,5 +1,5 @@
 #pragma once
-/// Functions that create the sections of a report. Internal to look/.
+/// Functions that create the sections of a report. Internal to app/report/.
 
 #include <map>
 #include <optional>

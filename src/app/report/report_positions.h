@@ -1,6 +1,6 @@
 #pragma once
 /// Report sections on a model of data with fields, position by position: surprisal, activations of layers and gates,
-/// and influence of earlier positions on the state. Internal to look/.
+/// and influence of earlier positions on the state. Internal to app/report/.
 
 #include <string>
 #include <vector>

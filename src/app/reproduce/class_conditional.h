@@ -1,5 +1,5 @@
 #pragma once
-/// Comparison of class-conditional prediction with the right and with a wrong class. Internal to studies/.
+/// Comparison of class-conditional prediction with the right and with a wrong class. Internal to app/reproduce/.
 
 #include <string>
 #include <vector>

@@ -59,7 +59,7 @@ struct Reproduction {
   /// Threshold of the measure for a successful run: an upper bound, or a lower bound if more_is_better.
   double success = 0;
   bool more_is_better = false;
-  bool compares = false;        ///< there is no threshold: rows are only compared with each other
+  bool compares = false;        ///< whether there is no threshold: rows are only compared with each other
   std::string curve;            ///< key in validation events plotted as learning curve
   std::string curve_text = {};  ///< its description if it differs from the measure; empty: it is the measure
   double curve_factor = 1;      ///< conversion from its unit to that of the measure

@@ -20,7 +20,7 @@ struct GenerateRequest {
 
 struct GenerateOutcome {
   std::string name;       ///< of the task
-  std::string text;       ///< for tasks with examples, a table (task_figures.h); for pairs, trees and grids, a file
+  std::string text;       ///< for tasks with examples, a table (task_evaluation.h); for pairs, trees and grids, a file
   std::string mask = {};  ///< for texts: '1' for each symbol to be predicted, '0' for the others
   std::string unit;       ///< "line", "bar", "block", "example", "pair", "tree", "grid"
   Index units = 0, symbols = 0, predicted = 0;  ///< predicted: symbols of a text or of targets, labeled nodes of trees

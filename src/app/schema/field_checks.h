@@ -11,7 +11,7 @@ namespace unfold {
 
 /// Throws UsageError if a network reads a predicted field where it predicts it: the field itself, one derived from it,
 /// a template with its position or a later one, or, if the network reads from both ends, an earlier one. Such a network
-/// copies what it is to predict. `reads` are names as FieldRead::name returns them.
+/// would copy its targets. `reads` are names as FieldRead::name returns them.
 void refuse_leaks(const Examples& examples, std::span<const std::string> reads, std::span<const std::string> predicts,
                   bool both_directions);
 

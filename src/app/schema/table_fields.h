@@ -1,6 +1,6 @@
 #pragma once
-/// What the schema of a table decides about a model: the fields that are read and predicted without options, how
-/// further files are read like the training data, and what is stored for that.
+/// The consequences of a table's schema for a model: the fields that are read and predicted by default, and the stored
+/// information by which further files are read like the training data.
 
 #include <string>
 #include <string_view>
@@ -13,7 +13,7 @@
 
 namespace unfold {
 
-/// What the settings state about a table. Throws UsageError.
+/// Returns the statements of the settings about a table. Throws UsageError.
 SchemaOptions stated_schema(const TrainSettings& settings);
 /// Names the columns of a table for `--read` and `--predict`: the first rows of `input`, empty for other formats.
 std::vector<std::string> column_names_of(const Input& input, const ReaderOptions& options);
@@ -21,7 +21,7 @@ std::vector<std::string> column_names_of(const MemoryData& data, const ReaderOpt
 
 /// The field that the schema predicts; empty: there is none.
 std::string schema_target(const Examples& examples);
-/// Whether the name of the field that the schema predicts says that it is to be predicted: label, class, value, ...
+/// Returns whether the field that the schema predicts has the name of a typical target: label, class, value, ...
 bool names_target(const Examples& examples);
 /// The fields that the schema reads, with the parts of dates. `own_past`: the predicted fields are read as well.
 std::vector<std::string> schema_reads(const Examples& examples, const std::vector<std::string>& predicts,

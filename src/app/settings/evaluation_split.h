@@ -9,11 +9,11 @@
 
 namespace unfold {
 
-/// Whether training has something to validate on.
+/// Returns whether training has validation data.
 bool validates(const TrainSettings& settings);
 
-/// `split`; where only a part is given, the split of the run that trained the model. Throws UsageError where that run
-/// had none.
+/// Returns `split`; if only a part is given, the split of the run that trained the model. Throws UsageError if that run
+/// had no split.
 std::optional<std::string> measured_split(const std::optional<std::string>& split,
                                           const std::optional<std::string>& part, const Model& model);
 

@@ -30,7 +30,7 @@ struct TrainSettings {
   /// For data with fields: comma-separated lists such as "word,pos" and "chunk", "label@end", "value=mixture:5".
   /// `sequences` is a field; consecutive rows with equal values form a sequence.
   std::optional<std::string> read = {}, predict = {}, sequences = {};
-  /// For tables: what is stated about their columns (data/schema/table_schema.h). `order` is a column.
+  /// For tables: statements about their columns (data/schema/table_schema.h). `order` is a column.
   std::optional<std::string> order = {}, types = {}, missing = {}, decimal = {}, thousands = {}, header = {},
                              comment = {};
   std::optional<std::string> test = {};  ///< for data with fields: a file on which the best model is evaluated at the
@@ -93,7 +93,7 @@ OptionRows setting_rows(TrainSettings& settings, RunSettings& run);
 
 /// Returns the row of --format, which states the format of DATA.
 OptionRow format_row(TrainSettings& settings);
-/// Returns the rows of what is stated about a table: its sequences, their order, and the types and spellings of cells.
+/// Returns the rows of the statements about a table: its sequences, their order, and the types and spellings of cells.
 OptionRows table_rows(TrainSettings& settings);
 
 /// Returns the row of --threads, which most verbs have; 0 stands for all processors.
@@ -128,7 +128,7 @@ struct Given : std::set<std::string, std::less<>> {
   bool resumed = false;  ///< the other settings are those of a run that is continued
 };
 
-/// Throws UsageError for a given option of a table if the format of `file` has no columns that could be such.
+/// Throws UsageError for a given option of tables if the format of `file` does not have such columns.
 void refuse_table_options(const Given& given, std::string_view file, std::string_view format);
 
 /// Returns the settings whose `Keep` is at least `least`, without those that have no value or do not apply.

@@ -1,5 +1,6 @@
 #pragma once
-/// Records the settings of a study's run, so that an interrupted run is resumed only with the same settings.
+/// Records the settings of a run of a sweep or a reproduction, so that an interrupted run is resumed only with the same
+/// settings.
 
 #include <string>
 

@@ -1,6 +1,6 @@
 #pragma once
-/// Training from the parameters of a known model, and conversion of hidden Markov models to and from networks: `hmm:20`
-/// is equivalent to a `linear-gnn:20` (model/hmm/hmm.h).
+/// Training from the parameters of an existing model, and conversion of hidden Markov models to and from networks:
+/// `hmm:20` is equivalent to a `linear-gnn:20` (model/hmm/hmm.h).
 
 #include <functional>
 #include <memory>

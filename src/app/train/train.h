@@ -43,7 +43,7 @@ struct TrainRequest {
   std::shared_ptr<Device> device = nullptr;
 };
 
-/// A baseline beside the result of the model in the same measure, on the validation data.
+/// A baseline for the result of the model, by the same metric on the validation data.
 struct ComparedBaseline {
   std::string of;  ///< the field; empty for text
   Baseline baseline = {};

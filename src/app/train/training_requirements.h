@@ -21,8 +21,8 @@ void require_training_memory(const Plan& plan, const ExampleSet& training, const
                              std::size_t element_bytes, const RunSettings& run);
 
 /// For models that are fitted in one pass. Throws UsageError for settings of gradient training (detected by their
-/// value, because the configuration of a run has all options), for runs that cannot be resumed, and for examples
-/// without end.
+/// value, because the configuration of a run has all options), for runs that cannot be resumed, and for an unlimited
+/// number of examples.
 void check_one_pass_settings(const TrainSettings& settings, bool resume);
 
 }  // namespace unfold
