@@ -1,6 +1,6 @@
 #pragma once
-/// Checks of arguments that callers of the library give. They are made in release builds too: two instructions each
-/// where nothing is wrong. Errors are UsageError and say what is out of range, and what would be right.
+/// Argument checks of the library. They are also active in release builds, where a check that passes takes two
+/// instructions. A check that fails throws a UsageError that names the invalid value and the valid range.
 ///
 ///   require_index("structure: sequence", s, sequences());
 ///   require_length("unfolding: the direction", direction.size(), parameter_count());
@@ -46,7 +46,7 @@ inline void require_symbol(Index symbol, Index alphabet, std::string_view where 
   if (static_cast<std::uint64_t>(symbol) >= static_cast<std::uint64_t>(alphabet)) [[unlikely]]
     fail_symbol(where, symbol, alphabet);
 }
-/// Throws UsageError unless `done`: what a call needs to have been done before it.
+/// Throws UsageError unless `done`, the precondition of a call, is true.
 inline void require_order(bool done, std::string_view what, std::string_view remedy) {
   if (!done) [[unlikely]]
     fail_order(what, remedy);

@@ -1,9 +1,9 @@
 #pragma once
-/// Interruption of work between its polls.
+/// Interruption of work between two polls of its stop flag.
 ///
-/// `Interruptible` breaks parallel regions off at their barriers, where the caller can write a checkpoint of the state
-/// before them. `NothingToSave` marks work without partial results that could be saved: a signal handler then ends the
-/// process promptly, even if the work polls rarely.
+/// `Interruptible` ends parallel regions at their barriers; the caller can then write a checkpoint of the state before
+/// them. `NothingToSave` marks work without partial results that could be saved: a signal handler then ends the process
+/// promptly, even if the work polls rarely.
 
 #include <atomic>
 
@@ -12,8 +12,9 @@ namespace unfold {
 /// Thrown at a barrier of a team once the flag of an Interruptible is set.
 struct BrokenOff {};
 
-/// While one lives, the parallel regions that this thread starts throw BrokenOff once a flag is set: at their start and
-/// at their barriers. What the region computes is incomplete then. Null: never. The innermost one counts.
+/// While an object of this class exists, parallel regions that this thread starts throw BrokenOff at their start and at
+/// their barriers once a flag is set. The results of the region are then incomplete. Null disables this. If objects are
+/// nested, the innermost one applies.
 class Interruptible {
  public:
   explicit Interruptible(const std::atomic<bool>* stop);
@@ -21,15 +22,16 @@ class Interruptible {
   Interruptible(const Interruptible&) = delete;
   Interruptible& operator=(const Interruptible&) = delete;
 
-  /// The flag of the innermost one of this thread; null: none.
+  /// Returns the flag of the innermost object of this thread; null if there is none.
   static const std::atomic<bool>* flag();
 
  private:
   const std::atomic<bool>* outer_;
 };
 
-/// While one lives, a handler of signals (cli/terminal/interrupt.h) ends the process when it has not ended by itself
-/// within a moment. Throws InterruptedError when a stop was requested already.
+/// While an object of this class exists, the signal handler (cli/terminal/interrupt.h) ends the process if the process
+/// does not end by itself shortly after the signal. The constructor throws InterruptedError if a stop has already been
+/// requested.
 class NothingToSave {
  public:
   NothingToSave();

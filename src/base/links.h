@@ -1,12 +1,12 @@
 #pragma once
-/// Symbolic links to files that need not exist.
+/// Symbolic links, whose target may be missing.
 
 #include <string>
 
 namespace unfold {
 
-/// Where a chain of symbolic links ends, whether a file is there or not; the path itself where it is not a link. Sets
-/// `error` to ELOOP, and returns the path itself, where the chain does not end.
+/// Returns the end of a chain of symbolic links, even if no file exists there; the path itself if it is not a link. If
+/// the links form a cycle, sets `error` to ELOOP and returns the path itself.
 std::string resolve_links(const std::string& path, int& error);
 
 }  // namespace unfold

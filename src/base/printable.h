@@ -1,5 +1,5 @@
 #pragma once
-/// Text that is safe to print. Names of files, labels, field names and arguments may hold any bytes, among them
+/// Text that is safe to print. File names, labels, field names and arguments may contain any bytes, including escape
 /// sequences that a terminal would execute (colors, titles, cursor movements).
 ///
 /// Control characters are the C0 set (below U+0020), DEL, the C1 set (U+0080 to U+009F), and bytes that are not valid
@@ -11,30 +11,33 @@
 
 namespace unfold {
 
-/// Escapes control characters, line ends and tabs included. Backslashes stay as they are, so this is for whole lines
-/// whose values are escaped already, and for display.
+/// Escapes control characters, including line ends and tabs. Backslashes are not changed, so this function is for
+/// display and for whole lines whose values have already been escaped.
 std::string escape_controls(std::string_view text);
 
-/// Escapes control characters and backslashes, so that different values stay different: for labels, symbols and names.
+/// Escapes control characters and backslashes, so that different values remain different. For labels, symbols and
+/// names.
 std::string escape_value(std::string_view text);
 
-/// Escapes what would break a cell of TSV: tab, line feed, carriage return and, so that cells stay different, the
-/// backslash. All other bytes stay as they are.
+/// Escapes the characters that would break a TSV cell: tab, line feed, carriage return and, so that cells remain
+/// different, the backslash. All other bytes are unchanged.
 std::string escape_cell(std::string_view text);
 
-/// A value between quotation marks, for messages: escaped with `escape_value`, and without its middle where it is long.
+/// Returns a value in quotation marks, for messages: escaped with `escape_value`; the middle of a long value is
+/// omitted.
 std::string in_quotes(std::string_view text);
 
-/// One line of a message: control characters escaped, words without a blank and the whole message of bounded length.
+/// Returns one line of a message, with control characters escaped. The length of the message, and of each word in it,
+/// is bounded.
 std::string bounded_message(std::string_view text);
 
-/// Text on its way to a terminal, in pieces: as `escape_controls`, but line feeds and tabs are kept. A character may be
-/// divided between two pieces.
+/// Escapes text that is written to a terminal in pieces: like `escape_controls`, but keeps line feeds and tabs. A
+/// character may be split between two pieces.
 class TerminalText {
  public:
-  /// The printable form of everything up to the last whole character.
+  /// Returns the printable form of the input up to the last complete character.
   std::string next(std::string_view piece);
-  /// The printable form of the bytes of a character that was never completed.
+  /// Returns the printable form of the bytes of a character that was never completed.
   std::string finish();
 
  private:

@@ -1,6 +1,6 @@
 #pragma once
-/// Keyed authentication of files: only someone who has the key can create a file that verifies or change one without
-/// detection. Tags are keyed BLAKE2b (RFC 7693), computed by libsodium. Nothing is encrypted.
+/// Keyed authentication of files: without the key, it is impossible to create a file that passes verification or to
+/// change one without detection. Tags are keyed BLAKE2b (RFC 7693), computed by libsodium. Nothing is encrypted.
 ///
 ///   Authenticator tag(Key::of_file("secret"), "purpose of the file");
 ///   tag.add(bytes);

@@ -17,11 +17,12 @@ nlohmann::ordered_json try_parse_trusted_json(std::string_view text);
 /// Like try_parse_trusted_json, and also if the file does not exist.
 nlohmann::ordered_json try_parse_trusted_json_file(const std::string& path);
 
-/// The text under a key of an object; empty where there is none, or something else than text: the file may have been
-/// edited.
+/// Returns the string under a key of an object; empty if there is none or the value is not a string, because the file
+/// may have been edited.
 std::string text_under(const nlohmann::ordered_json& object, const char* key);
 
-/// What a nlohmann::json::exception says, without the identifier of the library: "type must be string, but is number".
+/// Returns the message of a nlohmann::json::exception without the identifier of the library: "type must be string, but
+/// is number".
 std::string json_fault(const std::exception& error);
 
 }  // namespace unfold

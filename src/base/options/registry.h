@@ -30,7 +30,8 @@ struct EntryHelp {
   std::vector<OptionHelp> options;
 };
 
-/// Throws the UsageError for a name that is in no list. `kind` is for example "model"; `names` are the known names.
+/// Throws the UsageError for a name that is not in any list. `kind` is for example "model"; `names` are the known
+/// names.
 [[noreturn]] void throw_unknown(std::string_view kind, std::string_view name, const std::vector<std::string>& names);
 
 /// Entries in the order of help texts. Pointers to entries stay valid. `EntryType` is any type with a member `name`.
