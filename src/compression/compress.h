@@ -66,9 +66,9 @@ class PieceCompressor {
 CompressResult join_pieces(const std::function<bool(std::string&)>& next, const ByteSink& sink,
                            const CompressOptions& options);
 
-/// Limits on the resources that an archive may use. A hundred bytes can claim to need gigabytes and hours, and only the
-/// end of the work would show whether the claim is true. The limits are checked before anything is allocated or
-/// decoded.
+/// Limits on the resources that an archive may use. An archive of a hundred bytes can declare sizes that take gigabytes
+/// and hours, and only complete decoding would show whether they are true. The limits are checked before anything is
+/// allocated or decoded.
 struct DecompressLimits {
   Index memory = 0;  ///< approximate memory of the models in bytes; 0: 1 GiB plus 1024 times the archive
   Index output = 0;  ///< bytes; 0: 1 MiB plus 65,536 times the bytes read so far
