@@ -1,5 +1,5 @@
 #pragma once
-/// A list of the cells of a column as they stood in the file, in one block of memory.
+/// A list of the cells of a column as written in the file, in one block of memory.
 
 #include <string>
 #include <string_view>

@@ -33,8 +33,8 @@ struct ExampleBatchOptions {
   /// In training, all epochs use the order of the set. If the examples fit one batch and nothing is random, the source
   /// is unchanging.
   bool in_order = false;
-  /// Of a reader: a batch of more positions than this is divided into several, its chains in their order; with a window
-  /// a single chain is, too. 0: never. Without influence on what is computed at any position.
+  /// For readers: a batch with more positions than this is divided into several batches, with its chains in order; with
+  /// a window, a single chain is divided, too. 0: never. Does not affect the result at any position.
   Index most_positions = 0;
 };
 

@@ -7,7 +7,7 @@
 ///   word.suffix3[2]     the name before the bracket may be derived (data/examples/derived.h)
 ///
 /// A template file in the syntax of CRF++ refers to columns by number, from 0: `U03:%x[-1,0]/%x[0,0]`. A line `B`
-/// stands for weights between consecutive labels, and `B01:%x[0,0]` for such weights that depend on the features.
+/// requests weights between consecutive labels, and `B01:%x[0,0]` requests such weights that depend on the features.
 
 #include <string>
 #include <string_view>

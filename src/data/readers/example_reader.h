@@ -71,9 +71,9 @@ struct FormatGuess {
   std::string format;  ///< "text" if no format matches
   std::string why;
 };
-/// The ending of the name decides where there is one (file_formats.h); otherwise the first lines do.
+/// Guesses the format from the file extension if it is known (file_formats.h), otherwise from the first lines.
 FormatGuess guess_format(const Input& input);
-/// What an input that is read as running text resembles, as a sentence; empty: nothing else.
+/// Returns a sentence that says which other format an input read as running text resembles; empty if none.
 std::string resembles(const Input& input);
 
 /// Throws DataError; UsageError for an unknown format.

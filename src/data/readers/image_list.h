@@ -11,12 +11,12 @@ namespace unfold {
 /// Whether the name ends in .png, .pgm, .ppm or .pnm, the formats with one image per file.
 bool is_image_name(std::string_view name);
 
-/// Whether an input is the list that open_data made of a folder, and no file of its name.
+/// Returns whether an input is the list that open_data created for a folder, not a file with that name.
 bool is_folder_list(const Input& input);
 
-/// The files of data of a format. Of images, in place of a folder the list of its images (read_images.cpp), in the
-/// order of their names: images in subfolders have the label of the subfolder's name. Throws DataError: missing,
-/// unreadable, a folder without images.
+/// Opens data files of a format. For images, a folder is replaced by the list of its images (read_images.cpp) in the
+/// order of their names; images in a subfolder have the name of the subfolder as their label. Throws DataError:
+/// missing, unreadable, a folder without images.
 std::vector<Input> open_data(const std::vector<std::string>& files, std::string_view format);
 
 }  // namespace unfold

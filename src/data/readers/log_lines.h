@@ -10,7 +10,7 @@
 ///
 /// A scanner with `fields` also finds the values of named fields: `key=value`, `key="value"` and `"key": value`, as in
 /// logfmt and JSON. A value without blanks is one masked value, whose name is that of the rule that matches all of it,
-/// or `word`. It carries its key.
+/// or `word`. It includes its key.
 ///
 /// Where no rule (log_rules.h) matches, a token is a word (letters, digits, `_`, `$` and everything beyond ASCII; `-`
 /// or `.` between a character of a word and a letter is part of the word) or one character of any other kind. Bytes
@@ -77,7 +77,7 @@ struct LogTemplates {
 /// `read` scans a line; `see` is called for every line.
 LogTemplates shapes_of(std::string_view text, const std::function<void(std::string_view, LogLine&)>& read,
                        const std::function<void(const LogLine&)>& see = nullptr);
-/// Calls `use` for every line of a text, without its line end and a byte order mark.
+/// Calls `use` for every line of a text, without line ends and byte order mark.
 void for_each_log_line(std::string_view text, const std::function<void(std::string_view)>& use);
 
 /// Replaces the words that occur only once in a text of templates by `<unk>`, so that models trained by gradient

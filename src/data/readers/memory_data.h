@@ -20,7 +20,7 @@ namespace unfold {
 
 struct MemoryData {
   std::string format = {};  ///< the name of a reader; empty: running text
-  /// For data with fields; of a table one example with a text or a number per column and row.
+  /// For data with fields; for a table, one example with one text or number per column and row.
   Examples examples = {};
   std::vector<Input> texts = {};  ///< for running text, or the contents of files with fields
 };

@@ -17,11 +17,12 @@ namespace unfold {
 std::string_view without_blanks(std::string_view text);  ///< strips spaces, tabs and carriage returns from both ends
 bool ends_in(std::string_view name, std::initializer_list<std::string_view> endings);
 
-/// Bytes in UTF-8: as they are where they are valid UTF-8, else read as ISO-8859-1, in which every byte is a character.
+/// Returns bytes as UTF-8: unchanged if they are valid UTF-8, otherwise decoded as ISO-8859-1, in which every byte is a
+/// character.
 std::string in_utf8(std::string_view bytes);
 
-/// The text of an input in UTF-8, without byte order mark. Where it is not valid UTF-8 it is read as ISO-8859-1, in
-/// which every byte is a character, and `remark` says so.
+/// Returns the text of an input in UTF-8, without byte order mark. If it is not valid UTF-8, it is decoded as
+/// ISO-8859-1, in which every byte is a character, and `remark` is set to a note about this.
 class ReaderText {
  public:
   /// Throws DataError if the input contains a zero byte, since it is then not text.
@@ -30,7 +31,7 @@ class ReaderText {
   ReaderText& operator=(const ReaderText&) = delete;
 
   std::string_view text() const { return text_; }
-  /// The same before any conversion: for names of files, which need not be UTF-8.
+  /// The same before any conversion, for file names, which need not be UTF-8.
   std::string_view bytes() const { return bytes_; }
   const std::string& source() const { return source_; }
   /// An empty set of examples with source and remark set.
@@ -67,8 +68,8 @@ struct NumberText {
 /// missing: empty, NA, NaN, ?. infinite: inf, infinity, and overflow.
 NumberText number_of(std::string_view text);
 
-/// Whether a table that is read line by line goes on in the middle of a cell in quotes. Which separator it has follows
-/// from its first rows, so all are tried; each line is read once, however many lines a cell has.
+/// Tracks whether a table that is read line by line continues inside a quoted cell. The separator is determined from
+/// the first rows, so all candidates are tried; each line is read once, regardless of the number of lines in a cell.
 class OpenQuotes {
  public:
   OpenQuotes();

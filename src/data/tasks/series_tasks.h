@@ -1,7 +1,7 @@
 #pragma once
-/// Real-valued time-series tasks, the usual benchmarks of reservoir computing (data/tasks/tasks.h). At every step there
-/// is a value to predict that follows exactly from the inputs so far. The first `skip` steps have no target, because
-/// values before the beginning are unknown.
+/// Real-valued time-series tasks, the usual benchmarks of reservoir computing (data/tasks/tasks.h). At every step, the
+/// value to predict is an exact function of the inputs so far. The first `skip` steps have no target, because values
+/// before the beginning are unknown.
 
 #include <vector>
 

@@ -104,7 +104,7 @@ struct PermutationOptions {
 };
 std::unique_ptr<Task> random_permutation(const PermutationOptions& options = {});
 
-/// P symbols of K are shown, followed by T - 1 blanks and a cue; then the P symbols are to be repeated. Until then the
+/// P of K symbols are shown, followed by T - 1 blanks and a cue; then the P symbols must be repeated. Until then, the
 /// target is a blank. Noiseless memorization: 5 bits (P 5, K 2) and 20 bits (P 10, K 5); copying: P 10, K 8. Throws
 /// UsageError.
 struct MemorizationOptions {

@@ -20,11 +20,9 @@ namespace unfold {
 ///   - bytes: every byte. There are no unknown or invalid symbols.
 ///   - chars: Unicode characters (code points) of UTF-8 text, including line ends.
 ///   - words: sequences of non-blank characters (blanks: space, tab, carriage return) in UTF-8 text; each line end is
-///   the
-///     symbol `<eos>`. The literal words `<eos>` and `<unk>` in a text are those symbols.
+///     the symbol `<eos>`. The literal words `<eos>` and `<unk>` in a text are those symbols.
 ///   - entries: the whole text of a field of an example: any non-empty UTF-8 text. Not for running text: such an
-///   alphabet
-///     finds and names symbols, and does not encode.
+///     alphabet finds and names symbols, and does not encode.
 ///   - hashed: as entries, but hashed into a fixed number of symbols; no text is unknown, and texts are not stored.
 enum class SymbolKind { bytes, chars, words, entries, hashed };
 
@@ -100,7 +98,7 @@ class Alphabet {
   };
   /// `text` must be valid UTF-8 for chars and words; `position` must lie within it.
   Token next_token(std::string_view text, Index& position) const;
-  /// Formats the text of a token as `name` does, whatever its bytes.
+  /// Formats the text of a token like `name`, for any bytes.
   std::string shown(const Token& token) const;
   /// The error for an unknown token of `text`: "WHERE: symbol, offset, line, remedy".
   DataError unknown_symbol_error(const Token& token, std::string_view text, const std::string& where) const;
