@@ -1,6 +1,6 @@
 #pragma once
 /// Processes started with `mpirun -n K unfold ...`. Whether a build supports MPI is decided at link time: it contains
-/// either mpi_processes.cpp, the only file that includes mpi.h, or no_mpi.cpp.
+/// either mpi_launch.cpp, the only file that includes mpi.h, or no_mpi_launch.cpp.
 
 #include "distributed/processes.h"
 

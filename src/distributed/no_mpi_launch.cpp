@@ -1,4 +1,4 @@
-/// Replaces mpi_processes.cpp in builds without MPI.
+/// Replaces mpi_launch.cpp in builds without MPI.
 
 #include <cstdlib>
 #include <string>
