@@ -12,7 +12,7 @@ namespace unfold {
 
 struct KernelsOptions {
   bool standardized = false;  ///< each channel of a sequence is standardized first
-  Index length = 0;           ///< of a typical sequence; 0: not yet known
+  Index length = 0;           ///< of a typical sequence; 0: unknown
 };
 /// x [channels] -> features, at most n but at least 672.
 Signal kernels(Circuit& c, Signal x, Index n, const KernelsOptions& options = {});

@@ -191,9 +191,9 @@ class Circuit {
 
   Signal input(std::string_view name, Index size);        ///< a real vector at every position
   Signal symbols(std::string_view name, Index alphabet);  ///< one symbol at every position; read by affine terms
-  /// The value of a signal (set later with `feed`) at a predecessor position. Beyond the boundary it is zero, the
-  /// carried state, or a trained vector if `trained_initial` (not allowed along `first` and `last`, which have no
-  /// boundary, and `each_child`).
+  /// Returns the value, at a predecessor position, of a signal that is set later with `feed`. Beyond the boundary it is
+  /// zero, the carried state, or a trained vector if `trained_initial` (not allowed along `first` and `last`, which
+  /// have no boundary, and `each_child`).
   Signal link(Index size, Delay delay = {}, bool trained_initial = false);
   /// While the returned object exists, links are reversed: previous becomes next, left becomes right, up becomes down.
   /// A cell added meanwhile reads its sequence from the end: { auto backward = c.reversed(); y = lstm(c, x, n); }

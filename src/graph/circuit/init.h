@@ -72,8 +72,8 @@ struct Init {
   }
 };
 
-/// Throws UsageError naming the parameter: columns that cannot be cut into the blocks, values that are not one per
-/// block, numbers that are not finite.
+/// Throws UsageError naming the parameter: a number of columns that is not divisible into the blocks, a number of
+/// values that differs from the number of blocks, or non-finite numbers.
 void check(const Init& init, std::string_view name, Index outputs);
 
 /// Fills w [inputs x outputs], row-major, from the stream `name` of `seed`. Computed in double, so float and double

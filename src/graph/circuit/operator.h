@@ -11,7 +11,7 @@
 /// through OperatorRows::memory, and `transposed` adds their adjoints.
 ///
 /// A term without an operator is a matrix, or a row lookup by symbols (circuit.h). Available operators: sparse, gated
-/// and leaky ones (sparse_operator.h), listed pairs of symbols and outputs (listed.h), and maps of whole vectors
+/// and leaky ones (sparse_operator.h), listed pairs of symbols and outputs (sparse_lookup.h), and maps of whole vectors
 /// (vector_map.h). An operator declares which rules it does not support; a caller that needs one of them raises an
 /// error that names the operator.
 ///

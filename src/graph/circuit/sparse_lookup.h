@@ -1,6 +1,6 @@
 #pragma once
 /// The listed operator: symbols of several signals look up sparse weights, which exist only for a list of pairs
-/// (symbol, output). Pairs that are not listed have no weight and cost neither time nor memory:
+/// (symbol, output). Pairs that are not listed have no weight and take neither time nor memory:
 ///
 ///   Term{.parameter = "features", .source = word, .init = Init::zero(), .op = listed_operator(listing),
 ///        .symbols = {word, tag, suffix}}

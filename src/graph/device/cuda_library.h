@@ -1,6 +1,6 @@
 #pragma once
 /// Dynamically loaded NVIDIA libraries: the driver, the runtime compiler NVRTC, and cuBLAS. They are opened on first
-/// use, so that the same program also runs on machines without them. Internal to devices/.
+/// use, so that the same program also runs on machines without them. Internal to graph/device/.
 
 #include <cublas_v2.h>
 #include <cuda.h>

@@ -11,7 +11,7 @@
 ///
 /// Operations run in the order in which they are issued. Not thread-safe.
 ///
-/// Kernels are written with the functions of kernel_words.h, which each device implements: the CUDA compiler, or
+/// Kernels are written with the functions of kernel_prelude.h, which each device implements: the CUDA compiler, or
 /// simulated threads (in tests). A kernel is `KERNEL(name) { ... }` and reads its arguments as `a.pointer(i)`,
 /// `a.integer(i)` and `a.number(i)`.
 

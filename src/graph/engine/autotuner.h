@@ -21,7 +21,7 @@ class Trial {
 
   std::size_t ways() const { return costs_.size(); }
   std::size_t now() const { return now_; }
-  /// True while some way has not been tried often enough.
+  /// Whether some way has not been tried often enough.
   bool learning() const { return ways() > 1 && runs_ < kTrials * ways(); }
 
   /// Call before the operation.

@@ -6,7 +6,7 @@
 
 namespace unfold {
 
-/// Names that a pass uses from its base class.
+/// Members of the base class that a pass uses.
 #define UNFOLD_PASS_OVER                                                                                  \
   using PassBase<T>::parts_, PassBase<T>::plan_, PassBase<T>::layout_, PassBase<T>::schedule_;            \
   using PassBase<T>::node, PassBase<T>::term_of, PassBase<T>::segment, PassBase<T>::parameters;           \

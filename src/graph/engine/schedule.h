@@ -1,6 +1,6 @@
 #pragma once
 /// The order in which items run, and the division of the work among team members: by rows, by columns, by units, or all
-/// work on one member. For loops, all applicable divisions are timed and the fastest is kept (trial.h). Internal to
+/// work on one member. For loops, all applicable divisions are timed and the fastest is kept (autotuner.h). Internal to
 /// engine/.
 
 #include <map>
@@ -148,7 +148,7 @@ template <class Do, class Begin>
 void Schedule::walk_timed(Member& me, std::size_t segment, Pass pass, Do&& run_item, Begin&& begin_step) {
   using Clock = std::chrono::steady_clock;
   Choice& choice = choices(pass)[segment];
-  // The step of a small network takes hardly longer than reading the clock.
+  // A step of a small network takes barely longer than reading the clock.
   const bool timed = choice.candidates.size() > 1;
   const auto start = timed ? Clock::now() : Clock::time_point();
   walk_loop(me, plan_.segments()[segment], choice.now(), pass == Pass::backward, std::forward<Do>(run_item),

@@ -20,7 +20,7 @@ class StoredActivations {
   void take(const Plan& plan, Layout<T>& layout, Team& team);
   /// Restores the values. REQUIRES: a layout over the structure that the values were taken from.
   void give(Layout<T>& layout, Team& team) const;
-  /// Throws UsageError: nothing was taken, or over another structure or plan.
+  /// Throws UsageError if nothing was stored, or if the structure or plan differs.
   void require_for(const Plan& plan, const Layout<T>& layout) const;
 
   std::size_t memory_bytes() const;

@@ -127,9 +127,9 @@ class Unfolding {
   /// stay the same. REQUIRES: only links along `previous` and `first`, no dropout.
   void step(State<T>& state);
   Matrix<const T> value(Signal signal) const;  ///< value of an output or an input
-  /// `keep` stores the values of the last forward pass, rounded (kept_values.h). `recall` restores them for `backward`
-  /// after other passes. `recall` REQUIRES the structure, state and dropout seed of that pass, and its inputs supplied
-  /// again. Only without an offload.
+  /// `keep` stores the values of the last forward pass, rounded (stored_activations.h). `recall` restores them for
+  /// `backward` after other passes. `recall` REQUIRES the structure, state and dropout seed of that pass, and its
+  /// inputs supplied again. Only without an offload.
   void keep(StoredActivations<T>& into) const;
   void recall(const StoredActivations<T>& from, const State<T>* state = nullptr);
 
@@ -149,7 +149,7 @@ class Unfolding {
   /// source.
   void backward(std::span<T> gradient, const BackwardOptions& options = {}, const State<T>* end = nullptr,
                 State<T>* start = nullptr);
-  /// After `backward`: the adjoint (or modulus) of an affine pre-activation, for the metrics of training/.
+  /// After `backward`: the adjoint (or modulus) of an affine pre-activation, for the metrics of optim/riemannian/.
   Matrix<const T> affine_adjoint(Signal affine) const;
   /// The row of a term's source (a node of the plan) for a row of a step; for a link, the row of its predecessor.
   const T* source_row(int node, Index step, Index row) const;

@@ -49,7 +49,7 @@ class DevicePasses final : public Backend<T>, private Resident<T> {
   Resident<T>* resident() override;
 
  private:
-  // --- optimizer steps (device_steps.cpp)
+  // --- Optimizer steps (device_steps.cpp)
   double gradient_norm() override;
   void adam(Parameters<T>& parameters, std::span<T> mean, std::span<T> square, const AdamStep& step) override;
   void bring(std::span<T> home) override;

@@ -82,12 +82,12 @@ struct AdjointBuffer {
 
 class Plan {
  public:
-  /// `watched`: signals of the circuit that become outputs as well, as if declared so.
+  /// `watched`: signals of the circuit that also become outputs, as if declared with `output`.
   explicit Plan(const Circuit& circuit, const PlanOptions& options = {}, const std::vector<Signal>& watched = {});
-  /// The same for different outputs from those that the circuit declares. Nodes that they do not depend on are omitted.
+  /// The same for outputs other than the declared ones. Nodes that these outputs do not depend on are omitted.
   Plan(const Circuit& circuit, std::vector<int> outputs, const PlanOptions& options = {});
 
-  /// That it was made from, to recognize its signals; it may be gone.
+  /// The circuit that the plan was made from, used to recognize its signals; it may have been destroyed.
   const Circuit* circuit() const { return circuit_; }
   const std::vector<Node>& nodes() const { return nodes_; }  ///< the circuit's, then those that the plan added
   const std::vector<ParameterInfo>& parameters() const { return parameters_; }
@@ -127,8 +127,8 @@ class Plan {
   const std::vector<Kept>& kept() const { return kept_; }
   Index state_width() const { return state_width_; }
 
-  /// True if the exact backward pass by recomputing windows gives the same bits: every link runs along `previous`
-  /// inside a loop.
+  /// Whether recomputing windows in the backward pass gives the same bits: every link must run along `previous` inside
+  /// a loop.
   bool recomputable() const { return recomputable_; }
   bool may_run_as_chain() const { return chain_; }  ///< PlanOptions::chain
   /// Multiply-adds of the forward pass per position (lower bound for benchmarks), and the number of packed loop
