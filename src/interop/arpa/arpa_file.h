@@ -17,7 +17,7 @@ struct ImportOutcome {
   std::string model;  ///< SPEC of the imported model
   Index symbols = 0;  ///< size of its alphabet
 };
-/// Reads an ARPA file and writes the model file `out`. `symbols` says what the words of the file are: "words", "chars"
+/// Reads an ARPA file and writes the model file `out`. `symbols` is the kind of the words in the file: "words", "chars"
 /// or "bytes". Throws DataError, UsageError, RuntimeFailure.
 ImportOutcome import_arpa(const std::string& file, const std::string& symbols, const std::string& out);
 

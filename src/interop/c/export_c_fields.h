@@ -1,6 +1,6 @@
 #pragma once
 /// Export of networks that read numbers as a C file (export_c.h). The step standardizes its inputs and converts its
-/// outputs back to units of the data. Internal to programs/.
+/// outputs back to units of the data. Internal to interop/.
 
 #include <functional>
 #include <string_view>

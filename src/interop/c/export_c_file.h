@@ -1,5 +1,5 @@
 #pragma once
-/// The parts that all exported C files share (export_c.h), independent of the model's input. Internal to programs/.
+/// The parts that all exported C files share (export_c.h), independent of the model's input. Internal to interop/.
 
 #include <string>
 #include <vector>

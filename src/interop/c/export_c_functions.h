@@ -1,6 +1,6 @@
 #pragma once
 /// Source text of the C functions that an exported file calls (export_c.h): the arithmetic of numerics/ in C99, with
-/// SIMD vectors on processors whose instruction set the text supports. Internal to programs/.
+/// SIMD vectors on processors whose instruction set the text supports. Internal to interop/.
 ///
 /// In the source text, "@" stands for the prefix of all names, "@@" for the prefix in capitals, and "$" for the suffix
 /// "f" of functions and constants in single precision.

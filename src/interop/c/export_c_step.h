@@ -1,6 +1,6 @@
 #pragma once
 /// The step of a circuit as C source: the plan evaluated on one row, with the plan's order of sums (export_c.h).
-/// Internal to programs/.
+/// Internal to interop/.
 
 #include <map>
 #include <set>

@@ -1,5 +1,5 @@
 #pragma once
-/// Writes the step of export_c_step.h. Internal to programs/.
+/// Writes the step of export_c_step.h. Internal to interop/.
 
 #include <fmt/format.h>
 

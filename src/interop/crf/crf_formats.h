@@ -22,7 +22,7 @@
 
 namespace unfold {
 
-/// A CRF in the form common to both file formats. Internal to exchange/.
+/// A CRF in the form common to both file formats. Internal to interop/.
 struct CrfWeights {
   /// Weights by output. With n labels, output j is label j, and n + i n + j is the transition from label i to label j.
   using Weights = std::map<Index, double>;

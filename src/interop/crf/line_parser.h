@@ -1,6 +1,6 @@
 #pragma once
-/// A line reader for the text models of CRFsuite and CRF++ (crf_texts.h), which also parses numbers. Internal to
-/// exchange/.
+/// A line reader for the text models of CRFsuite and CRF++ (crf_formats.h), which also parses numbers. Internal to
+/// interop/.
 
 #include <fmt/format.h>
 

@@ -1,6 +1,6 @@
 #pragma once
 /// Export to RTNeural's JSON (https://github.com/jatinchowdhury18/RTNeural): layers with weights in Keras layout.
-/// Internal to exchange/.
+/// Internal to interop/.
 
 #include <string>
 

@@ -1,6 +1,6 @@
 #pragma once
 /// A minimal writer for ONNX messages in Protocol Buffers encoding. Field numbers: onnx/onnx.proto of
-/// https://github.com/onnx/onnx. Internal to programs/.
+/// https://github.com/onnx/onnx. Internal to interop/.
 
 #include <cstdint>
 #include <initializer_list>

@@ -1,5 +1,5 @@
 #pragma once
-/// The step of a circuit as nodes of an ONNX graph over a batch of sequences (export_onnx.h). Internal to programs/.
+/// The step of a circuit as nodes of an ONNX graph over a batch of sequences (export_onnx.h). Internal to interop/.
 
 #include <map>
 #include <string>

@@ -1,5 +1,5 @@
 #pragma once
-/// Named arrays, the form in which other programs store weights. Internal to exchange/.
+/// Named arrays, the form in which other programs store weights. Internal to interop/.
 
 #include <string>
 #include <string_view>

@@ -1,6 +1,6 @@
 #pragma once
 /// Conversion between models of this library and stacks of layers as other programs define them (stack_weights.h).
-/// Internal to exchange/.
+/// Internal to interop/.
 
 #include "interop/stacks/stack_weights.h"
 #include "model/network/language_model.h"

@@ -1,6 +1,6 @@
 #pragma once
 /// Numeric self-test of import and export: compares a model with the equations documented by PyTorch, evaluated in
-/// double (`reference` in stack_weights.h). Internal to exchange/.
+/// double (`reference` in stack_weights.h). Internal to interop/.
 
 #include <nlohmann/json_fwd.hpp>
 

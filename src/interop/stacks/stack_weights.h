@@ -3,8 +3,8 @@
 /// bidirectional, with an optional embedding below and one linear layer above. Weights have PyTorch's layout and gate
 /// order, so that every other format needs only one conversion:
 ///
-///   from PyTorch's state dict (torch_names.h) ---+                     +--- a model of this library (stack_model.h)
-///   from Keras' weights (keras_names.h) ---------+--- StackWeights ----+
+///   from PyTorch's state dict (named_arrays.h) --+                     +--- a model of this library (stack_model.h)
+///   from Keras' weights (named_arrays.h) --------+--- StackWeights ----+
 ///   to RTNeural (rtneural.h) --------------------+                     +--- evaluation of the equations (reference)
 ///
 /// Source: the documentation of torch.nn.RNN, LSTM and GRU; for gru_before, of Keras' GRU with reset_after=False.

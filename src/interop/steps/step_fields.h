@@ -1,6 +1,6 @@
 #pragma once
 /// Inputs and outputs of one step of a network over named fields, for export to other languages (export_c_fields.h,
-/// export_onnx_fields.h). Internal to programs/.
+/// export_onnx.h). Internal to interop/.
 
 #include <string>
 #include <string_view>

@@ -1,6 +1,6 @@
 #pragma once
 /// Locations of the values in one step of a plan, for export to other languages (export_c.h, export_onnx.h): resolves
-/// views, and determines which values outlive the program or the step that computes them. Internal to programs/.
+/// views, and determines which values outlive the program or the step that computes them. Internal to interop/.
 
 #include <map>
 #include <set>
