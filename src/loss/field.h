@@ -14,7 +14,7 @@ namespace unfold {
 
 inline constexpr Index kMostRows = Index{1} << 40;
 
-/// One symbol a row; kNoSymbol: it is missing.
+/// One symbol per row; kNoSymbol if it is missing.
 struct SymbolRows {
   std::vector<Symbol> symbols;
 
@@ -57,7 +57,7 @@ class ValueRows {
     require_index("field: row", row, rows());
     return present_[static_cast<std::size_t>(row)] != 0;
   }
-  const char* present_flags() const { return present_.data(); }  ///< one a row
+  const char* present_flags() const { return present_.data(); }  ///< one per row
   /// The rows [first, first + rows); zeros where missing.
   template <class T>
   Matrix<const T> values(Index first, Index rows) const {

@@ -156,8 +156,8 @@ class LossFisher : public virtual Loss<T> {
   /// Seed of the squared backward pass at the signal: seed[r] = diagonal of the Fisher matrix.
   virtual void fisher_diagonal(Matrix<const T> signal, const Targets<T>& targets, Matrix<T> seed) const = 0;
   /// Seed of the squared backward pass one affine map earlier (signal = a W + b, W [n x size]): seed[r][i] = variance
-  /// of sum_x W[i][x] * score_x under the distribution, that is, the exact Fisher metric at the activations (Riemannian
-  /// paper, 3-training.md).
+  /// of sum_x W[i][x] * score_x under the distribution, that is, the exact Fisher metric at the activations
+  /// (docs/riemannian.md).
   virtual void fisher_through(Matrix<const T> signal, const Targets<T>& targets, Matrix<const T> w,
                               Matrix<T> seed) const = 0;
 };

@@ -49,7 +49,7 @@ struct Network {
   std::shared_ptr<const Plan> plan;
   std::vector<NetworkInput> inputs;
   std::vector<Head<T>> heads;
-  bool dropout = false;             ///< the circuit contains masks
+  bool dropout = false;             ///< whether the circuit contains masks
   std::vector<Signal> hidden = {};  ///< outputs of the circuit that penalties act on (penalty.h); otherwise empty
   /// For trees that the network builds: scores for merging neighbors (loss/tree_merges.h). Not an output of the circuit
   /// unless a head reads it. Unset otherwise.

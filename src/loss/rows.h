@@ -17,12 +17,12 @@ inline void require_same(std::string_view loss, std::string_view what, Index got
                      ", but the signal requires " + std::to_string(expected));
 }
 
-/// The signal of a loss of whole sequences has a row for each position.
+/// Requires one signal row per position, for losses of whole sequences.
 inline void require_same_rows(std::string_view loss, Index signal_rows, const Structure& structure) {
   require_same(loss, "positions", structure.positions(), signal_rows);
 }
 
-/// What a loss writes, or what its curvature multiplies, has the shape of its signal.
+/// Requires the shape of the signal, for the output of a loss and for vectors that its curvature multiplies.
 template <class T, class U>
 void require_shape(std::string_view loss, std::string_view what, const Matrix<U>& m, Matrix<const T> signal) {
   if (m.data == nullptr || m.rows != signal.rows || m.cols != signal.cols)

@@ -19,7 +19,7 @@ namespace {
 enum class CrfSteps { fixed, read };
 struct CrfOptions {
   LabelScheme labels = LabelScheme::any;
-  CrfSteps steps = CrfSteps::fixed;  ///< read: transition scores from the signal (step_crf.cpp)
+  CrfSteps steps = CrfSteps::fixed;  ///< read: transition scores from the signal (transition_crf.cpp)
   Index segments = 0;                ///< > 0: segment_crf.cpp
 };
 template <class Visitor>

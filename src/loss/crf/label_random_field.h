@@ -1,5 +1,5 @@
 #pragma once
-/// Internal: base class of the random fields over labels (crf.cpp, segment_crf.cpp, step_crf.cpp). It owns the
+/// Internal: base class of the random fields over labels (crf.cpp, segment_crf.cpp, transition_crf.cpp). It owns the
 /// transition scores and the label names and implements all queries, chain by chain.
 ///
 /// Each random field defines its chain: a class derived from FieldChain with

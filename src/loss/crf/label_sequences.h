@@ -48,7 +48,8 @@ class LabelSequences : public virtual Loss<T> {
   virtual void add_transition_counts(const ChainScores& counts, double scale, std::span<T> own_gradient) const = 0;
 };
 
-/// Throws UsageError, in the name of a loss: what it judges are no chains, or the signal has not their rows.
+/// Throws a UsageError that names the loss if the structure does not consist of chains or the signal does not have one
+/// row per position.
 inline void require_chains(const Structure& structure, Index signal_rows, std::string_view loss) {
   require_same_rows(loss, signal_rows, structure);
   if (structure.kind() != Structure::Kind::chains)

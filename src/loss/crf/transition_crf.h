@@ -1,5 +1,5 @@
 #pragma once
-/// Internal: the loss crf with transition scores from the signal (step_crf.cpp).
+/// Internal: the loss crf with transition scores from the signal (transition_crf.cpp).
 
 #include <memory>
 

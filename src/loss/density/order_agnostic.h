@@ -3,8 +3,7 @@
 /// (Uria, Murray & Larochelle 2014). Targets are [x, w], the numbers and a weight for each,
 ///
 ///   nats = sum_i w_i (-log p(x_i)),   for bits p(x_i = 1) = sigmoid(o_i), for classes softmax(o_i), for other numbers
-///   a
-///                                     mixture (loss/density/component_distribution.h)
+///                                     a mixture (loss/density/component_distribution.h)
 ///
 /// w_i = 0 for known numbers; targets without weights consist of the numbers only, with weight 1. Such a network is
 /// also a standalone model: `deep-nade:500,layers=2` for bits, `deep-rnade:200,layers=2` for other numbers
