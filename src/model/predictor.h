@@ -31,7 +31,7 @@ class Predictor {
     require_symbol(symbol, alphabet());
     return surprisal_of(symbol);
   }
-  /// Moves on by the symbol that occurred.
+  /// Advances by the symbol that occurred.
   void observe(Symbol symbol) {
     require_symbol(symbol, alphabet());
     update(symbol);
@@ -40,16 +40,16 @@ class Predictor {
   /// Without learning, predictions depend only on the symbols observed since the last `reset`. No effect on models that
   /// do not learn.
   virtual void set_learning(bool) {}
-  /// `set_learning(false)` as archives of trained models are coded, whose bytes may not change: ppm still initializes
-  /// what it reads for the first time.
+  /// Variant of `set_learning(false)` for archives of trained models, whose bytes must not change: ppm still
+  /// initializes cells that it reads for the first time.
   virtual void freeze_for_archive() { set_learning(false); }
-  /// Returns to the state before the first symbol of a sequence: the context is forgotten. What an adaptive predictor
-  /// has learned from the observed symbols is kept; a new predictor has learned nothing.
+  /// Returns to the state before the first symbol of a sequence: the context is forgotten. An adaptive predictor keeps
+  /// what it has learned from the observed symbols; a new predictor has not learned anything.
   virtual void reset() = 0;
   /// Returns a predictor in the same state, including what it has learned, for use on the same thread. Cheap enough for
   /// beam search: it shares the weights and the workspace of networks and copies on write.
   virtual std::unique_ptr<Predictor> clone() const = 0;
-  /// Whether clones copy tables of megabytes, as those of predictors that learn do. Searches then keep only a few of
+  /// Whether clones copy megabytes of tables, as clones of learning predictors do. Searches then keep only a few of
   /// them.
   virtual bool clones_are_large() const { return false; }
 

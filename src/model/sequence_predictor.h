@@ -1,7 +1,7 @@
 #pragma once
-/// The predictor of a stream of sequences that follow one another: after the symbol that ends a sequence the next one
-/// begins, as in training and in evaluation. `SymbolModel::predictor()` returns one where the data of the model have
-/// such a symbol, so that sampling, completion, priming and streams need no separate rule.
+/// The predictor of a stream of consecutive sequences: after the symbol that ends a sequence, the next one begins, as
+/// in training and in evaluation. `SymbolModel::predictor()` returns one if the data of the model have such a symbol,
+/// so that sampling, completion, priming and streams need no special case.
 
 #include <memory>
 

@@ -39,19 +39,19 @@ class SymbolModel : public Model {
 
   const Alphabet& alphabet() const { return *data().fields.front().alphabet; }
 
-  /// Whether every line of the data, its line end included, is a sequence: `train --lines`, logs, FASTA of several
-  /// records.
+  /// Whether every line of the data, including its line end, is a sequence: `train --lines`, logs, FASTA files with
+  /// several records.
   bool reads_lines() const;
-  /// The symbol after which the next sequence of the data begins; kNoSymbol where only files end sequences.
+  /// The symbol after which the next sequence of the data begins; kNoSymbol if only the end of a file ends a sequence.
   Symbol sequence_end() const { return reads_lines() ? alphabet().line_end() : kNoSymbol; }
 
   /// A predictor before the first symbol of a sequence. After `sequence_end()` it begins the next one. The model must
   /// outlive it.
   std::unique_ptr<Predictor> predictor() const;
-  /// The predictor that archives are coded with. It reads all symbols as one sequence, and its bits never change.
+  /// The predictor used to code archives. It reads all symbols as one sequence, and its bits never change.
   std::unique_ptr<Predictor> archive_predictor() const;
-  /// Nats of a part of a corpus of the model's alphabet (UsageError otherwise). Unless a model knows a faster way: its
-  /// predictor, symbol by symbol.
+  /// Returns the nats of a part of a corpus over the model's alphabet (UsageError otherwise). By default, runs the
+  /// predictor symbol by symbol; models with a faster method override this.
   virtual Evaluation evaluate(const Corpus& corpus, const Split& part, Team& team,
                               const EvaluateOptions& options = {}) const;
 
@@ -59,11 +59,11 @@ class SymbolModel : public Model {
   explicit SymbolModel(const Alphabet& alphabet);
   explicit SymbolModel(const ModelFile& file);
 
-  /// A predictor of one sequence, before its first symbol. It may learn or not: `predictor` and `archive_predictor`
-  /// switch its learning off.
+  /// Returns a predictor of one sequence, before its first symbol. It may learn; `predictor` and `archive_predictor`
+  /// switch learning off.
   virtual std::unique_ptr<Predictor> make_predictor() const = 0;
 
-  /// Throws UsageError when the corpus was read with another alphabet.
+  /// Throws UsageError if the corpus was read with a different alphabet.
   void check_alphabet(const Corpus& corpus) const;
 };
 

@@ -30,9 +30,9 @@ class AdaptiveDecision {
   static constexpr std::size_t kGates = 1024, kLastGates = 64;
 
   AdaptiveDecision();
-  /// P(yes), above 0 and below 1. `prior` in (0, 1): what a hint says that was never seen.
+  /// P(yes), above 0 and below 1. `prior` in (0, 1): the estimate of a hint that has not been seen.
   double estimate(Case& c, double prior) const;
-  /// The same, and initializes with the prior the cells of hints that were never seen, as `learn` requires.
+  /// The same, but also initializes the cells of hints that have not been seen with the prior, as `learn` requires.
   double estimate_and_initialize(Case& c, double prior);
   void learn(const Case& c, bool yes);  ///< REQUIRES estimate_and_initialize(c, ...)
 
@@ -44,7 +44,7 @@ class AdaptiveDecision {
   float mix(const Case& c) const;
 
   std::vector<AdaptiveProbability> cells_;
-  mutable MixerLayers mixers_;  // which rows were chosen and what they said: no prediction depends on it
+  mutable MixerLayers mixers_;  // the selected rows and their estimates; no prediction depends on them
 };
 
 }  // namespace unfold

@@ -37,7 +37,7 @@ class ContextMixing final : public BitwisePredictor {
   void learn(BitPath path, int depth, int bit) override;
   void finish(Symbol symbol) override;
   double decision_bytes() const override;
-  void reset() override;  ///< starts a new sequence: clears contexts, keeps what was learned
+  void reset() override;  ///< starts a new sequence: clears the contexts and keeps the learned statistics
   void set_learning(bool on) override;
   std::unique_ptr<Predictor> clone() const override;
   bool clones_are_large() const override { return true; }

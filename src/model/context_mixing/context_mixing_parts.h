@@ -39,11 +39,11 @@ struct AdaptiveProbability {
 class MatchModel {
  public:
   static constexpr Index kInputs = 2;
-  /// Remembers 2^size symbols and finds matches of at least `least` symbols. The hash-table line of the next look-up is
+  /// Stores 2^size symbols and finds matches of at least `least` symbols. The hash-table line of the next look-up is
   /// computed before the last four bits of a symbol are known, so that it can be prefetched in time.
   MatchModel(int size, int least);
   void start();                                       ///< starts a new sequence
-  void advance(Symbol symbol, bool remember = true);  ///< symbols that are not remembered are never found again
+  void advance(Symbol symbol, bool remember = true);  ///< symbols that are not stored are never matched
   /// Computes the inputs from the expected bit. `bits`: number of bits per symbol.
   void inputs(BitPath path, int depth, int bits, float* x);
   void learn(int bit);
@@ -59,8 +59,8 @@ class MatchModel {
   ZeroPages<std::uint8_t> history_;  // ring buffer
   ZeroPages<std::uint64_t> last_;    // the position after the last occurrence, by hash; 0: none
   std::uint64_t end_ = 0, begin_ = 0, pointer_ = 0, length_ = 0;
-  std::uint64_t remembered_ = 0;           // the end of what was remembered
-  std::vector<std::uint8_t> overwritten_;  // what stood in the ring from there on, as far as it was written to
+  std::uint64_t remembered_ = 0;           // the end of the stored symbols
+  std::vector<std::uint8_t> overwritten_;  // the contents of the ring from there on, as far as it was overwritten
   std::size_t class_ = 0, cell_ = 0;
   Symbol expected_ = kNoSymbol;
   int expected_bit_ = -1;

@@ -73,14 +73,14 @@ class HistoryRows {
   HistoryTable table_;
   std::size_t contexts_, lanes_;
   int bits_, first_bits_;                        // bits per symbol; bits of its first half
-  const HistoryRow *first_runs_, *second_runs_;  // rows that runs imply
+  const HistoryRow *first_runs_, *second_runs_;  // rows implied by runs
   // Hashes of the current and the next contexts; keys of their rows in the current half.
   std::array<std::uint64_t, kMost> hashes_{}, next_{}, keys_{};
   // `nothing_`: a row that will be created when it is updated.
   std::array<HistoryRow*, kMost> rows_{};
   // 0xFFFF in a run or for a new context; then the symbol and its number of occurrences, 0 for a new context.
   Counters running_{}, expected_{}, seen_{};
-  std::array<HistoryRow, kMost> first_{}, second_{};  // what runs imply, and what they are converted to
+  std::array<HistoryRow, kMost> first_{}, second_{};  // rows implied by runs, and the rows they are converted to
   struct Left {
     std::uint8_t context;
     bool in_first;  // the run ended in the first half of the symbol

@@ -1,5 +1,5 @@
 #pragma once
-/// AdaptiveDecision (learnt_decision.h) in integer arithmetic, for fast models: estimates a yes-or-no decision from
+/// AdaptiveDecision (adaptive_decision.h) in integer arithmetic, for fast models: estimates a yes-or-no decision from
 /// hints, which are contexts in which the outcomes are counted, mixed in the logistic domain by gated weights.
 ///
 ///   stretch(p) = ln(p / (1 - p)) in units of 1/256;  x_i = stretch of the estimate of hint i, the prior, a bias

@@ -23,7 +23,7 @@ class NucleotideMixing final : public BitwisePredictor {
   float logit(BitPath path, int depth) override;
   void learn(BitPath path, int depth, int bit) override;
   void finish(Symbol symbol) override;
-  void reset() override;  ///< starts a new sequence: clears contexts, keeps what was learned
+  void reset() override;  ///< starts a new sequence: clears the contexts and keeps the learned statistics
   void set_learning(bool on) override;
   std::unique_ptr<Predictor> clone() const override;
   bool clones_are_large() const override { return true; }

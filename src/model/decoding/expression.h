@@ -22,8 +22,7 @@
 ///   [A B C]  one of these       [^A B]  any except these and the line end
 ///   [B-...]  in brackets, a name that ends with three dots: all symbols with this prefix
 ///   'a b'    in quotes, special characters and blanks are part of the name: '.' is the period; \ before a character
-///   does
-///            the same
+///            does the same
 ///   \n       the line end of words
 ///
 /// Errors are UsageErrors that give the position (in characters, from 1) and the remedy. A symbol that is not in the

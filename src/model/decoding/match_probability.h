@@ -37,7 +37,7 @@ struct MatchProbability {
   double probability = 0;
   double low = 0, high = 1;   ///< bounds, valid up to rounding in the model
   double standard_error = 0;  ///< standard error of the samples; 0 if there are none
-  bool exact = false;         ///< no prefix was dropped
+  bool exact = false;         ///< whether no prefix was dropped
   Index samples = 0, expanded = 0;
 };
 

@@ -12,13 +12,13 @@
 ///   risk                sum_y p(y) C(y, y*), exact for labels; for sequences, over those in a beam or sampled, and the
 ///                       true one, with p renormalized                                         Shen et al. 2016
 ///   bso:beam=K          sum over t of max(0, 1 - s(y*_1..t) + s(y_1..t)), where y is the K-th best prefix other than
-///   the
-///                       true one, and at the end the best one; after each violation the beam restarts from the true
-///                       prefix (beam-search optimization, Wiseman & Rush 2016)
+///                       the true one, and at the end the best one; after each violation the beam restarts from the
+///                       true prefix (beam-search optimization, Wiseman & Rush 2016)
 ///
 /// For labels, the gradient consists of counts of labels and neighbors, as for the loss itself (chain_objective.h).
 /// Missing labels are taken from the best sequence that agrees with the known ones and contribute no loss. For
-/// sequences, it is the gradient of weighted log probabilities of the sequences found (sequence_chooser.h).
+/// sequences, it is the gradient of weighted log probabilities of the sequences found
+/// (train/objective/sequence_objective.h).
 ///
 ///   network.heads[0].loss = searching_loss<float>(network.heads[0].loss, "margin");
 

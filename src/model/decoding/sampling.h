@@ -33,7 +33,7 @@ void validate(const SamplingOptions& options);
 /// symbol.
 std::vector<double> filter_distribution(std::span<const float> log_probabilities, const SamplingOptions& options);
 
-/// Draws a symbol with these probabilities; never one of probability 0.
+/// Draws a symbol with these probabilities; never one with probability 0.
 Symbol draw_from(std::span<const double> probabilities, Random& random);
 
 /// Resets the predictor, reads the prime, and samples. `alphabet` is needed only for `stop`.

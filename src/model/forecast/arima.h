@@ -21,7 +21,7 @@ struct ArimaOrder {
   bool constant = false;  ///< c is estimated; a drift if d + D = 1
 
   bool operator==(const ArimaOrder&) const = default;
-  /// Number of estimated values, the variance included.
+  /// Number of estimated values, including the variance.
   Index parameters() const { return p + q + seasonal_p + seasonal_q + (constant ? 1 : 0) + 1; }
   std::string name(Index period) const;  ///< such as "(2,1,1)(0,1,1)[12] with constant"
 };
@@ -47,7 +47,7 @@ struct ArimaFit {
 /// The exact log likelihood of differenced values at given coefficients and the maximizing variance.
 ArimaFit evaluate_arima(const ArimaOrder& order, const ArimaCoefficients& coefficients, Index period,
                         std::span<const double> differenced);
-/// Maximizes the exact likelihood of differenced values (NaN: missing). Values should have a size of about 1.
+/// Maximizes the exact likelihood of differenced values (NaN: missing). Values should have a magnitude of about 1.
 ArimaFit fit_arima(const ArimaOrder& order, Index period, std::span<const double> differenced);
 
 struct ArimaSearchOptions {
@@ -60,15 +60,15 @@ struct ArimaSearchOptions {
   enum class Likelihood { automatic, exact, conditional } likelihood = Likelihood::automatic;
 };
 
-/// The automatic model. The number of seasonal differences follows from the seasonal strength, that of first ones from
-/// KPSS tests (decomposition.h); then the stepwise search of Hyndman and Khandakar (Journal of Statistical Software 27,
-/// 2008) over p, q, P, Q and the constant by AICc.
+/// Selects a model automatically. The number of seasonal differences depends on the seasonal strength, and that of
+/// first differences on KPSS tests (decomposition.h); then the stepwise search of Hyndman and Khandakar (Journal of
+/// Statistical Software 27, 2008) over p, q, P, Q and the constant by AICc.
 std::unique_ptr<Forecaster> make_arima(const ArimaSearchOptions& search, const ForecasterOptions& options = {});
 
 /// The fixed model `order`.
 std::unique_ptr<Forecaster> make_arima(const ArimaOrder& order, const ForecasterOptions& options);
 
-/// Mean and standard deviation of the next values of a differenced linear process: what `arima` and `ar` share.
+/// Mean and standard deviation of the next values of a differenced linear process, used by `arima` and `ar`.
 struct LinearProcess {
   std::vector<double> a = {}, b = {};  ///< of the differenced values
   double mean = 0, variance = 0;       ///< of the differenced values; of the errors

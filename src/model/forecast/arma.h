@@ -27,8 +27,8 @@ struct ArmaLanes {
 void arma_likelihood(std::span<const double> w, const ArmaLanes& process, Lanes means, Lanes& squares, Lanes& log_sum,
                      std::vector<double>* predicted = nullptr, std::vector<double>* state = nullptr);
 
-/// Conditional sum of squares: errors from t = p on, those before are 0. `lags_a` and `lags_b` list the lags with
-/// coefficients. Returns the sum over t >= p.
+/// Conditional sum of squares: errors are computed from t = p on; earlier errors are 0. `lags_a` and `lags_b` list the
+/// lags with coefficients. Returns the sum over t >= p.
 Lanes arma_conditional_squares(std::span<const double> w, const ArmaLanes& process, std::span<const Index> lags_a,
                                std::span<const Index> lags_b, Lanes means);
 

@@ -1,6 +1,6 @@
 #pragma once
-/// Classical decomposition of a series into trend, season and rest, and the tests that decide on differences. Series
-/// have no missing values here (`interpolate_missing`).
+/// Classical decomposition of a series into trend, seasonality and remainder, and the tests that determine the number
+/// of differences. Series have no missing values here (`interpolate_missing`).
 
 #include <span>
 #include <vector>
@@ -19,7 +19,7 @@ Decomposition decompose(std::span<const double> values, Index period, bool multi
 
 /// Returns max(0, 1 - Var(rest) / Var(season + rest)) of the additive decomposition, with seasonal effects that may
 /// change slowly: the mean over each season of the five nearest years of the detrended values (Wang, Smith and Hyndman
-/// 2006). 0 if there are fewer than two periods and one value, or if nothing remains but rounding errors.
+/// 2006). 0 if there are fewer values than two periods plus one, or if only rounding errors remain.
 double seasonal_strength(std::span<const double> values, Index period);
 
 /// The statistic of Kwiatkowski, Phillips, Schmidt and Shin (1992) for a constant level, with floor(3 sqrt(n) / 13)

@@ -10,14 +10,14 @@
 /// Rules for every forecaster:
 ///   * A series needs at least one observed value (DataError). Missing values before the first observed one are left
 ///     out. Missing values after the last one are forecast too: horizon h counts from the end of the series.
-///   * If all observed values are equal, the forecast is that value with width 0.
+///   * If all observed values are equal, the forecast is that value, and its intervals have width 0.
 ///   * If no observed value is negative, means and quantiles below 0 are replaced by 0.
 ///   * A forecast is marked `out_of_range` if a mean is not finite or leaves [min - h D, max + h D], where min, max are
-///     those of the observed values, D is the largest difference of consecutive observed values per step, and h is the
-///     horizon: no path whose steps have been seen before can be there. Not finite values are replaced by the nearer
-///     limit.
+///     the extremes of the observed values, D is the largest difference between consecutive observed values per step,
+///     and h is the horizon: no path with steps of observed size can reach it. Values that are not finite are replaced
+///     by the nearer limit.
 ///   * Values are divided by a power of two before they are fitted, so that a series and its multiple by a power of two
-///     have the same forecasts in the same bits.
+///     have bit-identical forecasts.
 ///   * Results depend on the series, the options and the seed only.
 
 #include <cstdint>
@@ -55,7 +55,7 @@ struct ForecasterOptions {
   Index paths = 1000;        ///< number of simulated paths
 };
 
-/// What a model reads: the values from the first to the last observed one, transformed and scaled.
+/// The input of a model: the values from the first to the last observed one, transformed and scaled.
 struct Sample {
   std::vector<double> values = {};  ///< NaN: missing
   std::vector<double> filled = {};  ///< the same, interpolated
@@ -71,18 +71,19 @@ struct FitResult {
   std::vector<double> fitted = {};  ///< one-step forecasts of the values; NaN where there is none
   double log_likelihood = 0;        ///< of `observations` values
   Index observations = 0;           ///< number of values with a likelihood
-  Index parameters = 0;             ///< estimated numbers, the variance included
+  Index parameters = 0;             ///< number of estimated values, including the variance
 };
 
-/// Returns the corrected criterion of Akaike, -2 l + 2 k + 2 k (k + 1) / (n - k - 1); +infinity if n <= k + 1.
+/// Returns the corrected Akaike information criterion, -2 l + 2 k + 2 k (k + 1) / (n - k - 1); +infinity if n <= k + 1.
 double aicc(double log_likelihood, Index parameters, Index observations);
 
 class Forecaster {
  public:
   virtual ~Forecaster() = default;
 
-  /// Fits the series; a second call replaces the first. Throws DataError if no value is observed or one is infinite or
-  /// not positive though a transformation is given, UsageError if the period is less than 1.
+  /// Fits the series; a second call replaces the first. Throws DataError if no value is observed, if a value is
+  /// infinite, or if a value is not positive although a transformation is given; UsageError if the period is less than
+  /// 1.
   void fit(const UnivariateSeries& series);
   /// Returns the next `horizon` values. Throws UsageError before the first fit.
   Forecast forecast(Index horizon) const;

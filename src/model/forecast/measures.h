@@ -1,7 +1,7 @@
 #pragma once
 /// Accuracy measures of forecasts, as the M4 competition defines them (Makridakis, Spiliotis and Assimakopoulos,
 /// International Journal of Forecasting 36, 2020). Missing values (NaN) of `actual` are left out; the result is NaN if
-/// none is left. Spans of one call have the same length (UsageError).
+/// no value remains. Spans of one call have the same length (UsageError).
 
 #include <span>
 

@@ -23,9 +23,9 @@ struct UnivariateSeries {
 };
 
 /// Replaces missing values. With a period m > 1 and at least two observed values in every season, the series is first
-/// divided into the means of the seasons (of the values minus a centered moving level) and a rest, and the rest is
-/// interpolated; otherwise the values are. Interpolation is linear between the nearest observed neighbors and constant
-/// before the first and after the last one. Throws DataError if no value is observed.
+/// decomposed into seasonal means (of the values minus a centered moving level) and a remainder, and the remainder is
+/// interpolated; otherwise the values are interpolated. Interpolation is linear between the nearest observed neighbors
+/// and constant before the first and after the last one. Throws DataError if no value is observed.
 std::vector<double> interpolate_missing(std::span<const double> values, Index period = 1);
 
 /// Returns y_t - y_{t-lag} for t = lag, ..., n-1 (empty if n <= lag); NaN where either value is missing.
@@ -47,10 +47,10 @@ std::vector<Index> calendar_periods(double seconds);
 
 /// Returns the seasonal period of the values, or 1 if none is significant. The values are interpolated and a linear
 /// trend is removed; if that shows no period, or is still dominated by slow movement (r_1 > 0.9), the differences are
-/// searched likewise. A period m must repeat at least three times, its autocorrelation must be a positive local maximum
-/// and pass a test: `significant_autocorrelation` for candidates; for a free search (no candidates: every m from 2 to n
-/// / 3) the limit at the level 0.1 divided by the number of lags. Among those that pass, the first whose
-/// autocorrelation is at least 0.9 of the largest is chosen, so that multiples of a period lose against it.
+/// searched in the same way. A period m must repeat at least three times, its autocorrelation must be a positive local
+/// maximum and pass a test: `significant_autocorrelation` for candidates; for a free search (no candidates: every m
+/// from 2 to n / 3) the limit at the level 0.1 divided by the number of lags. Among those that pass, the first one
+/// whose autocorrelation is at least 0.9 of the largest is chosen, so that a period is preferred to its multiples.
 Index detect_period(std::span<const double> values, std::span<const Index> candidates = {});
 
 }  // namespace unfold::forecasting

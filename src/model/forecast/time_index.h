@@ -1,5 +1,5 @@
 #pragma once
-/// The times of a series at a regular step: dates, numbers, or only positions.
+/// The times of a series with a regular step: dates, numbers, or only positions.
 ///
 ///     const TimeIndex index = TimeIndex::of_dates(moments, DateFormat::year_month_day);
 ///     index.place(moment)    // the position of a date, 0 for the first
@@ -21,14 +21,14 @@ class TimeIndex {
  public:
   /// Positions without times; labels count from 1.
   TimeIndex() = default;
-  /// `dates` are ascending and distinct. Nothing if they have no regular step or one of them is not on it. Two dates
-  /// have the step between them.
+  /// `dates` are ascending and distinct. Returns nothing if they do not have a regular step or if one of them is off
+  /// the step. The step of two dates is their difference.
   static std::optional<TimeIndex> of_dates(std::span<const Moment> dates, DateFormat format);
-  /// The same step from the last date on; single dates need not be on it.
+  /// The step continued from the last date; single dates may be off the step.
   static std::optional<TimeIndex> after(std::span<const Moment> dates, DateFormat format);
   /// The same for numbers.
   static std::optional<TimeIndex> of_numbers(std::span<const double> times);
-  /// The same step from another first time.
+  /// The same step, starting at a different time.
   TimeIndex starting_at(const Moment& first) const;
   TimeIndex starting_at(double first) const;
 
@@ -55,7 +55,7 @@ class TimeIndex {
   std::string step_name_;
 };
 
-/// The text of a moment in a format: that of `parse_date`, with the time of day if it has one.
+/// Formats a moment in the format that `parse_date` reads, with the time of day if there is one.
 std::string format_moment(const Moment& moment, DateFormat format);
 
 }  // namespace unfold::forecasting

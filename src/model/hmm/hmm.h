@@ -12,7 +12,7 @@
 /// Fitting is expectation maximization (Baum-Welch) over all sequences:
 ///   a(i,j) ~ expected number of steps i -> j,   b(j,x) ~ expected number of x in j + add,   pi(i) ~ expected starts in
 ///   i
-/// It finds the optimum next to its initial parameters, so it begins with `starts` different ones (hmm_starts.h). Each
+/// It finds a local optimum near its initial parameters, so it begins with `starts` different ones (hmm_starts.h). Each
 /// runs for 20 iterations on a sample of the data, the best third of them for 60 more, and the best `restarts` of these
 /// until convergence on all data; of them, the best is kept.
 /// With add = 0 the likelihood never decreases; with add > 0 this holds for the posterior under a Dirichlet prior. A

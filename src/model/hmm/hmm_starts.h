@@ -1,6 +1,6 @@
 #pragma once
 /// Initial parameters for fitting hidden Markov models (hmm.h) that are spread over different kinds of structure, so
-/// that some of them lie near a good optimum whatever the states mean:
+/// that some of them are near a good optimum, whatever the states represent:
 ///
 ///   HmmStarts starts(corpus, part, states);
 ///   HmmParameters first = starts.make(0, seed);      // 1, 2, ... are other kinds, then other draws
@@ -12,8 +12,8 @@
 ///   - emissions are the frequencies of symbols times random factors, and states stay with probability 0, 0.5 or 0.9
 ///     besides random transitions.
 ///
-/// They read at most kStartSymbols symbols, in stretches that are spread evenly over the part. All of it is a function
-/// of the data and the seed.
+/// They read at most kStartSymbols symbols, in stretches that are spread evenly over the part. The result depends only
+/// on the data and the seed.
 
 #include <cstdint>
 #include <vector>

@@ -16,7 +16,7 @@ inline constexpr const char *kVector = "values", *kOne = "one";
 
 /// Whether a SPEC names such a model.
 bool names_density(std::string_view spec);
-/// Whether a model is one; its ModelSpec::density is the SPEC of the loss.
+/// Whether a model is of this kind; its ModelSpec::density is the SPEC of the loss.
 inline bool is_density(const ModelSpec& spec) { return !spec.density.empty(); }
 /// Whether such a model is over sequences of vectors, with one vector per position. REQUIRES names_density.
 bool is_of_sequences(std::string_view spec);

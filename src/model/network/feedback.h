@@ -5,7 +5,7 @@
 ///
 ///   input = (1 - free) x + free o      free: a separate input, 0 or 1
 ///
-/// Otherwise the network is the same, with the same parameters. Internal to models/.
+/// Otherwise the network is the same, with the same parameters. Internal to model/network/.
 
 #include "model/network/network_body.h"
 

@@ -94,7 +94,7 @@ class RecurrentPredictor final : public Predictor {
   std::shared_ptr<Engine> engine_;
   State<T> state_;              // state after all symbols except the pending one
   Symbol pending_ = kNoSymbol;  // observed, but not yet read by the circuit
-  bool current_ = false;        // the log probabilities are those after the pending symbol
+  bool current_ = false;        // whether the log probabilities are those after the pending symbol
   std::vector<float> log_probabilities_;
   std::vector<T> exact_;  // the same before rounding; empty if no rounding is needed
 };

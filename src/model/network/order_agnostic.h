@@ -49,7 +49,7 @@ struct OrderlessNats {
 };
 /// Order k is a function of (k, D), the same for every model and machine. The result does not depend on how examples
 /// are divided into batches. Numbers become known one at a time, so that the first layer is a running sum, as in NADE:
-/// the time per example and order is O(D L H^2) (orderless_nats.cpp).
+/// the time per example and order is O(D L H^2) (order_agnostic_nats.cpp).
 template <class T>
 OrderlessNats orderless_nats(const NetworkModel<T>& model, const ExampleSet& examples, Index orders, Team& team);
 

@@ -19,7 +19,7 @@
 
 namespace unfold {
 
-/// Creates the model that is initialized with `seed`; its parameters as `initialise` below.
+/// Creates the model for `seed`, with its parameters initialized as by `initialise` below.
 template <class T>
 LanguageModel<T> make_candidate(const ModelSpec& spec, const TrainingData& data, Symbol predict_after,
                                 std::uint64_t seed, Index number);
@@ -34,17 +34,18 @@ struct RestartOptions {
   int parallel_for_each = 1;  ///< candidates that are trained at the same time
 };
 
-/// The SPEC of the candidate that a checkpoint is of, among the first `count`: `spec` with the graph that was kept.
-/// `spec` itself where the candidates have no graph, or none of them fits.
+/// Returns the SPEC of the candidate, among the first `count`, that a checkpoint belongs to: `spec` with the graph that
+/// was selected. Returns `spec` itself if the candidates have no graph or none of them matches.
 ModelSpec restart_of_checkpoint(const std::string& checkpoint, const ModelSpec& spec, Index count);
 
-/// Trains candidate `number` with its part of the budget of `options`, alone, to the checkpoint `file`. Throws as
-/// Trainer.
+/// Trains only candidate `number`, with its part of the budget of `options`, and writes the checkpoint `file`. Throws
+/// as Trainer.
 template <class T>
 TrainingResult train_candidate(const ModelSpec& spec, const TrainingData& data, const TrainerOptions& options,
                                const RestartOptions& restarts, Index number, const std::string& file);
 
-/// The loss by which candidates are compared: the best validation loss; the training loss without validation.
+/// Returns the loss by which candidates are compared: the best validation loss, or the training loss without
+/// validation.
 inline double loss_to_compare(const TrainingResult& r) { return r.validated ? r.best_nats_per_symbol : r.last_loss; }
 
 /// Sets the budget for the best candidate: its share of the first half, and the second half.

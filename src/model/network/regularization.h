@@ -1,6 +1,6 @@
 #pragma once
 /// Selects the weights to drop and to tie in training (train/objective/weight_rules.h) according to the options of a
-/// model. Internal to models/.
+/// model. Internal to model/network/.
 
 #include "model/network/network_body.h"
 

@@ -16,7 +16,7 @@
 ///
 /// Dropout is applied to the output of every layer toward the next one, never to the recurrence (Zaremba et al. 2014);
 /// `wdrop` drops weights of the recurrence itself, `dropoute` drops whole symbols of the embedding, and `tied` uses the
-/// embedding as the weights of the output, with the names of AWD-LSTM (Merity et al. 2018): regularisation.h.
+/// embedding as the weights of the output, with the names of AWD-LSTM (Merity et al. 2018): see regularization.h.
 
 #include <string>
 #include <string_view>
@@ -36,7 +36,7 @@ struct ModelSpec : StackOptions {
   /// several, the top right corner.
   bool causal = false;
   /// Above 0: heads also read products of all pairs of inputs, and their initial output is this factor times the log
-  /// densities of Gaussians (gaussian_start.h).
+  /// densities of Gaussians (initialization/gaussian_init.h).
   double gaussians = 0;
   std::string density = {};  ///< for models without inputs (density_model.h): the SPEC of their loss
 };

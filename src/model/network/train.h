@@ -21,7 +21,7 @@ template <class T>
 TrainingResult train(LanguageModel<T>& model, const TrainingData& data, const TrainOptions& options, Team& team,
                      Observer* observer = nullptr);
 
-/// The same with batches from another source, over the alphabet of the model.
+/// The same with batches from a different source, over the alphabet of the model.
 template <class T>
 TrainingResult train(LanguageModel<T>& model, TrainingSources<T> sources, const TrainOptions& options, Team& team,
                      Observer* observer = nullptr);
