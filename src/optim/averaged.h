@@ -32,7 +32,7 @@ class AveragedOptimizer final : public Optimizer<T> {
  protected:
   StepReport take_step(Objective<T>& objective, const Progress& progress, double factor) override;
   void visit(StateVisitor<T>& visitor) override;
-  bool may_keep_slices() const override { return false; }  // the mean is of all parameters, for all processes
+  bool may_keep_slices() const override { return false; }  // the mean is over all parameters, for all processes
 
  private:
   AveragingOptions options_;

@@ -41,7 +41,7 @@ void describe(Visitor& v, NewtonOptions& o) {
 struct HessianFreeOptions {
   NewtonOptions newton;
   bool refuse = false;  ///< a step with rho < 1/4 is rejected: lambda is increased and the system is solved again
-  bool reset = false;   ///< every step begins with the initial lambda
+  bool reset = false;   ///< every step starts with the initial lambda
 };
 template <class Visitor>
 void describe(Visitor& v, HessianFreeOptions& o) {

@@ -37,13 +37,13 @@ class Optimizer {
   /// Must be called once, before the first step and before `visit_state`. Throws UsageError if the optimizer does not
   /// support the objective.
   void attach(Objective<T>& objective);
-  /// `factor` comes on top of the schedule: halvings on a plateau and after a divergence. Throws UsageError before
-  /// `attach`, and for an objective with a different number of parameters.
+  /// `factor` is applied in addition to the schedule: halvings on a plateau and after a divergence. Throws UsageError
+  /// before `attach`, and for an objective with a different number of parameters.
   StepReport step(Objective<T>& objective, const Progress& progress, double factor);
-  /// Everything that a checkpoint must hold. Throws UsageError before `attach`.
+  /// Visits everything that a checkpoint must contain. Throws UsageError before `attach`.
   void visit_state(StateVisitor<T>& visitor);
-  /// After `attach`: whether every vector that it visits holds what belongs to the slices of this process
-  /// (Objective::slices), one behind the other, and not what belongs to all parameters.
+  /// After `attach`: whether every visited vector contains only the concatenated slices of this process
+  /// (Objective::slices) instead of an entry for each parameter.
   bool in_slices() const { return in_slices_; }
   /// The parameters to be evaluated and saved, if they differ from those being updated; otherwise empty.
   virtual std::span<const T> average() const { return {}; }
@@ -57,10 +57,11 @@ class Optimizer {
   const std::string& spec() const { return spec_; }  ///< canonical form with every option
 
  protected:
-  /// What `step` and `visit_state` do once the calls before them are known to be in order.
+  /// Implement `step` and `visit_state` once the order of calls has been checked.
   virtual StepReport take_step(Objective<T>& objective, const Progress& progress, double factor);
   virtual void visit(StateVisitor<T>& visitor);
-  /// Whether only the direction and the control have state per parameter, so that a process may keep a slice of it.
+  /// Whether only the direction and the control have state per parameter, so that a process can keep only a slice of
+  /// it.
   virtual bool may_keep_slices() const { return true; }
 
  private:
@@ -70,7 +71,7 @@ class Optimizer {
   ScheduleOptions schedule_;
   std::string spec_;
   bool in_slices_ = false;
-  Index attached_ = -1;  // parameters of what it was attached to
+  Index attached_ = -1;  // number of parameters of the attached objective
 };
 
 /// Throws UsageError for an unknown optimizer or option (suggesting the nearest name) and for a value out of range.

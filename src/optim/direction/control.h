@@ -37,8 +37,8 @@ class Control {
   /// Called once before the first step and before `visit_state`. Throws UsageError for a network that it cannot train.
   virtual void attach(Objective<T>&) {}
   virtual void visit_state(StateVisitor<T>& visitor) = 0;
-  /// Called if the direction keeps only the slices of this process (Direction::keep_slices): from now on, steps work on
-  /// slices.
+  /// Called if the direction keeps only the slices of this process (Direction::keep_slices): from then on, steps work
+  /// on slices.
   virtual void keep_slices(const Slices& /*slices*/) {}
 };
 

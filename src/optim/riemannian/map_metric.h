@@ -26,7 +26,7 @@ class MapMetric {
 
   /// Sets G and M from the adjoints of the core's last backward pass.
   void measure(const CorePass<T>& core) { sum(core, 1, true, true); }
-  /// Sets M = share times that, or adds to M if not `first`; leaves G unchanged.
+  /// Sets M = share times this M, or adds to M if not `first`; leaves G unchanged.
   void add_squares(const CorePass<T>& core, double share, bool first) { sum(core, share, first, false); }
   /// Sets M = share times the M of another metric over the same core, or adds to M if not `first`; leaves G unchanged.
   void take_matrices(const MapMetric& other, double share, bool first);
