@@ -99,12 +99,12 @@ template <class T>
 void write_checkpoint(const std::string& path, const Snapshot<T>& now, const Snapshot<T>* rollback,
                       const nlohmann::json& configuration);
 
-/// What a checkpoint says of TrainerOptions::model. Throws ModelError for a damaged file.
+/// Returns TrainerOptions::model as stored in a checkpoint. Throws ModelError for a damaged file.
 std::string model_of_checkpoint(const std::string& path);
 
-/// Reads into snapshots that already have the right shapes (captured from the run that is to go on). Throws ModelError
-/// for a damaged file or one of other shapes, UsageError for one of another configuration, naming what differs.
-/// Returns whether there was a rollback snapshot.
+/// Reads into snapshots that already have the right shapes (captured from the run to be resumed). Throws ModelError for
+/// a damaged file or different shapes, and UsageError that names the difference for a different configuration. Returns
+/// whether there was a rollback snapshot.
 template <class T>
 bool read_checkpoint(const std::string& path, const nlohmann::json& configuration, Snapshot<T>& now,
                      Snapshot<T>& rollback);

@@ -9,9 +9,9 @@
 /// them, is first held out: lambda is the one for which the fit to the other rows predicts these best. They are then
 /// added. lambda is relative to the number of rows.
 ///
-/// Memory is features^2 doubles twice, however many rows there are. Time is rows * features^2 / 2, plus features^3 / 6
-/// for each lambda, divided among the team. All sums are in double, in a fixed order; results do not depend on the
-/// number of threads.
+/// Memory is two arrays of features^2 doubles, regardless of the number of rows. Time is rows * features^2 / 2, plus
+/// features^3 / 6 for each lambda, divided among the team. All sums are in double, in a fixed order; results do not
+/// depend on the number of threads.
 
 #include <vector>
 

@@ -43,7 +43,7 @@ namespace unfold {
 struct TrainerOptions {
   std::string optimizer = "adam";  ///< SPEC
   BatchOptions batches = {};
-  PenaltyOptions penalties = {};  ///< added to the loss of every step; require Network::hidden
+  PenaltyOptions penalties = {};  ///< added to the loss of every step; requires Network::hidden
   TeacherForcing forcing = {};    ///< if not `always`: the network reads some of its outputs
   /// Positions at which own outputs are read, with the gradient flowing through them. In this case, `forcing` is the
   /// share of these positions that still read the true value; it is 0 unless `forcing` is set.
@@ -133,8 +133,8 @@ struct TrainingSources {
   /// For streams: waits until the next batch is available; returns false if there is none or the flag is set. Empty:
   /// batches are always available.
   std::function<bool(const std::atomic<bool>*)> wait = {};
-  /// The network whose outputs are read during training, with the parameters of the trained network (free_positions.h);
-  /// null: not used.
+  /// The network whose outputs are read during training, with the parameters of the trained network
+  /// (objective/output_feedback.h); null: not used.
   std::shared_ptr<const Network<T>> feedback = nullptr;
   /// An objective that replaces the losses in training and validation; null: the losses.
   std::shared_ptr<BatchChooser<T>> chooser = nullptr;

@@ -30,17 +30,17 @@ struct BatchObjectiveOptions {
   std::uint64_t seed = 1;      ///< seed of dropout
   std::size_t memory_limit = 0;
   PenaltyOptions penalties = {};                     ///< the mean over the batches
-  bool own_outputs = false;                          ///< read_own_outputs will be called
-  Feedback feedback = {};                            ///< so it will, and the gradient flows through what is read
-  GradientMethod gradient = {};                      ///< looking back, or carried along (forward_gradient.h)
-  Precision precision = Precision::exact;            ///< of loss and gradient; curvature wants exact ones (UsageError)
-  Precision activities = Precision::exact;           ///< that are kept for the gradient; likewise
-  std::shared_ptr<const Offload> offload = nullptr;  ///< where they run; null: on the team
+  bool own_outputs = false;                          ///< whether read_own_outputs will be called
+  Feedback feedback = {};                            ///< whether the gradient also flows through these outputs
+  GradientMethod gradient = {};                      ///< by backpropagation, or carried forward (forward_gradient.h)
+  Precision precision = Precision::exact;            ///< of loss and gradient; curvature requires `exact` (UsageError)
+  Precision activities = Precision::exact;           ///< of activations stored for the gradient; likewise
+  std::shared_ptr<const Offload> offload = nullptr;  ///< where the passes run; null: on the team
   Sharding sharding = {};                            ///< of each batch
-  /// Polled between and within passes, which throw BrokenOff where it is set: then parameters and optimizer may be
-  /// between two steps.
+  /// Polled between and within passes, which throw BrokenOff if it is set; parameters and optimizer may then be between
+  /// two steps.
   const std::atomic<bool>* stop = nullptr;
-  /// The same, polled only within the first gradient of a step: nothing but `carried` has changed then.
+  /// The same, but polled only within the first gradient of a step, when only `carried` has changed.
   const std::atomic<bool>* stop_first = nullptr;
 };
 
