@@ -141,7 +141,7 @@ TEST_F(LogTest, unknown_word_has_the_escape_probability_shared_by_all_words) {
   EXPECT_NEAR(unknown.token_nats, -std::log(p), 1e-4);
 }
 
-/// The formula of log_score.h, in probabilities and from scratch for every line.
+/// The formula of log_anomaly_score.h, in probabilities and from scratch for every line.
 class SlowScorer {
  public:
   SlowScorer(double lines, double shapes) : lines_(lines), shapes_(shapes) {}

@@ -1,4 +1,4 @@
-/// Every map, link kind and structure kind as a small circuit: all checks of readouts/derivative_check.h, which also
+/// Every map, link kind and structure kind as a small circuit: all checks of gradcheck/derivative_check.h, which also
 /// compare with the scalar graph.
 
 #include <gtest/gtest.h>
