@@ -26,8 +26,8 @@ struct unfold_model {
 struct unfold_stream {
   std::shared_ptr<const unfold::SymbolModel> model;  // must outlive its predictor
   std::unique_ptr<unfold::Predictor> predictor;
-  /// Of a stream and its clones, whose predictors may compute in one place; null: it has no clone. Set for the original
-  /// too, by the thread that clones it.
+  /// Lock shared by a stream and its clones, whose predictors may use common memory; null without clones. Also set for
+  /// the original by the thread that clones it.
   mutable std::shared_ptr<std::mutex> turns = nullptr;
 
   std::unique_lock<std::mutex> turn() const {
@@ -47,7 +47,7 @@ std::string& last_message() {
   return message;
 }
 
-/// Runs `action`; what it throws becomes a status and a message.
+/// Runs `action` and converts exceptions to a status and a message.
 template <class Action>
 int guarded(Action action) {
   try {
@@ -70,7 +70,7 @@ void need(const void* pointer, const char* what) {
   if (pointer == nullptr) throw UsageError(std::string(what) + " is NULL");
 }
 
-/// No object has more bytes: what does is a negative number that became a size.
+/// No object has more bytes; a larger size is a negative number that was converted.
 constexpr std::size_t kMostBytes = std::numeric_limits<std::ptrdiff_t>::max();
 
 void need_size(std::size_t size, const char* what) {
@@ -83,7 +83,7 @@ std::string_view view(const char* text, std::size_t size, const char* what = "te
   return {text, size};
 }
 
-/// For a result that a caller frees: null until there is one, so that a failure leaves nothing to be freed twice.
+/// For a result that the caller frees: null until it exists, so that nothing can be freed twice after a failure.
 template <class Object>
 void need_result(Object** result, const char* what) {
   need(result, what);
@@ -101,13 +101,13 @@ void check_symbol(const unfold::SymbolModel& model, int symbol) {
                      std::to_string(model.alphabet().size()));
 }
 
-/// A text as `unfold score` reads a file with it.
+/// Reads a text in the same way as `unfold score` reads a file with this content.
 unfold::Corpus read_text(const unfold::SymbolModel& model, std::string_view text) {
   std::vector<unfold::Input> inputs = {unfold::Input::from_bytes("the text", std::string(text))};
   return load_for(model, std::move(inputs), unfold::UnknownPolicy::error);
 }
 
-/// Surprisals in nats, in order.
+/// Stores the surprisals in nats, in order.
 unfold::Evaluation score_text(const unfold::SymbolModel& model, const unfold::Corpus& corpus, float* nats,
                               std::size_t room) {
   if (nats != nullptr && room < at(corpus.symbols()))
