@@ -28,7 +28,7 @@ namespace {
 struct VerbEntry {
   std::string name, summary;
   std::unique_ptr<Verb> (*make)();
-  bool divided = false;  ///< several processes (mpirun) share its work
+  bool divided = false;  ///< whether several processes (mpirun) can share its work
 };
 
 const std::vector<VerbEntry>& verb_list() {
@@ -63,8 +63,8 @@ const VerbEntry& find_verb(const std::string& name) {
   throw UsageError(fmt::format("unknown verb {}; see `unfold --help`{}", in_quotes(name), did_you_mean(name, names)));
 }
 
-/// Joins the others where there are any, so that what is wrong is said once. Throws UsageError where they would do the
-/// same.
+/// Joins the other processes if there are any, so that an error is reported once. Throws UsageError if all of them
+/// would do the same work.
 void require_use_for_processes(const VerbEntry& verb) {
   const Processes& all = launched_processes();
   if (all.alone() || verb.divided) return;
@@ -126,7 +126,7 @@ ExitCode dispatch(std::span<const std::string> arguments, Console& console) {
     return ExitCode::success;
   }
   check_environment(all_option_names());
-  simd_name();  // refuses an instruction set in UNFOLD_SIMD that is not there
+  simd_name();  // throws if UNFOLD_SIMD names an unavailable instruction set
   verb->options().resolve();
   console.set_quiet(verb->quiet());
   check_outputs_differ_from_inputs(verb->options());
@@ -135,15 +135,15 @@ ExitCode dispatch(std::span<const std::string> arguments, Console& console) {
   return verb->run(console);
 }
 
-/// The system's own words for a thread that it does not give are "Resource temporarily unavailable".
+/// The system's message for a thread that cannot be created is "Resource temporarily unavailable".
 std::string thread_failure(const std::system_error& error) {
   if (error.code() != std::errc::resource_unavailable_try_again) return error.what();
   return "the system cannot create more threads (a limit of this user or container: ulimit -u); use fewer with "
          "--threads";
 }
 
-/// Says what went wrong, and with which code to end. Several processes that come to the same end speak with one voice,
-/// that of the first. One that fails alone says which it is and ends the others, which would wait for it for ever.
+/// Reports an error and returns the exit code. If all processes fail, only the first one reports. A process that fails
+/// alone reports its number and terminates the others, which would otherwise wait forever.
 ExitCode tell_failure(Console& console, const std::string& message, ExitCode code) {
   if (!mpi_is_initialized()) {
     const bool said_by_first = code == ExitCode::usage && launch_info_from_environment().number > 0;

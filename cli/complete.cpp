@@ -147,7 +147,7 @@ void Complete::add_matching() {
       "print the probability that the text continues with a match within --length", 0);
 }
 
-/// What numbers of a vector are expected to be.
+/// Prints the expected values of the numbers of a vector.
 ExitCode Complete::complete_vectors() const {
   VectorRequest request{.model = model_.front(), .count = samples_, .seed = static_cast<std::uint64_t>(seed_)};
   if (given_) request.given = split_given(*given_);
@@ -170,13 +170,13 @@ ExitCode Complete::complete_vectors() const {
   return ExitCode::success;
 }
 
-/// Whether anything asks for the search among what is allowed.
+/// Whether an option requires the constrained search.
 bool Complete::is_matched() const {
   return options_.any_given(match_.allowed.match, match_.allowed.words, match_.allowed.least, match_.search.prove,
                             match_.expansions, match_.search.groups, match_.search.diversity, match_.wants_probability);
 }
 
-/// Options that are for one of the answers only.
+/// Checks options that apply to only one kind of result.
 void Complete::check_matching() const {
   if (options_.is_given(request_.beam.stop))
     throw UsageError("--stop is for searches among all continuations; let the expression of --match end with it");
@@ -206,7 +206,7 @@ ExitCode Complete::run(Console& console) {
   request_.model = model_.front();
   if (holds_field_model(request_.model) && holds_density(request_.model)) return complete_vectors();
   std::error_code none;
-  const bool is_there = std::filesystem::exists(request_.model, none);  // else loading it says that it is not
+  const bool is_there = std::filesystem::exists(request_.model, none);  // otherwise loading it reports the error
   if (is_there) options_.require_kind(Kind::text, "this is a model of running text");
   if (is_there && !match_.wants_probability)
     options_.refuse("is for density models and --probability", samples_, seed_);

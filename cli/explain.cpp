@@ -86,7 +86,7 @@ Explain::Explain()
   add_common();
 }
 
-/// Colors of standard output, where it is a terminal that has them.
+/// Colors for standard output, if it is a terminal that supports them.
 class Paint {
  public:
   Paint() {
@@ -95,7 +95,7 @@ class Paint {
           std::string_view(term) != "dumb";
   }
   bool on() const { return on_; }
-  /// On a ground that is the darker the larger `share` (0 to 1) is, from nothing to red, or to blue.
+  /// Returns text on a background that darkens with `share` (0 to 1), from none to red or blue.
   std::string ground(const std::string& text, double share, bool blue = false) const {
     constexpr std::array kReds = {0, 52, 88, 124, 160, 196}, kBlues = {0, 17, 18, 19, 20, 21};
     const double place = std::clamp(share, 0.0, 1.0) * (kReds.size() - 1);
@@ -108,7 +108,7 @@ class Paint {
   bool on_ = false;
 };
 
-/// A bar of eighths of a letter.
+/// Returns a bar in steps of an eighth of a character.
 std::string bar_of(double share, std::size_t letters) {
   static constexpr std::array<const char*, 8> kEighths = {"", "▏", "▎", "▍", "▌", "▋", "▊", "▉"};
   const auto eighths =
@@ -139,7 +139,7 @@ std::string lags_tsv(const Explanation& why) {
   return text;
 }
 
-/// A bit more than this is as red as can be.
+/// The surprisal in bits that is shown in the darkest red.
 constexpr double kRedBits = 10;
 
 std::string symbols_painted(const Explanation& why, const Paint& paint) {
@@ -267,7 +267,7 @@ ExitCode Explain::run_on_fields(ExplainRequest request) {
   if (inputs_.size() < 2) throw options_.missing_inputs();
   request.data = {inputs_[1]};
   const FieldExplanation why = explain_fields(request);
-  if (at_ && *at_ != why.at)  // of labels at every position it is followed, or refused
+  if (at_ && *at_ != why.at)  // for labels at every position it is used or rejected
     throw UsageError(
         fmt::format("--at is for labels at every position, but {} is one label per example; leave it out", why.field));
   if (json_) {
@@ -302,7 +302,7 @@ ExitCode Explain::run(Console& console) {
   const bool from_file = file_ || inputs_[1] == "-";
   request.text = from_file ? std::string(Input::open(file_.value_or("-")).bytes()) : inputs_[1];
   const Explanation why = explain_text(request);
-  const bool followed = why.no_lags.empty() || why.at == 1;  // before the first position there is nothing to follow
+  const bool followed = why.no_lags.empty() || why.at == 1;  // nothing precedes the first position
   if (options_.is_given(reach_) && !followed)
     throw UsageError(
         fmt::format("--reach limits the number of earlier symbols, which {} does not support: {}; leave it out",

@@ -24,13 +24,13 @@ bool is_folder(const std::string& path) {
   return fs::is_directory(path, ignored);
 }
 
-/// By device and number, so that links count. What is not there (yet) is the same as nothing.
+/// Compares device and inode numbers, so that links count as the same file. A file that does not exist equals no other.
 bool is_same(const fs::path& a, const fs::path& b) {
   std::error_code none;
   return fs::equivalent(a, b, none);
 }
 
-/// A run folder is read through its files; standard input may come from a file, too.
+/// Returns the files of an input: those of a run folder; standard input may also come from a file.
 std::vector<std::string> files_of(const std::string& input) {
   if (input == "-") return {"/dev/stdin"};
   if (!is_folder(input)) return {input};
@@ -38,7 +38,7 @@ std::vector<std::string> files_of(const std::string& input) {
   return {run.model(), run.checkpoint(), run.config(), run.log()};
 }
 
-/// A folder that is filled: the files of a run in it are replaced, what else lies there stays.
+/// Checks an output folder: the files of a run in it are replaced, and other files are kept.
 void refuse_folder(const FileNamed& output, const std::string& input) {
   if (is_same(input, output.path))
     throw UsageError(fmt::format("{} {} is also an input; name a different folder", output.by, output.path));
@@ -53,8 +53,8 @@ constexpr const char* kStandardOutput = "standard output";
 
 std::string identity(const struct stat& status) { return fmt::format("{}:{}", status.st_dev, status.st_ino); }
 
-/// A text that two outputs share exactly when they write one file, whatever links and spellings lead there, or
-/// standard output. Empty: a device, which takes several outputs.
+/// Returns a key that is equal for two outputs exactly if they write the same file, through any links and spellings, or
+/// standard output. Empty for a device, which accepts several outputs.
 std::string position_in_total(const std::string& output) {
   struct stat standard {
   }, status{};
@@ -72,12 +72,12 @@ std::string position_in_total(const std::string& output) {
   return missing ? target.lexically_normal().string() : (folder / target.filename()).string();
 }
 
-/// Names of standard output itself, which share it with what is printed on purpose.
+/// Whether a path names standard output itself, which is shared with printed results on purpose.
 bool names_standard_output(const std::string& path) {
   return path == "-" || path.starts_with("/dev/") || path.starts_with("/proc/");
 }
 
-/// Both would be written, and one be lost, or the two be mixed.
+/// Throws if two outputs are one file: one of them would be lost, or their contents mixed.
 void refuse_one_file_for_two(const std::vector<FileNamed>& outputs) {
   std::map<std::string, const FileNamed*> places;
   for (const FileNamed& output : outputs) {
@@ -98,7 +98,7 @@ void refuse_one_file_for_two(const std::vector<FileNamed>& outputs) {
 
 void check_output_differs_from_input(const std::string& option, const std::string& output, const std::string& input) {
   std::error_code none;
-  if (!fs::is_regular_file(output, none)) return;  // a device may be both, as a terminal is
+  if (!fs::is_regular_file(output, none)) return;  // a device, such as a terminal, may be both
   for (const std::string& file : files_of(input))
     if (is_same(file, output))
       throw UsageError(fmt::format("{} {} is also an input{}; name a different file", option, output,

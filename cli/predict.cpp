@@ -38,7 +38,7 @@ class Predict final : public Verb {
   std::optional<Index> horizon_;
 };
 
-/// What the spellings of predict are for; predict itself is for all of them.
+/// The tasks of the spellings of predict; predict itself applies to all of them.
 constexpr unsigned kTags = 1, kClassifies = 2, kForecasts = 4, kOther = 8;
 constexpr unsigned kAnyTask = kTags | kClassifies | kForecasts | kOther;
 struct Spelling {
@@ -208,7 +208,7 @@ Predict::Predict(const char* name) : Verb(CommandOptions(name, summary_of(name),
   add_common(/*prints_json=*/forecasts);
 }
 
-/// Forecasts the series of a table that comes without a model.
+/// Forecasts the series of a table without a trained model.
 void Predict::forecast_without_model(Console& console) {
   options_.refuse("requires a trained model", request_.probabilities, request_.samples, request_.beam, request_.best,
                   request_.sampled, request_.attention, given_, request_.constraint, fill_, seed_, request_.follow);

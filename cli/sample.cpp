@@ -184,7 +184,7 @@ void Sample::choose_lines() {
   if (!options_.is_given(request_.count)) request_.count = kLines;
 }
 
-/// Pieces, a line each.
+/// Prints pieces, one per line.
 ExitCode Sample::sample_rolls() const {
   options_.require_kind(Kind::rolls, "this is a model of piano rolls");
   if ((midi_ || picture_) && request_.count > 1)
@@ -212,7 +212,7 @@ ExitCode Sample::sample_rolls() const {
   return ExitCode::success;
 }
 
-/// A cell of a table with commas between them.
+/// Formats a cell of a comma-separated table.
 std::string quoted_cell(const std::string& text) {
   if (text.find_first_of(",\"\n") == std::string::npos) return text;
   std::string quoted = "\"";
@@ -220,7 +220,7 @@ std::string quoted_cell(const std::string& text) {
   return quoted + '"';
 }
 
-/// The class that a number of a row is the place of; null: it is a number.
+/// Returns the class whose index is stored in a number of a row; null if the column is numeric.
 const std::string* class_of(const VectorTable& table, const std::vector<double>& row, std::size_t d) {
   if (d >= table.classes.size() || table.classes[d].empty()) return nullptr;
   return &table.classes[d].at(at(static_cast<Index>(row[d])));
@@ -248,7 +248,7 @@ nlohmann::ordered_json rows_json(const VectorTable& table) {
   return rows;
 }
 
-/// Vectors: a table with a row each.
+/// Prints vectors as a table with one row per vector.
 ExitCode Sample::sample_rows() const {
   options_.require_kind(Kind::density, "this is a density model");
   const VectorTable table = sample_vectors({.model = request_.model,
@@ -269,7 +269,7 @@ ExitCode Sample::sample_rows() const {
   return ExitCode::success;
 }
 
-/// Whole sequences of numbers: a table with a row a position.
+/// Prints whole sequences of numbers as a table with one row per position.
 ExitCode Sample::sample_numbers() const {
   const SamplingOptions& sampling = request_.sampling;
   options_.refuse("does not apply to sequences of numbers", request_.prime, prime_file_, sampling.temperature,
@@ -299,7 +299,7 @@ ExitCode Sample::sample_numbers() const {
   return ExitCode::success;
 }
 
-/// Whole sequences, a line each.
+/// Prints whole sequences, one per line.
 ExitCode Sample::sample_fields() {
   if (holds_density(request_.model)) return sample_rows();
   if (holds_roll_model(request_.model)) return sample_rolls();

@@ -83,7 +83,7 @@ void LogRows::run() {
   finish();
 }
 
-/// Restores the state and passes over the lines of the same file that were scored before.
+/// Restores the state and skips the lines of the same file that have already been scored.
 void LogRows::resume() {
   if (const nlohmann::json* snapshot = state_->snapshot()) {
     scorer_.restore(log_part(*snapshot, "scorer"));

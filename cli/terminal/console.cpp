@@ -52,7 +52,7 @@ class Output {
     if (pending_.size() >= kBlock) drain();
   }
   void drain() {
-    const std::string bytes = std::exchange(pending_, {});  // what cannot be written is not tried again
+    const std::string bytes = std::exchange(pending_, {});  // output that failed is not written again
     const BlockingSection waiting;
     for (std::size_t done = 0; done < bytes.size();) {
       const ssize_t count = ::write(STDOUT_FILENO, bytes.data() + done, bytes.size() - done);

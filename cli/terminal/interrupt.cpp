@@ -27,8 +27,8 @@ void say(const char* text) {
   _exit(static_cast<int>(code));
 }
 
-/// Gives work of which nothing can be kept a moment to end by itself, with a message that says so. setitimer is a plain
-/// system call, as alarm is, which counts whole seconds.
+/// Gives work without partial results a moment to end by itself with a message. setitimer is a plain system call, like
+/// alarm, which counts only whole seconds.
 void set_deadline() {
   itimerval moment{};
   constexpr int kMicroseconds = 350'000;
@@ -37,7 +37,7 @@ void set_deadline() {
 }
 
 void on_deadline(int) {
-  if (!NothingToSave::any()) return;  // it has ended by itself
+  if (!NothingToSave::any()) return;  // the work has ended by itself
   say("unfold: interrupted\n");
   end(ExitCode::interrupted);
 }

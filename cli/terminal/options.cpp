@@ -26,7 +26,8 @@ constexpr double kUnlimited = std::numeric_limits<double>::infinity();
 /// Environment variables that are not options. UNFOLD_DATA is the folder of the data sets.
 constexpr std::array<std::string_view, 4> kOwnVariables = {"UNFOLD_SIMD", "UNFOLD_DATA", "UNFOLD_BF16", "UNFOLD_TEAM"};
 
-/// As CLI11 wants them. It reads `--name=` as if the value were the next word, so an empty value becomes its own word.
+/// Converts arguments to the form that CLI11 requires. CLI11 takes the next word as the value of `--name=`, so an empty
+/// value becomes a separate word.
 std::vector<std::string> reversed_words(std::span<const std::string> arguments) {
   std::vector<std::string> words;
   for (const std::string& word : arguments) {
