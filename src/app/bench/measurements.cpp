@@ -166,7 +166,7 @@ TrainingSpeed measure_training(const TrainingShape& shape, Team& team, double se
 
 namespace {
 
-/// Calls `call` at least once and until `seconds` have passed; returns the duration of each call.
+/// Calls `call` at least once and until `seconds` have elapsed; returns the duration of each call.
 template <class Call>
 std::vector<double> times_one_by_one(const Call& call, double seconds) {
   using Clock = std::chrono::steady_clock;

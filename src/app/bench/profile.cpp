@@ -33,7 +33,7 @@ class Rates {
   double product(Index m, Index k, Index n, bool meet);
   /// The gradient of k x n weights from `rows` positions.
   double outer(Index rows, Index k, Index n);
-  /// A function of `elements` numbers in the L1 cache.
+  /// A function applied to `elements` numbers in the L1 cache.
   double function(Map map, double elements);
   /// An Adam update of this number of parameters: the larger of its computing time and its memory traffic.
   double adam(Index parameters);

@@ -142,7 +142,7 @@ class Followed {
   Batch batch_;
 };
 
-/// The position, up to `position`, at which the sequence that holds it begins.
+/// Returns the position at which the sequence that contains `position` begins.
 Index begin_of_sequence(const SymbolModel& model, const std::vector<Symbol>& text, Index position) {
   const Symbol end = model.sequence_end();
   Index begin = end == kNoSymbol ? 0 : position;
@@ -206,7 +206,7 @@ Explanation explain_text(const SymbolModel& model, const std::vector<Symbol>& te
     const std::vector<double> surprise =
         predicted ? followed.surprise(sequence, begin - first, position - first) : std::vector<double>(state.size());
     result.estimated = followed.estimated();
-    // The symbol at position s is what row s + 1 reads.
+    // Row s + 1 reads the symbol at position s.
     for (Index row = position; row >= begin && row > first; --row)
       result.lags.push_back({.lag = position - row + 1,
                              .position = row,
@@ -243,7 +243,8 @@ MeanLags mean_lags(const SymbolModel& model, const std::vector<Symbol>& text, In
     result.positions = std::min(count, free);
     for (Index i = 0; i < result.positions; ++i) {
       const Index position = lags + free * i / result.positions;
-      // Symbols of earlier sequences add nothing, and nor does the row that begins a sequence: it reads no symbol.
+      // Symbols of earlier sequences contribute nothing, and neither does the first row of a sequence, which reads no
+      // symbol.
       const Index first = begin_of_sequence(model, text, position);
       const std::vector<Symbol> sequence(text.begin() + first, text.begin() + position + 1);
       const std::vector<double> state =

@@ -130,7 +130,8 @@ class ExplainedExample {
   }
 
   /// Uses the gradient of the label's log odds: its score against the scores of the other labels, weighted by their
-  /// current probabilities. Where positions do not read each other, the gradient times the contribution of a position.
+  /// current probabilities. If positions do not read each other, uses the gradient times the contribution of a
+  /// position.
   void vote_by_gradient() {
     const Watched<T> watched(model_.spec(), model_.data(), model_.layout(), model_.parameters());
     Gradients<T> gradients(watched, team_);

@@ -42,9 +42,9 @@ void require_bits(const Examples& examples, const std::string& model) {
   }
 }
 
-/// Nets over few rows of many numbers learn them by heart: what shrinks their weights grows with numbers per row over
-/// rows. Of bits chosen by validation on nips, dna, mushrooms, plants, jester and nltcs; of numbers, whose densities
-/// rise without end around rows that are known by heart, on the wines, parkinsons and ionosphere
+/// Networks memorize data with few rows of many numbers: weight decay therefore grows with the ratio of numbers per row
+/// to rows. For bits it was selected by validation on nips, dna, mushrooms, plants, jester and nltcs; for numbers,
+/// whose densities grow without bound around memorized rows, on the wines, parkinsons and ionosphere
 /// (docs/results/density.md).
 std::string density_optimizer(const Examples& examples, std::string_view model) {
   constexpr double kOfNumbers = 30, kInAnyOrder = 0.1;
@@ -59,14 +59,14 @@ std::string density_optimizer(const Examples& examples, std::string_view model) 
   return fmt::format("adamw:rate=0.003,clip=1,decay={:.2g},schedule=cosine,warmup=100", decay);
 }
 
-/// Losses without hidden units are convex: they are solved, not trained.
+/// Losses without hidden units are convex and are minimized to convergence.
 bool is_solved(std::string_view model) {
   const std::string_view name = spec_name(model);
   return name == "logistic-ar" || name == "linear-ar";
 }
 
-/// What the numbers of the vector are: classes; bits where all are 0 or 1, for models of several kinds of columns; else
-/// numbers. The Gaussian of the sample is that of all numbers.
+/// Determines the kinds of the columns of the vector: classes; for models of several kinds of columns, bits if all
+/// values are 0 or 1; otherwise numbers.
 std::vector<Column> columns_in(const ExampleColumn& vectors, std::string_view model) {
   std::vector<Column> columns;
   const bool bits_too =
@@ -166,10 +166,10 @@ void set_density_defaults(const Examples& examples, const Given& given, TrainSet
   const auto settle = [&](auto member, auto value) {
     if (!given.contains(member)) s.*member = value;
   };
-  // rnade knows few rows by heart after some hundred steps.
+  // rnade memorizes a small number of rows after a few hundred steps.
   const bool soon = spec_name(s.model) == "rnade";
   const double kExamples = soon ? 2e5 : 1e6, kFewest = 10, kMost = soon ? 100 : 300, kUntilSolved = 1000;
-  constexpr Index kRows = 100, kFewestRows = 10, kSteps = 20;  // steps: of an epoch, at least
+  constexpr Index kRows = 100, kFewestRows = 10, kSteps = 20;  // kSteps: minimum per epoch
   settle(&TrainSettings::optimizer, is_solved(s.model) ? "lbfgs" : density_optimizer(examples, s.model));
   const auto count = static_cast<double>(std::max<Index>(1, examples.count()));
   const bool everything = needs_full_batch(canonical_optimizer(s.optimizer));

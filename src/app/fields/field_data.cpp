@@ -84,7 +84,7 @@ bool reads_own_past(const Examples& examples, const Predicted& head) {
   return examples.schema->events || (text != nullptr && text->name == head.field);
 }
 
-/// What the schema of a table says, with parts of words of an open vocabulary.
+/// Returns the fields that the schema of a table reads, with parts of words for an open vocabulary.
 Names default_table_reads(const Examples& examples, const std::vector<Predicted>& heads) {
   Names reads;
   const bool past = std::ranges::any_of(heads, [&](const Predicted& head) { return reads_own_past(examples, head); });
@@ -95,7 +95,7 @@ Names default_table_reads(const Examples& examples, const std::vector<Predicted>
     else
       add_with_parts(column, examples.schema->text() != nullptr ? kRunsOfWords : kPartsOfWords, reads);
   }
-  // Where all other columns are left out, the earlier values say something.
+  // If all other columns are left out, the earlier values are the only inputs.
   if (reads.empty())
     for (const Predicted& head : heads)
       if (!examples.column(head.field).once && !head.at_end) reads.push_back(head.field);
@@ -108,7 +108,8 @@ bool has_entry(const ExampleColumn& column) {
   return false;
 }
 
-/// Everything else at every position; numbers that are predicted are read too, because what they were says most.
+/// Returns all other fields at every position; predicted numbers are read too, because their past values are the most
+/// informative.
 Names default_reads(const Examples& examples, const std::vector<Predicted>& heads) {
   if (examples.schema != nullptr) return default_table_reads(examples, heads);
   Names reads;
@@ -130,7 +131,7 @@ Names default_reads(const Examples& examples, const std::vector<Predicted>& head
   return reads;
 }
 
-/// A decoder reads what it has given.
+/// A decoder reads its previous output.
 void add_decoder(FieldPlan& plan, Problem problem) {
   plan.problem = problem;
   const auto is_target = [](const HeadSpecification& head) { return !head.field.ends_with(kStopSuffix); };
@@ -144,7 +145,7 @@ void add_decoder(FieldPlan& plan, Problem problem) {
   plan.choice.reads.push_back(target);
 }
 
-/// Whole sequences: their ends are predicted, or the steps left are read.
+/// Whole sequences: their ends are predicted, or the number of remaining steps is read.
 void add_ends(const Examples& examples, const TrainSettings& s, FieldPlan& plan) {
   if (has_source(examples))
     throw UsageError("--ends: targets of pairs already have ends; use --predict target,target.stop for a stop unit");
@@ -157,13 +158,13 @@ void add_ends(const Examples& examples, const TrainSettings& s, FieldPlan& plan)
     plan.layout.reads.push_back(FieldRead{field, back}.name());
     plan.choice.reads.push_back(field);
   };
-  // What else stands at the positions is not known before the sequence is.
+  // Other fields with one entry per position are unknown before the sequence is.
   for (const std::string& name : plan.choice.reads)
     if (const ExampleColumn& column = examples.column(name); !column.once && name != whole.field)
       throw UsageError(fmt::format(
           "--ends: {} has one entry per position, so it is not known before {}; read fields with one entry per example",
           name, whole.field));
-  // What is given is there from the first position on.
+  // Given fields are available from the first position on.
   std::erase_if(plan.layout.reads, [&](const std::string& read) { return parse_read(read).field != whole.field; });
   for (const std::string& name : plan.choice.reads)
     if (name != whole.field) plan.layout.reads.push_back(name);
@@ -248,7 +249,7 @@ ReaderOptions reader_options(const TrainSettings& s) {
 
 namespace {
 
-/// Names the columns that --read and --predict choose, of which the reader has to know the roles.
+/// Passes the columns named by --read and --predict to the reader, which needs to know their roles.
 void choose_columns(const Names& known, const TrainSettings& s, ReaderOptions& options) {
   if (known.empty() || !options.rows.field.empty()) return;
   const auto add = [&](Names& list, std::string name) {
@@ -272,7 +273,7 @@ void choose_columns(const Names& known, const TrainSettings& s, ReaderOptions& o
   options.schema.ignore_absent = true;
 }
 
-/// A loss states whether a column is predicted as classes or as numbers.
+/// A loss determines whether a column is predicted as classes or as numbers.
 void choose_types(const TrainSettings& s, const Names& known, ReaderOptions& options) {
   if (!s.predict || !options.rows.field.empty()) return;
   for (const std::string& text : split_predicted(*s.predict, known)) {
@@ -286,7 +287,7 @@ void choose_types(const TrainSettings& s, const Names& known, ReaderOptions& opt
   }
 }
 
-/// The data in memory that the names of files stand for; null: they are files.
+/// Returns the data in memory that the file names refer to; null if they are files.
 MemoryData* memory_of(const std::vector<std::string>& files) {
   return files.empty() ? nullptr : MemoryFiles::find(files.front());
 }
@@ -354,7 +355,7 @@ void report_reader_notes(const Examples& examples, Reporter& reporter) {
 
 namespace {
 
-/// Whether a symbol that is predicted is known anywhere.
+/// Whether any predicted symbol is known.
 bool predicts_known(const ExampleSet& part, const std::string& field) {
   const std::vector<Symbol>& symbols = part.column(field).symbols;
   if (part.data().field(field).once) return std::ranges::any_of(symbols, [](Symbol s) { return s != kNoSymbol; });
@@ -398,8 +399,8 @@ void request_types(const DataSpecification& data, ReaderOptions& options) {
     }
     options.texts.push_back(field.name);
     for (const TemplatePart& part : parse_template(field.name)) options.texts.push_back(part.field);
-    if (field.name.ends_with(kStopSuffix)) continue;  // stops may be of numbers
-    // What a derived field is made of is text too.
+    if (field.name.ends_with(kStopSuffix)) continue;  // stops also occur with numbers
+    // The origin of a derived field is text, too.
     for (std::size_t dot = field.name.rfind('.'); dot != std::string::npos && dot > 0;
          dot = field.name.rfind('.', dot - 1))
       options.texts.push_back(field.name.substr(0, dot));
@@ -427,7 +428,8 @@ Names column_names(const Examples& examples) {
 
 namespace {
 
-/// The column that separates sequences has one value in each of them, which every position would give away.
+/// The column that separates sequences has the same value at all positions of a sequence, so reading it would reveal
+/// the target.
 void require_other_fields(const char* option, const std::optional<std::string>& list, const TrainSettings& s,
                           const Names& known) {
   if (!s.sequences || !list) return;
@@ -461,7 +463,7 @@ FieldPlan plan_fields(const Examples& examples, TrainSettings& s) {
   reads = with_date_parts(examples, reads);
   std::erase_if(reads, [&](const std::string& name) { return name == s.sequences.value_or(""); });
   const bool grids = examples.are_grids();
-  if (grids && reads.empty())  // from what came before it
+  if (grids && reads.empty())  // predicted from the preceding positions
     for (const Predicted& head : heads)
       if (!examples.column(head.field).once) reads.push_back(head.field);
   if (reads.empty())
@@ -492,7 +494,7 @@ FieldPlan plan_fields(const Examples& examples, TrainSettings& s) {
                       head.field));
   }
   for (const std::string& name : reads) {
-    // Dates are known in advance, and a value of the example everywhere.
+    // Dates are known in advance, and per-example values are known everywhere.
     const bool known_ahead = is_part_of_date(examples, name) || is_once(examples, name);
     plan.layout.reads.push_back(FieldRead{name, known_ahead ? 0 : *s.ahead}.name());
     plan.choice.reads.push_back(name);
@@ -526,7 +528,7 @@ Problem problem_of(const NetworkLayout& layout, const DataSpecification& data) {
 
 namespace {
 
-/// Optimizers that compare losses need the same examples each time: all of them, up to this number.
+/// Optimizers that compare losses must see the same examples at every step: all of them, up to this number.
 constexpr Index kWholeSet = 2048;
 /// Positions that an optimizer that compares losses reads at once: about a gigabyte for every 10^6 with 20 units.
 constexpr Index kMostWholePositions = 2'000'000;
@@ -534,23 +536,23 @@ constexpr Index kMostWholePositions = 2'000'000;
 /// Steps after which an optimizer that detects its convergence is stopped.
 constexpr double kUntilConverged = 1000;
 
-/// Whether the network reads so derived fields (data/examples/derived.h).
+/// Whether the network reads fields that are derived in this way (data/examples/derived.h).
 bool reads_derived(const FieldPlan& plan, std::string_view how) {
   const std::string ending = fmt::format(".{}", how);
   return std::ranges::any_of(plan.layout.reads,
                              [&](const std::string& read) { return read.find(ending) != std::string::npos; });
 }
-/// Runs of words: text of an open vocabulary.
+/// Whether the network reads runs of words, that is, text with an open vocabulary.
 bool reads_runs(const FieldPlan& plan) { return reads_derived(plan, "run"); }
 
-/// More epochs for small sets, fewer for large ones: examples read before a network typically overfits.
+/// Returns the number of epochs, more for small sets than for large ones, after which a network typically overfits.
 double epochs_for(const Examples& examples, double to_read) {
   constexpr double kFewest = 5, kMost = 15;
   return std::clamp(std::round(to_read / static_cast<double>(std::max<Index>(1, examples.count()))), kFewest, kMost);
 }
 
-/// Small sets are trained for a number of updates in small batches, since a few epochs of them are few updates.
-/// Training ends earlier when validation has not improved for a third of the updates. REQUIRES a default budget.
+/// Small sets are trained for a fixed number of updates in small batches, because a few epochs contain only few
+/// updates. Training ends early if validation has not improved for a third of the updates. REQUIRES a default budget.
 void settle_small_set(const FieldPlan& plan, const Examples& examples, const Given& given, TrainSettings& s) {
   constexpr Index kUpdates = 600, kValidations = 60, kPatience = 20, kSmallestBatch = 4, kBatches = 16;
   if (plan.problem != Problem::classifying && plan.problem != Problem::tagging) return;
@@ -598,13 +600,13 @@ void settle_label_loss(FieldPlan& plan, const Examples& examples, TrainSettings&
   s.predict = joined(all);
 }
 
-/// Whether a target is all that is predicted, symbol by symbol: not numbers, labels without places, or stops.
+/// Whether only a target is predicted, symbol by symbol, and no numbers, unaligned labels or stops.
 bool finds_by_symbols(const FieldPlan& plan) {
   const std::string& loss = plan.layout.heads.front().loss;
   return plan.layout.heads.size() == 1 && (loss.empty() || loss == "softmax");
 }
 
-/// A tree-lstm that tells all children apart, or where they are many one that adds them up.
+/// Returns a tree-lstm with separate weights for each child, or one that sums over the children if there are many.
 std::string default_tree_model(const Examples& examples, bool open_vocabulary) {
   constexpr Index kToldApart = 4;
   Index most = 2;
@@ -618,7 +620,7 @@ std::string default_tree_model(const Examples& examples, bool open_vocabulary) {
                      most > 2 && most <= kToldApart ? fmt::format(",children={}", most) : "");
 }
 
-/// Labels at all nodes teach much from few trees; what is learned by heart is held back by dropout.
+/// Labels at all nodes give much information from few trees; dropout limits memorization.
 void settle_for_trees(const FieldPlan& plan, const Examples& examples, const Given& given, TrainSettings& s) {
   constexpr double kTrees = 70'000, kFewest = 8, kMost = 40;
   const auto settle = [&](auto member, auto value) {
@@ -687,7 +689,7 @@ void set_problem_defaults(FieldPlan& plan, const Examples& examples, const Given
       settle(&TrainSettings::model, "bilstm:256,dropout=0.2,embedding=64,attention=additive,condition=start");
       settle(&TrainSettings::optimizer, "adam:rate=0.002,clip=1,schedule=cosine,warmup=100");
       settle(&TrainSettings::batch, Index{64});
-      // Nats rise again long before targets stop getting better.
+      // Nats increase again long before the error rate of targets stops improving.
       if (finds_by_symbols(plan) && is_likelihood(s.objective.value_or("likelihood")) && validates(s))
         settle(&TrainSettings::best_by, "sequences");
       if (!budget) s.epochs = 20;
@@ -708,7 +710,7 @@ void set_problem_defaults(FieldPlan& plan, const Examples& examples, const Given
   else if (!settled || compares)
     settle(&TrainSettings::batch, compares ? kWholeSet : Index{16});
   if (!budget && !everything && !compares) settle_small_set(plan, examples, given, s);
-  const bool affordable = compares && examples.positions() <= kMostWholePositions;  // else memory is short
+  const bool affordable = compares && examples.positions() <= kMostWholePositions;  // otherwise memory does not suffice
   const bool cut = plan.problem == Problem::forecasting && !parse_model_spec(s.model).both_directions && !affordable;
   if (!given.contains(&TrainSettings::whole_sequences) && !given.contains(&TrainSettings::window))
     s.whole_sequences = !cut;

@@ -29,13 +29,13 @@ namespace {
 
 using Type = FieldSpecification::Type;
 
-/// Positions of an example in one piece while a model is measured; no influence on the result.
+/// Positions of an example per pass during evaluation; does not affect the result.
 constexpr Index kReadingWindow = 1024;
 constexpr Index kSideBySide = 64;
 
 bool sees_ahead(const Plan& plan) { return !plan.recomputable(); }
 
-/// Nats of each row of a batch. Throws ModelError where one that is predicted is not finite.
+/// Computes the nats of each row of a batch. Throws ModelError if one of a predicted row is not finite.
 template <class T>
 void measure(const Head<T>& head, const Batch& batch, Matrix<const T> output, std::span<const T> parameters, Team& team,
              std::vector<T>& nats) {
@@ -51,7 +51,7 @@ void measure(const Head<T>& head, const Batch& batch, Matrix<const T> output, st
       throw ModelError(fmt::format("the prediction of {} is not finite", head.field));
 }
 
-/// What one head says about all examples.
+/// Accumulates the metrics of one head over all examples.
 template <class T>
 class HeadCount {
  public:
@@ -118,7 +118,7 @@ class HeadCount {
     figures_.nats += static_cast<double>(nats_[at(row)]);
   }
 
-  /// Labels that were never seen in training are there to be missed.
+  /// Labels that were never seen in training count as errors.
   void see_labels(const Batch& batch, Index chain, std::span<const Index> rows, Matrix<const T> output) {
     const SymbolRows& target = std::get<SymbolRows>(batch.field(head_.field));
     const Index example = batch.passages[at(chain)], place = batch.places[at(chain)];
@@ -173,7 +173,7 @@ class HeadCount {
   const Unsegmented<T>* unsegmented_;
   const ValueDistribution<T>* distribution_;
   Index beam_;
-  std::vector<std::string> names_;        // of labels, unseen ones behind the others
+  std::vector<std::string> names_;        // names of labels; unseen ones follow the others
   std::map<std::string, Symbol> unseen_;  // by name
   std::unique_ptr<LabelMetrics> labels_;
   std::optional<TreeMeasures> nodes_;  // of trees
@@ -185,7 +185,7 @@ class HeadCount {
   std::vector<double> mean_, low_, high_, observed_, scores_;
 };
 
-/// What lengths are called among the heads.
+/// Returns the name under which lengths are reported among the heads.
 template <class T>
 std::string length_field(const NetworkModel<T>& model) {
   return model.network().heads.front().field + ".length";
@@ -196,7 +196,7 @@ bool sees_whole_sequences(const Network<T>& network) {
   return std::ranges::any_of(network.heads, [](const Head<T>& head) { return !has_separate_rows(*head.loss); });
 }
 
-/// How examples are read by a model, which must have an eye for all that they hold.
+/// Returns how the model reads examples. Throws if the model cannot read all of their content.
 template <class T>
 ExampleBatchOptions reading_options(const NetworkModel<T>& model, const ExampleSet& examples) {
   check_child_count(model.spec(), examples);
@@ -210,12 +210,12 @@ ExampleBatchOptions reading_options(const NetworkModel<T>& model, const ExampleS
   return options;
 }
 
-/// What a head says of a batch, row by row: its signal, or of whole sequences the logarithms of posteriors and the
-/// best labels.
+/// The output of a head for a batch, row by row: its signal, or for losses of whole sequences the log posteriors and
+/// the best labels.
 template <class T>
 struct HeadAnswer {
   Matrix<const T> signal = {};
-  std::vector<Symbol> best = {};  // kNoSymbol where a label without a place does not begin
+  std::vector<Symbol> best = {};  // kNoSymbol where no unaligned label begins
   Buffer<T> posteriors = {};
 
   void take(const Head<T>& head, const Batch& batch, Matrix<const T> output, std::span<const T> parameters,
@@ -237,7 +237,7 @@ struct HeadAnswer {
     signal = log_p;
   }
 
-  /// What was observed says them.
+  /// Infers the hidden states from the observations.
   void train_states(const HiddenStates<T>& hidden, const Head<T>& head, const Batch& batch, Matrix<const T> output,
                     std::span<const T> parameters, Team& team) {
     const Observed<T> observed{.structure = batch.structure,
@@ -260,7 +260,7 @@ struct HeadAnswer {
 
 namespace {
 
-/// Of a model that predicts in any order: what it says is the mean of the probabilities under several.
+/// Evaluates an order-agnostic model: its probability is the mean over several orders.
 template <class T>
 FieldFigures evaluate_orders(const NetworkModel<T>& model, const ExampleSet& examples, Team& team) {
   const OrderlessNats nats = orderless_nats(model, examples, orderless_options(model.spec()).orders, team);
@@ -349,7 +349,7 @@ std::vector<HeadScores> score_heads(const NetworkModel<T>& model, const ExampleS
   std::vector<HeadScores> scores;
   for (const Head<T>& head : model.network().heads) {
     const bool once = model.data().field(head.field).once;
-    (void)examples.column(head.field);  // throws where it is not there
+    (void)examples.column(head.field);  // throws if it is missing
     scores.push_back({.field = head.field, .once = once});
     scores.back().nats.assign(at(once ? examples.count() : examples.positions()), std::nan(""));
   }

@@ -21,7 +21,7 @@ namespace unfold {
 
 namespace {
 
-/// The text of a setting in the card; nothing if the card does not have it.
+/// Returns the text of a setting in the card; nothing if the card does not contain it.
 template <class T>
 std::optional<std::string> stored_text(const nlohmann::json& stored, T TrainSettings::*setting) {
   const auto found = stored.find(name_of(setting));
@@ -57,7 +57,7 @@ TrainSettings settings_of_card(const Model& model) {
 TrainSettings stored_settings(const Model& model) {
   try {
     TrainSettings settings = settings_of_card(model);
-    (void)reader_options(settings);  // throws for what training would have refused
+    (void)reader_options(settings);  // throws for names that training would have rejected
     if (has_fields(settings)) (void)readers().get(*settings.format);
     return settings;
   } catch (const nlohmann::json::exception& error) {

@@ -22,7 +22,7 @@ namespace {
 
 using ScoreJson = nlohmann::ordered_json;
 
-/// A row of the table as it is printed.
+/// A row of the printed table.
 struct FieldScoreRow {
   double bits = 0;
   std::string text;  // TSV
@@ -32,13 +32,13 @@ struct FieldScoreRow {
 double or_zero(double nats) { return std::isnan(nats) ? 0 : nats; }
 ScoreJson bits_or_null(double nats) { return std::isnan(nats) ? ScoreJson() : ScoreJson(bits(nats)); }
 
-/// Makes rows of scores.
+/// Formats rows of scores.
 class FieldScoreTable {
  public:
   FieldScoreTable(const FieldScoreRequest& request, const std::function<void(std::string_view)>& write)
       : request_(request), write_(write) {}
 
-  /// Further examples; their numbers go on.
+  /// Adds further examples; numbering continues.
   void add(const Examples& examples, const std::vector<HeadScores>& heads) {
     begin(heads);
     for (Index e = 0; e < examples.count(); ++e) {
@@ -53,7 +53,7 @@ class FieldScoreTable {
     }
   }
 
-  /// A row of a table that goes on, or begins a sequence.
+  /// Adds a row of a table that continues or begins a sequence.
   void add_row(const Examples& row, const std::vector<HeadScores>& heads, bool begins) {
     begin(heads);
     example_ += begins ? 1 : 0;
@@ -124,7 +124,7 @@ class FieldScoreTable {
     put(std::move(row));
   }
 
-  /// Prints a row, or keeps it where all must be known first.
+  /// Prints a row, or stores it if all rows must be known first.
   void put(FieldScoreRow row) {
     if (request_.top > 0 || (request_.json && !request_.follow)) {
       rows_.push_back(std::move(row));
@@ -143,7 +143,7 @@ class FieldScoreTable {
   std::vector<FieldScoreRow> rows_;
 };
 
-/// What the stepper's heads say of the last position of a window.
+/// Returns the scores of the stepper's heads at the last position of a window.
 template <class T>
 std::vector<HeadScores> stepped_scores(const NetworkModel<T>& model, const ExampleSet& window, FieldStepper<T>& stepper,
                                        Team& team) {

@@ -21,7 +21,7 @@ constexpr std::string_view kNamesOfColumns = "# columns:", kNamesOfLabelled = "l
 
 bool is_empty_line(std::string_view line) { return line.find_first_not_of(" \t\r") == std::string_view::npos; }
 
-/// "NAME: line 2: what" with the line of the stream, `offset` lines further on.
+/// Returns a message "NAME: line 2: ..." with the line number increased by `offset`, the line of the stream.
 std::string shifted(const std::string& message, const std::string& name, Index offset) {
   const std::string before = name + ": line ";
   if (!message.starts_with(before)) return message;
@@ -32,10 +32,10 @@ std::string shifted(const std::string& message, const std::string& name, Index o
   return fmt::format("{}{}{}", before, line + offset, end);
 }
 
-/// What is read for an empty line of a table with one column: a row whose entry is missing.
+/// An empty line of a table with one column is read as a row whose entry is missing.
 constexpr const char *kEmptyRow = "\n", *kMissingRow = "NA\n";
 
-/// Cells are written back as they stood, empty, not as kMissingRow.
+/// Restores the empty cells of the input, so that they are written back empty instead of as kMissingRow.
 void restore_empty_cells(Examples& examples) {
   for (ExampleColumn& column : examples.columns) {
     if (column.is_text()) column.texts.back().clear();
@@ -79,7 +79,7 @@ void keep_last(Examples& examples, Index keep) {
 FieldStream::FieldStream(const std::string& path, ReaderOptions options, const DataSpecification& data,
                          StreamPiece piece, Index reach)
     : source_(path), options_(std::move(options)), data_(data), piece_(piece), reach_(reach) {
-  options_.text_kind_set = true;  // as in training, whatever a single text looks like
+  options_.text_kind_set = true;  // as in training, regardless of a single text
   const std::string& format = options_.format;
   if (format == "npy" || format == "images")
     throw UsageError(fmt::format("--follow requires a line-based format, which {} is not; leave it out", format));
@@ -101,7 +101,7 @@ bool FieldStream::next_line(std::string& line) {
   return true;
 }
 
-/// Lines up to an empty one.
+/// Reads lines up to an empty one.
 bool FieldStream::next_block(std::string& block) {
   block.clear();
   for (std::string line; next_line(line);) {
@@ -119,8 +119,8 @@ bool FieldStream::next_block(std::string& block) {
   return !block.empty();
 }
 
-/// A row of a table, which may hold line ends between quotes. An empty line is a row where the table has one column and
-/// another row follows: at the end it is none.
+/// Reads a row of a table, which may contain line ends in quotes. An empty line is a row if the table has one column
+/// and another row follows; at the end it is not a row.
 bool FieldStream::next_row(std::string& row) {
   row.clear();
   if (ahead_.empty()) read_ahead();
@@ -160,11 +160,11 @@ void FieldStream::read_ahead() {
     ahead_.emplace_back(row, first_);
 }
 
-/// The first row of a table names its columns when a field of the model is there by its name.
+/// The first row of a table is a header if it contains the name of a field of the model.
 void FieldStream::learn_header(const std::string& line) {
   headed_ = true;
   const Examples twice = read_examples(Input::from_bytes(source_.name(), line + line), {.format = "table"});
-  std::set<std::string_view> names;  // of fields, and of what derived ones are made of
+  std::set<std::string_view> names;  // of fields, and of the origins of derived fields
   for (const FieldSpecification& field : data_.fields) {
     const std::string_view name = field.name;
     names.insert(name);
@@ -178,7 +178,7 @@ void FieldStream::learn_header(const std::string& line) {
   one_column_ = twice.columns.size() == 1;
 }
 
-/// `line`: where the text begins, behind what is put in front of it.
+/// `line`: the line where the text begins, after the prefix `front`.
 Examples FieldStream::read(const std::string& front, const std::string& text, Index line) const {
   const Index before = std::ranges::count(front, '\n');
   try {
@@ -191,8 +191,8 @@ Examples FieldStream::read(const std::string& front, const std::string& text, In
   }
 }
 
-/// Without a header a row is read behind the first one, so that it must have as many cells, and that one twice, since
-/// the first of two equal rows is none.
+/// Without a header, a row is read after the first row, so that it must have the same number of cells. The first row is
+/// given twice, because the first of two equal rows is not a header.
 Examples FieldStream::read_row(const std::string& row, Index line) const {
   const bool empty = row == kEmptyRow;
   Examples examples = !header_.empty() ? read(header_, empty ? kMissingRow : row, line)
@@ -211,7 +211,7 @@ std::string FieldStream::sequence_of(const Examples& examples) const {
   return column == nullptr || column->texts.empty() ? std::string() : column->texts[0];
 }
 
-/// Rows of one sequence: the row that follows them tells that they are all.
+/// Reads the rows of one sequence; the row that follows them shows that the sequence is complete.
 bool FieldStream::next_rows(std::string& rows) {
   rows.clear();
   std::string row;
@@ -231,7 +231,7 @@ bool FieldStream::next_rows(std::string& rows) {
   return !rows.empty();
 }
 
-/// Columns as in the first piece, in their order.
+/// Arranges the columns as in the first piece.
 void FieldStream::complete(Examples& examples) {
   if (!std::exchange(started_, true)) {
     columns_ = examples.columns;
@@ -258,7 +258,7 @@ void FieldStream::complete(Examples& examples) {
   examples.columns = std::move(columns);
 }
 
-/// What readers say of a piece is said once a stream; of bytes that are not UTF-8 with the line of the stream.
+/// Passes each note of the readers on once per stream; a note about the encoding gets the line of the stream.
 void FieldStream::remark_once(Examples& piece) {
   std::vector<std::string> fresh;
   for (std::string& remark : piece.remarks) {
@@ -271,7 +271,7 @@ void FieldStream::remark_once(Examples& piece) {
   piece.remarks = std::move(fresh);
 }
 
-/// A stream gives rows as they come, so that a sequence ends where another one begins.
+/// In a stream, rows are returned as they arrive, so that a sequence ends where another one begins.
 void FieldStream::note_sequence(Examples& piece) {
   if (sequence_.empty() || returned_ || ended_.size() >= kMostEnded) return;
   if (ended_.insert(std::hash<std::string>()(sequence_)).second) return;
@@ -288,7 +288,7 @@ void FieldStream::remember(const Examples& row) {
   }
   std::vector<Index> lines = std::move(window_.lines);
   lines.insert(lines.end(), row.lines.begin(), row.lines.end());
-  // A column that the model does not read may hold now numbers, now texts.
+  // A column that the model does not read may contain numbers in one row and texts in another.
   append(window_, row);
   window_.source = row.source;
   window_.lines = std::move(lines);

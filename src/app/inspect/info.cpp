@@ -26,7 +26,7 @@ LogSummary read_log(const std::string& path) {
   std::ifstream file(path);
   for (std::string line; std::getline(file, line);) {
     const auto entry = try_parse_trusted_json(line);
-    if (!entry.is_object()) continue;  // a line that was cut off when the machine went down
+    if (!entry.is_object()) continue;  // a line that was truncated by a system crash
     ++result.entries;
     result.last = entry.dump();
     const auto best = entry.find("best");
@@ -158,7 +158,7 @@ std::string logged_unit(const std::string& run) {
     return "bits per symbol";
   const auto standardised = [](const FieldInfo& field) { return !field.loss.empty() && !field.mean.empty(); };
   std::error_code none;
-  const bool has_model = std::filesystem::exists(folder.model(), none);  // a run that has only begun has none
+  const bool has_model = std::filesystem::exists(folder.model(), none);  // a run that has just begun has none
   return has_model && std::ranges::any_of(describe_model(run).fields, standardised)
              ? "bits per prediction, numbers standardized"
              : "bits per prediction";

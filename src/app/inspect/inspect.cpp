@@ -30,13 +30,13 @@ constexpr std::size_t kMostCellBytes = 60, kMostShown = 3, kMostDistinctShown = 
 /// One line of the report: a name, padded, and a text.
 std::string report_line(std::string_view name, std::string_view text) { return fmt::format("{:<9} {}\n", name, text); }
 
-/// The message of an error without the name of the file, which the report has already.
+/// Returns the message of an error without the file name, which the report already contains.
 std::string without_source(std::string message, const std::string& source) {
   const std::string before = source + ": ";
   return message.starts_with(before) ? message.substr(before.size()) : message;
 }
 
-/// A table: its schema, and the first fault that training refuses.
+/// Reports a table: its schema, and the first fault that training would reject.
 Inspection inspect_table(const std::string& file, const TrainSettings& s) {
   const TableSchema schema = infer_table_schema_of_file(file, stated_schema(s));
   Inspection result{.text = describe(schema), .json = to_json(schema)};
@@ -50,7 +50,7 @@ Inspection inspect_table(const std::string& file, const TrainSettings& s) {
   return result;
 }
 
-/// What one field of the examples contains.
+/// Reports the contents of one field of the examples.
 struct FieldSummary {
   std::string name, type, per;
   Index entries = 0, missing = 0, distinct = 0;
@@ -90,7 +90,7 @@ FieldSummary summary_of(const ExampleColumn& column) {
   return summary;
 }
 
-/// What training reads and predicts, or why it needs an option.
+/// Reports the fields that training reads and predicts, or why an option is required.
 struct PlannedFields {
   std::vector<std::string> reads = {}, predicts = {};
   std::string refused = {};

@@ -17,7 +17,7 @@
 namespace unfold {
 namespace {
 
-/// Examples side by side; no influence on the result.
+/// Number of examples processed in parallel; does not affect the result.
 constexpr Index kConstrainedAtOnce = 64;
 constexpr const char* kChunkRules = "iob";
 
@@ -29,7 +29,7 @@ std::vector<std::string> names_of(const FieldSpecification& field) {
   return names;
 }
 
-/// FIELD=..., where it begins so.
+/// Parses the prefix FIELD=, if there is one.
 template <class T>
 std::size_t find_head(const NetworkModel<T>& model, std::string_view& text) {
   const auto& heads = model.network().heads;
@@ -46,7 +46,7 @@ std::size_t find_head(const NetworkModel<T>& model, std::string_view& text) {
       fmt::format("--constraint: the field is ambiguous; use FIELD={} with one of the fields {}", text, fields));
 }
 
-/// Whether what is read is made of a field, however.
+/// Whether an input is derived from a field in any way.
 bool is_made_of(const std::string& read, const std::string& field) {
   const std::string name = parse_read(read).field;
   if (name == field) return true;
@@ -110,7 +110,7 @@ double log_sum_of_all(const ChainOfLabels& chain) {
   return chain_forward(chain.scores, chain.e(), {alpha.data(), chain.length, n, n}, scratch);
 }
 
-/// Without answers: nothing is allowed.
+/// Without results: no labeling is allowed.
 AllowedLabels allowed_labels(const ChainOfLabels& chain, const Automaton& allowed, Index count) {
   const LabelSearch search(chain.scores, chain.e(), allowed);
   AllowedLabels found{.best = search.best(count)};

@@ -22,7 +22,7 @@ namespace {
 
 using Type = FieldSpecification::Type;
 
-/// What was sampled beyond the end of an example, of one field: a symbol, or `size` numbers, a position.
+/// Sampled values of one field beyond the end of an example: one symbol, or `size` numbers, per position.
 struct Invented {
   std::vector<Symbol> symbols;
   std::vector<float> values;
@@ -32,7 +32,7 @@ struct Invented {
 struct Forecast {
   std::string name, text;
   double number = 0;
-  double deviation = 1;  ///< of the field, which decides the digits
+  double deviation = 1;  ///< of the field; determines the number of digits
 };
 
 double deviation_of(const FieldSpecification& field, Index i) {
@@ -53,7 +53,7 @@ std::vector<T> log_probabilities(std::span<const T> logits) {
   return result;
 }
 
-/// The parts of dates behind the end of an example, by field: dates go on with the step of the example.
+/// Returns the parts of dates after the end of an example, by field: dates continue with the step of the example.
 std::map<std::string, ExampleColumn> future_dates(const Examples& examples, Index example, Index ahead) {
   std::map<std::string, ExampleColumn> parts;
   if (examples.schema == nullptr) return parts;
@@ -62,7 +62,7 @@ std::map<std::string, ExampleColumn> future_dates(const Examples& examples, Inde
     const ExampleColumn& cells = examples.column(column.name);
     const DateFormat format = column.date_format.value_or(DateFormat::year_month_day);
     std::vector<Moment> dates;
-    bool known = false;  // the last date
+    bool known = false;  // whether the last date is known
     for (Index p = examples.begin(example); p < examples.end(example); ++p) {
       const std::optional<Moment> date = parse_date(cells.texts[at(p)], format);
       known = date.has_value();
@@ -113,7 +113,7 @@ class PathForecaster {
     stepper_.reset();
     for (Index t = 0; t < set_.length(example); ++t) step(t);
     std::vector<std::vector<Forecast>> result(at(request_.ahead));
-    const Index known = only_draws() ? 0 : std::min(shortest_, request_.ahead);  // whose inputs are all known
+    const Index known = only_draws() ? 0 : std::min(shortest_, request_.ahead);  // positions whose inputs are all known
     const State<T> end = stepper_.state();
     start_path();
     for (Index k = 0; k < known; ++k) {
@@ -154,7 +154,7 @@ class PathForecaster {
     for (const Head<T>& head : model_.network().heads) path_[head.field] = {};
   }
 
-  /// Reads the inputs of a position, known or invented, and runs the network there.
+  /// Reads the inputs of a position, known or sampled, and runs one step of the network.
   void step(Index position) {
     for (const Read& read : reads_) {
       const Index from = read.field->once ? 0 : position - read.how.back;
@@ -190,7 +190,7 @@ class PathForecaster {
     std::copy_n(from, size, to.row(0));
   }
 
-  /// Standardizes the part of a date.
+  /// Writes the standardized part of a date.
   static void give_date(const FieldSpecification& field, const ExampleColumn& part, Index row, Matrix<T> to) {
     if (!part.present(row)) return;
     for (Index i = 0; i < field.size; ++i) {
@@ -239,7 +239,7 @@ class PathForecaster {
     }
   }
 
-  /// Draws what a head says and puts it into the path.
+  /// Draws the value of a head and adds it to the path.
   void draw(const Head<T>& head, Random& random) {
     Invented& path = path_.at(head.field);
     const FieldSpecification& field = field_of(head);
@@ -303,7 +303,7 @@ class PathForecaster {
   const PredictRequest& request_;
   Stepper<T> stepper_;
   bool reads_dates_ = false;
-  std::map<std::string, ExampleColumn> dates_;  // behind the end of the example; row 0 is its last position
+  std::map<std::string, ExampleColumn> dates_;  // after the end of the example; row 0 is its last position
   std::vector<Read> reads_;
   Index shortest_ = 1 << 30;
   Index example_ = 0;

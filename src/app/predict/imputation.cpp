@@ -31,7 +31,7 @@ PartialVector<T> known_part(const VectorModel<T>& model, const double* row, cons
   return part;
 }
 
-/// In units of the data, in place of the numbers that are missing.
+/// Fills in the missing numbers, in units of the data.
 template <class T>
 void fill_row(const VectorModel<T>& model, const PartialVector<T>& part, const FillRequest& request, Index number,
               double* row) {

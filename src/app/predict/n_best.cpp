@@ -9,9 +9,9 @@
 namespace unfold {
 namespace {
 
-/// Examples side by side; no influence on the result.
+/// Number of examples processed in parallel; does not affect the result.
 constexpr Index kExamplesAtOnce = 64;
-/// Of labels without places: beginnings that a search keeps beside those that are asked for.
+/// For unaligned labels: prefixes that a search keeps in addition to the requested number.
 constexpr Index kLeastBeam = 16;
 
 template <class T>

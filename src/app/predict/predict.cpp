@@ -35,20 +35,20 @@ namespace {
 using Json = nlohmann::ordered_json;
 using Type = FieldSpecification::Type;
 
-/// The band around a mean.
+/// The quantiles reported with a mean.
 constexpr double kLow = 0.1, kHigh = 0.9;
 
 constexpr const char* kParentColumn = "parent";
 constexpr const char *kGridRow = "row", *kGridColumn = "column";
 
-/// A column that is added: texts, or numbers.
+/// An added column of texts or numbers.
 struct Added {
   std::string name;
   bool once = false;
   std::vector<std::string> texts = {};
   std::vector<double> numbers = {};
-  std::vector<Json> values = {};  ///< of JSON lines alone
-  double deviation = 1;           ///< of the numbers, which decides their digits
+  std::vector<Json> values = {};  ///< only for JSON lines
+  double deviation = 1;           ///< of the numbers; determines their digits
   bool integers = false;          ///< the texts are whole numbers
 
   Json json(Index entry) const {
@@ -102,7 +102,7 @@ class HeadColumns {
     }
   }
 
-  /// `best`: the label to answer with, where it is not the most probable one by itself.
+  /// `best`: the label to report, if it is not the most probable one at this position.
   void set(Index entry, std::span<const T> signal, Symbol best = kNoSymbol) {
     if (field_.type == Type::symbols || !names_.empty())
       set_symbol(entry, signal, best);
@@ -155,7 +155,7 @@ class HeadColumns {
 /// Writes data with columns added.
 class TableWriter {
  public:
-  /// `symbols`: as the model's text became positions.
+  /// `symbols`: how the model's text was split into positions.
   TableWriter(const Examples& examples, const std::vector<Added>& added, std::string_view symbols,
               const std::function<void(std::string_view)>& write)
       : examples_(examples),
@@ -190,7 +190,7 @@ class TableWriter {
     }
   }
 
-  /// Whether examples are runs of rows, which empty lines keep apart.
+  /// Whether examples are sequences of rows, separated by empty lines.
   bool has_runs() const { return !by_example_; }
 
   /// The only position of the only example as an object.
@@ -237,17 +237,17 @@ class TableWriter {
   }
 
  private:
-  /// Nodes of trees, from 1 in each tree, with the number of the parent; 0 of the root.
+  /// Whether to show the nodes of trees, numbered from 1 in each tree, with the number of the parent (0 for the root).
   bool shows_parents() const { return examples_.are_trees() && !by_example_; }
-  /// Where a position lies in its grid, from 1.
+  /// Whether to show the coordinates of a position in its grid, from 1.
   bool shows_places() const { return examples_.are_grids() && !by_example_; }
 
-  /// A sequence of numbers has no place in the one cell of an example.
+  /// A sequence of numbers does not fit into the single cell of an example.
   bool is_shown(const ExampleColumn& column) const {
     return !column.derived && (!by_example_ || column.once || column.is_text());
   }
 
-  /// The name of an added column, with a number where the data or another column have it already.
+  /// Returns the name of an added column, with a number appended if the name is already taken.
   std::string free_name(const std::string& wanted) const {
     const auto taken = [&](const std::string& name) {
       return examples_.find(name) != nullptr || std::ranges::find(names_, name) != names_.end();
@@ -278,7 +278,7 @@ class TableWriter {
   Range entries(const ExampleColumn& column, Index example) const {
     return column.source ? column.chain(example) : Range{examples_.begin(example), examples_.end(example)};
   }
-  /// The end of a target is no part of the text.
+  /// The end of a target is not part of the text.
   bool is_end(const ExampleColumn& column, Index entry) const {
     return of_pairs_ && column.is_text() && column.texts[at(entry)] == kTargetEnd;
   }
@@ -365,7 +365,7 @@ void add_n_best(const NetworkModel<T>& model, const ExampleSet& set, Index count
   });
 }
 
-/// Labels among those that are allowed, instead of the most probable ones, and what that is worth.
+/// The best labels under the constraint, and their probability.
 template <class T>
 std::vector<Added> constrained_columns(const NetworkModel<T>& model, const ExampleSet& set,
                                        const PredictRequest& request, Team& team) {
@@ -406,7 +406,7 @@ std::vector<Added> constrained_columns(const NetworkModel<T>& model, const Examp
   return all;
 }
 
-/// Of a model that reads a source.
+/// Writes the targets of a model that reads a source.
 template <class T>
 std::vector<Added> found_targets(const NetworkModel<T>& model, const ExampleSet& set, const PredictRequest& request,
                                  Team& team) {
@@ -453,7 +453,7 @@ std::vector<Added> found_targets(const NetworkModel<T>& model, const ExampleSet&
   return columns;
 }
 
-/// Of one row, from which the stepper goes on.
+/// Predicts one row, from which the stepper continues.
 template <class T>
 std::vector<Added> stepped_columns(const NetworkModel<T>& model, const ExampleSet& window, FieldStepper<T>& stepper,
                                    const PredictRequest& request) {
@@ -466,7 +466,7 @@ std::vector<Added> stepped_columns(const NetworkModel<T>& model, const ExampleSe
   return joined_columns(heads);
 }
 
-/// How a model answers, as it is asked.
+/// How a model produces the requested predictions.
 template <class T>
 struct Answering {
   Answering(const NetworkModel<T>& model, const PredictRequest& request)
@@ -475,7 +475,7 @@ struct Answering {
         numbers(finds && model.data().field(target_field(model)).type == Type::values),
         searches(request.beam > 1 || request.sampled || request.attention ||
                  (finds && (request.best > 1 || request.constraint))) {}
-  bool source, finds;  ///< whole sequences are predicted, of a source or not
+  bool source, finds;  ///< whether whole sequences are predicted, with or without a source
   bool numbers;        ///< of numbers
   bool searches;       ///< for whole sequences
 };
@@ -491,8 +491,9 @@ std::vector<Added> answers(const NetworkModel<T>& model, const ExampleSet& set, 
   return added;
 }
 
-/// The examples in portions whose answers take 128 MB at most, or are of one example: with --probabilities a position
-/// has a number for each class. All at once where an answer depends on the number of an example, or takes little.
+/// Divides the examples into portions whose results take at most 128 MB, or that have one example: with
+/// --probabilities, a position has a number for each class. All examples form one portion if a result depends on the
+/// index of the example, or if results are small.
 template <class T>
 std::vector<std::vector<Index>> portions_of(const NetworkModel<T>& model, const ExampleSet& set,
                                             const PredictRequest& request) {
@@ -515,7 +516,7 @@ std::vector<std::vector<Index>> portions_of(const NetworkModel<T>& model, const 
   return portions;
 }
 
-/// Predicted classes that are whole numbers are written like those of the data.
+/// Predicted classes that are integers are written as in the data.
 template <class T>
 void mark_integers(const NetworkModel<T>& model, const Examples& examples, std::vector<Added>& added) {
   for (const Head<T>& head : model.network().heads) {
@@ -530,12 +531,12 @@ void mark_integers(const NetworkModel<T>& model, const Examples& examples, std::
   }
 }
 
-/// Answers all examples and writes them.
+/// Predicts all examples and writes the results.
 template <class T>
 void write_answers(const NetworkModel<T>& model, Examples examples, const PredictRequest& request,
                    const std::function<void(std::string_view)>& write, Reporter& reporter) {
   const auto data = std::make_shared<const DataSpecification>(model.data());
-  const ExampleSet set(examples, data, {});  // labels never seen do not matter here
+  const ExampleSet set(examples, data, {});  // unseen labels do not matter here
   reporter.remark(fmt::format("{} examples, {} positions", set.count(), set.positions()));
   Team team(thread_count(request.threads));
   const std::string symbols = stored_settings(model).symbols;
@@ -558,7 +559,7 @@ void write_answers(const NetworkModel<T>& model, Examples examples, const Predic
     write_portion(subset(examples, portion), set.subset(portion), &portion == &portions.front());
 }
 
-/// Puts entries in the order of the rows of a table in memory, which groups and times have changed.
+/// Restores the row order of a table in memory, which grouping and sorting by time have changed.
 template <class Entry>
 void restore_order(const std::vector<Index>& rows, std::vector<Entry>& entries) {
   if (entries.size() != rows.size()) return;
@@ -567,7 +568,7 @@ void restore_order(const std::vector<Index>& rows, std::vector<Entry>& entries) 
   entries = std::move(restored);
 }
 
-/// Answers all examples with columns.
+/// Predicts all examples and returns columns.
 template <class T>
 std::vector<PredictedColumn> answer_columns(const NetworkModel<T>& model, const Examples& examples,
                                             const PredictRequest& request) {
@@ -594,7 +595,7 @@ std::vector<PredictedColumn> answer_columns(const NetworkModel<T>& model, const 
   return columns;
 }
 
-/// Answers a stream piece by piece.
+/// Predicts a stream piece by piece.
 template <class T>
 void follow_stream(const NetworkModel<T>& model, const PredictRequest& request,
                    const std::function<void(std::string_view)>& write, Reporter& reporter) {
@@ -640,7 +641,7 @@ void follow_stream(const NetworkModel<T>& model, const PredictRequest& request,
   }
 }
 
-/// Whether --probabilities adds columns: of classes, tags or hidden states.
+/// Whether --probabilities adds columns for classes, tags or hidden states.
 template <class T>
 bool has_probabilities(const NetworkModel<T>& model) {
   return std::ranges::any_of(model.network().heads, [&](const Head<T>& head) {
@@ -648,7 +649,7 @@ bool has_probabilities(const NetworkModel<T>& model) {
   });
 }
 
-/// What goes on beyond an end needs one, and says nothing but what comes there.
+/// Rejects options that do not apply to forecasts, which require an end of the data and contain only later positions.
 template <class T>
 void check_ahead(const NetworkModel<T>& model, const PredictRequest& request) {
   if (request.ahead == 0) return;

@@ -210,7 +210,7 @@ class FieldInspector {
   }
 
   Index example_of(Index position) const {
-    Index first = 0, end = set_->count();  // the first example that ends behind the position
+    Index first = 0, end = set_->count();  // the first example that ends after the position
     while (first < end) {
       const Index middle = first + (end - first) / 2;
       if (set_->begin(middle) + set_->length(middle) <= position)

@@ -225,7 +225,7 @@ class PositionLook {
     return places;
   }
 
-  /// Adds the gradient norms of the state at a window's position, by distance before and behind it.
+  /// Adds the gradient norms of the state at a window's position, by distance before and after it.
   void follow(const Window& window, std::vector<std::vector<double>>& before,
               std::vector<std::vector<double>>& behind) {
     const auto [example, position] = window;

@@ -146,7 +146,7 @@ PageSection card_section(const ReportRequest& request) {
 
 namespace {
 
-/// An argument that stands without an option: the name of a file.
+/// A positional argument: the name of a file.
 std::string file_argument(const std::string& file) {
   return quoted(file.size() > 1 && file.starts_with('-') ? "./" + file : file);
 }

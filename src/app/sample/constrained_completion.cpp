@@ -19,7 +19,7 @@
 namespace unfold {
 namespace {
 
-/// A model with what it is asked about.
+/// A model and the query about it.
 struct Matching {
   std::unique_ptr<SymbolModel> model;
   std::vector<Symbol> prime;
@@ -50,21 +50,21 @@ Matching prepare(const MatchRequest& request, const Warn& warn) {
   return {std::move(model), std::move(prime), std::move(allowed)};
 }
 
-/// One that says what it cannot tell apart says so only when it is asked itself.
+/// A wrapper would hide the Markov interface of the predictor (model/markov.h).
 std::unique_ptr<Predictor> predictor_of(const SymbolModel& model, const std::string& name) {
   std::unique_ptr<Predictor> predictor = model.predictor();
   if (dynamic_cast<const MarkovContext*>(predictor.get()) != nullptr) return predictor;
   return finite_predictor(model, name);
 }
 
-/// log max_j b(j, x): no history makes a symbol more probable than its best state.
+/// Returns log max_j b(j, x): with any history, a symbol is at most as probable as in its best state.
 std::vector<double> symbol_bounds(const HmmParameters& hmm) {
   std::vector<double> bounds(at(hmm.alphabet));
   for (Index j = 0; j < hmm.states; ++j)
     for (Index x = 0; x < hmm.alphabet; ++x)
       bounds[at(x)] = std::max(bounds[at(x)], hmm.emissions[at(j * hmm.alphabet + x)]);
   vector_log(bounds.data(), bounds.data(), hmm.alphabet);
-  constexpr double kRounding = 1e-6;  // predictors answer in float
+  constexpr double kRounding = 1e-6;  // predictors return floats
   for (double& x : bounds) x = std::min(0.0, x + kRounding);
   return bounds;
 }
@@ -118,7 +118,7 @@ namespace {
 
 const char* answer_of(const CompletedText& text) { return *text.proved ? "proved best" : "best found"; }
 
-/// On one line.
+/// Formats a completion on one line.
 std::string completion_line(const CompletedText& text) {
   const std::string answer = text.proved ? fmt::format("{}\t", answer_of(text)) : "";
   return fmt::format("{}\t{}\t{}\t{}{}\n", decimals(text.bits()), text.names.size(), decimals(text.completion.score),

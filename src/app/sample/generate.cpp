@@ -29,7 +29,7 @@ UsageError unknown_task(const std::string& task) {
       fmt::format("unknown task {}{} (tasks: {})", in_quotes(name), did_you_mean(name, names), fmt::join(names, ", ")));
 }
 
-/// A task of examples, as a table.
+/// Generates the examples of a task as a table.
 GenerateOutcome generate_examples(const GenerateRequest& request) {
   if (request.size)
     throw UsageError("--mask and --size are for texts; for this task, use --count to set the number of examples");
@@ -46,7 +46,7 @@ GenerateOutcome generate_examples(const GenerateRequest& request) {
           .entropy_of_predicted = task->bits_per_prediction()};
 }
 
-/// Structures of a task that are written to a file, `unit` by `unit`; they have `positions` in all.
+/// Generates structures of a task that are written to a file, `unit` by `unit`, with `positions` in total.
 template <class Made>
 GenerateOutcome generate_file(const GenerateRequest& request, const std::string& unit,
                               Made (*make)(std::string_view, std::uint64_t, Index), Index Made::*positions) {

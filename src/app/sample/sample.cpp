@@ -19,7 +19,8 @@ namespace {
 
 Symbol last_of(const std::vector<Symbol>& symbols) { return symbols.empty() ? kNoSymbol : symbols.back(); }
 
-/// Decodes symbols block by block and hands the text on, so that a long sample needs no memory and shows at once.
+/// Decodes symbols and passes the text on block by block, so that a long sample needs little memory and appears
+/// immediately.
 class BlockStream {
  public:
   using Use = std::function<void(const SampledBlock&)>;
@@ -76,7 +77,7 @@ void sample(const SampleRequest& request, const std::function<void(const Sampled
   if (!request.prime.empty()) sampling.prime = encode_prime(alphabet, request.prime);
   const LineEnd end{.symbol = model->sequence_end(),
                     .may_be_first = model->configuration().value(kEmptyLinesKey, true)};
-  // Of adaptive models, no sample shall know another.
+  // With adaptive models, samples must not learn from each other.
   const std::unique_ptr<Predictor> fresh = finite_predictor(*model, request.model);
   for (sampling.number = 0; sampling.number < request.count; ++sampling.number) {
     BlockStream blocks(alphabet, last_of(sampling.prime), sampling.number, use);
@@ -106,7 +107,7 @@ void require_no_prime(const SampleRequest& request) {
     throw UsageError("--prime and --stop are for models of running text, not for whole sequences");
 }
 
-/// Calls use(model, examples of nothing but what is given, team).
+/// Calls use(model, examples that contain only the given fields, team).
 template <class Use>
 void with_given_examples(const SampleRequest& request, Index threads, const Use& use) {
   with_network_model(request.model, [&]<class T>(const NetworkModel<T>& model) {

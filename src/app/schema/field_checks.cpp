@@ -15,7 +15,7 @@
 namespace unfold {
 namespace {
 
-/// A column that a network reads, and how many positions before the present one.
+/// A column that a network reads, and the distance to an earlier position.
 struct ColumnRead {
   std::string column;
   Index back = 0;

@@ -72,7 +72,8 @@ class FileScoring {
   }
 
   std::string result_file(std::size_t i) const { return fmt::format("{}/file-{}.json", r_.out, i + 1); }
-  /// What a result is of: another file under the same name, or the same with other contents, is another.
+  /// Identifies the input of a result, so that a different file with the same name, or changed contents, is not
+  /// confused with it.
   std::string description(std::size_t i) const {
     std::error_code none;
     const auto size = std::filesystem::file_size(r_.data[i], none);

@@ -96,7 +96,7 @@ void TextScorer::add(Line& line, double nats) {
   line.scored.nats += nats;
 }
 
-/// One symbol after another.
+/// Scores one symbol after another.
 void TextScorer::follow(Line& line) {
   if (by_lines_) {
     predictor_->reset();
@@ -139,7 +139,7 @@ void TextScorer::score(std::span<const TextLine> lines, const std::string& sourc
                        const std::function<void(const ScoredTextLine&)>& use) {
   std::vector<Line> scored;
   scored.reserve(lines.size());
-  // A line that cannot be read ends the text, but not before those above it have their scores.
+  // A line that cannot be read ends the text, after all preceding lines have been scored.
   std::exception_ptr failure;
   for (const TextLine& line : lines) {
     try {

@@ -133,7 +133,7 @@ bool needs_gradients(const OptionRow& row, const TrainSettings& s) {
   return row.by_gradient && !(is_of(row, &RunSettings::memory_limit) && is_counted_model(s.model));
 }
 
-/// Says what the data are, and how they could be read otherwise.
+/// Describes the data, and how they could be read differently.
 std::string description_of(Kind kind, const OptionRow& row) {
   switch (kind) {
     case Kind::task: return "this is a task";
@@ -155,7 +155,7 @@ void refuse_inapplicable(const TrainSettings& s, const Given& given) {
   }
 }
 
-/// Whether a file can be looked at before it is read.
+/// Whether a file can be inspected before it is read.
 bool is_file(const std::string& path) {
   std::error_code ignored;
   return std::filesystem::is_regular_file(path, ignored);
@@ -188,8 +188,8 @@ const OptionRow* first_given(const Given& given, const auto& holds) {
   return nullptr;
 }
 
-/// The option that states that DATA is running text; empty: there is none. Options of training are not among them: an
-/// option never changes the kind of data.
+/// Returns the option that states that DATA is running text; empty if there is none. Training options do not count,
+/// because they never change the kind of data.
 std::string_view option_of_text(const TrainSettings& s, const Given& given) {
   const auto states_text = [](const OptionRow& row) { return is_only_for_text(row) && row.group == OptionGroup::data; };
   if (const OptionRow* row = first_given(given, states_text)) return row->name;
@@ -197,8 +197,7 @@ std::string_view option_of_text(const TrainSettings& s, const Given& given) {
   return is_fitted_model(s.model) ? name_of(&TrainSettings::model) : std::string_view();
 }
 
-/// A note for the case that only an option causes a file to be read as running text, although it looks like a different
-/// format.
+/// Returns a note if only an option causes a file to be read as running text although it looks like a different format.
 std::string remark_on_text(const TrainSettings& s, std::string_view option) {
   const Input input = Input::open(s.data.front());
   if (input.bytes().empty()) return {};
@@ -208,14 +207,14 @@ std::string remark_on_text(const TrainSettings& s, std::string_view option) {
                      s.data.front(), option, guess.format, guess.format, guess.why);
 }
 
-/// Whether the name of a file leaves open that it is running text: logs are text of a special form.
+/// Whether the extension of a file allows running text, including logs, which are a special form of text.
 bool may_be_text(const std::string& file) {
   const std::span<const std::string_view> named = formats_of_name(file);
   return named.empty() || named.front() == kLogFormat;
 }
 
-/// The format that the name of the first file decides, or that its first lines show for a text of letters or records.
-/// `text`: an option that states running text, which for a log is one that says how to read it.
+/// Returns the format determined by the name of the first file, or for plain text by its first lines. `text`: an option
+/// that states running text; for logs, an option that says how to read them.
 FormatGuess decided_format(const std::string& file, bool fields, std::string_view text) {
   const std::span<const std::string_view> named = formats_of_name(file);
   const std::string_view format = named.empty() ? std::string_view() : named.front();
@@ -251,7 +250,7 @@ void set_log_defaults(TrainSettings& s, const Given& given) {
   s.symbols = "words";
   s.lines = true;
   s.label_column = s.label_column || s.only_label.has_value();
-  if (given.resumed) return;  // everything else has been stored
+  if (given.resumed) return;  // all other settings have been stored
   if (!given.contains(&TrainSettings::model)) s.model = kDefaultLogModel;
   // Models that are fitted directly need no validation data.
   if (!s.valid && !s.split && is_fitted_model(s.model)) s.split = "100/0/0";

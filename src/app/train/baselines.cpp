@@ -12,11 +12,11 @@
 namespace unfold {
 namespace {
 
-/// Symbols of a part whose frequencies are counted, at most.
+/// Maximum number of symbols of a part that are counted.
 constexpr Index kMostCounted = 10'000'000;
 constexpr double kUnknown = std::numeric_limits<double>::quiet_NaN();
 
-/// How often each symbol occurs; more of them, so that none has the probability 0.
+/// The frequencies of symbols, smoothed so that none has probability 0.
 class SymbolFrequencies {
  public:
   explicit SymbolFrequencies(Index symbols) : counts_(at(symbols), 0.5) {}
@@ -25,7 +25,7 @@ class SymbolFrequencies {
   bool has(Symbol symbol) const { return symbol >= 0 && at(symbol) < counts_.size(); }
   double nats(Symbol symbol) const { return std::log(total() / counts_[at(symbol)]); }
   Symbol most_frequent() const { return static_cast<Symbol>(std::ranges::max_element(counts_) - counts_.begin()); }
-  /// The mean of `nats` over the symbols of another one.
+  /// Returns the mean nats of the symbols counted in another object.
   double mean_nats(const SymbolFrequencies& of) const {
     double nats = 0, count = 0;
     for (std::size_t x = 0; x < counts_.size(); ++x) {
@@ -35,7 +35,7 @@ class SymbolFrequencies {
     }
     return count > 0 ? nats / count : kUnknown;
   }
-  /// The share of a symbol among those that were added.
+  /// Returns the share of a symbol among those that were added.
   double share(Symbol symbol) const {
     const double added = total() - 0.5 * static_cast<double>(counts_.size());
     return added > 0 ? (counts_[at(symbol)] - 0.5) / added : 0;
@@ -46,7 +46,7 @@ class SymbolFrequencies {
   std::vector<double> counts_;
 };
 
-/// Of the symbols of a part that a model predicts.
+/// Counts the symbols of a part that a model predicts.
 SymbolFrequencies frequencies_in(const Corpus& corpus, const Split& part, Symbol predict_after) {
   constexpr Index kWindow = 4096;
   SymbolFrequencies result(corpus.alphabet().size());
@@ -112,7 +112,7 @@ double constant_nats(const FieldColumn& training, const FieldColumn& measured, c
   return count > 0 ? nats / count + log_scale(field) : kUnknown;
 }
 
-/// The mean squared error of the mean of the training part, in units of the data.
+/// Returns the mean squared error of predicting the mean of the training part, in units of the data.
 double constant_squared_error(const FieldColumn& training, const FieldColumn& measured,
                               const FieldSpecification& field) {
   const std::vector<double> mean = Moments(training, field.size).mean;

@@ -26,7 +26,7 @@ std::vector<std::string> units_without_paths(const Circuit& circuit) {
   return names;
 }
 
-/// Why no circuit of these data has a path reading, whatever its units; empty: it may have one.
+/// Returns why no circuit for these data can have a path reading, regardless of its units; empty if it may have one.
 std::string chains_without_paths(const Circuit& circuit, const ModelSpec& model) {
   if (model.cell->reads_trees()) return fmt::format("{} runs over trees", model.cell->name);
   if (model.cell->reads_grids()) return fmt::format("{} runs over grids", model.cell->name);
@@ -34,7 +34,7 @@ std::string chains_without_paths(const Circuit& circuit, const ModelSpec& model)
   return pairs ? "a source and a target are two sequences" : "";
 }
 
-/// Whether the circuit pools the positions of a sequence by other operations than sums over paths.
+/// Whether the circuit pools the positions of a sequence by operations other than sums over paths.
 bool pools_without_paths(const Circuit& circuit) {
   return std::ranges::any_of(circuit.nodes(), [](const Node& node) {
     return node.kind == Node::Kind::map && node.name.starts_with("pool/") && !map_info(node.map).homogeneous;

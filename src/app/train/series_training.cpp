@@ -21,7 +21,7 @@ std::string with_training_length(const std::string& spec, const ExampleSet& trai
 
 namespace {
 
-/// With fewer examples, no separate part is held out.
+/// With fewer examples than this, no separate part is held out.
 constexpr Index kFewExamples = 2000;
 /// The recurrent network among the candidates.
 constexpr const char* kSeriesNetwork = "bilstm:64,dropout=0.3";

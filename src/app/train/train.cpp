@@ -65,11 +65,11 @@
 namespace unfold {
 namespace {
 
-/// Examples that tell how good a trained model of a task is.
+/// Number of examples for evaluating a trained model of a task.
 constexpr Index kTestExamples = 1000;
 /// The distribution that is fitted if none is chosen.
 constexpr const char* kSimplestDensity = "gaussian-mixture:1";
-/// How readily a rare symbol is read as one that was never seen (ExampleBatchOptions).
+/// Rate at which rare symbols are replaced by the unknown symbol (ExampleBatchOptions).
 constexpr double kUnknownRate = 0.25;
 
 std::vector<Index> lengths_of(const ExampleSet& examples) {
@@ -166,21 +166,21 @@ class Training {
   Given& given_;
   RunFolder folder_;
   Reporter& reporter_;
-  Examples examples_ = {};  // of data with fields
+  Examples examples_ = {};  // for data with fields
   FieldPlan fields_ = {};
-  std::optional<LogTraining> log_;  // how logs are read
+  std::optional<LogTraining> log_;  // settings for logs
   std::unique_ptr<InitialModel> known_;
   TrainingDevice device_;
-  bool goes_on_ = false;             // with the settings of an earlier run
+  bool goes_on_ = false;             // whether the run continues with the settings of an earlier one
   Given stored_ = {};                // names of these settings
   std::string chosen_model_ = {};    // the SPEC of the best restart, with its graph; empty: as in the settings
-  bool begins_ = true;               // not from a checkpoint
-  bool selects_series_ = false;      // the model of labeled series is selected
-  bool chooses_density_ = false;     // the model of a table is chosen by cross-validation
+  bool begins_ = true;               // whether the run does not start from a checkpoint
+  bool selects_series_ = false;      // whether the model of labeled series is selected automatically
+  bool chooses_density_ = false;     // whether the model of a table is selected by cross-validation
   std::set<std::string_view> open_;  // settings still to be derived from the data
 };
 
-/// Rejects requests that a run folder, or its absence, does not allow.
+/// Rejects requests that conflict with a run folder or its absence.
 void Training::check_out() const {
   if (without_folder_) {
     if (request_.resume) throw UsageError("--resume requires the run folder to be continued: add --out");
@@ -302,7 +302,8 @@ TrainOutcome Training::run() {
   require_same_training(processes(), s_, run_, request_.resume && folder_.has_checkpoint());
   if (request_.resume && !folder_.has_checkpoint())
     reporter_.remark(fmt::format("{} contains no checkpoint yet: training starts from the beginning", folder_.path()));
-  device_ = TrainingDevice(s_, run_, request_.device, reporter_);  // before anything is written: there may be none
+  device_ = TrainingDevice(s_, run_, request_.device,
+                           reporter_);  // before anything is written, because there may be no such device
   if (s_.task) return *s_.precision == "double" ? run_on_task<double>() : run_on_task<float>();
   if (s_.follow) return *s_.precision == "double" ? run_followed<double>() : run_followed<float>();
   if (has_fields(s_)) return run_on_fields();
@@ -325,7 +326,7 @@ void Training::decide_sequences(const LanguageModel<T>& model, const Split& trai
   if (!open_.contains(name_of(&TrainSettings::whole_sequences))) return;
   std::size_t needed = whole_sequence_bytes(*model.plan(), model.alphabet().size(), training, s_.batch, sizeof(T));
   if (run_.memory_limit) needed = std::min(needed, parse_bytes(*run_.memory_limit));
-  needed *= static_cast<std::size_t>(std::min<Index>(s_.restarts, threads()));  // restarts run side by side
+  needed *= static_cast<std::size_t>(std::min<Index>(s_.restarts, threads()));  // restarts run in parallel
   const SequenceChoice choice = choose_sequences(s_, needed, available_memory());
   s_.whole_sequences = choice.whole;
   reporter_.remark(choice.remark);
@@ -375,7 +376,7 @@ TrainOutcome Training::run_recurrent(const Material& material, const TrainingDat
   }
 }
 
-/// What `measure` returns while a model has other parameters.
+/// Returns the result of `measure` while a model temporarily has different parameters.
 template <class Model, class T>
 auto with_parameters(Model& model, const Parameters<T>& other, const auto& measure) {
   const Parameters<T> own = model.parameters();
@@ -411,7 +412,7 @@ TrainOutcome Training::run_followed() {
       .run = folder_.path(), .model_file = model_file(), .settings = s_, .parameters = model.parameter_count()};
   try {
     result.result = follow_stream(model, s_, options, threads(), reporter_);
-    // A stream cannot be read again: the last step stands beside the uniform distribution.
+    // A stream cannot be read again, so the last step is compared with the uniform distribution.
     const double uniform = std::log(static_cast<double>(model.alphabet().size()));
     if (result.result.steps > 0)
       compare_with_baselines(
@@ -479,7 +480,7 @@ TrainingResult Training::fit(NetworkModel<T>& model, BatchReader& reader, const 
   return result;
 }
 
-/// Fits hidden Markov models of vectors, whose number of states may follow from the data; none: it is another model.
+/// Fits a hidden Markov model of vectors, whose number of states may be selected from the data; empty for other models.
 std::optional<HmmFit> Training::settle_states(const ExampleSet& training, Team& team) {
   const ModelSpec spec = parse_model_spec(s_.model);
   if (!is_hidden_markov(spec)) return std::nullopt;
@@ -494,7 +495,7 @@ std::optional<HmmFit> Training::settle_states(const ExampleSet& training, Team& 
   return fitted;
 }
 
-/// Chooses the model of a table of which only the format is known, and its settings.
+/// Chooses a model and its settings for a table if only the format is specified.
 void Training::choose_density(const ExampleSet& training, Team& team) {
   if (!chooses_density_) return;
   const ExampleColumn& vectors = examples_.column(kVector);
@@ -513,7 +514,7 @@ void Training::choose_density(const ExampleSet& training, Team& team) {
   s_.optimizer = canonical_optimizer(s_.optimizer);
 }
 
-/// Fits mixtures, unless they are trained by gradients; none: it is another model.
+/// Fits a mixture unless it is trained by gradients; empty for other models.
 std::optional<MixtureFit> Training::fit_mixture_model(const ExampleSet& training, Team& team) {
   if (!is_fitted_mixture(s_.model)) return std::nullopt;
   if (request_.resume)
@@ -593,8 +594,8 @@ TrainOutcome Training::run_on_task() {
   return result;
 }
 
-/// Reads data with fields and settles what follows from them. A run that goes on settles its settings as if they had
-/// been given: then what the caller gives again comes to what it came to before.
+/// Reads data with fields and derives the remaining settings. A resumed run treats its stored settings as given, so
+/// that repeated options lead to the same settings as before.
 void Training::settle_fields() {
   if (is_fitted_model(s_.model))
     throw UsageError(
@@ -609,7 +610,7 @@ void Training::settle_fields() {
     s_.read.reset();
   if (may_choose_density(s_, known)) {
     chooses_density_ = is_table_of_numbers(peek_fields(s_.data, reader_options(s_)));
-    if (chooses_density_) s_.model = kSimplestDensity;  // stands for the model until it is chosen
+    if (chooses_density_) s_.model = kSimplestDensity;  // a placeholder until the model is chosen
   }
   examples_ = read_training_fields(s_, reporter_);
   if (s_.symbols == kAnyText) s_.symbols = tokenization_of(examples_);
@@ -622,7 +623,7 @@ void Training::settle_fields() {
   check_fields(fields_, examples_, s_);
 }
 
-/// Reads a file beside those to train on: what is known of its columns, they need not show.
+/// Reads a further file with the column types that are known from the training data.
 Examples Training::read_further(const std::string& file, const DataSpecification& data) const {
   ReaderOptions options = reader_options(s_);
   request_types(data, options);
@@ -648,7 +649,8 @@ TrainOutcome Training::run_on_fields() {
   return run_on_examples<float>(parts);
 }
 
-/// Whether the model has no layers: then it has weights for the pairs of what is read and labels that training shows.
+/// For a model without layers, lists the pairs of inputs and labels that occur in training, which get weights. Returns
+/// whether the model is of this kind.
 bool Training::list_features(const ExampleSet& training) {
   const ModelSpec spec = parse_model_spec(s_.model);
   if (!is_linear(spec)) return false;
@@ -691,7 +693,7 @@ TrainOutcome Training::run_on_examples(const std::array<ExampleSet, 3>& parts) {
   if (device_.is_cpu() && in_steps)
     require_training_memory(*model.plan(), parts[0], s_, batches.window, sizeof(T), run_);
   if (!by_gradients) {
-    if (given_.contains(&TrainSettings::best_by))  // of pairs there is always one
+    if (given_.contains(&TrainSettings::best_by))  // for pairs there is always validation data
       throw UsageError(fmt::format("--best-by needs validation, but {} has none", s_.model));
     check_one_pass_settings(s_, request_.resume);
   }
@@ -777,7 +779,7 @@ TrainOutcome Training::run_on_examples(const std::array<ExampleSet, 3>& parts) {
   return result;
 }
 
-/// Reports the baselines, and warns where the model does not beat them.
+/// Reports the baselines, and warns if the model is not better.
 void Training::report_baselines(const TrainOutcome& outcome) const {
   for (const ComparedBaseline& each : outcome.baselines) {
     const std::string what = fmt::format("{}{} {:.4g}, the baseline {} {:.4g}", each.of.empty() ? "" : each.of + ": ",
@@ -813,7 +815,7 @@ template <class T>
 void Training::compare_fields(NetworkModel<T>& model, const Parameters<T>& initial,
                               const std::array<ExampleSet, 3>& parts, const std::optional<FieldFigures>& validated,
                               Team& team) const {
-  if (s_.objective && !is_likelihood(*s_.objective)) return;  // what was trained for are not nats
+  if (s_.objective && !is_likelihood(*s_.objective)) return;  // the training objective is not the nats
   std::optional<ExampleSet> beginning;
   if (!validated) beginning = beginning_of(parts[0], kMeasuredPositions);
   const ExampleSet& measured = beginning ? *beginning : parts[1];
@@ -829,16 +831,16 @@ void Training::compare_fields(NetworkModel<T>& model, const Parameters<T>& initi
       s_, folder_.path(), reporter_);
 }
 
-/// Comes when nothing is left to be refused: what an earlier run left there goes now.
+/// Called when all checks have passed: removes the files of an earlier run.
 void Training::begin_folder(bool resume) const {
   if (!writes()) return;
   folder_.create();
-  if (!resume) check_folder();  // another process may have come first
+  if (!resume) check_folder();  // another process may have been faster
   if (!resume) folder_.clear();
   folder_.write_config(kept(Keep::run));
 }
 
-/// Says what is about to be done.
+/// Prints what is about to be done.
 void Training::tell(const SymbolModel& model, const Material& material) const {
   reporter_.remark(fmt::format("{}: {}{} symbols in the alphabet, {} to train on{}", s_.model,
                                is_fitted_model(s_.model) ? "" : fmt::format("{} parameters, ", model.parameter_count()),
@@ -880,7 +882,7 @@ TrainOutcome Training::outcome(const SymbolModel& model, const Material& materia
 
 namespace {
 
-/// What the course of validation says about the budget; empty if nothing.
+/// Returns a note if the validation history suggests a different budget; otherwise empty.
 std::string budget_note(const TrainingResult& result) {
   constexpr Index kFewest = 20;
   if (!result.validated || result.steps < kFewest || result.reason == "fitted") return {};
