@@ -7,7 +7,7 @@
 namespace unfold {
 
 std::string resolve_links(const std::string& path, int& error) {
-  constexpr int kMostLinks = 40;  // as the kernel
+  constexpr int kMostLinks = 40;  // the limit of the kernel
   std::filesystem::path place = path;
   for (int links = 0; links < kMostLinks; ++links) {
     std::error_code not_a_link;

@@ -10,7 +10,7 @@
 namespace unfold {
 namespace {
 
-constexpr std::size_t kMostQuoted = 100;                       // bytes of a value in quotes
+constexpr std::size_t kMostQuoted = 100;                       // maximum number of bytes of a quoted value
 constexpr std::size_t kWordBegin = 100, kWordEnd = 50;         // kept of a word that is longer than both and a mark
 constexpr std::size_t kMessageBegin = 800, kMessageEnd = 400;  // the same for a message
 
@@ -49,18 +49,18 @@ std::string escaped_text(std::string_view text, const Escaping& what) {
   return out;
 }
 
-/// A text of valid UTF-8 without its middle where it has more than `begin` + `end` bytes and some for the mark.
+/// Returns a valid UTF-8 text, without its middle if it is longer than `begin` + `end` bytes plus the ellipsis.
 std::string without_middle(std::string_view text, std::size_t begin, std::size_t end) {
   constexpr std::size_t kMark = 24;
   if (text.size() <= begin + end + kMark) return std::string(text);
-  const auto inside = [](char c) { return (c & 0xC0) == 0x80; };  // of a character of UTF-8
+  const auto inside = [](char c) { return (c & 0xC0) == 0x80; };  // of a UTF-8 character
   std::size_t last = text.size() - end;
   while (begin > 0 && inside(text[begin])) --begin;
   while (last < text.size() && inside(text[last])) ++last;
   return fmt::format("{} ... ({} bytes) ... {}", text.substr(0, begin), last - begin, text.substr(last));
 }
 
-/// How many bytes at the end of a text may be the beginning of a character whose rest follows.
+/// Returns the number of bytes at the end of a text that may be the beginning of an incomplete character.
 std::size_t unfinished_bytes(std::string_view text) {
   for (std::size_t count = 1; count <= std::min<std::size_t>(3, text.size()); ++count) {
     const auto lead = static_cast<unsigned char>(text[text.size() - count]);

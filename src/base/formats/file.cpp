@@ -67,19 +67,19 @@ struct stat status_of(int descriptor, const std::string& name) {
   return status;
 }
 
-/// Of an input that does not say how large it is.
+/// For an input of unknown size.
 [[noreturn]] void fail_too_long(const std::string& name, std::size_t size) {
   throw RuntimeFailure(fmt::format(
       "{}: the first {} MiB fill the available memory, and there are more data; use a shorter input (head -c 1G)", name,
       size >> 20));
 }
 
-/// `likely_size`: of a file that says how large it is; it may grow or shrink all the same.
+/// `likely_size`: the size that the file reports; it may still grow or shrink.
 std::string read_to_end(int descriptor, const std::string& name, std::size_t likely_size = 0) {
   std::string out;
   std::size_t size = 0, room = likely_size > 0 ? likely_size + 1 : kFileBlock;
   for (;;) {
-    // A string that grows doubles, and keeps its old memory until it has the new.
+    // A growing string doubles its capacity and holds the old memory until the new memory is filled.
     const bool grows = likely_size == 0 && size >= kCheckedFrom && out.capacity() < size + room;
     if (grows && available_memory() < 2 * out.capacity()) fail_too_long(name, size);
     try {
@@ -326,7 +326,7 @@ int create_locked(const std::string& path) {
   return -1;
 }
 
-/// A device or a pipe, whose other end may let one wait.
+/// A device or a pipe: writing may have to wait for its other end.
 int open_directly(const std::string& path) {
   const BlockingSection waiting;
   int descriptor = -1;

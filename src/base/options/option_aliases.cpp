@@ -14,7 +14,7 @@ struct OptionAliases {
   std::vector<std::string_view> others;
 };
 
-/// SPEC options first, then command options. An alias may stand in several rows: the first row whose option is
+/// SPEC options first, then command options. An alias may occur in several rows: the first row whose option is
 /// available applies.
 const std::vector<OptionAliases>& option_aliases() {
   static const std::vector<OptionAliases> list = {

@@ -32,7 +32,7 @@ std::optional<std::size_t> number_in(const std::string& path, std::string_view n
 std::size_t left_of(std::size_t limit, std::size_t used) { return limit > used ? limit - used : 0; }
 
 /// Returns the bytes that a group has left; the file names depend on the version of control groups. An unlimited group
-/// says "max", or in version 1 a number of 19 digits.
+/// contains "max", or in version 1 a number of 19 digits.
 std::size_t left_in(const std::string& group, const char* limit_file, const char* used_file, const char* forgettable) {
   const auto limit = number_in(group + limit_file), used = number_in(group + used_file);
   if (!limit || !used) return kNoLimit;

@@ -29,7 +29,7 @@ using Clock = std::chrono::steady_clock;
 /// Thrown by sync() in members that did not fail themselves; never escapes `run`.
 struct Abandoned {};
 
-/// Throws BrokenOff where this thread, which is the caller of `run`, is to stop.
+/// Throws BrokenOff if this thread, the caller of `run`, should stop.
 void break_off_if_asked() {
   const std::atomic<bool>* const stop = Interruptible::flag();
   if (stop != nullptr && stop->load(std::memory_order_relaxed)) throw BrokenOff();
