@@ -70,8 +70,8 @@ std::vector<Cut> cut(const ExampleSet& examples, std::span<const Index> order, c
   return cuts;
 }
 
-/// A batch as several batches of limited size: consecutive chains of it, or pieces of one chain. Every chain keeps
-/// its slot, which is reset before its first piece; streams are handed over after the last piece of all.
+/// Splits a batch into several batches of limited size: consecutive chains of the batch, or pieces of one chain. Every
+/// chain keeps its slot, which is reset before its first piece; streams are passed on after the last piece.
 class DividedCut {
  public:
   DividedCut(const Cut& whole, Index most, bool may_cut_chains)
@@ -95,7 +95,7 @@ class DividedCut {
         parts_.back().whole = false;
       }
     }
-    if (!whole_.whole) parts_.back().carry.moves = whole_.carry.moves;  // of whole examples nothing is handed over
+    if (!whole_.whole) parts_.back().carry.moves = whole_.carry.moves;  // whole examples pass nothing on
     return std::move(parts_);
   }
 
@@ -110,7 +110,7 @@ class DividedCut {
     positions_ += stretch.length;
     Cut& part = parts_.back();
     part.stretches.push_back(stretch);
-    if (whole_.carry.slots.empty()) return;  // of whole examples nothing is carried
+    if (whole_.carry.slots.empty()) return;  // whole examples carry no state
     const Index slot = whole_.carry.slots[chain];
     part.carry.slots.push_back(slot);
     if (starts && fresh_.contains(slot)) part.carry.fresh.push_back(slot);
@@ -124,7 +124,7 @@ class DividedCut {
   Index positions_ = 0;  // of the last part
 };
 
-/// For a reader.
+/// Used by readers.
 std::vector<Cut> divided(std::vector<Cut> cuts, const ExampleBatchOptions& options) {
   if (options.most_positions == 0) return cuts;
   std::vector<Cut> result;

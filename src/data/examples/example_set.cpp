@@ -26,7 +26,7 @@ class ColumnsByName {
   explicit ColumnsByName(const Examples& examples) : examples_(examples) {
     for (const ExampleColumn& column : examples.columns) columns_.try_emplace(column.name, &column);
   }
-  /// Null when there is none.
+  /// Returns null if there is none.
   const ExampleColumn* find(std::string_view name) const {
     const auto found = columns_.find(name);
     return found == columns_.end() ? nullptr : found->second;
@@ -38,7 +38,7 @@ class ColumnsByName {
   std::unordered_map<std::string_view, const ExampleColumn*> columns_;
 };
 
-/// Null when there is none. Throws DataError where files do not agree what it holds.
+/// Returns null if there is none. Throws DataError if files disagree on its type.
 const ExampleColumn* find_readable(const ColumnsByName& columns, const std::string& name) {
   const ExampleColumn* column = columns.find(name);
   if (column != nullptr && !column->clash.empty()) throw DataError(column->clash);
@@ -79,7 +79,7 @@ class Origin {
   bool spelt() const { return !steps_.empty() && steps_.front().kind == DerivedField::Kind::characters; }
 
  private:
-  /// Parts that have no column leave none at all.
+  /// If one part has no column, the template has none.
   void add(const ColumnsByName& columns, const TemplatePart& part) {
     Origin origin(columns, part.field);
     const bool fits = origin.column != nullptr && origin.column->is_text() && !origin.column->once &&
@@ -174,7 +174,8 @@ std::vector<Index> entries_of(const Examples& examples, const ExampleColumn& col
   return entries;
 }
 
-/// In larger alphabets, symbols that occur once are dropped: a symbol that is read once can hardly be learned.
+/// In larger alphabets, symbols that occur once are dropped, because hardly anything can be learned from one
+/// occurrence.
 constexpr std::size_t kClosedAlphabet = 500;
 
 /// All distinct texts, by descending frequency, with ties ordered by their bytes. Only those that occur at least

@@ -18,7 +18,7 @@ void extend(List& list, List& more) {
   list.insert(list.end(), std::make_move_iterator(more.begin()), std::make_move_iterator(more.end()));
 }
 
-/// Cells of entries that are written as they are, which have none yet.
+/// Appends empty cells for entries that are written unchanged.
 CellList all_cells(const ExampleColumn& column) {
   if (!column.cells.empty()) return column.cells;
   CellList cells;
@@ -84,7 +84,7 @@ void set_width(ExampleColumn& column, Index width) {
   column.missing.assign(at(entries), 1);
 }
 
-/// Converts numbers to texts, as tables show them.
+/// Converts numbers to texts in the format of tables.
 void make_texts(ExampleColumn& column) {
   column.texts.reserve(column.numbers.size());
   for (Index e = 0; e < column.entries(); ++e)

@@ -98,9 +98,9 @@ void check_field(const FieldSpecification& expected, const Field& rows) {
                                 cols, expected.size));
 }
 
-/// The field of that name, or null. Specifications of thousands of fields are asked for one after another, so that this
-/// thread remembers where they stand. A place is looked at before it is believed: it may be that of another
-/// specification.
+/// Returns the field with this name, or null. Specifications with thousands of fields are queried field by field, so
+/// each thread caches the positions of fields. A cached position is verified before use, because it may belong to a
+/// different specification.
 const FieldSpecification* find_field(const std::vector<FieldSpecification>& fields, std::string_view name) {
   constexpr std::size_t kFew = 8;
   if (fields.size() <= kFew) {

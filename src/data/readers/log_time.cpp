@@ -119,7 +119,7 @@ std::optional<double> apache_time(TimeCursor& in) {
   return joined_time(days_of(year, month, day), seconds, zone_of(in));
 }
 
-/// With the year at the end, or none.
+/// With the year at the end, or without a year.
 std::optional<double> syslog_time(TimeCursor& in) {
   double year = 1970, month = 0, day = 0, seconds = 0;
   if (!in.month(month) || !in.blanks() || !in.digits(1, 2, day) || !in.blanks() || !clock_of(in, seconds))

@@ -142,7 +142,7 @@ class ImageList {
  private:
   enum class Kind { none, whole, positions };
 
-  /// Of an image of a folder, which has no list of the user's: names the image.
+  /// For an image of a folder, which has no user-defined list: names the image.
   [[noreturn]] void refuse(const std::string& what) const {
     if (of_folder_) throw_data_error((folder_ / name_).lexically_normal().string(), 0, what);
     throw_data_error(text_.source(), line_, what);
@@ -207,7 +207,7 @@ class ImageList {
   ReaderText text_;
   fs::path folder_;
   bool of_folder_ = false;
-  std::string_view name_;  // of the image of the line
+  std::string_view name_;  // of the image in this line
   Index line_ = 0, converted_ = 0;
   Examples examples_;
   ExampleColumn pixels_, labels_;

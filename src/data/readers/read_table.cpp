@@ -40,7 +40,7 @@ bool is_numeric_column(const ColumnSchema& column) {
   return column.type == ColumnType::number || column.type == ColumnType::integer;
 }
 
-/// What the options of a reader and of the command state about a table.
+/// The statements about a table in the options of a reader and of the command.
 SchemaOptions schema_options(const ReaderOptions& options) {
   SchemaOptions schema = options.schema;
   if (!options.rows.field.empty()) schema.infer_roles = false;  // each row is a vector
@@ -72,7 +72,7 @@ class TableColumn {
   TableColumn(const ColumnSchema& schema, const SchemaOptions& options, bool vectors)
       : schema_(schema), options_(options) {
     column_.name = schema.name;
-    // Columns that are left out keep their type where all cells are numbers, so that they are written as they stood.
+    // Columns that are left out keep their type if all cells are numbers, so that they are written unchanged.
     numbers_ = is_numeric_column(schema) ? schema.odd == 0 || schema.role != ColumnRole::left_out
                                          : reads_as_numbers(schema, vectors);
     column_.width = numbers_ ? 1 : 0;
@@ -125,7 +125,7 @@ class TableColumn {
                                                                 numbers_ || schema_.type == ColumnType::date);
   }
 
-  /// Adds the cells of the entries so far, which are written as they are.
+  /// Adds empty cells for the entries so far, which are written unchanged.
   void keep_all_cells() {
     for (Index e = 0; e < column_.entries(); ++e)
       column_.cells.add(column_.present(e) ? fmt::format("{}", column_.numbers[at(e)]) : std::string());
@@ -137,7 +137,7 @@ class TableColumn {
   ExampleColumn column_;
 };
 
-/// The cells of columns in memory: their texts, and numbers with the digits that they need.
+/// Returns the cells of columns in memory: texts, and numbers with as many digits as needed.
 class MemoryCells {
  public:
   explicit MemoryCells(std::vector<ExampleColumn> columns) : columns_(std::move(columns)) {}
@@ -177,7 +177,7 @@ class TableExamples {
     read_rows(text.text());
     divide();
   }
-  /// Of columns in memory with one entry per row.
+  /// For columns in memory with one entry per row.
   TableExamples(Examples memory, const ReaderOptions& options)
       : reader_options_(options), options_(schema_options(options)) {
     const Index rows = memory.positions();
@@ -282,7 +282,8 @@ class TableExamples {
     return values;
   }
 
-  /// The column that the rows have to be sorted by: one that is stated, or dates of groups or of a series.
+  /// Returns the column by which rows must be sorted: the one stated in the options, or the dates of groups or of a
+  /// series.
   TableColumn* sorting_column(bool grouped) {
     if (options_.order) return find(*options_.order);
     TableColumn* order = find(ColumnRole::order);
@@ -369,7 +370,7 @@ class TableExamples {
     examples_.columns.insert(examples_.columns.begin(), std::move(once));
   }
 
-  /// Adds a column and, of dates, those derived from it.
+  /// Adds a column and, for dates, the columns derived from it.
   void add_column(TableColumn& column, const std::vector<Index>& ends, bool once) {
     std::vector<ExampleColumn> derived;
     const bool divides = reader_options_.date_parts && !vectors_;
@@ -495,7 +496,7 @@ class CellCount {
     TableRow row;
     for (std::size_t position = 0; position < rows.size() && seen_ < kRowsToSee;) {
       const bool complete = splitter.next(rows, position, true, row) == RowSplitter::Result::row;
-      differs_ = !complete || row.misplaced_quote;  // with another separator it may be none
+      differs_ = !complete || row.misplaced_quote;  // with another separator it may not be one
       if (differs_) return;
       if (is_empty_row(row)) continue;
       if (wanted_ == 0) wanted_ = row.cells.size();
@@ -515,7 +516,7 @@ class CellCount {
   Index seen_ = 0;
 };
 
-/// What the first line has most of.
+/// Returns the most frequent candidate in the first line.
 char most_frequent_separator(std::string_view text) {
   const std::string_view line = text.substr(0, text.find('\n'));
   const auto count = [&](char separator) { return std::count(line.begin(), line.end(), separator); };
@@ -526,7 +527,8 @@ char most_frequent_separator(std::string_view text) {
 
 }  // namespace
 
-/// Where a separator would leave the text: as RowSplitter reads, a quote opens where a cell begins, and nowhere else.
+/// Tracks whether the text is inside quotes for one separator. As in RowSplitter, a quote opens only at the beginning
+/// of a cell.
 struct OpenQuotes::Candidate {
   explicit Candidate(char which) : separator(which), cells(which) {}
 
@@ -549,7 +551,7 @@ struct OpenQuotes::Candidate {
   char separator;
   CellCount cells;
   bool inside = false, begins = true;  // begins: a cell begins at the next character
-  std::size_t row = 0;                 // where the first row that is not complete begins
+  std::size_t row = 0;                 // start of the first incomplete row
 };
 
 OpenQuotes::OpenQuotes() {

@@ -1,6 +1,6 @@
 /// The format `trees`: bracketed trees, one per line, such as "(3 (2 The) (4 film))" in the Stanford Sentiment
 /// Treebank, or over several lines, each but the first indented, as in the Penn Treebank. A top bracket without a
-/// label, as in "( (S (NP I) (VP saw)))", is no node and has one child. An opening bracket is followed by the label
+/// label, as in "( (S (NP I) (VP saw)))", is not a node and has one child. An opening bracket is followed by the label
 /// of the node (`_` if it has none) and then by its word or its children. A word without brackets next to other
 /// children is a node without a label. Positions are nodes, with children before their parents, so the root is the last
 /// one.
@@ -221,7 +221,7 @@ std::string guess_trees(const DataSample& sample) {
     const bool cut = !sample.whole && texts.text().data() + texts.text().size() == text.data() + text.size();
     if (!texts.text().starts_with('(') || (TreeLine(texts.text()).read() && !(cut && trees > 0))) return {};
     const bool several = texts.text().find('\n') != std::string_view::npos;
-    if (several && !has_bare_top(texts.text())) return {};  // as the code of some programming languages
+    if (several && !has_bare_top(texts.text())) return {};  // as in the source code of some programming languages
     lines = lines || several;
     ++trees;
   }

@@ -31,7 +31,7 @@ void describe(Visitor& v, CopyOptions& o) {
   v("pattern", o.pattern, "number of symbols to repeat", range(1, 1e6));
   v("symbols", o.symbols, "number of different symbols", range(2, 1e6));
 }
-/// The options that all time-series tasks share.
+/// The options common to all time-series tasks.
 template <class Visitor, class Options>
 void describe_series(Visitor& v, Options& o, double longest = 1e7) {
   v("length", o.length, "steps", range(2, longest));

@@ -39,7 +39,7 @@ bool is_invisible(char32_t c) {
          c == 0xFEFF || (c >= 0xFFF9 && c <= 0xFFFB) || (c & 0xFFFE) == 0xFFFE;
 }
 
-/// Returns the escapes that all kinds of alphabets share; empty if `c` needs none.
+/// Returns the escape sequence of `c`, common to all kinds of alphabets; empty if `c` needs none.
 std::string_view common_escape(char32_t c) {
   switch (c) {
     case '\n': return "\\n";

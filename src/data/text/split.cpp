@@ -49,8 +49,8 @@ Index Split::symbols() const {
   return total;
 }
 
-/// Pieces that lie side by side in one file are measured together: to find a symbol's place, words are read from a mark
-/// some thousand symbols before it, which is much for each of many short lines.
+/// Adjacent pieces of one file are measured together: locating a symbol reads words from a mark up to some thousand
+/// symbols before it, which would be too slow for each of many short lines.
 Index Split::bytes(const Corpus& corpus) const {
   const auto go_on = [&](const Piece& piece, const Piece& next) {
     return next.sequence == piece.sequence + 1 && next.range.begin == 0 &&
