@@ -11,8 +11,8 @@ namespace {
 /// Largest size of a signal and of either side of a parameter: products of two of them fit in an Index.
 constexpr Index kMostSize = Index{1} << 31;
 
-/// The parameters of a node that is being made. All of them get their places at once, for a map of many fields has as
-/// many parameters; without `place`, as after an exception, they are taken away again.
+/// The parameters of a node under construction. They are placed all at once, because a map of many fields has as many
+/// parameters; without a call of `place`, for example after an exception, they are removed again.
 class NewParameters {
  public:
   explicit NewParameters(std::vector<ParameterInfo>& all) : all_(all), before_(all.size()) {}
@@ -22,7 +22,7 @@ class NewParameters {
     if (!placed_) all_.erase(all_.begin() + static_cast<std::ptrdiff_t>(before_), all_.end());
   }
 
-  /// In the order of their names among all. Throws UsageError where two have the same.
+  /// Inserts them in the order of names. Throws UsageError if two have the same name.
   void place() {
     if (all_.size() > before_) place_all();
     placed_ = true;
@@ -103,7 +103,7 @@ const Node& Circuit::own(Signal s, std::string_view who) const {
   return nodes_[static_cast<std::size_t>(s.id)];
 }
 
-/// Without a place among the others: the caller has NewParameters.
+/// Does not place the parameter among the others: the caller holds NewParameters.
 int Circuit::add_parameter(std::string name, Index rows, Index cols, const Init& init) {
   check(init, name, cols);
   parameters_.push_back({std::move(name), rows, cols, init, 0});

@@ -47,8 +47,8 @@ struct Dilated {
   Index dilation, each;  ///< thresholds per kernel
 };
 
-/// Dilations from 1 to (length - 1) / 8, spaced evenly on a logarithmic scale, with `each` thresholds per kernel in
-/// all.
+/// Dilations from 1 to (length - 1) / 8, evenly spaced on a logarithmic scale, with `each` thresholds per kernel in
+/// total.
 std::vector<Dilated> spread_dilations(Index each, Index length) {
   const Index count = std::min(each, kMostDilations);
   const double span = std::max(1.0, static_cast<double>(length - 1) / static_cast<double>(kKernelTaps - 1));
@@ -83,7 +83,7 @@ std::vector<Index> draw_channels(Index channels, Random& random) {
   return all;
 }
 
-/// A series as a bank reads it.
+/// A series in the layout that a bank reads.
 class Series {
  public:
   Series(Matrix<const float> series, bool standardized) : rows_(series.rows), cols_(series.cols) {

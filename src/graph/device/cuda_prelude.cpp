@@ -14,7 +14,7 @@ typedef unsigned long long u64;
 #define KERNEL_OF(name, most_threads) \
   extern "C" __global__ void __launch_bounds__(most_threads, 1) name(const __grid_constant__ ArgumentWords a)
 
-// Becomes a pointer to whatever is asked for.
+// Converts to a pointer to any type.
 struct AnyPointer {
   u64 address;
   template <class T> DEVICE operator T*() const { return reinterpret_cast<T*>(address); }
@@ -41,7 +41,7 @@ template <class T> DEVICE T shuffle_xor(T x, int mask) { return __shfl_xor_sync(
 extern __shared__ __align__(128) char unfold_shared[];
 DEVICE char* shared_memory() { return unfold_shared; }
 
-// Past the first cache, which does not see what other processors write.
+// Bypasses the first-level cache, which does not see writes by other multiprocessors.
 DEVICE float load_far(const float* p) {
   float x;
   asm volatile("ld.global.cg.f32 %0, [%1];" : "=f"(x) : "l"(__cvta_generic_to_global(p)) : "memory");

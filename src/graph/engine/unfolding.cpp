@@ -44,12 +44,12 @@ std::shared_ptr<const Plan> given(std::shared_ptr<const Plan> plan) {
   return plan;
 }
 
-/// Slots that sequences read and write: each its own.
+/// The slots that sequences read and write: a separate one for each.
 void check_slots(const Structure& structure, std::span<const Index> slots) {
   if (slots.empty()) return;
   require_length("unfolding: the list of state slots", slots.size(), structure.sequences());
   const bool rising = std::adjacent_find(slots.begin(), slots.end(), std::greater_equal<>()) == slots.end();
-  if (rising && slots.front() >= 0) return;  // as they mostly are
+  if (rising && slots.front() >= 0) return;  // the usual case
   std::vector<Index> sorted(slots.begin(), slots.end());
   std::sort(sorted.begin(), sorted.end());
   if (sorted.front() < 0) throw UsageError("unfolding: state slot " + std::to_string(sorted.front()));
@@ -69,7 +69,7 @@ bool same_source(const Structure* a, const Structure* b) {
   return a != nullptr && b != nullptr && (a == b || a->same_layout(*b));
 }
 
-/// Whether members that share a step would wait for each other longer than one alone takes for it.
+/// Whether members that share a step would wait for each other longer than a single member takes for the step.
 bool too_small_to_share(const Plan& plan, std::size_t number_bytes) {
   constexpr double kBytes = 512 << 10;
   return plan.flops_per_position() / 2 * static_cast<double>(number_bytes) < kBytes;
@@ -89,7 +89,7 @@ struct Unfolding<T>::Body : Parts<T> {
   void require_forward(const char* who) const {
     require_order(forwarded, who, "call forward first, after lay and set_parameters");
   }
-  /// The node of a signal that a caller gives.
+  /// Returns the node of a signal passed by the caller.
   int id_of(Signal signal) const {
     if (signal.circuit != this->plan->circuit()) [[unlikely]]
       refuse_circuit();
@@ -108,7 +108,7 @@ struct Unfolding<T>::Body : Parts<T> {
       if (slot >= state.slots())
         throw UsageError("unfolding: state slot " + std::to_string(slot) + " of " + std::to_string(state.slots()));
   }
-  /// Every symbol that the caller gave is one of its alphabet, or kNoSymbol.
+  /// Checks that every symbol set by the caller is in its alphabet or kNoSymbol.
   void require_symbols() const {
     for (const int i : symbol_nodes) {
       const std::vector<Symbol>& symbols = this->layout.symbols(i);
@@ -122,7 +122,7 @@ struct Unfolding<T>::Body : Parts<T> {
                   node(i).size);
     }
   }
-  /// Every output that depends on a parameter has been given an adjoint since the structure changed.
+  /// Checks that every output that depends on a parameter has received an adjoint since the structure changed.
   void require_seeds() const {
     for (const int i : this->plan->outputs())
       if (this->plan->needs_adjoint(i) && seeded[at(i)] == 0)
@@ -157,12 +157,12 @@ struct Unfolding<T>::Body : Parts<T> {
   std::unique_ptr<StepProgram<T>> step;
   std::shared_ptr<const Offload> offload;
   std::unique_ptr<Backend<T>> backend;    // null: passes run on the team
-  std::vector<int> symbol_nodes;          // that are read, in their order
+  std::vector<int> symbol_nodes;          // signals that are read, in order
   std::vector<char> kept;                 // per node: its values have memory that callers may read
   std::vector<char> seeded;               // per node
-  bool forwarded = false;                 // the values are those of the present structure and parameters
-  bool source_known = false;              // so are those of deeper parts
-  bool went_back = false, moved = false;  // there are adjoints, tangents of these values
+  bool forwarded = false;                 // the values belong to the current structure and parameters
+  bool source_known = false;              // and so do those of deeper parts
+  bool went_back = false, moved = false;  // adjoints and tangents of these values exist
 };
 
 // ---------------------------------------------------------------------------------------------------------- interface

@@ -165,7 +165,7 @@ KERNEL(to_halves) {
   }
 }
 
-// A warp for each row.
+// One warp per row.
 KERNEL(softmax_rows) {
   const T* signal = (const T*)a.pointer(0);
   const i64 ld = a.integer(1);
@@ -214,7 +214,7 @@ KERNEL(adam_step) {
   }
 }
 
-// A number for each thread, then all of them by one block: the same sum every time.
+// Each thread computes one number, and one block adds them all: the sum is reproducible.
 KERNEL(square_parts) {
   double* partial = (double*)a.pointer(0);
   const T* x = (const T*)a.pointer(1);

@@ -15,7 +15,7 @@ using Variable = ElementCode::Variable;
 constexpr const char* kLoopPrelude = R"(
 struct Tile { float x[4]; };
 
-// What 8 warps have found for a number, in their order.
+// Adds the contributions of 8 warps to a number, in order.
 template <int kRows, int kStride>
 DEVICE float part_sum(const float* sums, int row, int column) {
   float sum = 0.0f;

@@ -19,7 +19,7 @@ T power_of_two(int exponent) {
 }
 
 /// Scales a state so that its largest value is near one; returns the power of two taken out. The exponent never falls
-/// below `lowest`, so that inputs stay significant beside a state that shrinks.
+/// below `lowest`, so that inputs stay significant relative to a shrinking state.
 template <class T>
 int normalise(State<T>& state, int exponent, int lowest) {
   const T largest = largest_magnitude<T>(state.values());
