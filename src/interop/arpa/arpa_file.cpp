@@ -11,7 +11,7 @@
 namespace unfold {
 namespace {
 
-/// An ARPA file holds probabilities of symbols; it does not say how symbols are read from files, or which of them are
+/// An ARPA file holds probabilities of symbols; it does not record how symbols are read from files or which of them are
 /// predicted. Throws UsageError for a model whose scores depend on that.
 void require_plain_text(const NgramModel& model, const std::string& name) {
   const nlohmann::json& configuration = model.configuration();

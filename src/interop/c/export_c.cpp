@@ -18,8 +18,8 @@ namespace {
 
 constexpr std::size_t kLongestName = 200;
 
-/// What is wrong with a name that identifiers of C and C++ shall begin with; empty: nothing. It is followed by `_` and
-/// more in each of them, so that no keyword and no function of a library is hidden by it.
+/// Returns what is wrong with a prefix of C and C++ identifiers; empty if it is valid. Every identifier continues with
+/// `_` and more characters, so that it cannot hide a keyword or a library function.
 std::string fault_of(std::string_view name) {
   const auto letter = [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); };
   const auto allowed = [&](char c) { return letter(c) || (c >= '0' && c <= '9') || c == '_'; };

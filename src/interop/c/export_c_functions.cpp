@@ -18,7 +18,8 @@ CText::CText(std::string name, bool wide) : name_(std::move(name)), wide_(wide) 
 
 namespace {
 
-/// A number whose decimal digits give its bits again, in every dialect of C and C++: hexadecimal ones came with C++17.
+/// Formats a number in decimal digits that reproduce its bits in every dialect of C and C++; hexadecimal floating-point
+/// literals require C++17.
 template <class T>
 std::string decimal(T value) {
   std::string digits = fmt::format("{}", value);
@@ -26,8 +27,8 @@ std::string decimal(T value) {
   return digits;
 }
 
-/// Reads a hexadecimal number with an exponent at the front of a text, and how many characters it has; 0: there is
-/// none.
+/// Reads a hexadecimal number with an exponent at the beginning of a text and returns its number of characters; 0 if
+/// there is none.
 std::size_t hexadecimal_at(std::string_view text, double& value) {
   if (!text.starts_with("0x")) return 0;
   const std::size_t end = text.find_first_not_of("0123456789abcdefABCDEF.", 2);

@@ -39,7 +39,7 @@ class OnnxFile {
  public:
   static constexpr OnnxType kType = OnnxStep<T>::kType;
 
-  /// `given` are inputs of the graph; "lengths" follows them.
+  /// `given` are the inputs of the graph, followed by "lengths".
   OnnxFile(const Plan& plan, const Parameters<T>& parameters, int output, const StepInputs& inputs,
            const std::vector<Scanned>& given)
       : size_(plan.nodes()[static_cast<std::size_t>(output)].size) {
@@ -155,7 +155,7 @@ std::string standardised(OnnxGraph& graph, const FieldReads& reads) {
   return cast(cast(there, OnnxType::f32), OnnxFile<T>::kType);
 }
 
-/// Converts the output "told" of the scan to outputs of the graph in units of the data.
+/// Converts the output of the scan to outputs of the graph in units of the data.
 void restore(OnnxGraph& graph, const FieldSpecification& field, FieldOutput given) {
   std::vector<std::string> names;
   std::vector<double> mean, deviation;
