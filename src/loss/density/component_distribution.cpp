@@ -15,7 +15,7 @@ namespace {
 
 constexpr int kLawMemory = 12;  // `user` of row_scratch
 
-/// Throws ModelError if no probability is a number: weights may be finite and still too large.
+/// Throws ModelError if no probability is a number: weights can be finite but too large.
 Index drawn_place(const std::vector<double>& log_p, Random& random) {
   const Index drawn = draw_by_logs<double>(log_p, random);
   if (drawn < 0) throw ModelError("cannot sample: the model has no finite probabilities");

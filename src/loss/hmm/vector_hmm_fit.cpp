@@ -200,7 +200,8 @@ struct VectorAttempt {
   VectorHmm next;  ///< after another iteration
 };
 
-/// Runs at most `iterations`. A gain that grows leaves a plateau, so the climb stops only when gains shrink.
+/// Runs at most `iterations`. Growing gains indicate that the fit is leaving a plateau, so it stops only when gains
+/// shrink.
 void climb_from(VectorAttempt& attempt, const VectorSequences& runs, Index iterations,
                 const VectorHmmFitOptions& options, Team& team) {
   const double least = options.tolerance * static_cast<double>(runs.rows.rows);
