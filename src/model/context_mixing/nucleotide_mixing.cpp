@@ -367,7 +367,7 @@ struct NucleotideMixing::Body {
   void advance(unsigned base) {
     if (learning)
       for_each_context([&](auto& model, const StrandContext& context) { model.learn(context.forward(), base); });
-    if (learning) history.add(base);  // bases that are not learned are not found again
+    if (learning) history.add(base);  // bases that are not learned are not matched later
     recent.add(base);
     for (StrandContext& context : contexts) context.advance(base);
     for_each_context([&](auto& model, const StrandContext& context) {

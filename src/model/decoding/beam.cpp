@@ -16,7 +16,7 @@ namespace {
 struct Branch {
   Completion made;
   std::shared_ptr<Predictor> predictor;  // the state after `made`
-  std::string tail;                      // the end of its text, as long as `stop`
+  std::string tail;                      // the last characters of its text, as many as `stop` has
 };
 
 /// An extension of a branch by one symbol.

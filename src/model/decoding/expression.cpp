@@ -53,7 +53,7 @@ class ExpressionParser {
   }
 
  private:
-  // --- signs of the expression
+  // --- characters of the expression
   char32_t peek() const { return place_ < code_.size() ? code_[place_] : kEnd; }
   char32_t take() { return code_[place_++]; }
   bool take_if(char32_t c) {

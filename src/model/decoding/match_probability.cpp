@@ -198,7 +198,7 @@ double match_probability(const HiddenChain& chain, const Automaton& allowed, Ind
   double matched = 0;
   for (Index left = length - 1; left >= 0; --left) {
     std::vector<std::vector<double>> entered(at(allowed.states()));
-    std::vector<double> begun(at(allowed.states()));  // of sequences that begin in this state of the automaton
+    std::vector<double> begun(at(allowed.states()));  // of sequences that start in this automaton state
     for (Index s = 0; s < allowed.states(); ++s)
       for (Index c = 0; c < width && !now[at(s)].empty(); ++c) {
         const Index to = allowed.next_in_column(s, c);

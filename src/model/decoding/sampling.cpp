@@ -86,7 +86,7 @@ Symbol draw_from(std::span<const double> p, Random& random) {
     if (left < 0) break;
   }
   if (last == kNoSymbol) throw UsageError("sampling: no symbol has a positive probability");
-  return last;  // rounding may leave a rest beyond the last symbol
+  return last;  // rounding may leave a remainder beyond the last symbol
 }
 
 void sample(Predictor& predictor, const Alphabet& alphabet, const SamplingOptions& options,
@@ -97,7 +97,7 @@ void sample(Predictor& predictor, const Alphabet& alphabet, const SamplingOption
   predictor.reset();
   for (const Symbol symbol : options.prime) predictor.observe(symbol);
   Symbol previous = options.prime.empty() ? kNoSymbol : options.prime.back();
-  std::string tail;  // the end of the decoded text, as long as `stop`
+  std::string tail;  // the last characters of the decoded text, as many as `stop` has
   for (Index drawn = 0; drawn < options.length; ++drawn) {
     const Symbol symbol = draw_from(filter_distribution(predictor.log_probabilities(), options), random);
     use(symbol);

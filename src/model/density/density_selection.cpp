@@ -18,7 +18,7 @@
 namespace unfold {
 namespace {
 
-constexpr Index kFewRows = 400;  // up to which there are ten folds
+constexpr Index kFewRows = 400;  // largest number of rows for ten folds
 constexpr Index kShortStarts = 6, kMostIterations = 60;
 constexpr double kCoarse = 1e-4;  // nats per row
 
@@ -95,7 +95,7 @@ class DensityComparison {
  private:
   Index fold_count() const { return static_cast<Index>(folds_.size()); }
 
-  /// Tries more and more components until the held-out likelihood falls twice in a row.
+  /// Increases the number of components until the held-out likelihood falls twice in a row.
   void grow(const std::vector<Index>& counts, const char* pattern) {
     double best = std::numeric_limits<double>::infinity();
     int worse = 0;
@@ -141,7 +141,7 @@ class DensityComparison {
     return -log_likelihood(fit.hmm, rows_as_runs(held_out.rows()), team_) / rows;
   }
 
-  /// Trains a network on the first folds, as long as it takes to read kNetworkRows rows.
+  /// Trains a network on the first folds until it has read kNetworkRows rows.
   void try_network(const std::string& spec) {
     begin(spec);
     const std::string model = to_string(parse_model_spec(spec));
@@ -176,7 +176,8 @@ class DensityComparison {
     candidates_.push_back(std::move(candidate));
   }
 
-  /// The best first. A candidate of fewer folds is compared with the best of the others on these folds.
+  /// Sorts the candidates, the best first. A candidate with fewer folds is compared with the best of the others on
+  /// these folds.
   void settle_order() {
     std::ranges::stable_sort(candidates_, {}, [](const DensityCandidate& c) { return c.mean(); });
     const auto whole = std::ranges::find_if(

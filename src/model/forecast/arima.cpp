@@ -67,8 +67,8 @@ WMoments moments_of(std::span<const double> w) {
   return m;
 }
 
-/// Objectives of one order over the unbounded parameters: those of phi, theta, Phi, Theta, then the mean in units of
-/// the deviation. Values are n / 2 log(sigma^2) + 1/2 sum log F.
+/// The objective of one order as a function of the unbounded parameters: those of phi, theta, Phi, Theta, then the mean
+/// in units of the deviation. Values are n / 2 log(sigma^2) + 1/2 sum log F.
 class ArimaObjective {
  public:
   ArimaObjective(const ArimaOrder& order, Index period, std::span<const double> w, bool exact)
@@ -180,7 +180,7 @@ std::vector<double> carry_over(const ArimaOrder& from, const std::vector<double>
 /// One fit of the search.
 struct Candidate {
   ArimaOrder order;
-  std::vector<double> x;  ///< as ArimaObjective reads them
+  std::vector<double> x;  ///< in the layout of ArimaObjective
   double criterion = kNoModel;
 };
 

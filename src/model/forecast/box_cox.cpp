@@ -32,7 +32,7 @@ double box_cox_lambda(std::span<const double> values, Index period) {
   const std::size_t length = at(std::max<Index>(2, period)), blocks = y.size() / length;
   if (blocks < 4) return 1;
   std::vector<double> mean, deviation;
-  for (std::size_t b = 0; b < blocks; ++b) {  // the newest values are always used
+  for (std::size_t b = 0; b < blocks; ++b) {  // the most recent values are always used
     const double* block = y.data() + (y.size() - (blocks - b) * length);
     double sum = 0, squares = 0;
     for (std::size_t t = 0; t < length; ++t) sum += block[t];

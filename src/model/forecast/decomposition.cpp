@@ -61,7 +61,7 @@ double seasonal_strength(std::span<const double> y, Index period) {
   std::vector<double> rest(detrended.size());
   for (Index t = 0; t < n; ++t) {
     double sum = 0, count = 0;
-    // The window is moved inward at the ends, so that it always has the same number of years where there are as many.
+    // The window is moved inward at the ends, so that it always covers the same number of years if there are enough.
     const Index years = (n - 1 - t % period) / period + 1, year = t / period;
     const Index first = std::clamp<Index>(year - kYears, 0, std::max<Index>(0, years - 2 * kYears - 1));
     for (Index k = first; k < std::min(years, first + 2 * kYears + 1); ++k)
@@ -72,7 +72,7 @@ double seasonal_strength(std::span<const double> y, Index period) {
   for (const double x : y) scale = std::max(scale, std::fabs(x));
   const double whole = variance(detrended);
   if (!(whole > 1e-20 * scale * scale)) return 0;
-  // The mean of k values contains the rest with weight 1/k, which makes the rest look smaller by (k - 1) / k.
+  // The mean of k values contains the remainder with weight 1/k, which reduces the apparent remainder by (k - 1) / k.
   const double k = std::min<double>(2 * kYears + 1, static_cast<double>(n) / static_cast<double>(period));
   if (k <= 1) return 0;
   return std::max(0.0, 1 - variance(rest) * (k / (k - 1)) / whole);

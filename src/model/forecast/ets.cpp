@@ -19,7 +19,8 @@ constexpr double kImpossible = std::numeric_limits<double>::infinity();
 constexpr double kLogOfTwoPi = 1.8378770664093453;
 constexpr double kLeastSquare = 1e-28;  // of a scaled series: a perfect fit has a finite likelihood
 constexpr double kLeast = 1e-4, kMost = 1 - 1e-4, kLeastPhi = 0.8, kMostPhi = 0.98;
-constexpr double kLeastState = 1e-12;  // of a level or season that divides, and of a mean that must be positive
+constexpr double kLeastState =
+    1e-12;  // lower limit of a level or season used as a divisor, and of a mean that must be positive
 
 /// Maps the real line to (low, high), with algebraic tails; and its inverse.
 double squash(double u, double low, double high) { return low + (high - low) * 0.5 * (1 + u / std::sqrt(1 + u * u)); }
@@ -293,7 +294,7 @@ void simulate(const EtsForm& form, EtsParameters p, double sigma, Random& random
   }
 }
 
-/// Number of steps of the short search, and the distance in AICc beyond which a form is left out.
+/// Number of steps of the short search, and the difference in AICc beyond which a form is dropped.
 constexpr Index kScreenSteps = 15;
 constexpr double kScreenMargin = 10;
 
@@ -315,7 +316,7 @@ class Ets final : public Forecaster {
 
  protected:
   FitResult fit_sample(const Sample& sample) override {
-    // A short search screens the forms. Those that it leaves far behind the best are not searched in full.
+    // A short search screens the forms. Forms that are far worse than the best one are not searched in full.
     std::vector<double> screened;
     double least = kImpossible;
     for (const EtsForm& form : forms_) {

@@ -73,11 +73,11 @@ RidgeFit ridge(const LagEquations& equations, double penalty) {
   return fit;
 }
 
-/// An autoregression on the last values and on the values around the same place of up to seven earlier seasons, by
-/// ridge regression; the penalty minimizes generalized cross-validation (Golub, Heath and Wahba 1979). If the seasonal
+/// An autoregression on the last values and on the values near the same phase in up to seven earlier seasons, by ridge
+/// regression; the penalty minimizes generalized cross-validation (Golub, Heath and Wahba 1979). If the seasonal
 /// strength calls for a seasonal difference (decomposition.h), differences are predicted, so that the penalty shrinks
-/// the forecast toward seasonal-naive. A season inside a longer one (hours of a day and of a week) is found because
-/// the lags reach seven seasons back.
+/// the forecast toward seasonal-naive. A season within a longer one (hours of a day and of a week) is captured because
+/// the lags cover seven seasons.
 class SeasonalAutoregression final : public Forecaster {
  public:
   explicit SeasonalAutoregression(const ForecasterOptions& options) : Forecaster("seasonal-ar", options) {}

@@ -34,7 +34,7 @@ bool is_month_end(const Moment& m) {
 
 /// Monday is 0; 1970-01-01 was a Thursday.
 Index weekday(Index days) { return days + 3 - 7 * floor_divided(days + 3, 7); }
-/// Number of working days before a day that is one.
+/// Returns the number of working days before a given working day.
 Index working_days(Index days) { return floor_divided(days + 3, 7) * 5 + weekday(days); }
 Index day_of_working_days(Index count) {
   const Index weeks = floor_divided(count, 5);
@@ -50,7 +50,7 @@ std::string time_of_day_text(const Moment& m) {
   return text;
 }
 
-/// ISO 8601 week: the week of a year with its Thursday.
+/// ISO 8601 week: belongs to the year that contains its Thursday.
 std::string week_text(Index days) {
   const Index thursday = days - weekday(days) + 3;
   const CivilDate civil = civil_from_days(thursday);

@@ -139,7 +139,7 @@ class HmmFitting {
     return attempts;
   }
 
-  /// Orders the attempts, the best first; equal ones keep their order.
+  /// Sorts the attempts, the best first; equal ones keep their order.
   static void keep_best(std::vector<Attempt>& attempts, Index count) {
     std::ranges::stable_sort(attempts, std::greater(), [](const Attempt& a) {
       return std::isnan(a.objective) ? -std::numeric_limits<double>::infinity() : a.objective;
@@ -147,7 +147,7 @@ class HmmFitting {
     attempts.erase(attempts.begin() + count, attempts.end());
   }
 
-  /// Runs each attempt for at most `iterations`. Several attempts run side by side, each on one member of the team.
+  /// Runs each attempt for at most `iterations`. Several attempts run in parallel, each on one member of the team.
   void climb(std::vector<Attempt>& attempts, const Split& part, Index iterations, double tolerance) {
     const auto count = static_cast<Index>(attempts.size());
     if (count > 1 && team_.size() > 1) {
@@ -165,7 +165,7 @@ class HmmFitting {
     }
   }
 
-  /// Gains that grow leave a plateau, so the climb stops only when they shrink.
+  /// Growing gains indicate that the fit is leaving a plateau, so it stops only when gains shrink.
   void climb_one(Attempt& attempt, const Split& part, Index iterations, double tolerance, Team& helpers, bool tells) {
     const double least_gain = tolerance * static_cast<double>(part.symbols());
     double before = -std::numeric_limits<double>::infinity(), gained = std::numeric_limits<double>::infinity();

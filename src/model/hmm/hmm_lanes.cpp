@@ -244,7 +244,7 @@ void Walk::backward(Range part) {
   for (Index end = part.end; end > part.begin; end -= std::min(kWindow, end - part.begin)) {
     const Index begin = std::max(part.begin, end - kWindow);
     const auto later = [&](Index step) { return rows(later_, step - begin + 1); };
-    // What follows the last step was computed by the next window; after the last window there is nothing.
+    // The message after the last step was computed by the next window; after the last window there is none.
     if (end == steps_)
       std::fill_n(later(end - 1).data, count() * t_.width, 0.0);
     else

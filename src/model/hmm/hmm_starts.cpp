@@ -14,7 +14,7 @@ using Points = std::vector<std::vector<double>>;
 
 constexpr Index kStretch = 2048;
 constexpr Index kMostWindows = 2000;
-constexpr Index kBuckets = 256;           // symbols are told apart in clusters up to this number
+constexpr Index kBuckets = 256;           // clusters distinguish at most this number of symbols
 constexpr Index kMostContexts = 1 << 22;  // numbers of all contexts
 constexpr double kOfAll = 0.05;           // share of the overall frequencies in the emissions of a cluster
 constexpr double kOfOthers = 0.1;         // weight of the symbols of other clusters in the emissions of a state

@@ -132,7 +132,7 @@ std::vector<double> LengthModel::log_probabilities(Index last) const {
     for (Index length = 1; length <= last; ++length) result[at(length - 1)] = log_of_table(length, all);
     return result;
   }
-  // With T - 1 = k: a constant, k times a slope, and a term that both count distributions share.
+  // With T - 1 = k: a constant, k times a slope, and a term common to both count distributions.
   const double p = parameters_.front(), mean = parameters_.back();
   const bool geometric = kind_ == kGeometric, poisson = kind_ == kPoisson;
   const double start = geometric ? log_of(p) : poisson ? -mean : p * log_of(p / (p + mean));

@@ -135,7 +135,7 @@ struct OnlinePredictor::Body final : Objective<float> {
   }
 
   OnlineOptions options;
-  Weights trained;  // the weights that recall returns to, shared by clones; empty without recall
+  Weights trained;  // the weights toward which recall decays, shared by clones; empty without recall
   LanguageModel<float> model;
   Parameters<float>& values;
   Team crew{1};

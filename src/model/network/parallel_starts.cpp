@@ -67,7 +67,7 @@ Counts count_symbols(const TrainingData& data, Symbol predict_after) {
   return counts;
 }
 
-/// Returns the options of one candidate: its share of the budget, and none of the outputs of a full training run.
+/// Returns the options of one candidate: its share of the budget, without the output files of a full training run.
 TrainerOptions candidate_options(const TrainerOptions& all, const RestartOptions& restarts,
                                  const std::string& checkpoint) {
   const auto count = static_cast<double>(restarts.count);

@@ -26,7 +26,7 @@ std::vector<Index> draw_examples(Index count, std::uint64_t seed) {
   return order;
 }
 
-/// The series of a batch as the network reads them: the inputs side by side, position by position.
+/// The series of a batch in the layout of the network: the inputs concatenated, position by position.
 std::vector<float> channels_of(const Batch& batch, const std::vector<NetworkInput>& inputs, Index chain) {
   const Structure& whole = batch.structure.part(1);
   std::vector<float> series;

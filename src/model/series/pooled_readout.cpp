@@ -125,7 +125,7 @@ class HeadRegression {
     return nats / static_cast<double>(judged_.size());
   }
 
-  /// Of normal distributions with the deviation of the residuals.
+  /// For normal distributions with the standard deviation of the residuals.
   double nats_of_numbers(const LeaveOneOutFit& fit) const {
     constexpr double kOfUnit = 1.4189385332046727;  // (1 + log 2 pi) / 2
     std::vector<double> squares = mean_squares(fit);
