@@ -107,7 +107,7 @@ void all_gated_sums(const float* x, Index n, const float* const* weights, Index 
     for (; r < rows; ++r) sums[r] = one_gated_sum(x, n, weights[r]);
     return;
   }
-  const float* left[4];  // NOLINT(modernize-avoid-c-arrays): some rows may stand there more than once
+  const float* left[4];  // NOLINT(modernize-avoid-c-arrays): some rows may occur more than once
   HWY_ALIGN float left_sums[4];
   for (Index i = 0; i < 4; ++i) left[i] = weights[r + i < rows ? r + i : rows - 1];
   four_gated_sums(x, n, left, left_sums);
