@@ -16,7 +16,7 @@ namespace {
 
 constexpr double kDecrease = 1e-4, kFlatness = 0.9;  // constants of the Wolfe conditions
 constexpr double kInfinite = std::numeric_limits<double>::infinity();
-constexpr std::size_t kRecent = 10;  // number of values of F that `change` compares
+constexpr std::size_t kRecent = 10;  // number of values of F that `change` covers
 
 /// y += a x, divided among a team.
 template <class T>

@@ -10,7 +10,7 @@ namespace {
 /// Ranges assigned to threads are multiples of this many elements, which are whole cache lines for every type.
 constexpr Index kGrain = 1024;
 
-/// What a direction keeps, and the gradient, belong to the parameters that move.
+/// The state of a direction and the gradient have one entry for each parameter that is updated.
 void require_same_sizes(std::size_t parameters, std::size_t gradient, Index kept) {
   require_length("direction: the gradient", gradient, static_cast<Index>(parameters));
   require_length("direction: the vector of parameters", parameters, kept);

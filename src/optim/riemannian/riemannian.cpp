@@ -114,7 +114,7 @@ class RiemannianControl final : public Control<T> {
     const std::vector<Index>& slots = b.carry.slots;
     cached_ = options_.control == StepControl::backtracking && kept_[kTransition] && !batch.dropout_seed &&
               std::all_of(slots.begin(), slots.end(), [&](Index slot) { return batch.entering.fresh(slot); });
-    cached_ = !objective.sharding().all().any(!cached_);  // each process only knows the slots of its shards
+    cached_ = !objective.sharding().all().any(!cached_);  // each process knows only the slots of its shards
     if (!cached_) return;
     fields_ = b.fields;
     slots_ = slots;
