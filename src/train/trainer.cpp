@@ -39,7 +39,7 @@ const T& checked(const T& options) {
   return options;
 }
 
-/// The network and the sources, once they fit.
+/// The network and the sources, after they have been checked for compatibility.
 template <class T>
 const Network<T>& checked(const Network<T>& network, const Parameters<T>& parameters,
                           const TrainingSources<T>& sources) {
@@ -131,12 +131,12 @@ struct Trainer<T>::Body {
     }
   }
 
-  /// With a budget in minutes a validation may also have been left out for want of time.
+  /// With a budget in minutes, a validation may also have been skipped for lack of time.
   bool was_interrupted_in_validation() const {
     return options.minutes <= 0 && now.state.step > 0 && validation.is_due() && validation.is_pending();
   }
 
-  /// A step, and what is due after it.
+  /// Runs a step and everything that is due after it.
   void step_and_report() {
     if (told_to_stop()) {
       begin_files();
@@ -156,7 +156,7 @@ struct Trainer<T>::Body {
     if (recovery.write_if_due()) keep_model_of_stream();
   }
 
-  /// Returns whether any process was told to stop; all processes know this one step later.
+  /// Returns whether any process was asked to stop; all processes know this one step later.
   bool told_to_stop() const {
     if (!now.sharding.all().alone()) return notices.stopped;
     return options.stop != nullptr && options.stop->load(std::memory_order_relaxed);
@@ -189,7 +189,7 @@ struct Trainer<T>::Body {
   /// Requires at least one completed step.
   bool minutes_are_up() const { return options.minutes > 0 && now.state.step > 0 && minutes.is_used_up(); }
 
-  /// Returns why the run is over; empty while it is not.
+  /// Returns the reason why the run has ended; empty while it continues.
   std::string finished() {
     RunState& state = now.state;
     state.seconds = now.clock.agreed();

@@ -115,7 +115,7 @@ Evaluation Validation<T>::measure() {
   Judge<T>* judge = sources_.judge.get();
   std::unique_ptr<BatchReader> reader = sources_.validation();
   if (share() < 1) reader = std::make_unique<FirstRows>(std::move(reader), run_.state.validation_rows);
-  // Several processes stop together, between steps.
+  // With several processes, all stop together between steps.
   const std::atomic<bool>* const stop = run_.sharding.all().alone() ? run_.options.stop : nullptr;
   const Interruptible within(stop);
   if (stop != nullptr) reader = std::make_unique<StoppedReader>(std::move(reader), *stop);

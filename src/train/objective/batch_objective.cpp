@@ -273,7 +273,7 @@ std::string BatchObjective<T>::find_non_finite() {
   return {};
 }
 
-/// Only if the gradient consists of the pass and its losses.
+/// Used only if the gradient consists of the pass and its losses.
 template <class T>
 Resident<T>* BatchObjective<T>::resident() {
   const bool plain =
@@ -281,7 +281,7 @@ Resident<T>* BatchObjective<T>::resident() {
   return plain ? pass_.resident() : nullptr;
 }
 
-/// What breaks a pass off. Several processes stop together, between passes.
+/// The flag that interrupts a pass. With several processes, all stop together between passes.
 template <class T>
 const std::atomic<bool>* BatchObjective<T>::flag_within(bool first) const {
   if (!options_.sharding.all().alone() || forward_) return nullptr;
