@@ -3,9 +3,9 @@
 /// and the layout of weights of PyTorch. The engine reads and writes the tensors directly (unfolding.h, "Memory of the
 /// caller"); only biases and the states at both ends are copied.
 ///
-/// A stack is a circuit that the engine runs over the structure of a batch, so a packed batch costs what its positions
-/// cost. A forward pass keeps its values in a block that the caller owns; any number of forward passes may precede
-/// their backward passes.
+/// A stack is a circuit that the engine runs over the structure of a batch, so the time for a packed batch is
+/// proportional to the number of its positions. A forward pass keeps its values in a block that the caller owns; any
+/// number of forward passes may precede their backward passes.
 ///
 /// Weights are packed once per change of their contents, which a checksum detects: it costs one read of the weights per
 /// pass, and finds changes that PyTorch does not count, such as those of `p.data`.

@@ -4,7 +4,7 @@
 
 ``CRF`` maximizes the regularized log-likelihood, which has one maximum, so that weights are those of CRFsuite up to the
 tolerance. For features of columns, such as words and their neighbors, the model ``crf`` of the command is faster and
-has files that the command reads (``docs/crf.md``).
+has files that the command reads (``docs/structured.md``).
 """
 
 from __future__ import annotations

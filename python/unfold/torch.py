@@ -12,10 +12,11 @@
 (torch.Size([4, 10, 16]), torch.Size([2, 4, 16]))
 >>> y.sum().backward()
 
-The engine reads and writes the tensors directly. A `PackedSequence` costs what its positions cost. Results are
-deterministic and do not depend on the number of threads. Inputs on other devices than the CPU, and types other than
-float32 and float64, are computed by `torch.nn`. `proj_size` and second derivatives are not supported. The layers are
-instances of `torch.nn.RNNBase`, but not of `torch.nn.LSTM`, which `torch.compile` refuses to compile.
+The engine reads and writes the tensors directly. The time for a `PackedSequence` is proportional to the number of its
+positions. Results are deterministic and do not depend on the number of threads. Inputs on devices other than the CPU,
+and types other than float32 and float64, are computed by `torch.nn`. `proj_size` and second derivatives are not
+supported. The layers are instances of `torch.nn.RNNBase`, but not of `torch.nn.LSTM`, which `torch.compile` refuses to
+compile.
 """
 
 from __future__ import annotations
