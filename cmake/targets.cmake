@@ -13,9 +13,9 @@ if(PROJECT_IS_TOP_LEVEL)
   endif()
 endif()
 
-# Hardening against memory errors, because the command reads files from strangers: position-independent code, stack
-# protectors, checked calls of the C library, relocations that are read-only after loading. The kernels of numerics read
-# no bytes of files and are called millions of times a second; they are built without stack protectors.
+# Hardening against memory errors, because the command reads untrusted files: position-independent code, stack
+# protectors, checked calls of the C library, and relocations that are read-only after loading. The kernels of numerics
+# do not read file contents and are called millions of times per second, so they are built without stack protectors.
 option(UNFOLD_HARDEN "Harden optimized builds" ON)
 include(CheckPIESupported)
 check_pie_supported(LANGUAGES CXX)
@@ -52,8 +52,8 @@ function(unfold_compile_options target)
 endfunction()
 
 # unfold_module(<name> USES <lower modules and libraries> [PRIVATE_USES <libraries that no header shows>]): the static
-# library unfold_<name>. Headers of a module are included as "<module>/<folder>/<file>.h". Each module has an include
-# separate root that contains nothing else, so a target can include only headers of modules that it links.
+# library unfold_<name>. Headers of a module are included as "<module>/<folder>/<file>.h". Each module has a
+# separate include root that contains nothing else, so a target can include only headers of modules that it links.
 function(unfold_module name)
   cmake_parse_arguments(MODULE "" "" "USES;PRIVATE_USES" ${ARGN})
   add_library(unfold_${name} STATIC)
