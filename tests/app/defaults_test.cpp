@@ -83,7 +83,7 @@ TEST_F(Defaults, MixturesAreFittedByExpectationMaximizationAndByGradientsWithABu
   const TrainOutcome fitted = learn(file, two);
   EXPECT_EQ(fitted.result.reason, "fitted");
   ASSERT_TRUE(fitted.field_valid);
-  // Of the true distribution: log 2 + 2 (log sqrt(2 pi) + 1/2) + log 0.2.
+  // Entropy of the true distribution: log 2 + 2 (log sqrt(2 pi) + 1/2) + log 0.2.
   EXPECT_NEAR(fitted.field_valid->heads.front().nats_each(), 0.693 + 2 * (0.919 + 0.5) - 1.609, 0.4);
   const TrainOutcome trained = learn(file, [&](TrainRequest& request) {
     two(request);

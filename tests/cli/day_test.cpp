@@ -1,4 +1,4 @@
-// What a day of use asked for.
+// Features for everyday use.
 #include "base/options/options.h"
 #include "tests/cli/fields.h"
 

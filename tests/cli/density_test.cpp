@@ -1,10 +1,11 @@
-// Distributions of vectors through the command: rows of tables, and frames of music given those before.
+// Distributions of vectors through the command: rows of tables, and frames of music given the preceding ones.
 #include "tests/cli/fields.h"
 
 namespace unfold::test {
 namespace {
 
-/// Rows of four bits: the second is the first, the last is whether the two before it differ, the third is free.
+/// Rows of four bits: the second equals the first, the third is random, the last is the exclusive or of the two before
+/// it.
 std::string bit_rows(int rows) {
   std::string text = "a,b,c,d\n";
   for (int i = 0; i < rows; ++i) {
@@ -31,7 +32,7 @@ class DensityTest : public FieldsTest {
     EXPECT_EQ(finished.code, 0) << finished.err;
     return only_object(finished.out);
   }
-  /// Of a named number.
+  /// Value of a named number.
   nlohmann::json completed(const Arguments& more) const {
     return only_object(output_of(Arguments{"complete", run_, "--json"} + more))["numbers"];
   }
@@ -42,7 +43,7 @@ TEST_F(DensityTest, binary_rows_are_learned_evaluated_scored_and_sampled) {
   for (const char* model : {"nade:8", "nade:8,rounds=2", "made:24,layers=2", "neural-ar:8", "bernoulli-mixture:8"}) {
     const nlohmann::json trained = learn(file, {"--model", model, "--format", "table", "--epochs", "80", "--batch",
                                                 "10", "--optimizer", "adam:rate=0.02"});
-    // Two bits decide the other two: half of all rows are ones of four, ln 4 = 1.386.
+    // Two bits determine the other two: there are four possible rows, ln 4 = 1.386.
     EXPECT_NEAR(trained["valid"]["heads"]["values"]["nats_per_example"].get<double>(), 1.386, 0.1) << model;
     const nlohmann::json measured = only_object(output_of({"eval", run_, file, "--split", "90/10", "--json"}));
     EXPECT_EQ(measured["heads"], trained["valid"]["heads"]);
@@ -64,7 +65,7 @@ TEST_F(DensityTest, numeric_density_equals_the_sample_gaussian) {
   const nlohmann::json trained = learn(file, {"--model", "linear-ar", "--split", "100/0", "--precision", "double"});
   EXPECT_EQ(trained["format"], "table");
   const double found = only_object(output_of({"eval", run_, file, "--json"}))["heads"]["values"]["nats_per_example"];
-  // -log p of the Gaussian with the mean and the covariance of the sample: (D (1 + log 2 pi) + log det) / 2.
+  // Mean -log p of the Gaussian with the mean and the covariance of the sample: (D (1 + log 2 pi) + log det) / 2.
   double sums[3] = {}, products[3][3] = {};
   std::istringstream rows(number_rows(300));
   std::string line;
@@ -164,7 +165,7 @@ TEST_F(DensityTest, missing_cells_are_filled_from_the_known_cells) {
   EXPECT_EQ(output_of({"predict", run_, data("known.csv", known)}), "x\ty\tz\n0.5\t11\t-10.7\n");
   const std::string filled =
       output_of({"predict", run_, data("missing.csv", missing), "--samples", "20000", "--format", "jsonl"});
-  // z = x / 2 - y, nearly: y is 10.95 though y alone, before z, would be thought 10 + 3 x.
+  // z = x / 2 - y, approximately: y is 10.95, although without z it would be predicted as 10 + 3 x.
   EXPECT_NEAR(nlohmann::json::parse(first_line(filled))["y"].get<double>(), 10.95, 0.1);
   expect_failure({"predict", run_, data("texts.csv", "x;y;z\n0.5;b;1\n")}, 3, "line 2");
   expect_failure({"predict", run_, numbers, "--ahead", "2"}, 2,
@@ -177,7 +178,7 @@ TEST_F(DensityTest, ordered_models_also_support_any_condition) {
   learn(file,
         {"--format", "table", "--model", "nade:8", "--epochs", "80", "--batch", "10", "--optimizer", "adam:rate=0.02"});
   const nlohmann::json found = completed({"--given", "d=1,b=0"});
-  // Summed over all rows of bits that agree, by what `score` says of them.
+  // Summed over all consistent rows of bits, with the probabilities given by `score`.
   double with = 0, total = 0;
   for (int a = 0; a < 2; ++a)
     for (int c = 0; c < 2; ++c) {
@@ -199,7 +200,7 @@ TEST_F(DensityTest, ordered_models_also_support_any_condition) {
   EXPECT_GT(agree, 42);
 }
 
-/// Colors with a number around 1, 2 or 3 and a bit that is 1 of red ones alone.
+/// Colors with a number around 1, 2 or 3 and a bit that is 1 only for red.
 std::string color_rows(int rows) {
   const char* names[] = {"red", "green", "\"deep blue\""};
   std::string text = "color,size,hot\n";
@@ -217,7 +218,7 @@ TEST_F(DensityTest, text_columns_are_classes_alongside_bits_and_numbers) {
     const nlohmann::json trained = learn(file, {"--model", model, "--format", "table", "--epochs", "80", "--batch",
                                                 "10", "--optimizer", "adam:rate=0.01"});
     EXPECT_THAT(trained["model"].get<std::string>(), HasSubstr("columns=c3+n+b"));
-    // Columns by themselves: ln 3 of the colors, 0.64 of the bits, 3.5 of a normal distribution of all numbers.
+    // Independent columns: ln 3 for the colors, 0.64 for the bits, 3.5 for a normal distribution of all numbers.
     const nlohmann::json head = trained["valid"]["heads"]["values"];
     EXPECT_LT(head["nats_per_example"].get<double>(), 4) << model;
     const nlohmann::json given = completed({"--given", "size=30,hot=0"});
@@ -250,7 +251,7 @@ TEST_F(DensityTest, classes_and_bits_are_exact_under_any_condition) {
   for (const char* model : {"nade:6", "made:12", "neural-ar:4", "logistic-ar"}) {
     learn(file, {"--model", model, "--format", "table", "--predict", "color,hot", "--steps", "600", "--optimizer",
                  "adam:rate=0.01"});
-    // Over all rows that agree, by what `density` says of each.
+    // Summed over all consistent rows, with the density of each given by `density`.
     const auto log_density = [&](const std::string& row) {
       return only_object(output_of(
           {"density", run_, data("row.csv", "color,hot\n" + row + "\n"), "--json"}))["mean"]["log_density"]
@@ -364,7 +365,7 @@ TEST_F(DensityTest, music_frames_are_predicted_as_whole_chords) {
   EXPECT_EQ(only_object(output_of({"eval", run_, data("drawn", piece), "--json"}))["positions"], 30);  // it can be read
   EXPECT_THAT(read_bytes(folder_ / "x.mid"), StartsWith("MThd"));
   EXPECT_THAT(read_bytes(folder_ / "x.svg"), StartsWith("<svg"));
-  // To a voice that is kept another one is added, or nothing.
+  // One voice or none is added to a voice that is kept.
   const std::string voices = data("voices", "60 60 - 55\n");
   for (const char* seed : {"1", "2", "3"}) {
     const std::string harmonised = output_of({"sample", run_, "--voices", voices, "--seed", seed});

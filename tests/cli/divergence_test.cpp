@@ -1,5 +1,5 @@
-// Results that are worse than a constant prediction: a remark; far worse than that and than the initial network: exit
-// code 5.
+// Results worse than a constant prediction give a warning; results far worse than that and than the initial network
+// give exit code 5.
 #include <filesystem>
 
 #include "tests/cli/fields.h"

@@ -1,4 +1,4 @@
-// Data with fields through the command: every format is trained on, measured and predicted.
+// Data with fields through the command: training, evaluation and prediction for every format.
 #include "tests/cli/fields.h"
 
 #include <filesystem>
@@ -6,15 +6,15 @@
 namespace unfold::test {
 namespace {
 
-/// A format with what is said of it.
+/// A format and its expected output.
 struct FieldFormat {
   const char* name;
   std::string bytes;
   Arguments options;
   std::string head;               ///< of the predicted table
-  std::string field;              ///< one that is predicted
+  std::string field;              ///< a predicted field
   std::vector<std::string> keys;  ///< of `eval --json`, under heads.FIELD
-  std::ptrdiff_t rows;            ///< of the predicted table, its heading and empty lines counted
+  std::ptrdiff_t rows;            ///< of the predicted table, including its header and empty lines
 };
 
 /// NumPy's file of float64 numbers, [T].
@@ -343,7 +343,7 @@ TEST_F(FieldsTest, people_see_the_most_frequent_mistakes) {
   EXPECT_THAT(only_object(output_of({"eval", run_, file, "--json"}))["heads"]["3"].dump(), Not(HasSubstr("mistakes")));
 }
 
-/// What is wrong with a file, and what is said of it.
+/// A fault in a file, and the expected message.
 struct BadFile {
   const char* name;
   std::string bytes, verb, message;
@@ -351,8 +351,7 @@ struct BadFile {
 
 class BadFields : public FieldsTest {
  protected:
-  /// Trains on good data of a format, then meets the bad ones with `eval` and `predict`; a result that stood there
-  /// before stays.
+  /// Trains on good data of a format, then runs `eval` and `predict` on bad data; an existing result is kept.
   void expect_refused(const std::string& good, const Arguments& options, const std::vector<BadFile>& bad) const {
     train_on(data("good", good), options);
     const std::string before = read_bytes(run_ + "/model.safetensors"), out = data("out", "before");
@@ -409,7 +408,7 @@ TEST_F(BadFields, tables_are_refused_with_file_and_line) {
                   {"word.csv", "hour,load\n1,2\n2,much\n", "eval", "word.csv: line 3"},
                   {"ragged.csv", "hour,load\n1,2\n1,2,3\n", "eval", "ragged.csv: line 3: 3 cells"},
                   {"other.csv", "hour,weight\n1,2\n2,2\n", "predict", "has no field \"load\""}});
-  // A number that is none is missing: nothing is predicted there.
+  // A cell that is not a number is missing: nothing is predicted there.
   const std::string missing = data("missing.csv", "hour,load\n0,0.5\n1,NaN\n2,0.1\n");
   EXPECT_EQ(only_object(output_of({"eval", run_, missing, "--json"}))["heads"]["load"]["predicted"], 2);
 }

@@ -1,4 +1,4 @@
-/// Files as people have them, through inspect, train and predict: none is read silently as something else.
+/// Typical user files through inspect, train and predict: none is silently misread.
 
 #include <fmt/format.h>
 
@@ -13,7 +13,7 @@ std::string lines_of(int count, const std::function<std::string(int)>& line, con
   return text;
 }
 
-/// The word "sentence", a number, and a label that follows from it.
+/// The word "sentence", a number, and a label determined by the number.
 std::string sentence(int i) { return fmt::format("sentence number {},y{}", i, i % 2); }
 
 class HabitsTest : public FieldsTest {

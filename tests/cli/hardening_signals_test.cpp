@@ -177,7 +177,7 @@ TEST_F(HardeningTest, a_closed_pipe_ends_every_verb_quietly) {
 }
 
 TEST_F(HardeningTest, a_run_folder_in_use_is_not_touched_by_another_run) {
-  // never validates, so that no model is saved however long the commands beside it take
+  // never validates, so that no model is saved, however long the concurrent commands take
   Process first(training({"--steps", "100000000", "--checkpoint-every", "10", "--validate-every", "100000000"}));
   ASSERT_TRUE(wait_for([&] { return fs::exists(run_ + "/checkpoint.safetensors"); }));
   const std::string owner = read_bytes(run_ + "/lock");

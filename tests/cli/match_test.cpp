@@ -1,4 +1,4 @@
-// Searches among what is allowed, through the command.
+// Constrained searches through the command.
 #include "tests/cli/fields.h"
 
 namespace unfold::test {

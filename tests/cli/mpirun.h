@@ -47,7 +47,7 @@ class ProcessesTest : public CommandTest {
     write_bytes(text_, small_text(6000));
   }
 
-  /// Returns the surroundings of a program that starts `unfold arguments...` in `count` processes.
+  /// Returns the environment of a program that starts `unfold arguments...` in `count` processes.
   static Surroundings started_in(int count) {
     Surroundings result = quiet_mpi();
     result.before = {UNFOLD_MPIEXEC, "-n", std::to_string(count)};

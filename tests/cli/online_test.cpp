@@ -1,4 +1,4 @@
-// Learning from a stream: `train --follow`, and gradients without looking back.
+// Learning from a stream: `train --follow`, and forward-mode gradients.
 #include "tests/cli/fixture.h"
 
 #include <algorithm>

@@ -1,5 +1,5 @@
-// A run describes itself: its configuration file, the command in its report and its own command with --resume give the
-// same bytes again, whatever it was trained on.
+// A run records its settings: its configuration file, the command in its report and its own command with --resume
+// reproduce the same bytes for any kind of data.
 #include <fstream>
 
 #include "tests/cli/fields.h"
@@ -9,7 +9,7 @@ namespace {
 
 struct RunKind {
   std::string name;
-  Arguments options;    // behind `train`, without --out
+  Arguments options;    // after `train`, without --out
   bool resumes = true;  // trained by gradient
 };
 

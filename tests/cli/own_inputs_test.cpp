@@ -1,4 +1,4 @@
-// What is written never replaces what is read, and a run folder that may not be looked into says so.
+// Output files never replace input files, and an unreadable run folder is reported.
 #include <unistd.h>
 
 #include <filesystem>
@@ -14,14 +14,14 @@ namespace fs = std::filesystem;
 
 class OwnInputs : public FieldsTest {
  protected:
-  /// The command is refused with this message, and the file is as it was.
+  /// Expects the command to fail with this message and to leave the file unchanged.
   static void expect_kept(const std::string& file, const Arguments& arguments, const std::string& message) {
     const std::string before = read_bytes(file);
     ASSERT_NE(before, "") << file;
     expect_failure(arguments, 2, message);
     EXPECT_EQ(read_bytes(file), before) << arguments.front();
   }
-  /// The same where `option` names a file that the arguments before it read.
+  /// The same if `option` names a file that the preceding arguments read.
   static void expect_read(const std::string& file, const Arguments& arguments, const std::string& option) {
     expect_kept(file, arguments + Arguments{option, file}, option + " " + file + " is also an input");
   }
@@ -107,13 +107,13 @@ TEST_F(OwnInputs, output_folder_must_not_be_an_input_run) {
   expect_failure(training({"--start-from", weights(), "--overwrite"}), 2, "is the folder of the input " + weights());
   EXPECT_EQ(read_bytes(weights()), before);
   train({"--resume", "--steps", "25"});  // goes on in its own folder
-  // Data may lie where a run comes to lie.
+  // Data may be in the folder of the new run.
   const Finished beside =
       unfold_command({"train", "text.txt", "--steps", "2", "--out", ".", "--quiet"}, {.folder = folder_.path()});
   EXPECT_EQ(beside.code, 0) << beside.err;
 }
 
-/// The settings were read whole before the run is made ready.
+/// The settings are read completely before the run folder is prepared.
 TEST_F(OwnInputs, a_run_is_repeated_from_its_own_settings) {
   train();
   const std::string settings = run_ + "/config.toml", before = read_bytes(weights()), written = read_bytes(settings);
@@ -199,7 +199,7 @@ TEST_F(OwnInputs, files_that_are_not_read_are_overwritten) {
   EXPECT_EQ(unfold_command({"generate", "alphabet", "-o", "/dev/null", "--mask", "/dev/null"}).code, 0);
 }
 
-/// A row that names a file and does not say what for would not be checked.
+/// A row that names a file without declaring its use would not be checked.
 TEST_F(OwnInputs, every_file_option_declares_its_purpose) {
   const std::regex option("\n  (?:-., )?--([a-z-]+) (?:FILE|OUT|DIR|RUN|MODEL)(?:\\.[a-z]+)? "),
       inputs("\nunfold \\w+ [A-Z.|, ]*(?:FILE|DATA|RUN|MODEL)[A-Z.|, ]* \\[options\\]");
@@ -208,7 +208,7 @@ TEST_F(OwnInputs, every_file_option_declares_its_purpose) {
     try {
       options.resolve();
     } catch (const Error&) {
-      // inputs are missing, or the file is: the values are there
+      // the inputs or the file may be missing, but the values exist
     }
     for (const FileUse use :
          {FileUse::data, FileUse::settings, FileUse::model, FileUse::written, FileUse::printed, FileUse::filled})

@@ -62,7 +62,7 @@ TEST_F(ProcessesTest, distributed_corpus_results_equal_one_process) {
   EXPECT_EQ(figures(2), figures(1));
 }
 
-/// A process holds only what its lanes and those of validation are reading, not the whole text.
+/// A process holds only the blocks that its lanes and those of validation are reading, not the whole text.
 TEST_F(ProcessesTest, processes_hold_little_of_a_large_corpus) {
   constexpr std::size_t kBytes = 64 << 20;
   write_bytes(text_, words_of(kBytes, 1));

@@ -89,7 +89,7 @@ class StreamTest : public CommandTest {
     }
     EXPECT_LE(late, 3) << "slowest: " << slowest;
     ::close(writer);
-    if (standard_input) return command.signal(SIGKILL);  // it holds its own end open and would wait forever
+    if (standard_input) return command.signal(SIGKILL);  // it keeps its own end open and would wait forever
     EXPECT_EQ(command.finish().code, 0);
   }
 

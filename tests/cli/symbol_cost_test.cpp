@@ -1,4 +1,4 @@
-/// What a symbol costs models that are fitted: what is counted, by hand, and the command.
+/// The cost per symbol of fitted models: counts compared with counts by hand, and the command.
 
 #include "app/bench/symbol_profile.h"
 
@@ -96,9 +96,9 @@ TEST(SymbolProfile, ngram_cost_covers_all_stages) {
   std::vector<std::string> stages;
   for (const ProfileLine& line : cost.lines) stages.push_back(line.stage);
   EXPECT_EQ(stages, (std::vector<std::string>{"counting", "collecting n-grams", "linking", "estimating"}));
-  // a, b, the begin; ab, ba, begin a; aba, bab, begin ab, and what the text ends with is no longer than the rest.
+  // a, b, the beginning; ab, ba, beginning a; aba, bab, beginning ab; the end of the text adds no new n-gram.
   EXPECT_NEAR(cost.lines[1].operations * 1200, 9, 1);
-  // Two contexts are known before each symbol, but for the first two.
+  // Two contexts are known before each symbol except the first two.
   ASSERT_EQ(cost.beside.size(), 1u);
   EXPECT_NEAR(cost.beside[0].operations, 2, 0.01);
   expect_sound(cost);

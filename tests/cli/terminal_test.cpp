@@ -1,4 +1,4 @@
-// Control characters of data, labels and names: never in messages, kept in pipes, escaped on terminals.
+// Control characters in data, labels and names: never in messages, kept in pipes, escaped on terminals.
 #include <fcntl.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -30,7 +30,7 @@ class Terminal {
   Terminal& operator=(const Terminal&) = delete;
 
   const std::string& name() const { return name_; }
-  /// All that was written, with line feeds alone; the terminal is closed.
+  /// Returns everything that was written, with plain line feeds, and closes the terminal.
   std::string text() {
     close(kept_);
     reader_.join();
@@ -44,7 +44,7 @@ class Terminal {
   std::thread reader_;
 };
 
-/// Whether a text holds what a terminal would obey, other than line feeds and tabs.
+/// Whether a text contains control characters other than line feeds and tabs.
 bool has_controls(const std::string& text) {
   for (std::size_t i = 0; i < text.size(); ++i) {
     const auto byte = static_cast<unsigned char>(text[i]);
@@ -55,14 +55,14 @@ bool has_controls(const std::string& text) {
   return false;
 }
 
-// Clears the screen, sets a title, rings, and the same introduced by C1 characters.
+// Clears the screen, sets a title, rings the bell; then the same with C1 characters.
 const std::string kHostile =
     "\x1b[2J\x1b]0;title\a\x7f\xc2\x9b"
     "31m";
 
 class TerminalTest : public FieldsTest {
  protected:
-  /// What the command prints in a pipe and on a terminal.
+  /// The output of the command in a pipe and on a terminal.
   static std::pair<std::string, std::string> both(const Arguments& arguments, bool colours = false) {
     Terminal terminal;
     const std::string piped = output_of(arguments);
@@ -118,7 +118,7 @@ TEST_F(TerminalTest, ColorsAreThoseOfTheCommandOnly) {
   write_bytes(text_, text_from(kHostile));
   train({"--symbols", "bytes"});
   auto [piped, shown] = both({"explain", run_, "a\x1b[2J b"}, true);
-  EXPECT_FALSE(has_controls(piped)) << piped;  // symbols stand there by their names
+  EXPECT_FALSE(has_controls(piped)) << piped;  // symbols are printed by name
   EXPECT_THAT(shown, HasSubstr("\x1b["));
   EXPECT_THAT(shown, HasSubstr("\\x1B"));
   EXPECT_THAT(shown, Not(HasSubstr("\x1b[2J")));

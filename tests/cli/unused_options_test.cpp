@@ -1,4 +1,4 @@
-/// Options that a command has but that would have no effect here: each raises an error that states its purpose.
+/// Options of a command that would have no effect: each raises an error that states its purpose.
 
 #include <fstream>
 

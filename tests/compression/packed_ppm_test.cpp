@@ -88,7 +88,7 @@ TEST(PackedPpm, model_restarts_when_memory_is_full_and_still_round_trips) {
   const auto text = wordy_text(120000, 256, 6);
   PackedPpm small(256, 6, Index{1} << 20), reader(256, 6, Index{1} << 20), large(256, 6, Index{1} << 26);
   const std::string code = encoded(small, text);
-  EXPECT_GT(code.size(), encoded(large, text).size());  // it did forget
+  EXPECT_GT(code.size(), encoded(large, text).size());  // memory was cleared at least once
   SymbolDecoder decoder(reader, code);
   for (std::size_t i = 0; i < text.size(); ++i) ASSERT_EQ(decoder.decode(), text[i]) << i;
 }

@@ -15,8 +15,8 @@ inline std::uint32_t crc_of(std::string_view bytes, std::uint32_t start = 0) {
       crc32_z(start, reinterpret_cast<const Bytef*>(bytes.empty() ? "" : bytes.data()), bytes.size()));
 }
 
-/// A model file of this header and these tensors, framed and with a right checksum (data/files/safetensors.h). `header`
-/// is what follows the checksum: "card":"..."},"tensor":{...}}
+/// Returns a model file with this header and these tensors and a correct checksum (data/files/safetensors.h). `header`
+/// is the part after the checksum: "card":"..."},"tensor":{...}}
 inline std::string model_file_of(std::string_view header, std::string_view tensors) {
   std::string json = R"({"__metadata__":{"checksum":"crc32:00000000",)";
   const std::size_t digits = 8 + json.find("00000000");
@@ -30,8 +30,8 @@ inline std::string model_file_of(std::string_view header, std::string_view tenso
   return file;
 }
 
-/// Bytes taken for an archive (compression/container.h) whose records have no checksums yet: adds them. What follows
-/// the first record that does not fit is left as it is.
+/// Treats bytes as an archive (compression/container.h) whose records have no checksums yet, and adds them. Everything
+/// after the first invalid record is unchanged.
 inline std::string archive_of(std::string_view bytes) {
   std::string out;
   std::uint32_t chain = 0;

@@ -1,4 +1,4 @@
-/// Losses, fields and networks refuse targets, matrices and vectors that do not fit their signal.
+/// Losses, fields and networks reject targets, matrices and vectors that do not match their signal.
 
 #include <gtest/gtest.h>
 
@@ -13,7 +13,7 @@
 namespace unfold {
 namespace {
 
-/// A signal of `cols` numbers at each of three positions, and all that a loss may be given of the right size.
+/// A signal of `cols` numbers at each of three positions, and all arguments of a loss with the right sizes.
 struct MisusedLoss {
   explicit MisusedLoss(std::unique_ptr<Loss<double>> made, Index size) : loss(std::move(made)), cols(size) {
     signal = circuit.affine("o", cols, {{"W", circuit.input("x", 1)}});

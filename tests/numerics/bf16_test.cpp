@@ -1,5 +1,5 @@
-// Products in bfloat16 against the chain of std::fma over rounded operands that bf16.h defines. Where the processor has
-// no such products they are emulated: everything but one instruction is then what runs where it has.
+// Products in bfloat16 compared with the chain of std::fma over rounded operands that bf16.h defines. On processors
+// without such products, one instruction is emulated; the rest of the code is the same.
 #include "numerics/bf16.h"
 
 #include <gtest/gtest.h>
@@ -13,7 +13,7 @@
 namespace unfold {
 namespace {
 
-/// Before the first question which unit there is.
+/// Before the unit is first queried.
 const bool kEmulated = [] {
   if (!processor_has_bf16()) setenv("UNFOLD_BF16", "emulate", 1);
   return true;

@@ -1,4 +1,5 @@
-// The products against the chain of std::fma that product.h defines: equal to the last bit, for every instruction set.
+// The products compared with the chain of std::fma that product.h defines: equal to the last bit, for every instruction
+// set.
 #include "numerics/product.h"
 
 #include <gtest/gtest.h>
@@ -32,7 +33,7 @@ class Numbers {
   std::uint64_t state_ = 88172645463325252u;
 };
 
-/// A matrix in exactly the memory it needs, so that a sanitizer sees every step beyond; gaps between rows hold
+/// A matrix in exactly the memory it needs, so that a sanitizer detects every access beyond it; gaps between rows hold
 /// canaries.
 template <class T>
 class Sample {

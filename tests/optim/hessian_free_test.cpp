@@ -13,7 +13,8 @@ namespace {
 
 using Vector = std::vector<double>;
 
-/// f = 1/2 (p - goal)'A(p - goal) with a diagonal A, whose curvature it reports; `lie` changes what trial points see.
+/// f = 1/2 (p - goal)'A(p - goal) with a diagonal A, whose curvature it reports; `lie` changes the loss at trial
+/// points.
 class Bowl final : public Objective<double> {
  public:
   explicit Bowl(Team& team) : team_(team) {
@@ -133,7 +134,7 @@ TEST(HessianFree, damping_counts_sequences_and_structural_damping_counts_symbols
   }
 }
 
-/// Losses at trial points fall by a tenth of what is foretold: such steps are taken, but lower the trust.
+/// Losses at trial points decrease by a tenth of the prediction: such steps are taken, but the damping increases.
 TEST(HessianFree, lambda_rises_at_most_to_its_initial_value_after_accepted_steps) {
   Team team(1);
   Bowl bowl(team);
@@ -184,7 +185,7 @@ TEST(HessianFree, takes_the_iterate_with_the_lowest_loss) {
   Team team(1);
   Bowl bowl(team);
   int trials = 0;
-  // From the last iterate (8, 7, 6, 4, 3, ...) back: falls twice, then rises.
+  // Backward from the last iterate (8, 7, 6, 4, 3, ...): decreases twice, then increases.
   const double base = bowl.true_loss();
   bowl.lie = [&](double) { return base - (Vector{1, 2, 3, 2.5})[static_cast<std::size_t>(std::min(trials++, 3))]; };
   const auto optimizer = make_optimizer<double>("hf:iterations=8,tolerance=0,lambda=0.001", bowl.parameters().size());
@@ -211,7 +212,7 @@ TEST(HessianFree, iterates_worse_than_the_start_are_skipped) {
   EXPECT_LT(report.curvature->ratio, 0);  // that of the last iterate, although the one taken is good
 }
 
-/// Trial points seem worse than the start until the damping has grown three times: no step until then.
+/// Trial points appear worse than the start until the damping has increased three times: no step until then.
 TEST(HessianFree, rejected_step_is_solved_again_with_more_damping) {
   Team team(1);
   Bowl bowl(team);
@@ -227,10 +228,10 @@ TEST(HessianFree, rejected_step_is_solved_again_with_more_damping) {
   EXPECT_EQ(trials, 4);
   EXPECT_DOUBLE_EQ(report.curvature->damping, damping);
   EXPECT_GT(report.curvature->ratio, 0.75);
-  for (std::size_t i = 0; i < start.size(); ++i)  // from where it began, not from a refused step
+  for (std::size_t i = 0; i < start.size(); ++i)  // from the starting point, not from a rejected step
     EXPECT_NEAR(bowl.parameters().flat()[i], start[i] - bowl.a[i] * (start[i] - bowl.goal[i]) / (bowl.a[i] + damping),
                 1e-9);
-  EXPECT_NEAR(optimizer->step(bowl, {}, 1).curvature->damping, damping * 2 / 3, 1e-12);  // it was trusted
+  EXPECT_NEAR(optimizer->step(bowl, {}, 1).curvature->damping, damping * 2 / 3, 1e-12);  // the step was accepted
 }
 
 TEST(HessianFree, parameters_stay_if_no_step_is_accepted) {
@@ -238,7 +239,9 @@ TEST(HessianFree, parameters_stay_if_no_step_is_accepted) {
   Bowl bowl(team);
   const Vector start = flat(bowl);
   int trials = 0;
-  bowl.lie = [&, before = bowl.true_loss()](double) { return ++trials, before - 1e-9; };  // falls, but far too little
+  bowl.lie = [&, before = bowl.true_loss()](double) {
+    return ++trials, before - 1e-9;
+  };  // decreases, but far too little
   const auto optimizer = make_optimizer<double>("hf:lambda=2,refuse=true", bowl.parameters().size());
   optimizer->attach(bowl);
   const StepReport report = optimizer->step(bowl, {}, 1);

@@ -14,7 +14,7 @@ namespace {
 
 using Point = std::vector<double>;
 
-/// A function of the first parameters, the same at every step; the others do not count.
+/// A function of the first parameters, the same at every step; the others have no effect.
 class Landscape final : public Objective<double> {
  public:
   /// Sets the gradient, returns the value.
@@ -61,7 +61,7 @@ double bowl(std::span<const double> p, std::span<double> g) {
   return sum;
 }
 
-/// A narrow bent valley (Rosenbrock 1960), least at (1, 1).
+/// A narrow curved valley (Rosenbrock 1960) with its minimum at (1, 1).
 double valley(std::span<const double> p, std::span<double> g) {
   const double bend = p[1] - p[0] * p[0], left = 1 - p[0];
   g[0] = -400 * p[0] * bend - 2 * left;
@@ -69,7 +69,7 @@ double valley(std::span<const double> p, std::span<double> g) {
   return 100 * bend * bend + left * left;
 }
 
-/// Steps until it has converged; the number of steps.
+/// Runs until convergence; returns the number of steps.
 int converge(Landscape& landscape, const std::string& spec, int most = 500) {
   const auto optimizer = make_optimizer<double>(spec, landscape.parameters().size());
   optimizer->attach(landscape);
@@ -166,7 +166,7 @@ TEST(Lbfgs, full_batch_evaluates_no_point_twice) {
     optimizer->attach(landscape);
     for (int step = 0; step < 20; ++step) optimizer->step(landscape, {.step = step}, 1);
     const auto twice = std::ranges::count_if(visits, [](const auto& visit) { return visit.second > 1; });
-    EXPECT_EQ(twice, same ? 0 : 19);  // where batches differ each start is a new one
+    EXPECT_EQ(twice, same ? 0 : 19);  // if batches differ, each start is a new evaluation
     // Parameters that were changed from outside are evaluated again.
     landscape.parameters().flat()[0] += 0.125;
     const Point moved(landscape.parameters().flat().begin(), landscape.parameters().flat().end());
@@ -253,7 +253,7 @@ TEST(Lbfgs, lbfgs_resumes_with_the_same_bits_on_every_team) {
   }
 }
 
-/// Writes `value` over one number of the state.
+/// Overwrites one number of the state with `value`.
 class Forger final : public StateVisitor<double> {
  public:
   Forger(std::string name, double value) : name_(std::move(name)), value_(value) {}

@@ -1,4 +1,4 @@
-/// Optimizers, directions and passes over batches refuse calls out of order and vectors of the wrong length.
+/// Optimizers, directions and passes over batches reject calls out of order and vectors of the wrong length.
 
 #include <gtest/gtest.h>
 
@@ -14,7 +14,7 @@ namespace {
 
 using testing_support::usage_error;
 
-/// A bowl over the parameters of one matrix.
+/// A quadratic function of the parameters of one matrix.
 class MisusedBowl final : public Objective<float> {
  public:
   explicit MisusedBowl(Index size) {

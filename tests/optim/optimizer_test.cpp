@@ -15,7 +15,7 @@ namespace {
 
 constexpr Index kEntries = 300;
 
-/// Gives a fixed row of gradients, whatever the parameters.
+/// Returns a fixed sequence of gradients, regardless of the parameters.
 template <class T>
 class GivenGradients final : public Objective<T> {
  public:

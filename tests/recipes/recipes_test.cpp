@@ -42,7 +42,7 @@ std::vector<Edit> edits_of(const std::string& page, const std::string& heading) 
   return result;
 }
 
-/// `before` with the edit. Throws where its line is not there or not the only one.
+/// Returns `before` with the edit applied. Throws if its line is missing or not unique.
 std::string edited(const std::string& before, const Edit& edit) {
   if (edit.where == "new") return edit.text;
   std::string after;
@@ -62,7 +62,7 @@ void run(const std::string& command) {
   if (std::system((command + " > output 2>&1").c_str()) != 0) FAIL() << command << "\n" << read_file("output");
 }
 
-/// The copy, outside of the tests' own build.
+/// The copy, outside the build of the tests.
 class Recipes : public ::testing::Test {
  protected:
   Recipes() {

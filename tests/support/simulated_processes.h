@@ -1,5 +1,5 @@
 #pragma once
-/// Several processes in one, each a thread, for tests of what processes do together: no MPI is needed.
+/// Simulates several processes as threads of one process, for tests of collective functions without MPI.
 
 #include <algorithm>
 #include <chrono>
@@ -18,7 +18,7 @@
 
 namespace unfold {
 
-/// What the simulated processes share: messages under way.
+/// Data shared by the simulated processes: messages in transit.
 class SimulatedNetwork {
  public:
   explicit SimulatedNetwork(int processes) : count(processes) {}

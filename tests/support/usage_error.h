@@ -10,7 +10,7 @@
 
 namespace unfold::testing_support {
 
-/// What a call throws as UsageError; empty: nothing.
+/// Returns the message of the UsageError that a call throws; empty if there is none.
 inline std::string usage_error(const std::function<void()>& call) {
   try {
     call();
@@ -22,7 +22,7 @@ inline std::string usage_error(const std::function<void()>& call) {
 
 }  // namespace unfold::testing_support
 
-/// That an expression throws a UsageError whose message contains a text.
+/// Expects an expression to throw a UsageError whose message contains a text.
 #define EXPECT_USAGE_ERROR(expression, text)                                                                          \
   do {                                                                                                                \
     const std::string usage_message = ::unfold::testing_support::usage_error([&] { static_cast<void>(expression); }); \

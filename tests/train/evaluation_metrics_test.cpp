@@ -1,4 +1,4 @@
-/// Measures against counts by hand, against conlleval's tables of pairs of tags, and against sums in two passes.
+/// Metrics compared with counts by hand, with conlleval's tables of tag pairs, and with sums in two passes.
 
 #include "train/evaluation_metrics.h"
 
@@ -72,7 +72,7 @@ TEST(LabelMetrics, label_metrics_equal_those_of_the_confusion_matrix) {
 TEST(LabelMetrics, never_correct_labels_count_as_zero_and_absent_labels_are_excluded) {
   LabelMetrics measures({"a", "b", "c", "d"});
   measures.see(Labels{0, 0, 1}, Labels{0, 0, 2});
-  // a: 1, b: wanted and never best, c: best and never wanted; d does not occur.
+  // a: 1, b: only in the reference, c: only in the prediction; d does not occur.
   EXPECT_DOUBLE_EQ(measures.macro_f1(), 1.0 / 3);
 }
 
@@ -180,7 +180,7 @@ TEST(ChunkFile, iob1_chunks_begin_with_i_after_o_or_another_type) {
 
 TEST(ChunkFile, chunks_end_with_their_sentence) {
   // wanted NP[1-2] | NP[1] VP[2] | O, best NP[1-2] | NP[1] NP[2] | NP[1]. An I after the end of a sentence begins a
-  // chunk, though the label before it had the same type. In the second sentence best says B B: two chunks.
+  // chunk, though the label before it had the same type. In the second sentence, the prediction is B B: two chunks.
   const LabelMetrics m = measures_of_file("B-NP B-NP\nI-NP I-NP\n\nI-NP I-NP\nB-VP B-NP\n\nO I-NP\n");
   EXPECT_EQ(m.chunks(), (ChunkCounts{.wanted = 3, .found = 4, .right = 2}));
   EXPECT_DOUBLE_EQ(m.chunks().f1(), 4.0 / 7);
@@ -211,8 +211,8 @@ TEST(Chunks, chunks_end_at_unlabeled_positions) {
   EXPECT_EQ(measures.chunks(), (ChunkCounts{.wanted = 2, .found = 2, .right = 2}));
 }
 
-/// conlleval as published goes through pairs of neighboring tags by two tables, and follows whether the chunks that
-/// are open on both sides began together.
+/// The published conlleval classifies pairs of neighboring tags by two tables, and tracks whether the chunks that are
+/// open on both sides began at the same position.
 class PairTables {
  public:
   void see(const std::vector<std::string>& wanted, const std::vector<std::string>& best) {
@@ -260,7 +260,7 @@ class PairTables {
 
 TEST(Chunks, chunk_counts_equal_conlleval) {
   Random random(3, "chunks");
-  // IOB and IOE: the tables know no S, and no B after E.
+  // IOB and IOE: the tables do not contain S, or B after E.
   for (const std::vector<std::string>& labels :
        {std::vector<std::string>{"O", "B-x", "I-x", "B-y", "I-y"}, {"O", "I-x", "E-x", "I-y", "E-y"}}) {
     LabelMetrics measures(labels);

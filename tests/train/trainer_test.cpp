@@ -54,7 +54,7 @@ TEST_F(TrainerTest, long_steps_are_interrupted_and_repeated_with_the_same_bytes)
       trainer.set_observer(&stop);
       try {
         trainer.run();
-      } catch (const InterruptedError&) {  // or it was over before
+      } catch (const InterruptedError&) {  // or the run ended before that
       }
       options.stop = nullptr;
       options.resume = true;
@@ -84,7 +84,7 @@ TEST_F(TrainerTest, ResumesToIdenticalBytesAfterAnInterruptionAtAnyMoment) {
       trainer.set_observer(&stop);
       try {
         trainer.run();
-      } catch (const InterruptedError&) {  // or it was over before
+      } catch (const InterruptedError&) {  // or the run ended before that
       }
       options.stop = nullptr;
       options.resume = true;
@@ -97,7 +97,7 @@ TEST_F(TrainerTest, ResumesToIdenticalBytesAfterAnInterruptionAtAnyMoment) {
   }
 }
 
-/// Keeps what was told, and waits a little at each of the steps up to `slow`.
+/// Records events, and waits briefly at each of the steps up to `slow`.
 struct Waiting final : Observer {
   Waiting(Index slow_, Index stop_) : slow(slow_), stop(stop_) {}
   void progress(const ProgressEvent& event) override {
@@ -110,7 +110,8 @@ struct Waiting final : Observer {
   std::atomic<bool> flag{false};
 };
 
-/// Half of a run on a slow machine, the other half on a fast one: what is left is judged by the second alone.
+/// Half of a run on a slow machine, the other half on a fast one: the remaining time is estimated from the second half
+/// only.
 TEST_F(TrainerTest, time_left_of_a_resumed_run_uses_its_speed_since_resuming) {
   TrainerOptions options = small_options(20);
   options.checkpoint = file("c.safetensors");
@@ -311,7 +312,7 @@ TEST_F(TrainerTest, hessian_free_gives_the_same_bits_for_one_and_two_threads_and
     EXPECT_GT(line["lambda"], 0);
     EXPECT_LE(line["kept"], line["iterations"]);
   }
-  EXPECT_EQ(reports, 9);  // the second run began its log afresh
+  EXPECT_EQ(reports, 9);  // the second run started a new log
 }
 
 TEST_F(TrainerTest, hessian_free_learns_in_few_steps) {

@@ -73,7 +73,7 @@ TEST(Report, logs_become_curves_and_several_runs_a_band) {
   EXPECT_TRUE(read_log_curve("/nowhere", "validation", "a", "b").empty());
 
   const auto joined = join_curves({curve, {{3, 1.5}}});
-  ASSERT_EQ(joined.size(), 2u);  // from where both have begun
+  ASSERT_EQ(joined.size(), 2u);  // from the point where both have begun
   EXPECT_EQ(joined[0].x, 3);
   EXPECT_EQ(joined[0].y.median, (0.375 + 1.5) / 2);  // the first is halfway between its points
   EXPECT_EQ(joined[1].y.median, 0.875);

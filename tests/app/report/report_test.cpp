@@ -181,7 +181,7 @@ TEST_F(Report, label_report_shows_confusions_and_worst_examples) {
   EXPECT_EQ(words, figures.heads[0].predicted);
   EXPECT_EQ(ends, figures.examples);
   EXPECT_NEAR(bits, figures.heads[0].nats / std::log(2), 0.01 * static_cast<double>(words));
-  // Both directions are followed.
+  // Both directions are analyzed.
   const nlohmann::json chart = section(data, "lags").at("blocks")[0];
   if (chart.at("kind") == "chart") {  // a chart, if the plotting library is built in
     ASSERT_EQ(chart.at("series").size(), 2u);

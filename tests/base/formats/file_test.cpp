@@ -95,7 +95,7 @@ TEST(InputFile, every_cut_of_a_packed_file_is_a_data_error) {
       const std::string path = folder.write("a" + packed.ending, packed.bytes.substr(0, size));
       EXPECT_TRUE(contains(message_of<DataError>([&] { Input::open(path); }), "the compressed data is truncated"))
           << packed.ending << ' ' << size;
-      // ... also when a whole member stands before it.
+      // ... also if a complete member precedes it.
       folder.write("a" + packed.ending, packed.bytes + packed.bytes.substr(0, size));
       EXPECT_NE(message_of<DataError>([&] { Input::open(path); }), "") << packed.ending << ' ' << size;
     }
@@ -338,7 +338,7 @@ TEST(AtomicFile, pipe_is_written_through_every_path_to_it) {
   std::array<int, 2> ends{};
   ASSERT_EQ(::pipe(ends.data()), 0);
   for (const char* folder : {"/proc/self/fd/", "/dev/fd/"}) {
-    AtomicFile file(folder + std::to_string(ends[1]));  // a link to "pipe:[N]", which is no file
+    AtomicFile file(folder + std::to_string(ends[1]));  // a link to "pipe:[N]", which is not a file
     file.write("abc");
     file.commit();
     std::array<char, 3> read{};

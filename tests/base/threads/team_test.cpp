@@ -89,7 +89,7 @@ TEST_P(EveryTeam, exception_is_rethrown_and_waiting_members_are_released) {
       EXPECT_EQ(error.what(), "member " + std::to_string(thrower));
     }
     EXPECT_EQ(passed, 0);
-    std::atomic<int> members{0};  // the team is as good as new
+    std::atomic<int> members{0};  // the team can be used again
     team.run([&](Member& me) {
       me.sync();
       ++members;
@@ -195,7 +195,7 @@ TEST_P(EveryTeam, StopFlagEndsTheRegionAtTheNextBarrier) {
       me.sync();
       stop = true;
       me.sync();
-      me.sync();  // a member may have passed the barrier before when the flag was set
+      me.sync();  // a member may already have passed the previous barrier when the flag was set
       ++passed;
     });
     return passed.load();

@@ -1,4 +1,4 @@
-/// The C interface says what the library says, and turns every error into a status and a message.
+/// The C interface gives the results of the library and turns every error into a status and a message.
 
 #include <gtest/gtest.h>
 
@@ -132,7 +132,7 @@ TEST(CInterfaceOfLines, AStreamAndASampleBeginTheNextLineAfterALineEnd) {
   unfold_free(model);
 }
 
-/// A ppm that does not learn says the same after a reset, whatever was read.
+/// A ppm that does not learn predicts the same after a reset, whatever was read.
 TEST(CInterfaceOfPpm, AResetGivesTheFirstNumbersAgain) {
   ScratchFolder folder;
   const Corpus corpus = Corpus::from_text(kText + kText, Alphabet::chars_of(kText));

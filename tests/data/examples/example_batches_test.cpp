@@ -1,4 +1,4 @@
-/// Batches of examples with fields, against the columns that they are made of.
+/// Batches of examples with fields, compared with the columns that they are built from.
 
 #include "data/examples/example_batches.h"
 
@@ -48,7 +48,7 @@ ExampleSet set_from(const Examples& examples, std::vector<std::string> predicts 
 const ExampleBatchOptions kAll{
     .reads = {"word", "wind", "previous(2) word", "previous tag"}, .predicts = {"tag", "class"}, .batch = 3};
 
-/// Trees: "a b" joined, then that with "c"; and a node alone.
+/// Trees: "a b" joined, then joined with "c"; and a single node.
 Examples two_trees() {
   Examples examples{.source = "data", .columns = {{.name = "word"}, {.name = "label"}}};
   examples.columns[0].texts = {"a", "b", "", "c", "", "d"};
@@ -73,7 +73,7 @@ bool same(const Batch& a, const Batch& b) {
          a.places == b.places && a.predicted == b.predicted && a.symbols == b.symbols && a.whole == b.whole;
 }
 
-/// Every row of a batch against the columns of the set, by definition.
+/// Compares every row of a batch with the columns of the set, by definition.
 void expect_rows(const ExampleSet& set, const Batch& batch) {
   Index predicted = 0;
   for (Index c = 0; c < batch.structure.sequences(); ++c) {
@@ -134,7 +134,7 @@ TEST(ExampleReader, windows_cover_the_examples) {
         EXPECT_LE(batch.structure.size(c), window);
         EXPECT_EQ(batch.places[at(c)], set.begin(example) + seen[at(example)]);
         const bool fresh = std::ranges::find(batch.carry.fresh, slot) != batch.carry.fresh.end();
-        EXPECT_EQ(fresh, seen[at(example)] == 0);  // the state is that of the window before
+        EXPECT_EQ(fresh, seen[at(example)] == 0);  // the state is that of the preceding window
         if (!fresh) {
           EXPECT_EQ(example_in_slot[slot], example);
         }
@@ -256,7 +256,7 @@ TEST(ExampleBatches, batch_order_depends_only_on_seed_and_epoch) {
              other = example_batches(set, kAll, 8);
   const Indices first = epoch_of(*one, 0).first, second = epoch_of(*one, 1).first;
   EXPECT_NE(first, second);
-  EXPECT_EQ(epoch_of(*again, 1).first, second);  // without having been in epoch 0
+  EXPECT_EQ(epoch_of(*again, 1).first, second);  // without reading epoch 0 first
   EXPECT_EQ(epoch_of(*again, 0).first, first);   // and back
   EXPECT_NE(epoch_of(*other, 0).first, first);
 }
@@ -315,7 +315,7 @@ TEST(ExampleBatches, rare_words_become_unknown_at_the_given_rate) {
   const ExampleSet set = set_from(examples);
   const Alphabet& alphabet = *set.data().field("word").alphabet;
   ExampleBatchOptions options = kAll;
-  options.unknown_rate = 10;  // of 30 seldom ones 1/4 becomes unknown, of 2970 often ones 1/298
+  options.unknown_rate = 10;  // 1/4 of 30 rare symbols becomes unknown, and 1/298 of 2970 frequent ones
   std::map<std::string, double> unknown, count;
   const auto source = example_batches(set, options, 7);
   constexpr Index kEpochs = 40;
@@ -363,7 +363,7 @@ TEST(ExampleBatches, leave_positions_unread_as_often_as_asked_and_predict_there_
       }
     }
   }
-  EXPECT_NEAR(unread / rows, 0.3, 0.05);  // some 2000 draws: deviation 0.01
+  EXPECT_NEAR(unread / rows, 0.3, 0.05);  // about 2000 draws: deviation 0.01
   for (const Batch& batch : read_all(*example_reader(set, options))) expect_rows(set, batch);  // never in evaluation
 }
 
@@ -436,7 +436,7 @@ TEST(ExampleReader, DividedBatchesKeepChainsAndCarriedStates) {
       const std::vector<Batch> whole = read_all(*example_reader(set, options));
       options.most_positions = most;
       const std::vector<Batch> parts = read_all(*example_reader(set, options));
-      // Each chain is read in the same order, from the same slot, reset and handed over where it was before.
+      // Each chain is read in the same order, from the same slot, and is reset and passed on at the same places.
       const auto events_of = [](const std::vector<Batch>& batches) {
         std::vector<std::tuple<Index, Index, bool>> events;  // place, slot, whether the slot is reset before
         for (const Batch& batch : batches) {

@@ -1,4 +1,4 @@
-/// Images of every kind that is read, written here byte by byte or by libpng, and what is refused.
+/// Images of every supported kind, written here byte by byte or by libpng, and rejected ones.
 
 #include <gmock/gmock.h>
 #include <png.h>
@@ -94,7 +94,7 @@ TEST(ImagesReader, png_of_16_bits_is_rounded_to_8) {
   png_alloc_size_t size = 1000;
   std::string bytes(size, '\0');
   ASSERT_NE(png_image_write_to_memory(&image, bytes.data(), &size, 0, deep.data(), 0, nullptr), 0);
-  // Without the chunk that says how its light is coded, as most of them are.
+  // Without the gamma chunk, like most PNG files.
   std::string plain = bytes.substr(0, size);
   for (const char* chunk : {"gAMA", "cHRM", "sRGB"})
     if (const std::size_t at = plain.find(chunk); at != std::string::npos) {

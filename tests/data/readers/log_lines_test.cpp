@@ -108,7 +108,7 @@ TEST(LogLines, invalid_bytes_are_read_as_replacement_characters) {
 
 TEST(LogLines, literal_placeholders_are_words) { EXPECT_EQ(shape_of("<num> <unk> <eos>"), "< num > < unk > < eos >"); }
 
-/// A line again from its shape and what was masked, blanks left out.
+/// Reconstructs a line, without blanks, from its shape and the masked values.
 std::string unmasked(const LogLine& line) {
   std::string text;
   std::size_t next = 0;
@@ -123,7 +123,7 @@ std::string unmasked(const LogLine& line) {
   return text;
 }
 
-/// Pieces of logs that stand side by side in any order.
+/// Pieces of log lines, concatenated in any order.
 std::string some_line() {
   static const std::vector<std::string> pieces = {"Dec 10 06:55:46",
                                                   " ",

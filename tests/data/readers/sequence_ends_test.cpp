@@ -1,4 +1,4 @@
-/// Ends of whole sequences, and the conditions given before they begin.
+/// Ends of whole sequences, and the conditions given before the first position.
 
 #include "data/readers/sequence_ends.h"
 

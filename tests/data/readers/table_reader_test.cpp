@@ -180,7 +180,7 @@ TEST(TableReader, DatesGiveCalendarColumnsAndOrderTheRowsOfAGroup) {
   EXPECT_NEAR(gap.numbers[3], std::log(3601), 1e-12);
 }
 
-/// In quotes, which hold everything.
+/// Quoted cells can contain anything.
 std::string as_cell(const std::string& text) {
   std::string cell = "\"";
   for (const char c : text) cell += c == '"' ? std::string("\"\"") : std::string(1, c);

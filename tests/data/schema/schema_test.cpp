@@ -56,7 +56,7 @@ std::string replaced(std::string text, const std::string& what, const std::strin
   return text;
 }
 
-/// The schema without what describes the bytes.
+/// The schema without the description of the bytes.
 nlohmann::json columns_of(const std::string& text) { return to_json(infer_table_schema("data", text)).at("columns"); }
 
 TEST(TableSchema, TypesAndRolesOfAMixedTable) {
@@ -181,7 +181,7 @@ RC_GTEST_PROP(DistinctCount, IsExactWithinItsBoundAndOrderFreeBeyond, (std::vect
   RC_ASSERT(forward.exact() == (distinct <= 8));
 }
 
-/// Any bytes: either an error that the header of the inference names, or a schema whose rows add up.
+/// For any bytes: either a documented error, or a schema whose rows add up.
 RC_GTEST_PROP(TableSchema, AnyBytesHaveASchemaOrAnError, (const std::vector<std::uint8_t>& choices)) {
   const Texts pieces = {",",   ";", "\t", "\n",         "\r", "\r\n", "\"",  "1",
                         "2.5", "a", " ",  "2024-01-01", "-",  "\x1B", "\xFF"};

@@ -1,5 +1,5 @@
-/// Runs the inference of schemas over the files of tests/data_habits/tables. Beside each file stands NAME.json with the
-/// expected values; values that it does not name are not compared. Its own keys:
+/// Runs the inference of schemas over the files of tests/data_habits/tables. NAME.json next to each file contains the
+/// expected values; other values are not compared. Its own keys:
 ///   options      the options of the schema, spelled like those of the command
 ///   require      part of the message of `require_regular`; without it there is no error
 ///   error        part of the message of a DataError of the inference

@@ -42,7 +42,7 @@ TEST(NoisyCopies, copies_without_errors_are_exact) {
   for (const auto& [length, count] : lengths) EXPECT_NEAR(count, 500 / 3.0, 45) << length;
 }
 
-/// For n letters: n + 1 places for an insertion, and each letter may be deleted or replaced.
+/// For n letters: n + 1 positions for an insertion, and each letter may be deleted or replaced.
 TEST(NoisyCopies, copies_have_the_expected_number_of_errors) {
   constexpr double kRate = 0.3 / 3;
   double letters = 0, copies = 0, seen = 0, wrong = 0;

@@ -61,7 +61,7 @@ TEST(SparseCells, sparse_cells_have_correct_derivatives) {
   expect_correct_derivatives([](Circuit& c) { return c.symbols("x", 3); });
 }
 
-/// a^t prints x_t, then a^{t+1} is computed from a^t and x_t: position p reads x_{p-1} and prints x_p.
+/// a^t emits x_t, then a^{t+1} is computed from a^t and x_t: position p reads x_{p-1} and predicts x_p.
 TEST(SparseCells, sparse_cells_follow_their_equations) {
   constexpr Index n = 4, length = 5;
   for (const Kind& kind : kKinds) {

@@ -1,5 +1,5 @@
-/// The words of graph/device/kernel_prelude.h for kernels that are simulated: what the system's compiler reads before
-/// their source (simulated_device.cpp). Each thread of a block is a fiber; a fiber runs until it must wait for others.
+/// The primitives of graph/device/kernel_prelude.h for simulated kernels, prepended to their source for the system's
+/// compiler (simulated_device.cpp). Each thread of a block is a fiber; a fiber runs until it must wait for others.
 
 #include <math.h>
 

@@ -29,7 +29,7 @@ TEST(Trial, trial_overhead_is_below_one_percent) {
     Trial trial(2);
     run(trial, {1, other}, 6);
     const std::vector<int> counts = run(trial, {1, other}, 20000);
-    EXPECT_GT(counts[1], 0) << other;  // it does explore again
+    EXPECT_GT(counts[1], 0) << other;  // it tries the alternatives again
     EXPECT_LT(counts[1] * (other - 1), 0.01 * 20000) << other;
   }
 }

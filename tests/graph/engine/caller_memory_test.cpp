@@ -70,7 +70,7 @@ std::vector<T> turned(Matrix<const T> w) {
   return result;
 }
 
-/// What a forward and a backward pass give.
+/// The results of a forward and a backward pass.
 template <class T>
 struct PassResults {
   std::vector<T> y, end, gradient, to_x, to_start, to_last;

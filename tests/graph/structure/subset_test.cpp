@@ -1,4 +1,4 @@
-/// Some sequences of a structure, against what they were in the whole.
+/// Some sequences of a structure, compared with the whole structure.
 
 #include <gtest/gtest.h>
 
@@ -42,7 +42,7 @@ TEST(Subset, subset_of_grids_and_trees_keeps_neighbors) {
 }
 
 TEST(Subset, subset_of_chains_includes_their_sources) {
-  // Words of two sentences that look at spellings, which they share.
+  // Words of two sentences that share spellings as sources.
   const Structure whole = Structure::chains({2, 3, 1}).with_source(Structure::chains({5, 2, 4, 3}), {3, 1, 0, 1, 2, 3});
   std::vector<std::vector<Index>> rows;
   const Structure part = subset(whole, std::vector<Index>{0, 2}, rows);

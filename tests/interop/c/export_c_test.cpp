@@ -29,8 +29,8 @@ using testing_support::ScratchFolder;
 
 const std::string kLetters = "abc ?\"\\\n*/z";
 
-/// Every cell once or more, of sizes that fill no vector; what wraps cells; and sizes of several tiles, with a rest and
-/// without, below and above the first-level cache.
+/// Every cell at least once, with sizes that do not fill a vector; layers around cells; and sizes of several tiles,
+/// with and without a remainder, below and above the first-level cache.
 const std::vector<std::string> kModels = {"rnn:20",
                                           "rnn:21,activation=relu,layers=3",
                                           "rnn:18,delays=1+2+5",
@@ -88,7 +88,7 @@ void randomise(Parameters<T>& parameters) {
   for (T& p : parameters.flat()) p = static_cast<T>(1.2 * random.uniform() - 0.6);
 }
 
-/// What the library says before and after each symbol, as bytes.
+/// The log-probabilities of the library before and after each symbol, as bytes.
 std::string expected_bytes(const SymbolModel& model, const std::vector<Symbol>& symbols, bool wide) {
   const auto predictor = model.predictor();
   std::string bytes;
@@ -106,7 +106,7 @@ std::string expected_bytes(const SymbolModel& model, const std::vector<Symbol>& 
   return bytes;
 }
 
-/// Whether what is compiled for them can run here, on a processor whose own may be longer.
+/// Whether code compiled for these instruction sets can run on this processor.
 bool has_vectors_of_32_bytes() {
 #if defined(__x86_64__)
   return __builtin_cpu_supports("avx2") != 0 && __builtin_cpu_supports("fma") != 0;
@@ -119,7 +119,7 @@ bool runs(const std::string& command) { return std::system((command + " >/dev/nu
 
 class ExportC : public ::testing::Test {
  protected:
-  /// Writes the model as C; it becomes a part of the driver.
+  /// Writes the model as C, to be included in the driver.
   void add(const SymbolModel& model, const std::string& what, bool wide) {
     const std::string name = "m" + std::to_string(models_.size());
     model.save(folder_.path(name));
@@ -190,7 +190,7 @@ class ExportC : public ::testing::Test {
     for (std::size_t i = 0; i < models_.size(); ++i)
       expect_compiles(compiler, flags, "m" + std::to_string(i) + ".c", models_[i].what);
   }
-  /// As C99 and as C++11, without a warning. C is compiled to code if `code`, C++ is only checked.
+  /// Compiles as C99 and as C++11 without warnings. C is compiled to code if `code`; C++ is only checked.
   void expect_compiles(const std::string& compiler, const std::string& flags, const std::string& file,
                        const std::string& what, bool code = true) {
     for (const std::string dialect : {"-x c -std=c99", "-x c++ -std=c++11"}) {
@@ -202,7 +202,8 @@ class ExportC : public ::testing::Test {
           << what << " as " << file << " by " << compiler << " " << dialect << " " << flags;
     }
   }
-  /// By each compiler with the flags that differ most; with UNFOLD_THOROUGH in the environment by every combination.
+  /// Compiles with each compiler and the most different flags; with UNFOLD_THOROUGH in the environment, with every
+  /// combination.
   void compare_everywhere() {
     compare("gcc", "-std=c99 -pedantic -O0");
     compare("gcc", "-O3 -march=native");  // with the compiler's own dialect, which contracts
@@ -263,7 +264,7 @@ TEST_F(ExportC, a_trained_model_has_them_over_ten_thousand_symbols) {
   compare_everywhere();
 }
 
-/// As the file has it, of every number, a vector at a time.
+/// Applies the function of the file to every number, one vector at a time.
 template <class T>
 std::string functions_driver() {
   const std::string real = sizeof(T) == 8 ? "double" : "float";
@@ -281,7 +282,7 @@ std::string functions_driver() {
   return text.replace(text.find("REAL"), 4, real);
 }
 
-/// Numbers of every exponent and sign, and those between which the functions change their ways.
+/// Numbers of every exponent and sign, and those at which the functions switch algorithms.
 template <class T>
 std::vector<T> numbers_of_all_sizes() {
   using Bits = std::conditional_t<sizeof(T) == 8, std::uint64_t, std::uint32_t>;

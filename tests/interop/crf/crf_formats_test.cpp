@@ -1,4 +1,5 @@
-/// Fields of features from and for CRFsuite and CRF++: answers against enumeration by the rules of these programs.
+/// Random fields of features imported from and exported to CRFsuite and CRF++: results compared with enumeration by the
+/// rules of these programs.
 
 #include "interop/crf/crf_formats.h"
 
@@ -58,7 +59,7 @@ STATE_FEATURES = {
 }
 )";
 
-/// y x1 ... of CRF++: U00 reads the column, U01 a pair; U02 only what lies before the first; B.
+/// y x1 ... of CRF++: U00 reads the column, U01 a pair; U02 only the positions before the first; B.
 constexpr const char* kCrfpp = R"(version: 100
 cost-factor: 2
 maxid: 30
@@ -121,7 +122,7 @@ std::string word_at(const Words& words, Index t) {
   return words[at(t)];
 }
 
-/// The best labels and their score, by trying all; `score(words, labels)`.
+/// Returns the best labels and their score by enumeration; `score(words, labels)`.
 std::pair<std::vector<Index>, double> best_of(
     const Words& words, const std::function<double(const Words&, const std::vector<Index>&)>& score) {
   std::vector<Index> labels(words.size(), 0), best;
@@ -134,7 +135,7 @@ std::pair<std::vector<Index>, double> best_of(
   }
 }
 
-/// What the dump says, rule by rule: attributes with their label, steps, nothing else.
+/// The score by the rules of the dump: attributes with their label, transitions, nothing else.
 double crfsuite_score(const Words& words, const std::vector<Index>& y) {
   static const std::vector<double> kSteps = {0, 1.5, 0, 0, 0.25, 0, 0, -2, 0.75};
   double sum = (y.front() == 0 ? 0.6 : 0) + (y.back() == 2 ? 0.9 : 0);
@@ -178,7 +179,7 @@ std::string conll() {
   return text;
 }
 
-/// Labels that `predict` gives, sentence by sentence.
+/// Returns the labels of `predict`, sentence by sentence.
 std::vector<std::vector<std::string>> predicted(const std::string& model, const std::string& data,
                                                 const std::string& column) {
   std::string table;

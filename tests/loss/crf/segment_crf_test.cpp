@@ -26,7 +26,7 @@ struct Scheme {
 };
 std::ostream& operator<<(std::ostream& out, const Scheme& scheme) { return out << scheme.spec; }
 
-/// Segments of labels as a reader sees them: type and length, in order; empty if the labels define none.
+/// Returns the segments of labels: type and length, in order; empty if the labels do not define segments.
 struct Cut {
   std::vector<std::pair<std::string, Index>> segments;
   bool valid = true;

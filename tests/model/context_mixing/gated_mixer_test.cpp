@@ -20,7 +20,7 @@ TEST(Logistic, vectorized_squash_equals_the_scalar_one) {
   }
 }
 
-/// A plain reference of gated mixing: one number after the other, rows looked up again each time.
+/// A simple reference of gated mixing: number by number, with a new lookup of rows each time.
 class PlainMixer {
  public:
   PlainMixer(std::vector<float> start, const std::vector<std::size_t>& sets, const std::vector<std::size_t>& lasts,
@@ -79,7 +79,7 @@ class PlainMixer {
   std::vector<std::size_t> chosen, last_chosen;
 };
 
-/// The largest distance of logits from those of plain words, on bits that the inputs tell something of.
+/// The largest difference of logits from those of the reference, on bits that are correlated with the inputs.
 double largest_distance(const std::vector<std::size_t>& sets, const std::vector<std::size_t>& lasts,
                         GatedLearning learning) {
   constexpr std::size_t kInputs = 32;
@@ -108,7 +108,7 @@ TEST(GatedMixer, gated_mixer_equals_the_reference) {
 }
 
 TEST(GatedMixer, gated_mixer_learns_only_from_sufficient_errors) {
-  // Of a set that there is, though the sets beside it, which there are not, would err by a half.
+  // For an existing set, even though the missing sets next to it would have an error of one half.
   GatedMixer mixer(std::vector<float>(16, 1), {1}, {1}, {.min_error = 0.02F});
   std::vector<float> x(16, 0);
   x[0] = 5;

@@ -166,7 +166,7 @@ TEST(Decode, symbol_bounds_save_work_without_changing_results) {
       const auto logs = predictor.log_probabilities();
       for (std::size_t x = 0; x < 3; ++x) bounds[x] = std::max(bounds[x], static_cast<double>(logs[x]));
     }
-    HistoryPredictor same(3, seed, 1);  // does not report what it has forgotten
+    HistoryPredictor same(3, seed, 1);  // does not report dropped sequences
     const Automaton allowed = compile_expression(".*b.*b.*", kThree);
     DecodeOptions options{.length = 7, .beam = 1, .count = 3, .prove = true};
     const Decoded plain = decode(same, allowed, options);

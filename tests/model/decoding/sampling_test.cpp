@@ -67,7 +67,7 @@ TEST(Sampling, temperature_zero_takes_the_first_mode) {
   EXPECT_EQ(filter_distribution(std::vector<float>{-3, -1, -1, -2}, options), (std::vector<double>{0, 1, 0, 0}));
 }
 
-/// Knows one fixed distribution, and remembers what it has been told.
+/// Predicts one fixed distribution and records the observed symbols.
 class Fixed final : public Predictor {
  public:
   explicit Fixed(std::vector<double> p) {

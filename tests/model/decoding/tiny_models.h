@@ -1,5 +1,5 @@
 #pragma once
-/// Predictors made at random, and all that they can say.
+/// Random predictors, and enumeration of all their sequences.
 
 #include <cmath>
 #include <functional>
@@ -42,7 +42,7 @@ class HistoryPredictor : public Predictor {
   std::vector<float> logs_;
 };
 
-/// The same, and it says so.
+/// The same, with the MarkovContext interface.
 class MarkovPredictor final : public HistoryPredictor, public MarkovContext {
  public:
   using HistoryPredictor::HistoryPredictor;

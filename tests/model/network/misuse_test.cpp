@@ -1,4 +1,4 @@
-/// Predictors, corpora, alphabets and what draws from them refuse symbols and positions that there are not.
+/// Predictors, corpora, alphabets and samplers reject symbols and positions that do not exist.
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,4 @@
-/// Models that are given any subset of bits and predict the others, compared with an explicit network and sums over all
-/// vectors.
+/// Models that predict bits from any subset of the others, compared with an explicit network and sums over all vectors.
 
 #include "model/network/order_agnostic.h"
 

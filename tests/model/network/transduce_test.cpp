@@ -64,7 +64,7 @@ TEST(EncoderDecoder, attention_without_a_source_is_rejected) {
       UsageError);
 }
 
-/// With a beam as wide as there are sequences, everything up to a length is found: what has ended, and what has not.
+/// If the beam is as wide as the number of sequences, all sequences up to a length are found, ended or not.
 void expect_sum_of_one(const char* spec, bool stops) {
   PairTransducer model(spec, stops);
   constexpr Index kLongest = 4, kAll = 81;  // 3^4
@@ -191,7 +191,7 @@ TEST(Transducer, targets_are_sampled_with_their_probabilities) {
     }
 }
 
-/// Sequences over a and b of which a class is given, or nothing; they end as said.
+/// Sequences over a and b, conditioned on a class or unconditional, with the given kind of end.
 struct Whole {
   Whole(const std::string& spec, SequenceEnd end, bool given, const char* lengths = "")
       : examples(sequences()), predicts{"text"} {
@@ -237,7 +237,7 @@ struct Whole {
                           .steps_left = steps_left};
     return {body->network(), body->parameters(), *data, ends, team, length_model ? &*length_model : nullptr};
   }
-  /// ln p of what a chain of the batch is, by the unfolding that reads all of it: of its length too.
+  /// Returns ln p of a chain of the batch, including its length, computed by the unfolding that reads all of it.
   double forced(Index example) {
     const Index one[] = {example};
     const ExampleSet alone = set->subset(one);
@@ -300,7 +300,7 @@ TEST(SequenceEndOptions, all_sequences_up_to_a_length_sum_to_one) {
       }
 }
 
-/// Of every sequence up to a length: p(T) p(x | T) sums over x to p(T), and over T to what lengths up to there have.
+/// For all sequences up to a length: p(T) p(x | T) sums over x to p(T), and over T to the probability of these lengths.
 TEST(SequenceEndOptions, sequences_of_each_length_sum_to_its_probability) {
   constexpr Index kLongest = 6;
   for (const std::string& lengths : LengthModel::kinds())

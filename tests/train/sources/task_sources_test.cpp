@@ -31,7 +31,7 @@ class FiniteTask final : public Task {
   }
 };
 
-/// Its examples depend on the pass in which they are read.
+/// Its examples depend on the epoch in which they are read.
 class MovingTask final : public Task {
  public:
   std::string_view name() const override { return still_.name(); }
