@@ -110,11 +110,11 @@ void Compare::print(const Comparison& found) const {
   print_result(to_text(pairs));
   const Index blocks = found.pairs.front().difference.blocks;
   print_result(fmt::format(
-      "\nBits of the first less those of the second, over {} {}, {} samples.\n", blocks,
+      "\nBits of the first model minus bits of the second, over {} {}, {} samples.\n", blocks,
       found.block > 0 ? fmt::format("blocks of {} {}", found.block, found.entries()) : std::string("sequences"),
       found.pairs.front().difference.samples));
   if (found.pairs.size() > 1)
-    print_result(fmt::format("Of {} pairs of equal models, about {:.2g} would be found to differ by chance.\n",
+    print_result(fmt::format("With {} pairs of equal models, about {:.2g} would differ significantly by chance.\n",
                              found.pairs.size(), (1 - found.level) * static_cast<double>(found.pairs.size())));
 }
 

@@ -179,9 +179,10 @@ bool Complete::is_matched() const {
 /// Checks options that apply to only one kind of result.
 void Complete::check_matching() const {
   if (options_.is_given(request_.beam.stop))
-    throw UsageError("--stop is for searches among all continuations; let the expression of --match end with it");
+    throw UsageError(
+        "--stop is for searches among all continuations; with --match, put it at the end of the expression");
   if (match_.wants_probability)
-    options_.refuse("is for the search of the best continuations, but --probability sums over all matches",
+    options_.refuse("is for the search for the best continuations, but --probability sums over all matches",
                     request_.beam.beam, request_.beam.count, request_.beam.normalisation, match_.search.prove,
                     match_.search.groups, match_.search.diversity);
   if (options_.is_given(match_.search.diversity) && !options_.is_given(match_.search.groups))

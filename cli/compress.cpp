@@ -349,8 +349,8 @@ void Compress::tell(Console& console, const RawInput& input, const CompressOptio
                     const CompressResult& result, double seconds) const {
   if (options.embed && static_cast<Index>(options.file.size()) * 2 > result.bytes_out)
     console.remark(fmt::format(
-        "{} of the {} bytes are the model {} itself, which is not worthwhile for a small file; a model that learns "
-        "while compressing, such as cm (the default), stores none",
+        "{} of the {} bytes store the model {} itself, which is not worthwhile for a small file; a model that learns "
+        "while compressing, such as cm (the default), stores no model",
         std::min<Index>(static_cast<Index>(options.file.size()), result.bytes_out), result.bytes_out, options.model));
   const double bits_per_byte =
       result.bytes_in > 0 ? 8 * static_cast<double>(result.bytes_out) / static_cast<double>(result.bytes_in) : 0;

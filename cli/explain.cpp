@@ -143,9 +143,9 @@ std::string lags_tsv(const Explanation& why) {
 constexpr double kRedBits = 10;
 
 std::string symbols_painted(const Explanation& why, const Paint& paint) {
-  std::string text = "the text, the redder the more surprising\n  ";
+  std::string text = "text (redder: higher surprisal)\n  ";
   for (const ExplainedSymbol& s : why.symbols) text += paint.ground(s.name == "\\s" ? " " : s.name, s.bits / kRedBits);
-  text += "\n\n  position  symbol      bits  first guesses\n";
+  text += "\n\n  position  symbol      bits  top predictions\n";
   for (const ExplainedSymbol& s : why.symbols) {
     const std::string bits = fmt::format("{:>7}", shown_bits(s.bits));
     text += fmt::format("  {:>8}  {:<8} {}  ", s.position, s.name, paint.ground(bits, s.bits / kRedBits));
@@ -213,10 +213,9 @@ void Explain::print(const Explanation& why) const {
   const Paint paint;
   const auto print = [&](const std::string& text) { paint.on() ? print_styled_result(text) : print_result(text); };
   print(paint.on() ? symbols_painted(why, paint) : symbols_tsv(why, guesses_));
-  if (!why.no_lags.empty())
-    return print_result(fmt::format("\n# what position {} goes back to: {}\n", why.at, why.no_lags));
-  const std::string heading = fmt::format("\n# what the state before position {} goes back to: gradient{} by lag\n",
-                                          why.at, why.estimated ? ", estimated," : "");
+  if (!why.no_lags.empty()) return print_result(fmt::format("\n# influence on position {}: {}\n", why.at, why.no_lags));
+  const std::string heading = fmt::format("\n# influence on the state before position {}: gradient{} by lag\n", why.at,
+                                          why.estimated ? ", estimated," : "");
   print(heading + (paint.on() ? lags_painted(why, paint) : lags_tsv(why)));
 }
 
@@ -262,7 +261,7 @@ nlohmann::ordered_json labels_json(const FieldExplanation& why) {
 }
 
 ExitCode Explain::run_on_fields(ExplainRequest request) {
-  options_.require_kind(Kind::fields, "for data with fields every label and vote is shown");
+  options_.require_kind(Kind::fields, "for data with fields, all labels and contributions are shown");
   if (file_) inputs_.push_back(*file_);
   if (inputs_.size() < 2) throw options_.missing_inputs();
   request.data = {inputs_[1]};
@@ -275,10 +274,10 @@ ExitCode Explain::run_on_fields(ExplainRequest request) {
     return ExitCode::success;
   }
   print_result(labels_tsv(why));
-  print_result(fmt::format("\n# what voted for {} = {} at position {}: {}\n", escape_value(why.field),
+  print_result(fmt::format("\n# contributions to {} = {} at position {}: {}\n", escape_value(why.field),
                            escape_value(why.label), why.at,
-                           why.features ? "weights of features, without those of neighboring labels"
-                                        : "gradient of its log odds in what each position adds"));
+                           why.features ? "weights of features, excluding neighboring labels"
+                                        : "gradient of its log odds with respect to the input of each position"));
   print_result(votes_text(why, Paint()));
   return ExitCode::success;
 }

@@ -82,7 +82,7 @@ Generate::Generate()
 
 std::string text_of(const GenerateOutcome& made) {
   if (made.is_labelled())
-    return fmt::format("{} {}s of {} {}, {} with a label; a perfect model is never wrong\n", made.units, made.unit,
+    return fmt::format("{} {}s of {} {}, {} with a label; a perfect model makes no errors\n", made.units, made.unit,
                        made.symbols, made.unit == "tree" ? "nodes" : "positions", made.predicted);
   if (made.is_pairs())
     return fmt::format("{} pairs, sources of {} symbols and targets of {}; the score of a perfect model is unknown\n",

@@ -42,11 +42,11 @@ std::string figures_text(const TrainOutcome& outcome) {
   if (outcome.field_valid)
     return best + to_text(*outcome.field_valid) + (outcome.field_test ? "Test:\n" + to_text(*outcome.field_test) : "");
   if (outcome.field_test)
-    return fmt::format("Last loss: {:.4f} (nothing to validate on)\nTest:\n", result.last_loss) +
+    return fmt::format("Last loss: {:.4f} (no validation data)\nTest:\n", result.last_loss) +
            to_text(*outcome.field_test);
   if (outcome.valid) return (result.steps == 0 ? "Validation:\n" : best) + to_text(*outcome.valid);
   if (result.steps == 0) return {};
-  return fmt::format("Last loss: {:.4f} nats per symbol (nothing to validate on)\n", result.last_loss);
+  return fmt::format("Last loss: {:.4f} nats per symbol (no validation data)\n", result.last_loss);
 }
 
 /// Returns the training time and the path of the model as text.

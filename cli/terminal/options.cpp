@@ -196,7 +196,9 @@ bool CommandOptions::read_arguments(std::span<const std::string> arguments) {
   for (const auto& [digit, option] : digits) {
     if (option->count() == 0) continue;
     const auto [given, first] = arguments_.try_emplace(of_digits, std::vector<std::string>{digit});
-    if (!first) throw UsageError(fmt::format("{}: -{} and -{}; one level", verb_, given->second.front(), digit));
+    if (!first)
+      throw UsageError(
+          fmt::format("{}: -{} and -{} cannot be combined; choose one level", verb_, given->second.front(), digit));
   }
   if (inputs_ && !inputs.empty()) arguments_[inputs_->name] = inputs;
   return false;

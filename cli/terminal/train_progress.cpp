@@ -25,7 +25,7 @@ std::string epochs_text(double epochs) { return epochs > 0 ? fmt::format("epoch 
 
 TrainProgress::TrainProgress(Console& console, Index steps)
     : console_(console), steps_(steps), heartbeat_(kSilence, [this](double seconds) {
-        console_.progress(fmt::format("working for {} since step {}", duration_text(seconds), step_.load()));
+        console_.progress(fmt::format("still computing: {} since step {}", duration_text(seconds), step_.load()));
       }) {}
 
 void TrainProgress::progress(const ProgressEvent& event) {
@@ -64,7 +64,7 @@ void TrainProgress::sample(const SampleEvent& event) {
 }
 
 void TrainProgress::rollback(const RollbackEvent& event) {
-  console_.remark(fmt::format("step {}  {}: back to step {}, step size times {:.3g} from now on (attempt {} of {})",
+  console_.remark(fmt::format("step {}  {}: back to step {}, step size now multiplied by {:.3g} (attempt {} of {})",
                               event.step, event.reason, event.to_step, event.factor, event.attempt, event.attempts));
 }
 

@@ -41,7 +41,7 @@ TEST_F(CommandTest, block_sizes_have_units_and_plain_files_are_not_archives) {
   expect_failure({"compress", text_, "-o", packed, "--block", "1X"}, 2, "--block");
   expect_failure({"decompress", text_, "-o", plain}, 6, "not written by unfold compress");
   EXPECT_THAT(unfold_command({"compress", text_, "-o", packed, "--model", "ngram:5"}).err,
-              HasSubstr("are the model ngram:5 itself"));
+              HasSubstr("store the model ngram:5 itself"));
 }
 
 TEST_F(CommandTest, runs_without_validation_are_drawn_by_their_training_loss) {

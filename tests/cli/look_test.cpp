@@ -15,7 +15,7 @@ TEST_F(Look, explain_prints_two_tables_and_one_object) {
   const Finished plain = unfold_command({"explain", run_, "abc abc", "--unknown", "skip", "--at", "4"});
   ASSERT_EQ(plain.code, 0) << plain.err;
   EXPECT_THAT(plain.out, StartsWith("position\tsymbol\tbits\tguess.1\tprobability.1"));
-  EXPECT_THAT(plain.out, HasSubstr("\n\n# what the state before position 4 goes back to"));
+  EXPECT_THAT(plain.out, HasSubstr("\n\n# influence on the state before position 4: gradient"));
   EXPECT_THAT(plain.out, Not(HasSubstr("\x1b")));
   const auto json =
       only_object(unfold_command({"explain", run_, "abc abc", "--unknown", "skip", "--at", "4", "--json"}).out);
