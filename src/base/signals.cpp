@@ -15,7 +15,7 @@ namespace {
 constexpr std::size_t kSlots = 128;
 std::atomic<int> waiting{0};
 static_assert(std::atomic<bool>::is_always_lock_free && std::atomic<int>::is_always_lock_free,
-              "a signal handler may only touch lock-free atomics");
+              "a signal handler may access only lock-free atomics");
 
 }  // namespace
 

@@ -72,7 +72,7 @@ TEST_F(CommandTest, EndlessInputGivesNoAdviceAboutTheBatch) {
                                            {.before = {"/bin/sh", "-c", "ulimit -v 2000000; exec \"$@\"", "sh"}});
   EXPECT_EQ(finished.code, 1);
   EXPECT_THAT(finished.err, HasSubstr("/dev/zero: the first"));
-  EXPECT_THAT(finished.err, HasSubstr("there are more data"));
+  EXPECT_THAT(finished.err, HasSubstr("but the input is longer"));
   EXPECT_THAT(finished.err, Not(HasSubstr("batch")));
 }
 

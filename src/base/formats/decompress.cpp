@@ -70,7 +70,7 @@ std::string inflate_all(std::string_view input, const std::string& name, Unpacke
     if (status == Z_STREAM_END) {
       // Another member may follow; zeros may pad the last block of a tape archive.
       if (input.find_first_not_of('\0', read) == std::string_view::npos) return out.take();
-      if (!input.substr(read).starts_with(kGzipMagic)) fail_damaged(name, "something else follows them");
+      if (!input.substr(read).starts_with(kGzipMagic)) fail_damaged(name, "the data are followed by something else");
       inflateReset(&stream);
     } else if (status == Z_BUF_ERROR || (status == Z_OK && read == input.size() && stream.avail_out > 0)) {
       fail_cut_short(name);
@@ -99,8 +99,8 @@ std::string unxz_all(std::string_view input, const std::string& name, Unpacked o
     if (status == LZMA_BUF_ERROR) fail_cut_short(name);
     if (status == LZMA_MEMLIMIT_ERROR)
       throw DataError(
-          fmt::format("{}: its dictionary takes more than 1 GiB of memory, the most that is allowed; compress it again "
-                      "with xz -9 or less",
+          fmt::format("{}: its dictionary takes more than 1 GiB of memory, the maximum allowed; compress it again with "
+                      "xz -9 or less",
                       name));
     if (status == LZMA_MEM_ERROR) throw RuntimeFailure(fmt::format("{}: not enough memory to decompress it", name));
     if (status != LZMA_OK) fail_damaged(name, "rejected by liblzma");
@@ -119,8 +119,8 @@ std::string unzstd_all(std::string_view input, const std::string& name, Unpacked
     const std::size_t status = ZSTD_decompressStream(context.get(), &target, &source);
     if (ZSTD_getErrorCode(status) == ZSTD_error_frameParameter_windowTooLarge)
       throw DataError(
-          fmt::format("{}: it was compressed with a window of more than {} MiB, the largest that is unpacked; compress "
-                      "it again with zstd --long={} or less",
+          fmt::format("{}: it was compressed with a window of more than {} MiB, the largest supported; compress it "
+                      "again with zstd --long={} or less",
                       name, std::size_t{1} << (kMostWindowBits - 20), kMostWindowBits));
     if (ZSTD_isError(status)) fail_damaged(name, ZSTD_getErrorName(status));
     out.append(block, target.pos);

@@ -55,7 +55,7 @@ class Descriptor {
   if (error == EACCES || error == EPERM) {
     throw DataError(fmt::format("{}: permission denied; change the permissions of the file", name));
   }
-  if (error == EISDIR) throw DataError(fmt::format("{} is a directory; give the names of files", name));
+  if (error == EISDIR) throw DataError(fmt::format("{} is a directory; name its files", name));
   throw DataError(fmt::format("{}: cannot be read: {}", name, reason(error)));
 }
 
@@ -70,7 +70,7 @@ struct stat status_of(int descriptor, const std::string& name) {
 /// For an input of unknown size.
 [[noreturn]] void fail_too_long(const std::string& name, std::size_t size) {
   throw RuntimeFailure(fmt::format(
-      "{}: the first {} MiB fill the available memory, and there are more data; use a shorter input (head -c 1G)", name,
+      "{}: the first {} MiB fill the available memory, but the input is longer; use a shorter one (head -c 1G)", name,
       size >> 20));
 }
 
@@ -233,7 +233,7 @@ void Input::require_whole() const { content_->file.mapping().require_whole(); }
 
 std::vector<Input> open_inputs(const std::vector<std::string>& paths) {
   if (std::count(paths.begin(), paths.end(), "-") > 1) {
-    throw UsageError("standard input (-) can be read only once; give it only once");
+    throw UsageError("standard input (-) can be read only once; name it only once");
   }
   std::vector<Input> inputs;
   inputs.reserve(paths.size());
@@ -263,8 +263,8 @@ std::string_view remedy(int error) {
     case EROFS: return "choose a file and directory that you have permission to write";
     case ENOENT:
     case ENOTDIR: return "create the directory first";
-    case EISDIR: return "give the name of a file, not of a directory";
-    case EWOULDBLOCK: return "another process is writing it; wait for it or choose another name";
+    case EISDIR: return "specify a file, not a directory";
+    case EWOULDBLOCK: return "another process is writing this file; wait for it or choose another name";
     case EFBIG: return "raise the limit of the file size (ulimit -f) or write to another file system";
     default: return "check the path and the disk";
   }

@@ -321,7 +321,7 @@ TEST(AtomicOutput, missing_and_read_only_folders_have_specific_messages) {
     return message_of<RuntimeFailure>([&] { write_file_atomically(path, kText); });
   };
   EXPECT_TRUE(contains(message(folder.path("no/a")), "create the directory first"));
-  EXPECT_TRUE(contains(message(folder.path("")), "name of a file, not of a directory"));
+  EXPECT_TRUE(contains(message(folder.path("")), "specify a file, not a directory"));
   if (!Unprivileged::possible()) GTEST_SKIP() << "root may write everywhere";
   ::chmod(folder.write("fixed", kText).c_str(), 0444);
   ::chmod(folder.path("").c_str(), 0555);
