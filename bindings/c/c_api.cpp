@@ -61,7 +61,7 @@ int guarded(Action action) {
   } catch (const std::exception& error) {
     last_message() = error.what();
   } catch (...) {
-    last_message() = "an error of an unknown kind";
+    last_message() = "an unknown error";
   }
   return UNFOLD_FAILURE;
 }
