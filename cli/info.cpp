@@ -60,7 +60,7 @@ std::string parameters_text(const ModelInfo& info) {
 /// "load  1 number, predicted with normal, standardised by mean 0.1 and deviation 0.7".
 std::string field_text(const FieldInfo& field) {
   std::string text =
-      fmt::format("  {:<24} {}{}", escape_value(field.name), size_text(field), field.once ? " once an example" : "");
+      fmt::format("  {:<24} {}{}", escape_value(field.name), size_text(field), field.once ? " once per example" : "");
   if (!field.loss.empty()) text += fmt::format(", predicted with {}", field.loss);
   if (field.mean.size() == 1)
     text += fmt::format(", standardized by mean {:.6g} and deviation {:.6g}", field.mean[0], field.deviation[0]);

@@ -155,7 +155,7 @@ TEST_F(FastaTest, a_genome_is_read_as_its_letters_and_said_so) {
 TEST_F(FastaTest, fastq_reads_are_separate_lines_scored_by_name) {
   const Finished trained = train_on(reads_, {"--split", "80/20"});
   ASSERT_EQ(trained.code, 0) << trained.err;
-  EXPECT_THAT(trained.err, HasSubstr("20 records, 220 letters, qualities left out"));
+  EXPECT_THAT(trained.err, HasSubstr("20 records, 220 letters, qualities ignored"));
   const Finished scored = unfold_command({"score", run_, reads_, "--by", "line", "--top", "1", "--text"});
   EXPECT_THAT(scored.out, HasSubstr("\n8\t12\t"));
   EXPECT_THAT(scored.out, HasSubstr("\tr7\n"));

@@ -128,7 +128,7 @@ TEST(Distributed, planner_works_for_a_network_that_is_not_loaded) {
                  "--trace needs several processes;");
   const Finished text = unfold_command(bench + Arguments{"--latency", "1e-4", "--bandwidth", "1e9"});
   ASSERT_EQ(text.code, 0) << text.err;
-  EXPECT_THAT(text.out, HasSubstr("100.0 us a message, 1.00 GB/s (as given)"));
+  EXPECT_THAT(text.out, HasSubstr("100.0 us per message, 1.00 GB/s (as given)"));
   EXPECT_THAT(text.out, HasSubstr("Advice"));
   const TemporaryFolder folder;
   const Finished found = unfold_command(

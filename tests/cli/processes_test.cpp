@@ -51,7 +51,7 @@ TEST_F(ProcessesTest, distributed_trace_is_written) {
   const Finished finished = mpirun(2, {"bench", "--distributed", "--model", "lstm:256,layers=2", "--batch", "4",
                                        "--window", "8", "--seconds", "0.1", "--threads", "1", "--trace", trace});
   EXPECT_EQ(finished.code, 0) << finished.err;
-  EXPECT_THAT(finished.out, HasSubstr("% of an exchange are hidden"));
+  EXPECT_THAT(finished.out, HasSubstr("% of an exchange is hidden"));
   const nlohmann::json events = nlohmann::json::parse(read_bytes(trace))["traceEvents"];
   std::set<int> with_sums_beside;
   for (const auto& event : events)

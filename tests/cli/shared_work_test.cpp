@@ -187,7 +187,7 @@ TEST_F(CommandTest, scores_of_several_files_are_one_table) {
   EXPECT_THAT(again.out, HasSubstr(options[5] + "\t700\t"));
 
   expect_failure(options + Arguments{"--jobs", "2"}, 2, "name it with --out DIR");
-  expect_failure(options + Arguments{options[4]}, 2, "is named twice");
+  expect_failure(options + Arguments{options[4]}, 2, "is given twice");
   expect_failure(options + Arguments{"--top", "3"}, 2, "--top cannot be combined with --by file");
   expect_failure({"score", run_, options[4], options[5]}, 2, "several files require --by file");
 }

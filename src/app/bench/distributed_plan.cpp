@@ -69,8 +69,7 @@ DistributedResults bench_distributed(const DistributedBench& bench, Processes& a
   if (all.alone() && (!bench.latency || !bench.bandwidth))
     throw UsageError(
         "there is one process and no link to measure: start it as `mpirun -n 2 unfold bench --distributed`, or "
-        "describe a "
-        "network with --latency SECONDS and --bandwidth BYTES");
+        "describe a network with --latency SECONDS and --bandwidth BYTES");
   if (all.alone() && bench.trace) throw UsageError("--trace needs several processes; start the command with mpirun");
   DistributedResults f;
   f.processes = all.count();
@@ -96,21 +95,20 @@ std::string to_text(const DistributedBench& bench, const DistributedResults& f) 
   constexpr double kWanted = 0.8;
   const TrainingShape& shape = bench.shape;
   std::string text = fmt::format(
-      "link            {:.1f} us a message, {:.2f} GB/s ({})\n"
-      "step            {}, batch {}, window {}: {:.3f} ms a sequence and {:.3f} ms apart from them\n"
-      "exchange        {} parameters, {:.2f} MB\n",
+      "link            {:.1f} us per message, {:.2f} GB/s ({})\nstep            {}, batch {}, window {}: {:.3f} ms per "
+      "sequence plus {:.3f} ms\nexchange        {} parameters, {:.2f} MB\n",
       f.link.latency * 1e6, f.link.bytes_per_second / 1e9, f.measured_link ? "the slowest measured" : "as given",
       shape.model, shape.batch, shape.window, f.cost.per_sequence * 1e3, f.cost.fixed * 1e3, f.cost.parameters,
       static_cast<double>(f.cost.parameters) * sizeof(float) / 1e6);
   if (f.processes > 1) {
     const double each = static_cast<double>(shape.batch);
     text += fmt::format(
-        "{} processes     exchange {:.3f} ms measured, {:.3f} ms by the model\n"
-        "                step of {} sequences each {:.3f} ms measured, {:.3f} ms by the model\n",
+        "{} processes     exchange {:.3f} ms measured, {:.3f} ms by the model\n                step of {} sequences "
+        "per process {:.3f} ms measured, {:.3f} ms by the model\n",
         f.processes, f.exchange_measured * 1e3, exchange_cost(f.link, f.cost.parameters, f.processes).seconds() * 1e3,
         shape.batch, f.step_measured * 1e3,
         (f.cost.seconds(each) + exchange_cost(f.link, f.cost.parameters, f.processes).seconds()) * 1e3);
-    text += fmt::format("                {:.3f} ms of it wait for the exchange: {:.0f} % of an exchange are hidden\n",
+    text += fmt::format("                {:.3f} ms of it waiting for the exchange: {:.0f} % of an exchange is hidden\n",
                         f.waited * 1e3, 100 * hidden_share(f));
   }
   text += fmt::format("\nA batch of {} divided among K processes, by the model\n{}", shape.batch,
@@ -118,11 +116,11 @@ std::string to_text(const DistributedBench& bench, const DistributedResults& f) 
   text +=
       fmt::format("\nA batch of {} for each of K processes, by the model\n{}", shape.batch, prediction_rows(f.growing));
   const int most = most_efficient(f.divided, kWanted);
-  text += fmt::format("\nAdvice (efficiency {:.0f} % or more): a batch of {} is worth {} process{}", 100 * kWanted,
+  text += fmt::format("\nAdvice (efficiency {:.0f} % or more): for a batch of {}, use {} process{}", 100 * kWanted,
                       shape.batch, most, most == 1 ? "" : "es");
   for (const int k : {4, 16, 64})
-    text +=
-        fmt::format("; {} want a batch of {:.0f}, --shards {}", k, k * sequences_for(f.cost, f.link, k, kWanted), k);
+    text += fmt::format("; for {} processes, use a batch of {:.0f} and --shards {}", k,
+                        k * sequences_for(f.cost, f.link, k, kWanted), k);
   return text + "\n";
 }
 
@@ -132,7 +130,7 @@ std::string to_plot(const DistributedBench& bench, const DistributedResults& f) 
       curve_of("batch divided", f.divided, [](const StepPrediction& p) { return p.seconds(); }),
       curve_of("of it sending", f.growing, [](const StepPrediction& p) { return p.exchange.bytes; }),
       curve_of("of it waiting", f.growing, [](const StepPrediction& p) { return p.exchange.messages; })};
-  return line_plot(fmt::format("A step of {}, batch {}: {:.3g} us a message, {:.3g} GB/s", bench.shape.model,
+  return line_plot(fmt::format("A step of {}, batch {}: {:.3g} us per message, {:.3g} GB/s", bench.shape.model,
                                bench.shape.batch, f.link.latency * 1e6, f.link.bytes_per_second / 1e9),
                    {.label = "processes", .logarithmic = true}, {.label = "ms", .logarithmic = true}, curves);
 }

@@ -371,8 +371,7 @@ std::string artificial_text(Index bytes) {
 }
 
 std::string to_text(const SymbolProfile& cost) {
-  std::string text =
-      fmt::format("{}, {} symbols; of one symbol, operations: {}\n", cost.model, cost.symbols, cost.unit);
+  std::string text = fmt::format("{}, {} symbols; operations per symbol: {}\n", cost.model, cost.symbols, cost.unit);
   text += fmt::format("{:<20} {:>10} {:>10} {:>10} {:>12} {:>9}\n", "stage", "operations", "bytes", "ns", "attainable",
                       "share");
   for (const ProfileLine& line : cost.lines) text += cost_row(line);

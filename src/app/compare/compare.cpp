@@ -79,7 +79,8 @@ Costs costs_of_fields(const std::string& name, const CompareRequest& request) {
     Team team(thread_count(request.threads));
     const std::vector<HeadScores> scores = score_heads(model, examples, team);
     if (scores.size() != 1)
-      throw UsageError(fmt::format("{} predicts {} fields; models are compared on one", name, scores.size()));
+      throw UsageError(
+          fmt::format("{} predicts {} fields; compare supports only models of one field", name, scores.size()));
     const HeadScores& head = scores.front();
     Costs costs{.model = model.spec_text(),
                 .unit = fmt::format("{} of {}", head.once ? "example" : "position", head.field),
@@ -164,7 +165,7 @@ Index choose_block(Index symbols) {
 }
 
 Comparison compare(const CompareRequest& request, Reporter& reporter) {
-  if (request.models.size() < 2) throw UsageError("compare needs two models or more");
+  if (request.models.size() < 2) throw UsageError("compare needs at least two models");
   std::vector<Costs> costs;
   for (const std::string& name : request.models) {
     costs.push_back(costs_of(name, request, reporter));

@@ -31,7 +31,7 @@ void append_records(std::vector<Input>& out, const std::string& name, FastaFile 
 std::string found_in(const std::string& name, const FastaFile& file) {
   const Index letters = static_cast<Index>(file.letters.size()) - file.count();
   return fmt::format("{}: {} {}, {} letters{}{}", name, file.count(), file.count() == 1 ? "record" : "records", letters,
-                     file.has_qualities ? ", qualities left out" : "",
+                     file.has_qualities ? ", qualities ignored" : "",
                      file.lower_case > 0 && file.lower_case < letters
                          ? fmt::format(", {} of them in lower case, which count as separate symbols", file.lower_case)
                          : "");

@@ -198,7 +198,7 @@ class VectorModel {
       if (!is_class(d)) continue;
       const auto found = known.find(names_[d]);
       if (found == known.end() || static_cast<Index>(found->second.size()) != columns_[d].classes)
-        throw ModelError(fmt::format("the model card: configuration: \"{}\" does not name the {} classes of {}",
+        throw ModelError(fmt::format("the model card: configuration: \"{}\" does not list the {} classes of {}",
                                      kClassesKey, columns_[d].classes, names_[d]));
       classes_[d] = found->second;
     }

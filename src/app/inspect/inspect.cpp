@@ -322,7 +322,7 @@ Inspection inspect_fasta(const std::string& file) {
   for (std::size_t i = 0; i < std::min(records.names.size(), kMostShown); ++i)
     names.push_back(escape_cell(records.names[i], kMostCellBytes));
   out += report_line("records", fmt::format("{}", fmt::join(names, " | ")));
-  out += report_line("read", "the letters; the next one is predicted. Headers and qualities are left out");
+  out += report_line("read", "the letters; the next one is predicted. Headers and qualities are ignored");
   return {.text = std::move(out),
           .json = InspectionJson{{"format", "fasta"},
                                  {"source", escape_cell(file, 4096)},

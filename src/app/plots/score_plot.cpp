@@ -61,8 +61,8 @@ std::string roc_of(const std::string& score, std::span<const double> scores, con
     curve.points.push_back(point_of(found.curve[i].false_positive_rate, found.curve[i].true_positive_rate));
   curve.points.push_back(point_of(1, 1));
   const Curve chance{.label = "chance", .points = {point_of(0, 0), point_of(1, 1)}};
-  return line_plot(fmt::format("ROC by {}", score), {.label = "normal lines taken for anomalous (share)"},
-                   {.label = "anomalous lines found (share)"}, {curve, chance});
+  return line_plot(fmt::format("ROC by {}", score), {.label = "false positive rate"}, {.label = "true positive rate"},
+                   {curve, chance});
 }
 
 }  // namespace

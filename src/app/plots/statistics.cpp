@@ -8,7 +8,7 @@
 namespace unfold {
 
 double quantile(std::vector<double> values, double q) {
-  if (values.empty()) throw UsageError("a quantile of no values");
+  if (values.empty()) throw UsageError("a quantile requires at least one value");
   std::sort(values.begin(), values.end());
   const double place = q * static_cast<double>(values.size() - 1);
   const auto below = static_cast<std::size_t>(std::floor(place));
@@ -22,7 +22,7 @@ Quartiles quartiles(const std::vector<double>& values) {
 }
 
 MeanAndSpread mean_and_spread(const std::vector<double>& values) {
-  if (values.size() < 2) throw UsageError("a spread of fewer than two values");
+  if (values.size() < 2) throw UsageError("a spread requires at least two values");
   const auto n = static_cast<double>(values.size());
   MeanAndSpread result;
   for (const double x : values) result.mean += x / n;

@@ -129,11 +129,11 @@ std::string page_html(const std::string& title, const std::string& subtitle, con
   }
   const PageJson data = {{"title", title}, {"subtitle", subtitle}, {"sections", std::move(list)}};
   std::string html = fmt::format(
-      "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
-      "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
-      "<meta name=\"color-scheme\" content=\"light dark\">\n<title>{}</title>\n<link rel=\"icon\" href=\"data:,\">\n"
-      "<style>\n{}</style>\n</head>\n<body>\n"
-      "<noscript>This page draws itself with a script, which this browser does not run.</noscript>\n",
+      "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<meta name=\"viewport\" "
+      "content=\"width=device-width, initial-scale=1\">\n<meta name=\"color-scheme\" content=\"light "
+      "dark\">\n<title>{}</title>\n<link rel=\"icon\" "
+      "href=\"data:,\">\n<style>\n{}</style>\n</head>\n<body>\n<noscript>This page requires JavaScript, which is "
+      "disabled in this browser.</noscript>\n",
       escaped_html(title), kPageStyle);
   html += fmt::format("<script type=\"application/json\" id=\"data\">{}</script>\n", script_json(data));
   if (!kChartLibrary.empty()) html += fmt::format("<script>\n{}\n</script>\n", kChartLibrary);

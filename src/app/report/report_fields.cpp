@@ -228,7 +228,7 @@ class FieldInspector {
         .note = "One step ahead: the mean, and the 80 % prediction interval (between the quantiles 0.1 and 0.9)."};
     section.missing = "The model predicts no numbers with a distribution.";
     if (!numbers_) return section;
-    section.missing = "What it predicts are notes: they are below.";
+    section.missing = "The model predicts notes; they are shown below.";
     if (holds_roll_model(request_.runs.front())) return section;
     const FieldSpecification& of = field(*numbers_);
     const FieldColumn& column = set_->column(of.name);

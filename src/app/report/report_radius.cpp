@@ -62,7 +62,7 @@ template <class T>
 PageSection section_of(const std::string& run, const Circuit& circuit, const ModelSpec& spec,
                        const Parameters<T>& parameters) {
   PageSection section{.id = "radius", .title = kTitle, .note = kNote};
-  section.missing = "The recurrence of this model has no square matrix.";
+  section.missing = "This model has no square recurrent matrix.";
   const std::vector<RecurrentBlock> blocks = recurrent_blocks(circuit, spec);
   if (blocks.empty()) return section;
   std::map<Index, std::vector<double>> found;
@@ -86,7 +86,7 @@ PageSection section_of(const std::string& run, const Circuit& circuit, const Mod
   }
   section.blocks.push_back(chart_block("Spectral radius over steps", {"steps"}, {"spectral radius"}, series));
   section.blocks.push_back(note_block(fmt::format(
-      "{}The log of a run records no weights: these are those {}of the best validation{}.",
+      "{}The log of a run contains no weights: the values shown are those {}of the best validation{}.",
       blocks.size() > kMostCurves ? fmt::format("The first {} of {} matrices. ", kMostCurves, blocks.size()) : "",
       known_start ? "drawn from the seed and those " : "",
       found.size() > (known_start ? 2U : 1U) ? " and those of the last checkpoint" : "")));

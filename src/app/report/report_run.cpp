@@ -132,7 +132,7 @@ PageSection card_section(const ReportRequest& request) {
   PageSection section{.id = "card", .title = "Data and model", .note = "Model, data and settings."};
   for (const FieldInfo& field : info.fields)
     facts.emplace_back("field " + field.name,
-                       fmt::format("{}{}{}", size_text(field), field.once ? ", once an example" : "",
+                       fmt::format("{}{}{}", size_text(field), field.once ? ", once per example" : "",
                                    field.loss.empty() ? "" : ", predicted with " + field.loss));
   section.blocks.push_back(facts_block(facts));
   std::vector<std::vector<std::string>> rows;
@@ -182,9 +182,10 @@ std::string command_of(const std::string& run) {
 }
 
 PageSection command_section(const ReportRequest& request) {
-  PageSection section{.id = "command",
-                      .title = "The exact command",
-                      .note = "Reproduces the model bit for bit on any machine, unless the budget is in minutes."};
+  PageSection section{
+      .id = "command",
+      .title = "The exact command",
+      .note = "Reproduces the model bit for bit on any machine, unless the budget is given in minutes."};
   for (const std::string& run : request.runs)
     if (const std::string command = command_of(run); !command.empty()) section.blocks.push_back(code_block(command));
   section.missing = "This is a model file; the configuration is in its run folder.";

@@ -201,7 +201,7 @@ class TaskLook {
 
 Looked inspect_task(const ReportRequest& request) {
   Looked looked;
-  looked.no_levels = "the model is of a generated task.";
+  looked.no_levels = "the model was trained on a generated task.";
   try {
     looked.sections = with_task_model(request.runs.front(), [&]<class T>(const NetworkModel<T>& model) {
       return TaskLook<T>(model, request).sections();

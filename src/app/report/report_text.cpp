@@ -256,7 +256,7 @@ void add_levels(const SymbolModel& model, const ReportRequest& request, Looked& 
   try {
     const Corpus corpus = load_for(model, settings.data, UnknownPolicy::skip, {}, only_label(model));
     auto parts = split_corpus(corpus, parse_split(settings.split.value_or(kDefaultSplit)));
-    if (parts[1].empty()) throw DataError("nothing was validated on");
+    if (parts[1].empty()) throw DataError("there are no validation data");
     Index kept = 0;
     for (Piece& piece : parts[0].pieces) {
       piece.range.end = std::min(piece.range.end, piece.range.begin + std::max<Index>(0, kMostFitted - kept));
@@ -327,7 +327,7 @@ Looked inspect_text(const ReportRequest& request, Reporter& reporter) {
       looked.sections.push_back({.id = id, .title = title, .missing = fmt::format("No data available: {}", why)});
   }
   for (const auto& [id, title, what] :
-       {std::tuple{"forecasts", "Forecasts", "numbers"}, std::tuple{"attention", "Attention", "a source to look at"},
+       {std::tuple{"forecasts", "Forecasts", "numbers"}, std::tuple{"attention", "Attention", "a source to inspect"},
         std::tuple{"trees", "Trees", "trees"}, std::tuple{"rolls", "Piano rolls", "notes"}})
     looked.sections.push_back(
         {.id = id, .title = title, .missing = fmt::format("The model reads running text, not {}.", what)});

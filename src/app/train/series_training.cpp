@@ -67,7 +67,7 @@ std::string select_series_model(const ExampleSet& training, const NetworkLayout&
     reporter.remark(candidate.tried
                         ? fmt::format("{}: {:.4f} nats per example, leaving out {}", candidate.model, candidate.nats,
                                       candidate.fitted ? "one example at a time" : "each fifth of the examples")
-                        : fmt::format("{}: not tried; {:.1e} operations are over the budget of {:.0e}", candidate.model,
+                        : fmt::format("{}: not tried; {:.1e} operations exceed the budget of {:.0e}", candidate.model,
                                       candidate.operations, options.budget));
   const std::string& best = found.candidates[found.best].model;
   reporter.remark(fmt::format("using {}; override it with --model", best));

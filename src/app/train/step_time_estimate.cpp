@@ -188,7 +188,7 @@ std::string step_time_note(const LanguageModel<T>& model, const TrainSettings& s
   if (cost.seconds < kMinReportedSeconds && fits) return {};
   std::string text = fmt::format("a step of {} on {} symbols takes about {}, without progress output in between", name,
                                  positions, seconds_text(cost.seconds));
-  if (cost.units == 0) return text + "; fewer symbols per step (--batch, --window) are faster";
+  if (cost.units == 0) return text + "; fewer symbols per step (--batch, --window) make steps faster";
   text += fmt::format(": {} units have a matrix of up to {} x {} weights each, {} in total{}", cost.units, cost.weights,
                       cost.weights, bytes_text(static_cast<std::size_t>(cost.metric_bytes)),
                       fits ? "" : ", which exceeds the available memory");

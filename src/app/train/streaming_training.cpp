@@ -31,7 +31,7 @@ TrainingResult follow_stream(LanguageModel<T>& model, const TrainSettings& setti
   trainer.epochs = 1;  // a stream is read once
   trainer.stop = reporter.stop();
   Team team(threads);
-  reporter.remark(fmt::format("{}: {} parameters; follows {}, one update every {} bytes{}", settings.model,
+  reporter.remark(fmt::format("{}: {} parameters; follows {}, with one update every {} bytes{}", settings.model,
                               model.parameter_count(), settings.data.front(), settings.window,
                               trainer.resume ? "; skips what the run has already read" : ""));
   // Reaches back to the last good state, which may be one interval older if the next one is not good.

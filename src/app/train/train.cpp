@@ -466,7 +466,7 @@ TrainOutcome Training::run_fitted(const Material& material, const TrainingData& 
                    unfold::train(*model, data, options, team, model_file(), log ? &*log : nullptr, after));
   } catch (const InterruptedError&) {
     throw InterruptedError(
-        fmt::format("interrupted while fitting {}; no state is kept: start again with --overwrite", s_.model));
+        fmt::format("interrupted while fitting {}; no state was saved: start again with --overwrite", s_.model));
   }
 }
 
@@ -716,8 +716,8 @@ TrainOutcome Training::run_on_examples(const std::array<ExampleSet, 3>& parts) {
       model.configuration()[kClassesKey] = classes;
   }
   reporter_.remark(
-      fmt::format("{} reads {} and predicts {}: {} parameters; {} examples of {} positions to train on, {} "
-                  "of {} to validate on",
+      fmt::format("{} reads {} and predicts {}: {} parameters; {} training examples with {} positions, {} validation "
+                  "examples with {}",
                   s_.model, *s_.read, *s_.predict, model.parameters().size(), parts[0].count(), parts[0].positions(),
                   parts[1].count(), parts[1].positions()));
   options.trainer.spent_seconds = seconds();
@@ -782,7 +782,7 @@ TrainOutcome Training::run_on_examples(const std::array<ExampleSet, 3>& parts) {
 /// Reports the baselines, and warns if the model is not better.
 void Training::report_baselines(const TrainOutcome& outcome) const {
   for (const ComparedBaseline& each : outcome.baselines) {
-    const std::string what = fmt::format("{}{} {:.4g}, the baseline {} {:.4g}", each.of.empty() ? "" : each.of + ": ",
+    const std::string what = fmt::format("{}{} {:.4g}, baseline {} {:.4g}", each.of.empty() ? "" : each.of + ": ",
                                          each.baseline.measure, each.result, each.baseline.name, each.baseline.value);
     reporter_.remark(is_better(each.result, each.baseline)
                          ? "validation: " + what
@@ -842,16 +842,16 @@ void Training::begin_folder(bool resume) const {
 
 /// Prints what is about to be done.
 void Training::tell(const SymbolModel& model, const Material& material) const {
-  reporter_.remark(fmt::format("{}: {}{} symbols in the alphabet, {} to train on{}", s_.model,
+  reporter_.remark(fmt::format("{}: {}{} symbols in the alphabet, {} for training{}", s_.model,
                                is_fitted_model(s_.model) ? "" : fmt::format("{} parameters, ", model.parameter_count()),
                                model.alphabet().size(), material.training.symbols(),
                                material.validation.empty()
-                                   ? ", none to validate on: the last model is kept"
-                                   : fmt::format(", {} to validate on", material.validation.symbols())));
+                                   ? ", none for validation: the last model is kept"
+                                   : fmt::format(", {} for validation", material.validation.symbols())));
 }
 
 void Training::interrupted_with_checkpoint() const {
-  if (without_folder_) throw InterruptedError("interrupted; without a run folder nothing is kept");
+  if (without_folder_) throw InterruptedError("interrupted; nothing was saved, because there is no run folder");
   throw InterruptedError(
       fmt::format("interrupted; the checkpoint is {}: continue with `unfold train --out {} --resume`",
                   folder_.checkpoint(), folder_.path()));
@@ -890,7 +890,7 @@ std::string budget_note(const TrainingResult& result) {
     return "validation was still improving at the end: train longer (--epochs, --steps or --minutes) for a better "
            "model";
   if (2 * result.best_step < result.steps)
-    return fmt::format("validation got worse from step {} of {} on; the model of that step is kept", result.best_step,
+    return fmt::format("validation became worse after step {} of {}; the model of that step is kept", result.best_step,
                        result.steps);
   return {};
 }
