@@ -137,7 +137,7 @@ TEST_F(CommandTest, reproduce_density_creates_folds_and_digits) {
       here);
   ASSERT_EQ(done.code, 0) << done.err;
   EXPECT_THAT(done.out, HasSubstr("one Gaussian"));
-  EXPECT_THAT(read_bytes(out + "/density.md"), HasSubstr("median and quartiles of 10 runs a cell"));
+  EXPECT_THAT(read_bytes(out + "/density.md"), HasSubstr("median and quartiles of 10 runs per cell"));
   std::set<std::string> tested;
   for (int fold = 1; fold <= 10; ++fold) {
     const std::string stem = out + "/data/parkinsons-" + std::to_string(fold);
@@ -159,7 +159,7 @@ TEST_F(CommandTest, reproduce_density_creates_folds_and_digits) {
   EXPECT_EQ(tested.size(), 100U);  // each row is tested once
   EXPECT_THAT(
       unfold_command({"reproduce", "density", "--scale", "full", "--only", "NADE / nltcs", "--out", out}, here).err,
-      HasSubstr("its data are not in"));
+      HasSubstr("its data were not found in"));
 }
 
 }  // namespace

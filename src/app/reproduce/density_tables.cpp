@@ -186,16 +186,16 @@ Reproduction tables_of_bits() {
           .title = "Rows of bits",
           .source = "Larochelle and Murray 2011 (mushrooms, dna, nips); Lowd and Davis 2010 (nltcs, plants, jester)",
           .measure = "/test/heads/values/nats_per_example",
-          .measure_text = "nats a row on test",
+          .measure_text = "nats per row on the test set",
           .curve = "nats_per_symbol",
           .curve_text = "validation, nats",
-          .rows = {{"each bit by itself", "--model bernoulli-mixture:1"},
+          .rows = {{"independent bits", "--model bernoulli-mixture:1"},
                    {"mixture", "--model bernoulli-mixture:50"},
                    {"logistic regression", "--model logistic-ar"},
                    {"NADE", "--model nade:200"},
                    {"MADE", "--model made:200"},
                    {"deep NADE, 16 orders", "--model deep-nade:500"},
-                   {"one layer and direct, 16 orders", "--model deep-nade:500,layers=1,direct=true"}},
+                   {"one layer, direct connections, 16 orders", "--model deep-nade:500,layers=1,direct=true"}},
           .small = {.columns = {all[0], all[1], all[2]}, .seeds = 1, .budget = "--epochs 10"},
           .full = {.columns = all, .seeds = 1, .budget = ""},
           .theirs = {{{"NADE", "mushrooms"}, "9.81 (Uria et al. 2014)"},
@@ -223,10 +223,10 @@ Reproduction tables_of_numbers() {
   return {.name = "density",
           .title = "Rows of numbers",
           .source =
-              "Uria, Murray and Larochelle 2013 and 2014: ten folds, one a seed; classes and counts left out, and "
-              "of two columns whose correlation is above 0.98 the second",
+              "Uria, Murray and Larochelle 2013 and 2014: ten folds, one per seed; without classes and counts, and "
+              "without the second of two columns whose correlation exceeds 0.98",
           .measure = "/test/heads/values/standardised_nats",
-          .measure_text = "nats per test row, of standardized numbers",
+          .measure_text = "nats per test row, standardized numbers",
           .curve = "nats_per_symbol",
           .curve_text = "validation, nats",
           .rows = {{"one Gaussian", "--model linear-ar"},
@@ -241,8 +241,8 @@ Reproduction tables_of_numbers() {
                      {{"one Gaussian", "white wine"}, "13.20 (Uria et al. 2013)"},
                      {{"RNADE", "white wine"}, "10.23 (Uria et al. 2013)"},
                      {{"deep RNADE, 128 orders", "white wine"}, "9.67 (six layers, Uria et al. 2014)"},
-                     {{"one Gaussian", "parkinsons"}, "10.85 of other data (Uria et al. 2013)"},
-                     {{"RNADE", "parkinsons"}, "0.90 of other data (Uria et al. 2013)"},
+                     {{"one Gaussian", "parkinsons"}, "10.85 on other data (Uria et al. 2013)"},
+                     {{"RNADE", "parkinsons"}, "0.90 on other data (Uria et al. 2013)"},
                      {{"one Gaussian", "ionosphere"}, "41.24 (Uria et al. 2013)"},
                      {{"RNADE", "ionosphere"}, "2.50 (Uria et al. 2013)"}},
           .data = "density"};
@@ -253,20 +253,20 @@ Reproduction binary_digits() {
                        .arguments = "{made}.train.npy --valid {made}.valid.npy --test {made}.test.npy --format npy",
                        .prepare = make_binary_digits,
                        .success = 88.9};
-  return {.name = "density",
-          .title = "Binary digits",
-          .source =
-              "MNIST, pixels drawn once from their gray levels with seed 1; 50,000 for training, 10,000 for validation",
-          .measure = "/test/heads/values/nats_per_example",
-          .measure_text = "test nats per digit",
-          .curve = "nats_per_symbol",
-          .curve_text = "validation, nats",
-          .rows = {{"NADE", "--model nade:500"}, {"deep NADE", "--model deep-nade:500,orders=1"}},
-          .small = {},
-          .full = {.columns = {column}, .seeds = 1, .budget = "--epochs 30"},
-          .theirs = {{{"NADE", column.label}, "88.33 (Uria et al. 2014)"},
-                     {{"deep NADE", column.label}, "85.10 (128 orders, Uria et al. 2014)"}},
-          .data = "mnist"};
+  return {
+      .name = "density",
+      .title = "Binary digits",
+      .source = "MNIST, binarized once at random by gray level with seed 1; 50,000 for training, 10,000 for validation",
+      .measure = "/test/heads/values/nats_per_example",
+      .measure_text = "test nats per digit",
+      .curve = "nats_per_symbol",
+      .curve_text = "validation, nats",
+      .rows = {{"NADE", "--model nade:500"}, {"deep NADE", "--model deep-nade:500,orders=1"}},
+      .small = {},
+      .full = {.columns = {column}, .seeds = 1, .budget = "--epochs 30"},
+      .theirs = {{{"NADE", column.label}, "88.33 (Uria et al. 2014)"},
+                 {{"deep NADE", column.label}, "85.10 (128 orders, Uria et al. 2014)"}},
+      .data = "mnist"};
 }
 
 }  // namespace

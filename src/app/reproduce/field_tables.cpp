@@ -166,17 +166,16 @@ std::string simple_forecasts() {
   for (std::size_t p = 2; p <= 30; ++p)
     if (autoregression(y, split, p) < autoregression(y, split, best)) best = p;
   return fmt::format(
-      "Sunspots by simple methods, fitted to the first 80 %, on the rest: persistence {:.4f}, the best of AR(1..30), "
-      "chosen "
-      "on the test values themselves, AR({}) {:.4f}.\n",
+      "Simple methods on the sunspots, fitted to the first 80 % and evaluated on the rest: persistence {:.4f}; the "
+      "best of AR(1..30), selected on the test values, AR({}) {:.4f}.\n",
       autoregression(y, split, 0), best, autoregression(y, split, best));
 }
 
 const Variant kDefault{"the default", ""};
 /// Variants that predict the labels jointly with a CRF, which is the default, or each one separately.
 std::vector<Variant> label_losses(const std::string& field, const std::string& read) {
-  return {{"labels together", fmt::format("--predict {}{}", field, read)},
-          {"each label by itself", fmt::format("--predict {}=softmax{}", field, read)}};
+  return {{"joint labels", fmt::format("--predict {}{}", field, read)},
+          {"independent labels", fmt::format("--predict {}=softmax{}", field, read)}};
 }
 
 Reproduction chunking() {
@@ -188,9 +187,9 @@ Reproduction chunking() {
                            "adam:rate=0.004,clip=1,schedule=cosine,warmup=100 --epochs 10 --validate-every 503"};
   return {.name = "tagging",
           .title = "Chunks of words",
-          .source = "Tjong Kim Sang and Buchholz 2000; the last 10 % of the training file to choose by",
+          .source = "Tjong Kim Sang and Buchholz 2000; the last 10 % of the training file for validation",
           .measure = "/test/heads/3/chunk_f1",
-          .measure_text = "F1 of chunks on test, %",
+          .measure_text = "chunk F1 on the test set, %",
           .percent = true,
           .success = 0.941,
           .more_is_better = true,
@@ -199,7 +198,7 @@ Reproduction chunking() {
           .rows = label_losses("3", ""),
           .small = {.columns = {by_default}, .seeds = 1, .budget = "--epochs 2"},
           .full = {.columns = {by_default, faster}, .seeds = 5, .budget = ""},
-          .theirs = {{{"labels together", by_default.label}, "CRFsuite 93.56"}},
+          .theirs = {{{"joint labels", by_default.label}, "CRFsuite 93.56"}},
           .data = "conll2000"};
 }
 
@@ -219,10 +218,10 @@ Reproduction parts_of_speech() {
   return {.name = "tagging",
           .title = "Parts of speech",
           .source =
-              "Universal Dependencies, English ATIS, and EWT, whose training part is not at hand: nine tenths of the "
-              "2,002 sentences of its dev part to train on, one to choose by",
+              "Universal Dependencies, English ATIS, and EWT, whose training part is not available: nine tenths of the "
+              "2,002 sentences of its dev part for training, one tenth for validation",
           .measure = "/test/heads/upos/accuracy",
-          .measure_text = "right on test, %",
+          .measure_text = "accuracy on the test set, %",
           .percent = true,
           .more_is_better = true,
           .curve = "nats_per_symbol",
@@ -239,7 +238,7 @@ Reproduction classification(const Variant& column, const std::string& source, in
           .title = column.label,
           .source = source,
           .measure = "/test/heads/label/accuracy",
-          .measure_text = "right on test, %",
+          .measure_text = "accuracy on the test set, %",
           .percent = true,
           .success = column.success,
           .more_is_better = true,
@@ -258,16 +257,16 @@ std::vector<Reproduction> classifications() {
       classification({.label = "questions",
                       .arguments = "{data}/sequences/qc/train.txt --test {data}/sequences/qc/test.txt --predict label",
                       .success = 0.91},
-                     "Li and Roth 2002, six coarse classes, 500 to test", 5, "--epochs 5", "linear SVM 90.6"),
+                     "Li and Roth 2002, six coarse classes, 500 test questions", 5, "--epochs 5", "linear SVM 90.6"),
       classification({.label = "first names", .arguments = folds, .prepare = make_names, .success = 0.85},
-                     "Kantrowitz; ten stratified folds, one a seed", 10, "--epochs 3", "logistic regression 84.0"),
+                     "Kantrowitz; ten stratified folds, one per seed", 10, "--epochs 3", "logistic regression 84.0"),
       classification({.label = "movie reviews", .arguments = folds, .prepare = make_polarity, .success = 0.785},
-                     "Pang and Lee 2005; ten stratified folds, one a seed", 10, "--epochs 2", "linear SVM 77.8"),
+                     "Pang and Lee 2005; ten stratified folds, one per seed", 10, "--epochs 2", "linear SVM 77.8"),
       classification({.label = "Japanese vowels",
                       .arguments = "{made}.train.jsonl --test {made}.test.jsonl",
                       .prepare = make_vowels,
                       .success = 363.0 / 370},
-                     "Kudo et al. 1999: nine speakers, 370 to test", 5, "--epochs 10", "-")};
+                     "Kudo et al. 1999: nine speakers, 370 test examples", 5, "--epochs 10", "-")};
   tables.back().data = "timeseries";
   return tables;
 }
@@ -286,7 +285,7 @@ Reproduction forecasting() {
           .title = "One step ahead",
           .source = "Weigend and Gershenfeld 1993 (laser); SILSO (monthly sunspots)",
           .measure = "/test/heads/value/nmse",
-          .measure_text = "squared error over variance, on test",
+          .measure_text = "normalized squared error on the test set",
           .curve = "nats_per_symbol",
           .curve_text = "validation, nats",
           .rows = {kDefault, {"for noisy series", "--model gru:32,direct=24,dropout=0.5 --epochs 60"}},
@@ -310,7 +309,7 @@ Reproduction music() {
           .title = "Chords of polyphonic music",
           .source = "Boulanger-Lewandowski et al. 2012; bits that are independent given the past",
           .measure = "/test/heads/notes/nats_per_position",
-          .measure_text = "nats a step on test",
+          .measure_text = "nats per step on the test set",
           .curve = "nats_per_symbol",
           .curve_text = "validation, nats",
           .rows = {{kDefault.label, "--predict notes"}},
@@ -339,10 +338,10 @@ Reproduction music_of_dependent_notes() {
            larger + "dropout=0.5" + decaying + "0.1 --epochs 100")};
   const std::string row = "LSTM-NADE";
   return {.name = "music",
-          .title = "Chords, each note given those below it",
+          .title = "Chords, each note conditioned on the lower notes",
           .source = "Boulanger-Lewandowski et al. 2012; a NADE of the notes given the past",
           .measure = "/test/heads/notes/nats_per_position",
-          .measure_text = "nats a step on test",
+          .measure_text = "nats per step on the test set",
           .curve = "nats_per_symbol",
           .curve_text = "validation, nats",
           .rows = {{row, "--whole-sequences"}},
@@ -369,10 +368,10 @@ Reproduction letter_to_sound() {
   return {.name = "letter-to-sound",
           .title = "Sounds from letters",
           .source =
-              "CMU Pronouncing Dictionary 0.7a without stress; 90/5/5 by word, drawn with seed 1; the closest of "
-              "several pronunciations counts; greedy",
+              "CMU Pronouncing Dictionary 0.7a without stress; random split 90/5/5 by word with seed 1; the closest of "
+              "several pronunciations counts; greedy decoding",
           .measure = "/test/heads/target/sequence_error",
-          .measure_text = "words wrong on test, %",
+          .measure_text = "word error rate on the test set, %",
           .percent = true,
           .curve = "nats_per_symbol",
           .curve_text = "validation, nats a phone",

@@ -62,16 +62,16 @@ std::string names_table() {
         {.model = kNamesModel + condition, .ends = ends, .epochs = kNamesEpochs, .given = given});
   };
   std::string text = fmt::format(
-      "`{}`, {} epochs, seed 1; every tenth name of each gender is tested ({} and {}), the one after it validated on. "
-      "Bits per\nname, including its end: of an unconditional network, of one conditioned on the gender, and of the "
-      "latter conditioned on the wrong gender.\n\n| last letters; condition | female: none | right | "
-      "wrong | male: none | right | wrong |\n| --- | --- | --- | --- | --- | --- | --- |\n",
+      "`{}`, {} epochs, seed 1; every tenth name of each gender is used for testing ({} and {}), the following one for "
+      "validation.\nBits per name, including its end: of an unconditional network, of one conditioned on the gender, "
+      "and of the latter\nconditioned on the wrong gender.\n\n| last letters; condition | female: none | right | wrong "
+      "| male: none | right | wrong |\n| --- | --- | --- | --- | --- | --- | --- |\n",
       kNamesModel, kNamesEpochs, files.tested[0], files.tested[1]);
   std::string samples;
   for (const std::string ends : {"symbol", "stop", "geometric", "poisson", "negative-binomial", "table"}) {
     const std::string alone = trained("alone-" + ends, ends, false, "");
     const std::string given = trained("given-" + ends, ends, true, "");
-    text += row_of_names(fmt::format("{}; as start and at every step", ends).c_str(), alone, given, files);
+    text += row_of_names(fmt::format("{}; initially and at every step", ends).c_str(), alone, given, files);
     if (ends != "symbol") continue;
     for (const char* condition : {"start", "steps"}) {
       const std::string other = trained(condition, ends, true, fmt::format(",condition={}", condition));
@@ -81,7 +81,7 @@ std::string names_table() {
     }
     samples = samples_of_names(given);
   }
-  return text + "\nDrawn from the first of them, seed 1:\n\n```\n" + samples + "```\n";
+  return text + "\nSamples from the first of these networks, seed 1:\n\n```\n" + samples + "```\n";
 }
 
 }  // namespace
@@ -100,10 +100,10 @@ Reproduction names_given_gender() {
           .title = "First names, given gender",
           .source = "Names corpus of M. Kantrowitz and B. Ross",
           .measure = "/test/heads/text/nats_per_position",
-          .measure_text = "nats a symbol on test",
+          .measure_text = "nats per symbol on the test set",
           .curve = "nats_per_symbol",
           .curve_text = "validation, nats",
-          .rows = {{"told the gender", "--read label"}, {"told nothing", "--read text"}},
+          .rows = {{"given the gender", "--read label"}, {"unconditional", "--read text"}},
           .small = {.columns = columns, .seeds = 1, .budget = budget},
           .full = {.columns = columns, .seeds = 5, .budget = budget},
           .data = "sequences",

@@ -203,10 +203,10 @@ std::vector<Section> Reproducing::plan() {
                                  fmt::join(names, ", ")));
   if (sections.empty() && missing)
     throw UsageError(
-        fmt::format("{}: its data are not in {}; UNFOLD_DATA names their folder", r_.table, data_folder()));
+        fmt::format("{}: its data were not found in {}; set UNFOLD_DATA to their folder", r_.table, data_folder()));
   if (sections.empty())
     throw UsageError(
-        fmt::format("--only {}: no row and column of {} at this scale is so called", r_.only.value_or(""), r_.table));
+        fmt::format("--only {}: no row and column of {} at this scale has this name", r_.only.value_or(""), r_.table));
   return sections;
 }
 
@@ -348,7 +348,7 @@ std::string Reproducing::solved_text(const Reproduction& table) const {
     return fmt::format("Solved {}:{}.", table.more_is_better ? "from" : "up to", aims);
   }
   if (texts_.empty())
-    return fmt::format("A problem is solved at {} {}.", shown(table, table.success),
+    return fmt::format("A problem counts as solved at {} {}.", shown(table, table.success),
                        table.more_is_better ? "at least" : "at most");
   std::string result = "Excess over the score of the text source itself; largest excess that counts as solved:";
   for (const auto& [column, text] : texts_)
@@ -388,7 +388,9 @@ TextTable Reproducing::summary(const Reproduction& table, const std::vector<Cell
 
 /// Paired differences between each row and the first row of its column, for cells that share at least two seeds.
 TextTable Reproducing::differences(const Reproduction& table, const std::vector<Cell>& cells) const {
-  TextTable result{{"problem", "method", "mean", "deviation", "above the first row", "error of this mean"}, {}};
+  TextTable result{
+      {"problem", "method", "mean", "deviation", "difference from the first row", "standard error of the difference"},
+      {}};
   const Cell* first = nullptr;
   for (const Cell& cell : cells) {
     if (first == nullptr || first->column != cell.column) first = &cell;
@@ -479,7 +481,7 @@ void Reproducing::write_files(const std::vector<Section>& sections) const {
   for (const Section& section : sections) {
     const Reproduction& table = *section.table;
     const std::vector<Cell>& cells = section.cells;
-    body += fmt::format("\n## {}\n\n{}. Scale {}: {}; median and quartiles of {} runs a cell. {}\n\n", table.title,
+    body += fmt::format("\n## {}\n\n{}. Scale {}: {}; median and quartiles of {} runs per cell. {}\n\n", table.title,
                         table.source, r_.scale, table.measure_text, cells.front().runs.size(), solved_text(table));
     body += to_markdown(summary(table, cells));
     if (const TextTable beside = differences(table, cells); beside.rows.size() > 1)
@@ -489,13 +491,13 @@ void Reproducing::write_files(const std::vector<Section>& sections) const {
     for (const Cell& cell : cells) {
       for (const Run& run : cell.runs) seconds += run.result.value("seconds", 0.0);
       commands += cell.runs.front().result.value("command", "");
-      if (cell.runs.size() > 1) commands += fmt::format("  # and so for seeds 2 to {}", cell.runs.size());
+      if (cell.runs.size() > 1) commands += fmt::format("  # likewise for seeds 2 to {}", cell.runs.size());
       commands += "\n";
     }
   }
   const std::string& name = r_.table;
   const std::string page = fmt::format(
-      "# Reproduced: {}\n\nMade by `{}`: {:.0f} s of training, threads: {}, {}.\n{}\n## Commands\n\n```sh\n{}```\n",
+      "# Reproduced: {}\n\nCreated by `{}`: {:.0f} s of training, threads: {}, {}.\n{}\n## Commands\n\n```sh\n{}```\n",
       name, own_command(), seconds, threads(), simd_name(), body, commands);
   write_file_atomically(r_.out + "/" + name + ".md", page);
   write_file_atomically(r_.out + "/" + name + ".json", results_json(sections).dump(2) + "\n");

@@ -150,14 +150,12 @@ std::string mackey_glass_table() {
   std::sort(errors.begin(), errors.end());
   const double median = (errors[kSeeds / 2 - 1] + errors[kSeeds / 2]) / 2;
   return fmt::format(
-      "## Mackey-Glass, 84 steps on its own\n\n"
-      "`esn:1000,radius=1,input-scale=1,bias-scale=0.2,degree=10`, readout by ridge regression (lambda 3e-13) on "
-      "3,500\n"
-      "values after a washout of 1,000; from 50 moments of what follows, the network reads its own output. log10 of "
-      "the\n"
-      "error after 84 steps over the deviation of the series (delay 17, Runge-Kutta 4, tanh(x - 1)); {} reservoirs.\n\n"
-      "| median | best | worst | Jaeger & Haas 2004 |\n| --- | --- | --- | --- |\n"
-      "| **{:.2f}** | {:.2f} | {:.2f} | -4.2 |\n\n",
+      "## Mackey-Glass, 84 steps of free-running "
+      "prediction\n\n`esn:1000,radius=1,input-scale=1,bias-scale=0.2,degree=10`, readout by ridge regression (lambda "
+      "3e-13) on 3,500\nvalues after a washout of 1,000; from 50 starting points in the rest of the series, the "
+      "network then reads its own output. log10 of the\nerror after 84 steps divided by the standard deviation of the "
+      "series (delay 17, Runge-Kutta 4, tanh(x - 1)); {} reservoirs.\n\n| median | best | worst | Jaeger & Haas 2004 "
+      "|\n| --- | --- | --- | --- |\n| **{:.2f}** | {:.2f} | {:.2f} | -4.2 |\n\n",
       kSeeds, median, errors.front(), errors.back());
 }
 
@@ -172,11 +170,9 @@ std::string memory_table() {
   sparse.orthogonal = false, sparse.radius = 0.95;
   squashed.linear = false;
   std::string text =
-      "## Memory capacity\n\nSum over k of the squared correlation of u(t-k) with what a readout of state and bias "
-      "says of\n"
-      "it, u uniform, on 10,000 steps after those it was fitted to; three seeds. It cannot exceed the number of "
-      "units.\n\n"
-      "| reservoir | units | capacity | of the units |\n| --- | --- | --- | --- |\n";
+      "## Memory capacity\n\nSum over k of the squared correlation of u(t-k) with its reconstruction by a readout of "
+      "state and bias,\nfor uniform u, on 10,000 steps after those used for fitting; three seeds. It cannot exceed the "
+      "number of units.\n\n| reservoir | units | capacity | capacity / units |\n| --- | --- | --- | --- |\n";
   for (const Row& row : {Row{"linear, orthogonal", 50, linear}, Row{"linear, orthogonal", 100, linear},
                          Row{"tanh, orthogonal", 100, squashed}, Row{"linear, sparse", 100, sparse}}) {
     double total = 0;
@@ -224,7 +220,7 @@ Reproduction reservoirs() {
           .title = "Echo state networks, one step ahead",
           .source = "Atiya and Parlos 2000 (NARMA); Weigend and Gershenfeld 1993 (laser); Rodan and Tino 2011",
           .measure = "/test/heads/value/nmse",
-          .measure_text = "squared error over variance, on test",
+          .measure_text = "normalized squared error on the test set",
           .curve = "nats_per_symbol",
           .curve_text = "validation, nats",
           .rows = {{"ESN, 200 units", ""}},

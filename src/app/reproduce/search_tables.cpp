@@ -42,10 +42,10 @@ Reproduction learning_through_search() {
           .title = "Learning through search",
           .source =
               "CMU Pronouncing Dictionary 0.7a without stress, as in letter-to-sound, and 50,000 generated pairs "
-              "(noisy-copies), each 90/5/5; every row except the first continues from the first one, with the same "
-              "number of steps and learning rate, and keeps the final parameters; greedy decoding",
+              "(noisy-copies), each 90/5/5; every row except the first continues from the first row with the same "
+              "number of steps and the same learning rate, and keeps the final parameters; greedy decoding",
           .measure = "/test/heads/target/sequence_error",
-          .measure_text = "targets wrong on test, %",
+          .measure_text = "target error rate on the test set, %",
           .percent = true,
           .compares = true,
           .curve = "nats_per_symbol",

@@ -77,10 +77,11 @@ std::string tunes_table() {
   training.given = true;
   const std::string given = train_class_conditional(files, folder.path("given"), training);
   std::string text = fmt::format(
-      "`{}`, {} epochs, seed 1; melodies without chords of tunes that keep their key; every tenth of each key is "
-      "tested, the one after it\nvalidated on. Bits per tune, including its end: of an unconditional network, of one "
-      "conditioned on the key, and of the latter\nconditioned on a wrong key (mean over the three other keys).\n\n| "
-      "key | tunes tested | no key given | right key | wrong key |\n| --- | --- | --- | --- | --- |\n",
+      "`{}`, {} epochs, seed 1; melodies, without chords, of tunes that keep their key; every tenth tune of each key "
+      "is used for\ntesting, the following one for validation. Bits per tune, including its end: of an unconditional "
+      "network, of one conditioned on the key, and of the latter\nconditioned on a wrong key (mean over the three "
+      "other keys).\n\n| key | tunes tested | no key given | right key | wrong key |\n| --- | --- | --- | --- | --- "
+      "|\n",
       kTunesModel, kTunesEpochs);
   for (std::size_t k = 0; k < kKeys.size(); ++k) {
     double others = 0;
@@ -90,7 +91,7 @@ std::string tunes_table() {
     text += fmt::format("| {} | {} | {:.1f} | {} | {:.1f} |\n", kKeys[k], files.tested[k], untold,
                         told < untold ? fmt::format("**{:.1f}**", told) : fmt::format("{:.1f}", told), others);
   }
-  text += "\nDrawn, seed 1:\n\n```\n";
+  text += "\nSamples, seed 1:\n\n```\n";
   for (const std::string& key : kKeys)
     for (const SampledSequence& tune :
          sample_sequences({.model = given, .sampling = {.length = 120}, .count = 1, .given = {"label=" + key}}, 1))
@@ -113,11 +114,11 @@ Reproduction tunes_given_key() {
           .title = "Tunes, given the key",
           .source = "Nottingham Music Database of folk tunes",
           .measure = "/test/heads/text/nats_per_position",
-          .measure_text = "nats a symbol on test",
+          .measure_text = "nats per symbol on the test set",
           .compares = true,
           .curve = "nats_per_symbol",
           .curve_text = "validation, nats",
-          .rows = {{"told the key", "--read label"}, {"told nothing", "--read text"}},
+          .rows = {{"given the key", "--read label"}, {"unconditional", "--read text"}},
           .small = {.columns = columns, .seeds = 1, .budget = budget},
           .full = {.columns = columns, .seeds = 5, .budget = budget},
           .data = "abc",
