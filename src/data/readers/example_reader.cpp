@@ -116,8 +116,7 @@ std::string resembles(const Input& input) {
   const Resemblance found = resemblance_of(sample_of(input));
   if (found.format.empty()) return {};
   return fmt::format(
-      "{} is read as running text, but {}; --format {} reads it accordingly and names lines that do not "
-      "fit",
+      "{} is read as running text, but {}; --format {} reads it in that format and reports lines that do not match",
       input.name(), found.why, found.format);
 }
 
@@ -132,7 +131,8 @@ void finish_examples(const ReaderOptions& options, Examples& examples) {
 Examples read_examples(const Input& input, const ReaderOptions& options) {
   const std::string format = options.format.empty() ? guess_format(input).format : options.format;
   if (options.format.empty() && readers().find(format) == nullptr) {
-    throw DataError(fmt::format("{}: it looks like running text, which has no fields; give its format", input.name()));
+    throw DataError(
+        fmt::format("{}: it looks like running text, which has no fields; specify its format", input.name()));
   }
   Examples examples = readers().get(format).read(input, options);
   input.require_whole();

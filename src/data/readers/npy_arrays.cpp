@@ -150,8 +150,8 @@ NpyArray read_array(const std::string& source, std::string name, std::string_vie
   const std::optional<Index> count = elements_of(header.shape, stored);
   if (!count || at(*count) * header.element.size != elements.size()) {
     throw_data_error(source, 0,
-                     fmt::format("the header gives shape [{}], but {} bytes of elements follow; the file was truncated "
-                                 "or changed, save it again",
+                     fmt::format("the header specifies the shape [{}], but {} bytes of elements follow; the file was "
+                                 "truncated or modified: save it again",
                                  fmt::join(header.shape, ", "), elements.size()));
   }
   NpyArray array{.name = std::move(name), .shape = header.shape};

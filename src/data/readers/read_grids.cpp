@@ -59,7 +59,7 @@ class GridText {
       refuse("more than one tab; a line is a row of a grid, optionally followed by a tab and its labels");
     const bool labelled = cells.size() == 2;
     if (begun_ && labelled != labelled_)
-      refuse(fmt::format("a row {} labels, but previous rows {}; give all labels, with {} for unknown ones",
+      refuse(fmt::format("a row {} labels, but previous rows {}; write all labels, with {} for unknown ones",
                          labelled ? "with" : "without", labelled_ ? "have them" : "have none", kNone));
     begun_ = true, labelled_ = labelled;
     Row row{.texts = characters_of(cells[0]),

@@ -70,9 +70,9 @@ Examples read_idx(const Input& input) {
   const Idx idx(input);
   const std::vector<Index>& shape = idx.shape();
   if (shape.size() < 2)
-    throw_data_error(
-        input.name(), 0,
-        "an IDX file with one dimension contains labels; give the file of images, and the labels next to it are found");
+    throw_data_error(input.name(), 0,
+                     "an IDX file with one dimension contains labels; specify the file of images; the labels next to "
+                     "it are found automatically");
   const bool one = shape.size() == 2;
   const Index count = one ? 1 : shape[0], height = shape[one ? 0 : 1], width = shape[one ? 1 : 2];
   const Index channels = shape.size() == 4 ? shape[3] : 1;

@@ -54,7 +54,7 @@ ReaderText::ReaderText(const Input& input) : source_(input.name()), text_(strip_
   reject_utf16(source_, text_);
   if (const std::size_t zero = text_.find('\0'); zero != std::string_view::npos) {
     const Index line = 1 + std::count(text_.begin(), text_.begin() + static_cast<std::ptrdiff_t>(zero), '\n');
-    throw_data_error(source_, line, "a zero byte, so this is not text; give its format, or unpack or convert it");
+    throw_data_error(source_, line, "a zero byte, so this is not text; specify its format, or unpack or convert it");
   }
   const Index bad = find_invalid_utf8(text_);
   if (bad < 0) return;

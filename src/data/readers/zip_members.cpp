@@ -34,7 +34,7 @@ std::string_view zip_end(const std::string& source, std::string_view archive) {
 std::size_t member_begin(const std::string& source, std::string_view archive, std::uint64_t offset) {
   if (offset > archive.size() || archive.size() - offset < kMemberBytes ||
       !archive.substr(offset).starts_with(kZipMember)) {
-    refuse_zip(source, "the directory names a member that does not exist");
+    refuse_zip(source, "the directory lists a member that does not exist");
   }
   return offset + kMemberBytes + little_endian(archive, offset + 26, 2) + little_endian(archive, offset + 28, 2);
 }
@@ -110,7 +110,7 @@ std::vector<ZipMember> zip_members(const std::string& source, std::string_view a
     members.push_back(zip_member(source, archive, directory));
     unpacked += members.back().size;
     if (unpacked > kUnpackedAnyway + kUnpackedTimes * archive.size()) {
-      refuse_zip(source, "it claims to unpack to more than 256 MiB and 100 times its size");
+      refuse_zip(source, "it would expand to more than 256 MiB and 100 times its size");
     }
     directory.remove_prefix(length);
   }

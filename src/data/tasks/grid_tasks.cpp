@@ -25,7 +25,7 @@ struct GridTaskEntry : Entry {};
 
 const Registry<GridTaskEntry>& registry_of_grids() {
   static const Registry<GridTaskEntry> list(
-      "task", {{{"texture", "rooms with textures, labeled by one mark in each, as grids", TextureOptions()}}});
+      "task", {{{"texture", "rooms with textures, each labeled by one mark, as grids", TextureOptions()}}});
   return list;
 }
 

@@ -21,7 +21,7 @@ std::string find(const std::string& folder, const std::string& name) {
     if (::stat(path.c_str(), &status) == 0) return path;
   }
   throw DataError(
-      fmt::format("{} contains neither {} nor {}.gz; give the folder of the four MNIST files", folder, name, name));
+      fmt::format("{} contains neither {} nor {}.gz; specify the folder of the four MNIST files", folder, name, name));
 }
 
 struct Digits {

@@ -230,7 +230,7 @@ void Corpus::set_mask(const Input& mask) {
     if (c == ' ' || c == '\n' || c == '\r' || c == '\t') continue;
     if (c != '0' && c != '1')
       throw DataError(fmt::format(
-          "{}: byte {} is neither 0 nor 1; a mask contains one of them for every symbol of the data", mask.name(), i));
+          "{}: byte {} is neither 0 nor 1; a mask contains a 0 or 1 for every symbol of the data", mask.name(), i));
     bits.push_back(c == '1');
     any = any || c == '1';
   }

@@ -70,7 +70,7 @@ Index Split::bytes(const Corpus& corpus) const {
 
 SplitShares parse_split(std::string_view text) {
   const auto fail = [&](std::string_view why) {
-    throw UsageError(fmt::format("--split {}: {}; write for example 90/5/5 or 90/10", text, why));
+    throw UsageError(fmt::format("--split {}: {}; use for example 90/5/5 or 90/10", text, why));
   };
   SplitShares split;
   std::size_t count = 0;

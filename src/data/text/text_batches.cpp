@@ -272,9 +272,9 @@ void require_predictions(const Corpus& corpus, const Split& part, Symbol predict
       }
     }
   }
-  throw DataError(fmt::format(
-      "the {} part contains no symbols to predict: {}", part.name,
-      corpus.has_mask() ? "the mask has no 1 there" : "the symbol given by predict_after does not occur there"));
+  throw DataError(fmt::format("the {} part contains no symbols to predict: {}", part.name,
+                              corpus.has_mask() ? "the mask is 0 everywhere in this part"
+                                                : "the symbol given by predict_after does not occur in it"));
 }
 
 std::vector<std::vector<Passage>> scoring_streams(const Corpus& corpus, const Split& part, Index streams,

@@ -23,8 +23,7 @@ TEST(ColumnsReader, header_names_columns) {
   const Examples examples = read_as("columns", "# columns: word pos\n# #\n");
   EXPECT_EQ(names_of(examples), (Texts{"word", "pos"}));
   EXPECT_EQ(entries_of(examples, "pos"), Texts{"#"});
-  EXPECT_TRUE(
-      contains(refusal("columns", "# columns: word\na b\n"), "data: line 2: 2 columns, but the header names 1"));
+  EXPECT_TRUE(contains(refusal("columns", "# columns: word\na b\n"), "data: line 2: 2 columns, but the header has 1"));
   EXPECT_TRUE(contains(refusal("columns", "\n# columns: a a\nb b\n"), "line 2: two columns are named a"));
 }
 

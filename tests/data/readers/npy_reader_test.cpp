@@ -178,9 +178,9 @@ TEST(NpyReader, non_numeric_arrays_are_rejected_with_a_remedy) {
   refused(npy("<f2", "(1,)", "ab"), "of type \"<f2\"");
   refused(npy("<U3", "(1,)", "abcdefghijkl"), "of type \"<U3\"");
   refused(npy("|O", "(1,)", "abcdefgh"), "of type \"|O\"");
-  refused(npy("<f8", "(2,)", "abcdefgh"), "the header gives shape [2], but 8 bytes");
+  refused(npy("<f8", "(2,)", "abcdefgh"), "the header specifies the shape [2], but 8 bytes");
   refused(npy("<f8", "(1,)", "abcdefghi"), "9 bytes of elements follow");
-  refused(npy("<f8", "(4611686018427387904, 4611686018427387904)", "abcdefgh"), "the header gives shape");
+  refused(npy("<f8", "(4611686018427387904, 4611686018427387904)", "abcdefgh"), "the header specifies the shape");
   refused(npy("<f8", "()", "abcdefgh"), "expected [positions],");
   refused(npy("<f8", "(0,)", ""), "it is empty");
   refused(npy("<f8", "(9223372036854775807, 0)", ""), "it is empty");

@@ -32,7 +32,7 @@ TEST(Splits, malformed_splits_are_usage_errors_with_an_example) {
   for (const char* text : {"", "90", "90/5", "90/5/6", "90/5/5/0", "a/b", "90/-5/15", "90 /10", "0/50/50", "90/10/",
                            "1e1/90", "nan/50", "90./10", ".5/99.5", "99.9999999/0.0000001", "99999999999999999999/1"}) {
     const std::string message = message_of<UsageError>([&] { parse_split(text); });
-    EXPECT_TRUE(contains(message, "write for example 90/5/5")) << '"' << text << '"';
+    EXPECT_TRUE(contains(message, "use for example 90/5/5")) << '"' << text << '"';
   }
 }
 
