@@ -48,7 +48,7 @@ class ExpressionParser {
 
   Phrase parse() {
     Phrase all = choice();
-    if (peek() == U')') fail("this ) closes nothing; a ) that is meant as such is written \\)");
+    if (peek() == U')') fail("unmatched ); write a literal ) as \\)");
     return all;
   }
 
@@ -71,7 +71,7 @@ class ExpressionParser {
 
   // --- grammar
   Phrase choice() {
-    if (++depth_ > kMostDepth) fail(fmt::format("groups within groups, {} deep; at most {}", depth_, kMostDepth));
+    if (++depth_ > kMostDepth) fail(fmt::format("groups nested {} deep; at most {} are supported", depth_, kMostDepth));
     Phrase all{.kind = Phrase::Kind::choice};
     do all.parts.push_back(sequence());
     while (take_if(U'|'));
@@ -89,7 +89,7 @@ class ExpressionParser {
   Phrase repeated() {
     Phrase term = atom();
     for (int depth = 0;; ++depth) {
-      if (depth > kMostDepth) fail("repetitions of repetitions without end");
+      if (depth > kMostDepth) fail("too many nested repetitions");
       Phrase more{.kind = Phrase::Kind::repeat};
       if (take_if(U'*'))
         more.least = 0;
@@ -129,8 +129,7 @@ class ExpressionParser {
     const char32_t c = peek();
     if (c == U'*' || c == U'+' || c == U'?' || c == U'{')
       fail("there is nothing to repeat; write a literal character with a \\ before it");
-    if (c == U']' || c == U'}')
-      fail("this closes nothing; a sign that is meant as such is written with a \\ before it");
+    if (c == U']' || c == U'}') fail("unmatched closing bracket; write a \\ before a literal one");
     if (take_if(U'(')) {
       Phrase group = choice();
       if (!take_if(U')')) fail_at(begin, "this ( is never closed");
@@ -191,10 +190,10 @@ class ExpressionParser {
       case U'r': return U'\r';
       case U'x': return hexadecimal(2, begin);
       case U'u': {
-        if (!take_if(U'{')) fail_at(begin, "a character by its number is written \\u{1F600}");
+        if (!take_if(U'{')) fail_at(begin, "write a character by its code point as \\u{1F600}");
         const char32_t value = hexadecimal(6, begin);
         if (!take_if(U'}') || !is_scalar_value(value))
-          fail_at(begin, "a character by its number is written \\u{1F600}");
+          fail_at(begin, "write a character by its code point as \\u{1F600}");
         return value;
       }
       default: break;
@@ -238,7 +237,7 @@ class ExpressionParser {
       by_characters_ ? add_range(set) : add_named(set);
     }
     ++place_;
-    if (!anything) fail_at(begin, "empty brackets; write what they hold, a ] with a \\ before it");
+    if (!anything) fail_at(begin, "empty brackets; write the characters in them, a literal ] as \\]");
     if (!others) return some(std::move(set), begin);
     SymbolSet rest = any();
     for (std::size_t x = 0; x < set.size(); ++x) rest[x] = rest[x] != 0 && set[x] == 0 ? 1 : 0;

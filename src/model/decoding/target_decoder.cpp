@@ -45,7 +45,7 @@ void TargetDecoder<T>::find_heads(const TargetEnds& ends) {
     if (place != nullptr) network_.only_head("finding targets");  // throws
     place = &head;
   }
-  if (target_ == nullptr) throw UsageError("the model predicts where targets stop, but no targets");
+  if (target_ == nullptr) throw UsageError("the model predicts where targets end, but not the targets");
 }
 
 /// Sets up an input at the target: the previous symbol, or the remaining steps.

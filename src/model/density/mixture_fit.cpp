@@ -94,8 +94,8 @@ std::string by_gradients(std::string_view text) {
 
 std::string MixtureFit::remark() const {
   return fmt::format(
-      "{}: fitted by expectation-maximization, {} iterations of the best initialization; {:.4f} nats "
-      "per row of training, standardized",
+      "{}: fitted by expectation-maximization, {} iterations from the best initialization; {:.4f} nats per training "
+      "row, standardized",
       model, iterations, -log_likelihood / static_cast<double>(rows));
 }
 

@@ -118,7 +118,7 @@ StepReads StepReads::parse(std::string_view option) {
     option.remove_prefix(std::min(end + 1, option.size()));
     const bool alone = name.ends_with('!');
     if (alone) name.pop_back();
-    if (name.empty()) throw UsageError("steps of --model crf: a name is empty");
+    if (name.empty()) throw UsageError("--model crf: steps contains an empty name");
     result.steps.push_back(name);
     if (alone) result.alone.push_back(std::move(name));
   }
