@@ -45,7 +45,8 @@ struct OrderlessNumbersOptions {
 template <class Visitor>
 void describe(Visitor& v, OrderlessNumbersOptions& o) {
   describe(v, o.net);
-  v("components", o.components, "in the mixture of each number", range(1, kMostOrderlessComponents));
+  v("components", o.components, "number of components in the mixture of each number",
+    range(1, kMostOrderlessComponents));
   v("shape", o.shape, "distribution of the components",
     {{MixtureShape::gaussian, "gaussian"}, {MixtureShape::laplace, "laplace"}});
   describe_background(v, o.background);

@@ -41,7 +41,7 @@ struct RnadeOptions {
 template <class Visitor>
 void describe(Visitor& v, RnadeOptions& o) {
   v("units", o.units, "hidden units", range(1, kMostNadeUnits));
-  v("components", o.components, "in the mixture of each number", range(1, kMostNadeComponents));
+  v("components", o.components, "number of components in the mixture of each number", range(1, kMostNadeComponents));
   v("shape", o.shape, "distribution of the components",
     {{MixtureShape::gaussian, "gaussian"}, {MixtureShape::laplace, "laplace"}});
   v("activation", o.activation, "activation function of the units",
@@ -141,26 +141,27 @@ LossEntry ordered_entry(const char* name, const char* help, Density density) {
 
 LossEntry nade_entry() {
   return ordered_entry<NadeOptions>(
-      "nade", "bits in their order, each given those before it: h_d = sigmoid(c + sum_{j<d} x_j W_j)", Density::bits);
+      "nade", "bits in order, each conditioned on the previous ones: h_d = sigmoid(c + sum_{j<d} x_j W_j)",
+      Density::bits);
 }
 LossEntry rnade_entry() {
-  return ordered_entry<RnadeOptions>("rnade", "numbers in their order, each a mixture given those before it",
+  return ordered_entry<RnadeOptions>("rnade", "numbers in order, each a mixture conditioned on the previous ones",
                                      Density::numbers);
 }
 LossEntry made_entry() {
-  return ordered_entry<MadeOptions>(
-      "made", "bits in their order, by layers in which weights from later bits are masked", Density::bits);
+  return ordered_entry<MadeOptions>("made", "bits in order, by layers in which weights from later bits are masked",
+                                    Density::bits);
 }
 LossEntry neural_ar_entry() {
   return ordered_entry<NeuralArOptions>(
-      "neural-ar", "bits in order, each predicted by a network with separate units from those before it",
+      "neural-ar", "bits in order, each predicted from the previous ones by a network with separate units",
       Density::bits);
 }
 
 LossEntry logistic_ar_entry() {
   return {
       .name = "logistic-ar",
-      .help = "bits in their order, each by logistic regression on those before it",
+      .help = "bits in order, each by logistic regression on the previous ones",
       .of_symbols = false,
       .make_float = logistic_ar<float>,
       .make_double = logistic_ar<double>,
@@ -172,7 +173,7 @@ LossEntry logistic_ar_entry() {
 
 LossEntry linear_ar_entry() {
   return {.name = "linear-ar",
-          .help = "numbers in their order, each normal around a linear map of those before it",
+          .help = "numbers in order, each normal around a linear map of the previous ones",
           .of_symbols = false,
           .make_float = linear_ar<float>,
           .make_double = linear_ar<double>,
