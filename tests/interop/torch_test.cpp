@@ -437,12 +437,12 @@ TEST_F(Exchange, unreadable_models_are_rejected_by_name) {
     dict[name] = numbers(random, std::move(shape));
     return refusal(dict);
   };
-  EXPECT_TRUE(contains(without("linear.weight"), "none of a Linear"));
+  EXPECT_TRUE(contains(without("linear.weight"), "Linear layers with a bias: none"));
   EXPECT_TRUE(contains(without("rnn.weight_hh_l1"), "it has no rnn.weight_hh_l1"));
   EXPECT_TRUE(contains(without("rnn.weight_hh_l0"), "it has no rnn.weight_hh_l0"));
   EXPECT_TRUE(contains(with("decoder.weight_ih_l0", {4, 4}), "several recurrent modules"));
   EXPECT_TRUE(contains(with("rnn.weight_hr_l0", {2, 6}), "proj_size"));
-  EXPECT_TRUE(contains(with("rnn.weight_hh_l0", {23, 6}), "of no RNN, LSTM or GRU"));
+  EXPECT_TRUE(contains(with("rnn.weight_hh_l0", {23, 6}), "does not fit an RNN, LSTM or GRU"));
   EXPECT_TRUE(contains(with("rnn.weight_ih_l1", {24, 5}), "has shape [24, 5], not [24, 6]"));
   EXPECT_TRUE(contains(with("linear.weight", {kSymbols, 5}), "reads 5 numbers, but the last layer has 6 outputs"));
   EXPECT_TRUE(contains(with("embedding.weight", {kSymbols, 5}), "has 5 outputs, but the first layer reads 4"));
@@ -463,7 +463,7 @@ TEST_F(Exchange, unreadable_models_are_rejected_by_name) {
   plain.begin = "q";
   EXPECT_NE(misuse(plain), "");
   plain.begin = "a", plain.activation = "relu";
-  EXPECT_TRUE(contains(misuse(plain), "--activation is of"));
+  EXPECT_TRUE(contains(misuse(plain), "--activation is only for"));
   plain.activation.clear(), plain.alphabet.clear();
   EXPECT_TRUE(contains(misuse(plain), "use --alphabet FILE with"));
   plain.alphabet = folder_.write("few.json", R"({"kind": "chars", "symbols": "abc"})");

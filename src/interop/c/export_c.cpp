@@ -127,7 +127,7 @@ void write_model(const LanguageModel<T>& model, const ExportCRequest& request,
 
 void export_c(const ExportCRequest& request, const std::function<void(std::string_view)>& write) {
   if (const std::string fault = fault_of(request.name); !fault.empty())
-    throw UsageError(fmt::format("--name {} cannot begin names in C: {}; use for example --name model",
+    throw UsageError(fmt::format("--name {} is not a valid prefix of names in C: {}; use for example --name model",
                                  in_quotes(request.name), fault));
   const std::unique_ptr<Model> model = load_model_file(model_file(request.model));
   try {
@@ -138,8 +138,8 @@ void export_c(const ExportCRequest& request, const std::function<void(std::strin
   } catch (const UsageError& error) {
     throw UsageError(fmt::format("{}: {} cannot be written as C: {}", request.model, model->spec_text(), error.what()));
   }
-  throw UsageError(fmt::format("{}: {}, which reads {}, cannot be written as C: only networks can", request.model,
-                               model->spec_text(), model->data().source));
+  throw UsageError(fmt::format("{}: {}, which reads {}, cannot be written as C: only networks are supported",
+                               request.model, model->spec_text(), model->data().source));
 }
 
 }  // namespace unfold

@@ -106,8 +106,9 @@ class FieldsFile {
     if (read_.looks_back)
       use = fmt::format(" *   @step(&state, {}, {});   before the first position\n", given("NULL", "NULL"),
                         arguments(false));
-    use += fmt::format(" *   @step(&state, {}, {});   {}", given("numbers", "read"), arguments(false),
-                       read_.looks_back ? "after each position: the prediction of the next one" : "of this position");
+    use +=
+        fmt::format(" *   @step(&state, {}, {});   {}", given("numbers", "read"), arguments(false),
+                    read_.looks_back ? "after each position, for the prediction of the next one" : "of this position");
     head.replace(head.rfind('%'), 1, has_numbers() ? "INPUTS" : "TEXTS");
     return head.replace(head.find('%'), 1, use);
   }

@@ -41,7 +41,7 @@ class KerasReader {
     for (const NpyArray& array : arrays.all())
       if (array.name.ends_with(kRecurrent))
         read_layer(array.name.substr(0, array.name.size() - kRecurrent.size()), arrays.matrix(array));
-    if (relu && stack_.cell != StackCell::rnn_relu) throw UsageError("--activation is of a SimpleRNN");
+    if (relu && stack_.cell != StackCell::rnn_relu) throw UsageError("--activation is only for a SimpleRNN");
     if (stack_.both_directions && stack_.layers.size() % 2 != 0) arrays.fail("a direction of a layer is missing");
     read_rest();
     if (!left_.empty())
@@ -64,7 +64,7 @@ class KerasReader {
   void read_layer(const std::string& path, const StackMatrix& recurrent) {
     const Index n = recurrent.rows, gates = n > 0 ? recurrent.cols / n : 0;
     if (gates * n != recurrent.cols || (gates != 1 && gates != 3 && gates != 4))
-      arrays_.fail(fmt::format("{}{} has shape [{}, {}], which is of no SimpleRNN, LSTM or GRU", path, kRecurrent,
+      arrays_.fail(fmt::format("{}{} has shape [{}, {}], which does not fit a SimpleRNN, LSTM or GRU", path, kRecurrent,
                                recurrent.rows, recurrent.cols));
     const NpyArray* bias = arrays_.find(path + "/bias");
     const bool two = bias != nullptr && bias->shape == std::vector<Index>{2, gates * n};

@@ -211,7 +211,8 @@ template <class AnyModel>
 void write_onnx(const AnyModel& model, const std::string& name, const std::function<void(std::string_view)>& write) {
   const std::string bytes = onnx_file(model).bytes();
   if (static_cast<Index>(bytes.size()) > kMostBytes)
-    throw UsageError(fmt::format("{} has {} bytes as ONNX, and files of that format end at 2 GiB", name, bytes.size()));
+    throw UsageError(
+        fmt::format("{} has {} bytes as ONNX, but files of this format are limited to 2 GiB", name, bytes.size()));
   write(bytes);
 }
 
@@ -227,7 +228,7 @@ void export_onnx(const std::string& model, const std::function<void(std::string_
   } catch (const UsageError& error) {
     throw UsageError(fmt::format("{}: {} cannot be written as ONNX: {}", model, loaded->spec_text(), error.what()));
   }
-  throw UsageError(fmt::format("{}: {}, which reads {}, cannot be written as ONNX: only networks can", model,
+  throw UsageError(fmt::format("{}: {}, which reads {}, cannot be written as ONNX: only networks are supported", model,
                                loaded->spec_text(), loaded->data().source));
 }
 

@@ -83,7 +83,7 @@ const NpyArray* NamedArrays::find(std::string_view name) const {
 
 StackMatrix NamedArrays::matrix(const NpyArray& array) const {
   if (array.shape.size() != 2)
-    fail(fmt::format("{} has shape [{}], not two sizes", array.name, fmt::join(array.shape, ", ")));
+    fail(fmt::format("{} has shape [{}], but two dimensions are required", array.name, fmt::join(array.shape, ", ")));
   StackMatrix result(array.shape[0], array.shape[1]);
   result.numbers = array.values;
   return result;

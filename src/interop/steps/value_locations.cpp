@@ -54,7 +54,7 @@ ValueLocation ValueLocations::find(int i) const {
       if (n.delay.along != Delay::Along::previous)
         throw UsageError("it reads along " + describe(n.delay) + ", but a step can read only earlier positions");
       ValueLocation place = find(n.source);
-      if (place.shift > 0) throw UsageError(n.name + " is a link of a link");
+      if (place.shift > 0) throw UsageError(n.name + " is a link that reads another link");
       place.shift = n.delay.steps;
       return place;
     }

@@ -46,7 +46,7 @@ std::string recurrent_module(const NamedArrays& arrays) {
     if (const auto parts = input_weights(array.name)) modules.insert(parts->module);
   if (modules.empty()) arrays.fail("it has no weight_ih_l0, the weights of a torch.nn.RNN, LSTM or GRU");
   if (modules.size() > 1)
-    arrays.fail(fmt::format("it has several recurrent modules, {}; one can be read", fmt::join(modules, ", ")));
+    arrays.fail(fmt::format("it has several recurrent modules, {}; only one is supported", fmt::join(modules, ", ")));
   return *modules.begin();
 }
 
@@ -59,13 +59,13 @@ class TorchReader {
     stack_.units = recurrent.cols;
     const Index gates = recurrent.cols > 0 ? recurrent.rows / recurrent.cols : 0;
     if (gates * recurrent.cols != recurrent.rows || (gates != 1 && gates != 3 && gates != 4))
-      arrays.fail(fmt::format("{}weight_hh_l0 has shape [{}, {}], which is of no RNN, LSTM or GRU", module_,
+      arrays.fail(fmt::format("{}weight_hh_l0 has shape [{}, {}], which does not fit an RNN, LSTM or GRU", module_,
                               recurrent.rows, recurrent.cols));
     stack_.cell = gates == 4   ? StackCell::lstm
                   : gates == 3 ? StackCell::gru
                   : relu       ? StackCell::rnn_relu
                                : StackCell::rnn_tanh;
-    if (relu && gates != 1) throw UsageError("--activation is of a torch.nn.RNN");
+    if (relu && gates != 1) throw UsageError("--activation is only for a torch.nn.RNN");
     stack_.both_directions = arrays.find(module_ + "weight_ih_l0_reverse") != nullptr;
     read_layers(first.cols);
     read_output();
@@ -123,8 +123,8 @@ class TorchReader {
     if (names.empty() && arrays_.find("linear.weight") != nullptr) names = {"linear.weight"};
     if (names.size() != 1)
       arrays_.fail(
-          fmt::format("it has {} of a Linear with a bias; one is read (a Linear without a bias must be called "
-                      "\"linear\")",
+          fmt::format("Linear layers with a bias: {}; exactly one is required (a Linear without a bias must be "
+                      "called \"linear\")",
                       names.empty() ? "none" : fmt::format("{}", fmt::join(names, ", "))));
     stack_.output = take(names.front());
     if (stack_.output.cols != stack_.directions() * stack_.units)

@@ -415,7 +415,8 @@ TEST_F(ExportC, unsupported_exports_are_rejected_by_name) {
   const auto message = [&](const std::string& file, const std::string& name) {
     return message_of<UsageError>([&] { export_c({.model = file, .name = name}, [](std::string_view) {}); });
   };
-  EXPECT_TRUE(contains(message(folder_.path("gru"), "my-model"), "--name \"my-model\" cannot begin names in C"));
+  EXPECT_TRUE(
+      contains(message(folder_.path("gru"), "my-model"), "--name \"my-model\" is not a valid prefix of names in C"));
   for (const auto& [name, fault] :
        std::vector<std::pair<std::string, std::string>>{{"1st", "must begin with a letter"},
                                                         {"_private", "must begin with a letter"},
@@ -439,7 +440,7 @@ TEST_F(ExportC, unsupported_exports_are_rejected_by_name) {
   request.settings.model = "ngram:3";
   request.given = {"model"};
   train(request);
-  EXPECT_TRUE(contains(message(folder_.path("run"), "model"), "cannot be written as C: only networks can"));
+  EXPECT_TRUE(contains(message(folder_.path("run"), "model"), "cannot be written as C: only networks are supported"));
 }
 
 }  // namespace
