@@ -27,7 +27,7 @@ template <class Visitor>
 void describe(Visitor& v, NewtonOptions& o) {
   v("windows", o.windows, "windows per step", at_least(1));
   v("curvature", o.curvature, "share of the windows for products with the curvature", range(0, 1));
-  v("lambda", o.lambda, "damping (hf: at the start, and at most)", above(0));
+  v("lambda", o.lambda, "damping (hf: its initial and maximum value)", above(0));
   v("structural", o.structural, "structural damping, times lambda; 0: none", at_least(0));
   v("distance", o.distance, "distance between activations for structural damping",
     {{Distance::matching, "matching"}, {Distance::squared, "squared"}});

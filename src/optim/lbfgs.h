@@ -30,8 +30,8 @@ struct LbfgsOptions {
 template <class Visitor>
 void describe(Visitor& v, LbfgsOptions& o) {
   v("history", o.history, "number of previous steps used for the direction", range(1, 100));
-  v("l2", o.l2, "weight of half the squared parameters, beside the nats of all data", at_least(0));
-  v("l1", o.l1, "weight of the magnitudes of the parameters, beside the nats of all data", at_least(0));
+  v("l2", o.l2, "weight of half the squared parameters, added to the total nats of the data", at_least(0));
+  v("l1", o.l1, "weight of the magnitudes of the parameters, added to the total nats of the data", at_least(0));
   v("tolerance", o.tolerance, "norm of the gradient relative to the parameters at which the run has converged",
     at_least(0));
   v("change", o.change, "relative decrease of the loss in ten steps below which the run has converged; 0: never",

@@ -378,7 +378,7 @@ StepReport Optimizer<T>::take_step(Objective<T>& objective, const Progress& prog
 
 template <class T>
 void Optimizer<T>::attach(Objective<T>& objective) {
-  if (attached_ >= 0) throw UsageError("optimizer: attach: it is attached already; make another one");
+  if (attached_ >= 0) throw UsageError("optimizer: attach: it is already attached; create another one");
   if (direction_) direction_->attach(objective);
   if (control_) control_->attach(objective);
   attached_ = objective.parameters().size();

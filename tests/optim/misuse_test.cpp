@@ -58,7 +58,7 @@ TEST(OptimizerMisuse, ParameterCountMismatchIsRefused) {
   MisusedBowl bowl(4), larger(7);
   const auto optimizer = make_optimizer<float>("adam", 4);
   optimizer->attach(bowl);
-  EXPECT_USAGE_ERROR(optimizer->attach(bowl), "attached already");
+  EXPECT_USAGE_ERROR(optimizer->attach(bowl), "already attached");
   EXPECT_USAGE_ERROR(optimizer->step(larger, {}, 1), "the vector of parameters has 7");
   for (const double factor : {-1.0, std::numeric_limits<double>::quiet_NaN(), std::numeric_limits<double>::infinity()})
     EXPECT_USAGE_ERROR(optimizer->step(bowl, {}, factor), "a factor of");
