@@ -30,7 +30,7 @@ std::string lower_rates_failed(int attempts, double factor) {
   return fmt::format(
       "{} attempts with lower learning rates failed, the last with {:.0e} of the original{}; start again with {}a "
       "smaller learning rate or a smaller clip",
-      attempts, factor, grows ? ": the weights that were reached make the states grow" : "",
+      attempts, factor, grows ? ": with the weights reached, the states grow" : "",
       !grows                     ? ""
       : std::is_same_v<T, float> ? "units that cannot grow (tanh), double precision, which overflows later, "
                                  : "units that cannot grow (tanh), ");
@@ -154,7 +154,7 @@ void Recovery<T>::roll_back(const std::string& cause) {
   const int attempts = run_.options.attempts;
   const int attempt = failed.step > failed.failed_step ? 1 : static_cast<int>(failed.attempts) + 1;
   if (attempt > attempts || failed.step == last_good_.run.step)
-    throw DivergedError(fmt::format("training diverged at step {}: {}. {}, than in {}", failed.step, cause,
+    throw DivergedError(fmt::format("training diverged at step {}: {}. {} than in {}", failed.step, cause,
                                     failed.step == last_good_.run.step
                                         ? "A lower learning rate does not help, because no step was taken since the "
                                           "last good state; start again with a smaller learning rate or a smaller clip"
