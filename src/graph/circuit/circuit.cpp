@@ -437,7 +437,7 @@ void Circuit::compute_only_where(Signal affine, Signal awake, Index period) {
 }
 
 Signal Circuit::join(std::vector<Signal> parts) {
-  if (parts.empty()) throw UsageError("circuit: nothing to join");
+  if (parts.empty()) throw UsageError("circuit: join requires at least one signal");
   for (const Signal& part : parts)
     if (own(part, "join").kind == Node::Kind::symbols)
       throw UsageError("circuit: join: " + own(part, "join").name + " contains symbols, not numbers");
