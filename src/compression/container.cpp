@@ -219,7 +219,7 @@ void ContainerReader::check_seal() {
   const std::string wanted = seal_.next(record_);
   if (!tags_equal(take(seal_.size()), wanted)) {
     if (seal_.size() == kCrcBytes) damaged("a checksum does not match");
-    damaged("this was not written with the given key, or was changed");
+    damaged("the file was not written with the given key, or was changed");
   }
   record_.clear();
 }
