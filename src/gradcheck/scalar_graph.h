@@ -26,8 +26,8 @@ struct CircuitInputs {
 class ScalarGraph {
  public:
   /// The interpretation of the circuit: unchanged (`values`), or as defined by path-SGD (`paths`: every parameter and
-  /// slope squared, ReLU as identity, every component of every input and symbol signal 1; throws UsageError for a map
-  /// that is not positively homogeneous).
+  /// derivatives squared, ReLU as the identity, every component of every input and symbol signal 1; throws UsageError
+  /// for a map that is not positively homogeneous).
   enum class Reading { values, paths };
 
   ScalarGraph(const Circuit& circuit, const Structure& structure, std::span<const double> parameters,

@@ -60,7 +60,7 @@ class ComponentLoss : public RowLoss<T>, public LossFisher<T> {
   virtual T row_nats(const T* o, const T* y, Index n) const = 0;
   /// out = d nats / d o. out may be o.
   virtual void row_slopes(const T* o, const T* y, Index n, T* out) const = 0;
-  /// out = mean of the squared slope under the distribution, by component.
+  /// out = mean of the squared derivative under the distribution, by component.
   virtual void row_fisher(const T* o, Index n, T* out) const = 0;
 
   void fisher_or_zeros(Matrix<const T> signal, const Targets<T>& targets, Index row, T* out) const {

@@ -11,8 +11,8 @@
 namespace unfold {
 namespace {
 
-/// With z = (y - m) / d: nats = log(2 pi) / 2 + log d + z^2 / 2; the slopes are -z / d for m and 1 - z^2 for log d.
-/// Their squares have means 1 / d^2 and 2, and their product has mean 0.
+/// With z = (y - m) / d: nats = log(2 pi) / 2 + log d + z^2 / 2; the derivatives are -z / d for m and 1 - z^2 for log
+/// d. Their squares have means 1 / d^2 and 2, and their product has mean 0.
 template <class T>
 class NormalLoss final : public NaturalLoss<T>, public ValueDistribution<T> {
  public:

@@ -115,7 +115,7 @@ class MergeLoss final : public Loss<T> {
       throw UsageError(fmt::format("merges loss: node {} of tree {} does not merge two neighbors", node, s));
     }
 
-    /// For weight * -log p_k, the slope of score j is weight * (p_j - [j = k]).
+    /// For weight * -log p_k, the derivative with respect to score j is weight * (p_j - [j = k]).
     void add_slopes(Index k, T weight, std::span<const T> log_p) {
       probabilities_.resize(log_p.size());
       vector_exp(log_p.data(), probabilities_.data(), static_cast<Index>(log_p.size()));

@@ -91,7 +91,7 @@ void sparse_tangent(const SparseTerm<T>& term, Matrix<const T> dw, Matrix<const 
 template <class T>
 void sparse_activations(const SparseTerm<T>& term, Matrix<const T> x, Matrix<T> s);
 
-/// Number of rows of a chain whose slopes are computed together.
+/// Number of rows of a chain whose derivatives are computed together.
 inline constexpr Index kSparseChainBlock = 64;
 
 /// Runs the recurrence y_t = bias + rows of `lookup` + term(y_{t-1}) over consecutive rows of one sequence, with the

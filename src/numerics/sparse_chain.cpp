@@ -1,6 +1,6 @@
 /// Recurrences of one sparse term over all rows of one sequence. Each step depends on the one before it. Whatever does
-/// not (activations and slopes, in the backward pass) is computed in advance for blocks of rows. The rest of a step
-/// uses only scalar loads and stores, because loading a vector that was just written by scalar stores stalls.
+/// not (in the backward pass, activations and derivatives) is computed in advance for blocks of rows. The rest of a
+/// step uses only scalar loads and stores, because loading a vector that was just written by scalar stores stalls.
 
 #include <algorithm>
 #include <cmath>

@@ -163,7 +163,7 @@ struct NaturalKind {
   }
 };
 
-/// Optimizers that consist of a control only, without a direction.
+/// Optimizers that consist only of a control, without a direction.
 template <RiemannianMetric metric>
 struct RiemannianKind {
   using Options = RiemannianOptions;

@@ -365,7 +365,7 @@ TEST_F(DensityTest, music_frames_are_predicted_as_whole_chords) {
   EXPECT_EQ(only_object(output_of({"eval", run_, data("drawn", piece), "--json"}))["positions"], 30);  // it can be read
   EXPECT_THAT(read_bytes(folder_ / "x.mid"), StartsWith("MThd"));
   EXPECT_THAT(read_bytes(folder_ / "x.svg"), StartsWith("<svg"));
-  // One voice or none is added to a voice that is kept.
+  // At most one voice is added to a given voice.
   const std::string voices = data("voices", "60 60 - 55\n");
   for (const char* seed : {"1", "2", "3"}) {
     const std::string harmonised = output_of({"sample", run_, "--voices", voices, "--seed", seed});

@@ -7,8 +7,8 @@
 
 using namespace unfold;
 
-/// The first byte chooses options and pieces, the others are a table: a DataError, or a schema whose counts add up,
-/// that does not depend on the pieces, and whose description is printable.
+/// The first byte selects the options and the pieces; the other bytes are a table. The result must be a DataError, or a
+/// schema with consistent counts that does not depend on the pieces and has a printable description.
 extern "C" int LLVMFuzzerTestOneInput(const unsigned char* data, std::size_t size) {
   if (size == 0) return 0;
   const std::string_view bytes = as_text(data + 1, size - 1);

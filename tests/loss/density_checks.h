@@ -1,5 +1,5 @@
 #pragma once
-/// Checks that hold for every density: its gradient compared with finite differences, and products with its curvature.
+/// Checks for every density: its gradient compared with finite differences, and products with its curvature.
 
 #include <gtest/gtest.h>
 

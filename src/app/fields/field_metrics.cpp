@@ -35,7 +35,7 @@ constexpr Index kSideBySide = 64;
 
 bool sees_ahead(const Plan& plan) { return !plan.recomputable(); }
 
-/// Computes the nats of each row of a batch. Throws ModelError if one of a predicted row is not finite.
+/// Computes the nats of each row of a batch. Throws ModelError if a number of a predicted row is not finite.
 template <class T>
 void measure(const Head<T>& head, const Batch& batch, Matrix<const T> output, std::span<const T> parameters, Team& team,
              std::vector<T>& nats) {

@@ -65,7 +65,7 @@ bool is_plain_number(std::string_view cell, double value) {
   return std::string_view(shown.data(), shown.size()) == cell;
 }
 
-/// One column that is being read.
+/// A column being read.
 class TableColumn {
  public:
   /// `vectors`: classes that are whole numbers are numbers.

@@ -373,9 +373,9 @@ std::array<Signal, k> Circuit::split(Signal x) {
 }
 
 /// Adds the squared, linearized circuit of the path pass (path-SGD) to `result`: every ReLU becomes the identity, every
-/// slope is squared, every symbol input becomes a vector of ones, and every bias becomes the weights of an additional
-/// input. With squared parameters and all inputs one, its outputs are sums over paths of products of squared weights;
-/// it is linear in its inputs. Returns the signal of each node of `circuit`. `probe`: an affine node to whose
+/// derivative is squared, every symbol input becomes a vector of ones, and every bias becomes the weights of an
+/// additional input. With squared parameters and all inputs one, its outputs are sums over paths of products of squared
+/// weights; it is linear in its inputs. Returns the signal of each node of `circuit`. `probe`: an affine node to whose
 /// pre-activation an additional input named "probe" is added. Throws a UsageError that names the first map that is not
 /// positively homogeneous.
 std::vector<Signal> path_reading(const Circuit& circuit, Circuit& result, int probe = -1);

@@ -63,8 +63,8 @@ class ChainBlock {
   }
   /// Runs both recursions over the emissions. If `slopes` is not empty, its rows of the batch are set to factor (p(y_t
   /// = j) - 1 where j is the label). Chains are not suitable if their scores at some position lie too far apart or are
-  /// not finite, or if a label has probability 0; their slopes are unspecified, or, if slopes and signal share memory,
-  /// still the signal.
+  /// not finite, or if a label has probability 0; their gradients are unspecified, or, if `slopes` and the signal share
+  /// memory, still the signal.
   template <class T>
   void run(const ScaledTransitions& neighbours, Matrix<const T> signal, double factor, Matrix<T> slopes);
   bool suits(Index chain) const { return suits_[at(chain)] != 0; }

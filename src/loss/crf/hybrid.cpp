@@ -71,7 +71,7 @@ struct HybridWork {
   Matrix<double> matrix(std::vector<double>& of) const { return {of.data(), rows, cols, cols}; }
 };
 
-/// Slopes with respect to the log-probabilities, for a block of chains.
+/// Gradients with respect to the log-probabilities, for a block of chains.
 struct StateSlopes {
   std::vector<double> transitions, start, prior, last;
 

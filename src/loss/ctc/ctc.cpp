@@ -40,7 +40,7 @@ class CtcLoss final : public Unsegmented<T> {
         o, team, nats, [](Index, CtcWork&, CtcLattice&) {}, [](Index) {});
   }
 
-  /// The slope is the probability of a symbol minus its posterior.
+  /// The gradient is the probability of a symbol minus its posterior.
   void gradient(const Observed<T>& o, T scale, Team& team, T* nats, Matrix<T> adjoint, std::span<T>) const override {
     require_shape<T>(name(), "the adjoint", adjoint, o.signal);
     const auto slope = [&](Index s, CtcWork& work, CtcLattice& lattice) {

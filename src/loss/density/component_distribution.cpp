@@ -192,11 +192,11 @@ class NormalLaw final : public ComponentDistribution<T> {
 };
 
 /// (a, m, s), K each, for each number. With z = (x - m) / d, the density of a component is exp(-z^2 / 2) / (d sqrt(2
-/// pi)) or exp(-|z|) / (2 d). Slopes and curvature are those of mixture.cpp for one number; the Fisher matrix of the
+/// pi)) or exp(-|z|) / (2 d). Gradients and curvature are those of mixture.cpp for one number; the Fisher matrix of the
 /// Laplace distribution is 1 / d^2 for m and 1 for log d.
 ///
 /// With a background of share b, the density is (1 - b) times that of the mixture plus b times Laplace(0, 2): a
-/// component without outputs. It has a responsibility in value and slopes, but no parameters.
+/// component without outputs. It has a responsibility in the value and the gradients, but no parameters.
 template <class T>
 class MixtureLaw final : public ComponentDistribution<T> {
  public:

@@ -30,7 +30,7 @@ constexpr int kMixtureMemory = 14;  // `user` of row_scratch
 ///   d nats / d a_k = p_k - r_k,   / d m_j = -r_k (w_j + sum_{i>j} l_ij w_i),   / d log d_i = r_k (1 - z_i^2),
 ///   / d l_ij = r_k w_i e_j
 ///
-/// The curvature, as in mixture.cpp, omits the covariance of the slopes over components. It is diag(p) - p p' for a,
+/// The curvature, as in mixture.cpp, omits the covariance of the gradients over components. It is diag(p) - p p' for a,
 /// r_k J' J with J = d z / d (m, l) for m and l together, and 2 r_k for log d.
 template <class T>
 class GaussianMixture final : public RowLoss<T>, public RowCurvature<T>, public VectorDensity<T> {

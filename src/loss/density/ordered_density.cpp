@@ -205,7 +205,7 @@ class OrderedDensity final : public IndependentRows<T>, public LossCurvature<T>,
     }
   }
 
-  /// Computes the slopes of rows `mine` of a chunk.
+  /// Computes the gradients of rows `mine` of a chunk.
   template <class Slopes>
   void judge(const Chunk& chunk, Range mine, const NetWeights<T>& w, T scale, const Slopes& slopes) const {
     net_->values(w, std::span(chunk.passes).subspan(at(mine.begin), at(mine.size())));

@@ -16,7 +16,7 @@
 namespace unfold {
 namespace {
 
-/// Number of chains whose own-parameter slopes are summed together.
+/// Number of chains whose gradients of the own parameters are summed together.
 constexpr Index kChainsTogether = 16;
 
 /// A hidden Markov model of vectors whose probabilities may depend on the inputs of a network (input-output HMM; Bengio
@@ -27,8 +27,8 @@ constexpr Index kChainsTogether = 16;
 ///   p(y) = sum over paths s of pi(s_1) prod_{t>1} a_t(s_{t-1}, s_t) prod_t p(y_t | state s_t at t)
 ///
 /// The nats of a row are -log p(y_t | y_1 .. y_{t-1}). Let gamma_t(j) be the posteriors of states and xi_t(i, j) those
-/// of pairs. The slopes are gamma_t(j) times those of -log p(y_t | j), a_t(i, j) gamma_{t-1}(i) - xi_t(i, j) for A_t,
-/// and softmax(start) - gamma_1. Rows without a target have no emission term; the chain continues through them.
+/// of pairs. The gradients are gamma_t(j) times those of -log p(y_t | j), a_t(i, j) gamma_{t-1}(i) - xi_t(i, j) for
+/// A_t, and softmax(start) - gamma_1. Rows without a target have no emission term; the chain continues through them.
 template <class T>
 class GaussianHmm final : public HiddenStates<T> {
  public:

@@ -13,7 +13,7 @@
 namespace unfold {
 namespace {
 
-constexpr Index kSlopeTile = 64;         // positions whose slopes are stored
+constexpr Index kSlopeTile = 64;         // number of positions whose derivatives are stored
 constexpr Index kMostParameters = 4096;  // maximum for one matrix: 128 MB
 
 }  // namespace

@@ -131,7 +131,7 @@ void MetricShards<T>::add_starts(std::span<T> squares, std::span<const T> of_pas
   for (const Index i : passed_) squares[at(i)] += static_cast<T>(share) * of_pass[at(i)];
 }
 
-/// Computes M on sequences sampled from the model instead of the data; B is then the slope of the log-probability of
+/// Computes M on sequences sampled from the model instead of the data; B is then the gradient of the log-probability of
 /// the sample.
 template <class T>
 void MetricShards<T>::measure_own(Shard& shard, std::span<T> squares) {

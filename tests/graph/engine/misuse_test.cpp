@@ -40,7 +40,7 @@ class EngineMisuse : public ::testing::Test {
  protected:
   EngineMisuse() { parameters_.initialise(3); }
 
-  /// Laid over chains, with parameters and inputs.
+  /// An unfolding laid over chains, with parameters and inputs.
   void ready(const Structure& structure = Structure::chains({4, 2})) {
     u_.lay(structure);
     u_.set_parameters(parameters_);

@@ -1,4 +1,4 @@
-/// Runs with forward-mode gradients learn, and an interrupted run ends with the bytes of an uninterrupted one.
+/// Runs with forward-mode gradients learn, and a resumed run ends with the same bytes as an uninterrupted one.
 
 #include <gtest/gtest.h>
 #include <unistd.h>
