@@ -96,7 +96,7 @@ void CtcLattice::posteriors(Matrix<double> out) {
 
 std::vector<Index> CtcLattice::places() const {
   const Index count = states(), length = log_p_.rows;
-  if (ctc_positions_needed(labels_) > length) throw UsageError("ctc: more labels than the chain has positions for");
+  if (ctc_positions_needed(labels_) > length) throw UsageError("ctc: the chain has too few positions for its labels");
   std::vector<double> score(at(count)), next(at(count));
   std::vector<signed char> way(at(length * count));
   for (Index t = 0; t < length; ++t) {

@@ -95,7 +95,7 @@ void RunFolder::create() const {
   if (!error && !fs::is_directory(path_, error)) error = std::make_error_code(std::errc::not_a_directory);
   if (error)
     throw RuntimeFailure(
-        fmt::format("cannot make the run folder {}: {}; choose another --out", path_, error.message()));
+        fmt::format("cannot create the run folder {}: {}; choose another --out", path_, error.message()));
   lock();
 }
 
