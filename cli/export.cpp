@@ -170,12 +170,12 @@ class Import final : public Verb {
     const bool crf = is_crf_file(file_.front());
     if (!crf && (!crf_.label.empty() || !crf_.templates.empty() || !columns_.empty()))
       throw UsageError("--label, --template and --columns are for CRFsuite and CRF++, but " + file_.front() +
-                       " is not such a model");
+                       " is not a model of these programs");
     if (!crf && is_weight_file(file_.front())) return import_layers();
     for (const std::string* option : {&network_.alphabet, &network_.like, &network_.begin})
       if (!option->empty() || activation_)
         throw UsageError("--alphabet, --like, --begin and --activation are for PyTorch and Keras layers, but " +
-                         file_.front() + " is not such a file");
+                         file_.front() + " is not a weight file");
     if (crf) return import_features();
     const ImportOutcome made = import_arpa(file_.front(), symbols_.value_or("words"), out_);
     if (json_)

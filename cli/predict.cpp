@@ -244,7 +244,7 @@ void Predict::check_drawing() const {
 ExitCode Predict::run(Console& console) {
   if (horizon_) {
     if (options_.is_given(request_.ahead))
-      throw UsageError("--horizon and --ahead are the same option; give one of them");
+      throw UsageError("--horizon and --ahead are the same option; use only one of them");
     request_.ahead = *horizon_;
   }
   if (forecast_ && inputs_.size() == 1 && !looks_like_model(inputs_.front())) {

@@ -455,7 +455,7 @@ class Checker {
           return skip(result, node.name + " has weights mixed by a vector");
     }
     if (has_vector_maps()) return skip(result, "vector maps have no paths");
-    if (objective_.owns_parameters()) return skip(result, "the loss has parameters, through which no path leads");
+    if (objective_.owns_parameters()) return skip(result, "the loss has parameters that are not on any path");
     for (const Node& node : passes_.circuit().nodes())
       if (node.part > 0) return skip(result, node.name + " runs over a separate chain");
     for (Index length = 1; length <= 4; ++length)

@@ -11,7 +11,7 @@
 namespace unfold {
 
 /// The direction: (G + lambda (I / P + mu S)) d = -g, where P is the number of predicted symbols per sequence: I is
-/// weighed against the nats of a sequence, independent of the number of its predicted symbols.
+/// weighed against the nats of a sequence, independently of the number of its predicted symbols.
 struct NewtonOptions {
   Index windows = 16;        ///< number of windows per step, for gradient and losses
   double curvature = 0.125;  ///< share of the windows used for curvature products
@@ -47,7 +47,7 @@ template <class Visitor>
 void describe(Visitor& v, HessianFreeOptions& o) {
   describe(v, o.newton);
   v("refuse", o.refuse, "reject steps with rho < 1/4 and solve again with more damping; no line search");
-  v("reset", o.reset, "begin every step with the initial damping");
+  v("reset", o.reset, "start every step with the initial damping");
 }
 
 struct NaturalOptions {

@@ -112,7 +112,7 @@ TEST_F(LabelTest, pytorch_round_trip_keeps_the_layers) {
             only_object(unfold_command({"eval", run_, text_, "--json"}).out));
   EXPECT_THAT(unfold_command({"import", weights, "-o", model}).out, HasSubstr("tested over 64 positions"));
   expect_failure({"import", weights, "-o", model, "--symbols", "words"}, 2, "--symbols is for ARPA files");
-  expect_failure({"import", text_, "-o", model, "--activation", "relu"}, 2, "is not such a file");
+  expect_failure({"import", text_, "-o", model, "--activation", "relu"}, 2, "is not a weight file");
   expect_failure({"import", run_, "-o", model}, 3, "run");
   for (const char* format : {"onnx", "rtneural"})
     EXPECT_EQ(unfold_command({"export", run_, "--to", format, "-o", folder_ / format}).code, 0) << format;

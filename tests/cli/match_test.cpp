@@ -75,7 +75,7 @@ TEST_F(MatchTest, match_probabilities_are_exact_or_sampled) {
 
 TEST_F(MatchTest, match_errors_name_the_position_and_a_remedy) {
   fit("ngram:2");
-  expect_failure({"complete", run_, "--match", "a(d"}, 2, "expression \"a(d\", position 2: this ( is never closed");
+  expect_failure({"complete", run_, "--match", "a(d"}, 2, "expression \"a(d\", position 2: unmatched (");
   expect_failure({"complete", run_, "--match", "Q"}, 2,
                  "position 1: the character \"Q\" is not in the alphabet of the model");
   expect_failure({"complete", run_, "--match", "a{50}"}, 2,

@@ -279,7 +279,7 @@ class RandomKernels final : public OperatorOf<RandomKernels> {
  private:
   [[noreturn]] static void refuse() {
     throw UsageError(
-        "random kernels count positions above thresholds, which has no derivative; use a model that is trained by "
+        "random kernels count positions above thresholds, which is not differentiable; use a model that is trained by "
         "gradients, such as tdnn or lstm");
   }
 

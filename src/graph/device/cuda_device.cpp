@@ -260,7 +260,7 @@ class CudaDevice final : public Device {
     cuda_driver().cuGraphDestroy(graph);
     check_cuda(result, "cuGraphInstantiate",
                result == CUDA_ERROR_NOT_SUPPORTED
-                   ? "this driver cannot record kernels whose blocks run together: install a later one"
+                   ? "this driver cannot record kernels whose blocks run together: install a newer one"
                    : "");
     recordings_.push_back(made);
     return static_cast<int>(recordings_.size()) - 1;
@@ -359,7 +359,7 @@ class CudaDevice final : public Device {
     }
     check_cuda(result, "nvrtcCompileProgram",
                result == NVRTC_ERROR_INVALID_OPTION
-                   ? "this version of CUDA does not support the GPU " + name_ + ": install a later one"
+                   ? "this version of CUDA does not support the GPU " + name_ + ": install a newer one"
                    : "");
     std::size_t size = 0;
     check_cuda(compiler.nvrtcGetCUBINSize(program, &size), "nvrtcGetCUBINSize");
@@ -380,7 +380,7 @@ class CudaDevice final : public Device {
       remedy += "; launch at most " + std::to_string(each * processors_) + " blocks";
     }
     if (result == CUDA_ERROR_NOT_SUPPORTED && how.together && recording_)
-      remedy += "; this driver cannot record kernels whose blocks run together: install a later one";
+      remedy += "; this driver cannot record kernels whose blocks run together: install a newer one";
     check_cuda(result, how.together ? "cuLaunchCooperativeKernel" : "cuLaunchKernel", remedy);
     throw RuntimeFailure("kernel " + what.name + " was not launched");
   }

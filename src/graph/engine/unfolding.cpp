@@ -22,7 +22,7 @@ State<T>::State(const Plan& plan, Index slots) : slots_(slots), width_(plan.stat
 
 template <class T>
 void State<T>::copy_slot(const State& from, Index from_slot, Index to_slot) {
-  require_length("state: a slot of another plan", from.width_, width_);
+  require_length("state: a slot of a different plan", from.width_, width_);
   std::copy_n(from.row(from_slot), width_, row(to_slot));
   fresh_[at(to_slot)] = from.fresh_[at(from_slot)];
 }
@@ -335,7 +335,7 @@ void Unfolding<T>::forward(State<T>* state, bool source_stays) {
   b.forwarded = b.source_known = true;
   b.went_back = b.moved = false;
   if (b.backend != nullptr) {
-    if (source_stays) throw UsageError("unfolding: a decoder steps on the host, not on a device");
+    if (source_stays) throw UsageError("unfolding: decoders run only on the host, not on a device");
     return b.backend->forward(state);
   }
   b.schedule.choose(Pass::forward);
@@ -346,7 +346,7 @@ void Unfolding<T>::forward(State<T>* state, bool source_stays) {
 template <class T>
 void Unfolding<T>::keep(StoredActivations<T>& into) const {
   body_->require_forward("unfolding: keep");
-  if (body_->backend != nullptr) throw UsageError("unfolding: values are kept on the host, not on a device");
+  if (body_->backend != nullptr) throw UsageError("unfolding: values can be kept only on the host, not on a device");
   into.take(*body_->plan, body_->layout, body_->team);
 }
 
@@ -484,7 +484,7 @@ void Unfolding<T>::tangent(std::span<const T> direction, const State<T>* state, 
   for (const State<T>* given : {state, static_cast<const State<T>*>(end)})
     if (given != nullptr) b.require_state(*given);
   if (b.backend != nullptr && (state != nullptr || end != nullptr))
-    throw UsageError("unfolding: tangent: a direction of the state needs the host, not a device");
+    throw UsageError("unfolding: tangent: a direction of the state is supported only on the host, not on a device");
   require_length("unfolding: the direction", direction.size(), b.plan->parameter_count());
   b.require_forward("unfolding: tangent");
   b.layout.make_room(What::tangent);

@@ -132,7 +132,7 @@ class ExpressionParser {
     if (c == U']' || c == U'}') fail("unmatched closing bracket; write a \\ before a literal one");
     if (take_if(U'(')) {
       Phrase group = choice();
-      if (!take_if(U')')) fail_at(begin, "this ( is never closed");
+      if (!take_if(U')')) fail_at(begin, "unmatched (");
       return group;
     }
     if (take_if(U'[')) return set_term(brackets(begin));
@@ -232,7 +232,7 @@ class ExpressionParser {
     SymbolSet set = nothing();
     bool anything = false;
     for (skip_blanks(); peek() != U']'; skip_blanks()) {
-      if (peek() == kEnd) fail_at(begin, "this [ is never closed");
+      if (peek() == kEnd) fail_at(begin, "unmatched [");
       anything = true;
       by_characters_ ? add_range(set) : add_named(set);
     }
@@ -265,7 +265,7 @@ class ExpressionParser {
     join(set, some(std::move(between), begin));
   }
   char32_t bracketed_character(std::size_t begin) {
-    if (peek() == kEnd) fail_at(begin, "the brackets are never closed");
+    if (peek() == kEnd) fail_at(begin, "unmatched [");
     const bool escape = take_if(U'\\');
     const bool byte = escape && peek() == U'x' && alphabet_.kind() == SymbolKind::bytes;
     const char32_t c = byte ? byte_named(begin) : escape ? escaped(begin) : take();
@@ -310,7 +310,7 @@ class ExpressionParser {
     const bool quotes = take_if(U'\'');
     name.plain = !quotes;
     while (quotes ? peek() != U'\'' : !ends_name(peek())) {
-      if (peek() == kEnd) fail_at(begin, "this ' is not closed; write a literal ' as \\'");
+      if (peek() == kEnd) fail_at(begin, "unmatched '; write a literal ' as \\'");
       char32_t c = take();
       if (c == U'\\') {
         if (peek() == kEnd) fail_at(place_ - 1, "a \\ at the end; write a literal \\ as \\\\");

@@ -193,7 +193,7 @@ TEST_F(EngineMisuse, StatesOfOtherPlansAndSlotsOutOfRangeAreRefused) {
   u_.clear_adjoints();
   EXPECT_USAGE_ERROR(u_.backward(gradient_, {}, &foreign), "belongs to a different plan");
   EXPECT_USAGE_ERROR(u_.backward(gradient_, {}, nullptr, &small), "state slot 1 of 1");
-  EXPECT_USAGE_ERROR(state.copy_slot(foreign, 0, 0), "another plan");
+  EXPECT_USAGE_ERROR(state.copy_slot(foreign, 0, 0), "a different plan");
   for (const Index slot : {Index{-1}, Index{2}}) {
     EXPECT_USAGE_ERROR(state.reset(slot), "out of range");
     EXPECT_USAGE_ERROR(state.fresh(slot), "out of range");

@@ -91,9 +91,9 @@ TEST(Expression, unintended_symbols_are_excluded) {
 }
 
 TEST(Expression, errors_name_the_position) {
-  EXPECT_THAT(error_of("ab(c"), HasSubstr("position 3: this ( is never closed"));
+  EXPECT_THAT(error_of("ab(c"), HasSubstr("position 3: unmatched ("));
   EXPECT_THAT(error_of("ab)c"), HasSubstr("position 3: unmatched )"));
-  EXPECT_THAT(error_of("a[bc"), HasSubstr("position 2: this [ is never closed"));
+  EXPECT_THAT(error_of("a[bc"), HasSubstr("position 2: unmatched ["));
   EXPECT_THAT(error_of("a[]"), HasSubstr("position 2: empty brackets"));
   EXPECT_THAT(error_of("*a"), HasSubstr("position 1: there is nothing to repeat"));
   EXPECT_THAT(error_of("a{x}"), HasSubstr("position 2: invalid count; a count is {3}, {2,} or {2,5}"));
