@@ -195,7 +195,7 @@ ExitCode Sample::sample_rolls() const {
                       .length = options_.is_given(request_.sampling.length) ? request_.sampling.length : kSteps,
                       .seed = static_cast<std::uint64_t>(seed_)};
   if (voices_) {
-    options_.refuse("is used for the voices", request_.sampling.length);
+    options_.refuse("is determined by the voices", request_.sampling.length);
     request.voices = read_roll(*voices_);
   }
   nlohmann::ordered_json pieces = nlohmann::ordered_json::array();

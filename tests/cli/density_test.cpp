@@ -378,7 +378,7 @@ TEST_F(DensityTest, music_frames_are_predicted_as_whole_chords) {
       EXPECT_LE(std::ranges::count(step, ','), note.empty() ? 0 : 1) << harmonised;
     }
   }
-  expect_failure({"sample", run_, "--voices", voices, "--length", "3"}, 2, "is used for the voices");
+  expect_failure({"sample", run_, "--voices", voices, "--length", "3"}, 2, "is determined by the voices");
   expect_failure({"sample", run_, "--count", "2", "--midi", folder_ / "x.mid"}, 2, "support only one piece");
   expect_failure({"predict", run_, file}, 2,
                  "predict requires a distribution of numbers, which the loss nade does not support");
