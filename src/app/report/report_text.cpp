@@ -327,7 +327,7 @@ Looked inspect_text(const ReportRequest& request, Reporter& reporter) {
       looked.sections.push_back({.id = id, .title = title, .missing = fmt::format("No data available: {}", why)});
   }
   for (const auto& [id, title, what] :
-       {std::tuple{"forecasts", "Forecasts", "numbers"}, std::tuple{"attention", "Attention", "a source to inspect"},
+       {std::tuple{"forecasts", "Forecasts", "numbers"}, std::tuple{"attention", "Attention", "a source and a target"},
         std::tuple{"trees", "Trees", "trees"}, std::tuple{"rolls", "Piano rolls", "notes"}})
     looked.sections.push_back(
         {.id = id, .title = title, .missing = fmt::format("The model reads running text, not {}.", what)});
