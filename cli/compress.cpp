@@ -215,7 +215,7 @@ Compress::Compress()
   options_.add({.name = "optimizer",
                 .target = &optimizer_,
                 .placeholder = "SPEC",
-                .help = "of a recurrent network that learns while compressing",
+                .help = "optimizer of a recurrent network that learns while compressing",
                 .group = OptionGroup::training});
   options_.add({.name = "window",
                 .target = &window_,

@@ -116,7 +116,7 @@ Eval::Eval()
   options_.add({.name = "optimizer",
                 .target = &optimizer_,
                 .placeholder = "SPEC",
-                .help = "with --dynamic, of a recurrent network",
+                .help = "with --dynamic, optimizer of a recurrent network",
                 .default_text = OnlineOptions().optimizer,
                 .group = OptionGroup::training,
                 .kinds = Kind::text});

@@ -45,7 +45,7 @@ SequenceChoice choose_sequences(const TrainSettings& s, std::size_t needed, std:
                               "--whole-sequences, in about {} of memory; use --window {} to train on windows",
                               name, bytes_text(needed), s.window)};
   return {false, fmt::format("{} compares losses of the whole text and would read whole sequences, but they need about "
-                             "{} of memory and {} are available; it reads windows of {} symbols, which is less "
+                             "{} of memory and {} are available; it reads windows of {} symbols instead, which is less "
                              "effective; shorter sequences (--lines) or a smaller --batch help",
                              name, bytes_text(needed), bytes_text(available), s.window)};
 }

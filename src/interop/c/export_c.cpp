@@ -27,7 +27,7 @@ std::string fault_of(std::string_view name) {
   if (!std::ranges::all_of(name, allowed)) return "only the letters a-z and A-Z, digits and _ are allowed";
   if (!letter(name.front())) return "it must begin with a letter";
   if (name.back() == '_' || name.find("__") != std::string_view::npos)
-    return "names with __ are reserved, and _ follows it";
+    return "names with __ are reserved, and the prefix is followed by _";
   if (name.size() > kLongestName) return fmt::format("it is longer than {} characters", kLongestName);
   return {};
 }

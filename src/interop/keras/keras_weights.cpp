@@ -82,7 +82,7 @@ class KerasReader {
     }
     if (backward && stack_.layers.size() == 1) stack_.both_directions = true;
     if (backward != (stack_.both_directions && stack_.layers.size() % 2 == 1))
-      arrays_.fail("its layers are not all of one direction, or all of both");
+      arrays_.fail("its layers must be either all unidirectional or all bidirectional");
     left_.erase(path + std::string(kRecurrent));
     left_.erase(path + "/bias");
     const std::vector<Index> order = gates == 3   ? std::vector<Index>{1, 0, 2}

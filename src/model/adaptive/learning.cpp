@@ -164,7 +164,7 @@ std::vector<std::string> parts_of(std::string_view spec) {
     rest.remove_prefix(std::min(rest.size(), plus + 1));
     if (rest.empty() && spec.ends_with('+')) parts.emplace_back();
   }
-  if (parts.empty()) throw UsageError("mix: the components are missing; write for example mix:lstm:128+ppm:5");
+  if (parts.empty()) throw UsageError("mix: the components are missing; use for example mix:lstm:128+ppm:5");
   return parts;
 }
 

@@ -12,7 +12,7 @@ namespace {
 void check_lengths(std::span<const double> actual, std::span<const double> forecast) {
   if (actual.size() != forecast.size())
     throw UsageError("forecast measure: " + std::to_string(actual.size()) + " actual values, but " +
-                     std::to_string(forecast.size()) + " forecasts; they must be equally many");
+                     std::to_string(forecast.size()) + " forecasts; their numbers must be equal");
 }
 
 /// Mean of term(t) over the observed values.

@@ -116,7 +116,7 @@ Index parse_units(const Spec& spec) {
   table("units", units, "", range(1, kMostUnits));
   if (spec.size.empty())
     throw UsageError(
-        fmt::format("model {}: the number of units is missing; write for example {}:128", spec.name, spec.name));
+        fmt::format("model {}: the number of units is missing; use for example {}:128", spec.name, spec.name));
   table.set(spec.name, "units", spec.size);
   return units;
 }

@@ -53,10 +53,11 @@ void Penalties<T>::find_matrix(Layer& layer, const Circuit& circuit) const {
     if (nodes[i].source != layer.hidden.id) refuse("the layer also carries " + nodes[at(nodes[i].source)].name);
     for (std::size_t reader = 0; reader < nodes.size(); ++reader) {
       for (const int operand : nodes[reader].operands)
-        if (operand == static_cast<int>(i)) refuse("its past is read by " + nodes[reader].name + ", not by a matrix");
+        if (operand == static_cast<int>(i))
+          refuse("its previous state is read by " + nodes[reader].name + ", not by a matrix");
       for (const auto& term : nodes[reader].terms) {
         if (term.source != static_cast<int>(i)) continue;
-        if (layer.matrix >= 0) refuse("its past is read by two matrices");
+        if (layer.matrix >= 0) refuse("its previous state is read by two matrices");
         layer.affine = {layer.hidden.circuit, static_cast<int>(reader)};
         layer.matrix = term.parameter;
       }
