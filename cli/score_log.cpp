@@ -149,7 +149,8 @@ void LogRows::see(const LogAnomaly& scored) {
       [&](const std::string* label) { return options_.rows.json ? json_row(scored, label) : row(scored, label); });
 }
 
-/// Adds what an alarm shows besides the scores: the time, the template, the value with its alternatives, the counts.
+/// Adds what an alarm shows in addition to the scores: the time, the template, the value with its alternatives, the
+/// counts.
 void LogRows::add_alarm(const LogAnomaly& scored, LogJson& json) const {
   const LogEvent& event = scorer_.detector().event();
   json["alarm"] = kLogAlarmKinds[static_cast<std::size_t>(scored.alarm->kind)];
