@@ -7,7 +7,7 @@
 namespace unfold {
 
 /// Returns whether `folder` holds a checkpoint of a run with these settings, which can then be resumed. Otherwise
-/// removes the run in the folder and records the settings of the new one in a file beside it (`folder`.begun). Throws
+/// removes the run in the folder and records the settings of the new one in a file next to it (`folder`.begun). Throws
 /// RuntimeFailure.
 bool can_resume(const std::string& folder, const std::string& settings);
 
