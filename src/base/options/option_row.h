@@ -1,5 +1,5 @@
 #pragma once
-/// The description of one option of the command. A row is written once, beside the module that owns the setting. From
+/// The description of one option of the command. A row is written once, next to the module that owns the setting. From
 /// the rows of a verb come its command line, help, environment variables, keys of configuration files, stored
 /// configuration, Python keywords, manual page and reference page, and the errors for options that do not apply
 /// (cli/terminal/options.h, app/settings/setting_rows.h).
@@ -88,8 +88,8 @@ struct OptionRow {
   OptionGroup group = OptionGroup::general;
   bool common = false;  ///< listed by --help; the others only by --help-all
   Kinds kinds = Kinds::all();
-  bool by_gradient = false;                     ///< only for models that are trained by gradients
-  std::vector<std::string> aliases = {};        ///< other spellings, besides those of base/options/option_aliases.h
+  bool by_gradient = false;               ///< only for models that are trained by gradients
+  std::vector<std::string> aliases = {};  ///< other spellings, in addition to those of base/options/option_aliases.h
   std::vector<KindDefault> kind_defaults = {};  ///< defaults that depend on the data, shown in the help
   bool default_varies = false;                  ///< the default depends on the data or on other options
   bool is_input = false;  ///< positional arguments instead of an option; least and most bound their number
