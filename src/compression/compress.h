@@ -6,7 +6,7 @@
 ///   decompress(container_source, sink, {});
 ///
 /// Every block is decoded again and compared before it is written. Memory: one predictor (two when verifying) and a few
-/// blocks, whatever the length of the input.
+/// blocks, regardless of the length of the input.
 
 #include <atomic>
 #include <memory>
