@@ -55,7 +55,8 @@ void send(int to, const std::string& bytes, Processes& processes) {
   processes.exchange(std::span(&sending, 1), {});
 }
 
-/// Returns the sums over all processes. The first process holds, besides its own counts, those of one other at a time.
+/// Returns the sums over all processes. In addition to its own counts, the first process holds those of one other
+/// process at a time.
 WordCounts sum_over(WordCounts mine, Processes& processes) {
   if (processes.alone()) return mine;
   std::string bytes = processes.first() ? std::string() : to_bytes(mine);

@@ -1,5 +1,5 @@
 #pragma once
-/// Batches: the input of one training or evaluation step, whatever the source: text (text_batches.h), the examples of a
+/// Batches: the input of one training or evaluation step, for all sources: text (text_batches.h), the examples of a
 /// task (task_batches.h), or files of fields (example_batches.h).
 ///
 /// A batch consists of a structure, its fields row by row, and the carried state: chains of the same stream, which are
