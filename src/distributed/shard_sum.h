@@ -21,7 +21,7 @@
 /// background (`send_part`). The additions are the same.
 ///
 /// In bfloat16 mode every vector of the tree (those of single shards and all sums) is rounded to bfloat16 when it is
-/// complete, in whichever process, and is sent with two bytes per element.
+/// complete, in any process, and is sent with two bytes per element.
 
 #include <cstdint>
 #include <span>
