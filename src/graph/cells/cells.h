@@ -248,8 +248,8 @@ struct SparseOptions {
 };
 Signal glnn(Circuit& c, Signal x, Index n, const SparseOptions& options = {});
 Signal gnn(Circuit& c, Signal x, Index n, const SparseOptions& options = {});
-/// With `always`, there is a weight tau_{0 i} from the always-active unit besides the rho_{i x}: the set of functions
-/// is the same, but the metric differs and lets all symbols move together.
+/// With `always`, there is a weight tau_{0 i} from the always-active unit in addition to the rho_{i x}: the set of
+/// functions is the same, but the metric differs and lets all symbols move together.
 struct SparseRnnOptions : SparseOptions {
   bool always = false;
 };

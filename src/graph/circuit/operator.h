@@ -127,7 +127,7 @@ class Operator : public OperatorRules<float>, public OperatorRules<double> {
   bool has_memory() const { return key_size() > 0; }
   virtual double operations() const = 0;  ///< additions and multiplications per row
 
-  /// Returns whether rules read a symbol for each row besides x.
+  /// Returns whether rules read a symbol for each row in addition to x.
   virtual bool reads_gate() const { return false; }
   /// Returns whether f and the gradient of its parameter are zero where x is zero. Leaves of a tree, which have no
   /// children to read, can then skip the operator.

@@ -12,8 +12,8 @@
 
 namespace unfold {
 
-/// Returns the prelude of kernels besides the device primitives: the number type T and the functions of the table of
-/// maps. `quick`: sigmoid and tanh with an absolute error of about 1e-7, for products that are rounded anyway.
+/// Returns the prelude of kernels in addition to the device primitives: the number type T and the functions of the
+/// table of maps. `quick`: sigmoid and tanh with an absolute error of about 1e-7, for products that are rounded anyway.
 std::string number_prelude(bool doubles, bool quick = false);
 
 /// Returns the statement for an instruction. The names are those of its slots, "" for slots that it does not read.
