@@ -110,7 +110,8 @@ inline constexpr double kPriorCount = 1, kPriorShare = 0.01;
 double reestimate(VectorHmm& hmm, const VectorSequences& runs, Team& team, double* likelihood = nullptr);
 /// Returns the best fit over several initializations. Initial means are data vectors drawn far from each other (Arthur
 /// & Vassilvitskii 2007), as they are, or after k-means with the covariances of the clusters; states stay with
-/// probability 0, 0.5 or 0.9 besides random transitions. Throws UsageError if there are fewer vectors than components.
+/// probability 0, 0.5 or 0.9 and otherwise make random transitions. Throws UsageError if there are fewer vectors than
+/// components.
 VectorHmmFit fit_vector_hmm(const VectorHmmShape& shape, const VectorSequences& runs,
                             const VectorHmmFitOptions& options, Team& team);
 /// Fits models with `fewest` to shape.states states. The model with the smallest BIC comes first; the others follow in
