@@ -185,7 +185,7 @@ OnlineOptions online(const LearningOptions& options, OnlineOptions result) {
   return result;
 }
 
-/// Online learning uses float, whatever precision the model was trained in.
+/// Online learning uses float, regardless of the precision in which the model was trained.
 LanguageModel<float> in_float(const LanguageModel<double>& model) {
   LanguageModel<float> result(model.spec_text(), model.alphabet());
   const auto from = model.parameters().flat();

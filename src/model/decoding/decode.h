@@ -5,8 +5,8 @@
 ///   d.found[0].proved      // no allowed sequence has a higher score; otherwise it is the best one found
 ///
 /// A sequence has 1 to `length` symbols and is a result if the automaton accepts it; its probability is that of the
-/// text continuing with these symbols, whatever follows them. Prefixes that cannot be completed within the limit are
-/// pruned. Sequences are ranked by `log p / symbols^normalisation`, as in `complete` (model/decoding/beam.h).
+/// text continuing with these symbols, regardless of what follows. Prefixes that cannot be completed within the limit
+/// are pruned. Sequences are ranked by `log p / symbols^normalisation`, as in `complete` (model/decoding/beam.h).
 ///
 /// *Beam search* keeps the most probable prefixes of each length. It records an upper bound on the score of everything
 /// it dropped, `log p / (most symbols)^normalisation`, valid because log p never increases: results above it are

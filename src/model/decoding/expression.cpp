@@ -418,7 +418,7 @@ class PhraseBuilder {
     const Phrase& part = term.parts.front();
     for (Index k = 0; k < term.least; ++k) {
       const Index to = build(part, from);
-      if (to == from) break;  // matches only the empty sequence, whatever the count
+      if (to == from) break;  // matches only the empty sequence, for any count
       from = to;
     }
     if (term.least == term.most) return from;

@@ -3,7 +3,7 @@
 ///
 /// The search is given log p of the next symbols and selects the prefixes to keep. When it is done, it returns the
 /// selected sequences and, for each of their positions, the weight of -log p in the loss. The gradient is thus that of
-/// a weighted sum of log probabilities, whatever model computed them:
+/// a weighted sum of log probabilities, regardless of the model that computed them:
 ///
 ///   TargetSearch search(objective, truth, end, longest, random);
 ///   while (!search.done()) search.step(log p of each of search.open());

@@ -85,7 +85,7 @@ std::vector<std::size_t> cluster(const Points& points, const std::vector<double>
   return of;
 }
 
-/// States stay with probability `stay` besides random transitions.
+/// States stay with probability `stay` and otherwise make random transitions.
 void set_transitions(double stay, Random& random, HmmParameters& hmm) {
   for (double& x : hmm.transitions) x = 0.1 + exponential(random);
   normalize_rows(hmm.transitions, hmm.states);

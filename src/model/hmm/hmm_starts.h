@@ -1,6 +1,6 @@
 #pragma once
 /// Initial parameters for fitting hidden Markov models (hmm.h) that are spread over different kinds of structure, so
-/// that some of them are near a good optimum, whatever the states represent:
+/// that some of them are near a good optimum, regardless of what the states represent:
 ///
 ///   HmmStarts starts(corpus, part, states);
 ///   HmmParameters first = starts.make(0, seed);      // 1, 2, ... are other kinds, then other draws
@@ -10,7 +10,7 @@
 ///     Vassilvitskii 2007); a state emits the symbols of a cluster and lasts as long as a window;
 ///   - symbols are clustered by the symbols before and after them; a state emits mainly the symbols of a cluster;
 ///   - emissions are the frequencies of symbols times random factors, and states stay with probability 0, 0.5 or 0.9
-///     besides random transitions.
+///   and otherwise make random transitions.
 ///
 /// They read at most kStartSymbols symbols, in stretches that are spread evenly over the part. The result depends only
 /// on the data and the seed.

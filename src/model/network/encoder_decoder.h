@@ -1,7 +1,7 @@
 #pragma once
 /// Encoder-decoder networks: a network over two chains of different lengths (Cho et al. 2014; Sutskever et al. 2014;
-/// Bahdanau et al. 2015). The cell of the model runs over the source, in both directions if the SPEC says so, and the
-/// same kind of cell runs over the target:
+/// Bahdanau et al. 2015). The cell of the model runs over the source, in both directions if the SPEC requires it, and
+/// the same kind of cell runs over the target:
 ///
 ///   source h_k -> ends of the source -> r = tanh(b + sum ends R)          once per example (part kSummaryPart)
 ///   s_0 = tanh(r Q)                                                      condition=start|both, a separate Q per state
