@@ -1,6 +1,6 @@
 #pragma once
 /// Sums over positions for the Riemannian metrics (docs/riemannian.md), and solvers for the small linear systems that
-/// they define. All sums are in double, whatever the element type, because they run over up to 10^7 positions.
+/// they define. All sums are in double, regardless of the element type, because they run over up to 10^7 positions.
 ///
 /// A unit is one component of an affine map. Its inputs at a position form a vector u: first the inputs whose weights
 /// depend on the symbol at the position (`gated`), then those whose weights are shared by all symbols. With the adjoint

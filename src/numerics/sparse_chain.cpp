@@ -1,5 +1,5 @@
-/// Recurrences of one sparse term over all rows of one sequence. Each step depends on the one before it. Whatever does
-/// not (in the backward pass, activations and derivatives) is computed in advance for blocks of rows. The rest of a
+/// Recurrences of one sparse term over all rows of one sequence. Each step depends on the one before it. Everything
+/// else (in the backward pass, activations and derivatives) is computed in advance for blocks of rows. The rest of a
 /// step uses only scalar loads and stores, because loading a vector that was just written by scalar stores stalls.
 
 #include <algorithm>
