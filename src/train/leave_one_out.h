@@ -8,8 +8,8 @@
 /// of a row, predicted from all others, is a_i / (G^-1 - G^-1 1 1' G^-1 / (1' G^-1 1))_ii (Golub, Heath & Wahba 1979;
 /// the intercept is not penalized). Only means and deviations of the features come from all rows.
 ///
-/// Time is rows^2 times features, plus rows^3 for each lambda; memory is rows^2 beside the features. All sums are in
-/// double, in a fixed order; results do not depend on the number of threads.
+/// Time is rows^2 times features, plus rows^3 for each lambda; memory is rows^2 in addition to the features. All sums
+/// are in double, in a fixed order; results do not depend on the number of threads.
 
 #include <vector>
 

@@ -50,7 +50,7 @@ class StoppedReader final : public BatchReader {
   const std::atomic<bool>& stop_;
 };
 
-/// During its lifetime, the parameters are those to validate, if the optimizer keeps averages beside them.
+/// During its lifetime, the parameters are those to validate, if the optimizer also keeps averages.
 template <class T>
 class Judged {
  public:
