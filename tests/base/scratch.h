@@ -48,7 +48,7 @@ std::string message_of(Action action) {
 
 inline bool contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
 
-/// Returns the path of a real data set under $UNFOLD_DATA, or beside the repository; "" if it does not exist.
+/// Returns the path of a real data set under $UNFOLD_DATA, or next to the repository; "" if it does not exist.
 inline std::string real_data(const std::string& name) {
   const char* folder = std::getenv("UNFOLD_DATA");
   const std::filesystem::path root = folder != nullptr ? folder : UNFOLD_SOURCE_DIR "/../shared/data";

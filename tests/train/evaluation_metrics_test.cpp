@@ -197,8 +197,8 @@ TEST(ChunkFile, chunks_of_wrong_type_are_wrong_despite_correct_labels) {
 }
 
 TEST(ChunkFile, iobes_chunks_end_after_e_and_s) {
-  // wanted X[1] Y[2-4] Y[5] X[6-7] X[8-9]. best X[1] Y[2-3] Y[4] Y[5] X[6-7] X[8] X[9]: E at 3 and 8 cuts, whatever
-  // comes next; I at 6 begins a chunk after another type. Right are X[1], Y[5] and X[6-7].
+  // wanted X[1] Y[2-4] Y[5] X[6-7] X[8-9]. best X[1] Y[2-3] Y[4] Y[5] X[6-7] X[8] X[9]: E at 3 and 8 cuts, regardless
+  // of what follows; I at 6 begins a chunk after another type. Right are X[1], Y[5] and X[6-7].
   const LabelMetrics m =
       measures_of_file("S-X S-X\nB-Y B-Y\nI-Y E-Y\nE-Y I-Y\nS-Y S-Y\nB-X I-X\nE-X E-X\nB-X E-X\nE-X E-X\n");
   EXPECT_EQ(m.chunks(), (ChunkCounts{.wanted = 5, .found = 7, .right = 3}));

@@ -132,7 +132,7 @@ TEST(CInterfaceOfLines, AStreamAndASampleBeginTheNextLineAfterALineEnd) {
   unfold_free(model);
 }
 
-/// A ppm that does not learn predicts the same after a reset, whatever was read.
+/// A ppm that does not learn predicts the same after a reset, regardless of what was read.
 TEST(CInterfaceOfPpm, AResetGivesTheFirstNumbersAgain) {
   ScratchFolder folder;
   const Corpus corpus = Corpus::from_text(kText + kText, Alphabet::chars_of(kText));

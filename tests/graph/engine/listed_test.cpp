@@ -149,7 +149,7 @@ TEST(Listed, any_listing_has_the_bits_of_pairwise_sums) {
     }
 }
 
-/// Listed symbols beside ordinary ones, before a loop and inside it.
+/// Listed symbols next to ordinary ones, before a loop and inside it.
 void build_listed(Circuit& c) {
   const Signal a = c.symbols("a", 3), b = c.symbols("b", 2), h = c.link(kOutputs);
   const Term listed{.parameter = "F", .source = a, .op = listed_operator(some_listing()), .symbols = {a, b}};

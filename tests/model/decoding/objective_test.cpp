@@ -180,7 +180,7 @@ TEST(Objective, early_update_compares_prefixes_where_the_true_one_is_lost) {
 }
 
 TEST(Objective, beam_search_optimization_restarts_after_each_violation) {
-  // Greedy search; the true labels 0 0 are behind at both positions, whatever label precedes.
+  // Greedy search; the true labels 0 0 are behind at both positions, for any preceding label.
   ChainScores scores{.labels = 2,
                      .transitions = std::vector<double>(4),
                      .start = std::vector<double>(2),

@@ -1,5 +1,5 @@
-/// Every kind of model reads independent sequences identically, whatever was read before, and starts the next sequence
-/// after the end symbol.
+/// Every kind of model reads independent sequences identically, regardless of what was read before, and starts the next
+/// sequence after the end symbol.
 
 #include <gtest/gtest.h>
 

@@ -218,7 +218,7 @@ TEST(UnitMetric, parameters_with_an_infinite_modulus_do_not_move) {
     }
 }
 
-/// With one input besides the constant, the quasi-diagonal reduction is the whole matrix.
+/// With one input in addition to the constant, the quasi-diagonal reduction is the whole matrix.
 TEST(UnitMetric, quasi_diagonal_reduction_is_exact_for_one_input) {
   for (const auto& add : {sparse(glnn, Map::tanh, 3, 1), sparse(reference::simple, Map::tanh, 3, 1)})
     for (const bool outer : {true, false}) {

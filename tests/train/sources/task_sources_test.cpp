@@ -302,7 +302,7 @@ TEST(TaskBatches, training_on_a_class_task_reaches_its_goal) {
   const TrainingResult result = trainer.run();
   EXPECT_EQ(result.reason, "goal");
   EXPECT_LT(result.steps, 2000);
-  EXPECT_EQ(result.best_step, result.steps);  // a model that reached the goal is kept, whatever its loss
+  EXPECT_EQ(result.best_step, result.steps);  // a model that reached the goal is kept, regardless of its loss
 }
 
 }  // namespace
