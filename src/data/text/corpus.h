@@ -67,8 +67,8 @@ class Corpus {
   Index bytes(Index first, Index begin, Index last, Index end) const;
 
   /// Restricts the symbols that are predicted: `mask` holds `0` or `1` for every symbol of all sequences in order;
-  /// blanks and line ends in it are ignored. Throws DataError that names the mask file: a different character, a number
-  /// of them that differs from the number of symbols, or no `1`.
+  /// blanks and line ends in it are ignored. Throws a DataError that names the mask file if it contains a different
+  /// character or no `1`, or if its length differs from the number of symbols.
   void set_mask(const Input& mask);
   bool has_mask() const { return !mask_.empty(); }
   bool is_predicted(Index sequence, Index position) const {

@@ -198,7 +198,7 @@ void ChainBlock::add_pairs(const ScaledTransitions& neighbours, double* sum) {
       for (Buffer<double>* each : {&alpha_, &weight_}) std::fill_n(each->data() + inner(k, t) * stride_, stride_, 0.0);
   pairs_.assign(at(labels_ * stride_), 0.0);
   for (Index last = steps() - 1; last > 0;) {
-    // Steps [first, last] have the same number of chains as each other and as the step before the first.
+    // All steps [first, last] have the same number of chains as the step before the first.
     Index first = last;
     while (first > 1 && running(first - 1) == running(last) && running(first - 2) == running(last)) --first;
     const Index together = running(last) * (last - first + 1);
