@@ -47,8 +47,8 @@ class Registry {
       if (entry.name == name) return &entry;
     return nullptr;
   }
-  /// Throws UsageError if the name is unknown (with the nearest name and a list of all). `others` are further names that
-  /// the message lists.
+  /// Throws UsageError if the name is unknown (with the nearest name and a list of all). `others` are further names
+  /// that the message lists.
   const EntryType& get(std::string_view name, const std::vector<std::string>& others = {}) const {
     if (const EntryType* entry = find(name)) return *entry;
     std::vector<std::string> known = names();
