@@ -61,7 +61,7 @@ Sample::Sample()
   options_.add({.name = "prime",
                 .target = &request_.prime,
                 .placeholder = "TEXT",
-                .help = "read this first; it is not printed",
+                .help = "text that the model reads first; it is not printed",
                 .group = OptionGroup::search,
                 .common = true,
                 .kinds = Kind::text | Kind::sequences});
