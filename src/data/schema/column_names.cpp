@@ -24,8 +24,8 @@ bool is_lower(char c) { return c >= 'a' && c <= 'z'; }
 
 }  // namespace
 
-/// Lower case, with '_' for blanks, points and dashes, and before a capital letter behind a small one: userId and
-/// "User ID" become user_id.
+/// Lower case, with '_' in place of blanks, points and dashes, and before a capital letter that follows a lower-case
+/// letter: userId and "User ID" become user_id.
 std::string lower_name(std::string_view name) {
   std::string result;
   for (std::size_t i = 0; i < name.size(); ++i) {

@@ -10,19 +10,20 @@
 namespace unfold {
 namespace {
 
-/// A column has a type if at least this share of its entries fits, or all entries but one of at least four.
+/// A column has a type if at least this share of its entries fits the type, or all entries but one if there are at
+/// least four.
 constexpr double kFittingShare = 0.9;
 constexpr Index kFittingBesidesOne = 3;
 constexpr Index kMostClasses = 20;     ///< of integers
 constexpr Index kEntriesPerClass = 2;  ///< at least, on average
-constexpr Index kRowsOfCounter = 5;    ///< the fewest of a column that counts the rows in order
+constexpr Index kRowsOfCounter = 5;    ///< minimum number of rows in a column that counts the rows
 constexpr Index kRowsOfUnsortedCounter = 10;
 constexpr Index kEntriesOfCodes = 5;
 constexpr double kNearUnique = 0.9;      ///< distinct values among entries of identifiers
 constexpr double kMostlyDistinct = 0.5;  ///< distinct values among entries of texts
-constexpr Index kEntriesOfText = 20;     ///< shorter columns are texts only if most cells have blanks
+constexpr Index kEntriesOfText = 20;     ///< shorter columns are texts only if most cells contain blanks
 constexpr double kWordsOfSentences = 3;  ///< on average
-constexpr Index kRepeatsOfCategory = 5;  ///< sentences that repeat this often are categories
+constexpr Index kRepeatsOfCategory = 5;  ///< sentences that occur this often are categories
 constexpr std::size_t kLongestCode = 64;
 
 bool fits_nearly(Index fitting, Index entries) {
@@ -173,7 +174,7 @@ void ColumnProfile::add_date(const DateScan& scan, std::string_view cell, Index 
 void ColumnProfile::add_text(std::string_view cell, Index line) {
   count(kText, cell, line);
   text_bytes_ += static_cast<Index>(cell.size());
-  // Blanks are space, tab and line feed; a word begins at every other byte behind a blank.
+  // Blanks are space, tab and line feed; a word begins at every other byte that follows a blank.
   Index words = 0;
   unsigned blank = 0, digit = 0, before = 1;
   for (const char c : cell) {
@@ -219,8 +220,9 @@ Index ColumnProfile::admitted(const NumberConvention& convention) const {
   return sum;
 }
 
-/// The convention that admits the most cells. Of several, one with the decimal mark of the table, and of these one
-/// without thousands separators; an integer of four digits without separator speaks against them.
+/// Returns the convention under which the most cells are numbers. Ties are resolved in favor of the decimal mark of the
+/// table, then in favor of no thousands separators; an integer of four digits without a separator is evidence against
+/// them.
 NumberConvention ColumnProfile::best_convention(const Context& context) const {
   const DecimalMark table = context.decimal.value_or(context.table_decimal);
   const DecimalMark other = table == DecimalMark::point ? DecimalMark::comma : DecimalMark::point;
@@ -393,7 +395,8 @@ bool ColumnProfile::integral(const NumberConvention& convention) const {
   return true;
 }
 
-/// Whether the integers are a permutation of 0, ..., n - 1 or 1, ..., n: compares their number, sum and sum of squares.
+/// Returns whether the integers are a permutation of 0, ..., n - 1 or 1, ..., n, by comparing their number, sum and sum
+/// of squares.
 bool ColumnProfile::counts_rows(const ColumnSchema& column) const {
   const Index n = numbers(NumberShape::integer);
   if (n < (consecutive_ ? kRowsOfCounter : kRowsOfUnsortedCounter) || n != column.entries() || column.missing > 0 ||
@@ -412,8 +415,8 @@ bool ColumnProfile::counts_rows(const ColumnSchema& column) const {
   return sum == integer_sum_ && squares == integer_squares_;
 }
 
-/// Whether integers are codes that have to be kept as text: with leading zeros or beyond 2^53, either many of them or
-/// all of one length.
+/// Returns whether integers are codes that must be kept as text: with leading zeros or above 2^53, either many of them
+/// or all of the same length.
 bool ColumnProfile::codes(Index entries, std::string& reason) const {
   const Index zeros = numbers(NumberShape::leading_zero), big = numbers(NumberShape::big_integer);
   const Index integers = numbers(NumberShape::integer) + zeros + big;

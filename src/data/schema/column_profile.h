@@ -19,25 +19,25 @@
 
 namespace unfold {
 
-/// What names of columns tell about their contents.
+/// What the name of a column suggests about its contents.
 bool is_identifier_name(std::string_view name);  ///< id, user_id, userId, uuid, zip, ...
 bool is_class_name(std::string_view name);       ///< label, class, target, y, species, ...
 bool is_date_name(std::string_view name);        ///< date, time, timestamp, created_at, year, ...
 bool is_year_name(std::string_view name);        ///< year, yr
 bool is_position_name(std::string_view name);    ///< t, time, step, index, ...
 bool is_event_name(std::string_view name);       ///< event, action, page, item, ...
-bool is_group_name(std::string_view name);       ///< identifier names of things that repeat, and user, station, ...
+bool is_group_name(std::string_view name);       ///< names of identifiers that recur, and user, station, ...
 std::string lower_name(std::string_view name);
 
-/// The usual spellings of missing values. Words are missing in columns of every type; marks only in columns of numbers
-/// and dates, because they are punctuation in others.
+/// The usual spellings of missing values. Words stand for missing values in columns of every type; marks only in
+/// columns of numbers and dates, because elsewhere they are punctuation.
 enum class MissingSpelling { none, word, mark };
 MissingSpelling missing_spelling(std::string_view cell);
 /// Whether a cell stands for a missing value. `stated` replaces the usual spellings if it is not null; `marks`: the
 /// column has numbers or dates.
 bool is_missing_cell(std::string_view cell, const std::vector<std::string>* stated, bool marks);
 
-/// Text that need not be kept: the shortest prefix of whole characters with at most `most` bytes.
+/// Returns the longest prefix of whole characters with at most `most` bytes; the rest of a text need not be kept.
 std::string_view beginning_of(std::string_view text, std::size_t most);
 
 class ColumnProfile {
@@ -48,22 +48,22 @@ class ColumnProfile {
   void add(std::string_view cell, Index line);
 
   const std::string& name() const { return name_; }
-  /// Cells that can only be read with a decimal comma, and those that can only be read with a decimal point, if the
-  /// column consists of numbers.
+  /// Number of cells that can be read only with a decimal comma, and of cells that can be read only with a decimal
+  /// point, if the column consists of numbers.
   Index comma_evidence() const;
   Index point_evidence() const;
-  /// Cells of the form 1,234 and 1.234, which have two readings.
+  /// Number of cells of the form 1,234 and 1.234, which are ambiguous.
   Index ambiguous_commas() const { return numbers(NumberShape::comma_three); }
   Index ambiguous_points() const { return numbers(NumberShape::point_three); }
 
-  /// What the table and the options say about the column.
+  /// Properties of the column that follow from the table and the options.
   struct Context {
     DecimalMark table_decimal = DecimalMark::point;
     std::optional<DecimalMark> decimal = {};
     std::optional<ThousandsMark> thousands = {};
     const StatedType* stated = nullptr;
     bool only_column = false;
-    bool predicted = false;  ///< by an option; then it is neither an identifier nor a constant
+    bool predicted = false;  ///< set by an option; then the column is neither an identifier nor a constant
   };
   ColumnSchema finish(const Context& context) const;
 
@@ -133,7 +133,7 @@ class ColumnProfile {
   Index rows_ = 0;
   std::uint64_t integer_sum_ = 0, integer_squares_ = 0;  ///< of integers, modulo 2^64
   double last_integer_ = 0;
-  bool consecutive_ = true;  ///< every integer is the preceding one plus one
+  bool consecutive_ = true;  ///< every integer exceeds the previous one by one
   Index texts_with_blanks_ = 0, words_ = 0, code_texts_ = 0, uuids_ = 0, text_bytes_ = 0;
 };
 

@@ -35,7 +35,7 @@ class DateCursor {
     ++position_;
     return true;
   }
-  /// Accepts a letter of either case.
+  /// Accepts an upper-case or lower-case letter.
   bool accept_letter(char c) {
     if (lower_letter(peek()) != c) return false;
     ++position_;
@@ -162,7 +162,7 @@ bool read_clock(DateCursor& in, Moment& moment, bool minutes_required) {
   return true;
 }
 
-/// Reads the time behind a date, if there is one, up to the end.
+/// Reads the time after a date, if there is one, up to the end.
 bool read_time_behind(DateCursor& in, Moment& moment) {
   if (in.at_end()) return true;
   if (in.accept('T') || in.accept('t')) return read_clock(in, moment, false);
@@ -282,7 +282,7 @@ DateScan scan_day_first(DateCursor& in) {
   return with_time(scan, in);
 }
 
-/// Whether a text begins like a month, a weekday or a quarter; most texts do not, and are rejected here quickly.
+/// Returns whether a text begins like a month, a weekday or a quarter; most texts do not and are thus rejected quickly.
 bool begins_with_name(std::string_view text) {
   if (lower_letter(text[0]) == 'q') return is_date_digit(text[1]);
   static constexpr std::string_view kBeginnings = "janfebmaraprmayjunjulaugsepoctnovdecmontuewedthufrisatsun";

@@ -1,7 +1,7 @@
 #pragma once
 /// Dates and times as people write them in tables, and the regular step of a series of dates.
 ///
-/// `scan_date` reads a cell without a decision between 31/12 and 12/31; the column decides (`DateFormat`), and
+/// `scan_date` reads a cell without deciding between 31/12 and 12/31; the column decides (`DateFormat`), and
 /// `parse_date` then returns the moment. Dates are those of the proleptic Gregorian calendar, years 1 to 9999.
 
 #include <array>
@@ -22,14 +22,14 @@ enum class DateFormat {
   quarter,            ///< 2024Q1, 2024-Q1, Q1 2024
   week,               ///< 2024-W05
   time_of_day,        ///< 10:30, 10:30:15.5
-  year,               ///< 2024, where the name of the column says so, like the following
+  year,               ///< 2024, if the name of the column indicates dates, as for the following formats
   compact,            ///< 20240131
   unix_seconds,       ///< 1706659200
   unix_milliseconds,  ///< 1706659200000
 };
 inline constexpr int kDateFormats = static_cast<int>(DateFormat::unix_milliseconds) + 1;
 
-/// The pattern of a format, as messages and options spell it: "YYYY-MM-DD".
+/// Returns the pattern of a format, as used in messages and options: "YYYY-MM-DD".
 const char* date_pattern(DateFormat format);
 /// Returns the format of a pattern; nothing if there is no such pattern.
 std::optional<DateFormat> date_format_of(std::string_view pattern);
@@ -84,13 +84,13 @@ std::optional<Moment> parse_date(std::string_view text, DateFormat format);
 struct DateStep {
   enum class Order { none, ascending, descending, unsorted };
   Order order = Order::none;
-  Index descents = 0;    ///< how often a date is before the preceding one
-  bool regular = false;  ///< nine in ten differences between increasing neighbors are equal
+  Index descents = 0;    ///< number of dates that are earlier than the previous one
+  bool regular = false;  ///< at least nine tenths of the differences between increasing neighbors are equal
   std::string
       name;  ///< "hourly", "daily", "working days", "weekly", "monthly", "quarterly", "yearly", "every 5 minutes"
   Index seconds = 0;  ///< length of the step; 0 if it is counted in months
   Index months = 0;
-  Index exceptions = 0;            ///< differences that are not the step
+  Index exceptions = 0;            ///< number of differences that are not the step
   Index earliest = 0, latest = 0;  ///< in seconds since 1970-01-01 00:00 UTC
 };
 

@@ -68,7 +68,7 @@ bool is_numeric_type(const ColumnSchema& column) {
   return column.type == ColumnType::number || column.type == ColumnType::integer;
 }
 
-/// The values of a column in one phrase: range of numbers, range and step of dates, number of classes.
+/// Describes the values of a column in one phrase: range of numbers, range and step of dates, number of classes.
 std::string contents_of(const ColumnSchema& column) {
   if (is_numeric_type(column) && column.least) {
     return fmt::format("{} to {}", format_number(*column.least, column.decimals),

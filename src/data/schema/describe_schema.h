@@ -10,13 +10,13 @@
 
 namespace unfold {
 
-/// Returns at most `most` bytes of a cell as printable UTF-8, with "..." behind a part: control characters (also U+0080
-/// to U+009F, U+2028, U+2029 and the marks that change the direction of text) are \n, \t, \r or \u{...}; bytes that are
-/// not UTF-8 are \xNN; a backslash is doubled.
+/// Returns at most `most` bytes of a cell as printable UTF-8, with "..." after a truncated cell: control characters
+/// (also U+0080 to U+009F, U+2028, U+2029 and the marks that change the direction of text) are \n, \t, \r or \u{...};
+/// bytes that are not UTF-8 are \xNN; a backslash is doubled.
 std::string escape_cell(std::string_view cell, std::size_t most);
 
 /// A few lines about the table, then one line per column with type, role, missing values, examples and reasons, and one
-/// line per odd cell. Tables with more than 200 columns are cut, with a line that says so.
+/// line per odd cell. Tables with more than 200 columns are truncated, which an additional line reports.
 std::string describe(const TableSchema& schema);
 /// One sentence for the progress of `train`: what is read, predicted, grouped, ordered and left out, and why.
 std::string describe_briefly(const TableSchema& schema);

@@ -1,5 +1,5 @@
 #pragma once
-/// Counts distinct values in bounded memory: exactly up to a bound, by adaptive sampling beyond it (Flajolet, "On
+/// Counts distinct values in bounded memory: exactly up to a bound, and by adaptive sampling above it (Flajolet, "On
 /// adaptive sampling", Computing 43, 1990). The estimate does not depend on the order of the values; its relative
 /// standard error is about 1.2 / sqrt(bound), 2 % for a bound of 4096.
 
@@ -31,7 +31,7 @@ class DistinctCount {
   void rebuild(std::size_t slots);
 
   Index bound_, size_ = 0;
-  int depth_ = 0;                            ///< the sample has the hashes whose highest `depth_` bits are zero
+  int depth_ = 0;                            ///< the sample consists of the hashes whose highest `depth_` bits are zero
   std::uint64_t limit_ = ~std::uint64_t{0};  ///< the largest hash in the sample
   std::vector<std::uint64_t> slots_;         ///< open addressing with linear probing; 0 is free
 };

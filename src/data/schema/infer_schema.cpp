@@ -25,7 +25,7 @@ namespace {
 
 constexpr std::size_t kLayoutBytes = 256 << 10;
 constexpr std::size_t kPieceBytes = 1 << 20;
-constexpr std::size_t kLongestRow = 16 << 20;  ///< a quote that is not closed within this number of bytes is ignored
+constexpr std::size_t kLongestRow = 16 << 20;  ///< a quote not closed within this many bytes is ignored
 constexpr Index kDistinctBudget = Index{64} << 20, kMostDistinct = 4096, kFewestDistinct = 64;
 constexpr Index kBytesPerDistinct = 16;  ///< a slot and its free neighbor
 
@@ -182,7 +182,7 @@ class SchemaInference::State {
     for (const std::string& name : names) profiles_.emplace_back(name, bound, missing);
   }
 
-  /// Reads the complete rows, with `last` all rows; returns the number of bytes read.
+  /// Reads the complete rows, or with `last` all rows; returns the number of bytes read.
   std::size_t read_rows(std::string_view bytes, bool last) {
     std::size_t position = 0;
     while (position < bytes.size()) {

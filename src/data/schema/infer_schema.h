@@ -1,12 +1,12 @@
 #pragma once
 /// Inference of the schema of a table in one pass over its bytes, with bounded memory.
 ///
-/// The first 256 KiB decide separator, header and number of columns; all rows decide the types. Memory: at most 64 KiB
-/// per column for distinct values and 64 MiB for all columns together, plus the longest row.
+/// The separator, the header and the number of columns are determined from the first 256 KiB, the types from all rows.
+/// Memory: at most 64 KiB per column for distinct values and 64 MiB for all columns together, plus the longest row.
 ///
-/// How a column is typed; the first rule that fits decides. Entries are the cells that are not missing. "Fits": at
-/// least 90 % of the entries, or all but one of at least four; the cells that do not fit are *odd cells*, which
-/// `inspect` lists and readers refuse (`require_regular`). An odd cell never changes the type of its column.
+/// The type of a column is determined by the first rule that fits. Entries are the cells that are not missing. "Fits":
+/// at least 90 % of the entries, or all but one of at least four; the cells that do not fit are *odd cells*, which
+/// `inspect` lists and readers reject (`require_regular`). An odd cell never changes the type of its column.
 ///
 /// | type | rule |
 /// | --- | --- |
@@ -35,9 +35,9 @@
 ///          or three words on average and fewer than five repetitions of each |
 /// | category | other texts |
 ///
-/// "1,200" and "1.234" have two readings. The convention that admits the most cells of the column decides; of several,
-/// the one with the decimal mark of the table (of the columns where only one reading is possible; where there are none,
-/// a comma in tables separated by semicolons in which 1,234 occurs, else a point).
+/// "1,200" and "1.234" are ambiguous. The convention under which the most cells of the column are numbers decides;
+/// among several, the one with the decimal mark of the table (that of the unambiguous columns; without any, a comma in
+/// tables separated by semicolons in which 1,234 occurs, otherwise a point).
 
 #include <functional>
 #include <memory>
@@ -52,7 +52,8 @@ namespace unfold {
 /// A column of a table in memory.
 struct ColumnCells {
   std::string name;
-  /// Whether the cells are numbers, written with a decimal point; others never become numbers unless that is stated.
+  /// Whether the cells are numbers, written with a decimal point; other cells become numbers only if an option states
+  /// it.
   bool numbers = false;
   std::function<std::string_view(Index row)> cell;  ///< valid until the next call; empty: missing
 };
@@ -71,7 +72,8 @@ class SchemaInference {
   void add(std::string_view bytes);
   /// Returns the schema; the object must not be used again. Throws like `add`, and DataError for a table without rows.
   TableSchema finish();
-  /// Returns the schema of a table in memory; instead of `add` and `finish`. Rows count from 1 in the place of lines.
+  /// Returns the schema of a table in memory; instead of `add` and `finish`. Rows are counted from 1 and take the place
+  /// of lines.
   TableSchema finish(const std::vector<ColumnCells>& columns, Index rows);
 
  private:

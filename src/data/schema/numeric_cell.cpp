@@ -16,7 +16,7 @@ constexpr std::size_t kLongestNumber = 400;  ///< longer cells are texts
 
 bool is_decimal_digit(char c) { return static_cast<unsigned char>(c - '0') < 10; }
 
-/// Returns the number of bytes of a blank that separates thousands, 0 if there is none at `i`.
+/// Returns the number of bytes of a blank that separates thousands; 0 if there is none at `i`.
 std::size_t thousands_blank(std::string_view text, std::size_t i) {
   if (text[i] == ' ') return 1;
   if (text.substr(i, 2) == "\xC2\xA0") return 2;
@@ -27,9 +27,9 @@ std::size_t thousands_blank(std::string_view text, std::size_t i) {
 struct Mantissa {
   std::uint64_t value = 0;  ///< of the first 19 digits
   int digits = 0;
-  int significant = 0;  ///< digits from the first that is not zero
+  int significant = 0;  ///< digits from the first nonzero one
   int before = 0;       ///< digits before the first mark
-  int behind = 0;       ///< digits behind the last mark
+  int behind = 0;       ///< digits after the last mark
   int marks = 0;
   char first_mark = 0, last_mark = 0;  ///< ',', '.' or ' '
   bool first_zero = false;
@@ -82,13 +82,13 @@ NumberShape shape_of_mantissa(const Mantissa& m, bool exponent) {
   return m.last_mark == '.' ? NumberShape::commas_point : NumberShape::points_comma;
 }
 
-/// Whether the last mark separates decimals (in the decimal reading of the ambiguous shapes).
+/// Returns whether the last mark separates decimals (in the decimal reading of the ambiguous shapes).
 bool has_decimals(NumberShape shape, const Mantissa& m) {
   return m.marks > 0 && shape != NumberShape::points && shape != NumberShape::commas && shape != NumberShape::spaces;
 }
 
-/// Reads the digits of a number whose value needs correct rounding: without the marks, with `decimals` digits behind
-/// the point. `magnitude` is the decimal exponent of the first significant digit; it tells overflow from underflow.
+/// Reads the digits of a number whose value needs correct rounding: without the marks, with `decimals` digits after the
+/// point. `magnitude` is the decimal exponent of the first significant digit; it distinguishes overflow from underflow.
 double rounded_value(std::string_view mantissa, int decimals, std::string_view exponent, int magnitude) {
   std::string plain;
   for (const char c : mantissa) {
@@ -125,7 +125,7 @@ bool is_exponent(std::string_view text) {
   return !text.empty() && std::all_of(text.begin(), text.end(), is_decimal_digit);
 }
 
-/// The exponent as an integer, at most 9999 in magnitude.
+/// Returns the exponent as an integer, at most 9999 in magnitude.
 int exponent_value(std::string_view text) {
   const bool negative = text[0] == '-';
   int value = 0;

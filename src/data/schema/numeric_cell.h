@@ -44,28 +44,28 @@ inline constexpr int kNumberShapes = static_cast<int>(NumberShape::spaces_comma)
 
 struct NumberScan {
   NumberShape shape = NumberShape::none;
-  double value = 0;    ///< of `point_three` and `comma_three`: the reading with a decimal mark
-  double grouped = 0;  ///< of `point_three` and `comma_three`: the reading with a thousands separator; else `value`
-  int decimals = 0;    ///< digits after the decimal mark, less the exponent, at least 0
+  double value = 0;    ///< for `point_three` and `comma_three`: the value with a decimal mark
+  double grouped = 0;  ///< for `point_three` and `comma_three`: the value with a thousands separator; otherwise `value`
+  int decimals = 0;    ///< digits after the decimal mark minus the exponent, at least 0
   int digits = 0;      ///< all digits, without those of the exponent
 };
 
-/// The largest integer up to which a double holds every integer.
+/// The largest integer up to which a double represents every integer exactly.
 inline constexpr Index kLargestExactInteger = Index{1} << 53;
 
 NumberScan scan_number(std::string_view text);
 
 /// Whether a cell of this shape is a number under the convention.
 bool admits(const NumberConvention& convention, NumberShape shape);
-/// Whether a `point_three` or `comma_three` is read with a thousands separator; false for other shapes.
+/// Returns whether a `point_three` or `comma_three` is read with a thousands separator; false for other shapes.
 bool reads_as_grouped(const NumberConvention& convention, NumberShape shape);
 
 /// Returns the value, or nothing if the text is not a finite number under the convention or is an integer beyond 2^53.
 std::optional<double> parse_number(std::string_view text, const NumberConvention& convention = {});
 
 /// Formats a number with `decimals` digits after the point (0 to 17), the resolution of its column: 1234101.25 with two
-/// digits is "1234101.25". Magnitudes from 1e17 have the shortest text that reads back as the same number. Zero has no
-/// sign. NaN is formatted as an empty cell, which is a missing value.
+/// digits is "1234101.25". Magnitudes from 1e17 are formatted as the shortest text that is read back as the same
+/// number. Zero has no sign. NaN is formatted as an empty cell, which is a missing value.
 std::string format_number(double value, int decimals);
 
 }  // namespace unfold

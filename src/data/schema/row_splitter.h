@@ -1,5 +1,5 @@
 #pragma once
-/// Splits the bytes of a table into rows and cells (RFC 4180), also where the bytes arrive in pieces.
+/// Splits the bytes of a table into rows and cells (RFC 4180), also if the bytes arrive in pieces.
 ///
 /// Cells are separated by one character and stripped of blanks. A cell that begins with a quote may contain separators,
 /// line ends, doubled quotes and blanks at its ends.
@@ -24,7 +24,7 @@ struct TableRow {
   bool plain = true;             ///< printable ASCII only
   bool carriage_return = false;  ///< the line end is CRLF
   bool line_end = false;         ///< false for a last row without one
-  bool misplaced_quote = false;  ///< text behind a closing quote
+  bool misplaced_quote = false;  ///< text after a closing quote
 };
 
 class RowSplitter {
@@ -33,12 +33,12 @@ class RowSplitter {
   RowSplitter(char separator, char line_end, std::string comment);
 
   enum class Result { row, incomplete, unclosed_quote };
-  /// Reads the row at `position` and advances behind it. `incomplete`: the bytes end within the row (or there are
-  /// none), and `position` is unchanged; never with `last`. `unclosed_quote`: the row ends within quotes and `last` is
-  /// set. The cells are valid until the next call. REQUIRES: there are bytes at `position` if `last` is set.
+  /// Reads the row at `position` and advances past it. `incomplete`: the bytes end within the row (or there are none),
+  /// and `position` is unchanged; never with `last`. `unclosed_quote`: the row ends within quotes and `last` is set.
+  /// The cells are valid until the next call. REQUIRES: there are bytes at `position` if `last` is set.
   Result next(std::string_view bytes, std::size_t& position, bool last, TableRow& row);
 
-  /// From now on a quote is an ordinary character.
+  /// From this call on, a quote is an ordinary character.
   void ignore_quotes() { quotes_ = false; }
   Index line() const { return line_; }
 

@@ -1,6 +1,6 @@
 #pragma once
-/// The part of a schema that a model needs to read further tables like its training data: the columns whose type or
-/// spelling does not follow from the fields of the model.
+/// The part of a schema that a model needs in order to read other tables in the same way as its training data: the
+/// columns whose type or spelling does not follow from the fields of the model.
 
 #include <nlohmann/json_fwd.hpp>
 #include <string>
@@ -11,12 +11,12 @@
 
 namespace unfold {
 
-/// Returns an object with the texts, dates and numbers with a decimal comma or thousands separators among the columns
-/// that are not left out; null if there are none.
+/// Returns an object with the columns, among those not left out, that contain texts, dates, or numbers with a decimal
+/// comma or thousands separators; null if there are none.
 nlohmann::json stored_schema(const TableSchema& schema);
-/// States the types of these columns. Throws ModelError if the object is invalid.
+/// Sets the types of these columns as if options stated them. Throws ModelError if the object is invalid.
 void apply_stored_schema(const nlohmann::json& json, SchemaOptions& options);
-/// States the type of a column as stored_schema does.
+/// Sets the type of a column in the form that stored_schema returns.
 StatedType stated_type(const ColumnSchema& column);
 
 }  // namespace unfold

@@ -30,8 +30,8 @@ using SampleRow = std::vector<std::string>;
 struct SampledRows {
   std::vector<SampleRow> rows;
   std::vector<Index> lines;
-  std::size_t columns = 0;   ///< the most frequent number of cells; of equally frequent ones that of the first row
-  std::size_t agreeing = 0;  ///< rows with that number
+  std::size_t columns = 0;   ///< the most frequent number of cells; among equally frequent ones, that of the first row
+  std::size_t agreeing = 0;  ///< number of rows with that number of cells
   bool quotes = false;
   Index separators = 0, before_blank = 0;
 
@@ -75,8 +75,8 @@ SampledRows sampled_rows(std::string_view text, bool complete, char separator, c
   return sample;
 }
 
-/// The separator that splits the rows into equally many cells. Of several: one that is not mostly followed by blanks
-/// as in prose, then a tab, then a semicolon.
+/// Returns the separator that splits the rows into equally many cells. Among several, one that is not mostly followed
+/// by blanks, as in prose, is preferred, then a tab, then a semicolon.
 char separator_of(std::string_view text, bool complete, char line_end, const SchemaOptions& options) {
   char best = kNoCellSeparator;
   double best_score = 0;
@@ -224,8 +224,8 @@ class HeaderRule {
     return false;
   }
 
-  /// Numbers or dates in the first row are names if they are years (or dates) that follow one another, and either other
-  /// cells have names or the numbers below are not such years.
+  /// Numbers or dates in the first row are names if they are consecutive years (or dates), and either other cells are
+  /// names or the numbers below are not such years.
   HeaderDecision years(std::size_t typed) const {
     HeaderDecision no = {false, "row 1 has numbers or dates"};
     if (typed < 2) return no;

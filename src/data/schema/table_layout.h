@@ -1,5 +1,5 @@
 #pragma once
-/// Separator, line end and header of a table, decided from its first rows.
+/// Separator, line end and header of a table, determined from its first rows.
 
 #include <string>
 #include <string_view>
@@ -9,7 +9,7 @@
 
 namespace unfold {
 
-/// Returns '\r' if the text has carriage returns and no line feeds, else '\n'.
+/// Returns '\r' if the text contains carriage returns and no line feeds, otherwise '\n'.
 char line_end_of(std::string_view text);
 
 struct TableLayout {
@@ -19,7 +19,7 @@ struct TableLayout {
   Index first_line = 0;  ///< of the first row with this number of cells
   bool header = false;
   std::string header_reason;
-  std::vector<std::string> names;  ///< numbers from 1 where there is no name
+  std::vector<std::string> names;  ///< numbers from 1 for columns without a name
   std::vector<std::string> notes;
 };
 

@@ -1,9 +1,9 @@
 #pragma once
 /// The schema of a table: what its columns contain, how their cells are read, and what each column is used for.
 ///
-/// `infer_table_schema` (infer_schema.h) makes a schema from the bytes of a file and the options; `describe` and
-/// `to_json` (describe_schema.h) show it. Line numbers count from 1. All lists of examples, odd cells and lines are
-/// bounded; the counts beside them are complete.
+/// `infer_table_schema` (infer_schema.h) infers a schema from the bytes of a file and the options; `describe` and
+/// `to_json` (describe_schema.h) format it. Lines are numbered from 1. All lists of examples, odd cells and lines are
+/// bounded; the accompanying counts are complete.
 
 #include <map>
 #include <optional>
@@ -31,7 +31,7 @@ struct OddCell {
 inline constexpr std::size_t kMostOddCells = 5;
 inline constexpr std::size_t kMostOddBytes = 80;
 inline constexpr std::size_t kMostExamples = 3;
-inline constexpr std::size_t kMostLines = 5;  ///< line numbers in a list
+inline constexpr std::size_t kMostLines = 5;  ///< maximum number of line numbers in a list
 
 struct ColumnSchema {
   std::string name;
@@ -61,7 +61,7 @@ struct ColumnSchema {
   Index entries() const { return rows - missing; }
 };
 
-/// Occurrences in a file, with the first lines.
+/// Number of occurrences in a file, with the lines of the first ones.
 struct LineCount {
   Index count = 0;
   std::vector<Index> lines;
@@ -77,7 +77,7 @@ struct TableSchema {
   char separator = ',';  ///< '\0' for a table with one column
   bool header = false;
   std::string header_reason;
-  Index rows = 0;  ///< without the header, comments, empty lines and rows of another length
+  Index rows = 0;  ///< without the header, comments, empty lines and rows of a different length
   LineEnds line_ends;
   bool byte_order_mark = false;
   LineCount undecodable;         ///< bytes that are not UTF-8
@@ -86,7 +86,7 @@ struct TableSchema {
   Index ragged_cells = 0;        ///< cells of the first of these rows
   Index first_line = 0;          ///< line of the first row with the usual number of cells
   LineCount misplaced_quotes;    ///< text behind a closing quote
-  Index unclosed_quote = 0;      ///< the line of a quote that nothing closes; 0 if there is none
+  Index unclosed_quote = 0;      ///< line of a quote without a closing quote; 0 if there is none
   Index comments = 0;
   bool events = false;  ///< events of groups in time: the next event is predicted from the earlier ones
   std::vector<std::string> notes;
@@ -107,7 +107,7 @@ struct StatedType {
   std::optional<NumberConvention> convention = {};  ///< of a model; inferred where the option states none
 };
 
-/// What the user states about a table; what is not stated is inferred.
+/// What the user specifies about a table; everything else is inferred.
 struct SchemaOptions {
   std::map<std::string, StatedType> types = {};
   std::optional<std::vector<std::string>> missing =
@@ -131,7 +131,7 @@ ThousandsMark parse_thousands_mark(std::string_view text);      ///< none, comma
 bool parse_header(std::string_view text);                       ///< yes, no
 
 /// Throws a DataError for the first fault of a table that a reader would have to guess about: an odd cell in a column
-/// that is not left out, a row of another length, a quote that is not closed. The message names the line, the cell and
+/// that is not left out, a row of a different length, or an unclosed quote. The message states the line, the cell and
 /// the options that help.
 void require_regular(const TableSchema& schema);
 
