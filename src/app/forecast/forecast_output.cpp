@@ -16,7 +16,7 @@ namespace {
 using forecasting::AutomaticForecast;
 using forecasting::MemberReport;
 
-/// A name of a quantile: q10, q97.5.
+/// Returns the name of a quantile: q10, q97.5.
 std::string quantile_name(double probability) { return fmt::format("q{:.6g}", 100 * probability); }
 
 std::string number_text(double x) { return std::isnan(x) ? std::string() : fmt::format("{:.10g}", x); }
@@ -49,7 +49,7 @@ nlohmann::ordered_json json_numbers(const std::vector<double>& values) {
   return list;
 }
 
-/// A member over all series.
+/// The results of a member over all series.
 struct MemberSummary {
   std::string name;
   double sum = 0, weight = 0;

@@ -22,7 +22,8 @@ using forecasting::UnivariateSeries;
 
 constexpr double kOperationsPerMinute = 6e10;  // of one processor
 
-/// The seasonal period of a series: a calendar period that the values confirm, else one that they show by themselves.
+/// Returns the seasonal period of a series: a calendar period that the values confirm, otherwise a period detected from
+/// the values alone.
 Index period_of(const TableSeries& series) {
   const bool observed = std::ranges::any_of(series.values, [](double x) { return !std::isnan(x); });
   if (!observed) return 1;
@@ -31,7 +32,8 @@ Index period_of(const TableSeries& series) {
   return period > 1 || !calendar.empty() ? period : forecasting::detect_period(series.values);
 }
 
-/// Without a stated period, series that show none take that of the others if at least half of the series share one.
+/// Without a stated period, series without a detected period take that of the others if at least half of the series
+/// share one.
 std::vector<Index> periods_of(const SeriesTable& table, Index stated) {
   std::vector<Index> periods(table.series.size(), std::max<Index>(stated, 1));
   if (stated > 0) return periods;
@@ -68,7 +70,7 @@ bool looks_like_model(const std::string& path) {
   if (path == "-") return false;
   std::error_code error;
   if (std::filesystem::is_directory(path, error)) return true;
-  // A safetensors file: eight bytes with the length of the header, which begins with a brace.
+  // Recognizes a safetensors file: eight bytes with the length of the header, which begins with a brace.
   std::ifstream file(path, std::ios::binary);
   char bytes[9] = {};
   return file.read(bytes, sizeof bytes) && bytes[8] == '{' && bytes[7] == 0 && bytes[6] == 0;

@@ -18,15 +18,15 @@ namespace unfold {
 struct ForecastTableRequest {
   std::string data;           ///< file, or "-"
   SchemaOptions schema = {};  ///< --group, --order, --predict
-  /// A table of covariates that are known for the steps to forecast; the columns that it shares with `data`, other than
-  /// group and time, are covariates and not forecast. Empty: none.
+  /// A table of covariates that are known for the steps to forecast. The columns that it shares with `data`, except
+  /// group and time, are covariates and are not forecast. Empty: none.
   std::string future = {};
   Index horizon = 1;
   std::vector<double> coverage = {0.8};
   std::vector<std::string> members = {};  ///< empty: chosen by the budget
   Index origins = 0;                      ///< of the backtest; 0: chosen
   Index season = 0;                       ///< seasonal period of all series; 0: detected
-  std::optional<double> minutes = {};     ///< budget; default that of AutomaticOptions
+  std::optional<double> minutes = {};     ///< budget; the default is that of AutomaticOptions
   Index threads = 0;
 };
 
@@ -39,7 +39,7 @@ struct TableForecast {
   std::vector<double> coverage = {};
 };
 
-/// Throws UsageError, DataError; DataError too if no series has an observed value.
+/// Throws UsageError and DataError; the latter also if no series has an observed value.
 TableForecast forecast_table(const ForecastTableRequest& request, Reporter& reporter);
 
 /// Columns: `group` if there is one, `time` (dates or numbers) or `step` (1 for the first step ahead), and for each
@@ -47,19 +47,19 @@ TableForecast forecast_table(const ForecastTableRequest& request, Reporter& repo
 /// object per row.
 void write_forecast(const TableForecast& forecast, TableFormat format,
                     const std::function<void(std::string_view)>& write);
-/// Everything as one object: the keys "horizon", "fields", "series" (group, field, period, time, mean, quantiles,
-/// backtest and members of each), "members" (as in `describe_members`) and "left_out".
+/// Returns everything as one object with the keys "horizon", "fields", "series" (group, field, period, time, mean,
+/// quantiles, backtest and members of each), "members" (as in `describe_members`) and "left_out".
 nlohmann::ordered_json forecast_json(const TableForecast& forecast);
-/// A table of the members with their backtest errors, mean over the series, and what was left out.
+/// Returns a table of the members with their backtest errors (means over the series), and of what was left out.
 std::string describe_members(const TableForecast& forecast);
-/// SVG of history, forecast and intervals of the first series, at most kMostPlotted.
+/// Returns an SVG plot of history, forecast and intervals of the first series, at most kMostPlotted.
 std::string plot_forecast(const TableForecast& forecast);
 inline constexpr std::size_t kMostPlotted = 12;
 
-/// Whether a path given by the user is a folder or begins like a model file; a table otherwise.
+/// Returns whether a path given by the user is a folder or begins like a model file; otherwise it is a table.
 bool looks_like_model(const std::string& path);
 
-/// "80,95" as probabilities, ascending. Throws UsageError.
+/// Parses "80,95" as probabilities, ascending. Throws UsageError.
 std::vector<double> parse_coverage(std::string_view text);
 
 }  // namespace unfold

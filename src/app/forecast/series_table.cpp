@@ -28,7 +28,7 @@ constexpr std::size_t kShownBytes = 40;
 
 bool is_number_type(ColumnType type) { return type == ColumnType::number || type == ColumnType::integer; }
 
-/// The rows of a table below its header, with their lines.
+/// The rows of a table below its header, with their line numbers.
 class TableRows {
  public:
   TableRows(const ReaderText& text, const SchemaOptions& options)
@@ -59,7 +59,7 @@ class TableRows {
   bool header_read_ = false;
 };
 
-/// Whether names are a prefix with consecutive numbers: V2, V3, V4.
+/// Returns whether names consist of a prefix and consecutive numbers: V2, V3, V4.
 bool are_consecutive(std::span<const std::string> names) {
   std::string prefix;
   Index before = 0;
@@ -76,7 +76,7 @@ bool are_consecutive(std::span<const std::string> names) {
   return true;
 }
 
-/// The index of columns that are named by dates; nothing if they are not.
+/// The time index of columns that are named by dates; empty if they are not.
 std::optional<TimeIndex> index_of_names(std::span<const std::string> names) {
   for (int k = 0; k < kDateFormats; ++k) {
     const auto format = static_cast<DateFormat>(k);
@@ -141,7 +141,7 @@ struct GroupRows {
   std::vector<std::vector<double>> values = {};  ///< [field][row]
 };
 
-/// Tables whose columns are times, groups and values: the reader of tables collects and sorts the rows of each group.
+/// Tables whose columns are times, groups and values: the table reader collects and sorts the rows of each group.
 class ColumnSeriesReader {
  public:
   ColumnSeriesReader(const ReaderText& text, const SchemaOptions& options)
@@ -178,7 +178,7 @@ class ColumnSeriesReader {
       return is_number_type(column.type) || column.class_labels ||
              (column.type == ColumnType::constant && holds_numbers(column));
     });
-    // Row numbers, and columns without entries, are values only where there is nothing else.
+    // Row numbers, and columns without entries, are values only if there are no others.
     if (fields_.empty() && options.predict.empty())
       take_fields([&](const ColumnSchema& column) { return schema_.columns.size() == 1 || holds_numbers(column); });
     if (fields_.empty())
@@ -210,7 +210,7 @@ class ColumnSeriesReader {
     }
   }
 
-  /// Where times repeat, the first column of categories tells the series apart.
+  /// If times repeat, the first column of categories distinguishes the series.
   void find_group() {
     if (order_ == kNone || schema_.columns[order_].distinct * 3 > schema_.columns[order_].entries() * 2) return;
     for (std::size_t i = 0; i < schema_.columns.size() && group_ == kNone; ++i) {
@@ -221,7 +221,7 @@ class ColumnSeriesReader {
     }
   }
 
-  /// Reads the rows of each group in the order of their times, and no column but those that are used.
+  /// Reads the rows of each group in the order of their times; unused columns are not read.
   void read_groups(const Input& input, const SchemaOptions& options, SeriesTable& table) {
     ReaderOptions how{.format = "table", .schema = options, .date_parts = false};
     how.schema.infer_roles = false;
@@ -256,7 +256,7 @@ class ColumnSeriesReader {
     }
   }
 
-  /// Whole numbers that are named like classes are texts.
+  /// Whole numbers in columns named like classes are texts.
   static void add_values(const Examples& examples, Index example, const ColumnSchema& column,
                          std::vector<double>& values) {
     const ExampleColumn& entries = examples.column(column.name);
@@ -301,7 +301,7 @@ class ColumnSeriesReader {
 
   /// The index of a group whose positions are not much more than its rows.
   bool fits(const GroupRows& group, const TimeIndex& index) const {
-    constexpr Index kMostGaps = 100;  // times as many positions as rows
+    constexpr Index kMostGaps = 100;  // maximum ratio of positions to rows
     const TimeIndex own = start(group, index);
     Index last = 0;
     for (std::size_t i = 0; i < group.lines.size(); ++i) {

@@ -8,10 +8,10 @@
 /// | one row per series | each row; recognized by the names of the columns behind the first, which are consecutive
 ///                       numbers (V2, V3, ...) or dates |
 ///
-/// The roles follow from the schema (data/schema/column_roles.h): the group (where times repeat, else the first column
-/// of categories), the time (order), and as values the columns of --predict, else all columns of numbers that are
-/// neither group nor time. Rows are sorted by time; times that are left out of a regular step are missing values. Times
-/// without a regular step are taken as consecutive, and `notes` says so.
+/// The roles follow from the schema (data/schema/column_roles.h): the group (if times repeat, otherwise the first
+/// column of categories), the time (order), and as values the columns of --predict, otherwise all columns of numbers
+/// that are neither group nor time. Rows are sorted by time; times missing from a regular step are missing values.
+/// Times without a regular step are treated as consecutive, which `notes` reports.
 
 #include <string>
 #include <vector>
@@ -36,8 +36,8 @@ struct SeriesTable {
   std::vector<std::string> notes = {};
 };
 
-/// Throws DataError for a table without numbers, rows that do not fit, and two rows of a group at the same time;
-/// UsageError for options that name unknown columns.
+/// Throws DataError for a table without numbers, for rows that do not fit, and for two rows of a group at the same
+/// time; UsageError for options that name unknown columns.
 SeriesTable read_series_table(const std::string& path, const SchemaOptions& options);
 
 }  // namespace unfold

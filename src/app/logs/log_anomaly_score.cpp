@@ -109,7 +109,7 @@ LogScorer::Shape LogScorer::measured(std::string_view text) const {
     shape.nats += nats;
     if (shape.symbols++ == 0 || nats > shape.token_nats) {
       shape.token_nats = nats;
-      shape.number = shape.symbols - 1;  // temporarily the index of the token
+      shape.number = shape.symbols - 1;  // temporarily, the index of the token
     }
     predictor_->observe(symbol);
   }

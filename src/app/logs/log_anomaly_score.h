@@ -11,7 +11,7 @@
 ///   surprise(x) = - log2 [ (c(x) + N P(x) + (D + d) P(x)^(1/n)) / (m + N + D + d) ].
 ///
 /// This is the Witten-Bell estimate of the n-gram model, applied to whole lines. Observed lines are counted, and the
-/// model stands for the lines of training. Unseen lines share a probability mass proportional to the number of distinct
+/// model represents the lines of training. Unseen lines share a probability mass proportional to the number of distinct
 /// shapes so far; each gets a part proportional to the geometric mean of its token probabilities. A repeated line
 /// therefore loses its surprisal, and long lines are not more anomalous because of their length.
 
@@ -43,7 +43,7 @@ struct LogScoreOptions {
 struct ScoredLogLine {
   Index number = 0;   ///< from 1
   Index symbols = 0;  ///< tokens and the line end
-  double nats = 0;    ///< total over all of them, -ln P(x)
+  double nats = 0;    ///< total over all tokens, -ln P(x)
   double surprise = 0;
   std::string token = {};  ///< the most surprising token as the model reads it; `<eos>` for the line end
   double token_nats = 0;
@@ -85,7 +85,7 @@ class LogLineReader {
   LogLine parts_;
 };
 
-/// Surprisal of each masked value in the lines of a log (log_values.h).
+/// Surprisal of each masked value in the lines of a log (log_value_surprisal.h).
 class LogValueScorer {
  public:
   /// With `adapt`, the values of previously scored lines count. Throws like LogScorer.
@@ -109,8 +109,8 @@ class LogValueScorer {
 /// Scores the words of lines (see above).
 class LogScorer {
  public:
-  /// The model must outlive the scorer. Throws UsageError for a model that was not trained on logs and for a context
-  /// that is not the name of a rule, and ModelError.
+  /// The model must outlive the scorer. Throws ModelError, and UsageError for a model that was not trained on logs or a
+  /// context that is not the name of a rule.
   explicit LogScorer(const SymbolModel& model, LogScoreOptions options = {});
 
   /// Scores a line, passed without its line end. Throws like LogLineReader::read, and ModelError if a prediction is not
@@ -118,7 +118,7 @@ class LogScorer {
   ScoredLogLine score(std::string_view line);
   const LogLineReader& line() const { return reader_; }  ///< the last line read
 
-  /// The shapes of scored lines. REQUIRES that there is no context.
+  /// Returns the shapes of scored lines. REQUIRES that there is no context.
   nlohmann::json state() const;
   /// Throws ModelError for JSON that `state` cannot have produced.
   void restore(const nlohmann::json& json);
@@ -169,7 +169,7 @@ class LogAnomalyScorer {
   const LogDetector& detector() const { return detector_; }
   const LogAlarms& alarms() const { return alarms_; }
 
-  /// Everything that later scores depend on. REQUIRES that there is no context.
+  /// Returns everything that later scores depend on. REQUIRES that there is no context.
   nlohmann::json state() const;
   void restore(const nlohmann::json& json);
 

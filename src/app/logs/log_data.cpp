@@ -33,7 +33,7 @@ Index count_of(const nlohmann::json& json, const char* key) {
   return *number;
 }
 
-/// How many lines there are of each label, for people: "-: 904, KERNDTLB: 60".
+/// Returns the number of lines with each label as readable text: "-: 904, KERNDTLB: 60".
 std::string count_labels(const std::vector<std::string>& labels) {
   std::map<std::string, Index> counts;
   for (const std::string& label : labels) ++counts[label];
@@ -42,7 +42,7 @@ std::string count_labels(const std::vector<std::string>& labels) {
   return text;
 }
 
-/// Of UTF-16 a model would learn zeros between letters.
+/// From UTF-16, a model would learn zeros between letters.
 void check_encoding(const std::vector<Input>& inputs) {
   for (const Input& input : inputs) reject_utf16(input.name(), input.bytes());
 }
@@ -126,7 +126,7 @@ std::optional<LogCard> log_card(const SymbolModel& model) {
   }
 }
 
-/// Every fifth block of lines; none of a short log.
+/// Every fifth block of lines; none in a short log.
 class LogTraining::HeldOut {
  public:
   explicit HeldOut(Index lines)

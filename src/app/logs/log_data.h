@@ -1,6 +1,6 @@
 #pragma once
-/// Logs as training and verbs read them: shapes of lines (data/readers/log_lines.h) in the place of the lines. The
-/// rules, and what is needed to score lines, stand in the card of the model, under `configuration.log`.
+/// Logs as training and the subcommands read them: shapes of lines (data/readers/log_lines.h) instead of the lines. The
+/// rules, and what is needed to score lines, are stored in the model card under `configuration.log`.
 
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
@@ -16,25 +16,25 @@
 
 namespace unfold {
 
-/// What a card says of the log that a model was trained on.
+/// The information in a model card about the log that the model was trained on.
 struct LogCard {
   LogRules rules;
   bool label_column = false;
-  Index lines = 0, shapes = 0;  ///< in training: lines, and different shapes among them
-  /// Number of different words that training read as `<unk>`, or 1. They share the probability of `<unk>`.
+  Index lines = 0, shapes = 0;  ///< in training: number of lines, and of different shapes among them
+  /// Number of different words that training read as `<unk>`, at least 1. They share the probability of `<unk>`.
   Index unknown_words = 1;
-  LogValues values = {};  ///< that stood in the places of each rule
-  /// Whether the values of named fields are masked, as all models do that were trained with a detector.
+  LogValues values = {};  ///< values of each rule
+  /// Whether the values of named fields are masked, as in all models that were trained with a detector.
   bool fields = false;
-  WordSlots slots = {};      ///< places where words vary freely
+  WordSlots slots = {};      ///< positions where words vary freely
   double lines_per_day = 0;  ///< in training; 0: the lines have no times
 };
 nlohmann::json to_json(const LogCard& card);
-/// Nothing for a model of other data. Throws ModelError for a card that is damaged.
+/// Returns no value for a model of other data. Throws ModelError for an invalid card.
 std::optional<LogCard> log_card(const SymbolModel& model);
-/// The detector in the card. Throws UsageError for a model of other data, ModelError for a card that is damaged.
+/// Returns the detector in the card. Throws UsageError for a model of other data, and ModelError for an invalid card.
 LogDetector log_detector(const SymbolModel& model);
-/// A hash of the card and the detector.
+/// Returns a hash of the card and the detector.
 std::uint64_t log_fingerprint(const SymbolModel& model);
 
 /// Converts the lines of a log to shapes, as the model reads them.
@@ -56,13 +56,13 @@ class LogTraining {
  public:
   /// Reads the rules. Throws UsageError, DataError.
   explicit LogTraining(const TrainSettings& settings);
-  /// The logs of DATA as shapes, and what is found out about them: whether the first column holds labels, which goes to
-  /// the settings together with the label that is trained on. Throws DataError.
+  /// Returns the logs of DATA as shapes. Detects whether the first column holds labels, and sets this and the label
+  /// used for training in the settings. Throws DataError.
   std::vector<Input> read_data(std::vector<Input> inputs, TrainSettings& settings, Reporter& reporter);
-  /// Another log (--valid), read in the same way. REQUIRES read_data.
+  /// Reads another log (--valid) in the same way. REQUIRES read_data.
   std::vector<Input> read_more(const std::vector<Input>& inputs, const TrainSettings& settings) const;
   const LogCard& card() const { return card_; }
-  /// The card and the detector, as they are stored in the model.
+  /// Returns the card and the detector as they are stored in the model.
   nlohmann::json to_json() const;
 
  private:
@@ -75,7 +75,7 @@ class LogTraining {
   LogDetector detector_;
 };
 
-/// Inputs as a model of a log reads them.
+/// Returns inputs in the form that a model of a log reads.
 std::vector<Input> log_shapes(const LogCard& card, const std::vector<Input>& inputs,
                               const std::optional<std::string>& only = {});
 

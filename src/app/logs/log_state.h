@@ -12,7 +12,7 @@
 /// between the output of rows and `commit` repeats these rows after the restart; nothing is lost. The journal is
 /// bounded by the size of the snapshot or a few megabytes.
 ///
-/// Errors: DataError for a file that is not a state; RuntimeFailure if it cannot be written.
+/// Throws DataError for a file that is not a state, and RuntimeFailure if it cannot be written.
 
 #include <cstdint>
 #include <optional>
