@@ -50,7 +50,7 @@ Index CountTable::add(std::uint64_t value, bool store) {
   return before;
 }
 
-/// The mass of evicted values stays that of rare values.
+/// The mass of evicted values remains with the rare values.
 void CountTable::make_room() {
   const std::size_t size = counts_.size();
   std::erase_if(counts_, [](const auto& entry) { return entry.second <= 1; });

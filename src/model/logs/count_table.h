@@ -10,10 +10,12 @@
 ///
 ///   rarity = - ln [ (d + n(c)) / (m + d) ].
 ///
-/// d / (m + d) is the Witten-Bell estimate of the probability of a new value. Where every value is new, the rarity of a
-/// new one is at most ln 2. Counts above 32 are grouped into eighths of an octave, so that time is constant.
+/// d / (m + d) is the Witten-Bell estimate of the probability of a new value. If every value is new, the rarity of a
+/// new one is at most ln 2. Counts above 32 are grouped into eighths of an octave, so that an operation takes constant
+/// time.
 ///
-/// A table holds at most `most` values. Beyond, values that were seen once are evicted, and all if this frees too few.
+/// A table holds at most `most` values. Above this number, values that were seen once are evicted; if this frees too
+/// few, all are evicted.
 
 #include <cstdint>
 #include <nlohmann/json_fwd.hpp>
@@ -30,21 +32,21 @@ class CountTable {
   CountTable() = default;
   explicit CountTable(std::size_t most) : most_(most) {}
 
-  /// Counts an observation. Returns how often the value was seen before. Without `store`, a new value is counted as one
-  /// that was evicted.
+  /// Counts an observation. Returns how often the value was seen before. Without `store`, a new value counts as an
+  /// evicted one.
   Index add(std::uint64_t value, bool store = true);
-  /// 0 without observations.
+  /// Returns the rarity; 0 without observations.
   double rarity_nats(std::uint64_t value) const;
   Index count(std::uint64_t value) const;
   Index seen() const { return seen_; }
   Index different() const { return different_; }
   Index evicted() const { return evicted_; }
   std::size_t size() const { return counts_.size(); }
-  /// The share of the observations that were new values.
+  /// Returns the share of the observations that were new values.
   double novelty() const { return seen_ == 0 ? 1 : static_cast<double>(different_) / static_cast<double>(seen_); }
 
-  /// The whole table; with `most_kept`, only the most frequent of the values that were seen at least twice. Others then
-  /// count as values that were seen once.
+  /// Returns the whole table, or with `most_kept` only the most frequent of the values that were seen at least twice;
+  /// all others then count as seen once.
   nlohmann::json to_json() const;
   nlohmann::json to_json(std::size_t most_kept, Index least_count) const;
   /// Throws ModelError for JSON that `to_json` cannot have produced.
@@ -57,7 +59,7 @@ class CountTable {
   std::size_t most_ = kMost;
   Index seen_ = 0, different_ = 0, evicted_ = 0;
   std::unordered_map<std::uint64_t, Index> counts_;
-  std::vector<Index> mass_;  // observations by the group of the count of their value
+  std::vector<Index> mass_;  // observations, by the group of their value's count
 };
 
 /// Sums observations by the count of their value, in groups: exact below 32, then eighths of an octave.

@@ -54,7 +54,7 @@ LogAlarm& LogAlarms::cause_of(const LogDetector& detector, const LogLineScore& s
   return alarm;
 }
 
-/// Whether new causes are so frequent that one alarm stands for them.
+/// Returns whether new causes are so frequent that a single alarm represents them.
 bool LogAlarms::drifts(bool is_new) {
   recent_ += is_new;
   drifting_ = drifting_ ? recent_ > kDriftEnds : recent_ > kDriftBegins;
@@ -67,7 +67,7 @@ const LogAlarm* LogAlarms::see(const LogDetector& detector, const LogLineScore& 
   recent_ *= 1 - kForget;
   const bool is_anomalous = score.p_bits >= -log2_of(share_now());
   LogAlarm* alarm = nullptr;
-  bool counts = false;  // against the share: a new alarm, or an alarm of drift
+  bool counts = false;  // counts toward the share: a new alarm, or an alarm of drift
   if (is_anomalous) {
     ++anomalous_;
     if (causes_.size() >= kMostCauses) causes_.clear();

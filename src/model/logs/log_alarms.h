@@ -6,12 +6,13 @@
 ///   alarm->count;                                                       // 1: a new one; otherwise a repetition
 ///
 /// A line is anomalous if its p-value is at most the share. The share is corrected as lines are read (Gibbs and Candes
-/// 2021, in logarithms, by a factor from 1/4 to 8), so that the promise also holds where the lines change.
+/// 2021, in logarithms, by a factor from 1/4 to 8), so that the guarantee also holds if the distribution of the lines
+/// changes.
 ///
-/// Anomalies repeat if they have the same cause: a new field, a new template, the same two events in a row, or the same
-/// value at the same place. A cause that was absent for 1 / share lines makes a new alarm. If many anomalies have
-/// different causes at once, such as after a change of the format, one alarm of the kind `drift` stands for all until
-/// they become rare.
+/// Anomalies with the same cause are repetitions: a new field, a new template, the same two events in a row, or the
+/// same value at the same position. A cause that was absent for 1 / share lines raises a new alarm. If many anomalies
+/// have different causes at once, such as after a change of the format, a single alarm of the kind `drift` represents
+/// all of them until they become rare.
 
 #include <cstdint>
 #include <nlohmann/json_fwd.hpp>
@@ -32,10 +33,10 @@ inline constexpr std::array<const char*, 5> kLogAlarmKinds = {"new field", "temp
 
 struct LogAlarm {
   LogAlarmKind kind = LogAlarmKind::template_;
-  Index count = 0;  ///< lines with this cause so far
+  Index count = 0;  ///< number of lines with this cause so far
   Index first_line = 0, last_line = 0;
-  std::string first_time = {}, last_time = {};  ///< as written in the lines; empty if they have no time
-  std::string cause = {};                       ///< the field, for `new field`
+  std::string first_time = {}, last_time = {};  ///< as written in the lines; empty if the lines have no time
+  std::string cause = {};                       ///< name of the field, for `new field`
 };
 
 class LogAlarms {
@@ -43,12 +44,12 @@ class LogAlarms {
   static constexpr std::size_t kMostCauses = 50000;
   explicit LogAlarms(LogAlarmOptions options) : options_(options) {}
 
-  /// Call it before the detector learns the line. The result is valid until the next call.
+  /// Must be called before the detector learns the line. The result is valid until the next call.
   const LogAlarm* see(const LogDetector& detector, const LogLineScore& score, Index line, std::string_view time);
-  /// Alarms that repeated, in the order of their first lines.
+  /// Alarms that were repeated, in the order of their first lines.
   std::vector<const LogAlarm*> repeated() const;
 
-  double threshold() const { return share_now(); }  ///< the p-value below which lines are anomalous now
+  double threshold() const { return share_now(); }  ///< current p-value below which lines are anomalous
   Index alarms() const { return alarms_; }
   Index anomalous() const { return anomalous_; }
   Index lines() const { return lines_; }

@@ -14,12 +14,12 @@ namespace unfold {
 namespace {
 
 constexpr Index kLinesForChoice = 100000;
-/// Most anomalies are new messages, and order and values have more ways to be unusual.
+/// Most anomalies are new messages, whereas order and values can be unusual in more ways.
 constexpr std::array<double, 3> kSourceWeights = {2.0 / 3, 1.0 / 6, 1.0 / 6};
-/// Scores that differ by less are the same: the rarity of a template drifts by as much while counts grow.
+/// Scores that differ by less are considered equal: the rarity of a template drifts by this amount while counts grow.
 constexpr double kSameScore = 0.5;
 constexpr std::size_t kMostRoles = 12, kKeptTemplates = 50000;
-constexpr double kLeastGain = 0.03;  // share of the bits of the events that an order must save
+constexpr double kLeastGain = 0.03;  // minimum share of the bits of the events that an order must save
 
 struct RoleCount {
   std::string name = {};
@@ -27,7 +27,7 @@ struct RoleCount {
   CountTable values = {};
 };
 
-/// Measurements and texts do not identify what lines belong to, unless a key says so.
+/// Measurements and texts do not identify a group of lines, unless a key indicates that they do.
 bool may_group(const LogEventValue& value) {
   static constexpr std::array<std::string_view, 5> kNot = {"num", "hex", "path", "url", "word"};
   return !value.key.empty() || std::ranges::find(kNot, value.name) == kNot.end();

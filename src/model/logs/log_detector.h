@@ -18,8 +18,8 @@
 /// - log2 of the weighted harmonic mean, which is valid for dependent p-values up to a small factor (Wilson 2019). The
 /// p-value of a line is its rank among the surprises of held-out lines and of the lines scored so far.
 ///
-/// The score of the words is -log2 of the probability of the template. It comes from a different model and is passed
-/// in; for templates that occurred, the relative frequency is used where it is higher.
+/// The score of the words is -log2 of the probability of the template. It is computed by a different model and passed
+/// as an argument. For templates that have occurred, the relative frequency is used if it is higher.
 
 #include <array>
 #include <functional>
@@ -44,29 +44,29 @@ struct LogLineScore {
   std::array<double, 3> parts{};        ///< -log2 of the p-value of each source
   double surprise = 0;                  ///< bits
   double p_bits = 0;                    ///< -log2 of the p-value of the line
-  LogSource source = LogSource::words;  ///< the one with the smallest p-value
+  LogSource source = LogSource::words;  ///< the source with the smallest p-value
   LogOrderScore order = {};
   LogValueScore value = {};
   double p_value() const;
 };
 
-/// How the lines of a log belong together.
+/// How the lines of a log are grouped.
 struct LogGrouping {
-  std::uint64_t role = 0;               ///< 0: lines follow one another
+  std::uint64_t role = 0;               ///< 0: consecutive lines form one group
   std::string name = {};                ///< "request_id"; empty: all lines
-  bool used = false;                    ///< whether the order of lines is predictable at all
-  double bits = 0, unordered_bits = 0;  ///< per line, of the events with and without their context
+  bool used = false;                    ///< whether the order of lines is predictable
+  double bits = 0, unordered_bits = 0;  ///< bits per line of the events, with and without their context
 };
 
 class LogDetector {
  public:
   using EachLine = std::function<void(const std::function<void(LogLine&)>&)>;
 
-  /// Finds the places where words vary, the fields with few values and the role that groups lines. `each_line` calls a
-  /// function for every line of training and may be called several times. `role`: the name of the role to use; empty:
-  /// it is chosen. Throws UsageError if the role does not occur.
+  /// Finds the positions where words vary, the fields with few values, and the role that groups lines. `each_line`
+  /// calls a function for every line of training and may be called several times. `role`: the name of the role to use;
+  /// empty: chosen automatically. Throws UsageError if the role does not occur.
   void find_places(const EachLine& each_line, const std::string& role = {});
-  /// Masks the words of a line at open places. The masked values are valid until the next call.
+  /// Masks the words of a line at open positions. The masked values are valid until the next call.
   void mask(LogLine& line) { slots_.mask(line); }
 
   /// `words`: score of the words in bits. The line must be masked. The result refers to the line.
@@ -74,7 +74,7 @@ class LogDetector {
   /// Counts the line that was scored last; `learn_scores` also adds its surprise to the distribution of p-values.
   void learn_scored(bool learn_scores = true);
   void learn(const LogLine& line);
-  void pass(const LogLine& line);  ///< the line is only the previous one of the next line
+  void pass(const LogLine& line);  ///< the line serves only as the predecessor of the next line
   void begin_calibration() { order_.forget_groups(); }
   /// Scores a line for the calibration and learns it.
   void hold_out(const LogLine& line, double words);
@@ -82,7 +82,7 @@ class LogDetector {
 
   const LogEvent& event() const { return *event_; }  ///< of the last line
   std::string expected(const LogLineScore& score) const;
-  /// A named field of the last line that no earlier line had; null if there is none.
+  /// Returns a named field of the last line that no earlier line had; null if there is none.
   const LogEventValue* new_field() const;
   const LogGrouping& grouping() const { return grouping_; }
   const WordSlots& slots() const { return slots_; }

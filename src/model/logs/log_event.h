@@ -1,5 +1,5 @@
 #pragma once
-/// The parts of a log line that the log model counts: its template and its values, each with the label of its place.
+/// The parts of a log line that the log model counts: its template and its values, each with the label of its position.
 ///
 ///   LogEventReader reader;
 ///   const LogEvent& event = reader.read(line);
@@ -7,8 +7,8 @@
 ///   event.values[0].label;     // "status" for a named field, otherwise the placeholder after its two tokens: "port
 ///   <num>"
 ///
-/// The value of a named field has the label of its key in all templates. `role` identifies a field through which lines
-/// belong together, such as a process or a request: the key, or the name of the rule with its number in the line.
+/// The value of a named field has the label of its key in all templates. `role` identifies a field that groups lines,
+/// such as a process or a request: the key, or the name of the rule with its number in the line.
 
 #include <cstdint>
 #include <optional>
@@ -23,7 +23,7 @@ namespace unfold {
 struct LogEventValue {
   std::string_view name, text, key;  ///< as in MaskedValue
   std::uint64_t label = 0, role = 0, hash = 0;
-  /// Of texts that consist of several parts: a hash of the text with the parts that contain digits left out.
+  /// For texts that consist of several parts: a hash of the text without the parts that contain digits.
   std::optional<std::uint64_t> pattern = {};
   std::optional<double> number = {};
   std::string_view before[2] = {};  ///< the tokens before a value without a key
@@ -37,7 +37,7 @@ struct LogEvent {
 
 class LogEventReader {
  public:
-  /// The event refers to the line.
+  /// The returned event refers to the line.
   const LogEvent& read(const LogLine& line);
 
  private:
@@ -45,13 +45,13 @@ class LogEventReader {
   std::vector<std::string_view> tokens_;
 };
 
-/// Text for people: the key, or the placeholder after the two tokens before it.
+/// Returns a readable name: the key, or the placeholder after the two tokens before it.
 std::string label_text(const LogEventValue& value);
 /// "request_id", "pid", "id.2".
 std::string role_text(const LogEventValue& value, const LogEvent& event);
 /// Eight hexadecimal digits.
 std::string template_name(std::uint64_t template_id);
-/// The number at the beginning of a value with or without a unit; nothing for other texts and identifiers.
+/// Returns the number at the beginning of a value with or without a unit; no value for other texts and identifiers.
 std::optional<double> number_of_value(std::string_view text);
 
 }  // namespace unfold

@@ -1,5 +1,5 @@
 #pragma once
-/// Logarithms and powers of the fixed arithmetic (numerics/functions.h), for single numbers.
+/// Logarithms and powers of single numbers, with reproducible bits (numerics/functions.h).
 
 #include "base/types.h"
 #include "numerics/functions.h"

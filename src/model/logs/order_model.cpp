@@ -24,7 +24,7 @@ std::uint64_t context_key(std::size_t chain, std::uint32_t last, std::uint32_t b
   return x ^ (x >> 31);
 }
 
-/// The mass of events at most as common as `event`, interpolated with `lower`.
+/// Returns the mass of events at most as common as `event`, interpolated with `lower`.
 double tail(const LogFollowers* followers, std::uint32_t event, double lower) {
   if (followers == nullptr || followers->visits + followers->lines == 0) return lower;
   const Index own = followers->count(event);
@@ -74,7 +74,7 @@ std::optional<std::uint64_t> LogOrderModel::group_of(const LogEvent& event) cons
   return std::nullopt;
 }
 
-/// 0: the line has no event of the chain.
+/// 0: the line has no event in the chain.
 std::uint32_t LogOrderModel::event_of(const LogEvent& event, std::size_t chain) const {
   if (chain == 0) return short_event(event.template_id);
   for (const LogEventValue& value : event.values)

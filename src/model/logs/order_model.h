@@ -1,22 +1,22 @@
 #pragma once
-/// Rarity of the order of events: how unusual is an event after the previous events of the same process, request or
-/// thread?
+/// Rarity of the order of events: how unusual an event is after the previous events of the same process, request or
+/// thread.
 ///
 ///   LogOrderModel order(chains, role);
 ///   LogOrderScore worst = order.score(event);   // before `add`
 ///   order.add(event);
 ///
-/// Lines belong together if they have the same value of one field, the *role* (log_event.h), or all lines if there is
-/// none. Several chains are followed: the templates of the lines, and the values of fields with few values. With c(x)
-/// the number of times that x followed the context h, n the number of times that h occurred, also as the last of its
-/// group, and d the number of different events after h, the rarity of x is - log2 of
+/// Lines belong to the same group if they have the same value of one field, the *role* (log_event.h); without a role,
+/// all lines form one group. Several chains are followed: the templates of the lines, and the values of fields with few
+/// values. With c(x) the number of times that x followed the context h, n the number of times that h occurred, also as
+/// the last of its group, and d the number of different events after h, the rarity of x is - log2 of
 ///
 ///   T(x | h) = (sum of c(z) over all z with c(z) <= c(x), unless c(x) = 0, + d T(x | h')) / (n + d),
 ///
-/// the Witten-Bell estimate of the probability of an event that is at most as common. h are the last two events, h' the
-/// last one, and T is 1 without a context. The first event of a group has a context too. After an event with a rarity
-/// of at least kSuspect bits, the next one may also follow the event before it, whichever is more common: one event in
-/// the wrong place makes one anomaly. The tables are bounded.
+/// the Witten-Bell estimate of the probability of an event that is at most as common. h consists of the last two
+/// events, h' of the last one, and T is 1 without a context. The first event of a group also has a context. After an
+/// event with a rarity of at least kSuspect bits, the next event may also follow the event before it, whichever is more
+/// common, so that one misplaced event causes one anomaly. The tables are bounded.
 
 #include <cstdint>
 #include <nlohmann/json_fwd.hpp>
@@ -42,8 +42,8 @@ struct LogFollowers {
 struct LogOrderScore {
   double bits = 0;
   std::uint64_t chain = 0;                ///< 0: templates; otherwise the label of a field
-  std::uint32_t event = 0, previous = 0;  ///< the transition; previous is 0 for the first event of a group
-  bool grouped = false;                   ///< the line has a value of the role
+  std::uint32_t event = 0, previous = 0;  ///< the transition; `previous` is 0 for the first event of a group
+  bool grouped = false;                   ///< whether the line has a value of the role
 };
 
 /// A context of events: none, the last event of the group, or the group as a whole, regardless of the order.
@@ -56,11 +56,11 @@ class LogOrderModel {
   static constexpr std::uint64_t kNoRole = 0;
   static constexpr double kSuspect = 5;
 
-  /// `labels`: of the fields whose values are followed, besides the templates.
+  /// `labels`: those of the fields whose values are followed in addition to the templates.
   LogOrderModel(std::vector<std::uint64_t> labels, std::uint64_t role) : labels_(std::move(labels)), role_(role) {}
 
   LogOrderScore score(const LogEvent& event) const;
-  /// Counts the events of a line. Without `counted`, it only becomes the last line of its group.
+  /// Counts the events of a line. Without `counted`, the line only becomes the last line of its group.
   void add(const LogEvent& event, bool counted = true);
   void forget_groups();  ///< forgets the last lines of all groups
   /// - ln of the Witten-Bell probability of the events of a line in a context.
@@ -79,7 +79,7 @@ class LogOrderModel {
   /// The last three events of every chain in a group; 0: there was none.
   struct Last {
     std::uint32_t events[kMostChains][3] = {};
-    std::uint32_t suspect = 0;  ///< a bit per chain: whether the last event was rare where it stood
+    std::uint32_t suspect = 0;  ///< one bit per chain: whether the last event was rare in its context
   };
   double rarity_bits(std::size_t chain, std::uint32_t event, std::uint32_t last, std::uint32_t before) const;
   double rarity_bits(std::size_t chain, std::uint32_t event, const Last& last) const;

@@ -1,5 +1,5 @@
 #pragma once
-/// Conformal p-values of scores in bits: how probable is a score at least as high among normal lines?
+/// Conformal p-values of scores in bits: the probability that the score of a normal line is at least as high.
 ///
 ///   TailCalibration tail;
 ///   for (double bits : held_out) tail.add(bits);
@@ -10,8 +10,8 @@
 ///
 ///   p = (k_u + 1) / (n + 1) exp(- (s - u) / b),   b = max(b0, (sum of excesses + a b0) / (k_u + a))
 ///
-/// with b0 = 1 / ln 2 the mean excess of a score that is itself - log2 of a p-value, a = 4. Without scores, p = 2^-s.
-/// Scores are grouped into sixteenths of a bit below 128 bits. Both functions take constant time.
+/// where b0 = 1 / ln 2 is the mean excess of a score that is itself - log2 of a p-value, and a = 4. Without scores, p =
+/// 2^-s. Scores are grouped into sixteenths of a bit below 128 bits. Both functions take constant time.
 
 #include <array>
 #include <nlohmann/json_fwd.hpp>
@@ -25,7 +25,7 @@ class TailCalibration {
   void add(double bits);
   double p_bits(double bits) const;
   Index scores() const { return scores_; }
-  /// The score that a share of normal lines exceeds: p_bits(result) = -log2(share).
+  /// Returns the score that the given share of normal lines exceeds: p_bits(result) = -log2(share).
   double threshold(double share) const;
 
   nlohmann::json to_json() const;
@@ -37,7 +37,7 @@ class TailCalibration {
   static constexpr int kPerBit = 16, kBins = 2048;
   static int bin_of(double bits);
   Index reaching(int bin) const;         // number of scores in this bin and above
-  Index sixteenths_from(int bin) const;  // sum of their bins
+  Index sixteenths_from(int bin) const;  // sum of the bins of these scores
   int tail_bin() const;                  // the highest bin that kTailScores scores reach
 
   void add_to(int bin, Index count);

@@ -14,7 +14,7 @@ namespace unfold {
 namespace {
 
 constexpr int kGroupsPerOctave = 8;
-/// The rarity in bits of a number at the end of the range, and of one far beyond it.
+/// The rarity in bits of a number at the end of the range, and of a number far outside it.
 constexpr double kMostWithin = 5, kMostBeyond = 12;
 constexpr std::size_t kMostGroups = 4096, kMostExamples = 12, kLongestExample = 60, kKeptValues = 400,
                       kKeptPlaces = 4000;
@@ -30,7 +30,7 @@ int number_group(double x) {
   return x < 0 ? -group : group;
 }
 
-/// The beginning of a text, without a part of a character at its end.
+/// Returns the beginning of a text, without an incomplete character at its end.
 std::string example_of(std::string_view text) {
   std::size_t size = std::min(text.size(), kLongestExample);
   while (size > 0 && size < text.size() && (static_cast<unsigned char>(text[size]) & 0xC0) == 0x80) --size;
@@ -103,7 +103,7 @@ double LogValueModel::calibrated_bits(const Place& place, double bits) {
   const auto level = static_cast<std::size_t>(std::clamp(bits, 0.0, static_cast<double>(kExceedances - 1)));
   const Index reached = place.exceeded[level];
   const double share = log2_of(static_cast<double>(place.scored + 1) / static_cast<double>(reached + 1));
-  // Beyond all earlier rarities, one count is no evidence against a high rarity.
+  // Above all earlier rarities, a single count is no evidence against a high rarity.
   return reached <= 1 ? bits : std::min(bits, share);
 }
 

@@ -1,19 +1,20 @@
 #pragma once
-/// Rarity of the values in log lines, per place: categories by count, composed texts also by pattern, numbers also by
-/// their distribution.
+/// Rarity of the values in log lines, per position: categories by count, composite texts also by pattern, numbers also
+/// by their distribution.
 ///
 ///   LogValueModel values;
 ///   LogValueScore worst = values.score(event);   // before `add`
 ///   values.add(event);
 ///
 /// A value has up to three rarities, each - log2 of the probability of a value that is at most as common:
-///   - its count among the values of its place (count_table.h)
-///   - the count of its pattern, the text with the parts that contain digits left out
-///   - for numbers, twice the smaller of the probabilities of a number at least as large and at least as small, at most
-///   5
-///     bits, and two bits more for each octave beyond the range
-/// A rarity of s bits is expected in a share 2^-s of the lines. Where values of a place exceed it more often (a counter
-/// that only grows), the rarity is - log2 of the share of the earlier values that reached it. All take constant time.
+///   - its count among the values of its position (count_table.h)
+///   - the count of its pattern: the text without the parts that contain digits
+///   - for numbers: twice the smaller of the probabilities of a number at least as large and at least as small. This
+///     rarity is at most 5 bits within the range, plus two bits for each octave beyond it.
+///
+/// A rarity of s bits is expected in a share 2^-s of the lines. If the values of a position exceed it more often, as
+/// with a counter that only grows, the rarity is - log2 of the share of the earlier values that reached it. All
+/// operations take constant time.
 
 #include <array>
 #include <cstdint>
@@ -44,7 +45,7 @@ class NumberCounts {
   double low_ = 0, high_ = 0;
 };
 
-/// The value of a line with the highest rarity.
+/// The value with the highest rarity in a line.
 struct LogValueScore {
   double bits = 0;
   const LogEventValue* value = nullptr;  ///< null: the line has no values
@@ -57,16 +58,18 @@ class LogValueModel {
 
   LogValueScore score(const LogEvent& event) const;
   void add(const LogEvent& event);
-  /// Common values of the place of a value, or the range of its numbers: "200 (81 %), 404 (4 %)".
+  /// Describes the common values at the position of a value, or the range of its numbers: "200 (81 %), 404 (4 %)".
   std::string expected(const LogEventValue& value) const;
-  /// Whether the place of a value occurred before.
+  /// Returns whether the position of a value occurred before.
   bool knows(const LogEventValue& value) const { return place_of(value) != nullptr; }
-  /// Whether the place has few different values, which recur.
+  /// Returns whether the position has few different values, which recur.
   bool is_category(const LogEventValue& value) const;
 
   std::size_t places() const { return places_.size(); }
   std::size_t values() const { return values_; }
-  Index dropped() const { return dropped_; }  ///< values that were not counted, because there are too many places
+  Index dropped() const {
+    return dropped_;
+  }  ///< number of values that were not counted, because there are too many positions
 
   /// `whole`: the state; otherwise what a trained model keeps: the most frequent values.
   nlohmann::json to_json(bool whole) const;

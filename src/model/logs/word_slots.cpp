@@ -25,7 +25,7 @@ std::uint64_t joined(std::uint64_t a, std::uint64_t b) {
   return x ^ (x >> 29);
 }
 
-/// The three ways to describe the place of a token.
+/// The three ways to describe the position of a token.
 struct PlaceKeys {
   std::uint64_t two_before, two_after, before;
 };

@@ -1,14 +1,16 @@
 #pragma once
-/// Finds the places of log lines where words vary freely, such as the user in "Invalid user bob", and masks them.
+/// Finds the positions in log lines where words vary freely, such as the user in "Invalid user bob", and masks the
+/// words there.
 ///
 ///   WordSlotLearner learner;
 ///   for (lines, twice) learner.see(line);      // first pass: words; second pass: their contexts
 ///   WordSlots slots = learner.finish();
 ///   slots.mask(line);                          // line.shape: "... Invalid user <word> from <ip>"
 ///
-/// A place is given by its neighbors: two tokens before and one after, or one before and two after. It is open if
-/// 2 kOpenWords different words occurred there, or kOpenWords of which a fifth is rare (at most two occurrences in the
-/// log). The two tokens before a word alone are enough if both hold. The learner holds a bounded number of places.
+/// A position is identified by its neighbors: two tokens before and one after, or one before and two after. It is open
+/// if 2 kOpenWords different words occurred there, or kOpenWords of which a fifth is rare (at most two occurrences in
+/// the log). If both conditions hold, the two tokens before a word are sufficient. The learner holds a bounded number
+/// of positions.
 
 #include <array>
 #include <cstdint>
@@ -26,8 +28,8 @@ class WordSlots {
  public:
   static constexpr std::size_t kOpenWords = 6;
 
-  /// Replaces the words at open places by `<word>` and adds them to the masked values. The key of such a value is the
-  /// word before it. `line` keeps views into its former shape: pass lines that live as long as their values are used.
+  /// Replaces the words at open positions by `<word>` and adds them to the masked values. The key of such a value is
+  /// the word before it. `line` keeps views into its previous shape: pass lines that outlive the use of their values.
   void mask(LogLine& line);
   std::size_t size() const { return places_.size(); }
 
@@ -47,7 +49,7 @@ class WordSlotLearner {
   void count_words(const LogLine& line);  ///< first pass
   void see(const LogLine& line);          ///< second pass
   WordSlots finish() const;
-  /// Occurrences of places that were not counted, because there are too many.
+  /// Number of occurrences of positions that were not counted, because there are too many.
   Index dropped() const { return dropped_; }
 
  private:
@@ -67,7 +69,7 @@ class WordSlotLearner {
 
 /// Splits a shape into its tokens.
 void split_shape(std::string_view shape, std::vector<std::string_view>& tokens);
-/// Whether a token stands for a masked value.
+/// Returns whether a token represents a masked value.
 inline bool is_placeholder(std::string_view token) { return token.size() > 2 && token[0] == '<'; }
 
 }  // namespace unfold

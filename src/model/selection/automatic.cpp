@@ -14,11 +14,11 @@ namespace unfold::forecasting {
 namespace {
 
 constexpr double kUnknownValue = std::numeric_limits<double>::quiet_NaN();
-constexpr Index kBlock = 64;              // series whose backtests are in memory at a time
+constexpr Index kBlock = 64;              // number of series whose backtests are in memory at the same time
 constexpr Index kLeastBacktested = 4;     // values
-constexpr std::size_t kLeastMembers = 2;  // seasonal-naive and naive, whatever the budget
+constexpr std::size_t kLeastMembers = 2;  // seasonal-naive and naive, regardless of the budget
 
-/// Does independent tasks in any order; each writes only its own result.
+/// Runs independent tasks in any order; each writes only its own result.
 void for_each_task(Team& team, Index count, const std::function<void(Index)>& task) {
   std::atomic<Index> next = 0;
   team.run([&](unfold::Member&) {
@@ -26,15 +26,15 @@ void for_each_task(Team& team, Index count, const std::function<void(Index)>& ta
   });
 }
 
-/// One series while it is forecast.
+/// The data of one series while it is being forecast.
 struct Work {
   UnivariateSeries series = {};  ///< without the missing values before the first observed one
-  Index end = 0;                 ///< behind the last observed value
+  Index end = 0;                 ///< after the last observed value
   Index observed = 0;
   bool constant = true, non_negative = true;
   std::vector<Index> origins = {};
   std::vector<MemberBacktest> backtests = {};  ///< one for each member of the plan
-  std::vector<PointsAndWidths> final = {};     ///< one for each member: from the end of the series
+  std::vector<PointsAndWidths> final = {};     ///< one for each member, from the end of the series
   std::vector<std::string> forms = {}, failures = {};
   CombinationBacktest combination = {};
   PointsAndWidths result = {};
@@ -111,13 +111,13 @@ class Automatic {
     for_each_task(team_, static_cast<Index>(block.size()), [&](Index i) { finish(block[at(i)]); });
   }
 
-  /// Index of the member that the combination should not be worse than: -1 if it is not among the members.
+  /// Index of the member that the combination should not be worse than; -1 if it is not among the members.
   Index reference(const Work& work) const {
     const auto place = std::ranges::find(plan_.members, work.series.period > 1 ? "seasonal-naive" : "naive");
     return place == plan_.members.end() ? -1 : place - plan_.members.begin();
   }
 
-  /// Fits a member with a weight to all values.
+  /// Fits a member that has a weight to all values.
   void refit(Work& work, std::size_t member) const {
     if (work.combination.weights.empty() || work.combination.weights[member] == 0) return;
     try {
@@ -151,7 +151,7 @@ class Automatic {
       work.result = {unknown, unknown, unknown};
     }
     for (double& x : work.result.mean) x = work.non_negative && x < 0 ? 0 : x;
-    work.result.out_of_range = work.non_negative;  // from here on: whether 0 is a limit
+    work.result.out_of_range = work.non_negative;  // the rest: whether 0 is a limit
   }
 
   AutomaticForecast report(const Work& work) const {

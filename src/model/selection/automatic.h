@@ -1,6 +1,6 @@
 #pragma once
-/// Forecasts of one or many series without a choice of model: members are compared by a rolling-origin backtest, the
-/// best are combined and fitted to all values, and intervals are calibrated on the held-out values.
+/// Forecasts of one or many series with automatic model selection: members are compared by a rolling-origin backtest,
+/// the best are fitted to all values and combined, and intervals are calibrated on the held-out values.
 ///
 ///     Team team(2);
 ///     const auto forecasts = forecast_automatically(series, {.horizon = 12, .coverage = {0.8, 0.95}}, team);
@@ -27,15 +27,15 @@ struct AutomaticOptions {
   std::vector<double> coverage = {0.8};   ///< probabilities of central intervals, in (0, 1)
   std::vector<std::string> members = {};  ///< as in backtest.h; empty: those of `default_members` within the budget
   Index origins = 0;                      ///< of the backtest; 0: five, or fewer if the budget is small
-  double budget = 2e10;                   ///< operations for all series; about 1e9 take a second of one processor
+  double budget = 2e10;                   ///< operations for all series; about 1e9 take one second on one processor
 };
 
 struct MemberReport {
   std::string name;       ///< as in backtest.h
-  std::string form = {};  ///< what was fitted to all values, such as "ets:A,Ad,N"; empty if it was not
+  std::string form = {};  ///< the form fitted to all values, such as "ets:A,Ad,N"; empty if none was fitted
   double error = 0;       ///< MASE in the backtest; +infinity: failed; NaN: there was no backtest
   double weight = 0;
-  std::string note = {};  ///< why it failed or was left out
+  std::string note = {};  ///< reason why it failed or was left out
 };
 
 struct AutomaticForecast {
@@ -50,16 +50,16 @@ struct AutomaticForecast {
 /// What the budget allows.
 struct AutomaticPlan {
   std::vector<std::string> members = {};
-  std::vector<std::string> left_out = {};  ///< beyond the budget
+  std::vector<std::string> left_out = {};  ///< members that exceed the budget
   Index origins = 5;
 };
 AutomaticPlan plan_members(std::span<const UnivariateSeries> series, const AutomaticOptions& options);
 
-/// Names of the members that are compared by default, those that are used first under a small budget first. With
-/// `known`, those with covariates too.
+/// Names of the members that are compared by default, in the order in which a small budget uses them. With `known`,
+/// also those with covariates.
 std::vector<std::string> default_members(bool known = false);
-/// The estimated number of operations of one fit and forecast of a member. `has_missing`: some values are missing,
-/// which arima then reads by a Kalman filter instead of conditional sums.
+/// Estimated number of operations of one fit and forecast of a member. `has_missing`: some values are missing; arima
+/// then uses a Kalman filter instead of conditional sums.
 double member_operations(const std::string& name, Index values, Index period, bool has_missing = false);
 
 /// Throws UsageError for a horizon below 1, a coverage outside (0, 1), and unknown members.

@@ -22,7 +22,7 @@ double mean_size(std::span<const double> values) {
   return sum / count;
 }
 
-/// Why a member would be the same as another one for this series; empty if it would not.
+/// Returns why a member would be identical to another one for this series; empty if it would not.
 std::string superfluous(const Member& member, const UnivariateSeries& series) {
   if (member.uses_known() && series.known.empty()) return "there are no covariates that are known in advance";
   if (member.name.find("+box-cox") != std::string::npos && box_cox_lambda(series.values, series.period) == 1)
@@ -53,7 +53,7 @@ PointsAndWidths points_and_widths(const Forecast& forecast) {
     const double tail = (1 - kWidthProbability) / 2;
     p.below.push_back(std::max(0.0, p.mean[h] - forecast.quantile(step, tail)) / kWidthQuantile);
     p.above.push_back(std::max(0.0, forecast.quantile(step, 1 - tail) - p.mean[h]) / kWidthQuantile);
-    // A limit at 0 makes the lower half narrow, not the distribution.
+    // A limit at 0 narrows the lower half of the interval, not the distribution.
     if (forecast.lower_limit == 0) p.below.back() = std::max(p.below.back(), 0.5 * p.above.back());
   }
   return p;
@@ -81,7 +81,7 @@ std::vector<Index> backtest_origins(Index n, Index horizon, Index period, Index 
   std::vector<Index> origins;
   if (n < kLeastValues) return origins;
   const Index count = wanted > 0 ? wanted : kDefaultOrigins;
-  // At least one value stays behind an origin, and enough before it for a season and a fit.
+  // At least one value remains after an origin, and enough before it for a season and a fit.
   const Index least =
       std::clamp<Index>(std::max(2 * period + 1, n / 3), 2, std::max<Index>(2, n - std::min(horizon, n / 3)));
   const Index last = std::max(least, n - std::min(horizon, std::max<Index>(1, n / 3)));

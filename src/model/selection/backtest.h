@@ -17,9 +17,9 @@
 
 namespace unfold::forecasting {
 
-/// A forecaster of a backtest: a name of `make_forecaster`, with the suffix "+log" for the logarithm of the values or
-/// "+box-cox" for the exponent of `box_cox_lambda`, and then "+known" for a regression on the covariates that are known
-/// in advance (covariate_effect.h).
+/// A forecaster of a backtest: a name accepted by `make_forecaster`, with the suffix "+log" for the logarithm of the
+/// values or "+box-cox" for the exponent of `box_cox_lambda`, and then "+known" for a regression on the covariates that
+/// are known in advance (covariate_effect.h).
 struct Member {
   std::string name;
   std::unique_ptr<Forecaster> make() const;  ///< throws UsageError for an unknown name
@@ -28,38 +28,38 @@ struct Member {
 };
 
 /// A forecast reduced to what combinations need. Half-widths are those of the central 80 % interval divided by the
-/// normal quantile, so that those of a normal distribution are its standard deviation.
+/// normal quantile; for a normal distribution, they equal the standard deviation.
 struct PointsAndWidths {
   std::vector<double> mean = {}, below = {}, above = {};
   bool out_of_range = false;
 };
 PointsAndWidths points_and_widths(const Forecast& forecast);
-/// Fits a member to a series and forecasts. `form`, if given, receives what was fitted. Throws DataError.
+/// Fits a member to a series and forecasts. `form`, if given, receives the fitted form. Throws DataError.
 PointsAndWidths fit_and_forecast(const Member& member, const UnivariateSeries& series, Index horizon,
                                  std::string* form = nullptr);
 
 struct MemberBacktest {
   std::vector<PointsAndWidths> forecasts;  ///< one for each origin
-  std::vector<double> errors;              ///< one for each origin; NaN if no value behind the origin is observed
-  double error = 0;                        ///< their mean; +infinity if the member failed at an origin
-  std::string failure = {};                ///< why it failed
+  std::vector<double> errors;              ///< one for each origin; NaN if no value after the origin is observed
+  double error = 0;                        ///< mean of these errors; +infinity if the member failed at an origin
+  std::string failure = {};                ///< reason why it failed
 };
 
 /// Returns the number of values before each origin, ascending. Origins are `horizon` apart, or less if the series is
-/// short; the first one has at least two periods and a third of the series before it where that is possible. `wanted`:
-/// number of origins, fewer if the series is too short; 0: five. Empty if fewer than four values are given.
+/// short; the first one has at least two periods and a third of the series before it if possible. `wanted`: number of
+/// origins (fewer if the series is too short); 0: five. Empty if fewer than four values are given.
 std::vector<Index> backtest_origins(Index n, Index horizon, Index period, Index wanted);
 
-/// The scale of errors: the mean absolute difference at lag `period` before the origin; at lag 1, then the mean
-/// absolute value, then 1 where that is 0 or unknown.
+/// The scale of errors: the mean absolute difference at lag `period` before the origin; if that is 0 or unknown, at lag
+/// 1, then the mean absolute value, then 1.
 double error_scale(std::span<const double> history, Index period);
 /// Mean absolute error of the observed values divided by `scale`; `actual` may be shorter than `forecast`.
 double scaled_error(std::span<const double> actual, std::span<const double> forecast, double scale);
-/// The observed values behind an origin, at most `horizon`.
+/// Returns the observed values after an origin, at most `horizon`.
 std::span<const double> held_out(const UnivariateSeries& series, Index origin, Index horizon);
 
-/// A forecast that is marked out of range makes the member fail, and so does a DataError. A Box-Cox transformation with
-/// the exponent 1 and seasonal-naive without a season fail because other members are the same.
+/// A forecast that is marked as out of range, or a DataError, makes the member fail. A Box-Cox transformation with the
+/// exponent 1 and seasonal-naive without a season fail because they are identical to other members.
 MemberBacktest backtest(const Member& member, const UnivariateSeries& series, std::span<const Index> origins,
                         Index horizon);
 

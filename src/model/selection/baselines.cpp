@@ -15,7 +15,7 @@ namespace {
 
 constexpr double kNotKnown = std::numeric_limits<double>::quiet_NaN();
 
-/// Calls use(entry, previous entry or -1) for each entry of a field that is predicted, and whether it is in a chain.
+/// Calls use(entry, previous entry or -1) for each predicted entry of a field.
 template <class Use>
 void for_each_entry(const ExampleSet& set, bool once, Index back, const Use& use) {
   for (Index e = 0; e < set.count(); ++e) {

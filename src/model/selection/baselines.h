@@ -1,5 +1,5 @@
 #pragma once
-/// Baselines: how good simple predictions are, in the measure of the model beside which they stand.
+/// Baselines: the quality of simple predictions, in the metric of the model that they are compared with.
 ///
 ///   std::vector<Baseline> of = field_baselines(training, validation, "label", 0);
 ///   if (!is_better(accuracy, of.front())) ...
@@ -29,7 +29,7 @@ struct Baseline {
   double value = 0;
 };
 
-/// Whether a result in the measure of a baseline is better than it.
+/// Returns whether a result in the metric of a baseline is better than the baseline.
 bool is_better(double result, const Baseline& baseline);
 
 /// `ahead`: distance in positions to the last known value of a number; 0 for fields that are not read.

@@ -14,13 +14,13 @@ namespace {
 constexpr double kInfinite = std::numeric_limits<double>::infinity();
 constexpr double kFactorOfBest = 1.5, kReferenceShare = 0.5;
 constexpr std::size_t kMostCombined = 6;
-constexpr Index kLeastPool = 20;         // series whose scores are pooled
-constexpr double kReferenceOrigins = 2;  // number of origins that the normal distribution counts for
-constexpr double kPooledOrigins = 6;     // number of origins that the scores of the other series count for
-constexpr double kUncertainty = 1.15;    // factor of the widths of fitted models where nothing was held out
+constexpr Index kLeastPool = 20;         // minimum number of series whose scores are pooled
+constexpr double kReferenceOrigins = 2;  // number of origins that the normal distribution is equivalent to
+constexpr double kPooledOrigins = 6;     // number of origins that the scores of the other series are equivalent to
+constexpr double kUncertainty = 1.15;    // factor on the widths of fitted models if nothing was held out
 constexpr double kLargestScore = 1e3;
 
-/// The ceil((n + 1) c)-th smallest of sorted scores, at most the largest.
+/// Returns the ceil((n + 1) c)-th smallest of sorted scores, at most the largest.
 double conformal_quantile(const std::vector<double>& sorted, double coverage) {
   const double place = std::ceil((static_cast<double>(sorted.size()) + 1) * coverage - 1e-9);
   return sorted[std::min(sorted.size(), static_cast<std::size_t>(std::max(1.0, place))) - 1];

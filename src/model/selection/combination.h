@@ -2,9 +2,9 @@
 /// Combination of the forecasts of several members, with weights from their backtest, and prediction intervals that are
 /// calibrated on the held-out values of the same backtest.
 ///
-/// Weights are proportional to error^-4 over the members whose error is at most 1.5 times the least one (at most six),
-/// and 0 for the others. If the combination was worse than seasonal-naive in the backtest, half of the weight goes to
-/// seasonal-naive.
+/// Weights are proportional to error^-4 over the members whose error is at most 1.5 times the smallest one (at most six
+/// members), and 0 for the others. If the combination was worse than seasonal-naive in the backtest, half of the weight
+/// goes to seasonal-naive.
 ///
 /// Intervals (split conformal prediction): the score of a held-out value is its distance from the combined forecast
 /// divided by the combined half-width of that horizon, and the interval of probability c has the half-width times the
@@ -25,10 +25,10 @@ std::vector<double> combination_weights(std::span<const double> errors);
 /// Weighted mean of points and widths. Members with weight 0 may be empty.
 PointsAndWidths combine(std::span<const PointsAndWidths* const> members, std::span<const double> weights);
 
-/// What the backtest says about the combination.
+/// Results of the backtest for the combination.
 struct CombinationBacktest {
   std::vector<double> weights;  ///< for the forecast from the end of the series
-  double error = 0;             ///< MASE of the combinations whose weights come from the other origins
+  double error = 0;             ///< MASE of the combinations with weights from the other origins
   Index origins = 0;
   std::vector<std::vector<double>> scores;  ///< for each horizon, one for each origin with a held-out value
 };
@@ -36,7 +36,7 @@ struct CombinationBacktest {
 CombinationBacktest backtest_combination(std::span<const MemberBacktest> members, const UnivariateSeries& series,
                                          std::span<const Index> origins, Index horizon, Index reference);
 
-/// The quantiles of scores that the intervals use.
+/// Quantiles of the scores, from which the intervals are computed.
 class ScoreQuantiles {
  public:
   /// `all`: per horizon, the scores of all series; used as the reference if there are at least `kLeastPool` series.

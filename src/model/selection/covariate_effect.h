@@ -16,8 +16,8 @@ class CovariateEffect {
  public:
   /// Estimates the coefficients from the values of the series. They are 0 if there are too few values.
   explicit CovariateEffect(const UnivariateSeries& series);
-  /// Effect at a position of the series or behind it. A missing covariate has no effect. Throws DataError if the
-  /// covariates end before the position.
+  /// Returns the effect at a position of the series or after its end. A missing covariate has no effect. Throws
+  /// DataError if the covariates end before the position.
   double effect(const UnivariateSeries& series, Index position) const;
   const std::vector<double>& coefficients() const { return coefficients_; }
 

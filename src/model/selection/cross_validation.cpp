@@ -13,7 +13,7 @@
 namespace unfold {
 namespace {
 
-/// Examples that are kept together, of one class: the most frequent one.
+/// Examples that are kept together; their class is the most frequent one.
 struct FoldUnit {
   std::vector<Index> examples;
   Index main_class = 0;

@@ -16,29 +16,29 @@
 namespace unfold {
 
 /// Divides examples among folds at random, so that the examples of each class are spread evenly. Examples of one group
-/// are in the same fold; `groups` is empty if each example is a group. A function of the arguments. REQUIRES folds >=
-/// 2, as many groups as classes if there are any.
+/// are in the same fold; `groups` is empty if each example is a group. The result depends only on the arguments.
+/// REQUIRES folds >= 2, and as many groups as classes if there are any.
 std::vector<Index> stratified_folds(std::span<const Index> classes, std::span<const Index> groups, Index folds,
                                     std::uint64_t seed);
 /// The classes of examples for stratified_folds: the entries of a field of symbols with one entry per example; one
 /// class for all examples if the field contains numbers.
 std::vector<Index> classes_of(const ExampleSet& examples, const std::string& field);
 
-/// How a network is trained on each set of all folds but one.
+/// How a network is trained on all folds but one.
 struct FoldTraining {
   std::string optimizer = "adam:rate=0.003,clip=1,schedule=cosine,warmup=100";
   double epochs = 15;
   Index batch = 16;
   std::uint64_t seed = 1;
-  const std::atomic<bool>* stop = nullptr;  ///< interrupts if set
+  const std::atomic<bool>* stop = nullptr;  ///< interrupts training if set
 };
 
-/// Trains a network on all folds but one, in turn, and returns the negative log-likelihood per example of the examples
-/// left out. REQUIRES: heads predict once per example. Throws as Trainer; InterruptedError.
+/// Trains a network on all folds but one, in turn, and returns the negative log-likelihood per example of the held-out
+/// examples. REQUIRES: heads predict once per example. Throws like Trainer, and InterruptedError.
 template <class T>
 double cross_validated_nats(const std::string& model, const ExampleSet& examples, const NetworkLayout& layout,
                             const std::vector<Index>& folds, const FoldTraining& training, Team& team);
-/// Returns the additions and multiplications of cross_validated_nats.
+/// Returns the number of additions and multiplications of cross_validated_nats.
 double cross_validation_operations(const std::string& model, const ExampleSet& examples, const NetworkLayout& layout,
                                    Index folds, double epochs);
 

@@ -21,7 +21,7 @@ Index channels_of(const ExampleSet& training, const NetworkLayout& layout) {
   return channels;
 }
 
-/// Additions and multiplications of features and of the fit.
+/// Number of additions and multiplications of the features and of the fit.
 double operations_of(const ExampleSet& training, double per_position, double features) {
   constexpr double kLambdas = 17, kFewLambdas = 8, kExact = 2000;
   const auto rows = static_cast<double>(training.count());
@@ -36,7 +36,7 @@ double kernel_operations(const ExampleSet& training, Index features) {
   return operations_of(training, 2 * count, count);
 }
 
-/// Whether some series differs from a standardized one, so that standardizing each of them makes a difference.
+/// Returns whether some series is not standardized, so that standardizing each series makes a difference.
 bool differ_in_scale(const ExampleSet& training, const NetworkLayout& layout) {
   constexpr double kSame = 0.01;
   for (const std::string& read : layout.reads) {

@@ -5,12 +5,12 @@
 ///   NetworkModel<float> model(found.candidates[found.best].model, training.data(), layout);   // and fit it
 ///
 /// Candidates are models whose readout is fitted by ridge regression (model/series/pooled_readout.h), so that leaving
-/// out one example at a time costs no further fit: random kernels on the series as they are, the same on series that
-/// are standardized one by one, and an echo state network. The last candidate is a recurrent network, which is trained
-/// five times by gradients, each time without a fifth of the examples (cross_validation.h). Each is scored by the mean
-/// negative log-likelihood of the left-out labels. Candidates are tried in this order as long as the budget lasts; if
-/// it lasts only for the first one, that one is used untried. The budget counts operations, never time, so the
-/// selection is the same on every machine.
+/// out one example at a time requires no further fits: random kernels on the original series, the same on individually
+/// standardized series, and an echo state network. The last candidate is a recurrent network that is trained five times
+/// by gradients, each time without a fifth of the examples (cross_validation.h). Each is scored by the mean negative
+/// log-likelihood of the left-out labels. Candidates are tried in this order as long as the budget allows; if it allows
+/// only the first one, that one is used without being tried. The budget counts operations, never time, so the selection
+/// is the same on every machine.
 
 #include <functional>
 #include <string>
@@ -34,9 +34,9 @@ struct SeriesSelectionOptions {
 struct SeriesCandidate {
   std::string model;
   double operations = 0;  ///< estimated
-  double nats = 0;        ///< per example, left out
+  double nats = 0;        ///< nats per held-out example
   bool tried = false;
-  bool fitted = true;  ///< its readout is fitted; otherwise it is trained by gradients
+  bool fitted = true;  ///< the readout is fitted; otherwise the network is trained by gradients
 };
 
 struct SeriesSelection {
@@ -47,7 +47,7 @@ struct SeriesSelection {
 /// Returns the candidates with their estimated operations.
 std::vector<SeriesCandidate> series_candidates(const ExampleSet& training, const NetworkLayout& layout,
                                                const SeriesSelectionOptions& options);
-/// `progress` is called before each candidate. REQUIRES: all heads predict once per example. Throws DataError as
+/// `progress` is called before each candidate. REQUIRES: all heads predict once per example. Throws DataError like
 /// fit_pooled_readout.
 template <class T>
 SeriesSelection select_series_model(const ExampleSet& training, const NetworkLayout& layout,
