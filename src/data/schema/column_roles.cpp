@@ -25,7 +25,7 @@ class RoleAssignment {
     if (text_ != nullptr) require_no_sequences();
     const ColumnSchema* group = text_ != nullptr ? nullptr : find_group(order != nullptr);
     if (text_ != nullptr) order = nullptr;
-    // A row counter that is the group would be the order of nothing; find_group never returns the order.
+    // A row counter used as the group could not order anything; find_group never returns the order.
     schema_.events = options_.predict.empty() && is_event_table(group, order);
     const bool infers = options_.predict.empty() && options_.infer_roles;
     const ColumnSchema* target = infers ? find_target(group, order) : nullptr;
@@ -86,7 +86,7 @@ class RoleAssignment {
     set(column, ColumnRole::left_out, "texts in the rows of a series" + state);
   }
 
-  /// The column whose entries are the examples: a text that is predicted or read, the first with words.
+  /// Returns the column whose entries are the examples: a text that is predicted or read; the first one with words.
   const ColumnSchema* find_text() const {
     const ColumnSchema* found = nullptr;
     for (const ColumnSchema& column : schema_.columns) {
@@ -100,8 +100,8 @@ class RoleAssignment {
     return named(options_.read, column) || named(options_.predict, column);
   }
 
-  /// Whether rows follow each other in time, so that a text is a remark on a row: regular dates and a number to
-  /// predict.
+  /// Returns whether rows follow each other in time, so that a text is a comment on a row: regular dates and a number
+  /// to predict.
   bool is_series(const ColumnSchema* order) const {
     if (order == nullptr || !options_.read.empty()) return false;
     if (options_.order) return true;

@@ -18,9 +18,10 @@ std::string escape_cell(std::string_view cell, std::size_t most);
 /// A few lines about the table, then one line per column with type, role, missing values, examples and reasons, and one
 /// line per odd cell. Tables with more than 200 columns are truncated, which an additional line reports.
 std::string describe(const TableSchema& schema);
-/// One sentence for the progress of `train`: what is read, predicted, grouped, ordered and left out, and why.
+/// Returns one sentence for the progress output of `train`: what is read, predicted, used as group and order, and left
+/// out, and why.
 std::string describe_briefly(const TableSchema& schema);
-/// One object with all columns.
+/// Returns one object with all columns.
 nlohmann::json to_json(const TableSchema& schema);
 
 }  // namespace unfold

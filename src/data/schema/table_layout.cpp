@@ -20,7 +20,8 @@ constexpr std::size_t kMostSampleRows = 500;
 constexpr double kConsistentShare = 0.9;
 constexpr double kTypedShare = 0.9;  ///< like the shares of ColumnProfile
 constexpr Index kTypedBesidesOne = 3;
-constexpr std::size_t kRowsOfCount = 3;  ///< rows with the header of a count from 1, which may be a class otherwise
+constexpr std::size_t kRowsOfCount =
+    3;  ///< minimum number of rows for a header above a count from 1, which may otherwise be a class
 constexpr std::size_t kLongestName = 64;
 constexpr Index kWordsOfName = 6;
 
@@ -179,7 +180,8 @@ class HeaderRule {
  private:
   const SampleRow& head() const { return *rows_[0]; }
 
-  /// A cell of the first row that names a column whose type is stated; numbers are names of columns without a header.
+  /// Returns a cell of the first row that is the name of a column whose type an option states. Numbers do not count,
+  /// because they name columns of tables without a header.
   const std::string* stated_name() const {
     if (rows_.empty()) return nullptr;
     for (const std::string& cell : head())

@@ -85,7 +85,7 @@ struct TableSchema {
   LineCount ragged;              ///< rows with more or fewer cells than the others
   Index ragged_cells = 0;        ///< cells of the first of these rows
   Index first_line = 0;          ///< line of the first row with the usual number of cells
-  LineCount misplaced_quotes;    ///< text behind a closing quote
+  LineCount misplaced_quotes;    ///< text after a closing quote
   Index unclosed_quote = 0;      ///< line of a quote without a closing quote; 0 if there is none
   Index comments = 0;
   bool events = false;  ///< events of groups in time: the next event is predicted from the earlier ones
@@ -94,8 +94,8 @@ struct TableSchema {
 
   /// Returns nullptr if there is no such column.
   const ColumnSchema* find(std::string_view name) const;
-  /// The column whose text is an example, so that the rows are independent of each other; nullptr: rows follow one
-  /// another.
+  /// Returns the column whose text is an example, so that the rows are independent of each other; nullptr if
+  /// consecutive rows form sequences.
   const ColumnSchema* text() const;
 };
 
@@ -118,8 +118,8 @@ struct SchemaOptions {
   std::string comment = {};  ///< prefix of lines that are skipped; empty: there are none
   std::optional<std::string> group = {}, order = {};
   std::vector<std::string> read = {}, predict = {};  ///< empty: inferred
-  bool ignore_absent = false;  ///< types and names of fields that are no columns are ignored: they are those of a model
-  bool infer_roles = true;     ///< false: only `group` and `order` make sequences, and other columns are not predicted
+  bool ignore_absent = false;  ///< types and names of fields that are not columns are ignored: they belong to a model
+  bool infer_roles = true;  ///< false: only `group` and `order` define sequences, and other columns are not predicted
 };
 
 /// Parsers of the values of the command line. All throw UsageError, with the nearest name where there is one.
