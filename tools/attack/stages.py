@@ -20,6 +20,7 @@ import time
 import mutate
 from command import finish, processor_seconds
 
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 WORDS = "the cat sat on a mat and ate".split()
 FAILURES = {1, 2, 3, 4, 5, 6}
 MEMORY_LIMIT = {resource.RLIMIT_AS: (3 << 30, 3 << 30)}  # so that a file that asks for all memory does not get it
@@ -209,6 +210,34 @@ def data(c):
         # A usage error is right where the first line no longer names what would be predicted.
         c.run(["train", file, *options, "--model", model, *budget, "--quiet", "--out", c.at("run"), "--overwrite"], {0, 2, 3},
               [file], limits=MEMORY_LIMIT)
+
+
+def inspect(c):
+    """Damaged files of habits: `inspect` describes them or refuses them (3), the same way each time, without control
+    characters, and training refuses what `inspect` says is refused.
+    """
+    habits = os.path.join(ROOT, "tests", "data_habits", "tables")
+    files = {name: c.read(os.path.join(habits, name)) for name in sorted(os.listdir(habits)) if not name.endswith(".json")}
+    files.update({name: data for name, (data, _) in data_files(c.random).items()})
+    files["rows.jsonl"] = b"".join(b'{"id": %d, "x": %d.5, "kind": "%s"}\n' % (i, i % 7, b"ab"[i % 2:i % 2 + 1]) for i in range(30))
+    originals = list(files.values())
+    options = [[], [], [], ["--decimal", "comma"], ["--header", "no"], ["--comment", "#"], ["--missing", "x"]]
+    for i in range(c.count(60, 20000)):
+        name = c.random.choice(sorted(files))
+        file = c.write(name, mutate.bytes_of(c.random, files[name], originals))
+        more = c.random.choice(options)
+        outcome = c.run(["inspect", file, *more], {0, 2, 3}, [file], limits=MEMORY_LIMIT)
+        if any(byte < 32 and byte != 10 for byte in outcome.out) or len(outcome.out) > 200000:
+            c.wrong(outcome, "control characters, or a description without end", [file])
+        if outcome.code != 0:
+            continue
+        shown = c.run(["inspect", file, *more, "--json"], {0}, [file], limits=MEMORY_LIMIT)
+        again = c.run(["inspect", file, *more, "--json"], {0}, [file], limits=MEMORY_LIMIT)
+        if shown.out != again.out:
+            c.wrong(shown, "a different description of the same file", [file])
+        if shown.code == 0 and "refused" in json.loads(shown.out):
+            c.run(["train", file, *more, "--model", "rnn:3", "--steps", 1, "--quiet", "--out", c.at("run"), "--overwrite"], {2, 3},
+                  [file], limits=MEMORY_LIMIT)
 
 
 def side_files(c):
@@ -765,7 +794,8 @@ def terminal(c):
                 c.wrong(outcome, f"a message of {len(outcome.err)} characters", [text, labels, log])
 
 
-ALL = {"models": models, "archives": archives, "checkpoints": checkpoints, "data": data, "side-files": side_files,
+ALL = {"models": models, "archives": archives, "checkpoints": checkpoints, "data": data, "inspect": inspect,
+       "side-files": side_files,
        "odd-files": odd_files, "kills": kills, "signals": signals, "full-disks": full_disks, "vanishing": vanishing, "limits": limits,
        "races": races, "clocks": clocks, "bits": bits,
        "order": order,
