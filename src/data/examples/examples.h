@@ -41,8 +41,10 @@ struct ExampleColumn {
   /// The cells of the file where an entry is written differently: "1,200" for 1200. One per entry, or one per example
   /// if the entries are the words or characters of one cell. Empty: entries are written as they are.
   CellList cells = {};
-  bool integers = false;  ///< the texts are whole numbers, which JSON shows as numbers
-  bool derived = false;   ///< computed by the reader from a different column, and not written with the data
+  /// The texts are whole numbers, true or false, which JSON shows without quotes. Of a column in memory that a table is
+  /// read from: numbers may be among the texts.
+  bool integers = false;
+  bool derived = false;  ///< computed by the reader from a different column, and not written with the data
 
   bool is_text() const { return width == 0; }
   Index entries() const {

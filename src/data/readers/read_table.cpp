@@ -54,12 +54,25 @@ SchemaOptions schema_options(const ReaderOptions& options) {
   return schema;
 }
 
-/// Whether a number is written as fmt writes its value, so that the cell need not be kept.
-bool is_plain_number(std::string_view cell, double value) {
+/// Whether digits with at most one decimal point are the shortest decimal text of their value: at most 15 of them, no
+/// leading zero but one before the point, no trailing zero behind it, and not so small that it would have an exponent.
+bool is_shortest_decimal(std::string_view cell) {
   constexpr std::size_t kMostDigits = 15;
-  const bool digits = !cell.empty() && cell.size() <= kMostDigits &&
-                      std::all_of(cell.begin(), cell.end(), [](char c) { return c >= '0' && c <= '9'; });
-  if (digits) return cell.size() == 1 || cell[0] != '0';
+  const std::size_t point = std::min(cell.find('.'), cell.size());
+  if (point == 0 || cell.size() > kMostDigits + 1) return false;
+  if (point > 1 && cell[0] == '0') return false;
+  if (point == cell.size()) return cell.size() <= kMostDigits;
+  if (point + 1 == cell.size() || cell.back() == '0') return false;
+  return cell[0] != '0' || !cell.substr(point + 1).starts_with("000");
+}
+
+/// Whether a number is written as fmt writes its value, so that the cell need not be kept.
+bool is_plain_number(std::string_view cell, NumberShape shape, double value) {
+  const bool simple = shape == NumberShape::integer || shape == NumberShape::point;
+  const std::string_view magnitude = cell.starts_with('-') && cell != "-0" ? cell.substr(1) : cell;
+  const bool digits = simple && std::all_of(magnitude.begin(), magnitude.end(),
+                                            [](char c) { return (c >= '0' && c <= '9') || c == '.'; });
+  if (digits && is_shortest_decimal(magnitude)) return true;
   fmt::memory_buffer shown;
   fmt::format_to(std::back_inserter(shown), "{}", value);
   return std::string_view(shown.data(), shown.size()) == cell;
@@ -87,11 +100,14 @@ class TableColumn {
       return;
     }
     double value = 0;
+    bool plain = cell.empty();
     if (!missing) {
-      const NumberScan scan = scan_number(cell);
-      value = reads_as_grouped(schema_.convention, scan.shape) ? scan.grouped : scan.value;
+      const NumberScan scan = scan_cell(cell);
+      const bool grouped = reads_as_grouped(schema_.convention, scan.shape);
+      value = grouped ? scan.grouped : scan.value;
+      const bool point = scan.shape == NumberShape::point_three && !grouped;
+      plain = is_plain_number(cell, point ? NumberShape::point : scan.shape, value);
     }
-    const bool plain = missing ? cell.empty() : is_plain_number(cell, value);
     if (!plain && column_.cells.empty()) keep_all_cells();
     column_.numbers.push_back(value);
     mark_entry(column_, missing);
@@ -100,6 +116,7 @@ class TableColumn {
 
   /// Adds an entry of a column in memory, whose cells are texts or numbers.
   void add(const ExampleColumn& from, Index entry, std::string_view cell) {
+    if (!numbers_) column_.integers = column_.integers || from.integers;
     if (!numbers_ || from.is_text() || options_.missing) return add(cell);
     column_.numbers.push_back(from.numbers[at(entry)]);
     mark_entry(column_, !from.present(entry));
@@ -118,6 +135,12 @@ class TableColumn {
     const NumberScan scan = scan_number(schema.examples[0]);
     return admits(schema.convention, scan.shape) && scan.shape != NumberShape::leading_zero &&
            scan.shape != NumberShape::big_integer;
+  }
+
+  NumberScan scan_cell(std::string_view cell) const {
+    const NumberScan scan = scan_number(cell);
+    if (scan.shape != NumberShape::none || schema_.number_unit.empty()) return scan;
+    return scan_number(split_unit(cell).number);
   }
 
   bool is_missing(std::string_view cell) const {
@@ -156,9 +179,9 @@ class MemoryCells {
   std::vector<ColumnCells> cells() {
     std::vector<ColumnCells> cells;
     for (std::size_t c = 0; c < columns_.size(); ++c)
-      cells.push_back({.name = columns_[c].name, .numbers = !columns_[c].is_text(), .cell = [this, c](Index r) {
-                         return cell(c, r);
-                       }});
+      cells.push_back({.name = columns_[c].name,
+                       .numbers = !columns_[c].is_text() || columns_[c].integers,
+                       .cell = [this, c](Index r) { return cell(c, r); }});
     return cells;
   }
 
@@ -188,8 +211,10 @@ class TableExamples {
     if (rows == 0) return;
     for (std::size_t c = 0; c < columns_.size(); ++c)
       for (Index r = 0; r < rows; ++r) columns_[c].add(cells.columns()[c], r, cells.cell(c, r));
-    examples_.lines.resize(at(rows));
-    std::iota(examples_.lines.begin(), examples_.lines.end(), Index{1});
+    if (examples_.lines.empty()) {
+      examples_.lines.resize(at(rows));
+      std::iota(examples_.lines.begin(), examples_.lines.end(), Index{1});
+    }
     divide();
   }
 

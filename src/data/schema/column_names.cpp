@@ -66,9 +66,11 @@ bool is_year_name(std::string_view name) {
 bool is_date_name(std::string_view name) {
   const std::string lower = lower_name(name);
   return is_year_name(name) ||
-         is_listed_name(lower, {"date", "day", "datum", "time", "timestamp", "ts", "ds", "datetime", "when", "created",
-                                "updated", "epoch", "unix", "unixtime", "unix_time", "event_time"}) ||
-         name_ends_in(lower, {"_date", "_at", "_time", "_ts", "_timestamp", "_datetime", "_epoch", "_unix"});
+         is_listed_name(
+             lower, {"date",  "day",     "datum",     "time",       "timestamp", "ts",       "ds",        "datetime",
+                     "when",  "created", "updated",   "epoch",      "unix",      "unixtime", "unix_time", "event_time",
+                     "month", "ym",      "yearmonth", "year_month", "yyyymm",    "period",   "monat"}) ||
+         name_ends_in(lower, {"_date", "_at", "_time", "_ts", "_timestamp", "_datetime", "_epoch", "_unix", "_month"});
 }
 
 bool is_position_name(std::string_view name) {

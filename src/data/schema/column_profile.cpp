@@ -25,6 +25,7 @@ constexpr Index kEntriesOfText = 20;     ///< shorter columns are texts only if 
 constexpr double kWordsOfSentences = 3;  ///< on average
 constexpr Index kRepeatsOfCategory = 5;  ///< sentences that occur this often are categories
 constexpr std::size_t kLongestCode = 64;
+constexpr std::size_t kMostUnits = 8;  ///< cells with further units are texts
 
 bool fits_nearly(Index fitting, Index entries) {
   return fitting > 0 && (static_cast<double>(fitting) >= kFittingShare * static_cast<double>(entries) ||
@@ -57,7 +58,8 @@ bool is_integer_shape(NumberShape shape) {
 std::optional<DateFormat> integer_format_of(double value, bool year) {
   const auto number = static_cast<Index>(value);
   if (year) return number >= 1000 && number <= 2999 ? std::optional(DateFormat::year) : std::nullopt;
-  for (const DateFormat format : {DateFormat::compact, DateFormat::unix_seconds, DateFormat::unix_milliseconds}) {
+  for (const DateFormat format :
+       {DateFormat::compact, DateFormat::unix_seconds, DateFormat::unix_milliseconds, DateFormat::compact_month}) {
     if (date_of_integer(number, format)) return format;
   }
   return {};
@@ -70,6 +72,10 @@ const char* decimal_phrase(const NumberConvention& convention) {
     case ThousandsMark::space: return ", blanks between thousands";
     default: return "";
   }
+}
+
+std::string unit_phrase(const ColumnSchema& column) {
+  return column.number_unit.empty() ? std::string() : fmt::format(", each with the unit {}", column.number_unit);
 }
 
 }  // namespace
@@ -118,14 +124,62 @@ void ColumnProfile::add(std::string_view cell, Index line) {
   add_value(cell);
   const NumberScan number = scan_number(cell);
   if (number.shape != NumberShape::none) {
+    if (unit_free_.size() < kMostOddCells) unit_free_.push_back({line, std::string(beginning_of(cell, kMostOddBytes))});
     add_number(number, cell, line);
     return;
   }
   const DateScan date = scan_date(cell);
   if (date.shape != DateScan::Shape::none)
     add_date(date, cell, line);
-  else
+  else if (!add_number_with_unit(cell, line))
     add_text(cell, line);
+}
+
+bool ColumnProfile::add_number_with_unit(std::string_view cell, Index line) {
+  const UnitCell split = split_unit(cell);
+  if (split.number.empty()) return false;
+  auto found = std::find_if(units_.begin(), units_.end(), [&](const UnitCount& u) { return u.unit == split.unit; });
+  if (found == units_.end()) {
+    if (units_.size() == kMostUnits) return false;
+    found = units_.insert(units_.end(), UnitCount{.unit = std::string(split.unit), .cells = {}});
+  }
+  ++found->count;
+  if (found->cells.size() < kMostOddCells) found->cells.push_back({line, std::string(cell)});
+  add_number(scan_number(split.number), cell, line);
+  return true;
+}
+
+std::string_view ColumnProfile::main_unit() const {
+  Index rest = all_numbers();
+  for (const UnitCount& unit : units_) rest -= unit.count;
+  std::string_view main;
+  for (const UnitCount& unit : units_) {
+    if (unit.count <= rest) continue;
+    rest = unit.count;
+    main = unit.unit;
+  }
+  return main;
+}
+
+Index ColumnProfile::with_other_units(std::string_view unit) const {
+  Index with_unit = 0, own = 0;
+  for (const UnitCount& other : units_) {
+    with_unit += other.count;
+    if (other.unit == unit) own = other.count;
+  }
+  return unit.empty() ? with_unit : all_numbers() - own;
+}
+
+/// Adds the numbers with a unit that the others do not have, and those without, to the odd cells.
+void ColumnProfile::collect_other_units(ColumnSchema& column) const {
+  if (units_.empty()) return;
+  column.odd += with_other_units(column.number_unit);
+  const auto add = [&](const std::vector<OddCell>& cells) {
+    column.odd_cells.insert(column.odd_cells.end(), cells.begin(), cells.end());
+  };
+  if (!column.number_unit.empty()) add(unit_free_);
+  for (const UnitCount& other : units_)
+    if (other.unit != column.number_unit) add(other.cells);
 }
 
 void ColumnProfile::add_number(const NumberScan& scan, std::string_view cell, Index line) {
@@ -351,6 +405,8 @@ void ColumnProfile::finish_numbers(ColumnSchema& column, const NumberConvention&
   if (column.distinct_exact) column.distinct -= std::popcount(marks_);
   std::vector<bool> fitting = numeric_kinds(convention, column.type == ColumnType::integer);
   if (!column.stated) fitting[at(kNumbers + static_cast<int>(NumberShape::leading_zero))] = false;
+  if (column.number_unit.empty()) column.number_unit = main_unit();
+  collect_other_units(column);
   collect_odd(column, fitting);
   for (int s = 1; s < kNumberShapes; ++s) {
     const Kind* kind = kinds_[at(kNumbers + s)].get();
@@ -451,7 +507,10 @@ void ColumnProfile::decide_stated(ColumnSchema& column, const Context& context) 
   column.type_reason = "stated by --types";
   switch (stated.type) {
     case ColumnType::number:
-    case ColumnType::integer: finish_numbers(column, stated.convention.value_or(best_convention(context))); break;
+    case ColumnType::integer:
+      column.number_unit = units_.empty() ? std::string() : stated.number_unit;
+      finish_numbers(column, stated.convention.value_or(best_convention(context)));
+      break;
     case ColumnType::date: {
       Index fitting = 0;
       const Index entries = all_numbers() + all_dates() + of(kText);
@@ -497,6 +556,7 @@ bool ColumnProfile::decide_date(ColumnSchema& column) const {
   column.type_reason = fmt::format("dates as {}{}", date_pattern(*format), by_name ? ", as its name says" : "");
   const bool slashes = *format == DateFormat::day_month_year || *format == DateFormat::month_day_year;
   if (slashes && dates(DateScan::Shape::day_first) + dates(DateScan::Shape::month_first) == 0) {
+    column.exchangeable = true;
     column.type_reason +=
         "; day and month could be exchanged, state it with --types " + name_ + "=date:" +
         date_pattern(*format == DateFormat::day_month_year ? DateFormat::month_day_year : DateFormat::day_month_year);
@@ -516,7 +576,8 @@ bool ColumnProfile::decide_number(ColumnSchema& column, const Context& context) 
   }
   const NumberConvention convention = best_convention(context);
   const bool whole = integral(convention);
-  const Index fitting = admitted(convention) - (whole ? numbers(NumberShape::big_integer) : 0);
+  const Index fitting =
+      admitted(convention) - (whole ? numbers(NumberShape::big_integer) : 0) - with_other_units(main_unit());
   // Infinite numbers are numbers that are odd, so that they are refused.
   if (fitting == 0 || !fits_nearly(fitting + numbers(NumberShape::infinite), entries)) return false;
   column.type = whole ? ColumnType::integer : ColumnType::number;
@@ -526,14 +587,14 @@ bool ColumnProfile::decide_number(ColumnSchema& column, const Context& context) 
     return true;
   }
   column.type_reason =
-      fmt::format("numbers with a decimal {}{}", convention.decimal == DecimalMark::comma ? "comma" : "point",
-                  decimal_phrase(convention));
+      fmt::format("numbers with a decimal {}{}{}", convention.decimal == DecimalMark::comma ? "comma" : "point",
+                  decimal_phrase(convention), unit_phrase(column));
   return true;
 }
 
 void ColumnProfile::decide_integer(ColumnSchema& column, const Context& context) const {
   const NumberConvention convention = column.convention;
-  column.type_reason = fmt::format("integers{}", decimal_phrase(convention));
+  column.type_reason = fmt::format("integers{}{}", decimal_phrase(convention), unit_phrase(column));
   const bool few = column.distinct <= kMostClasses && column.entries() >= kEntriesPerClass * column.distinct;
   if (few && column.odd == 0 && is_class_name(name_)) {
     column.type = ColumnType::category;

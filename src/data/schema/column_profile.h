@@ -82,12 +82,21 @@ class ColumnProfile {
   struct Dates {
     StepTracker day_first, month_first;
     std::array<Index, kDateFormats> integers = {};  ///< by format, in columns named like dates
-    std::array<StepTracker, 4> integer_steps;       ///< year, compact, unix_seconds, unix_milliseconds
+    /// year, compact, unix_seconds, unix_milliseconds, compact_month
+    std::array<StepTracker, 5> integer_steps;
     Index with_time = 0;
     char separator = 0;
   };
 
+  /// Numbers with the same unit.
+  struct UnitCount {
+    std::string unit;
+    Index count = 0;
+    std::vector<OddCell> cells;  ///< the first ones
+  };
+
   Kind& count(int kind, std::string_view cell, Index line);
+  bool add_number_with_unit(std::string_view cell, Index line);
   void add_number(const NumberScan& scan, std::string_view cell, Index line);
   void add_integer_date(double value);
   void add_date(const DateScan& scan, std::string_view cell, Index line);
@@ -100,6 +109,10 @@ class ColumnProfile {
   Index all_numbers() const;
   Index all_dates() const;
   Index admitted(const NumberConvention& convention) const;
+  /// The unit of most numbers; empty for those without.
+  std::string_view main_unit() const;
+  Index with_other_units(std::string_view unit) const;
+  void collect_other_units(ColumnSchema& column) const;
   NumberConvention best_convention(const Context& context) const;
   DateFormat slash_format() const;
 
@@ -129,7 +142,9 @@ class ColumnProfile {
   std::unique_ptr<Dates> dates_;
   DistinctCount distinct_;
   std::vector<std::string> examples_;
-  unsigned marks_ = 0;  ///< which marks for missing values occurred: - . ?
+  std::vector<UnitCount> units_;    ///< at most kMostUnits
+  std::vector<OddCell> unit_free_;  ///< the first numbers without a unit
+  unsigned marks_ = 0;              ///< which marks for missing values occurred: - . ?
   Index rows_ = 0;
   std::uint64_t integer_sum_ = 0, integer_squares_ = 0;  ///< of integers, modulo 2^64
   double last_integer_ = 0;

@@ -201,6 +201,16 @@ class RoleAssignment {
            column.type == ColumnType::category;
   }
 
+  /// A count of the rows, which is a value where there is nothing else to predict.
+  ColumnSchema* find_counter(const ColumnSchema* group, const ColumnSchema* order) {
+    ColumnSchema* last = nullptr;
+    for (ColumnSchema& column : schema_.columns)
+      if (column.type == ColumnType::identifier && column.least && !is_identifier_name(column.name) &&
+          &column != group && &column != order && !named(options_.read, column))
+        last = &column;
+    return last;
+  }
+
   const ColumnSchema* find_target(const ColumnSchema* group, const ColumnSchema* order) {
     if (schema_.events) {
       target_reason_ = fmt::format("the next event of each {}, from its earlier ones", escape_cell(group->name, 40));
@@ -223,6 +233,13 @@ class RoleAssignment {
     if (last == nullptr && text_ != nullptr) {
       target_reason_ = "the next word or character of the text, from the earlier ones";
       return text_;
+    }
+    if (last == nullptr && group != nullptr) {
+      ColumnSchema* counter = find_counter(group, order);
+      if (counter == nullptr) return nullptr;
+      counter->type = ColumnType::integer;
+      counter->type_reason = "integers";
+      last = counter;
     }
     if (last == nullptr) return nullptr;
     const bool series = order != nullptr && last->type != ColumnType::category;

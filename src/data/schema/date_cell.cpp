@@ -9,8 +9,8 @@ namespace unfold {
 namespace {
 
 constexpr std::array<const char*, kDateFormats> kDatePatterns = {
-    "YYYY-MM-DD", "DD/MM/YYYY", "MM/DD/YYYY", "DD Mon YYYY", "YYYY-MM", "YYYYQn",
-    "YYYY-Www",   "HH:MM",      "YYYY",       "YYYYMMDD",    "unix",    "unix-ms"};
+    "YYYY-MM-DD", "DD/MM/YYYY", "MM/DD/YYYY", "DD Mon YYYY", "YYYY-MM", "YYYYQn", "YYYY-Www",
+    "HH:MM",      "YYYY",       "YYYYMMDD",   "unix",        "unix-ms", "YYYYMM"};
 constexpr std::size_t kLongestDate = 48;
 constexpr double kRegularShare = 0.9;
 
@@ -235,7 +235,7 @@ DateScan scan_year_first(DateCursor& in) {
 
 Index full_year(Index two_digits) { return two_digits + (two_digits < 69 ? 2000 : 1900); }
 
-/// The year behind a day and a month: four digits, or two behind slashes.
+/// The year behind a day and a month: four digits, or two where they are allowed.
 bool read_year(DateCursor& in, bool two_digits, Index& year) {
   if (in.number(4, 4, year)) return true;
   if (!two_digits || !in.number(2, 2, year)) return false;
@@ -248,9 +248,10 @@ DateScan scan_day_and_name(Index day, DateCursor& in) {
   const Index month = month_of(in.word());
   if (month == 0) return {};
   in.accept('.');
-  if (!in.accept('-') && !in.accept(',')) in.accept('/');
+  const bool dash = in.accept('-');
+  if (!dash && !in.accept(',')) in.accept('/');
   in.skip_blanks();
-  if (!in.number(4, 4, year)) return {};
+  if (!read_year(in, dash, year)) return {};
   return with_time(whole_date(DateScan::Shape::month_name, year, month, day), in);
 }
 
@@ -268,8 +269,11 @@ DateScan scan_day_first(DateCursor& in) {
   if (separator == '.' || separator == '/' || separator == '-' || separator == ' ') in.accept(separator);
   in.skip_blanks();
   if (is_date_letter(in.peek())) return scan_day_and_name(first, in);
+  const std::size_t digits = in.position() - start;  // of the first number, with the separator
   if (separator == ' ' || !in.number(1, 2, second) || !in.accept(separator)) return {};
-  if (!read_year(in, separator == '/', year)) return {};
+  // 30.01.24 has two digits everywhere, so that 1.2.10 is not a date.
+  const bool points = separator == '.' && digits == 3 && in.position() - start == 6;
+  if (!read_year(in, separator == '/' || points, year)) return {};
   const bool day_first = is_valid_date(year, second, first), month_first = is_valid_date(year, first, second);
   if (!day_first && !month_first) return {};
   DateScan scan;
@@ -312,11 +316,13 @@ DateScan scan_name_first(DateCursor& in) {
   const Index month = month_of(word);
   if (month == 0) return {};
   in.accept('.');
-  if (!in.accept('-')) in.skip_blanks();
-  if (in.digits_ahead() == 4) {
-    in.number(4, 4, year);
-    return with_end(whole_date(DateScan::Shape::month_name, year, month, 1), in);
-  }
+  const bool dash = in.accept('-');
+  if (!dash) in.skip_blanks();
+  const bool apostrophe = in.accept('\'');  // Jan-24, Jan '24
+  const std::size_t behind = in.position();
+  if (read_year(in, dash || apostrophe, year) && in.at_end())
+    return whole_date(DateScan::Shape::month_name, year, month, 1);
+  in.back_to(behind);
   if (!in.number(1, 2, day)) return {};
   in.accept(',');
   if (!in.accept('-')) in.skip_blanks();
@@ -423,6 +429,12 @@ std::optional<Moment> date_of_integer(Index number, DateFormat format) {
     const Index year = number / 10000, month = number / 100 % 100, day = number % 100;
     if (year < 1000 || year > 2999 || !is_valid_date(year, month, day)) return {};
     moment.days = days_from_civil(year, month, day);
+    return moment;
+  }
+  if (format == DateFormat::compact_month) {
+    const Index year = number / 100, month = number % 100;
+    if (year < 1000 || year > 2999 || !is_valid_date(year, month, 1)) return {};
+    moment.days = days_from_civil(year, month, 1);
     return moment;
   }
   const bool milliseconds = format == DateFormat::unix_milliseconds;

@@ -15,9 +15,9 @@ namespace unfold {
 
 enum class DateFormat {
   year_month_day,     ///< 2024-01-31, 2024/01/31, 2024.01.31
-  day_month_year,     ///< 31.01.2024, 31/01/2024, 31-01-2024
+  day_month_year,     ///< 31.01.2024, 31.01.24, 31/01/2024, 31/01/24, 31-01-2024
   month_day_year,     ///< 01/31/2024
-  month_name,         ///< 31 Jan 2024, January 31, 2024, Jan 2024, 31-Jan-2024
+  month_name,         ///< 31 Jan 2024, January 31, 2024, Jan 2024, 31-Jan-2024, 31-Jan-24, Jan-24
   year_month,         ///< 2024-01
   quarter,            ///< 2024Q1, 2024-Q1, Q1 2024
   week,               ///< 2024-W05
@@ -26,8 +26,9 @@ enum class DateFormat {
   compact,            ///< 20240131
   unix_seconds,       ///< 1706659200
   unix_milliseconds,  ///< 1706659200000
+  compact_month,      ///< 202401
 };
-inline constexpr int kDateFormats = static_cast<int>(DateFormat::unix_milliseconds) + 1;
+inline constexpr int kDateFormats = static_cast<int>(DateFormat::compact_month) + 1;
 
 /// Returns the pattern of a format, as used in messages and options: "YYYY-MM-DD".
 const char* date_pattern(DateFormat format);

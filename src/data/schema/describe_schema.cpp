@@ -107,6 +107,14 @@ std::string line_ends_text(const LineEnds& ends) {
   return kinds.empty() ? "none" : fmt::format("{}", fmt::join(kinds, ", "));
 }
 
+/// The lines on header and line ends.
+std::string cells_text(const TableSchema& schema) {
+  return fmt::format("header    {}: {}\nlines     {}{}{}\n", schema.header ? "yes" : "no",
+                     escape_cell(schema.header_reason, 200), line_ends_text(schema.line_ends),
+                     schema.byte_order_mark ? ", byte order mark" : "",
+                     schema.comments > 0 ? fmt::format(", {} comments", schema.comments) : "");
+}
+
 /// Notes about the bytes and rows, one sentence each.
 std::vector<std::string> faults_of(const TableSchema& schema) {
   std::vector<std::string> faults;
@@ -157,6 +165,7 @@ nlohmann::json json_of(const ColumnSchema& column) {
     json["decimal"] = column.convention.decimal == DecimalMark::comma ? "comma" : "point";
     json["thousands"] = thousands_mark_name(column.convention.thousands);
     json["decimals"] = column.decimals;
+    if (!column.number_unit.empty()) json["unit"] = column.number_unit;
     if (column.least) json["least"] = *column.least;
     if (column.most) json["most"] = *column.most;
   }
@@ -198,12 +207,10 @@ std::string escape_cell(std::string_view cell, std::size_t most) {
 }
 
 std::string describe(const TableSchema& schema) {
-  std::string text = fmt::format("format    table of {} rows and {} columns, separated by {}\n", schema.rows,
-                                 schema.columns.size(), cell_separator_name(schema.separator));
-  text += fmt::format("header    {}: {}\n", schema.header ? "yes" : "no", escape_cell(schema.header_reason, 200));
-  text += fmt::format("lines     {}{}{}\n", line_ends_text(schema.line_ends),
-                      schema.byte_order_mark ? ", byte order mark" : "",
-                      schema.comments > 0 ? fmt::format(", {} comments", schema.comments) : "");
+  std::string text = fmt::format(
+      "format    table of {} rows and {} columns, {}\n", schema.rows, schema.columns.size(),
+      schema.layout.empty() ? fmt::format("separated by {}", cell_separator_name(schema.separator)) : schema.layout);
+  if (schema.layout.empty()) text += cells_text(schema);
   if (schema.events) text += "events    the next event of each group is predicted from the earlier ones\n";
   for (const std::string& note : schema.notes) text += fmt::format("note      {}\n", escape_cell(note, 500));
   for (const std::string& fault : faults_of(schema)) text += fmt::format("warning   {}\n", fault);

@@ -97,6 +97,7 @@ class SchemaInference::State {
     require_columns(options_, names);
     schema_.header = true;
     schema_.header_reason = "the columns have names";
+    schema_.layout = "named in memory or in each line";
     begin_columns(names);
     for (std::size_t c = 0; c < columns.size(); ++c)
       for (Index r = 0; r < rows; ++r) profiles_[c].add(columns[c].cell(r), r + 1);
@@ -134,7 +135,19 @@ class SchemaInference::State {
       schema_.columns.push_back(std::move(column));
     }
     assign_roles(schema_, options_);
+    for (const ColumnSchema& column : schema_.columns)
+      if (column.exchangeable && column.role != ColumnRole::left_out) note_exchangeable(column);
     return std::move(schema_);
+  }
+
+  void note_exchangeable(const ColumnSchema& column) {
+    const bool day_first = column.date_format == DateFormat::day_month_year;
+    const DateFormat other = day_first ? DateFormat::month_day_year : DateFormat::day_month_year;
+    const std::string name = escape_cell(column.name, kMostOddBytes);
+    schema_.notes.push_back(fmt::format(
+        "column \"{}\": no date tells whether the day or the month is first; it is read as {}; state --types "
+        "{}=date:{} if that is wrong",
+        name, date_pattern(*column.date_format), name, date_pattern(other)));
   }
 
   /// Texts of a table in memory remain texts where those of a file would be numbers.

@@ -229,6 +229,43 @@ NumberScan scan_number(std::string_view text) {
   return scan;
 }
 
+UnitCell split_unit(std::string_view text) {
+  static constexpr auto kSigns = std::to_array<std::string_view>(
+      {"%", "‰", "$", "€", "£", "¥", "₹", "US$", "USD", "EUR", "GBP", "JPY", "CHF", "CAD", "AUD"});
+  static constexpr auto kMeasures = std::to_array<std::string_view>(
+      {"°C",  "°F",  "°",    "mm",  "cm", "m",   "km",  "mg",  "g",  "kg",  "ml",  "l",  "µs",  "ms",
+       "s",   "sec", "min",  "h",   "Hz", "kHz", "MHz", "GHz", "kW", "kWh", "MWh", "Pa", "hPa", "kPa",
+       "bar", "mph", "km/h", "m/s", "kB", "KB",  "MB",  "GB",  "mi", "ft",  "lb",  "oz"});
+  constexpr std::size_t kLongestCell = 48;
+  if (text.size() < 2 || text.size() > kLongestCell) return {};
+  const auto starts_number = [](char c) { return is_decimal_digit(c) || c == '.' || c == ','; };
+  std::string_view sign, rest = text, unit;
+  if (rest[0] == '-' || rest[0] == '+') {
+    sign = rest.substr(0, 1);
+    rest = trimmed_number(rest.substr(1));
+  }
+  if (rest.empty()) return {};
+  if (starts_number(rest[0])) {
+    std::size_t end = rest.size();
+    while (end > 0 && !is_decimal_digit(rest[end - 1]) && rest[end - 1] != '.') --end;
+    unit = trimmed_number(rest.substr(end));
+    rest = rest.substr(0, end);
+  } else {
+    const auto begin = std::find_if(rest.begin(), rest.end(),
+                                    [&](char c) { return starts_number(c) || c == ' ' || c == '-' || c == '+'; });
+    unit = rest.substr(0, static_cast<std::size_t>(begin - rest.begin()));
+    rest = trimmed_number(rest.substr(unit.size()));
+    if (std::find(kSigns.begin(), kSigns.end(), unit) == kSigns.end() || unit == "%" || unit == "‰") return {};
+    if (!sign.empty() && !rest.empty() && !starts_number(rest[0])) return {};
+  }
+  if (unit.empty() || rest.empty()) return {};
+  const bool known = std::find(kSigns.begin(), kSigns.end(), unit) != kSigns.end() ||
+                     std::find(kMeasures.begin(), kMeasures.end(), unit) != kMeasures.end();
+  const NumberShape shape = known ? scan_number(rest).shape : NumberShape::none;
+  if (shape == NumberShape::none || shape == NumberShape::infinite || shape == NumberShape::leading_zero) return {};
+  return {std::string(sign) + std::string(rest), unit};
+}
+
 bool admits(const NumberConvention& convention, NumberShape shape) {
   const bool point = convention.decimal == DecimalMark::point;
   const auto thousands = [&](ThousandsMark mark) { return convention.thousands == mark; };

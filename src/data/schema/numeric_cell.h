@@ -3,7 +3,7 @@
 ///
 /// `scan_number` classifies a cell by its shape, without deciding whether "1,200" means 1.2 or 1200. The
 /// convention of the column decides (`NumberConvention`), and `parse_number` then returns the value. Blanks around a
-/// cell are ignored. Cells with units, currency or percent signs are not numbers.
+/// cell are ignored. Cells with units, currency or percent signs are not numbers; `split_unit` separates both.
 
 #include <optional>
 #include <string>
@@ -54,6 +54,14 @@ struct NumberScan {
 inline constexpr Index kLargestExactInteger = Index{1} << 53;
 
 NumberScan scan_number(std::string_view text);
+
+/// A cell divided into its number and the unit before or behind it: "12 %", "$12.50", "-€3", "3.5 km".
+struct UnitCell {
+  std::string number;     ///< with its sign; empty if the cell is not a number with a unit
+  std::string_view unit;  ///< as in the cell: "%", "$", "km"
+};
+/// Recognizes percent signs, currency and common units of measurement. Numbers without a unit have none.
+UnitCell split_unit(std::string_view text);
 
 /// Whether a cell of this shape is a number under the convention.
 bool admits(const NumberConvention& convention, NumberShape shape);

@@ -4,7 +4,6 @@
 /// Cells are separated by one character, and blanks at their ends are removed. A cell that begins with a quote may
 /// contain separators, line ends, doubled quotes and blanks at its ends.
 
-#include <array>
 #include <deque>
 #include <string>
 #include <string_view>
@@ -43,16 +42,13 @@ class RowSplitter {
   Index line() const { return line_; }
 
  private:
-  enum Class : unsigned char { ordinary = 0, ends_cell = 1, special = 2 };
-
   Result quoted_cell(std::string_view bytes, std::size_t& i, bool last, TableRow& row);
   std::string_view stripped(std::string_view cell) const;
 
-  char separator_, line_end_;
+  char separator_, cell_end_, line_end_;  ///< cell_end_: a separator, or the line end if there is none
   std::string comment_;
   bool quotes_ = true;
   Index line_ = 1, next_line_ = 1;
-  std::array<unsigned char, 256> classes_ = {};
   std::deque<std::string> unescaped_;
   std::size_t used_ = 0;  ///< of `unescaped_`, in this row
 };

@@ -22,7 +22,7 @@ bool is_numeric(const ColumnSchema& column) {
 
 bool needs_storing(const ColumnSchema& column) {
   if (column.role == ColumnRole::left_out) return false;
-  if (is_numeric(column)) return column.convention != NumberConvention{};
+  if (is_numeric(column)) return column.convention != NumberConvention{} || !column.number_unit.empty();
   return column.type == ColumnType::text || (column.type == ColumnType::date && column.date_format.has_value());
 }
 
@@ -31,6 +31,7 @@ SchemaJson json_of_column(const ColumnSchema& column) {
   if (is_numeric(column)) {
     json["decimal"] = kDecimalMarks[static_cast<std::size_t>(column.convention.decimal)];
     json["thousands"] = kThousandsMarks[static_cast<std::size_t>(column.convention.thousands)];
+    if (!column.number_unit.empty()) json["number_unit"] = column.number_unit;
   } else if (column.type == ColumnType::text) {
     json["unit"] = column.unit == TextUnit::words ? "words" : "characters";
   } else {
@@ -64,7 +65,8 @@ StatedType type_of_json(const SchemaJson& json) {
           .unit = {},
           .date_format = {},
           .convention = NumberConvention{mark_of<DecimalMark>(json, "decimal", kDecimalMarks),
-                                         mark_of<ThousandsMark>(json, "thousands", kThousandsMarks)}};
+                                         mark_of<ThousandsMark>(json, "thousands", kThousandsMarks)},
+          .number_unit = json.value("number_unit", std::string())};
 }
 
 }  // namespace
@@ -87,7 +89,7 @@ void apply_stored_schema(const nlohmann::json& json, SchemaOptions& options) {
 StatedType stated_type(const ColumnSchema& column) {
   StatedType stated{.type = column.type, .unit = {}, .date_format = column.date_format};
   if (column.type == ColumnType::text) stated.unit = column.unit;
-  if (is_numeric(column)) stated.convention = column.convention;
+  if (is_numeric(column)) stated.convention = column.convention, stated.number_unit = column.number_unit;
   return stated;
 }
 

@@ -107,7 +107,9 @@ bool is_missing_cell(const std::string& cell, const SchemaOptions& options) {
   return missing_spelling(cell) != MissingSpelling::none;
 }
 
-bool is_number_cell(const std::string& cell) { return scan_number(cell).shape != NumberShape::none; }
+bool is_number_cell(const std::string& cell) {
+  return scan_number(cell).shape != NumberShape::none || !split_unit(cell).number.empty();
+}
 bool is_date_cell(const std::string& cell) { return scan_date(cell).shape != DateScan::Shape::none; }
 
 bool looks_like_name(const std::string& cell) {
@@ -282,6 +284,23 @@ void name_layout(TableLayout& layout, const SampleRow& head, bool one_column_of_
   }
 }
 
+/// Names that are years or dates in order: the table has a series in each row, but rows are read.
+void note_periods(TableLayout& layout) {
+  std::vector<std::string> periods;
+  for (const std::string& name : layout.names) {
+    const NumberScan number = scan_number(name);
+    const bool year = number.shape == NumberShape::integer && number.value >= 1800 && number.value <= 2200;
+    if (year || is_date_cell(name)) periods.push_back(name);
+  }
+  if (periods.size() < 2) return;
+  layout.notes.push_back(fmt::format(
+      "the names of {} columns, \"{}\" to \"{}\", are years or dates: train reads each row as one case with {} "
+      "values, not as a series over time; `unfold forecast` reads rows as series if there are at least four, "
+      "and train does if the table has one row per case and date",
+      periods.size(), escape_cell(periods.front(), kMostOddBytes), escape_cell(periods.back(), kMostOddBytes),
+      periods.size()));
+}
+
 }  // namespace
 
 char line_end_of(std::string_view text) {
@@ -307,6 +326,7 @@ TableLayout table_layout(const std::string& source, std::string_view text, bool 
   const bool numbers =
       layout.columns == 1 && !layout.header && (is_number_cell((*first)[0]) || options.types.count(kValueName) > 0);
   name_layout(layout, *first, numbers);
+  if (layout.header && layout.columns > 1) note_periods(layout);
   return layout;
 }
 

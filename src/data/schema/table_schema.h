@@ -52,9 +52,11 @@ struct ColumnSchema {
   NumberConvention convention;        ///< of numbers and integers
   std::optional<double> least, most;  ///< of numbers and integers
   int decimals = 0;                   ///< resolution: the most digits behind the decimal mark
+  std::string number_unit;            ///< "%" or "$" if the cells are numbers with this unit (numeric_cell.h)
   bool class_labels = false;          ///< a category whose values are integers
   std::optional<DateFormat> date_format;
-  bool has_time = false;  ///< dates with a time of day
+  bool has_time = false;      ///< dates with a time of day
+  bool exchangeable = false;  ///< day and month of all dates could be exchanged, and their order is not stated
   DateStep step;
   TextUnit unit = TextUnit::words;  ///< of texts
 
@@ -88,7 +90,8 @@ struct TableSchema {
   LineCount misplaced_quotes;    ///< text after a closing quote
   Index unclosed_quote = 0;      ///< line of a quote without a closing quote; 0 if there is none
   Index comments = 0;
-  bool events = false;  ///< events of groups in time: the next event is predicted from the earlier ones
+  std::string layout = {};  ///< how the rows are stored if not as separated cells: "one JSON object per line"
+  bool events = false;      ///< events of groups in time: the next event is predicted from the earlier ones
   std::vector<std::string> notes;
   std::vector<ColumnSchema> columns;
 
@@ -105,6 +108,7 @@ struct StatedType {
   std::optional<TextUnit> unit;                     ///< `words` and `characters`
   std::optional<DateFormat> date_format;            ///< `date:DD/MM/YYYY`
   std::optional<NumberConvention> convention = {};  ///< of a model; inferred where the option states none
+  std::string number_unit = {};                     ///< of a model; other units do not fit
 };
 
 /// What the user specifies about a table; everything else is inferred.

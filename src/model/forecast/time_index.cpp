@@ -72,6 +72,7 @@ std::string format_moment(const Moment& m, DateFormat format) {
     case DateFormat::time_of_day: return time_of_day_text(m);
     case DateFormat::year: return fmt::format("{}", c.year);
     case DateFormat::compact: return fmt::format("{:04}{:02}{:02}", c.year, c.month, c.day);
+    case DateFormat::compact_month: return fmt::format("{:04}{:02}", c.year, c.month);
     case DateFormat::unix_seconds: return fmt::format("{}", m.epoch_seconds());
     case DateFormat::unix_milliseconds: return fmt::format("{}", m.epoch_seconds() * 1000 + m.nanosecond / 1000000);
     default: return fmt::format("{:04}-{:02}-{:02}{}", c.year, c.month, c.day, time);
