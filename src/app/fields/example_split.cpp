@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <map>
+#include <numeric>
 #include <set>
 
 #include "app/fields/field_entries.h"
@@ -20,6 +21,13 @@ Index share_of(const SplitShares& shares, Index n, std::size_t parts) {
   Index share = 0;
   for (std::size_t p = 0; p < parts; ++p) share += shares.shares[p];
   return static_cast<Index>(static_cast<__int128>(n) * share / kWholeShare);
+}
+
+/// Returns the part of the i-th item if each part is spread evenly over the items.
+std::size_t spread_part(const SplitShares& shares, Index i) {
+  std::size_t part = 0;
+  while (part < 2 && share_of(shares, i + 1, part + 1) == share_of(shares, i, part + 1)) ++part;
+  return part;
 }
 
 }  // namespace
@@ -46,12 +54,44 @@ ExampleSplit::ExampleSplit(const Examples& examples, const SplitShares& shares, 
   for (Index e = 0; e < examples.count() && !single_; ++e) {
     std::size_t part = 0;
     if (problem == Problem::classifying || problem == Problem::generating)
-      while (part < 2 && share_of(shares, e + 1, part + 1) == share_of(shares, e, part + 1)) ++part;
+      part = spread_part(shares, e);
     else
       while (part < 2 && e >= share_of(shares, examples.count(), part + 1)) ++part;
     examples_[part].push_back(e);
   }
-  if (problem == Problem::classifying && !single_) keep_classes(examples, predicts);
+  if (problem != Problem::classifying || single_) return;
+  stratify(examples, shares, predicts);
+  keep_classes(examples, predicts);
+}
+
+/// Spreads the parts over the examples in the order of their classes, if one part misses a class of which it should
+/// have an example. Examples without a class form one class.
+void ExampleSplit::stratify(const Examples& examples, const SplitShares& shares,
+                            std::span<const std::string> predicts) {
+  const auto predicted = std::ranges::find_if(examples.columns, [&](const ExampleColumn& column) {
+    return column.once && column.is_text() && std::ranges::find(predicts, column.name) != predicts.end();
+  });
+  if (predicted == examples.columns.end()) return;
+  const auto class_of = [&](Index e) {
+    return predicted->present(e) ? std::string_view(predicted->texts[at(e)]) : std::string_view();
+  };
+  std::map<std::string_view, std::array<Index, 3>> counts;  // by class and part
+  for (std::size_t part = 0; part < examples_.size(); ++part)
+    for (const Index e : examples_[part]) ++counts[class_of(e)][part];
+  const auto misses_part = [&](const auto& entry) {
+    const std::array<Index, 3>& own = entry.second;
+    const Index all = own[0] + own[1] + own[2];
+    for (std::size_t part = 0; part < own.size(); ++part)
+      if (own[part] == 0 && static_cast<__int128>(all) * shares.shares[part] >= kWholeShare) return true;
+    return false;
+  };
+  if (std::ranges::none_of(counts, misses_part)) return;
+  std::vector<Index> order(at(examples.count()));
+  std::iota(order.begin(), order.end(), Index{0});
+  std::ranges::stable_sort(order, {}, class_of);
+  for (std::vector<Index>& part : examples_) part.clear();
+  for (Index i = 0; i < examples.count(); ++i) examples_[spread_part(shares, i)].push_back(order[at(i)]);
+  for (std::vector<Index>& part : examples_) std::ranges::sort(part);
 }
 
 /// Moves the first example of each class without an example in the training part there: a class that training never
