@@ -358,5 +358,78 @@ TEST_F(HabitsTest, EscapesOfATerminalDoNotReachIt) {
   trained(file, {"--predict", "load"});
 }
 
+TEST_F(HabitsTest, JsonLinesWithoutListsAreRowsOfATable) {
+  const auto row = [](int i) {
+    return fmt::format("{{\"id\": 900719925474{}, \"color\": \"{}\", \"size\": {}.5, \"sold\": {}, \"label\": {}}}",
+                       7099300 + i, i % 3 ? "red" : "blue", i % 7, i % 2 ? "true" : "false", i % 2);
+  };
+  const std::string file = data("rows.jsonl", lines_of(60, row));
+  const nlohmann::json schema = inspected(file);
+  EXPECT_EQ(schema["format"], "records");
+  EXPECT_EQ(column(schema, "id")["role"], "left out");
+  EXPECT_EQ(column(schema, "label")["type"], "category");
+  EXPECT_EQ(column(schema, "label")["role"], "predicted");
+  trained(file);
+  const auto rows = objects_in(predicted(file, {"--format", "jsonl"}));
+  ASSERT_EQ(rows.size(), 60U);
+  EXPECT_EQ(rows[1]["id"], 9007199254747099302);
+  EXPECT_EQ(rows[1]["sold"], false);
+  EXPECT_EQ(rows[1]["size"], 2.5);
+  EXPECT_EQ(rows[1]["label"], 0);
+  EXPECT_TRUE(rows[1]["label.best"].is_number_integer());
+  const auto followed = objects_in(predicted(file, {"--format", "jsonl", "--follow"}));
+  ASSERT_EQ(followed.size(), 60U);
+  EXPECT_EQ(followed[40], rows[40]);
+  expect_failure(Arguments{"train", data("odd.jsonl", lines_of(60, row) + "{\"size\": [1]}\n"), "--format", "records",
+                           "--out", run_} +
+                     small(),
+                 3, "line 61: \"size\" is a list or an object");
+}
+
+TEST_F(HabitsTest, WholeNumbersOfJsonLinesAreClassesAndTextsAreWrittenAsTheyStand) {
+  const std::string file = data("tickets.jsonl", lines_of(60, [](int i) {
+                                  return fmt::format("{{\"text\": \"word{}  is here\", \"label\": {}}}", i % 3, i % 3);
+                                }));
+  trained(file);
+  const auto rows = objects_in(predicted(file, {"--format", "jsonl"}));
+  EXPECT_EQ(rows[0]["text"], "word1  is here");
+  EXPECT_EQ(rows[0]["label"], 1);
+  EXPECT_TRUE(rows[0]["label.best"].is_number_integer());
+  const std::string stars = data("stars.jsonl", lines_of(60, [](int i) {
+                                   return fmt::format("{{\"text\": \"word{} is here\", \"stars\": {}}}", i % 3, i % 3);
+                                 }));
+  trained(stars, {"--predict", "stars=softmax"});
+  EXPECT_TRUE(objects_in(predicted(stars, {"--format", "jsonl"}))[0]["stars.best"].is_number_integer());
+}
+
+TEST_F(HabitsTest, NumbersMayHaveAUnit) {
+  const auto row = [](const char* unit) {
+    return [unit](int i) { return fmt::format("{}{}.50,{}.5", unit, i % 9, i % 9); };
+  };
+  const std::string file = data("prices.csv", lines_of(60, row("$"), "price,load"));
+  EXPECT_EQ(column(inspected(file), "price")["unit"], "$");
+  trained(file, {"--predict", "load", "--read", "price"});
+  EXPECT_THAT(predicted(file), HasSubstr("\n$1.50\t1.5\t"));
+  const std::string euros = data("euros.csv", lines_of(60, row("€"), "price,load"));
+  expect_failure({"predict", run_, euros}, 3, "line 2: \"€1.50\" in column price");
+}
+
+TEST_F(HabitsTest, LabelsThatAlternateAreInEveryPart) {
+  const std::string file = data("e.csv", lines_of(300, sentence, "text,label"));
+  trained(file);
+  const nlohmann::json results = only_object(output_of(Arguments{"train", file, "--out", run_, "--json"} + small()));
+  for (const nlohmann::json& baseline : results["baselines"])
+    if (baseline["name"] == "majority class") EXPECT_EQ(baseline["value"], 0.5);
+  EXPECT_FALSE(results["baselines"].empty());
+}
+
+TEST_F(HabitsTest, CountsOfRowsAreValuesWhereThereIsNothingElse) {
+  const std::string file =
+      data("st.csv", lines_of(
+                         60, [](int i) { return fmt::format("{},{}", i % 2 ? "A" : "B", i); }, "station,v"));
+  trained(file, {"--sequences", "station"});
+  EXPECT_EQ(read_fields(), (std::vector<std::string>{"previous v"}));
+}
+
 }  // namespace
 }  // namespace unfold::test

@@ -41,14 +41,22 @@ nlohmann::ordered_json number_json(double number) {
   return number;
 }
 
+/// A whole number, true or false as JSON; other texts as they are.
+nlohmann::ordered_json literal_json(const std::string& text) {
+  if (text == "true" || text == "false") return text == "true";
+  const NumberShape shape = scan_number(text).shape;
+  if (shape == NumberShape::integer) return number_json(scan_number(text).value);
+  constexpr std::size_t kDigitsOfInteger = 18;  // those of 64 bits have at least as many
+  const bool plain = shape == NumberShape::big_integer && text.size() <= kDigitsOfInteger + 1 && text[0] != '+';
+  if (plain) return nlohmann::ordered_json::parse(text);
+  return text;
+}
+
 }  // namespace
 
 nlohmann::ordered_json entry_json(const ExampleColumn& column, Index entry) {
   if (!column.present(entry)) return nullptr;
-  if (column.is_text() && column.integers) {
-    const std::optional<double> number = parse_number(column.texts[at(entry)]);
-    if (number) return number_json(*number);
-  }
+  if (column.is_text() && column.integers) return literal_json(column.texts[at(entry)]);
   if (column.is_text()) return column.texts[at(entry)];
   const double* numbers = column.numbers.data() + entry * column.width;
   if (!column.classes.empty()) {

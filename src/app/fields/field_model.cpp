@@ -112,7 +112,7 @@ bool reads_row_by_row(const Model& model, const NetworkLayout& layout, const std
     return whole || model.data().field(head.field).once;
   };
   const auto looks_around = [](const std::string& read) { return !parse_template(parse_read(read).field).empty(); };
-  return model.data().source == "table" && !parse_model_spec(spec).both_directions &&
+  return has_rows(model.data().source) && !parse_model_spec(spec).both_directions &&
          std::ranges::none_of(layout.heads, waits) && std::ranges::none_of(layout.reads, looks_around) &&
          std::ranges::none_of(model.data().fields, &FieldSpecification::spelt);
 }

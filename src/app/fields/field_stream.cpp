@@ -83,7 +83,7 @@ FieldStream::FieldStream(const std::string& path, ReaderOptions options, const D
   const std::string& format = options_.format;
   if (format == "npy" || format == "images")
     throw UsageError(fmt::format("--follow requires a line-based format, which {} is not; leave it out", format));
-  if (format == "table" && piece == StreamPiece::example && options_.sequence_column.empty() &&
+  if (has_rows(format) && piece == StreamPiece::example && options_.sequence_column.empty() &&
       !rows_are_examples(options_))
     throw UsageError(
         "--follow: this model needs the end of an example, but a table without --sequences is a single example that "
@@ -123,11 +123,19 @@ bool FieldStream::next_block(std::string& block) {
 /// and another row follows; at the end it is not a row.
 bool FieldStream::next_row(std::string& row) {
   row.clear();
-  if (ahead_.empty()) read_ahead();
+  if (ahead_.empty()) options_.format == kRecords ? read_record() : read_ahead();
   if (ahead_.empty()) return false;
   std::tie(row, first_) = std::move(ahead_.front());
   ahead_.pop_front();
   return true;
+}
+
+void FieldStream::read_record() {
+  for (std::string line; next_line(line);) {
+    if (is_empty_line(line)) continue;
+    ahead_.emplace_back(line + "\n", line_);
+    return;
+  }
 }
 
 void FieldStream::read_ahead() {
@@ -195,10 +203,11 @@ Examples FieldStream::read(const std::string& front, const std::string& text, In
 /// given twice, because the first of two equal rows is not a header.
 Examples FieldStream::read_row(const std::string& row, Index line) const {
   const bool empty = row == kEmptyRow;
-  Examples examples = !header_.empty() ? read(header_, empty ? kMissingRow : row, line)
-                      : empty          ? read(kMissingRow, kMissingRow, line)
-                                       : read(first_row_ + first_row_, row, line);
-  if (header_.empty())
+  const bool alone = !header_.empty() || options_.format == kRecords;  // a row that can be read without another
+  Examples examples = alone   ? read(header_, empty ? kMissingRow : row, line)
+                      : empty ? read(kMissingRow, kMissingRow, line)
+                              : read(first_row_ + first_row_, row, line);
+  if (!alone)
     keep_last(examples, 1);
   else if (piece_ == StreamPiece::row && examples.positions() != 1)
     throw_data_error(source_.name(), line, "expected exactly one row");
@@ -301,7 +310,7 @@ void FieldStream::remember(const Examples& row) {
 
 bool FieldStream::next(Examples& examples) {
   std::string text;
-  const bool table = options_.format == "table";
+  const bool table = has_rows(options_.format);
   if (options_.format == "columns" || options_.format == "grids") {
     if (!next_block(text)) return false;
     examples = read(header_, text, first_);

@@ -44,6 +44,7 @@ class FieldStream {
   bool next_block(std::string& block);
   bool next_row(std::string& row);
   void read_ahead();
+  void read_record();
   bool next_rows(std::string& rows);
   std::string sequence_of(const Examples& examples) const;
   Examples read(const std::string& front, const std::string& text, Index line) const;

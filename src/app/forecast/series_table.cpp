@@ -23,7 +23,8 @@ namespace {
 
 using forecasting::TimeIndex;
 constexpr double kMissingValue = std::numeric_limits<double>::quiet_NaN();
-constexpr std::size_t kLeastRowColumns = 8;  // of a table with one row per series
+constexpr std::size_t kLeastRowColumns = 8;   // of a table with one row per series
+constexpr std::size_t kLeastDateColumns = 4;  // if the names are dates
 constexpr std::size_t kShownBytes = 40;
 
 bool is_number_type(ColumnType type) { return type == ColumnType::number || type == ColumnType::integer; }
@@ -97,10 +98,10 @@ std::optional<TimeIndex> index_of_names(std::span<const std::string> names) {
 class RowSeriesReader {
  public:
   static bool applies(const TableLayout& layout, const SchemaOptions& options) {
-    if (!layout.header || layout.names.size() < kLeastRowColumns || options.order || !options.predict.empty())
-      return false;
+    if (!layout.header || options.order || !options.predict.empty()) return false;
     const std::span<const std::string> names = std::span(layout.names).subspan(1);
-    return are_consecutive(names) || index_of_names(names).has_value();
+    if (layout.names.size() >= kLeastRowColumns && are_consecutive(names)) return true;
+    return names.size() >= kLeastDateColumns && index_of_names(names).has_value();
   }
 
   static SeriesTable read(const std::string& source, TableRows& rows, const SchemaOptions& options) {

@@ -132,6 +132,17 @@ std::string lengths_text(const Examples& examples) {
                      longest);
 }
 
+/// Rows of a table as JSON Lines. Like tables, but a fault ends the inspection, because types follow from all lines.
+Inspection inspect_records(const std::string& file, const TrainSettings& s) {
+  TrainSettings settings = s;
+  settings.data = {file};
+  settings.symbols = kAnyText;
+  const Examples examples = read_fields(settings.data, reader_options(settings));
+  Inspection result{.text = describe(*examples.schema), .json = to_json(*examples.schema)};
+  (*result.json)["format"] = *s.format;
+  return result;
+}
+
 /// Data with fields other than tables.
 Inspection inspect_fields(const std::string& file, const TrainSettings& s) {
   TrainSettings settings = s;
@@ -342,6 +353,7 @@ Inspection inspect_file(const std::string& file, const TrainSettings& settings, 
   const std::string format = s.format.value_or("text");
   refuse_table_options(given, file, format);
   Inspection result = format == "table"        ? inspect_table(file, s)
+                      : format == kRecords     ? inspect_records(file, s)
                       : format == kLogFormat   ? inspect_log(file)
                       : format == kFastaFormat ? inspect_fasta(file)
                       : has_fields(s)          ? inspect_fields(file, s)

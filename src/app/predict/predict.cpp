@@ -23,6 +23,7 @@
 #include "base/printable.h"
 #include "data/readers/memory_data.h"
 #include "data/schema/numeric_cell.h"
+#include "data/schema/table_schema.h"
 #include "loss/crf/label_sequences.h"
 #include "loss/ctc/unaligned_labels.h"
 #include "loss/distribution.h"
@@ -193,13 +194,16 @@ class TableWriter {
   /// Whether examples are sequences of rows, separated by empty lines.
   bool has_runs() const { return !by_example_; }
 
-  /// The only position of the only example as an object.
-  void json_row() const {
-    Json object;
-    for (const ExampleColumn& column : examples_.columns)
-      if (!column.derived) object[column.name] = entry_json(column, 0);
-    for (std::size_t i = 0; i < added_.size(); ++i) object[names_[i]] = added_[i].json(0);
-    write_(object.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n");
+  /// Each row of a table as an object.
+  void json_rows() const {
+    for (Index e = 0; e < examples_.count(); ++e)
+      for (Index p = examples_.begin(e); p < examples_.end(e); ++p) {
+        Json object;
+        for (const ExampleColumn& column : examples_.columns)
+          if (!column.derived) object[column.name] = entry_json(column, column.once ? e : p);
+        for (std::size_t i = 0; i < added_.size(); ++i) object[names_[i]] = added_[i].json(added_[i].once ? e : p);
+        write_(object.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n");
+      }
   }
 
   void jsonl() const {
@@ -516,7 +520,12 @@ std::vector<std::vector<Index>> portions_of(const NetworkModel<T>& model, const 
   return portions;
 }
 
-/// Predicted classes that are integers are written as in the data.
+/// Whether a text can stand in JSON without quotes.
+bool is_literal(std::string_view text) {
+  return text == "true" || text == "false" || scan_number(text).shape == NumberShape::integer;
+}
+
+/// Predicted classes that are integers, true or false are written as in the data.
 template <class T>
 void mark_integers(const NetworkModel<T>& model, const Examples& examples, std::vector<Added>& added) {
   for (const Head<T>& head : model.network().heads) {
@@ -524,8 +533,7 @@ void mark_integers(const NetworkModel<T>& model, const Examples& examples, std::
     if (field.type != Type::symbols || !field.alphabet) continue;
     const ExampleColumn* column = examples.find(head.field);
     bool integers = column == nullptr || column->integers;
-    for (Symbol x = 0; integers && x < field.size; ++x)
-      integers = scan_number(field.alphabet->text(x)).shape == NumberShape::integer;
+    for (Symbol x = 0; integers && x < field.size; ++x) integers = is_literal(field.alphabet->text(x));
     for (Added& more : added)
       if (more.name.starts_with(head.field + ".best")) more.integers = integers;
   }
@@ -546,7 +554,9 @@ void write_answers(const NetworkModel<T>& model, Examples examples, const Predic
     if (model.data().found) portion.parents = found_parents(model, numbers, team);
     drop_constant(model.spec(), portion);
     const TableWriter writer(portion, added, symbols, write);
-    if (request.format == TableFormat::jsonl) return writer.jsonl();
+    const bool rows =
+        model.data().source == kRecords && (portion.schema == nullptr || portion.schema->text() == nullptr);
+    if (request.format == TableFormat::jsonl) return rows ? writer.json_rows() : writer.jsonl();
     if (first)
       writer.heading();
     else if (writer.has_runs())
@@ -624,13 +634,14 @@ void follow_stream(const NetworkModel<T>& model, const PredictRequest& request,
     if (by_row && stream.begins()) stepper->reset();
     give(model, request.given, piece);
     const ExampleSet set(by_row ? stream.window() : piece, data, {});
-    const std::vector<Added> added =
+    std::vector<Added> added =
         by_row ? stepped_columns(model, set, *stepper, request) : answers(model, set, request, team);
+    mark_integers(model, piece, added);
     if (model.data().found) piece.parents = found_parents(model, set, team);
     drop_constant(model.spec(), piece);
     const TableWriter writer(piece, added, symbols, write);
     if (json) {
-      by_row ? writer.json_row() : writer.jsonl();
+      by_row ? writer.json_rows() : writer.jsonl();
       continue;
     }
     if (std::exchange(first, false))

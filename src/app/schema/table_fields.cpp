@@ -5,6 +5,7 @@
 
 #include "base/formats/text_encoding.h"
 #include "data/readers/calendar_columns.h"
+#include "data/readers/json_lines.h"
 #include "data/schema/column_profile.h"
 #include "data/schema/stored_schema.h"
 #include "data/schema/table_layout.h"
@@ -22,6 +23,7 @@ bool has_days(DateFormat format) {
   switch (format) {
     case DateFormat::year:
     case DateFormat::year_month:
+    case DateFormat::compact_month:
     case DateFormat::quarter:
     case DateFormat::week:
     case DateFormat::time_of_day: return false;
@@ -74,6 +76,7 @@ std::vector<std::string> column_names_of(const Input& input, const ReaderOptions
   constexpr std::size_t kFirstBytes = 256 << 10;
   const std::string format = options.format.empty() ? guess_format(input).format : options.format;
   const std::string_view text = strip_bom(input.bytes());
+  if (format == kRecords) return record_keys(text.substr(0, kFirstBytes));
   const bool empty = text.find_first_not_of(" \r\n") == std::string_view::npos;
   if (format != "table" || empty || text.find('\0') != std::string_view::npos) return {};
   return table_layout(input.name(), text.substr(0, kFirstBytes), text.size() <= kFirstBytes, options.schema).names;
@@ -82,7 +85,7 @@ std::vector<std::string> column_names_of(const Input& input, const ReaderOptions
 std::vector<std::string> column_names_of(const MemoryData& data, const ReaderOptions& options) {
   if (!data.texts.empty()) return column_names_of(data.texts.front(), options);
   std::vector<std::string> names;
-  if (data.format != "table") return names;
+  if (!has_rows(data.format)) return names;
   for (const ExampleColumn& column : data.examples.columns) names.push_back(column.name);
   return names;
 }

@@ -41,7 +41,8 @@ DataSample sample_of(const Input& input) {
   sample.whole = sample.bytes.size() == input.bytes().size();
   if (sample.bytes.find('\0') != std::string_view::npos) return sample;
   // An incomplete last line is ignored: it says nothing about the format.
-  const std::string_view complete = sample.whole ? sample.bytes : sample.bytes.substr(0, sample.bytes.rfind('\n') + 1);
+  const char end = line_end_of(sample.bytes);
+  const std::string_view complete = sample.whole ? sample.bytes : sample.bytes.substr(0, sample.bytes.rfind(end) + 1);
   for (ReaderLines lines(strip_bom(complete)); lines.next();) sample.lines.push_back(lines.line());
   return sample;
 }
@@ -98,6 +99,11 @@ void make_classes(const ReaderOptions& options, Examples& examples) {
 }
 
 }  // namespace
+
+bool has_rows(std::string_view format) {
+  const ReaderEntry* reader = readers().find(std::string(format));
+  return reader != nullptr && reader->has_sequence_column;
+}
 
 FormatGuess guess_format(const Input& input) {
   const DataSample sample = sample_of(input);

@@ -67,6 +67,10 @@ struct ReaderEntry {
 /// The list of readers, readers.def, in the order in which detection tries them.
 const Registry<ReaderEntry>& readers();
 
+inline constexpr std::string_view kRecords = "records";  ///< rows of a table as JSON Lines
+/// Whether a format is that of tables, whose rows follow each other: `table` and `records`.
+bool has_rows(std::string_view format);
+
 struct FormatGuess {
   std::string format;  ///< "text" if no format matches
   std::string why;

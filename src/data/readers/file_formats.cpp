@@ -16,10 +16,10 @@
 namespace unfold {
 namespace {
 
-constexpr std::array<std::string_view, 1> kTableOnly = {"table"}, kColumnsOnly = {"columns"}, kJsonOnly = {"jsonl"},
-                                          kTreesOnly = {"trees"}, kRollsOnly = {"rolls"}, kNpyOnly = {"npy"},
-                                          kPairsOnly = {"pairs"}, kFastaOnly = {"fasta"}, kLogOnly = {"log"},
-                                          kArpaOnly = {"arpa"};
+constexpr std::array<std::string_view, 1> kTableOnly = {"table"}, kColumnsOnly = {"columns"}, kTreesOnly = {"trees"},
+                                          kRollsOnly = {"rolls"}, kNpyOnly = {"npy"}, kPairsOnly = {"pairs"},
+                                          kFastaOnly = {"fasta"}, kLogOnly = {"log"}, kArpaOnly = {"arpa"};
+constexpr std::array<std::string_view, 2> kJsonLines = {"jsonl", "records"};
 constexpr std::array<std::string_view, 4> kTabSeparated = {"table", "labelled", "pairs", "columns"};
 
 struct NamedFormat {
@@ -27,12 +27,12 @@ struct NamedFormat {
   std::span<const std::string_view> formats;
 };
 constexpr auto kNamedFormats = std::to_array<NamedFormat>({
-    {".csv", kTableOnly},   {".tsv", kTabSeparated}, {".conll", kColumnsOnly}, {".conllu", kColumnsOnly},
-    {".iob", kColumnsOnly}, {".iob2", kColumnsOnly}, {".bio", kColumnsOnly},   {".jsonl", kJsonOnly},
-    {".ndjson", kJsonOnly}, {".trees", kTreesOnly},  {".mrg", kTreesOnly},     {".rolls", kRollsOnly},
-    {".npy", kNpyOnly},     {".npz", kNpyOnly},      {".pairs", kPairsOnly},   {".fa", kFastaOnly},
-    {".fna", kFastaOnly},   {".faa", kFastaOnly},    {".fasta", kFastaOnly},   {".fq", kFastaOnly},
-    {".fastq", kFastaOnly}, {".log", kLogOnly},      {".arpa", kArpaOnly},
+    {".csv", kTableOnly},    {".tsv", kTabSeparated}, {".conll", kColumnsOnly}, {".conllu", kColumnsOnly},
+    {".iob", kColumnsOnly},  {".iob2", kColumnsOnly}, {".bio", kColumnsOnly},   {".jsonl", kJsonLines},
+    {".ndjson", kJsonLines}, {".trees", kTreesOnly},  {".mrg", kTreesOnly},     {".rolls", kRollsOnly},
+    {".npy", kNpyOnly},      {".npz", kNpyOnly},      {".pairs", kPairsOnly},   {".fa", kFastaOnly},
+    {".fna", kFastaOnly},    {".faa", kFastaOnly},    {".fasta", kFastaOnly},   {".fq", kFastaOnly},
+    {".fastq", kFastaOnly},  {".log", kLogOnly},      {".arpa", kArpaOnly},
 });
 
 constexpr std::size_t kMostLinesSeen = 200, kFewestLinesSeen = 5;

@@ -55,7 +55,7 @@ MemoryData* MemoryFiles::find(std::string_view name) {
 
 Examples take_examples(MemoryData& data, const ReaderOptions& options) {
   Examples examples = std::exchange(data.examples, {});
-  if (data.format == "table")
+  if (has_rows(data.format))
     examples = table_of_columns(std::move(examples), options);
   else
     give_requested_types(options, examples);

@@ -60,6 +60,7 @@ class ColumnsReader {
     if (!is_columns_data(line)) return end_example();
     if (conllu_ && line.starts_with('#')) return;
     cells_.clear();
+    while (line.ends_with(' ')) line.remove_suffix(1);
     if (first_line_ == 0) tabs_ = line.find('\t') != std::string_view::npos;
     if (tabs_)
       split_at(line, '\t', cells_);

@@ -6,9 +6,10 @@
 #include <algorithm>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "base/error.h"
-#include "base/formats/json.h"
+#include "data/readers/json_lines.h"
 #include "data/readers/reader_text.h"
 
 namespace unfold {
@@ -17,22 +18,6 @@ namespace {
 using JsonValue = nlohmann::json;
 
 constexpr const char* kTextKey = "text";
-
-/// Parses the object in a line. Throws DataError.
-JsonValue object_in(const std::string& source, std::string_view line, Index number) {
-  JsonLimits limits{.depth = 8};
-  limits.values = std::max<Index>(limits.values, static_cast<Index>(line.size()));
-  limits.containers = std::max<Index>(limits.containers, static_cast<Index>(line.size()) / 4);
-  JsonValue object;
-  try {
-    object = parse_json(line, fmt::format("{}: line {}", source, number), limits);
-  } catch (const ModelError& error) {
-    throw DataError(fmt::format("{}; write one object per line, and null for missing values", error.what()));
-  }
-  if (!object.is_object())
-    throw_data_error(source, number, "not a JSON object; write one object per line: {\"x\": [1, 2]}");
-  return object;
-}
 
 /// The type of the values of a key.
 struct JsonType {
@@ -46,13 +31,6 @@ std::string describe(const JsonType& type) {
                             : type.width == 1 ? "number"
                                               : fmt::format("list of {} numbers", type.width);
   return type.once ? "one " + entry : fmt::format("a list whose entries are each a {}", entry);
-}
-
-bool is_json_text(const JsonValue& value) { return value.is_string() || value.is_boolean(); }
-
-std::string json_text(const JsonValue& value) {
-  if (value.is_string()) return value.get<std::string>();
-  return value.get<bool>() ? "true" : "false";
 }
 
 /// A column that is being read. Entries that a line does not have are missing; they are added when the next entry
@@ -87,18 +65,51 @@ class JsonField {
   }
   void add(const JsonValue& value) {
     if (value.is_null()) return add_missing();
-    if (column_.is_text()) return add_text(json_text(value));
+    if (column_.is_text()) {
+      booleans_ += value.is_boolean() ? 1 : 0;
+      ++present_;
+      return add_text(json_text(value));
+    }
     if (value.is_number()) {
+      if (is_inexact_integer(value)) inexact_.emplace(column_.entries(), json_text(value));
       column_.numbers.push_back(value.get<double>());
     } else {
       for (const JsonValue& number : value) column_.numbers.push_back(number.get<double>());
     }
     mark_entry(column_, false);
   }
-  ExampleColumn take() { return std::move(column_); }
+  /// The text of a whole example, as it stands in the line; examples before it without one have an empty text.
+  void add_cell(std::string_view text, Index example) {
+    while (column_.cells.size() < example) column_.cells.add({});
+    column_.cells.add(text);
+  }
+
+  ExampleColumn take(Index examples) {
+    if (!inexact_.empty()) keep_digits();
+    column_.integers = column_.integers || (present_ > 0 && booleans_ == present_);
+    while (!column_.cells.empty() && column_.cells.size() < examples) column_.cells.add({});
+    return std::move(column_);
+  }
+  void drop_cells() { column_.cells = {}; }
 
  private:
+  /// Makes texts of numbers of which some are whole numbers beyond 2^53, as which they keep all their digits.
+  void keep_digits() {
+    if (column_.width != 1) return;
+    for (Index e = 0; e < column_.entries(); ++e) {
+      const auto found = inexact_.find(e);
+      column_.texts.push_back(!column_.present(e)       ? std::string()
+                              : found != inexact_.end() ? found->second
+                                                        : fmt::format("{}", column_.numbers[at(e)]));
+    }
+    column_.numbers.clear();
+    column_.width = 0;
+    column_.integers = true;
+  }
+
   ExampleColumn column_;
+  std::map<Index, std::string> inexact_;  ///< whole numbers beyond 2^53, by entry
+  Index booleans_ = 0, present_ = 0;
   JsonType type_;
   Index line_;
 };
@@ -110,7 +121,7 @@ class JsonlReader {
     for (ReaderLines lines(text.text()); lines.next();) {
       if (without_blanks(lines.line()).empty()) continue;
       line_ = lines.number();
-      read_object(object_in(text.source(), lines.line(), line_));
+      read_object(object_in_line(text.source(), lines.line(), line_));
     }
     for (JsonField& field : fields_) field.pad(field.type().once ? examples_.count() : examples_.positions());
     require_lengths();
@@ -118,7 +129,7 @@ class JsonlReader {
 
   Examples take() {
     examples_.columns.reserve(fields_.size());
-    for (JsonField& field : fields_) examples_.columns.push_back(field.take());
+    for (JsonField& field : fields_) examples_.columns.push_back(field.take(examples_.count()));
     return std::move(examples_);
   }
 
@@ -147,6 +158,7 @@ class JsonlReader {
     JsonField& field = field_of(kTextKey, {});
     field.pad(examples_.positions());
     field.add_running_text(std::move(symbols), positions_.characters());
+    if (!text_lists_) field.add_cell(text, examples_.count());
   }
 
   void read_value(const std::string& key, const JsonValue& value) {
@@ -156,6 +168,7 @@ class JsonlReader {
       JsonField& field = field_of(key, {.once = false, .width = width_of_list(key, value)});
       field.pad(examples_.positions());
       for (const JsonValue& entry : value) field.add(entry);
+      if (key == kTextKey && !std::exchange(text_lists_, true)) field.drop_cells();
     } else if (!value.is_null()) {
       const Index width = width_of(key, value);
       JsonField& field = field_of(key, {.once = true, .width = width});
@@ -224,6 +237,7 @@ class JsonlReader {
   std::vector<JsonField> fields_;
   std::map<std::string, std::size_t, std::less<>> places_;
   Index line_ = 0, length_ = -1, first_without_list_ = 0;
+  bool text_lists_ = false;  ///< some texts are lists of words, so that examples do not have one text
   std::string length_key_;
 };
 
@@ -233,7 +247,7 @@ std::vector<std::string> running_texts(const ReaderText& text, const ReaderOptio
   if (options.text_kind_set || text.text().find("\"text\"") == std::string_view::npos) return texts;
   for (ReaderLines lines(text.text()); lines.next();) {
     if (without_blanks(lines.line()).empty()) continue;
-    JsonValue object = object_in(text.source(), lines.line(), lines.number());
+    JsonValue object = object_in_line(text.source(), lines.line(), lines.number());
     const auto found = object.find(kTextKey);
     if (found != object.end() && found->is_string()) texts.push_back(std::move(found->get_ref<std::string&>()));
   }
@@ -250,13 +264,16 @@ Examples read_jsonl(const Input& input, const ReaderOptions& options) {
 std::string guess_jsonl(const DataSample& sample) {
   constexpr Index kLinesToSee = 20;
   std::string why = "one JSON object per line";
-  Index seen = 0;
+  Index seen = 0, records = 0;
   for (const std::string_view line : sample.lines) {
     if (without_blanks(line).empty()) continue;
-    if (!without_blanks(line).starts_with('{') || !JsonValue::accept(line)) return {};
+    if (!without_blanks(line).starts_with('{')) return {};
+    const JsonValue object = JsonValue::parse(line, nullptr, /*allow_exceptions=*/false);
+    if (object.is_discarded()) return {};
+    records += is_record(object) ? 1 : 0;
     if (++seen == kLinesToSee) break;
   }
-  if (seen > 0) return why;
+  if (seen > 0) return records == seen ? std::string() : why;  // else they are rows of a table
   // An example may be longer than the sample.
   const bool named = ends_in(sample.name, {".jsonl", ".ndjson"});
   return named && without_blanks(strip_bom(sample.bytes)).starts_with('{') ? why : std::string();

@@ -72,7 +72,7 @@ Examples ReaderText::no_examples() const {
 
 bool ReaderLines::next() {
   if (rest_.empty()) return false;
-  const std::size_t end = rest_.find('\n');
+  const std::size_t end = rest_.find(line_end_);
   line_ = rest_.substr(0, end);
   if (line_.ends_with('\r')) line_.remove_suffix(1);
   rest_ = end == std::string_view::npos ? std::string_view() : rest_.substr(end + 1);

@@ -8,6 +8,7 @@
 
 #include "base/formats/text_encoding.h"
 #include "data/readers/example_reader.h"
+#include "data/schema/table_layout.h"
 
 namespace unfold {
 
@@ -42,16 +43,18 @@ class ReaderText {
   std::string_view text_, bytes_;
 };
 
-/// Iterates over lines without line ends (LF or CRLF): for (ReaderLines lines(text); lines.next();) lines.line();
+/// Iterates over lines without line ends: for (ReaderLines lines(text); lines.next();) lines.line();
+/// Line ends are LF and CRLF, or CR alone if the text has no LF.
 class ReaderLines {
  public:
-  explicit ReaderLines(std::string_view text) : rest_(text) {}
+  explicit ReaderLines(std::string_view text) : rest_(text), line_end_(line_end_of(text)) {}
   bool next();
   std::string_view line() const { return line_; }
   Index number() const { return number_; }  ///< from 1
 
  private:
   std::string_view rest_, line_;
+  char line_end_;
   Index number_ = 0;
 };
 
