@@ -9,6 +9,7 @@
 
 #include "arguments.h"
 #include "base/error.h"
+#include "data/readers/arrow_stream.h"
 #include "data/readers/npy_arrays.h"
 #include "data/readers/reader_text.h"
 #include "work.h"
@@ -117,6 +118,16 @@ ExampleColumn column_of(const std::string& source, nb::handle described, bool em
   return column;
 }
 
+/// Reads an object that exports an Arrow stream.
+void take_stream(nb::handle object, const std::string& source, MemoryData& data) {
+  const nb::object capsule = object.attr("__arrow_c_stream__")();
+  void* stream = PyCapsule_GetPointer(capsule.ptr(), "arrow_array_stream");
+  if (stream == nullptr) throw nb::python_error();
+  ArrowTable table = read_arrow_stream(source, static_cast<ArrowArrayStream*>(stream));
+  data.format = std::move(table.format);
+  data.examples = std::move(table.examples);
+}
+
 }  // namespace
 
 void append_numbers(nb::handle array, std::vector<double>& numbers, std::vector<Index>* shape) {
@@ -156,6 +167,10 @@ std::shared_ptr<MemoryData> memory_data(const nb::dict& description) {
       append_numbers(array[1], next.values, &next.shape);
     }
     data->examples = examples_of_arrays(source, std::move(arrays));
+    return data;
+  }
+  if (description.contains("stream")) {
+    take_stream(description["stream"], source, *data);
     return data;
   }
   data->examples.source = source;

@@ -149,29 +149,18 @@ def _is_table(data: Any) -> bool:
 
 
 def _of_table(data: Any, what: str) -> Description:
-    """Describe a table: one position per row, as in CSV files."""
-    arrow = not hasattr(data, "columns") or type(data).__module__.split(".")[0] == "pyarrow"
-    if arrow:
-        data = _arrow_table(data, what)
+    """Describe a table: one position per row, as in CSV files. Tables of pandas may contain Python objects; all others
+    export their columns to the extension module.
+    """
+    if hasattr(data, "__arrow_c_stream__") and type(data).__module__.split(".")[0] != "pandas":
+        return {"__described__": True, "format": "table", "stream": data}
     if data.shape[0] == 0:
         raise DataError(f"{what}: the table has no rows")
     columns: list[Column] = []
-    for i, name in enumerate(data.column_names if arrow else data.columns):
-        if arrow:
-            values = data.column(name).to_numpy(zero_copy_only=False)
-        else:
-            values = _series(data.iloc[:, i] if hasattr(data, "iloc") else data[name])
+    for i, name in enumerate(data.columns):
+        values = _series(data.iloc[:, i] if hasattr(data, "iloc") else data[name])
         columns.append((str(name), False, _cells(values, f"{what}: column {name}")))
     return fields(columns, [int(data.shape[0])], "table")
-
-
-def _arrow_table(data: Any, what: str) -> Any:
-    try:
-        import pyarrow
-    except ImportError:
-        raise TypeError(f"{what}: reading {type_name(data)} needs pyarrow; install it, or convert the data to NumPy "
-                        "arrays") from None
-    return pyarrow.table(data)
 
 
 def _series(series: Any) -> NDArray[Any]:
@@ -242,7 +231,9 @@ def _of_fields(data: Mapping[Any, Any], what: str) -> Description:
     if len(counts) != 1:
         raise DataError(f"{what}: the fields have different numbers of examples: "
                         + ", ".join(f"{name} {len(value)}" for name, value in items[:8]))
-    return fields(columns, lengths[1] if lengths else numpy.ones(counts.pop(), dtype=numpy.int64))
+    if lengths is None:  # rows of a table
+        return fields([(name, False, values) for name, _, values in columns], [counts.pop()], "records")
+    return fields(columns, lengths[1])
 
 
 def _field(name: str, value: Any, what: str) -> tuple[Column, NDArray[Any] | None]:

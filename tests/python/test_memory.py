@@ -162,6 +162,87 @@ class PandasTest(Folder):
         self.assertTrue(pandas.isna(frame.loc[0, "load"]) is not None)
 
 
+def known(name):
+    return importlib.util.find_spec(name) is not None
+
+
+@unittest.skipUnless(known("pyarrow"), "pyarrow is not installed")
+class ArrowTest(Folder):
+    """Tables of the Arrow C stream interface are read like CSV files with the same contents."""
+
+    ROWS = 90
+
+    def columns(self):
+        import datetime
+        import decimal
+
+        days = [datetime.date(2024, 1, 1) + datetime.timedelta(days=i) for i in range(self.ROWS)]
+        return {"when": days, "load": [(i * 37 % 50) / 8 for i in range(self.ROWS)],
+                "count": [None if i == 7 else i * 11 % 9 for i in range(self.ROWS)],
+                "price": [decimal.Decimal(i * 13 % 40) / 4 for i in range(self.ROWS)],
+                "state": [["low", "high", "off"][i % 3] for i in range(self.ROWS)],
+                "open": [i % 4 == 0 for i in range(self.ROWS)],
+                "id": [9007199254740993 + i for i in range(self.ROWS)]}
+
+    def csv(self):
+        rows = [",".join(self.columns())]
+        for values in zip(*self.columns().values()):
+            rows.append(",".join("" if value is None else str(value) for value in values))
+        with open(self.path("data.csv"), "w", encoding="utf-8") as file:
+            file.write("\n".join(rows) + "\n")
+        return self.path("data.csv")
+
+    def test_types_chunks_and_dictionaries_give_the_model_of_the_file(self):
+        import pyarrow
+
+        model = unfold.train(self.csv(), predict="load", **SMALL).model_bytes
+        table = pyarrow.table(self.columns())
+        plain = table.schema
+        texts = plain.set(plain.get_field_index("state"), pyarrow.field("state", pyarrow.large_string()))
+        views = plain.set(plain.get_field_index("state"), pyarrow.field("state", pyarrow.string_view()))
+        chunks = pyarrow.concat_tables([table.slice(0, 17), table.slice(17, 40), table.slice(57)])
+        index = plain.get_field_index("state")
+        coded = table.set_column(index, "state", table["state"].dictionary_encode())
+        for same in (table, chunks, coded, table.cast(texts), table.cast(views), table.to_reader(),
+                     table.to_batches()[0]):
+            with self.subTest(type(same)):
+                self.assertEqual(unfold.train(same, predict="load", **SMALL).model_bytes, model)
+        if known("polars"):
+            import polars
+
+            frame = polars.DataFrame(self.columns())
+            self.assertEqual(unfold.train(frame, predict="load", **SMALL).model_bytes, model)
+
+    def test_times_and_lists_are_read(self):
+        import datetime
+
+        import pyarrow
+
+        start = datetime.datetime(2024, 3, 1, tzinfo=datetime.timezone.utc)
+        times = [start + datetime.timedelta(minutes=20 * i) for i in range(self.ROWS)]
+        load = [(i * 37 % 50) / 8 for i in range(self.ROWS)]
+        with open(self.path("data.csv"), "w", encoding="utf-8") as file:
+            file.write("when,load\n" + "".join(f"{t:%Y-%m-%d %H:%M:%S}Z,{x}\n" for t, x in zip(times, load)))
+        model = unfold.train(self.path("data.csv"), predict="load", **SMALL).model_bytes
+        table = pyarrow.table({"when": pyarrow.array(times, pyarrow.timestamp("ns", "UTC")), "load": load})
+        self.assertEqual(unfold.train(table, predict="load", **SMALL).model_bytes, model)
+        lists = {"word": [["it", "rains"], ["sun"]] * 20, "x": [[1.5, 2.5], [3.5]] * 20, "label": ["a", "b"] * 20}
+        examples = [dict(zip(lists, values)) for values in zip(*lists.values())]
+        with open(self.path("data.jsonl"), "w", encoding="utf-8") as file:
+            file.write(jsonl(examples))
+        model = unfold.train(self.path("data.jsonl"), **SMALL).model_bytes
+        self.assertEqual(unfold.train(pyarrow.table(lists), **SMALL).model_bytes, model)
+
+    def test_faults_are_named(self):
+        import pyarrow
+
+        for table, what in ((pyarrow.table({"x": pyarrow.array([], pyarrow.float64())}), "no rows"),
+                            (pyarrow.table({"x": [[1.0], []]}), "row 2: the list is empty"),
+                            (pyarrow.table({"x": [1.0, float("inf")]}), "row 2 is not finite")):
+            with self.subTest(what), self.assertRaisesRegex(unfold.DataError, what):
+                unfold.train(table, **SMALL)
+
+
 class ModelTest(Folder):
     def test_predictions_on_arrays_are_those_on_files(self):
         array = numpy.random.RandomState(8).normal(size=(60, 2))

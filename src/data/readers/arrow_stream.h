@@ -1,0 +1,35 @@
+#pragma once
+/// Reads tables that other libraries hold in memory, through the Arrow C stream interface: pyarrow, polars, DuckDB,
+/// pandas, and Parquet files through them. The values are copied; texts and dates become those of a CSV file with the
+/// same table, so that models trained on either are identical.
+///
+/// | Arrow | becomes |
+/// | --- | --- |
+/// | integers, floating-point numbers, decimals, durations in seconds | numbers; a column with a whole number beyond
+/// 2^53
+///     keeps all digits as texts |
+/// | texts, large texts, text views, binary data in UTF-8 | texts |
+/// | Boolean | the texts True and False |
+/// | date, timestamp, time | 2024-01-31, 2024-01-31 10:30:00, 10:30:00; with fractions of a second if a cell has them,
+///     and Z if the column has a time zone |
+/// | dictionaries | their values |
+/// | structures | a column for each member, NAME.MEMBER |
+/// | lists | one entry per position; then each row is an example, as in JSON Lines |
+
+#include <string>
+
+#include "data/examples/examples.h"
+#include "data/readers/arrow_abi.h"
+
+namespace unfold {
+
+struct ArrowTable {
+  std::string format;  ///< "table", or "jsonl" if a column has lists
+  Examples examples;   ///< of a table one example with one entry per row
+};
+
+/// Takes the stream, which is released at the end. Throws DataError: the stream fails, there are no rows, a type that
+/// is not supported, numbers that are not finite, empty lists, or lists of different lengths in one row.
+ArrowTable read_arrow_stream(const std::string& source, ArrowArrayStream* stream);
+
+}  // namespace unfold

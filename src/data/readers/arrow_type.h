@@ -1,0 +1,72 @@
+#pragma once
+/// Internal: the types of Arrow columns, and the cells of arrays.
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/types.h"
+#include "data/readers/arrow_abi.h"
+
+namespace unfold {
+
+struct ArrowType {
+  enum class Kind {
+    null,
+    boolean,
+    signed_integer,
+    unsigned_integer,
+    floating,
+    decimal,
+    text,
+    text_view,
+    fixed_bytes,
+    date,
+    timestamp,
+    time,
+    duration,
+    list,
+    list_view,
+    fixed_list,
+    structure,
+    dictionary
+  };
+  Kind kind = Kind::null;
+  Index bytes = 0;                    ///< of a value, or of an offset of texts and lists
+  Index scale = 0;                    ///< digits of decimals behind the point
+  Index per_second = 1;               ///< units of times
+  Index size = 0;                     ///< entries of a fixed list
+  bool zoned = false;                 ///< a timestamp with a time zone
+  std::vector<ArrowType> inner = {};  ///< of lists and structures, and the values of a dictionary
+  Kind index = Kind::null;            ///< of a dictionary
+
+  bool is_list() const { return kind == Kind::list || kind == Kind::list_view || kind == Kind::fixed_list; }
+  bool is_moment() const { return kind == Kind::date || kind == Kind::timestamp || kind == Kind::time; }
+};
+
+/// Throws DataError with `where` for types that are not supported.
+ArrowType arrow_type(const ArrowSchema& schema, const std::string& where);
+
+/// The type and the array of the values themselves: those of a dictionary instead of its indices.
+const ArrowType& value_type(const ArrowType& type);
+
+/// Whether entry i, counted without the offset of the array, has a value. Dictionaries are followed.
+bool arrow_present(const ArrowType& type, const ArrowArray& array, Index i);
+/// The entries of a list. REQUIRES: type.is_list(), and the entry is present.
+Range arrow_list(const ArrowType& type, const ArrowArray& array, Index i);
+
+/// A value that is not a list or a structure.
+struct ArrowCell {
+  double number = 0;
+  Index units = 0;        ///< of dates and times
+  std::string text = {};  ///< of texts, and all digits of whole numbers beyond 2^53
+  bool inexact = false;   ///< such a number
+};
+/// REQUIRES: the entry is present.
+ArrowCell arrow_cell(const ArrowType& type, const ArrowArray& array, Index i);
+
+/// The decimal text of a whole number in two's complement, little-endian, divided by 10^scale.
+std::string decimal_text(const unsigned char* bytes, Index size, Index scale);
+
+}  // namespace unfold
