@@ -8,6 +8,7 @@ import pathlib
 import random
 import shutil
 import struct
+import zipfile
 
 NOUNS = "sea sail wind harbour keeper lamp stone river garden winter letter road".split()
 VERBS = "keeps finds leaves follows remembers crosses carries answers".split()
@@ -213,6 +214,7 @@ TEXTS = {
 }
 # Names that have a different meaning on one page.
 OF_PAGE = {
+    "docs/howto/files.md": {},  # FILES below
     "docs/data.md": {"new.txt": lambda: films(10, 2), "unseen.txt": lambda: sources(10, 2)},
     "docs/structured.md": {"FILE": lambda: "U0:%x[0,0]\nU1:%x[0,1]\nB\n"},
 }
@@ -222,7 +224,8 @@ PACKED = {
     "GCF_000005845.2_ASM584v2_protein.faa.gz": lambda: proteins(30, 1),
     "b.txt.gz": lambda: prose(50, 2),
 }
-FOLDERS = {"data/mnist": lambda path: digits(path, 1), "folder": lambda path: make_folder(path)}
+FOLDERS = {"data/mnist": lambda path: digits(path, 1), "folder": lambda path: make_folder(path),
+           "gestures.npz": lambda path: gestures(path)}
 
 # Published data, by the name used in tutorials, and their location below UNFOLD_DATA.
 PUBLISHED = {
@@ -233,6 +236,90 @@ PUBLISHED = {
     "atis-train.conllu.gz": "ud/en_atis-ud-train.conllu.gz",
     "atis-dev.conllu.gz": "ud/en_atis-ud-dev.conllu.gz",
     "atis-test.conllu.gz": "ud/en_atis-ud-test.conllu.gz",
+}
+
+
+# Kinds of files for docs/howto/files.md ------------------------------------------------------------------------------
+
+def rows_of(header, count, row):
+    return header + "\n" + "".join(row(i) + "\n" for i in range(count))
+
+
+def customers(i):
+    return f"{1000 + i},{20 + i * 7 % 50},{['basic', 'plus', 'pro'][i % 3]},{i * 13 % 60}.5,{int(i % 5 == 0)}"
+
+
+def ticket(i):
+    about, label = [("the invoice is wrong", "billing"), ("cannot log in", "login"), ("the app crashes", "bug")][i % 3]
+    return f"\"{about}, {['please help', 'thank you', 'it is urgent'][i // 3 % 3]}, order {i}\",{label}"
+
+
+def hourly(i):
+    return f"2024-03-{1 + i // 24:02d} {i % 24:02d}:00,{20 + 5 * math.sin(i / 3.8):.2f}"
+
+
+def exported(i):
+    return f"{1 + i % 28:02d}.{1 + i // 28:02d}.2024;{i * 37 % 900 + 100},{i % 10}0;{i % 7},5"
+
+
+def price(i):
+    return f"{['red', 'green', 'blue'][i % 3]},{i % 9 + 1}.5 %,${i % 7 + 10}.{i % 9}5"
+
+
+def click(i):
+    day, minute = divmod(i * 11, 600)
+    return f"u{i * 7 % 12},2024-03-{day + 1:02d} {8 + minute // 60:02d}:{minute % 60:02d},{['home', 'search', 'cart'][i // 12 % 3]}"
+
+
+def record(i):
+    return json.dumps({"id": f"A{i:04d}", "size": i % 7 + 0.5, "color": ["red", "blue"][i % 2], "sold": i % 3 == 0})
+
+
+def review(i):
+    return json.dumps({"text": ["good and cheap", "broke after a day", "works well"][i % 3], "label": [1, 0, 1][i % 3]})
+
+
+def treebank(i):
+    rows = [("1", "the", "DET", "2", "det"), ("2", ["boat", "sail"][i % 2], "NOUN", "3", "nsubj"),
+            ("3", "leaves", "VERB", "0", "root")]
+    return "".join(f"{n}\t{word}\t_\t{tag}\t_\t_\t{head}\t{kind}\t_\t_\n" for n, word, tag, head, kind in rows)
+
+
+def access(i):
+    page = ["/", "/shop", "/shop/cart", "/img/logo.png"][i * 7 % 4]
+    return f"10.0.{i % 3}.{i * 31 % 250} - - [10/Oct/2024:13:{i // 60:02d}:{i % 60:02d} +0200] \"GET {page} HTTP/1.1\" 200 {i * 97 % 5000}"
+
+
+def gestures(path):
+    """Writes the arrays x [60, 8, 2] and label [60] as numpy.savez does."""
+    def array(kind, shape, data):
+        head = f"{{'descr': '{kind}', 'fortran_order': False, 'shape': {shape}, }}"
+        head += " " * (64 - (len(head) + 11) % 64) + "\n"
+        return b"\x93NUMPY\x01\x00" + struct.pack("<H", len(head)) + head.encode() + data
+
+    draw = random.Random(1)
+    x = [draw.gauss(i % 3, 1) for i in range(60) for _ in range(16)]
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("x.npy", array("<f8", (60, 8, 2), struct.pack(f"<{len(x)}d", *x)))
+        archive.writestr("label.npy", array("<i8", "(60,)", struct.pack("<60q", *(i % 3 for i in range(60)))))
+
+
+FILES = {
+    "customers.csv": lambda: rows_of("customer_id,age,plan,spent,churn", 60, customers),
+    "tickets.csv": lambda: rows_of("text,label", 90, ticket),
+    "sensor.csv": lambda: rows_of("time,temperature", 200, hourly),
+    "export.csv": lambda: rows_of("Datum;Umsatz;Kosten", 84, exported),
+    "prices.csv": lambda: rows_of("color,discount,price", 60, price),
+    "clicks.csv": lambda: rows_of("user_id,time,page", 240, click),
+    "stores.csv": lambda: shops(3, 60, 1),
+    "records.jsonl": lambda: "".join(record(i) + "\n" for i in range(60)),
+    "reviews.jsonl": lambda: "".join(review(i) + "\n" for i in range(60)),
+    "bank.conllu": lambda: "".join(treebank(i) + "\n" for i in range(40)),
+    "parsed.mrg": lambda: "".join(f"( (S (NP (DT the) (NN {NOUNS[i % 12]})) (VP (VBZ {VERBS[i % 7]}))))\n" for i in range(40)),
+    "access.log": lambda: "".join(access(i) + "\n" for i in range(300)),
+    "genes.fa": lambda: fasta(6000, 1),
+    "numbers.pairs": lambda: pairs(200, 1),
+    "novel.txt": lambda: prose(300, 1),
 }
 
 
@@ -247,6 +334,8 @@ def chorales(data):
 
 # Published data stored in another format.
 REWRITTEN = {"jsb-chorales-quarter.json": ("music/JSB_Chorales.train.txt", chorales)}
+
+OF_PAGE["docs/howto/files.md"].update(FILES)
 
 # Files of the repository that a page offers.
 OFFERED = {"draw.py": "docs/tutorials/draw.py"}
