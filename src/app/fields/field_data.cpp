@@ -22,6 +22,7 @@
 #include "data/examples/templates.h"
 #include "data/readers/image_list.h"
 #include "data/readers/memory_data.h"
+#include "data/schema/column_profile.h"
 #include "data/schema/describe_schema.h"
 #include "model/decoding/objective.h"
 #include "model/network/density_model.h"
@@ -197,6 +198,8 @@ std::string obvious_target(const Examples& examples) {
   if (examples.schema != nullptr) return schema_target(examples);
   for (const char* name : {"label", "notes", "value", "class", "upos", "tags", "tag"})
     if (examples.find(name) != nullptr) return name;
+  for (const ExampleColumn& column : examples.columns)
+    if (is_class_name(column.name) && column.width <= 1) return column.name;
   Names once, numbers;
   for (const ExampleColumn& column : examples.columns) {
     if (column.once) once.push_back(column.name);

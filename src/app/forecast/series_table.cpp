@@ -107,7 +107,7 @@ class RowSeriesReader {
   static SeriesTable read(const std::string& source, TableRows& rows, const SchemaOptions& options) {
     SeriesTable table{.series = {}, .fields = {"value"}, .has_groups = true, .notes = {}};
     const std::span<const std::string> names = std::span(rows.layout().names).subspan(1);
-    const TimeIndex index = are_consecutive(names) ? TimeIndex{} : index_of_names(names).value_or(TimeIndex{});
+    const TimeIndex index = index_of_names(names).value_or(TimeIndex{});
     TableRow row;
     while (rows.next(row)) {
       TableSeries& series = table.series.emplace_back();

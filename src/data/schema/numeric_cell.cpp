@@ -229,6 +229,26 @@ NumberScan scan_number(std::string_view text) {
   return scan;
 }
 
+namespace {
+
+constexpr std::string_view kNoBreakSpace = "\xC2\xA0", kNarrowSpace = "\xE2\x80\xAF";
+
+/// Without spaces, also those at which lines do not break, before a unit or a number.
+std::string_view without_first_blanks(std::string_view text) {
+  for (;;) {
+    if (text.starts_with(' ') || text.starts_with('\t'))
+      text.remove_prefix(1);
+    else if (text.starts_with(kNoBreakSpace))
+      text.remove_prefix(kNoBreakSpace.size());
+    else if (text.starts_with(kNarrowSpace))
+      text.remove_prefix(kNarrowSpace.size());
+    else
+      return text;
+  }
+}
+
+}  // namespace
+
 UnitCell split_unit(std::string_view text) {
   static constexpr auto kSigns = std::to_array<std::string_view>(
       {"%", "‰", "$", "€", "£", "¥", "₹", "US$", "USD", "EUR", "GBP", "JPY", "CHF", "CAD", "AUD"});
@@ -248,13 +268,14 @@ UnitCell split_unit(std::string_view text) {
   if (starts_number(rest[0])) {
     std::size_t end = rest.size();
     while (end > 0 && !is_decimal_digit(rest[end - 1]) && rest[end - 1] != '.') --end;
-    unit = trimmed_number(rest.substr(end));
+    unit = without_first_blanks(rest.substr(end));
     rest = rest.substr(0, end);
   } else {
     const auto begin = std::find_if(rest.begin(), rest.end(),
                                     [&](char c) { return starts_number(c) || c == ' ' || c == '-' || c == '+'; });
     unit = rest.substr(0, static_cast<std::size_t>(begin - rest.begin()));
-    rest = trimmed_number(rest.substr(unit.size()));
+    unit = unit.substr(0, std::min(unit.find(kNoBreakSpace), unit.find(kNarrowSpace)));
+    rest = without_first_blanks(rest.substr(unit.size()));
     if (std::find(kSigns.begin(), kSigns.end(), unit) == kSigns.end() || unit == "%" || unit == "‰") return {};
     if (!sign.empty() && !rest.empty() && !starts_number(rest[0])) return {};
   }

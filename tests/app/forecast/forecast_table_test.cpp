@@ -128,6 +128,13 @@ TEST(ForecastTable, WritesTimesAndQuantiles) {
   EXPECT_NE(text.find("\nsouth\t2024-05-22\t120.5\t"), std::string::npos) << text;
 }
 
+TEST(ForecastTable, YearsAsNamesOfColumnsAreTimes) {
+  const std::string text =
+      tsv(forecast_of("country,2017,2018,2019,2020,2021\nde,1.5,2.5,3.5,4.5,5.5\nfr,2,3,4,5,6\n", 2));
+  EXPECT_EQ(text.substr(0, 11), "group\ttime\t") << text;
+  EXPECT_NE(text.find("\nde\t2022\t"), std::string::npos) << text;
+}
+
 TEST(ForecastTable, CountsStepsWithoutTimes) {
   const std::string text = tsv(forecast_of("value\n3\n1\n4\n1\n5\n9\n2\n6\n", 2));
   EXPECT_EQ(text.substr(0, 11), "step\tvalue.");
