@@ -123,7 +123,8 @@ TEST(ArrowStream, NumbersOfEveryWidthAndNullsAreRead) {
       {m.schema("c", "a"), m.array(3, {nullptr, m.values<std::int8_t>({-1, 2, 3})})},
       {m.schema("S", "b"), m.array(3, {nullptr, m.values<std::uint16_t>({1, 65535, 3})})},
       {m.schema("l", "c"), m.array(3, {m.bytes("\x05"), m.values<std::int64_t>({7, 8, 9})}, 1)},
-      {m.schema("f", "d"), m.array(3, {nullptr, m.values<float>({0.5F, 1.5F, std::numeric_limits<float>::quiet_NaN()})})},
+      {m.schema("f", "d"),
+       m.array(3, {nullptr, m.values<float>({0.5F, 1.5F, std::numeric_limits<float>::quiet_NaN()})})},
       {m.schema("e", "e"), m.array(3, {nullptr, m.values<std::uint16_t>({0x3C00, 0xC000, 0x0001})})},
       {m.schema("tDm", "f"), m.array(3, {nullptr, m.values<std::int64_t>({1500, 0, -250})})}};
   std::vector<ArrowSchema*> schemas;
@@ -268,7 +269,8 @@ TEST(ArrowStream, FaultsAreNamed) {
   refused({.schema = m.schema("g", "")}, "has no columns");
   refused({.schema = m.schema("+s", "", {m.schema("+r", "x")})}, "the Arrow type \"+r\" is not supported");
   const auto rows = [&](ArrowArray* column) { return std::vector{m.array(column->length, {nullptr}, 0, {column})}; };
-  refused({.schema = number, .chunks = rows(m.array(1, {nullptr, m.values<double>({std::numeric_limits<double>::infinity()})}))},
+  refused({.schema = number,
+           .chunks = rows(m.array(1, {nullptr, m.values<double>({std::numeric_limits<double>::infinity()})}))},
           "column x: row 1 is not finite");
   ArrowSchema* lists = m.schema("+s", "", {m.schema("+l", "x", {m.schema("g", "item")})});
   refused({.schema = lists,
