@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <filesystem>
 #include <functional>
 
 #include "app/fields/condition.h"
@@ -241,6 +242,12 @@ void Predict::check_drawing() const {
   options_.refuse("requires sampling: --ahead K, or --sample for a model that reads a source", request_.samples, seed_);
 }
 
+/// Whether a path is a regular file, but not a model.
+bool is_other_file(const std::string& path) {
+  std::error_code error;
+  return std::filesystem::is_regular_file(path, error) && !looks_like_model(path);
+}
+
 ExitCode Predict::run(Console& console) {
   if (horizon_) {
     if (options_.is_given(request_.ahead))
@@ -251,6 +258,12 @@ ExitCode Predict::run(Console& console) {
     forecast_without_model(console);
     return ExitCode::success;
   }
+  if (forecast_ && inputs_.size() > 1 && is_other_file(inputs_.front()))
+    throw UsageError(
+        fmt::format("forecast: {} is not a trained model; without a model, forecast takes one table: put all series "
+                    "into one, with a "
+                    "column that tells them apart (--group), or run the command for each table",
+                    inputs_.front()));
   if (forecast_) forecast_->refuse_with_model(options_);
   if (json_) throw UsageError("--json is not supported here; use --format jsonl for one object per example");
   request_.model = inputs_.front();

@@ -8,6 +8,7 @@
 #include "app/forecast/forecast_table.h"
 #include "app/plots/plot.h"
 #include "app/plots/table.h"
+#include "base/decimals.h"
 #include "base/printable.h"
 
 namespace unfold {
@@ -19,7 +20,12 @@ using forecasting::MemberReport;
 /// Returns the name of a quantile: q10, q97.5.
 std::string quantile_name(double probability) { return fmt::format("q{:.6g}", 100 * probability); }
 
-std::string number_text(double x) { return std::isnan(x) ? std::string() : fmt::format("{:.10g}", x); }
+std::string number_text(double x) { return std::isnan(x) ? std::string() : fmt::format("{:.10g}", unsigned_zero(x)); }
+
+/// Three decimals, or three digits where these would show none or too many.
+std::string error_text(double x) {
+  return x == 0 || (x >= 0.1 && x < 1000) ? fmt::format("{:.3f}", x) : fmt::format("{:.3g}", x);
+}
 
 bool has_times(const TableForecast& f) { return !f.table.series.empty() && f.table.series.front().index.has_times(); }
 
@@ -41,7 +47,7 @@ std::vector<std::pair<std::string, const std::vector<double>*>> quantiles_of(con
 
 /// A finite number, or null.
 nlohmann::ordered_json json_number(double x) {
-  return std::isfinite(x) ? nlohmann::ordered_json(x) : nlohmann::ordered_json(nullptr);
+  return std::isfinite(x) ? nlohmann::ordered_json(unsigned_zero(x)) : nlohmann::ordered_json(nullptr);
 }
 nlohmann::ordered_json json_numbers(const std::vector<double>& values) {
   nlohmann::ordered_json list = nlohmann::ordered_json::array();
@@ -135,6 +141,10 @@ nlohmann::ordered_json forecast_json(const TableForecast& f) {
     object["mase"] = json_number(one.error);
     object["origins"] = one.origins;
     if (!one.note.empty()) object["note"] = one.note;
+    for (const forecasting::Outlier& outlier : one.outliers)
+      object["outliers"].push_back({{"time", f.table.series[i].index.label(outlier.place)},
+                                    {"value", json_number(outlier.value)},
+                                    {"expected", json_number(outlier.expected)}});
     nlohmann::ordered_json list = nlohmann::ordered_json::array();
     for (const MemberReport& report : one.members) {
       nlohmann::ordered_json member{
@@ -171,9 +181,9 @@ std::string describe_members(const TableForecast& f) {
   if (origins == 0) return "no backtest: the series are constant or too short\n";
   TextTable table{{"member", "MASE", "weight", "series"}, {}};
   const double count = static_cast<double>(f.forecasts.size());
-  table.rows.push_back({"combination", fmt::format("{:.3f}", combination), "", fmt::format("{}", f.forecasts.size())});
+  table.rows.push_back({"combination", error_text(combination), "", fmt::format("{}", f.forecasts.size())});
   for (const MemberSummary& member : members)
-    table.rows.push_back({member.name, member.compared > 0 ? fmt::format("{:.3f}", member.error()) : "-",
+    table.rows.push_back({member.name, member.compared > 0 ? error_text(member.error()) : "-",
                           fmt::format("{:.3f}", member.weight / count), fmt::format("{}", member.combined)});
   std::string text = fmt::format("backtest over {} origin{}, horizon {}\n{}", origins, origins == 1 ? "" : "s",
                                  f.horizon, to_text(table));

@@ -12,6 +12,7 @@
 #include "app/fields/predicted_list.h"
 #include "app/forecast/known_covariates.h"
 #include "base/error.h"
+#include "base/printable.h"
 #include "model/forecast/series.h"
 
 namespace unfold {
@@ -64,6 +65,32 @@ void note_special_series(const TableForecast& result, Reporter& reporter) {
                                                                result.forecasts.size(), counts[k].first));
 }
 
+/// Names the values that the forecast does not use.
+void note_outliers(const TableForecast& result, Reporter& reporter) {
+  constexpr Index kMostNamed = 5;
+  Index count = 0;
+  for (std::size_t i = 0; i < result.forecasts.size(); ++i)
+    for (const forecasting::Outlier& outlier : result.forecasts[i].outliers) {
+      if (count++ >= kMostNamed) continue;
+      const TableSeries& series = result.table.series[i];
+      reporter.remark(fmt::format("{}{}, {} {}: the value {:.6g} is an outlier; {:.6g} is used instead", series.field,
+                                  series.group.empty() ? "" : fmt::format(" of {}", in_quotes(series.group)),
+                                  series.index.has_times() ? "time" : "step", series.index.label(outlier.place),
+                                  outlier.value, outlier.expected));
+    }
+  if (count > kMostNamed) reporter.remark(fmt::format("{} more outliers are not used", count - kMostNamed));
+}
+
+/// Refuses forecasts with more rows than a file can be expected to hold.
+void require_rows(const TableForecast& result, const std::string& data) {
+  constexpr Index kMostRows = 20'000'000;
+  const Index series = static_cast<Index>(result.table.series.size());
+  if (series == 0 || result.horizon <= kMostRows / series) return;
+  throw UsageError(
+      fmt::format("--horizon {}: {} has {} series, and a forecast has at most {} values; use at most --horizon {}",
+                  result.horizon, data, series, kMostRows, std::max<Index>(1, kMostRows / series)));
+}
+
 }  // namespace
 
 bool looks_like_model(const std::string& path) {
@@ -96,6 +123,7 @@ TableForecast forecast_table(const ForecastTableRequest& request, Reporter& repo
   TableForecast result{.table = read_series_table(request.data, request.schema),
                        .horizon = request.horizon,
                        .coverage = request.coverage};
+  require_rows(result, request.data);
   std::vector<std::vector<std::vector<double>>> known(result.table.series.size());
   if (!request.future.empty()) {
     SchemaOptions schema = request.schema;
@@ -119,6 +147,7 @@ TableForecast forecast_table(const ForecastTableRequest& request, Reporter& repo
   if (std::ranges::all_of(result.forecasts, [](const AutomaticForecast& f) { return std::isnan(f.mean[0]); }))
     throw DataError(fmt::format("{}: no value is observed; there is nothing to forecast", request.data));
   note_special_series(result, reporter);
+  note_outliers(result, reporter);
   return result;
 }
 

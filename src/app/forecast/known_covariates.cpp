@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 
 #include "base/error.h"
@@ -18,8 +19,9 @@ class FutureValues {
     for (const TableSeries& series : future.series) series_[{series.group, series.field}] = &series;
   }
 
-  /// Appends the next `horizon` values of a covariate.
-  void append(const TableSeries& history, Index horizon, std::vector<double>& values) const {
+  /// Appends the next `horizon` values of a covariate, and a note on empty ones to `notes`.
+  void append(const TableSeries& history, Index horizon, std::vector<double>& values,
+              std::vector<std::string>& notes) const {
     const auto place = series_.find({history.group, history.field});
     if (place == series_.end())
       throw DataError(fmt::format("{}: there are no rows for the group {}", name_, in_quotes(history.group)));
@@ -29,6 +31,8 @@ class FutureValues {
     for (std::size_t t = 0; timed && t < later.values.size(); ++t)
       by_label[later.index.label(static_cast<Index>(t))] = later.values[t];
     const Index n = static_cast<Index>(history.values.size());
+    Index empty = 0;
+    std::string first_empty;
     for (Index h = 0; h < horizon; ++h) {
       const std::string label = history.index.label(n + h);
       const auto found = by_label.find(label);
@@ -38,7 +42,13 @@ class FutureValues {
                         "fewer steps",
                         name_, in_quotes(history.field), timed ? in_quotes(label) : "the row", h + 1));
       values.push_back(timed ? found->second : later.values[at(h)]);
+      if (std::isnan(values.back()) && empty++ == 0) first_empty = timed ? label : fmt::format("step {}", h + 1);
     }
+    if (empty > 0)
+      notes.push_back(fmt::format(
+          "{}: column {} is empty for {} of {} steps{}, the first one is {}; the covariate has no effect there", name_,
+          in_quotes(history.field), empty, horizon,
+          history.group.empty() ? "" : fmt::format(" of the group {}", in_quotes(history.group)), first_empty));
   }
 
  private:
@@ -61,12 +71,13 @@ std::vector<std::vector<std::vector<double>>> take_known_covariates(SeriesTable&
   const std::size_t width = table.fields.size();
   std::vector<TableSeries> left;
   std::vector<std::vector<std::vector<double>>> known;
+  std::vector<std::string> notes;
   for (std::size_t first = 0; first < table.series.size(); first += width) {
     std::vector<std::vector<double>> covariates;
     for (std::size_t k = first; k < first + width; ++k) {
       if (!is_known(table.series[k].field)) continue;
       covariates.push_back(table.series[k].values);
-      values.append(table.series[k], horizon, covariates.back());
+      values.append(table.series[k], horizon, covariates.back(), notes);
     }
     for (std::size_t k = first; k < first + width; ++k) {
       if (is_known(table.series[k].field)) continue;
@@ -78,6 +89,13 @@ std::vector<std::vector<std::vector<double>>> take_known_covariates(SeriesTable&
   if (table.fields.empty())
     throw DataError(fmt::format("{}: all columns of the data are covariates; none is left to forecast", future_name));
   table.series = std::move(left);
+  constexpr std::size_t kMostNotes = 5;
+  if (notes.size() > kMostNotes) {
+    notes[kMostNotes - 1] =
+        fmt::format("{}: {} more covariates are empty in places", future_name, notes.size() - kMostNotes + 1);
+    notes.resize(kMostNotes);
+  }
+  table.notes.insert(table.notes.end(), notes.begin(), notes.end());
   return known;
 }
 

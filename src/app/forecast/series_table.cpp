@@ -7,7 +7,9 @@
 #include <cmath>
 #include <functional>
 #include <limits>
+#include <unordered_map>
 
+#include "app/fields/predicted_list.h"
 #include "base/error.h"
 #include "base/formats/file.h"
 #include "data/readers/example_reader.h"
@@ -21,6 +23,7 @@
 namespace unfold {
 namespace {
 
+using forecasting::DateStyle;
 using forecasting::TimeIndex;
 constexpr double kMissingValue = std::numeric_limits<double>::quiet_NaN();
 constexpr std::size_t kLeastRowColumns = 8;   // of a table with one row per series
@@ -89,7 +92,8 @@ std::optional<TimeIndex> index_of_names(std::span<const std::string> names) {
       dates.push_back(*moment);
     }
     if (dates.size() != names.size()) continue;
-    if (std::optional<TimeIndex> index = TimeIndex::of_dates(dates, format)) return index;
+    const DateStyle style = DateStyle::of_cells(std::vector<std::string>(names.begin(), names.end()), format);
+    if (std::optional<TimeIndex> index = TimeIndex::of_dates(dates, style)) return index;
   }
   return std::nullopt;
 }
@@ -140,6 +144,7 @@ struct GroupRows {
   std::vector<double> numbers = {};  ///< times that are numbers
   std::vector<Index> lines = {};
   std::vector<std::vector<double>> values = {};  ///< [field][row]
+  std::vector<std::string> names = {};           ///< of the series of each row, while they are read together
 };
 
 /// Tables whose columns are times, groups and values: the table reader collects and sorts the rows of each group.
@@ -149,12 +154,23 @@ class ColumnSeriesReader {
       : source_(text.source()), schema_(infer_table_schema(text.source(), text.text(), options)) {
     choose_columns(options);
   }
+  /// Several columns tell the series apart.
+  ColumnSeriesReader(const ReaderText& text, const SchemaOptions& options, std::vector<std::string> groups)
+      : source_(text.source()), schema_(infer_table_schema(text.source(), text.text(), options)) {
+    for (const std::string& name : groups) {
+      const auto place = std::ranges::find(schema_.columns, name, &ColumnSchema::name);
+      joined_.push_back(static_cast<std::size_t>(place - schema_.columns.begin()));
+    }
+    choose_columns(options);
+  }
 
   SeriesTable read(const Input& input, const SchemaOptions& options) {
     SeriesTable table;
     for (const std::size_t i : fields_) table.fields.push_back(schema_.columns[i].name);
-    table.has_groups = group_ != kNone;
+    table.has_groups = group_ != kNone || !joined_.empty();
     read_groups(input, options, table);
+    if (!joined_.empty()) divide_groups();
+    unify_zones(table);
     for (const GroupRows& group : groups_) require_different_times(group);
     const TimeIndex index = common_index(table);
     for (const GroupRows& group : groups_) add_series(group, index, table);
@@ -173,7 +189,8 @@ class ColumnSeriesReader {
       if (column.role == ColumnRole::group) group_ = i;
       if (column.role == ColumnRole::order && schema_.columns.size() > 1) order_ = i;
     }
-    if (group_ == kNone) find_group();
+    if (!joined_.empty()) group_ = kNone;
+    if (group_ == kNone && joined_.empty()) find_group();
     take_fields([&](const ColumnSchema& column) {
       if (!options.predict.empty()) return stated(options.predict, column);
       return is_number_type(column.type) || column.class_labels ||
@@ -198,7 +215,7 @@ class ColumnSeriesReader {
   void take_fields(const std::function<bool(const ColumnSchema&)>& is_taken) {
     for (std::size_t i = 0; i < schema_.columns.size(); ++i) {
       ColumnSchema& column = schema_.columns[i];
-      if (i == group_ || i == order_) continue;
+      if (i == group_ || i == order_ || std::ranges::find(joined_, i) != joined_.end()) continue;
       const bool taken = is_taken(column);
       column.role = taken ? ColumnRole::predicted : ColumnRole::left_out;
       if (!taken) continue;
@@ -230,6 +247,8 @@ class ColumnSeriesReader {
     how.schema.predict.clear();
     for (const std::size_t i : fields_) how.schema.predict.push_back(schema_.columns[i].name);
     how.schema.read = how.schema.predict;
+    how.schema.group.reset();
+    for (const std::size_t i : joined_) how.schema.read.push_back(schema_.columns[i].name);
     if (group_ != kNone) how.schema.group = schema_.columns[group_].name;
     if (order_ != kNone) how.schema.order = schema_.columns[order_].name;
     const Examples examples = read_examples(input, how);
@@ -241,15 +260,74 @@ class ColumnSeriesReader {
       for (Index r = examples.begin(e); r < examples.end(e); ++r) group.lines.push_back(examples.lines[at(r)]);
       if (order_ != kNone) add_times(examples, e, group);
       for (const std::size_t i : fields_) add_values(examples, e, schema_.columns[i], group.values.emplace_back());
+      for (const std::size_t i : joined_) add_names(examples, e, schema_.columns[i], group.names);
     }
+  }
+
+  /// Appends the entries of a column to the names of the rows.
+  void add_names(const Examples& examples, Index example, const ColumnSchema& column,
+                 std::vector<std::string>& names) const {
+    const ExampleColumn& entries = examples.column(column.name);
+    names.resize(at(examples.end(example) - examples.begin(example)));
+    for (Index r = examples.begin(example); r < examples.end(example); ++r) {
+      if (!entries.present(r))
+        throw DataError(fmt::format("{}: line {}: column \"{}\", which tells the series apart, is empty", source_,
+                                    examples.lines[at(r)], escape_cell(column.name, kShownBytes)));
+      std::string& name = names[at(r - examples.begin(example))];
+      if (!name.empty()) name += ',';
+      name += entries.is_text() ? entries.texts[at(r)] : fmt::format("{:.15g}", entries.numbers[at(r)]);
+    }
+  }
+
+  /// Divides the rows by their names, in the order of the first lines.
+  void divide_groups() {
+    std::vector<GroupRows> divided;
+    std::unordered_map<std::string, std::size_t> places;
+    for (const GroupRows& rows : groups_)
+      for (std::size_t r = 0; r < rows.lines.size(); ++r) {
+        const auto [place, is_new] = places.try_emplace(rows.names[r], divided.size());
+        if (is_new)
+          divided.push_back({.name = rows.names[r], .values = std::vector<std::vector<double>>(fields_.size())});
+        GroupRows& group = divided[place->second];
+        group.lines.push_back(rows.lines[r]);
+        if (!rows.dates.empty()) group.dates.push_back(rows.dates[r]);
+        if (!rows.numbers.empty()) group.numbers.push_back(rows.numbers[r]);
+        for (std::size_t f = 0; f < fields_.size(); ++f) group.values[f].push_back(rows.values[f][r]);
+      }
+    std::ranges::sort(divided, {}, [](const GroupRows& group) { return std::ranges::min(group.lines); });
+    groups_ = std::move(divided);
+  }
+
+  /// Where the time zones of a column differ, as in summer and winter, all times are those of the last zone.
+  void unify_zones(SeriesTable& table) {
+    if (last_time_.empty()) return;
+    const std::optional<Index> zone = parse_date(last_time_, *schema_.columns[order_].date_format)->zone;
+    bool differ = false;
+    for (GroupRows& group : groups_)
+      for (Moment& moment : group.dates) {
+        if (moment.zone == zone) continue;
+        differ = true;
+        constexpr Index kDay = 86400;
+        const Index seconds = moment.epoch_seconds() + zone.value_or(0) * 60;
+        moment.days = (seconds >= 0 ? seconds : seconds - kDay + 1) / kDay;
+        moment.second = seconds - moment.days * kDay;
+        moment.zone = zone;
+      }
+    if (differ)
+      table.notes.push_back(
+          fmt::format("{}: the time zones of column \"{}\" differ; the times of the output have the last one", source_,
+                      escape_cell(schema_.columns[order_].name, kShownBytes)));
   }
 
   bool has_dates() const { return order_ != kNone && schema_.columns[order_].type == ColumnType::date; }
 
-  void add_times(const Examples& examples, Index example, GroupRows& group) const {
+  void add_times(const Examples& examples, Index example, GroupRows& group) {
     const ColumnSchema& column = schema_.columns[order_];
     const ExampleColumn& times = examples.column(column.name);
+    constexpr std::size_t kKeptTimes = 1000;
     for (Index r = examples.begin(example); r < examples.end(example); ++r) {
+      if (has_dates() && time_cells_.size() < kKeptTimes) time_cells_.push_back(times.texts[at(r)]);
+      if (has_dates() && r + 1 == examples.end(example)) last_time_ = times.texts[at(r)];
       if (has_dates())
         group.dates.push_back(*parse_date(times.texts[at(r)], *column.date_format));
       else
@@ -277,10 +355,29 @@ class ColumnSeriesReader {
                                      : group.numbers[i] == group.numbers[i - 1];
       if (!equal) continue;
       throw DataError(fmt::format(
-          "{}: lines {} and {} have the same time; state the column that tells the series apart "
-          "with --group",
-          source_, std::min(group.lines[i - 1], group.lines[i]), std::max(group.lines[i - 1], group.lines[i])));
+          "{}: lines {} and {} have the same time{}; {}", source_, std::min(group.lines[i - 1], group.lines[i]),
+          std::max(group.lines[i - 1], group.lines[i]),
+          group.name.empty() ? "" : fmt::format(" and group \"{}\"", escape_cell(group.name, kShownBytes)), advice()));
     }
+  }
+
+  /// What to do about equal times: columns that could tell the series apart, or one row for each time.
+  std::string advice() const {
+    std::string candidates;
+    for (std::size_t i = 0; i < schema_.columns.size(); ++i) {
+      const ColumnSchema& column = schema_.columns[i];
+      const bool tells_apart = column.type != ColumnType::date && column.type != ColumnType::text;
+      if (i == order_ || i == group_ || std::ranges::find(joined_, i) != joined_.end() || !tells_apart) continue;
+      if (fields_.size() == 1 && i == fields_.front()) continue;
+      if (column.distinct < 2 || 2 * column.distinct > column.entries()) continue;
+      candidates += fmt::format("{}{}", candidates.empty() ? "" : " or ", escape_cell(column.name, kShownBytes));
+    }
+    constexpr const char* kOneRow = "keep one row for each time, such as the sum or the mean of its rows";
+    std::string stated = group_ != kNone ? schema_.columns[group_].name + "," : "";
+    for (const std::size_t i : joined_) stated += schema_.columns[i].name + ",";
+    if (candidates.empty()) candidates = "a column";
+    return fmt::format("if {} tells the series apart, state it with --group {}COLUMN; otherwise {}", candidates,
+                       escape_cell(stated, kShownBytes), kOneRow);
   }
 
   /// The step of the longest group, if it is that of all groups.
@@ -288,9 +385,8 @@ class ColumnSeriesReader {
     if (order_ == kNone || groups_.empty()) return {};
     const auto longest =
         std::ranges::max_element(groups_, {}, [](const GroupRows& group) { return group.lines.size(); });
-    std::optional<TimeIndex> index = has_dates()
-                                         ? TimeIndex::of_dates(longest->dates, *schema_.columns[order_].date_format)
-                                         : TimeIndex::of_numbers(longest->numbers);
+    std::optional<TimeIndex> index =
+        has_dates() ? TimeIndex::of_dates(longest->dates, time_style()) : TimeIndex::of_numbers(longest->numbers);
     for (const GroupRows& group : groups_)
       if (index && !fits(group, *index)) index.reset();
     if (!index)
@@ -298,6 +394,12 @@ class ColumnSeriesReader {
           fmt::format("{}: the times of column \"{}\" have no regular step; the rows are taken as consecutive steps",
                       source_, escape_cell(schema_.columns[order_].name, kShownBytes)));
     return index.value_or(TimeIndex{});
+  }
+
+  DateStyle time_style() const {
+    std::vector<std::string> cells = time_cells_;
+    cells.push_back(last_time_);
+    return DateStyle::of_cells(cells, *schema_.columns[order_].date_format);
   }
 
   /// The index of a group whose positions are not much more than its rows.
@@ -339,9 +441,27 @@ class ColumnSeriesReader {
   std::string source_;
   TableSchema schema_;
   std::size_t group_ = kNone, order_ = kNone;
+  std::vector<std::size_t> joined_;  // several columns in the place of group_
   std::vector<std::size_t> fields_;
+  std::vector<std::string> time_cells_;
+  std::string last_time_;
   std::vector<GroupRows> groups_;
 };
+
+/// The columns of `--group a,b`; empty if one column is named or none. Throws UsageError for an unknown column.
+std::vector<std::string> joined_groups(const TableLayout& layout, const SchemaOptions& options) {
+  const auto is_column = [&](const std::string& name) {
+    return std::ranges::find(layout.names, name) != layout.names.end();
+  };
+  if (!options.group || is_column(*options.group)) return {};
+  std::vector<std::string> groups = split_names(*options.group);
+  if (groups.size() < 2) return {};
+  for (const std::string& name : groups)
+    if (!is_column(name))
+      throw UsageError(fmt::format("--group {}: there is no column \"{}\"", escape_cell(*options.group, kShownBytes),
+                                   escape_cell(name, kShownBytes)));
+  return groups;
+}
 
 }  // namespace
 
@@ -349,6 +469,11 @@ SeriesTable read_series_table(const std::string& path, const SchemaOptions& opti
   const Input input = Input::open(path);
   const ReaderText text(input);
   TableRows rows(text, options);
+  if (std::vector<std::string> groups = joined_groups(rows.layout(), options); !groups.empty()) {
+    SchemaOptions without = options;
+    without.group.reset();
+    return ColumnSeriesReader(text, without, std::move(groups)).read(input, without);
+  }
   if (!RowSeriesReader::applies(rows.layout(), options)) return ColumnSeriesReader(text, options).read(input, options);
   SeriesTable table = RowSeriesReader::read(input.name(), rows, options);
   input.require_whole();

@@ -4,7 +4,8 @@
 /// | table | series |
 /// | --- | --- |
 /// | one column | its values in the order of the lines |
-/// | columns | each value column; with a group column, each group and value column (long tables) |
+/// | columns | each value column; with a group column, each group and value column (long tables). Several group
+///             columns (`--group store,item`) are joined |
 /// | one row per series | each row; recognized by the names of the columns behind the first, which are consecutive
 ///                       numbers (V2, V3, ...) or dates |
 ///

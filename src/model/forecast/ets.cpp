@@ -374,8 +374,16 @@ class Ets final : public Forecaster {
   }
 
  private:
+  /// Fewer for horizons above two thousand steps, so that time and memory do not grow further.
+  std::size_t number_of_paths(std::size_t horizon) const {
+    constexpr std::size_t kFullHorizon = 2000, kLeastPaths = 50;
+    const std::size_t paths = at(options().paths);
+    if (horizon <= kFullHorizon) return paths;
+    return std::min(paths, std::max(kLeastPaths, paths * kFullHorizon / horizon));
+  }
+
   void simulate_paths(Prediction& p) const {
-    const std::size_t horizon = p.mean.size(), paths = at(options().paths);
+    const std::size_t horizon = p.mean.size(), paths = number_of_paths(horizon);
     p.samples.assign(horizon, std::vector<double>(paths));
     p.deviation.assign(horizon, 0);
     std::vector<double> path(horizon);

@@ -27,6 +27,21 @@ double power_of_two_scale(const std::vector<double>& values) {
   return std::ldexp(1.0, std::clamp(exponent, -1000, 1000));
 }
 
+/// The growth per step of the logarithms of positive values, between the medians of the first and the last third.
+double growth_of(std::span<const double> values) {
+  const std::size_t third = values.size() / 3;
+  std::vector<double> first, last;
+  for (std::size_t t = 0; t < third; ++t) {
+    if (!std::isnan(values[t])) first.push_back(values[t]);
+    if (const double x = values[values.size() - 1 - t]; !std::isnan(x)) last.push_back(x);
+  }
+  if (first.empty() || last.empty()) return 0;
+  for (std::vector<double>* part : {&first, &last})
+    std::ranges::nth_element(*part, part->begin() + static_cast<std::ptrdiff_t>(part->size() / 2));
+  const double ratio = last[last.size() / 2] / first[first.size() / 2];
+  return log_of(ratio) / static_cast<double>(values.size() - third);
+}
+
 }  // namespace
 
 double aicc(double log_likelihood, Index parameters, Index observations) {
@@ -80,6 +95,8 @@ void Forecaster::fit(const UnivariateSeries& series) {
     last = t;
     ++sample.observed;
   }
+  const std::span<const double> observed = sample.values;
+  growth_ = lowest_ > 0 ? std::max({0.0, growth_of(observed), growth_of(observed.subspan(observed.size() / 2))}) : 0;
   transform_.lambda = options_.auto_lambda ? box_cox_lambda(sample.values, series.period) : options_.lambda;
   if (!transform_.identity() && !(lowest_ > 0))
     throw DataError(
@@ -144,7 +161,10 @@ Forecast Forecaster::forecast(Index horizon) const {
   f.mean.resize(at(horizon));
   for (std::size_t h = 0; h < f.center.size(); ++h) {
     const double reach = largest_step_ * static_cast<double>(trailing_ + static_cast<Index>(h) + 1);
-    const double lower = lowest_ - reach, upper = highest_ + reach;
+    const double grown = highest_ * exp_of(1.25 * growth_ * static_cast<double>(trailing_ + static_cast<Index>(h) + 1));
+    const double lower = lowest_ - reach;
+    const double upper = growth_ > 0 ? std::max(highest_ + reach, std::min(grown, std::numeric_limits<double>::max()))
+                                     : highest_ + reach;
     f.center[h] *= scale_;
     f.deviation[h] *= scale_;
     double& mean = f.mean[h] = f.transform.inverse(f.center[h]);

@@ -14,8 +14,10 @@
 ///   * If no observed value is negative, means and quantiles below 0 are replaced by 0.
 ///   * A forecast is marked `out_of_range` if a mean is not finite or leaves [min - h D, max + h D], where min, max are
 ///     the extremes of the observed values, D is the largest difference between consecutive observed values per step,
-///     and h is the horizon: no path with steps of observed size can reach it. Values that are not finite are replaced
-///     by the nearer limit.
+///     and h is the horizon: no path with steps of observed size can reach it. If all values are positive, the range
+///     includes max exp(1.25 g h), with the growth g of the logarithms from the median of the first third to that of
+///     the last one, per step, of the whole series or its second half. Values that are not finite are replaced by the
+///     nearer limit.
 ///   * Values are divided by a power of two before they are fitted, so that a series and its multiple by a power of two
 ///     have bit-identical forecasts.
 ///   * Results depend on the series, the options and the seed only.
@@ -118,7 +120,7 @@ class Forecaster {
   BoxCox transform_;
   double scale_ = 1;
   bool fitted_ = false, constant_ = false;
-  double constant_value_ = 0, lowest_ = 0, highest_ = 0, largest_step_ = 0;
+  double constant_value_ = 0, lowest_ = 0, highest_ = 0, largest_step_ = 0, growth_ = 0;
   Index trailing_ = 0;
   FitResult result_;
   std::vector<double> residuals_;

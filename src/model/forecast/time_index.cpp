@@ -79,7 +79,7 @@ std::string format_moment(const Moment& m, DateFormat format) {
   }
 }
 
-std::optional<TimeIndex> TimeIndex::with_step_of(std::span<const Moment> dates, DateFormat format) {
+std::optional<TimeIndex> TimeIndex::with_step_of(std::span<const Moment> dates, const DateStyle& style) {
   if (dates.size() < 2) return std::nullopt;
   StepTracker tracker;
   for (const Moment& m : dates) tracker.add(m);
@@ -98,7 +98,7 @@ std::optional<TimeIndex> TimeIndex::with_step_of(std::span<const Moment> dates, 
   const DateStep step = tracker.step();
   if (!step.regular) return std::nullopt;
   TimeIndex index;
-  index.format_ = format;
+  index.style_ = style;
   index.step_name_ = step.name;
   if (step.months > 0) {
     index.kind_ = Kind::months;
@@ -112,8 +112,8 @@ std::optional<TimeIndex> TimeIndex::with_step_of(std::span<const Moment> dates, 
   return index;
 }
 
-std::optional<TimeIndex> TimeIndex::of_dates(std::span<const Moment> dates, DateFormat format) {
-  std::optional<TimeIndex> index = with_step_of(dates, format);
+std::optional<TimeIndex> TimeIndex::of_dates(std::span<const Moment> dates, const DateStyle& style) {
+  std::optional<TimeIndex> index = with_step_of(dates, style);
   if (!index) return std::nullopt;
   index->first_ = dates.front();
   for (const Moment& m : dates)
@@ -121,8 +121,8 @@ std::optional<TimeIndex> TimeIndex::of_dates(std::span<const Moment> dates, Date
   return index;
 }
 
-std::optional<TimeIndex> TimeIndex::after(std::span<const Moment> dates, DateFormat format) {
-  std::optional<TimeIndex> index = with_step_of(dates, format);
+std::optional<TimeIndex> TimeIndex::after(std::span<const Moment> dates, const DateStyle& style) {
+  std::optional<TimeIndex> index = with_step_of(dates, style);
   if (index) index->first_ = dates.back();
   return index;
 }
@@ -200,7 +200,7 @@ std::string TimeIndex::label(Index position) const {
   if (kind_ == Kind::positions) return fmt::format("{}", position + 1);
   if (kind_ == Kind::numbers)
     return fmt::format("{:.12g}", first_number_ + static_cast<double>(position) * number_step_);
-  return format_moment(moment(position), format_);
+  return style_.write(moment(position));
 }
 
 std::vector<Index> TimeIndex::calendar_periods() const {

@@ -3,7 +3,7 @@
 ///
 ///     const TimeIndex index = TimeIndex::of_dates(moments, DateFormat::year_month_day);
 ///     index.place(moment)    // the position of a date, 0 for the first
-///     index.label(n + h)     // the date of a later position, in the same format
+///     index.label(n + h)     // the date of a later position, written like the others
 ///
 /// Steps of dates are seconds, working days (Monday to Friday) or calendar months. A month keeps the day of the first
 /// date, or the last day of the month if all dates are last days.
@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "data/schema/date_cell.h"
+#include "model/forecast/date_style.h"
 
 namespace unfold::forecasting {
 
@@ -23,9 +24,9 @@ class TimeIndex {
   TimeIndex() = default;
   /// `dates` are ascending and distinct. Returns nothing if they do not have a regular step or if one of them is off
   /// the step. The step of two dates is their difference.
-  static std::optional<TimeIndex> of_dates(std::span<const Moment> dates, DateFormat format);
+  static std::optional<TimeIndex> of_dates(std::span<const Moment> dates, const DateStyle& style);
   /// The step continued from the last date; single dates may be off the step.
-  static std::optional<TimeIndex> after(std::span<const Moment> dates, DateFormat format);
+  static std::optional<TimeIndex> after(std::span<const Moment> dates, const DateStyle& style);
   /// The same for numbers.
   static std::optional<TimeIndex> of_numbers(std::span<const double> times);
   /// The same step, starting at a different time.
@@ -44,10 +45,10 @@ class TimeIndex {
 
  private:
   enum class Kind { positions, numbers, seconds, working_days, months };
-  static std::optional<TimeIndex> with_step_of(std::span<const Moment> dates, DateFormat format);
+  static std::optional<TimeIndex> with_step_of(std::span<const Moment> dates, const DateStyle& style);
 
   Kind kind_ = Kind::positions;
-  DateFormat format_ = DateFormat::year_month_day;
+  DateStyle style_;
   Moment first_;
   bool month_end_ = false;
   Index amount_ = 1;  ///< seconds or months of a step

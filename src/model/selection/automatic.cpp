@@ -32,6 +32,7 @@ struct Work {
   Index end = 0;                 ///< after the last observed value
   Index observed = 0;
   bool constant = true, non_negative = true;
+  std::vector<Outlier> outliers = {};
   std::vector<Index> origins = {};
   std::vector<MemberBacktest> backtests = {};  ///< one for each member of the plan
   std::vector<PointsAndWidths> final = {};     ///< one for each member, from the end of the series
@@ -57,6 +58,13 @@ Work examine(const UnivariateSeries& series) {
   for (const std::vector<double>& known : series.known)
     work.series.known.emplace_back(known.begin() + static_cast<std::ptrdiff_t>(std::min(skipped, known.size())),
                                    known.end());
+  if (!series.known.empty()) return work;
+  work.outliers = find_outliers(work.series);
+  for (Outlier& outlier : work.outliers) {
+    if (work.non_negative) outlier.expected = std::max(0.0, outlier.expected);
+    work.series.values[at(outlier.place)] = outlier.expected;
+    outlier.place += static_cast<Index>(skipped);
+  }
   return work;
 }
 
@@ -146,6 +154,7 @@ class Automatic {
       const std::unique_ptr<Forecaster> naive = make_forecaster("naive");
       naive->fit(work.series);
       work.result = points_and_widths(naive->forecast(options_.horizon));
+      if (work.observed == 1) std::ranges::fill(work.result.below, kUnknownValue);
     } else {
       const std::vector<double> unknown(at(options_.horizon), kUnknownValue);
       work.result = {unknown, unknown, unknown};
@@ -158,8 +167,11 @@ class Automatic {
     AutomaticForecast f{.mean = work.result.mean};
     f.error = work.combination.origins > 0 ? work.combination.error : kUnknownValue;
     f.origins = work.combination.origins;
+    f.outliers = work.outliers;
     if (work.observed == 0)
       f.note = "no value is observed; there is no forecast";
+    else if (work.observed == 1)
+      f.note = "one value is observed; the forecast is that value, without an interval";
     else if (work.constant)
       f.note = "all observed values are equal; the forecast is that value";
     else if (work.combination.weights.empty())
@@ -190,7 +202,7 @@ class Automatic {
         for (std::size_t h = 0; h < level.size(); ++h) {
           lower.push_back(std::max(limit, f.mean[h] - level[h] * result.below[h]));
           upper.push_back(f.mean[h] + level[h] * result.above[h]);
-          if (std::isnan(f.mean[h])) lower.back() = upper.back() = kUnknownValue;
+          if (std::isnan(f.mean[h]) || std::isnan(result.below[h])) lower.back() = upper.back() = kUnknownValue;
         }
       }
     });

@@ -7,9 +7,11 @@
 ///     forecasts[0].mean, forecasts[0].lower[0], forecasts[0].upper[0]
 ///
 /// Special cases: a series without observed values has missing forecasts; one whose observed values are all equal has
-/// that value with width 0; one with fewer than four values up to the last observed one has a naive forecast with the
-/// widths of its differences. If no value is negative, forecasts and limits are not below 0. A member whose forecast
-/// leaves the range that the differences of the history allow (forecaster.h) is left out; `notes` says so.
+/// that value with width 0, or without an interval if there is only one; one with fewer than four values up to the last
+/// observed one has a naive forecast with the widths of its differences. Outliers (outliers.h) are replaced by what was
+/// expected, unless covariates are known that may explain them. If no value is negative, forecasts and limits are not
+/// below 0. A member whose forecast leaves the range that the differences of the history allow (forecaster.h) is left
+/// out; `notes` says so.
 ///
 /// Results do not depend on the number of threads, nor, apart from the choice of members within the budget and from the
 /// reference of the intervals, on the other series.
@@ -18,6 +20,7 @@
 #include <vector>
 
 #include "base/threads/team.h"
+#include "model/forecast/outliers.h"
 #include "model/forecast/series.h"
 
 namespace unfold::forecasting {
@@ -42,9 +45,10 @@ struct AutomaticForecast {
   std::vector<double> mean = {};                            ///< NaN: there is no observed value
   std::vector<std::vector<double>> lower = {}, upper = {};  ///< [coverage][horizon]
   std::vector<MemberReport> members = {};                   ///< by error
-  double error = 0;       ///< MASE of the combination in the backtest; NaN without one
-  Index origins = 0;      ///< of the backtest
-  std::string note = {};  ///< if the series has a defined answer without a backtest
+  double error = 0;                    ///< MASE of the combination in the backtest; NaN without one
+  Index origins = 0;                   ///< of the backtest
+  std::string note = {};               ///< if the series has a defined answer without a backtest
+  std::vector<Outlier> outliers = {};  ///< values that were replaced; places in the series as it was given
 };
 
 /// What the budget allows.

@@ -108,6 +108,43 @@ TEST(SeriesTable, EqualTimesAskForAGroup) {
   }
 }
 
+std::string message_of_table(const std::string& text, const SchemaOptions& options = {}) {
+  try {
+    table_of(text, options);
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "no error";
+}
+
+TEST(SeriesTable, SeveralColumnsTellSeriesApart) {
+  std::string text = "store,item,date,sales\n";
+  for (int t = 1; t <= 12; ++t)
+    for (const char* store : {"1", "2"})
+      for (const char* item : {"tea", "milk"})
+        text += std::string(store) + "," + item + ",2024-" + (t < 10 ? "0" : "") + std::to_string(t) + "," +
+                std::to_string(t * 10 + (*store == '2') + (*item == 'm' ? 5 : 0)) + "\n";
+  const SeriesTable table = table_of(text, {.group = "store,item"});
+  ASSERT_EQ(table.series.size(), 4U);
+  EXPECT_EQ(table.fields, (std::vector<std::string>{"sales"}));
+  EXPECT_EQ(table.series[1].group, "1,milk");
+  EXPECT_EQ(table.series[1].values[2], 35);
+  EXPECT_EQ(table.series[3].group, "2,milk");
+  EXPECT_EQ(table.series[3].values[11], 126);
+  EXPECT_EQ(table.series[3].index.label(12), "2025-01");
+  EXPECT_NE(message_of_table(text, {.group = "store,itme"}).find("no column \"itme\""), std::string::npos);
+  EXPECT_NE(message_of_table(text, {.group = "store"}).find("--group store,COLUMN"), std::string::npos)
+      << message_of_table(text, {.group = "store"});
+}
+
+TEST(SeriesTable, TimesOfDifferentZonesContinueInTheLastOne) {
+  const SeriesTable table = table_of(
+      "time,load\n2024-03-30T23:00:00+01:00,1\n2024-03-31T00:00:00+01:00,2\n2024-03-31T01:00:00+01:00,3\n"
+      "2024-03-31T03:00:00+02:00,4\n2024-03-31T04:00:00+02:00,5.5\n2024-03-31T05:00:00+02:00,6\n");
+  EXPECT_EQ(table.series[0].values, (Values{1, 2, 3, 4, 5.5, 6}));
+  EXPECT_EQ(table.series[0].index.label(6), "2024-03-31T06:00:00+02:00");
+}
+
 TEST(SeriesTable, OneRowPerSeries) {
   std::string text = "id,V2,V3,V4,V5,V6,V7,V8,V9\nH1,1,2,3,4,5,6,7,8\nH2,10,20,30,40,50,,,\n";
   const SeriesTable table = table_of(text);
@@ -133,6 +170,57 @@ TEST(ForecastTable, YearsAsNamesOfColumnsAreTimes) {
       tsv(forecast_of("country,2017,2018,2019,2020,2021\nde,1.5,2.5,3.5,4.5,5.5\nfr,2,3,4,5,6\n", 2));
   EXPECT_EQ(text.substr(0, 11), "group\ttime\t") << text;
   EXPECT_NE(text.find("\nde\t2022\t"), std::string::npos) << text;
+}
+
+TEST(ForecastTable, OutliersAreNamed) {
+  std::string text = "month,load\n";
+  for (int t = 0; t < 40; ++t)
+    text += std::to_string(2020 + t / 12) + "/" + (t % 12 < 9 ? "0" : "") + std::to_string(t % 12 + 1) + "," +
+            (t == 38 ? "1e6" : std::to_string(100 + t * 7 % 5)) + "\n";
+  const TableForecast forecast = forecast_of(text, 2, {"naive", "mean"});
+  const nlohmann::ordered_json json = forecast_json(forecast);
+  EXPECT_EQ(json["series"][0]["outliers"][0]["time"], "2023/03");
+  EXPECT_EQ(json["series"][0]["outliers"][0]["value"], 1e6);
+  EXPECT_LT(forecast.forecasts[0].upper[1][1], 200);
+  EXPECT_NE(tsv(forecast).find("\n2023/05\t"), std::string::npos);
+}
+
+TEST(ForecastTable, OneValueHasNoInterval) {
+  const TableForecast forecast = forecast_of("day,load\n2024-01-01,7\n", 2);
+  EXPECT_NE(tsv(forecast).find("\t7\t\t\t\t\n"), std::string::npos) << tsv(forecast);
+}
+
+TEST(ForecastTable, ErrorsHaveReadableDigits) {
+  std::string text = "load\n";
+  for (int t = 0; t < 30; ++t) text += std::to_string(t % 2 == 0 ? 1e-3 * t : -1e5) + "\n";
+  EXPECT_EQ(describe_members(forecast_of(text, 2, {"naive"})).find("00000"), std::string::npos);
+}
+
+TEST(ForecastTable, LongHorizonsEndOrAreRefused) {
+  std::string text = "load\n";
+  for (int t = 0; t < 40; ++t) text += std::to_string(10 + t % 7) + "\n";
+  EXPECT_EQ(forecast_of(text, 100000, {"naive", "ets"}).forecasts[0].mean.size(), 100000U);
+  EXPECT_THROW(forecast_of(text, 30'000'000), UsageError);
+}
+
+TEST(ForecastTable, EmptyFutureCovariatesAreNoted) {
+  const ScratchFolder folder;
+  std::string text = "day,promo,load\n";
+  for (int t = 1; t <= 20; ++t)
+    text += std::string("2024-05-") + (t < 10 ? "0" : "") + std::to_string(t) + "," + std::to_string(t % 3) + "," +
+            std::to_string(10.5 + t % 3) + "\n";
+  Reporter reporter;
+  const TableForecast forecast =
+      forecast_table({.data = folder.write("data.csv", text),
+                      .future = folder.write("future.csv", "day,promo\n2024-05-21,1\n2024-05-22,\n2024-05-23,2\n"),
+                      .horizon = 3,
+                      .members = {"naive"},
+                      .threads = 1},
+                     reporter);
+  ASSERT_FALSE(forecast.table.notes.empty());
+  EXPECT_NE(forecast.table.notes.back().find("is empty for 1 of 3 steps, the first one is 2024-05-22"),
+            std::string::npos)
+      << forecast.table.notes.back();
 }
 
 TEST(ForecastTable, CountsStepsWithoutTimes) {

@@ -84,6 +84,73 @@ TEST(TimeIndex, NumbersHaveAStep) {
   EXPECT_FALSE(TimeIndex::of_numbers(std::vector<double>{0, 1, 2.5, 3}).has_value());
 }
 
+/// The labels behind the last one, written like the others.
+Texts continued(const Texts& texts, DateFormat format, Index count = 2) {
+  std::vector<Moment> moments;
+  for (const std::string& text : texts)
+    if (const auto moment = parse_date(text, format)) moments.push_back(*moment);
+  if (moments.size() != texts.size()) return {"not read"};
+  const auto index = TimeIndex::of_dates(moments, DateStyle::of_cells(texts, format));
+  if (!index) return {"no step"};
+  Texts result;
+  for (Index t = 0; t < count; ++t) result.push_back(index->label(static_cast<Index>(texts.size()) + t));
+  return result;
+}
+
+TEST(DateStyle, FurtherDatesAreWrittenLikeTheOthers) {
+  using F = DateFormat;
+  EXPECT_EQ(continued({"2024/11/01", "2024/12/01", "2025/01/01"}, F::year_month_day),
+            (Texts{"2025/02/01", "2025/03/01"}));
+  EXPECT_EQ(continued({"30.12.2023", "31.12.2023", "01.01.2024"}, F::day_month_year),
+            (Texts{"02.01.2024", "03.01.2024"}));
+  EXPECT_EQ(continued({"8/1/2024", "9/1/2024", "10/1/2024"}, F::day_month_year), (Texts{"11/1/2024", "12/1/2024"}));
+  EXPECT_EQ(continued({"1/8/2024", "1/9/2024", "1/10/2024"}, F::month_day_year), (Texts{"1/11/2024", "1/12/2024"}));
+  EXPECT_EQ(continued({"01/05/2024", "02/05/2024", "03/05/2024"}, F::day_month_year),
+            (Texts{"04/05/2024", "05/05/2024"}));
+  EXPECT_EQ(continued({"12/29/23", "12/30/23", "12/31/23"}, F::month_day_year), (Texts{"01/01/24", "01/02/24"}));
+  EXPECT_EQ(continued({"Oct 2023", "Nov 2023", "Dec 2023"}, F::month_name), (Texts{"Jan 2024", "Feb 2024"}));
+  EXPECT_EQ(continued({"OCT-2023", "NOV-2023", "DEC-2023"}, F::month_name), (Texts{"JAN-2024", "FEB-2024"}));
+  EXPECT_EQ(continued({"1 march 2024", "1 april 2024", "1 may 2024"}, F::month_name),
+            (Texts{"1 june 2024", "1 july 2024"}));
+  EXPECT_EQ(continued({"30-Dec-2023", "31-Dec-2023", "01-Jan-2024"}, F::month_name),
+            (Texts{"02-Jan-2024", "03-Jan-2024"}));
+  EXPECT_EQ(continued({"Mon, 1 Jan 2024", "Tue, 2 Jan 2024", "Wed, 3 Jan 2024"}, F::month_name),
+            (Texts{"Thu, 4 Jan 2024", "Fri, 5 Jan 2024"}));
+  EXPECT_EQ(continued({"2023Q3", "2023Q4", "2024Q1"}, F::quarter), (Texts{"2024Q2", "2024Q3"}));
+  EXPECT_EQ(continued({"Q3 2023", "Q4 2023", "Q1 2024"}, F::quarter), (Texts{"Q2 2024", "Q3 2024"}));
+  EXPECT_EQ(continued({"2020-W52", "2020-W53", "2021-W01"}, F::week), (Texts{"2021-W02", "2021-W03"}));
+  EXPECT_EQ(continued({"2024 W50", "2024 W51", "2024 W52"}, F::week), (Texts{"2025 W01", "2025 W02"}));
+  EXPECT_EQ(continued({"2023-10", "2023-11", "2023-12"}, F::year_month), (Texts{"2024-01", "2024-02"}));
+  EXPECT_EQ(continued({"2023/10", "2023/11", "2023/12"}, F::year_month), (Texts{"2024/01", "2024/02"}));
+  EXPECT_EQ(continued({"20231230", "20231231", "20240101"}, F::compact), (Texts{"20240102", "20240103"}));
+  EXPECT_EQ(continued({"1706659200", "1706662800", "1706666400"}, F::unix_seconds),
+            (Texts{"1706670000", "1706673600"}));
+}
+
+TEST(DateStyle, TimesOfDayAndZonesAreKept) {
+  using F = DateFormat;
+  EXPECT_EQ(continued({"2024-01-01T21:00:00Z", "2024-01-01T22:00:00Z", "2024-01-01T23:00:00Z"}, F::year_month_day),
+            (Texts{"2024-01-02T00:00:00Z", "2024-01-02T01:00:00Z"}));
+  EXPECT_EQ(continued({"2024-01-01T21:00:00+02:00", "2024-01-01T22:00:00+02:00", "2024-01-01T23:00:00+02:00"},
+                      F::year_month_day),
+            (Texts{"2024-01-02T00:00:00+02:00", "2024-01-02T01:00:00+02:00"}));
+  EXPECT_EQ(continued({"2024-01-01 00:00:00", "2024-01-02 00:00:00", "2024-01-03 00:00:00"}, F::year_month_day),
+            (Texts{"2024-01-04 00:00:00", "2024-01-05 00:00:00"}));
+  EXPECT_EQ(continued({"2024-01-01 22:00:00.000 UTC", "2024-01-01 23:00:00.000 UTC", "2024-01-02 00:00:00.000 UTC"},
+                      F::year_month_day, 1),
+            (Texts{"2024-01-02 01:00:00.000 UTC"}));
+  EXPECT_EQ(continued({"1/1/2024 9:00 AM", "1/1/2024 10:00 AM", "1/1/2024 11:00 AM"}, F::month_day_year),
+            (Texts{"1/1/2024 12:00 PM", "1/1/2024 1:00 PM"}));
+  EXPECT_EQ(continued({"21:30", "22:00", "22:30"}, F::time_of_day), (Texts{"23:00", "23:30"}));
+}
+
+/// Cells that differ in style are written in the standard one.
+TEST(DateStyle, MixedCellsHaveTheStandardStyle) {
+  EXPECT_EQ(continued({"2024-01-01", "2024/01/02", "2024-01-03"}, DateFormat::year_month_day, 1),
+            (Texts{"2024-01-04"}));
+  EXPECT_EQ(DateStyle::of_cells({}, DateFormat::year).write(day(0)), "1970");
+}
+
 TEST(TimeIndex, SuggestsPeriods) {
   const auto monthly =
       TimeIndex::of_dates(dates({"2023-11", "2023-12", "2024-01"}, DateFormat::year_month), DateFormat::year_month);

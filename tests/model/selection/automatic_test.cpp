@@ -98,13 +98,65 @@ TEST(AutomaticForecast, DefinedAnswersForSpecialSeries) {
   EXPECT_EQ(f.mean, Values(3, 6));
   EXPECT_TRUE(f.lower[0][0] < 6 && f.upper[0][0] > 6);
 
+  // One value says nothing about the others.
   f = forecast_of({7}, 1, options);
   EXPECT_EQ(f.mean, Values(3, 7));
+  EXPECT_TRUE(std::isnan(f.lower[0][0]) && std::isnan(f.upper[1][2]));
+  EXPECT_NE(f.note, "");
 
   Values growing;
   for (int t = 0; t < 40; ++t) growing.push_back(std::exp(0.5 * t));
   f = forecast_of(growing, 1, options);
   for (const double x : f.mean) EXPECT_TRUE(std::isfinite(x) && x > 0);
+}
+
+/// A growing series is continued, although its next differences are larger than all before.
+TEST(AutomaticForecast, ContinuesExponentialGrowth) {
+  Random random(3, "automatic test");
+  Values y;
+  for (int t = 0; t < 60; ++t) y.push_back(10 * std::exp(0.2 * t + 0.02 * random.normal()));
+  const AutomaticForecast f = forecast_of(y, 1, {.horizon = 12, .coverage = {0.8}});
+  for (int h = 0; h < 12; ++h) EXPECT_NEAR(std::log(f.mean[at(h)] / 10), 0.2 * (60 + h), 0.25) << h;
+}
+
+/// A single outlier changes neither the forecast nor the intervals much, wherever it is.
+TEST(AutomaticForecast, OutliersDoNotRuinForecasts) {
+  Random random(4, "automatic test");
+  Values clean;
+  for (int t = 0; t < 96; ++t) clean.push_back(100 + 0.3 * t + (t % 12 == 5 ? 15 : 0) + random.normal());
+  const AutomaticForecast expected = forecast_of(clean, 12, {.horizon = 12, .coverage = {0.8}});
+  EXPECT_TRUE(expected.outliers.empty());
+  for (const int place : {3, 50, 90, 93, 94, 95}) {
+    for (const double value : {0.0, 1e6, -1e9}) {
+      Values y = clean;
+      y[at(place)] = value;
+      const AutomaticForecast f = forecast_of(y, 12, {.horizon = 12, .coverage = {0.8}});
+      ASSERT_EQ(f.outliers.size(), 1u) << place << " " << value;
+      EXPECT_EQ(f.outliers[0].place, place);
+      EXPECT_EQ(f.outliers[0].value, value);
+      for (int h = 0; h < 12; ++h) {
+        EXPECT_NEAR(f.mean[at(h)], expected.mean[at(h)], 3) << place << " " << value;
+        EXPECT_LT(f.upper[0][at(h)] - f.lower[0][at(h)], 15) << place << " " << value;
+      }
+    }
+  }
+}
+
+TEST(Outliers, ChangesAndRareEventsAreNone) {
+  Random random(5, "automatic test");
+  Values level, middle, growth, rare, spikes, last;
+  for (int t = 0; t < 120; ++t) {
+    level.push_back((t < 118 ? 10 : 500) + random.normal());
+    middle.push_back((t < 60 ? 100 : 1100) + 3 * random.normal());
+    growth.push_back(std::exp(0.4 * t));
+    rare.push_back(t % 37 == 36 ? 50 : 0);
+    spikes.push_back((t % 12 == 3 ? 400 : 10) + random.normal());
+    last.push_back(1.0 / (1 + std::fabs(random.normal())));
+  }
+  for (const Values& y : {level, middle, growth, rare, spikes, last}) {
+    EXPECT_TRUE(find_outliers({.values = y, .period = 1}).empty());
+    EXPECT_TRUE(find_outliers({.values = y, .period = 12}).empty());
+  }
 }
 
 TEST(AutomaticForecast, EveryLengthAndGapHasAnAnswer) {
@@ -114,8 +166,10 @@ TEST(AutomaticForecast, EveryLengthAndGapHasAnAnswer) {
     for (std::size_t t = 0; t < n; t += 3) y[t] = n % 2 == 0 ? kMissing : y[t];
     if (n == 2) y[1] = 3;
     const AutomaticForecast f = forecast_of(y, n % 3 == 0 ? 4 : 1, options);
+    const auto observed = std::ranges::count_if(y, [](double x) { return !std::isnan(x); });
     for (std::size_t h = 0; h < 6; ++h) {
       EXPECT_TRUE(std::isfinite(f.mean[h])) << n;
+      if (observed == 1) continue;  // without an interval
       EXPECT_LE(f.lower[0][h], f.mean[h]) << n;
       EXPECT_GE(f.upper[0][h], f.mean[h]) << n;
     }

@@ -1,0 +1,42 @@
+#pragma once
+/// How the dates of a column are written, so that further dates can be written in the same way.
+///
+///   const DateStyle style = DateStyle::of_cells(cells, DateFormat::month_name);   // "Nov-18", "Dec-18"
+///   style.write(moment)                                                          // "Jan-19"
+///
+/// Cells are divided into digits, letters and other characters. A piece is the part of the date (year, name of the
+/// month, hour, ...) that equals it in all cells; where several parts do, the format decides. The time zone is that of
+/// the last cell. Cells that cannot be described in this way are written as `format_moment` (time_index.h) does.
+
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "data/schema/date_cell.h"
+
+namespace unfold::forecasting {
+
+class DateStyle {
+ public:
+  DateStyle(DateFormat format = DateFormat::year_month_day) : format_(format) {}
+  /// Learns the style of cells that `parse_date` reads in this format; other cells are left out. At most a thousand
+  /// cells are examined.
+  static DateStyle of_cells(std::span<const std::string> cells, DateFormat format);
+  std::string write(const Moment& moment) const;
+
+ private:
+  enum class Part : unsigned char;
+  struct Piece {
+    Part part;
+    std::string text;  // of a literal; otherwise empty
+    std::size_t width = 0;
+  };
+  class Learner;
+  static std::string text_of(const Piece& piece, const Moment& moment);
+
+  DateFormat format_;
+  std::vector<Piece> pieces_;  // empty: format_moment
+};
+
+}  // namespace unfold::forecasting

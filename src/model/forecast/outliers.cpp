@@ -1,0 +1,143 @@
+#include "model/forecast/outliers.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <map>
+#include <optional>
+
+#include "model/forecast/lanes.h"
+
+namespace unfold::forecasting {
+namespace {
+
+constexpr double kNormalDeviation = 1.4826;  // of a normal distribution, in median absolute deviations
+constexpr double kFarDeviations = 10, kFarFromOthers = 3;
+constexpr Index kLeastToJudge = 12, kValuesPerOutlier = 100, kMostOutliers = 10;
+constexpr Index kNeighbors = 3, kSeasonsAround = 2;
+
+double median_of(std::vector<double>& values) {
+  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+  std::ranges::nth_element(values, middle);
+  return *middle;
+}
+
+/// What each value is expected to be, from its neighbors and from other seasons.
+class Expectation {
+ public:
+  Expectation(const std::vector<double>& values, Index period) : y_(values), period_(period) {
+    std::vector<double> steps;
+    for (std::size_t t = at(period); t < y_.size(); ++t)
+      if (const double step = y_[t] - y_[t - at(period)]; !std::isnan(step)) steps.push_back(step);
+    if (period > 1 && !steps.empty()) seasonal_step_ = median_of(steps);
+  }
+
+  /// The closest of what is expected; nothing if too few values are around.
+  std::optional<double> of(Index t) const {
+    std::optional<double> closest;
+    const auto consider = [&](std::optional<double> expected) {
+      if (expected && (!closest || std::fabs(y_[at(t)] - *expected) < std::fabs(y_[at(t)] - *closest)))
+        closest = expected;
+    };
+    consider_neighbors(t, consider);
+    consider(from_seasons(t));
+    return closest;
+  }
+
+ private:
+  bool observed(Index t) const { return t >= 0 && t < static_cast<Index>(y_.size()) && !std::isnan(y_[at(t)]); }
+
+  /// The line through the neighbors: the median of their values, each carried to `t` by the median step. Those of one
+  /// side are enough, so that a change of the level is continued on both sides.
+  template <class Consider>
+  void consider_neighbors(Index t, const Consider& consider) const {
+    const Index n = static_cast<Index>(y_.size());
+    const Index first = std::clamp<Index>(t - kNeighbors, 0, std::max<Index>(0, n - 2 * kNeighbors - 1));
+    std::vector<Index> places;
+    for (Index u = first; u <= std::min(n - 1, first + 2 * kNeighbors); ++u)
+      if (u != t && observed(u)) places.push_back(u);
+    if (static_cast<Index>(places.size()) < kNeighbors) return;
+    std::vector<double> steps;
+    for (std::size_t i = 1; i < places.size(); ++i)
+      steps.push_back((y_[at(places[i])] - y_[at(places[i - 1])]) / static_cast<double>(places[i] - places[i - 1]));
+    const double step = median_of(steps);
+    std::vector<double> all, before, behind;
+    for (const Index u : places) {
+      all.push_back(y_[at(u)] + static_cast<double>(t - u) * step);
+      (u < t ? before : behind).push_back(all.back());
+    }
+    consider(median_of(all));
+    for (std::vector<double>* side : {&before, &behind})
+      if (static_cast<Index>(side->size()) >= kNeighbors) consider(median_of(*side));
+  }
+
+  std::optional<double> from_seasons(Index t) const {
+    if (period_ <= 1) return std::nullopt;
+    std::vector<double> carried;
+    for (Index k = -kSeasonsAround; k <= kSeasonsAround; ++k)
+      if (k != 0 && observed(t + k * period_))
+        carried.push_back(y_[at(t + k * period_)] - static_cast<double>(k) * seasonal_step_);
+    if (carried.empty()) return std::nullopt;
+    return median_of(carried);
+  }
+
+  const std::vector<double>& y_;
+  Index period_;
+  double seasonal_step_ = 0;
+};
+
+std::vector<Outlier> outliers_of(const std::vector<double>& values, Index period) {
+  const Expectation expectation(values, period);
+  std::vector<Outlier> found;
+  std::vector<double> distances;
+  for (std::size_t t = 0; t < values.size(); ++t) {
+    if (std::isnan(values[t])) continue;
+    const std::optional<double> expected = expectation.of(static_cast<Index>(t));
+    if (!expected) continue;
+    found.push_back({static_cast<Index>(t), values[t], *expected});
+    distances.push_back(std::fabs(values[t] - *expected));
+  }
+  if (static_cast<Index>(found.size()) < kLeastToJudge) return {};
+  const double usual = kNormalDeviation * median_of(distances);
+  std::ranges::stable_sort(found, std::ranges::greater(),
+                           [](const Outlier& o) { return std::fabs(o.value - o.expected); });
+  const Index most = std::clamp<Index>(static_cast<Index>(found.size()) / kValuesPerOutlier, 1, kMostOutliers);
+  std::size_t count = 0;
+  for (std::size_t k = 0; k < at(most); ++k) {
+    const double distance = std::fabs(found[k].value - found[k].expected);
+    const double next = std::fabs(found[k + 1].value - found[k + 1].expected);
+    if (distance > kFarDeviations * usual && distance > kFarFromOthers * next) count = k + 1;
+  }
+  found.resize(count);
+  std::ranges::sort(found, {}, &Outlier::place);
+  for (std::size_t k = 1; k < found.size(); ++k)
+    if (found[k].place - found[k - 1].place <= 1) return {};
+  return found;
+}
+
+/// Whether at least half of the values are equal, as those of rare events.
+bool is_intermittent(const std::vector<double>& values) {
+  std::map<double, std::size_t> counts;
+  std::size_t observed = 0, most = 0;
+  for (const double x : values)
+    if (!std::isnan(x)) ++observed, most = std::max(most, ++counts[x]);
+  return 2 * most >= observed;
+}
+
+}  // namespace
+
+std::vector<Outlier> find_outliers(const UnivariateSeries& series) {
+  std::vector<Outlier> found = outliers_of(series.values, series.period);
+  if (found.empty() || is_intermittent(series.values)) return {};
+  if (std::ranges::any_of(series.values, [](double x) { return x <= 0; })) return found;
+  std::vector<double> logarithms = series.values;
+  for (double& x : logarithms)
+    if (!std::isnan(x)) x = log_of(x);
+  const std::vector<Outlier> of_logarithms = outliers_of(logarithms, series.period);
+  std::erase_if(found, [&](const Outlier& outlier) {
+    return std::ranges::find(of_logarithms, outlier.place, &Outlier::place) == of_logarithms.end();
+  });
+  return found;
+}
+
+}  // namespace unfold::forecasting
