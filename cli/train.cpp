@@ -34,17 +34,25 @@ class Train final : public Verb {
   TrainRequest request_;
 };
 
+/// The line above the metrics of validation.
+std::string validation_heading(const TrainingResult& result) {
+  if (result.steps == 0) return "Validation:\n";
+  if (result.best_step > 0) return fmt::format("Best validation, at step {} of {}:\n", result.best_step, result.steps);
+  return fmt::format("Validation of the initial model, which {} step{} of training did not improve:\n", result.steps,
+                     result.steps == 1 ? "" : "s");
+}
+
 /// Returns the metrics as text.
 std::string figures_text(const TrainOutcome& outcome) {
   const TrainingResult& result = outcome.result;
-  const std::string best = fmt::format("Best validation, at step {} of {}:\n", result.best_step, result.steps);
+  const std::string best = validation_heading(result);
   if (outcome.task_valid) return best + to_text(*outcome.task_valid) + "Test:\n" + to_text(*outcome.task_test);
   if (outcome.field_valid)
     return best + to_text(*outcome.field_valid) + (outcome.field_test ? "Test:\n" + to_text(*outcome.field_test) : "");
   if (outcome.field_test)
     return fmt::format("Last loss: {:.4f} (no validation data)\nTest:\n", result.last_loss) +
            to_text(*outcome.field_test);
-  if (outcome.valid) return (result.steps == 0 ? "Validation:\n" : best) + to_text(*outcome.valid);
+  if (outcome.valid) return best + to_text(*outcome.valid);
   if (result.steps == 0) return {};
   return fmt::format("Last loss: {:.4f} nats per symbol (no validation data)\n", result.last_loss);
 }
