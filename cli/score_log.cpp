@@ -6,11 +6,13 @@
 #include <nlohmann/json.hpp>
 
 #include "app/common/metrics.h"
+#include "app/logs/log_input.h"
 #include "app/logs/log_state.h"
 #include "base/decimals.h"
 #include "base/error.h"
 #include "cli/terminal/interrupt.h"
 #include "cli/terminal/metrics_text.h"
+#include "cli/terminal/result_position.h"
 #include "model/logs/log_json.h"
 
 namespace unfold {
@@ -30,6 +32,19 @@ LogScoreOptions with_share(const SymbolModel& model, const ScoreLogOptions& opti
   return scorer;
 }
 
+nlohmann::json output_json(const std::optional<ResultPosition>& output) {
+  if (!output) return nullptr;
+  return {{"device", output->device}, {"inode", output->inode}, {"bytes", output->bytes}};
+}
+
+std::optional<ResultPosition> output_of(const nlohmann::json& json) {
+  if (json.is_null()) return std::nullopt;
+  const nlohmann::json &device = log_part(json, "device"), &inode = log_part(json, "inode");
+  if (!device.is_number_unsigned() || !inode.is_number_unsigned()) refuse_log_model("inconsistent output");
+  return ResultPosition{
+      .device = device.get<std::uint64_t>(), .inode = inode.get<std::uint64_t>(), .bytes = log_count(json, "bytes")};
+}
+
 class LogRows {
  public:
   LogRows(Console& console, const SymbolModel& model, const ScoreLogOptions& options)
@@ -37,7 +52,7 @@ class LogRows {
         options_(options),
         rows_(console, options.rows, "surprise"),
         scorer_(model, with_share(model, options)),
-        source_(options.rows.data) {
+        input_(options.rows.data) {
     if (options.state) state_.emplace(*options.state, log_fingerprint(model));
   }
   void run();
@@ -45,7 +60,9 @@ class LogRows {
  private:
   bool only_alarms() const { return options_.scorer.false_alarms || options_.alarms_per_day; }
   void resume();
+  void record(std::string_view line);
   void save();
+  nlohmann::json state() const;
   void see(const LogAnomaly& scored);
   void finish();
   void print_repeated() const;
@@ -59,23 +76,22 @@ class LogRows {
   const ScoreLogOptions& options_;
   ScoreRows rows_;
   LogAnomalyScorer scorer_;
-  LineSource source_;
+  LogInput input_;
   std::optional<LogStateFile> state_;
-  LogInputPosition position_;
 };
 
 void LogRows::run() {
   constexpr std::size_t kCommitEach = std::size_t{1} << 15;
-  if (state_) resume();
+  if (state_)
+    resume();
+  else
+    input_.open();
   std::size_t waiting = 0;  // bytes of lines whose rows may not be written yet
-  for (std::string_view line; source_.next(line);) {
-    if (state_) {
-      position_.pass(line);
-      state_->append(line);
-    }
+  for (std::string_view line; input_.next(line);) {
+    if (state_) record(line);
     see(scorer_.score(line));
     waiting += line.size() + 1;
-    if (source_.ready() && (!state_ || waiting < kCommitEach)) continue;
+    if (input_.ready() && (!state_ || waiting < kCommitEach)) continue;
     flush_results();
     if (state_) save();
     waiting = 0;
@@ -83,40 +99,65 @@ void LogRows::run() {
   finish();
 }
 
-/// Restores the state and skips the lines of the same file that have already been scored.
+nlohmann::json LogRows::state() const {
+  const std::optional<ResultPosition> output = result_position();
+  return {{"scorer", scorer_.state()}, {"position", input_.position().to_json()}, {"output", output_json(output)}};
+}
+
+/// Restores the state and continues after the lines that have already been scored. Rows that an interrupted run wrote
+/// without recording them are not written twice.
 void LogRows::resume() {
+  LogInputPosition position;
+  std::optional<ResultPosition> output;
   if (const nlohmann::json* snapshot = state_->snapshot()) {
     scorer_.restore(log_part(*snapshot, "scorer"));
-    position_ = LogInputPosition::from_json(log_part(*snapshot, "position"));
+    position = LogInputPosition::from_json(log_part(*snapshot, "position"));
+    output = output_of(log_part(*snapshot, "output"));
   }
-  for (const std::string& line : state_->replayed()) {
-    position_.pass(line);
-    (void)scorer_.score(line);
+  for (const LogJournalRecord& record : state_->replayed()) {
+    if (!record.event) {
+      position.pass(record.line);
+      (void)scorer_.score(record.line);
+    } else if (const nlohmann::json& event = **record.event; event.contains("output")) {
+      output = output_of(event["output"]);
+    } else {
+      position = LogInputPosition::from_json(log_part(event, "file"));
+    }
   }
-  if (state_->snapshot() == nullptr)
-    state_->write_snapshot({{"scorer", scorer_.state()}, {"position", position_.to_json()}});
-  if (!position_.continues(options_.rows.data)) {
-    position_ = {};
-    return;
+  for (const std::string& note : input_.continue_after(position)) console_.remark(note);
+  if (output) continue_results(*output);
+  if (state_->snapshot() == nullptr) state_->write_snapshot(state());
+}
+
+/// Adds a line to the journal, after the beginning of its file.
+void LogRows::record(std::string_view line) {
+  if (input_.began_file()) {
+    const LogInputPosition& now = input_.position();
+    LogInputPosition begin;
+    begin.begin(now.device, now.inode, input_.carry());
+    state_->append_event({{"file", begin.to_json()}});
+    if (scorer_.line().number() > 0)
+      console_.remark(fmt::format("line {} is line 1 of {}", scorer_.line().number() + 1, input_.file()));
   }
-  Index passed = 0;
-  for (std::string_view line; passed < position_.bytes && source_.next(line);)
-    passed += static_cast<Index>(line.size()) + 1;
+  state_->append(line);
 }
 
 void LogRows::save() {
+  state_->append_event({{"output", output_json(result_position())}});
   state_->commit();
-  if (state_->wants_snapshot())
-    state_->write_snapshot({{"scorer", scorer_.state()}, {"position", position_.to_json()}});
+  if (state_->wants_snapshot()) state_->write_snapshot(state());
 }
 
 void LogRows::finish() {
-  const std::string roc = rows_.finish(source_.name());
+  const std::string roc = rows_.finish(input_.name());
   if (options_.rows.json && !roc.empty()) print_result(fmt::format("{{\"roc\":{}}}\n", roc));
   if (only_alarms()) print_repeated();
+  if (input_.left_bytes() > 0)
+    console_.remark(fmt::format("{}: the last {} bytes have no line end; they are left for the next run", input_.name(),
+                                input_.left_bytes()));
   if (!state_) return;
   flush_results();
-  state_->write_snapshot({{"scorer", scorer_.state()}, {"position", position_.to_json()}});
+  state_->write_snapshot(state());
 }
 
 void LogRows::print_repeated() const {

@@ -1,7 +1,9 @@
 #include "cli/terminal/console.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/ioctl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -15,6 +17,7 @@
 #include "base/error.h"
 #include "base/printable.h"
 #include "base/signals.h"
+#include "cli/terminal/result_position.h"
 
 namespace unfold {
 namespace {
@@ -45,11 +48,23 @@ class Output {
     pending_ += printable_.finish();
     drain();
   }
+  void leave_out(std::string bytes) { written_ = std::move(bytes); }
 
  private:
   void append(std::string_view text) {
+    text.remove_prefix(written_before(text));
     pending_ += text;
     if (pending_.size() >= kBlock) drain();
+  }
+  /// How many bytes of the text are the next ones of `written_`.
+  std::size_t written_before(std::string_view text) {
+    const auto same = static_cast<std::size_t>(
+        std::mismatch(text.begin(), text.end(), written_.begin(), written_.end()).first - text.begin());
+    if (same == text.size())
+      written_.erase(0, same);
+    else
+      written_.clear();
+    return same;
   }
   void drain() {
     const std::string bytes = std::exchange(pending_, {});  // output that failed is not written again
@@ -62,7 +77,7 @@ class Output {
   }
 
   static constexpr std::size_t kBlock = std::size_t{1} << 16;
-  std::string pending_;
+  std::string pending_, written_;
   TerminalText printable_;
   bool terminal_ = isatty(STDOUT_FILENO) == 1;
 };
@@ -116,6 +131,30 @@ void print_styled_result(std::string_view text) {
 }
 
 void flush_results() { output().flush(); }
+
+std::optional<ResultPosition> result_position() {
+  struct stat info {};
+  if (::fstat(STDOUT_FILENO, &info) != 0 || !S_ISREG(info.st_mode)) return std::nullopt;
+  const int flags = ::fcntl(STDOUT_FILENO, F_GETFL);
+  if ((flags & O_APPEND) == 0 && ::lseek(STDOUT_FILENO, 0, SEEK_CUR) != info.st_size) return std::nullopt;
+  return ResultPosition{.device = static_cast<std::uint64_t>(info.st_dev),
+                        .inode = static_cast<std::uint64_t>(info.st_ino),
+                        .bytes = static_cast<Index>(info.st_size)};
+}
+
+void continue_results(const ResultPosition& position) {
+  constexpr Index kMost = Index{64} << 20;
+  const std::optional<ResultPosition> now = result_position();
+  if (!now || now->device != position.device || now->inode != position.inode) return;
+  if (now->bytes <= position.bytes || now->bytes - position.bytes > kMost) return;
+  const int descriptor = ::open("/proc/self/fd/1", O_RDONLY | O_CLOEXEC);  // another opening, to read
+  if (descriptor < 0) return;
+  std::string bytes(static_cast<std::size_t>(now->bytes - position.bytes), '\0');
+  const ssize_t got = ::pread(descriptor, bytes.data(), bytes.size(), static_cast<off_t>(position.bytes));
+  ::close(descriptor);
+  bytes.resize(static_cast<std::size_t>(std::max<ssize_t>(got, 0)));
+  output().leave_out(std::move(bytes));
+}
 
 Console::Console(bool quiet) : quiet_(quiet), next_(std::chrono::steady_clock::now()) {
   const char* term = std::getenv("TERM");

@@ -4,6 +4,8 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
+#include <cstring>
 #include <utility>
 
 #include "base/error.h"
@@ -47,6 +49,14 @@ bool LineSource::fill() {
   rest_ = buffer_;
   ended_ = got == 0;
   return !ended_;
+}
+
+void LineSource::skip(Index bytes) {
+  any_ = true;
+  if (whole_)
+    rest_.remove_prefix(std::min(static_cast<std::size_t>(bytes), rest_.size()));
+  else if (::lseek(descriptor_, static_cast<off_t>(bytes), SEEK_SET) < 0)
+    throw DataError(fmt::format("{}: cannot continue behind byte {}: {}", name_, bytes, std::strerror(errno)));
 }
 
 bool LineSource::ready() const { return rest_.find('\n') != std::string_view::npos || (ended_ && !rest_.empty()); }

@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "base/formats/file.h"
+#include "base/types.h"
 
 namespace unfold {
 
@@ -22,6 +23,8 @@ class LineSource {
   /// Sets `line` to the next line without its line end; returns false at the end. `line` is valid until the next call.
   /// Throws DataError for empty input and read errors.
   bool next(std::string_view& line);
+  /// Continues behind the first bytes of a file (after decompression). Call it before `next`.
+  void skip(Index bytes);
   /// Returns whether the last line returned by `next` had a line end, which may be missing only in the last line of a
   /// file.
   bool line_ended() const { return line_ended_; }

@@ -10,45 +10,24 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
-#include "app/common/line_source.h"
 #include "base/error.h"
 #include "base/formats/file.h"
-#include "data/schema/distinct_count.h"
 #include "model/logs/log_json.h"
 
 namespace unfold {
 namespace {
 
-constexpr const char* kStateFormat = "unfold log state 1";
-constexpr std::string_view kJournalFormat = "unfold log journal 1 ";
+constexpr const char* kStateFormat = "unfold log state 2";
+constexpr std::string_view kJournalFormat = "unfold log journal 2 ";
 constexpr std::size_t kLeastJournal = std::size_t{4} << 20;
+/// The size of a record is that of a line; with this bit, that of an event.
+constexpr std::uint32_t kEventBit = 0x80000000u;
 
 std::string read_whole(const std::string& path) { return std::string(FileBytes(path).bytes()); }
 
 std::string journal_head(Index generation) { return fmt::format("{}{:020}\n", kJournalFormat, generation); }
 
 }  // namespace
-
-void LogInputPosition::pass(std::string_view line) {
-  if (bytes == 0) first_line = hash_of_cell(line);
-  bytes += static_cast<Index>(line.size()) + 1;
-}
-
-bool LogInputPosition::continues(const std::string& path) const {
-  std::error_code ignored;
-  if (bytes == 0 || path == "-" || !std::filesystem::is_regular_file(path, ignored)) return false;
-  LineSource source(path);
-  std::string_view line;
-  return source.next(line) && hash_of_cell(line) == first_line;
-}
-
-nlohmann::json LogInputPosition::to_json() const { return {{"first-line", first_line}, {"bytes", bytes}}; }
-
-LogInputPosition LogInputPosition::from_json(const nlohmann::json& json) {
-  const nlohmann::json& first = log_part(json, "first-line");
-  if (!first.is_number_unsigned()) refuse_log_model("inconsistent position");
-  return {.first_line = first.get<std::uint64_t>(), .bytes = log_count(json, "bytes")};
-}
 
 LogStateFile::LogStateFile(std::string path, std::uint64_t model) : path_(std::move(path)), model_(model) {
   std::error_code ignored;
@@ -85,8 +64,16 @@ void LogStateFile::read_journal() {
   while (at + sizeof(std::uint32_t) <= bytes.size()) {
     std::uint32_t size = 0;
     std::memcpy(&size, bytes.data() + at, sizeof size);
+    const bool is_event = (size & kEventBit) != 0;
+    size &= ~kEventBit;
     if (bytes.size() - at - sizeof size < size) break;
-    replayed_.push_back(bytes.substr(at + sizeof size, size));
+    LogJournalRecord record{.line = bytes.substr(at + sizeof size, size)};
+    if (is_event) {
+      nlohmann::json event = nlohmann::json::from_cbor(record.line, true, false);
+      if (event.is_discarded()) refuse_log_model("inconsistent journal");
+      record = {.event = JsonBox(std::move(event))};
+    }
+    replayed_.push_back(std::move(record));
     at += sizeof size + size;
   }
   journal_ = ::open(path.c_str(), O_WRONLY | O_CLOEXEC);
@@ -97,8 +84,18 @@ void LogStateFile::read_journal() {
 }
 
 void LogStateFile::append(std::string_view line) {
-  const auto size = static_cast<std::uint32_t>(std::min<std::size_t>(line.size(), 0xffffffffu));
-  pending_.append(reinterpret_cast<const char*>(&size), sizeof size).append(line.substr(0, size));
+  const auto size = static_cast<std::uint32_t>(std::min<std::size_t>(line.size(), kEventBit - 1));
+  append_record(size, line.substr(0, size));
+}
+
+void LogStateFile::append_event(const nlohmann::json& event) {
+  const std::vector<std::uint8_t> bytes = nlohmann::json::to_cbor(event);
+  append_record(static_cast<std::uint32_t>(bytes.size()) | kEventBit,
+                std::string_view(reinterpret_cast<const char*>(bytes.data()), bytes.size()));
+}
+
+void LogStateFile::append_record(std::uint32_t size, std::string_view bytes) {
+  pending_.append(reinterpret_cast<const char*>(&size), sizeof size).append(bytes);
 }
 
 void LogStateFile::commit() {

@@ -1,0 +1,90 @@
+#pragma once
+/// The lines of a log that is read in several runs (`score --state`). Every line is returned once, even if the log was
+/// rotated between two runs.
+///
+///   LogInput input("app.log");
+///   for (const std::string& note : input.continue_after(position)) remark(note);   // or open(), without a state
+///   for (std::string_view line; input.next(line);) use(line, input.position());
+///
+/// A position is found again by the device and inode of the file and by the bytes before it. If the file was renamed,
+/// compressed, or copied and truncated (`app.log.1`, `app.log-20240131.gz`), the rest of that copy is read first, then
+/// the copies that were made later, then the log. Copies with numbers are ordered by number, others by their times of
+/// modification. If no file continues the position, the log is read from its beginning. After a run over an empty log,
+/// the copies that were modified later are read first.
+///
+/// The last line of the log is returned only when it has a line end. If a copy ends within a line, the line continues
+/// in the next file.
+///
+/// Errors: DataError as LineSource; an empty log is an error only without a position.
+
+#include <cstdint>
+#include <memory>
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "app/common/line_source.h"
+#include "base/types.h"
+
+namespace unfold {
+
+/// How much of a log was read.
+struct LogInputPosition {
+  static constexpr std::size_t kRecentBytes = 4096;
+  std::uint64_t device = 0, inode = 0;  ///< of the log; 0: nothing was read of a regular file
+  Index bytes = 0;                      ///< of the file, after decompression
+  std::string recent = {};              ///< the last bytes before the position, at most kRecentBytes
+  std::string carry = {};               ///< the beginning of the next line, in the file before
+  Index since = 0;                      ///< of an empty log: when it was modified, in nanoseconds
+
+  /// The next line is the first one of this file.
+  void begin(std::uint64_t its_device, std::uint64_t its_inode, std::string its_carry);
+  /// A line of the file, with the carry.
+  void pass(std::string_view line);
+  nlohmann::json to_json() const;
+  /// Throws ModelError for JSON that `to_json` cannot have produced.
+  static LogInputPosition from_json(const nlohmann::json& json);
+};
+
+class LogInput {
+ public:
+  /// "-" is standard input.
+  explicit LogInput(std::string path) : path_(std::move(path)) {}
+  /// Reads the whole log.
+  void open();
+  /// Reads the lines behind a position. Returns notes on rotated and truncated files.
+  std::vector<std::string> continue_after(const LogInputPosition& position);
+
+  /// The next line; false at the end. `line` is valid until the next call.
+  bool next(std::string_view& line);
+  /// Whether `next` can return without waiting for input.
+  bool ready() const { return source_ != nullptr && source_->ready(); }
+  const LogInputPosition& position() const { return position_; }
+  /// Whether the last line is the first one of a file; `position` before it had a different file.
+  bool began_file() const { return began_file_; }
+  const std::string& file() const { return pieces_[piece_].path; }  ///< of the last line
+  const std::string& carry() const { return carry_; }               ///< of the last line
+  std::size_t left_bytes() const { return left_bytes_; }  ///< of an incomplete line at the end; 0: there is none
+  std::string name() const { return path_ == "-" ? "standard input" : path_; }
+
+ private:
+  struct Piece {
+    std::string path;
+    Index from = 0;
+    std::uint64_t device = 0, inode = 0;
+  };
+  bool open_piece();
+  bool leaves(std::string_view line);
+
+  std::string path_;
+  std::vector<Piece> pieces_;
+  std::size_t piece_ = 0;
+  bool resumed_ = false, began_file_ = false, begins_ = false;
+  std::unique_ptr<LineSource> source_;
+  LogInputPosition position_;
+  std::string carry_, next_carry_, line_;
+  std::size_t left_bytes_ = 0;
+};
+
+}  // namespace unfold
