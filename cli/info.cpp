@@ -38,6 +38,11 @@ class Info final : public Verb {
                   .placeholder = "seconds|steps",
                   .help = "the horizontal axis of --plot",
                   .choices = {"seconds", "steps"}});
+    options_.add({.name = "templates",
+                  .target = &templates_,
+                  .help =
+                      "print the most frequent templates of the log that the model was trained on instead, with the "
+                      "identifiers that alarms show"});
     add_key();
     add_common();
   }
@@ -47,7 +52,7 @@ class Info final : public Verb {
   std::vector<std::string> model_;
   std::optional<std::string> plot_;
   std::string over_ = "seconds";
-  bool plan_ = false;
+  bool plan_ = false, templates_ = false;
 };
 
 std::string parameters_text(const ModelInfo& info) {
@@ -82,6 +87,13 @@ std::string log_text(const LogSummary& log) {
   return text + fmt::format("  last  {}\n", log.last);
 }
 
+/// The model of a log without the values that it holds.
+std::string log_model_text(const nlohmann::json& log) {
+  const auto number = [&](const char* key) { return log.is_object() && log.contains(key) ? log[key].dump() : "?"; };
+  return fmt::format("  {:<16} {} lines, {} templates (unfold info --templates prints them)\n", "log", number("lines"),
+                     number("shapes"));
+}
+
 std::string text_of(const ModelInfo& info) {
   const nlohmann::json& history = info.card->at("history");
   std::string text = fmt::format("file        {}\nmodel       {}\n", info.file, info.model);
@@ -95,7 +107,9 @@ std::string text_of(const ModelInfo& info) {
   const nlohmann::json& configuration = info.card->at("configuration");
   if (!configuration.empty()) text += "trained with\n";
   for (const auto& [key, value] : configuration.items())
-    text += fmt::format("  {:<16} {}\n", key, value.is_string() ? value.get<std::string>() : value.dump());
+    text += key == "log"
+                ? log_model_text(value)
+                : fmt::format("  {:<16} {}\n", key, value.is_string() ? value.get<std::string>() : value.dump());
   if (!history.empty()) text += "history\n";
   for (const auto& run : history) text += fmt::format("  {}\n", run.dump());
   if (info.log) text += log_text(*info.log);
@@ -104,6 +118,8 @@ std::string text_of(const ModelInfo& info) {
 
 ExitCode Info::run(Console&) {
   if (options_.is_given(over_) && !plot_) throw UsageError("--over requires --plot FILE.svg");
+  if (templates_ && (plan_ || plot_))
+    throw UsageError("--templates cannot be combined with --plan and --plot; leave them out");
   if (plan_ && plot_) throw UsageError("--plan cannot be combined with --plot; leave out one of them");
   if (plot_) {
     plot_runs(model_, *plot_, over_ == "steps" ? "step" : "seconds");
@@ -115,6 +131,10 @@ ExitCode Info::run(Console&) {
   if (plan_) {
     const std::string text = print_plan(model_.front());
     print_result(json_ ? one_line({{"plan", text}}) : text);
+    return ExitCode::success;
+  }
+  if (templates_) {
+    print_result(json_ ? one_line(templates_json(model_.front())) : templates_text(model_.front()));
     return ExitCode::success;
   }
   const ModelInfo info = describe_model(model_.front());

@@ -52,6 +52,7 @@ class Score final : public Verb {
   std::string context_;
   std::optional<double> false_alarms_, alarms_per_day_;
   std::optional<std::string> state_;
+  std::optional<std::string> metrics_;
   Index top_ = 0;
   std::optional<std::string> given_;
   bool text_ = false, masked_ = false, fixed_ = false, follow_ = false;
@@ -195,6 +196,14 @@ Score::Score()
                 .group = OptionGroup::output,
                 .common = true,
                 .kinds = Kind::log});
+  options_.add({.name = "metrics",
+                .target = &metrics_,
+                .placeholder = "FILE",
+                .help = "logs: write counters of lines and alarms there, in the text format of Prometheus, every ten "
+                        "seconds and at the end",
+                .file = FileUse::written,
+                .group = OptionGroup::output,
+                .kinds = Kind::log});
   options_.add({.name = "fixed",
                 .target = &fixed_,
                 .help = "logs: do not adapt to previously scored lines",
@@ -316,7 +325,7 @@ void Score::check_log_options() const {
   if (by_ == "value") throw UsageError("--by value requires a model trained with --format log");
   if (follow_) throw UsageError("--follow is for models of data with fields; --by line is always streaming");
   options_.refuse("requires --by line and a model trained with --format log", masked_, context_, fixed_, false_alarms_,
-                  alarms_per_day_, state_);
+                  alarms_per_day_, state_, metrics_);
 }
 
 /// Throws UsageError for line options without `--by line`, and for options that do not apply to models of text.
@@ -344,13 +353,16 @@ ScoreRowOptions Score::row_options() const {
 ScoreLogOptions Score::log_options() const {
   options_.require_kind(Kind::log, "this is a model of logs, which are scored as they arrive");
   if (by_ == "value")
-    options_.refuse("cannot be combined with --by value", masked_, context_, false_alarms_, alarms_per_day_, state_);
+    options_.refuse("cannot be combined with --by value", masked_, context_, false_alarms_, alarms_per_day_, state_,
+                    metrics_);
   if (alarms_per_day_) options_.refuse("cannot be combined with --alarms-per-day", false_alarms_);
   if (false_alarms_ || alarms_per_day_ || state_)
     options_.refuse(state_          ? "cannot be combined with --state"
                     : false_alarms_ ? "cannot be combined with --false-alarms"
                                     : "cannot be combined with --alarms-per-day",
                     top_, labels_, summary_, roc_, plot_);
+  if (metrics_ && !false_alarms_ && !alarms_per_day_)
+    throw UsageError("--metrics requires --false-alarms or --alarms-per-day");
   if (state_ && !context_.empty()) options_.refuse("cannot be combined with --state", context_);
   return {.rows = row_options(),
           .scorer = {.adapt = !fixed_,
@@ -360,7 +372,8 @@ ScoreLogOptions Score::log_options() const {
           .masked = masked_,
           .by_value = by_ == "value",
           .alarms_per_day = alarms_per_day_,
-          .state = state_};
+          .state = state_,
+          .metrics = metrics_};
 }
 
 /// Scores data with named fields.
@@ -389,7 +402,7 @@ void Score::run_on_fields(Console& console) const {
 /// Prints one row per file and a row for the total.
 void Score::by_file(Console& console) {
   options_.refuse("cannot be combined with --by file", labels_, normal_, roc_, plot_, summary_, top_, follow_, given_,
-                  text_, masked_, context_, fixed_, mask_, false_alarms_, alarms_per_day_, state_);
+                  text_, masked_, context_, fixed_, mask_, false_alarms_, alarms_per_day_, state_, metrics_);
   if (unknown_ == "surprise")
     throw UsageError("--unknown surprise requires --by line; --by file supports error and skip");
   if (holds_field_model(inputs_[0]))

@@ -3,13 +3,16 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <chrono>
 #include <nlohmann/json.hpp>
 
 #include "app/common/metrics.h"
 #include "app/logs/log_input.h"
+#include "app/logs/log_metrics.h"
 #include "app/logs/log_state.h"
 #include "base/decimals.h"
 #include "base/error.h"
+#include "base/formats/file.h"
 #include "cli/terminal/interrupt.h"
 #include "cli/terminal/metrics_text.h"
 #include "cli/terminal/result_position.h"
@@ -62,6 +65,7 @@ class LogRows {
   void resume();
   void record(std::string_view line);
   void save();
+  void write_metrics(bool at_end);
   nlohmann::json state() const;
   void see(const LogAnomaly& scored);
   void finish();
@@ -78,6 +82,7 @@ class LogRows {
   LogAnomalyScorer scorer_;
   LogInput input_;
   std::optional<LogStateFile> state_;
+  std::chrono::steady_clock::time_point next_metrics_ = {};
 };
 
 void LogRows::run() {
@@ -94,6 +99,7 @@ void LogRows::run() {
     if (input_.ready() && (!state_ || waiting < kCommitEach)) continue;
     flush_results();
     if (state_) save();
+    write_metrics(false);
     waiting = 0;
   }
   finish();
@@ -148,6 +154,16 @@ void LogRows::save() {
   if (state_->wants_snapshot()) state_->write_snapshot(state());
 }
 
+/// Writes the counters, while lines are read every ten seconds.
+void LogRows::write_metrics(bool at_end) {
+  constexpr std::chrono::seconds kPause{10};
+  if (!options_.metrics) return;
+  const auto now = std::chrono::steady_clock::now();
+  if (!at_end && now < next_metrics_) return;
+  next_metrics_ = now + kPause;
+  write_file_atomically(*options_.metrics, prometheus_text(scorer_));
+}
+
 void LogRows::finish() {
   const std::string roc = rows_.finish(input_.name());
   if (options_.rows.json && !roc.empty()) print_result(fmt::format("{{\"roc\":{}}}\n", roc));
@@ -155,6 +171,7 @@ void LogRows::finish() {
   if (input_.left_bytes() > 0)
     console_.remark(fmt::format("{}: the last {} bytes have no line end; they are left for the next run", input_.name(),
                                 input_.left_bytes()));
+  write_metrics(true);
   if (!state_) return;
   flush_results();
   state_->write_snapshot(state());

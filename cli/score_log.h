@@ -12,6 +12,7 @@ struct ScoreLogOptions {
   bool masked = false, by_value = false;
   std::optional<double> alarms_per_day = {};  ///< instead of LogScoreOptions::false_alarms
   std::optional<std::string> state = {};      ///< a file (app/logs/log_state.h)
+  std::optional<std::string> metrics = {};    ///< a file for counters (app/logs/log_metrics.h)
 };
 
 /// Prints the row of each line before waiting for the next one, and finally the evaluation against the labels. With

@@ -114,6 +114,52 @@ TEST_F(LogCommandTest, zero_surprisal_has_no_sign) {
   }
 }
 
+TEST_F(LogCommandTest, templates_have_the_identifiers_of_alarms) {
+  const std::string file = folder_ / "other.log";
+  std::string log;
+  for (int i = 0; i < 80; ++i)
+    log += i % 4 == 0 ? "disk sda is full\n" : "Accepted password for user from 10.0.0." + std::to_string(i) + "\n";
+  write_bytes(file, log);
+  ASSERT_EQ(unfold_command({"train", file, "--format", "log", "--out", run_, "--overwrite", "--quiet"}).code, 0);
+  const Finished listed = unfold_command({"info", run_, "--templates"});
+  EXPECT_EQ(listed.code, 0) << listed.err;
+  EXPECT_THAT(listed.out, StartsWith("template\tlines\ttext\n"));
+  EXPECT_THAT(listed.out, HasSubstr("\t60\tAccepted password for user from <ip>\n"));
+  EXPECT_THAT(listed.out, HasSubstr("\t20\tdisk sda is full\n"));
+  const nlohmann::json json = only_object(unfold_command({"info", run_, "--templates", "--json"}).out);
+  EXPECT_EQ(json["lines"], 80);
+  // The same template has the same identifier in a different model, and in alarms.
+  write_bytes(file, log + "disk sdb burns\n");
+  const std::string other = folder_ / "other";
+  ASSERT_EQ(unfold_command({"train", file, "--format", "log", "--out", other, "--quiet"}).code, 0);
+  const nlohmann::json again = only_object(unfold_command({"info", other, "--templates", "--json"}).out);
+  EXPECT_EQ(again["templates"][0]["template"], json["templates"][0]["template"]);
+  const Finished alarms = unfold_command({"score", run_, file, "--false-alarms", "0.01", "--json"});
+  EXPECT_THAT(alarms.out, HasSubstr(again["templates"][2]["template"].get<std::string>())) << alarms.out;
+  // info is short and does not print values.
+  const Finished info = unfold_command({"info", run_});
+  EXPECT_THAT(info.out, HasSubstr("80 lines, 2 templates"));
+  EXPECT_THAT(info.out, Not(HasSubstr("10.0.0.")));
+  ASSERT_EQ(unfold_command({"train", text_, "--out", run_, "--overwrite", "--model", "ngram:2", "--quiet"}).code, 0);
+  expect_failure({"info", run_, "--templates"}, 2, "--templates");
+}
+
+TEST_F(LogCommandTest, metrics_count_alarms_by_kind) {
+  const std::string metrics = folder_ / "app.prom", state = folder_ / "state";
+  const Arguments scoring{"score", run_, log_, "--false-alarms", "0.1", "--metrics", metrics, "--state", state};
+  ASSERT_EQ(unfold_command(scoring).code, 0);
+  const std::string text = read_bytes(metrics);
+  EXPECT_THAT(text, HasSubstr("# TYPE unfold_log_lines_total counter\nunfold_log_lines_total 61\n"));
+  EXPECT_THAT(text, HasSubstr("unfold_log_alarms_total{kind=\"template\"} 1\n"));
+  EXPECT_THAT(text, HasSubstr("unfold_log_alarms_total{kind=\"new_field\"} 0\n"));
+  // The counters continue with the state.
+  write_bytes(log_, read_bytes(log_) + "- 61 all is well\r\n");
+  ASSERT_EQ(unfold_command(scoring).code, 0);
+  EXPECT_THAT(read_bytes(metrics), HasSubstr("unfold_log_lines_total 62\n"));
+  EXPECT_THAT(read_bytes(metrics), HasSubstr("unfold_log_alarms_total{kind=\"template\"} 1\n"));
+  expect_failure({"score", run_, log_, "--metrics", metrics}, 2, "--metrics requires --false-alarms");
+}
+
 TEST_F(LogCommandTest, log_options_are_rejected_for_other_models) {
   ASSERT_EQ(unfold_command({"train", text_, "--out", run_, "--overwrite", "--model", "ngram:2", "--quiet"}).code, 0);
   expect_failure({"score", run_, text_, "--by", "line", "--masked"}, 2, "--format log");

@@ -10,11 +10,13 @@
 #include "app/common/metrics.h"
 #include "app/evaluate/task_evaluation.h"
 #include "app/fields/field_model.h"
+#include "app/logs/log_data.h"
 #include "app/plots/plot.h"
 #include "app/plots/training_curve.h"
 #include "app/predict/predict.h"
 #include "base/formats/file.h"
 #include "base/formats/trusted_json.h"
+#include "model/logs/log_event.h"
 #include "model/network/network_model.h"
 #include "model/registry/run_folder.h"
 
@@ -205,6 +207,32 @@ void plot_runs(const std::vector<std::string>& folders, const std::string& svg_f
   for (std::size_t i = 0; i < models.size(); ++i) curves.push_back({models[i], join_curves(runs[i])});
   write_file_atomically(svg_file,
                         line_plot(validated ? "Validation" : "Training", {over, true}, {logged_unit(folders)}, curves));
+}
+
+namespace {
+
+LogTemplateList templates_of(const std::string& model) {
+  const std::unique_ptr<SymbolModel> loaded = load_model(model);
+  const std::optional<LogCard> card = log_card(*loaded);
+  if (!card) throw UsageError(fmt::format("--templates: {} was not trained with --format log", model));
+  return card->templates;
+}
+
+}  // namespace
+
+std::string templates_text(const std::string& model) {
+  std::string text = "template\tlines\ttext\n";
+  for (const LogTemplateCount& one : templates_of(model).most_frequent())
+    text += fmt::format("{}\t{}\t{}\n", template_name(one.id), one.lines, one.text);
+  return text;
+}
+
+nlohmann::ordered_json templates_json(const std::string& model) {
+  const LogTemplateList templates = templates_of(model);
+  nlohmann::ordered_json json{{"lines", templates.lines()}, {"templates", nlohmann::ordered_json::array()}};
+  for (const LogTemplateCount& one : templates.most_frequent())
+    json["templates"].push_back({{"template", template_name(one.id)}, {"lines", one.lines}, {"text", one.text}});
+  return json;
 }
 
 }  // namespace unfold

@@ -49,6 +49,10 @@ ModelInfo describe_model(const std::string& model);
 /// Returns the execution plan of a network model: which operations run batched and which step by step. Throws
 /// ModelError, and UsageError for a model that is not a network.
 std::string print_plan(const std::string& model);
+/// Returns the most frequent templates of the log that a model was trained on, as TSV with the columns template (the
+/// identifier in alarms), lines and text, or as JSON. Throws UsageError for a model of other data, ModelError.
+std::string templates_text(const std::string& model);
+nlohmann::ordered_json templates_json(const std::string& model);
 /// Returns the output of `unfold info --json`.
 nlohmann::ordered_json to_json(const ModelInfo& info);
 

@@ -81,9 +81,16 @@ std::vector<Input> shapes_of_inputs(const LogCard& card, const std::vector<Input
 }  // namespace
 
 nlohmann::json to_json(const LogCard& card) {
-  return {{"rules", card.rules.text()}, {"label-column", card.label_column},   {"lines", card.lines},
-          {"shapes", card.shapes},      {"unknown-words", card.unknown_words}, {"values", card.values.to_json()},
-          {"fields", card.fields},      {"slots", card.slots.to_json()},       {"lines-per-day", card.lines_per_day}};
+  return {{"rules", card.rules.text()},
+          {"label-column", card.label_column},
+          {"lines", card.lines},
+          {"shapes", card.shapes},
+          {"unknown-words", card.unknown_words},
+          {"values", card.values.to_json()},
+          {"fields", card.fields},
+          {"slots", card.slots.to_json()},
+          {"lines-per-day", card.lines_per_day},
+          {"templates", card.templates.to_json()}};
 }
 
 nlohmann::json LogTraining::to_json() const {
@@ -112,15 +119,17 @@ std::optional<LogCard> log_card(const SymbolModel& model) {
   if (model.alphabet().kind() != SymbolKind::words || model.alphabet().unknown() == kNoSymbol)
     throw ModelError("the model card: a log requires an alphabet of words with <unk>");
   try {
-    return LogCard{.rules = LogRules::parse(json["rules"].get<std::string>(), "rules in the model card"),
-                   .label_column = json["label-column"].get<bool>(),
-                   .lines = count_of(json, "lines"),
-                   .shapes = count_of(json, "shapes"),
-                   .unknown_words = count_of(json, "unknown-words"),
-                   .values = LogValues::from_json(json.value("values", nlohmann::json::object())),
-                   .fields = json.contains("fields") && log_flag(json, "fields"),
-                   .slots = json.contains("slots") ? WordSlots::from_json(json["slots"]) : WordSlots(),
-                   .lines_per_day = json.contains("lines-per-day") ? log_number(json, "lines-per-day") : 0};
+    return LogCard{
+        .rules = LogRules::parse(json["rules"].get<std::string>(), "rules in the model card"),
+        .label_column = json["label-column"].get<bool>(),
+        .lines = count_of(json, "lines"),
+        .shapes = count_of(json, "shapes"),
+        .unknown_words = count_of(json, "unknown-words"),
+        .values = LogValues::from_json(json.value("values", nlohmann::json::object())),
+        .fields = json.contains("fields") && log_flag(json, "fields"),
+        .slots = json.contains("slots") ? WordSlots::from_json(json["slots"]) : WordSlots(),
+        .lines_per_day = json.contains("lines-per-day") ? log_number(json, "lines-per-day") : 0,
+        .templates = json.contains("templates") ? LogTemplateList::from_json(json["templates"]) : LogTemplateList()};
   } catch (const UsageError& error) {
     throw ModelError(error.what());
   }
@@ -234,6 +243,7 @@ std::vector<Input> LogTraining::read_data(std::vector<Input> inputs, TrainSettin
   for (const Input& input : inputs) {
     LogTemplates shapes = shapes_of(input.bytes(), read, [&](const LogLine& line) {
       for (const MaskedValue& value : line.masked) card_.values.count(value);
+      card_.templates.count(line.shape);
     });
     input.require_whole();
     card_.lines += shapes.lines;

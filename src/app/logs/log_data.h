@@ -12,6 +12,7 @@
 #include "app/settings/train_settings.h"
 #include "data/readers/log_lines.h"
 #include "model/logs/log_detector.h"
+#include "model/logs/template_list.h"
 #include "model/symbol_model.h"
 
 namespace unfold {
@@ -28,6 +29,7 @@ struct LogCard {
   bool fields = false;
   WordSlots slots = {};      ///< positions where words vary freely
   double lines_per_day = 0;  ///< in training; 0: the lines have no times
+  LogTemplateList templates = {};
 };
 nlohmann::json to_json(const LogCard& card);
 /// Returns no value for a model of other data. Throws ModelError for an invalid card.

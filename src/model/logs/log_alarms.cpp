@@ -85,6 +85,7 @@ const LogAlarm* LogAlarms::see(const LogDetector& detector, const LogLineScore& 
       *alarm = {.kind = alarm->kind, .first_line = line, .first_time = std::string(time), .cause = alarm->cause};
     counts = alarm->count++ == 0;
     alarms_ += counts;
+    by_kind_[static_cast<std::size_t>(alarm->kind)] += counts;
     alarm->last_line = line;
     alarm->last_time = std::string(time);
   } else {
@@ -138,7 +139,7 @@ nlohmann::json LogAlarms::to_json() const {
   for (const std::uint64_t key : keys) alarms.push_back(alarm_json(causes_.at(key)));
   return {{"keys", keys},      {"causes", alarms},      {"drift", alarm_json(drift_)}, {"correction", correction_},
           {"recent", recent_}, {"drifting", drifting_}, {"alarms", alarms_},           {"anomalous", anomalous_},
-          {"lines", lines_}};
+          {"lines", lines_},   {"by-kind", by_kind_}};
 }
 
 void LogAlarms::restore(const nlohmann::json& json) {
@@ -154,6 +155,9 @@ void LogAlarms::restore(const nlohmann::json& json) {
   alarms_ = log_count(json, "alarms");
   anomalous_ = log_count(json, "anomalous");
   lines_ = log_count(json, "lines");
+  const std::vector<Index> by_kind = log_counts(json, "by-kind");
+  if (by_kind.size() != by_kind_.size()) refuse_log_model("inconsistent alarms");
+  std::ranges::copy(by_kind, by_kind_.begin());
 }
 
 }  // namespace unfold

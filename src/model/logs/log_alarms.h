@@ -53,6 +53,7 @@ class LogAlarms {
   Index alarms() const { return alarms_; }
   Index anomalous() const { return anomalous_; }
   Index lines() const { return lines_; }
+  Index alarms(LogAlarmKind kind) const { return by_kind_[static_cast<std::size_t>(kind)]; }
 
   nlohmann::json to_json() const;
   void restore(const nlohmann::json& json);
@@ -69,6 +70,7 @@ class LogAlarms {
   double recent_ = 0;      // decayed number of new causes
   bool drifting_ = false;
   Index alarms_ = 0, anomalous_ = 0, lines_ = 0;
+  std::array<Index, kLogAlarmKinds.size()> by_kind_ = {};
 };
 
 }  // namespace unfold
