@@ -91,6 +91,24 @@ void require_rows(const TableForecast& result, const std::string& data) {
                   result.horizon, data, series, kMostRows, std::max<Index>(1, kMostRows / series)));
 }
 
+/// Refuses forecasts beyond the year 9999, the last one of the calendar.
+void require_calendar(const TableForecast& result) {
+  constexpr Index kLastYear = 9999;
+  for (const TableSeries& series : result.table.series) {
+    if (series.index.step_name().empty()) continue;  // the times are not dates
+    const Index n = static_cast<Index>(series.values.size());
+    const auto is_in_calendar = [&](Index horizon) {
+      return civil_from_days(series.index.moment(n + horizon - 1).days).year <= kLastYear;
+    };
+    if (is_in_calendar(result.horizon)) continue;
+    Index most = 0;
+    for (Index step = Index{1} << 40; step > 0; step /= 2)
+      if (most + step < result.horizon && is_in_calendar(most + step)) most += step;
+    throw UsageError(fmt::format("--horizon {}: the dates would go beyond the year {}; use at most --horizon {}",
+                                 result.horizon, kLastYear, std::max<Index>(1, most)));
+  }
+}
+
 }  // namespace
 
 bool looks_like_model(const std::string& path) {
@@ -124,6 +142,7 @@ TableForecast forecast_table(const ForecastTableRequest& request, Reporter& repo
                        .horizon = request.horizon,
                        .coverage = request.coverage};
   require_rows(result, request.data);
+  require_calendar(result);
   std::vector<std::vector<std::vector<double>>> known(result.table.series.size());
   if (!request.future.empty()) {
     SchemaOptions schema = request.schema;

@@ -18,7 +18,7 @@ Index floor_divided(Index a, Index b) { return a >= 0 ? a / b : -((-a + b - 1) /
 
 Index last_day(Index year, Index month) {
   Index day = 31;
-  while (!is_valid_date(year, month, day)) --day;
+  while (day > 28 && !is_valid_date(year, month, day)) --day;
   return day;
 }
 

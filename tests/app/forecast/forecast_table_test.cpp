@@ -1,5 +1,6 @@
 #include "app/forecast/forecast_table.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -201,6 +202,15 @@ TEST(ForecastTable, LongHorizonsEndOrAreRefused) {
   for (int t = 0; t < 40; ++t) text += std::to_string(10 + t % 7) + "\n";
   EXPECT_EQ(forecast_of(text, 100000, {"naive", "ets"}).forecasts[0].mean.size(), 100000U);
   EXPECT_THROW(forecast_of(text, 30'000'000), UsageError);
+  // Dates end with the year 9999.
+  std::string months = "month,load\n";
+  for (int t = 0; t < 24; ++t) months += fmt::format("{}-{:02},{}\n", 2020 + t / 12, t % 12 + 1, 10 + t % 5);
+  try {
+    forecast_of(months, 100000);
+    FAIL();
+  } catch (const UsageError& error) {
+    EXPECT_NE(std::string(error.what()).find("use at most --horizon 95736"), std::string::npos) << error.what();
+  }
 }
 
 TEST(ForecastTable, EmptyFutureCovariatesAreNoted) {
