@@ -26,8 +26,8 @@
 #include "bench/best_seconds.h"
 #include "loss/crf/chain.h"
 #include "loss/crf/chain_block.h"
-#include "loss/registry.h"
 #include "numerics/functions.h"
+#include "unfold/loss/registry.h"
 
 namespace unfold {
 namespace {

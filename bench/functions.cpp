@@ -8,10 +8,10 @@
 #include <vector>
 
 #include "numerics/functions.h"
-#include "numerics/pointwise.h"
-#include "numerics/random.h"
 #include "numerics/simd.h"
-#include "numerics/vector.h"
+#include "unfold/numerics/pointwise.h"
+#include "unfold/numerics/random.h"
+#include "unfold/numerics/vector.h"
 
 namespace unfold {
 namespace {

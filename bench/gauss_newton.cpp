@@ -12,10 +12,10 @@
 #include <cstdlib>
 #include <string>
 
-#include "data/text/text_batches.h"
-#include "graph/cells/cells.h"
-#include "numerics/random.h"
 #include "train/passes/curvature.h"
+#include "unfold/data/text/text_batches.h"
+#include "unfold/graph/cells/cells.h"
+#include "unfold/numerics/random.h"
 
 namespace {
 

@@ -20,10 +20,10 @@
 #include <string>
 #include <vector>
 
-#include "base/threads/team.h"
 #include "bench/in_a_process.h"
-#include "numerics/product.h"
 #include "numerics/simd.h"
+#include "unfold/base/threads/team.h"
+#include "unfold/numerics/product.h"
 
 extern "C" void openblas_set_num_threads(int threads);
 

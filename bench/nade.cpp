@@ -22,9 +22,9 @@
 #include <vector>
 
 #include "bench/best_seconds.h"
-#include "loss/registry.h"
-#include "numerics/random.h"
 #include "numerics/row_sums.h"
+#include "unfold/loss/registry.h"
+#include "unfold/numerics/random.h"
 
 namespace unfold {
 namespace {

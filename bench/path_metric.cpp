@@ -10,10 +10,10 @@
 #include <chrono>
 #include <cmath>
 
-#include "graph/cells/cells.h"
-#include "graph/engine/unfolding.h"
-#include "loss/loss.h"
-#include "optim/optimizer.h"
+#include "unfold/graph/cells/cells.h"
+#include "unfold/graph/engine/unfolding.h"
+#include "unfold/loss/loss.h"
+#include "unfold/optim/optimizer.h"
 
 namespace unfold {
 namespace {

@@ -12,9 +12,9 @@
 #include <cstdlib>
 #include <string>
 
-#include "base/threads/team.h"
-#include "numerics/product.h"
 #include "numerics/simd.h"
+#include "unfold/base/threads/team.h"
+#include "unfold/numerics/product.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "bench/products.cpp"

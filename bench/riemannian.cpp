@@ -15,12 +15,12 @@
 
 #include "app/plots/plot.h"
 #include "app/plots/statistics.h"
-#include "data/text/text_batches.h"
-#include "data/text/text_sources.h"
-#include "graph/cells/cells.h"
 #include "numerics/simd.h"
 #include "optim/riemannian/riemannian.h"
-#include "train/passes/batch_pass.h"
+#include "unfold/data/text/text_batches.h"
+#include "unfold/data/text/text_sources.h"
+#include "unfold/graph/cells/cells.h"
+#include "unfold/train/passes/batch_pass.h"
 
 namespace unfold {
 namespace {

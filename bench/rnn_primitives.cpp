@@ -27,10 +27,10 @@
 #include "app/bench/measurements.h"
 #include "app/bench/peak_performance.h"
 #include "bench/in_a_process.h"
-#include "loss/loss.h"
-#include "numerics/random.h"
 #include "numerics/simd.h"
-#include "numerics/vector.h"
+#include "unfold/loss/loss.h"
+#include "unfold/numerics/random.h"
+#include "unfold/numerics/vector.h"
 
 namespace unfold {
 namespace {

@@ -9,13 +9,13 @@
 #include "app/bench/peak_performance.h"
 #include "app/bench/profile.h"
 #include "app/bench/symbol_profile.h"
-#include "base/formats/file.h"
 #include "cli/shared_options.h"
 #include "cli/terminal/metrics_text.h"
 #include "cli/verb.h"
 #include "distributed/launch.h"
-#include "model/registry/registry.h"
 #include "numerics/simd.h"
+#include "unfold/base/formats/file.h"
+#include "unfold/model/registry/registry.h"
 
 namespace unfold {
 namespace {

@@ -8,19 +8,19 @@
 #include <system_error>
 
 #include "app/settings/train_settings.h"
-#include "base/formats/authentication_key.h"
-#include "base/formats/file.h"
 #include "base/formats/trusted_json.h"
 #include "base/options/option_json.h"
 #include "base/options/suggestions.h"
 #include "base/printable.h"
-#include "base/threads/team.h"
 #include "cli/own_inputs.h"
 #include "cli/terminal/interrupt.h"
 #include "cli/terminal/metrics_text.h"
 #include "cli/verb.h"
 #include "distributed/launch.h"
 #include "numerics/simd.h"
+#include "unfold/base/formats/authentication_key.h"
+#include "unfold/base/formats/file.h"
+#include "unfold/base/threads/team.h"
 
 namespace unfold {
 namespace {

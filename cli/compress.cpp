@@ -1,4 +1,4 @@
-#include "compression/compress.h"
+#include "unfold/compression/compress.h"
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -16,17 +16,17 @@
 #include "app/compress/compress_pieces.h"
 #include "app/settings/train_settings.h"
 #include "app/train/train_processes.h"
-#include "base/formats/file.h"
 #include "cli/compression_level.h"
 #include "cli/in_processes.h"
 #include "cli/own_inputs.h"
 #include "cli/terminal/metrics_text.h"
 #include "cli/terminal/result_file.h"
 #include "cli/verb.h"
-#include "data/text/split.h"
 #include "model/adaptive/learning.h"
-#include "model/registry/registry.h"
 #include "model/registry/run_folder.h"
+#include "unfold/base/formats/file.h"
+#include "unfold/data/text/split.h"
+#include "unfold/model/registry/registry.h"
 
 namespace unfold {
 namespace {

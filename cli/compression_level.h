@@ -4,7 +4,7 @@
 #include <string>
 #include <string_view>
 
-#include "base/types.h"
+#include "unfold/base/types.h"
 
 namespace unfold {
 

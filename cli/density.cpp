@@ -2,8 +2,8 @@
 #include "app/predict/predict.h"
 #include "cli/terminal/console_reporter.h"
 #include "cli/verb.h"
-#include "model/registry/registry.h"
 #include "model/registry/run_folder.h"
+#include "unfold/model/registry/registry.h"
 
 namespace unfold {
 namespace {

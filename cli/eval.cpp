@@ -16,8 +16,8 @@
 #include "cli/verb.h"
 #include "model/adaptive/learning.h"
 #include "model/network/online_predictor.h"
-#include "model/registry/registry.h"
 #include "model/registry/run_folder.h"
+#include "unfold/model/registry/registry.h"
 
 namespace unfold {
 namespace {

@@ -4,14 +4,14 @@
 
 #include <nlohmann/json.hpp>
 
-#include "base/formats/file.h"
 #include "cli/terminal/metrics_text.h"
 #include "cli/verb.h"
 #include "data/tasks/grid_tasks.h"
 #include "data/tasks/pair_tasks.h"
-#include "data/tasks/task_spec.h"
 #include "data/tasks/tree_tasks.h"
 #include "data/text/text_source_spec.h"
+#include "unfold/base/formats/file.h"
+#include "unfold/data/tasks/task_spec.h"
 
 namespace unfold {
 namespace {

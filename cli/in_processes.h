@@ -5,13 +5,13 @@
 #include <optional>
 #include <string>
 
-#include "base/error.h"
-#include "base/formats/file.h"
 #include "base/formats/trusted_json.h"
 #include "cli/terminal/console_reporter.h"
 #include "cli/terminal/metrics_text.h"
 #include "cli/verb.h"
 #include "distributed/launch.h"
+#include "unfold/base/error.h"
+#include "unfold/base/formats/file.h"
 
 namespace unfold {
 

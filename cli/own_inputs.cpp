@@ -10,9 +10,9 @@
 #include <system_error>
 #include <vector>
 
-#include "base/error.h"
 #include "base/links.h"
 #include "model/registry/run_folder.h"
+#include "unfold/base/error.h"
 
 namespace unfold {
 namespace {

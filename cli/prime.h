@@ -4,8 +4,8 @@
 #include <optional>
 #include <string>
 
-#include "base/error.h"
-#include "base/formats/file.h"
+#include "unfold/base/error.h"
+#include "unfold/base/formats/file.h"
 
 namespace unfold {
 

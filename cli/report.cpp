@@ -5,13 +5,13 @@
 #include <nlohmann/json.hpp>
 
 #include "app/compare/evaluation_data.h"
-#include "base/formats/file.h"
 #include "cli/own_inputs.h"
 #include "cli/shared_options.h"
 #include "cli/terminal/console_reporter.h"
 #include "cli/terminal/metrics_text.h"
 #include "cli/terminal/result_file.h"
 #include "cli/verb.h"
+#include "unfold/base/formats/file.h"
 
 namespace unfold {
 namespace {

@@ -5,8 +5,8 @@
 #include "app/predict/number_sequences.h"
 #include "app/predict/piano_roll.h"
 #include "app/predict/predict.h"
-#include "base/formats/file.h"
 #include "base/printable.h"
+#include "unfold/base/formats/file.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

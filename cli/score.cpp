@@ -11,7 +11,6 @@
 #include "app/predict/predict.h"
 #include "app/score/score_files.h"
 #include "base/decimals.h"
-#include "base/formats/file.h"
 #include "cli/in_processes.h"
 #include "cli/reading_options.h"
 #include "cli/score_log.h"
@@ -21,6 +20,7 @@
 #include "cli/terminal/metrics_text.h"
 #include "cli/verb.h"
 #include "model/registry/run_folder.h"
+#include "unfold/base/formats/file.h"
 
 namespace unfold {
 namespace {

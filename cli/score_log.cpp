@@ -11,12 +11,12 @@
 #include "app/logs/log_metrics.h"
 #include "app/logs/log_state.h"
 #include "base/decimals.h"
-#include "base/error.h"
-#include "base/formats/file.h"
 #include "cli/terminal/interrupt.h"
 #include "cli/terminal/metrics_text.h"
 #include "cli/terminal/result_position.h"
 #include "model/logs/log_json.h"
+#include "unfold/base/error.h"
+#include "unfold/base/formats/file.h"
 
 namespace unfold {
 namespace {

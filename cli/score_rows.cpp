@@ -7,9 +7,9 @@
 
 #include "app/plots/score_plot.h"
 #include "base/decimals.h"
-#include "base/error.h"
-#include "base/formats/file.h"
 #include "data/text/labels.h"
+#include "unfold/base/error.h"
+#include "unfold/base/formats/file.h"
 
 namespace unfold {
 

@@ -11,9 +11,9 @@
 #include "app/common/metrics.h"
 #include "app/fasta/fasta_data.h"
 #include "base/decimals.h"
-#include "base/error.h"
 #include "cli/terminal/metrics_text.h"
 #include "data/readers/fasta.h"
+#include "unfold/base/error.h"
 
 namespace unfold {
 namespace {

@@ -7,9 +7,9 @@
 #include <string>
 #include <vector>
 
-#include "base/error.h"
 #include "cli/terminal/console.h"
 #include "cli/terminal/options.h"
+#include "unfold/base/error.h"
 
 namespace unfold {
 

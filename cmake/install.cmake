@@ -13,10 +13,6 @@ install(TARGETS unfold_all ${libraries} unfold_c EXPORT unfold-targets ARCHIVE D
 set_target_properties(unfold_launch PROPERTIES EXPORT_NAME launch)
 install(TARGETS unfold_cli unfold_launch EXPORT unfold-command-targets ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR}
         COMPONENT development)
-foreach(module ${modules})
-  install(DIRECTORY src/${module} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/unfold COMPONENT development
-          FILES_MATCHING PATTERN "*.h" PATTERN "*-inl.h" EXCLUDE PATTERN "cuda_*.h" EXCLUDE)
-endforeach()
 install(DIRECTORY include/unfold DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} COMPONENT development)
 if(TARGET unfold_shared)
   install(TARGETS unfold_shared EXPORT unfold-shared-targets LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}

@@ -52,8 +52,9 @@ function(unfold_compile_options target)
 endfunction()
 
 # unfold_module(<name> USES <lower modules and libraries> [PRIVATE_USES <libraries that no header shows>]): the static
-# library unfold_<name>. Headers of a module are included as "<module>/<folder>/<file>.h". Each module has a
-# separate include root that contains nothing else, so a target can include only headers of modules that it links.
+# library unfold_<name>. Public headers of a module are in include/unfold/<name> and included as "unfold/<name>/...";
+# the others are beside the sources and included as "<name>/...". Each module has a separate include root that contains
+# nothing else, so a target can include only headers of modules that it links.
 function(unfold_module name)
   cmake_parse_arguments(MODULE "" "" "USES;PRIVATE_USES" ${ARGN})
   add_library(unfold_${name} STATIC)
@@ -64,10 +65,14 @@ function(unfold_module name)
   cmake_path(GET path PARENT_PATH parent)
   file(MAKE_DIRECTORY ${root}/${parent})
   file(CREATE_LINK ${CMAKE_CURRENT_SOURCE_DIR} ${root}/${path} SYMBOLIC)
+  if(EXISTS ${PROJECT_SOURCE_DIR}/include/unfold/${path})
+    file(MAKE_DIRECTORY ${root}/unfold)
+    file(CREATE_LINK ${PROJECT_SOURCE_DIR}/include/unfold/${path} ${root}/unfold/${path} SYMBOLIC)
+  endif()
   set_target_properties(unfold_${name} PROPERTIES EXPORT_NAME ${name} POSITION_INDEPENDENT_CODE ON
                         UNITY_BUILD_MODE GROUP)
   target_include_directories(unfold_${name} PUBLIC $<BUILD_INTERFACE:${root}>
-                                                   $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}/unfold>)
+                                                   $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
   unfold_compile_options(unfold_${name})
   target_link_libraries(unfold_${name} PUBLIC ${MODULE_USES} PRIVATE ${MODULE_PRIVATE_USES})
   target_compile_definitions(unfold_${name} PRIVATE UNFOLD_VERSION="${PROJECT_VERSION}")

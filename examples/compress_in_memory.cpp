@@ -6,7 +6,7 @@
 #include <cstring>
 #include <iostream>
 
-#include "compression/compress.h"
+#include "unfold/compression/compress.h"
 
 using namespace unfold;
 

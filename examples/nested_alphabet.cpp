@@ -5,9 +5,9 @@
 #include <cstdlib>
 #include <iostream>
 
-#include "base/threads/team.h"
-#include "data/text/text_sources.h"
-#include "model/network/train.h"
+#include "unfold/base/threads/team.h"
+#include "unfold/data/text/text_sources.h"
+#include "unfold/model/network/train.h"
 
 int main(int argc, char** argv) {
   const long steps = argc > 1 ? std::atol(argv[1]) : 500;

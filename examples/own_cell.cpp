@@ -4,9 +4,9 @@
 
 #include <iostream>
 
-#include "gradcheck/derivative_check.h"
-#include "graph/cells/cells.h"
-#include "loss/loss.h"
+#include "unfold/gradcheck/derivative_check.h"
+#include "unfold/graph/cells/cells.h"
+#include "unfold/loss/loss.h"
 
 using namespace unfold;
 

@@ -4,12 +4,12 @@
 
 #include <iostream>
 
-#include "base/threads/team.h"
-#include "gradcheck/derivative_check.h"
-#include "graph/cells/register_cell.h"
-#include "model/decoding/sampling.h"
-#include "model/network/train.h"
-#include "model/registry/registry.h"
+#include "unfold/base/threads/team.h"
+#include "unfold/gradcheck/derivative_check.h"
+#include "unfold/graph/cells/register_cell.h"
+#include "unfold/model/decoding/sampling.h"
+#include "unfold/model/network/train.h"
+#include "unfold/model/registry/registry.h"
 
 using namespace unfold;
 

@@ -6,11 +6,11 @@
 #include <cmath>
 #include <iostream>
 
-#include "gradcheck/derivative_check.h"
-#include "graph/cells/cells.h"
-#include "loss/components.h"
-#include "train/evaluate.h"
-#include "train/sources/example_sources.h"
+#include "unfold/gradcheck/derivative_check.h"
+#include "unfold/graph/cells/cells.h"
+#include "unfold/loss/components.h"
+#include "unfold/train/evaluate.h"
+#include "unfold/train/sources/example_sources.h"
 
 using namespace unfold;
 

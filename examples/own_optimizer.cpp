@@ -7,9 +7,9 @@
 #include <iostream>
 #include <numeric>
 
-#include "graph/cells/cells.h"
-#include "loss/loss.h"
-#include "optim/register_optimizer.h"
+#include "unfold/graph/cells/cells.h"
+#include "unfold/loss/loss.h"
+#include "unfold/optim/register_optimizer.h"
 
 using namespace unfold;
 

@@ -7,7 +7,7 @@
 #include <iomanip>
 #include <iostream>
 
-#include "model/registry/registry.h"
+#include "unfold/model/registry/registry.h"
 
 using namespace unfold;
 

@@ -7,9 +7,9 @@
 #include <iostream>
 #include <sstream>
 
-#include "model/network/network_model.h"
-#include "train/evaluate.h"
-#include "train/sources/example_sources.h"
+#include "unfold/model/network/network_model.h"
+#include "unfold/train/evaluate.h"
+#include "unfold/train/sources/example_sources.h"
 
 using namespace unfold;
 

@@ -5,9 +5,9 @@
 #include <cstdlib>
 #include <iostream>
 
-#include "base/threads/team.h"
-#include "model/decoding/sampling.h"
-#include "model/network/train.h"
+#include "unfold/base/threads/team.h"
+#include "unfold/model/decoding/sampling.h"
+#include "unfold/model/network/train.h"
 
 using namespace unfold;
 

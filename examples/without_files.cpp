@@ -7,8 +7,8 @@
 #include <iostream>
 #include <sstream>
 
-#include "model/network/train.h"
-#include "model/registry/registry.h"
+#include "unfold/model/network/train.h"
+#include "unfold/model/registry/registry.h"
 
 using namespace unfold;
 

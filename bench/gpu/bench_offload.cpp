@@ -13,12 +13,12 @@
 #include <functional>
 #include <iostream>
 
-#include "base/error.h"
-#include "graph/cells/cells.h"
 #include "graph/engine/backend.h"
-#include "graph/engine/unfolding.h"
 #include "graph/offload/offload.h"
-#include "numerics/random.h"
+#include "unfold/base/error.h"
+#include "unfold/graph/cells/cells.h"
+#include "unfold/graph/engine/unfolding.h"
+#include "unfold/numerics/random.h"
 
 namespace unfold {
 namespace {

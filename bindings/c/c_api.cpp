@@ -12,11 +12,11 @@
 #include <vector>
 
 #include "app/evaluate/reading.h"
-#include "base/error.h"
-#include "model/decoding/sampling.h"
 #include "model/finite.h"
-#include "model/registry/registry.h"
 #include "model/registry/run_folder.h"
+#include "unfold/base/error.h"
+#include "unfold/model/decoding/sampling.h"
+#include "unfold/model/registry/registry.h"
 
 struct unfold_model {
   std::shared_ptr<const unfold::SymbolModel> model;

@@ -14,10 +14,10 @@
 #include <cstring>
 #include <utility>
 
-#include "base/error.h"
 #include "base/printable.h"
-#include "base/signals.h"
 #include "cli/terminal/result_position.h"
+#include "unfold/base/error.h"
+#include "unfold/base/signals.h"
 
 namespace unfold {
 namespace {

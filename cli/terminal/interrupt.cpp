@@ -7,9 +7,9 @@
 #include <csignal>
 #include <cstring>
 
-#include "base/error.h"
 #include "base/interruptible.h"
-#include "base/signals.h"
+#include "unfold/base/error.h"
+#include "unfold/base/signals.h"
 
 namespace unfold {
 namespace {

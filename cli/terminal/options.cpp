@@ -11,12 +11,12 @@
 #include <limits>
 #include <stdexcept>
 
-#include "base/error.h"
 #include "base/options/option_aliases.h"
 #include "base/options/suggestions.h"
 #include "base/printable.h"
-#include "model/registry/registry.h"
-#include "optim/optimizer.h"
+#include "unfold/base/error.h"
+#include "unfold/model/registry/registry.h"
+#include "unfold/optim/optimizer.h"
 
 namespace unfold {
 namespace {

@@ -13,10 +13,10 @@
 #include <string_view>
 #include <vector>
 
-#include "base/error.h"
-#include "base/formats/config.h"
 #include "base/options/option_row.h"
-#include "base/types.h"
+#include "unfold/base/error.h"
+#include "unfold/base/formats/config.h"
+#include "unfold/base/types.h"
 
 namespace unfold {
 

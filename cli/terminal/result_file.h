@@ -11,8 +11,8 @@
 #include <string>
 #include <string_view>
 
-#include "base/formats/file.h"
 #include "cli/terminal/console.h"
+#include "unfold/base/formats/file.h"
 
 namespace unfold {
 

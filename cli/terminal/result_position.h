@@ -8,7 +8,7 @@
 #include <cstdint>
 #include <optional>
 
-#include "base/types.h"
+#include "unfold/base/types.h"
 
 namespace unfold {
 

@@ -7,7 +7,7 @@
 #include "app/plots/sparkline.h"
 #include "cli/terminal/console.h"
 #include "cli/terminal/heartbeat.h"
-#include "train/events.h"
+#include "unfold/train/events.h"
 
 namespace unfold {
 

@@ -4,7 +4,7 @@
 
 #include <type_traits>
 
-#include "base/error.h"
+#include "unfold/base/error.h"
 
 namespace unfold::python {
 namespace {

@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "base/types.h"
-#include "data/text/alphabet.h"
+#include "unfold/base/types.h"
+#include "unfold/data/text/alphabet.h"
 
 namespace unfold::python {
 

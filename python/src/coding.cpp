@@ -5,9 +5,9 @@
 #include <cstring>
 
 #include "app/settings/train_settings.h"
-#include "base/error.h"
-#include "compression/compress.h"
 #include "stream.h"
+#include "unfold/base/error.h"
+#include "unfold/compression/compress.h"
 #include "work.h"
 
 namespace unfold::python {

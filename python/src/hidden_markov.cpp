@@ -4,9 +4,9 @@
 
 #include <cmath>
 
-#include "base/error.h"
 #include "loss/hmm/inhomogeneous_chain.h"
 #include "stream.h"
+#include "unfold/base/error.h"
 #include "work.h"
 
 namespace unfold::python {

@@ -8,10 +8,10 @@
 #include <cstring>
 
 #include "arguments.h"
-#include "base/error.h"
 #include "data/readers/arrow_stream.h"
 #include "data/readers/npy_arrays.h"
 #include "data/readers/reader_text.h"
+#include "unfold/base/error.h"
 #include "work.h"
 
 namespace unfold::python {

@@ -23,7 +23,7 @@
 #include <string>
 #include <vector>
 
-#include "graph/engine/unfolding.h"
+#include "unfold/graph/engine/unfolding.h"
 
 namespace unfold::python {
 

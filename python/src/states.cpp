@@ -7,12 +7,12 @@
 #include "app/explain/input_gradients.h"
 #include "app/fields/field_model.h"
 #include "arguments.h"
-#include "base/error.h"
-#include "data/examples/example_batches.h"
 #include "memory.h"
-#include "model/network/language_model.h"
 #include "model/network/transduce.h"
 #include "states.h"
+#include "unfold/base/error.h"
+#include "unfold/data/examples/example_batches.h"
+#include "unfold/model/network/language_model.h"
 #include "work.h"
 
 namespace unfold::python {

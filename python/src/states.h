@@ -5,7 +5,7 @@
 
 #include <string>
 
-#include "model/model.h"
+#include "unfold/model/model.h"
 
 namespace unfold::python {
 

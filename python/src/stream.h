@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "model/symbol_model.h"
+#include "unfold/model/symbol_model.h"
 
 namespace unfold::python {
 

@@ -7,11 +7,11 @@
 
 #include "app/train/train.h"
 #include "arguments.h"
-#include "base/error.h"
 #include "base/options/option_json.h"
 #include "base/options/suggestions.h"
 #include "memory.h"
 #include "stream.h"
+#include "unfold/base/error.h"
 #include "work.h"
 
 namespace unfold::python {

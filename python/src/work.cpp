@@ -9,7 +9,7 @@
 #include <thread>
 
 #include "app/common/metrics.h"
-#include "base/error.h"
+#include "unfold/base/error.h"
 
 namespace unfold::python {
 namespace {

@@ -1,8 +1,8 @@
-#include "base/checks.h"
+#include "unfold/base/checks.h"
 
 #include <fmt/format.h>
 
-#include "base/error.h"
+#include "unfold/base/error.h"
 
 namespace unfold {
 

@@ -1,7 +1,7 @@
 #include "base/interruptible.h"
 
-#include "base/error.h"
-#include "base/signals.h"
+#include "unfold/base/error.h"
+#include "unfold/base/signals.h"
 
 namespace unfold {
 namespace {

@@ -1,4 +1,4 @@
-#include "base/signals.h"
+#include "unfold/base/signals.h"
 
 #include <unistd.h>
 
@@ -6,8 +6,8 @@
 #include <cstring>
 #include <utility>
 
-#include "base/error.h"
 #include "base/printable.h"
+#include "unfold/base/error.h"
 
 namespace unfold {
 namespace {

@@ -4,7 +4,7 @@
 
 #include <cstring>
 
-#include "base/error.h"
+#include "unfold/base/error.h"
 
 namespace unfold {
 namespace {

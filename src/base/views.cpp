@@ -1,4 +1,4 @@
-#include "base/views.h"
+#include "unfold/base/views.h"
 
 #include <sys/mman.h>
 

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "base/error.h"
 #include "base/utf8.h"
+#include "unfold/base/error.h"
 
 namespace unfold {
 namespace {

@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "data/text/alphabet.h"
+#include "unfold/data/text/alphabet.h"
 
 namespace unfold {
 

@@ -1,4 +1,4 @@
-#include "compression/compress.h"
+#include "unfold/compression/compress.h"
 
 #include <fmt/format.h>
 
@@ -7,13 +7,13 @@
 #include <future>
 #include <vector>
 
-#include "base/error.h"
 #include "compression/byte_symbols.h"
 #include "compression/symbol_coder.h"
 #include "model/adaptive/learning.h"
 #include "model/context_mixing/context_mixing.h"
 #include "model/finite.h"
-#include "model/registry/registry.h"
+#include "unfold/base/error.h"
+#include "unfold/model/registry/registry.h"
 
 namespace unfold {
 namespace {

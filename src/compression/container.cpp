@@ -1,4 +1,4 @@
-#include "compression/container.h"
+#include "unfold/compression/container.h"
 
 #include <fmt/format.h>
 #include <zlib.h>
@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "base/error.h"
+#include "unfold/base/error.h"
 
 namespace unfold {
 namespace {

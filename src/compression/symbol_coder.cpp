@@ -5,9 +5,9 @@
 #include <algorithm>
 #include <cmath>
 
-#include "base/error.h"
 #include "model/finite.h"
 #include "numerics/functions.h"
+#include "unfold/base/error.h"
 
 namespace unfold {
 namespace {

@@ -13,7 +13,7 @@
 #include <mutex>
 #include <thread>
 
-#include "distributed/processes.h"
+#include "unfold/distributed/processes.h"
 
 namespace unfold {
 

@@ -10,9 +10,9 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
-#include "base/error.h"
 #include "base/formats/trusted_json.h"
 #include "base/utf8.h"
+#include "unfold/base/error.h"
 
 namespace unfold {
 namespace {

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "distributed/processes.h"
+#include "unfold/distributed/processes.h"
 
 namespace unfold {
 

@@ -2,7 +2,7 @@
 /// Processes started with `mpirun -n K unfold ...`. Whether a build supports MPI is decided at link time: it contains
 /// either mpi_launch.cpp, the only file that includes mpi.h, or no_mpi_launch.cpp.
 
-#include "distributed/processes.h"
+#include "unfold/distributed/processes.h"
 
 namespace unfold {
 

@@ -9,8 +9,8 @@
 #include <memory>
 #include <thread>
 
-#include "base/error.h"
 #include "distributed/launch.h"
+#include "unfold/base/error.h"
 
 namespace unfold {
 namespace {

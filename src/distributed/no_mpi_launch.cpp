@@ -3,8 +3,8 @@
 #include <cstdlib>
 #include <string>
 
-#include "base/error.h"
 #include "distributed/launch.h"
+#include "unfold/base/error.h"
 
 namespace unfold {
 

@@ -1,4 +1,4 @@
-#include "distributed/processes.h"
+#include "unfold/distributed/processes.h"
 
 #include <algorithm>
 #include <cstring>

@@ -27,11 +27,11 @@
 #include <span>
 #include <vector>
 
-#include "base/threads/team.h"
-#include "base/views.h"
 #include "distributed/background.h"
-#include "distributed/sharding.h"
-#include "distributed/slices.h"
+#include "unfold/base/threads/team.h"
+#include "unfold/base/views.h"
+#include "unfold/distributed/sharding.h"
+#include "unfold/distributed/slices.h"
 
 namespace unfold {
 

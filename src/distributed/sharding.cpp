@@ -1,4 +1,4 @@
-#include "distributed/sharding.h"
+#include "unfold/distributed/sharding.h"
 
 #include <algorithm>
 

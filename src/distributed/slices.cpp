@@ -1,4 +1,4 @@
-#include "distributed/slices.h"
+#include "unfold/distributed/slices.h"
 
 #include <algorithm>
 #include <bit>

@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "gradcheck/derivative_check.h"
-#include "numerics/random.h"
+#include "unfold/gradcheck/derivative_check.h"
+#include "unfold/numerics/random.h"
 
 namespace unfold {
 

@@ -1,4 +1,4 @@
-#include "gradcheck/derivative_check.h"
+#include "unfold/gradcheck/derivative_check.h"
 
 #include <algorithm>
 #include <cmath>
@@ -9,7 +9,7 @@
 #include "graph/circuit/concatenation.h"
 #include "graph/circuit/known_operator.h"
 #include "graph/circuit/mixed_sparse.h"
-#include "numerics/random.h"
+#include "unfold/numerics/random.h"
 
 namespace unfold {
 namespace {

@@ -1,6 +1,6 @@
-#include "gradcheck/derivative_check.h"
 #include "graph/paths/path_pass.h"
-#include "numerics/random.h"
+#include "unfold/gradcheck/derivative_check.h"
+#include "unfold/numerics/random.h"
 
 namespace unfold {
 namespace {

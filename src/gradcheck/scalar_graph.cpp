@@ -1,14 +1,14 @@
-#include "gradcheck/scalar_graph.h"
+#include "unfold/gradcheck/scalar_graph.h"
 
 #include <algorithm>
 #include <cmath>
 #include <string>
 
-#include "base/error.h"
 #include "graph/circuit/attention.h"
 #include "graph/circuit/concatenation.h"
 #include "graph/circuit/known_operator.h"
 #include "graph/circuit/mixed_sparse.h"
+#include "unfold/base/error.h"
 
 namespace unfold {
 namespace {

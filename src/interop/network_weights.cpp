@@ -7,13 +7,13 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
-#include "base/error.h"
-#include "base/formats/file.h"
-#include "data/examples/example_set.h"
 #include "interop/keras/rtneural.h"
 #include "interop/stacks/named_arrays.h"
 #include "interop/stacks/stack_self_test.h"
 #include "model/registry/run_folder.h"
+#include "unfold/base/error.h"
+#include "unfold/base/formats/file.h"
+#include "unfold/data/examples/example_set.h"
 
 namespace unfold {
 namespace {

@@ -1,11 +1,11 @@
 #include <cmath>
 #include <memory>
 
-#include "loss/components.h"
 #include "loss/distribution.h"
-#include "loss/registry.h"
 #include "numerics/functions.h"
-#include "numerics/vector.h"
+#include "unfold/loss/components.h"
+#include "unfold/loss/registry.h"
+#include "unfold/numerics/vector.h"
 
 namespace unfold {
 namespace {

@@ -8,8 +8,8 @@
 /// overflow. Data is standardized, so that deviations of interest lie well within the range. All results are finite in
 /// float for every finite s and for |y - m| up to 10^14; beyond that, nats become infinite.
 
-#include "base/views.h"
 #include "numerics/functions.h"
+#include "unfold/base/views.h"
 
 namespace unfold {
 

@@ -5,7 +5,7 @@
 #include <span>
 #include <vector>
 
-#include "loss/loss.h"
+#include "unfold/loss/loss.h"
 
 namespace unfold {
 

@@ -1,7 +1,7 @@
 #include "loss/draw.h"
 
-#include "loss/scratch.h"
 #include "numerics/functions.h"
+#include "unfold/loss/scratch.h"
 
 namespace unfold {
 

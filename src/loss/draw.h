@@ -3,7 +3,7 @@
 
 #include <span>
 
-#include "numerics/random.h"
+#include "unfold/numerics/random.h"
 
 namespace unfold {
 

@@ -2,10 +2,10 @@
 #include <memory>
 
 #include "loss/distribution.h"
-#include "loss/registry.h"
-#include "loss/rows.h"
 #include "loss/univariate_distributions.h"
-#include "numerics/vector.h"
+#include "unfold/loss/registry.h"
+#include "unfold/loss/rows.h"
+#include "unfold/numerics/vector.h"
 
 namespace unfold {
 namespace {

@@ -4,7 +4,7 @@
 /// be a sum over rows from the last to the first, added to the existing values, so that dividing a sequence does not
 /// change any bits.
 
-#include "loss/loss.h"
+#include "unfold/loss/loss.h"
 
 namespace unfold {
 

@@ -1,9 +1,9 @@
-#include "loss/network.h"
+#include "unfold/loss/network.h"
 
 #include <algorithm>
 #include <cmath>
 
-#include "base/checks.h"
+#include "unfold/base/checks.h"
 
 namespace unfold {
 

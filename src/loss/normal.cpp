@@ -1,12 +1,12 @@
 #include <algorithm>
 #include <memory>
 
-#include "loss/components.h"
 #include "loss/deviation.h"
 #include "loss/distribution.h"
-#include "loss/registry.h"
 #include "loss/univariate_distributions.h"
-#include "numerics/vector.h"
+#include "unfold/loss/components.h"
+#include "unfold/loss/registry.h"
+#include "unfold/numerics/vector.h"
 
 namespace unfold {
 namespace {

@@ -11,8 +11,8 @@
 #include <string>
 #include <vector>
 
-#include "base/checks.h"
-#include "graph/circuit/circuit.h"
+#include "unfold/base/checks.h"
+#include "unfold/graph/circuit/circuit.h"
 
 namespace unfold {
 

@@ -1,11 +1,11 @@
 #include <algorithm>
 #include <memory>
 
-#include "loss/components.h"
 #include "loss/distribution.h"
-#include "loss/registry.h"
 #include "loss/univariate_distributions.h"
 #include "numerics/functions.h"
+#include "unfold/loss/components.h"
+#include "unfold/loss/registry.h"
 
 namespace unfold {
 namespace {

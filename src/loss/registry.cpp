@@ -1,9 +1,9 @@
-#include "loss/registry.h"
+#include "unfold/loss/registry.h"
 
 #include <utility>
 
-#include "base/error.h"
 #include "base/options/extensible_registry.h"
+#include "unfold/base/error.h"
 
 namespace unfold {
 

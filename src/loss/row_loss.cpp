@@ -1,5 +1,5 @@
-#include "loss/loss.h"
-#include "loss/rows.h"
+#include "unfold/loss/loss.h"
+#include "unfold/loss/rows.h"
 
 namespace unfold {
 namespace {

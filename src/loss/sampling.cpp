@@ -1,6 +1,6 @@
 #include "loss/draw.h"
-#include "loss/rows.h"
 #include "numerics/functions.h"
+#include "unfold/loss/rows.h"
 
 namespace unfold {
 

@@ -1,10 +1,10 @@
 #include <cmath>
 #include <memory>
 
-#include "loss/registry.h"
-#include "loss/rows.h"
 #include "numerics/functions.h"
-#include "numerics/vector.h"
+#include "unfold/loss/registry.h"
+#include "unfold/loss/rows.h"
+#include "unfold/numerics/vector.h"
 
 namespace unfold {
 namespace {

@@ -1,13 +1,13 @@
-#include "loss/tree_merges.h"
+#include "unfold/loss/tree_merges.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
 
-#include "loss/rows.h"
 #include "numerics/functions.h"
-#include "numerics/vector.h"
+#include "unfold/loss/rows.h"
+#include "unfold/numerics/vector.h"
 
 namespace unfold {
 

@@ -4,7 +4,7 @@
 
 #include <span>
 
-#include "numerics/random.h"
+#include "unfold/numerics/random.h"
 
 namespace unfold {
 

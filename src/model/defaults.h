@@ -2,7 +2,7 @@
 /// Default settings of the command: those with the best result on ordinary text within minutes on a small machine
 /// (docs/performance.md). This is the only place where they are defined.
 
-#include "base/types.h"
+#include "unfold/base/types.h"
 
 namespace unfold {
 

@@ -6,8 +6,8 @@
 #include <span>
 #include <string>
 
-#include "base/error.h"
-#include "model/symbol_model.h"
+#include "unfold/base/error.h"
+#include "unfold/model/symbol_model.h"
 
 namespace unfold {
 

@@ -2,9 +2,9 @@
 /// SPECs of fitted models. The options are a struct with `describe(visitor, options)`; a bare number in a SPEC sets the
 /// option named `main`, so that `ngram:6` and `ngram:order=6` are the same.
 
-#include "base/error.h"
-#include "base/options/options.h"
-#include "model/symbol_model.h"
+#include "unfold/base/error.h"
+#include "unfold/base/options/options.h"
+#include "unfold/model/symbol_model.h"
 
 namespace unfold {
 

@@ -1,10 +1,10 @@
-#include "model/model.h"
+#include "unfold/model/model.h"
 
 #include <fmt/format.h>
 
 #include <nlohmann/json.hpp>
 
-#include "base/formats/json.h"
+#include "unfold/base/formats/json.h"
 
 namespace unfold {
 namespace {

@@ -1,11 +1,11 @@
-#include "model/parameter_tensors.h"
+#include "unfold/model/parameter_tensors.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 
-#include "base/error.h"
-#include "numerics/vector.h"
+#include "unfold/base/error.h"
+#include "unfold/numerics/vector.h"
 
 namespace unfold {
 

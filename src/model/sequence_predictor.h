@@ -5,7 +5,7 @@
 
 #include <memory>
 
-#include "model/predictor.h"
+#include "unfold/model/predictor.h"
 
 namespace unfold {
 

@@ -1,11 +1,11 @@
-#include "model/symbol_model.h"
+#include "unfold/model/symbol_model.h"
 
 #include <fmt/format.h>
 
 #include <nlohmann/json.hpp>
 
-#include "base/error.h"
 #include "model/sequence_predictor.h"
+#include "unfold/base/error.h"
 
 namespace unfold {
 

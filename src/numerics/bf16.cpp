@@ -1,4 +1,4 @@
-#include "numerics/bf16.h"
+#include "unfold/numerics/bf16.h"
 
 #include <algorithm>
 #include <array>
@@ -9,8 +9,8 @@
 #include <string_view>
 #include <utility>
 
-#include "base/error.h"
 #include "hwy/base.h"
+#include "unfold/base/error.h"
 
 #if HWY_ARCH_X86_64
 #include <immintrin.h>

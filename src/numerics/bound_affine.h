@@ -11,7 +11,7 @@
 
 #include <vector>
 
-#include "base/views.h"
+#include "unfold/base/views.h"
 
 namespace unfold {
 

@@ -8,7 +8,7 @@
 #include <span>
 #include <vector>
 
-#include "numerics/pointwise.h"
+#include "unfold/numerics/pointwise.h"
 
 namespace unfold {
 

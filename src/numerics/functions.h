@@ -16,7 +16,7 @@
 /// Infinities, NaN, signed zeros and denormals are handled as in the C library. See functions-inl.h for the
 /// polynomials, their ranges and the origin of the coefficients.
 
-#include "base/views.h"
+#include "unfold/base/views.h"
 
 namespace unfold {
 

@@ -3,7 +3,7 @@
 /// use kMixingLanes virtual lanes, which are added pairwise at the end; products are rounded before they are added. The
 /// bits are the same for every vector width.
 
-#include "base/types.h"
+#include "unfold/base/types.h"
 
 namespace unfold {
 

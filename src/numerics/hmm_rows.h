@@ -3,7 +3,7 @@
 /// over states. Each row is independent of the others, so neither the number of chains nor the vector width changes a
 /// bit; sums of a row use the usual virtual lanes.
 
-#include "base/views.h"
+#include "unfold/base/views.h"
 
 namespace unfold {
 

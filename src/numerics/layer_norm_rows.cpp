@@ -6,7 +6,7 @@
 
 #include <cmath>
 
-#include "numerics/vector.h"
+#include "unfold/numerics/vector.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "numerics/layer_norm_rows.cpp"

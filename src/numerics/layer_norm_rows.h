@@ -9,7 +9,7 @@
 /// row are those of vector.h, and nothing is fused: each function has the bits of the same steps written with sum, dot
 /// and plain loops.
 
-#include "base/views.h"
+#include "unfold/base/views.h"
 
 namespace unfold {
 

@@ -19,9 +19,9 @@ inline constexpr int kVirtualLanes = 16;
 
 #include <cstddef>
 
-#include "base/types.h"
 #include "hwy/highway.h"
 #include "numerics/fma-inl.h"
+#include "unfold/base/types.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace unfold {

@@ -15,7 +15,7 @@
 #include <span>
 #include <vector>
 
-#include "base/views.h"
+#include "unfold/base/views.h"
 
 namespace unfold {
 

@@ -6,7 +6,7 @@
 /// 74 % of the bound in the caches (windows of 8), and 53 % at windows of 64, where operands come from the third-level
 /// cache.
 
-#include "numerics/pointwise.h"
+#include "unfold/numerics/pointwise.h"
 
 #include <algorithm>
 

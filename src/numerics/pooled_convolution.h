@@ -14,7 +14,7 @@
 ///
 /// Performance bound: about seven instructions per output and threshold, for as many lanes as a vector has.
 
-#include "base/views.h"
+#include "unfold/base/views.h"
 
 namespace unfold {
 

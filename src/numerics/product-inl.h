@@ -3,7 +3,7 @@
 // A tile is kRows rows by kVectors vectors of the output, which stay in registers during the loop over k. Its sums are
 // loaded from memory and stored back, so a product may be split along k at any point without changing a bit.
 
-#include "numerics/product.h"
+#include "unfold/numerics/product.h"
 
 #ifndef UNFOLD_NUMERICS_PRODUCT_INL_ONCE_
 #define UNFOLD_NUMERICS_PRODUCT_INL_ONCE_

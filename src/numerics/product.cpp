@@ -1,4 +1,4 @@
-#include "numerics/product.h"
+#include "unfold/numerics/product.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "numerics/product.cpp"
@@ -25,7 +25,7 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 #include <cassert>
 
-#include "numerics/bf16.h"
+#include "unfold/numerics/bf16.h"
 
 namespace unfold {
 

@@ -1,11 +1,11 @@
-#include "numerics/random.h"
+#include "unfold/numerics/random.h"
 
 #include <algorithm>
 #include <cmath>
 #include <string>
 
-#include "base/error.h"
 #include "numerics/functions.h"
+#include "unfold/base/error.h"
 
 namespace unfold {
 namespace {

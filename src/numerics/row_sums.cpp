@@ -3,7 +3,7 @@
 
 #include "numerics/row_sums.h"
 
-#include "numerics/vector.h"
+#include "unfold/numerics/vector.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "numerics/row_sums.cpp"

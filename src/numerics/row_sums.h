@@ -5,7 +5,7 @@
 ///
 /// Determinism (invariant 2): each product has the bits of `dot` (vector.h), each sum those of `axpy` row after row.
 
-#include "base/views.h"
+#include "unfold/base/views.h"
 
 namespace unfold {
 

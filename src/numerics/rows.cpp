@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cassert>
 
-#include "numerics/product.h"
+#include "unfold/numerics/product.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "numerics/rows.cpp"

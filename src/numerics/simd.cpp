@@ -2,8 +2,8 @@
 
 #include <cstdlib>
 
-#include "base/error.h"
 #include "numerics/targets-inl.h"  // must precede Highway: selects its targets
+#include "unfold/base/error.h"
 
 #include "hwy/highway.h"
 

@@ -5,7 +5,7 @@
 /// Determinism (invariant 2): the bits of a row do not depend on the number of rows. Sums over the alphabet use 16
 /// virtual lanes (`softmax_errors`) or run over the symbols in order (`column_variances`).
 
-#include "base/views.h"
+#include "unfold/base/views.h"
 
 namespace unfold {
 

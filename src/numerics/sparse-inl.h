@@ -13,7 +13,7 @@
 
 #include "numerics/functions-inl.h"
 #include "numerics/loops-inl.h"
-#include "numerics/sparse.h"
+#include "unfold/numerics/sparse.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace unfold {

@@ -1,10 +1,10 @@
-#include "numerics/sparse.h"
+#include "unfold/numerics/sparse.h"
 
 #include <algorithm>
 #include <cmath>
 #include <numeric>
 
-#include "base/error.h"
+#include "unfold/base/error.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "numerics/sparse.cpp"

@@ -9,7 +9,7 @@
 #include <cstdint>
 #include <span>
 
-#include "base/views.h"
+#include "unfold/base/views.h"
 
 namespace unfold {
 

@@ -1,4 +1,4 @@
-#include "numerics/vector.h"
+#include "unfold/numerics/vector.h"
 
 #include <algorithm>
 #include <cmath>

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <limits>
 
-#include "numerics/vector.h"
+#include "unfold/numerics/vector.h"
 
 namespace unfold {
 

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "optim/direction/conjugate_gradient.h"
-#include "optim/optimizer.h"
+#include "unfold/optim/optimizer.h"
 
 namespace unfold {
 

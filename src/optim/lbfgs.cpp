@@ -8,8 +8,8 @@
 #include <limits>
 #include <vector>
 
-#include "numerics/vector.h"
 #include "optim/direction/conjugate_gradient.h"
+#include "unfold/numerics/vector.h"
 
 namespace unfold {
 namespace {

@@ -16,7 +16,7 @@
 /// The optimizer has converged when the gradient of N F is at most `tolerance` max(1, |p|), when F decreased by less
 /// than the share `change` in ten steps, or when no length along the gradient itself decreases F.
 
-#include "optim/optimizer.h"
+#include "unfold/optim/optimizer.h"
 
 namespace unfold {
 

@@ -1,4 +1,4 @@
-#include "optim/optimizer.h"
+#include "unfold/optim/optimizer.h"
 
 #include <fmt/format.h>
 
@@ -6,15 +6,15 @@
 #include <array>
 #include <cmath>
 
-#include "base/checks.h"
-#include "base/error.h"
 #include "base/options/extensible_registry.h"
 #include "base/printable.h"
 #include "optim/averaged.h"
 #include "optim/hessian_free.h"
 #include "optim/lbfgs.h"
-#include "optim/register_optimizer.h"
 #include "optim/riemannian/riemannian.h"
+#include "unfold/base/checks.h"
+#include "unfold/base/error.h"
+#include "unfold/optim/register_optimizer.h"
 
 namespace unfold {
 namespace {

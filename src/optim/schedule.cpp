@@ -1,4 +1,4 @@
-#include "optim/schedule.h"
+#include "unfold/optim/schedule.h"
 
 #include <algorithm>
 

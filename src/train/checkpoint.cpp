@@ -8,10 +8,10 @@
 #include <cstring>
 #include <nlohmann/json.hpp>
 
-#include "base/error.h"
-#include "base/formats/json.h"
-#include "data/files/safetensors.h"
-#include "optim/optimizer.h"
+#include "unfold/base/error.h"
+#include "unfold/base/formats/json.h"
+#include "unfold/data/files/safetensors.h"
+#include "unfold/optim/optimizer.h"
 
 namespace unfold {
 namespace {

@@ -16,9 +16,9 @@
 #include <utility>
 #include <vector>
 
-#include "graph/circuit/parameters.h"
-#include "graph/engine/unfolding.h"
-#include "optim/optimizer.h"
+#include "unfold/graph/circuit/parameters.h"
+#include "unfold/graph/engine/unfolding.h"
+#include "unfold/optim/optimizer.h"
 
 namespace unfold {
 

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "numerics/product.h"
-#include "numerics/vector.h"
+#include "unfold/numerics/product.h"
+#include "unfold/numerics/vector.h"
 
 namespace unfold {
 

@@ -11,8 +11,8 @@
 #include <utility>
 #include <vector>
 
-#include "base/threads/team.h"
-#include "base/types.h"
+#include "unfold/base/threads/team.h"
+#include "unfold/base/types.h"
 
 namespace unfold {
 

@@ -1,8 +1,8 @@
-#include "train/evaluate.h"
+#include "unfold/train/evaluate.h"
 
 #include <algorithm>
 
-#include "base/checks.h"
+#include "unfold/base/checks.h"
 
 namespace unfold {
 

@@ -8,7 +8,7 @@
 #include <limits>
 #include <tuple>
 
-#include "base/error.h"
+#include "unfold/base/error.h"
 
 namespace unfold {
 namespace {

@@ -9,8 +9,8 @@
 #include <utility>
 #include <vector>
 
-#include "data/text/alphabet.h"
-#include "train/events.h"
+#include "unfold/data/text/alphabet.h"
+#include "unfold/train/events.h"
 
 namespace unfold {
 

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <string>
 
-#include "train/events.h"
+#include "unfold/train/events.h"
 
 namespace unfold {
 

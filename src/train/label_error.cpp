@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <string>
 
-#include "base/error.h"
 #include "loss/crf/label_sequences.h"
 #include "loss/ctc/unaligned_labels.h"
 #include "train/evaluation_metrics.h"
+#include "unfold/base/error.h"
 
 namespace unfold {
 

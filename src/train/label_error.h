@@ -5,8 +5,8 @@
 #include <span>
 #include <vector>
 
-#include "loss/network.h"
-#include "train/trainer.h"
+#include "unfold/loss/network.h"
+#include "unfold/train/trainer.h"
 
 namespace unfold {
 

@@ -5,11 +5,11 @@
 #include <limits>
 #include <optional>
 
-#include "base/error.h"
 #include "numerics/functions.h"
-#include "numerics/product.h"
-#include "numerics/vector.h"
 #include "train/cholesky.h"
+#include "unfold/base/error.h"
+#include "unfold/numerics/product.h"
+#include "unfold/numerics/vector.h"
 
 namespace unfold {
 namespace {

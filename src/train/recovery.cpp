@@ -9,11 +9,11 @@
 #include <type_traits>
 #include <utility>
 
-#include "base/error.h"
 #include "distributed/consistency.h"
-#include "numerics/bf16.h"
 #include "numerics/functions.h"
-#include "numerics/vector.h"
+#include "unfold/base/error.h"
+#include "unfold/numerics/bf16.h"
+#include "unfold/numerics/vector.h"
 
 namespace unfold {
 namespace {

@@ -8,7 +8,7 @@
 #include "train/checkpoint.h"
 #include "train/event_log.h"
 #include "train/objective/batch_objective.h"
-#include "train/trainer.h"
+#include "unfold/train/trainer.h"
 
 namespace unfold {
 

@@ -4,9 +4,9 @@
 #include <cmath>
 #include <optional>
 
-#include "base/error.h"
-#include "numerics/product.h"
 #include "train/cholesky.h"
+#include "unfold/base/error.h"
+#include "unfold/numerics/product.h"
 
 namespace unfold {
 namespace {

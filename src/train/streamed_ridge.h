@@ -15,8 +15,8 @@
 
 #include <vector>
 
-#include "base/threads/team.h"
-#include "base/views.h"
+#include "unfold/base/threads/team.h"
+#include "unfold/base/views.h"
 
 namespace unfold {
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "train/evaluate.h"
+#include "unfold/train/evaluate.h"
 
 namespace unfold {
 namespace {

@@ -3,7 +3,7 @@
 
 #include <string_view>
 
-#include "train/trainer.h"
+#include "unfold/train/trainer.h"
 
 namespace unfold {
 

@@ -1,15 +1,15 @@
-#include "train/trainer.h"
+#include "unfold/train/trainer.h"
 
 #include <algorithm>
 #include <cmath>
 #include <utility>
 
-#include "base/checks.h"
-#include "base/error.h"
-#include "numerics/vector.h"
 #include "train/recovery.h"
 #include "train/text_sources.h"
 #include "train/validation.h"
+#include "unfold/base/checks.h"
+#include "unfold/base/error.h"
+#include "unfold/numerics/vector.h"
 
 namespace unfold {
 namespace {

@@ -7,8 +7,8 @@
 #include <limits>
 #include <utility>
 
-#include "base/error.h"
 #include "base/interruptible.h"
+#include "unfold/base/error.h"
 
 namespace unfold {
 

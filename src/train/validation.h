@@ -7,8 +7,8 @@
 #include <string>
 
 #include "train/budget.h"
-#include "train/evaluate.h"
 #include "train/run_context.h"
+#include "unfold/train/evaluate.h"
 
 namespace unfold {
 

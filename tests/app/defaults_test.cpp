@@ -11,8 +11,8 @@
 #include "app/settings/line_lists.h"
 #include "app/train/train.h"
 #include "loss/density/bernoulli_mixture_fit.h"
-#include "numerics/random.h"
 #include "tests/base/scratch.h"
+#include "unfold/numerics/random.h"
 
 namespace unfold {
 namespace {

@@ -11,10 +11,10 @@
 #include "app/fields/field_evaluation.h"
 #include "app/predict/predict.h"
 #include "app/train/train.h"
-#include "base/error.h"
-#include "numerics/random.h"
 #include "tests/app/small_runs.h"
 #include "tests/base/scratch.h"
+#include "unfold/base/error.h"
+#include "unfold/numerics/random.h"
 
 namespace unfold {
 namespace {

@@ -6,7 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "app/fields/example_split.h"
-#include "base/error.h"
+#include "unfold/base/error.h"
 
 namespace unfold {
 namespace {

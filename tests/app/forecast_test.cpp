@@ -8,12 +8,12 @@
 #include <nlohmann/json.hpp>
 
 #include "app/predict/predict.h"
-#include "base/error.h"
 #include "loss/deviation.h"
 #include "loss/distribution.h"
-#include "model/network/network_model.h"
 #include "tests/app/small_runs.h"
 #include "tests/base/scratch.h"
+#include "unfold/base/error.h"
+#include "unfold/model/network/network_model.h"
 
 namespace unfold {
 namespace {

@@ -12,10 +12,10 @@
 #include "app/fields/field_score.h"
 #include "app/predict/predict.h"
 #include "app/train/train.h"
-#include "numerics/random.h"
 #include "tests/app/small_runs.h"
 #include "tests/app/texts.h"
 #include "tests/base/scratch.h"
+#include "unfold/numerics/random.h"
 
 namespace unfold {
 namespace {

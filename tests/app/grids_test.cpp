@@ -15,10 +15,10 @@
 #include "app/fields/field_model.h"
 #include "app/predict/predict.h"
 #include "app/train/train.h"
-#include "model/network/network_model.h"
 #include "tests/app/small_runs.h"
 #include "tests/app/texts.h"
 #include "tests/base/scratch.h"
+#include "unfold/model/network/network_model.h"
 
 namespace unfold {
 namespace {

@@ -11,10 +11,10 @@
 #include "app/fields/field_metrics.h"
 #include "app/fields/field_model.h"
 #include "app/predict/predict.h"
-#include "base/error.h"
 #include "loss/hmm/vector_hmm.h"
 #include "tests/app/small_runs.h"
 #include "tests/base/scratch.h"
+#include "unfold/base/error.h"
 
 namespace unfold {
 namespace {

@@ -9,9 +9,9 @@
 #include "app/fields/field_evaluation.h"
 #include "app/predict/predict.h"
 #include "app/train/train.h"
-#include "model/model.h"
-#include "numerics/random.h"
 #include "tests/base/scratch.h"
+#include "unfold/model/model.h"
+#include "unfold/numerics/random.h"
 
 namespace unfold {
 namespace {

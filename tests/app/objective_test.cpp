@@ -11,11 +11,11 @@
 #include "app/fields/field_evaluation.h"
 #include "app/fields/field_model.h"
 #include "app/fields/transduction_metrics.h"
-#include "base/formats/file.h"
-#include "data/examples/example_batches.h"
 #include "model/decoding/sequence_search_training.h"
 #include "tests/app/small_runs.h"
 #include "tests/base/scratch.h"
+#include "unfold/base/formats/file.h"
+#include "unfold/data/examples/example_batches.h"
 
 namespace unfold {
 namespace {

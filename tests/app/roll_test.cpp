@@ -6,8 +6,8 @@
 
 #include <map>
 
-#include "base/error.h"
 #include "data/readers/example_reader.h"
+#include "unfold/base/error.h"
 
 namespace unfold {
 namespace {

@@ -3,9 +3,9 @@
 #include <gtest/gtest.h>
 
 #include "app/train/train.h"
-#include "model/network/language_model.h"
 #include "tests/app/texts.h"
 #include "tests/base/scratch.h"
+#include "unfold/model/network/language_model.h"
 
 namespace unfold {
 namespace {

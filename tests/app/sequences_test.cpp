@@ -16,11 +16,11 @@
 #include "app/predict/predict.h"
 #include "app/sample/sample.h"
 #include "app/train/train.h"
-#include "base/error.h"
-#include "base/formats/file.h"
 #include "tests/app/small_runs.h"
 #include "tests/app/texts.h"
 #include "tests/base/scratch.h"
+#include "unfold/base/error.h"
+#include "unfold/base/formats/file.h"
 
 namespace unfold {
 namespace {

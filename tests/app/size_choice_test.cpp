@@ -4,12 +4,12 @@
 #include <gtest/gtest.h>
 
 #include "app/train/train.h"
-#include "base/error.h"
 #include "model/defaults.h"
 #include "model/registry/run_folder.h"
-#include "optim/optimizer.h"
 #include "tests/app/texts.h"
 #include "tests/base/scratch.h"
+#include "unfold/base/error.h"
+#include "unfold/optim/optimizer.h"
 
 namespace unfold {
 namespace {

@@ -11,9 +11,9 @@
 #include "app/fields/row_densities.h"
 #include "app/predict/density_sampling.h"
 #include "app/predict/imputation.h"
-#include "base/error.h"
 #include "tests/app/small_runs.h"
 #include "tests/base/scratch.h"
+#include "unfold/base/error.h"
 
 namespace unfold {
 namespace {

@@ -6,11 +6,11 @@
 #include <functional>
 
 #include "app/train/train.h"
-#include "base/error.h"
-#include "base/formats/file.h"
 #include "tests/base/scratch.h"
 #include "tests/graph/device/simulated_device.h"
 #include "tests/optim/small_network.h"
+#include "unfold/base/error.h"
+#include "unfold/base/formats/file.h"
 
 namespace unfold {
 namespace {

@@ -8,7 +8,7 @@ The rules:
   * a file includes only headers of the same module and of lower modules;
   * the folders of a module include each other without circles;
   * a folder contains at most 20 sources, unless it is a list of registry entries (REGISTRIES);
-  * a public header (include/) includes only public headers;
+  * a public header (include/unfold) includes only public headers;
   * an option is described in one row (base/options/option_row.h) and named nowhere else: no list of names, no question
     by name, no second row with the same text.
 """
@@ -46,7 +46,8 @@ LISTS_ALLOWED = {("step", "steps"), ("seconds", "seconds"), ("seconds", "steps")
 
 
 class Tree:
-    """The source files below src/, cli/ and bindings/, and what each includes."""
+    """The source files below include/unfold/, src/, cli/ and bindings/, and what each includes. A public header has the
+    name that it would have below src/."""
 
     def __init__(self, root):
         self.root = pathlib.Path(root)
@@ -54,16 +55,25 @@ class Tree:
         self.order = {name: i for i, name in enumerate(self.modules + ["bindings", "cli"])}
         self.includes = {}
         self.texts = {}
-        for top, prefix in (("src", ""), ("cli", "cli/"), ("bindings", "bindings/")):
+        self.public = set()
+        for top, prefix in (("include/unfold", ""), ("src", ""), ("cli", "cli/"), ("bindings", "bindings/")):
             for path in sorted((self.root / top).rglob("*")):
                 if path.suffix in SOURCES:
                     name = prefix + path.relative_to(self.root / top).as_posix()
+                    if top == "include/unfold":
+                        if "/" not in name:  # unfold.h and c.h belong to no module
+                            continue
+                        self.public.add(name)
                     self.texts[name] = path.read_text(errors="replace")
                     self.includes[name] = INCLUDE.findall(self.texts[name])
 
     def inner(self, name):
         """The includes of a file that are files of this tree."""
-        return [target for target in self.includes[name] if target in self.includes]
+        return [target for target in map(self.named, self.includes[name]) if target in self.includes]
+
+    def named(self, target):
+        """The name of a header in this tree: public headers are included with "unfold/" before it."""
+        return target.removeprefix("unfold/")
 
 
 def module_of(name):
@@ -122,15 +132,13 @@ def crowded_folders(tree):
 
 
 def private_includes(tree):
-    """Public headers that include a private one. include/unfold/unfold.h collects them and is the only exception."""
-    public = tree.root / "include"
+    """Public headers that include a private one."""
+    public = tree.root / "include" / "unfold"
     for path in sorted(public.rglob("*.h")):
-        name = path.relative_to(public).as_posix()
-        if name == "unfold/unfold.h":
-            continue
         for target in INCLUDE.findall(path.read_text(errors="replace")):
-            if target in tree.includes:
-                yield f"include/{name} includes the private header {target}"
+            name = tree.named(target)
+            if name in tree.includes and name not in tree.public:
+                yield f"include/unfold/{path.relative_to(public).as_posix()} includes the private header {name}"
 
 
 def option_rows(tree):

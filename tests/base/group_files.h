@@ -4,8 +4,8 @@
 #include <filesystem>
 #include <string>
 
-#include "base/threads/control_groups.h"
 #include "tests/base/scratch.h"
+#include "unfold/base/threads/control_groups.h"
 
 namespace unfold::testing_support {
 

@@ -4,7 +4,7 @@
 #include <chrono>
 #include <thread>
 
-#include "base/threads/team.h"
+#include "unfold/base/threads/team.h"
 
 namespace unfold::testing_support {
 

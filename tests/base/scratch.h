@@ -7,7 +7,7 @@
 #include <stdexcept>
 #include <string>
 
-#include "base/error.h"
+#include "unfold/base/error.h"
 
 namespace unfold::testing_support {
 

@@ -1,11 +1,11 @@
-#include "base/signals.h"
+#include "unfold/base/signals.h"
 
 #include <gtest/gtest.h>
 
 #include <array>
 
-#include "base/formats/file.h"
 #include "tests/base/scratch.h"
+#include "unfold/base/formats/file.h"
 
 namespace unfold {
 namespace {

@@ -1,6 +1,6 @@
 // Features for everyday use.
-#include "base/options/options.h"
 #include "tests/cli/fields.h"
+#include "unfold/base/options/options.h"
 
 namespace unfold::test {
 namespace {

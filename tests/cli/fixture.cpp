@@ -3,7 +3,7 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
-#include "numerics/random.h"
+#include "unfold/numerics/random.h"
 
 namespace unfold::test {
 

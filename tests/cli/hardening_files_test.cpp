@@ -6,9 +6,9 @@
 #include <fstream>
 #include <functional>
 
-#include "compression/container.h"
-#include "data/files/safetensors.h"
 #include "tests/cli/fixture.h"
+#include "unfold/compression/container.h"
+#include "unfold/data/files/safetensors.h"
 
 namespace unfold::test {
 namespace {

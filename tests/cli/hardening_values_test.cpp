@@ -3,8 +3,8 @@
 #include <limits>
 #include <stdexcept>
 
-#include "data/files/safetensors.h"
 #include "tests/cli/fixture.h"
+#include "unfold/data/files/safetensors.h"
 
 namespace unfold::test {
 namespace {

@@ -2,8 +2,8 @@
 
 #include <filesystem>
 
-#include "base/formats/file.h"
 #include "tests/cli/fixture.h"
+#include "unfold/base/formats/file.h"
 
 namespace unfold::test {
 namespace {

@@ -3,8 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "base/error.h"
 #include "tests/cli/process.h"
+#include "unfold/base/error.h"
 
 namespace unfold::test {
 namespace {

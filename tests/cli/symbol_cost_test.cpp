@@ -8,8 +8,8 @@
 #include <thread>
 
 #include "app/bench/peak_performance.h"
-#include "base/error.h"
 #include "tests/cli/fixture.h"
+#include "unfold/base/error.h"
 
 namespace unfold::test {
 namespace {

@@ -7,9 +7,9 @@
 #include <thread>
 
 #include "graph/device/device.h"
-#include "numerics/random.h"
 #include "numerics/simd.h"
 #include "tests/cli/fixture.h"
+#include "unfold/numerics/random.h"
 
 namespace unfold::test {
 namespace {

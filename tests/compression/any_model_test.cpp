@@ -5,15 +5,15 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
-#include "base/formats/file.h"
 #include "compression/byte_symbols.h"
-#include "compression/compress.h"
 #include "compression/symbol_coder.h"
 #include "model/adaptive/learning.h"
-#include "model/network/language_model.h"
-#include "model/registry/registry.h"
-#include "numerics/random.h"
 #include "tests/compression/memory.h"
+#include "unfold/base/formats/file.h"
+#include "unfold/compression/compress.h"
+#include "unfold/model/network/language_model.h"
+#include "unfold/model/registry/registry.h"
+#include "unfold/numerics/random.h"
 
 namespace unfold::test {
 namespace {

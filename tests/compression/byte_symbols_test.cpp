@@ -4,7 +4,7 @@
 #include <rapidcheck.h>
 #include <rapidcheck/gtest.h>
 
-#include "base/error.h"
+#include "unfold/base/error.h"
 
 namespace unfold::test {
 namespace {

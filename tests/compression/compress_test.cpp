@@ -1,12 +1,12 @@
-#include "compression/compress.h"
+#include "unfold/compression/compress.h"
 
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
-#include "base/error.h"
-#include "model/registry/registry.h"
-#include "numerics/random.h"
 #include "tests/compression/memory.h"
+#include "unfold/base/error.h"
+#include "unfold/model/registry/registry.h"
+#include "unfold/numerics/random.h"
 
 namespace unfold::test {
 namespace {

@@ -1,9 +1,9 @@
-#include "compression/container.h"
+#include "unfold/compression/container.h"
 
 #include <gtest/gtest.h>
 
-#include "base/error.h"
 #include "tests/compression/memory.h"
+#include "unfold/base/error.h"
 
 namespace unfold::test {
 namespace {

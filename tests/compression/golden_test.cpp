@@ -2,9 +2,9 @@
 
 #include <cstdlib>
 
-#include "base/formats/file.h"
-#include "compression/compress.h"
 #include "tests/compression/memory.h"
+#include "unfold/base/formats/file.h"
+#include "unfold/compression/compress.h"
 
 namespace unfold::test {
 namespace {

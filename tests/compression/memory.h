@@ -6,7 +6,7 @@
 #include <memory>
 #include <string>
 
-#include "compression/container.h"
+#include "unfold/compression/container.h"
 
 namespace unfold::test {
 

@@ -4,11 +4,11 @@
 
 #include <cmath>
 
-#include "base/error.h"
 #include "compression/symbol_coder.h"
 #include "model/ppm/ppm.h"
-#include "numerics/random.h"
 #include "numerics/simd.h"
+#include "unfold/base/error.h"
+#include "unfold/numerics/random.h"
 
 namespace unfold {
 namespace {

@@ -6,9 +6,9 @@
 #include <limits>
 #include <vector>
 
-#include "base/error.h"
 #include "compression/symbol_coder.h"
-#include "numerics/random.h"
+#include "unfold/base/error.h"
+#include "unfold/numerics/random.h"
 
 namespace unfold::test {
 namespace {

@@ -8,8 +8,8 @@
 #include <filesystem>
 #include <fstream>
 
-#include "base/error.h"
 #include "tests/support/simulated_processes.h"
+#include "unfold/base/error.h"
 
 namespace unfold {
 namespace {

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "distributed/processes.h"
+#include "unfold/distributed/processes.h"
 
 namespace unfold {
 namespace {

@@ -1,6 +1,6 @@
 /// Every number of a vector belongs to one process, and the processes that halve a part agree on what they exchange.
 
-#include "distributed/slices.h"
+#include "unfold/distributed/slices.h"
 
 #include <gtest/gtest.h>
 

@@ -1,9 +1,9 @@
 #include <nlohmann/json.hpp>
 
-#include "base/error.h"
-#include "base/formats/json.h"
 #include "check.h"
-#include "data/text/alphabet.h"
+#include "unfold/base/error.h"
+#include "unfold/base/formats/json.h"
+#include "unfold/data/text/alphabet.h"
 
 using namespace unfold;
 

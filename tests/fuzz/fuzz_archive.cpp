@@ -1,7 +1,7 @@
-#include "base/error.h"
 #include "check.h"
-#include "compression/compress.h"
 #include "repair.h"
+#include "unfold/base/error.h"
+#include "unfold/compression/compress.h"
 
 using namespace unfold;
 

@@ -1,8 +1,8 @@
 #include <cmath>
 
-#include "base/error.h"
-#include "base/formats/config.h"
 #include "check.h"
+#include "unfold/base/error.h"
+#include "unfold/base/formats/config.h"
 
 using namespace unfold;
 

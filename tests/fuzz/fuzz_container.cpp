@@ -1,9 +1,9 @@
-#include "base/error.h"
 #include "check.h"
 #include "compression/byte_symbols.h"
-#include "compression/container.h"
 #include "compression/symbol_coder.h"
 #include "model/ppm/ppm.h"
+#include "unfold/base/error.h"
+#include "unfold/compression/container.h"
 
 using namespace unfold;
 

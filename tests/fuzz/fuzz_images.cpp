@@ -1,6 +1,6 @@
-#include "base/error.h"
 #include "check.h"
 #include "data/readers/image_file.h"
+#include "unfold/base/error.h"
 
 using namespace unfold;
 

@@ -1,7 +1,7 @@
-#include "base/error.h"
 #include "base/utf8.h"
 #include "check.h"
 #include "data/readers/log_lines.h"
+#include "unfold/base/error.h"
 
 using namespace unfold;
 

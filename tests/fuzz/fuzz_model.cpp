@@ -1,9 +1,9 @@
 #include <cmath>
 
-#include "base/error.h"
 #include "check.h"
-#include "model/registry/registry.h"
 #include "repair.h"
+#include "unfold/base/error.h"
+#include "unfold/model/registry/registry.h"
 
 using namespace unfold;
 

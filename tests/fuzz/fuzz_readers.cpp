@@ -1,11 +1,11 @@
 #include <cmath>
 #include <set>
 
-#include "base/error.h"
 #include "check.h"
 #include "data/examples/derived.h"
 #include "data/readers/example_reader.h"
 #include "data/readers/fasta.h"
+#include "unfold/base/error.h"
 
 using namespace unfold;
 

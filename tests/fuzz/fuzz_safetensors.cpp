@@ -1,6 +1,6 @@
-#include "base/error.h"
 #include "check.h"
-#include "data/files/safetensors.h"
+#include "unfold/base/error.h"
+#include "unfold/data/files/safetensors.h"
 
 using namespace unfold;
 

@@ -1,9 +1,9 @@
 #include <nlohmann/json.hpp>
 
-#include "base/error.h"
 #include "check.h"
 #include "data/schema/describe_schema.h"
 #include "data/schema/infer_schema.h"
+#include "unfold/base/error.h"
 
 using namespace unfold;
 

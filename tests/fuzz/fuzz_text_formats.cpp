@@ -1,17 +1,17 @@
 #include <nlohmann/json.hpp>
 
-#include "base/error.h"
-#include "base/formats/authentication_key.h"
 #include "base/formats/decompress.h"
-#include "base/formats/json.h"
 #include "check.h"
 #include "data/files/idx.h"
-#include "data/tasks/task_spec.h"
-#include "data/text/split.h"
 #include "model/adaptive/learning.h"
 #include "model/ngram/arpa.h"
-#include "model/registry/registry.h"
-#include "optim/optimizer.h"
+#include "unfold/base/error.h"
+#include "unfold/base/formats/authentication_key.h"
+#include "unfold/base/formats/json.h"
+#include "unfold/data/tasks/task_spec.h"
+#include "unfold/data/text/split.h"
+#include "unfold/model/registry/registry.h"
+#include "unfold/optim/optimizer.h"
 
 using namespace unfold;
 

@@ -1,6 +1,6 @@
 #include "base/utf8.h"
 #include "check.h"
-#include "data/text/alphabet.h"
+#include "unfold/data/text/alphabet.h"
 
 using namespace unfold;
 

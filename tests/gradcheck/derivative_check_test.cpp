@@ -1,6 +1,6 @@
 /// The checks pass on a correct circuit, and each planted fault is detected by the corresponding check.
 
-#include "gradcheck/derivative_check.h"
+#include "unfold/gradcheck/derivative_check.h"
 
 #include <gtest/gtest.h>
 

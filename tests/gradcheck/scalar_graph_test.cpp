@@ -1,12 +1,12 @@
 /// The scalar reference compared with results computed by hand.
 
-#include "gradcheck/scalar_graph.h"
+#include "unfold/gradcheck/scalar_graph.h"
 
 #include <gtest/gtest.h>
 
 #include <cmath>
 
-#include "numerics/random.h"
+#include "unfold/numerics/random.h"
 
 namespace unfold {
 namespace {

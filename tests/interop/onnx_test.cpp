@@ -2,12 +2,12 @@
 
 #include <gtest/gtest.h>
 
-#include "graph/cells/registry.h"
 #include "interop/onnx/export_onnx.h"
 #include "interop/onnx/onnx_message.h"
-#include "model/network/language_model.h"
-#include "model/network/network_model.h"
 #include "tests/base/scratch.h"
+#include "unfold/graph/cells/registry.h"
+#include "unfold/model/network/language_model.h"
+#include "unfold/model/network/network_model.h"
 
 namespace unfold {
 namespace {

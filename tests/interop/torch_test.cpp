@@ -7,12 +7,12 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
-#include "data/files/safetensors.h"
 #include "interop/network_weights.h"
-#include "model/network/language_model.h"
-#include "model/network/network_model.h"
-#include "numerics/random.h"
 #include "tests/base/scratch.h"
+#include "unfold/data/files/safetensors.h"
+#include "unfold/model/network/language_model.h"
+#include "unfold/model/network/network_model.h"
+#include "unfold/numerics/random.h"
 
 namespace unfold {
 namespace {

@@ -5,8 +5,8 @@
 #include <map>
 #include <vector>
 
-#include "base/threads/team.h"
-#include "loss/loss.h"
+#include "unfold/base/threads/team.h"
+#include "unfold/loss/loss.h"
 
 namespace unfold::testing_support {
 

@@ -9,8 +9,8 @@
 #include <functional>
 #include <utility>
 
-#include "base/error.h"
 #include "tests/loss/density_checks.h"
+#include "unfold/base/error.h"
 
 namespace unfold {
 namespace {

@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "loss/density/vector_density.h"
-#include "loss/registry.h"
-#include "numerics/random.h"
+#include "unfold/loss/registry.h"
+#include "unfold/numerics/random.h"
 
 namespace unfold {
 

@@ -8,8 +8,8 @@
 #include <functional>
 #include <numbers>
 
-#include "gradcheck/derivative_check.h"
 #include "tests/loss/density_checks.h"
+#include "unfold/gradcheck/derivative_check.h"
 
 namespace unfold {
 namespace {

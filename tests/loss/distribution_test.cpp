@@ -9,9 +9,9 @@
 #include <numbers>
 #include <vector>
 
-#include "base/error.h"
 #include "loss/univariate_distributions.h"
 #include "numerics/simd.h"
+#include "unfold/base/error.h"
 
 namespace unfold {
 namespace {

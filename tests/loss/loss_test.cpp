@@ -1,6 +1,6 @@
 /// Every loss, compared with slow references: finite differences, dense Hessians, sums over all outcomes, frequencies.
 
-#include "loss/loss.h"
+#include "unfold/loss/loss.h"
 
 #include <gtest/gtest.h>
 
@@ -8,9 +8,9 @@
 #include <functional>
 #include <vector>
 
-#include "base/error.h"
-#include "loss/registry.h"
 #include "numerics/simd.h"
+#include "unfold/base/error.h"
+#include "unfold/loss/registry.h"
 
 namespace unfold {
 namespace {

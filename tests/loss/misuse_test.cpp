@@ -5,10 +5,10 @@
 #include <limits>
 #include <vector>
 
-#include "graph/circuit/parameters.h"
-#include "loss/network.h"
-#include "loss/registry.h"
 #include "tests/support/usage_error.h"
+#include "unfold/graph/circuit/parameters.h"
+#include "unfold/loss/network.h"
+#include "unfold/loss/registry.h"
 
 namespace unfold {
 namespace {

@@ -7,11 +7,11 @@
 #include <numbers>
 #include <vector>
 
-#include "base/error.h"
-#include "gradcheck/derivative_check.h"
 #include "loss/distribution.h"
-#include "loss/registry.h"
 #include "numerics/simd.h"
+#include "unfold/base/error.h"
+#include "unfold/gradcheck/derivative_check.h"
+#include "unfold/loss/registry.h"
 
 namespace unfold {
 namespace {

@@ -6,7 +6,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "model/registry/registry.h"
+#include "unfold/model/registry/registry.h"
 
 namespace unfold::test {
 

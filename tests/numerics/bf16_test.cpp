@@ -1,6 +1,6 @@
 // Products in bfloat16 compared with the chain of std::fma over rounded operands that bf16.h defines. On processors
 // without such products, one instruction is emulated; the rest of the code is the same.
-#include "numerics/bf16.h"
+#include "unfold/numerics/bf16.h"
 
 #include <gtest/gtest.h>
 

@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "numerics/random.h"
 #include "numerics/simd.h"
+#include "unfold/numerics/random.h"
 
 namespace unfold {
 namespace {

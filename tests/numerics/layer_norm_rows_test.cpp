@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
-#include "numerics/random.h"
 #include "numerics/simd.h"
-#include "numerics/vector.h"
+#include "unfold/numerics/random.h"
+#include "unfold/numerics/vector.h"
 
 namespace unfold {
 namespace {

@@ -4,8 +4,8 @@
 
 #include <cmath>
 
-#include "numerics/random.h"
 #include "numerics/simd.h"
+#include "unfold/numerics/random.h"
 
 namespace unfold {
 namespace {

@@ -10,7 +10,7 @@
 #include <sstream>
 #include <string>
 
-#include "base/formats/file.h"
+#include "unfold/base/formats/file.h"
 
 namespace unfold {
 namespace {

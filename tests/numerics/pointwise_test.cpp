@@ -1,4 +1,4 @@
-#include "numerics/pointwise.h"
+#include "unfold/numerics/pointwise.h"
 
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
@@ -11,8 +11,8 @@
 
 #include "numerics/bound_program.h"
 #include "numerics/functions.h"
-#include "numerics/random.h"
 #include "numerics/simd.h"
+#include "unfold/numerics/random.h"
 
 namespace unfold {
 namespace {

@@ -5,8 +5,8 @@
 #include <cmath>
 #include <vector>
 
-#include "numerics/random.h"
 #include "numerics/simd.h"
+#include "unfold/numerics/random.h"
 
 namespace unfold {
 namespace {

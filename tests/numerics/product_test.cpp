@@ -1,6 +1,6 @@
 // The products compared with the chain of std::fma that product.h defines: equal to the last bit, for every instruction
 // set.
-#include "numerics/product.h"
+#include "unfold/numerics/product.h"
 
 #include <gtest/gtest.h>
 
@@ -9,10 +9,10 @@
 #include <string>
 #include <vector>
 
-#include "base/error.h"
-#include "base/threads/team.h"
 #include "numerics/bound_affine.h"
 #include "numerics/simd.h"
+#include "unfold/base/error.h"
+#include "unfold/base/threads/team.h"
 
 namespace unfold {
 namespace {

@@ -1,4 +1,4 @@
-#include "numerics/random.h"
+#include "unfold/numerics/random.h"
 
 #include <gtest/gtest.h>
 
@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "base/error.h"
+#include "unfold/base/error.h"
 
 namespace unfold {
 namespace {

@@ -7,9 +7,9 @@
 #include <vector>
 
 #include "numerics/functions.h"
-#include "numerics/random.h"
 #include "numerics/simd.h"
-#include "numerics/vector.h"
+#include "unfold/numerics/random.h"
+#include "unfold/numerics/vector.h"
 
 namespace unfold {
 namespace {

@@ -1,4 +1,4 @@
-#include "numerics/vector.h"
+#include "unfold/numerics/vector.h"
 
 #include <gtest/gtest.h>
 
@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "numerics/random.h"
 #include "numerics/simd.h"
+#include "unfold/numerics/random.h"
 
 namespace unfold {
 namespace {

@@ -8,14 +8,14 @@
 #include <functional>
 #include <map>
 
-#include "gradcheck/scalar_graph.h"
-#include "graph/cells/pool.h"
 #include "optim/riemannian/output_metric.h"
 #include "optim/riemannian/riemannian.h"
 #include "optim/riemannian/unit_metric.h"
 #include "tests/optim/metric_pass.h"
 #include "tests/optim/slow_losses.h"
 #include "tests/optim/small_network.h"
+#include "unfold/gradcheck/scalar_graph.h"
+#include "unfold/graph/cells/pool.h"
 
 namespace unfold {
 namespace {

@@ -7,7 +7,7 @@
 #include <functional>
 #include <map>
 
-#include "base/error.h"
+#include "unfold/base/error.h"
 
 namespace unfold {
 namespace {

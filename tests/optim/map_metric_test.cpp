@@ -7,11 +7,11 @@
 
 #include <cmath>
 
-#include "gradcheck/derivative_check.h"
-#include "graph/circuit/vector_map.h"
 #include "optim/riemannian/metric_shards.h"
 #include "tests/optim/metric_pass.h"
 #include "tests/optim/riemannian_reference.h"
+#include "unfold/gradcheck/derivative_check.h"
+#include "unfold/graph/circuit/vector_map.h"
 
 namespace unfold {
 namespace {

@@ -4,10 +4,10 @@
 
 #include <limits>
 
-#include "optim/optimizer.h"
 #include "tests/support/usage_error.h"
-#include "train/passes/batch_pass.h"
-#include "train/trainer.h"
+#include "unfold/optim/optimizer.h"
+#include "unfold/train/passes/batch_pass.h"
+#include "unfold/train/trainer.h"
 
 namespace unfold {
 namespace {

@@ -8,11 +8,11 @@
 #include <map>
 #include <numeric>
 
-#include "base/error.h"
 #include "graph/paths/path_pass.h"
 #include "tests/optim/small_network.h"
-#include "train/passes/batch_pass.h"
-#include "train/trainer.h"
+#include "unfold/base/error.h"
+#include "unfold/train/passes/batch_pass.h"
+#include "unfold/train/trainer.h"
 
 namespace unfold {
 namespace {

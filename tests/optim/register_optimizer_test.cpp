@@ -1,11 +1,11 @@
-#include "optim/register_optimizer.h"
+#include "unfold/optim/register_optimizer.h"
 
 #include <gtest/gtest.h>
 
 #include <string>
 #include <vector>
 
-#include "base/error.h"
+#include "unfold/base/error.h"
 
 namespace unfold {
 namespace {

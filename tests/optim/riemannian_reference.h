@@ -8,9 +8,9 @@
 #include <string>
 #include <vector>
 
-#include "gradcheck/scalar_graph.h"
 #include "optim/riemannian/riemannian.h"
 #include "tests/optim/small_network.h"
+#include "unfold/gradcheck/scalar_graph.h"
 
 namespace unfold::reference {
 

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "loss/loss.h"
+#include "unfold/loss/loss.h"
 
 namespace unfold {
 

@@ -5,10 +5,10 @@
 #include <vector>
 
 #include "base/utf8.h"
-#include "data/text/corpus.h"
-#include "data/text/split.h"
-#include "data/text/text_batches.h"
-#include "graph/cells/cells.h"
+#include "unfold/data/text/corpus.h"
+#include "unfold/data/text/split.h"
+#include "unfold/data/text/text_batches.h"
+#include "unfold/graph/cells/cells.h"
 
 namespace unfold {
 

@@ -5,9 +5,9 @@
 #include <filesystem>
 #include <regex>
 
-#include "base/formats/file.h"
-#include "loss/registry.h"
-#include "model/registry/registry.h"
+#include "unfold/base/formats/file.h"
+#include "unfold/loss/registry.h"
+#include "unfold/model/registry/registry.h"
 
 namespace unfold {
 namespace {

@@ -12,7 +12,7 @@
 
 #include "app/plots/plot.h"
 #include "app/plots/score_plot.h"
-#include "base/formats/file.h"
+#include "unfold/base/formats/file.h"
 
 namespace unfold {
 namespace {

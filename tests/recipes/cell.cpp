@@ -1,9 +1,9 @@
 // Built in the copy: creates the cell added by the recipe by its registered name and checks all derivatives.
 #include <iostream>
 
-#include "gradcheck/derivative_check.h"
-#include "graph/cells/registry.h"
-#include "loss/loss.h"
+#include "unfold/gradcheck/derivative_check.h"
+#include "unfold/graph/cells/registry.h"
+#include "unfold/loss/loss.h"
 
 int main() {
   using namespace unfold;

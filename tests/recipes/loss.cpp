@@ -1,8 +1,8 @@
 // Built in the copy: creates the loss added by the recipe by its registered name and checks all derivatives.
 #include <iostream>
 
-#include "gradcheck/derivative_check.h"
-#include "loss/registry.h"
+#include "unfold/gradcheck/derivative_check.h"
+#include "unfold/loss/registry.h"
 
 int main() {
   using namespace unfold;

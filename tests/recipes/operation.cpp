@@ -1,8 +1,8 @@
 // Built in the copy: uses the operation added by the recipe inside and outside a loop and checks all derivatives.
 #include <iostream>
 
-#include "gradcheck/derivative_check.h"
-#include "loss/loss.h"
+#include "unfold/gradcheck/derivative_check.h"
+#include "unfold/loss/loss.h"
 
 int main() {
   using namespace unfold;

@@ -1,7 +1,7 @@
 // Built in the copy: creates the optimizer added by the recipe from a SPEC.
 #include <iostream>
 
-#include "optim/optimizer.h"
+#include "unfold/optim/optimizer.h"
 
 int main() {
   using namespace unfold;

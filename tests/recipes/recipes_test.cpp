@@ -12,7 +12,7 @@
 #include <sstream>
 #include <stdexcept>
 
-#include "base/formats/file.h"
+#include "unfold/base/formats/file.h"
 
 namespace unfold {
 namespace {

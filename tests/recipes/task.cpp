@@ -1,7 +1,7 @@
 // Built in the copy: generates an example of the task added by the recipe.
 #include <iostream>
 
-#include "data/tasks/task_spec.h"
+#include "unfold/data/tasks/task_spec.h"
 
 int main() {
   using namespace unfold;

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "numerics/random.h"
+#include "unfold/numerics/random.h"
 
 namespace unfold::test {
 

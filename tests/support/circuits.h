@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "graph/circuit/circuit.h"
-#include "graph/structure/structure.h"
+#include "unfold/graph/circuit/circuit.h"
+#include "unfold/graph/structure/structure.h"
 
 namespace unfold::test {
 

@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
-#include "base/error.h"
 #include "data/readers/example_reader.h"
 #include "tests/base/scratch.h"
+#include "unfold/base/error.h"
 
 namespace unfold::testing_support {
 

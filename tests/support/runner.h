@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "graph/engine/unfolding.h"
-#include "numerics/random.h"
+#include "unfold/graph/engine/unfolding.h"
+#include "unfold/numerics/random.h"
 
 namespace unfold::test {
 

@@ -14,7 +14,7 @@
 #include <utility>
 #include <vector>
 
-#include "distributed/processes.h"
+#include "unfold/distributed/processes.h"
 
 namespace unfold {
 

@@ -6,7 +6,7 @@
 #include <functional>
 #include <string>
 
-#include "base/error.h"
+#include "unfold/base/error.h"
 
 namespace unfold::testing_support {
 

@@ -5,7 +5,7 @@
 #include <chrono>
 
 #include "tests/optim/small_network.h"
-#include "train/trainer.h"
+#include "unfold/train/trainer.h"
 
 namespace unfold {
 namespace {

@@ -9,8 +9,8 @@
 #include <set>
 #include <sstream>
 
-#include "base/error.h"
-#include "numerics/random.h"
+#include "unfold/base/error.h"
+#include "unfold/numerics/random.h"
 
 namespace unfold {
 namespace {

@@ -10,8 +10,8 @@
 
 #include "tests/train/sentences.h"
 #include "tests/train/trained_text.h"
-#include "train/evaluate.h"
-#include "train/sources/example_sources.h"
+#include "unfold/train/evaluate.h"
+#include "unfold/train/sources/example_sources.h"
 
 namespace unfold {
 namespace {

@@ -4,11 +4,11 @@
 #include <cmath>
 #include <cstdlib>
 
-#include "data/text/text_batches.h"
-#include "numerics/bf16.h"
 #include "tests/optim/small_network.h"
-#include "train/passes/batch_pass.h"
-#include "train/trainer.h"
+#include "unfold/data/text/text_batches.h"
+#include "unfold/numerics/bf16.h"
+#include "unfold/train/passes/batch_pass.h"
+#include "unfold/train/trainer.h"
 
 namespace unfold {
 namespace {

@@ -4,8 +4,8 @@
 
 #include <cmath>
 
-#include "base/error.h"
-#include "numerics/random.h"
+#include "unfold/base/error.h"
+#include "unfold/numerics/random.h"
 
 namespace unfold {
 namespace {

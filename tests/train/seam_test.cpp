@@ -5,11 +5,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "gradcheck/derivative_check.h"
-#include "graph/cells/cells.h"
-#include "loss/registry.h"
-#include "optim/optimizer.h"
 #include "train/objective/batch_objective.h"
+#include "unfold/gradcheck/derivative_check.h"
+#include "unfold/graph/cells/cells.h"
+#include "unfold/loss/registry.h"
+#include "unfold/optim/optimizer.h"
 
 namespace unfold {
 namespace {

@@ -5,10 +5,10 @@
 #include <string>
 #include <vector>
 
-#include "data/examples/example_batches.h"
-#include "graph/cells/cells.h"
-#include "graph/cells/pool.h"
-#include "loss/network.h"
+#include "unfold/data/examples/example_batches.h"
+#include "unfold/graph/cells/cells.h"
+#include "unfold/graph/cells/pool.h"
+#include "unfold/loss/network.h"
 
 namespace unfold::testing_support {
 

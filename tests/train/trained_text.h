@@ -12,9 +12,9 @@
 #include <string>
 #include <vector>
 
-#include "base/error.h"
 #include "tests/optim/small_network.h"
-#include "train/trainer.h"
+#include "unfold/base/error.h"
+#include "unfold/train/trainer.h"
 
 namespace unfold {
 

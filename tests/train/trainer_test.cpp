@@ -1,4 +1,4 @@
-#include "train/trainer.h"
+#include "unfold/train/trainer.h"
 
 #include <gtest/gtest.h>
 
@@ -12,10 +12,10 @@
 #include <optional>
 #include <thread>
 
-#include "base/error.h"
-#include "base/formats/file.h"
 #include "tests/train/trained_text.h"
 #include "train/checkpoint.h"
+#include "unfold/base/error.h"
+#include "unfold/base/formats/file.h"
 
 namespace unfold {
 namespace {

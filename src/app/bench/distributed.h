@@ -18,7 +18,7 @@
 #include <vector>
 
 #include "app/bench/measurements.h"
-#include "distributed/processes.h"
+#include "unfold/distributed/processes.h"
 
 namespace unfold {
 

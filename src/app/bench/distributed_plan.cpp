@@ -8,7 +8,7 @@
 #include "app/bench/distributed_trace.h"
 #include "app/plots/plot.h"
 #include "app/train/train_processes.h"
-#include "base/error.h"
+#include "unfold/base/error.h"
 
 namespace unfold {
 namespace {

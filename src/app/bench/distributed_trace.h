@@ -3,8 +3,8 @@
 
 #include <string>
 
-#include "distributed/processes.h"
-#include "distributed/timeline.h"
+#include "unfold/distributed/processes.h"
+#include "unfold/distributed/timeline.h"
 
 namespace unfold {
 

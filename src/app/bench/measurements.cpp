@@ -12,10 +12,10 @@
 #include "app/plots/statistics.h"
 #include "base/utf8.h"
 #include "graph/engine/memory.h"
-#include "numerics/product.h"
-#include "numerics/random.h"
-#include "optim/direction/direction.h"
-#include "train/trainer.h"
+#include "unfold/numerics/product.h"
+#include "unfold/numerics/random.h"
+#include "unfold/optim/direction/direction.h"
+#include "unfold/train/trainer.h"
 
 namespace unfold {
 namespace {

@@ -4,10 +4,10 @@
 #include <string>
 #include <vector>
 
-#include "base/threads/team.h"
-#include "base/types.h"
 #include "distributed/shard_sum.h"
-#include "model/network/language_model.h"
+#include "unfold/base/threads/team.h"
+#include "unfold/base/types.h"
+#include "unfold/model/network/language_model.h"
 
 namespace unfold {
 

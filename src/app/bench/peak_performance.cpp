@@ -9,7 +9,7 @@
 #include <functional>
 #include <vector>
 
-#include "base/views.h"
+#include "unfold/base/views.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "app/bench/peak_performance.cpp"

@@ -2,7 +2,7 @@
 /// Measurement of the peak performance of this machine, with the instructions that the kernels use. It gives a lower
 /// bound for running times.
 
-#include "base/threads/team.h"
+#include "unfold/base/threads/team.h"
 
 namespace unfold {
 

@@ -9,12 +9,12 @@
 #include "app/bench/peak_performance.h"
 #include "graph/engine/memory.h"
 #include "graph/engine/pass_timing.h"
-#include "model/network/language_model.h"
 #include "numerics/functions.h"
-#include "numerics/pointwise.h"
-#include "numerics/product.h"
-#include "numerics/vector.h"
-#include "optim/direction/direction.h"
+#include "unfold/model/network/language_model.h"
+#include "unfold/numerics/pointwise.h"
+#include "unfold/numerics/product.h"
+#include "unfold/numerics/vector.h"
+#include "unfold/optim/direction/direction.h"
 
 namespace unfold {
 namespace {

@@ -11,15 +11,15 @@
 #include <numeric>
 
 #include "app/bench/peak_performance.h"
-#include "base/error.h"
 #include "compression/symbol_coder.h"
 #include "model/adaptive/learning.h"
 #include "model/adaptive/replay_model.h"
 #include "model/hmm/hmm.h"
 #include "model/hmm/hmm_lanes.h"
 #include "model/ngram/ngram.h"
-#include "model/registry/registry.h"
-#include "numerics/random.h"
+#include "unfold/base/error.h"
+#include "unfold/model/registry/registry.h"
+#include "unfold/numerics/random.h"
 
 namespace unfold {
 namespace {

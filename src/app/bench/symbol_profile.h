@@ -16,7 +16,7 @@
 #include <vector>
 
 #include "app/bench/profile.h"
-#include "base/threads/team.h"
+#include "unfold/base/threads/team.h"
 
 namespace unfold {
 

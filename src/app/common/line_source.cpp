@@ -8,7 +8,7 @@
 #include <cstring>
 #include <utility>
 
-#include "base/error.h"
+#include "unfold/base/error.h"
 
 namespace unfold {
 namespace {

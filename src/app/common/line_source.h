@@ -5,8 +5,8 @@
 #include <string>
 #include <string_view>
 
-#include "base/formats/file.h"
-#include "base/types.h"
+#include "unfold/base/formats/file.h"
+#include "unfold/base/types.h"
 
 namespace unfold {
 

@@ -3,8 +3,8 @@
 
 #include <nlohmann/json_fwd.hpp>
 
-#include "base/formats/config.h"
-#include "base/types.h"
+#include "unfold/base/formats/config.h"
+#include "unfold/base/types.h"
 
 namespace unfold {
 

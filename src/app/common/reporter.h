@@ -5,7 +5,7 @@
 #include <atomic>
 #include <string_view>
 
-#include "train/events.h"
+#include "unfold/train/events.h"
 
 namespace unfold {
 

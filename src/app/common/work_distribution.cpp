@@ -21,8 +21,8 @@
 #include <thread>
 #include <vector>
 
-#include "base/error.h"
-#include "base/formats/file.h"
+#include "unfold/base/error.h"
+#include "unfold/base/formats/file.h"
 
 namespace unfold {
 namespace {

@@ -9,7 +9,7 @@
 #include <string>
 
 #include "app/common/reporter.h"
-#include "distributed/processes.h"
+#include "unfold/distributed/processes.h"
 
 namespace unfold {
 

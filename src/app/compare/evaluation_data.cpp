@@ -8,8 +8,8 @@
 #include "app/compare/evaluation_examples.h"
 #include "app/evaluate/reading.h"
 #include "app/fields/example_split.h"
-#include "base/formats/config.h"
 #include "model/registry/run_folder.h"
+#include "unfold/base/formats/config.h"
 
 namespace unfold {
 

@@ -7,9 +7,9 @@
 #include <vector>
 
 #include "app/settings/train_settings.h"
-#include "data/text/corpus.h"
-#include "data/text/split.h"
-#include "model/symbol_model.h"
+#include "unfold/data/text/corpus.h"
+#include "unfold/data/text/split.h"
+#include "unfold/model/symbol_model.h"
 
 namespace unfold {
 

@@ -11,9 +11,9 @@
 #include <vector>
 
 #include "app/common/work_distribution.h"
-#include "base/error.h"
-#include "base/formats/file.h"
 #include "distributed/consistency.h"
+#include "unfold/base/error.h"
+#include "unfold/base/formats/file.h"
 
 namespace unfold {
 namespace {

@@ -6,8 +6,8 @@
 #include <string>
 
 #include "app/common/reporter.h"
-#include "compression/compress.h"
-#include "distributed/processes.h"
+#include "unfold/compression/compress.h"
+#include "unfold/distributed/processes.h"
 
 namespace unfold {
 

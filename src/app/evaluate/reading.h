@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "app/common/reporter.h"
-#include "data/text/split.h"
-#include "model/symbol_model.h"
+#include "unfold/data/text/split.h"
+#include "unfold/model/symbol_model.h"
 
 namespace unfold {
 

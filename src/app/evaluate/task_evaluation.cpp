@@ -8,9 +8,9 @@
 
 #include "app/common/metrics.h"
 #include "app/settings/train_settings.h"
-#include "base/formats/file.h"
-#include "data/files/safetensors.h"
 #include "model/registry/run_folder.h"
+#include "unfold/base/formats/file.h"
+#include "unfold/data/files/safetensors.h"
 
 namespace unfold {
 

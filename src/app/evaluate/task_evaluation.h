@@ -5,7 +5,7 @@
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 
-#include "model/network/network_model.h"
+#include "unfold/model/network/network_model.h"
 
 namespace unfold {
 

@@ -11,10 +11,10 @@
 #include "app/explain/input_gradients.h"
 #include "app/explain/label_probabilities.h"
 #include "app/settings/train_settings.h"
-#include "data/text/text_batches.h"
-#include "model/network/language_model.h"
 #include "model/registry/run_folder.h"
 #include "numerics/functions.h"
+#include "unfold/data/text/text_batches.h"
+#include "unfold/model/network/language_model.h"
 
 namespace unfold {
 namespace {

@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "app/common/reporter.h"
-#include "base/types.h"
-#include "model/symbol_model.h"
+#include "unfold/base/types.h"
+#include "unfold/model/symbol_model.h"
 
 namespace unfold {
 

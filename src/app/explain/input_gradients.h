@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "app/explain/instrumented_network.h"
-#include "data/text/batch.h"
+#include "unfold/data/text/batch.h"
 
 namespace unfold {
 

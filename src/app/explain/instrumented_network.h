@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "model/network/network_body.h"
+#include "unfold/model/network/network_body.h"
 
 namespace unfold {
 

@@ -7,8 +7,8 @@
 
 #include "app/common/reporter.h"
 #include "app/settings/train_settings.h"
-#include "base/formats/file.h"
-#include "model/symbol_model.h"
+#include "unfold/base/formats/file.h"
+#include "unfold/model/symbol_model.h"
 
 namespace unfold {
 

@@ -8,7 +8,7 @@
 #include <numeric>
 
 #include "app/fields/field_model.h"
-#include "base/error.h"
+#include "unfold/base/error.h"
 
 namespace unfold {
 namespace {

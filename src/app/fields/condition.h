@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "data/examples/examples.h"
-#include "model/model.h"
+#include "unfold/data/examples/examples.h"
+#include "unfold/model/model.h"
 
 namespace unfold {
 

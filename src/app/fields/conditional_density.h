@@ -14,14 +14,14 @@
 
 #include "app/fields/density_data.h"
 #include "app/fields/field_model.h"
-#include "base/error.h"
 #include "base/options/suggestions.h"
-#include "graph/engine/stepper.h"
 #include "loss/density/vector_density.h"
-#include "loss/registry.h"
 #include "model/network/density_model.h"
 #include "model/network/order_agnostic.h"
 #include "numerics/functions.h"
+#include "unfold/base/error.h"
+#include "unfold/graph/engine/stepper.h"
+#include "unfold/loss/registry.h"
 
 namespace unfold {
 

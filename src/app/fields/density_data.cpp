@@ -8,12 +8,12 @@
 #include <nlohmann/json.hpp>
 
 #include "app/schema/table_fields.h"
-#include "base/error.h"
 #include "base/formats/trusted_json.h"
-#include "loss/registry.h"
 #include "model/density/mixture_fit.h"
 #include "model/network/density_model.h"
-#include "optim/optimizer.h"
+#include "unfold/base/error.h"
+#include "unfold/loss/registry.h"
+#include "unfold/optim/optimizer.h"
 
 namespace unfold {
 namespace {

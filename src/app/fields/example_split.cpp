@@ -8,8 +8,8 @@
 #include <set>
 
 #include "app/fields/field_entries.h"
-#include "base/error.h"
-#include "numerics/random.h"
+#include "unfold/base/error.h"
+#include "unfold/numerics/random.h"
 
 namespace unfold {
 namespace {

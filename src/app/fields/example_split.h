@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "app/fields/field_data.h"
-#include "data/examples/example_set.h"
-#include "data/text/split.h"
+#include "unfold/data/examples/example_set.h"
+#include "unfold/data/text/split.h"
 
 namespace unfold {
 

@@ -16,7 +16,6 @@
 #include "app/schema/field_checks.h"
 #include "app/schema/table_fields.h"
 #include "app/settings/evaluation_split.h"
-#include "base/error.h"
 #include "base/options/suggestions.h"
 #include "base/printable.h"
 #include "data/examples/templates.h"
@@ -29,7 +28,8 @@
 #include "model/network/length_model.h"
 #include "model/network/linear.h"
 #include "model/network/readout.h"
-#include "optim/optimizer.h"
+#include "unfold/base/error.h"
+#include "unfold/optim/optimizer.h"
 
 namespace unfold {
 namespace {

@@ -8,9 +8,9 @@
 
 #include "app/common/reporter.h"
 #include "app/settings/train_settings.h"
-#include "data/examples/example_set.h"
 #include "data/readers/example_reader.h"
-#include "model/network/network_body.h"
+#include "unfold/data/examples/example_set.h"
+#include "unfold/model/network/network_body.h"
 
 namespace unfold {
 

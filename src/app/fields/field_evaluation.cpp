@@ -11,9 +11,9 @@
 #include "app/fields/field_model.h"
 #include "app/fields/transduction_metrics.h"
 #include "app/settings/evaluation_split.h"
-#include "base/error.h"
 #include "base/options/integer_range.h"
 #include "loss/ctc/unaligned_labels.h"
+#include "unfold/base/error.h"
 
 namespace unfold {
 namespace {

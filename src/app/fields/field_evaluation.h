@@ -9,7 +9,7 @@
 
 #include "app/common/reporter.h"
 #include "app/fields/field_metrics.h"
-#include "model/model.h"
+#include "unfold/model/model.h"
 
 namespace unfold {
 

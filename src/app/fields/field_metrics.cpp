@@ -12,7 +12,6 @@
 #include "app/fields/transduction_metrics.h"
 #include "app/fields/tree_metrics.h"
 #include "app/fields/unaligned_metrics.h"
-#include "base/error.h"
 #include "loss/crf/label_sequences.h"
 #include "loss/ctc/unaligned_labels.h"
 #include "loss/density/vector_density.h"
@@ -23,6 +22,7 @@
 #include "model/network/order_agnostic.h"
 #include "numerics/functions.h"
 #include "train/label_error.h"
+#include "unfold/base/error.h"
 
 namespace unfold {
 namespace {

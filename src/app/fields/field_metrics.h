@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
-#include "data/examples/example_batches.h"
-#include "model/network/network_model.h"
 #include "train/evaluation_metrics.h"
+#include "unfold/data/examples/example_batches.h"
+#include "unfold/model/network/network_model.h"
 
 namespace unfold {
 

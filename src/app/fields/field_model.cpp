@@ -8,14 +8,14 @@
 
 #include "app/fields/density_data.h"
 #include "app/schema/table_fields.h"
-#include "base/error.h"
-#include "base/formats/json.h"
 #include "base/formats/trusted_json.h"
 #include "data/examples/templates.h"
 #include "data/readers/example_reader.h"
 #include "data/schema/stored_schema.h"
-#include "loss/registry.h"
 #include "model/network/density_model.h"
+#include "unfold/base/error.h"
+#include "unfold/base/formats/json.h"
+#include "unfold/loss/registry.h"
 
 namespace unfold {
 

@@ -8,9 +8,9 @@
 
 #include "app/fields/field_data.h"
 #include "model/network/length_model.h"
-#include "model/network/network_model.h"
-#include "model/registry/registry.h"
 #include "model/registry/run_folder.h"
+#include "unfold/model/network/network_model.h"
+#include "unfold/model/registry/registry.h"
 
 namespace unfold {
 

@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "app/common/reporter.h"
-#include "base/types.h"
-#include "model/model.h"
+#include "unfold/base/types.h"
+#include "unfold/model/model.h"
 
 namespace unfold {
 

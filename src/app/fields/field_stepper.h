@@ -6,9 +6,9 @@
 #include <vector>
 
 #include "data/examples/derived.h"
-#include "data/examples/example_set.h"
-#include "graph/engine/stepper.h"
-#include "model/network/network_model.h"
+#include "unfold/data/examples/example_set.h"
+#include "unfold/graph/engine/stepper.h"
+#include "unfold/model/network/network_model.h"
 
 namespace unfold {
 

@@ -8,10 +8,10 @@
 #include <set>
 #include <tuple>
 
-#include "base/error.h"
 #include "base/formats/text_encoding.h"
 #include "base/printable.h"
 #include "data/readers/reader_text.h"
+#include "unfold/base/error.h"
 
 namespace unfold {
 namespace {

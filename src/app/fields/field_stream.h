@@ -10,9 +10,9 @@
 #include <vector>
 
 #include "app/common/line_source.h"
-#include "data/examples/specification.h"
 #include "data/readers/example_reader.h"
 #include "data/readers/reader_text.h"
+#include "unfold/data/examples/specification.h"
 
 namespace unfold {
 

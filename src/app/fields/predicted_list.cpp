@@ -9,7 +9,7 @@
 #include <string_view>
 #include <unordered_set>
 
-#include "loss/registry.h"
+#include "unfold/loss/registry.h"
 
 namespace unfold {
 

@@ -8,7 +8,7 @@
 #include "app/fields/field_metrics.h"
 #include "app/fields/field_model.h"
 #include "base/decimals.h"
-#include "base/error.h"
+#include "unfold/base/error.h"
 
 namespace unfold {
 namespace {

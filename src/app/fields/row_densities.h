@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "app/common/reporter.h"
-#include "base/types.h"
+#include "unfold/base/types.h"
 
 namespace unfold {
 

@@ -5,8 +5,8 @@
 #include <algorithm>
 
 #include "graph/engine/memory.h"
-#include "model/registry/registry.h"
-#include "optim/optimizer.h"
+#include "unfold/model/registry/registry.h"
+#include "unfold/optim/optimizer.h"
 
 namespace unfold {
 namespace {

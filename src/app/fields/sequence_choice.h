@@ -8,8 +8,8 @@
 #include <string>
 
 #include "app/settings/train_settings.h"
-#include "data/text/split.h"
-#include "graph/plan/plan.h"
+#include "unfold/data/text/split.h"
+#include "unfold/graph/plan/plan.h"
 
 namespace unfold {
 

@@ -5,11 +5,11 @@
 
 #include <algorithm>
 
-#include "base/error.h"
-#include "base/options/options.h"
 #include "data/examples/templates.h"
 #include "model/network/linear.h"
-#include "model/network/spec.h"
+#include "unfold/base/error.h"
+#include "unfold/base/options/options.h"
+#include "unfold/model/network/spec.h"
 
 namespace unfold {
 

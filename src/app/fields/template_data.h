@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "app/settings/train_settings.h"
-#include "data/examples/examples.h"
+#include "unfold/data/examples/examples.h"
 
 namespace unfold {
 

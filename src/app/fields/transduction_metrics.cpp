@@ -8,9 +8,9 @@
 
 #include "app/fields/field_metrics.h"
 #include "app/fields/field_model.h"
-#include "base/error.h"
 #include "base/utf8.h"
 #include "model/decoding/edit_distance.h"
+#include "unfold/base/error.h"
 
 namespace unfold {
 namespace {

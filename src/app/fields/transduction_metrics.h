@@ -7,12 +7,12 @@
 #include <string>
 #include <vector>
 
-#include "data/examples/example_batches.h"
-#include "data/examples/example_set.h"
 #include "data/readers/example_reader.h"
-#include "model/network/network_model.h"
 #include "model/network/transduce.h"
-#include "train/events.h"
+#include "unfold/data/examples/example_batches.h"
+#include "unfold/data/examples/example_set.h"
+#include "unfold/model/network/network_model.h"
+#include "unfold/train/events.h"
 
 namespace unfold {
 

@@ -7,9 +7,9 @@
 #include <string>
 #include <vector>
 
-#include "base/types.h"
-#include "loss/field.h"
-#include "train/events.h"
+#include "unfold/base/types.h"
+#include "unfold/loss/field.h"
+#include "unfold/train/events.h"
 
 namespace unfold {
 

@@ -5,10 +5,10 @@
 #include <string>
 #include <vector>
 
-#include "base/threads/team.h"
-#include "data/examples/example_set.h"
 #include "loss/ctc/unaligned_labels.h"
 #include "train/evaluation_metrics.h"
+#include "unfold/base/threads/team.h"
+#include "unfold/data/examples/example_set.h"
 
 namespace unfold {
 

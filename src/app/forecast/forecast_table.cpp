@@ -11,9 +11,9 @@
 
 #include "app/fields/predicted_list.h"
 #include "app/forecast/known_covariates.h"
-#include "base/error.h"
 #include "base/printable.h"
 #include "model/forecast/series.h"
+#include "unfold/base/error.h"
 
 namespace unfold {
 namespace {

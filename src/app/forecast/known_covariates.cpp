@@ -6,8 +6,8 @@
 #include <cmath>
 #include <map>
 
-#include "base/error.h"
 #include "base/printable.h"
+#include "unfold/base/error.h"
 
 namespace unfold {
 namespace {

@@ -10,8 +10,6 @@
 #include <unordered_map>
 
 #include "app/fields/predicted_list.h"
-#include "base/error.h"
-#include "base/formats/file.h"
 #include "data/readers/example_reader.h"
 #include "data/readers/reader_text.h"
 #include "data/schema/column_profile.h"
@@ -19,6 +17,8 @@
 #include "data/schema/infer_schema.h"
 #include "data/schema/row_splitter.h"
 #include "data/schema/table_layout.h"
+#include "unfold/base/error.h"
+#include "unfold/base/formats/file.h"
 
 namespace unfold {
 namespace {

@@ -8,10 +8,10 @@
 #include "model/fitted_spec.h"
 #include "model/hmm/hmm.h"
 #include "model/network/density_model.h"
-#include "model/network/network_body.h"
-#include "model/network/spec.h"
-#include "model/registry/registry.h"
 #include "numerics/functions.h"
+#include "unfold/model/network/network_body.h"
+#include "unfold/model/network/spec.h"
+#include "unfold/model/registry/registry.h"
 
 namespace unfold {
 namespace {

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "app/common/reporter.h"
-#include "gradcheck/derivative_check.h"
+#include "unfold/gradcheck/derivative_check.h"
 
 namespace unfold {
 

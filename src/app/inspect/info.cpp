@@ -14,11 +14,11 @@
 #include "app/plots/plot.h"
 #include "app/plots/training_curve.h"
 #include "app/predict/predict.h"
-#include "base/formats/file.h"
 #include "base/formats/trusted_json.h"
 #include "model/logs/log_event.h"
-#include "model/network/network_model.h"
 #include "model/registry/run_folder.h"
+#include "unfold/base/formats/file.h"
+#include "unfold/model/network/network_model.h"
 
 namespace unfold {
 namespace {

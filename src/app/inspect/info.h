@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "base/formats/json.h"
-#include "model/symbol_model.h"
+#include "unfold/base/formats/json.h"
+#include "unfold/model/symbol_model.h"
 
 namespace unfold {
 

@@ -11,7 +11,6 @@
 #include "app/fields/field_data.h"
 #include "app/fields/field_entries.h"
 #include "app/schema/table_fields.h"
-#include "base/error.h"
 #include "base/formats/text_encoding.h"
 #include "base/utf8.h"
 #include "data/readers/example_reader.h"
@@ -19,6 +18,7 @@
 #include "data/readers/log_lines.h"
 #include "data/schema/describe_schema.h"
 #include "data/schema/infer_schema.h"
+#include "unfold/base/error.h"
 
 namespace unfold {
 namespace {

@@ -6,7 +6,7 @@
 #include <string>
 
 #include "app/settings/train_settings.h"
-#include "base/formats/json.h"
+#include "unfold/base/formats/json.h"
 
 namespace unfold {
 

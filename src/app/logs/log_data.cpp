@@ -8,13 +8,13 @@
 #include <unordered_set>
 
 #include "app/logs/log_anomaly_score.h"
-#include "base/formats/json.h"
 #include "base/formats/text_encoding.h"
 #include "data/readers/log_time.h"
 #include "data/schema/distinct_count.h"
 #include "data/text/labels.h"
 #include "model/logs/log_json.h"
-#include "model/registry/registry.h"
+#include "unfold/base/formats/json.h"
+#include "unfold/model/registry/registry.h"
 
 namespace unfold {
 namespace {

@@ -13,7 +13,7 @@
 #include "data/readers/log_lines.h"
 #include "model/logs/log_detector.h"
 #include "model/logs/template_list.h"
-#include "model/symbol_model.h"
+#include "unfold/model/symbol_model.h"
 
 namespace unfold {
 

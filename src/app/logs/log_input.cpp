@@ -10,9 +10,9 @@
 #include <optional>
 #include <utility>
 
-#include "base/error.h"
-#include "base/formats/file.h"
 #include "model/logs/log_json.h"
+#include "unfold/base/error.h"
+#include "unfold/base/formats/file.h"
 
 namespace unfold {
 namespace {

@@ -25,7 +25,7 @@
 #include <vector>
 
 #include "app/common/line_source.h"
-#include "base/types.h"
+#include "unfold/base/types.h"
 
 namespace unfold {
 

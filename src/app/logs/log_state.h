@@ -21,8 +21,8 @@
 #include <string_view>
 #include <vector>
 
-#include "base/formats/json.h"
-#include "base/types.h"
+#include "unfold/base/formats/json.h"
+#include "unfold/base/types.h"
 
 namespace unfold {
 

@@ -6,9 +6,9 @@
 #include <nlohmann/json.hpp>
 #include <vector>
 
-#include "base/error.h"
-#include "base/formats/json.h"
 #include "numerics/functions.h"
+#include "unfold/base/error.h"
+#include "unfold/base/formats/json.h"
 
 namespace unfold {
 namespace {

@@ -7,7 +7,7 @@
 #include <limits>
 #include <numeric>
 
-#include "base/error.h"
+#include "unfold/base/error.h"
 
 namespace unfold {
 

@@ -4,8 +4,8 @@
 
 #include <algorithm>
 
-#include "base/error.h"
 #include "base/printable.h"
+#include "unfold/base/error.h"
 
 namespace unfold {
 namespace {

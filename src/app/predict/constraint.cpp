@@ -12,7 +12,7 @@
 #include "model/decoding/expression.h"
 #include "model/decoding/label_search.h"
 #include "numerics/functions.h"
-#include "train/evaluate.h"
+#include "unfold/train/evaluate.h"
 
 namespace unfold {
 namespace {

@@ -13,10 +13,10 @@
 #include <string>
 #include <vector>
 
-#include "data/examples/example_set.h"
 #include "loss/crf/label_sequences.h"
 #include "model/decoding/automaton.h"
-#include "model/network/network_model.h"
+#include "unfold/data/examples/example_set.h"
+#include "unfold/model/network/network_model.h"
 
 namespace unfold {
 

@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "base/types.h"
-#include "model/model.h"
+#include "unfold/base/types.h"
+#include "unfold/model/model.h"
 
 namespace unfold {
 

@@ -9,13 +9,13 @@
 #include "app/fields/field_entries.h"
 #include "app/schema/table_fields.h"
 #include "base/printable.h"
-#include "data/examples/example_set.h"
 #include "data/readers/calendar_columns.h"
 #include "data/schema/table_schema.h"
-#include "graph/engine/stepper.h"
 #include "loss/density/sample_numbers.h"
 #include "model/forecast/time_index.h"
 #include "numerics/functions.h"
+#include "unfold/data/examples/example_set.h"
+#include "unfold/graph/engine/stepper.h"
 
 namespace unfold {
 namespace {

@@ -7,8 +7,8 @@
 #include <string_view>
 
 #include "app/predict/predict.h"
-#include "data/examples/examples.h"
-#include "model/network/network_model.h"
+#include "unfold/data/examples/examples.h"
+#include "unfold/model/network/network_model.h"
 
 namespace unfold {
 

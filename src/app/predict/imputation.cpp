@@ -8,10 +8,10 @@
 
 #include "app/fields/conditional_density.h"
 #include "app/fields/field_entries.h"
-#include "base/error.h"
 #include "base/options/integer_range.h"
 #include "base/options/suggestions.h"
 #include "base/printable.h"
+#include "unfold/base/error.h"
 
 namespace unfold {
 namespace {

@@ -7,8 +7,8 @@
 #include <string_view>
 #include <vector>
 
-#include "base/types.h"
-#include "model/model.h"
+#include "unfold/base/types.h"
+#include "unfold/model/model.h"
 
 namespace unfold {
 

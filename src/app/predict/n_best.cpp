@@ -4,7 +4,7 @@
 
 #include "app/fields/field_metrics.h"
 #include "loss/ctc/unaligned_labels.h"
-#include "train/evaluate.h"
+#include "unfold/train/evaluate.h"
 
 namespace unfold {
 namespace {

@@ -3,9 +3,9 @@
 
 #include <functional>
 
-#include "data/examples/example_set.h"
 #include "loss/crf/label_sequences.h"
-#include "model/network/network_model.h"
+#include "unfold/data/examples/example_set.h"
+#include "unfold/model/network/network_model.h"
 
 namespace unfold {
 

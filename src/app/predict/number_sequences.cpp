@@ -9,8 +9,8 @@
 #include "app/fields/field_metrics.h"
 #include "app/fields/field_model.h"
 #include "app/fields/transduction_metrics.h"
-#include "base/error.h"
 #include "loss/density/sample_numbers.h"
+#include "unfold/base/error.h"
 
 namespace unfold {
 namespace {

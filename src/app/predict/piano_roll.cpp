@@ -6,9 +6,9 @@
 #include <algorithm>
 
 #include "app/fields/field_model.h"
-#include "graph/engine/stepper.h"
 #include "loss/density/sample_numbers.h"
 #include "numerics/functions.h"
+#include "unfold/graph/engine/stepper.h"
 
 namespace unfold {
 namespace {

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "app/common/reporter.h"
-#include "model/model.h"
+#include "unfold/model/model.h"
 
 namespace unfold {
 

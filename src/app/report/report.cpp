@@ -9,8 +9,8 @@
 #include "app/inspect/info.h"
 #include "app/predict/predict.h"
 #include "app/report/report_parts.h"
-#include "model/registry/registry.h"
 #include "model/registry/run_folder.h"
+#include "unfold/model/registry/registry.h"
 
 namespace unfold {
 namespace {

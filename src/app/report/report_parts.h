@@ -10,8 +10,8 @@
 #include "app/report/page.h"
 #include "app/report/report.h"
 #include "app/settings/train_settings.h"
-#include "data/text/corpus.h"
-#include "data/text/split.h"
+#include "unfold/data/text/corpus.h"
+#include "unfold/data/text/split.h"
 
 namespace unfold {
 

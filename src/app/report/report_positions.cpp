@@ -14,10 +14,10 @@
 #include "app/common/metrics.h"
 #include "app/predict/piano_roll.h"
 #include "app/report/activations.h"
-#include "data/examples/example_batches.h"
 #include "model/network/density_model.h"
 #include "model/network/order_agnostic.h"
 #include "model/network/transduce.h"
+#include "unfold/data/examples/example_batches.h"
 
 namespace unfold {
 namespace {

@@ -7,8 +7,8 @@
 
 #include "app/fields/field_metrics.h"
 #include "app/report/page.h"
-#include "data/examples/example_set.h"
-#include "model/network/network_model.h"
+#include "unfold/data/examples/example_set.h"
+#include "unfold/model/network/network_model.h"
 
 namespace unfold {
 

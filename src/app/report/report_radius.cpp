@@ -7,10 +7,10 @@
 #include "app/explain/instrumented_network.h"
 #include "app/plots/training_curve.h"
 #include "app/report/report_parts.h"
-#include "model/network/language_model.h"
-#include "model/network/network_model.h"
-#include "model/registry/registry.h"
 #include "model/registry/run_folder.h"
+#include "unfold/model/network/language_model.h"
+#include "unfold/model/network/network_model.h"
+#include "unfold/model/registry/registry.h"
 
 namespace unfold {
 namespace {

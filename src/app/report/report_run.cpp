@@ -12,9 +12,9 @@
 #include "app/inspect/info.h"
 #include "app/plots/training_curve.h"
 #include "app/report/report_parts.h"
-#include "base/formats/config.h"
 #include "base/formats/trusted_json.h"
 #include "model/registry/run_folder.h"
+#include "unfold/base/formats/config.h"
 
 namespace unfold {
 namespace {

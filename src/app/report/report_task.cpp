@@ -10,8 +10,8 @@
 #include "app/explain/label_probabilities.h"
 #include "app/report/activations.h"
 #include "app/report/report_parts.h"
-#include "data/tasks/task_batches.h"
-#include "data/tasks/task_spec.h"
+#include "unfold/data/tasks/task_batches.h"
+#include "unfold/data/tasks/task_spec.h"
 
 namespace unfold {
 namespace {

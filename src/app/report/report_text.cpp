@@ -10,12 +10,12 @@
 #include "app/explain/label_probabilities.h"
 #include "app/report/activations.h"
 #include "app/report/report_parts.h"
-#include "data/text/text_batches.h"
-#include "model/decoding/sampling.h"
-#include "model/network/language_model.h"
-#include "model/registry/registry.h"
 #include "model/registry/run_folder.h"
 #include "numerics/functions.h"
+#include "unfold/data/text/text_batches.h"
+#include "unfold/model/decoding/sampling.h"
+#include "unfold/model/network/language_model.h"
+#include "unfold/model/registry/registry.h"
 
 namespace unfold {
 namespace {

@@ -10,8 +10,8 @@
 #include "app/fields/field_evaluation.h"
 #include "app/predict/predict.h"
 #include "app/train/train.h"
-#include "base/error.h"
-#include "base/formats/file.h"
+#include "unfold/base/error.h"
+#include "unfold/base/formats/file.h"
 
 namespace unfold {
 

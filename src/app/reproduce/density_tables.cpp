@@ -8,10 +8,10 @@
 #include <sstream>
 
 #include "app/reproduce/reproduction.h"
-#include "base/error.h"
-#include "base/formats/file.h"
 #include "data/files/idx.h"
-#include "numerics/random.h"
+#include "unfold/base/error.h"
+#include "unfold/base/formats/file.h"
+#include "unfold/numerics/random.h"
 
 namespace unfold {
 namespace {

@@ -7,8 +7,8 @@
 #include <sstream>
 
 #include "app/reproduce/reproduction.h"
-#include "base/formats/file.h"
 #include "base/utf8.h"
+#include "unfold/base/formats/file.h"
 
 namespace unfold {
 namespace {

@@ -1,8 +1,8 @@
 #include <fmt/format.h>
 
 #include "app/reproduce/reproduction.h"
-#include "base/formats/file.h"
 #include "data/tasks/grid_tasks.h"
+#include "unfold/base/formats/file.h"
 
 namespace unfold {
 namespace {

@@ -5,8 +5,8 @@
 
 #include "app/plots/table.h"
 #include "app/reproduce/reproduction.h"
-#include "graph/cells/cells.h"
 #include "graph/paths/path_pass.h"
+#include "unfold/graph/cells/cells.h"
 
 namespace unfold {
 namespace {

@@ -19,12 +19,12 @@
 #include "app/sweep/run_settings_record.h"
 #include "app/train/train.h"
 #include "app/train/train_processes.h"
-#include "base/formats/file.h"
 #include "base/options/suggestions.h"
 #include "base/printable.h"
 #include "data/text/text_source_spec.h"
 #include "model/registry/run_folder.h"
 #include "numerics/simd.h"
+#include "unfold/base/formats/file.h"
 
 namespace unfold {
 

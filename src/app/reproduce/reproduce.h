@@ -8,7 +8,7 @@
 
 #include "app/common/reporter.h"
 #include "app/plots/table.h"
-#include "distributed/processes.h"
+#include "unfold/distributed/processes.h"
 
 namespace unfold {
 

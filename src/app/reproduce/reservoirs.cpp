@@ -9,12 +9,12 @@
 
 #include "app/common/metrics.h"
 #include "app/reproduce/reproduction.h"
-#include "base/formats/file.h"
 #include "data/tasks/series_tasks.h"
-#include "graph/cells/cells.h"
-#include "graph/circuit/parameters.h"
-#include "graph/engine/unfolding.h"
 #include "train/ridge.h"
+#include "unfold/base/formats/file.h"
+#include "unfold/graph/cells/cells.h"
+#include "unfold/graph/circuit/parameters.h"
+#include "unfold/graph/engine/unfolding.h"
 
 namespace unfold {
 namespace {

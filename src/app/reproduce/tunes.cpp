@@ -10,7 +10,7 @@
 #include "app/reproduce/class_conditional.h"
 #include "app/reproduce/reproduction.h"
 #include "app/sample/sample.h"
-#include "base/formats/file.h"
+#include "unfold/base/formats/file.h"
 
 namespace unfold {
 namespace {

@@ -5,7 +5,7 @@
 #include <optional>
 #include <string>
 
-#include "data/text/text_sources.h"
+#include "unfold/data/text/text_sources.h"
 
 namespace unfold {
 

@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "model/decoding/beam.h"
-#include "model/decoding/sampling.h"
+#include "unfold/model/decoding/beam.h"
+#include "unfold/model/decoding/sampling.h"
 
 namespace unfold {
 

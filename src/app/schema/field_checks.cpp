@@ -6,11 +6,11 @@
 #include <cmath>
 #include <optional>
 
-#include "base/error.h"
 #include "base/printable.h"
 #include "data/examples/derived.h"
-#include "data/examples/example_set.h"
 #include "data/examples/templates.h"
+#include "unfold/base/error.h"
+#include "unfold/data/examples/example_set.h"
 
 namespace unfold {
 namespace {

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "data/examples/examples.h"
+#include "unfold/data/examples/examples.h"
 
 namespace unfold {
 

@@ -7,9 +7,9 @@
 #include <vector>
 
 #include "app/settings/train_settings.h"
-#include "data/examples/specification.h"
 #include "data/readers/example_reader.h"
 #include "data/readers/memory_data.h"
+#include "unfold/data/examples/specification.h"
 
 namespace unfold {
 

@@ -11,12 +11,12 @@
 #include "app/evaluate/evaluate.h"
 #include "app/train/train_processes.h"
 #include "base/decimals.h"
-#include "base/error.h"
-#include "base/formats/file.h"
 #include "base/formats/trusted_json.h"
 #include "base/printable.h"
 #include "distributed/consistency.h"
 #include "model/registry/run_folder.h"
+#include "unfold/base/error.h"
+#include "unfold/base/formats/file.h"
 
 namespace unfold {
 namespace {

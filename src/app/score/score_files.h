@@ -12,7 +12,7 @@
 #include "app/common/metrics.h"
 #include "app/common/reporter.h"
 #include "app/evaluate/reading.h"
-#include "distributed/processes.h"
+#include "unfold/distributed/processes.h"
 
 namespace unfold {
 

@@ -7,10 +7,10 @@
 #include <exception>
 #include <nlohmann/json.hpp>
 
-#include "base/error.h"
 #include "base/formats/text_encoding.h"
 #include "base/options/suggestions.h"
 #include "base/utf8.h"
+#include "unfold/base/error.h"
 
 namespace unfold {
 namespace {

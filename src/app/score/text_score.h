@@ -16,8 +16,8 @@
 #include <vector>
 
 #include "app/evaluate/reading.h"
-#include "base/threads/team.h"
 #include "model/finite.h"
+#include "unfold/base/threads/team.h"
 
 namespace unfold {
 

@@ -4,7 +4,7 @@
 #include <fmt/ranges.h>
 
 #include "data/readers/example_reader.h"
-#include "data/tasks/task_spec.h"
+#include "unfold/data/tasks/task_spec.h"
 
 namespace unfold {
 

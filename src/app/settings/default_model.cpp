@@ -6,9 +6,9 @@
 #include <cmath>
 
 #include "model/defaults.h"
-#include "model/network/spec.h"
-#include "model/registry/registry.h"
-#include "optim/optimizer.h"
+#include "unfold/model/network/spec.h"
+#include "unfold/model/registry/registry.h"
+#include "unfold/optim/optimizer.h"
 
 namespace unfold {
 namespace {

@@ -8,7 +8,7 @@
 #include <string>
 
 #include "app/settings/train_settings.h"
-#include "base/types.h"
+#include "unfold/base/types.h"
 
 namespace unfold {
 

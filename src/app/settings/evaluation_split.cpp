@@ -2,8 +2,8 @@
 
 #include <nlohmann/json.hpp>
 
-#include "base/error.h"
-#include "data/text/split.h"
+#include "unfold/base/error.h"
+#include "unfold/data/text/split.h"
 
 namespace unfold {
 

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "app/settings/train_settings.h"
-#include "model/model.h"
+#include "unfold/model/model.h"
 
 namespace unfold {
 

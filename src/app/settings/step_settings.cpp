@@ -4,8 +4,8 @@
 
 #include "model/network/hmm_fit.h"
 #include "model/network/readout.h"
-#include "model/registry/registry.h"
-#include "optim/rtrl/gradient_method.h"
+#include "unfold/model/registry/registry.h"
+#include "unfold/optim/rtrl/gradient_method.h"
 
 namespace unfold {
 

@@ -10,10 +10,10 @@
 #include <utility>
 #include <vector>
 
-#include "base/formats/config.h"
 #include "base/options/option_row.h"
-#include "data/text/alphabet.h"
 #include "model/defaults.h"
+#include "unfold/base/formats/config.h"
+#include "unfold/data/text/alphabet.h"
 
 namespace unfold {
 

@@ -3,8 +3,8 @@
 #include <fstream>
 #include <iterator>
 
-#include "base/formats/file.h"
 #include "model/registry/run_folder.h"
+#include "unfold/base/formats/file.h"
 
 namespace unfold {
 

@@ -15,12 +15,12 @@
 #include "app/common/work_distribution.h"
 #include "app/sweep/run_settings_record.h"
 #include "app/train/train_processes.h"
-#include "base/error.h"
-#include "base/formats/file.h"
 #include "base/options/suggestions.h"
 #include "base/printable.h"
-#include "model/registry/registry.h"
-#include "optim/optimizer.h"
+#include "unfold/base/error.h"
+#include "unfold/base/formats/file.h"
+#include "unfold/model/registry/registry.h"
+#include "unfold/optim/optimizer.h"
 
 namespace unfold {
 namespace {

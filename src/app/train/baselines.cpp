@@ -6,8 +6,8 @@
 #include <cmath>
 #include <numeric>
 
-#include "data/text/text_batches.h"
 #include "loss/ctc/unaligned_labels.h"
+#include "unfold/data/text/text_batches.h"
 
 namespace unfold {
 namespace {

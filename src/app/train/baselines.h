@@ -17,8 +17,8 @@
 #include "app/common/reporter.h"
 #include "app/fields/field_metrics.h"
 #include "app/settings/train_settings.h"
-#include "model/network/language_model.h"
-#include "model/network/network_model.h"
+#include "unfold/model/network/language_model.h"
+#include "unfold/model/network/network_model.h"
 
 namespace unfold {
 

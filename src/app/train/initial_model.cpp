@@ -6,7 +6,7 @@
 #include <type_traits>
 
 #include "model/hmm/hmm.h"
-#include "model/registry/registry.h"
+#include "unfold/model/registry/registry.h"
 
 namespace unfold {
 namespace {

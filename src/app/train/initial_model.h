@@ -8,7 +8,7 @@
 #include <string_view>
 
 #include "app/settings/train_settings.h"
-#include "model/network/language_model.h"
+#include "unfold/model/network/language_model.h"
 
 namespace unfold {
 

@@ -7,9 +7,9 @@
 #include "app/fields/transduction_metrics.h"
 #include "model/decoding/objective.h"
 #include "model/decoding/sequence_search_training.h"
-#include "optim/optimizer.h"
 #include "train/label_error.h"
-#include "train/objective/latent_trees.h"
+#include "unfold/optim/optimizer.h"
+#include "unfold/train/objective/latent_trees.h"
 
 namespace unfold {
 

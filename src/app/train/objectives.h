@@ -2,7 +2,7 @@
 /// Internal: training objectives of models of data with fields (--objective).
 
 #include "app/settings/train_settings.h"
-#include "model/network/network_model.h"
+#include "unfold/model/network/network_model.h"
 
 namespace unfold {
 

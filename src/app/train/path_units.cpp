@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "base/error.h"
-#include "numerics/pointwise.h"
+#include "unfold/base/error.h"
+#include "unfold/numerics/pointwise.h"
 
 namespace unfold {
 namespace {

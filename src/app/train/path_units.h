@@ -3,8 +3,8 @@
 
 #include <string_view>
 
-#include "graph/circuit/circuit.h"
-#include "model/network/spec.h"
+#include "unfold/graph/circuit/circuit.h"
+#include "unfold/model/network/spec.h"
 
 namespace unfold {
 

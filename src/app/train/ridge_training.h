@@ -2,9 +2,9 @@
 /// Training of models whose readout is fitted in one pass by ridge regression (model/network/readout.h).
 
 #include "app/common/reporter.h"
-#include "model/network/network_model.h"
 #include "model/network/readout.h"
-#include "train/trainer.h"
+#include "unfold/model/network/network_model.h"
+#include "unfold/train/trainer.h"
 
 namespace unfold {
 

@@ -7,10 +7,10 @@
 #include "app/common/reporter.h"
 #include "app/fields/field_data.h"
 #include "app/fields/field_metrics.h"
-#include "data/examples/example_set.h"
-#include "model/network/network_model.h"
 #include "model/network/readout.h"
-#include "train/trainer.h"
+#include "unfold/data/examples/example_set.h"
+#include "unfold/model/network/network_model.h"
+#include "unfold/train/trainer.h"
 
 namespace unfold {
 

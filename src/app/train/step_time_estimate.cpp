@@ -9,10 +9,10 @@
 
 #include "app/fields/sequence_choice.h"
 #include "base/threads/available_memory.h"
-#include "graph/circuit/unit_weights.h"
-#include "graph/engine/unfolding.h"
 #include "numerics/moments.h"
-#include "optim/optimizer.h"
+#include "unfold/graph/circuit/unit_weights.h"
+#include "unfold/graph/engine/unfolding.h"
+#include "unfold/optim/optimizer.h"
 
 namespace unfold {
 namespace {

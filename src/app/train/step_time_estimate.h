@@ -9,8 +9,8 @@
 #include <string_view>
 
 #include "app/settings/train_settings.h"
-#include "data/text/split.h"
-#include "model/network/language_model.h"
+#include "unfold/data/text/split.h"
+#include "unfold/model/network/language_model.h"
 
 namespace unfold {
 

@@ -3,10 +3,10 @@
 #include <fmt/format.h>
 
 #include "app/train/training_requirements.h"
-#include "base/error.h"
 #include "model/network/readout.h"
-#include "model/registry/registry.h"
 #include "train/sources/byte_stream_source.h"
+#include "unfold/base/error.h"
+#include "unfold/model/registry/registry.h"
 
 namespace unfold {
 

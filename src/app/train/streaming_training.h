@@ -4,7 +4,7 @@
 
 #include "app/common/reporter.h"
 #include "app/settings/train_settings.h"
-#include "model/network/train.h"
+#include "unfold/model/network/train.h"
 
 namespace unfold {
 

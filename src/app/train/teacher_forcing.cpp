@@ -1,6 +1,6 @@
 #include "app/train/teacher_forcing.h"
 
-#include "base/error.h"
+#include "unfold/base/error.h"
 
 namespace unfold {
 

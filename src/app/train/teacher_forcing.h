@@ -2,7 +2,7 @@
 /// Conversion of training settings to a teacher-forcing schedule (train/objective/scheduled_sampling.h).
 
 #include "app/settings/train_settings.h"
-#include "train/objective/scheduled_sampling.h"
+#include "unfold/train/objective/scheduled_sampling.h"
 
 namespace unfold {
 

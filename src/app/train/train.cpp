@@ -39,7 +39,6 @@
 #include "app/train/warm_start.h"
 #include "base/interruptible.h"
 #include "base/threads/available_memory.h"
-#include "base/threads/team.h"
 #include "data/readers/memory_data.h"
 #include "data/schema/stored_schema.h"
 #include "data/text/labels.h"
@@ -53,14 +52,15 @@
 #include "model/network/initialization/naive_bayes_init.h"
 #include "model/network/linear.h"
 #include "model/network/order_agnostic.h"
-#include "model/network/train.h"
 #include "model/network/train_with_objective.h"
 #include "model/registry/run_folder.h"
 #include "model/series/kernel_thresholds.h"
 #include "model/series/pooled_readout.h"
-#include "optim/optimizer.h"
 #include "train/event_log.h"
-#include "train/sources/example_sources.h"
+#include "unfold/base/threads/team.h"
+#include "unfold/model/network/train.h"
+#include "unfold/optim/optimizer.h"
+#include "unfold/train/sources/example_sources.h"
 
 namespace unfold {
 namespace {

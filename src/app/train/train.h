@@ -21,9 +21,9 @@
 #include "app/evaluate/task_evaluation.h"
 #include "app/fields/field_metrics.h"
 #include "app/settings/train_settings.h"
-#include "distributed/processes.h"
 #include "model/selection/baselines.h"
-#include "train/trainer.h"
+#include "unfold/distributed/processes.h"
+#include "unfold/train/trainer.h"
 
 namespace unfold {
 

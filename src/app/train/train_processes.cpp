@@ -7,11 +7,11 @@
 #include <numeric>
 
 #include "app/train/training_data.h"
-#include "base/error.h"
-#include "base/threads/processors.h"
 #include "distributed/consistency.h"
-#include "model/registry/registry.h"
-#include "numerics/bf16.h"
+#include "unfold/base/error.h"
+#include "unfold/base/threads/processors.h"
+#include "unfold/model/registry/registry.h"
+#include "unfold/numerics/bf16.h"
 
 namespace unfold {
 namespace {

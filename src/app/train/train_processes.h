@@ -2,7 +2,7 @@
 /// Training in several processes: consistency checks before anything is written, and the number of threads per process.
 
 #include "app/settings/train_settings.h"
-#include "distributed/processes.h"
+#include "unfold/distributed/processes.h"
 
 namespace unfold {
 

@@ -10,9 +10,9 @@
 
 #include "app/common/metrics.h"
 #include "app/common/work_distribution.h"
-#include "base/error.h"
-#include "base/formats/file.h"
 #include "base/formats/trusted_json.h"
+#include "unfold/base/error.h"
+#include "unfold/base/formats/file.h"
 
 namespace unfold {
 namespace {

@@ -6,8 +6,8 @@
 #include <string>
 
 #include "app/common/reporter.h"
-#include "distributed/processes.h"
 #include "model/network/parallel_starts.h"
+#include "unfold/distributed/processes.h"
 
 namespace unfold {
 

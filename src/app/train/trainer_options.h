@@ -2,7 +2,7 @@
 /// Conversion of training settings to trainer options.
 
 #include "app/settings/train_settings.h"
-#include "train/trainer.h"
+#include "unfold/train/trainer.h"
 
 namespace unfold {
 

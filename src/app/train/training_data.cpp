@@ -5,12 +5,12 @@
 
 #include "app/fasta/fasta_data.h"
 #include "base/formats/decompress.h"
-#include "base/threads/team.h"
 #include "data/counts/corpus_survey.h"
 #include "data/readers/memory_data.h"
 #include "data/text/labels.h"
 #include "distributed/consistency.h"
 #include "train/text_sources.h"
+#include "unfold/base/threads/team.h"
 
 namespace unfold {
 namespace {

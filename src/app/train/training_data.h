@@ -7,9 +7,9 @@
 #include "app/logs/log_data.h"
 #include "app/settings/train_settings.h"
 #include "app/train/initial_model.h"
-#include "data/text/corpus.h"
-#include "data/text/split.h"
-#include "distributed/processes.h"
+#include "unfold/data/text/corpus.h"
+#include "unfold/data/text/split.h"
+#include "unfold/distributed/processes.h"
 
 namespace unfold {
 

@@ -4,9 +4,9 @@
 
 #include <utility>
 
-#include "base/error.h"
-#include "base/threads/team.h"
-#include "numerics/bf16.h"
+#include "unfold/base/error.h"
+#include "unfold/base/threads/team.h"
+#include "unfold/numerics/bf16.h"
 
 namespace unfold {
 namespace {

@@ -6,11 +6,11 @@
 
 #include "app/common/reporter.h"
 #include "app/settings/train_settings.h"
-#include "base/formats/config.h"
-#include "data/examples/specification.h"
 #include "graph/device/device.h"
 #include "graph/offload/offload.h"
-#include "loss/network.h"
+#include "unfold/base/formats/config.h"
+#include "unfold/data/examples/specification.h"
+#include "unfold/loss/network.h"
 
 namespace unfold {
 

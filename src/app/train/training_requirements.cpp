@@ -11,12 +11,12 @@
 
 #include "app/fields/sequence_choice.h"
 #include "app/train/path_units.h"
-#include "base/error.h"
 #include "base/threads/available_memory.h"
-#include "data/tasks/task_spec.h"
 #include "graph/engine/memory.h"
-#include "optim/optimizer.h"
 #include "optim/rtrl/forward_gradient.h"
+#include "unfold/base/error.h"
+#include "unfold/data/tasks/task_spec.h"
+#include "unfold/optim/optimizer.h"
 
 namespace unfold {
 

@@ -2,10 +2,10 @@
 /// Checks that a network supports the optimizer and gradient method, before a run begins.
 
 #include "app/settings/train_settings.h"
-#include "data/examples/example_set.h"
-#include "graph/plan/plan.h"
-#include "loss/network.h"
-#include "model/network/spec.h"
+#include "unfold/data/examples/example_set.h"
+#include "unfold/graph/plan/plan.h"
+#include "unfold/loss/network.h"
+#include "unfold/model/network/spec.h"
 
 namespace unfold {
 

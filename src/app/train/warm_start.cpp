@@ -6,8 +6,8 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "base/error.h"
 #include "model/registry/run_folder.h"
+#include "unfold/base/error.h"
 
 namespace unfold {
 

@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "model/network/network_model.h"
+#include "unfold/model/network/network_model.h"
 
 namespace unfold {
 

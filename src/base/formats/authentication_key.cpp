@@ -1,4 +1,4 @@
-#include "base/formats/authentication_key.h"
+#include "unfold/base/formats/authentication_key.h"
 
 #include <fmt/format.h>
 #include <sodium.h>
@@ -6,8 +6,8 @@
 
 #include <utility>
 
-#include "base/error.h"
-#include "base/formats/file.h"
+#include "unfold/base/error.h"
+#include "unfold/base/formats/file.h"
 
 namespace unfold {
 namespace {

@@ -1,4 +1,4 @@
-#include "base/formats/config.h"
+#include "unfold/base/formats/config.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -7,9 +7,9 @@
 #include <algorithm>
 #include <sstream>
 
-#include "base/error.h"
-#include "base/formats/file.h"
 #include "base/utf8.h"
+#include "unfold/base/error.h"
+#include "unfold/base/formats/file.h"
 
 namespace unfold {
 namespace {

@@ -10,7 +10,7 @@
 #include <memory>
 #include <vector>
 
-#include "base/error.h"
+#include "unfold/base/error.h"
 
 namespace unfold {
 namespace {

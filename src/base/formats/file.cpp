@@ -1,4 +1,4 @@
-#include "base/formats/file.h"
+#include "unfold/base/formats/file.h"
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -18,11 +18,11 @@
 #include <system_error>
 #include <utility>
 
-#include "base/error.h"
 #include "base/formats/decompress.h"
 #include "base/links.h"
 #include "base/printable.h"
 #include "base/threads/available_memory.h"
+#include "unfold/base/error.h"
 
 namespace unfold {
 namespace {

@@ -1,4 +1,4 @@
-#include "base/formats/json.h"
+#include "unfold/base/formats/json.h"
 
 #include <fmt/format.h>
 
@@ -6,8 +6,8 @@
 #include <utility>
 #include <vector>
 
-#include "base/error.h"
 #include "base/formats/trusted_json.h"
+#include "unfold/base/error.h"
 
 namespace unfold {
 

@@ -10,7 +10,7 @@
 #include <system_error>
 #include <utility>
 
-#include "base/error.h"
+#include "unfold/base/error.h"
 
 namespace unfold {
 namespace {

@@ -4,7 +4,7 @@
 #include <iterator>
 #include <nlohmann/json.hpp>
 
-#include "base/error.h"
+#include "unfold/base/error.h"
 
 namespace unfold {
 

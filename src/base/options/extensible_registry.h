@@ -17,7 +17,7 @@
 #include <utility>
 #include <vector>
 
-#include "base/options/registry.h"
+#include "unfold/base/options/registry.h"
 
 namespace unfold {
 

@@ -7,8 +7,8 @@
 
 #include <string_view>
 
-#include "base/error.h"
-#include "base/types.h"
+#include "unfold/base/error.h"
+#include "unfold/base/types.h"
 
 namespace unfold {
 

@@ -7,10 +7,10 @@
 #include <array>
 #include <utility>
 
-#include "base/error.h"
 #include "base/options/option_aliases.h"
 #include "base/options/suggestions.h"
 #include "base/printable.h"
+#include "unfold/base/error.h"
 
 namespace unfold {
 namespace {

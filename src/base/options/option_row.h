@@ -12,7 +12,7 @@
 #include <string_view>
 #include <vector>
 
-#include "base/options/options.h"
+#include "unfold/base/options/options.h"
 
 namespace unfold {
 

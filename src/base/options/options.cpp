@@ -1,4 +1,4 @@
-#include "base/options/options.h"
+#include "unfold/base/options/options.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -9,10 +9,10 @@
 #include <cmath>
 #include <limits>
 
-#include "base/error.h"
 #include "base/options/option_aliases.h"
 #include "base/options/suggestions.h"
 #include "base/printable.h"
+#include "unfold/base/error.h"
 
 namespace unfold {
 namespace {

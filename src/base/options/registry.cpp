@@ -1,14 +1,14 @@
-#include "base/options/registry.h"
+#include "unfold/base/options/registry.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include <algorithm>
 
-#include "base/error.h"
 #include "base/options/extensible_registry.h"
 #include "base/options/suggestions.h"
 #include "base/printable.h"
+#include "unfold/base/error.h"
 
 namespace unfold {
 

@@ -3,7 +3,7 @@
 
 #include <cstddef>
 
-#include "base/threads/control_groups.h"
+#include "unfold/base/threads/control_groups.h"
 
 namespace unfold {
 

@@ -1,4 +1,4 @@
-#include "base/threads/control_groups.h"
+#include "unfold/base/threads/control_groups.h"
 
 #include <algorithm>
 #include <fstream>

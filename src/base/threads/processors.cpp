@@ -1,4 +1,4 @@
-#include "base/threads/processors.h"
+#include "unfold/base/threads/processors.h"
 
 #include <unistd.h>
 

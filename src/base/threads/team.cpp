@@ -1,4 +1,4 @@
-#include "base/threads/team.h"
+#include "unfold/base/threads/team.h"
 
 #include <algorithm>
 #include <atomic>
@@ -14,8 +14,8 @@
 #include <utility>
 #include <vector>
 
-#include "base/error.h"
 #include "base/interruptible.h"
+#include "unfold/base/error.h"
 
 #if defined(__x86_64__) || defined(__i386__)
 #include <immintrin.h>

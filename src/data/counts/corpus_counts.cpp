@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <limits>
 
-#include "base/error.h"
 #include "data/counts/gathered_counts.h"
 #include "data/counts/sorted_counts.h"
+#include "unfold/base/error.h"
 
 namespace unfold {
 namespace {

@@ -6,9 +6,9 @@
 #include <memory>
 
 #include "data/counts/count_stream.h"
-#include "data/text/corpus.h"
-#include "data/text/split.h"
-#include "distributed/processes.h"
+#include "unfold/data/text/corpus.h"
+#include "unfold/data/text/split.h"
+#include "unfold/distributed/processes.h"
 
 namespace unfold {
 

@@ -7,9 +7,9 @@
 #include <string_view>
 #include <unordered_map>
 
-#include "base/error.h"
 #include "base/utf8.h"
 #include "data/text/words.h"
+#include "unfold/base/error.h"
 
 namespace unfold {
 namespace {

@@ -12,9 +12,9 @@
 #include <string>
 #include <vector>
 
-#include "data/text/alphabet.h"
-#include "data/text/block_file.h"
-#include "distributed/processes.h"
+#include "unfold/data/text/alphabet.h"
+#include "unfold/data/text/block_file.h"
+#include "unfold/distributed/processes.h"
 
 namespace unfold {
 

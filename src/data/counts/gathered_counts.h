@@ -3,9 +3,9 @@
 
 #include <memory>
 
-#include "base/types.h"
 #include "data/counts/count_stream.h"
-#include "distributed/processes.h"
+#include "unfold/base/types.h"
+#include "unfold/distributed/processes.h"
 
 namespace unfold {
 

@@ -11,8 +11,8 @@
 #include <memory>
 #include <span>
 
-#include "base/types.h"
 #include "data/counts/count_stream.h"
+#include "unfold/base/types.h"
 
 namespace unfold {
 

@@ -1,4 +1,4 @@
-#include "data/examples/example_batches.h"
+#include "unfold/data/examples/example_batches.h"
 
 #include <fmt/format.h>
 
@@ -9,10 +9,10 @@
 #include <set>
 #include <utility>
 
-#include "base/error.h"
-#include "data/text/lanes.h"
 #include "graph/structure/whole_chains.h"
-#include "numerics/random.h"
+#include "unfold/base/error.h"
+#include "unfold/data/text/lanes.h"
+#include "unfold/numerics/random.h"
 
 namespace unfold {
 namespace {

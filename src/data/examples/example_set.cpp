@@ -1,4 +1,4 @@
-#include "data/examples/example_set.h"
+#include "unfold/data/examples/example_set.h"
 
 #include <fmt/format.h>
 
@@ -9,9 +9,9 @@
 #include <unordered_map>
 #include <unordered_set>
 
-#include "base/error.h"
 #include "data/examples/derived.h"
 #include "data/examples/templates.h"
+#include "unfold/base/error.h"
 
 namespace unfold {
 namespace {

@@ -1,4 +1,4 @@
-#include "data/examples/examples.h"
+#include "unfold/data/examples/examples.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -7,8 +7,8 @@
 #include <charconv>
 #include <iterator>
 
-#include "base/error.h"
 #include "base/options/suggestions.h"
+#include "unfold/base/error.h"
 
 namespace unfold {
 namespace {

@@ -1,4 +1,4 @@
-#include "data/examples/specification.h"
+#include "unfold/data/examples/specification.h"
 
 #include <fmt/format.h>
 
@@ -8,11 +8,11 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
-#include "base/error.h"
-#include "base/formats/json.h"
 #include "base/options/suggestions.h"
 #include "base/printable.h"
-#include "data/text/text_batches.h"
+#include "unfold/base/error.h"
+#include "unfold/base/formats/json.h"
+#include "unfold/data/text/text_batches.h"
 
 namespace unfold {
 namespace {

@@ -6,7 +6,7 @@
 #include <charconv>
 #include <optional>
 
-#include "base/error.h"
+#include "unfold/base/error.h"
 
 namespace unfold {
 namespace {

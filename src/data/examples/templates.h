@@ -13,8 +13,8 @@
 #include <string_view>
 #include <vector>
 
-#include "base/formats/file.h"
-#include "base/types.h"
+#include "unfold/base/formats/file.h"
+#include "unfold/base/types.h"
 
 namespace unfold {
 

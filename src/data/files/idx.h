@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "base/formats/file.h"
+#include "unfold/base/formats/file.h"
 
 namespace unfold {
 

@@ -1,4 +1,4 @@
-#include "data/files/safetensors.h"
+#include "unfold/data/files/safetensors.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -10,11 +10,11 @@
 #include <cstring>
 #include <nlohmann/json.hpp>
 
-#include "base/error.h"
-#include "base/formats/authentication_key.h"
-#include "base/formats/json.h"
 #include "base/options/suggestions.h"
 #include "base/utf8.h"
+#include "unfold/base/error.h"
+#include "unfold/base/formats/authentication_key.h"
+#include "unfold/base/formats/json.h"
 
 namespace unfold {
 namespace {

@@ -7,11 +7,11 @@
 #include <cstring>
 #include <memory>
 
-#include "base/error.h"
 #include "base/utf8.h"
 #include "data/readers/arrow_type.h"
 #include "data/readers/reader_text.h"
 #include "data/schema/date_cell.h"
+#include "unfold/base/error.h"
 
 namespace unfold {
 namespace {

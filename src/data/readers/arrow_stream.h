@@ -18,8 +18,8 @@
 
 #include <string>
 
-#include "data/examples/examples.h"
 #include "data/readers/arrow_abi.h"
+#include "unfold/data/examples/examples.h"
 
 namespace unfold {
 

@@ -8,8 +8,8 @@
 #include <cstring>
 #include <limits>
 
-#include "base/error.h"
 #include "data/schema/numeric_cell.h"
+#include "unfold/base/error.h"
 
 namespace unfold {
 namespace {

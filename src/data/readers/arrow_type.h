@@ -6,8 +6,8 @@
 #include <string_view>
 #include <vector>
 
-#include "base/types.h"
 #include "data/readers/arrow_abi.h"
+#include "unfold/base/types.h"
 
 namespace unfold {
 

@@ -13,8 +13,8 @@
 #include <string_view>
 #include <vector>
 
-#include "data/examples/examples.h"
 #include "data/schema/date_cell.h"
+#include "unfold/data/examples/examples.h"
 
 namespace unfold {
 

@@ -6,12 +6,12 @@
 #include <cmath>
 #include <set>
 
-#include "base/error.h"
 #include "base/formats/decompress.h"
 #include "data/readers/file_formats.h"
 #include "data/readers/memory_data.h"
 #include "data/readers/reader_text.h"
 #include "data/schema/column_profile.h"
+#include "unfold/base/error.h"
 
 namespace unfold {
 

@@ -13,14 +13,14 @@
 #include <string_view>
 #include <vector>
 
-#include "base/formats/file.h"
-#include "base/options/registry.h"
-#include "data/examples/examples.h"
 #include "data/readers/sequence_ends.h"
 #include "data/readers/tree_shapes.h"
 #include "data/readers/vector_rows.h"
 #include "data/schema/table_schema.h"
-#include "data/text/alphabet.h"
+#include "unfold/base/formats/file.h"
+#include "unfold/base/options/registry.h"
+#include "unfold/data/examples/examples.h"
+#include "unfold/data/text/alphabet.h"
 
 namespace unfold {
 

@@ -14,7 +14,7 @@
 #include <string_view>
 #include <vector>
 
-#include "base/formats/file.h"
+#include "unfold/base/formats/file.h"
 
 namespace unfold {
 

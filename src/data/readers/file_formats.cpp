@@ -8,10 +8,10 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
-#include "base/error.h"
 #include "base/formats/decompress.h"
 #include "data/readers/reader_text.h"
 #include "data/schema/infer_schema.h"
+#include "unfold/base/error.h"
 
 namespace unfold {
 namespace {

@@ -5,8 +5,8 @@
 
 #include <charconv>
 
-#include "base/error.h"
 #include "data/readers/reader_text.h"
+#include "unfold/base/error.h"
 
 namespace unfold {
 namespace {

@@ -5,9 +5,9 @@
 #include <algorithm>
 #include <filesystem>
 
-#include "base/error.h"
 #include "base/printable.h"
 #include "data/readers/reader_text.h"
+#include "unfold/base/error.h"
 
 namespace unfold {
 namespace {

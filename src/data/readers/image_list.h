@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "base/formats/file.h"
+#include "unfold/base/formats/file.h"
 
 namespace unfold {
 

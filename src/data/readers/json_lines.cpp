@@ -5,10 +5,10 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "base/error.h"
-#include "base/formats/json.h"
 #include "data/readers/reader_text.h"
 #include "data/schema/numeric_cell.h"
+#include "unfold/base/error.h"
+#include "unfold/base/formats/json.h"
 
 namespace unfold {
 

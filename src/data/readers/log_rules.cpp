@@ -4,9 +4,9 @@
 
 #include <algorithm>
 
-#include "base/error.h"
 #include "base/utf8.h"
 #include "data/readers/log_lines.h"
+#include "unfold/base/error.h"
 
 namespace unfold {
 namespace {

@@ -4,8 +4,8 @@
 
 #include <utility>
 
-#include "base/error.h"
 #include "data/readers/reader_text.h"
+#include "unfold/base/error.h"
 
 namespace unfold {
 namespace {

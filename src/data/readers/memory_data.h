@@ -12,9 +12,9 @@
 #include <string>
 #include <vector>
 
-#include "base/formats/file.h"
-#include "data/examples/examples.h"
 #include "data/readers/example_reader.h"
+#include "unfold/base/formats/file.h"
+#include "unfold/data/examples/examples.h"
 
 namespace unfold {
 

@@ -8,9 +8,9 @@
 #include <charconv>
 #include <optional>
 
-#include "base/error.h"
 #include "data/readers/reader_text.h"
 #include "data/readers/zip_members.h"
+#include "unfold/base/error.h"
 
 namespace unfold {
 namespace {

@@ -6,10 +6,10 @@
 
 #include <algorithm>
 
-#include "base/error.h"
 #include "base/utf8.h"
 #include "data/readers/image_file.h"
 #include "data/readers/reader_text.h"
+#include "unfold/base/error.h"
 
 namespace unfold {
 namespace {

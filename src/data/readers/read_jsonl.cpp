@@ -8,9 +8,9 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
-#include "base/error.h"
 #include "data/readers/json_lines.h"
 #include "data/readers/reader_text.h"
+#include "unfold/base/error.h"
 
 namespace unfold {
 namespace {

@@ -6,10 +6,10 @@
 #include <algorithm>
 #include <cmath>
 
-#include "base/error.h"
 #include "data/readers/npy_arrays.h"
 #include "data/readers/reader_text.h"
 #include "data/readers/zip_members.h"
+#include "unfold/base/error.h"
 
 namespace unfold {
 namespace {

@@ -10,7 +10,6 @@
 #include <numeric>
 #include <unordered_map>
 
-#include "base/error.h"
 #include "data/readers/calendar_columns.h"
 #include "data/readers/memory_data.h"
 #include "data/readers/reader_text.h"
@@ -19,6 +18,7 @@
 #include "data/schema/infer_schema.h"
 #include "data/schema/row_splitter.h"
 #include "data/schema/table_layout.h"
+#include "unfold/base/error.h"
 
 namespace unfold {
 namespace {

@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <charconv>
 
-#include "base/error.h"
 #include "base/utf8.h"
+#include "unfold/base/error.h"
 
 namespace unfold {
 namespace {

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <numeric>
 
-#include "base/error.h"
+#include "unfold/base/error.h"
 
 namespace unfold {
 namespace {

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "data/examples/examples.h"
+#include "unfold/data/examples/examples.h"
 
 namespace unfold {
 

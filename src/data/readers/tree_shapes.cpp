@@ -9,9 +9,9 @@
 #include <utility>
 #include <vector>
 
-#include "base/error.h"
 #include "base/options/suggestions.h"
 #include "data/readers/reader_text.h"
+#include "unfold/base/error.h"
 
 namespace unfold {
 namespace {

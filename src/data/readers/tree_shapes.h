@@ -3,7 +3,7 @@
 
 #include <string_view>
 
-#include "data/examples/examples.h"
+#include "unfold/data/examples/examples.h"
 
 namespace unfold {
 

@@ -6,11 +6,11 @@
 #include <cmath>
 #include <set>
 
-#include "base/error.h"
-#include "base/options/options.h"
 #include "base/options/suggestions.h"
 #include "data/readers/reader_text.h"
 #include "loss/density/columns.h"
+#include "unfold/base/error.h"
+#include "unfold/base/options/options.h"
 
 namespace unfold {
 namespace {

@@ -4,9 +4,9 @@
 
 #include <algorithm>
 
-#include "base/error.h"
 #include "data/schema/column_profile.h"
 #include "data/schema/describe_schema.h"
+#include "unfold/base/error.h"
 
 namespace unfold {
 namespace {

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "base/types.h"
+#include "unfold/base/types.h"
 
 namespace unfold {
 

@@ -8,9 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "base/error.h"
 #include "base/formats/decompress.h"
-#include "base/formats/file.h"
 #include "base/formats/text_encoding.h"
 #include "base/options/suggestions.h"
 #include "base/utf8.h"
@@ -19,6 +17,8 @@
 #include "data/schema/describe_schema.h"
 #include "data/schema/row_splitter.h"
 #include "data/schema/table_layout.h"
+#include "unfold/base/error.h"
+#include "unfold/base/formats/file.h"
 
 namespace unfold {
 namespace {

@@ -6,10 +6,10 @@
 #include <array>
 #include <map>
 
-#include "base/error.h"
 #include "data/schema/column_profile.h"
 #include "data/schema/describe_schema.h"
 #include "data/schema/row_splitter.h"
+#include "unfold/base/error.h"
 
 namespace unfold {
 namespace {

@@ -6,9 +6,9 @@
 #include <array>
 #include <utility>
 
-#include "base/error.h"
 #include "base/options/suggestions.h"
 #include "data/schema/describe_schema.h"
+#include "unfold/base/error.h"
 
 namespace unfold {
 namespace {

@@ -4,9 +4,9 @@
 #include <limits>
 #include <numeric>
 
-#include "base/error.h"
 #include "data/files/idx.h"
-#include "data/tasks/tasks.h"
+#include "unfold/base/error.h"
+#include "unfold/data/tasks/tasks.h"
 
 namespace unfold {
 namespace {

@@ -1,7 +1,7 @@
 #include "data/tasks/pair_tasks.h"
 
-#include "base/error.h"
-#include "numerics/random.h"
+#include "unfold/base/error.h"
+#include "unfold/numerics/random.h"
 
 namespace unfold {
 

@@ -10,7 +10,7 @@
 #include <string>
 #include <string_view>
 
-#include "base/options/registry.h"
+#include "unfold/base/options/registry.h"
 
 namespace unfold {
 

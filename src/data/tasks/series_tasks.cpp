@@ -6,8 +6,8 @@
 #include <cmath>
 #include <limits>
 
-#include "base/error.h"
 #include "numerics/functions.h"
+#include "unfold/base/error.h"
 
 namespace unfold {
 namespace {

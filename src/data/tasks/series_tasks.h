@@ -5,7 +5,7 @@
 
 #include <vector>
 
-#include "data/tasks/tasks.h"
+#include "unfold/data/tasks/tasks.h"
 
 namespace unfold {
 

@@ -1,4 +1,4 @@
-#include "data/tasks/task_batches.h"
+#include "unfold/data/tasks/task_batches.h"
 
 #include <fmt/format.h>
 
@@ -7,7 +7,7 @@
 #include <numeric>
 #include <optional>
 
-#include "base/error.h"
+#include "unfold/base/error.h"
 
 namespace unfold {
 namespace {

@@ -12,8 +12,8 @@
 #include <string>
 #include <utility>
 
-#include "base/options/registry.h"
-#include "data/tasks/tasks.h"
+#include "unfold/base/options/registry.h"
+#include "unfold/data/tasks/tasks.h"
 
 namespace unfold {
 

@@ -1,8 +1,8 @@
-#include "data/tasks/task_spec.h"
+#include "unfold/data/tasks/task_spec.h"
 
-#include "base/error.h"
 #include "data/tasks/series_tasks.h"
 #include "data/tasks/task_entry.h"
+#include "unfold/base/error.h"
 
 namespace unfold {
 

@@ -1,11 +1,11 @@
-#include "data/tasks/tasks.h"
+#include "unfold/data/tasks/tasks.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <limits>
 
-#include "base/error.h"
+#include "unfold/base/error.h"
 
 namespace unfold {
 namespace {

@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <array>
 
-#include "base/error.h"
-#include "numerics/random.h"
+#include "unfold/base/error.h"
+#include "unfold/numerics/random.h"
 
 namespace unfold {
 

@@ -1,4 +1,4 @@
-#include "data/text/alphabet.h"
+#include "unfold/data/text/alphabet.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -7,13 +7,13 @@
 #include <bit>
 #include <nlohmann/json.hpp>
 
-#include "base/checks.h"
-#include "base/error.h"
 #include "base/options/suggestions.h"
 #include "base/printable.h"
 #include "base/utf8.h"
 #include "data/text/words.h"
-#include "numerics/random.h"
+#include "unfold/base/checks.h"
+#include "unfold/base/error.h"
+#include "unfold/numerics/random.h"
 
 namespace unfold {
 namespace {

@@ -1,10 +1,10 @@
-#include "data/text/batch.h"
+#include "unfold/data/text/batch.h"
 
 #include <algorithm>
 #include <numeric>
 
-#include "base/checks.h"
 #include "base/options/suggestions.h"
+#include "unfold/base/checks.h"
 
 namespace unfold {
 namespace {

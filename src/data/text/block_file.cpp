@@ -1,4 +1,4 @@
-#include "data/text/block_file.h"
+#include "unfold/data/text/block_file.h"
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -10,9 +10,9 @@
 #include <system_error>
 #include <utility>
 
-#include "base/error.h"
-#include "base/formats/file.h"
 #include "distributed/consistency.h"
+#include "unfold/base/error.h"
+#include "unfold/base/formats/file.h"
 
 namespace unfold {
 namespace {

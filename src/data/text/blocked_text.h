@@ -8,7 +8,7 @@
 #include <span>
 #include <vector>
 
-#include "data/text/block_file.h"
+#include "unfold/data/text/block_file.h"
 
 namespace unfold {
 

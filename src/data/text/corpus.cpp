@@ -1,4 +1,4 @@
-#include "data/text/corpus.h"
+#include "unfold/data/text/corpus.h"
 
 #include <fmt/format.h>
 
@@ -6,9 +6,9 @@
 #include <array>
 #include <optional>
 
-#include "base/error.h"
 #include "data/text/blocked_text.h"
 #include "data/text/symbol_store.h"
+#include "unfold/base/error.h"
 
 namespace unfold {
 namespace {

@@ -2,8 +2,8 @@
 
 #include <fmt/format.h>
 
-#include "base/error.h"
 #include "base/formats/text_encoding.h"
+#include "unfold/base/error.h"
 
 namespace unfold {
 namespace {

@@ -1,4 +1,4 @@
-#include "data/text/lanes.h"
+#include "unfold/data/text/lanes.h"
 
 #include <algorithm>
 #include <functional>

@@ -14,7 +14,7 @@
 #include <string>
 #include <vector>
 
-#include "data/text/batch.h"
+#include "unfold/data/text/batch.h"
 
 namespace unfold {
 

@@ -1,11 +1,11 @@
-#include "data/text/split.h"
+#include "unfold/data/text/split.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <charconv>
 
-#include "base/error.h"
+#include "unfold/base/error.h"
 
 namespace unfold {
 namespace {

@@ -5,9 +5,9 @@
 #include <span>
 #include <vector>
 
-#include "base/formats/file.h"
 #include "base/formats/temporary_file.h"
-#include "base/types.h"
+#include "unfold/base/formats/file.h"
+#include "unfold/base/types.h"
 
 namespace unfold {
 

@@ -1,4 +1,4 @@
-#include "data/text/text_batches.h"
+#include "unfold/data/text/text_batches.h"
 
 #include <fmt/format.h>
 
@@ -6,9 +6,9 @@
 #include <limits>
 #include <numeric>
 
-#include "base/error.h"
 #include "data/text/shards.h"
-#include "numerics/random.h"
+#include "unfold/base/error.h"
+#include "unfold/numerics/random.h"
 
 namespace unfold {
 namespace {

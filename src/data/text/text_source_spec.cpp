@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "base/error.h"
+#include "unfold/base/error.h"
 
 namespace unfold {
 

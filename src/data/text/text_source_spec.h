@@ -6,8 +6,8 @@
 #include <string_view>
 #include <vector>
 
-#include "base/options/registry.h"
-#include "data/text/text_sources.h"
+#include "unfold/base/options/registry.h"
+#include "unfold/data/text/text_sources.h"
 
 namespace unfold {
 

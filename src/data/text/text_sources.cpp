@@ -1,4 +1,4 @@
-#include "data/text/text_sources.h"
+#include "unfold/data/text/text_sources.h"
 
 #include <fmt/format.h>
 
@@ -6,8 +6,8 @@
 #include <array>
 #include <vector>
 
-#include "base/error.h"
 #include "numerics/functions.h"
+#include "unfold/base/error.h"
 
 namespace unfold {
 namespace {

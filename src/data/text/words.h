@@ -4,8 +4,8 @@
 
 #include <string_view>
 
-#include "base/error.h"
-#include "base/types.h"
+#include "unfold/base/error.h"
+#include "unfold/base/types.h"
 
 namespace unfold {
 

@@ -1,7 +1,7 @@
-#include "graph/cells/cell.h"
-#include "graph/cells/cells.h"
 #include "graph/cells/delays.h"
 #include "graph/circuit/concatenation.h"
+#include "unfold/graph/cells/cell.h"
+#include "unfold/graph/cells/cells.h"
 
 namespace unfold {
 namespace {

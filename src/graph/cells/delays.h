@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "graph/cells/cell.h"
+#include "unfold/graph/cells/cell.h"
 
 namespace unfold {
 

@@ -2,9 +2,9 @@
 #include <utility>
 #include <vector>
 
-#include "graph/cells/cell.h"
-#include "graph/cells/cells.h"
 #include "graph/circuit/cell_maps.h"
+#include "unfold/graph/cells/cell.h"
+#include "unfold/graph/cells/cells.h"
 
 namespace unfold {
 namespace {

@@ -1,8 +1,8 @@
 #include <algorithm>
 
-#include "graph/cells/cell.h"
-#include "graph/cells/cells.h"
 #include "graph/circuit/reservoir.h"
+#include "unfold/graph/cells/cell.h"
+#include "unfold/graph/cells/cells.h"
 
 namespace unfold {
 namespace {

@@ -3,12 +3,12 @@
 #include <numeric>
 #include <string>
 
-#include "graph/cells/cell.h"
-#include "graph/cells/cells.h"
 #include "graph/circuit/concatenation.h"
 #include "graph/circuit/mixed_sparse.h"
 #include "numerics/functions.h"
-#include "numerics/random.h"
+#include "unfold/graph/cells/cell.h"
+#include "unfold/graph/cells/cells.h"
+#include "unfold/numerics/random.h"
 
 namespace unfold {
 namespace {

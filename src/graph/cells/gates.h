@@ -5,7 +5,7 @@
 ///   hard:     min(max(x / 4 + 1/2, 0), 1), the tangent of the sigmoid at 0, clipped: exactly 0 from -2 down, exactly 1
 ///             from 2 up (Gulcehre et al. 2016)
 
-#include "graph/cells/cell.h"
+#include "unfold/graph/cells/cell.h"
 
 namespace unfold {
 

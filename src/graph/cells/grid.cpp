@@ -1,6 +1,6 @@
-#include "graph/cells/cell.h"
-#include "graph/cells/cells.h"
-#include "graph/cells/grid_pooling.h"
+#include "unfold/graph/cells/cell.h"
+#include "unfold/graph/cells/cells.h"
+#include "unfold/graph/cells/grid_pooling.h"
 
 namespace unfold {
 

@@ -1,9 +1,9 @@
-#include "graph/cells/grid_pooling.h"
+#include "unfold/graph/cells/grid_pooling.h"
 
 #include <algorithm>
 #include <charconv>
 
-#include "base/error.h"
+#include "unfold/base/error.h"
 
 namespace unfold {
 

@@ -6,7 +6,7 @@
 ///
 /// The entry is not in the registry of cells, because the cell reads whole sequences and has no derivative.
 
-#include "graph/cells/cell.h"
+#include "unfold/graph/cells/cell.h"
 
 namespace unfold {
 

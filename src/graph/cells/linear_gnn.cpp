@@ -1,7 +1,7 @@
-#include "graph/cells/cell.h"
-#include "graph/cells/cells.h"
 #include "graph/circuit/cell_maps.h"
-#include "graph/circuit/sparse_operator.h"
+#include "unfold/graph/cells/cell.h"
+#include "unfold/graph/cells/cells.h"
+#include "unfold/graph/circuit/sparse_operator.h"
 
 namespace unfold {
 

@@ -1,5 +1,5 @@
-#include "graph/cells/cell.h"
-#include "graph/cells/cells.h"
+#include "unfold/graph/cells/cell.h"
+#include "unfold/graph/cells/cells.h"
 
 namespace unfold {
 

@@ -1,4 +1,4 @@
-#include "graph/cells/pool.h"
+#include "unfold/graph/cells/pool.h"
 
 namespace unfold {
 namespace {

@@ -1,7 +1,7 @@
-#include "graph/cells/cell.h"
-#include "graph/cells/cells.h"
 #include "graph/cells/tree_options.h"
 #include "graph/circuit/quadratic.h"
+#include "unfold/graph/cells/cell.h"
+#include "unfold/graph/cells/cells.h"
 
 namespace unfold {
 namespace {

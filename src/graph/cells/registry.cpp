@@ -1,10 +1,10 @@
-#include "graph/cells/registry.h"
+#include "unfold/graph/cells/registry.h"
 
 #include <utility>
 
-#include "base/error.h"
 #include "base/options/extensible_registry.h"
-#include "graph/cells/register_cell.h"
+#include "unfold/base/error.h"
+#include "unfold/graph/cells/register_cell.h"
 
 namespace unfold {
 

@@ -1,8 +1,8 @@
-#include "graph/cells/cell.h"
-#include "graph/cells/cells.h"
 #include "graph/cells/delays.h"
 #include "graph/cells/zoneout.h"
 #include "graph/circuit/cell_maps.h"
+#include "unfold/graph/cells/cell.h"
+#include "unfold/graph/cells/cells.h"
 
 namespace unfold {
 namespace {

@@ -1,9 +1,9 @@
 #include <cmath>
 
-#include "graph/cells/cell.h"
-#include "graph/cells/cells.h"
 #include "graph/circuit/concatenation.h"
 #include "graph/circuit/mixed_sparse.h"
+#include "unfold/graph/cells/cell.h"
+#include "unfold/graph/cells/cells.h"
 
 namespace unfold {
 

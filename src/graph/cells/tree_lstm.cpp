@@ -1,6 +1,6 @@
-#include "graph/cells/cell.h"
-#include "graph/cells/cells.h"
 #include "graph/cells/tree_options.h"
+#include "unfold/graph/cells/cell.h"
+#include "unfold/graph/cells/cells.h"
 
 namespace unfold {
 

@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "graph/cells/cell.h"
+#include "unfold/graph/cells/cell.h"
 
 namespace unfold {
 

@@ -1,8 +1,8 @@
 #include <bit>
 #include <numbers>
 
-#include "graph/cells/cell.h"
-#include "graph/cells/cells.h"
+#include "unfold/graph/cells/cell.h"
+#include "unfold/graph/cells/cells.h"
 
 namespace unfold {
 

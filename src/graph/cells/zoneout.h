@@ -7,8 +7,8 @@
 
 #include <string>
 
-#include "graph/cells/cell.h"
 #include "graph/cells/delays.h"
+#include "unfold/graph/cells/cell.h"
 
 namespace unfold {
 

@@ -9,7 +9,7 @@
 #include <cmath>
 
 #include "numerics/functions.h"
-#include "numerics/vector.h"
+#include "unfold/numerics/vector.h"
 
 namespace unfold {
 namespace {

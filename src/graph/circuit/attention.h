@@ -19,7 +19,7 @@
 #include <optional>
 #include <span>
 
-#include "graph/circuit/circuit.h"
+#include "unfold/graph/circuit/circuit.h"
 
 namespace unfold {
 

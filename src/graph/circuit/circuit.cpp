@@ -1,9 +1,9 @@
-#include "graph/circuit/circuit.h"
+#include "unfold/graph/circuit/circuit.h"
 
 #include <algorithm>
 #include <utility>
 
-#include "base/checks.h"
+#include "unfold/base/checks.h"
 
 namespace unfold {
 namespace {

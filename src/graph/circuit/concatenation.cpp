@@ -1,6 +1,6 @@
 #include "graph/circuit/concatenation.h"
 
-#include "base/error.h"
+#include "unfold/base/error.h"
 
 namespace unfold {
 

@@ -4,8 +4,8 @@
 ///
 ///   const Signal all = concatenate(c, "all", {x, v});      // [x.size() + v.size()], no parameters
 
-#include "graph/circuit/circuit.h"
 #include "graph/circuit/known_operator.h"
+#include "unfold/graph/circuit/circuit.h"
 
 namespace unfold {
 

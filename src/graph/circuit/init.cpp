@@ -1,13 +1,13 @@
-#include "graph/circuit/init.h"
+#include "unfold/graph/circuit/init.h"
 
 #include <algorithm>
 #include <cmath>
 #include <string>
 
-#include "base/error.h"
 #include "numerics/functions.h"
-#include "numerics/random.h"
-#include "numerics/vector.h"
+#include "unfold/base/error.h"
+#include "unfold/numerics/random.h"
+#include "unfold/numerics/vector.h"
 
 namespace unfold {
 namespace {

@@ -5,7 +5,7 @@
 
 #include <vector>
 
-#include "graph/circuit/vector_map.h"
+#include "unfold/graph/circuit/vector_map.h"
 
 namespace unfold {
 

@@ -2,10 +2,10 @@
 
 #include <cmath>
 
-#include "base/error.h"
 #include "graph/circuit/cell_maps.h"
 #include "graph/circuit/known_operator.h"
 #include "numerics/functions.h"
+#include "unfold/base/error.h"
 
 namespace unfold {
 namespace {

@@ -15,7 +15,7 @@
 /// Determinism (invariant 2): sums over edges, k and units are in ascending order, sums over rows run from the last to
 /// the first.
 
-#include "graph/circuit/unit_weights.h"
+#include "unfold/graph/circuit/unit_weights.h"
 
 namespace unfold {
 

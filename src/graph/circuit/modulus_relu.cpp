@@ -3,9 +3,9 @@
 
 #include <cmath>
 
-#include "base/error.h"
 #include "graph/circuit/known_operator.h"
-#include "graph/circuit/vector_map.h"
+#include "unfold/base/error.h"
+#include "unfold/graph/circuit/vector_map.h"
 
 namespace unfold {
 namespace {

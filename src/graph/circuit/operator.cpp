@@ -1,6 +1,6 @@
-#include "graph/circuit/operator.h"
+#include "unfold/graph/circuit/operator.h"
 
-#include "base/error.h"
+#include "unfold/base/error.h"
 
 namespace unfold {
 

@@ -1,4 +1,4 @@
-#include "graph/circuit/parameters.h"
+#include "unfold/graph/circuit/parameters.h"
 
 namespace unfold {
 

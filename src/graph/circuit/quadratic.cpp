@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <string>
 
-#include "base/error.h"
-#include "numerics/product.h"
+#include "unfold/base/error.h"
+#include "unfold/numerics/product.h"
 
 namespace unfold {
 namespace {

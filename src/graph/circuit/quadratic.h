@@ -14,7 +14,7 @@
 
 #include <memory>
 
-#include "graph/circuit/operator.h"
+#include "unfold/graph/circuit/operator.h"
 
 namespace unfold {
 

@@ -7,9 +7,9 @@
 #include <cmath>
 #include <numeric>
 
-#include "base/error.h"
 #include "numerics/functions.h"
-#include "numerics/random.h"
+#include "unfold/base/error.h"
+#include "unfold/numerics/random.h"
 
 namespace unfold {
 namespace {

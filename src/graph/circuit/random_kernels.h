@@ -21,8 +21,8 @@
 #include <span>
 #include <vector>
 
-#include "graph/circuit/circuit.h"
 #include "numerics/pooled_convolution.h"
+#include "unfold/graph/circuit/circuit.h"
 
 namespace unfold {
 

@@ -6,10 +6,10 @@
 #include <span>
 #include <utility>
 
-#include "base/error.h"
 #include "numerics/functions.h"
-#include "numerics/random.h"
-#include "numerics/vector.h"
+#include "unfold/base/error.h"
+#include "unfold/numerics/random.h"
+#include "unfold/numerics/vector.h"
 
 namespace unfold {
 namespace {

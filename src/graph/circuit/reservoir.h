@@ -5,7 +5,7 @@
 #include <memory>
 #include <vector>
 
-#include "numerics/sparse.h"
+#include "unfold/numerics/sparse.h"
 
 namespace unfold {
 

@@ -1,10 +1,10 @@
-#include "graph/circuit/sparse_lookup.h"
+#include "unfold/graph/circuit/sparse_lookup.h"
 
 #include <algorithm>
 #include <numeric>
 
-#include "base/error.h"
 #include "numerics/sparse_rows.h"
+#include "unfold/base/error.h"
 
 namespace unfold {
 namespace {

@@ -1,8 +1,8 @@
-#include "graph/circuit/sparse_operator.h"
+#include "unfold/graph/circuit/sparse_operator.h"
 
 #include <algorithm>
 
-#include "base/error.h"
+#include "unfold/base/error.h"
 
 namespace unfold {
 

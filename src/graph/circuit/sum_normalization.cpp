@@ -1,10 +1,10 @@
 /// Normalization by the sum, of cell_maps.h. With S = sum of x and y = x / S:
 ///   dx_j = (dy_j - sum_i y_i dy_i) / S;   squared: sum_i ((1[i = j] - y_i) / S)^2 dy_i.
 
-#include "base/error.h"
 #include "graph/circuit/cell_maps.h"
 #include "graph/circuit/known_operator.h"
-#include "numerics/vector.h"
+#include "unfold/base/error.h"
+#include "unfold/numerics/vector.h"
 
 namespace unfold {
 namespace {

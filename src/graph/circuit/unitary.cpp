@@ -6,10 +6,10 @@
 #include <string>
 #include <utility>
 
-#include "base/error.h"
 #include "graph/circuit/known_operator.h"
-#include "graph/circuit/vector_map.h"
-#include "numerics/random.h"
+#include "unfold/base/error.h"
+#include "unfold/graph/circuit/vector_map.h"
+#include "unfold/numerics/random.h"
 
 namespace unfold {
 namespace {

@@ -9,9 +9,9 @@
 #include <unordered_map>
 #include <utility>
 
-#include "base/error.h"
 #include "graph/device/cuda_library.h"
 #include "graph/device/kernel_prelude.h"
+#include "unfold/base/error.h"
 
 namespace unfold {
 namespace {

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <cstring>
 
-#include "base/error.h"
 #include "graph/device/cuda_device.h"
+#include "unfold/base/error.h"
 
 namespace unfold {
 

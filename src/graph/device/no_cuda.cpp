@@ -1,7 +1,7 @@
 /// Replaces cuda_device.cpp in builds without CUDA.
 
-#include "base/error.h"
 #include "graph/device/cuda_device.h"
+#include "unfold/base/error.h"
 
 namespace unfold {
 

@@ -8,9 +8,9 @@
 #include <span>
 #include <string>
 
-#include "graph/engine/layout.h"
-#include "graph/engine/unfolding.h"
-#include "numerics/vector.h"
+#include "unfold/graph/engine/layout.h"
+#include "unfold/graph/engine/unfolding.h"
+#include "unfold/numerics/vector.h"
 
 namespace unfold {
 

@@ -3,9 +3,9 @@
 /// that links along `first` keep from an earlier window, their adjoints, and the state that carries all of them. Chains
 /// of deeper parts are processed whole: they start from the initial values and carry no state. Internal to engine/.
 
-#include "graph/circuit/parameters.h"
-#include "graph/engine/layout.h"
-#include "graph/engine/unfolding.h"
+#include "unfold/graph/circuit/parameters.h"
+#include "unfold/graph/engine/layout.h"
+#include "unfold/graph/engine/unfolding.h"
 
 namespace unfold {
 

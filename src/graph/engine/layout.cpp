@@ -1,4 +1,4 @@
-#include "graph/engine/layout.h"
+#include "unfold/graph/engine/layout.h"
 
 #include <algorithm>
 

@@ -4,9 +4,9 @@
 
 #include <vector>
 
-#include "graph/engine/layout.h"
 #include "graph/engine/work.h"
-#include "numerics/pointwise.h"
+#include "unfold/graph/engine/layout.h"
+#include "unfold/numerics/pointwise.h"
 
 namespace unfold {
 

@@ -7,9 +7,9 @@
 #include <cstdint>
 #include <vector>
 
-#include "base/threads/team.h"
-#include "graph/engine/layout.h"
-#include "numerics/random.h"
+#include "unfold/base/threads/team.h"
+#include "unfold/graph/engine/layout.h"
+#include "unfold/numerics/random.h"
 
 namespace unfold {
 

@@ -6,7 +6,7 @@
 /// Memory therefore grows linearly with the length and the number of the chains. Packed weights count twice, once for
 /// each direction. The result equals Unfolding::memory_bytes() after forward and backward.
 
-#include "graph/plan/plan.h"
+#include "unfold/graph/plan/plan.h"
 
 namespace unfold {
 

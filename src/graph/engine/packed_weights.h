@@ -5,11 +5,11 @@
 
 #include <vector>
 
-#include "base/threads/team.h"
-#include "graph/circuit/parameters.h"
 #include "graph/engine/pass_timing.h"
-#include "graph/plan/plan.h"
-#include "numerics/product.h"
+#include "unfold/base/threads/team.h"
+#include "unfold/graph/circuit/parameters.h"
+#include "unfold/graph/plan/plan.h"
+#include "unfold/numerics/product.h"
 
 namespace unfold {
 

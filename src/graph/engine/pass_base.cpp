@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "numerics/bf16.h"
+#include "unfold/numerics/bf16.h"
 
 namespace unfold {
 namespace {

@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
-#include "base/checks.h"
 #include "graph/engine/pass_base.h"
+#include "unfold/base/checks.h"
 
 namespace unfold {
 

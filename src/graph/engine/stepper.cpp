@@ -1,4 +1,4 @@
-#include "graph/engine/stepper.h"
+#include "unfold/graph/engine/stepper.h"
 
 #include "graph/engine/step_program.h"
 

@@ -1,8 +1,8 @@
-#include "graph/engine/stored_activations.h"
+#include "unfold/graph/engine/stored_activations.h"
 
 #include <algorithm>
 
-#include "numerics/bf16.h"
+#include "unfold/numerics/bf16.h"
 
 namespace unfold {
 namespace {

@@ -1,4 +1,4 @@
-#include "graph/engine/unfolding.h"
+#include "unfold/graph/engine/unfolding.h"
 
 #include <algorithm>
 #include <cmath>
@@ -8,7 +8,7 @@
 #include "graph/engine/backend.h"
 #include "graph/engine/passes.h"
 #include "graph/engine/step_program.h"
-#include "graph/engine/stored_activations.h"
+#include "unfold/graph/engine/stored_activations.h"
 
 namespace unfold {
 // ---------------------------------------------------------------------------------------------------------- state

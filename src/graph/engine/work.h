@@ -2,8 +2,8 @@
 /// The share of an item that one team member processes, and the ways to divide the work of a segment. Internal to
 /// engine/.
 
-#include "base/threads/team.h"
-#include "numerics/product.h"
+#include "unfold/base/threads/team.h"
+#include "unfold/numerics/product.h"
 
 namespace unfold {
 

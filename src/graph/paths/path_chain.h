@@ -6,8 +6,8 @@
 #include <functional>
 #include <optional>
 
-#include "graph/engine/unfolding.h"
 #include "graph/paths/path_pass.h"
+#include "unfold/graph/engine/unfolding.h"
 
 namespace unfold {
 

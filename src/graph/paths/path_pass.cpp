@@ -4,7 +4,7 @@
 #include <limits>
 
 #include "graph/paths/path_chain.h"
-#include "numerics/vector.h"
+#include "unfold/numerics/vector.h"
 
 namespace unfold {
 namespace {

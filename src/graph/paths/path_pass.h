@@ -20,8 +20,8 @@
 #include <cmath>
 #include <memory>
 
-#include "base/threads/team.h"
-#include "graph/circuit/parameters.h"
+#include "unfold/base/threads/team.h"
+#include "unfold/graph/circuit/parameters.h"
 
 namespace unfold {
 

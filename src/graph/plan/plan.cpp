@@ -1,4 +1,4 @@
-#include "graph/plan/plan.h"
+#include "unfold/graph/plan/plan.h"
 
 #include <algorithm>
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <functional>
 
-#include "base/checks.h"
+#include "unfold/base/checks.h"
 
 namespace unfold {
 

@@ -1,7 +1,7 @@
 #pragma once
 /// Builds a plan by running the functions below in order. Internal to engine/.
 
-#include "graph/plan/plan.h"
+#include "unfold/graph/plan/plan.h"
 
 namespace unfold {
 

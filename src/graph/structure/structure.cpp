@@ -1,4 +1,4 @@
-#include "graph/structure/structure.h"
+#include "unfold/graph/structure/structure.h"
 
 #include <algorithm>
 #include <numeric>

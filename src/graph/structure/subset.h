@@ -4,7 +4,7 @@
 #include <span>
 #include <vector>
 
-#include "graph/structure/structure.h"
+#include "unfold/graph/structure/structure.h"
 
 namespace unfold {
 

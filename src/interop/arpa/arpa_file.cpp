@@ -4,9 +4,9 @@
 
 #include <nlohmann/json.hpp>
 
-#include "base/error.h"
 #include "model/ngram/arpa.h"
 #include "model/registry/run_folder.h"
+#include "unfold/base/error.h"
 
 namespace unfold {
 namespace {

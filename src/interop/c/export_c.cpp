@@ -4,14 +4,14 @@
 
 #include <algorithm>
 
-#include "base/error.h"
 #include "base/printable.h"
 #include "interop/c/export_c_fields.h"
 #include "interop/c/export_c_file.h"
 #include "interop/c/export_c_functions.h"
 #include "interop/c/export_c_step.h"
-#include "model/network/language_model.h"
 #include "model/registry/run_folder.h"
+#include "unfold/base/error.h"
+#include "unfold/model/network/language_model.h"
 
 namespace unfold {
 namespace {

@@ -5,12 +5,12 @@
 #include <algorithm>
 #include <vector>
 
-#include "base/error.h"
-#include "data/examples/example_set.h"
 #include "interop/c/export_c_file.h"
 #include "interop/c/export_c_functions.h"
 #include "interop/c/export_c_step.h"
 #include "interop/steps/step_fields.h"
+#include "unfold/base/error.h"
+#include "unfold/data/examples/example_set.h"
 
 namespace unfold {
 namespace {

@@ -6,7 +6,7 @@
 #include <string_view>
 
 #include "interop/c/export_c.h"
-#include "model/network/network_model.h"
+#include "unfold/model/network/network_model.h"
 
 namespace unfold {
 

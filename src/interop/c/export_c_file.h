@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "data/text/alphabet.h"
 #include "interop/c/export_c_functions.h"
+#include "unfold/data/text/alphabet.h"
 
 namespace unfold {
 

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <utility>
 
-#include "base/error.h"
 #include "interop/c/export_c_writer.h"
+#include "unfold/base/error.h"
 
 namespace unfold {
 

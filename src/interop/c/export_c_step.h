@@ -7,10 +7,10 @@
 #include <string>
 #include <vector>
 
-#include "graph/circuit/parameters.h"
-#include "graph/plan/plan.h"
 #include "interop/c/export_c_functions.h"
 #include "interop/steps/value_locations.h"
+#include "unfold/graph/circuit/parameters.h"
+#include "unfold/graph/plan/plan.h"
 
 namespace unfold {
 

@@ -3,11 +3,11 @@
 #include <algorithm>
 #include <cmath>
 
-#include "base/error.h"
 #include "graph/circuit/concatenation.h"
 #include "graph/circuit/known_operator.h"
-#include "graph/circuit/sparse_operator.h"
 #include "interop/c/export_c_writer.h"
+#include "unfold/base/error.h"
+#include "unfold/graph/circuit/sparse_operator.h"
 
 namespace unfold {
 namespace {

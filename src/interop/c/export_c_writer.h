@@ -6,9 +6,9 @@
 #include <functional>
 #include <span>
 
-#include "base/views.h"
 #include "interop/c/export_c_step.h"
 #include "interop/steps/value_locations.h"
+#include "unfold/base/views.h"
 
 namespace unfold {
 

@@ -5,14 +5,14 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "base/error.h"
 #include "data/examples/templates.h"
-#include "graph/circuit/sparse_lookup.h"
-#include "loss/registry.h"
 #include "model/network/linear.h"
-#include "model/network/network_model.h"
-#include "model/registry/registry.h"
 #include "model/registry/run_folder.h"
+#include "unfold/base/error.h"
+#include "unfold/graph/circuit/sparse_lookup.h"
+#include "unfold/loss/registry.h"
+#include "unfold/model/network/network_model.h"
+#include "unfold/model/registry/registry.h"
 
 namespace unfold {
 namespace {

@@ -9,8 +9,8 @@
 #include <string>
 #include <string_view>
 
-#include "base/error.h"
-#include "base/formats/file.h"
+#include "unfold/base/error.h"
+#include "unfold/base/formats/file.h"
 
 namespace unfold {
 

@@ -7,8 +7,8 @@
 #include <algorithm>
 #include <set>
 
-#include "base/error.h"
 #include "interop/stacks/named_arrays.h"
+#include "unfold/base/error.h"
 
 namespace unfold {
 namespace {

@@ -5,11 +5,11 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
-#include "base/error.h"
 #include "interop/onnx/onnx_step.h"
 #include "interop/steps/step_fields.h"
-#include "model/network/language_model.h"
 #include "model/registry/run_folder.h"
+#include "unfold/base/error.h"
+#include "unfold/model/network/language_model.h"
 
 namespace unfold {
 namespace {

@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "base/types.h"
+#include "unfold/base/types.h"
 
 namespace unfold {
 

@@ -5,9 +5,9 @@
 #include <string>
 #include <vector>
 
-#include "graph/circuit/parameters.h"
 #include "interop/onnx/onnx_message.h"
 #include "interop/steps/value_locations.h"
+#include "unfold/graph/circuit/parameters.h"
 
 namespace unfold {
 

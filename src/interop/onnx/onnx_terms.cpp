@@ -2,11 +2,11 @@
 
 #include <fmt/format.h>
 
-#include "base/error.h"
 #include "graph/circuit/concatenation.h"
 #include "graph/circuit/known_operator.h"
-#include "graph/circuit/sparse_operator.h"
 #include "interop/onnx/onnx_step.h"
+#include "unfold/base/error.h"
+#include "unfold/graph/circuit/sparse_operator.h"
 
 namespace unfold {
 namespace {

@@ -5,9 +5,9 @@
 #include <string_view>
 #include <vector>
 
-#include "data/files/safetensors.h"
 #include "data/readers/npy_arrays.h"
 #include "interop/stacks/stack_weights.h"
+#include "unfold/data/files/safetensors.h"
 
 namespace unfold {
 

@@ -3,8 +3,8 @@
 /// Internal to interop/.
 
 #include "interop/stacks/stack_weights.h"
-#include "model/network/language_model.h"
-#include "model/network/network_model.h"
+#include "unfold/model/network/language_model.h"
+#include "unfold/model/network/network_model.h"
 
 namespace unfold {
 

@@ -6,9 +6,9 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
-#include "base/error.h"
-#include "base/formats/json.h"
-#include "numerics/random.h"
+#include "unfold/base/error.h"
+#include "unfold/base/formats/json.h"
+#include "unfold/numerics/random.h"
 
 namespace unfold {
 namespace {

@@ -6,9 +6,9 @@
 #include <string_view>
 #include <vector>
 
-#include "base/error.h"
 #include "interop/steps/value_locations.h"
-#include "model/network/network_model.h"
+#include "unfold/base/error.h"
+#include "unfold/model/network/network_model.h"
 
 namespace unfold {
 

@@ -6,7 +6,7 @@
 #include <set>
 #include <vector>
 
-#include "graph/plan/plan.h"
+#include "unfold/graph/plan/plan.h"
 
 namespace unfold {
 

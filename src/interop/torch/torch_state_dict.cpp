@@ -8,8 +8,8 @@
 #include <optional>
 #include <set>
 
-#include "base/error.h"
 #include "interop/stacks/named_arrays.h"
+#include "unfold/base/error.h"
 
 namespace unfold {
 namespace {

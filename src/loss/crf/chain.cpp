@@ -4,9 +4,9 @@
 #include <cmath>
 #include <limits>
 
-#include "base/error.h"
 #include "loss/draw.h"
 #include "numerics/functions.h"
+#include "unfold/base/error.h"
 
 namespace unfold {
 namespace {

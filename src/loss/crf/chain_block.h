@@ -8,9 +8,9 @@
 
 #include <vector>
 
-#include "graph/structure/structure.h"
 #include "loss/crf/chain.h"
-#include "numerics/product.h"
+#include "unfold/graph/structure/structure.h"
+#include "unfold/numerics/product.h"
 
 namespace unfold {
 

@@ -6,7 +6,7 @@
 #include "loss/crf/label_random_field.h"
 #include "loss/crf/segment_crf.h"
 #include "loss/crf/transition_crf.h"
-#include "loss/registry.h"
+#include "unfold/loss/registry.h"
 
 namespace unfold {
 namespace {

@@ -9,9 +9,9 @@
 #include "loss/crf/label_states.h"
 #include "loss/crf/sequence_label.h"
 #include "loss/own_parameters.h"
-#include "loss/registry.h"
-#include "loss/rows.h"
 #include "numerics/functions.h"
+#include "unfold/loss/registry.h"
+#include "unfold/loss/rows.h"
 
 namespace unfold {
 namespace {

@@ -24,8 +24,8 @@
 #include "loss/crf/label_scheme.h"
 #include "loss/crf/label_sequences.h"
 #include "loss/own_parameters.h"
-#include "loss/rows.h"
 #include "numerics/functions.h"
+#include "unfold/loss/rows.h"
 
 namespace unfold {
 

@@ -4,7 +4,7 @@
 
 #include <limits>
 
-#include "base/error.h"
+#include "unfold/base/error.h"
 
 namespace unfold {
 ChunkLabel chunk_label(LabelScheme scheme, const std::string& name) {

@@ -11,10 +11,10 @@
 #include <string_view>
 #include <vector>
 
-#include "base/error.h"
 #include "loss/crf/chain.h"
-#include "loss/loss.h"
-#include "loss/rows.h"
+#include "unfold/base/error.h"
+#include "unfold/loss/loss.h"
+#include "unfold/loss/rows.h"
 
 namespace unfold {
 

@@ -4,7 +4,7 @@
 #include <memory>
 
 #include "loss/crf/label_scheme.h"
-#include "loss/loss.h"
+#include "unfold/loss/loss.h"
 
 namespace unfold {
 

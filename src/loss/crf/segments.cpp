@@ -7,9 +7,9 @@
 #include <limits>
 #include <map>
 
-#include "base/error.h"
 #include "loss/draw.h"
 #include "numerics/functions.h"
+#include "unfold/base/error.h"
 
 namespace unfold {
 namespace {

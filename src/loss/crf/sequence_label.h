@@ -3,7 +3,7 @@
 /// `one_label` is called before `declare`, they read the signal at every position and return that label for all
 /// positions.
 
-#include "loss/loss.h"
+#include "unfold/loss/loss.h"
 
 namespace unfold {
 

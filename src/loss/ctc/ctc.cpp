@@ -7,9 +7,9 @@
 
 #include "loss/ctc/ctc_lattice.h"
 #include "loss/ctc/unaligned_labels.h"
-#include "loss/registry.h"
-#include "loss/rows.h"
 #include "numerics/functions.h"
+#include "unfold/loss/registry.h"
+#include "unfold/loss/rows.h"
 
 namespace unfold {
 namespace {

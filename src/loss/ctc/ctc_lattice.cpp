@@ -4,8 +4,8 @@
 #include <limits>
 #include <map>
 
-#include "base/error.h"
 #include "numerics/functions.h"
+#include "unfold/base/error.h"
 
 namespace unfold {
 namespace {

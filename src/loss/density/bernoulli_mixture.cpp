@@ -3,10 +3,10 @@
 
 #include "loss/density/mixture_options.h"
 #include "loss/density/vector_density.h"
-#include "loss/registry.h"
-#include "loss/rows.h"
 #include "numerics/functions.h"
-#include "numerics/vector.h"
+#include "unfold/loss/registry.h"
+#include "unfold/loss/rows.h"
+#include "unfold/numerics/vector.h"
 
 namespace unfold {
 namespace {

@@ -5,10 +5,10 @@
 #include <functional>
 #include <limits>
 
-#include "base/error.h"
 #include "numerics/functions.h"
-#include "numerics/random.h"
-#include "numerics/vector.h"
+#include "unfold/base/error.h"
+#include "unfold/numerics/random.h"
+#include "unfold/numerics/vector.h"
 
 namespace unfold {
 namespace {

@@ -12,8 +12,8 @@
 #include <cstdint>
 #include <vector>
 
-#include "base/threads/team.h"
-#include "base/views.h"
+#include "unfold/base/threads/team.h"
+#include "unfold/base/views.h"
 
 namespace unfold {
 

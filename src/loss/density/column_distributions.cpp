@@ -1,8 +1,8 @@
 #include <string>
 
-#include "base/error.h"
 #include "loss/density/component_distribution.h"
-#include "numerics/vector.h"
+#include "unfold/base/error.h"
+#include "unfold/numerics/vector.h"
 
 namespace unfold {
 

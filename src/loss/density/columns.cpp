@@ -5,7 +5,7 @@
 #include <charconv>
 #include <cmath>
 
-#include "base/error.h"
+#include "unfold/base/error.h"
 
 namespace unfold {
 namespace {

@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "base/options/options.h"
+#include "unfold/base/options/options.h"
 
 namespace unfold {
 

@@ -3,12 +3,12 @@
 #include <cmath>
 #include <string>
 
-#include "base/error.h"
 #include "loss/deviation.h"
 #include "loss/draw.h"
-#include "loss/scratch.h"
 #include "numerics/functions.h"
-#include "numerics/vector.h"
+#include "unfold/base/error.h"
+#include "unfold/loss/scratch.h"
+#include "unfold/numerics/vector.h"
 
 namespace unfold {
 namespace {

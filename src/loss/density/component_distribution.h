@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "loss/density/columns.h"
-#include "numerics/random.h"
+#include "unfold/numerics/random.h"
 
 namespace unfold {
 

@@ -7,11 +7,11 @@
 #include "loss/density/vector_density.h"
 #include "loss/deviation.h"
 #include "loss/hmm/gaussian_hmm.h"
-#include "loss/registry.h"
-#include "loss/rows.h"
 #include "numerics/functions.h"
 #include "numerics/moments.h"
-#include "numerics/vector.h"
+#include "unfold/loss/registry.h"
+#include "unfold/loss/rows.h"
+#include "unfold/numerics/vector.h"
 
 namespace unfold {
 namespace {

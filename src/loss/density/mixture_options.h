@@ -2,9 +2,9 @@
 /// Internal: options of the losses gaussian-mixture and bernoulli-mixture, for fitting them as a whole
 /// (model/density/mixture_fit.h).
 
-#include "base/options/options.h"
-#include "base/types.h"
 #include "loss/hmm/gaussian_hmm.h"
+#include "unfold/base/options/options.h"
+#include "unfold/base/types.h"
 
 namespace unfold {
 

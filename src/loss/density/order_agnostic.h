@@ -15,7 +15,7 @@
 
 #include "loss/density/columns_option.h"
 #include "loss/density/component_distribution.h"
-#include "loss/loss.h"
+#include "unfold/loss/loss.h"
 
 namespace unfold {
 

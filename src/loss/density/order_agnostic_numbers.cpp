@@ -3,8 +3,8 @@
 #include <utility>
 
 #include "loss/density/order_agnostic.h"
-#include "loss/registry.h"
-#include "loss/rows.h"
+#include "unfold/loss/registry.h"
+#include "unfold/loss/rows.h"
 
 namespace unfold {
 namespace {

@@ -5,7 +5,7 @@
 
 #include "loss/density/vector_density.h"
 #include "loss/independent_rows.h"
-#include "loss/rows.h"
+#include "unfold/loss/rows.h"
 
 namespace unfold {
 namespace {

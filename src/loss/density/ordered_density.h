@@ -12,7 +12,7 @@
 
 #include "loss/density/component_distribution.h"
 #include "loss/density/ordered_net.h"
-#include "loss/loss.h"
+#include "unfold/loss/loss.h"
 
 namespace unfold {
 

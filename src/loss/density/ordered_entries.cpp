@@ -4,7 +4,7 @@
 
 #include "loss/density/columns_option.h"
 #include "loss/density/ordered_density.h"
-#include "loss/registry.h"
+#include "unfold/loss/registry.h"
 
 namespace unfold {
 namespace {

@@ -12,11 +12,11 @@
 #include <string_view>
 #include <vector>
 
-#include "base/threads/team.h"
-#include "graph/circuit/init.h"
 #include "loss/density/columns.h"
-#include "loss/scratch.h"
-#include "numerics/vector.h"
+#include "unfold/base/threads/team.h"
+#include "unfold/graph/circuit/init.h"
+#include "unfold/loss/scratch.h"
+#include "unfold/numerics/vector.h"
 
 namespace unfold {
 

@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-#include "loss/loss.h"
+#include "unfold/loss/loss.h"
 
 namespace unfold {
 

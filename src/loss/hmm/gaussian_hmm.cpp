@@ -9,9 +9,9 @@
 #include "loss/hmm/hidden_states.h"
 #include "loss/hmm/inhomogeneous_chain.h"
 #include "loss/own_parameters.h"
-#include "loss/registry.h"
-#include "loss/rows.h"
 #include "numerics/functions.h"
+#include "unfold/loss/registry.h"
+#include "unfold/loss/rows.h"
 
 namespace unfold {
 namespace {

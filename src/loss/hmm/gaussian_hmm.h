@@ -1,9 +1,9 @@
 #pragma once
 /// Internal: options and signal layout of the loss gaussian-hmm, for fitting it as a whole (model/network/hmm_fit.h).
 
-#include "base/options/options.h"
-#include "base/types.h"
-#include "loss/loss.h"
+#include "unfold/base/options/options.h"
+#include "unfold/base/types.h"
+#include "unfold/loss/loss.h"
 
 namespace unfold {
 

@@ -4,7 +4,7 @@
 #include <span>
 #include <vector>
 
-#include "loss/loss.h"
+#include "unfold/loss/loss.h"
 
 namespace unfold {
 

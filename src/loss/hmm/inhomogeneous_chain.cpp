@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <limits>
 
-#include "base/error.h"
 #include "loss/draw.h"
 #include "numerics/functions.h"
+#include "unfold/base/error.h"
 
 namespace unfold {
 namespace {

@@ -6,8 +6,8 @@
 
 #include <vector>
 
-#include "base/views.h"
-#include "numerics/random.h"
+#include "unfold/base/views.h"
+#include "unfold/numerics/random.h"
 
 namespace unfold {
 

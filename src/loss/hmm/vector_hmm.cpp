@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <cmath>
 
-#include "base/error.h"
 #include "loss/hmm/vector_hmm_chain.h"
 #include "numerics/functions.h"
+#include "unfold/base/error.h"
 
 namespace unfold {
 namespace {

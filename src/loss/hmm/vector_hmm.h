@@ -23,9 +23,9 @@
 #include <span>
 #include <vector>
 
-#include "base/threads/team.h"
-#include "base/views.h"
-#include "numerics/random.h"
+#include "unfold/base/threads/team.h"
+#include "unfold/base/views.h"
+#include "unfold/numerics/random.h"
 
 namespace unfold {
 

@@ -8,7 +8,6 @@
 #include <charconv>
 #include <cmath>
 
-#include "base/error.h"
 #include "model/context_mixing/context_mixing.h"
 #include "model/context_mixing/mixture.h"
 #include "model/context_mixing/nucleotide_mixing.h"
@@ -18,6 +17,7 @@
 #include "model/ppm/packed_ppm.h"
 #include "model/ppm/ppm.h"
 #include "model/sequence_predictor.h"
+#include "unfold/base/error.h"
 
 namespace unfold {
 namespace {

@@ -9,8 +9,8 @@
 #include <string_view>
 #include <vector>
 
-#include "base/options/options.h"
-#include "model/symbol_model.h"
+#include "unfold/base/options/options.h"
+#include "unfold/model/symbol_model.h"
 
 namespace unfold {
 

@@ -5,9 +5,9 @@
 #include <bit>
 #include <cmath>
 
-#include "base/error.h"
 #include "model/context_mixing/logistic.h"
 #include "numerics/functions.h"
+#include "unfold/base/error.h"
 
 namespace unfold {
 

@@ -9,7 +9,7 @@
 
 #include <vector>
 
-#include "model/predictor.h"
+#include "unfold/model/predictor.h"
 
 namespace unfold {
 

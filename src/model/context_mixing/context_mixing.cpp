@@ -6,13 +6,13 @@
 
 #include <fmt/format.h>
 
-#include "base/error.h"
 #include "model/context_mixing/bit_histories.h"
 #include "model/context_mixing/gated_mixer.h"
 #include "model/context_mixing/history_rows.h"
 #include "model/context_mixing/mixing_contexts.h"
 #include "model/context_mixing/simd.h"
 #include "numerics/functions.h"
+#include "unfold/base/error.h"
 
 namespace unfold {
 namespace {

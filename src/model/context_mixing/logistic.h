@@ -8,8 +8,8 @@
 #include <array>
 #include <cstdint>
 
-#include "base/types.h"
 #include "model/context_mixing/simd.h"
+#include "unfold/base/types.h"
 
 namespace unfold {
 

@@ -4,8 +4,8 @@
 #include <array>
 #include <cmath>
 
-#include "base/error.h"
 #include "numerics/functions.h"
+#include "unfold/base/error.h"
 
 namespace unfold {
 namespace {

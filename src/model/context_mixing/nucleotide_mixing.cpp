@@ -8,8 +8,8 @@
 #include <initializer_list>
 #include <utility>
 
-#include "base/error.h"
 #include "model/context_mixing/gated_mixer.h"
+#include "unfold/base/error.h"
 
 namespace unfold {
 namespace {

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <span>
 
-#include "base/types.h"
+#include "unfold/base/types.h"
 
 namespace unfold {
 

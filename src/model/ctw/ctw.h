@@ -14,8 +14,8 @@
 #include <array>
 #include <memory>
 
-#include "base/options/options.h"
 #include "model/context_mixing/bitwise_predictor.h"
+#include "unfold/base/options/options.h"
 
 namespace unfold {
 

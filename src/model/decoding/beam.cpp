@@ -1,13 +1,13 @@
-#include "model/decoding/beam.h"
+#include "unfold/model/decoding/beam.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <limits>
 
-#include "base/error.h"
 #include "base/options/integer_range.h"
 #include "model/decoding/length_factor.h"
+#include "unfold/base/error.h"
 
 namespace unfold {
 namespace {

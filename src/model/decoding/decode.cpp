@@ -7,10 +7,10 @@
 #include <queue>
 #include <unordered_map>
 
-#include "base/error.h"
 #include "model/decoding/length_factor.h"
 #include "model/decoding/predictor_tree.h"
 #include "model/markov.h"
+#include "unfold/base/error.h"
 
 namespace unfold {
 namespace {

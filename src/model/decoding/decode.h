@@ -21,7 +21,7 @@
 #include <vector>
 
 #include "model/decoding/automaton.h"
-#include "model/predictor.h"
+#include "unfold/model/predictor.h"
 
 namespace unfold {
 

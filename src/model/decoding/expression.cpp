@@ -4,9 +4,9 @@
 
 #include <algorithm>
 
-#include "base/error.h"
 #include "base/utf8.h"
 #include "model/decoding/nondeterministic.h"
+#include "unfold/base/error.h"
 
 namespace unfold {
 namespace {

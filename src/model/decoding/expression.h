@@ -32,8 +32,8 @@
 #include <string_view>
 #include <vector>
 
-#include "data/text/alphabet.h"
 #include "model/decoding/automaton.h"
+#include "unfold/data/text/alphabet.h"
 
 namespace unfold {
 

@@ -6,9 +6,9 @@
 
 #include <cmath>
 
-#include "base/error.h"
-#include "base/types.h"
 #include "numerics/functions.h"
+#include "unfold/base/error.h"
+#include "unfold/base/types.h"
 
 namespace unfold {
 

@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <map>
 
-#include "base/error.h"
-#include "base/formats/file.h"
+#include "unfold/base/error.h"
+#include "unfold/base/formats/file.h"
 
 namespace unfold {
 namespace {

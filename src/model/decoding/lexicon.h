@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
-#include "data/text/alphabet.h"
 #include "model/decoding/automaton.h"
+#include "unfold/data/text/alphabet.h"
 
 namespace unfold {
 

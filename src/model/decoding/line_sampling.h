@@ -3,7 +3,7 @@
 
 #include <functional>
 
-#include "model/decoding/sampling.h"
+#include "unfold/model/decoding/sampling.h"
 
 namespace unfold {
 

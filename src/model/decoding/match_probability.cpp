@@ -7,12 +7,12 @@
 #include <memory>
 #include <unordered_map>
 
-#include "base/error.h"
-#include "loss/loss.h"
 #include "model/decoding/predictor_tree.h"
 #include "model/markov.h"
 #include "numerics/functions.h"
-#include "numerics/random.h"
+#include "unfold/base/error.h"
+#include "unfold/loss/loss.h"
+#include "unfold/numerics/random.h"
 
 namespace unfold {
 namespace {

@@ -6,8 +6,8 @@
 #include <limits>
 
 #include "loss/crf/label_sequences.h"
-#include "loss/rows.h"
 #include "model/decoding/chain_objective.h"
+#include "unfold/loss/rows.h"
 
 namespace unfold {
 namespace {

@@ -26,9 +26,9 @@
 #include <string>
 #include <string_view>
 
-#include "base/options/registry.h"
-#include "loss/network.h"
 #include "model/decoding/target_search.h"
+#include "unfold/base/options/registry.h"
+#include "unfold/loss/network.h"
 
 namespace unfold {
 

@@ -9,7 +9,7 @@
 #include <deque>
 #include <memory>
 
-#include "model/predictor.h"
+#include "unfold/model/predictor.h"
 
 namespace unfold {
 

@@ -1,4 +1,4 @@
-#include "model/decoding/sampling.h"
+#include "unfold/model/decoding/sampling.h"
 
 #include <fmt/format.h>
 
@@ -6,9 +6,9 @@
 #include <cmath>
 #include <numeric>
 
-#include "base/checks.h"
-#include "base/error.h"
 #include "numerics/functions.h"
+#include "unfold/base/checks.h"
+#include "unfold/base/error.h"
 
 namespace unfold {
 namespace {

@@ -5,9 +5,9 @@
 #include <algorithm>
 #include <optional>
 
-#include "base/error.h"
-#include "data/examples/example_set.h"
 #include "model/decoding/objective.h"
+#include "unfold/base/error.h"
+#include "unfold/data/examples/example_set.h"
 
 namespace unfold {
 namespace {

@@ -9,7 +9,7 @@
 
 #include "model/decoding/target_decoder.h"
 #include "model/decoding/target_search.h"
-#include "train/objective/sequence_objective.h"
+#include "unfold/train/objective/sequence_objective.h"
 
 namespace unfold {
 

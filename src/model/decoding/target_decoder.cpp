@@ -2,10 +2,10 @@
 
 #include <fmt/format.h>
 
-#include "base/error.h"
-#include "data/examples/example_set.h"
 #include "graph/circuit/attention.h"
 #include "numerics/functions.h"
+#include "unfold/base/error.h"
+#include "unfold/data/examples/example_set.h"
 
 namespace unfold {
 namespace {

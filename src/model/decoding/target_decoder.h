@@ -18,9 +18,9 @@
 #include <string_view>
 #include <vector>
 
-#include "data/examples/specification.h"
-#include "data/text/batch.h"
-#include "loss/network.h"
+#include "unfold/data/examples/specification.h"
+#include "unfold/data/text/batch.h"
+#include "unfold/loss/network.h"
 
 namespace unfold {
 

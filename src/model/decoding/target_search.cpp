@@ -4,9 +4,9 @@
 #include <cmath>
 #include <limits>
 
-#include "loss/loss.h"
 #include "model/decoding/edit_distance.h"
 #include "numerics/functions.h"
+#include "unfold/loss/loss.h"
 
 namespace unfold {
 

@@ -12,8 +12,8 @@
 #include <span>
 #include <vector>
 
-#include "base/types.h"
-#include "numerics/random.h"
+#include "unfold/base/types.h"
+#include "unfold/numerics/random.h"
 
 namespace unfold {
 

@@ -5,15 +5,15 @@
 #include <algorithm>
 #include <limits>
 
-#include "base/error.h"
 #include "loss/density/bernoulli_mixture_fit.h"
 #include "loss/hmm/vector_hmm.h"
 #include "model/network/density_model.h"
 #include "model/network/hmm_fit.h"
-#include "numerics/random.h"
-#include "train/evaluate.h"
-#include "train/sources/example_sources.h"
-#include "train/trainer.h"
+#include "unfold/base/error.h"
+#include "unfold/numerics/random.h"
+#include "unfold/train/evaluate.h"
+#include "unfold/train/sources/example_sources.h"
+#include "unfold/train/trainer.h"
 
 namespace unfold {
 namespace {

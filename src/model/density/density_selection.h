@@ -18,9 +18,9 @@
 #include <string>
 #include <vector>
 
-#include "base/threads/team.h"
-#include "data/examples/example_set.h"
-#include "model/network/network_model.h"
+#include "unfold/base/threads/team.h"
+#include "unfold/data/examples/example_set.h"
+#include "unfold/model/network/network_model.h"
 
 namespace unfold {
 

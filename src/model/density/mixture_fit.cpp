@@ -5,14 +5,14 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "base/error.h"
 #include "loss/density/bernoulli_mixture_fit.h"
 #include "loss/density/mixture_options.h"
 #include "loss/hmm/vector_hmm.h"
-#include "loss/registry.h"
 #include "model/network/density_model.h"
 #include "model/network/hmm_fit.h"
 #include "numerics/functions.h"
+#include "unfold/base/error.h"
+#include "unfold/loss/registry.h"
 
 namespace unfold {
 namespace {

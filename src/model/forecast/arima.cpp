@@ -6,10 +6,10 @@
 #include <limits>
 #include <optional>
 
-#include "base/error.h"
 #include "model/forecast/arma.h"
 #include "model/forecast/decomposition.h"
 #include "model/forecast/minimize.h"
+#include "unfold/base/error.h"
 
 namespace unfold::forecasting {
 namespace {

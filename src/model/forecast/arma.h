@@ -8,8 +8,8 @@
 #include <span>
 #include <vector>
 
-#include "base/types.h"
 #include "model/forecast/lanes.h"
+#include "unfold/base/types.h"
 
 namespace unfold::forecasting {
 

@@ -6,7 +6,7 @@
 
 #include <span>
 
-#include "base/types.h"
+#include "unfold/base/types.h"
 
 namespace unfold::forecasting {
 

@@ -5,12 +5,12 @@
 #include <cmath>
 #include <limits>
 
-#include "base/error.h"
 #include "model/forecast/decomposition.h"
 #include "model/forecast/lanes.h"
 #include "model/forecast/members.h"
 #include "model/forecast/minimize.h"
-#include "numerics/random.h"
+#include "unfold/base/error.h"
+#include "unfold/numerics/random.h"
 
 namespace unfold::forecasting {
 namespace {

@@ -3,11 +3,11 @@
 #include <algorithm>
 #include <cmath>
 
-#include "base/error.h"
 #include "model/forecast/arima.h"
 #include "model/forecast/lanes.h"
 #include "model/forecast/members.h"
-#include "numerics/random.h"
+#include "unfold/base/error.h"
+#include "unfold/numerics/random.h"
 
 namespace unfold::forecasting {
 namespace {

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <string>
 
-#include "base/error.h"
+#include "unfold/base/error.h"
 
 namespace unfold::forecasting {
 namespace {

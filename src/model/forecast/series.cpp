@@ -5,8 +5,8 @@
 #include <limits>
 #include <string>
 
-#include "base/error.h"
-#include "numerics/random.h"
+#include "unfold/base/error.h"
+#include "unfold/numerics/random.h"
 
 namespace unfold::forecasting {
 namespace {

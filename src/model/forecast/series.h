@@ -10,7 +10,7 @@
 #include <span>
 #include <vector>
 
-#include "base/types.h"
+#include "unfold/base/types.h"
 
 namespace unfold::forecasting {
 

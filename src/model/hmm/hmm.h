@@ -20,9 +20,9 @@
 ///
 /// An HMM is equivalent to a network with symbol-dependent linear transitions and a linear output: see set_hmm below.
 
-#include "base/options/options.h"
-#include "graph/circuit/parameters.h"
-#include "model/symbol_model.h"
+#include "unfold/base/options/options.h"
+#include "unfold/graph/circuit/parameters.h"
+#include "unfold/model/symbol_model.h"
 
 namespace unfold {
 

@@ -2,11 +2,11 @@
 #include <cmath>
 #include <limits>
 
-#include "base/error.h"
 #include "model/hmm/hmm.h"
 #include "model/hmm/hmm_lanes.h"
 #include "numerics/functions.h"
 #include "numerics/hmm_rows.h"
+#include "unfold/base/error.h"
 
 namespace unfold {
 namespace {

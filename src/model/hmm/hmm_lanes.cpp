@@ -4,9 +4,9 @@
 #include <cmath>
 #include <numeric>
 
-#include "base/error.h"
 #include "numerics/functions.h"
 #include "numerics/hmm_rows.h"
+#include "unfold/base/error.h"
 
 namespace unfold {
 namespace {

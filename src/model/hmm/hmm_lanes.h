@@ -17,9 +17,9 @@
 #include <functional>
 #include <vector>
 
-#include "base/threads/team.h"
 #include "model/hmm/hmm.h"
-#include "numerics/product.h"
+#include "unfold/base/threads/team.h"
+#include "unfold/numerics/product.h"
 
 namespace unfold {
 

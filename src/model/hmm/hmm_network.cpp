@@ -4,8 +4,8 @@
 #include <cmath>
 #include <utility>
 
-#include "base/error.h"
 #include "model/hmm/hmm.h"
+#include "unfold/base/error.h"
 
 namespace unfold {
 namespace {

@@ -18,10 +18,10 @@
 #include <cstdint>
 #include <vector>
 
-#include "data/text/corpus.h"
-#include "data/text/split.h"
 #include "model/hmm/hmm.h"
-#include "numerics/random.h"
+#include "unfold/data/text/corpus.h"
+#include "unfold/data/text/split.h"
+#include "unfold/numerics/random.h"
 
 namespace unfold {
 

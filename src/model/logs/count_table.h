@@ -22,7 +22,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "base/types.h"
+#include "unfold/base/types.h"
 
 namespace unfold {
 

@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "base/error.h"
 #include "model/logs/log_json.h"
 #include "model/logs/log_math.h"
+#include "unfold/base/error.h"
 
 namespace unfold {
 namespace {

@@ -6,9 +6,9 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
-#include "base/error.h"
 #include "model/logs/log_json.h"
 #include "model/logs/log_math.h"
+#include "unfold/base/error.h"
 
 namespace unfold {
 namespace {

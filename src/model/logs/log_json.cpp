@@ -5,8 +5,8 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
-#include "base/error.h"
-#include "base/formats/json.h"
+#include "unfold/base/error.h"
+#include "unfold/base/formats/json.h"
 
 namespace unfold {
 

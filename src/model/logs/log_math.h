@@ -1,8 +1,8 @@
 #pragma once
 /// Logarithms and powers of single numbers, with reproducible bits (numerics/functions.h).
 
-#include "base/types.h"
 #include "numerics/functions.h"
+#include "unfold/base/types.h"
 
 namespace unfold {
 

@@ -16,7 +16,7 @@
 #include <array>
 #include <nlohmann/json_fwd.hpp>
 
-#include "base/types.h"
+#include "unfold/base/types.h"
 
 namespace unfold {
 

@@ -16,7 +16,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "base/types.h"
+#include "unfold/base/types.h"
 
 namespace unfold {
 

@@ -4,8 +4,8 @@
 
 #include <algorithm>
 
-#include "base/error.h"
-#include "loss/registry.h"
+#include "unfold/base/error.h"
+#include "unfold/loss/registry.h"
 
 namespace unfold {
 namespace {

@@ -7,7 +7,7 @@
 #include <string_view>
 
 #include "loss/density/columns.h"
-#include "model/network/spec.h"
+#include "unfold/model/network/spec.h"
 
 namespace unfold {
 

@@ -5,9 +5,9 @@
 #include <algorithm>
 #include <optional>
 
-#include "base/error.h"
-#include "data/text/batch.h"
 #include "graph/circuit/attention.h"
+#include "unfold/base/error.h"
+#include "unfold/data/text/batch.h"
 
 namespace unfold {
 namespace {

@@ -14,7 +14,7 @@
 /// E has `embedding` columns, by default the number of units; the values V(h_k) have as many numbers as units, and
 /// queries and keys have half as many.
 
-#include "model/network/spec.h"
+#include "unfold/model/network/spec.h"
 
 namespace unfold {
 

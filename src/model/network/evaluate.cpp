@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "base/error.h"
-#include "model/network/language_model.h"
+#include "unfold/base/error.h"
+#include "unfold/model/network/language_model.h"
 
 namespace unfold {
 namespace {

@@ -4,10 +4,10 @@
 
 #include <algorithm>
 
-#include "base/error.h"
-#include "data/examples/example_set.h"
 #include "loss/distribution.h"
-#include "train/objective/output_feedback.h"
+#include "unfold/base/error.h"
+#include "unfold/data/examples/example_set.h"
+#include "unfold/train/objective/output_feedback.h"
 
 namespace unfold {
 namespace {

@@ -7,7 +7,7 @@
 ///
 /// Otherwise the network is the same, with the same parameters. Internal to model/network/.
 
-#include "model/network/network_body.h"
+#include "unfold/model/network/network_body.h"
 
 namespace unfold {
 

@@ -5,11 +5,11 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "base/error.h"
 #include "loss/hmm/gaussian_hmm.h"
-#include "loss/registry.h"
 #include "model/network/density_model.h"
 #include "numerics/functions.h"
+#include "unfold/base/error.h"
+#include "unfold/loss/registry.h"
 
 namespace unfold {
 namespace {

@@ -8,9 +8,9 @@
 #include <string>
 #include <vector>
 
-#include "data/examples/example_set.h"
 #include "loss/hmm/vector_hmm.h"
-#include "model/network/network_model.h"
+#include "unfold/data/examples/example_set.h"
+#include "unfold/model/network/network_model.h"
 
 namespace unfold {
 

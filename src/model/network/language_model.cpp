@@ -1,4 +1,4 @@
-#include "model/network/language_model.h"
+#include "unfold/model/network/language_model.h"
 
 namespace unfold {
 

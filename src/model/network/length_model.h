@@ -16,8 +16,8 @@
 #include <string_view>
 #include <vector>
 
-#include "base/types.h"
-#include "numerics/random.h"
+#include "unfold/base/types.h"
+#include "unfold/numerics/random.h"
 
 namespace unfold {
 

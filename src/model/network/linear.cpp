@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <limits>
 
-#include "base/error.h"
-#include "loss/registry.h"
+#include "unfold/base/error.h"
+#include "unfold/loss/registry.h"
 
 namespace unfold {
 namespace {

@@ -18,11 +18,11 @@
 #include <string>
 #include <vector>
 
-#include "data/examples/example_set.h"
-#include "graph/cells/cell.h"
-#include "graph/circuit/sparse_lookup.h"
-#include "model/model.h"
-#include "model/network/spec.h"
+#include "unfold/data/examples/example_set.h"
+#include "unfold/graph/cells/cell.h"
+#include "unfold/graph/circuit/sparse_lookup.h"
+#include "unfold/model/model.h"
+#include "unfold/model/network/spec.h"
 
 namespace unfold {
 

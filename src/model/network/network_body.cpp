@@ -1,4 +1,4 @@
-#include "model/network/network_body.h"
+#include "unfold/model/network/network_body.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -9,22 +9,22 @@
 #include <optional>
 #include <span>
 
-#include "base/error.h"
-#include "data/examples/example_set.h"
-#include "data/text/text_batches.h"
 #include "graph/cells/kernels.h"
 #include "graph/circuit/concatenation.h"
 #include "loss/crf/label_sequences.h"
 #include "loss/crf/sequence_label.h"
-#include "loss/registry.h"
-#include "loss/tree_merges.h"
 #include "model/network/density_model.h"
 #include "model/network/encoder_decoder.h"
 #include "model/network/feedback.h"
 #include "model/network/linear.h"
 #include "model/network/order_agnostic.h"
 #include "model/network/regularization.h"
-#include "model/parameter_tensors.h"
+#include "unfold/base/error.h"
+#include "unfold/data/examples/example_set.h"
+#include "unfold/data/text/text_batches.h"
+#include "unfold/loss/registry.h"
+#include "unfold/loss/tree_merges.h"
+#include "unfold/model/parameter_tensors.h"
 
 namespace unfold {
 namespace {
@@ -44,11 +44,11 @@ ModelSpec spec_of(const ModelFile& file) {
     return parse_model_spec(text);
   } catch (const UsageError& error) {
     if (const std::string name = cell_name(text); cells().find(name) == nullptr)
-      file.fail(
-          fmt::format("the model is {}, and \"{}\" is not a built-in cell: the program that loads the model must "
-                      "register it, register_cell(\"{}\", ...) of <src/graph/cells/register_cell.h>, as the program "
-                      "that trained it did; or use a later version of Unfold",
-                      text, name, name));
+      file.fail(fmt::format(
+          "the model is {}, and \"{}\" is not a built-in cell: the program that loads the model must "
+          "register it, register_cell(\"{}\", ...) of <include/unfold/graph/cells/register_cell.h>, as the program "
+          "that trained it did; or use a later version of Unfold",
+          text, name, name));
     file.fail(fmt::format("the model in the card cannot be built: {}", error.what()));
   }
 }

@@ -1,12 +1,12 @@
-#include "model/network/network_model.h"
+#include "unfold/model/network/network_model.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "base/error.h"
 #include "model/network/train_with_objective.h"
+#include "unfold/base/error.h"
 
 namespace unfold {
 namespace {

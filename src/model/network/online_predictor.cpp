@@ -5,11 +5,11 @@
 #include <algorithm>
 #include <vector>
 
-#include "base/error.h"
 #include "numerics/functions.h"
-#include "numerics/vector.h"
-#include "optim/optimizer.h"
-#include "train/passes/batch_pass.h"
+#include "unfold/base/error.h"
+#include "unfold/numerics/vector.h"
+#include "unfold/optim/optimizer.h"
+#include "unfold/train/passes/batch_pass.h"
 
 namespace unfold {
 namespace {

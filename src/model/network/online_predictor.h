@@ -12,7 +12,7 @@
 #include <memory>
 #include <string>
 
-#include "model/network/language_model.h"
+#include "unfold/model/network/language_model.h"
 
 namespace unfold {
 

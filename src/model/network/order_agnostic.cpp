@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <numeric>
 
-#include "loss/registry.h"
 #include "model/network/density_model.h"
+#include "unfold/loss/registry.h"
 
 namespace unfold {
 namespace {

@@ -16,11 +16,11 @@
 #include <span>
 #include <vector>
 
-#include "data/examples/example_set.h"
 #include "loss/density/columns.h"
 #include "loss/density/order_agnostic.h"
-#include "model/network/network_model.h"
-#include "train/trainer.h"
+#include "unfold/data/examples/example_set.h"
+#include "unfold/model/network/network_model.h"
+#include "unfold/train/trainer.h"
 
 namespace unfold {
 

@@ -6,8 +6,8 @@
 #include "model/network/density_model.h"
 #include "model/network/order_agnostic.h"
 #include "numerics/functions.h"
-#include "numerics/product.h"
-#include "numerics/vector.h"
+#include "unfold/numerics/product.h"
+#include "unfold/numerics/vector.h"
 
 namespace unfold {
 namespace {

@@ -6,9 +6,9 @@
 #include <span>
 #include <vector>
 
-#include "data/text/text_batches.h"
-#include "graph/cells/cells.h"
 #include "train/checkpoint.h"
+#include "unfold/data/text/text_batches.h"
+#include "unfold/graph/cells/cells.h"
 
 namespace unfold {
 namespace {

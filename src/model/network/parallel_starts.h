@@ -15,7 +15,7 @@
 
 #include <string>
 
-#include "model/network/train.h"
+#include "unfold/model/network/train.h"
 
 namespace unfold {
 

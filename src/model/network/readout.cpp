@@ -2,10 +2,10 @@
 
 #include <algorithm>
 
-#include "base/error.h"
-#include "graph/cells/cells.h"
 #include "graph/cells/kernels.h"
 #include "numerics/functions.h"
+#include "unfold/base/error.h"
+#include "unfold/graph/cells/cells.h"
 
 namespace unfold {
 namespace {

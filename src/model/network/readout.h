@@ -4,10 +4,10 @@
 
 #include <optional>
 
-#include "data/text/batch.h"
-#include "graph/circuit/parameters.h"
-#include "model/network/spec.h"
 #include "train/ridge.h"
+#include "unfold/data/text/batch.h"
+#include "unfold/graph/circuit/parameters.h"
+#include "unfold/model/network/spec.h"
 
 namespace unfold {
 

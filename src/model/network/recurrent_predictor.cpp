@@ -1,7 +1,7 @@
 #include <type_traits>
 
-#include "model/network/language_model.h"
 #include "numerics/functions.h"
+#include "unfold/model/network/language_model.h"
 
 namespace unfold {
 

@@ -4,8 +4,8 @@
 
 #include <algorithm>
 
-#include "base/error.h"
-#include "data/examples/example_set.h"
+#include "unfold/base/error.h"
+#include "unfold/data/examples/example_set.h"
 
 namespace unfold {
 namespace {

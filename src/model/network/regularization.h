@@ -2,7 +2,7 @@
 /// Selects the weights to drop and to tie in training (train/objective/weight_rules.h) according to the options of a
 /// model. Internal to model/network/.
 
-#include "model/network/network_body.h"
+#include "unfold/model/network/network_body.h"
 
 namespace unfold {
 

@@ -1,19 +1,19 @@
-#include "model/network/spec.h"
+#include "unfold/model/network/spec.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <array>
 
-#include "base/error.h"
 #include "base/printable.h"
-#include "graph/cells/cells.h"
-#include "graph/cells/grid_pooling.h"
 #include "graph/cells/kernels.h"
 #include "graph/circuit/cell_maps.h"
 #include "graph/structure/whole_chains.h"
 #include "model/network/density_model.h"
 #include "model/network/linear.h"
+#include "unfold/base/error.h"
+#include "unfold/graph/cells/cells.h"
+#include "unfold/graph/cells/grid_pooling.h"
 
 namespace unfold {
 namespace {

@@ -1,4 +1,4 @@
-#include "model/network/train.h"
+#include "unfold/model/network/train.h"
 
 #include <fmt/format.h>
 
@@ -6,9 +6,9 @@
 #include <chrono>
 #include <nlohmann/json.hpp>
 
-#include "base/error.h"
-#include "numerics/bf16.h"
 #include "train/text_sources.h"
+#include "unfold/base/error.h"
+#include "unfold/numerics/bf16.h"
 
 namespace unfold {
 namespace {

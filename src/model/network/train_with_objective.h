@@ -1,7 +1,7 @@
 #pragma once
 /// Trains a network model with losses that differ from those used for its evaluation (model/decoding/objective.h).
 
-#include "model/network/network_model.h"
+#include "unfold/model/network/network_model.h"
 
 namespace unfold {
 

@@ -4,9 +4,9 @@
 
 #include <algorithm>
 
-#include "base/error.h"
 #include "model/decoding/automaton.h"
-#include "numerics/random.h"
+#include "unfold/base/error.h"
+#include "unfold/numerics/random.h"
 
 namespace unfold {
 namespace {

@@ -15,9 +15,9 @@
 #include <memory>
 #include <vector>
 
-#include "model/decoding/sampling.h"
 #include "model/decoding/target_decoder.h"
 #include "model/network/length_model.h"
+#include "unfold/model/decoding/sampling.h"
 
 namespace unfold {
 

@@ -9,8 +9,8 @@
 #include <numeric>
 #include <unordered_map>
 
-#include "base/error.h"
 #include "base/utf8.h"
+#include "unfold/base/error.h"
 
 namespace unfold {
 namespace {

@@ -2,10 +2,10 @@
 
 #include <nlohmann/json.hpp>
 
-#include "base/error.h"
 #include "model/fitted_spec.h"
 #include "model/markov.h"
 #include "numerics/functions.h"
+#include "unfold/base/error.h"
 
 namespace unfold {
 namespace {

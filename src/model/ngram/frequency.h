@@ -2,8 +2,8 @@
 /// The baselines that every other model must beat: the uniform distribution, and the symbol frequencies of the training
 /// part.
 
-#include "base/options/options.h"
-#include "model/symbol_model.h"
+#include "unfold/base/options/options.h"
+#include "unfold/model/symbol_model.h"
 
 namespace unfold {
 

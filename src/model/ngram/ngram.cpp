@@ -2,8 +2,8 @@
 
 #include <nlohmann/json.hpp>
 
-#include "base/error.h"
 #include "model/fitted_spec.h"
+#include "unfold/base/error.h"
 
 namespace unfold {
 namespace {

@@ -18,8 +18,8 @@
 /// Estimation counts the n-grams of the highest order within a memory limit, in several processes if available
 /// (data/counts/corpus_counts.h), and needs about 32 additional bytes for each distinct n-gram.
 
-#include "base/options/options.h"
 #include "model/ngram/ngram_trie.h"
+#include "unfold/base/options/options.h"
 
 namespace unfold {
 

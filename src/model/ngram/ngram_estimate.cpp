@@ -2,10 +2,10 @@
 
 #include <algorithm>
 
-#include "base/error.h"
 #include "data/counts/corpus_counts.h"
 #include "model/ngram/ngram.h"
 #include "numerics/functions.h"
+#include "unfold/base/error.h"
 
 namespace unfold {
 namespace {

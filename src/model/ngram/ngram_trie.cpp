@@ -5,9 +5,9 @@
 #include <algorithm>
 #include <cmath>
 
-#include "base/error.h"
 #include "numerics/functions.h"
-#include "numerics/vector.h"
+#include "unfold/base/error.h"
+#include "unfold/numerics/vector.h"
 
 namespace unfold {
 

@@ -16,8 +16,8 @@
 #include <vector>
 
 #include "model/markov.h"
-#include "model/predictor.h"
-#include "model/symbol_model.h"
+#include "unfold/model/predictor.h"
+#include "unfold/model/symbol_model.h"
 
 namespace unfold {
 

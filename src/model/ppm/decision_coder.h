@@ -5,7 +5,7 @@
 
 #include <cstdint>
 
-#include "model/predictor.h"
+#include "unfold/model/predictor.h"
 
 namespace unfold {
 

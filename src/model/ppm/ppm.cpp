@@ -7,9 +7,9 @@
 #include <bit>
 #include <vector>
 
-#include "base/error.h"
 #include "model/context_mixing/adaptive_decision.h"
 #include "numerics/functions.h"
+#include "unfold/base/error.h"
 
 namespace unfold {
 namespace {

@@ -12,8 +12,8 @@
 
 #include <memory>
 
-#include "base/options/options.h"
-#include "model/predictor.h"
+#include "unfold/base/options/options.h"
+#include "unfold/model/predictor.h"
 
 namespace unfold {
 

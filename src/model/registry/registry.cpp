@@ -1,17 +1,17 @@
-#include "model/registry/registry.h"
+#include "unfold/model/registry/registry.h"
 
 #include <fmt/format.h>
 
 #include <filesystem>
 #include <system_error>
 
-#include "base/error.h"
 #include "model/adaptive/replay_model.h"
 #include "model/hmm/hmm.h"
-#include "model/network/language_model.h"
-#include "model/network/network_model.h"
 #include "model/ngram/frequency.h"
 #include "model/ngram/ngram.h"
+#include "unfold/base/error.h"
+#include "unfold/model/network/language_model.h"
+#include "unfold/model/network/network_model.h"
 
 namespace unfold {
 namespace {

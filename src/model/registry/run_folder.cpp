@@ -10,9 +10,9 @@
 #include <filesystem>
 #include <system_error>
 
-#include "base/error.h"
-#include "base/formats/file.h"
-#include "base/signals.h"
+#include "unfold/base/error.h"
+#include "unfold/base/formats/file.h"
+#include "unfold/base/signals.h"
 
 namespace unfold {
 namespace {

@@ -5,8 +5,8 @@
 #include <memory>
 #include <string>
 
-#include "base/formats/config.h"
-#include "model/registry/registry.h"
+#include "unfold/base/formats/config.h"
+#include "unfold/model/registry/registry.h"
 
 namespace unfold {
 

@@ -7,8 +7,8 @@
 #include <limits>
 #include <numeric>
 
-#include "base/error.h"
 #include "model/selection/combination.h"
+#include "unfold/base/error.h"
 
 namespace unfold::forecasting {
 namespace {

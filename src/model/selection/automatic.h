@@ -19,9 +19,9 @@
 #include <string>
 #include <vector>
 
-#include "base/threads/team.h"
 #include "model/forecast/outliers.h"
 #include "model/forecast/series.h"
+#include "unfold/base/threads/team.h"
 
 namespace unfold::forecasting {
 

@@ -4,9 +4,9 @@
 #include <cmath>
 #include <optional>
 
-#include "base/error.h"
 #include "model/forecast/measures.h"
 #include "model/selection/covariate_effect.h"
+#include "unfold/base/error.h"
 
 namespace unfold::forecasting {
 namespace {

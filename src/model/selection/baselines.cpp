@@ -8,7 +8,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
-#include "model/registry/registry.h"
+#include "unfold/model/registry/registry.h"
 
 namespace unfold {
 namespace {

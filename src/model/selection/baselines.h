@@ -16,10 +16,10 @@
 #include <string>
 #include <vector>
 
-#include "base/threads/team.h"
-#include "data/examples/example_set.h"
-#include "data/text/corpus.h"
-#include "data/text/split.h"
+#include "unfold/base/threads/team.h"
+#include "unfold/data/examples/example_set.h"
+#include "unfold/data/text/corpus.h"
+#include "unfold/data/text/split.h"
 
 namespace unfold {
 

@@ -6,7 +6,7 @@
 #include <numeric>
 
 #include "model/forecast/lanes.h"
-#include "numerics/random.h"
+#include "unfold/numerics/random.h"
 
 namespace unfold::forecasting {
 namespace {

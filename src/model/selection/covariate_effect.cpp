@@ -4,9 +4,9 @@
 #include <cmath>
 #include <string>
 
-#include "base/error.h"
 #include "model/forecast/decomposition.h"
 #include "numerics/moments.h"
+#include "unfold/base/error.h"
 
 namespace unfold::forecasting {
 namespace {

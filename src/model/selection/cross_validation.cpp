@@ -4,11 +4,11 @@
 #include <map>
 #include <numeric>
 
-#include "data/examples/example_batches.h"
-#include "model/network/network_model.h"
-#include "numerics/random.h"
-#include "train/evaluate.h"
-#include "train/sources/example_sources.h"
+#include "unfold/data/examples/example_batches.h"
+#include "unfold/model/network/network_model.h"
+#include "unfold/numerics/random.h"
+#include "unfold/train/evaluate.h"
+#include "unfold/train/sources/example_sources.h"
 
 namespace unfold {
 namespace {

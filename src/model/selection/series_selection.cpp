@@ -5,10 +5,10 @@
 #include <algorithm>
 #include <cmath>
 
-#include "data/examples/example_batches.h"
-#include "model/network/network_model.h"
 #include "model/series/kernel_thresholds.h"
 #include "model/series/pooled_readout.h"
+#include "unfold/data/examples/example_batches.h"
+#include "unfold/model/network/network_model.h"
 
 namespace unfold {
 namespace {

@@ -16,10 +16,10 @@
 #include <string>
 #include <vector>
 
-#include "base/threads/team.h"
-#include "data/examples/example_set.h"
-#include "model/network/network_body.h"
 #include "model/selection/cross_validation.h"
+#include "unfold/base/threads/team.h"
+#include "unfold/data/examples/example_set.h"
+#include "unfold/model/network/network_body.h"
 
 namespace unfold {
 

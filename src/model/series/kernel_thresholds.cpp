@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <numeric>
 
-#include "data/examples/example_batches.h"
 #include "graph/cells/kernels.h"
 #include "graph/circuit/random_kernels.h"
-#include "numerics/random.h"
+#include "unfold/data/examples/example_batches.h"
+#include "unfold/numerics/random.h"
 
 namespace unfold {
 namespace {

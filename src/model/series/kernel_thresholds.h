@@ -4,8 +4,8 @@
 
 #include <cstdint>
 
-#include "data/examples/example_set.h"
-#include "model/network/network_model.h"
+#include "unfold/data/examples/example_set.h"
+#include "unfold/model/network/network_model.h"
 
 namespace unfold {
 

@@ -7,12 +7,12 @@
 #include <numeric>
 #include <optional>
 
-#include "base/error.h"
-#include "graph/engine/unfolding.h"
 #include "model/network/readout.h"
 #include "numerics/functions.h"
-#include "train/passes/batch_pass.h"
 #include "train/streamed_ridge.h"
+#include "unfold/base/error.h"
+#include "unfold/graph/engine/unfolding.h"
+#include "unfold/train/passes/batch_pass.h"
 
 namespace unfold {
 namespace {

@@ -10,9 +10,9 @@
 
 #include <vector>
 
-#include "data/examples/example_batches.h"
-#include "model/network/network_model.h"
 #include "train/leave_one_out.h"
+#include "unfold/data/examples/example_batches.h"
+#include "unfold/model/network/network_model.h"
 
 namespace unfold {
 

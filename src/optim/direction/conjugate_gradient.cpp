@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "numerics/vector.h"
+#include "unfold/numerics/vector.h"
 
 namespace unfold {
 

@@ -1,10 +1,10 @@
-#include "optim/direction/control.h"
+#include "unfold/optim/direction/control.h"
 
 #include <cmath>
 
-#include "base/checks.h"
 #include "graph/engine/backend.h"
 #include "optim/direction/conjugate_gradient.h"
+#include "unfold/base/checks.h"
 
 namespace unfold {
 namespace {

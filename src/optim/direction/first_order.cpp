@@ -1,8 +1,8 @@
-#include "base/checks.h"
-#include "base/error.h"
 #include "graph/engine/backend.h"
-#include "numerics/vector.h"
-#include "optim/direction/direction.h"
+#include "unfold/base/checks.h"
+#include "unfold/base/error.h"
+#include "unfold/numerics/vector.h"
+#include "unfold/optim/direction/direction.h"
 
 namespace unfold {
 namespace {

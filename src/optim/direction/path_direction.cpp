@@ -3,11 +3,11 @@
 #include <limits>
 #include <numeric>
 
-#include "base/checks.h"
 #include "graph/paths/path_pass.h"
-#include "numerics/vector.h"
-#include "optim/direction/direction.h"
-#include "optim/direction/objective.h"
+#include "unfold/base/checks.h"
+#include "unfold/numerics/vector.h"
+#include "unfold/optim/direction/direction.h"
+#include "unfold/optim/direction/objective.h"
 
 namespace unfold {
 namespace {

@@ -9,8 +9,8 @@
 #include <optional>
 #include <vector>
 
-#include "data/text/batch.h"
-#include "loss/network.h"
+#include "unfold/data/text/batch.h"
+#include "unfold/loss/network.h"
 
 namespace unfold {
 

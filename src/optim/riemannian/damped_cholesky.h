@@ -1,7 +1,7 @@
 #pragma once
 /// Cholesky factorization for the matrices of metrics.
 
-#include "base/types.h"
+#include "unfold/base/types.h"
 
 namespace unfold {
 

@@ -4,8 +4,8 @@
 #include <cmath>
 #include <limits>
 
-#include "numerics/random.h"
 #include "numerics/softmax_rows.h"
+#include "unfold/numerics/random.h"
 
 namespace unfold {
 namespace {

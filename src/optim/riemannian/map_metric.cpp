@@ -5,10 +5,10 @@
 #include <algorithm>
 #include <cmath>
 
-#include "base/error.h"
-#include "graph/circuit/unit_weights.h"
 #include "numerics/moments.h"
 #include "optim/riemannian/damped_cholesky.h"
+#include "unfold/base/error.h"
+#include "unfold/graph/circuit/unit_weights.h"
 
 namespace unfold {
 namespace {

@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "base/state_visitor.h"
 #include "optim/riemannian/core_pass.h"
+#include "unfold/base/state_visitor.h"
 
 namespace unfold {
 

@@ -5,8 +5,8 @@
 
 #include <vector>
 
-#include "base/state_visitor.h"
 #include "optim/riemannian/head_metric.h"
+#include "unfold/base/state_visitor.h"
 
 namespace unfold {
 

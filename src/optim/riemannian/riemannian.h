@@ -13,7 +13,7 @@
 /// learning rate; otherwise the step is kept and the learning rate grows by a tenth. `fixed` (for mini-batches): every
 /// step is kept.
 
-#include "optim/direction/control.h"
+#include "unfold/optim/direction/control.h"
 
 namespace unfold {
 

@@ -1,8 +1,8 @@
 #include "optim/riemannian/sampled_sequences.h"
 
-#include "base/error.h"
-#include "data/text/text_batches.h"
 #include "numerics/functions.h"
+#include "unfold/base/error.h"
+#include "unfold/data/text/text_batches.h"
 
 namespace unfold {
 namespace {

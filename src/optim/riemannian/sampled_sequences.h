@@ -2,8 +2,8 @@
 /// Sequences sampled from the model, for metrics on the distribution of whole sequences (equation 41 of the Riemannian
 /// paper): with the same lengths and initial states as those of a batch.
 
-#include "data/text/batch.h"
-#include "graph/engine/stepper.h"
+#include "unfold/data/text/batch.h"
+#include "unfold/graph/engine/stepper.h"
 
 namespace unfold {
 

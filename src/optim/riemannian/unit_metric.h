@@ -11,12 +11,12 @@
 
 #include <vector>
 
-#include "base/state_visitor.h"
-#include "graph/circuit/unit_weights.h"
 #include "numerics/moments.h"
 #include "optim/riemannian/core_pass.h"
 #include "optim/riemannian/map_metric.h"
 #include "optim/riemannian/sorted_tile.h"
+#include "unfold/base/state_visitor.h"
+#include "unfold/graph/circuit/unit_weights.h"
 
 namespace unfold {
 

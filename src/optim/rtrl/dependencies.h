@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "optim/rtrl/open_circuit.h"
+#include "unfold/optim/rtrl/open_circuit.h"
 
 namespace unfold {
 

@@ -2,9 +2,9 @@
 
 #include <algorithm>
 
-#include "base/error.h"
 #include "loss/independent_rows.h"
 #include "optim/rtrl/influence.h"
+#include "unfold/base/error.h"
 
 namespace unfold {
 namespace {

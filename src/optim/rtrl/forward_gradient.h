@@ -20,8 +20,8 @@
 #include <span>
 #include <vector>
 
-#include "data/text/batch.h"
-#include "optim/rtrl/gradient_method.h"
+#include "unfold/data/text/batch.h"
+#include "unfold/optim/rtrl/gradient_method.h"
 
 namespace unfold {
 

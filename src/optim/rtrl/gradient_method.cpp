@@ -1,4 +1,4 @@
-#include "optim/rtrl/gradient_method.h"
+#include "unfold/optim/rtrl/gradient_method.h"
 
 #include <fmt/format.h>
 
@@ -6,8 +6,8 @@
 #include <utility>
 #include <vector>
 
-#include "base/error.h"
 #include "base/options/suggestions.h"
+#include "unfold/base/error.h"
 
 namespace unfold {
 namespace {

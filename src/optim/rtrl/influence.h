@@ -6,8 +6,8 @@
 #include <memory>
 
 #include "optim/rtrl/dependencies.h"
-#include "optim/rtrl/gradient_method.h"
 #include "optim/rtrl/step_pass.h"
+#include "unfold/optim/rtrl/gradient_method.h"
 
 namespace unfold {
 

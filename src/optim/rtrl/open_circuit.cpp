@@ -1,11 +1,11 @@
-#include "optim/rtrl/open_circuit.h"
+#include "unfold/optim/rtrl/open_circuit.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <string>
 
-#include "base/error.h"
+#include "unfold/base/error.h"
 
 namespace unfold {
 namespace {

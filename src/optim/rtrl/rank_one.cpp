@@ -4,10 +4,10 @@
 #include <cmath>
 #include <optional>
 
-#include "numerics/random.h"
-#include "numerics/vector.h"
 #include "optim/rtrl/influence.h"
 #include "optim/rtrl/influence_pattern.h"
+#include "unfold/numerics/random.h"
+#include "unfold/numerics/vector.h"
 
 namespace unfold {
 namespace {

@@ -4,10 +4,10 @@
 
 #include <algorithm>
 
-#include "base/error.h"
-#include "numerics/vector.h"
 #include "optim/rtrl/influence.h"
 #include "optim/rtrl/influence_pattern.h"
+#include "unfold/base/error.h"
+#include "unfold/numerics/vector.h"
 
 namespace unfold {
 namespace {

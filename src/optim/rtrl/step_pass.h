@@ -5,8 +5,8 @@
 #include <span>
 #include <vector>
 
-#include "data/text/batch.h"
-#include "optim/rtrl/open_circuit.h"
+#include "unfold/data/text/batch.h"
+#include "unfold/optim/rtrl/open_circuit.h"
 
 namespace unfold {
 

@@ -7,10 +7,10 @@
 #include <limits>
 #include <optional>
 
-#include "base/error.h"
 #include "base/interruptible.h"
 #include "graph/engine/backend.h"
-#include "optim/direction/control.h"
+#include "unfold/base/error.h"
+#include "unfold/optim/direction/control.h"
 
 namespace unfold {
 namespace {

@@ -13,14 +13,14 @@
 #include <vector>
 
 #include "base/interruptible.h"
-#include "optim/direction/objective.h"
 #include "optim/rtrl/forward_gradient.h"
-#include "train/objective/output_feedback.h"
 #include "train/objective/sampled_softmax.h"
-#include "train/objective/scheduled_sampling.h"
-#include "train/objective/sequence_objective.h"
 #include "train/objective/weight_rules.h"
 #include "train/passes/sharded_pass.h"
+#include "unfold/optim/direction/objective.h"
+#include "unfold/train/objective/output_feedback.h"
+#include "unfold/train/objective/scheduled_sampling.h"
+#include "unfold/train/objective/sequence_objective.h"
 
 namespace unfold {
 

@@ -1,12 +1,12 @@
-#include "train/objective/output_feedback.h"
+#include "unfold/train/objective/output_feedback.h"
 
 #include <fmt/format.h>
 
 #include <charconv>
 
-#include "base/error.h"
-#include "data/examples/example_set.h"
-#include "numerics/random.h"
+#include "unfold/base/error.h"
+#include "unfold/data/examples/example_set.h"
+#include "unfold/numerics/random.h"
 
 namespace unfold {
 namespace {

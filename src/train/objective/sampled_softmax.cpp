@@ -4,9 +4,9 @@
 
 #include <utility>
 
-#include "base/error.h"
 #include "numerics/functions.h"
-#include "numerics/random.h"
+#include "unfold/base/error.h"
+#include "unfold/numerics/random.h"
 
 namespace unfold {
 

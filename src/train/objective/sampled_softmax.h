@@ -17,7 +17,7 @@
 #include <span>
 #include <vector>
 
-#include "train/passes/batch_pass.h"
+#include "unfold/train/passes/batch_pass.h"
 
 namespace unfold {
 

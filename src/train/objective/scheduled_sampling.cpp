@@ -1,4 +1,4 @@
-#include "train/objective/scheduled_sampling.h"
+#include "unfold/train/objective/scheduled_sampling.h"
 
 #include <fmt/format.h>
 
@@ -6,12 +6,12 @@
 #include <charconv>
 #include <cmath>
 
-#include "base/error.h"
-#include "data/examples/example_set.h"
 #include "loss/distribution.h"
 #include "numerics/functions.h"
-#include "numerics/random.h"
-#include "numerics/vector.h"
+#include "unfold/base/error.h"
+#include "unfold/data/examples/example_set.h"
+#include "unfold/numerics/random.h"
+#include "unfold/numerics/vector.h"
 
 namespace unfold {
 namespace {

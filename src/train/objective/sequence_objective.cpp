@@ -1,4 +1,4 @@
-#include "train/objective/sequence_objective.h"
+#include "unfold/train/objective/sequence_objective.h"
 
 #include <algorithm>
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <numeric>
 
-#include "numerics/random.h"
+#include "unfold/numerics/random.h"
 
 namespace unfold {
 

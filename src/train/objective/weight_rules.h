@@ -11,7 +11,7 @@
 /// the sum of both gradients; element-wise optimizers (sgd, asgd, rmsprop, adam) therefore keep them bit-identical. The
 /// norm that `clip` uses counts them twice.
 
-#include "loss/network.h"
+#include "unfold/loss/network.h"
 
 namespace unfold {
 

@@ -1,13 +1,13 @@
-#include "train/passes/batch_pass.h"
+#include "unfold/train/passes/batch_pass.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 
-#include "base/checks.h"
-#include "base/error.h"
 #include "loss/independent_rows.h"
-#include "numerics/vector.h"
+#include "unfold/base/checks.h"
+#include "unfold/base/error.h"
+#include "unfold/numerics/vector.h"
 
 namespace unfold {
 namespace {

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <limits>
 
-#include "numerics/random.h"
+#include "unfold/numerics/random.h"
 
 namespace unfold {
 namespace {

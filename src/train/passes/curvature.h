@@ -16,9 +16,9 @@
 #include <span>
 #include <vector>
 
-#include "loss/network.h"
-#include "optim/direction/objective.h"
-#include "train/passes/batch_pass.h"
+#include "unfold/loss/network.h"
+#include "unfold/optim/direction/objective.h"
+#include "unfold/train/passes/batch_pass.h"
 
 namespace unfold {
 

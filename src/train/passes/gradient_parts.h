@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "graph/plan/plan.h"
+#include "unfold/graph/plan/plan.h"
 
 namespace unfold {
 

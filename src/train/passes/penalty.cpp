@@ -1,10 +1,10 @@
-#include "train/passes/penalty.h"
+#include "unfold/train/passes/penalty.h"
 
 #include <algorithm>
 #include <cmath>
 
-#include "base/error.h"
-#include "numerics/vector.h"
+#include "unfold/base/error.h"
+#include "unfold/numerics/vector.h"
 
 namespace unfold {
 namespace {

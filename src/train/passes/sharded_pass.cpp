@@ -7,10 +7,10 @@
 #include <iterator>
 #include <utility>
 
-#include "base/error.h"
-#include "numerics/random.h"
-#include "numerics/vector.h"
 #include "optim/direction/conjugate_gradient.h"
+#include "unfold/base/error.h"
+#include "unfold/numerics/random.h"
+#include "unfold/numerics/vector.h"
 
 namespace unfold {
 

@@ -12,10 +12,10 @@
 
 #include "data/text/shards.h"
 #include "distributed/shard_sum.h"
-#include "optim/direction/objective.h"
-#include "train/passes/batch_pass.h"
 #include "train/passes/curvature.h"
 #include "train/passes/gradient_parts.h"
+#include "unfold/optim/direction/objective.h"
+#include "unfold/train/passes/batch_pass.h"
 
 namespace unfold {
 

@@ -10,8 +10,8 @@
 #include <string>
 #include <vector>
 
-#include "data/text/batch.h"
-#include "train/trainer.h"
+#include "unfold/data/text/batch.h"
+#include "unfold/train/trainer.h"
 
 namespace unfold {
 

@@ -1,4 +1,4 @@
-#include "train/sources/example_sources.h"
+#include "unfold/train/sources/example_sources.h"
 
 #include <nlohmann/json.hpp>
 

@@ -1,4 +1,4 @@
-#include "train/sources/task_sources.h"
+#include "unfold/train/sources/task_sources.h"
 
 #include <algorithm>
 #include <nlohmann/json.hpp>

@@ -5,11 +5,11 @@
 
 #include <filesystem>
 
-#include "base/error.h"
-#include "base/formats/file.h"
-#include "model/network/language_model.h"
-#include "numerics/random.h"
 #include "tests/base/scratch.h"
+#include "unfold/base/error.h"
+#include "unfold/base/formats/file.h"
+#include "unfold/model/network/language_model.h"
+#include "unfold/numerics/random.h"
 
 namespace unfold {
 namespace {

@@ -7,11 +7,11 @@
 #include <nlohmann/json.hpp>
 
 #include "app/explain/input_gradients.h"
-#include "base/error.h"
-#include "model/network/language_model.h"
 #include "model/ngram/ngram.h"
-#include "model/registry/registry.h"
-#include "numerics/random.h"
+#include "unfold/base/error.h"
+#include "unfold/model/network/language_model.h"
+#include "unfold/model/registry/registry.h"
+#include "unfold/numerics/random.h"
 
 namespace unfold {
 namespace {

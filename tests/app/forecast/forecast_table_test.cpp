@@ -6,8 +6,8 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
-#include "base/error.h"
 #include "tests/base/scratch.h"
+#include "unfold/base/error.h"
 
 namespace unfold {
 namespace {

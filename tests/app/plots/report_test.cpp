@@ -7,7 +7,7 @@
 #include "app/plots/plot.h"
 #include "app/plots/table.h"
 #include "app/plots/training_curve.h"
-#include "base/error.h"
+#include "unfold/base/error.h"
 
 namespace unfold {
 namespace {

@@ -1,9 +1,9 @@
-#include "base/formats/authentication_key.h"
+#include "unfold/base/formats/authentication_key.h"
 
 #include <gtest/gtest.h>
 
-#include "base/error.h"
 #include "tests/base/scratch.h"
+#include "unfold/base/error.h"
 
 namespace unfold {
 namespace {

@@ -1,4 +1,4 @@
-#include "base/formats/config.h"
+#include "unfold/base/formats/config.h"
 
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>

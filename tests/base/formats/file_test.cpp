@@ -1,4 +1,4 @@
-#include "base/formats/file.h"
+#include "unfold/base/formats/file.h"
 
 #include <fcntl.h>
 #include <gtest/gtest.h>

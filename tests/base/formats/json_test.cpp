@@ -1,4 +1,4 @@
-#include "base/formats/json.h"
+#include "unfold/base/formats/json.h"
 
 #include <gtest/gtest.h>
 

@@ -1,11 +1,11 @@
-#include "base/options/options.h"
+#include "unfold/base/options/options.h"
 
 #include <gtest/gtest.h>
 
 #include <limits>
 
-#include "base/error.h"
 #include "base/options/option_aliases.h"
+#include "unfold/base/error.h"
 
 namespace unfold {
 

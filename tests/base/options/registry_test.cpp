@@ -1,9 +1,9 @@
-#include "base/options/registry.h"
+#include "unfold/base/options/registry.h"
 
 #include <gtest/gtest.h>
 
-#include "base/error.h"
 #include "base/options/extensible_registry.h"
+#include "unfold/base/error.h"
 
 namespace unfold {
 namespace {

@@ -1,4 +1,4 @@
-#include "base/threads/team.h"
+#include "unfold/base/threads/team.h"
 
 #include <gtest/gtest.h>
 
@@ -10,9 +10,9 @@
 #include <thread>
 #include <vector>
 
-#include "base/error.h"
 #include "base/interruptible.h"
 #include "tests/base/late_members.h"
+#include "unfold/base/error.h"
 
 namespace unfold {
 namespace {

@@ -9,12 +9,12 @@
 
 #include "app/sample/sample.h"
 #include "app/score/score.h"
-#include "data/text/split.h"
-#include "model/network/language_model.h"
 #include "model/ngram/ngram.h"
-#include "model/registry/registry.h"
 #include "tests/base/scratch.h"
 #include "unfold/c.h"
+#include "unfold/data/text/split.h"
+#include "unfold/model/network/language_model.h"
+#include "unfold/model/registry/registry.h"
 
 namespace unfold {
 namespace {

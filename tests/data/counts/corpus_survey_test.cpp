@@ -6,9 +6,9 @@
 
 #include <random>
 
-#include "data/text/corpus.h"
 #include "tests/base/scratch.h"
 #include "tests/support/simulated_processes.h"
+#include "unfold/data/text/corpus.h"
 
 namespace unfold {
 namespace {

@@ -4,8 +4,8 @@
 #include <rapidcheck.h>
 #include <rapidcheck/gtest.h>
 
-#include "base/error.h"
 #include "base/utf8.h"
+#include "unfold/base/error.h"
 
 namespace unfold {
 namespace {

@@ -1,6 +1,6 @@
 /// Batches of examples with fields, compared with the columns that they are built from.
 
-#include "data/examples/example_batches.h"
+#include "unfold/data/examples/example_batches.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

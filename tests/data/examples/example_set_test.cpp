@@ -1,6 +1,6 @@
 /// Conversion of examples to numbers: specifications, alphabets, standardization, missing and unseen values.
 
-#include "data/examples/example_set.h"
+#include "unfold/data/examples/example_set.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

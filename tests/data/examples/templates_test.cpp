@@ -3,8 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "base/error.h"
-#include "data/examples/example_set.h"
+#include "unfold/base/error.h"
+#include "unfold/data/examples/example_set.h"
 
 namespace unfold {
 namespace {

@@ -1,4 +1,4 @@
-#include "data/files/safetensors.h"
+#include "unfold/data/files/safetensors.h"
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -10,8 +10,8 @@
 #include <filesystem>
 #include <functional>
 
-#include "base/formats/authentication_key.h"
 #include "tests/base/scratch.h"
+#include "unfold/base/formats/authentication_key.h"
 
 namespace unfold {
 namespace {

@@ -2,9 +2,9 @@
 
 #include <gtest/gtest.h>
 
-#include "base/error.h"
 #include "data/schema/table_schema.h"
 #include "tests/support/reading.h"
+#include "unfold/base/error.h"
 
 namespace unfold {
 namespace {

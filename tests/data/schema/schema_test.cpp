@@ -8,10 +8,10 @@
 #include <string>
 #include <vector>
 
-#include "base/error.h"
 #include "data/schema/describe_schema.h"
 #include "data/schema/distinct_count.h"
 #include "data/schema/infer_schema.h"
+#include "unfold/base/error.h"
 
 namespace unfold {
 namespace {

@@ -13,10 +13,10 @@
 #include <string>
 #include <vector>
 
-#include "base/error.h"
-#include "base/formats/file.h"
 #include "data/schema/describe_schema.h"
 #include "data/schema/infer_schema.h"
+#include "unfold/base/error.h"
+#include "unfold/base/formats/file.h"
 
 namespace unfold {
 namespace {

@@ -6,7 +6,7 @@
 #include <map>
 #include <sstream>
 
-#include "base/error.h"
+#include "unfold/base/error.h"
 
 namespace unfold {
 namespace {

@@ -1,4 +1,4 @@
-#include "data/tasks/tasks.h"
+#include "unfold/data/tasks/tasks.h"
 
 #include <gtest/gtest.h>
 
@@ -6,9 +6,9 @@
 #include <cmath>
 #include <set>
 
-#include "base/error.h"
 #include "data/files/idx.h"
 #include "tests/base/scratch.h"
+#include "unfold/base/error.h"
 
 namespace unfold {
 namespace {

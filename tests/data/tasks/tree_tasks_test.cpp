@@ -6,7 +6,7 @@
 #include <functional>
 #include <sstream>
 
-#include "base/error.h"
+#include "unfold/base/error.h"
 
 namespace unfold {
 namespace {

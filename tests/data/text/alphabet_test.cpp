@@ -1,4 +1,4 @@
-#include "data/text/alphabet.h"
+#include "unfold/data/text/alphabet.h"
 
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
@@ -6,9 +6,9 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
-#include "base/formats/json.h"
 #include "base/utf8.h"
 #include "tests/base/scratch.h"
+#include "unfold/base/formats/json.h"
 
 namespace unfold {
 namespace {

@@ -1,4 +1,4 @@
-#include "data/text/corpus.h"
+#include "unfold/data/text/corpus.h"
 
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "base/error.h"
+#include "unfold/base/error.h"
 
 namespace unfold {
 namespace {

@@ -1,13 +1,13 @@
 /// Lanes compared with reading their items position by position.
 
-#include "data/text/lanes.h"
+#include "unfold/data/text/lanes.h"
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <map>
 
-#include "numerics/random.h"
+#include "unfold/numerics/random.h"
 
 namespace unfold {
 namespace {

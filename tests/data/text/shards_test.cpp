@@ -7,9 +7,9 @@
 #include <numeric>
 #include <set>
 
-#include "data/text/lanes.h"
-#include "data/text/text_batches.h"
-#include "graph/cells/cells.h"
+#include "unfold/data/text/lanes.h"
+#include "unfold/data/text/text_batches.h"
+#include "unfold/graph/cells/cells.h"
 
 namespace unfold {
 namespace {

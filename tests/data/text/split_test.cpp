@@ -1,4 +1,4 @@
-#include "data/text/split.h"
+#include "unfold/data/text/split.h"
 
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>

@@ -1,4 +1,4 @@
-#include "data/text/text_batches.h"
+#include "unfold/data/text/text_batches.h"
 
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
@@ -6,8 +6,8 @@
 #include <map>
 #include <set>
 
-#include "base/error.h"
 #include "tests/optim/small_network.h"
+#include "unfold/base/error.h"
 
 namespace unfold {
 namespace {

@@ -1,4 +1,4 @@
-#include "data/text/text_sources.h"
+#include "unfold/data/text/text_sources.h"
 
 #include <gtest/gtest.h>
 

@@ -7,10 +7,10 @@
 #include <cstring>
 #include <functional>
 
-#include "graph/cells/cells.h"
-#include "graph/cells/registry.h"
-#include "graph/engine/stepper.h"
 #include "tests/support/runner.h"
+#include "unfold/graph/cells/cells.h"
+#include "unfold/graph/cells/registry.h"
+#include "unfold/graph/engine/stepper.h"
 
 namespace unfold {
 namespace {

@@ -1,6 +1,6 @@
 /// All derivative checks for each cell with one and two layers, with and without a trained initial state.
 
-#include "graph/cells/cells.h"
+#include "unfold/graph/cells/cells.h"
 
 #include <gtest/gtest.h>
 
@@ -8,10 +8,10 @@
 #include <cmath>
 #include <functional>
 
-#include "gradcheck/derivative_check.h"
-#include "graph/cells/registry.h"
 #include "tests/graph/cells/gate_functions.h"
 #include "tests/support/runner.h"
+#include "unfold/gradcheck/derivative_check.h"
+#include "unfold/graph/cells/registry.h"
 
 namespace unfold {
 namespace {

@@ -5,11 +5,11 @@
 #include <cmath>
 #include <vector>
 
-#include "base/error.h"
-#include "gradcheck/derivative_check.h"
-#include "graph/cells/cells.h"
-#include "graph/engine/stepper.h"
 #include "tests/support/runner.h"
+#include "unfold/base/error.h"
+#include "unfold/gradcheck/derivative_check.h"
+#include "unfold/graph/cells/cells.h"
+#include "unfold/graph/engine/stepper.h"
 
 namespace unfold {
 namespace {

@@ -7,11 +7,11 @@
 #include <functional>
 #include <map>
 
-#include "gradcheck/derivative_check.h"
-#include "graph/cells/cells.h"
 #include "graph/circuit/mixed_sparse.h"
-#include "numerics/random.h"
 #include "tests/support/runner.h"
+#include "unfold/gradcheck/derivative_check.h"
+#include "unfold/graph/cells/cells.h"
+#include "unfold/numerics/random.h"
 
 namespace unfold {
 namespace {

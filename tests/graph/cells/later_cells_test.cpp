@@ -6,11 +6,11 @@
 #include <complex>
 #include <limits>
 
-#include "gradcheck/derivative_check.h"
-#include "graph/cells/cells.h"
 #include "graph/cells/tdnn.h"
 #include "tests/graph/cells/gate_functions.h"
 #include "tests/support/runner.h"
+#include "unfold/gradcheck/derivative_check.h"
+#include "unfold/graph/cells/cells.h"
 
 namespace unfold {
 namespace {

@@ -1,16 +1,16 @@
 /// Pooling of a sequence into one vector, compared with slow means, maxima and ends; all derivative checks.
 
-#include "graph/cells/pool.h"
+#include "unfold/graph/cells/pool.h"
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
 
-#include "gradcheck/derivative_check.h"
-#include "graph/cells/cells.h"
-#include "graph/engine/unfolding.h"
-#include "loss/loss.h"
-#include "numerics/random.h"
+#include "unfold/gradcheck/derivative_check.h"
+#include "unfold/graph/cells/cells.h"
+#include "unfold/graph/engine/unfolding.h"
+#include "unfold/loss/loss.h"
+#include "unfold/numerics/random.h"
 
 namespace unfold {
 namespace {

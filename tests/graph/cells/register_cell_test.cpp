@@ -1,10 +1,10 @@
 // Cells that a program registers.
-#include "graph/cells/register_cell.h"
+#include "unfold/graph/cells/register_cell.h"
 
 #include <gtest/gtest.h>
 
-#include "base/error.h"
-#include "graph/cells/registry.h"
+#include "unfold/base/error.h"
+#include "unfold/graph/cells/registry.h"
 
 namespace unfold {
 namespace {

@@ -9,11 +9,11 @@
 #include <map>
 #include <numeric>
 
-#include "gradcheck/derivative_check.h"
-#include "graph/cells/cells.h"
-#include "graph/cells/registry.h"
 #include "tests/support/circuits.h"
 #include "tests/support/runner.h"
+#include "unfold/gradcheck/derivative_check.h"
+#include "unfold/graph/cells/cells.h"
+#include "unfold/graph/cells/registry.h"
 
 namespace unfold {
 namespace {

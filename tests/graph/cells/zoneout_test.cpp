@@ -6,11 +6,11 @@
 #include <functional>
 #include <vector>
 
-#include "base/error.h"
-#include "gradcheck/derivative_check.h"
-#include "graph/cells/cells.h"
-#include "graph/cells/registry.h"
 #include "tests/support/runner.h"
+#include "unfold/base/error.h"
+#include "unfold/gradcheck/derivative_check.h"
+#include "unfold/graph/cells/cells.h"
+#include "unfold/graph/cells/registry.h"
 
 namespace unfold {
 namespace {

@@ -1,10 +1,10 @@
-#include "graph/circuit/circuit.h"
+#include "unfold/graph/circuit/circuit.h"
 
 #include <gtest/gtest.h>
 
 #include <functional>
 
-#include "graph/circuit/parameters.h"
+#include "unfold/graph/circuit/parameters.h"
 
 namespace unfold {
 namespace {

@@ -1,5 +1,5 @@
-#include "graph/circuit/init.h"
-#include "base/error.h"
+#include "unfold/graph/circuit/init.h"
+#include "unfold/base/error.h"
 
 #include <gtest/gtest.h>
 

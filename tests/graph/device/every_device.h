@@ -7,9 +7,9 @@
 #include <string>
 #include <vector>
 
-#include "base/error.h"
 #include "graph/device/device.h"
 #include "tests/graph/device/simulated_device.h"
+#include "unfold/base/error.h"
 
 namespace unfold {
 

@@ -4,8 +4,8 @@
 #include <cstring>
 #include <limits>
 
-#include "numerics/random.h"
 #include "tests/graph/device/every_device.h"
+#include "unfold/numerics/random.h"
 
 namespace unfold {
 namespace {

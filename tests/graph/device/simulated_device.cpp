@@ -17,7 +17,7 @@
 #include <unordered_map>
 #include <utility>
 
-#include "base/error.h"
+#include "unfold/base/error.h"
 
 namespace unfold {
 namespace {

@@ -6,11 +6,11 @@
 #include <algorithm>
 #include <cstring>
 
-#include "graph/engine/stepper.h"
 #include "numerics/simd.h"
 #include "tests/base/late_members.h"
 #include "tests/support/circuits.h"
 #include "tests/support/runner.h"
+#include "unfold/graph/engine/stepper.h"
 
 namespace unfold {
 namespace {

@@ -5,9 +5,9 @@
 
 #include <array>
 
-#include "graph/cells/cells.h"
-#include "graph/engine/unfolding.h"
 #include "tests/support/runner.h"
+#include "unfold/graph/cells/cells.h"
+#include "unfold/graph/engine/unfolding.h"
 
 namespace unfold {
 namespace {

@@ -6,10 +6,10 @@
 #include <cmath>
 #include <functional>
 
-#include "gradcheck/derivative_check.h"
-#include "graph/circuit/sparse_operator.h"
 #include "tests/support/circuits.h"
 #include "tests/support/runner.h"
+#include "unfold/gradcheck/derivative_check.h"
+#include "unfold/graph/circuit/sparse_operator.h"
 
 namespace unfold {
 namespace {

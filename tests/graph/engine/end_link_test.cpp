@@ -6,11 +6,11 @@
 #include <algorithm>
 #include <cstring>
 
-#include "gradcheck/derivative_check.h"
-#include "gradcheck/scalar_graph.h"
-#include "graph/engine/stepper.h"
 #include "graph/paths/path_pass.h"
 #include "tests/support/runner.h"
+#include "unfold/gradcheck/derivative_check.h"
+#include "unfold/gradcheck/scalar_graph.h"
+#include "unfold/graph/engine/stepper.h"
 
 namespace unfold {
 namespace {

@@ -1,15 +1,15 @@
 /// Listed pairs of symbols and outputs, compared with sums over all pairs.
 
-#include "graph/circuit/sparse_lookup.h"
+#include "unfold/graph/circuit/sparse_lookup.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
 
-#include "base/error.h"
-#include "gradcheck/derivative_check.h"
 #include "tests/support/runner.h"
+#include "unfold/base/error.h"
+#include "unfold/gradcheck/derivative_check.h"
 
 namespace unfold {
 namespace {

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "graph/engine/unfolding.h"
+#include "unfold/graph/engine/unfolding.h"
 
 namespace unfold {
 namespace {

@@ -7,12 +7,12 @@
 #include <limits>
 #include <string>
 
-#include "graph/circuit/parameters.h"
 #include "graph/engine/pass_timing.h"
-#include "graph/engine/stepper.h"
-#include "graph/engine/stored_activations.h"
-#include "graph/engine/unfolding.h"
 #include "tests/support/usage_error.h"
+#include "unfold/graph/circuit/parameters.h"
+#include "unfold/graph/engine/stepper.h"
+#include "unfold/graph/engine/stored_activations.h"
+#include "unfold/graph/engine/unfolding.h"
 
 namespace unfold {
 namespace {

@@ -2,9 +2,9 @@
 
 #include <gtest/gtest.h>
 
-#include "gradcheck/derivative_check.h"
 #include "graph/paths/path_pass.h"
 #include "tests/support/runner.h"
+#include "unfold/gradcheck/derivative_check.h"
 
 namespace unfold {
 namespace {

@@ -5,9 +5,9 @@
 
 #include <cmath>
 
-#include "gradcheck/derivative_check.h"
 #include "tests/support/circuits.h"
 #include "tests/support/runner.h"
+#include "unfold/gradcheck/derivative_check.h"
 
 namespace unfold {
 namespace {

@@ -1,15 +1,15 @@
 // Activations stored in reduced precision: the restored values, and the gradients computed from them, compared with a
 // network written out by hand.
 
-#include "graph/engine/stored_activations.h"
+#include "unfold/graph/engine/stored_activations.h"
 
 #include <gtest/gtest.h>
 
 #include <cmath>
 
 #include "graph/circuit/cell_maps.h"
-#include "graph/engine/unfolding.h"
-#include "numerics/bf16.h"
+#include "unfold/graph/engine/unfolding.h"
+#include "unfold/numerics/bf16.h"
 
 namespace unfold {
 namespace {

@@ -10,14 +10,14 @@
 #include <cstdlib>
 #include <functional>
 
-#include "base/error.h"
-#include "graph/cells/cells.h"
 #include "graph/engine/backend.h"
-#include "loss/loss.h"
-#include "numerics/random.h"
-#include "numerics/vector.h"
 #include "tests/graph/device/every_device.h"
 #include "tests/support/circuits.h"
+#include "unfold/base/error.h"
+#include "unfold/graph/cells/cells.h"
+#include "unfold/loss/loss.h"
+#include "unfold/numerics/random.h"
+#include "unfold/numerics/vector.h"
 
 namespace unfold {
 namespace {

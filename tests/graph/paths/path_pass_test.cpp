@@ -7,10 +7,10 @@
 #include <algorithm>
 #include <functional>
 
-#include "gradcheck/scalar_graph.h"
 #include "graph/paths/path_chain.h"
 #include "tests/support/circuits.h"
 #include "tests/support/runner.h"
+#include "unfold/gradcheck/scalar_graph.h"
 
 namespace unfold {
 namespace {

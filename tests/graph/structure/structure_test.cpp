@@ -1,6 +1,6 @@
 /// Orders and predecessors, compared with their definitions.
 
-#include "graph/structure/structure.h"
+#include "unfold/graph/structure/structure.h"
 
 #include <gtest/gtest.h>
 

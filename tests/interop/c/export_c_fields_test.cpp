@@ -9,12 +9,12 @@
 
 #include "app/fields/field_model.h"
 #include "app/train/train.h"
-#include "data/examples/example_set.h"
-#include "graph/engine/stepper.h"
 #include "interop/c/export_c.h"
-#include "numerics/random.h"
 #include "tests/app/texts.h"
 #include "tests/base/scratch.h"
+#include "unfold/data/examples/example_set.h"
+#include "unfold/graph/engine/stepper.h"
+#include "unfold/numerics/random.h"
 
 namespace unfold {
 namespace {

@@ -11,13 +11,13 @@
 #include <limits>
 
 #include "app/train/train.h"
-#include "graph/cells/registry.h"
 #include "interop/c/export_c.h"
-#include "model/network/language_model.h"
 #include "numerics/functions.h"
-#include "numerics/random.h"
 #include "tests/app/texts.h"
 #include "tests/base/scratch.h"
+#include "unfold/graph/cells/registry.h"
+#include "unfold/model/network/language_model.h"
+#include "unfold/numerics/random.h"
 
 namespace unfold {
 namespace {

@@ -7,9 +7,9 @@
 #include <functional>
 #include <map>
 
-#include "base/error.h"
 #include "loss/crf/label_sequences.h"
-#include "loss/registry.h"
+#include "unfold/base/error.h"
+#include "unfold/loss/registry.h"
 
 namespace unfold {
 namespace {

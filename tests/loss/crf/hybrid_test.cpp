@@ -7,11 +7,11 @@
 #include <functional>
 #include <map>
 
-#include "base/error.h"
 #include "loss/crf/label_sequences.h"
 #include "loss/crf/label_states.h"
 #include "loss/crf/sequence_label.h"
-#include "loss/registry.h"
+#include "unfold/base/error.h"
+#include "unfold/loss/registry.h"
 
 namespace unfold {
 namespace {

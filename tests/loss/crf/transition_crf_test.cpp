@@ -8,10 +8,10 @@
 #include <functional>
 #include <map>
 
-#include "base/error.h"
 #include "loss/crf/label_sequences.h"
-#include "loss/registry.h"
 #include "tests/loss/all_labels.h"
+#include "unfold/base/error.h"
+#include "unfold/loss/registry.h"
 
 namespace unfold {
 namespace {

@@ -8,10 +8,10 @@
 #include <map>
 #include <numeric>
 
-#include "base/error.h"
 #include "loss/ctc/ctc_lattice.h"
 #include "loss/ctc/unaligned_labels.h"
-#include "loss/registry.h"
+#include "unfold/base/error.h"
+#include "unfold/loss/registry.h"
 
 namespace unfold {
 namespace {

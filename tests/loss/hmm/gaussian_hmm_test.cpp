@@ -5,9 +5,9 @@
 
 #include <cmath>
 
-#include "base/error.h"
 #include "loss/hmm/hidden_states.h"
-#include "loss/registry.h"
+#include "unfold/base/error.h"
+#include "unfold/loss/registry.h"
 
 namespace unfold {
 namespace {

@@ -9,7 +9,7 @@
 #include <functional>
 #include <map>
 
-#include "numerics/random.h"
+#include "unfold/numerics/random.h"
 
 namespace unfold {
 namespace {

@@ -5,7 +5,7 @@
 #include <cmath>
 #include <vector>
 
-#include "numerics/random.h"
+#include "unfold/numerics/random.h"
 
 namespace unfold::test {
 namespace {

@@ -4,7 +4,7 @@
 
 #include "model/context_mixing/context_mixing.h"
 #include "model/context_mixing/record_length.h"
-#include "numerics/random.h"
+#include "unfold/numerics/random.h"
 
 namespace unfold::test {
 namespace {

@@ -6,7 +6,7 @@
 #include <cmath>
 #include <vector>
 
-#include "numerics/random.h"
+#include "unfold/numerics/random.h"
 
 namespace unfold::test {
 namespace {

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "model/context_mixing/context_mixing_parts.h"
-#include "numerics/random.h"
+#include "unfold/numerics/random.h"
 
 namespace unfold::test {
 namespace {

@@ -1,11 +1,11 @@
-#include "model/decoding/beam.h"
+#include "unfold/model/decoding/beam.h"
 
 #include <gtest/gtest.h>
 
 #include <cmath>
 
-#include "base/error.h"
 #include "tests/model/fitted.h"
+#include "unfold/base/error.h"
 
 namespace unfold {
 namespace {

@@ -7,11 +7,11 @@
 #include <map>
 #include <set>
 
-#include "base/error.h"
-#include "model/decoding/beam.h"
 #include "model/decoding/expression.h"
 #include "tests/base/scratch.h"
 #include "tests/model/decoding/tiny_models.h"
+#include "unfold/base/error.h"
+#include "unfold/model/decoding/beam.h"
 
 namespace unfold {
 namespace {

@@ -7,8 +7,8 @@
 #include <functional>
 
 #include "model/decoding/expression.h"
-#include "numerics/random.h"
 #include "tests/base/scratch.h"
+#include "unfold/numerics/random.h"
 
 namespace unfold {
 namespace {

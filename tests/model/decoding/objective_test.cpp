@@ -7,9 +7,9 @@
 #include <functional>
 
 #include "loss/crf/label_sequences.h"
-#include "loss/registry.h"
 #include "model/decoding/chain_objective.h"
 #include "tests/base/scratch.h"
+#include "unfold/loss/registry.h"
 
 namespace unfold {
 namespace {

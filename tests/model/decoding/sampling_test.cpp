@@ -1,4 +1,4 @@
-#include "model/decoding/sampling.h"
+#include "unfold/model/decoding/sampling.h"
 
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "base/error.h"
+#include "unfold/base/error.h"
 
 namespace unfold {
 namespace {

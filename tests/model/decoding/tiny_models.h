@@ -7,9 +7,9 @@
 #include <vector>
 
 #include "model/markov.h"
-#include "model/predictor.h"
 #include "numerics/functions.h"
-#include "numerics/random.h"
+#include "unfold/model/predictor.h"
+#include "unfold/numerics/random.h"
 
 namespace unfold::test {
 

@@ -5,9 +5,9 @@
 #include <algorithm>
 #include <cmath>
 
-#include "base/error.h"
 #include "model/forecast/arma.h"
 #include "tests/model/forecast/reference_series.h"
+#include "unfold/base/error.h"
 
 namespace unfold::forecasting {
 namespace {

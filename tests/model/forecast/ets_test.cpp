@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "base/error.h"
 #include "tests/model/forecast/reference_series.h"
+#include "unfold/base/error.h"
 
 namespace unfold::forecasting {
 namespace {

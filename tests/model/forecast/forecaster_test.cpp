@@ -6,8 +6,8 @@
 #include <cmath>
 #include <cstring>
 
-#include "base/error.h"
 #include "tests/model/forecast/reference_series.h"
+#include "unfold/base/error.h"
 
 namespace unfold::forecasting {
 namespace {

@@ -5,7 +5,7 @@
 #include <limits>
 #include <vector>
 
-#include "numerics/random.h"
+#include "unfold/numerics/random.h"
 
 namespace unfold::forecasting {
 

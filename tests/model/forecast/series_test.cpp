@@ -4,9 +4,9 @@
 
 #include <cmath>
 
-#include "base/error.h"
 #include "model/forecast/decomposition.h"
 #include "tests/model/forecast/reference_series.h"
+#include "unfold/base/error.h"
 
 namespace unfold::forecasting {
 namespace {

@@ -6,11 +6,11 @@
 #include <cmath>
 #include <limits>
 
-#include "base/error.h"
-#include "graph/cells/cells.h"
-#include "graph/engine/stepper.h"
-#include "numerics/random.h"
 #include "tests/model/fitted.h"
+#include "unfold/base/error.h"
+#include "unfold/graph/cells/cells.h"
+#include "unfold/graph/engine/stepper.h"
+#include "unfold/numerics/random.h"
 
 namespace unfold {
 namespace {

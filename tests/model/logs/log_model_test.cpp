@@ -9,13 +9,13 @@
 #include <random>
 #include <set>
 
-#include "base/error.h"
 #include "data/readers/log_lines.h"
 #include "data/schema/distinct_count.h"
 #include "model/logs/count_table.h"
 #include "model/logs/log_alarms.h"
 #include "model/logs/log_detector.h"
 #include "model/logs/log_math.h"
+#include "unfold/base/error.h"
 
 namespace unfold {
 namespace {

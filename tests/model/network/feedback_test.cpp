@@ -12,12 +12,12 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
-#include "base/error.h"
-#include "data/examples/example_set.h"
-#include "gradcheck/derivative_check.h"
-#include "train/objective/output_feedback.h"
-#include "train/passes/batch_pass.h"
-#include "train/trainer.h"
+#include "unfold/base/error.h"
+#include "unfold/data/examples/example_set.h"
+#include "unfold/gradcheck/derivative_check.h"
+#include "unfold/train/objective/output_feedback.h"
+#include "unfold/train/passes/batch_pass.h"
+#include "unfold/train/trainer.h"
 
 namespace unfold {
 namespace {

@@ -7,8 +7,8 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
-#include "base/error.h"
-#include "model/registry/registry.h"
+#include "unfold/base/error.h"
+#include "unfold/model/registry/registry.h"
 
 namespace unfold {
 namespace {

@@ -8,12 +8,12 @@
 #include <cstring>
 #include <map>
 
-#include "gradcheck/derivative_check.h"
-#include "graph/cells/cells.h"
-#include "graph/cells/registry.h"
-#include "model/network/spec.h"
 #include "tests/support/circuits.h"
 #include "tests/support/runner.h"
+#include "unfold/gradcheck/derivative_check.h"
+#include "unfold/graph/cells/cells.h"
+#include "unfold/graph/cells/registry.h"
+#include "unfold/model/network/spec.h"
 
 namespace unfold {
 namespace {

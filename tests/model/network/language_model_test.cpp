@@ -1,12 +1,12 @@
-#include "model/network/language_model.h"
+#include "unfold/model/network/language_model.h"
 
 #include <gtest/gtest.h>
 
 #include <cmath>
 #include <nlohmann/json.hpp>
 
-#include "base/error.h"
-#include "data/files/safetensors.h"
+#include "unfold/base/error.h"
+#include "unfold/data/files/safetensors.h"
 
 namespace unfold {
 namespace {

@@ -5,15 +5,15 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
-#include "base/error.h"
 #include "model/adaptive/learning.h"
 #include "model/context_mixing/context_mixing.h"
 #include "model/ctw/ctw.h"
 #include "model/network/online_predictor.h"
 #include "model/ppm/ppm.h"
-#include "model/registry/registry.h"
-#include "numerics/random.h"
 #include "numerics/simd.h"
+#include "unfold/base/error.h"
+#include "unfold/model/registry/registry.h"
+#include "unfold/numerics/random.h"
 
 namespace unfold::test {
 namespace {

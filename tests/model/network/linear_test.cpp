@@ -7,11 +7,11 @@
 
 #include <cmath>
 
-#include "base/error.h"
-#include "data/examples/example_batches.h"
-#include "gradcheck/derivative_check.h"
-#include "model/network/network_model.h"
-#include "train/evaluate.h"
+#include "unfold/base/error.h"
+#include "unfold/data/examples/example_batches.h"
+#include "unfold/gradcheck/derivative_check.h"
+#include "unfold/model/network/network_model.h"
+#include "unfold/train/evaluate.h"
 
 namespace unfold {
 namespace {

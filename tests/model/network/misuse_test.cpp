@@ -4,14 +4,14 @@
 
 #include <limits>
 
-#include "data/text/split.h"
-#include "model/decoding/beam.h"
-#include "model/decoding/sampling.h"
-#include "model/network/language_model.h"
 #include "model/network/online_predictor.h"
-#include "model/registry/registry.h"
 #include "tests/support/usage_error.h"
-#include "train/evaluate.h"
+#include "unfold/data/text/split.h"
+#include "unfold/model/decoding/beam.h"
+#include "unfold/model/decoding/sampling.h"
+#include "unfold/model/network/language_model.h"
+#include "unfold/model/registry/registry.h"
+#include "unfold/train/evaluate.h"
 
 namespace unfold {
 namespace {

@@ -1,12 +1,12 @@
 /// Networks of several fields and heads, as models build them: all derivative checks, and invalid combinations.
 
-#include "model/network/network_body.h"
+#include "unfold/model/network/network_body.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "base/error.h"
-#include "gradcheck/derivative_check.h"
+#include "unfold/base/error.h"
+#include "unfold/gradcheck/derivative_check.h"
 
 namespace unfold {
 namespace {

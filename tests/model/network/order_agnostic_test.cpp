@@ -8,9 +8,9 @@
 #include <cmath>
 #include <numeric>
 
-#include "data/examples/example_batches.h"
-#include "gradcheck/derivative_check.h"
 #include "model/network/density_model.h"
+#include "unfold/data/examples/example_batches.h"
+#include "unfold/gradcheck/derivative_check.h"
 
 namespace unfold {
 namespace {

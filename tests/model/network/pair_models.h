@@ -6,9 +6,9 @@
 #include <utility>
 #include <vector>
 
-#include "data/examples/example_batches.h"
 #include "model/decoding/target_decoder.h"
-#include "model/network/network_body.h"
+#include "unfold/data/examples/example_batches.h"
+#include "unfold/model/network/network_body.h"
 
 namespace unfold::testing_support {
 

@@ -4,10 +4,10 @@
 
 #include <cmath>
 
-#include "base/error.h"
 #include "data/tasks/series_tasks.h"
-#include "data/tasks/task_batches.h"
-#include "model/network/network_model.h"
+#include "unfold/base/error.h"
+#include "unfold/data/tasks/task_batches.h"
+#include "unfold/model/network/network_model.h"
 
 namespace unfold {
 namespace {

@@ -7,11 +7,11 @@
 
 #include <set>
 
-#include "base/error.h"
-#include "data/tasks/tasks.h"
-#include "data/text/split.h"
-#include "model/network/network_model.h"
-#include "model/network/train.h"
+#include "unfold/base/error.h"
+#include "unfold/data/tasks/tasks.h"
+#include "unfold/data/text/split.h"
+#include "unfold/model/network/network_model.h"
+#include "unfold/model/network/train.h"
 
 namespace unfold {
 namespace {

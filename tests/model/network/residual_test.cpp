@@ -7,13 +7,13 @@
 #include <string>
 #include <vector>
 
-#include "base/error.h"
-#include "gradcheck/derivative_check.h"
-#include "graph/circuit/parameters.h"
-#include "graph/engine/unfolding.h"
-#include "loss/loss.h"
-#include "model/network/spec.h"
 #include "tests/support/runner.h"
+#include "unfold/base/error.h"
+#include "unfold/gradcheck/derivative_check.h"
+#include "unfold/graph/circuit/parameters.h"
+#include "unfold/graph/engine/unfolding.h"
+#include "unfold/loss/loss.h"
+#include "unfold/model/network/spec.h"
 
 namespace unfold {
 namespace {

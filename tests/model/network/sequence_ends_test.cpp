@@ -7,14 +7,14 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
-#include "base/error.h"
-#include "data/text/split.h"
 #include "model/adaptive/learning.h"
-#include "model/decoding/beam.h"
-#include "model/decoding/sampling.h"
-#include "model/network/language_model.h"
-#include "model/registry/registry.h"
-#include "numerics/random.h"
+#include "unfold/base/error.h"
+#include "unfold/data/text/split.h"
+#include "unfold/model/decoding/beam.h"
+#include "unfold/model/decoding/sampling.h"
+#include "unfold/model/network/language_model.h"
+#include "unfold/model/registry/registry.h"
+#include "unfold/numerics/random.h"
 
 namespace unfold {
 namespace {

@@ -1,15 +1,15 @@
-#include "model/network/spec.h"
+#include "unfold/model/network/spec.h"
 
 #include <gtest/gtest.h>
 
 #include <cmath>
 #include <set>
 
-#include "base/error.h"
-#include "graph/cells/cells.h"
-#include "graph/circuit/parameters.h"
 #include "model/defaults.h"
 #include "model/network/density_model.h"
+#include "unfold/base/error.h"
+#include "unfold/graph/cells/cells.h"
+#include "unfold/graph/circuit/parameters.h"
 
 namespace unfold {
 namespace {

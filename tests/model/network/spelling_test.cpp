@@ -2,9 +2,9 @@
 
 #include <gtest/gtest.h>
 
-#include "data/examples/example_batches.h"
-#include "gradcheck/derivative_check.h"
-#include "model/network/network_body.h"
+#include "unfold/data/examples/example_batches.h"
+#include "unfold/gradcheck/derivative_check.h"
+#include "unfold/model/network/network_body.h"
 
 namespace unfold {
 namespace {

@@ -1,14 +1,14 @@
-#include "model/symbol_model.h"
+#include "unfold/model/symbol_model.h"
 
 #include <gtest/gtest.h>
 
 #include <cmath>
 #include <nlohmann/json.hpp>
 
-#include "base/error.h"
-#include "model/decoding/sampling.h"
-#include "model/registry/registry.h"
 #include "tests/model/fitted.h"
+#include "unfold/base/error.h"
+#include "unfold/model/decoding/sampling.h"
+#include "unfold/model/registry/registry.h"
 
 namespace unfold {
 namespace {

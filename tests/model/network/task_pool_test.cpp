@@ -9,9 +9,9 @@
 #include <utility>
 #include <vector>
 
-#include "base/error.h"
-#include "data/tasks/tasks.h"
-#include "model/network/network_model.h"
+#include "unfold/base/error.h"
+#include "unfold/data/tasks/tasks.h"
+#include "unfold/model/network/network_model.h"
 
 namespace unfold {
 namespace {

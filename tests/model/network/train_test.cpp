@@ -1,4 +1,4 @@
-#include "model/network/train.h"
+#include "unfold/model/network/train.h"
 
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -6,8 +6,8 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
-#include "base/error.h"
-#include "data/text/split.h"
+#include "unfold/base/error.h"
+#include "unfold/data/text/split.h"
 
 namespace unfold {
 namespace {

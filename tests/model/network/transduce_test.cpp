@@ -10,9 +10,9 @@
 #include <set>
 
 #include "data/readers/sequence_ends.h"
-#include "gradcheck/derivative_check.h"
 #include "model/decoding/edit_distance.h"
 #include "tests/model/network/pair_models.h"
+#include "unfold/gradcheck/derivative_check.h"
 
 namespace unfold {
 namespace {

@@ -5,8 +5,8 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
-#include "base/error.h"
 #include "tests/model/fitted.h"
+#include "unfold/base/error.h"
 
 namespace unfold {
 namespace {

@@ -6,11 +6,11 @@
 #include <cmath>
 #include <limits>
 
-#include "base/error.h"
 #include "model/forecast/measures.h"
 #include "model/selection/combination.h"
 #include "model/selection/covariate_effect.h"
 #include "tests/model/forecast/reference_series.h"
+#include "unfold/base/error.h"
 
 namespace unfold::forecasting {
 namespace {

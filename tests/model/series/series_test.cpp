@@ -4,13 +4,13 @@
 
 #include <cmath>
 
-#include "base/error.h"
 #include "graph/circuit/random_kernels.h"
 #include "model/network/readout.h"
 #include "model/selection/series_selection.h"
 #include "model/series/kernel_thresholds.h"
 #include "model/series/pooled_readout.h"
-#include "numerics/random.h"
+#include "unfold/base/error.h"
+#include "unfold/numerics/random.h"
 
 namespace unfold {
 namespace {

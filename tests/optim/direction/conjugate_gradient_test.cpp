@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "numerics/random.h"
+#include "unfold/numerics/random.h"
 
 namespace unfold {
 namespace {

@@ -4,10 +4,10 @@
 
 #include <gtest/gtest.h>
 
-#include "graph/cells/cell.h"
 #include "optim/rtrl/influence_pattern.h"
 #include "optim/rtrl/step_pass.h"
 #include "tests/optim/rtrl/windows.h"
+#include "unfold/graph/cells/cell.h"
 
 namespace unfold {
 namespace {

@@ -10,7 +10,7 @@
 #include <fstream>
 #include <thread>
 
-#include "base/error.h"
+#include "unfold/base/error.h"
 
 namespace unfold {
 namespace {

@@ -5,11 +5,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "base/error.h"
-#include "graph/cells/cell.h"
-#include "graph/cells/cells.h"
 #include "tests/optim/rtrl/windows.h"
 #include "tests/support/circuits.h"
+#include "unfold/base/error.h"
+#include "unfold/graph/cells/cell.h"
+#include "unfold/graph/cells/cells.h"
 
 namespace unfold {
 namespace {

@@ -5,9 +5,9 @@
 
 #include <filesystem>
 
-#include "base/error.h"
-#include "model/network/train.h"
 #include "tests/optim/small_network.h"
+#include "unfold/base/error.h"
+#include "unfold/model/network/train.h"
 
 namespace unfold {
 namespace {

@@ -7,10 +7,10 @@
 #include <string>
 #include <vector>
 
-#include "model/network/language_model.h"
-#include "numerics/random.h"
 #include "optim/rtrl/forward_gradient.h"
-#include "train/passes/batch_pass.h"
+#include "unfold/model/network/language_model.h"
+#include "unfold/numerics/random.h"
+#include "unfold/train/passes/batch_pass.h"
 
 namespace unfold::test {
 

@@ -3,7 +3,7 @@
 
 #include <unfold/unfold.h>
 
-#include <numerics/random.h>
+#include <unfold/numerics/random.h>
 
 int main() {
   unfold::Random random(1, "consumer");

@@ -1,17 +1,17 @@
 /// Latent trees: probabilities of merges, their expected loss and its gradient, compared with enumerating all trees.
 
-#include "train/objective/latent_trees.h"
+#include "unfold/train/objective/latent_trees.h"
 
 #include <gtest/gtest.h>
 
 #include <cmath>
 #include <numeric>
 
-#include "base/error.h"
-#include "gradcheck/derivative_check.h"
-#include "graph/cells/cells.h"
-#include "numerics/random.h"
-#include "numerics/vector.h"
+#include "unfold/base/error.h"
+#include "unfold/gradcheck/derivative_check.h"
+#include "unfold/graph/cells/cells.h"
+#include "unfold/numerics/random.h"
+#include "unfold/numerics/vector.h"
 
 namespace unfold {
 namespace {

@@ -5,8 +5,8 @@
 #include <cmath>
 #include <set>
 
-#include "base/error.h"
 #include "tests/optim/small_network.h"
+#include "unfold/base/error.h"
 
 namespace unfold {
 namespace {

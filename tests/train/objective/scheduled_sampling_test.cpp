@@ -1,13 +1,13 @@
 /// Scheduled sampling compared with the expected inputs, position by position.
 
-#include "train/objective/scheduled_sampling.h"
+#include "unfold/train/objective/scheduled_sampling.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "base/error.h"
-#include "graph/cells/cells.h"
 #include "tests/optim/small_network.h"
+#include "unfold/base/error.h"
+#include "unfold/graph/cells/cells.h"
 
 namespace unfold {
 namespace {

@@ -8,7 +8,7 @@
 #include <cmath>
 
 #include "tests/train/trained_text.h"
-#include "train/evaluate.h"
+#include "unfold/train/evaluate.h"
 
 namespace unfold {
 namespace {

@@ -1,13 +1,13 @@
-#include "train/passes/batch_pass.h"
+#include "unfold/train/passes/batch_pass.h"
 
 #include <gtest/gtest.h>
 
 #include <cmath>
 #include <cstring>
 
-#include "base/error.h"
 #include "tests/optim/small_network.h"
-#include "train/evaluate.h"
+#include "unfold/base/error.h"
+#include "unfold/train/evaluate.h"
 
 namespace unfold {
 namespace {

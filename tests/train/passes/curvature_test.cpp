@@ -8,9 +8,9 @@
 #include <cmath>
 #include <functional>
 
-#include "graph/cells/cells.h"
-#include "numerics/random.h"
 #include "tests/optim/small_network.h"
+#include "unfold/graph/cells/cells.h"
+#include "unfold/numerics/random.h"
 
 namespace unfold {
 namespace {

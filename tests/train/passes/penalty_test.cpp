@@ -1,17 +1,17 @@
 /// Penalties compared with their definitions and finite differences.
 
-#include "train/passes/penalty.h"
+#include "unfold/train/passes/penalty.h"
 
 #include <gtest/gtest.h>
 
 #include <cmath>
 #include <filesystem>
 
-#include "base/error.h"
 #include "tests/optim/small_network.h"
 #include "train/objective/batch_objective.h"
-#include "train/passes/batch_pass.h"
-#include "train/trainer.h"
+#include "unfold/base/error.h"
+#include "unfold/train/passes/batch_pass.h"
+#include "unfold/train/trainer.h"
 
 namespace unfold {
 namespace {

@@ -4,10 +4,10 @@
 
 #include <gtest/gtest.h>
 
-#include "optim/direction/control.h"
 #include "optim/riemannian/metric_shards.h"
 #include "tests/optim/small_network.h"
 #include "tests/support/simulated_processes.h"
+#include "unfold/optim/direction/control.h"
 
 namespace unfold {
 namespace {

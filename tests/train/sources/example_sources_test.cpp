@@ -1,14 +1,14 @@
 /// Training on examples with fields: windows with carried state, interrupted runs, every optimizer with every kind of
 /// head.
 
-#include "train/sources/example_sources.h"
+#include "unfold/train/sources/example_sources.h"
 
 #include <gtest/gtest.h>
 
 #include <filesystem>
 
 #include "tests/train/sentences.h"
-#include "train/passes/batch_pass.h"
+#include "unfold/train/passes/batch_pass.h"
 
 namespace unfold {
 namespace {

@@ -1,4 +1,4 @@
-#include "train/sources/task_sources.h"
+#include "unfold/train/sources/task_sources.h"
 
 #include <gtest/gtest.h>
 
@@ -7,9 +7,9 @@
 #include <filesystem>
 #include <set>
 
-#include "base/error.h"
 #include "tests/optim/small_network.h"
-#include "train/passes/batch_pass.h"
+#include "unfold/base/error.h"
+#include "unfold/train/passes/batch_pass.h"
 
 namespace unfold {
 namespace {

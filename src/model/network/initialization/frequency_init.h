@@ -2,8 +2,8 @@
 /// Initialization from means for `nade:H,rounds=k`: the initial guess of each bit is its frequency in the training data
 /// (Raiko et al. 2014).
 
-#include "data/examples/example_set.h"
-#include "model/network/network_model.h"
+#include "unfold/data/examples/example_set.h"
+#include "unfold/model/network/network_model.h"
 
 namespace unfold {
 

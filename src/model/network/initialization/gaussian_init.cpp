@@ -6,10 +6,10 @@
 #include <cmath>
 #include <vector>
 
-#include "base/error.h"
 #include "loss/hmm/vector_hmm.h"
-#include "loss/registry.h"
 #include "numerics/functions.h"
+#include "unfold/base/error.h"
+#include "unfold/loss/registry.h"
 
 namespace unfold {
 namespace {

@@ -3,9 +3,9 @@
 /// numbers: before training, the states score as those of separate hidden Markov models, one fitted to the sequences of
 /// each label. Joint training then makes them discriminate between labels, which maximum likelihood does not.
 
-#include "base/threads/team.h"
-#include "data/examples/example_set.h"
-#include "model/network/network_model.h"
+#include "unfold/base/threads/team.h"
+#include "unfold/data/examples/example_set.h"
+#include "unfold/model/network/network_model.h"
 
 namespace unfold {
 

@@ -4,10 +4,10 @@
 #include <cmath>
 #include <vector>
 
-#include "base/error.h"
-#include "graph/cells/cells.h"
 #include "numerics/functions.h"
-#include "numerics/random.h"
+#include "unfold/base/error.h"
+#include "unfold/graph/cells/cells.h"
+#include "unfold/numerics/random.h"
 
 namespace unfold {
 namespace {

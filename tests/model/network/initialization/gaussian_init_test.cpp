@@ -8,8 +8,8 @@
 #include <cmath>
 #include <numbers>
 
-#include "base/error.h"
-#include "numerics/random.h"
+#include "unfold/base/error.h"
+#include "unfold/numerics/random.h"
 
 namespace unfold {
 namespace {

@@ -7,7 +7,7 @@
 
 #include <cmath>
 
-#include "base/error.h"
+#include "unfold/base/error.h"
 
 namespace unfold {
 namespace {

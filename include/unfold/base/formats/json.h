@@ -1,0 +1,50 @@
+#pragma once
+/// Strict JSON parsing (a single value, valid UTF-8, unique keys, bounded depth and size), and JSON as a class member.
+
+#include <memory>
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "unfold/base/types.h"
+
+namespace unfold {
+
+/// Limits on a document, so that a small malicious one cannot use much time or memory: an empty list or object takes
+/// about 50 times its two bytes. The default number of values is enough for a vocabulary of a million words.
+struct JsonLimits {
+  Index depth = 32;
+  Index containers = 100'000;     ///< lists and objects
+  Index values = Index{1} << 21;  ///< values of all types
+};
+
+/// Parses JSON in linear time. Throws a ModelError that gives `where`, the error and its byte offset.
+nlohmann::json parse_json(std::string_view text, const std::string& where, const JsonLimits& limits = {});
+
+/// Returns an integer value as `T` (Index, int, std::int32_t). Returns nothing if the value has another type, has a
+/// fraction or is out of range for T; the conversion of nlohmann::json would silently truncate it.
+template <class T>
+std::optional<T> whole_number(const nlohmann::json& value);
+
+/// A JSON value as a class member. Headers that use it need not include nlohmann/json.hpp, which takes seconds to
+/// compile.
+class JsonBox {
+ public:
+  JsonBox();  ///< null
+  JsonBox(nlohmann::json value);
+  JsonBox(const JsonBox& other);
+  JsonBox(JsonBox&&) noexcept;  ///< a moved-from object may only be assigned to or destroyed
+  JsonBox& operator=(JsonBox other) noexcept;
+  ~JsonBox();
+
+  nlohmann::json& operator*() { return *value_; }
+  const nlohmann::json& operator*() const { return *value_; }
+  nlohmann::json* operator->() { return value_.get(); }
+  const nlohmann::json* operator->() const { return value_.get(); }
+
+ private:
+  std::unique_ptr<nlohmann::json> value_;
+};
+
+}  // namespace unfold

@@ -1,0 +1,73 @@
+#pragma once
+/// A team of threads that executes one function together (single program, multiple data).
+///
+///   Team team(2);
+///   team.run([&](Member& me) {
+///     Range mine = me.share(n, 16);          // my part of [0, n), in multiples of 16
+///     ...                                    // write only my part
+///     me.sync();                             // barrier: all parts are complete after this
+///   });
+///
+/// Determinism (invariant 2): work is divided by output, never by reduction, so results do not depend on the number of
+/// threads. The barrier spins for a short while, then yields, then sleeps, so that an oversubscribed machine still
+/// makes progress. An exception in any member ends the parallel region on all members and is rethrown by `run`. `run`
+/// cannot be nested. A team of one executes the function on the calling thread without synchronization.
+
+#include <functional>
+#include <memory>
+
+#include "unfold/base/threads/processors.h"
+#include "unfold/base/types.h"
+
+namespace unfold {
+
+class Member;
+
+/// Which members take part in a parallel region.
+enum class Attendance : unsigned char {
+  all,  ///< every member takes part in every region; for benchmarks and tests of threads
+  /// only the caller, for a while, if members mostly wait for each other: other programs then occupy the processors,
+  /// and a barrier takes until each member has been scheduled again
+  adaptive,
+  /// pseudo-randomly all members or only the caller; tests use it to find code that relies on equal shares in every
+  /// region
+  fickle
+};
+
+/// Returns the default attendance: `adaptive`. The environment variable UNFOLD_TEAM=all|fickle overrides it, for
+/// tests.
+Attendance default_attendance();
+
+class Team {
+ public:
+  explicit Team(int threads = 1, Attendance attendance = default_attendance());  ///< REQUIRES: threads >= 1
+  ~Team();
+  Team(const Team&) = delete;
+  Team& operator=(const Team&) = delete;
+
+  int size() const;  ///< maximum number of members
+  void run(const std::function<void(Member&)>& body);
+
+ private:
+  friend class Member;
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+class Member {
+ public:
+  int id() const { return id_; }
+  int size() const { return size_; }  ///< members of this parallel region
+  /// Returns this member's part of [0, n): parts are multiples of `grain` (the last one may be shorter), contiguous and
+  /// in the order of the ids.
+  Range share(Index n, Index grain = 1) const;
+  void sync();
+
+ private:
+  friend class Team;
+  Member(int id, int size, Team::State* state) : id_(id), size_(size), state_(state) {}
+  int id_, size_;
+  Team::State* state_;
+};
+
+}  // namespace unfold

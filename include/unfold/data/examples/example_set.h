@@ -1,0 +1,130 @@
+#pragma once
+/// Examples encoded as numbers, the source of batches. A specification defines each field; it is created once, from the
+/// training examples of a model.
+///
+///   DataSpecification data = specify(examples, {.reads = {"word", "word.suffix3"}, .predicts = {"chunk"}});
+///   ExampleSet training(examples, data);
+///
+/// Text fields become symbols of separate alphabets. The alphabet of a field that is read contains `<unk>` for new
+/// texts; that of a predicted field does not. Numeric fields are standardized, unless all their numbers are 0 or 1 or
+/// the caller disables it.
+
+#include <memory>
+#include <set>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "unfold/data/examples/examples.h"
+#include "unfold/data/examples/specification.h"
+
+namespace unfold {
+
+/// A field as a network reads it: the current entry, or the one some positions earlier.
+struct FieldRead {
+  std::string field;
+  Index back = 0;
+
+  /// "word"; "previous word" for one position earlier; "previous(3) word" for three.
+  std::string name() const;
+};
+FieldRead parse_read(std::string_view name);
+
+struct FieldChoice {
+  std::vector<std::string> reads = {},
+                           /// The fields, by name; those in `reads` may be derived (data/examples/derived.h) or
+                           /// templates (data/examples/templates.h).
+      predicts = {};
+  std::set<std::string, std::less<>> once = {};            ///< predicted once per example, at its end
+  std::set<std::string, std::less<>> unstandardized = {};  ///< numeric fields that are not standardized
+  /// Flags of the components of a field that are not standardized, by field.
+  std::map<std::string, std::vector<char>, std::less<>> kept = {};
+  /// Minimum number of occurrences of a text that is read to become a separate symbol; 0: 2 if there are many texts.
+  Index least = 0;
+  Index hash_bits = 0;  ///< above 0: texts that are read are hashed into 2^hash_bits symbols (Alphabet::hashed)
+};
+
+/// Creates the specification of the fields of some examples. Throws DataError: no examples, a field that does not exist
+/// (with the nearest name) or has no entries, or numbers too large to be standardized. UsageError: a field that is both
+/// read and predicted once per example.
+DataSpecification specify(const Examples& examples, const FieldChoice& choice, std::string source);
+
+/// One field of all examples, by position in order, or by example for fields with one entry per example.
+struct FieldColumn {
+  std::vector<Symbol> symbols = {};          ///< kNoSymbol: missing, or predicted and not seen in training
+  std::map<Index, std::string> unseen = {};  ///< the texts of unseen symbols, by entry
+  std::vector<float> values = {};            ///< standardized, `size` per entry
+  std::vector<char> present = {};            ///< for values: one flag per entry
+  /// For a source: one per example, its end in the entries. For a spelled field: one per entry.
+  std::vector<Index> ends = {};
+  Range chain(Index i) const {
+    return {i == 0 ? 0 : ends[static_cast<std::size_t>(i - 1)], ends[static_cast<std::size_t>(i)]};
+  }
+};
+
+class ExampleSet {
+ public:
+  /// Fields of the specification that the examples do not contain have no column. `predicts`: fields whose symbols must
+  /// all be known; with `UnknownPolicy::skip` unknown ones are recorded instead (FieldColumn::unseen). Throws DataError
+  /// with the file, the line and the field: a text in a numeric field, numbers of a different size or too large for
+  /// float, a field with one entry per example instead of per position, a required symbol that did not occur in
+  /// training.
+  ExampleSet(const Examples& examples, std::shared_ptr<const DataSpecification> data,
+             std::span<const std::string> predicts, UnknownPolicy unknown = UnknownPolicy::error);
+
+  const DataSpecification& data() const { return *data_; }
+  const std::shared_ptr<const DataSpecification>& shared_data() const { return data_; }
+  Index count() const { return static_cast<Index>(ends_.size()); }
+  Index positions() const { return ends_.empty() ? 0 : ends_.back(); }
+  Index begin(Index example) const { return example == 0 ? 0 : ends_[static_cast<std::size_t>(example - 1)]; }
+  Index length(Index example) const { return ends_[static_cast<std::size_t>(example)] - begin(example); }
+  Index longest() const;
+  /// Whether positions attend to sources; all sources of an example have the same length.
+  bool has_sources() const;
+  Index source_length(Index example) const;
+  /// The field that is spelled in characters; null if there is none.
+  const FieldSpecification* spelt() const;
+  bool has(std::string_view field) const { return columns_.contains(field); }
+  /// Throws DataError if the examples do not contain the field.
+  const FieldColumn& column(std::string_view field) const;
+  const std::string& source() const { return source_; }
+
+  /// Whether positions are nodes of trees, with the root last.
+  bool has_trees() const { return !parents_.empty(); }
+  /// REQUIRES has_trees().
+  Tree tree(Index example) const;
+  /// Replaces the trees over the same nodes; as Examples::parents. REQUIRES has_trees().
+  void set_parents(std::vector<Index> parents) { parents_ = std::move(parents); }
+  /// The maximum number of children of a node.
+  Index most_children() const;
+
+  /// Whether positions form grids, row by row.
+  bool has_grids() const { return !shapes_.empty(); }
+  /// Height and width. REQUIRES has_grids().
+  std::pair<Index, Index> shape(Index example) const { return shapes_[static_cast<std::size_t>(example)]; }
+
+  /// Number of positions at the start of an example that are read but not predicted.
+  Index warmup(Index example) const { return warmup_.empty() ? 0 : warmup_[static_cast<std::size_t>(example)]; }
+
+  /// A subset of the examples, in the given order.
+  ExampleSet subset(std::span<const Index> examples) const;
+  /// Positions [from, to) of one example, which must be a sequence, preceded by up to `warmup` positions that are only
+  /// read. Empty if there are no positions.
+  ExampleSet part(Index example, Index from, Index to, Index warmup) const;
+
+ private:
+  ExampleSet() = default;
+  std::string source_;
+  std::shared_ptr<const DataSpecification> data_;
+  std::vector<Index> ends_;
+  std::vector<Index> warmup_;                    // empty: none
+  std::vector<Index> parents_;                   // as Examples::parents
+  std::vector<std::pair<Index, Index>> shapes_;  // as Examples::shapes
+  std::map<std::string, FieldColumn, std::less<>> columns_;
+};
+
+/// Undoes the standardization of a number.
+double restored(const FieldSpecification& field, Index component, double z);
+
+}  // namespace unfold

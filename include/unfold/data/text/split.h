@@ -1,0 +1,50 @@
+#pragma once
+/// Contiguous splits of a corpus: training, validation and test.
+
+#include <array>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "unfold/data/text/corpus.h"
+
+namespace unfold {
+
+/// A range of symbols within one sequence.
+struct Piece {
+  Index sequence = 0;
+  Range range;
+  friend bool operator==(const Piece& a, const Piece& b) {
+    return a.sequence == b.sequence && a.range.begin == b.range.begin && a.range.end == b.range.end;
+  }
+};
+
+/// Training, validation or test part: non-empty pieces in the order of the corpus. It does not refer to the corpus,
+/// which must be kept separately.
+struct Split {
+  std::string name;  ///< "training", "validation", "test"
+  std::vector<Piece> pieces;
+
+  Index symbols() const;
+  Index bytes(const Corpus& corpus) const;  ///< source bytes, for bits per byte
+  bool empty() const { return pieces.empty(); }
+};
+
+/// The shares of training, validation and test in millionths of a percent; they sum to 100 %.
+struct SplitShares {
+  std::array<Index, 3> shares{};
+};
+
+/// Parses "90/5/5" or "90/10": percentages with up to six decimals that sum to 100, the first above 0. Throws
+/// UsageError with an example.
+SplitShares parse_split(std::string_view text);
+
+/// Returns the three splits. All sequences are concatenated; of n symbols, training is [0, floor(share * n)), followed
+/// by validation, and test is the rest, with boundaries rounded down. Sequence boundaries inside a part are kept. A
+/// share of 0 gives an empty part; a positive share that gives an empty part raises DataError that names it.
+std::array<Split, 3> split_corpus(const Corpus& corpus, const SplitShares& split);
+
+/// The whole corpus as one split.
+Split whole_corpus(const Corpus& corpus, std::string name);
+
+}  // namespace unfold

@@ -1,0 +1,30 @@
+#pragma once
+/// User-defined cells. A cell is a function that adds a step to a circuit; it is registered under a name, which model
+/// SPECs and model files use.
+///
+///   Signal gated(Circuit& c, Signal x, Index n) { ... }
+///   int main() {
+///     register_cell("gated", gated);
+///     LanguageModel<float> model("gated:64,layers=2", alphabet);   // train, check, save, sample: as with any cell
+///   }
+///
+/// A model file contains the name and no code: a program that loads the model must first register the same function
+/// under the same name. Other programs, including the command, report an error.
+
+#include <functional>
+#include <string>
+
+#include "unfold/graph/cells/cell.h"
+
+namespace unfold {
+
+/// x [m] -> h [units].
+using CellFunction = std::function<Signal(Circuit&, Signal x, Index units)>;
+
+/// Adds a cell to `cells()`. Call it before models are created or loaded. Throws UsageError if the name is taken, or if
+/// it does not consist of lowercase letters, digits and "-" with a letter in front.
+void register_cell(std::string name, CellFunction add, std::string help = "user-defined cell");
+/// Registers a cell with its own options (cell.h).
+void register_cell(CellEntry entry);
+
+}  // namespace unfold

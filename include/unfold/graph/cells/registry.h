@@ -1,0 +1,11 @@
+#pragma once
+/// Registry of all cells, by the names that model SPECs use: `cells().get("lstm")`.
+
+#include "unfold/graph/cells/cell.h"
+
+namespace unfold {
+
+/// The cells listed in registry.def, and registered ones.
+const Registry<CellEntry>& cells();
+
+}  // namespace unfold

@@ -1,0 +1,40 @@
+#pragma once
+/// Beam search for the most probable continuations of a text, with any predictor.
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "unfold/data/text/alphabet.h"
+#include "unfold/model/predictor.h"
+
+namespace unfold {
+
+struct BeamOptions {
+  Index length = 32;  ///< maximum number of symbols
+  Index beam = 8;     ///< continuations kept at every length
+  Index count = 5;    ///< maximum number of results
+  /// Finished continuations rank by `log p / length^normalisation`. 0: by probability, which favors short ones; 1:
+  /// by probability per symbol.
+  double normalisation = 1;
+  std::string stop = {};           ///< a continuation is finished when its text ends with this; empty: at full length
+  std::vector<Symbol> prime = {};  ///< read first; not part of the result
+  std::function<void()> before_length = {};  ///< called before each further symbol; exceptions end the search
+};
+
+struct Completion {
+  std::vector<Symbol> symbols;
+  std::vector<float> log_probabilities;  ///< log probability of each symbol, given all before it
+  double log_probability = 0;            ///< their sum: log probability of the continuation given the prime
+  double score = 0;
+  bool stopped = false;  ///< ended by `stop` instead of by the length
+};
+
+/// Throws UsageError that names the option that is out of range.
+void validate(const BeamOptions& options);
+
+/// Returns the best first; ties in lexicographic order of symbols. Resets the predictor and reads the prime. Exact if
+/// `beam` is at least the number of possible continuations.
+std::vector<Completion> complete(Predictor& predictor, const Alphabet& alphabet, const BeamOptions& options);
+
+}  // namespace unfold

@@ -1,0 +1,42 @@
+#pragma once
+/// The registry of models: by SPEC, and by the kind that a file contains.
+///
+/// A kind of fitted model is a class with
+///   static constexpr const char* kName, kHelp;                // "ngram", also its kind; one line
+///   static std::string canonical(std::string_view spec);      // UsageError
+///   static std::vector<OptionHelp> options();
+///   Model(std::string_view spec, Alphabet alphabet);
+///   explicit Model(const ModelFile& file);                    // ModelError
+/// and one line in registry.cpp.
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "unfold/model/network/spec.h"
+#include "unfold/model/symbol_model.h"
+
+namespace unfold {
+
+/// Returns the canonical SPEC of any model. Throws UsageError: an unknown model (with the nearest name), a model that
+/// this version does not have, or an invalid option.
+std::string canonical_model(std::string_view spec);
+/// True for a model that is fitted, false for one that is trained by gradient descent. REQUIRES a valid SPEC.
+bool is_fitted_model(std::string_view spec);
+/// For fitted models: whether several processes can fit one together, within a memory limit (FitOptions).
+bool is_counted_model(std::string_view spec);
+/// Creates a model of a kind that is fitted; it must be fitted before use. Throws UsageError.
+std::unique_ptr<FittedModel> make_fitted_model(std::string_view spec, Alphabet alphabet);
+
+/// Throws ModelError: missing, damaged, an unknown format, version or kind, or a tensor that does not match the model.
+std::unique_ptr<Model> load_model_file(const std::string& path);
+std::unique_ptr<Model> model_from_bytes(std::string bytes, std::string name);
+/// The same, also for a run folder. Throws ModelError if it is not a model of symbols.
+std::unique_ptr<SymbolModel> load_symbol_model(const std::string& path);
+std::unique_ptr<SymbolModel> symbol_model_from_bytes(std::string bytes, std::string name);
+
+/// All models, recurrent ones first, for help texts.
+std::vector<ModelHelp> all_models();
+
+}  // namespace unfold

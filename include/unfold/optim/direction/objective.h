@@ -1,0 +1,114 @@
+#pragma once
+/// The interface between a training step and an optimizer: the parameters, the mean loss in nats per predicted symbol
+/// of the current batch, its gradient and, for optimizers that need them, curvature products. Metrics that need the
+/// network's activations get the batch itself.
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+
+#include "unfold/base/error.h"
+#include "unfold/base/threads/team.h"
+#include "unfold/data/text/batch.h"
+#include "unfold/distributed/slices.h"
+#include "unfold/graph/circuit/parameters.h"
+#include "unfold/loss/network.h"
+
+namespace unfold {
+
+/// Structural damping: the distance between two activations h and k of a unit. D is the second derivative with respect
+/// to k at k = h.
+enum class Distance {
+  none,     ///< no structural damping
+  squared,  ///< 1/2 (h - k)^2: D = 1
+  /// Cross-entropy of the binary variable whose mean is the activation: D = 1 / (h (1 - h)) for logistic units, D = 1 /
+  /// (1 - h^2) for tanh units; at the pre-activation s' and 1 - h^2. Other units use `squared`.
+  matching
+};
+
+/// Path sums for a path-normalized direction: over one chain as long as the longest of the batch, with the output read
+/// where the batch has targets.
+struct PathReading {
+  const Circuit* circuit = nullptr;
+  int output = -1;  ///< node: the signal of the head
+  Index length = 1;
+  bool every_step = true;  ///< false: only the last position of each sequence has a target
+};
+
+/// The batch of a training step and its network. Keeps references to data owned by the objective.
+template <class T>
+struct EnteredBatch {
+  const Network<T>& network;
+  const Batch& batch;
+  const State<T>& entering;  ///< the state before the batch
+  State<T>& leaving;         ///< must be set to the state after the batch, at the parameters before the step
+  std::optional<std::uint64_t> dropout_seed;
+};
+
+/// Result for a gradient of which each process has some slices.
+struct SliceGradient {
+  double loss = 0;  ///< loss over all shards
+  double norm = 0;  ///< norm of the whole gradient
+};
+
+template <class T>
+class Objective {
+ public:
+  virtual ~Objective() = default;
+  virtual Parameters<T>& parameters() = 0;
+  virtual Team& team() = 0;
+  /// The network being trained. Throws UsageError if there is no network.
+  virtual const Network<T>& network() const {
+    throw UsageError("this optimizer requires access to the network, but there is none");
+  }
+  /// Returns the loss at the current parameters and sets `gradient` [parameters].
+  virtual double gradient(std::span<T> gradient) = 0;
+  /// The object that takes steps on the device with the parameters (graph/engine/backend.h), or null if steps run on
+  /// the host. If not null, `gradient` may be called with an empty span; the gradient then stays on the device.
+  virtual Resident<T>* resident() { return nullptr; }
+  /// The assignment of parameter slices to processes, fixed until the end of the run; nullptr if each process has all
+  /// parameters.
+  virtual const Slices* slices() { return nullptr; }
+  /// Like `gradient`; `own` receives the concatenated slices of this process. REQUIRES slices().
+  virtual SliceGradient gradient_of_slices(std::span<T> /*own*/) { return {}; }
+  /// After each process has updated the parameters in its slices: distributes them to all processes. REQUIRES slices().
+  virtual void spread_parameters() {}
+  /// Returns only the loss of the same batch at the current parameters.
+  virtual double loss() = 0;
+  /// Number of predicted symbols of the batch.
+  virtual double predicted() const { return 1; }
+  /// Whether every step uses the same batch and the loss is deterministic.
+  virtual bool repeats() const { return false; }
+  /// Mean number of predicted symbols per sequence (per chain) of the batch.
+  virtual double symbols_per_sequence() const { return 1; }
+
+  /// Prepares the curvature at the current parameters, on a part of the batches: the first `share` of them, at least
+  /// one with targets. The distance of the first call is used throughout. REQUIRES `gradient` of this batch.
+  virtual void start_curvature(double /*share*/, Distance /*damping*/) {
+    throw UsageError("this objective does not support curvature");
+  }
+  /// result = (G + structural S) v: Gauss-Newton matrix plus structural damping (curvature.h). REQUIRES
+  /// start_curvature.
+  virtual void curvature_product(std::span<const T> /*v*/, double /*structural*/, std::span<T> /*result*/) {
+    throw UsageError("this objective does not support curvature");
+  }
+  /// Sets a random vector with covariance G + structural S, a function of the seed. REQUIRES start_curvature.
+  virtual void curvature_sample(std::uint64_t /*seed*/, double /*structural*/, std::span<T> /*result*/) {
+    throw UsageError("this objective does not support curvature");
+  }
+
+  /// Throws UsageError if there is no circuit.
+  virtual PathReading path_reading() { throw UsageError("a path-normalized direction requires a circuit"); }
+  /// For optimizers that run their own passes instead of calling `gradient`: `enter` returns the entered batch; the
+  /// optimizer then calls `entered` with the loss at the current parameters, before they change.
+  /// Throws UsageError if the objective has no batch of symbols.
+  virtual EnteredBatch<T> enter() {
+    throw UsageError("this optimizer requires access to the network, but there is none");
+  }
+  virtual void entered(double /*loss*/) {}
+  /// How the batch is divided, for optimizers that run their own passes.
+  virtual Sharding sharding() const { return {}; }
+};
+
+}  // namespace unfold

@@ -1,0 +1,59 @@
+#pragma once
+/// A circuit opened at its delays: one step as a function of parameters *and state*,
+///
+///   s_t = F(theta, s_{t-1}, x_t),   o_t = O(theta, s_{t-1}, x_t)
+///
+/// The values read by links along `previous` become parameters of the opened circuit, appended to those of the original
+/// circuit in the order of State (graph/engine/unfolding.h): one vector [theta | s_{t-1}]. A backward pass over one
+/// position then gives both parts of a row of the Jacobian, dF/dtheta and dF/ds, and a tangent pass can change either.
+/// Operations need no additional rules, and no loop is left.
+
+#include <memory>
+#include <vector>
+
+#include "unfold/graph/plan/plan.h"
+#include "unfold/loss/network.h"
+
+namespace unfold {
+
+/// A part of the state: components [offset, offset + size).
+struct StateBlock {
+  Index offset = 0, size = 0;
+  Index initial = -1;  ///< position of its trained initial value in theta; -1: it starts from zero
+  Signal before = {};  ///< in the opened circuit: its value at the previous position
+  Signal after = {};   ///< an output: its value at this position
+};
+
+/// For a circuit over trees: the value read by a link toward the leaves is an input of the opened circuit.
+struct ChildLink {
+  Delay delay;
+  Signal before = {};  ///< the input
+  Signal after = {};   ///< an output: the value that the node provides to such links of its parent
+};
+
+struct OpenCircuit {
+  Circuit circuit;
+  std::vector<Signal> of;           ///< the opened circuit's signal for each node of the original circuit
+  std::vector<StateBlock> blocks;   ///< sorted by offset, without gaps
+  std::vector<ChildLink> children;  ///< child links of a circuit over trees
+  Signal always;                    ///< a symbol input that must be set to 0; it looks up the state
+  Index parameters = 0;             ///< theta: number of parameters of the original circuit
+  Index state = 0;                  ///< number of state components, appended to theta
+};
+
+/// Opens the circuit of a network. Throws a UsageError that names the node and the caller `who` for links other than
+/// `previous` and for nodes of other parts.
+template <class T>
+std::unique_ptr<OpenCircuit> open_circuit(const Network<T>& network, std::string_view who);
+
+/// Opens the circuit of a network that builds trees (Network::merges) at one node, as a function of its children. The
+/// outputs are the merge signal and the values that the node provides to its parent. All links must lead to a child
+/// with a fixed index; for any other link, throws a UsageError that names the node.
+template <class T>
+std::unique_ptr<OpenCircuit> open_tree_circuit(const Network<T>& network);
+
+/// Returns the network over an opened circuit, with the same fields and losses. The circuit must outlive it.
+template <class T>
+Network<T> open_network(const Network<T>& network, const OpenCircuit& open);
+
+}  // namespace unfold

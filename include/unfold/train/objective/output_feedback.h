@@ -1,0 +1,49 @@
+#pragma once
+/// Output feedback during training: at some positions, the input "previous F" is the true value, at others the
+/// network's own earlier output, and the gradient flows back through it ("true for n steps, then free for k"; the
+/// output recurrence of Williams & Zipser 1989). The network has an additional input "free previous F", which is 1
+/// where its own output is read (model/network/feedback.h). This module selects these positions.
+
+#include <cstdint>
+#include <string_view>
+
+#include "unfold/data/text/batch.h"
+
+namespace unfold {
+
+/// In every block of given + free positions of a sequence, the first `given` read the true value.
+struct Feedback {
+  Index given = 0, free = 0;
+  bool on() const { return free > 0; }
+  /// Parses "20+10". Throws UsageError unless both are integers from 1 to 1,000,000; the first may also be 0.
+  static Feedback parse(std::string_view text);
+};
+
+/// The name of the field that marks where own outputs replace the field `read`.
+std::string free_field(std::string_view read);
+
+template <class T>
+class OutputFeedback {
+ public:
+  /// Throws UsageError for a network without such inputs.
+  OutputFeedback(const Network<T>& network, const Feedback& feedback, std::uint64_t seed);
+
+  /// Returns the batch with these fields. A share `forcing` of the free positions still reads the true value: a
+  /// function of the seed and `step`. Positions without a predecessor in the sequence and positions with a missing true
+  /// value are never free.
+  const Batch& mark(const Batch& batch, double forcing, Index step);
+
+ private:
+  struct Use {
+    std::string read, field;
+    Index back;
+  };
+  void mark(const Use& use, double forcing, Random& random);
+
+  Feedback feedback_;
+  std::uint64_t seed_;
+  std::vector<Use> uses_;
+  Batch marked_;
+};
+
+}  // namespace unfold
