@@ -18,7 +18,7 @@
 #include "numerics/simd.h"
 #include "optim/riemannian/riemannian.h"
 #include "unfold/data/text/text_batches.h"
-#include "unfold/data/text/text_sources.h"
+#include "unfold/data/text/text_generators.h"
 #include "unfold/graph/cells/cells.h"
 #include "unfold/train/passes/batch_pass.h"
 

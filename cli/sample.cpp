@@ -1,5 +1,5 @@
 #include "app/sample/sample.h"
-#include "app/common/metrics.h"
+#include "app/common/perplexity.h"
 #include "app/fields/condition.h"
 #include "app/predict/density_sampling.h"
 #include "app/predict/number_sequences.h"

@@ -5,7 +5,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
-#include "app/common/metrics.h"
+#include "app/common/perplexity.h"
 #include "app/fields/condition.h"
 #include "app/fields/field_score.h"
 #include "app/predict/predict.h"

@@ -6,7 +6,7 @@
 #include <chrono>
 #include <nlohmann/json.hpp>
 
-#include "app/common/metrics.h"
+#include "app/common/perplexity.h"
 #include "app/logs/log_input.h"
 #include "app/logs/log_metrics.h"
 #include "app/logs/log_state.h"

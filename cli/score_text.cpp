@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "app/common/line_source.h"
-#include "app/common/metrics.h"
+#include "app/common/perplexity.h"
 #include "app/fasta/fasta_data.h"
 #include "base/decimals.h"
 #include "cli/terminal/metrics_text.h"

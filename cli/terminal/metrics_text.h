@@ -4,7 +4,7 @@
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 
-#include "app/common/metrics.h"
+#include "app/common/perplexity.h"
 #include "app/evaluate/task_evaluation.h"
 #include "app/fields/field_metrics.h"
 

@@ -8,7 +8,7 @@
 #include <string>
 #include <thread>
 
-#include "app/common/metrics.h"
+#include "app/common/perplexity.h"
 #include "unfold/base/error.h"
 
 namespace unfold::python {

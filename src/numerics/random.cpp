@@ -5,6 +5,7 @@
 #include <string>
 
 #include "numerics/functions.h"
+#include "numerics/mix_bits.h"
 #include "unfold/base/error.h"
 
 namespace unfold {
@@ -12,13 +13,6 @@ namespace {
 
 std::uint32_t low(std::uint64_t x) { return static_cast<std::uint32_t>(x); }
 std::uint32_t high(std::uint64_t x) { return static_cast<std::uint32_t>(x >> 32); }
-
-/// The finalizer of SplitMix64: a bijection in which every input bit affects all output bits.
-std::uint64_t mix(std::uint64_t x) {
-  x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
-  x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
-  return x ^ (x >> 31);
-}
 
 template <int kSize>
 double horner(const double (&c)[kSize], double x) {
@@ -82,7 +76,7 @@ std::array<std::uint32_t, 4> philox(std::uint64_t seed, std::uint64_t stream, st
 std::uint64_t stream_of(std::string_view name) {
   std::uint64_t hash = 0xcbf29ce484222325u;
   for (const char c : name) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3u;
-  return mix(hash);
+  return mix_bits(hash);
 }
 
 std::uint32_t Random::bits32() {
@@ -131,25 +125,6 @@ double normal_quantile(double p) {
 }
 
 template <class T>
-void dropout_mask(std::uint64_t seed, std::uint64_t stream, const std::uint64_t* keys, double rate, Matrix<T> mask) {
-  if (!(rate >= 0 && rate < 1)) {
-    throw UsageError("dropout rate " + std::to_string(rate) + ": must be at least 0 and less than 1");
-  }
-  // A word below the threshold drops its element: the probability is `rate` to 32 bits.
-  const auto threshold = static_cast<std::uint64_t>(std::nearbyint(rate * 0x1p32));
-  const T kept = static_cast<T>(1 / (1 - rate));
-  for (Index r = 0; r < mask.rows; ++r) {
-    const std::uint64_t row_stream = mix(stream ^ mix(keys[r] + 0x9e3779b97f4a7c15u));
-    T* row = mask.row(r);
-    for (Index c = 0; c < mask.cols; c += 4) {
-      const auto words = philox(seed, row_stream, static_cast<std::uint64_t>(c / 4));
-      const Index count = mask.cols - c < 4 ? mask.cols - c : 4;
-      for (Index i = 0; i < count; ++i) row[c + i] = words[static_cast<std::size_t>(i)] < threshold ? T{0} : kept;
-    }
-  }
-}
-
-template <class T>
 void fill_signs(std::uint64_t seed, std::uint64_t stream, Index first_row, Matrix<T> m) {
   constexpr Index kBits = 128;  // bits per draw
   const Index blocks = (m.cols + kBits - 1) / kBits;
@@ -163,7 +138,5 @@ void fill_signs(std::uint64_t seed, std::uint64_t stream, Index first_row, Matri
 
 template void fill_signs<float>(std::uint64_t, std::uint64_t, Index, Matrix<float>);
 template void fill_signs<double>(std::uint64_t, std::uint64_t, Index, Matrix<double>);
-template void dropout_mask<float>(std::uint64_t, std::uint64_t, const std::uint64_t*, double, Matrix<float>);
-template void dropout_mask<double>(std::uint64_t, std::uint64_t, const std::uint64_t*, double, Matrix<double>);
 
 }  // namespace unfold

@@ -5,7 +5,7 @@
 
 #include "loss/crf/label_sequences.h"
 #include "loss/ctc/unaligned_labels.h"
-#include "train/evaluation_metrics.h"
+#include "train/prediction_metrics.h"
 #include "unfold/base/error.h"
 
 namespace unfold {

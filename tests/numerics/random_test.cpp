@@ -1,4 +1,5 @@
 #include "unfold/numerics/random.h"
+#include "numerics/dropout.h"
 
 #include <gtest/gtest.h>
 

@@ -49,11 +49,6 @@ class Random {
 /// Applied Statistics 37, 1988); relative error about 1e-16 before rounding.
 double normal_quantile(double p);
 
-/// Sets mask[r][c] to 0 with probability `rate`, else to 1/(1-rate). The mask is a function of only (seed, stream,
-/// keys[r], c), so a sequence gets the same mask alone or in a batch. Throws UsageError unless 0 <= rate < 1.
-template <class T>
-void dropout_mask(std::uint64_t seed, std::uint64_t stream, const std::uint64_t* keys, double rate, Matrix<T> mask);
-
 /// Sets m[r][c] to -1 or 1 with equal probability, independently: a function of (seed, stream, first_row + r, c) and
 /// m.cols.
 template <class T>

@@ -7,7 +7,7 @@
 #include <cmath>
 #include <optional>
 
-#include "app/common/metrics.h"
+#include "app/common/perplexity.h"
 #include "app/compare/evaluation_data.h"
 #include "app/compare/evaluation_examples.h"
 #include "app/evaluate/reading.h"

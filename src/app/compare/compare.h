@@ -1,6 +1,6 @@
 #pragma once
-/// Comparison of models on the same data with the paired bootstrap (app/plots/paired_bootstrap.h): bits per symbol, or
-/// per position or example for data with fields.
+/// Comparison of models on the same data with the paired bootstrap (app/statistics/paired_bootstrap.h): bits per
+/// symbol, or per position or example for data with fields.
 ///
 ///   const Comparison found = compare({.models = {"lstm", "gru"}});
 ///   found.pairs.front().difference.differs();
@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "app/common/reporter.h"
-#include "app/plots/paired_bootstrap.h"
+#include "app/statistics/paired_bootstrap.h"
 
 namespace unfold {
 

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "app/common/metrics.h"
+#include "app/common/perplexity.h"
 #include "app/evaluate/reading.h"
 #include "model/adaptive/learning.h"
 

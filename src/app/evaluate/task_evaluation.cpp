@@ -6,7 +6,7 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
-#include "app/common/metrics.h"
+#include "app/common/perplexity.h"
 #include "app/settings/train_settings.h"
 #include "model/registry/run_folder.h"
 #include "unfold/base/formats/file.h"

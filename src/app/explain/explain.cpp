@@ -6,7 +6,7 @@
 #include <cmath>
 #include <limits>
 
-#include "app/common/metrics.h"
+#include "app/common/perplexity.h"
 #include "app/evaluate/reading.h"
 #include "app/explain/input_gradients.h"
 #include "app/explain/label_probabilities.h"

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <limits>
 
-#include "app/common/metrics.h"
+#include "app/common/perplexity.h"
 #include "app/explain/explain.h"
 #include "app/explain/input_gradients.h"
 #include "app/explain/label_probabilities.h"

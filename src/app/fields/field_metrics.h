@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "train/evaluation_metrics.h"
+#include "train/prediction_metrics.h"
 #include "unfold/data/examples/example_batches.h"
 #include "unfold/model/network/network_model.h"
 

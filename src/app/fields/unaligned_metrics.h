@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "loss/ctc/unaligned_labels.h"
-#include "train/evaluation_metrics.h"
+#include "train/prediction_metrics.h"
 #include "unfold/base/threads/team.h"
 #include "unfold/data/examples/example_set.h"
 

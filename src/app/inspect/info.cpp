@@ -7,7 +7,7 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
-#include "app/common/metrics.h"
+#include "app/common/perplexity.h"
 #include "app/evaluate/task_evaluation.h"
 #include "app/fields/field_model.h"
 #include "app/logs/log_data.h"

@@ -7,7 +7,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
-#include "app/common/metrics.h"
+#include "app/common/perplexity.h"
 #include "base/formats/text_encoding.h"
 #include "data/readers/log_time.h"
 #include "model/logs/log_json.h"

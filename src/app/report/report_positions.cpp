@@ -11,7 +11,7 @@
 #include <set>
 #include <span>
 
-#include "app/common/metrics.h"
+#include "app/common/perplexity.h"
 #include "app/predict/piano_roll.h"
 #include "app/report/activations.h"
 #include "model/network/density_model.h"

@@ -7,7 +7,7 @@
 #include <filesystem>
 #include <fstream>
 
-#include "app/common/metrics.h"
+#include "app/common/perplexity.h"
 #include "app/compare/evaluation_data.h"
 #include "app/inspect/info.h"
 #include "app/plots/training_curve.h"

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "app/common/metrics.h"
+#include "app/common/perplexity.h"
 #include "app/compare/evaluation_data.h"
 #include "app/evaluate/task_evaluation.h"
 #include "app/explain/label_probabilities.h"

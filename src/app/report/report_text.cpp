@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "app/common/metrics.h"
+#include "app/common/perplexity.h"
 #include "app/compare/evaluation_data.h"
 #include "app/evaluate/reading.h"
 #include "app/explain/explain.h"

@@ -6,7 +6,7 @@
 
 #include <filesystem>
 
-#include "app/common/metrics.h"
+#include "app/common/perplexity.h"
 #include "app/fields/field_evaluation.h"
 #include "app/predict/predict.h"
 #include "app/train/train.h"

@@ -1,7 +1,7 @@
 #include <algorithm>
 #include <iterator>
 
-#include "app/common/metrics.h"
+#include "app/common/perplexity.h"
 #include "app/reproduce/reproduction.h"
 
 namespace unfold {

@@ -7,7 +7,7 @@
 #include <cmath>
 #include <memory>
 
-#include "app/common/metrics.h"
+#include "app/common/perplexity.h"
 #include "app/reproduce/reproduction.h"
 #include "data/tasks/series_tasks.h"
 #include "train/ridge.h"

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "app/common/metrics.h"
+#include "app/common/perplexity.h"
 #include "base/decimals.h"
 #include "base/printable.h"
 #include "model/decoding/expression.h"

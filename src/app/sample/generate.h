@@ -5,7 +5,7 @@
 #include <optional>
 #include <string>
 
-#include "unfold/data/text/text_sources.h"
+#include "unfold/data/text/text_generators.h"
 
 namespace unfold {
 

@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "app/common/metrics.h"
+#include "app/common/perplexity.h"
 #include "app/fields/condition.h"
 #include "app/fields/field_model.h"
 #include "app/fields/transduction_metrics.h"

@@ -4,7 +4,7 @@
 
 #include <cmath>
 
-#include "app/common/metrics.h"
+#include "app/common/perplexity.h"
 #include "app/settings/train_settings.h"
 #include "data/text/labels.h"
 #include "model/finite.h"

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "app/common/metrics.h"
+#include "app/common/perplexity.h"
 #include "app/common/reporter.h"
 #include "app/evaluate/reading.h"
 #include "unfold/distributed/processes.h"

@@ -11,7 +11,7 @@
 #include <optional>
 #include <set>
 
-#include "app/common/metrics.h"
+#include "app/common/perplexity.h"
 #include "app/common/work_distribution.h"
 #include "app/sweep/run_settings_record.h"
 #include "app/train/train_processes.h"

@@ -16,7 +16,7 @@
 #include <optional>
 #include <string>
 
-#include "app/common/metrics.h"
+#include "app/common/perplexity.h"
 #include "app/common/reporter.h"
 #include "app/evaluate/task_evaluation.h"
 #include "app/fields/field_metrics.h"

@@ -8,7 +8,7 @@
 #include <optional>
 #include <vector>
 
-#include "app/common/metrics.h"
+#include "app/common/perplexity.h"
 #include "app/common/work_distribution.h"
 #include "base/formats/trusted_json.h"
 #include "unfold/base/error.h"

@@ -12,8 +12,8 @@
 
 #include "data/files/idx.h"
 #include "data/readers/image_file.h"
-#include "data/readers/image_list.h"
 #include "data/readers/npy_arrays.h"
+#include "data/readers/open_data.h"
 #include "data/readers/reader_text.h"
 #include "data/readers/zip_members.h"
 #include "unfold/base/error.h"

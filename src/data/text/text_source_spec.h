@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "unfold/base/options/registry.h"
-#include "unfold/data/text/text_sources.h"
+#include "unfold/data/text/text_generators.h"
 
 namespace unfold {
 

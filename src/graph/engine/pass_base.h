@@ -5,8 +5,8 @@
 
 #include "graph/engine/boundary.h"
 #include "graph/engine/chain_loop.h"
+#include "graph/engine/dropout_masks.h"
 #include "graph/engine/map_programs.h"
-#include "graph/engine/masks.h"
 #include "graph/engine/packed_weights.h"
 #include "graph/engine/schedule.h"
 #include "unfold/graph/engine/layout.h"

@@ -5,7 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
-#include "interop/onnx/onnx_step.h"
+#include "interop/onnx/circuit_to_onnx.h"
 #include "interop/steps/step_fields.h"
 #include "model/registry/run_folder.h"
 #include "unfold/base/error.h"

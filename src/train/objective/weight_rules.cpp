@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "numerics/dropout.h"
 #include "unfold/numerics/random.h"
 
 namespace unfold {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "train/evaluation_metrics.h"
+#include "train/prediction_metrics.h"
 
 namespace unfold {
 namespace {

@@ -4,7 +4,7 @@
 #include <png.h>
 
 #include "data/readers/image_file.h"
-#include "data/readers/image_list.h"
+#include "data/readers/open_data.h"
 #include "tests/support/reading.h"
 
 namespace unfold {

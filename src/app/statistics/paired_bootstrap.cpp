@@ -1,4 +1,4 @@
-#include "app/plots/paired_bootstrap.h"
+#include "app/statistics/paired_bootstrap.h"
 
 #include <algorithm>
 #include <cmath>

@@ -1,4 +1,4 @@
-#include "numerics/layer_norm_rows.h"
+#include "numerics/layer_norm.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "train/evaluation_metrics.h"
+#include "train/prediction_metrics.h"
 
 #include <fmt/format.h>
 

@@ -4,7 +4,7 @@
 
 #include "graph/circuit/concatenation.h"
 #include "graph/circuit/known_operator.h"
-#include "interop/onnx/onnx_step.h"
+#include "interop/onnx/circuit_to_onnx.h"
 #include "unfold/base/error.h"
 #include "unfold/graph/circuit/sparse_operator.h"
 
@@ -87,7 +87,7 @@ std::vector<T> OnnxStep<T>::response(const Node::AffineTerm& term, const std::ve
   return y;
 }
 
-/// Gains times x, normalized to mean 0 and variance 1 (graph/circuit/layer_norm.cpp).
+/// Gains times x, normalized to mean 0 and variance 1 (graph/circuit/layer_norm_operator.cpp).
 template <class T>
 std::string OnnxStep<T>::layer_norm(const Node::AffineTerm& term, const std::string& x) {
   const std::vector<ProtoMessage> last = {onnx_attribute("axes", std::vector<Index>{1}), onnx_attribute("keepdims", 1)};

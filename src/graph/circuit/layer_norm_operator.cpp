@@ -1,8 +1,8 @@
-/// Layer normalization of cell_maps.h; for the equations, see numerics/layer_norm_rows.h.
+/// Layer normalization of cell_maps.h; for the equations, see numerics/layer_norm.h.
 
 #include "graph/circuit/cell_maps.h"
 #include "graph/circuit/known_operator.h"
-#include "numerics/layer_norm_rows.h"
+#include "numerics/layer_norm.h"
 #include "unfold/base/error.h"
 
 namespace unfold {

@@ -1,4 +1,4 @@
-#include "model/hmm/hmm_lanes.h"
+#include "model/hmm/forward_backward_lanes.h"
 
 #include <gtest/gtest.h>
 

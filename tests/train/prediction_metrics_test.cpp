@@ -1,6 +1,6 @@
 /// Metrics compared with counts by hand, with conlleval's tables of tag pairs, and with sums in two passes.
 
-#include "train/evaluation_metrics.h"
+#include "train/prediction_metrics.h"
 
 #include <gtest/gtest.h>
 

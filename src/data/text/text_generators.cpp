@@ -1,4 +1,4 @@
-#include "unfold/data/text/text_sources.h"
+#include "unfold/data/text/text_generators.h"
 
 #include <fmt/format.h>
 

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "numerics/dropout.h"
 #include "unfold/base/threads/team.h"
 #include "unfold/graph/engine/layout.h"
 #include "unfold/numerics/random.h"

@@ -1,4 +1,4 @@
-#include "app/common/metrics.h"
+#include "app/common/perplexity.h"
 
 #include <limits>
 #include <nlohmann/json.hpp>

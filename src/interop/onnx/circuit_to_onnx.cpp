@@ -1,4 +1,4 @@
-#include "interop/onnx/onnx_step.h"
+#include "interop/onnx/circuit_to_onnx.h"
 
 #include <fmt/format.h>
 

@@ -2,14 +2,14 @@
 // as many instructions as the rest. All passes over a row run while it is in the first-level cache, so shared
 // intermediate results are stored there and not kept in registers.
 
-#include "numerics/layer_norm_rows.h"
+#include "numerics/layer_norm.h"
 
 #include <cmath>
 
 #include "unfold/numerics/vector.h"
 
 #undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "numerics/layer_norm_rows.cpp"
+#define HWY_TARGET_INCLUDE "numerics/layer_norm.cpp"
 #include "numerics/targets-inl.h"
 // The list of targets must precede Highway's own headers.
 #include "hwy/foreach_target.h"

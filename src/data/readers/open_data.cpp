@@ -1,4 +1,4 @@
-#include "data/readers/image_list.h"
+#include "data/readers/open_data.h"
 
 #include <fmt/format.h>
 

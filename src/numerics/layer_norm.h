@@ -1,7 +1,7 @@
 #pragma once
 /// Normalization of rows to mean 0 and variance 1, z = (x - mean(x)) / sqrt(variance(x) + 1e-5), and the operations of
-/// layer normalization (graph/circuit/layer_norm.cpp). With gains g, d = x - mean(x) and s = 1 / sqrt(mean(d^2) +
-/// 1e-5),
+/// layer normalization (graph/circuit/layer_norm_operator.cpp). With gains g, d = x - mean(x) and s = 1 /
+/// sqrt(mean(d^2) + 1e-5),
 ///
 ///   y_i += g_i z_i;   dx (=|+=) s (e - mean(e) - z mean(e z)), e = g dy;   dg_i += z_i dy_i.
 ///
