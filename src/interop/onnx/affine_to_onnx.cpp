@@ -1,4 +1,4 @@
-/// Terms of affine maps and operators as ONNX (onnx_step.h).
+/// Terms of affine maps and operators as ONNX (circuit_to_onnx.h).
 
 #include <fmt/format.h>
 

@@ -46,8 +46,8 @@ struct HmmMemory {
 };
 
 /// Makes one step of expectation maximization over the sequences of a part. Returns the objective at the parameters
-/// passed in: log likelihood plus add * sum of log b. Threads share the work (hmm_lanes.h); the result does not depend
-/// on their number. `memory` can be passed from one step to the next.
+/// passed in: log likelihood plus add * sum of log b. Threads share the work (forward_backward_lanes.h); the result
+/// does not depend on their number. `memory` can be passed from one step to the next.
 double reestimate(HmmParameters& hmm, const Corpus& corpus, const Split& part, double add, Team& team,
                   HmmMemory* memory = nullptr);
 
