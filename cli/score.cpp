@@ -191,7 +191,7 @@ Score::Score()
   options_.add({.name = "state",
                 .target = &state_,
                 .placeholder = "FILE",
-                .help = "logs: keep the state there, so that the same command continues exactly after a restart",
+                .help = "logs: keep the state in FILE, so that the same command continues exactly after a restart",
                 .file = FileUse::written,
                 .group = OptionGroup::output,
                 .common = true,

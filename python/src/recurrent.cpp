@@ -290,7 +290,7 @@ Structure Recurrent<T>::Body::structure_of(const RecurrentBatch& batch) const {
   return Structure::chains(lengths);
 }
 
-/// The first forward of an unfolding creates it on the present team.
+/// The first forward pass of an unfolding creates it on the current team.
 template <class T>
 void Recurrent<T>::Body::prepare(const RecurrentBatch& batch, int threads) {
   Team& team = team_of(threads);

@@ -60,7 +60,7 @@ class Recurrent {
   explicit Recurrent(const RecurrentStack& stack);
   ~Recurrent();
 
-  /// Size of the block that keeps the values of a forward pass: numbers per position, per sequence, and in addition.
+  /// Size of the block that keeps the values of a forward pass: numbers per position, per sequence, and a fixed number.
   struct BlockSize {
     Index position, sequence, constant;
   };

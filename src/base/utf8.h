@@ -21,7 +21,7 @@ bool is_ascii(std::string_view text);
 /// does not advance if the bytes are not valid.
 char32_t next_code_point(std::string_view text, Index& position);
 
-/// Decodes a valid text. Throws a DataError that names the offset of the first invalid byte.
+/// Decodes UTF-8. Throws a DataError that names the offset of the first invalid byte.
 std::u32string decode_utf8(std::string_view text);
 
 /// Appends the 1 to 4 bytes of a code point. REQUIRES: it is a Unicode scalar value.

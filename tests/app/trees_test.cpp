@@ -195,7 +195,7 @@ TEST(TreeMeasures, binary_tree_metrics_ignore_neutral_nodes) {
     const auto best = static_cast<Symbol>(std::ranges::max_element(logits) - logits.begin());
     measures.see<double>(root, wanted, best, logits);
   };
-  see(false, 2, {0, 0, 9, 0, 0});  // neutral: counts only among all nodes
+  see(false, 2, {0, 0, 9, 0, 0});  // neutral: counts in the accuracy over all nodes, but not in the binary ones
   see(true, 3, {0, 0, 0, 1, 2});   // a different grade on the correct side
   see(true, 0, {2, 2, 0, 3, -9});  // the best label is positive, but the negative ones have more total probability
   see(false, 1, {0, 0, 5, 1, 0});

@@ -141,7 +141,8 @@ TEST_F(TaskCommand, incompatible_options_are_rejected_for_tasks) {
     expect_failure(training(unused), 2, unused.front() + " has no effect with --task");
   expect_failure(training({"--best-by", "labels"}), 2, "errors are counted by whole sequences");
   for (const Arguments& unused : {Arguments{"--curriculum", "10"}, Arguments{"--goal-error", "0.1"}})
-    expect_failure(training({"--model", "esn:8"}) + unused, 2, unused.front() + " applies to models trained by gradients");
+    expect_failure(training({"--model", "esn:8"}) + unused, 2,
+                   unused.front() + " applies to models trained by gradients");
   expect_failure({"train", "--task", "narma:200", "--model", "esn:8", "--minutes", "1", "--out", run_}, 2,
                  "add --steps");
   expect_failure({"train", "--task", "narma:1000000", "--model", "esn:8", "--steps", "1", "--out", run_}, 2, "length");

@@ -18,7 +18,7 @@ namespace {
 
 using Numbers = std::vector<double>;
 
-/// A loss of `values` numbers per row: the normal loss for zero components, otherwise a mixture.
+/// A loss for `values` numbers per row: the normal loss for zero components, otherwise a mixture.
 struct Wide {
   const char* name;
   Index components, values;

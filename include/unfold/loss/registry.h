@@ -74,7 +74,7 @@ struct LossEntry {
 const Registry<LossEntry>& losses();
 
 /// Adds a loss to `losses()`. Call it before models are created or loaded. Throws UsageError if the name is taken, or
-/// if it does not consist of lowercase letters, digits and "-" with a letter in front.
+/// if it does not consist of lowercase letters, digits and "-", starting with a letter.
 void register_loss(LossEntry entry);
 
 /// An entry with its options.

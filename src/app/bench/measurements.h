@@ -39,7 +39,7 @@ struct StepperSpeed {
          worst = 0;          ///< of individually timed steps: the 99.9th percentile and the maximum (includes other
                              ///< load)
   double weight_bytes = 0;   ///< read by the products of a step
-  double floor_seconds = 0;  ///< time in which one thread reads them once from the cache that they fit into
+  double floor_seconds = 0;  ///< time for one thread to read them once from the cache that they fit into
 };
 StepperSpeed measure_stepper(const std::string& model, Index symbols, Team& team, double seconds);
 

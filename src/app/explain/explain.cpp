@@ -172,7 +172,7 @@ Index position_of(const std::vector<ExplainedSymbol>& symbols, const std::option
   const auto count = static_cast<Index>(symbols.size());
   if (asked) {
     if (*asked < 1 || *asked > count)
-      throw UsageError(fmt::format("--at {}: the text has the positions 1 to {}", *asked, count));
+      throw UsageError(fmt::format("--at {}: the text has positions 1 to {}", *asked, count));
     return *asked - 1;
   }
   Index best = count - 1;

@@ -119,7 +119,7 @@ bool FieldStream::next_block(std::string& block) {
   return !block.empty();
 }
 
-/// Reads a row of a table, which may contain line ends in quotes. An empty line is a row if the table has one column
+/// Reads a row of a table, which may contain quoted line breaks. An empty line is a row if the table has one column
 /// and another row follows; at the end it is not a row.
 bool FieldStream::next_row(std::string& row) {
   row.clear();
@@ -271,7 +271,7 @@ void FieldStream::complete(Examples& examples) {
 void FieldStream::remark_once(Examples& piece) {
   std::vector<std::string> fresh;
   for (std::string& remark : piece.remarks) {
-    const bool encoding = remark.find("is not UTF-8") != std::string::npos;
+    const bool encoding = remark.find("UTF-8") != std::string::npos;
     if (remarked_.size() >= kMostRemarks || !remarked_.insert(encoding ? "encoding" : remark).second) continue;
     fresh.push_back(encoding ? fmt::format("{} is not UTF-8 (line {}); such lines are read as ISO-8859-1",
                                            source_.name(), piece.lines.empty() ? line_ : piece.lines.front())

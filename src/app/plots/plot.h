@@ -30,7 +30,7 @@ inline constexpr std::size_t kMostCurves = 8;
 /// range.
 std::string line_plot(const std::string& title, const Axis& x, const Axis& y, const std::vector<Curve>& curves);
 
-/// Returns one picture with the given plots, created by the functions here, one below the other.
+/// Returns one image with the given plots (created by the functions in this header), one below the other.
 std::string stacked_plots(const std::vector<std::string>& plots);
 
 struct Bar {

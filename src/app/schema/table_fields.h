@@ -13,7 +13,7 @@
 
 namespace unfold {
 
-/// Returns the statements of the settings about a table. Throws UsageError.
+/// Returns the schema options that the settings specify for a table. Throws UsageError.
 SchemaOptions stated_schema(const TrainSettings& settings);
 /// Names the columns of a table for `--read` and `--predict`: the first rows of `input`, empty for other formats.
 std::vector<std::string> column_names_of(const Input& input, const ReaderOptions& options);

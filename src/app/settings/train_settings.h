@@ -140,8 +140,8 @@ void apply_stored(const Config& stored, const Given& given, TrainSettings& setti
 /// not allow.
 void assign_text(std::string_view name, const std::string& value, TrainSettings& settings, RunSettings& run);
 
-/// Removes the device "cpu", and replaces a precision that the CPU does not support, stored by a run on a different
-/// device, by float. Returns a note in the latter case.
+/// Removes the device "cpu", and replaces a precision that the CPU does not support (stored by a run on a different
+/// device) with float. Returns a note in the latter case.
 std::string resolve_device(TrainSettings& settings, RunSettings& run, const Given& given);
 
 /// Returns the part of a configuration that must not differ between a run and its continuation.

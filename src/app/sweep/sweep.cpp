@@ -332,7 +332,7 @@ SweepOutcome Sweeping::run() {
 std::vector<SweepAxis> parse_grid(const std::string& text) {
   const auto refuse = [&](const std::string& why) {
     throw UsageError(
-        fmt::format("--grid {}: {}; expected for example 'rate=1e-3,3e-3;units=128,256'", in_quotes(text), why));
+        fmt::format("--grid {}: {}; expected, for example, 'rate=1e-3,3e-3;units=128,256'", in_quotes(text), why));
   };
   std::vector<SweepAxis> axes;
   std::set<std::string> keys;

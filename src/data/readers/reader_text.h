@@ -22,7 +22,7 @@ bool ends_in(std::string_view name, std::initializer_list<std::string_view> endi
 /// character.
 std::string in_utf8(std::string_view bytes);
 
-/// Returns the text of an input in UTF-8, without byte order mark. If it is not valid UTF-8, it is decoded as
+/// Returns the text of an input in UTF-8, without a byte order mark. If it is not valid UTF-8, it is decoded as
 /// ISO-8859-1, in which every byte is a character, and `remark` is set to a note about this.
 class ReaderText {
  public:

@@ -558,7 +558,7 @@ bool ColumnProfile::decide_date(ColumnSchema& column) const {
   if (slashes && dates(DateScan::Shape::day_first) + dates(DateScan::Shape::month_first) == 0) {
     column.exchangeable = true;
     column.type_reason +=
-        "; day and month could be exchanged, state it with --types " + name_ + "=date:" +
+        "; day and month may be swapped; if so, specify --types " + name_ + "=date:" +
         date_pattern(*format == DateFormat::day_month_year ? DateFormat::month_day_year : DateFormat::day_month_year);
   }
   return true;

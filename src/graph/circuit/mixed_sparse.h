@@ -12,7 +12,7 @@
 /// V_j is [i = j, if leaky] + s'(V_j) sum_k x_k tau_{k e}, with respect to x_k it is sum_j tau_{k e} s(V_j); the
 /// squared form squares these entries.
 ///
-/// Determinism (invariant 2): sums over edges, k and units are in ascending order, sums over rows run from the last to
+/// Determinism (invariant 2): sums over edges, k and units are in ascending order; sums over rows run from the last to
 /// the first.
 
 #include "unfold/graph/circuit/unit_weights.h"

@@ -200,7 +200,7 @@ class CudaDevice final : public Device {
       check_cuda(
           cuda_driver().cuFuncSetAttribute(what.function, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, shared),
           "cuFuncSetAttribute",
-          what.name + " wants " + std::to_string(shared) + " bytes of shared memory, a block may have " +
+          what.name + " wants " + std::to_string(shared) + " bytes of shared memory; a block may have at most " +
               std::to_string(shared_bytes_));
       what.shared_bytes = shared;
     }

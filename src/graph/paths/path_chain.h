@@ -1,7 +1,7 @@
 #pragma once
 /// A circuit that is linear in its inputs, over one chain or several chains of equal length. The chain is divided into
 /// pieces, each with its own power of two: values are value * 2^value_exponent, adjoints adjoint * 2^adjoint_exponent.
-/// Internal to engine/.
+/// Internal to graph/.
 
 #include <functional>
 #include <optional>

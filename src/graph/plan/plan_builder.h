@@ -1,5 +1,5 @@
 #pragma once
-/// Builds a plan by running the functions below in order. Internal to engine/.
+/// Builds a plan by running the functions below in order. Internal to graph/.
 
 #include "unfold/graph/plan/plan.h"
 

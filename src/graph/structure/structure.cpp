@@ -290,7 +290,7 @@ std::vector<Index> Structure::block_rows(Index side, int depth) const {
     const auto [fine_height, fine_width] = from.shapes_[at(grid)];
     if ((fine_height + side - 1) / side != height || (fine_width + side - 1) / side != width)
       throw UsageError("structure: a grid of " + std::to_string(height) + " x " + std::to_string(width) +
-                       " does not match blocks of side " + std::to_string(side) + " of one of " +
+                       " does not match blocks of side " + std::to_string(side) + " of a grid of " +
                        std::to_string(fine_height) + " x " + std::to_string(fine_width));
     for (Index a = p / width * side, last = a + side; a < last; ++a)
       for (Index b = p % width * side, end = b + side; b < end; ++b)

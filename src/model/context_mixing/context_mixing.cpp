@@ -47,7 +47,7 @@ class ParallelCounterMaps {
  public:
   template <class Meaning>
   ParallelCounterMaps(std::size_t contexts, Meaning&& meaning) {
-    constexpr std::uint32_t kEstimateTrust = 6;  // initially a counter is interpreted as its estimate
+    constexpr std::uint32_t kEstimateTrust = 6;  // at first, each counter state predicts its own estimate
     std::vector<AdaptiveProbability> of_one(kCells);
     for (std::size_t i = 1; i < kCells; ++i) of_one[i] = AdaptiveProbability::of(meaning(i), kEstimateTrust);
     for (std::size_t c = 0; c < (contexts + 3) / 4 * 4; ++c) cells_.insert(cells_.end(), of_one.begin(), of_one.end());

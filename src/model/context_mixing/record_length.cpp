@@ -8,7 +8,8 @@
 namespace unfold {
 namespace {
 
-/// Counts the bytes from `distance` to the end that differ from the previous byte and equal the byte `distance` before.
+/// Counts the bytes from `distance` to the end that differ from the previous byte and match the one `distance` bytes
+/// back.
 std::uint32_t count_repeated(const std::uint8_t* s, const std::uint8_t* changed, std::size_t distance,
                              std::size_t end) {
   constexpr std::size_t kLanes = 32, kMostRounds = 255;  // maximum number of increments of a byte counter

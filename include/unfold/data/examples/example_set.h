@@ -67,7 +67,7 @@ class ExampleSet {
  public:
   /// Fields of the specification that the examples do not contain have no column. `predicts`: fields whose symbols must
   /// all be known; with `UnknownPolicy::skip` unknown ones are recorded instead (FieldColumn::unseen). Throws DataError
-  /// with the file, the line and the field: a text in a numeric field, numbers of a different size or too large for
+  /// with the file, the line and the field: a text in a numeric field, a wrong number of values, numbers too large for
   /// float, a field with one entry per example instead of per position, a required symbol that did not occur in
   /// training.
   ExampleSet(const Examples& examples, std::shared_ptr<const DataSpecification> data,

@@ -232,7 +232,7 @@ class Circuit {
   std::vector<Signal> parts(Signal x) const;
   /// Dropout with the given rate: in training, sets components to zero with probability `rate` and scales the others.
   Signal dropout(Signal x, double rate, Lasts lasts = Lasts::position);
-  /// Adds a dropout mask like one of another circuit. It has the same name and therefore the same random draws.
+  /// Adds a copy of a dropout mask of another circuit. It has the same name and therefore the same random draws.
   Signal mask_like(const Node& mask);
   /// Promises that nothing depends on the affine map where the first component of `awake` is 0, because its readers
   /// multiply it by that. It is computed only at the other positions and is 0 elsewhere. `awake` has values 0 and 1,

@@ -64,7 +64,7 @@ class OperatorRules {
   /// REQUIRES: has_squared() if `squared`.
   virtual void transposed(const OperatorRows<T>& in, Matrix<const T> dy, Matrix<T> dx, bool sets,
                           bool squared) const = 0;
-  /// Adds to the given columns of g: all of them unless gradient_by_columns(). REQUIRES: has_squared() if `squared`.
+  /// Adds the gradient to these columns of g (all unless gradient_by_columns()). REQUIRES: has_squared() if `squared`.
   virtual void gradient(const OperatorRows<T>& in, Matrix<const T> dy, Matrix<T> g, Range columns,
                         bool squared) const = 0;
   /// dw has the shape of the parameter; if dx.data is null, dx is 0.

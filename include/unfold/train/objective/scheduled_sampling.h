@@ -30,7 +30,7 @@ struct TeacherForcing {
 template <class T>
 class ScheduledSampling {
  public:
-  /// Throws a UsageError that names the problem: the network reads nothing that it predicts, or a loss judges labels
+  /// Throws a UsageError that names the problem: the network reads nothing that it predicts, or a loss scores labels
   /// jointly, so that its outputs do not define a choice at each position.
   ScheduledSampling(const Network<T>& network, Team& team, std::uint64_t seed);
 

@@ -1,5 +1,5 @@
 #pragma once
-/// Training sources for a generated task, and a judge of its predictions.
+/// Training sources for a generated task, and an evaluator of its predictions.
 
 #include <memory>
 
