@@ -48,9 +48,9 @@ void register_pull() {
 
 /// f(p) = sum p^2 / 2.
 template <class T>
-class Bowl final : public Objective<T> {
+class HalfSquare final : public Objective<T> {
  public:
-  explicit Bowl(Team& team) : team_(team) {
+  explicit HalfSquare(Team& team) : team_(team) {
     circuit_.output(circuit_.affine("z", 3, {{"W", circuit_.symbols("x", 2)}}));
     parameters_ = Parameters<T>(circuit_);
     for (T& p : parameters_.flat()) p = T{1};
@@ -82,7 +82,7 @@ std::string refusal(const auto& call) {
 TEST(RegisterOptimizer, registered_direction_is_created_from_a_spec_with_the_common_options) {
   register_pull();
   Team team(1);
-  Bowl<double> bowl(team);
+  HalfSquare<double> bowl(team);
   const auto optimizer = make_optimizer<double>("pull:strength=0.5,rate=0.5,decay=0.5", bowl.parameters().size());
   optimizer->attach(bowl);
   optimizer->step(bowl, {}, 1);
