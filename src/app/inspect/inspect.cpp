@@ -31,7 +31,7 @@ constexpr std::size_t kMostCellBytes = 60, kMostShown = 3, kMostDistinctShown = 
 std::string report_line(std::string_view name, std::string_view text) { return fmt::format("{:<9} {}\n", name, text); }
 
 /// Returns the message of an error without the file name, which the report already contains.
-std::string without_source(std::string message, const std::string& source) {
+std::string without_source(const std::string& message, const std::string& source) {
   const std::string before = source + ": ";
   return message.starts_with(before) ? message.substr(before.size()) : message;
 }
@@ -288,6 +288,7 @@ Inspection inspect_log(const std::string& file) {
     }
   });
   std::vector<std::pair<Index, std::string>> ordered;
+  ordered.reserve(counts.size());
   for (const auto& [shape, count] : counts) ordered.emplace_back(-count, shape);
   std::ranges::sort(ordered);
   std::string out = report_line(
@@ -299,6 +300,7 @@ Inspection inspect_log(const std::string& file) {
                          {"labels", begins_with_labels(input.bytes())}};
   if (begins_with_labels(input.bytes())) out += report_line("labels", "the first column is a label of each line");
   std::vector<std::string> masked;
+  masked.reserve(values.size());
   for (const auto& [name, count] : values) masked.push_back(fmt::format("{} <{}>", count, name));
   if (!masked.empty()) out += report_line("values", fmt::format("{}", fmt::join(masked, ", ")));
   json["values"] = values;

@@ -93,6 +93,7 @@ class SchemaInference::State {
 
   TableSchema finish(const std::vector<ColumnCells>& columns, Index rows) {
     std::vector<std::string> names;
+    names.reserve(columns.size());
     for (const ColumnCells& column : columns) names.push_back(column.name);
     require_columns(options_, names);
     schema_.header = true;
