@@ -126,7 +126,8 @@ def _are_paths(data: Any) -> bool:
     if isinstance(data, (str, os.PathLike)):
         return True
     if not isinstance(data, (list, tuple)):  # an iterator is read only once
-        return not hasattr(data, "__len__") and hasattr(data, "__next__")
+        is_iterator = not hasattr(data, "__len__") and hasattr(data, "__next__")
+        return is_iterator and not hasattr(data, "__arrow_c_stream__")
     return all(isinstance(one, (str, os.PathLike)) for one in data)
 
 
