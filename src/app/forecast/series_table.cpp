@@ -155,7 +155,7 @@ class ColumnSeriesReader {
     choose_columns(options);
   }
   /// Several columns tell the series apart.
-  ColumnSeriesReader(const ReaderText& text, const SchemaOptions& options, std::vector<std::string> groups)
+  ColumnSeriesReader(const ReaderText& text, const SchemaOptions& options, const std::vector<std::string>& groups)
       : source_(text.source()), schema_(infer_table_schema(text.source(), text.text(), options)) {
     for (const std::string& name : groups) {
       const auto place = std::ranges::find(schema_.columns, name, &ColumnSchema::name);
@@ -469,10 +469,10 @@ SeriesTable read_series_table(const std::string& path, const SchemaOptions& opti
   const Input input = Input::open(path);
   const ReaderText text(input);
   TableRows rows(text, options);
-  if (std::vector<std::string> groups = joined_groups(rows.layout(), options); !groups.empty()) {
+  if (const std::vector<std::string> groups = joined_groups(rows.layout(), options); !groups.empty()) {
     SchemaOptions without = options;
     without.group.reset();
-    return ColumnSeriesReader(text, without, std::move(groups)).read(input, without);
+    return ColumnSeriesReader(text, without, groups).read(input, without);
   }
   if (!RowSeriesReader::applies(rows.layout(), options)) return ColumnSeriesReader(text, options).read(input, options);
   SeriesTable table = RowSeriesReader::read(input.name(), rows, options);
