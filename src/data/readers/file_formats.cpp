@@ -82,6 +82,7 @@ std::string share_text(const DataSample& sample, const std::vector<std::size_t>&
 
 std::string columns_text(const DataSample& sample, const std::vector<std::size_t>& lines) {
   std::vector<std::size_t> counts;
+  counts.reserve(lines.size());
   for (const std::size_t i : lines)
     counts.push_back(static_cast<std::size_t>(std::ranges::count(sample.lines[i], '\t')));
   std::vector<std::size_t> sorted = counts;
