@@ -12,6 +12,13 @@
 namespace unfold {
 namespace {
 
+/// A number with the decimals of its column, or, where these are only the digits of a binary fraction, as few as
+/// determine it.
+std::string shown_number(double x, int decimals) {
+  constexpr int kMostDecimals = 6;
+  return decimals > kMostDecimals ? fmt::format("{}", x) : format_number(x, decimals);
+}
+
 constexpr std::size_t kMostDescribedColumns = 200;
 constexpr std::size_t kMostShownBytes = 30;  ///< of an example
 
@@ -71,8 +78,8 @@ bool is_numeric_type(const ColumnSchema& column) {
 /// Describes the values of a column in one phrase: range of numbers, range and step of dates, number of classes.
 std::string contents_of(const ColumnSchema& column) {
   if (is_numeric_type(column) && column.least) {
-    return fmt::format("{} to {}", format_number(*column.least, column.decimals),
-                       format_number(*column.most, column.decimals));
+    return fmt::format("{} to {}", shown_number(*column.least, column.decimals),
+                       shown_number(*column.most, column.decimals));
   }
   if (column.type == ColumnType::date && column.date_format) {
     const bool clock = column.date_format == DateFormat::time_of_day;

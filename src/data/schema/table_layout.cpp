@@ -147,6 +147,7 @@ class HeaderRule {
       const bool names = std::all_of(head().begin(), head().end(), is_known_name);
       return {names, names ? "the only row has names of columns" : "there is only one row"};
     }
+    if (numbers_columns()) return {true, "row 1 numbers the columns from 0, after an index without a name"};
     bool empty = false;
     std::size_t typed_heads = 0;
     for (std::size_t c = 0; c < columns_; ++c) {
@@ -189,6 +190,14 @@ class HeaderRule {
     for (const std::string& cell : head())
       if (!is_number_cell(cell) && options_.types.count(cell) > 0) return &cell;
     return nullptr;
+  }
+
+  /// Whether the first row is the header that pandas writes for columns without names: ",0,1".
+  bool numbers_columns() const {
+    if (columns_ < 2 || rows_.size() < kRowsOfCount || !head()[0].empty()) return false;
+    for (std::size_t c = 1; c < columns_; ++c)
+      if (head()[c] != std::to_string(c - 1)) return false;
+    return true;
   }
 
   /// Whether a column has numbers or dates below the first row.
