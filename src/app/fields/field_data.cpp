@@ -23,6 +23,7 @@
 #include "data/readers/open_data.h"
 #include "data/schema/column_profile.h"
 #include "data/schema/describe_schema.h"
+#include "data/schema/infer_schema.h"
 #include "model/decoding/objective.h"
 #include "model/network/density_model.h"
 #include "model/network/length_model.h"
@@ -269,10 +270,7 @@ void choose_columns(const Names& known, const TrainSettings& s, ReaderOptions& o
   }
   for (const std::string& text : s.predict ? split_predicted(*s.predict, known) : Names())
     options.schema.predict.push_back(parse_predicted(text, known).field);
-  for (const auto& [name, type] : options.schema.types)
-    if (std::ranges::find(known, name) == known.end())
-      throw UsageError(fmt::format("--types: there is no column {}; the columns are {}{}", in_quotes(name),
-                                   joined(known), did_you_mean(name, known)));
+  for (const auto& [name, type] : options.schema.types) require_column("--types", name, known);
   options.schema.ignore_absent = true;
 }
 

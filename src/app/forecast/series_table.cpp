@@ -456,10 +456,7 @@ std::vector<std::string> joined_groups(const TableLayout& layout, const SchemaOp
   if (!options.group || is_column(*options.group)) return {};
   std::vector<std::string> groups = split_names(*options.group);
   if (groups.size() < 2) return {};
-  for (const std::string& name : groups)
-    if (!is_column(name))
-      throw UsageError(fmt::format("--group {}: there is no column \"{}\"", escape_cell(*options.group, kShownBytes),
-                                   escape_cell(name, kShownBytes)));
+  for (const std::string& name : groups) require_column("--group", name, layout.names);
   return groups;
 }
 

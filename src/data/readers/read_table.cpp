@@ -25,15 +25,6 @@ namespace {
 
 constexpr std::array<char, 3> kSeparators = {'\t', ';', ','};
 
-const char* separator_name(char separator) {
-  switch (separator) {
-    case '\t': return "tabs";
-    case ';': return "semicolons";
-    case ',': return "commas";
-    default: return "nothing";
-  }
-}
-
 bool is_empty_row(const TableRow& row) { return row.cells.size() == 1 && row.cells[0].empty(); }
 
 bool is_numeric_column(const ColumnSchema& column) {

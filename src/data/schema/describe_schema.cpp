@@ -36,15 +36,6 @@ std::string escaped_character(char32_t c) {
   }
 }
 
-const char* cell_separator_name(char separator) {
-  switch (separator) {
-    case '\t': return "tabs";
-    case ';': return "semicolons";
-    case ',': return "commas";
-    default: return "nothing (one column)";
-  }
-}
-
 const char* thousands_mark_name(ThousandsMark mark) {
   constexpr std::array<const char*, 4> kNames = {"none", "comma", "point", "space"};
   return kNames[static_cast<std::size_t>(mark)];
@@ -192,6 +183,15 @@ nlohmann::json json_of(const ColumnSchema& column) {
 
 }  // namespace
 
+const char* separator_name(char separator) {
+  switch (separator) {
+    case '\t': return "tabs";
+    case ';': return "semicolons";
+    case ',': return "commas";
+    default: return "nothing (one column)";
+  }
+}
+
 std::string escape_cell(std::string_view cell, std::size_t most) {
   std::string text;
   for (Index i = 0; i < static_cast<Index>(cell.size());) {
@@ -216,7 +216,7 @@ std::string escape_cell(std::string_view cell, std::size_t most) {
 std::string describe(const TableSchema& schema) {
   std::string text = fmt::format(
       "format    table of {} rows and {} columns, {}\n", schema.rows, schema.columns.size(),
-      schema.layout.empty() ? fmt::format("separated by {}", cell_separator_name(schema.separator)) : schema.layout);
+      schema.layout.empty() ? fmt::format("separated by {}", separator_name(schema.separator)) : schema.layout);
   if (schema.layout.empty()) text += cells_text(schema);
   if (schema.events) text += "events    the next event of each group is predicted from the earlier ones\n";
   for (const std::string& note : schema.notes) text += fmt::format("note      {}\n", escape_cell(note, 500));

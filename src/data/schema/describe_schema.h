@@ -15,6 +15,9 @@ namespace unfold {
 /// bytes that are not UTF-8 are \xNN; a backslash is doubled.
 std::string escape_cell(std::string_view cell, std::size_t most);
 
+/// Returns the plural of what separates cells: "commas"; "nothing (one column)" for no separator.
+const char* separator_name(char separator);
+
 /// A few lines about the table, then one line per column with type, role, missing values, examples and reasons, and one
 /// line per odd cell. Tables with more than 200 columns are truncated, which an additional line reports.
 std::string describe(const TableSchema& schema);

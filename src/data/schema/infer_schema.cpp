@@ -29,18 +29,6 @@ constexpr std::size_t kLongestRow = 16 << 20;  ///< a quote not closed within th
 constexpr Index kDistinctBudget = Index{64} << 20, kMostDistinct = 4096, kFewestDistinct = 64;
 constexpr Index kBytesPerDistinct = 16;  ///< a slot and its free neighbor
 
-void require_column(const char* option, const std::string& column, const std::vector<std::string>& names) {
-  if (std::find(names.begin(), names.end(), column) != names.end()) return;
-  constexpr std::size_t kMostNames = 20;
-  std::vector<std::string> shown;
-  for (const std::string& name : names) {
-    if (shown.size() < kMostNames) shown.push_back(escape_cell(name, kMostOddBytes));
-  }
-  throw UsageError(fmt::format("{}: there is no column \"{}\"; the columns are {}{}{}", option,
-                               escape_cell(column, kMostOddBytes), fmt::join(shown, ", "),
-                               names.size() > kMostNames ? ", ..." : "", did_you_mean(column, names)));
-}
-
 void require_columns(const SchemaOptions& options, const std::vector<std::string>& names) {
   if (options.group) require_column("--group", *options.group, names);
   if (options.order) require_column("--order", *options.order, names);
@@ -55,6 +43,18 @@ bool names_column(const std::vector<std::string>& names, const std::string& colu
 }
 
 }  // namespace
+
+void require_column(std::string_view option, const std::string& column, const std::vector<std::string>& names) {
+  if (std::find(names.begin(), names.end(), column) != names.end()) return;
+  constexpr std::size_t kMostNames = 20;
+  std::vector<std::string> shown;
+  for (const std::string& name : names) {
+    if (shown.size() < kMostNames) shown.push_back(escape_cell(name, kMostOddBytes));
+  }
+  throw UsageError(fmt::format("{}: there is no column \"{}\"; the columns are {}{}{}", option,
+                               escape_cell(column, kMostOddBytes), fmt::join(shown, ", "),
+                               names.size() > kMostNames ? ", ..." : "", did_you_mean(column, names)));
+}
 
 class SchemaInference::State {
  public:

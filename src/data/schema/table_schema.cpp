@@ -66,15 +66,6 @@ const char* odd_kind(ColumnType type) {
   }
 }
 
-const char* separator_name(char separator) {
-  switch (separator) {
-    case '\t': return "tabs";
-    case ';': return "semicolons";
-    case ',': return "commas";
-    default: return "nothing";
-  }
-}
-
 [[noreturn]] void refuse_odd_cell(const TableSchema& schema, const ColumnSchema& column) {
   const OddCell& cell = column.odd_cells[0];
   const std::string text = escape_cell(cell.text, kMostOddBytes), name = escape_cell(column.name, kMostOddBytes);
