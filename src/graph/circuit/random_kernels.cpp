@@ -178,6 +178,10 @@ DilatedKernels KernelBank::kernels_of(const Group& group) const {
   return {.taps = kKernelTaps, .dilation = group.dilation, .lanes = kGroupLanes, .weights = group.weights.data()};
 }
 
+float KernelBank::weight(const Group& group, Index lane, Index tap, Index channel) const {
+  return group.weights[at((tap * options_.channels + channel) * kGroupLanes + lane)];
+}
+
 double KernelBank::operations() const {
   double total = 0;
   for (const Group& group : groups_)

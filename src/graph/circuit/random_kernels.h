@@ -45,15 +45,8 @@ class KernelBank {
   Index thresholds() const { return thresholds_; }
   double operations() const;  ///< per position
 
-  /// Computes the features of a series [positions x channels] for `thresholds` [thresholds()].
-  void features_of(Matrix<const float> series, const float* thresholds, float* features) const;
-  /// Returns thresholds: quantiles of the outputs on series, one random series per kernel and dilation. `series`
-  /// returns one of `count` series; a function of (seed, series). REQUIRES count >= 1.
-  std::vector<float> select_thresholds(Index count, const std::function<Matrix<const float>(Index)>& series,
-                                       std::uint64_t seed) const;
-
- private:
-  /// Kernels with one dilation that treat the ends of a series alike.
+  /// Kernels with one dilation that treat the ends of a series alike. Feature number 4 first + (s each + k) n + lane is
+  /// statistic s of threshold k of a kernel, where n is the number of kernels.
   struct Group {
     bool differences;  ///< reads the first differences
     bool padded;       ///< reads beyond the ends
@@ -62,6 +55,18 @@ class KernelBank {
     std::vector<int> kernels;  ///< numbers from 0 to 83, one for each lane in use
     std::vector<float> weights;
   };
+  const std::vector<Group>& groups() const { return groups_; }
+  /// The weight of a channel at a tap of a kernel.
+  float weight(const Group& group, Index lane, Index tap, Index channel) const;
+
+  /// Computes the features of a series [positions x channels] for `thresholds` [thresholds()].
+  void features_of(Matrix<const float> series, const float* thresholds, float* features) const;
+  /// Returns thresholds: quantiles of the outputs on series, one random series per kernel and dilation. `series`
+  /// returns one of `count` series; a function of (seed, series). REQUIRES count >= 1.
+  std::vector<float> select_thresholds(Index count, const std::function<Matrix<const float>(Index)>& series,
+                                       std::uint64_t seed) const;
+
+ private:
   void add_groups(bool differences, Index length);
   Group make_group(bool differences, bool padded, Index dilation, Index each, std::size_t parity);
   Range centers(const Group& group, Index length) const;

@@ -8,6 +8,7 @@
 #include "interop/c/export_c_fields.h"
 #include "interop/c/export_c_file.h"
 #include "interop/c/export_c_functions.h"
+#include "interop/c/export_c_series.h"
 #include "interop/c/export_c_step.h"
 #include "model/registry/run_folder.h"
 #include "unfold/base/error.h"
@@ -133,8 +134,12 @@ void export_c(const ExportCRequest& request, const std::function<void(std::strin
   try {
     if (const auto* narrow = model->as<LanguageModel<float>>()) return write_model(*narrow, request, write);
     if (const auto* wide = model->as<LanguageModel<double>>()) return write_model(*wide, request, write);
-    if (const auto* narrow = model->as<NetworkModel<float>>()) return export_c_fields(*narrow, request, write);
-    if (const auto* wide = model->as<NetworkModel<double>>()) return export_c_fields(*wide, request, write);
+    const auto of_network = [&](const auto& network) {
+      return reads_whole_series(network) ? export_c_series(network, request, write)
+                                         : export_c_fields(network, request, write);
+    };
+    if (const auto* narrow = model->as<NetworkModel<float>>()) return of_network(*narrow);
+    if (const auto* wide = model->as<NetworkModel<double>>()) return of_network(*wide);
   } catch (const UsageError& error) {
     throw UsageError(fmt::format("{}: {} cannot be written as C: {}", request.model, model->spec_text(), error.what()));
   }

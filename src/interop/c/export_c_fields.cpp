@@ -7,6 +7,7 @@
 
 #include "interop/c/export_c_file.h"
 #include "interop/c/export_c_functions.h"
+#include "interop/c/export_c_outputs.h"
 #include "interop/c/export_c_step.h"
 #include "interop/steps/step_fields.h"
 #include "unfold/base/error.h"
@@ -17,12 +18,6 @@ namespace {
 
 std::string list_of(const std::vector<std::string>& names) {
   return comment_text(fmt::format("{}", fmt::join(names, ", ")));
-}
-
-std::string table(const char* name, const std::vector<double>& numbers) {
-  std::string text = fmt::format("static const double @{}[] = {{", name);
-  for (const double x : numbers) text += fmt::format("{:a}, ", x);  // which CText writes in decimal
-  return text + "};\n";
 }
 
 constexpr const char* kUse = R"( *
@@ -47,13 +42,11 @@ class FieldsFile {
         read_(reads_of(model)),
         head_(exported_head(model.network(), "export --to c")),
         field_(model.data().field(head_.field)),
-        given_(given_by(head_.loss->name())) {}
+        outputs_(field_, given_by(head_.loss->name())) {}
 
   void write(const std::function<void(std::string_view)>& write) {
     CStep step = write_c_step(*model_.plan(), model_.parameters(), head_.signal.id, text_, read_.signals);
-    if (given_ == FieldOutput::labels) step.functions.insert("log_sum_exp");
-    if (given_ == FieldOutput::probabilities) step.functions.insert("sigmoid");
-    if (given_ == FieldOutput::means_and_deviations) step.functions.insert({"exp", "tanh"});
+    step.functions.merge(outputs_.functions());
     write("/* " +
           comment_text(fmt::format("{}, which reads {} and predicts {}{}, written by Unfold.\n", model_.spec_text(),
                                    list_of(all_names()), field_.name, field_.once ? " at the end" : "")));
@@ -63,13 +56,14 @@ class FieldsFile {
     if (step.uses_places) write(text_("typedef uint32_t @place;\n"));
     write(c_functions(text_, step.functions));
     write("\n");
-    if (!read_.names.empty()) write(text_(table("input_mean", read_.mean) + table("input_deviation", read_.deviation)));
-    write(text_(output_tables()));
+    if (!read_.names.empty())
+      write(text_(c_table("input_mean", read_.mean) + c_table("input_deviation", read_.deviation)));
+    write(text_(outputs_.tables()));
     write(step.constants);
     write(text_("\nvoid @init(@state *s) {\n  memset(s, 0, sizeof *s);\n"));
     write(step.begin);
     write(text_(step_text(step)));
-    if (given_ == FieldOutput::labels) write(c_alphabet(*field_.alphabet, text_));
+    if (outputs_.given() == FieldOutput::labels) write(c_alphabet(*field_.alphabet, text_));
     if (!read_.texts.empty()) {
       std::vector<const Alphabet*> alphabets;
       for (const FieldSpecification* field : read_.fields) alphabets.push_back(field->alphabet.get());
@@ -79,15 +73,6 @@ class FieldsFile {
   }
 
  private:
-  std::string arguments(bool types) const {
-    switch (given_) {
-      case FieldOutput::labels: return types ? "@real *log_probabilities" : "log_probabilities";
-      case FieldOutput::means:
-      case FieldOutput::probabilities: return types ? "double *means" : "means";
-      case FieldOutput::means_and_deviations: return types ? "double *means, double *deviations" : "means, deviations";
-    }
-    return "";
-  }
   bool has_numbers() const { return !read_.names.empty(); }
   bool has_texts() const { return !read_.texts.empty(); }
   std::vector<std::string> all_names() const {
@@ -105,9 +90,9 @@ class FieldsFile {
     std::string head = kUse, use;
     if (read_.looks_back)
       use = fmt::format(" *   @step(&state, {}, {});   before the first position\n", given("NULL", "NULL"),
-                        arguments(false));
+                        outputs_.arguments(false));
     use +=
-        fmt::format(" *   @step(&state, {}, {});   {}", given("numbers", "read"), arguments(false),
+        fmt::format(" *   @step(&state, {}, {});   {}", given("numbers", "read"), outputs_.arguments(false),
                     read_.looks_back ? "after each position, for the prediction of the next one" : "of this position");
     head.replace(head.rfind('%'), 1, has_numbers() ? "INPUTS" : "TEXTS");
     return head.replace(head.find('%'), 1, use);
@@ -117,8 +102,9 @@ class FieldsFile {
     std::string text = "\n";
     if (has_numbers()) text += fmt::format("#define @@_INPUTS {}\n", read_.names.size());
     if (has_texts()) text += fmt::format("#define @@_TEXTS {}\n", read_.texts.size());
-    if (has_texts() || given_ == FieldOutput::labels) text += "#define @@_NO_SYMBOL (-1)\n";
-    text += fmt::format("#define @@_{} {}\n", given_ == FieldOutput::labels ? "SYMBOLS" : "OUTPUTS", field_.size);
+    if (has_texts() || outputs_.given() == FieldOutput::labels) text += "#define @@_NO_SYMBOL (-1)\n";
+    text +=
+        fmt::format("#define @@_{} {}\n", outputs_.given() == FieldOutput::labels ? "SYMBOLS" : "OUTPUTS", field_.size);
     text += fmt::format("typedef {} @real;\ntypedef struct {{\n{}}} @state;\n", text_.wide() ? "double" : "float",
                         step.fields.empty() ? "  char nothing;\n" : step.fields);
     text += fmt::format(R"(
@@ -131,9 +117,10 @@ void @init(@state *state);
  * for numbers that are not finite, or are no symbols{}: nothing is done. */
 int @step(@state *state, {}, {});
 )",
-                        what_is_read(), read_.looks_back ? ", or NULL before the first position" : "", what_is_given(),
-                        read_.looks_back ? "" : ", or NULL", parameters(), arguments(true));
-    if (given_ == FieldOutput::labels)
+                        what_is_read(), read_.looks_back ? ", or NULL before the first position" : "",
+                        outputs_.what_is_given(), read_.looks_back ? "" : ", or NULL", parameters(),
+                        outputs_.arguments(true));
+    if (outputs_.given() == FieldOutput::labels)
       text += R"(/* The text of a label, and how many bytes it has. */
 extern const char *const @texts[@@_SYMBOLS];
 extern const unsigned char @text_sizes[@@_SYMBOLS];
@@ -156,27 +143,8 @@ int @find_read(int field, const char *text, size_t size);
     return has_texts() ? text + "the symbols of " + list_of(read_.texts) : text;
   }
 
-  std::string what_is_given() const {
-    switch (given_) {
-      case FieldOutput::labels: return "natural logarithms of the probabilities of the labels";
-      case FieldOutput::means: return "the mean of " + comment_text(field_.name) + " in units of the data";
-      case FieldOutput::probabilities: return "the probability that " + comment_text(field_.name) + " is 1";
-      case FieldOutput::means_and_deviations:
-        return "mean and standard deviation of " + comment_text(field_.name) + " in units of the data";
-    }
-    return "";
-  }
-
-  std::string output_tables() const {
-    if (given_ == FieldOutput::labels) return "";
-    std::vector<std::string> names;
-    std::vector<double> mean, deviation;
-    add_field(field_, names, mean, deviation);
-    return table("output_mean", mean) + table("output_deviation", deviation);
-  }
-
   std::string step_text(const CStep& step) const {
-    std::string text = fmt::format("}}\n\nint @step(@state *s, {}, {}) {{\n", parameters(), arguments(true));
+    std::string text = fmt::format("}}\n\nint @step(@state *s, {}, {}) {{\n", parameters(), outputs_.arguments(true));
     if (has_numbers()) text += "  @real x[@@_INPUTS];\n";
     if (has_texts()) {
       text += "  static const int sizes[@@_TEXTS] = {";
@@ -197,7 +165,7 @@ int @find_read(int field, const char *text, size_t size);
           read_.looks_back ? "numbers == NULL ? 0 : " : "");
     if (has_texts())
       text += "  for (i = 0; i < @@_TEXTS; ++i)\n    if (read[i] < @@_NO_SYMBOL || read[i] >= sizes[i]) return -1;\n";
-    return text + step.statements + output_text(step) + "  return 0;\n}\n";
+    return text + step.statements + outputs_.text(step.output_statements, step.output) + "  return 0;\n}\n";
   }
   std::string repeated(const char* piece) const {
     std::string text;
@@ -205,51 +173,12 @@ int @find_read(int field, const char *text, size_t size);
     return text;
   }
 
-  std::string output_text(const CStep& step) const {
-    const std::string& at = step.output;
-    if (given_ == FieldOutput::labels)
-      return fmt::format(R"(  if (log_probabilities != NULL) {{
-{}    const @real *logits = {};
-    const @real normaliser = @log_sum_exp(logits);
-    for (i = 0; i < @@_SYMBOLS; ++i) log_probabilities[i] = logits[i] - normaliser;
-  }}
-)",
-                         step.output_statements, at);
-    const bool two = given_ == FieldOutput::means_and_deviations;
-    std::string text =
-        two ? "  if (means == NULL && deviations == NULL) return 0;\n" : "  if (means == NULL) return 0;\n";
-    text += step.output_statements;
-    if (two) text += "  if (means != NULL)\n";
-    text += given_ == FieldOutput::probabilities
-                ? given_numbers("means", fmt::format("({})[i]", at), "@sigmoid(@@_LOAD(y + i))")
-                : fmt::format(
-                      "  for (i = 0; i < @@_OUTPUTS; ++i)\n"
-                      "    means[i] = @output_mean[i] + @output_deviation[i] * (double)({})[i];\n",
-                      at);
-    if (two)
-      text += "  if (deviations != NULL)\n" + given_numbers("deviations", fmt::format("({})[@@_OUTPUTS + i] / 10", at),
-                                                            "@exp(@@_ALL(10) * @tanh(@@_LOAD(y + i)))");
-    return text;
-  }
-
-  /// A C block that fills an array of results, in units of the data, from a function of the outputs.
-  static std::string given_numbers(const std::string& name, const std::string& from, const std::string& function) {
-    return fmt::format(R"(  {{
-    @real y[(@@_OUTPUTS + 15) / 16 * 16] = {{0}};
-    for (i = 0; i < @@_OUTPUTS; ++i) y[i] = {1};
-    for (i = 0; i < @@_OUTPUTS; i += @@_LANES) @@_STORE(y + i, {2});
-    for (i = 0; i < @@_OUTPUTS; ++i) {0}[i] = {3}@output_deviation[i] * (double)y[i];
-  }}
-)",
-                       name, from, function, name == "means" ? "@output_mean[i] + " : "");
-  }
-
   const NetworkModel<T>& model_;
   CText text_;
   FieldReads read_;
   const Head<T>& head_;
   const FieldSpecification& field_;
-  FieldOutput given_;
+  COutputs outputs_;
 };
 
 }  // namespace

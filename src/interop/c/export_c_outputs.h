@@ -1,0 +1,34 @@
+#pragma once
+/// The outputs of an exported network that predicts a field, as C source: log-probabilities of labels, or numbers in
+/// units of the data. Internal to programs/.
+
+#include <set>
+#include <string>
+#include <vector>
+
+#include "interop/steps/step_fields.h"
+#include "unfold/data/examples/specification.h"
+
+namespace unfold {
+
+/// A constant table of doubles.
+std::string c_table(const char* name, const std::vector<double>& numbers);
+
+class COutputs {
+ public:
+  COutputs(const FieldSpecification& field, FieldOutput given) : field_(field), given_(given) {}
+
+  FieldOutput given() const { return given_; }
+  std::string arguments(bool types) const;  ///< of the function that predicts
+  std::string what_is_given() const;        ///< for comments
+  std::string tables() const;               ///< to return to units of the data
+  std::set<std::string> functions() const;  ///< names for c_functions
+  /// Statements that compute the results from the signal at the pointer `signal`, which `statements` compute.
+  std::string text(const std::string& statements, const std::string& signal) const;
+
+ private:
+  const FieldSpecification& field_;
+  FieldOutput given_;
+};
+
+}  // namespace unfold
