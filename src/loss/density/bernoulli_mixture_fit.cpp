@@ -154,19 +154,26 @@ void climb_bits(BernoulliMixtureFit& mixture, Matrix<const double> rows, Index i
 
 BernoulliMixtureFit fit_bernoulli_mixture(Matrix<const double> rows, Index components,
                                           const BernoulliMixtureFitOptions& options, Team& team) {
-  constexpr Index kShort = 8;
+  constexpr Index kShort = 8, kLonger = 60, kOneOf = 3, kFewStarts = 12, kManyRows = 20'000;
   if (rows.rows == 0) throw UsageError("a mixture needs at least one row");
   std::vector<BernoulliMixtureFit> fits;
   const auto keep_best = [&](Index count) {
     std::ranges::stable_sort(fits, std::greater(), &BernoulliMixtureFit::log_posterior);
     fits.erase(fits.begin() + std::min(count, static_cast<Index>(fits.size())), fits.end());
   };
-  for (Index s = 0; s < (components > 1 ? std::max(options.starts, options.restarts) : 1); ++s) {
+  const bool many = rows.rows > kManyRows;
+  const Index starts = components > 1 ? std::max(options.starts, options.restarts) : 1;
+  // The order after a few iterations is not yet that of the optima.
+  const Index longer = many || starts < kFewStarts ? options.restarts : std::max(options.restarts, starts / kOneOf);
+  for (Index s = 0; s < starts; ++s) {
     Random random(options.seed, stream_of("bernoulli-mixture") + static_cast<std::uint64_t>(s));
     fits.push_back(scattered_bits(rows, components, random));
     climb_bits(fits.back(), rows, kShort, options, team);
-    keep_best(options.restarts);
+    keep_best(longer);
   }
+  if (longer > options.restarts)
+    for (BernoulliMixtureFit& fit : fits) climb_bits(fit, rows, kLonger, options, team);
+  keep_best(options.restarts);
   for (BernoulliMixtureFit& fit : fits) climb_bits(fit, rows, options.iterations, options, team);
   keep_best(1);
   return std::move(fits.front());

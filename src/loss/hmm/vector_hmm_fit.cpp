@@ -253,10 +253,13 @@ VectorHmmFit fit_vector_hmm(const VectorHmmShape& shape, const VectorSequences& 
     throw UsageError("a hidden Markov model of " + std::to_string(shape.mixtures()) +
                      " components needs at least as many vectors, but only " + std::to_string(runs.rows.rows) +
                      " were given");
-  constexpr Index kShort = 8;
+  constexpr Index kShort = 8, kLonger = 60, kOneOf = 3, kFewStarts = 12, kManyVectors = 20'000;
   const double vectors = static_cast<double>(runs.rows.rows);
   std::vector<VectorAttempt> attempts;
+  const bool many = runs.rows.rows > kManyVectors;
   const Index starts = shape.mixtures() > 1 ? std::max(options.starts, options.restarts) : 1;
+  // The order after a few iterations is not yet that of the optima.
+  const Index longer = many || starts < kFewStarts ? options.restarts : std::max(options.restarts, starts / kOneOf);
   for (Index s = 0; s < starts; ++s) {
     Random random(options.seed, stream_of("vector-hmm") + static_cast<std::uint64_t>(s));
     VectorHmm hmm = spread_start(shape, runs, s, random);
@@ -264,8 +267,11 @@ VectorHmmFit fit_vector_hmm(const VectorHmmShape& shape, const VectorSequences& 
     attempts.push_back({.fit = {.hmm = std::move(hmm), .log_posterior = -std::numeric_limits<double>::infinity()},
                         .next = std::move(next)});
     climb_from(attempts.back(), runs, kShort, options, team);
-    keep_best_fits(attempts, options.restarts);
+    keep_best_fits(attempts, longer);
   }
+  if (longer > options.restarts)
+    for (VectorAttempt& attempt : attempts) climb_from(attempt, runs, kLonger, options, team);
+  keep_best_fits(attempts, options.restarts);
   for (VectorAttempt& attempt : attempts) climb_from(attempt, runs, options.iterations, options, team);
   keep_best_fits(attempts, 1);
   VectorHmmFit best = std::move(attempts.front().fit);
