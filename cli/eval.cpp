@@ -7,6 +7,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "app/common/baseline_comparison.h"
 #include "app/evaluate/task_evaluation.h"
 #include "cli/reading_options.h"
 #include "cli/shared_options.h"
@@ -218,7 +219,8 @@ ExitCode Eval::run_on_fields(Console& console) const {
                                                    .given = given_ ? split_given(*given_) : std::vector<std::string>(),
                                                    .threads = threads_,
                                                    .reporter = &reporter});
-  print_result(json_ ? one_line(to_json(figures)) : to_text(figures) + confusions_text(figures));
+  print_result(json_ ? one_line(to_json(figures))
+                     : to_text(figures) + to_text(figures.baselines) + confusions_text(figures));
   return ExitCode::success;
 }
 
@@ -242,10 +244,11 @@ void Eval::print(const EvaluateOutcome& outcome) const {
     json["unknown_symbols"] = outcome.unknown;
     json["bytes"] = outcome.figures.bytes;
     json["part"] = outcome.part;
+    json["baselines"] = to_json(outcome.baselines);
     describe_reading(reading_, outcome.evaluation, json);
     print_result(one_line(json));
   } else if (per_symbol_ != "-") {
-    print_result(to_text(outcome.figures));
+    print_result(to_text(outcome.figures) + to_text(outcome.baselines));
     print_result(fmt::format("unknown symbols  {}{}\n", outcome.unknown,
                              outcome.unknown == 0      ? ""
                              : outcome.unknown_is_read ? " (read as <unk>)"

@@ -44,6 +44,17 @@ std::string to_text(const FieldFigures& figures) {
   return text;
 }
 
+std::string to_text(const std::vector<ComparedBaseline>& baselines) {
+  std::string text;
+  bool better = true;
+  for (const ComparedBaseline& each : baselines) {
+    text += fmt::format("{:<16} {}{}: {} {:.5g}\n", "baseline", each.of.empty() ? "" : escape_value(each.of) + ", ",
+                        each.baseline.name, metric_name(each.baseline.measure), each.baseline.value);
+    better = better && is_better(each.result, each.baseline);
+  }
+  return better ? text : text + "warning: the model is not better than a baseline\n";
+}
+
 std::string confusions_text(const FieldFigures& figures) {
   constexpr std::size_t kShown = 10;
   std::string text;

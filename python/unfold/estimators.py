@@ -401,7 +401,8 @@ class DensityEstimator(BaseEstimator):
     Parameters
     ----------
     model
-        Any model of ``docs/density.md``. The default is ``nade:100`` for binary data and ``rnade:50`` otherwise.
+        Any model of ``docs/density.md``. By default, it is chosen by cross-validation: Gaussian mixtures and
+        ``rnade:50``, or mixtures of bits and ``nade:100`` for binary data.
 
     Attributes
     ----------
@@ -428,13 +429,19 @@ class DensityEstimator(BaseEstimator):
         if len(rows) < 2:
             raise UsageError("fit: n_samples=1 is too few: a part of the rows is used for validation")
         names = _feature_names(X)
-        binary = bool(numpy.isin(rows, (0, 1)).all())
-        settings = {} if self.model else {"model": "nade:100" if binary else "rnade:50"}
-        fitted = self._trained(self._table(rows), **settings)
+        fitted = self._trained(self._table(rows), **({} if self.model else self._default(rows)))
         fitted["n_features_in_"] = rows.shape[1]
         if names is not None:
             fitted["feature_names_in_"] = names
         return self._set(fitted)
+
+    @staticmethod
+    def _default(rows: Floats) -> dict[str, Any]:
+        """Return the settings with which ``train`` chooses the model; of few rows the simplest one."""
+        few = 8
+        if len(rows) >= few and rows.shape[1] > 1:
+            return {"format": "table"}
+        return {"model": "bernoulli-mixture:1" if numpy.isin(rows, (0, 1)).all() else "gaussian-mixture:1"}
 
     def score_samples(self, X: Any) -> Floats:
         """Return the log-density of each row in nats; for binary data, the log-probability."""

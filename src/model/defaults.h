@@ -17,6 +17,13 @@ inline constexpr Index kDefaultWindow = 64;
 inline constexpr Index kDefaultBatch = 16;
 inline constexpr double kDefaultEpochs = 10;  ///< if no budget is given
 
+/// For running text so small that kDefaultEpochs are few updates (app/settings/default_model.h).
+inline constexpr const char* kSmallTextModel = "gru:128,reset=after,dropout=0.3";
+/// For a list of names or words: a smaller network repeats fewer lines of the list when it samples.
+inline constexpr const char* kSmallListModel = "gru:64,reset=after,dropout=0.3";
+inline constexpr const char* kSmallTextOptimizer = "adam:rate=0.006,clip=1,schedule=cosine,warmup=100";
+inline constexpr double kSmallTextEpochs = 40;
+
 /// For data with fields, by what is predicted: a label of each position, a label of each sequence (of symbols; of
 /// words), the numbers of a series.
 inline constexpr const char* kTaggingModel = "bilstm:256,dropout=0.6,embedding=128";

@@ -12,6 +12,7 @@
 #include "app/train/train.h"
 #include "loss/density/bernoulli_mixture_fit.h"
 #include "tests/base/scratch.h"
+#include "unfold/base/error.h"
 #include "unfold/numerics/random.h"
 
 namespace unfold {
@@ -147,6 +148,72 @@ TEST_F(Defaults, AListOfNamesIsReadAsLinesAndSampledAsLines) {
     set(given, "format", "text");
   });
   EXPECT_FALSE(text.settings.lines);
+}
+
+TEST_F(Defaults, AListOfNamesIsTrainedForEnoughUpdates) {
+  const TrainOutcome outcome = learn(names(), [](TrainRequest& request) { set(request, "model", "gru:8"); });
+  EXPECT_TRUE(notes_.contain("symbols are few")) << notes_.text();
+  EXPECT_GE(*outcome.settings.epochs, 10);
+  EXPECT_GT(outcome.result.steps, 200);
+  ASSERT_TRUE(outcome.valid);
+  EXPECT_LT(outcome.valid->nats_per_symbol, outcome.baselines.front().baseline.value);  // the unigram
+}
+
+TEST_F(Defaults, ConstantColumnsDoNotDecideTheChoiceOfADensity) {
+  Random random(3, "constant");
+  std::string text = "a,b,c\n";
+  for (Index r = 0; r < 200; ++r) {
+    const double x = random.normal();
+    text += fmt::format("{:.6f},7.5,{:.6f}\n", x, x + 0.3 * random.normal());
+  }
+  const TrainOutcome outcome =
+      learn(folder_.write("constant.csv", text), [](TrainRequest& request) { set(request, "format", "table"); });
+  EXPECT_EQ(outcome.settings.model, "gaussian-mixture:1") << notes_.text();
+  EXPECT_TRUE(notes_.contain("1 of 3 columns have one value")) << notes_.text();
+}
+
+TEST_F(Defaults, SmallDataAreFittedAgainWithWhatWasHeldOut) {
+  const auto table = [](TrainRequest& request) {
+    set(request, "format", "table");
+    set(request, "model", "gaussian-mixture:1");
+  };
+  const std::string file = groups(100);
+  EXPECT_EQ(learn(file, table).refitted_examples, 100);
+  EXPECT_TRUE(notes_.contain("validated on 10 of 100 examples")) << notes_.text();
+  const auto change = [&](const std::string& name, const std::string& value) {
+    return learn(file, [&](TrainRequest& request) {
+      table(request);
+      set(request, name, value);
+    });
+  };
+  EXPECT_EQ(change("refit", "no").refitted_examples, 0);
+  EXPECT_EQ(change("split", "80/20").refitted_examples, 0);
+  EXPECT_THROW(learn(file,
+                     [&](TrainRequest& request) {
+                       table(request);
+                       set(request, "split", "100/0/0");
+                       set(request, "refit", "yes");
+                     }),
+               UsageError);
+}
+
+TEST_F(Defaults, LabelsOfSmallDataAreLearnedAgainForTheBestSteps) {
+  std::string text;
+  for (int i = 0; i < 60; ++i) text += i % 2 == 0 ? "1\tgood film\n" : "0\tbad film\n";
+  const std::string file = folder_.write("few.txt", text);
+  const auto labels = [](TrainRequest& request) {
+    set(request, "format", "labelled");
+    set(request, "model", "lstm:4");
+  };
+  const TrainOutcome again = learn(file, labels);
+  EXPECT_EQ(again.refitted_examples, 60);
+  const TrainOutcome once = learn(file, [&](TrainRequest& request) {
+    labels(request);
+    set(request, "refit", "no");
+  });
+  EXPECT_EQ(once.refitted_examples, 0);
+  EXPECT_EQ(once.result.best_step, again.result.best_step);
+  EXPECT_EQ(once.field_valid->heads.front().nats, again.field_valid->heads.front().nats);
 }
 
 TEST_F(Defaults, SmallSetsGetUpdatesAndStopEarly) {

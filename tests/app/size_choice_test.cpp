@@ -9,6 +9,7 @@
 #include "tests/app/texts.h"
 #include "tests/base/scratch.h"
 #include "unfold/base/error.h"
+#include "unfold/model/registry/registry.h"
 #include "unfold/optim/optimizer.h"
 
 namespace unfold {
@@ -63,6 +64,41 @@ TEST(SizeChoice, explicit_learning_rate_is_kept) {
   EXPECT_EQ(s.model, own.model);
   EXPECT_NE(s.optimizer.find("rate=0.013"), std::string::npos) << s.optimizer;
   EXPECT_EQ(own.optimizer, "adam:rate=0.001");
+}
+
+TEST(SizeChoice, SmallTextsGetUpdatesInSmallBatches) {
+  for (const Index symbols : {300, 2'000, 20'000, 60'000}) {
+    TrainSettings s;
+    s.split = "90/10";
+    ASSERT_TRUE(is_small_text(s, symbols));
+    EXPECT_NE(set_small_text_defaults(s, {}, symbols), "");
+    EXPECT_GE(*s.epochs * static_cast<double>(symbols), static_cast<double>(kFewestUpdates * s.window * s.batch));
+    EXPECT_GT(s.early_stop, 0);
+    EXPECT_GT(s.validate_every, 0);
+    EXPECT_EQ(s.model, canonical_model(kSmallTextModel));
+  }
+  TrainSettings list;
+  list.lines = true;
+  set_small_text_defaults(list, {}, 20'000);
+  EXPECT_EQ(list.model, canonical_model(kSmallListModel));
+  TrainSettings own;
+  own.model = canonical_model("lstm:32");
+  own.batch = 8;
+  own.early_stop = 0;
+  own.split = "100/0/0";
+  set_small_text_defaults(own, {"model", "batch"}, 2'000);
+  EXPECT_EQ(own.model, canonical_model("lstm:32"));
+  EXPECT_EQ(own.batch, 8);
+  EXPECT_EQ(own.early_stop, 0);  // nothing is validated
+}
+
+TEST(SizeChoice, LargeTextsFittedModelsAndWholeSequencesAreNotSmall) {
+  TrainSettings s, fitted, whole, steps;
+  EXPECT_FALSE(is_small_text(s, 100'000));
+  fitted.model = "ngram:5";
+  whole.whole_sequences = true;
+  steps.steps = 10;
+  for (const TrainSettings* other : {&fitted, &whole, &steps}) EXPECT_FALSE(is_small_text(*other, 1000));
 }
 
 TEST(SizeChoice, sufficient_time_selects_the_full_default) {

@@ -246,7 +246,11 @@ class DensityTest(unittest.TestCase):
         self.assertEqual(fitted.sample(5).shape, (5, 2))
 
     def test_density_depends_on_the_numbers(self):
-        self.assertIn("nade", DensityEstimator(steps=1, **SMALL).fit(self.rows).figures_["model"])
+        self.assertRegex(DensityEstimator(**SMALL).fit(self.rows).figures_["model"], "nade:|bernoulli-mixture:")
+        numbers = numpy.random.RandomState(1).normal(size=(60, 2))
+        self.assertRegex(DensityEstimator(**SMALL).fit(numbers).figures_["model"], "gaussian-mixture:1")
+        few = DensityEstimator(**SMALL).fit(numbers[:5])
+        self.assertEqual(few.figures_["model"].split(",")[0], "gaussian-mixture:1")
 
     def test_pickle_scores_the_same(self):
         again = pickle.loads(pickle.dumps(self.fitted))

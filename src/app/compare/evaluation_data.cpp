@@ -8,6 +8,7 @@
 #include "app/compare/evaluation_examples.h"
 #include "app/evaluate/reading.h"
 #include "app/fields/example_split.h"
+#include "app/settings/evaluation_split.h"
 #include "model/registry/run_folder.h"
 #include "unfold/base/formats/config.h"
 
@@ -54,7 +55,7 @@ EvaluationText load_evaluation(const SymbolModel& model, const EvaluationFiles& 
     Split part = whole_corpus(corpus, judged.part);
     return {std::move(corpus), std::move(part)};
   }
-  auto parts = split_corpus(corpus, parse_split(judged.split));
+  auto parts = split_corpus(corpus, parse_split(judged.split), split_order(model));
   Split part = std::move(parts[judged.part == "test" ? 2 : 1]);
   if (part.empty()) throw DataError(fmt::format("{}: no data are left; specify data with --data FILE", judged.text()));
   return {std::move(corpus), std::move(part)};

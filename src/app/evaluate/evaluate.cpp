@@ -6,6 +6,7 @@
 #include "app/settings/train_settings.h"
 #include "model/finite.h"
 #include "model/registry/run_folder.h"
+#include "unfold/data/text/text_batches.h"
 
 namespace unfold {
 namespace {
@@ -16,10 +17,13 @@ void check_request(const EvaluateRequest& r) {
   if (r.use_stepper && !r.reading.exact()) throw UsageError("--segments cannot be combined with --method stepper");
 }
 
-Split choose_part(const EvaluateRequest& r, const std::optional<std::string>& split, const Corpus& corpus) {
+Split choose_part(const EvaluateRequest& r, const std::optional<std::string>& split, const SymbolModel& model,
+                  const Corpus& corpus) {
   if (!split) return whole_corpus(corpus, "all");
   const std::string name = r.part.value_or("valid");
-  Split part = split_corpus(corpus, parse_split(*split))[name == "train" ? 0 : name == "valid" ? 1 : 2];
+  Split part = split_corpus(corpus, parse_split(*split), split_order(model))[name == "train"   ? 0
+                                                                             : name == "valid" ? 1
+                                                                                               : 2];
   if (part.empty())
     throw DataError(fmt::format("--part {1} is empty in the split {0}; increase its share", *split, name));
   return part;
@@ -49,7 +53,7 @@ EvaluateOutcome evaluate(const EvaluateRequest& request, Reporter& reporter) {
   const bool as_in_training = !request.split && split;
   const Corpus corpus = load_for(*model, request.data, unknown, request.mask,
                                  as_in_training ? only_label(*model) : std::optional<std::string>());
-  const Split part = choose_part(request, split, corpus);
+  const Split part = choose_part(request, split, *model, corpus);
   Surprisals surprisals(request.symbol ? part : Split());
   const auto count = count_symbols(reporter, part.symbols(), "eval");
   SurprisalCheck check;
@@ -64,13 +68,18 @@ EvaluateOutcome evaluate(const EvaluateRequest& request, Reporter& reporter) {
     for_each_symbol(corpus, part, surprisals, [&](Index position, Symbol symbol, float nats) {
       request.symbol(position, corpus.alphabet().name(symbol), nats);
     });
+  std::vector<ComparedBaseline> baselines;
+  if (const auto known = stored_statistics(*model, kSymbol))
+    for (Baseline& each : text_baselines(*known, corpus, part, predict_after(*model)))
+      baselines.push_back({.of = {}, .baseline = std::move(each), .result = result.nats_per_symbol()});
   return {.figures = {.nats_per_symbol = result.nats_per_symbol(),
                       .symbols = result.predicted,
                       .bytes = part.bytes(corpus)},
           .evaluation = result,
           .part = part.name,
           .unknown = corpus.unknown(),
-          .unknown_is_read = model->alphabet().unknown() != kNoSymbol};
+          .unknown_is_read = model->alphabet().unknown() != kNoSymbol,
+          .baselines = std::move(baselines)};
 }
 
 EvaluateOutcome evaluate(const EvaluateRequest& request) {

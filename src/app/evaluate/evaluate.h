@@ -10,6 +10,7 @@
 #include "app/common/perplexity.h"
 #include "app/evaluate/reading.h"
 #include "model/adaptive/learning.h"
+#include "model/selection/baselines.h"
 
 namespace unfold {
 
@@ -35,6 +36,7 @@ struct EvaluateOutcome {
   std::string part;              ///< "all", "training", "validation", "test"
   Index unknown = 0;             ///< symbols not in the alphabet ...
   bool unknown_is_read = false;  ///< ... read as the unknown symbol instead of being skipped
+  std::vector<ComparedBaseline> baselines = {};
 };
 
 /// Throws UsageError (also for options that cannot be combined), DataError, ModelError (also for non-finite

@@ -125,6 +125,34 @@ bool has_only_bits(const ExampleColumn& vectors) {
   return std::ranges::all_of(vectors.numbers, [](double x) { return x == 0 || x == 1; });
 }
 
+std::vector<std::size_t> varying_columns(const ExampleColumn& vectors) {
+  std::vector<std::size_t> result;
+  const auto width = at(vectors.width);
+  for (std::size_t i = 0; i < width; ++i)
+    for (std::size_t x = i; x < vectors.numbers.size(); x += width)
+      if (vectors.numbers[x] != vectors.numbers[i]) {
+        result.push_back(i);
+        break;
+      }
+  return result;
+}
+
+void keep_columns(const std::vector<std::size_t>& columns, Examples& examples, FieldChoice& choice) {
+  const auto keep = [&](auto& list, std::size_t width) {
+    std::remove_cvref_t<decltype(list)> kept;
+    for (std::size_t begin = 0; begin + width <= list.size() && width > 0; begin += width)
+      for (const std::size_t i : columns) kept.push_back(list[begin + i]);
+    if (!list.empty()) list = std::move(kept);
+  };
+  ExampleColumn& vectors = *std::ranges::find(examples.columns, kVector, &ExampleColumn::name);
+  const auto width = at(vectors.width);
+  keep(vectors.numbers, width);
+  keep(vectors.parts, width);
+  keep(vectors.classes, width);
+  if (const auto kept = choice.kept.find(kVector); kept != choice.kept.end()) keep(kept->second, width);
+  vectors.width = static_cast<Index>(columns.size());
+}
+
 void settle_mixture(TrainSettings& s, const Given& given) {
   using S = TrainSettings;
   if (is_fitted_mixture(s.model) &&

@@ -23,6 +23,10 @@ void settle_mixture(TrainSettings& settings, const Given& given);
 /// Returns whether all columns are numbers, none of which is predicted by default.
 bool is_table_of_numbers(const Examples& examples);
 bool has_only_bits(const ExampleColumn& vectors);
+/// Returns the columns of the vector that have more than one value.
+std::vector<std::size_t> varying_columns(const ExampleColumn& vectors);
+/// Removes the other columns of the vector, for a comparison of models: the density of a constant is arbitrarily high.
+void keep_columns(const std::vector<std::size_t>& columns, Examples& examples, FieldChoice& choice);
 /// Chooses the optimizer, batch size and budget unless they were set explicitly.
 void set_density_defaults(const Examples& examples, const Given& given, TrainSettings& settings);
 

@@ -146,4 +146,12 @@ std::array<ExampleSet, 3> ExampleSplit::parts(const ExampleSet& all, Index warmu
   return {cut(0), cut(1), cut(2)};
 }
 
+ExampleSet ExampleSplit::training_and_validation(const ExampleSet& all) const {
+  if (single_) return all.part(0, bounds_[0], bounds_[2], 0);
+  std::vector<Index> both = examples_[0];
+  both.insert(both.end(), examples_[1].begin(), examples_[1].end());
+  std::ranges::sort(both);
+  return all.subset(both);
+}
+
 }  // namespace unfold

@@ -33,6 +33,8 @@ class ExampleSplit {
   /// Returns all three parts. A part that starts inside an example reads up to `warmup` preceding positions without
   /// predicting them.
   std::array<ExampleSet, 3> parts(const ExampleSet& all, Index warmup) const;
+  /// Returns the training and the validation part together.
+  ExampleSet training_and_validation(const ExampleSet& all) const;
 
  private:
   void stratify(const Examples& examples, const SplitShares& shares, std::span<const std::string> predicts);

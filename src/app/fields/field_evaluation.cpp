@@ -50,12 +50,23 @@ FieldFigures evaluate_on_fields(const FieldEvaluation& request) {
                       model.spec_text()));
     const std::vector<std::string> predicts = predicted_fields(model.layout());
     const std::optional<std::string> cut = measured_split(request.split, request.part, model);
+    if (cut && request.part != "test" && stored_settings(model).refit == "yes" && request.reporter != nullptr)
+      request.reporter->remark(
+          "note: after validation, the model was fitted again to the training and validation part together (--refit)");
     Examples examples = read_for(model, request.data, request.reporter);
     give(model, request.given, examples);
     const ExampleSet all(examples, std::make_shared<const DataSpecification>(model.data()), predicts,
                          parse_unknown_policy(request.unknown));
     Team team(thread_count(request.threads));
-    if (!cut) return measured(evaluate_fields(model, all, team, request.beam), all, predicts);
+    const auto evaluate = [&](const ExampleSet& set) {
+      FieldFigures figures = measured(evaluate_fields(model, set, team, request.beam), set, predicts);
+      figures.baselines = compared_baselines(
+          figures,
+          [&](const std::string& field) { return stored_statistics(model, field).value_or(FieldStatistics()); }, set,
+          stored_settings(model).ahead.value_or(0));
+      return figures;
+    };
+    if (!cut) return evaluate(all);
     const Problem problem =
         predicts_whole_sequences(model) ? Problem::generating : problem_of(model.layout(), model.data());
     const ExampleSplit split(examples, parse_split(*cut), problem, predicts);
@@ -64,7 +75,7 @@ FieldFigures evaluate_on_fields(const FieldEvaluation& request) {
     const ExampleSet& chosen = parts[part == "train" ? 0 : part == "valid" ? 1 : 2];
     if (chosen.count() == 0)
       throw DataError(fmt::format("--part {1} is empty in the split {0}; increase its share", *cut, part));
-    return measured(evaluate_fields(model, chosen, team, request.beam), chosen, predicts);
+    return evaluate(chosen);
   });
 }
 

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <numeric>
 
+#include "app/common/baseline_comparison.h"
 #include "app/fields/field_model.h"
 #include "app/fields/left_out_metrics.h"
 #include "app/fields/transduction_metrics.h"
@@ -330,6 +331,21 @@ FieldFigures evaluate_fields(const NetworkModel<T>& model, const ExampleSet& exa
   return result;
 }
 
+std::vector<ComparedBaseline> compared_baselines(const FieldFigures& figures,
+                                                 const std::function<FieldStatistics(const std::string&)>& known,
+                                                 const ExampleSet& measured, Index ahead) {
+  std::vector<ComparedBaseline> result;
+  for (const HeadFigures& head : figures.heads) {
+    if (!measured.has(head.field)) continue;
+    for (Baseline& each : field_baselines(known(head.field), measured, head.field, ahead)) {
+      const auto found = std::ranges::find(head.measures, each.measure, &Measures::value_type::first);
+      if (found != head.measures.end())
+        result.push_back({.of = head.field, .baseline = std::move(each), .result = found->second});
+    }
+  }
+  return result;
+}
+
 double log_scale(const FieldSpecification& field) {
   std::vector<double> logs(field.deviation.size());
   vector_log(field.deviation.data(), logs.data(), static_cast<Index>(logs.size()));
@@ -437,6 +453,7 @@ nlohmann::ordered_json to_json(const FieldFigures& figures) {
     for (const auto& [name, value] : head.measures) out[name] = value;
     out[head.once ? "nats_per_example" : "nats_per_position"] = head.nats_each();
   }
+  if (!figures.baselines.empty()) json["baselines"] = to_json(figures.baselines);
   return json;
 }
 

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "model/selection/baselines.h"
 #include "train/prediction_metrics.h"
 #include "unfold/data/examples/example_batches.h"
 #include "unfold/model/network/network_model.h"
@@ -29,9 +30,17 @@ struct HeadFigures {
 struct FieldFigures {
   Index examples = 0, positions = 0;
   std::vector<HeadFigures> heads;
+  std::vector<ComparedBaseline> baselines = {};  ///< set by evaluate_on_fields
 };
-/// {"examples", "positions", "heads": {FIELD: {"predicted", "nats_per_position" or "nats_per_example", measures}}}.
+/// {"examples", "positions", "heads": {FIELD: {"predicted", "nats_per_position" or "nats_per_example", measures}}}, and
+/// "baselines" if there are any.
 nlohmann::ordered_json to_json(const FieldFigures& figures);
+
+/// Returns the baselines of each head for whose measure there is a result. `known` returns the statistics of the
+/// training data of a field.
+std::vector<ComparedBaseline> compared_baselines(const FieldFigures& figures,
+                                                 const std::function<FieldStatistics(const std::string&)>& known,
+                                                 const ExampleSet& measured, Index ahead);
 
 /// For a model that finds trees: the parents of the nodes of the examples (Examples::parents).
 template <class T>

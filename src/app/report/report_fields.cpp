@@ -1,8 +1,6 @@
 #include <fmt/format.h>
-
 #include <algorithm>
 #include <cmath>
-
 #include "app/common/perplexity.h"
 #include "app/compare/evaluation_data.h"
 #include "app/compare/evaluation_examples.h"
@@ -18,15 +16,11 @@
 #include "model/network/density_model.h"
 #include "model/network/order_agnostic.h"
 #include "numerics/functions.h"
-
 namespace unfold {
 namespace {
-
 using Type = FieldSpecification::Type;
-
 constexpr std::size_t kWorstShown = 24;
 constexpr Index kForecastShown = 400, kTreesShown = 4, kAttentionShown = 4;
-
 std::string limited(std::string text) {
   constexpr std::size_t kMost = 240;
   if (text.size() <= kMost) return text;
@@ -34,7 +28,6 @@ std::string limited(std::string text) {
   while (!text.empty() && (text.back() & 0xC0) == 0x80) text.pop_back();
   return text + " ...";
 }
-
 /// Inspects one model of data with fields.
 template <class T>
 class FieldInspector {
@@ -51,12 +44,13 @@ class FieldInspector {
     set_.emplace(set.subset(first));
     if (model.data().found) set_->set_parents(found_parents(model, *set_, team_));
   }
-
   std::vector<PageSection> sections() {
     std::vector<PageSection> found;
     if (!is_density(model_.spec()) && !is_orderless(model_.spec())) predict();
     scores_ = score_heads(model_, *set_, team_);
-    found = position_sections(model_, *set_, said_of_positions(), data_, team_);
+    found.push_back(baselines());
+    for (PageSection& section : position_sections(model_, *set_, said_of_positions(), data_, team_))
+      found.push_back(std::move(section));
     found.push_back(labels_ ? calibration_.section()
                             : missing("calibration", "Calibration", "The model predicts no labels."));
     found.push_back(confusion_ ? confusion_->section()
@@ -70,6 +64,14 @@ class FieldInspector {
   }
 
  private:
+  PageSection baselines() {
+    FieldFigures figures = evaluate_fields(model_, *set_, team_);
+    const auto known = [&](const std::string& name) {
+      return stored_statistics(model_, name).value_or(FieldStatistics());
+    };
+    return baselines_section(compared_baselines(figures, known, *set_, stored_settings(model_).ahead.value_or(0)));
+  }
+
   static PageSection missing(const char* id, const char* title, const char* why) {
     return {.id = id, .title = title, .missing = why};
   }
@@ -365,8 +367,8 @@ Looked inspect_fields(const ReportRequest& request, Reporter&) {
       throw;  // files named by the caller must be
               // readable
     for (const auto& [id, title] :
-         {std::pair{"text", "Text by surprise"}, std::pair{"neurons", "Neurons"}, std::pair{"gates", "Gates"},
-          std::pair{"lags", "How far back"}, std::pair{"calibration", "Calibration"},
+         {std::pair{"baselines", "Baselines"}, std::pair{"text", "Text by surprise"}, std::pair{"neurons", "Neurons"},
+          std::pair{"gates", "Gates"}, std::pair{"lags", "How far back"}, std::pair{"calibration", "Calibration"},
           std::pair{"confusion", "Confusion"}, std::pair{"worst", "Worst predictions"},
           std::pair{"forecasts", "Forecasts"}, std::pair{"attention", "Attention"}, std::pair{"trees", "Trees"},
           std::pair{"rolls", "Piano rolls"}})

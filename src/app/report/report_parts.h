@@ -10,6 +10,7 @@
 #include "app/report/page.h"
 #include "app/report/report.h"
 #include "app/settings/train_settings.h"
+#include "model/selection/baselines.h"
 #include "unfold/data/text/corpus.h"
 #include "unfold/data/text/split.h"
 
@@ -33,14 +34,17 @@ PageSection samples_section(const ReportRequest& request, const std::string& las
 /// Returns the shell command that trained a run.
 std::string command_of(const std::string& run);
 
+/// A table of baselines beside the results of the model.
+PageSection baselines_section(const std::vector<ComparedBaseline>& baselines);
+
 /// Results of the inspection of a model: of text (report_text.cpp), of data with fields (report_fields.cpp), or of a
 /// task (report_task.cpp).
 struct Looked {
   std::vector<Level> levels = {};
   std::string no_levels = {};  ///< the reason if there are no levels
   std::string sample = {};
-  /// In page order: text, neurons, gates, lags, radius, calibration, confusion, worst, forecasts, attention, trees,
-  /// rolls.
+  /// In page order: baselines, text, neurons, gates, lags, radius, calibration, confusion, worst, forecasts, attention,
+  /// trees, rolls.
   std::vector<PageSection> sections = {};
 };
 Looked inspect_text(const ReportRequest& request, Reporter& reporter);

@@ -192,6 +192,21 @@ PageSection command_section(const ReportRequest& request) {
   return section;
 }
 
+PageSection baselines_section(const std::vector<ComparedBaseline>& baselines) {
+  PageSection section{.id = "baselines",
+                      .title = "Baselines",
+                      .note = "Simple predictions on the same data as the model, in the same measure."};
+  if (baselines.empty()) section.missing = "There is no baseline for what this model predicts.";
+  std::vector<std::vector<std::string>> rows;
+  for (const ComparedBaseline& each : baselines)
+    rows.push_back({each.of, each.baseline.measure, fmt::format("{:.4g}", each.result), each.baseline.name,
+                    fmt::format("{:.4g}", each.baseline.value),
+                    is_better(each.result, each.baseline) ? "the model" : "the baseline"});
+  if (!rows.empty())
+    section.blocks.push_back(table_block({"field", "measure", "model", "baseline", "its value", "better"}, rows));
+  return section;
+}
+
 PageSection curves_section(const ReportRequest& request, const std::string& unit, const std::vector<Level>& levels,
                            const std::string& no_levels) {
   PageSection section{.id = "curves",

@@ -10,6 +10,7 @@
 #include "app/explain/label_probabilities.h"
 #include "app/report/activations.h"
 #include "app/report/report_parts.h"
+#include "app/settings/evaluation_split.h"
 #include "model/registry/run_folder.h"
 #include "numerics/functions.h"
 #include "unfold/data/text/text_batches.h"
@@ -255,7 +256,7 @@ void add_levels(const SymbolModel& model, const ReportRequest& request, Looked& 
   }
   try {
     const Corpus corpus = load_for(model, settings.data, UnknownPolicy::skip, {}, only_label(model));
-    auto parts = split_corpus(corpus, parse_split(settings.split.value_or(kDefaultSplit)));
+    auto parts = split_corpus(corpus, parse_split(settings.split.value_or(kDefaultSplit)), split_order(settings));
     if (parts[1].empty()) throw DataError("there are no validation data");
     Index kept = 0;
     for (Piece& piece : parts[0].pieces) {
@@ -277,6 +278,24 @@ void add_levels(const SymbolModel& model, const ReportRequest& request, Looked& 
   }
 }
 
+/// The unigram of the training text on the predicted symbols.
+std::vector<ComparedBaseline> compared_with_unigram(const SymbolModel& model, const Said& said) {
+  const std::optional<FieldStatistics> known = stored_statistics(model, kSymbol);
+  if (!known) return {};
+  FieldStatistics seen{.counts = std::vector<Index>(at(model.alphabet().size()))};
+  double sum = 0, count = 0;
+  for (std::size_t i = 0; i < said.symbols.size(); ++i) {
+    if (std::isnan(said.bits[i])) continue;
+    ++seen.counts[at(said.symbols[i])];
+    sum += said.bits[i];
+    ++count;
+  }
+  if (count == 0) return {};
+  return {{.of = {},
+           .baseline = {.name = "unigram", .measure = "bits_per_symbol", .value = bits(constant_nats(*known, seen))},
+           .result = sum / count}};
+}
+
 std::string sample_of(const SymbolModel& model) {
   const auto predictor = model.predictor();
   const std::vector<Symbol> symbols =
@@ -296,6 +315,7 @@ Looked inspect_text(const ReportRequest& request, Reporter& reporter) {
     const EvaluationFiles judged = evaluation_files(run, request.data);
     const EvaluationText text = load_evaluation(*model, judged, request.unknown);
     const Said said = listen(*model, text, request.symbols, reporter);
+    looked.sections.push_back(baselines_section(compared_with_unigram(*model, said)));
     looked.sections.push_back(text_section(model->alphabet(), said, judged.text()));
     add_activity(*model, said, request, looked);
     looked.sections.push_back(lags_section(*model, said, request));

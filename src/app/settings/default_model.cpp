@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "app/settings/evaluation_split.h"
 #include "model/defaults.h"
 #include "unfold/model/network/spec.h"
 #include "unfold/model/registry/registry.h"
@@ -46,6 +47,44 @@ std::string choose_default_model(TrainSettings& s, const Given& given, Index sym
   }
   return fmt::format("using {}, the default for {:.4g} minute{}; override it with --model", s.model, *s.minutes,
                      *s.minutes == 1 ? "" : "s");
+}
+
+namespace {
+
+/// Symbols of one update: of all streams of a batch.
+double symbols_of_update(const TrainSettings& s) { return static_cast<double>(s.window * s.batch); }
+
+bool is_default_model(const TrainSettings& s, const Given& given) {
+  return !given.contains(&TrainSettings::model) && s.model == canonical_model(kDefaultModel);
+}
+
+}  // namespace
+
+bool is_small_text(const TrainSettings& s, Index symbols) {
+  if (is_fitted_model(s.model) || s.whole_sequences || s.curriculum > 0 || s.shards || s.minutes || s.steps)
+    return false;
+  if (needs_full_batch(s.optimizer) || compares_losses(s.optimizer)) return false;
+  return s.epochs.value_or(kDefaultEpochs) * static_cast<double>(symbols) <
+         static_cast<double>(kFewestUpdates) * symbols_of_update(s);
+}
+
+std::string set_small_text_defaults(TrainSettings& s, const Given& given, Index symbols) {
+  constexpr Index kUpdatesOfEpoch = 64, kSmallestBatch = 4, kValidations = 60, kPatience = 20;
+  const double all = static_cast<double>(std::max<Index>(1, symbols));
+  if (is_default_model(s, given)) s.model = canonical_model(s.lines ? kSmallListModel : kSmallTextModel);
+  if (!given.contains(&TrainSettings::optimizer)) s.optimizer = canonical_optimizer(kSmallTextOptimizer);
+  if (!given.contains(&TrainSettings::batch))
+    s.batch = std::clamp(symbols / (kUpdatesOfEpoch * s.window), std::min(kSmallestBatch, s.batch), s.batch);
+  s.epochs = std::max(kSmallTextEpochs, std::ceil(static_cast<double>(kFewestUpdates) * symbols_of_update(s) / all));
+  const auto updates = static_cast<Index>(*s.epochs * all / symbols_of_update(s));
+  if (validates(s)) {
+    if (!given.contains(&TrainSettings::validate_every)) s.validate_every = std::max<Index>(1, updates / kValidations);
+    if (!given.contains(&TrainSettings::early_stop)) s.early_stop = kPatience;
+  }
+  return fmt::format(
+      "{} symbols are few: training {} for up to {:.0f} epochs, {} updates, in batches of {}; --epochs, "
+      "--batch and --model override this",
+      symbols, s.model, *s.epochs, updates, s.batch);
 }
 
 }  // namespace unfold

@@ -1,4 +1,6 @@
 #pragma once
+/// Defaults of running text that depend on its size and on the budget.
+///
 /// The default model when the training budget is in minutes and no model was specified. Gates that depend on the input,
 /// and weight decay, reach a lower loss in equal time. For a short budget, the best size allows a few thousand steps,
 /// and for a small text about a dozen epochs; larger models are not yet trained by then (docs/performance.md has
@@ -22,5 +24,17 @@ Index default_units(double minutes, Index symbols);
 /// Sets the model, and the optimizer unless it was specified. Returns a note that says what was chosen, why, and how to
 /// override it.
 std::string choose_default_model(TrainSettings& settings, const Given& given, Index symbols);
+
+/// Texts whose default epochs are fewer updates than this are small.
+inline constexpr Index kFewestUpdates = 600;
+
+/// Whether the default epochs of a text of `symbols` symbols are fewer than kFewestUpdates updates: a list of 300 names
+/// has 20. Only windows of the same network are counted as updates, not whole texts or sequences.
+bool is_small_text(const TrainSettings& settings, Index symbols);
+
+/// Sets the defaults of a small text: small batches, kFewestUpdates updates or more, an end of training when validation
+/// has not improved for a third of them, and a model with fewer units and more dropout. Settings that were specified
+/// stay as they are. Returns a note. REQUIRES is_small_text(settings, symbols), a default budget.
+std::string set_small_text_defaults(TrainSettings& settings, const Given& given, Index symbols);
 
 }  // namespace unfold

@@ -5,12 +5,18 @@
 #include <string>
 
 #include "app/settings/train_settings.h"
-#include "unfold/model/model.h"
+#include "unfold/data/text/split.h"
+#include "unfold/model/symbol_model.h"
 
 namespace unfold {
 
 /// Returns whether training has validation data.
 bool validates(const TrainSettings& settings);
+
+/// How a text is divided: lines that are sequences are shuffled, except those of a log, which have an order in time.
+SplitOrder split_order(const TrainSettings& settings);
+/// The same for the text that a model was trained on.
+SplitOrder split_order(const SymbolModel& model);
 
 /// Returns `split`; if only a part is given, the split of the run that trained the model. Throws UsageError if that run
 /// had no split.

@@ -304,6 +304,15 @@ void add_training_rows(OptionRows& rows, TrainSettings& s) {
                   .group = OptionGroup::validation,
                   .kinds = kFields | Kind::task,
                   .by_gradient = true});
+  rows.push_back({.name = "refit",
+                  .target = &s.refit,
+                  .placeholder = "yes|no",
+                  .help = "after validation, fit the model again to the training and validation data together",
+                  .choices = {"yes", "no"},
+                  .keep = Keep::model,
+                  .default_text = "yes for fewer than 2,000 examples without --split, --valid and a budget",
+                  .group = OptionGroup::training,
+                  .kinds = kFields});
   rows.push_back({.name = "early-stop",
                   .target = &s.early_stop,
                   .placeholder = "N",

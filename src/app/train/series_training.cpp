@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "app/fields/left_out_metrics.h"
+#include "app/train/refit.h"
 #include "model/selection/series_selection.h"
 #include "model/series/kernel_thresholds.h"
 #include "model/series/pooled_readout.h"
@@ -21,8 +22,6 @@ std::string with_training_length(const std::string& spec, const ExampleSet& trai
 
 namespace {
 
-/// With fewer examples than this, no separate part is held out.
-constexpr Index kFewExamples = 2000;
 /// The recurrent network among the candidates.
 constexpr const char* kSeriesNetwork = "bilstm:64,dropout=0.3";
 
@@ -46,7 +45,8 @@ bool selects_series_model(const FieldPlan& plan, const Examples& examples, const
 }
 
 void set_series_defaults(const FieldPlan& plan, const Examples& examples, TrainSettings& s) {
-  if (plan.problem != Problem::classifying || s.valid || s.split || examples.count() >= kFewExamples) return;
+  if (plan.problem != Problem::classifying || s.valid || s.split || s.refit == "no") return;
+  if (examples.count() >= kFewExamples && s.refit != "yes") return;
   if (readout_of(parse_model_spec(s.model))) s.split = "100/0/0";
 }
 

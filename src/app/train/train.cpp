@@ -10,6 +10,7 @@
 #include <set>
 #include <utility>
 
+#include "app/common/baseline_comparison.h"
 #include "app/evaluate/reading.h"
 #include "app/fasta/fasta_data.h"
 #include "app/fields/density_data.h"
@@ -23,8 +24,9 @@
 #include "app/schema/table_fields.h"
 #include "app/settings/default_model.h"
 #include "app/settings/line_lists.h"
-#include "app/train/baselines.h"
+#include "app/train/divergence.h"
 #include "app/train/objectives.h"
+#include "app/train/refit.h"
 #include "app/train/ridge_training.h"
 #include "app/train/series_training.h"
 #include "app/train/step_time_estimate.h"
@@ -58,6 +60,7 @@
 #include "model/series/pooled_readout.h"
 #include "train/event_log.h"
 #include "unfold/base/threads/team.h"
+#include "unfold/data/text/text_batches.h"
 #include "unfold/model/network/train.h"
 #include "unfold/optim/optimizer.h"
 #include "unfold/train/sources/example_sources.h"
@@ -114,6 +117,7 @@ class Training {
   template <class T>
   TrainOutcome run_on_task();
   void settle_fields();
+  std::array<ExampleSet, 3> split_of(const Examples& examples, const FieldChoice& choice) const;
   TrainOutcome run_on_fields();
   bool list_features(const ExampleSet& training);
   template <class T>
@@ -129,6 +133,14 @@ class Training {
   Index best_restart(const TrainingData& data, TrainerOptions options, const RestartOptions& restarts);
 
   template <class T>
+  std::string initialize(NetworkModel<T>& model, const ExampleSet& training, Team& team) const;
+  template <class T>
+  TrainingResult train_on(NetworkModel<T>& model, const ExampleSet& training, const ExampleSet& validation,
+                          const ExampleBatchOptions& batches, TrainOptions options, Team& team) const;
+  template <class T>
+  void refit(NetworkModel<T>& model, const std::array<ExampleSet, 3>& parts, const ExampleBatchOptions& batches,
+             TrainOptions options, TrainOutcome& outcome, Team& team) const;
+  template <class T>
   TrainingResult fit(NetworkModel<T>& model, BatchReader& reader, const ReadoutOptions& options, Team& team) const;
   std::optional<HmmFit> settle_states(const ExampleSet& training, Team& team);
   void choose_density(const ExampleSet& training, Team& team);
@@ -136,7 +148,7 @@ class Training {
 
   Config kept(Keep least) const { return configuration(s_, run_, least); }
   nlohmann::json card_configuration() const;
-  nlohmann::json card_configuration(const Corpus& corpus) const;
+  nlohmann::json card_configuration(const Material& material) const;
   Examples read_further(const std::string& file, const DataSpecification& data) const;
   int threads() const { return threads_of_process(run_.threads, processes()); }
   Processes& processes() const { return request_.processes != nullptr ? *request_.processes : single_process(); }
@@ -145,8 +157,7 @@ class Training {
   TrainOptions train_options() const;
   void begin_folder(bool resume) const;
   void add_text_baselines(const Material& material, TrainOutcome& outcome) const;
-  void add_field_baselines(const std::array<ExampleSet, 3>& parts, TrainOutcome& outcome) const;
-  void report_baselines(const TrainOutcome& outcome) const;
+  void add_field_baselines(const ExampleSet& training, const ExampleSet& validation, TrainOutcome& outcome) const;
   void tell(const SymbolModel& model, const Material& material) const;
   template <class T>
   void compare_text(LanguageModel<T>& model, const Parameters<T>& initial, const Material& material,
@@ -176,6 +187,7 @@ class Training {
   std::string chosen_model_ = {};    // the SPEC of the best restart, with its graph; empty: as in the settings
   bool begins_ = true;               // whether the run does not start from a checkpoint
   bool selects_series_ = false;      // whether the model of labeled series is selected automatically
+  bool default_budget_ = false;      // whether running text is trained without a stated budget
   bool chooses_density_ = false;     // whether the model of a table is selected by cross-validation
   std::set<std::string_view> open_;  // settings still to be derived from the data
 };
@@ -231,6 +243,7 @@ void Training::settle() {
   if (s_.copy_matching_parameters && begins_ && !has_fields(s_))
     known_ = std::make_unique<InitialModel>(*s_.copy_matching_parameters, s_, given_);
   if (has_fields(s_)) settle_fields();
+  default_budget_ = !goes_on_ && !s_.epochs && !s_.steps && !s_.minutes && kind_of(s_) == Kind::text;
   make_canonical(s_, run_, given_);
   if (goes_on_) return;
   if (!s_.whole_sequences && chooses_sequences(s_, given_)) open_ = {name_of(&TrainSettings::whole_sequences)};
@@ -238,6 +251,11 @@ void Training::settle() {
   if (chooses_model || selects_series_) open_.insert(name_of(&TrainSettings::model));
   if (chooses_model) open_.insert(name_of(&TrainSettings::optimizer));
   if (chooses_density_) open_.insert({name_of(&TrainSettings::batch), name_of(&TrainSettings::epochs)});
+  if (default_budget_)
+    for (const std::string_view name : {name_of(&TrainSettings::model), name_of(&TrainSettings::optimizer),
+                                        name_of(&TrainSettings::batch), name_of(&TrainSettings::epochs),
+                                        name_of(&TrainSettings::validate_every), name_of(&TrainSettings::early_stop)})
+      if (!given_.contains(name)) open_.insert(name);
 }
 
 void Training::check_folder() const {
@@ -275,9 +293,11 @@ nlohmann::json Training::card_configuration() const {
   return json;
 }
 
-nlohmann::json Training::card_configuration(const Corpus& corpus) const {
+nlohmann::json Training::card_configuration(const Material& material) const {
   nlohmann::json json = card_configuration();
-  if (s_.lines && !has_empty_lines(corpus)) json[kEmptyLinesKey] = false;
+  const Symbol after = s_.predict_after ? material.corpus.alphabet().parse(*s_.predict_after) : kNoSymbol;
+  json[kStatisticsKey][kSymbol] = to_json(text_statistics(material.corpus, material.training, after));
+  if (s_.lines && !has_empty_lines(material.corpus)) json[kEmptyLinesKey] = false;
   return json;
 }
 
@@ -336,7 +356,9 @@ template <class T>
 TrainOutcome Training::run_recurrent(const Material& material, const TrainingData& data) {
   const Symbol after = s_.predict_after ? material.corpus.alphabet().parse(*s_.predict_after) : kNoSymbol;
   const auto seed = static_cast<std::uint64_t>(s_.seed);
-  if (open_.contains(name_of(&TrainSettings::model)))
+  if (default_budget_ && is_small_text(s_, material.training.symbols()))
+    reporter_.remark(set_small_text_defaults(s_, given_, material.training.symbols()));
+  if (!goes_on_ && uses_default_model(s_, given_))
     reporter_.note_if(choose_default_model(s_, given_, material.training.symbols()));
   ModelSpec spec = parse_model_spec(s_.model);
   if (s_.restarts > 1 && !begins_) spec = restart_of_checkpoint(folder_.checkpoint(), spec, s_.restarts);
@@ -363,7 +385,7 @@ TrainOutcome Training::run_recurrent(const Material& material, const TrainingDat
   }
   if (s_.restarts > 1) chosen_model_ = to_string(model.spec());
   if (s_.restarts > 1) set_budget_after_restarts(options.trainer, restarts);
-  model.configuration() = card_configuration(material.corpus);
+  model.configuration() = card_configuration(material);
   Team team(threads());
   options.trainer.stop = reporter_.stop();
   const Parameters<T> initial = model.parameters();
@@ -397,7 +419,7 @@ void Training::compare_text(LanguageModel<T>& model, const Parameters<T>& initia
     return model.evaluate(corpus, part, team, {.segments = kSideBySide, .predict_after = after}).nats_per_symbol();
   };
   const double nats = result.validated ? result.best_nats_per_symbol : measure();
-  compare_with_baselines(
+  check_divergence(
       {text_figure(nats, material.corpus, material.training, corpus, part, after)},
       [&] { return std::vector{with_parameters(model, initial, measure)}; }, s_, folder_.path(), reporter_);
 }
@@ -415,7 +437,7 @@ TrainOutcome Training::run_followed() {
     // A stream cannot be read again, so the last step is compared with the uniform distribution.
     const double uniform = std::log(static_cast<double>(model.alphabet().size()));
     if (result.result.steps > 0)
-      compare_with_baselines(
+      check_divergence(
           {{.name = "nats per byte", .result = result.result.last_loss, .constant = uniform}},
           [&] { return std::vector{uniform}; }, s_, folder_.path(), reporter_);
     if (without_folder_) model_bytes_ = model.bytes();
@@ -447,7 +469,7 @@ TrainOutcome Training::run_fitted(const Material& material, const TrainingData& 
   const std::unique_ptr<FittedModel> model = make_fitted_model(s_.model, material.corpus.alphabet());
   const Symbol after = s_.predict_after ? model->alphabet().parse(*s_.predict_after) : kNoSymbol;
   tell(*model, material);
-  model->configuration() = card_configuration(material.corpus);
+  model->configuration() = card_configuration(material);
   Team team(threads());
   std::optional<EventLog> log;
   begin_folder(false);
@@ -499,8 +521,19 @@ std::optional<HmmFit> Training::settle_states(const ExampleSet& training, Team& 
 void Training::choose_density(const ExampleSet& training, Team& team) {
   if (!chooses_density_) return;
   const ExampleColumn& vectors = examples_.column(kVector);
+  const std::vector<std::size_t> varying = varying_columns(vectors);
+  if (varying.empty()) return;  // the simplest one, as it is set
+  std::optional<ExampleSet> compared;
+  if (varying.size() < at(vectors.width)) {
+    reporter_.remark(fmt::format("{} of {} columns have one value: models are compared on the others",
+                                 at(vectors.width) - varying.size(), vectors.width));
+    Examples examples = examples_;
+    FieldChoice choice = fields_.choice;
+    keep_columns(varying, examples, choice);
+    compared = split_of(examples, choice).front();
+  }
   const DensitySelection found = select_density(
-      training,
+      compared ? *compared : training,
       {.bits = has_only_bits(vectors),
        .seed = static_cast<std::uint64_t>(s_.seed),
        .stop = reporter_.stop(),
@@ -580,8 +613,16 @@ TrainOutcome Training::run_on_task() {
     const auto figure = [&](const TaskScore& score) {
       return task_figure(score, *task, options.trainer.seed, options.task.validation);
     };
-    compare_with_baselines(
-        {figure(result.task_valid->score)},
+    const BaselineFigure own = figure(result.task_valid->score);
+    if (std::isfinite(own.constant))
+      result.baselines.push_back({.of = {},
+                                  .baseline = {.name = own.squared ? "mean" : "class frequencies",
+                                               .measure = own.squared ? "mean_squared_error" : "nats_per_prediction",
+                                               .value = own.constant},
+                                  .result = own.result});
+    report_baselines(result.baselines, "validation", reporter_);
+    check_divergence(
+        {own},
         [&] {
           return std::vector{with_parameters(model, initial, [&] {
             return figure(measure(TaskSplit::validation, options.task.validation).score).result;
@@ -618,8 +659,10 @@ void Training::settle_fields() {
   fields_ = plan_fields(examples_, s_);
   selects_series_ = selects_series_model(fields_, examples_, known, s_);
   if (selects_series_) s_.model = kLabeledSeriesModel, known.add(&TrainSettings::model);
+  const bool default_budget = !s_.epochs && !s_.steps && !s_.minutes;
   set_problem_defaults(fields_, examples_, known, s_);
   set_series_defaults(fields_, examples_, s_);
+  if (is_refitted(fields_, examples_, known, s_, default_budget)) s_.refit = "yes";
   check_fields(fields_, examples_, s_);
 }
 
@@ -635,13 +678,18 @@ Examples Training::read_further(const std::string& file, const DataSpecification
   return examples;
 }
 
+/// The training, validation and test part of examples.
+std::array<ExampleSet, 3> Training::split_of(const Examples& examples, const FieldChoice& choice) const {
+  const ExampleSplit split(examples, s_.valid ? SplitShares{{100'000'000, 0, 0}} : parse_split(*s_.split),
+                           fields_.problem, choice.predicts);
+  const auto data = std::make_shared<const DataSpecification>(specify(split.training(examples), choice, *s_.format));
+  const ExampleSet all(examples, data, choice.predicts, UnknownPolicy::skip);
+  return split.parts(all, s_.window);
+}
+
 TrainOutcome Training::run_on_fields() {
-  const ExampleSplit split(examples_, s_.valid ? SplitShares{{100'000'000, 0, 0}} : parse_split(*s_.split),
-                           fields_.problem, fields_.choice.predicts);
-  const auto data =
-      std::make_shared<const DataSpecification>(specify(split.training(examples_), fields_.choice, *s_.format));
-  const ExampleSet all(examples_, data, fields_.choice.predicts, UnknownPolicy::skip);
-  std::array<ExampleSet, 3> parts = split.parts(all, s_.window);
+  std::array<ExampleSet, 3> parts = split_of(examples_, fields_.choice);
+  const std::shared_ptr<const DataSpecification>& data = parts[0].shared_data();
   if (s_.valid)
     parts[1] = {read_further(*s_.valid, *data), data, fields_.choice.predicts, parse_unknown_policy(s_.unknown)};
   report_unseen_values(parts[1], fields_.choice.predicts, "validation", reporter_);
@@ -659,6 +707,81 @@ bool Training::list_features(const ExampleSet& training) {
     if (!reads.empty() && training.data().field(head.field).type == FieldSpecification::Type::symbols)
       head.listing = list_pairs(training, reads, head.field, spec.options.as<LinearOptions>(), head.loss);
   return true;
+}
+
+/// Sets the initial parameters. Returns a remark, or an empty string.
+template <class T>
+std::string Training::initialize(NetworkModel<T>& model, const ExampleSet& training, Team& team) const {
+  const auto seed = static_cast<std::uint64_t>(s_.seed);
+  model.initialise(seed);
+  initialize_from_counts(model, training, seed);
+  initialize_from_means(model, training);
+  if (begins_) initialize_from_gaussians(model, training, team);
+  return s_.copy_matching_parameters && begins_ ? copy_matching_parameters(*s_.copy_matching_parameters, model) : "";
+}
+
+/// Trains by gradients.
+template <class T>
+TrainingResult Training::train_on(NetworkModel<T>& model, const ExampleSet& training, const ExampleSet& validation,
+                                  const ExampleBatchOptions& batches, TrainOptions options, Team& team) const {
+  TrainingSources<T> sources = example_sources<T>(training, validation, batches, options.trainer.seed);
+  if (is_orderless(model.spec()))
+    sources =
+        orderless_sources(std::move(sources), fields_.choice.predicts.front(),
+                          density_columns(model.spec(), training.data().field(kVector).size), options.trainer.seed);
+  Circuit freely, finding;
+  if (s_.feedback) sources.feedback = std::make_shared<const Network<T>>(feedback_network(model, freely));
+  const Network<T> network = network_with_objective(model, s_, finding, team, sources);
+  options.trainer.best_by_error = validation.count() > 0 && add_error_metric(model, s_, team, sources);
+  return train_with_losses(network, model, std::move(sources), options.trainer, options.model_file, team,
+                           reporter_.observer(options.trainer.steps));
+}
+
+/// Fits the model again to the training and validation part, and writes it.
+template <class T>
+void Training::refit(NetworkModel<T>& model, const std::array<ExampleSet, 3>& parts, const ExampleBatchOptions& batches,
+                     TrainOptions options, TrainOutcome& outcome, Team& team) const {
+  const ExampleSplit split(examples_, parse_split(*s_.split), fields_.problem, fields_.choice.predicts);
+  const ExampleSet all = split.training_and_validation(
+      ExampleSet(examples_, parts[0].shared_data(), fields_.choice.predicts, UnknownPolicy::skip));
+  const auto seed = static_cast<std::uint64_t>(s_.seed);
+  const ModelSpec spec = parse_model_spec(s_.model);
+  std::string how;
+  if (is_hidden_markov(spec)) {
+    train_states(fit_states(spec, all, seed, reporter_.stop(), team), model, "");
+  } else if (is_fitted_mixture(s_.model)) {
+    train_mixture(fit_mixture(spec, all, seed, reporter_.stop(), team), model, "");
+  } else if (const auto readout = readout_of(spec); readout && predicts_once(model)) {
+    fit_series(model, all, *readout, seed, team, reporter_);
+  } else if (readout) {
+    ExampleBatchOptions once = batches;
+    once.unknown_rate = once.word_dropout = 0;
+    once.shift = 0;
+    fit_ridge(model, *example_reader(all, once), *readout, team, reporter_);
+  } else {
+    initialize(model, all, team);
+    TrainerOptions& o = options.trainer;
+    o.steps = refit_steps(outcome.result.best_step, parts[0].positions(), all.positions());
+    o.epochs = o.minutes = 0;
+    o.goal_error = -1;
+    o.validate_every = o.patience = 0;
+    o.checkpoint = o.log = {};
+    o.resume = false;
+    o.begins = {};
+    options.model_file = {};
+    how = fmt::format(" for {} steps", o.steps);
+    train_on(model, all, all.subset({}), batches, options, team);
+  }
+  // A single sequence is divided by positions.
+  const bool single = all.count() == 1;
+  const Index count = single ? all.positions() : all.count();
+  const Index held_out = count - (single ? parts[0].positions() : parts[0].count());
+  outcome.refitted_examples = count;
+  model.history().push_back({{"refit", count}, {"held out before", held_out}});
+  if (writes()) model.save(model_file());
+  reporter_.remark(
+      fmt::format("validated on {} of {} {}, then fitted again to all of them{}; --refit no keeps the first model",
+                  held_out, count, single ? "positions" : "examples", how));
 }
 
 template <class T>
@@ -698,13 +821,10 @@ TrainOutcome Training::run_on_examples(const std::array<ExampleSet, 3>& parts) {
     check_one_pass_settings(s_, request_.resume);
   }
   for (const ExampleSet& part : parts) check_child_count(model.spec(), part);
-  model.initialise(options.trainer.seed);
-  initialize_from_counts(model, parts[0], options.trainer.seed);
-  initialize_from_means(model, parts[0]);
-  if (begins_) initialize_from_gaussians(model, parts[0], team);
-  if (s_.copy_matching_parameters && begins_)
-    reporter_.remark(copy_matching_parameters(*s_.copy_matching_parameters, model));
+  if (const std::string remark = initialize(model, parts[0], team); !remark.empty()) reporter_.remark(remark);
   model.configuration() = card_configuration();
+  for (const std::string& field : predicted_fields(model.layout()))
+    model.configuration()[kStatisticsKey][field] = to_json(field_statistics(parts[0], field));
   if (examples_.schema != nullptr && !is_density(model.spec()))
     if (nlohmann::json schema = stored_schema(*examples_.schema); !schema.is_null())
       model.configuration()[kSchemaKey] = std::move(schema);
@@ -751,24 +871,16 @@ TrainOutcome Training::run_on_examples(const std::array<ExampleSet, 3>& parts) {
       once.shift = 0;
       result.result = fit(model, *example_reader(parts[0], once), *readout, team);
     } else {
-      TrainingSources<T> sources = example_sources<T>(parts[0], parts[1], batches, options.trainer.seed);
-      if (is_orderless(model.spec()))
-        sources =
-            orderless_sources(std::move(sources), fields_.choice.predicts.front(),
-                              density_columns(model.spec(), parts[0].data().field(kVector).size), options.trainer.seed);
-      Circuit freely, finding;
-      if (s_.feedback) sources.feedback = std::make_shared<const Network<T>>(feedback_network(model, freely));
-      const Network<T> network = network_with_objective(model, s_, finding, team, sources);
-      options.trainer.best_by_error = add_error_metric(model, s_, team, sources);
-      result.result = train_with_losses(network, model, std::move(sources), options.trainer, options.model_file, team,
-                                        reporter_.observer(options.trainer.steps));
+      result.result = train_on(model, parts[0], parts[1], batches, options, team);
     }
   } catch (const InterruptedError&) {
     interrupted_with_checkpoint();
   }
   if (parts[1].count() > 0) result.field_valid = evaluate_fields(model, parts[1], team);
-  add_field_baselines(parts, result);
+  // What is predicted from all other examples is compared on the training part.
+  add_field_baselines(parts[0], parts[1].count() > 0 ? parts[1] : parts[0], result);
   if (by_gradients) compare_fields(model, initial, parts, result.field_valid, team);
+  if (s_.refit == "yes" && parts[1].count() > 0) refit(model, parts, batches, options, result, team);
   if (s_.test) {
     const ExampleSet test(read_further(*s_.test, parts[0].data()), parts[0].shared_data(), fields_.choice.predicts,
                           UnknownPolicy::skip);
@@ -779,36 +891,27 @@ TrainOutcome Training::run_on_examples(const std::array<ExampleSet, 3>& parts) {
   return result;
 }
 
-/// Reports the baselines, and warns if the model is not better.
-void Training::report_baselines(const TrainOutcome& outcome) const {
-  for (const ComparedBaseline& each : outcome.baselines) {
-    const std::string what = fmt::format("{}{} {:.4g}, baseline {} {:.4g}", each.of.empty() ? "" : each.of + ": ",
-                                         each.baseline.measure, each.result, each.baseline.name, each.baseline.value);
-    reporter_.remark(is_better(each.result, each.baseline)
-                         ? "validation: " + what
-                         : fmt::format("warning: validation is not better than a baseline: {}", what));
-  }
-}
-
 void Training::add_text_baselines(const Material& material, TrainOutcome& outcome) const {
   if (!outcome.valid) return;
   Team team(threads());
+  const Corpus& measured = material.validation_corpus();
   const Symbol after = s_.predict_after ? material.corpus.alphabet().parse(*s_.predict_after) : kNoSymbol;
-  for (Baseline& each : text_baselines(material.corpus, material.training, material.validation_corpus(),
-                                       material.validation, after, team))
+  std::vector<Baseline> baselines =
+      text_baselines(text_statistics(material.corpus, material.training, after), measured, material.validation, after);
+  if (auto ngram = ngram_baseline(material.corpus, material.training, measured, material.validation, after, team))
+    baselines.push_back(std::move(*ngram));
+  for (Baseline& each : baselines)
     outcome.baselines.push_back({.of = {}, .baseline = std::move(each), .result = outcome.valid->nats_per_symbol});
-  report_baselines(outcome);
+  report_baselines(outcome.baselines, "validation", reporter_);
 }
 
-void Training::add_field_baselines(const std::array<ExampleSet, 3>& parts, TrainOutcome& outcome) const {
+void Training::add_field_baselines(const ExampleSet& training, const ExampleSet& validation,
+                                   TrainOutcome& outcome) const {
   if (!outcome.field_valid) return;
-  for (const HeadFigures& head : outcome.field_valid->heads)
-    for (Baseline& each : field_baselines(parts[0], parts[1], head.field, s_.ahead.value_or(0))) {
-      const auto found = std::ranges::find(head.measures, each.measure, &Measures::value_type::first);
-      if (found != head.measures.end())
-        outcome.baselines.push_back({.of = head.field, .baseline = std::move(each), .result = found->second});
-    }
-  report_baselines(outcome);
+  outcome.baselines = compared_baselines(
+      *outcome.field_valid, [&](const std::string& field) { return field_statistics(training, field); }, validation,
+      s_.ahead.value_or(0));
+  report_baselines(outcome.baselines, "validation", reporter_);
 }
 
 template <class T>
@@ -821,7 +924,7 @@ void Training::compare_fields(NetworkModel<T>& model, const Parameters<T>& initi
   const ExampleSet& measured = beginning ? *beginning : parts[1];
   const auto figures = [&](const FieldFigures& found) { return field_figures(model, found, parts[0], measured); };
   const auto measure = [&] { return figures(evaluate_fields(model, measured, team)); };
-  compare_with_baselines(
+  check_divergence(
       validated ? figures(*validated) : measure(),
       [&] {
         std::vector<double> results;

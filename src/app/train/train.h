@@ -43,13 +43,6 @@ struct TrainRequest {
   std::shared_ptr<Device> device = nullptr;
 };
 
-/// A baseline for the result of the model, by the same metric on the validation data.
-struct ComparedBaseline {
-  std::string of;  ///< the field; empty for text
-  Baseline baseline = {};
-  double result = 0;
-};
-
 /// Returns the rows of all options of a training, which refer to `request`.
 OptionRows train_rows(TrainRequest& request);
 
@@ -65,7 +58,8 @@ struct TrainOutcome {
   std::optional<TaskMetrics> task_test = {};
   std::optional<FieldFigures> field_valid =
       {};  ///< for data with fields, instead of `valid`; metrics of the best model
-  std::vector<ComparedBaseline> baselines = {};
+  std::vector<ComparedBaseline> baselines = {};  ///< on the validation data
+  Index refitted_examples = 0;  ///< that the model was fitted to after validation (refit.h); 0: it was not
   std::optional<FieldFigures> field_test = {};  ///< metrics on the test part of the split
 };
 /// Returns the output of `unfold train --json`.

@@ -2,25 +2,11 @@
 
 #include <nlohmann/json.hpp>
 
+#include "app/common/baseline_comparison.h"
 #include "app/train/train.h"
 
 namespace unfold {
 namespace {
-
-/// [{"field", "name", "measure", "value", "result", "better"}].
-nlohmann::ordered_json baselines_json(const TrainOutcome& outcome) {
-  nlohmann::ordered_json json = nlohmann::ordered_json::array();
-  for (const ComparedBaseline& each : outcome.baselines) {
-    nlohmann::ordered_json one = {{"name", each.baseline.name},
-                                  {"measure", each.baseline.measure},
-                                  {"value", each.baseline.value},
-                                  {"result", each.result},
-                                  {"better", is_better(each.result, each.baseline)}};
-    if (!each.of.empty()) one["field"] = each.of;
-    json.push_back(std::move(one));
-  }
-  return json;
-}
 
 nlohmann::ordered_json outcome_on_fields(const TrainOutcome& outcome) {
   const TrainingResult& result = outcome.result;
@@ -40,7 +26,9 @@ nlohmann::ordered_json outcome_on_fields(const TrainOutcome& outcome) {
                                  {"ended_by", result.reason}};
   if (outcome.field_valid) json["valid"] = to_json(*outcome.field_valid);
   if (outcome.field_test) json["test"] = to_json(*outcome.field_test);
-  json["baselines"] = baselines_json(outcome);
+  json["baselines"] = to_json(outcome.baselines);
+  json["refitted_examples"] =
+      outcome.refitted_examples > 0 ? nlohmann::ordered_json(outcome.refitted_examples) : nullptr;
   return json;
 }
 
@@ -56,6 +44,7 @@ nlohmann::ordered_json to_json(const TrainOutcome& outcome) {
             {"parameters", outcome.parameters},
             {"valid", to_json(*outcome.task_valid)},
             {"test", to_json(*outcome.task_test)},
+            {"baselines", to_json(outcome.baselines)},
             {"best_step", result.best_step},
             {"steps", result.steps},
             {"seconds", result.seconds},
@@ -75,7 +64,7 @@ nlohmann::ordered_json to_json(const TrainOutcome& outcome) {
       {"rollbacks", result.rollbacks},
       {"ended_by", result.reason}};
   if (outcome.valid) json["valid"] = to_json(*outcome.valid);
-  json["baselines"] = baselines_json(outcome);
+  json["baselines"] = to_json(outcome.baselines);
   return json;
 }
 

@@ -4,6 +4,7 @@
 #include <filesystem>
 
 #include "app/fasta/fasta_data.h"
+#include "app/settings/evaluation_split.h"
 #include "base/formats/decompress.h"
 #include "data/counts/corpus_survey.h"
 #include "data/readers/memory_data.h"
@@ -99,7 +100,7 @@ Material load_training_corpora(TrainSettings& s, LogTraining* log, const Initial
     material.training = whole_corpus(material.corpus, "training");
     material.validation = whole_corpus(*material.valid, "validation");
   } else {
-    auto [training, validation, test] = split_corpus(material.corpus, parse_split(*s.split));
+    auto [training, validation, test] = split_corpus(material.corpus, parse_split(*s.split), split_order(s));
     material.has_test = !test.empty();
     material.training = std::move(training);
     material.validation = std::move(validation);

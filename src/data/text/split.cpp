@@ -4,8 +4,10 @@
 
 #include <algorithm>
 #include <charconv>
+#include <numeric>
 
 #include "unfold/base/error.h"
+#include "unfold/numerics/random.h"
 
 namespace unfold {
 namespace {
@@ -40,6 +42,44 @@ Index parse_share(std::string_view text) {
 
 /// floor(n * share), exact for every n.
 Index portion(Index n, Index share) { return n / kWhole * share + n % kWhole * share / kWhole; }
+
+[[noreturn]] void fail_empty(std::size_t part, const Corpus& corpus) {
+  throw DataError(
+      fmt::format("the split leaves no symbols for the {} part: {} symbols are too few; choose a different split "
+                  "or use more data",
+                  kPartNames[part], corpus.symbols()));
+}
+
+/// Returns the part of each of `count` items, drawn at random with a fixed seed.
+std::vector<std::size_t> draw_parts(Index count, const SplitShares& split) {
+  constexpr std::uint64_t kSeed = 1;
+  std::vector<std::size_t> order(static_cast<std::size_t>(count)), result(order.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  Random random(kSeed, "text/split");
+  for (std::size_t i = order.size(); i > 1; --i) std::swap(order[i - 1], order[random.below(i)]);
+  Index begin = 0, share = 0;
+  for (std::size_t p = 0; p < split.shares.size(); ++p) {
+    share += split.shares[p];
+    for (const Index end = portion(count, share); begin < end; ++begin)
+      result[order[static_cast<std::size_t>(begin)]] = p;
+  }
+  return result;
+}
+
+std::array<Split, 3> split_sequences(const Corpus& corpus, const SplitShares& split) {
+  constexpr Index kMostBlocks = 10'000;  // Split::bytes reads some thousand symbols for each
+  const Index sequences = corpus.sequences(), blocks = std::min(sequences, kMostBlocks);
+  const std::vector<std::size_t> drawn = draw_parts(blocks, split);
+  std::array<Split, 3> parts;
+  for (std::size_t p = 0; p < parts.size(); ++p) parts[p].name = kPartNames[p];
+  for (Index block = 0; block < blocks; ++block)
+    for (Index s = sequences * block / blocks; s < sequences * (block + 1) / blocks; ++s)
+      if (corpus.length(s) > 0)
+        parts[drawn[static_cast<std::size_t>(block)]].pieces.push_back({s, {0, corpus.length(s)}});
+  for (std::size_t p = 0; p < parts.size(); ++p)
+    if (split.shares[p] > 0 && parts[p].empty()) fail_empty(p, corpus);
+  return parts;
+}
 
 }  // namespace
 
@@ -86,10 +126,11 @@ SplitShares parse_split(std::string_view text) {
   return split;
 }
 
-std::array<Split, 3> split_corpus(const Corpus& corpus, const SplitShares& split) {
+std::array<Split, 3> split_corpus(const Corpus& corpus, const SplitShares& split, SplitOrder order) {
   if (std::ranges::any_of(split.shares, [](Index share) { return share < 0 || share > kWhole; }) ||
       split.shares[0] + split.shares[1] + split.shares[2] != kWhole)
     throw UsageError("split: the shares of the parts must be at least 0 and sum to 100 %; use parse_split");
+  if (order == SplitOrder::shuffled && corpus.sequences() >= kFewestShuffled) return split_sequences(corpus, split);
   std::array<Split, 3> parts;
   Index begin = 0, share = 0;              // of the part, over all symbols
   Index sequence = 0, sequence_begin = 0;  // the sequence in which the part begins
@@ -97,12 +138,7 @@ std::array<Split, 3> split_corpus(const Corpus& corpus, const SplitShares& split
     parts[p].name = kPartNames[p];
     share += split.shares[p];
     const Index end = portion(corpus.symbols(), share);
-    if (begin == end && split.shares[p] > 0) {
-      throw DataError(
-          fmt::format("the split leaves no symbols for the {} part: {} symbols are too few; choose a different split "
-                      "or use more data",
-                      kPartNames[p], corpus.symbols()));
-    }
+    if (begin == end && split.shares[p] > 0) fail_empty(p, corpus);
     while (begin < end) {
       const Index sequence_end = sequence_begin + corpus.length(sequence);
       const Index piece_end = std::min(end, sequence_end);

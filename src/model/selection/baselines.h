@@ -1,7 +1,8 @@
 #pragma once
 /// Baselines: the quality of simple predictions, in the metric of the model that they are compared with.
 ///
-///   std::vector<Baseline> of = field_baselines(training, validation, "label", 0);
+///   const FieldStatistics known = field_statistics(training, "label");          // stored in the card of the model
+///   std::vector<Baseline> of = field_baselines(known, validation, "label", 0);
 ///   if (!is_better(accuracy, of.front())) ...
 ///
 /// | data | baseline | measure |
@@ -11,8 +12,13 @@
 /// | numbers per position of a chain | persistence: the last observed value | mean_squared_error |
 /// | symbols of a text | unigram, and n-gram of order kBaselineOrder | nats_per_symbol |
 ///
-/// All are measured on the same entries as the model. Values of NaN are left out.
+/// All are measured on the same entries as the model. Values of NaN are left out. The n-gram is fitted to the training
+/// text; the others need only its statistics, so they are available wherever the model is.
+///
+/// The best constant prediction in nats (`constant_nats`) also shows whether a training has diverged.
 
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -20,6 +26,7 @@
 #include "unfold/data/examples/example_set.h"
 #include "unfold/data/text/corpus.h"
 #include "unfold/data/text/split.h"
+#include "unfold/model/model.h"
 
 namespace unfold {
 
@@ -32,17 +39,54 @@ struct Baseline {
 /// Returns whether a result in the metric of a baseline is better than the baseline.
 bool is_better(double result, const Baseline& baseline);
 
+/// A baseline beside the result of the model in the same measure, on the same data.
+struct ComparedBaseline {
+  std::string of;  ///< the field; empty for text
+  Baseline baseline = {};
+  double result = 0;
+};
+
+/// What constant predictions of a field need to know of the training data.
+struct FieldStatistics {
+  std::vector<Index> counts = {};                  ///< of each symbol
+  std::vector<double> means = {}, variances = {};  ///< of each number, standardized
+  bool bits = false;                               ///< all numbers are 0 or 1
+};
+FieldStatistics field_statistics(const ExampleSet& training, const std::string& field);
+/// Of the symbols of a part that a model predicts; the first 10^7 of them.
+FieldStatistics text_statistics(const Corpus& corpus, const Split& part, Symbol predict_after);
+
+/// Key of the model card: {FIELD: {"counts": [...]} or {"means": [...], "variances": [...], "bits": bool}}. A text has
+/// the field kSymbol.
+inline constexpr const char* kStatisticsKey = "statistics";
+/// The statistics of more than 100,000 symbols are null.
+nlohmann::json to_json(const FieldStatistics& statistics);
+/// Returns the statistics in the card of a model; none if it has none for the field. Throws ModelError.
+std::optional<FieldStatistics> stored_statistics(const Model& model, const std::string& field);
+
 /// `ahead`: distance in positions to the last known value of a number; 0 for fields that are not read.
-std::vector<Baseline> field_baselines(const ExampleSet& training, const ExampleSet& measured, const std::string& field,
-                                      Index ahead);
+std::vector<Baseline> field_baselines(const FieldStatistics& known, const ExampleSet& measured,
+                                      const std::string& field, Index ahead);
+
+/// Returns the loss in nats of the best constant prediction: the frequencies of symbols and bits, each added 1/2, or a
+/// Gaussian for each number, in standardized units. NaN if there is nothing to predict.
+double constant_nats(const FieldStatistics& known, const FieldColumn& measured, const FieldSpecification& field);
+/// The same for the symbols of a text, or of other data, that have these counts.
+double constant_nats(const FieldStatistics& known, const FieldStatistics& measured);
 
 inline constexpr Index kBaselineOrder = 5;
 /// Symbols of the training part that the n-gram reads at most, and symbols that it is measured on at most.
-inline constexpr Index kBaselineTraining = 1'000'000, kBaselineMeasured = 100'000;
+inline constexpr Index kBaselineTraining = 1'000'000, kBaselineMeasured = 1'000'000;
 
-/// Baselines of a language model; none if only some symbols are predicted (`predict_after`, masks). The n-gram is left
-/// out for texts of more than 10^5 different symbols.
-std::vector<Baseline> text_baselines(const Corpus& corpus, const Split& training, const Corpus& measured_corpus,
-                                     const Split& measured, Symbol predict_after, Team& team);
+/// The unigram.
+std::vector<Baseline> text_baselines(const FieldStatistics& known, const Corpus& measured_corpus, const Split& measured,
+                                     Symbol predict_after);
+/// The n-gram; none if only some symbols are predicted (`predict_after`, masks), or for texts of more than 10^5
+/// different symbols.
+std::optional<Baseline> ngram_baseline(const Corpus& corpus, const Split& training, const Corpus& measured_corpus,
+                                       const Split& measured, Symbol predict_after, Team& team);
+
+/// The first symbols of a part.
+Split beginning_of(const Split& part, Index symbols);
 
 }  // namespace unfold

@@ -72,8 +72,8 @@ TEST_F(Report, every_report_section_has_content_or_a_reason) {
     else
       EXPECT_GT(one.at("missing").get<std::string>().size(), 10u) << one.at("id");
   }
-  EXPECT_THAT(ids, ::testing::ElementsAre("card", "curves", "seeds", "cost", "text", "neurons", "gates", "lags",
-                                          "radius", "calibration", "confusion", "worst", "samples", "forecasts",
+  EXPECT_THAT(ids, ::testing::ElementsAre("card", "curves", "seeds", "cost", "baselines", "text", "neurons", "gates",
+                                          "lags", "radius", "calibration", "confusion", "worst", "samples", "forecasts",
                                           "attention", "trees", "rolls", "command"));
   for (const char* id : {"card", "curves", "cost", "text", "neurons", "gates", "lags", "radius", "calibration",
                          "confusion", "worst", "samples", "command"})

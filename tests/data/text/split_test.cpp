@@ -76,6 +76,39 @@ TEST(Splits, empty_part_is_named) {
   EXPECT_EQ(whole_corpus(corpus_of({2, 3}), "all").pieces, (std::vector<Piece>{{0, {0, 2}}, {1, {0, 3}}}));
 }
 
+TEST(Splits, ASortedListHasTheSameFirstLettersInEachPart) {
+  std::string text;
+  constexpr Index kLines = 2600;
+  for (Index i = 0; i < kLines; ++i) text += std::string(1, static_cast<char>('a' + 26 * i / kLines)) + "xy\n";
+  const Corpus corpus = Corpus::load({Input::from_bytes("list", text)}, Alphabet::all_bytes(), {.lines = true});
+  const auto parts = split_corpus(corpus, parse_split("80/10/10"), SplitOrder::shuffled);
+  std::vector<int> times(static_cast<std::size_t>(corpus.sequences()));
+  Index bytes = 0;
+  for (const Split& part : parts) {
+    std::array<Index, 26> first{};
+    Index last = -1;
+    for (const Piece& piece : part.pieces) {
+      EXPECT_LT(last, piece.sequence);
+      last = piece.sequence;
+      EXPECT_EQ(piece.range.size(), corpus.length(piece.sequence));
+      ++times[static_cast<std::size_t>(piece.sequence)];
+      ++first[static_cast<std::size_t>(corpus.read(piece.sequence, {0, 1}).front() - 'a')];
+    }
+    EXPECT_GT(std::ranges::min(first), 0) << part.name;
+    bytes += part.bytes(corpus);
+  }
+  EXPECT_EQ(std::ranges::count(times, 1), kLines);
+  EXPECT_EQ(bytes, corpus.bytes());
+  EXPECT_EQ(parts[1].pieces.size(), 260U);
+  EXPECT_EQ(split_corpus(corpus, parse_split("80/10/10"), SplitOrder::shuffled)[1].pieces, parts[1].pieces);
+}
+
+TEST(Splits, FewSequencesAndRunningTextKeepTheirOrder) {
+  const Corpus corpus = corpus_of(std::vector<Index>(at(kFewestShuffled - 1), 3));
+  EXPECT_EQ(split_corpus(corpus, parse_split("50/50"), SplitOrder::shuffled)[0].pieces,
+            split_corpus(corpus, parse_split("50/50"))[0].pieces);
+}
+
 TEST(Splits, tiny_shakespeare_gives_the_usual_numbers) {
   UNFOLD_REAL_DATA(path, "tinyshakespeare/input.txt");
   const std::vector<std::string> files{path};

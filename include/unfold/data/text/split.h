@@ -1,5 +1,5 @@
 #pragma once
-/// Contiguous splits of a corpus: training, validation and test.
+/// Splits of a corpus: training, validation and test.
 
 #include <array>
 #include <string>
@@ -39,10 +39,21 @@ struct SplitShares {
 /// UsageError with an example.
 SplitShares parse_split(std::string_view text);
 
-/// Returns the three splits. All sequences are concatenated; of n symbols, training is [0, floor(share * n)), followed
-/// by validation, and test is the rest, with boundaries rounded down. Sequence boundaries inside a part are kept. A
-/// share of 0 gives an empty part; a positive share that gives an empty part raises DataError that names it.
-std::array<Split, 3> split_corpus(const Corpus& corpus, const SplitShares& split);
+/// What is divided: the text in its order, or independent sequences, such as the lines of a list. A sorted list in its
+/// order would have other first letters in each part.
+enum class SplitOrder { contiguous, shuffled };
+
+/// Fewer sequences are not shuffled.
+inline constexpr Index kFewestShuffled = 100;
+
+/// Returns the three splits.
+///   - contiguous: all sequences are concatenated; of n symbols, training is [0, floor(share * n)), followed by
+///     validation, and test is the rest, with boundaries rounded down. Sequence boundaries inside a part are kept.
+///   - shuffled: each sequence is in one part as a whole, drawn at random with a fixed seed. Of n sequences, training
+///     has floor(share * n), and so on. More than 10,000 sequences are drawn in blocks of neighbors.
+/// A share of 0 gives an empty part; a positive share that gives an empty part raises DataError that names it.
+std::array<Split, 3> split_corpus(const Corpus& corpus, const SplitShares& split,
+                                  SplitOrder order = SplitOrder::contiguous);
 
 /// The whole corpus as one split.
 Split whole_corpus(const Corpus& corpus, std::string name);

@@ -1,5 +1,6 @@
 #pragma once
-/// Compares the result of a training with two baselines: the best constant prediction (the frequencies of symbols and
+/// Recognizes trainings that diverged although all numbers stayed finite, by a comparison with two references: the best
+/// constant prediction (the frequencies of symbols and
 /// classes, the mean of numbers, both of the training part) and the initial network.
 ///
 /// A result is worse than a constant if its metric is higher: nats per prediction, or for numbers the squared error.
@@ -17,6 +18,7 @@
 #include "app/common/reporter.h"
 #include "app/fields/field_metrics.h"
 #include "app/settings/train_settings.h"
+#include "model/selection/baselines.h"
 #include "unfold/model/network/language_model.h"
 #include "unfold/model/network/network_model.h"
 
@@ -42,17 +44,13 @@ bool has_diverged(const BaselineFigure& figure, double initial);
 
 /// Reports which metrics are worse than a constant. `initial`: returns the results of the initial network, in the order
 /// of `figures`; called only when one of them is worse. Throws DivergedError.
-void compare_with_baselines(const std::vector<BaselineFigure>& figures,
-                            const std::function<std::vector<double>()>& initial, const TrainSettings& settings,
-                            const std::string& run, Reporter& reporter);
+void check_divergence(const std::vector<BaselineFigure>& figures, const std::function<std::vector<double>()>& initial,
+                      const TrainSettings& settings, const std::string& run, Reporter& reporter);
 
 /// Compares the nats per symbol of a language model on a part of a text with those of the uniform distribution and of
 /// the frequencies in the training part. `nats`: of the model.
 BaselineFigure text_figure(double nats, const Corpus& corpus, const Split& training, const Corpus& measured,
                            const Split& part, Symbol predict_after);
-/// The first symbols of a part.
-Split beginning_of(const Split& part, Index symbols);
-
 /// Returns the metrics of each head in `found`, measured on the examples `measured`.
 template <class T>
 std::vector<BaselineFigure> field_figures(const NetworkModel<T>& model, const FieldFigures& found,

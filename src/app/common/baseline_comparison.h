@@ -1,0 +1,20 @@
+#pragma once
+/// Baselines beside a result (model/selection/baselines.h), as text and as JSON: the same in train, eval and report.
+
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <vector>
+
+#include "app/common/reporter.h"
+#include "model/selection/baselines.h"
+
+namespace unfold {
+
+/// [{"name", "measure", "value", "result", "better"}], and "field" where there are fields.
+nlohmann::ordered_json to_json(const std::vector<ComparedBaseline>& baselines);
+/// Returns "label: accuracy 0.93, the baseline majority class 0.5".
+std::string comparison_of(const ComparedBaseline& compared);
+/// Reports the baselines; a result that is not better than one is a warning. `data`: "validation".
+void report_baselines(const std::vector<ComparedBaseline>& baselines, const std::string& data, Reporter& reporter);
+
+}  // namespace unfold

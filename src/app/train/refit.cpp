@@ -1,0 +1,41 @@
+#include "app/train/refit.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "app/settings/evaluation_split.h"
+#include "model/density/mixture_fit.h"
+#include "model/network/density_model.h"
+#include "model/network/hmm_fit.h"
+#include "model/network/readout.h"
+#include "unfold/base/error.h"
+#include "unfold/model/network/spec.h"
+
+namespace unfold {
+
+bool is_refitted(const FieldPlan& plan, const Examples& examples, const Given& given, const TrainSettings& s,
+                 bool default_budget) {
+  if (s.refit) {
+    const bool yes = *s.refit == "yes";
+    if (yes && s.valid) throw UsageError("--refit yes cannot be combined with --valid, whose data stay held out");
+    if (yes && !validates(s) && !readout_of(parse_model_spec(s.model)))
+      throw UsageError("--refit yes has no effect if --split holds nothing out for validation: leave it out");
+    return yes;
+  }
+  const Index size = examples.count() == 1 ? examples.positions() : examples.count();
+  if (size >= kFewExamples || s.valid || given.contains(&TrainSettings::split)) return false;
+  if (examples.are_trees() || examples.are_grids()) return false;
+  const ModelSpec spec = parse_model_spec(s.model);
+  constexpr Index kFewPositions = 50'000;
+  if (plan.problem == Problem::tagging && examples.positions() >= kFewPositions) return false;
+  if (is_fitted_mixture(s.model) || is_hidden_markov(spec)) return true;
+  return default_budget && !readout_of(spec) && !names_density(s.model) &&
+         (plan.problem == Problem::classifying || plan.problem == Problem::tagging);
+}
+
+Index refit_steps(Index best_step, Index training, Index all) {
+  const double ratio = static_cast<double>(all) / static_cast<double>(std::max<Index>(1, training));
+  return std::max<Index>(1, std::llround(static_cast<double>(best_step) * ratio));
+}
+
+}  // namespace unfold

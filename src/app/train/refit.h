@@ -1,0 +1,25 @@
+#pragma once
+/// Refit: after a model was validated on held-out examples, it is fitted again to the training and validation part
+/// together. Its validation metrics are those of the first fit. Models trained by gradients start from the beginning
+/// and run for the best number of steps by validation, in proportion to the number of examples.
+
+#include "app/fields/field_data.h"
+#include "app/settings/train_settings.h"
+
+namespace unfold {
+
+/// Data with fewer examples, or positions of a single example, are small.
+inline constexpr Index kFewExamples = 2000;
+
+/// Whether the model is fitted again: as `settings.refit` states; by default for small data that are split by default,
+/// if the model is a mixture or a hidden Markov model, or if it predicts labels with a default budget. Throws
+/// UsageError if `refit` is stated and nothing is held out, or --valid names the validation data. `default_budget`:
+/// neither epochs, steps nor minutes were specified.
+bool is_refitted(const FieldPlan& plan, const Examples& examples, const Given& given, const TrainSettings& settings,
+                 bool default_budget);
+
+/// Steps of the second training.
+/// `training`, `all`: positions.
+Index refit_steps(Index best_step, Index training, Index all);
+
+}  // namespace unfold
