@@ -155,7 +155,7 @@ class SeriesFile {
     write(text_("\nint @predict(const double *series, int positions, float *work, " + outputs_.arguments(true) + ") "));
     std::string features = kFeatures;
     features.replace(
-        features.find('%'), 1,
+        features.find("\n%") + 1, 1,
         bank_.options().standardized ? "  for (c = 0; c < @@_INPUTS; ++c) @standardize(x + c, positions);\n" : "");
     write(text_(features + outputs_.text("", "outputs") + "  return 0;\n}\n"));
     if (outputs_.given() == FieldOutput::labels) write(c_alphabet(*field_.alphabet, text_));
