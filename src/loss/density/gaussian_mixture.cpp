@@ -9,6 +9,7 @@
 #include "loss/hmm/gaussian_hmm.h"
 #include "numerics/functions.h"
 #include "numerics/moments.h"
+#include "unfold/base/error.h"
 #include "unfold/loss/registry.h"
 #include "unfold/loss/rows.h"
 #include "unfold/numerics/vector.h"
@@ -320,7 +321,10 @@ class GaussianMixture final : public RowLoss<T>, public RowCurvature<T>, public 
 
 template <class T>
 std::unique_ptr<Loss<T>> make_gaussian_mixture(const AnyOptions& any) {
-  return std::make_unique<GaussianMixture<T>>(any.as<GaussianMixtureOptions>());
+  const auto& options = any.as<GaussianMixtureOptions>();
+  if (options.fit == MixtureFitting::gradients && options.prior != kPriorVariance)
+    throw UsageError("gaussian-mixture: prior applies to fit=em, not to training by gradients; leave one out");
+  return std::make_unique<GaussianMixture<T>>(options);
 }
 
 }  // namespace

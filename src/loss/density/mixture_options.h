@@ -3,11 +3,13 @@
 /// (model/density/mixture_fit.h).
 
 #include "loss/hmm/gaussian_hmm.h"
+#include "loss/hmm/vector_hmm.h"
 #include "unfold/base/options/options.h"
 #include "unfold/base/types.h"
 
 namespace unfold {
 
+inline constexpr double kSmallestPrior = 1e-9;
 inline constexpr double kMostFullComponents = 1000, kMostBitComponents = 10'000;
 
 enum class MixtureFitting { em, gradients };
@@ -16,6 +18,7 @@ struct GaussianMixtureOptions {
   Index components = 10;
   Covariance covariance = Covariance::full;
   MixtureFitting fit = MixtureFitting::em;
+  double prior = kPriorVariance;
 
   /// Numbers of the signal for each component: its weight, n means, n deviations, and n (n - 1) / 2 regressions.
   Index numbers(Index n) const { return 1 + 2 * n + (covariance == Covariance::full ? n * (n - 1) / 2 : 0); }
@@ -32,6 +35,9 @@ void describe(Visitor& v, GaussianMixtureOptions& o) {
   v("covariance", o.covariance, "type of the covariance of each component",
     {{Covariance::full, "full"}, {Covariance::diagonal, "diagonal"}});
   describe_mixture_fitting(v, o.fit);
+  v("prior", o.prior,
+    "standalone model, fit=em: variance of the observation that each covariance has as its prior, standardized",
+    range(kSmallestPrior, 1));
 }
 
 struct BernoulliMixtureOptions {

@@ -13,9 +13,9 @@
 ///   std::vector<Index> path = most_probable_states(hmm, run);
 ///
 /// If a component could shrink onto a single vector, the likelihood would have no maximum. Covariances therefore have a
-/// prior, equivalent to `kPriorCount` vectors with variance kPriorShare. Expectation-maximization never decreases the
-/// log posterior,
-///   log p(y) - kPriorCount / 2 sum_jc (log |S_jc| + kPriorShare trace S_jc^-1).
+/// prior, equivalent to `kPriorCount` vectors with variance VectorHmmShape::prior. Expectation-maximization never
+/// decreases the log posterior,
+///   log p(y) - kPriorCount / 2 sum_jc (log |S_jc| + prior trace S_jc^-1).
 /// Numbers should be standardized.
 
 #include <atomic>
@@ -29,9 +29,12 @@
 
 namespace unfold {
 
+inline constexpr double kPriorCount = 1, kPriorVariance = 0.01;
+
 struct VectorHmmShape {
   Index states = 1, components = 1, numbers = 1;
-  bool full = true;  ///< full covariances; otherwise diagonal
+  bool full = true;               ///< full covariances; otherwise diagonal
+  double prior = kPriorVariance;  ///< variance of the prior of every covariance
 
   Index mixtures() const { return states * components; }
   Index spread() const { return full ? numbers * numbers : numbers; }  ///< numbers of one covariance
@@ -101,8 +104,6 @@ struct VectorHmmFit {
   /// -2 log p(y) + parameters log(vectors); smaller is better (Schwarz 1978).
   double bic = 0;
 };
-
-inline constexpr double kPriorCount = 1, kPriorShare = 0.01;
 
 /// One iteration of expectation-maximization. Returns the log posterior of the model before the iteration, and stores
 /// its log likelihood in `likelihood` if not null. Threads share the sequences; results do not depend on the number of

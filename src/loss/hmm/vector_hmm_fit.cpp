@@ -76,7 +76,7 @@ void add_run(const VectorHmmTables& tables, Matrix<const double> run, VectorHmmC
 }
 
 /// Log prior of one covariance: trace S^-1 equals that of D^-1 over the rows of the regressions.
-double log_prior(const GaussianFactors& of) {
+double log_prior(const GaussianFactors& of, double variance) {
   const auto n = static_cast<Index>(of.log_d.size());
   double log_det = 0, trace = 0;
   for (Index i = 0; i < n; ++i) {
@@ -88,7 +88,7 @@ double log_prior(const GaussianFactors& of) {
     log_det += 2 * of.log_d[at(i)];
     trace += squares * of.inverse[at(i)] * of.inverse[at(i)];
   }
-  return -kPriorCount / 2 * (log_det + kPriorShare * trace);
+  return -kPriorCount / 2 * (log_det + variance * trace);
 }
 
 void to_shares(std::vector<double>& counts, Index rows, std::vector<double>& result) {
@@ -109,7 +109,7 @@ void set_components(const HmmMoments& sums, VectorHmm& hmm) {
     double *mean = hmm.means.data() + k * n, *out = hmm.covariances.data() + k * shape.spread();
     const double *first = sums.first.data() + k * n, *second = sums.second.data() + k * shape.spread();
     const auto covariance = [&](Index i, Index j, double sum) {
-      const double prior = i == j ? kPriorCount * kPriorShare : 0;
+      const double prior = i == j ? kPriorCount * shape.prior : 0;
       return (sum - first[i] * first[j] / count + prior) / (count + kPriorCount);
     };
     for (Index i = 0; i < n; ++i) {
@@ -241,7 +241,7 @@ double reestimate(VectorHmm& hmm, const VectorSequences& runs, Team& team, doubl
   });
   for (std::size_t b = 1; b < sums.size(); ++b) sums[0].add(sums[b]);
   double posterior = sums[0].log_likelihood;
-  for (const GaussianFactors& each : tables.factors) posterior += log_prior(each);
+  for (const GaussianFactors& each : tables.factors) posterior += log_prior(each, hmm.shape.prior);
   if (likelihood != nullptr) *likelihood = sums[0].log_likelihood;
   maximise(sums[0], hmm);
   return posterior;

@@ -6,10 +6,12 @@
 #include <limits>
 
 #include "loss/density/bernoulli_mixture_fit.h"
+#include "loss/density/mixture_options.h"
 #include "loss/hmm/vector_hmm.h"
 #include "model/network/density_model.h"
 #include "model/network/hmm_fit.h"
 #include "unfold/base/error.h"
+#include "unfold/loss/registry.h"
 #include "unfold/numerics/random.h"
 #include "unfold/train/evaluate.h"
 #include "unfold/train/sources/example_sources.h"
@@ -19,8 +21,10 @@ namespace unfold {
 namespace {
 
 constexpr Index kFewRows = 400;  // largest number of rows for ten folds
-constexpr Index kShortStarts = 6, kMostIterations = 60;
+constexpr Index kStarts = 6, kStartsOfFewRows = 20, kMostIterations = 60;
 constexpr double kCoarse = 1e-4;  // nats per row
+/// Columns with few different values, such as rounded measurements, are described best by narrow components.
+constexpr const char* kNarrowPrior = ",prior=1e-06";
 
 /// The training and the held-out rows of one fold.
 struct Fold {
@@ -84,8 +88,8 @@ class DensityComparison {
       grow({1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64}, "bernoulli-mixture:{}");
       try_network("nade:100");
     } else {
-      grow({1, 2, 3, 4, 6, 8, 12, 16}, "gaussian-mixture:{}");
-      grow({1, 2, 3, 4, 6, 8, 12, 16, 24, 32}, "gaussian-mixture:{},covariance=diagonal");
+      for (const char* covariance : {"", ",covariance=diagonal"})
+        for (const char* prior : {"", kNarrowPrior}) grow_gaussians(std::string(covariance) + prior);
       try_network("rnade:50");
     }
     settle_order();
@@ -94,9 +98,18 @@ class DensityComparison {
 
  private:
   Index fold_count() const { return static_cast<Index>(folds_.size()); }
+  /// Short fits before the best one runs on.
+  Index starts() const { return static_cast<Index>(read_.size()) <= kFewRows ? kStartsOfFewRows : kStarts; }
+
+  void grow_gaussians(const std::string& options) {
+    const bool diagonal = options.find("diagonal") != std::string::npos;
+    std::vector<Index> counts = {1, 2, 3, 4, 6, 8, 12, 16};
+    if (diagonal) counts.insert(counts.end(), {24, 32});
+    grow(counts, "gaussian-mixture:{}" + options);
+  }
 
   /// Increases the number of components until the held-out likelihood falls twice in a row.
-  void grow(const std::vector<Index>& counts, const char* pattern) {
+  void grow(const std::vector<Index>& counts, const std::string& pattern) {
     double best = std::numeric_limits<double>::infinity();
     int worse = 0;
     for (const Index components : counts) {
@@ -119,7 +132,7 @@ class DensityComparison {
     const auto rows = static_cast<double>(fold.held_out.size());
     if (o_.bits) {
       const BernoulliMixtureFit fit = fit_bernoulli_mixture(training.rows(), components,
-                                                            {.starts = kShortStarts,
+                                                            {.starts = starts(),
                                                              .restarts = 1,
                                                              .iterations = kMostIterations,
                                                              .tolerance = kCoarse,
@@ -128,10 +141,14 @@ class DensityComparison {
                                                             team_);
       return -mean_of(log_probabilities(fit, held_out.rows(), team_));
     }
-    const VectorHmmShape shape{
-        .components = components, .numbers = numbers_, .full = model.find("diagonal") == std::string::npos};
+    const AnyOptions any = choose_loss(model).options;
+    const auto& options = any.as<GaussianMixtureOptions>();
+    const VectorHmmShape shape{.components = components,
+                               .numbers = numbers_,
+                               .full = options.covariance == Covariance::full,
+                               .prior = options.prior};
     const VectorHmmFit fit = fit_vector_hmm(shape, rows_as_runs(training.rows()),
-                                            {.starts = kShortStarts,
+                                            {.starts = starts(),
                                              .restarts = 1,
                                              .iterations = kMostIterations,
                                              .tolerance = kCoarse,

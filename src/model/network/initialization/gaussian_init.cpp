@@ -70,7 +70,7 @@ VectorHmm even_start(const LabelRuns& of, Index states) {
       for (Index j = 0; j < n; ++j) {
         const double centred =
             seconds[at((k * n + i) * n + j)] - counts[at(k)] * hmm.means[at(k * n + i)] * hmm.means[at(k * n + j)];
-        const double prior = i == j ? kPriorCount * kPriorShare : 0;
+        const double prior = i == j ? kPriorCount * kPriorVariance : 0;
         hmm.covariances[at((k * n + i) * n + j)] = (centred + prior) / (counts[at(k)] + kPriorCount);
       }
   }
