@@ -77,6 +77,7 @@ def train(
     gradient_sums: str | None = None,
     validate_every: int | None = None,
     best_by: str | None = None,
+    refit: str | None = None,
     early_stop: int | None = None,
     sample_every: int | None = None,
     checkpoint_every: int | None = None,

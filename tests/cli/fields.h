@@ -83,6 +83,12 @@ class FieldsTest : public CommandTest {
     EXPECT_EQ(finished.code, 0) << finished.err;
     return finished.out;
   }
+  /// The JSON object that eval writes, without the baselines beside the metrics.
+  static nlohmann::json metrics_of(const Arguments& arguments) {
+    nlohmann::json result = only_object(output_of(arguments));
+    result.erase("baselines");
+    return result;
+  }
 };
 
 inline std::string first_line(const std::string& text) { return text.substr(0, text.find('\n')); }

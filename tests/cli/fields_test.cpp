@@ -227,14 +227,13 @@ TEST_F(FieldsTest, validation_file_and_named_parts_are_used) {
   const std::string file = data("lines", labelled_lines(40)), other = data("other", labelled_lines(7));
   const nlohmann::json trained = train_on(file, {"--model", "bigru:4", "--valid", other});
   EXPECT_EQ(trained["valid"]["examples"], 7);
-  EXPECT_EQ(only_object(output_of({"eval", run_, other, "--json"})), trained["valid"]);
+  EXPECT_EQ(metrics_of({"eval", run_, other, "--json"}), trained["valid"]);
   expect_failure({"eval", run_, file, "--part", "test"}, 2, "--part needs --split");
   const nlohmann::json split = train_on(file, {"--model", "bigru:4", "--split", "50/25/25", "--overwrite"});
   EXPECT_EQ(split["valid"]["examples"], 10);
   EXPECT_EQ(split["test"]["examples"], 10);
-  EXPECT_EQ(only_object(output_of({"eval", run_, file, "--split", "50/25/25", "--part", "test", "--json"})),
-            split["test"]);
-  EXPECT_EQ(only_object(output_of({"eval", run_, file, "--part", "test", "--json"})), split["test"]);
+  EXPECT_EQ(metrics_of({"eval", run_, file, "--split", "50/25/25", "--part", "test", "--json"}), split["test"]);
+  EXPECT_EQ(metrics_of({"eval", run_, file, "--part", "test", "--json"}), split["test"]);
   expect_failure({"eval", run_, file, "--split", "90/10", "--part", "test"}, 3, "--part test is empty in the split");
 }
 
@@ -250,7 +249,7 @@ TEST_F(FieldsTest, empty_column_is_missing_in_every_given_file) {
                           "load,t",  "--predict", "load",     "--overwrite"};
   for (const char* option : {"--valid", "--test"}) {
     const nlohmann::json trained = train_on(full, more + Arguments{option, none});
-    EXPECT_EQ(only_object(output_of({"eval", run_, none, "--json"})), trained[std::string(option).substr(2)]) << option;
+    EXPECT_EQ(metrics_of({"eval", run_, none, "--json"}), trained[std::string(option).substr(2)]) << option;
   }
   for (const auto& [first, second] : {std::pair{full, none}, std::pair{none, full}}) {
     train_on(first, more + Arguments{second, "--split", "100/0/0"});

@@ -41,6 +41,9 @@ TrainSettings settings_of_card(const Model& model) {
   settings.trees = stored_text(stored, &TrainSettings::trees);
   if (const auto window = stored.find(name_of(&TrainSettings::window)); window != stored.end())
     settings.window = whole_number<Index>(*window).value_or(settings.window);
+  if (const auto ahead = stored.find(name_of(&TrainSettings::ahead)); ahead != stored.end())
+    settings.ahead = whole_number<Index>(*ahead);
+  settings.refit = stored_text(stored, &TrainSettings::refit);
   if (const auto name = stored_text(stored, &TrainSettings::model); name && names_density(*name)) {
     settings.model = *name;
     settings.predict = stored_text(stored, &TrainSettings::predict);
