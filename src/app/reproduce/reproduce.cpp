@@ -18,7 +18,7 @@
 #include "app/reproduce/reproduction.h"
 #include "app/sweep/run_settings_record.h"
 #include "app/train/train.h"
-#include "app/train/train_processes.h"
+#include "app/train/stages/train_processes.h"
 #include "base/options/suggestions.h"
 #include "base/printable.h"
 #include "data/text/text_source_spec.h"

@@ -70,7 +70,7 @@ struct TrainSettings {
                                                 ///< or "bf16"
   Index restarts = 1, validate_every = 0, early_stop = 0;
   /// For data with fields: whether the model is fitted again to the training and validation part together, "yes" or
-  /// "no"; default: for small data (app/train/refit.h).
+  /// "no"; default: for small data (app/train/stages/refit.h).
   std::optional<std::string> refit = {};
   std::optional<Index> shards = {};               ///< number of shards of a batch (docs/processes.md); default: one
   std::optional<std::string> gradient_sums = {};  ///< precision of sums over shards: "exact" (default) or "bf16"

@@ -1,4 +1,4 @@
-#include "app/train/train_restarts.h"
+#include "app/train/stages/train_restarts.h"
 
 #include <fmt/format.h>
 

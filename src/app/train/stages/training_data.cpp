@@ -1,4 +1,4 @@
-#include "app/train/training_data.h"
+#include "app/train/stages/training_data.h"
 
 #include <algorithm>
 #include <filesystem>

@@ -1,4 +1,4 @@
-#include "app/train/series_training.h"
+#include "app/train/stages/series_training.h"
 
 #include <fmt/format.h>
 
@@ -7,7 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "app/fields/left_out_metrics.h"
-#include "app/train/refit.h"
+#include "app/train/stages/refit.h"
 #include "model/selection/series_selection.h"
 #include "model/series/kernel_thresholds.h"
 #include "model/series/pooled_readout.h"

@@ -1,4 +1,4 @@
-#include "app/train/ridge_training.h"
+#include "app/train/stages/ridge_training.h"
 
 #include <fmt/format.h>
 

@@ -10,6 +10,7 @@
 /// steps, it is only reported. Both are measured on the validation data or, without any, on the beginning of the
 /// training part.
 
+#include <algorithm>
 #include <functional>
 #include <limits>
 #include <string>
@@ -46,6 +47,16 @@ bool has_diverged(const BaselineFigure& figure, double initial);
 /// of `figures`; called only when one of them is worse. Throws DivergedError.
 void check_divergence(const std::vector<BaselineFigure>& figures, const std::function<std::vector<double>()>& initial,
                       const TrainSettings& settings, const std::string& run, Reporter& reporter);
+
+/// Returns the result of `measure` while a model temporarily has different parameters.
+template <class Model, class T>
+auto with_parameters(Model& model, const Parameters<T>& other, const auto& measure) {
+  const Parameters<T> own = model.parameters();
+  std::ranges::copy(other.flat(), model.parameters().flat().begin());
+  auto result = measure();
+  std::ranges::copy(own.flat(), model.parameters().flat().begin());
+  return result;
+}
 
 /// Compares the nats per symbol of a language model on a part of a text with those of the uniform distribution and of
 /// the frequencies in the training part. `nats`: of the model.

@@ -1,6 +1,6 @@
-#include "app/train/trainer_options.h"
+#include "app/train/stages/trainer_options.h"
 
-#include "app/train/teacher_forcing.h"
+#include "app/train/stages/teacher_forcing.h"
 
 namespace unfold {
 

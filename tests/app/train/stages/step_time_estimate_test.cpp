@@ -1,4 +1,4 @@
-#include "app/train/step_time_estimate.h"
+#include "app/train/stages/step_time_estimate.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

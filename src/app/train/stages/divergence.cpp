@@ -1,4 +1,4 @@
-#include "app/train/divergence.h"
+#include "app/train/stages/divergence.h"
 
 #include <fmt/format.h>
 

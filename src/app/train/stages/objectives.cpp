@@ -1,4 +1,4 @@
-#include "app/train/objectives.h"
+#include "app/train/stages/objectives.h"
 
 #include <fmt/format.h>
 

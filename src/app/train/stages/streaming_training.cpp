@@ -1,8 +1,8 @@
-#include "app/train/streaming_training.h"
+#include "app/train/stages/streaming_training.h"
 
 #include <fmt/format.h>
 
-#include "app/train/training_requirements.h"
+#include "app/train/stages/training_requirements.h"
 #include "model/network/readout.h"
 #include "train/sources/byte_stream_source.h"
 #include "unfold/base/error.h"

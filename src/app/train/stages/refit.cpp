@@ -1,4 +1,4 @@
-#include "app/train/refit.h"
+#include "app/train/stages/refit.h"
 
 #include <algorithm>
 #include <cmath>

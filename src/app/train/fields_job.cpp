@@ -1,0 +1,102 @@
+#include "app/train/fields_job.h"
+
+#include <fmt/format.h>
+
+#include "app/fields/density_data.h"
+#include "app/fields/example_split.h"
+#include "app/fields/template_data.h"
+#include "app/schema/field_checks.h"
+#include "app/schema/table_fields.h"
+#include "app/train/fields_training.h"
+#include "app/train/stages/refit.h"
+#include "app/train/stages/series_training.h"
+#include "unfold/base/error.h"
+
+namespace unfold {
+namespace {
+
+/// The distribution that is fitted if none is chosen.
+constexpr const char* kSimplestDensity = "gaussian-mixture:1";
+
+}  // namespace
+
+/// A resumed run treats its stored settings as given, so that repeated options lead to the same settings as before.
+void FieldsJob::settle() {
+  TrainSettings& s = context_.settings();
+  if (is_fitted_model(s.model))
+    throw UsageError(
+        fmt::format("data with fields ({}) require a model trained by gradients, not {}; --format text reads "
+                    "the file as text",
+                    *s.format, s.model));
+  Given known = context_.given();
+  known.insert(context_.stored().begin(), context_.stored().end());
+  if (!known.contains(&TrainSettings::symbols)) s.symbols = kAnyText;
+  if (context_.continues() && context_.given().contains(&TrainSettings::model) &&
+      !context_.given().contains(&TrainSettings::read) && names_template(s.model))
+    s.read.reset();
+  if (may_choose_density(s, known)) {
+    chooses_density_ = is_table_of_numbers(peek_fields(s.data, reader_options(s)));
+    if (chooses_density_) s.model = kSimplestDensity;  // a placeholder until the model is chosen
+  }
+  examples_ = read_training_fields(s, context_.reporter());
+  if (s.symbols == kAnyText) s.symbols = tokenization_of(examples_);
+  settle_mixture(s, known);
+  plan_ = plan_fields(examples_, s);
+  selects_series_ = selects_series_model(plan_, examples_, known, s);
+  if (selects_series_) s.model = kLabeledSeriesModel, known.add(&TrainSettings::model);
+  const bool default_budget = !s.epochs && !s.steps && !s.minutes;
+  set_problem_defaults(plan_, examples_, known, s);
+  set_series_defaults(plan_, examples_, s);
+  if (is_refitted(plan_, examples_, known, s, default_budget)) s.refit = "yes";
+  check_fields(plan_, examples_, s);
+}
+
+std::set<std::string_view> FieldsJob::open_settings() const {
+  std::set<std::string_view> open;
+  if (chooses_density_)
+    open = {name_of(&TrainSettings::model), name_of(&TrainSettings::optimizer), name_of(&TrainSettings::batch),
+            name_of(&TrainSettings::epochs)};
+  if (selects_series_) open.insert(name_of(&TrainSettings::model));
+  return open;
+}
+
+TrainOutcome FieldsJob::run() {
+  const TrainSettings& s = context_.settings();
+  std::array<ExampleSet, 3> parts = split();
+  const std::shared_ptr<const DataSpecification>& data = parts[0].shared_data();
+  if (s.valid) parts[1] = {read_further(*s.valid, *data), data, plan_.choice.predicts, parse_unknown_policy(s.unknown)};
+  report_unseen_values(parts[1], plan_.choice.predicts, "validation", context_.reporter());
+  return *s.precision == "double" ? train<double>(parts) : train<float>(parts);
+}
+
+/// The training, validation and test part of the examples.
+std::array<ExampleSet, 3> FieldsJob::split() const {
+  return split_examples(examples_, plan_.choice, plan_.problem, context_.settings());
+}
+
+/// Reads a further file with the column types that are known from the training data.
+Examples FieldsJob::read_further(const std::string& file, const DataSpecification& data) const {
+  ReaderOptions options = reader_options(context_.settings());
+  request_types(data, options);
+  request_columns(data, options.schema);
+  read_like(examples_, options);
+  set_expected_columns(examples_, options);
+  Examples examples = read_fields({file}, options, context_.reporter());
+  for (const HeadSpecification& head : plan_.layout.heads) check_loss_domain(examples, head.field, head.loss);
+  return examples;
+}
+
+template <class T>
+TrainOutcome FieldsJob::train(const std::array<ExampleSet, 3>& parts) {
+  const TrainSettings& s = context_.settings();
+  FieldsTraining<T> training(context_, examples_, plan_, parts,
+                             {.selects_series = selects_series_, .chooses_density = chooses_density_});
+  training.choose_model();
+  training.train();
+  if (!s.test) return training.finish(parts[2].count() > 0 ? &parts[2] : nullptr);
+  const ExampleSet test(read_further(*s.test, parts[0].data()), parts[0].shared_data(), plan_.choice.predicts,
+                        UnknownPolicy::skip);
+  return training.finish(&test);
+}
+
+}  // namespace unfold

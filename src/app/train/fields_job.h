@@ -1,0 +1,35 @@
+#pragma once
+/// Training on data with fields: reads the examples, derives the plan and the settings from them, and splits them.
+
+#include <array>
+#include <set>
+#include <string>
+#include <string_view>
+
+#include "app/fields/field_data.h"
+#include "app/train/training_job.h"
+#include "unfold/data/examples/example_set.h"
+
+namespace unfold {
+
+class FieldsJob final : public TrainingJob {
+ public:
+  explicit FieldsJob(TrainingContext& context) : context_(context) {}
+  void settle() override;
+  std::set<std::string_view> open_settings() const override;
+  TrainOutcome run() override;
+
+ private:
+  std::array<ExampleSet, 3> split() const;
+  Examples read_further(const std::string& file, const DataSpecification& data) const;
+  template <class T>
+  TrainOutcome train(const std::array<ExampleSet, 3>& parts);
+
+  TrainingContext& context_;
+  Examples examples_ = {};
+  FieldPlan plan_ = {};
+  bool selects_series_ = false;   // whether the model of labeled series is selected
+  bool chooses_density_ = false;  // whether the model of a table is selected by cross-validation
+};
+
+}  // namespace unfold

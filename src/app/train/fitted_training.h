@@ -1,0 +1,14 @@
+#pragma once
+/// Training of a model of running text that is fitted as a whole, such as an n-gram model.
+
+#include "app/train/corpus_training.h"
+
+namespace unfold {
+
+class FittedTraining final : public CorpusTraining {
+ public:
+  using CorpusTraining::CorpusTraining;
+  TrainOutcome run();
+};
+
+}  // namespace unfold
