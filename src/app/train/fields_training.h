@@ -1,6 +1,6 @@
 #pragma once
 /// Training of one network on the parts of data with fields: selects the model where it is not given, builds it, fits
-/// it in the way that suits it, compares it with baselines, and fits it again to all data if this was asked for.
+/// it in the way that suits it, compares it with baselines, and fits it again to all data (--refit).
 ///
 ///   FieldsTraining<float> training(context, examples, plan, parts, {});
 ///   training.choose_model();
