@@ -12,6 +12,7 @@
 #include "app/settings/line_lists.h"
 #include "app/settings/setting_rows.h"
 #include "app/settings/step_settings.h"
+#include "base/formats/decompress.h"
 #include "base/formats/text_encoding.h"
 #include "base/options/integer_range.h"
 #include "base/printable.h"
@@ -19,6 +20,7 @@
 #include "data/readers/example_reader.h"
 #include "data/readers/fasta.h"
 #include "data/readers/file_formats.h"
+#include "data/readers/foreign_formats.h"
 #include "model/decoding/objective.h"
 #include "model/density/mixture_fit.h"
 #include "unfold/base/threads/team.h"
@@ -228,6 +230,13 @@ FormatGuess decided_format(const std::string& file, bool fields, std::string_vie
   return {};
 }
 
+/// Throws DataError for a file of another program, which would be read as running text.
+void reject_foreign_format(const std::string& file) {
+  if (!is_file(file) || compression_of(file) != Compression::none) return;
+  if (const std::string what = foreign_format(Input::open(file).bytes()); !what.empty())
+    throw DataError(fmt::format("{} is {} (--format text reads its bytes as text)", file, what));
+}
+
 /// Reads the lines of a list of items as sequences. Returns a note, or an empty string if the file is not a list.
 std::string recognize_lines(TrainSettings& s, const Given& given) {
   if (s.lines || s.symbols == "words" || !is_file(s.data.front()) ||
@@ -279,6 +288,7 @@ std::string resolve_format(TrainSettings& s, const Given& given) {
       throw UsageError(fmt::format(
           "{} can be read only once, so its format cannot be detected; specify it with --format", s.data.front()));
   }
+  reject_foreign_format(s.data.front());
   if (const FormatGuess found = decided_format(s.data.front(), fields, text); !found.format.empty()) {
     s.format = found.format;
     return fmt::format("{} is read as {} ({}); --format text would read it as running text", s.data.front(),
