@@ -183,7 +183,12 @@ const ExampleColumn& Examples::column(std::string_view name) const {
   std::vector<std::string> names;
   names.reserve(columns.size());
   for (const ExampleColumn& known : columns) names.push_back(known.name);
-  throw DataError(fmt::format("{} has no field \"{}\"{} (fields: {})", source, name, did_you_mean(name, names),
+  // "created.weekday" is derived from "created".
+  const std::string_view base = name.substr(0, name.rfind('.'));
+  const bool derived = base.size() < name.size() && find(base) == nullptr;
+  throw DataError(fmt::format("{} has no field \"{}\"{}{} (fields: {})", source, derived ? base : name,
+                              did_you_mean(derived ? base : name, names),
+                              derived ? fmt::format(", from which \"{}\" is derived", name) : "",
                               fmt::join(names, ", ")));
 }
 
