@@ -156,7 +156,7 @@ TEST(VectorHmm, em_step_sets_weighted_means_and_relative_frequencies) {
     mean /= count;
     for (std::size_t t = 0; t < 5; ++t) square += p[2 * t + j] * std::pow(drawn.rows[t] - mean, 2);
     EXPECT_NEAR(after.means[j], mean, 1e-12);
-    EXPECT_NEAR(after.covariances[j], (square + kPriorCount * kPriorShare) / (count + kPriorCount), 1e-12);
+    EXPECT_NEAR(after.covariances[j], (square + kPriorCount * kPriorVariance) / (count + kPriorCount), 1e-12);
     EXPECT_NEAR(after.start[j], p[j], 1e-12);
     EXPECT_NEAR(after.transitions[2 * j] + after.transitions[2 * j + 1], 1, 1e-12);
   }
