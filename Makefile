@@ -111,10 +111,14 @@ package: build ## Debian packages of the command and the libraries, in build/rel
 	tools/manual.sh $(UNFOLD) build/release/manual
 	cd build/release && cpack -G DEB
 
-site: ## Build the documentation site, build/site (reads without a network; `python3 -m http.server -d build/site`)
-	tools/setup.sh build site
+# Compiles nothing if a command is given: make site UNFOLD=/usr/bin/unfold
+site: ## Build the documentation site, build/site; UNFOLD=PATH uses an installed command (nothing is compiled)
+	tools/setup.sh site
+ifneq ($(origin UNFOLD),command line)
+	tools/setup.sh build
 	cmake --preset release
 	cmake --build --preset release --target unfold_command
+endif
 	build/site-tools/bin/python tools/site/stage.py --unfold $(UNFOLD) --out build/site-pages
 	build/site-tools/bin/mkdocs build --strict --quiet
 	build/site-tools/bin/python tools/site/check_offline.py build/site

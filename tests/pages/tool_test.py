@@ -10,8 +10,12 @@ import unittest
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT / "tools/site"), str(ROOT / "tests/pages")]
 
+import headers  # noqa: E402
+import navigation  # noqa: E402
 import page_blocks  # noqa: E402
 import page_check  # noqa: E402
+import pictures  # noqa: E402
+import python_reference  # noqa: E402
 import run_page  # noqa: E402
 from symbols import find_symbol  # noqa: E402
 
@@ -130,6 +134,99 @@ class Offline(unittest.TestCase):
 
     def test_links_and_own_files_are_accepted(self):
         self.assertEqual(self.check('<a href="https://x.org">x</a><script src="assets/a.js"></script>'), 0)
+
+
+HEADER = """#pragma once
+/// What the header is: a test.
+/// It has two sentences.
+
+#include <string>
+
+namespace n {
+
+class Early;
+
+#define MACRO(x) \\
+  class x {      \\
+  };
+
+/// A pair.
+struct Pair {
+  int first = 0;  ///< a { in a comment
+  int second = 0;
+};
+
+/// Two times.
+template <class T>
+T twice(T x);
+
+class Box {
+ public:
+  void open() {
+    if (shut_) shut_ = false;
+  }
+
+ private:
+  bool shut_ = true;
+};
+
+using Text = std::string;
+
+}  // namespace n
+"""
+
+
+class Headers(unittest.TestCase):
+    def test_comment_and_public_declarations_are_found(self):
+        introduction, lines = headers.split(HEADER)
+        self.assertEqual(introduction, ["What the header is: a test.", "It has two sentences."])
+        found = {headers.name_of(code): (comment, code) for comment, code in headers.declarations(lines)}
+        self.assertEqual(list(found), [None, "Pair", "twice", "Box", "Text"])
+        self.assertEqual(found["twice"][0], ["Two times."])
+        self.assertIn("    if (shut_) shut_ = false;", found["Box"][1])
+        self.assertNotIn("  bool shut_ = true;", found["Box"][1])
+
+    def test_every_public_header_yields_its_last_declaration(self):
+        for path in sorted((ROOT / "include").rglob("*.h")):
+            source = path.read_text(encoding="utf-8")
+            code = [line for _, code in headers.declarations(headers.split(source)[1]) for line in code]
+            kept = [line for line in source.split("\n") if line.startswith(("class ", "struct ")) and line.endswith("{")]
+            self.assertEqual([line for line in kept if line not in code], [], path)
+
+
+class Docstrings(unittest.TestCase):
+    def test_sections_become_lists(self):
+        import ast
+
+        node = ast.parse('"""First.\n\nParameters\n----------\nn\n    The ``number``.\n"""')
+        self.assertEqual(python_reference.docstring(node), "First.\n\n**Parameters**\n\n- `n`: The `number`.")
+
+    def test_docstrings_of_the_compiled_part_are_found(self):
+        found = python_reference.compiled_docstrings(ROOT / "python/src")
+        self.assertIn("Read a symbol", found["Stream", "push"])
+        self.assertIn("surprisal", found["Model", "score"])
+
+
+class Pictures(unittest.TestCase):
+    SVG = "<svg><style>.a{fill:#fff}@media (prefers-color-scheme:dark){.a{fill:#0d1117}.b{stroke:#eee}}</style></svg>"
+
+    def test_each_scheme_has_its_styles(self):
+        self.assertEqual(pictures.fixed(self.SVG, False), "<svg><style>.a{fill:#fff}</style></svg>")
+        self.assertEqual(pictures.fixed(self.SVG, True), "<svg><style>.a{fill:#fff}.a{fill:none}.b{stroke:#eee}</style></svg>")
+
+    def test_pages_show_both(self):
+        self.assertEqual(pictures.in_both_schemes("![a [b]](x/y.svg)"), "![a [b]](x/y.svg#only-light)![a [b]](x/y-dark.svg#only-dark)")
+
+
+class Navigation(unittest.TestCase):
+    def test_large_groups_and_verbs_without_a_group_are_found(self):
+        self.assertEqual(list(navigation.too_large([{"A": ["index.md", *"abcdefgh"]}])), [])
+        self.assertEqual(list(navigation.too_large([{"A": [*"abcdefghi"]}])), ["A has 9 entries"])
+        with self.assertRaisesRegex(ValueError, "juggle"):
+            navigation.groups_of({"train", "juggle"})
+
+    def test_version_of_the_project_is_found(self):
+        self.assertRegex(navigation.version_of((ROOT / "CMakeLists.txt").read_text(encoding="utf-8")), r"^\d+\.\d+\.\d+$")
 
 
 class Symbols(unittest.TestCase):

@@ -1,12 +1,15 @@
 """Source listings as plain HTML pages with an anchor for every line, `#L42`, in light and dark styles."""
 
 import html
+import pathlib
 
 from pygments import highlight
 from pygments.formatters import HtmlFormatter
 from pygments.lexers import get_lexer_for_filename
 from pygments.lexers.special import TextLexer
 from pygments.util import ClassNotFound
+
+LISTED = (".c", ".cpp", ".h", ".py", ".txt")  # files of a folder that have a listing
 
 FRAME = """<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
@@ -24,7 +27,7 @@ a {{ color: inherit; text-decoration: none; opacity: .6; }}
 body {{ background: #1e2129; color: #d5d7e2; }}
 {dark}
 }}
-</style></head><body><header>{path}</header>
+</style></head><body><header><a href="{home}">Unfold</a> / {path}</header>
 <div style="overflow-x:auto">{body}</div></body></html>
 """
 
@@ -46,15 +49,16 @@ def _style(name):
     return "\n".join(rule for rule in rules if rule.startswith(".highlight ."))
 
 
-def listing(path, text):
+def listing(path, text, home):
     try:
         lexer = get_lexer_for_filename(path, stripnl=False)
     except ClassNotFound:
         lexer = TextLexer(stripnl=False)
     body = highlight(text, lexer, _Lines(cssclass="highlight"))
-    return FRAME.format(path=html.escape(path), light=_style("default"), dark=_style("github-dark"), body=body)
+    return FRAME.format(path=html.escape(path), home=home, light=_style("default"), dark=_style("github-dark"), body=body)
 
 
-def folder(path, names):
-    rows = "\n".join(html.escape(name) for name in names)
-    return FRAME.format(path=html.escape(path), light="", dark="", body=f"<pre>{rows}</pre>")
+def folder(path, names, home):
+    rows = "\n".join(f'<a href="{html.escape(name)}.html">{html.escape(name)}</a>' if pathlib.Path(name).suffix in LISTED
+                     else html.escape(name) for name in names)
+    return FRAME.format(path=html.escape(path), home=home, light="", dark="", body=f"<pre>{rows}</pre>")

@@ -1,6 +1,5 @@
-"""Generates the reference pages from the options of the command and the docstrings of the Python package."""
+"""Generates the reference pages of the command from its options."""
 
-import ast
 import html
 import json
 import re
@@ -22,16 +21,21 @@ def verbs(unfold):
 
 
 def _index(main, listed):
-    rows = "\n".join(f"| [`{verb}`]({verb}.md) | {_text(summary)} |" for verb, summary in listed)
+    rows = "\n".join(f"| [`{verb}`]({verb}.md) | {escaped(summary)} |" for verb, summary in listed)
     codes = main[main.index("Exit codes:"):].strip()
     return ("# Reference of the command\n\nThis page was generated from the options of the command. The page [the command](../cli.md) "
             "describes how they work together, where values come from, and the run folder.\n\n"
             f"| subcommand | description |\n| --- | --- |\n{rows}\n\n```text\n{codes}\n```\n")
 
 
-def _text(text):
+def escaped(text):
     """Escape help text so that Markdown does not interpret its special characters."""
     return re.sub(r"([\\`*_{}\[\]<>|~^$#])", lambda m: "&#%d;" % ord(m[1]), text)
+
+
+def with_code(text):
+    """Escape a comment, but keep its code in backquotes."""
+    return "".join(part if part.startswith("`") else escaped(part) for part in re.split(r"(`[^`\n]+`)", text))
 
 
 def _row(row):
@@ -50,7 +54,7 @@ def _page(verb, entry):
     usage = " ".join(["unfold", verb, *(row["placeholder"] for row in inputs), "[options]"])
     summary = entry["summary"]
     examples = "\n".join(entry["examples"])
-    result = [f"# unfold {verb}", _text(summary[0].upper() + summary[1:] + "."), f"```text\n{usage}\n```",
+    result = [f"# unfold {verb}", escaped(summary[0].upper() + summary[1:] + "."), f"```text\n{usage}\n```",
               "## Examples", f"```text\n{examples}\n```"]
     if inputs:
         result += ["## Inputs", _table([_row(row) for row in inputs], "input", "meaning")]
@@ -65,45 +69,5 @@ def _page(verb, entry):
 
 
 def _table(rows, *heading):
-    lines = [f"| <code>{html.escape(name).replace('|', '&#124;')}</code> | {_text(text)} |" for name, text in rows]
+    lines = [f"| <code>{html.escape(name).replace('|', '&#124;')}</code> | {escaped(text)} |" for name, text in rows]
     return f"| {heading[0]} | {heading[1]} |\n| --- | --- |\n" + "\n".join(lines)
-
-
-def python(folder):
-    """Return {path: text}: the names of the Python package with their docstrings, parsed without importing it."""
-    parts = ["# Reference of the Python package",
-             "Made from the docstrings of the package when this site was built. How to install it, and what belongs together, "
-             "stands in [Python](../python.md)."]
-    for name, title in (("_core.pyi", "unfold"), ("training.py", "unfold.train"), ("results.py", "unfold: results"),
-                        ("estimators.py", "unfold.estimators"), ("torch.py", "unfold.torch"), ("errors.py", "unfold.errors")):
-        if (folder / name).exists():
-            parts += _module(title, (folder / name).read_text(encoding="utf-8"))
-    return {"reference/python.md": "\n\n".join(parts) + "\n"}
-
-
-def _module(title, source):
-    parts = [f"## {title}"]
-    for node in ast.parse(source).body:
-        if isinstance(node, (ast.FunctionDef, ast.ClassDef)) and not node.name.startswith("_"):
-            parts += _definition(node)
-    return parts
-
-
-def _definition(node):
-    if isinstance(node, ast.ClassDef):
-        parts = [f"### class {node.name}", *_docstring(node)]
-        for member in node.body:
-            if isinstance(member, ast.FunctionDef) and (not member.name.startswith("_") or member.name == "__init__"):
-                parts += [f"```python\n{_signature(member)}\n```", *_docstring(member)]
-        return parts
-    return [f"### {node.name}", f"```python\n{_signature(node)}\n```", *_docstring(node)]
-
-
-def _signature(node):
-    returns = f" -> {ast.unparse(node.returns)}" if node.returns else ""
-    return f"{node.name}({ast.unparse(node.args)}){returns}"
-
-
-def _docstring(node):
-    text = ast.get_docstring(node)
-    return [f"```text\n{text}\n```"] if text else []

@@ -6,7 +6,9 @@
 - README.md becomes the first page, docs/ the other pages; SECURITY.md and similar files go to project/.
 - A link to a source file points to a listing of the file; `file.cpp#name` points to the line that defines the name.
   After a line that begins with "Code:", the definition itself is inserted. An undefined name is an error.
-- reference/ is generated from the help of the command and the docstrings of the Python package.
+- A link to the folder include/unfold or python/unfold points to its reference.
+- reference/ is generated from the help of the command, the docstrings of the Python package and the public headers.
+- Pictures that follow the light or dark setting of the system get one copy for each color scheme of the site.
 - Notebooks are converted to pages.
 - Mathematics is rendered by KaTeX, from the packages libjs-katex and fonts-katex.
 """
@@ -19,13 +21,17 @@ import re
 import shutil
 import sys
 
+import headers
 import listings
 import notebooks
+import pictures
+import python_reference
 import reference
 from symbols import find_symbol
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 PROJECT = ["SECURITY.md", "CONTRIBUTING.md", "CHANGELOG.md"]
+REFERENCES = {"include/unfold": "reference/cpp.md", "python/unfold": "reference/python.md"}  # folders, and what is made of them
 LONGEST = 50  # maximum number of lines of an excerpt
 KATEX = pathlib.Path("/usr/share/javascript/katex")
 LINK = re.compile(r"(!?\[(?:[^\[\]]|\[[^\]]*\])*\]\()([^)\s]+)(\))")
@@ -41,6 +47,8 @@ def place_of(path):
         return "index.md"
     if path in PROJECT:
         return "project/" + path
+    if path in REFERENCES:
+        return REFERENCES[path]
     if path.startswith("docs/"):
         return path[len("docs/"):].replace(".ipynb", ".md")
     return None
@@ -64,7 +72,7 @@ class Site:
 
     def links(self, text, source, place):
         text = re.sub(r"^Code: (.*(?:\n[^\n]+)*)", lambda m: m[0] + self.excerpts(m[1], source), text, flags=re.M)
-        return LINK.sub(lambda m: m[1] + self.target(m[2], source, place) + m[3], text)
+        return pictures.in_both_schemes(LINK.sub(lambda m: m[1] + self.target(m[2], source, place) + m[3], text))
 
     def resolve(self, link, source):
         """Return the path in the repository, and the name after #."""
@@ -98,7 +106,8 @@ class Site:
 
     def list_folder(self, path):
         files = sorted(p.name for p in (ROOT / path).iterdir())
-        self.write(f"source/{path}/index.html", listings.folder(path, files))
+        self.sources.update(f"{path}/{name}" for name in files if pathlib.Path(name).suffix in listings.LISTED)
+        self.write(f"source/{path}/index.html", listings.folder(path, files, "../" * (path.count("/") + 2) + "index.html"))
         return True
 
     def excerpts(self, links, source):
@@ -117,7 +126,8 @@ class Site:
 
     def listing_of_sources(self):
         for path in sorted(self.sources):
-            self.write(f"source/{path}.html", listings.listing(path, (ROOT / path).read_text(encoding="utf-8")))
+            home = "../" * (path.count("/") + 1) + "index.html"
+            self.write(f"source/{path}.html", listings.listing(path, (ROOT / path).read_text(encoding="utf-8"), home))
 
 
 def by_parts(text, change, change_block):
@@ -183,8 +193,12 @@ def lay_out(out, unfold):
         if path.is_file() and path.suffix != ".md":
             to = out / path.relative_to(ROOT / "docs")
             to.parent.mkdir(parents=True, exist_ok=True)
-            shutil.copyfile(path, to)
-    for place, text in {**reference.verbs(unfold), **reference.python(ROOT / "python/unfold")}.items():
+            if path.suffix == ".svg":
+                pictures.copy(path, to)
+            else:
+                shutil.copyfile(path, to)
+    cpp = headers.reference(ROOT / "include", lambda path: site.target("../" + path, "docs/x", "reference/cpp.md"), reference.with_code)
+    for place, text in {**reference.verbs(unfold), **python_reference.python(ROOT / "python/unfold"), **cpp}.items():
         site.write(place, text)
     copy_katex(out)
     site.listing_of_sources()
