@@ -1,25 +1,32 @@
 #!/usr/bin/env python3
 """Plots the total size over the time of all files in a table of compression.sh: frontier.py TABLE.md OUT.svg
 
-A program is on the Pareto frontier if no other is both smaller and faster. Programs without results for all files are
+The table has one row per file and program, or, as in docs/compression.md, one row per program with the sums. A program is on the Pareto frontier if no other is both smaller and faster. Programs without results for all files are
 omitted.
 """
 import html
 import math
 import sys
 
-WIDTH, HEIGHT, LEFT, BOTTOM, MARGIN = 760, 480, 90, 60, 30
+WIDTH, HEIGHT, LEFT, RIGHT, BOTTOM, TOP = 760, 480, 70, 24, 56, 64
+STEP = 100_000  # bytes between the ticks of the sizes
 LEAST_SECONDS = 0.01  # used for times shown as 0.00 in the table
-DARK = ('<style>@media (prefers-color-scheme:dark){rect{fill:#0d1117}text{fill:#e6edf3}text[stroke]{stroke:#0d1117}'
+DARK = ('<style>@media (prefers-color-scheme:dark){.paper{fill:#0d1117}text{fill:#e6edf3}text[stroke]{stroke:#0d1117}'
         'path[stroke="#ddd"],path[stroke="#eee"]{stroke:#30363d}[fill="#c0392b"]{fill:#ff7b72}'
         '[fill="#2c3e50"]{fill:#a5b4c4}}</style>')
 
 
 def totals(lines):
     """{program: (seconds, bytes)} of the programs that have all files."""
-    sums, files = {}, {}
+    sums, files, inside = {}, {}, False
     for line in lines:
-        cells = [cell.strip() for cell in line.strip().strip("|").split("|")]
+        cells = [cell.strip().strip("`") for cell in line.strip().strip("|").split("|")]
+        inside = line.startswith("|") and (inside or "program" in cells)
+        if not inside:
+            continue
+        if len(cells) == 7 and cells[1].replace(",", "").isdigit() and cells[2].replace(".", "").isdigit():
+            sums[cells[0]], files[cells[0]] = (float(cells[2]), int(cells[1].replace(",", ""))), {"all"}
+            continue
         if len(cells) != 6 or not cells[2].replace(",", "").isdigit():
             continue
         file, program, size, _, seconds, _ = cells
@@ -52,28 +59,32 @@ def free_place(x, y, width, taken):
 
 def picture(points):
     seconds = [math.log10(s) for s, _ in points.values()]
-    sizes = [math.log10(b) for _, b in points.values()]
     low, high = math.floor(min(seconds)), math.ceil(max(seconds))
-    small, large = min(sizes) - 0.01, max(sizes) + 0.01
+    small = min(b for _, b in points.values()) // STEP * STEP
+    large = -(-max(b for _, b in points.values()) // STEP) * STEP
 
     def x(s):
-        return LEFT + (math.log10(s) - low) / max(high - low, 1) * (WIDTH - LEFT - 170)
+        return LEFT + (math.log10(s) - low) / max(high - low, 1) * (WIDTH - LEFT - RIGHT)
 
     def y(b):
-        return MARGIN + (large - math.log10(b)) / (large - small) * (HEIGHT - BOTTOM - MARGIN)
+        return TOP + (large - b) / max(large - small, 1) * (HEIGHT - BOTTOM - TOP)
 
-    out = [f'<svg xmlns="http://www.w3.org/2000/svg" width="{WIDTH}" height="{HEIGHT}" font-family="sans-serif" font-size="11">',
-           DARK, f'<rect width="{WIDTH}" height="{HEIGHT}" fill="white"/>']
+    out = [f'<svg xmlns="http://www.w3.org/2000/svg" width="{WIDTH}" height="{HEIGHT}" viewBox="0 0 {WIDTH} {HEIGHT}" '
+           'font-family="sans-serif" font-size="12">', DARK, f'<rect width="{WIDTH}" height="{HEIGHT}" fill="white" class="paper"/>',
+           f'<text x="{LEFT}" y="24" font-size="15">Smaller archives take more time</text>',
+           f'<text x="{LEFT}" y="44"><tspan fill="#c0392b">unfold compress</tspan> with its levels, and other programs; '
+           'the dashed line connects those that no program beats in both</text>']
     for power in range(low, high + 1):
         at = x(10**power)
-        out.append(f'<path d="M{at:.1f} {MARGIN}V{HEIGHT - BOTTOM}" stroke="#ddd"/>')
-        out.append(f'<text x="{at:.1f}" y="{HEIGHT - BOTTOM + 16}" text-anchor="middle">{10.0**power:g}</text>')
-    for step in range(5):
-        size = 10 ** (small + (large - small) * step / 4)
-        out.append(f'<path d="M{LEFT} {y(size):.1f}H{WIDTH - 170}" stroke="#eee"/>')
-        out.append(f'<text x="{LEFT - 6}" y="{y(size) + 4:.1f}" text-anchor="end">{size:,.0f}</text>')
-    out.append(f'<text x="{LEFT}" y="{HEIGHT - 16}">seconds, compressing all files, logarithmic</text>')
-    out.append(f'<text x="{LEFT - 80}" y="16">bytes, logarithmic</text>')
+        out.append(f'<path d="M{at:.1f} {TOP}V{HEIGHT - BOTTOM}" stroke="#ddd"/>')
+        out.append(f'<text x="{at:.1f}" y="{HEIGHT - BOTTOM + 18}" text-anchor="middle">{10.0**power:g}</text>')
+    for size in range(small, large + 1, STEP):
+        out.append(f'<path d="M{LEFT} {y(size):.1f}H{WIDTH - RIGHT}" stroke="#eee"/>')
+        out.append(f'<text x="{LEFT - 8}" y="{y(size) + 4:.1f}" text-anchor="end">{size / 1e6:.1f}</text>')
+    out.append(f'<text x="{(LEFT + WIDTH - RIGHT) / 2}" y="{HEIGHT - 12}" text-anchor="middle">CPU seconds, logarithmic</text>')
+    middle = (TOP + HEIGHT - BOTTOM) / 2
+    out.append(f'<text x="18" y="{middle}" text-anchor="middle" transform="rotate(-90 18 {middle})">size of all archives, '
+               'million bytes</text>')
     edge = frontier(points)
     out.append('<path d="' + "".join(("M" if i == 0 else "L") + f"{x(points[p][0]):.1f} {y(points[p][1]):.1f}"
                                      for i, p in enumerate(edge)) + '" fill="none" stroke="#888" stroke-dasharray="4 3"/>')

@@ -18,7 +18,7 @@ def fixed(svg, dark):
             end += 1
         svg = svg[:found.start()] + (svg[found.end():end - 1] if dark else "") + svg[end:]
         found = MEDIA.search(svg)
-    return svg.replace(f"fill:{PAPER}", "fill:none") if dark else svg
+    return re.sub(rf"\b(fill|stroke):{PAPER}", r"\1:none", svg) if dark else svg
 
 
 def copy(path, to):

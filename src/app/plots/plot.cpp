@@ -19,7 +19,7 @@ constexpr double kLetter = 8.5;       // upper estimate of the width of a charac
 constexpr double kTitleLetter = 9.5;  // the same for the title
 constexpr double kToLabel = 24;       // from the frame to the labels of lines
 constexpr double kLabelStep = 16;     // between labels
-/// Colors that are distinguishable on light and dark backgrounds.
+/// Colors that are distinguishable; kStyle has lighter shades of the dark ones for a dark background.
 constexpr std::array kColours = {"#1f77b4", "#d62728", "#2ca02c", "#9467bd",
                                  "#e07b00", "#0f9fb4", "#b0705f", "#808080"};
 static_assert(kColours.size() == kMostCurves);
@@ -28,7 +28,10 @@ static_assert(kColours.size() == kMostCurves);
 constexpr const char* kStyle =
     "<style>.paper{fill:#fff}.ink{fill:#1b1f24}.axis{stroke:#57606a}.grid{stroke:#d8dee4}"
     "@media (prefers-color-scheme:dark){.paper{fill:#0d1117}.ink{fill:#e6edf3}.axis{stroke:#9aa4ae}"
-    ".grid{stroke:#30363d}}</style>\n";
+    ".grid{stroke:#30363d}[stroke=\"#1f77b4\"]{stroke:#58a6ff}[fill=\"#1f77b4\"]{fill:#58a6ff}"
+    "[stroke=\"#d62728\"]{stroke:#ff7b72}[fill=\"#d62728\"]{fill:#ff7b72}"
+    "[stroke=\"#2ca02c\"]{stroke:#3fb950}[fill=\"#2ca02c\"]{fill:#3fb950}"
+    "[stroke=\"#9467bd\"]{stroke:#bc8cff}[fill=\"#9467bd\"]{fill:#bc8cff}}</style>\n";
 
 std::string escaped(const std::string& text) {
   std::string result;

@@ -40,7 +40,7 @@ std::string course_of(const std::string& title, const std::string& score, std::s
     return Quartiles{top, top, top};
   };
   std::vector<Curve> curves;
-  if (scores.size() > kStretches) curves.push_back(summed_up("quartiles", scores, all, quartiles));
+  if (scores.size() > kStretches) curves.push_back(summed_up("median, quartiles", scores, all, quartiles));
   const char* what = scores.size() > kStretches ? "largest" : "line";
   if (anomalous.empty()) {
     curves.push_back(summed_up(what, scores, all, largest));
@@ -50,7 +50,8 @@ std::string course_of(const std::string& title, const std::string& score, std::s
     curves.push_back(summed_up(
         fmt::format("{}, anomalous", what), scores, [&](std::size_t i) { return anomalous[i]; }, largest));
   }
-  return line_plot(title, {.label = "line"}, {.label = score}, curves);
+  const bool states_unit = score.find("bits") != std::string::npos;
+  return line_plot(title, {.label = "line number"}, {.label = states_unit ? score : score + ", bits"}, curves);
 }
 
 std::string roc_of(const std::string& score, std::span<const double> scores, const std::vector<bool>& anomalous) {

@@ -211,26 +211,38 @@ std::string roll_midi(const Roll& roll, Index milliseconds) {
 }
 
 std::string roll_picture(const Roll& roll) {
-  constexpr int kStep = 6, kNote = 4, kOctave = 12;
-  const int height = static_cast<int>(kCount) * kNote,
-            width = static_cast<int>(std::max<std::size_t>(1, roll.size())) * kStep;
+  constexpr int kStep = 6, kNote = 4, kOctave = 12, kLeft = 52, kTop = 10, kBelow = 44, kTicks = 16, kSmallest = 200;
+  const int steps = static_cast<int>(roll.size()), high = static_cast<int>(kCount) * kNote, bottom = kTop + high,
+            right = kLeft + std::max(1, steps) * kStep, width = std::max(right + 24, kSmallest),
+            height = bottom + kBelow;
   std::string svg = fmt::format(
-      "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{0}\" height=\"{1}\" viewBox=\"0 0 {0} {1}\">\n"
-      "<style>@media (prefers-color-scheme:dark){{.roll-paper{{fill:#0d1117}}.roll-octave{{stroke:#30363d}}"
-      ".roll-note{{fill:#79b8ff}}}}</style>\n"
+      "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{0}\" height=\"{1}\" viewBox=\"0 0 {0} {1}\" "
+      "font-family=\"sans-serif\" font-size=\"12\">\n"
+      "<style>.roll-ink{{fill:#1b1f24}}@media (prefers-color-scheme:dark){{.roll-paper{{fill:#0d1117}}"
+      ".roll-ink{{fill:#e6edf3}}.roll-octave{{stroke:#30363d}}.roll-note{{fill:#79b8ff}}}}</style>\n"
       "<rect width=\"{0}\" height=\"{1}\" fill=\"#ffffff\" class=\"roll-paper\"/>\n",
       width, height);
-  const auto top = [&](int note) { return height - (note - kLowestNote + 1) * kNote; };
-  for (int c = kLowestNote + 3; c < kLowestNote + static_cast<int>(kCount); c += kOctave)
-    svg += fmt::format("<line x1=\"0\" x2=\"{}\" y1=\"{}\" y2=\"{}\" stroke=\"#dddddd\" class=\"roll-octave\"/>\n",
-                       width, top(c) + kNote, top(c) + kNote);
+  const auto top = [&](int note) { return bottom - (note - kLowestNote + 1) * kNote; };
+  const auto text = [&](int x, int y, const char* anchor, const std::string& words, const std::string& more = "") {
+    svg += fmt::format("<text x=\"{}\" y=\"{}\" text-anchor=\"{}\" class=\"roll-ink\"{}>{}</text>\n", x, y, anchor,
+                       more, words);
+  };
+  for (int c = kLowestNote + 3; c < kLowestNote + static_cast<int>(kCount); c += kOctave) {
+    svg += fmt::format("<line x1=\"{}\" x2=\"{}\" y1=\"{}\" y2=\"{}\" stroke=\"#dddddd\" class=\"roll-octave\"/>\n",
+                       kLeft, right, top(c) + kNote, top(c) + kNote);
+    text(kLeft - 6, top(c) + kNote + 4, "end", fmt::format("C{}", c / kOctave - 1));  // MIDI note 60 is C4
+  }
+  for (int t = 0; t <= steps; t += kTicks) text(kLeft + t * kStep, bottom + 16, "middle", fmt::format("{}", t));
+  text((kLeft + std::max(right, kSmallest - 24)) / 2, height - 10, "middle", "time step");
+  text(14, (kTop + bottom) / 2, "middle", "note", fmt::format(" transform=\"rotate(-90 14 {})\"", (kTop + bottom) / 2));
   for (std::size_t t = 0; t < roll.size(); ++t)
     for (const int note : roll[t]) {
       if (t > 0 && sounds(roll, t - 1, note)) continue;
       std::size_t end = t;
       while (sounds(roll, end, note)) ++end;
-      svg += fmt::format("<rect x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\" fill=\"#1f4e79\" class=\"roll-note\"/>\n",
-                         t * kStep, top(note), (end - t) * kStep - 1, kNote - 1);
+      svg +=
+          fmt::format("<rect x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\" fill=\"#1f4e79\" class=\"roll-note\"/>\n",
+                      kLeft + static_cast<int>(t) * kStep, top(note), static_cast<int>(end - t) * kStep - 1, kNote - 1);
     }
   return svg + "</svg>\n";
 }
