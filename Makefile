@@ -16,7 +16,7 @@ export PATH := $(CURDIR)/build/tools/bin:$(PATH)
 export CMAKE_BUILD_PARALLEL_LEVEL ?= $(shell nproc)
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo test python wheel bench peers format format-check lint prose sanitize asan-ubsan tsan fuzz attack soak arm64 package portable install clean site pages site-figures
+.PHONY: help build demo test python wheel bench peers format format-check lint prose sanitize asan-ubsan tsan fuzz attack soak arm64 package portable install clean site pages site-figures example-data
 
 help: ## Show this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 22
@@ -125,6 +125,9 @@ endif
 
 pages: build ## Run the commands of every page
 	ctest --preset release --parallel $$(nproc) -R '^pages\.'
+
+example-data: ## Write the small files that the pages use into build/example-data
+	python3 tools/example_data.py build/example-data
 
 site-figures: build ## Run the tutorials and write what they print, and their pictures, into docs/tutorials; draw docs/first.svg
 	python3 tools/site/first_picture.py --unfold $(UNFOLD) -o docs/first.svg

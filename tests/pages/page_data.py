@@ -195,7 +195,7 @@ TEXTS = {
     "LOG.txt": lambda: prose(50, 3), "ANY.file": lambda: prose(50, 3), "text.txt": lambda: prose(200, 4),
     "paper.txt": lambda: prose(40, 5), "input.txt": lambda: prose(400, 6), "tinyshakespeare/input.txt": lambda: prose(400, 6),
     "lines.txt": lambda: xor_lines(300, 1), "dna.txt": lambda: bases(3000, 1),
-    "today.log": lambda: log(200, 2), "shop.log": lambda: log(300, 1), "first.log": lambda: "".join(
+    "app.log": lambda: log(300, 1), "today.log": lambda: log(200, 2), "shop.log": lambda: log(300, 1), "first.log": lambda: "".join(
         f"- {line}\n" for line in log(200, 1).splitlines()), "rest.log": lambda: "".join(
             f"{'-' if n % 9 else 'ALERT'} {line}\n" for n, line in enumerate(log(100, 3).splitlines())),
     "orders.rules": lambda: "order    ORD-\\d{6}\ntenant   (?<=tenant=)\\w+\n",
@@ -336,6 +336,8 @@ def chorales(data):
 REWRITTEN = {"jsb-chorales-quarter.json": ("music/JSB_Chorales.train.txt", chorales)}
 
 OF_PAGE["docs/howto/files.md"].update(FILES)
+OF_PAGE["docs/examples.md"] = {"tickets.csv": FILES["tickets.csv"]}
+OF_PAGE["README.md"] = {"tickets.csv": FILES["tickets.csv"], "new-tickets.csv": FILES["tickets.csv"]}
 
 # Files of the repository that a page offers.
 OFFERED = {"draw.py": "docs/tutorials/draw.py"}

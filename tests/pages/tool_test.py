@@ -225,8 +225,22 @@ class Navigation(unittest.TestCase):
         with self.assertRaisesRegex(ValueError, "juggle"):
             navigation.groups_of({"train", "juggle"})
 
+    def test_table_of_the_readme_has_every_verb(self):
+        readme = (ROOT / "README.md").read_text(encoding="utf-8")
+        rows = " ".join(line.split("|")[1] + line for line in readme.split("\n") if line.startswith("| `"))
+        for verb in (verb for group in navigation.VERBS.values() for verb in group):
+            self.assertRegex(rows, rf"`{verb}[ `]", "README.md: the table of verbs is incomplete")
+
     def test_version_of_the_project_is_found(self):
         self.assertRegex(navigation.version_of((ROOT / "CMakeLists.txt").read_text(encoding="utf-8")), r"^\d+\.\d+\.\d+$")
+
+
+class ExampleData(unittest.TestCase):
+    def test_every_file_is_written(self):
+        with tempfile.TemporaryDirectory() as folder:
+            subprocess.run([sys.executable, str(ROOT / "tools/example_data.py"), folder], check=True, capture_output=True)
+            for name in ("book.txt", "tickets.csv", "sales.csv", "test.conll", "words.pairs"):
+                self.assertTrue(pathlib.Path(folder, name).stat().st_size > 0, name)
 
 
 class Symbols(unittest.TestCase):
