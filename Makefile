@@ -16,7 +16,7 @@ export PATH := $(CURDIR)/build/tools/bin:$(PATH)
 export CMAKE_BUILD_PARALLEL_LEVEL ?= $(shell nproc)
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo test python wheel bench peers format format-check lint prose sanitize asan-ubsan tsan fuzz attack soak arm64 package portable install clean site pages site-figures example-data
+.PHONY: help build demo test python wheel bench peers format format-check lint prose sanitize asan-ubsan tsan fuzz attack soak arm64 package portable install clean site pages site-figures example-data source
 
 help: ## Show this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 22
@@ -135,6 +135,11 @@ site-figures: build ## Run the tutorials and write what they print, and their pi
 
 portable: build ## The command with all its libraries, for any Linux: build/release/packages/unfold-linux-*.tar.gz
 	tools/portable.sh $(UNFOLD) build/release/packages/unfold-linux-$$(uname -m).tar.gz
+
+VERSION = $(shell sed -n 's/^project.unfold VERSION \([0-9.]*\).*/\1/p' CMakeLists.txt)
+source: ## Source archive of the last commit, the same bytes everywhere: build/unfold-VERSION.tar.gz
+	mkdir -p build
+	git archive --format=tar --prefix=unfold-$(VERSION)/ HEAD | gzip -n9 > build/unfold-$(VERSION).tar.gz
 
 install: build ## Install the command and the library under PREFIX=/usr/local
 	cmake --install build/release --prefix $(PREFIX)

@@ -6,7 +6,8 @@
 set -euo pipefail
 
 if [ $# != 2 ]; then echo "usage: tools/portable.sh COMMAND OUT.tar.gz" >&2; exit 2; fi
-command=$1 out=$2
+command=$(realpath "$1") out=$(realpath -m "$2")
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 name=$(basename "$out" .tar.gz)
@@ -20,6 +21,8 @@ while read -r library; do
   cp -L "$library" "$lib/"
   case $library in */ld-linux*|*/ld64*) loader=$(basename "$library") ;; esac
 done < <(ldd "$command" | sed -n 's/^[^/]*\(\/[^ ]*\).*/\1/p')
+cp LICENSE "$folder/$name/"
+tools/notices.sh "$command" "$folder/$name/THIRD-PARTY-NOTICES.txt"
 if [ -z "$loader" ]; then echo "portable: $command has no dynamic loader; it may be statically linked" >&2; exit 1; fi
 
 cat >"$folder/$name/unfold" <<SCRIPT

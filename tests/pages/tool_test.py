@@ -243,6 +243,13 @@ class ExampleData(unittest.TestCase):
                 self.assertTrue(pathlib.Path(folder, name).stat().st_size > 0, name)
 
 
+class Workflow(unittest.TestCase):
+    def test_weekly_run_has_every_stage_of_the_nightly_checks(self):
+        stages = re.search(r"^all=\(([^)]*)\)", (ROOT / ".ci/nightly").read_text(encoding="utf-8"), flags=re.M)[1].split()
+        hosted = re.search(r"stage: \[([^\]]*)\]", (ROOT / ".github/workflows/ci.yml").read_text(encoding="utf-8"))[1]
+        self.assertEqual(hosted.split(", "), stages)
+
+
 class Symbols(unittest.TestCase):
     def test_definitions_precede_declarations_and_calls(self):
         self.assertEqual(find_symbol(SOURCE, "twice"), (14, 17))
