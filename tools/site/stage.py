@@ -131,8 +131,12 @@ class Site:
 
 
 def by_parts(text, change, change_block):
-    """Apply `change_block` to the fenced blocks of a page and `change` to the text between them."""
+    """Apply `change_block` to the fenced blocks of a page and `change` to the text between them.
+
+    An empty line follows every block: Python-Markdown would put the next line into the same paragraph.
+    """
     parts = re.split(r"(^```.*?^```[ \t]*$)", text, flags=re.M | re.S)
+    parts[2::2] = [re.sub(r"^\n(?=[^\n])", "\n\n", part) for part in parts[2::2]]
     return "".join(change_block(part) if part.startswith("```") else change(part) for part in parts)
 
 
