@@ -16,8 +16,11 @@ def python(folder):
              "This page was generated from the docstrings of the package. [Python](../python.md) describes how to install it "
              "and shows examples. All names can be imported from the module in the heading."]
     found = compiled_docstrings(folder.parent / "src")
+    exported = _exported(ast.parse((folder / "__init__.py").read_text(encoding="utf-8")))
     for name, title in MODULES:
-        parts += _module(title, (folder / name).read_text(encoding="utf-8"), found if name == "_core.pyi" else {})
+        of_package = title.startswith("unfold: ")
+        parts += _module(title, (folder / name).read_text(encoding="utf-8"), found if name == "_core.pyi" else {},
+                         sorted({*exported} - {"train"} if name == "_core.pyi" else exported) if of_package else None)
     return {"reference/python.md": "\n\n".join(part for part in parts if part) + "\n"}
 
 
@@ -64,10 +67,15 @@ def _with_docstrings(tree, found):
     return tree
 
 
-def _module(title, source, found):
+def _exported(tree):
+    """Return `__all__` of a module, or None if it has none."""
+    return next((ast.literal_eval(node.value) for node in tree.body if isinstance(node, ast.Assign)
+                 and getattr(node.targets[0], "id", "") == "__all__"), None)
+
+
+def _module(title, source, found, exported):
     tree = _with_docstrings(ast.parse(source), found)
-    listed = next((ast.literal_eval(node.value) for node in tree.body if isinstance(node, ast.Assign)
-                   and getattr(node.targets[0], "id", "") == "__all__"), None)
+    listed = _exported(tree) or exported
     parts = [f"## {title}", docstring(tree)]
     for node in tree.body:
         if isinstance(node, (ast.FunctionDef, ast.ClassDef)) and not node.name.startswith("_") and (
