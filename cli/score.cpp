@@ -45,7 +45,7 @@ class Score final : public Verb {
   void check_log_options() const;
   void check_text_options() const;
   ScoreRowOptions row_options() const;
-  ScoreLogOptions log_options() const;
+  ScoreLogOptions log_options(bool by_session) const;
   void run_on_whole_text(Console& console, std::unique_ptr<SymbolModel> model) const;
 
   std::optional<std::string> mask_, labels_, roc_, plot_;
@@ -79,8 +79,8 @@ Score::Score()
                 .placeholder = "UNIT",
                 .help = "symbol (position, symbol, bits), line (line, symbols, bits, bits per symbol), file (one row "
                         "per file and a total), for an hmm state (the most probable path), for logs value (masked "
-                        "values that placeholders stand for)",
-                .choices = {"symbol", "line", "file", "state", "value"},
+                        "values that placeholders stand for) or session (lines of one request, process or block)",
+                .choices = {"symbol", "line", "file", "state", "value", "session"},
                 .group = OptionGroup::output,
                 .common = true});
   options_.add({.name = "out",
@@ -322,7 +322,8 @@ void Score::by_line(Console& console, const ScoredText& text) const {
 
 /// Throws UsageError for options that only apply to models of logs.
 void Score::check_log_options() const {
-  if (by_ == "value") throw UsageError("--by value requires a model trained with --format log");
+  if (by_ == "value" || by_ == "session")
+    throw UsageError(fmt::format("--by {} requires a model trained with --format log", by_));
   if (follow_) throw UsageError("--follow is for models of data with fields; --by line is always streaming");
   options_.refuse("requires --by line and a model trained with --format log", masked_, context_, fixed_, false_alarms_,
                   alarms_per_day_, state_, metrics_);
@@ -350,7 +351,7 @@ ScoreRowOptions Score::row_options() const {
           .values = by_ == "value"};
 }
 
-ScoreLogOptions Score::log_options() const {
+ScoreLogOptions Score::log_options(bool by_session) const {
   options_.require_kind(Kind::log, "this is a model of logs, which are scored as they arrive");
   if (by_ == "value")
     options_.refuse("cannot be combined with --by value", masked_, context_, false_alarms_, alarms_per_day_, state_,
@@ -361,6 +362,7 @@ ScoreLogOptions Score::log_options() const {
                     : false_alarms_ ? "cannot be combined with --false-alarms"
                                     : "cannot be combined with --alarms-per-day",
                     top_, labels_, summary_, roc_, plot_);
+  if (by_ == "session") options_.refuse("cannot be combined with --by session", masked_, context_, text_);
   if (metrics_ && !false_alarms_ && !alarms_per_day_)
     throw UsageError("--metrics requires --false-alarms or --alarms-per-day");
   if (state_ && !context_.empty()) options_.refuse("cannot be combined with --state", context_);
@@ -371,6 +373,7 @@ ScoreLogOptions Score::log_options() const {
                      .false_alarms = false_alarms_},
           .masked = masked_,
           .by_value = by_ == "value",
+          .by_session = by_ == "session" || by_session,
           .alarms_per_day = alarms_per_day_,
           .state = state_,
           .metrics = metrics_};
@@ -379,7 +382,7 @@ ScoreLogOptions Score::log_options() const {
 /// Scores data with named fields.
 void Score::run_on_fields(Console& console) const {
   options_.require_kind(Kind::fields, "this is a model of data with fields");
-  if (by_ == "state" || by_ == "value")
+  if (by_ == "state" || by_ == "value" || by_ == "session")
     throw UsageError(fmt::format("--by {} is for {}; data with fields supports --by symbol and --by line", by_,
                                  by_ == "state" ? "an hmm" : "a log"));
   ConsoleReporter reporter(console);
@@ -436,8 +439,9 @@ ExitCode Score::run(Console& console) {
     return ExitCode::success;
   }
   std::unique_ptr<SymbolModel> model = load_model(inputs_[0]);
-  if (log_card(*model) && (by_ == "line" || by_ == "value" || !options_.is_given(by_))) {
-    score_log(console, *model, log_options());
+  const std::optional<LogCard> log = log_card(*model);
+  if (log && (by_ == "line" || by_ == "value" || by_ == "session" || !options_.is_given(by_))) {
+    score_log(console, *model, log_options(log->session_lines && by_ != "value"));
     return ExitCode::success;
   }
   check_log_options();

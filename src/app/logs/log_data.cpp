@@ -8,7 +8,9 @@
 #include <unordered_set>
 
 #include "app/logs/log_anomaly_score.h"
+#include "app/logs/log_sessions.h"
 #include "base/formats/text_encoding.h"
+#include "base/utf8.h"
 #include "data/readers/log_time.h"
 #include "data/schema/distinct_count.h"
 #include "data/text/labels.h"
@@ -20,6 +22,7 @@ namespace unfold {
 namespace {
 
 constexpr const char* kLogKey = "log";
+constexpr const char* kLineSessions = "line";  // --group: each line is a session
 constexpr Index kLeastLinesToHoldOut = 50, kHeldOutShare = 5, kHeldOutBlocks = 10;
 
 LogRules rules_of(const TrainSettings& settings) {
@@ -67,6 +70,17 @@ double lines_per_day(const std::vector<Input>& inputs) {
   return seconds > 0 ? lines * kSecondsOfDay / seconds : 0;
 }
 
+/// Returns how the lines contain sessions, if each of them is one; only if no field groups lines.
+std::optional<SessionLines> find_session_lines(const std::vector<Input>& inputs,
+                                               const std::optional<std::string>& group) {
+  if (inputs.empty() || (group && *group != kLineSessions)) return std::nullopt;
+  const std::optional<SessionLines> found = guess_session_lines(inputs.front().bytes());
+  if (!found && group)
+    throw UsageError(fmt::format("--group {}: the lines are not sessions of event numbers, such as \"blk_7,5 5 22 11\"",
+                                 kLineSessions));
+  return found;
+}
+
 std::vector<Input> shapes_of_inputs(const LogCard& card, const std::vector<Input>& inputs) {
   check_encoding(inputs);
   LogShaper shaper(card);
@@ -81,21 +95,38 @@ std::vector<Input> shapes_of_inputs(const LogCard& card, const std::vector<Input
 }  // namespace
 
 nlohmann::json to_json(const LogCard& card) {
-  return {{"rules", card.rules.text()},
-          {"label-column", card.label_column},
-          {"lines", card.lines},
-          {"shapes", card.shapes},
-          {"unknown-words", card.unknown_words},
-          {"values", card.values.to_json()},
-          {"fields", card.fields},
-          {"slots", card.slots.to_json()},
-          {"lines-per-day", card.lines_per_day},
-          {"templates", card.templates.to_json()}};
+  nlohmann::json json = {{"rules", card.rules.text()},
+                         {"label-column", card.label_column},
+                         {"lines", card.lines},
+                         {"shapes", card.shapes},
+                         {"unknown-words", card.unknown_words},
+                         {"values", card.values.to_json()},
+                         {"fields", card.fields},
+                         {"slots", card.slots.to_json()},
+                         {"lines-per-day", card.lines_per_day},
+                         {"templates", card.templates.to_json()}};
+  if (card.session_lines) json["session-lines"] = {{"id", card.session_lines->has_id}};
+  return json;
+}
+
+void LogShaper::read(std::string_view line, LogLine& out) {
+  if (!session_lines_) {
+    scanner_.scan(line, out);
+    slots_.mask(out);
+    return;
+  }
+  out.repaired = find_invalid_utf8(line) >= 0 ? replace_invalid_utf8(line) : std::string();
+  session_lines_->split(out.repaired.empty() ? line : std::string_view(out.repaired), parts_);
+  out.shape.clear();
+  out.masked.clear();
+  if (!parts_.id.empty()) out.masked.push_back({"id", parts_.id, {}});
+  for (const std::string_view event : parts_.events) out.shape.append(out.shape.empty() ? "" : " ").append(event);
 }
 
 nlohmann::json LogTraining::to_json() const {
   nlohmann::json json = unfold::to_json(card_);
   json["detector"] = detector_.to_json(false);
+  if (sessions_) json["sessions"] = **sessions_;
   return json;
 }
 
@@ -129,7 +160,10 @@ std::optional<LogCard> log_card(const SymbolModel& model) {
         .fields = json.contains("fields") && log_flag(json, "fields"),
         .slots = json.contains("slots") ? WordSlots::from_json(json["slots"]) : WordSlots(),
         .lines_per_day = json.contains("lines-per-day") ? log_number(json, "lines-per-day") : 0,
-        .templates = json.contains("templates") ? LogTemplateList::from_json(json["templates"]) : LogTemplateList()};
+        .templates = json.contains("templates") ? LogTemplateList::from_json(json["templates"]) : LogTemplateList(),
+        .session_lines = json.contains("session-lines")
+                             ? std::optional(SessionLines{log_flag(json["session-lines"], "id")})
+                             : std::nullopt};
   } catch (const UsageError& error) {
     throw ModelError(error.what());
   }
@@ -150,7 +184,7 @@ LogTraining::LogTraining(const TrainSettings& settings)
     : card_{.rules = rules_of(settings), .fields = true}, scanner_(card_.rules, true) {}
 
 /// Learns the places of words and values, and calibrates the scores on every fifth block of lines.
-void LogTraining::learn_detector(const std::vector<Input>& inputs) {
+void LogTraining::learn_detector(const std::vector<Input>& inputs, const std::optional<std::string>& group) {
   const auto each_text = [&](const std::function<void(std::string_view)>& use) {
     for (const Input& input : inputs) for_each_log_line(input.bytes(), use);
   };
@@ -162,7 +196,7 @@ void LogTraining::learn_detector(const std::vector<Input>& inputs) {
     });
   };
   card_.lines_per_day = lines_per_day(inputs);
-  detector_.find_places(each_line);
+  detector_.find_places(each_line, group.value_or(""));
   card_.slots = detector_.slots();
   Index lines = 0;
   each_text([&](std::string_view) { ++lines; });
@@ -189,6 +223,26 @@ void LogTraining::learn_detector(const std::vector<Input>& inputs) {
       detector_.pass(line);
   });
   detector_.calibrate();
+}
+
+/// Learns the sessions of the log, if a field identifies them or each line is one.
+void LogTraining::learn_sessions(const std::vector<Input>& inputs, bool required, Reporter& reporter) {
+  const LogGrouping& grouping = detector_.grouping();
+  if (!card_.session_lines && grouping.role == LogOrderModel::kNoRole) return;
+  LogShaper shaper(card_);
+  LogLine line;
+  const auto each_line = [&](const std::function<void(std::string_view, const LogLine&)>& use) {
+    for (const Input& input : inputs)
+      for_each_log_line(input.bytes(), [&](std::string_view text) {
+        shaper.read(text, line);
+        use(text, line);
+      });
+  };
+  const std::optional<LogSessionCard> found =
+      unfold::learn_sessions(each_line, grouping, detector_.followed_fields(), card_.session_lines, required);
+  if (!found) return;
+  sessions_.emplace(unfold::to_json(*found));
+  reporter.remark(describe(*found));
 }
 
 /// Returns a model of the words of the lines that are not held out; null if none is held out.
@@ -236,7 +290,11 @@ std::vector<Input> LogTraining::read_data(std::vector<Input> inputs, TrainSettin
   }
   card_.label_column = s.label_column;
   inputs = unlabelled(std::move(inputs), s.label_column, s.only_label);
-  learn_detector(inputs);
+  card_.session_lines = find_session_lines(inputs, s.sequences);
+  std::optional<std::string> group = s.sequences;
+  if (card_.session_lines) group.reset();
+  if (!card_.session_lines) learn_detector(inputs, group);
+  learn_sessions(inputs, group.has_value(), reporter);
   LogShaper shaper(card_);
   const auto read = [&](std::string_view line, LogLine& out) { shaper.read(line, out); };
   std::vector<Input> result;

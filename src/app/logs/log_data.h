@@ -9,10 +9,12 @@
 
 #include "app/common/reporter.h"
 #include "app/logs/log_value_surprisal.h"
+#include "app/logs/session_lines.h"
 #include "app/settings/train_settings.h"
 #include "data/readers/log_lines.h"
 #include "model/logs/log_detector.h"
 #include "model/logs/template_list.h"
+#include "unfold/base/formats/json.h"
 #include "unfold/model/symbol_model.h"
 
 namespace unfold {
@@ -30,6 +32,7 @@ struct LogCard {
   WordSlots slots = {};      ///< positions where words vary freely
   double lines_per_day = 0;  ///< in training; 0: the lines have no times
   LogTemplateList templates = {};
+  std::optional<SessionLines> session_lines = {};  ///< for files with a session in each line
 };
 nlohmann::json to_json(const LogCard& card);
 /// Returns no value for a model of other data. Throws ModelError for an invalid card.
@@ -42,15 +45,15 @@ std::uint64_t log_fingerprint(const SymbolModel& model);
 /// Converts the lines of a log to shapes, as the model reads them.
 class LogShaper {
  public:
-  explicit LogShaper(const LogCard& card) : scanner_(card.rules, card.fields), slots_(card.slots) {}
-  void read(std::string_view line, LogLine& out) {
-    scanner_.scan(line, out);
-    slots_.mask(out);
-  }
+  explicit LogShaper(const LogCard& card)
+      : scanner_(card.rules, card.fields), slots_(card.slots), session_lines_(card.session_lines) {}
+  void read(std::string_view line, LogLine& out);
 
  private:
   LogScanner scanner_;
   WordSlots slots_;
+  std::optional<SessionLines> session_lines_;
+  SessionLineParts parts_;
 };
 
 /// Reads the logs of one training.
@@ -69,12 +72,14 @@ class LogTraining {
 
  private:
   class HeldOut;
-  void learn_detector(const std::vector<Input>& inputs);
+  void learn_detector(const std::vector<Input>& inputs, const std::optional<std::string>& group);
+  void learn_sessions(const std::vector<Input>& inputs, bool required, Reporter& reporter);
   std::unique_ptr<SymbolModel> words_model(const std::vector<Input>& inputs, const HeldOut& held_out) const;
 
   LogCard card_;
   LogScanner scanner_;
   LogDetector detector_;
+  std::optional<JsonBox> sessions_;  // app/logs/log_sessions.h
 };
 
 /// Returns inputs in the form that a model of a log reads.

@@ -6,8 +6,7 @@
 
 namespace unfold {
 
-std::string prometheus_text(const LogAnomalyScorer& scorer) {
-  const LogAlarms& alarms = scorer.alarms();
+std::string prometheus_text(const LogAlarms& alarms) {
   std::string text;
   const auto begin = [&](const char* name, const char* type, const char* help) {
     text += fmt::format("# HELP {0} {2}\n# TYPE {0} {1}\n", name, type, help);

@@ -4,12 +4,12 @@
 
 #include <string>
 
-#include "app/logs/log_anomaly_score.h"
+#include "model/logs/log_alarms.h"
 
 namespace unfold {
 
-/// Lines, anomalous lines, alarms by kind, and the p-value below which lines are anomalous now. With a restored state
-/// the counters continue. REQUIRES that the scorer decides on alarms.
-std::string prometheus_text(const LogAnomalyScorer& scorer);
+/// Lines or sessions, those that are anomalous, alarms by kind, and the p-value below which they are anomalous now.
+/// With a restored state the counters continue.
+std::string prometheus_text(const LogAlarms& alarms);
 
 }  // namespace unfold

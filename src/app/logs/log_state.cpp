@@ -17,7 +17,7 @@
 namespace unfold {
 namespace {
 
-constexpr const char* kStateFormat = "unfold log state 2";
+constexpr const char* kStateFormat = "unfold log state 3";
 constexpr std::string_view kJournalFormat = "unfold log journal 2 ";
 constexpr std::size_t kLeastJournal = std::size_t{4} << 20;
 /// The size of a record is that of a line; with this bit, that of an event.

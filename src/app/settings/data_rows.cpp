@@ -126,7 +126,18 @@ void add_data_rows(OptionRows& rows, TrainSettings& s) {
                   .group = OptionGroup::data,
                   .common = true,
                   .kinds = kFields});
-  for (OptionRow& row : table_rows(s)) rows.push_back(std::move(row));
+  for (OptionRow& row : table_rows(s)) {
+    if (address_of(row.target) == &s.sequences) {
+      row.help =
+          "tables: rows with the same value in this column form a sequence; logs: lines with the same value of "
+          "this field, such as request_id or pid, form a session; also spelled --group";
+      row.default_text =
+          "tables: their schema, see unfold inspect; logs: the field that makes the order of lines most "
+          "predictable";
+      row.kinds = kFields | Kind::log;
+    }
+    rows.push_back(std::move(row));
+  }
   rows.push_back({.name = "ends",
                   .target = &s.ends,
                   .placeholder = "HOW",

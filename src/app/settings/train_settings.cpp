@@ -153,6 +153,7 @@ void refuse_inapplicable(const TrainSettings& s, const Given& given) {
   for (const OptionRow& row : SettingTable::defaults().rows) {
     if (!given.contains(row.name)) continue;
     if (is_fitted_model(s.model) && needs_gradients(row, s)) throw UsageError(not_by_gradients(row.name, s.model));
+    if (s.format == kLogFormat && row.kinds.contains(Kind::log)) continue;
     if (!row.kinds.contains(kind)) throw UsageError(not_applicable(row.name, row.kinds, description_of(kind, row)));
   }
 }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "data/schema/distinct_count.h"
 #include "model/logs/log_json.h"
 #include "model/logs/log_math.h"
 #include "unfold/base/error.h"
@@ -63,16 +64,30 @@ bool LogAlarms::drifts(bool is_new) {
 
 const LogAlarm* LogAlarms::see(const LogDetector& detector, const LogLineScore& score, Index line,
                                std::string_view time) {
+  return see(score.p_bits, line, time, [&](std::uint64_t& key) -> LogAlarm& { return cause_of(detector, score, key); });
+}
+
+const LogAlarm* LogAlarms::see_session(double p_bits, const std::string& reason, Index line, std::string_view time) {
+  return see(p_bits, line, time, [&](std::uint64_t& key) -> LogAlarm& {
+    key = cause_key(hash_of_cell(reason), 5);
+    LogAlarm& alarm = causes_[key];
+    alarm.kind = LogAlarmKind::session;
+    alarm.cause = reason;
+    return alarm;
+  });
+}
+
+const LogAlarm* LogAlarms::see(double p_bits, Index line, std::string_view time, const FindCause& find_cause) {
   ++lines_;
   recent_ *= 1 - kForget;
-  const bool is_anomalous = score.p_bits >= -log2_of(share_now());
+  const bool is_anomalous = p_bits >= -log2_of(share_now());
   LogAlarm* alarm = nullptr;
   bool counts = false;  // counts toward the share: a new alarm, or an alarm of drift
   if (is_anomalous) {
     ++anomalous_;
     if (causes_.size() >= kMostCauses) causes_.clear();
     std::uint64_t key = 0;
-    alarm = &cause_of(detector, score, key);
+    alarm = &find_cause(key);
     const bool is_new = alarm->count == 0;
     const bool drifted = drifting_;
     if (drifts(is_new) && is_new) {
@@ -80,13 +95,14 @@ const LogAlarm* LogAlarms::see(const LogDetector& detector, const LogLineScore& 
       if (!drifted) drift_ = {.kind = LogAlarmKind::drift};
       alarm = &drift_;
     }
-    const bool pauses = static_cast<double>(line - alarm->last_line) * options_.share >= 1;
+    const bool pauses = static_cast<double>(lines_ - alarm->last_seen) * options_.share >= 1;
     if (alarm->count == 0 || pauses)
       *alarm = {.kind = alarm->kind, .first_line = line, .first_time = std::string(time), .cause = alarm->cause};
     counts = alarm->count++ == 0;
     alarms_ += counts;
     by_kind_[static_cast<std::size_t>(alarm->kind)] += counts;
     alarm->last_line = line;
+    alarm->last_seen = lines_;
     alarm->last_time = std::string(time);
   } else {
     drifts(false);
@@ -114,7 +130,8 @@ nlohmann::json alarm_json(const LogAlarm& alarm) {
           {"last-line", alarm.last_line},
           {"first-time", alarm.first_time},
           {"last-time", alarm.last_time},
-          {"cause", alarm.cause}};
+          {"cause", alarm.cause},
+          {"last-seen", alarm.last_seen}};
 }
 
 LogAlarm alarm_of(const nlohmann::json& json) {
@@ -126,7 +143,8 @@ LogAlarm alarm_of(const nlohmann::json& json) {
           .last_line = log_count(json, "last-line"),
           .first_time = log_text(json, "first-time"),
           .last_time = log_text(json, "last-time"),
-          .cause = log_text(json, "cause")};
+          .cause = log_text(json, "cause"),
+          .last_seen = log_count(json, "last-seen")};
 }
 
 }  // namespace

@@ -15,6 +15,7 @@
 /// all of them until they become rare.
 
 #include <cstdint>
+#include <functional>
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <unordered_map>
@@ -28,15 +29,17 @@ struct LogAlarmOptions {
   double share = 0.001;  ///< of normal lines that may raise an alarm
 };
 
-enum class LogAlarmKind { field, template_, order, value, drift };
-inline constexpr std::array<const char*, 5> kLogAlarmKinds = {"new field", "template", "order", "value", "drift"};
+enum class LogAlarmKind { field, template_, order, value, drift, session };
+inline constexpr std::array<const char*, 6> kLogAlarmKinds = {"new field", "template", "order",
+                                                              "value",     "drift",    "session"};
 
 struct LogAlarm {
   LogAlarmKind kind = LogAlarmKind::template_;
   Index count = 0;  ///< number of lines with this cause so far
   Index first_line = 0, last_line = 0;
   std::string first_time = {}, last_time = {};  ///< as written in the lines; empty if the lines have no time
-  std::string cause = {};                       ///< name of the field, for `new field`
+  std::string cause = {};                       ///< name of the field, or what is unusual about a session
+  Index last_seen = 0;                          ///< number of lines or sessions until the last one
 };
 
 class LogAlarms {
@@ -46,6 +49,8 @@ class LogAlarms {
 
   /// Must be called before the detector learns the line. The result is valid until the next call.
   const LogAlarm* see(const LogDetector& detector, const LogLineScore& score, Index line, std::string_view time);
+  /// The same for a session that ended with a line. Sessions that are unusual for the same reason are repetitions.
+  const LogAlarm* see_session(double p_bits, const std::string& reason, Index line, std::string_view time);
   /// Alarms that were repeated, in the order of their first lines.
   std::vector<const LogAlarm*> repeated() const;
 
@@ -60,6 +65,8 @@ class LogAlarms {
 
  private:
   double share_now() const;
+  using FindCause = std::function<LogAlarm&(std::uint64_t& key)>;
+  const LogAlarm* see(double p_bits, Index line, std::string_view time, const FindCause& find_cause);
   LogAlarm& cause_of(const LogDetector& detector, const LogLineScore& score, std::uint64_t& key);
   bool drifts(bool is_new);
 

@@ -1,10 +1,12 @@
 #include "model/logs/log_detector.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <ranges>
 
 #include "model/logs/log_json.h"
 #include "model/logs/log_math.h"
@@ -90,8 +92,14 @@ void LogDetector::choose_fields(const EachLine& each_line, const std::string& ro
     const bool recurs = 10 * count.values.different() <= 7 * count.lines;
     if (count.values.different() > 1 && recurs && 4 * count.lines >= lines) covering.emplace_back(-count.lines, id);
   }
-  if (!role.empty() && candidates.empty())
-    throw UsageError(fmt::format("--group {}: no line has a field of that name; `unfold info` lists the fields", role));
+  if (!role.empty() && candidates.empty()) {
+    std::vector<std::pair<Index, std::string_view>> names;
+    for (const auto& [id, count] : roles) names.emplace_back(-count.lines, count.name);
+    std::ranges::sort(names);
+    if (names.size() > kMostRoles) names.resize(kMostRoles);
+    throw UsageError(fmt::format("--group {}: no line has a field of that name; the most frequent fields are {}", role,
+                                 fmt::join(std::views::values(names), ", ")));
+  }
   std::ranges::sort(covering);
   if (role.empty()) {
     candidates.emplace_back(LogOrderModel::kNoRole, "");

@@ -85,6 +85,8 @@ class LogDetector {
   /// Returns a named field of the last line that no earlier line had; null if there is none.
   const LogEventValue* new_field() const;
   const LogGrouping& grouping() const { return grouping_; }
+  /// Labels of the fields with few values that are followed (order_model.h).
+  const std::vector<std::uint64_t>& followed_fields() const { return order_.labels(); }
   const WordSlots& slots() const { return slots_; }
   const LogValueModel& values() const { return values_; }
   const TailCalibration& calibration() const { return surprise_; }

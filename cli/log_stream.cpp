@@ -1,0 +1,120 @@
+#include "cli/log_stream.h"
+
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+#include "cli/terminal/metrics_text.h"
+#include "cli/terminal/result_position.h"
+#include "model/logs/log_json.h"
+#include "unfold/base/formats/file.h"
+
+namespace unfold {
+namespace {
+
+nlohmann::json output_json(const std::optional<ResultPosition>& output) {
+  if (!output) return nullptr;
+  return {{"device", output->device}, {"inode", output->inode}, {"bytes", output->bytes}};
+}
+
+std::optional<ResultPosition> output_of(const nlohmann::json& json) {
+  if (json.is_null()) return std::nullopt;
+  const nlohmann::json &device = log_part(json, "device"), &inode = log_part(json, "inode");
+  if (!device.is_number_unsigned() || !inode.is_number_unsigned()) refuse_log_model("inconsistent output");
+  return ResultPosition{
+      .device = device.get<std::uint64_t>(), .inode = inode.get<std::uint64_t>(), .bytes = log_count(json, "bytes")};
+}
+
+}  // namespace
+
+LogStream::LogStream(Console& console, const ScoreLogOptions& options, std::uint64_t fingerprint)
+    : console_(console), options_(options), input_(options.rows.data) {
+  if (options.state) state_.emplace(*options.state, fingerprint);
+}
+
+void LogStream::run() {
+  constexpr std::size_t kCommitEach = std::size_t{1} << 15;
+  if (state_)
+    resume();
+  else
+    input_.open();
+  std::size_t waiting = 0;  // bytes of lines whose rows may not be written yet
+  for (std::string_view line; input_.next(line);) {
+    if (state_) record(line);
+    see(line);
+    waiting += line.size() + 1;
+    if (input_.ready() && (!state_ || waiting < kCommitEach)) continue;
+    flush_results();
+    if (state_) save();
+    write_metrics(false);
+    waiting = 0;
+  }
+  finish();
+  if (input_.left_bytes() > 0)
+    console_.remark(fmt::format("{}: the last {} bytes have no line end; they are left for the next run", input_.name(),
+                                input_.left_bytes()));
+  write_metrics(true);
+  if (!state_) return;
+  flush_results();
+  state_->write_snapshot(state());
+}
+
+nlohmann::json LogStream::state() const {
+  const std::optional<ResultPosition> output = result_position();
+  return {{"scorer", scorer_state()}, {"position", input_.position().to_json()}, {"output", output_json(output)}};
+}
+
+/// Restores the state and continues after the lines that have already been scored. Rows that an interrupted run wrote
+/// without recording them are not written twice.
+void LogStream::resume() {
+  LogInputPosition position;
+  std::optional<ResultPosition> output;
+  if (const nlohmann::json* snapshot = state_->snapshot()) {
+    restore(log_part(*snapshot, "scorer"));
+    position = LogInputPosition::from_json(log_part(*snapshot, "position"));
+    output = output_of(log_part(*snapshot, "output"));
+  }
+  for (const LogJournalRecord& record : state_->replayed()) {
+    if (!record.event) {
+      position.pass(record.line);
+      replay(record.line);
+    } else if (const nlohmann::json& event = **record.event; event.contains("output")) {
+      output = output_of(event["output"]);
+    } else {
+      position = LogInputPosition::from_json(log_part(event, "file"));
+    }
+  }
+  for (const std::string& note : input_.continue_after(position)) console_.remark(note);
+  if (output) continue_results(*output);
+  if (state_->snapshot() == nullptr) state_->write_snapshot(state());
+}
+
+/// Adds a line to the journal, after the beginning of its file.
+void LogStream::record(std::string_view line) {
+  if (input_.began_file()) {
+    const LogInputPosition& now = input_.position();
+    LogInputPosition begin;
+    begin.begin(now.device, now.inode, input_.carry());
+    state_->append_event({{"file", begin.to_json()}});
+    if (lines() > 0) console_.remark(fmt::format("line {} is line 1 of {}", lines() + 1, input_.file()));
+  }
+  state_->append(line);
+}
+
+void LogStream::save() {
+  state_->append_event({{"output", output_json(result_position())}});
+  state_->commit();
+  if (state_->wants_snapshot()) state_->write_snapshot(state());
+}
+
+/// Writes the counters, while lines are read every ten seconds.
+void LogStream::write_metrics(bool at_end) {
+  constexpr std::chrono::seconds kPause{10};
+  if (!options_.metrics) return;
+  const auto now = std::chrono::steady_clock::now();
+  if (!at_end && now < next_metrics_) return;
+  next_metrics_ = now + kPause;
+  write_file_atomically(*options_.metrics, metrics());
+}
+
+}  // namespace unfold

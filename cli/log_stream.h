@@ -1,0 +1,63 @@
+#pragma once
+/// Reads a log for `unfold score`, with or without --state, and writes the counters of --metrics. A subclass scores the
+/// lines and prints rows.
+///
+///   class Rows : public LogStream { ... };
+///   Rows(console, options, fingerprint).run();
+///
+/// With a state, reading continues after the lines of earlier runs (app/logs/log_state.h), and rows that an interrupted
+/// run wrote are not written twice.
+
+#include <chrono>
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "app/logs/log_input.h"
+#include "app/logs/log_state.h"
+#include "cli/score_log.h"
+
+namespace unfold {
+
+class LogStream {
+ public:
+  /// `fingerprint` identifies the model. Throws like LogStateFile.
+  LogStream(Console& console, const ScoreLogOptions& options, std::uint64_t fingerprint);
+  virtual ~LogStream() = default;
+  LogStream(const LogStream&) = delete;
+  LogStream& operator=(const LogStream&) = delete;
+
+  /// Reads the log to its end. Throws like LogInput.
+  void run();
+
+ protected:
+  virtual void see(std::string_view line) = 0;     ///< scores a line and prints rows
+  virtual void replay(std::string_view line) = 0;  ///< scores a line of an earlier run
+  virtual void finish() = 0;                       ///< at the end of the log
+  virtual nlohmann::json scorer_state() const = 0;
+  virtual void restore(const nlohmann::json& state) = 0;
+  virtual Index lines() const = 0;  ///< that were scored
+  virtual std::string metrics() const = 0;
+
+  Console& console() const { return console_; }
+  const ScoreLogOptions& options() const { return options_; }
+  bool only_alarms() const { return options_.scorer.false_alarms || options_.alarms_per_day; }
+  bool has_state() const { return state_.has_value(); }
+  std::string name() const { return input_.name(); }
+
+ private:
+  void resume();
+  void record(std::string_view line);
+  void save();
+  void write_metrics(bool at_end);
+  nlohmann::json state() const;
+
+  Console& console_;
+  const ScoreLogOptions& options_;
+  LogInput input_;
+  std::optional<LogStateFile> state_;
+  std::chrono::steady_clock::time_point next_metrics_ = {};
+};
+
+}  // namespace unfold

@@ -1,0 +1,214 @@
+#include "model/logs/rate_model.h"
+
+#include <algorithm>
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "model/logs/log_json.h"
+#include "model/logs/log_math.h"
+
+namespace unfold {
+namespace {
+
+constexpr std::array<double, 11> kWindowLengths = {1, 5, 10, 30, 60, 300, 900, 3600, 21600, 86400, 604800};
+constexpr double kPriorWindows = 10, kPriorDispersion = 1.5, kLeastExpected = 0.05;
+constexpr Index kFirstCheck = 8;  // bursts are checked in open windows at this count and its doublings
+
+}  // namespace
+
+void LogRateModel::fit(const std::vector<double>& times, const std::vector<std::uint64_t>& templates) {
+  double span = 0;
+  std::unordered_map<std::uint64_t, Index> counts;
+  for (std::size_t i = 0; i < times.size(); ++i) {
+    if (i > 0 && times[i] > times[i - 1] && times[i] - times[i - 1] < kWindowLengths.back())
+      span += times[i] - times[i - 1];
+    ++counts[templates[i]];
+  }
+  if (span <= 0) return;
+  std::vector<std::pair<Index, std::uint64_t>> sorted;
+  for (const auto& [id, count] : counts) sorted.emplace_back(-count, id);
+  std::ranges::sort(sorted);
+  if (sorted.size() > kMostTemplates) sorted.resize(kMostTemplates);
+  for (const auto& [count, id] : sorted) {
+    templates_.push_back(id);
+    index_.emplace(id, templates_.size());
+  }
+  double last = 0;
+  for (const double seconds : kWindowLengths) {
+    const double lines = static_cast<double>(times.size()) * seconds / span;
+    if (lines < kLinesPerWindow || span / seconds < static_cast<double>(kLeastWindows) || seconds < 5 * last ||
+        scales_.size() == 3)
+      continue;
+    last = seconds;
+    scales_.push_back({.seconds = seconds});
+    scales_.back().series.resize(templates_.size() + 1);
+  }
+  learns_ = true;
+  for (std::size_t i = 0; i < times.size(); ++i) (void)see(times[i], templates[i], 0);
+  learns_ = false;
+  for (Scale& scale : scales_) scale.started = false;
+}
+
+/// Begins counting at a time. The recent means are those of all windows.
+void LogRateModel::begin_window(Scale& scale, double time) const {
+  scale.started = true;
+  scale.begin = std::floor(time / scale.seconds) * scale.seconds;
+  scale.recent_windows = 0;
+  for (Series& series : scale.series) {
+    series.now = 0;
+    series.recent = series.mean;
+    series.reported = series.silent = false;
+  }
+}
+
+double LogRateModel::bits_of(const Scale& scale, const Series& series, bool burst) {
+  const auto n = static_cast<double>(series.now);
+  const double expected =
+      std::max(burst ? std::max(series.recent, series.mean) : std::min(series.recent, series.mean), kLeastExpected);
+  if (burst ? n <= expected : n >= expected) return 0;
+  const double deviance = (n > 0 ? n * log2_of(n / expected) : 0) - (n - expected) / kNatsPerBit;
+  const double dispersion =
+      (series.dispersion + kPriorWindows * kPriorDispersion) / (static_cast<double>(scale.windows) + kPriorWindows);
+  return deviance / std::max(1.0, dispersion);
+}
+
+void LogRateModel::report(Scale& scale, std::size_t series, bool burst, double bits, double least_bits) {
+  Series& here = scale.series[series];
+  if (burst ? here.reported : here.silent) return;
+  const double p_bits = scale.tails[burst ? 0 : 1].p_bits(bits);
+  if (p_bits < least_bits) return;
+  (burst ? here.reported : here.silent) = true;
+  found_.push_back({.burst = burst,
+                    .template_id = series == 0 ? 0 : templates_[series - 1],
+                    .count = here.now,
+                    .expected = burst ? std::max(here.recent, here.mean) : std::min(here.recent, here.mean),
+                    .seconds = scale.seconds,
+                    .p_bits = p_bits});
+}
+
+void LogRateModel::close_window(Scale& scale, double least_bits) {
+  const bool judges = scale.recent_windows >= kFirstWindows;
+  const bool empty = scale.series[0].now == 0;
+  std::array<double, 2> most{};
+  for (std::size_t i = 0; i < scale.series.size(); ++i) {
+    Series& series = scale.series[i];
+    for (const bool burst : {true, false}) {
+      if (!burst && (!judges || (empty && i > 0))) continue;  // a silence of the log is that of all templates
+      const double bits = bits_of(scale, series, burst);
+      most[burst ? 0 : 1] = std::max(most[burst ? 0 : 1], bits);
+      if (!learns_ && bits > 0) report(scale, i, burst, bits, least_bits);
+    }
+  }
+  if (learns_ && scale.windows >= kFirstWindows) scale.tails[0].add(most[0]);
+  if (learns_ && judges) scale.tails[1].add(most[1]);
+  ++scale.windows;
+  ++scale.recent_windows;
+  for (Series& series : scale.series) {
+    const auto n = static_cast<double>(series.now);
+    if (scale.windows > kFirstWindows)
+      series.dispersion += (n - series.recent) * (n - series.recent) / (series.recent + 0.5);
+    series.recent += (n - series.recent) / std::min(static_cast<double>(scale.recent_windows + 1), kRecentWindows);
+    series.mean += (n - series.mean) / static_cast<double>(scale.windows);
+    if (series.now > 0) series.silent = false;
+    series.now = 0;
+    series.reported = false;
+  }
+  scale.begin += scale.seconds;
+}
+
+/// Closes the windows that end before a time.
+void LogRateModel::pass(Scale& scale, double time, double least_bits) {
+  constexpr double kClockStep = 3600;
+  if (!scale.started || scale.begin - time > std::max(kClockStep, scale.seconds)) return begin_window(scale, time);
+  const double passed = std::floor((time - scale.begin) / scale.seconds);
+  const bool gap = passed > static_cast<double>(kLongestGap);
+  const std::size_t before = found_.size();
+  for (double i = 0; i < (gap ? 2 : passed); ++i) close_window(scale, least_bits);
+  for (std::size_t i = before; i < found_.size(); ++i)
+    if (!found_[i].burst && found_[i].template_id == 0 && found_[i].count == 0) {  // until this line
+      found_[i].expected *= passed - 1;
+      found_[i].seconds *= passed - 1;
+    }
+  if (gap) begin_window(scale, time);
+}
+
+const std::vector<LogRateAnomaly>& LogRateModel::see(double time, std::uint64_t template_id, double least_bits) {
+  found_.clear();
+  const auto known = index_.find(template_id);
+  for (Scale& scale : scales_) {
+    pass(scale, time, least_bits);
+    for (const std::size_t i : {std::size_t{0}, known == index_.end() ? scale.series.size() : known->second}) {
+      if (i >= scale.series.size()) continue;
+      const Index n = ++scale.series[i].now;
+      const bool doubled = n >= kFirstCheck && (n & (n - 1)) == 0;
+      if (doubled && !learns_) report(scale, i, true, bits_of(scale, scale.series[i], true), least_bits);
+    }
+  }
+  return found_;
+}
+
+std::vector<double> LogRateModel::windows() const {
+  std::vector<double> lengths;
+  for (const Scale& scale : scales_) lengths.push_back(scale.seconds);
+  return lengths;
+}
+
+nlohmann::json LogRateModel::to_json() const {
+  nlohmann::json scales = nlohmann::json::array();
+  for (const Scale& scale : scales_) {
+    nlohmann::json now = nlohmann::json::array(), recent = now, mean = now, dispersion = now, flags = now;
+    for (const Series& series : scale.series) {
+      now.push_back(series.now);
+      recent.push_back(series.recent);
+      mean.push_back(series.mean);
+      dispersion.push_back(series.dispersion);
+      flags.push_back(int{series.reported} + 2 * int{series.silent});
+    }
+    scales.push_back({{"seconds", scale.seconds},
+                      {"started", scale.started},
+                      {"begin", scale.begin},
+                      {"windows", scale.windows},
+                      {"recent-windows", scale.recent_windows},
+                      {"now", now},
+                      {"recent", recent},
+                      {"mean", mean},
+                      {"dispersion", dispersion},
+                      {"flags", flags},
+                      {"bursts", scale.tails[0].to_json()},
+                      {"silences", scale.tails[1].to_json()}});
+  }
+  return {{"templates", templates_}, {"scales", scales}};
+}
+
+LogRateModel LogRateModel::from_json(const nlohmann::json& json) {
+  LogRateModel model;
+  model.templates_ = log_hashes(json, "templates");
+  for (std::size_t i = 0; i < model.templates_.size(); ++i) model.index_.emplace(model.templates_[i], i + 1);
+  for (const nlohmann::json& entry : log_list(json, "scales")) {
+    Scale scale{.seconds = log_number(entry, "seconds"),
+                .started = log_flag(entry, "started"),
+                .begin = log_number(entry, "begin"),
+                .windows = log_count(entry, "windows"),
+                .recent_windows = log_count(entry, "recent-windows")};
+    const std::vector<Index> now = log_counts(entry, "now"), flags = log_counts(entry, "flags");
+    const std::vector<double> recent = log_numbers(entry, "recent"), mean = log_numbers(entry, "mean"),
+                              dispersion = log_numbers(entry, "dispersion");
+    const std::size_t size = model.templates_.size() + 1;
+    if (size > kMostTemplates + 1 || now.size() != size || flags.size() != size || recent.size() != size ||
+        mean.size() != size || dispersion.size() != size || !(scale.seconds >= 1))
+      refuse_log_model("inconsistent rates");
+    for (std::size_t i = 0; i < size; ++i)
+      scale.series.push_back({.now = now[i],
+                              .recent = recent[i],
+                              .mean = mean[i],
+                              .dispersion = dispersion[i],
+                              .reported = (flags[i] & 1) != 0,
+                              .silent = (flags[i] & 2) != 0});
+    scale.tails = {TailCalibration::from_json(log_part(entry, "bursts")),
+                   TailCalibration::from_json(log_part(entry, "silences"))};
+    model.scales_.push_back(std::move(scale));
+  }
+  return model;
+}
+
+}  // namespace unfold

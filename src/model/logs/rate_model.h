@@ -1,0 +1,84 @@
+#pragma once
+/// Bursts and silences of a log: windows of time with unusually many or few lines, in all or of one template.
+///
+///   LogRateModel rates;
+///   rates.fit(times, templates);                        // normal lines in their order
+///   for (const LogRateAnomaly& found : rates.see(time, template_id, least_bits)) ...
+///
+/// Lines are counted in windows of up to three lengths, from that with about 20 lines on. In each window, every
+/// frequent template and the log as a whole have an expected count: m, the mean of the last windows (an exponential
+/// average over about kRecentWindows), and l, the mean of all windows. n lines are a burst if they exceed e = max(m,
+/// l), and a silence if there are fewer than e = min(m, l), so that a daily rhythm is neither. Their score is the
+/// deviance of a Poisson distribution, divided by the dispersion of the template:
+///
+///   bits = (n log2 (n / e) - (n - e) / ln 2) / max(1, mean of (n - m)^2 / (m + 1/2)).
+///
+/// The highest scores of the windows of training, where m and l come from the windows before, are the distribution for
+/// p-values (tail_calibration.h). A burst is reported while its window is open, a silence at the end of the window,
+/// which is when the next line arrives. After a gap of more than kLongestGap windows, m begins again.
+///
+/// Time per line is constant on average, and memory is bounded.
+
+#include <array>
+#include <cstdint>
+#include <nlohmann/json_fwd.hpp>
+#include <unordered_map>
+#include <vector>
+
+#include "model/logs/tail_calibration.h"
+
+namespace unfold {
+
+struct LogRateAnomaly {
+  bool burst = false;             ///< otherwise a silence
+  std::uint64_t template_id = 0;  ///< 0: all lines
+  Index count = 0;
+  double expected = 0, seconds = 0;  ///< lines that are usual in this time
+  double p_bits = 0;
+};
+
+class LogRateModel {
+ public:
+  static constexpr std::size_t kMostTemplates = 500;
+  static constexpr double kRecentWindows = 20, kLinesPerWindow = 20;
+  static constexpr Index kLeastWindows = 40, kLongestGap = 64, kFirstWindows = 3;
+
+  /// Times in seconds. Without enough windows, the model stays empty.
+  void fit(const std::vector<double>& times, const std::vector<std::uint64_t>& templates);
+  bool empty() const { return scales_.empty(); }
+  /// Counts a line. Returns anomalies with a p-value of at most 2^-least_bits. The result is valid until the next call.
+  const std::vector<LogRateAnomaly>& see(double time, std::uint64_t template_id, double least_bits);
+  std::vector<double> windows() const;  ///< lengths in seconds
+
+  nlohmann::json to_json() const;
+  static LogRateModel from_json(const nlohmann::json& json);
+
+ private:
+  struct Series {
+    Index now = 0;
+    double recent = 0, mean = 0;            // lines per window
+    double dispersion = 0;                  // sum of (n - m)^2 / (m + 1/2)
+    bool reported = false, silent = false;  // in this window; since its last line
+  };
+  struct Scale {
+    double seconds = 0;
+    bool started = false;
+    double begin = 0;  // of the current window
+    Index windows = 0, recent_windows = 0;
+    std::vector<Series> series = {};
+    std::array<TailCalibration, 2> tails = {};  // of bursts and silences
+  };
+  void begin_window(Scale& scale, double time) const;
+  void pass(Scale& scale, double time, double least_bits);
+  void close_window(Scale& scale, double least_bits);
+  void report(Scale& scale, std::size_t series, bool burst, double bits, double least_bits);
+  static double bits_of(const Scale& scale, const Series& series, bool burst);
+
+  std::vector<std::uint64_t> templates_;  // of all series but the first one, which counts all lines
+  std::unordered_map<std::uint64_t, std::size_t> index_;
+  std::vector<Scale> scales_;
+  bool learns_ = false;
+  std::vector<LogRateAnomaly> found_;
+};
+
+}  // namespace unfold
