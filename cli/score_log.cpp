@@ -12,6 +12,7 @@
 #include "cli/score_sessions.h"
 #include "cli/terminal/interrupt.h"
 #include "cli/terminal/metrics_text.h"
+#include "model/logs/log_math.h"
 #include "unfold/base/error.h"
 
 namespace unfold {
@@ -35,6 +36,7 @@ class LogRows final : public LogStream {
   Index lines() const override { return scorer_.line().number(); }
   std::string metrics() const override { return prometheus_text(scorer_.alarms()); }
   void see(const LogAnomaly& scored);
+  void print_rate(const LogAnomaly& scored, const LogRateAlarm& alarm) const;
   std::string heading(bool labelled) const;
   std::string row(const LogAnomaly& scored, const std::string* label) const;
   std::string json_row(const LogAnomaly& scored, const std::string* label) const;
@@ -57,10 +59,46 @@ void LogRows::see(const LogAnomaly& scored) {
     const bool labelled = words.label || rows_.has_label_file();
     rows_.begin(labelled, heading(labelled));
   }
+  if (only_alarms())
+    for (const LogRateAlarm& rate : scored.rates) print_rate(scored, rate);
   if (only_alarms() && (!scored.alarm || scored.alarm->count > 1)) return;
   rows_.see(
       {words.number, scored.surprisal_bits(), words.bits(), words.bits_per_symbol(), words.label},
       [&](const std::string* label) { return options().rows.json ? json_row(scored, label) : row(scored, label); });
+}
+
+/// Prints an alarm about a window of time. The columns that describe a line are empty.
+void LogRows::print_rate(const LogAnomaly& scored, const LogRateAlarm& found) const {
+  const LogRateAnomaly& rate = found.rate;
+  const std::string kind = kLogAlarmKinds[static_cast<std::size_t>(found.alarm.kind)];
+  const std::string name = rate.template_id == 0 ? "all lines" : template_name(rate.template_id);
+  const std::string text = scorer_.template_text(rate.template_id);
+  const std::string what = fmt::format("{} of {}: {} lines in {:g} s instead of {:.3g}{}{}", kind, name, rate.count,
+                                       rate.seconds, rate.expected, text.empty() ? "" : ": ", text);
+  if (!options().rows.json) {
+    print_result(fmt::format("{}\t\t\t\t{}\t{}\t\t{:.3g}\t{}\t\t\t{}{}{}\n", scored.words.number, decimals(rate.p_bits),
+                             name, exp2_of(-rate.p_bits), kind, scored.words.label ? "\t" : "",
+                             options().masked ? "\t" : "", options().rows.text ? "\t" + what : ""));
+    return;
+  }
+  LogJson json = {{"line", scored.words.number},
+                  {"surprise", rate.p_bits},
+                  {"p_value", exp2_of(-rate.p_bits)},
+                  {"source", kind},
+                  {"alarm", kind},
+                  {"time", found.alarm.last_time}};
+  if (rate.template_id != 0) {
+    json["template"] = name;
+    json["template_text"] = text;
+  }
+  json["lines"] = rate.count;
+  json["expected"] = rate.expected;
+  json["seconds"] = rate.seconds;
+  json["count"] = found.alarm.count;
+  json["first_seen"] = found.alarm.first_time;
+  json["last_seen"] = found.alarm.last_time;
+  json["text"] = what;
+  print_result(one_line(json));
 }
 
 /// Adds what an alarm shows in addition to the scores: the time, the template, the value with its alternatives, the

@@ -49,11 +49,10 @@ class SessionRows final : public LogStream {
   ScoreRows rows_;
   LogSessionScorer scorer_;
   LogAlarms alarms_;
-  bool begun_ = false;
 };
 
 void SessionRows::begin() {
-  if (std::exchange(begun_, true)) return;
+  if (scorer_.line().number() != 1) return;
   const bool labelled = scorer_.line().labelled().value_or(false) || rows_.has_label_file();
   rows_.begin(labelled, fmt::format("line\tsession\tfirst_line\tevents\tsurprise\tp_value\tsource{}\tend\treason\n",
                                     labelled ? "\tlabel" : ""));

@@ -160,6 +160,79 @@ TEST_F(LogCommandTest, metrics_count_alarms_by_kind) {
   expect_failure({"score", run_, log_, "--metrics", metrics}, 2, "--metrics requires --false-alarms");
 }
 
+/// Sessions of four events; in every twentieth one, two are exchanged.
+class SessionCommandTest : public CommandTest {
+ protected:
+  static constexpr int kSessions = 200;
+  /// One session in each line.
+  static std::string lines() {
+    std::string text;
+    for (int i = 0; i < kSessions; ++i)
+      text += "blk_" + std::to_string(i) + ",5 9 " + (i % 3 == 0 ? "9 " : "") + "7 4\n";
+    return text;
+  }
+  /// Four lines for each session, of which two sessions are open at a time. `odd`: the session without its last line.
+  static std::string log(int odd) {
+    const char* const steps[] = {"opened", "read", "written", "closed"};
+    std::string text;
+    for (int i = 0; i + 1 < kSessions; i += 2)
+      for (int step = 0; step < 4; ++step)
+        for (int session = i; session <= i + 1; ++session)
+          if (session != odd || step < 3)
+            text += "request_id=r" + std::to_string(session) + " file was " + steps[step] + "\n";
+    return text;
+  }
+};
+
+TEST_F(SessionCommandTest, each_line_of_a_file_of_sessions_has_a_row) {
+  const std::string normal = folder_ / "normal.txt", other = folder_ / "other.txt", labels = folder_ / "labels";
+  write_bytes(normal, lines());
+  write_bytes(other, "blk_a,5 9 7 4\nblk_b,5 7 9 4\nblk_c,5 9 8 7 4\nblk_d,5 9 9 7 4\n");
+  write_bytes(labels, "-\nodd\nodd\n-\n");
+  const Finished trained = unfold_command({"train", normal, "--format", "log", "--out", run_});
+  ASSERT_EQ(trained.code, 0) << trained.err;
+  EXPECT_THAT(trained.err, HasSubstr("each line is a session of 4 to 5 events: 200 sessions"));
+  const Finished scored = unfold_command({"score", run_, other, "--labels", labels});
+  EXPECT_THAT(scored.out,
+              StartsWith("line\tsession\tfirst_line\tevents\tsurprise\tp_value\tsource\tlabel\tend\treason\n"
+                         "1\tblk_a\t1\t4\t"));
+  EXPECT_THAT(scored.out, HasSubstr("\todd\tline\tnew event 8\n"));
+  EXPECT_THAT(unfold_command({"score", run_, other, "--labels", labels, "--summary"}).out,
+              StartsWith("auc_surprise\t1.0\n"));
+  const Finished alarms = unfold_command({"score", run_, other, "--false-alarms", "0.01", "--json", "--quiet"});
+  EXPECT_THAT(alarms.out, HasSubstr("\"session\":\"blk_c\""));
+  EXPECT_THAT(alarms.out, HasSubstr("\"alarm\":\"session\""));
+  EXPECT_THAT(alarms.out, Not(HasSubstr("blk_a")));
+  expect_failure({"train", normal, "--format", "log", "--out", run_, "--overwrite", "--group", "pid"}, 2,
+                 "the most frequent fields are");
+}
+
+TEST_F(SessionCommandTest, sessions_of_several_lines_end_and_continue_with_the_state) {
+  const std::string normal = folder_ / "normal.log", today = folder_ / "today.log", state = folder_ / "state";
+  write_bytes(normal, log(-1));
+  const Finished trained = unfold_command({"train", normal, "--format", "log", "--group", "request_id", "--out", run_});
+  ASSERT_EQ(trained.code, 0) << trained.err;
+  EXPECT_THAT(trained.err, HasSubstr("lines with the same request_id form a session of 4 to 4 lines"));
+  write_bytes(today, log(77));
+  const Finished top = unfold_command({"score", run_, today, "--by", "session", "--top", "1"});
+  EXPECT_THAT(top.out, HasSubstr("\tr77\t"));
+  EXPECT_THAT(top.out, HasSubstr("\t3\t"));
+  // In two runs with a state, every session that has ended is printed once.
+  const std::string all = log(77);
+  std::string rows;
+  for (const std::size_t part : {all.size() / 2, all.size()}) {
+    write_bytes(today, all.substr(0, all.find('\n', part - 1) + 1));
+    const Finished run = unfold_command({"score", run_, today, "--by", "session", "--state", state, "--quiet"});
+    ASSERT_EQ(run.code, 0) << run.err;
+    rows += run.out;
+  }
+  const std::string whole = unfold_command({"score", run_, today, "--by", "session"}).out;
+  EXPECT_THAT(whole, StartsWith(rows)) << "open sessions wait for the next run";
+  expect_failure({"train", normal, "--format", "log", "--group", "nothing", "--out", run_, "--overwrite"}, 2,
+                 "the most frequent fields are request_id");
+  expect_failure({"score", run_, today, "--by", "session", "--masked"}, 2, "--by session");
+}
+
 TEST_F(LogCommandTest, log_options_are_rejected_for_other_models) {
   ASSERT_EQ(unfold_command({"train", text_, "--out", run_, "--overwrite", "--model", "ngram:2", "--quiet"}).code, 0);
   expect_failure({"score", run_, text_, "--by", "line", "--masked"}, 2, "--format log");

@@ -182,6 +182,8 @@ ScoredLogLine LogScorer::score(std::string_view line) {
   return scored;
 }
 
+std::string LogScorer::template_text(std::uint64_t template_id) const { return card_.templates.text_of(template_id); }
+
 nlohmann::json LogScorer::state() const {
   std::vector<std::pair<std::string_view, Index>> sorted;
   for (const auto& [text, shape] : shapes_)
@@ -223,7 +225,8 @@ LogAnomalyScorer::LogAnomalyScorer(const SymbolModel& model, const LogScoreOptio
       decides_(options.false_alarms.has_value()),
       words_(model, options),
       detector_(log_detector(model)),
-      alarms_({.share = options.false_alarms.value_or(LogAlarmOptions().share)}) {}
+      alarms_({.share = options.false_alarms.value_or(LogAlarmOptions().share)}),
+      rates_(decides_ ? log_rates(model) : LogRateModel()) {}
 
 LogAnomaly LogAnomalyScorer::score(std::string_view line) {
   LogAnomaly anomaly{.words = words_.score(line)};
@@ -233,19 +236,34 @@ LogAnomaly LogAnomalyScorer::score(std::string_view line) {
     const LogAlarm* alarm =
         alarms_.see(detector_, anomaly.score, anomaly.words.number, time ? time->text : std::string_view());
     if (alarm != nullptr) anomaly.alarm = *alarm;
+    if (time && !rates_.empty()) {
+      const std::uint64_t id = detector_.event().template_id;
+      for (const LogRateAnomaly& rate : rates_.see(time->seconds, id, alarms_.share_bits())) {
+        const LogAlarm* its_alarm = alarms_.see_rate(rate, anomaly.words.number, time->text);
+        if (its_alarm != nullptr && its_alarm->count == 1) anomaly.rates.push_back({rate, *its_alarm});
+      }
+    }
   }
   if (adapt_) detector_.learn_scored();
   return anomaly;
 }
 
 nlohmann::json LogAnomalyScorer::state() const {
-  return {{"words", words_.state()}, {"detector", detector_.to_json(true)}, {"alarms", alarms_.to_json()}};
+  return {{"words", words_.state()},
+          {"detector", detector_.to_json(true)},
+          {"alarms", alarms_.to_json()},
+          {"rates", rates_.to_json()}};
 }
 
 void LogAnomalyScorer::restore(const nlohmann::json& json) {
   words_.restore(log_part(json, "words"));
   detector_ = LogDetector::from_json(log_part(json, "detector"));
   alarms_.restore(log_part(json, "alarms"));
+  rates_ = LogRateModel::from_json(log_part(json, "rates"));
+}
+
+std::string LogAnomalyScorer::template_text(std::uint64_t template_id) const {
+  return words_.template_text(template_id);
 }
 
 }  // namespace unfold

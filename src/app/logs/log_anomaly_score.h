@@ -117,6 +117,7 @@ class LogScorer {
   /// finite.
   ScoredLogLine score(std::string_view line);
   const LogLineReader& line() const { return reader_; }  ///< the last line read
+  std::string template_text(std::uint64_t template_id) const;
 
   /// Returns the shapes of scored lines. REQUIRES that there is no context.
   nlohmann::json state() const;
@@ -150,11 +151,18 @@ class LogScorer {
   Index shapes_made_ = 0, shapes_seen_ = 0;
 };
 
+/// An alarm about the number of lines in a window of time.
+struct LogRateAlarm {
+  LogRateAnomaly rate = {};
+  LogAlarm alarm = {};
+};
+
 /// A line with the scores of all sources.
 struct LogAnomaly {
   ScoredLogLine words = {};
   LogLineScore score = {};
-  std::optional<LogAlarm> alarm = {};  ///< a new alarm, or one that this line repeats
+  std::optional<LogAlarm> alarm = {};    ///< a new alarm, or one that this line repeats
+  std::vector<LogRateAlarm> rates = {};  ///< new ones, at the time of this line
   double surprisal_bits() const { return score.surprise; }
 };
 
@@ -168,6 +176,8 @@ class LogAnomalyScorer {
   const LogLineReader& line() const { return words_.line(); }
   const LogDetector& detector() const { return detector_; }
   const LogAlarms& alarms() const { return alarms_; }
+  /// The text of a template; empty if it is not among the most frequent ones.
+  std::string template_text(std::uint64_t template_id) const;
 
   /// Returns everything that later scores depend on. REQUIRES that there is no context.
   nlohmann::json state() const;
@@ -178,6 +188,7 @@ class LogAnomalyScorer {
   LogScorer words_;
   LogDetector detector_;
   LogAlarms alarms_;
+  LogRateModel rates_;
 };
 
 }  // namespace unfold

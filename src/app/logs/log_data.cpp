@@ -126,7 +126,7 @@ void LogShaper::read(std::string_view line, LogLine& out) {
 nlohmann::json LogTraining::to_json() const {
   nlohmann::json json = unfold::to_json(card_);
   json["detector"] = detector_.to_json(false);
-  if (sessions_) json["sessions"] = **sessions_;
+  if (parts_) json.update(**parts_);
   return json;
 }
 
@@ -138,6 +138,12 @@ LogDetector log_detector(const SymbolModel& model) {
   const auto found = model.configuration().find(kLogKey);
   if (found == model.configuration().end()) throw UsageError("this model was not trained with --format log");
   return LogDetector::from_json(log_part(*found, "detector"));
+}
+
+LogRateModel log_rates(const SymbolModel& model) {
+  const auto found = model.configuration().find(kLogKey);
+  if (found == model.configuration().end() || !found->is_object() || !found->contains("rates")) return {};
+  return LogRateModel::from_json((*found)["rates"]);
 }
 
 std::optional<LogCard> log_card(const SymbolModel& model) {
@@ -241,7 +247,7 @@ void LogTraining::learn_sessions(const std::vector<Input>& inputs, bool required
   const std::optional<LogSessionCard> found =
       unfold::learn_sessions(each_line, grouping, detector_.followed_fields(), card_.session_lines, required);
   if (!found) return;
-  sessions_.emplace(unfold::to_json(*found));
+  parts_.emplace(nlohmann::json{{"sessions", unfold::to_json(*found)}});
   reporter.remark(describe(*found));
 }
 
@@ -296,7 +302,15 @@ std::vector<Input> LogTraining::read_data(std::vector<Input> inputs, TrainSettin
   if (!card_.session_lines) learn_detector(inputs, group);
   learn_sessions(inputs, group.has_value(), reporter);
   LogShaper shaper(card_);
-  const auto read = [&](std::string_view line, LogLine& out) { shaper.read(line, out); };
+  std::vector<double> times;
+  std::vector<std::uint64_t> templates;
+  const auto read = [&](std::string_view line, LogLine& out) {
+    shaper.read(line, out);
+    const std::optional<LogTime> time = card_.session_lines ? std::nullopt : log_time(line);
+    if (!time) return;
+    times.push_back(time->seconds);
+    templates.push_back(hash_of_cell(out.shape));
+  };
   std::vector<Input> result;
   for (const Input& input : inputs) {
     LogTemplates shapes = shapes_of(input.bytes(), read, [&](const LogLine& line) {
@@ -309,6 +323,13 @@ std::vector<Input> LogTraining::read_data(std::vector<Input> inputs, TrainSettin
     if (!is_fitted_model(s.model))
       card_.unknown_words = std::max(card_.unknown_words, make_rare_words_unknown(shapes.text));
     result.push_back(Input::from_bytes(input.name(), std::move(shapes.text)));
+  }
+  LogRateModel rates;
+  rates.fit(times, templates);
+  if (!rates.empty()) {
+    nlohmann::json parts = parts_ ? **parts_ : nlohmann::json::object();
+    parts["rates"] = rates.to_json();
+    parts_.emplace(std::move(parts));
   }
   return result;
 }

@@ -13,6 +13,7 @@
 #include "app/settings/train_settings.h"
 #include "data/readers/log_lines.h"
 #include "model/logs/log_detector.h"
+#include "model/logs/rate_model.h"
 #include "model/logs/template_list.h"
 #include "unfold/base/formats/json.h"
 #include "unfold/model/symbol_model.h"
@@ -39,6 +40,8 @@ nlohmann::json to_json(const LogCard& card);
 std::optional<LogCard> log_card(const SymbolModel& model);
 /// Returns the detector in the card. Throws UsageError for a model of other data, and ModelError for an invalid card.
 LogDetector log_detector(const SymbolModel& model);
+/// Returns the rates of lines in the card; an empty model for a log without times.
+LogRateModel log_rates(const SymbolModel& model);
 /// Returns a hash of the card and the detector.
 std::uint64_t log_fingerprint(const SymbolModel& model);
 
@@ -79,7 +82,7 @@ class LogTraining {
   LogCard card_;
   LogScanner scanner_;
   LogDetector detector_;
-  std::optional<JsonBox> sessions_;  // app/logs/log_sessions.h
+  std::optional<JsonBox> parts_;  // of the card: sessions (app/logs/log_sessions.h) and rates
 };
 
 /// Returns inputs in the form that a model of a log reads.

@@ -77,6 +77,27 @@ const LogAlarm* LogAlarms::see_session(double p_bits, const std::string& reason,
   });
 }
 
+double LogAlarms::share_bits() const { return -log2_of(options_.share); }
+
+const LogAlarm* LogAlarms::see_rate(const LogRateAnomaly& rate, Index line, std::string_view time) {
+  if (rate.p_bits < share_bits()) return nullptr;
+  if (causes_.size() >= kMostCauses) causes_.clear();
+  LogAlarm& alarm = causes_[cause_key(rate.template_id, rate.burst ? 6 : 7)];
+  const bool pauses = static_cast<double>(lines_ - alarm.last_seen) * options_.share >= 1;
+  if (alarm.count == 0 || pauses)
+    alarm = {.kind = rate.burst ? LogAlarmKind::burst : LogAlarmKind::silence,
+             .first_line = line,
+             .first_time = std::string(time)};
+  if (alarm.count++ == 0) {
+    ++alarms_;
+    ++by_kind_[static_cast<std::size_t>(alarm.kind)];
+  }
+  alarm.last_line = line;
+  alarm.last_seen = lines_;
+  alarm.last_time = std::string(time);
+  return &alarm;
+}
+
 const LogAlarm* LogAlarms::see(double p_bits, Index line, std::string_view time, const FindCause& find_cause) {
   ++lines_;
   recent_ *= 1 - kForget;

@@ -22,6 +22,7 @@
 #include <vector>
 
 #include "model/logs/log_detector.h"
+#include "model/logs/rate_model.h"
 
 namespace unfold {
 
@@ -29,9 +30,9 @@ struct LogAlarmOptions {
   double share = 0.001;  ///< of normal lines that may raise an alarm
 };
 
-enum class LogAlarmKind { field, template_, order, value, drift, session };
-inline constexpr std::array<const char*, 6> kLogAlarmKinds = {"new field", "template", "order",
-                                                              "value",     "drift",    "session"};
+enum class LogAlarmKind { field, template_, order, value, drift, session, burst, silence };
+inline constexpr std::array<const char*, 8> kLogAlarmKinds = {"new field", "template", "order", "value",
+                                                              "drift",     "session",  "burst", "silence"};
 
 struct LogAlarm {
   LogAlarmKind kind = LogAlarmKind::template_;
@@ -51,6 +52,9 @@ class LogAlarms {
   const LogAlarm* see(const LogDetector& detector, const LogLineScore& score, Index line, std::string_view time);
   /// The same for a session that ended with a line. Sessions that are unusual for the same reason are repetitions.
   const LogAlarm* see_session(double p_bits, const std::string& reason, Index line, std::string_view time);
+  /// The same for a window of time with too many or too few lines. It does not count as a line.
+  const LogAlarm* see_rate(const LogRateAnomaly& rate, Index line, std::string_view time);
+  double share_bits() const;  ///< - log2 of the share of the options
   /// Alarms that were repeated, in the order of their first lines.
   std::vector<const LogAlarm*> repeated() const;
 

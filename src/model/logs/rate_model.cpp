@@ -93,7 +93,8 @@ void LogRateModel::close_window(Scale& scale, double least_bits) {
   for (std::size_t i = 0; i < scale.series.size(); ++i) {
     Series& series = scale.series[i];
     for (const bool burst : {true, false}) {
-      if (!burst && (!judges || (empty && i > 0))) continue;  // a silence of the log is that of all templates
+      // A silence of the log is that of all templates.
+      if (!burst && (!judges || (i > 0 && (empty || scale.series[0].silent)))) continue;
       const double bits = bits_of(scale, series, burst);
       most[burst ? 0 : 1] = std::max(most[burst ? 0 : 1], bits);
       if (!learns_ && bits > 0) report(scale, i, burst, bits, least_bits);

@@ -35,6 +35,11 @@ std::vector<LogTemplateCount> LogTemplateList::most_frequent() const {
   return sorted;
 }
 
+std::string LogTemplateList::text_of(std::uint64_t id) const {
+  const auto found = counts_.find(id);
+  return found == counts_.end() ? std::string() : found->second.text;
+}
+
 nlohmann::json LogTemplateList::to_json() const {
   std::vector<std::uint64_t> ids;
   std::vector<Index> lines;

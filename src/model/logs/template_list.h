@@ -32,7 +32,8 @@ class LogTemplateList {
   void count(std::string_view shape);
   /// Descending by lines, then by text; at most kMostStored.
   std::vector<LogTemplateCount> most_frequent() const;
-  Index lines() const { return lines_; }  ///< of all templates
+  Index lines() const { return lines_; }        ///< of all templates
+  std::string text_of(std::uint64_t id) const;  ///< empty if the template is not stored
 
   nlohmann::json to_json() const;
   /// Throws ModelError for JSON that `to_json` cannot have produced.

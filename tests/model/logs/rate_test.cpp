@@ -1,0 +1,133 @@
+// Bursts and silences of logs: found at their times, and not in an ordinary daily rhythm.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <nlohmann/json.hpp>
+#include <numbers>
+#include <random>
+
+#include "model/logs/log_alarms.h"
+#include "model/logs/rate_model.h"
+#include "unfold/base/error.h"
+
+namespace unfold {
+namespace {
+
+constexpr double kDay = 86400, kLeastBits = 11;
+constexpr std::uint64_t kJob = 1, kRequest = 2, kWarning = 3, kHeartbeat = 4;
+
+struct Lines {
+  std::vector<double> times = {};
+  std::vector<std::uint64_t> templates = {};
+};
+
+/// Lines of a service with a daily rhythm, a rare warning, and a heartbeat every 30 seconds.
+Lines lines_of(double begin, double days, unsigned seed) {
+  std::mt19937 random(seed);
+  std::exponential_distribution<double> pause(1);
+  std::discrete_distribution<int> which({0, 50, 80, 0.2});
+  Lines lines;
+  double heartbeat = begin;
+  for (double t = begin; t < begin + days * kDay;) {
+    t += pause(random) / (0.3 * (1 + 0.8 * std::sin(2 * std::numbers::pi * t / kDay)));
+    for (; heartbeat < t; heartbeat += 30) {
+      lines.times.push_back(heartbeat);
+      lines.templates.push_back(kHeartbeat);
+    }
+    lines.times.push_back(t);
+    lines.templates.push_back(static_cast<std::uint64_t>(which(random)));
+  }
+  return lines;
+}
+
+class LogRateModelTest : public ::testing::Test {
+ protected:
+  LogRateModelTest() {
+    const Lines normal = lines_of(0, 2, 1);
+    rates_.fit(normal.times, normal.templates);
+  }
+  /// All anomalies; `skips` leaves lines out.
+  template <class Skips>
+  std::vector<LogRateAnomaly> anomalies(const Lines& lines, Skips skips) {
+    std::vector<LogRateAnomaly> all;
+    for (std::size_t i = 0; i < lines.times.size(); ++i) {
+      if (skips(lines.times[i], lines.templates[i])) continue;
+      for (const LogRateAnomaly& found : rates_.see(lines.times[i], lines.templates[i], kLeastBits))
+        all.push_back(found);
+    }
+    return all;
+  }
+
+  LogRateModel rates_;
+};
+
+TEST_F(LogRateModelTest, an_ordinary_daily_rhythm_is_not_anomalous) {
+  EXPECT_FALSE(rates_.empty());
+  const std::size_t found = anomalies(lines_of(10 * kDay, 2, 2), [](double, std::uint64_t) { return false; }).size();
+  EXPECT_LE(found, 8u) << "of about 3,500 windows, with a share of 1 / 2048 each for bursts and silences";
+}
+
+TEST_F(LogRateModelTest, copies_of_a_known_warning_are_a_burst_at_once) {
+  const Lines before = lines_of(10 * kDay, 0.3, 3);
+  (void)anomalies(before, [](double, std::uint64_t) { return false; });
+  int copies = 0;
+  for (bool reported = false; !reported && copies < 1000; ++copies)
+    for (const LogRateAnomaly& found : rates_.see(before.times.back() + 0.01 * copies, kWarning, kLeastBits))
+      reported |= found.burst && found.template_id == kWarning && found.p_bits > 20;
+  EXPECT_LE(copies, 16);
+}
+
+TEST_F(LogRateModelTest, a_silence_of_the_log_is_reported_by_the_next_line) {
+  const auto silent = [](double time, std::uint64_t) { return time > 10.3 * kDay && time < 10.32 * kDay; };
+  std::vector<LogRateAnomaly> found = anomalies(lines_of(10 * kDay, 0.4, 4), silent);
+  std::erase_if(found, [](const LogRateAnomaly& one) { return one.burst || one.template_id != 0; });
+  ASSERT_FALSE(found.empty());
+  EXPECT_GT(found[0].p_bits, 20);
+}
+
+TEST_F(LogRateModelTest, a_missing_heartbeat_is_a_silence_of_its_template) {
+  const auto silent = [](double time, std::uint64_t id) { return id == kHeartbeat && time > 10.3 * kDay; };
+  std::vector<LogRateAnomaly> found = anomalies(lines_of(10 * kDay, 0.4, 5), silent);
+  std::erase_if(found, [](const LogRateAnomaly& one) { return one.burst || one.template_id != kHeartbeat; });
+  ASSERT_FALSE(found.empty());
+  EXPECT_EQ(found[0].count, 0);
+}
+
+TEST_F(LogRateModelTest, a_restored_model_continues_exactly) {
+  const Lines lines = lines_of(10 * kDay, 0.5, 6);
+  LogRateModel same = rates_;
+  for (std::size_t i = 0; i < lines.times.size(); ++i) {
+    if (i % 5000 == 2500) same = LogRateModel::from_json(nlohmann::json::parse(same.to_json().dump()));
+    const std::size_t a = rates_.see(lines.times[i], lines.templates[i], 5).size();
+    EXPECT_EQ(same.see(lines.times[i], lines.templates[i], 5).size(), a);
+  }
+  EXPECT_EQ(same.to_json(), rates_.to_json());
+  nlohmann::json broken = rates_.to_json();
+  broken["scales"][0]["now"] = {1};
+  EXPECT_THROW(LogRateModel::from_json(broken), ModelError);
+}
+
+TEST(LogRateModel, a_log_without_enough_time_has_no_rates) {
+  LogRateModel rates;
+  rates.fit({1, 1, 2, 2, 3}, {7, 7, 7, 8, 7});
+  EXPECT_TRUE(rates.empty());
+  EXPECT_TRUE(rates.see(4, 7, 0).empty());
+}
+
+TEST_F(LogRateModelTest, far_times_and_clocks_that_go_back_end_no_run) {
+  for (const double time : {1e12, 5.0, -1e9, 1e15, 10 * kDay}) (void)rates_.see(time, kRequest, kLeastBits);
+  EXPECT_LE(anomalies(lines_of(11 * kDay, 1, 7), [](double, std::uint64_t) { return false; }).size(), 8u);
+}
+
+TEST(LogAlarms, repeated_bursts_are_one_alarm) {
+  LogAlarms alarms({.share = 0.001});
+  const LogRateAnomaly burst{.burst = true, .template_id = kJob, .p_bits = 20};
+  EXPECT_EQ(alarms.see_rate(burst, 10, "")->count, 1);
+  EXPECT_EQ(alarms.see_rate(burst, 20, "")->count, 2);
+  EXPECT_EQ(alarms.alarms(), 1);
+  EXPECT_EQ(alarms.alarms(LogAlarmKind::burst), 1);
+  EXPECT_EQ(alarms.see_rate({.burst = true, .template_id = kJob, .p_bits = 5}, 30, ""), nullptr);
+}
+
+}  // namespace
+}  // namespace unfold
