@@ -127,29 +127,37 @@ class SessionList {
   std::vector<std::size_t> ends_;
 };
 
-/// Derives the pause after which a session has ended.
+/// Derives the pause after which a session has ended: in seconds if most lines have times, otherwise in lines.
 void find_pause(const EachLogLine& each_line, LogSessionCard& card) {
   constexpr double kRarePauses = 0.001, kLeastSeconds = 10, kLeastLines = 100;
-  Index lines = 0, with_time = 0;
-  each_line([&](std::string_view text, const LogLine&) {
-    with_time += log_time(text).has_value();
-    ++lines;
-  });
-  card.timed = 2 * with_time > lines;
-  std::unordered_map<std::uint64_t, double> last;
-  PauseCounts pauses;
+  struct Last {
+    double time = 0;
+    Index line = 0;
+  };
+  std::unordered_map<std::uint64_t, Last> last;
+  PauseCounts seconds, lines;
   LogEventReader reader;
-  SessionClock clock(card.timed);
-  Index number = 0;
+  double time = 0;
+  Index number = 0, with_time = 0;
   each_line([&](std::string_view text, const LogLine& line) {
-    clock.read(text, ++number);
+    ++number;
+    if (const std::optional<LogTime> found = log_time(text)) {
+      ++with_time;
+      time = found->seconds;
+    }
     const LogEventValue* key = session_key(reader.read(line), card.role);
     if (key == nullptr) return;
-    const auto [at, is_new] = last.try_emplace(key->hash, clock.time);
-    if (!is_new) pauses.add(clock.time - std::exchange(at->second, clock.time));
+    const auto [at, is_new] = last.try_emplace(key->hash, Last{time, number});
+    if (!is_new) {
+      seconds.add(time - at->second.time);
+      lines.add(static_cast<double>(number - at->second.line));
+      at->second = {time, number};
+    }
     if (last.size() > OpenSessions::kMostOpen) last.clear();
   });
-  card.pause = std::max(2 * pauses.above_all_but(kRarePauses), card.timed ? kLeastSeconds : kLeastLines);
+  card.timed = 2 * with_time > number;
+  card.pause =
+      std::max(2 * (card.timed ? seconds : lines).above_all_but(kRarePauses), card.timed ? kLeastSeconds : kLeastLines);
 }
 
 /// The entropy of events, and how much of it the previous event of the session predicts.
