@@ -37,29 +37,53 @@ double sine_of_turn(double share) {
   return sign * sum;
 }
 
-/// Sine and cosine of a share of a turn, in [0, 1).
-void put_on_circle(double share, double* numbers) {
-  numbers[0] = sine_of_turn(share);
-  numbers[1] = sine_of_turn(share + 0.25);
+/// Sines and cosines of the shares 0, 1/n, ..., (n - 1)/n of a turn, computed when they are first needed.
+class Circle {
+ public:
+  explicit Circle(Index steps) : steps_(steps), points_(at(steps), {kUnknown, kUnknown}) {}
+
+  void put(Index step, double* numbers) {
+    std::array<double, 2>& point = points_[at(step)];
+    if (point[0] == kUnknown) {
+      const double share = static_cast<double>(step) / static_cast<double>(steps_);
+      point = {sine_of_turn(share), sine_of_turn(share + 0.25)};
+    }
+    numbers[0] = point[0];
+    numbers[1] = point[1];
+  }
+
+ private:
+  static constexpr double kUnknown = 2;  ///< no sine
+  Index steps_;
+  std::vector<std::array<double, 2>> points_;
+};
+
+/// Missing entries remain 0.
+void replace_by_logarithms(ExampleColumn& column) {
+  std::vector<double> logarithms(column.numbers.size());
+  vector_log(column.numbers.data(), logarithms.data(), static_cast<Index>(logarithms.size()));
+  for (std::size_t i = 0; i < logarithms.size(); ++i)
+    if (column.missing[i] == 0) column.numbers[i] = logarithms[i];
 }
 
-void put_part(CalendarPart part, const Moment& moment, const Moment* before, double* numbers) {
-  switch (part) {
-    case CalendarPart::hour:
-      return put_on_circle(static_cast<double>(moment.second) / static_cast<double>(kDaySeconds), numbers);
-    case CalendarPart::weekday: numbers[weekday_of(moment.days)] = 1; return;
-    case CalendarPart::month:
-      return put_on_circle(
-          static_cast<double>(civil_from_days(moment.days).month - 1) / static_cast<double>(kYearMonths), numbers);
-    case CalendarPart::gap: {
-      double seconds = before != nullptr ? std::max(0.0, moment.seconds() - before->seconds()) : 0;
-      seconds += 1;
-      vector_log(&seconds, numbers, 1);
-      return;
+class CalendarNumbers {
+ public:
+  void put(CalendarPart part, const Moment& moment, const Moment* before, double* numbers) {
+    switch (part) {
+      case CalendarPart::hour: return hours_.put(moment.second, numbers);
+      case CalendarPart::weekday: numbers[weekday_of(moment.days)] = 1; return;
+      case CalendarPart::month: return months_.put(civil_from_days(moment.days).month - 1, numbers);
+      case CalendarPart::gap:
+        numbers[0] = before != nullptr ? std::max(0.0, moment.seconds() - before->seconds()) : 0;
+        numbers[0] += 1;
+        return;
+      case CalendarPart::trend: numbers[0] = moment.seconds() / static_cast<double>(kDaySeconds);
     }
-    case CalendarPart::trend: numbers[0] = moment.seconds() / static_cast<double>(kDaySeconds);
   }
-}
+
+ private:
+  Circle hours_{kDaySeconds}, months_{kYearMonths};
+};
 
 }  // namespace
 
@@ -70,6 +94,7 @@ bool reads_preceding_date(std::string_view column) { return column.ends_with(".g
 std::vector<ExampleColumn> calendar_columns(const std::string& name, const Moments& moments,
                                             std::span<const Index> ends) {
   std::vector<ExampleColumn> columns;
+  CalendarNumbers calendar;
   for (std::size_t i = 0; i < kCalendarParts.size(); ++i) {
     const auto part = static_cast<CalendarPart>(i);
     const Index width = kCalendarWidths[i];
@@ -83,8 +108,9 @@ std::vector<ExampleColumn> calendar_columns(const std::string& name, const Momen
       const Moment* before = !first && moments[row - 1] ? &*moments[row - 1] : nullptr;
       const bool known = moments[row] && (part != CalendarPart::gap || before != nullptr);
       column.missing[row] = known ? 0 : 1;
-      if (known) put_part(part, *moments[row], before, column.numbers.data() + row * at(width));
+      if (known) calendar.put(part, *moments[row], before, column.numbers.data() + row * at(width));
     }
+    if (part == CalendarPart::gap) replace_by_logarithms(column);
     if (std::ranges::none_of(column.missing, [](char flag) { return flag != 0; })) column.missing.clear();
     columns.push_back(std::move(column));
   }

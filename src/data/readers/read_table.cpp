@@ -83,11 +83,18 @@ class TableColumn {
     column_.integers = schema.type == ColumnType::category && schema.class_labels;
   }
 
+  void reserve(Index rows) {
+    if (numbers_)
+      column_.numbers.reserve(at(rows));
+    else
+      column_.texts.reserve(at(rows));
+  }
+
   void add(std::string_view cell) {
     const bool missing = is_missing(cell);
     if (!numbers_) {
       column_.texts.emplace_back(cell);
-      mark_entry(column_, missing);
+      mark(missing);
       return;
     }
     double value = 0;
@@ -97,11 +104,11 @@ class TableColumn {
       const bool grouped = reads_as_grouped(schema_.convention, scan.shape);
       value = grouped ? scan.grouped : scan.value;
       const bool point = scan.shape == NumberShape::point_three && !grouped;
-      plain = is_plain_number(cell, point ? NumberShape::point : scan.shape, value);
+      plain = !column_.cells.empty() || is_plain_number(cell, point ? NumberShape::point : scan.shape, value);
     }
     if (!plain && column_.cells.empty()) keep_all_cells();
     column_.numbers.push_back(value);
-    mark_entry(column_, missing);
+    mark(missing);
     if (!plain || !column_.cells.empty()) column_.cells.add(cell);
   }
 
@@ -137,6 +144,10 @@ class TableColumn {
   bool is_missing(std::string_view cell) const {
     return schema_.type == ColumnType::empty || is_missing_cell(cell, options_.missing ? &*options_.missing : nullptr,
                                                                 numbers_ || schema_.type == ColumnType::date);
+  }
+
+  void mark(bool missing) {
+    if (missing || !column_.missing.empty()) mark_entry(column_, missing);
   }
 
   /// Adds empty cells for the entries so far, which are written unchanged.
@@ -219,7 +230,10 @@ class TableExamples {
     require_regular(*schema_);
     vectors_ = !reader_options_.rows.field.empty();
     text_ = vectors_ ? nullptr : schema_->text();
-    for (const ColumnSchema& column : schema_->columns) columns_.emplace_back(column, options_, vectors_);
+    for (const ColumnSchema& column : schema_->columns) {
+      columns_.emplace_back(column, options_, vectors_);
+      columns_.back().reserve(schema_->rows);
+    }
   }
 
   void divide() {
@@ -236,6 +250,7 @@ class TableExamples {
       examples_.lines.push_back(line);
       for (std::size_t c = 0; c < columns_.size(); ++c) columns_[c].add(row.cells[c]);
     };
+    examples_.lines.reserve(at(schema_->rows));
     bool header = schema_->header;
     for (std::size_t position = 0; position < text.size();) {
       if (splitter.next(text, position, true, row) != RowSplitter::Result::row || row.comment) continue;
@@ -317,11 +332,12 @@ class TableExamples {
     if (group != nullptr) groups = groups_of(*group);
     TableColumn* order = sorting_column(group != nullptr);
     const std::vector<double> values = order != nullptr ? order_values(*order) : std::vector<double>();
-    std::stable_sort(places.begin(), places.end(), [&](Index a, Index b) {
+    const auto precedes = [&](Index a, Index b) {
       if (groups[at(a)] != groups[at(b)]) return groups[at(a)] < groups[at(b)];
       return !values.empty() && values[at(a)] < values[at(b)];
-    });
-    if (!std::is_sorted(places.begin(), places.end())) {
+    };
+    if (!std::is_sorted(places.begin(), places.end(), precedes)) {
+      std::stable_sort(places.begin(), places.end(), precedes);
       examples_.remarks.push_back(
           fmt::format("{}: rows are {}{}{}", examples_.source,
                       group != nullptr ? "collected by " + escape_cell(group->schema().name, kMostOddBytes) : "",

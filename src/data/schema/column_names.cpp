@@ -99,12 +99,8 @@ bool is_group_name(std::string_view name) {
 }
 
 MissingSpelling missing_spelling(std::string_view cell) {
-  if (cell.size() == 1) {
-    return cell[0] == '-' || cell[0] == '.' || cell[0] == '?' ? MissingSpelling::mark : MissingSpelling::none;
-  }
-  if (cell.size() < 2 || cell.size() > 5) return MissingSpelling::none;
-  const char c = cell[0];
-  if (c != 'n' && c != 'N' && c != '#' && c != '<') return MissingSpelling::none;
+  if (!may_spell_missing(cell)) return MissingSpelling::none;
+  if (cell.size() == 1) return MissingSpelling::mark;
   return is_listed_name(cell, {"null", "NULL", "Null", "None", "none", "NONE", "N/A", "n/a", "NA", "na", "nan", "NaN",
                                "NAN", "#N/A", "<NA>", "NaT"})
              ? MissingSpelling::word
@@ -114,6 +110,7 @@ MissingSpelling missing_spelling(std::string_view cell) {
 bool is_missing_cell(std::string_view cell, const std::vector<std::string>* stated, bool marks) {
   if (cell.empty()) return true;
   if (stated != nullptr) return std::find(stated->begin(), stated->end(), cell) != stated->end();
+  if (!may_spell_missing(cell)) return false;
   const MissingSpelling spelling = missing_spelling(cell);
   return spelling == MissingSpelling::word || (spelling == MissingSpelling::mark && marks);
 }

@@ -87,7 +87,8 @@ ColumnProfile::Kind& ColumnProfile::count(int kind, std::string_view cell, Index
   std::unique_ptr<Kind>& slot = kinds_[at(kind)];
   if (!slot) slot = std::make_unique<Kind>();
   ++slot->count;
-  if (slot->cells.size() < kMostOddCells) slot->cells.push_back({line, std::string(beginning_of(cell, kMostOddBytes))});
+  if (slot->count <= static_cast<Index>(kMostOddCells))
+    slot->cells.push_back({line, std::string(beginning_of(cell, kMostOddBytes))});
   return *slot;
 }
 
@@ -108,7 +109,7 @@ void ColumnProfile::add(std::string_view cell, Index line) {
       count(kWord, cell, line);
       return;
     }
-  } else if (cell.size() <= 5) {
+  } else if (may_spell_missing(cell)) {
     const MissingSpelling spelling = missing_spelling(cell);
     if (spelling == MissingSpelling::word) {
       count(kWord, cell, line);
@@ -192,9 +193,10 @@ void ColumnProfile::add_number(const NumberScan& scan, std::string_view cell, In
   }
   kind.least = std::min(kind.least, scan.value);
   kind.most = std::max(kind.most, scan.value);
+  kind.decimals = std::max(kind.decimals, scan.decimals);
+  if (scan.shape == NumberShape::point) return;
   kind.grouped_least = std::min(kind.grouped_least, scan.grouped);
   kind.grouped_most = std::max(kind.grouped_most, scan.grouped);
-  kind.decimals = std::max(kind.decimals, scan.decimals);
   kind.narrowest = std::min(kind.narrowest, scan.digits);
   kind.widest = std::max(kind.widest, scan.digits);
   if (scan.shape != NumberShape::integer) return;

@@ -33,6 +33,12 @@ std::string lower_name(std::string_view name);
 /// columns of numbers and dates, because elsewhere they are punctuation.
 enum class MissingSpelling { none, word, mark };
 MissingSpelling missing_spelling(std::string_view cell);
+/// Whether a cell may have such a spelling: true for all that have one, false for most others.
+inline bool may_spell_missing(std::string_view cell) {
+  if (cell.empty() || cell.size() > 5) return false;
+  const char c = cell[0];
+  return cell.size() == 1 ? c == '-' || c == '.' || c == '?' : c == 'n' || c == 'N' || c == '#' || c == '<';
+}
 /// Whether a cell stands for a missing value. `stated` replaces the usual spellings if it is not null; `marks`: the
 /// column has numbers or dates.
 bool is_missing_cell(std::string_view cell, const std::vector<std::string>* stated, bool marks);
@@ -75,7 +81,7 @@ class ColumnProfile {
     Index count = 0;
     std::vector<OddCell> cells;  ///< the first ones
     double least = 0, most = 0;  ///< of the values of numbers
-    double grouped_least = 0, grouped_most = 0;
+    double grouped_least = 0, grouped_most = 0;  ///< not kept for NumberShape::point, like the digits
     int decimals = 0;
     int narrowest = 0, widest = 0;  ///< digits
   };

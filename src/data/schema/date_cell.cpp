@@ -369,6 +369,35 @@ std::string step_name(bool months, Index amount) {
   return fmt::format("every {} seconds", amount);
 }
 
+/// Reads two digits at `i`; 100 if there are none.
+Index two_digits(std::string_view text, std::size_t i) {
+  const auto tens = static_cast<unsigned char>(text[i] - '0'), ones = static_cast<unsigned char>(text[i + 1] - '0');
+  return tens < 10 && ones < 10 ? tens * 10 + ones : 100;
+}
+
+/// Scans YYYY-MM-DD and YYYY-MM-DD HH:MM[:SS], the form of most dates; false for all other cells.
+bool scan_usual_date(std::string_view text, DateScan& scan) {
+  const std::size_t size = text.size();
+  if ((size != 10 && size != 16 && size != 19) || text[4] != '-' || text[7] != '-') return false;
+  const Index century = two_digits(text, 0), year = two_digits(text, 2);
+  const Index month = two_digits(text, 5), day = two_digits(text, 8);
+  if (century == 100 || year == 100 || !is_valid_date(century * 100 + year, month, day)) return false;
+  Moment moment{.days = days_from_civil(century * 100 + year, month, day)};
+  if (size > 10) {
+    const Index hour = two_digits(text, 11), minute = two_digits(text, 14);
+    const Index second = size == 19 ? two_digits(text, 17) : 0;
+    const bool marks = (text[10] == ' ' || text[10] == 'T') && text[13] == ':' && (size == 16 || text[16] == ':');
+    if (!marks || hour > 23 || minute > 59 || second > 59) return false;
+    moment.has_time = true;
+    moment.second = hour * 3600 + minute * 60 + second;
+  }
+  scan.shape = DateScan::Shape::year_first;
+  scan.separator = '-';
+  scan.moment = scan.month_first = moment;
+  scan.month_first.days = 0;
+  return true;
+}
+
 }  // namespace
 
 const char* date_pattern(DateFormat format) { return kDatePatterns[static_cast<std::size_t>(format)]; }
@@ -405,17 +434,19 @@ bool is_valid_date(Index year, Index month, Index day) {
 }
 
 DateScan scan_date(std::string_view text) {
-  if (text.size() < 4 || text.size() > kLongestDate) return {};
+  DateScan scan;
+  if (text.size() < 4 || text.size() > kLongestDate || scan_usual_date(text, scan)) return scan;
   const bool letter = is_date_letter(text[0]);
-  if (letter ? !begins_with_name(text) : !is_date_digit(text[0])) return {};
+  if (letter ? !begins_with_name(text) : !is_date_digit(text[0])) return scan;
   DateCursor in(text);
-  if (letter) return scan_name_first(in);
-  switch (in.digits_ahead()) {
-    case 1:
-    case 2: return scan_day_first(in);
-    case 4: return scan_year_first(in);
-    default: return {};
-  }
+  const std::size_t digits = in.digits_ahead();
+  if (letter)
+    scan = scan_name_first(in);
+  else if (digits == 1 || digits == 2)
+    scan = scan_day_first(in);
+  else if (digits == 4)
+    scan = scan_year_first(in);
+  return scan;
 }
 
 std::optional<Moment> date_of_integer(Index number, DateFormat format) {

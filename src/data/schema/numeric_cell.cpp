@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <charconv>
 #include <cmath>
+#include <cstring>
 #include <limits>
 
 namespace unfold {
@@ -87,9 +89,17 @@ bool has_decimals(NumberShape shape, const Mantissa& m) {
   return m.marks > 0 && shape != NumberShape::points && shape != NumberShape::commas && shape != NumberShape::spaces;
 }
 
-/// Reads the digits of a number whose value needs correct rounding: without the marks, with `decimals` digits after the
-/// point. `magnitude` is the decimal exponent of the first significant digit; it distinguishes overflow from underflow.
-double rounded_value(std::string_view mantissa, int decimals, std::string_view exponent, int magnitude) {
+/// The value of digits with at most one decimal point and an exponent, correctly rounded. `magnitude` is the decimal
+/// exponent of the first significant digit; it distinguishes overflow from underflow.
+double rounded_plain(std::string_view plain, int magnitude) {
+  double value = 0;
+  const auto [end, error] = std::from_chars(plain.data(), plain.data() + plain.size(), value);
+  if (error != std::errc::result_out_of_range) return value;
+  return magnitude > 0 ? std::numeric_limits<double>::infinity() : 0;
+}
+
+/// The same for digits with other marks, of which `decimals` digits are behind the decimal mark.
+double rounded_marked(std::string_view mantissa, int decimals, std::string_view exponent, int magnitude) {
   std::string plain;
   for (const char c : mantissa) {
     if (is_decimal_digit(c)) plain += c;
@@ -100,10 +110,7 @@ double rounded_value(std::string_view mantissa, int decimals, std::string_view e
     plain += 'e';
     plain += exponent[0] == '+' ? exponent.substr(1) : exponent;
   }
-  double value = 0;
-  const auto [end, error] = std::from_chars(plain.data(), plain.data() + plain.size(), value);
-  if (error != std::errc::result_out_of_range) return value;
-  return magnitude > 0 ? std::numeric_limits<double>::infinity() : 0;
+  return rounded_plain(plain, magnitude);
 }
 
 bool is_infinity(std::string_view text) {
@@ -135,45 +142,132 @@ int exponent_value(std::string_view text) {
   return negative ? -value : value;
 }
 
-/// Scans up to 15 digits with at most one decimal point, the form of most numbers; false for all other cells.
-bool scan_plain_number(std::string_view text, NumberScan& scan) {
-  constexpr std::size_t kMostPlainBytes = 16;
-  std::size_t i = text[0] == '-' ? 1 : 0;
-  const std::size_t begin = i, size = text.size();
-  if (size > kMostPlainBytes || begin == size) return false;
+constexpr std::size_t kMostPlainDigits = 19;  ///< whose integer has 64 bits
+constexpr std::size_t kHalfBytes = 8;
+constexpr std::uint64_t kEachByteOfEight = 0x0101010101010101, kEightZeros = 0x30 * kEachByteOfEight;
+
+/// Whether eight characters are digits.
+bool are_digits(std::uint64_t word) {
+  return ((word & (word + 0x06 * kEachByteOfEight)) & 0xF0 * kEachByteOfEight) == kEightZeros;
+}
+
+/// The integer of eight digits, the first of which is in the lowest bits (Lemire).
+std::uint64_t integer_of_digits(std::uint64_t word) {
+  constexpr std::uint64_t kPairs = 0x000000FF000000FF;
+  word -= kEightZeros;
+  word = word * 10 + (word >> 8);  // pairs of digits, in every second byte
+  return ((word & kPairs) * (100 + (std::uint64_t{1'000'000} << 32)) +
+          (word >> 16 & kPairs) * (1 + (std::uint64_t{10'000} << 32))) >>
+             32 &
+         0xFFFFFFFF;
+}
+
+std::uint64_t load_characters(const char* bytes, std::size_t size) {
+  std::uint64_t word = 0;
+  std::memcpy(&word, bytes, size);
+  return word;
+}
+
+/// One to eight characters, preceded by zeros; the last one is in the highest bits.
+std::uint64_t padded_word(const char* bytes, std::size_t size) {
+  std::uint64_t word = 0;
+  if (size == kHalfBytes) return load_characters(bytes, kHalfBytes);
+  if (size >= 4)  // two loads that overlap
+    word = load_characters(bytes, 4) | load_characters(bytes + size - 4, 4) << 8 * (size - 4);
+  else
+    for (std::size_t i = 0; i < size; ++i) word |= std::uint64_t{static_cast<unsigned char>(bytes[i])} << 8 * i;
+  return word << 8 * (kHalfBytes - size) | kEightZeros >> 8 * size;
+}
+
+/// Digits with at most one decimal point.
+struct PlainDigits {
   std::uint64_t value = 0;
-  for (; i < size && is_decimal_digit(text[i]); ++i) value = value * 10 + static_cast<std::uint64_t>(text[i] - '0');
-  const std::size_t before = i - begin;
-  if (before == 0) return false;
-  std::size_t behind = 0;
-  if (i < size) {
-    if (text[i] != '.') return false;
-    for (++i; i < size && is_decimal_digit(text[i]); ++i, ++behind) {
-      value = value * 10 + static_cast<std::uint64_t>(text[i] - '0');
+  std::size_t digits = 0, decimals = 0;
+};
+
+/// Removes a decimal point from a word, whose lower characters move up by one; `first` takes the place of the lowest.
+/// Returns the number of characters above the point; kHalfBytes if there is none.
+std::size_t remove_point(std::uint64_t& word, std::uint64_t first) {
+  constexpr std::uint64_t kHigh = 0x80 * kEachByteOfEight, kLow = ~kHigh;
+  const std::uint64_t x = word ^ (std::uint64_t{'.'} * kEachByteOfEight);
+  const std::uint64_t points = ~(((x & kLow) + kLow) | x | kLow);
+  if (points == 0) return kHalfBytes;
+  const auto bit = static_cast<std::size_t>(std::countr_zero(points)) - 7;  // of the lowest point
+  const std::uint64_t below = word & ((std::uint64_t{1} << bit) - 1);
+  word = (word & ~((std::uint64_t{0xFF} << bit) | ((std::uint64_t{1} << bit) - 1))) | below << 8 | first;
+  return kHalfBytes - 1 - bit / 8;
+}
+
+/// Reads up to 8, and up to 16 characters at once; false if they are not digits with at most one point.
+bool read_word(const char* bytes, std::size_t size, PlainDigits& plain) {
+  std::uint64_t word = padded_word(bytes, size);
+  const std::size_t decimals = remove_point(word, '0');
+  if (!are_digits(word)) return false;
+  const bool point = decimals < kHalfBytes;
+  plain = {.value = integer_of_digits(word), .digits = size - (point ? 1 : 0), .decimals = point ? decimals : 0};
+  return true;
+}
+bool read_two_words(const char* bytes, std::size_t size, PlainDigits& plain) {
+  std::uint64_t last = load_characters(bytes + size - kHalfBytes, kHalfBytes);
+  std::uint64_t first = padded_word(bytes, size - kHalfBytes);
+  std::size_t decimals = remove_point(last, first >> 56);
+  if (decimals < kHalfBytes)
+    first = first << 8 | '0';
+  else
+    decimals += remove_point(first, '0');
+  if (!are_digits(last) || !are_digits(first)) return false;
+  const bool point = decimals < 2 * kHalfBytes;
+  plain = {.value = integer_of_digits(first) * 100'000'000 + integer_of_digits(last),
+           .digits = size - (point ? 1 : 0),
+           .decimals = point ? decimals : 0};
+  return true;
+}
+
+/// The same for more characters, one at a time.
+bool read_characters(std::string_view text, PlainDigits& plain) {
+  std::size_t points = 0;
+  for (const char c : text) {
+    if (is_decimal_digit(c)) {
+      plain.value = plain.value * 10 + static_cast<std::uint64_t>(c - '0');
+      ++plain.digits;
+      plain.decimals += points;
+    } else if (c != '.' || ++points > 1) {
+      return false;
     }
-    if (i < size || behind == 0 || before + behind > 15) return false;
-    scan.shape = behind == 3 && before <= 3 && text[begin] != '0' ? NumberShape::point_three : NumberShape::point;
-  } else {
-    if (before > 15) return false;
-    scan.shape = before > 1 && text[begin] == '0' ? NumberShape::leading_zero : NumberShape::integer;
-  }
-  scan.digits = static_cast<int>(before + behind);
-  scan.decimals = static_cast<int>(behind);
-  const auto whole = static_cast<double>(value);
-  scan.value = behind == 0 ? whole : whole / kPowersOfTen[behind];
-  scan.grouped = scan.shape == NumberShape::point_three ? whole : scan.value;
-  if (begin == 1) {
-    scan.value = -scan.value;
-    scan.grouped = -scan.grouped;
   }
   return true;
 }
 
-}  // namespace
+/// Scans up to 19 digits with at most one decimal point, the form of most numbers; false for all other cells.
+bool scan_plain_number(std::string_view text, NumberScan& scan) {
+  const std::size_t begin = text[0] == '-' ? 1 : 0, size = text.size() - begin;
+  if (size == 0 || size > kMostPlainDigits + 1 || !is_decimal_digit(text[begin]) || text.back() == '.') return false;
+  PlainDigits plain;
+  const bool words = std::endian::native == std::endian::little && size <= 2 * kHalfBytes;
+  const bool digits = !words               ? read_characters(text.substr(begin), plain)
+                      : size <= kHalfBytes ? read_word(text.data() + begin, size, plain)
+                                           : read_two_words(text.data() + begin, size, plain);
+  if (!digits || plain.digits > kMostPlainDigits) return false;
+  const bool exact = plain.value <= static_cast<std::uint64_t>(kLargestExactInteger);
+  const auto whole = static_cast<double>(plain.value), sign = begin == 1 ? -1.0 : 1.0;
+  if (plain.decimals == 0) {
+    if (!exact) return false;
+    scan.shape = size > 1 && text[begin] == '0' ? NumberShape::leading_zero : NumberShape::integer;
+    scan.value = whole * sign;
+  } else {
+    const bool three = plain.decimals == 3 && plain.digits <= 6 && text[begin] != '0';
+    scan.shape = three ? NumberShape::point_three : NumberShape::point;
+    scan.value = (exact ? whole / kPowersOfTen[plain.decimals] : rounded_plain(text.substr(begin), 0)) * sign;
+  }
+  scan.digits = static_cast<int>(plain.digits);
+  scan.decimals = std::min(static_cast<int>(plain.decimals), kMostDecimals);
+  scan.grouped = scan.shape == NumberShape::point_three ? whole * sign : scan.value;
+  return true;
+}
 
-NumberScan scan_number(std::string_view text) {
+/// Scans all other numbers. Apart from the function above, which is called for every cell of a table.
+[[gnu::noinline]] NumberScan scan_other_number(std::string_view text) {
   NumberScan scan;
-  if (text.empty() || text.size() > kLongestNumber || scan_plain_number(text, scan)) return scan;
   const bool negative = text[0] == '-';
   if (negative || text[0] == '+') text.remove_prefix(1);
   if (text.empty()) return scan;
@@ -216,7 +310,10 @@ NumberScan scan_number(std::string_view text) {
     scan.value = static_cast<double>(m.value) / kPowersOfTen[static_cast<std::size_t>(decimals)];
     scan.grouped = static_cast<double>(m.value);
   } else {
-    scan.value = rounded_value(text.substr(0, i), decimals, exponent, m.significant - decimals + shift);
+    const bool plain = m.marks == 0 || (m.marks == 1 && m.last_mark == '.');
+    const int magnitude = m.significant - decimals + shift;
+    scan.value =
+        plain ? rounded_plain(text, magnitude) : rounded_marked(text.substr(0, i), decimals, exponent, magnitude);
     scan.grouped = scan.value;
     if (std::isinf(scan.value)) scan.shape = NumberShape::infinite;
   }
@@ -227,6 +324,14 @@ NumberScan scan_number(std::string_view text) {
     scan.grouped = -scan.grouped;
   }
   return scan;
+}
+
+}  // namespace
+
+NumberScan scan_number(std::string_view text) {
+  NumberScan scan;
+  if (text.empty() || text.size() > kLongestNumber || scan_plain_number(text, scan)) return scan;
+  return scan_other_number(text);
 }
 
 namespace {
@@ -271,6 +376,8 @@ UnitCell split_unit(std::string_view text) {
     unit = without_first_blanks(rest.substr(end));
     rest = rest.substr(0, end);
   } else {
+    constexpr std::string_view kFirstBytes = "%$UEGJCA\xC2\xE2";  // of all signs
+    if (kFirstBytes.find(rest[0]) == std::string_view::npos) return {};
     const auto begin = std::find_if(rest.begin(), rest.end(),
                                     [&](char c) { return starts_number(c) || c == ' ' || c == '-' || c == '+'; });
     unit = rest.substr(0, static_cast<std::size_t>(begin - rest.begin()));

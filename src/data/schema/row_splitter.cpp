@@ -9,30 +9,30 @@
 namespace unfold {
 namespace {
 
-constexpr std::uint64_t kEachByte = 0x0101010101010101, kHighBits = 0x8080808080808080;
+constexpr std::uint64_t kEachByte = 0x0101010101010101, kHighBits = 0x8080808080808080, kLowBits = ~kHighBits;
+constexpr std::size_t kWordBytes = 8;
 
-std::uint64_t eight_bytes(const char* bytes) {
+/// Up to eight bytes, the first one in the lowest bits; the others are zero.
+std::uint64_t word_of(const char* bytes, std::size_t size) {
   std::uint64_t word = 0;
-  std::memcpy(&word, bytes, sizeof word);
+  if constexpr (std::endian::native == std::endian::little) {
+    if (size >= kWordBytes)
+      std::memcpy(&word, bytes, kWordBytes);
+    else
+      std::memcpy(&word, bytes, size);
+  } else {
+    for (std::size_t i = std::min(size, kWordBytes); i-- > 0;) word = word << 8 | static_cast<unsigned char>(bytes[i]);
+  }
   return word;
 }
 
-/// The high bit of the first byte that is zero, and perhaps of later ones (Mycroft's test).
-std::uint64_t zero_bytes(std::uint64_t word) { return (word - kEachByte) & ~word & kHighBits; }
+/// The high bits of the bytes that are zero.
+std::uint64_t zero_bytes(std::uint64_t word) { return ~(((word & kLowBits) + kLowBits) | word | kLowBits); }
 
-/// The position of the first of two characters; the size if there is none.
-std::size_t find_either(std::string_view bytes, std::size_t i, char a, char b) {
-  const std::uint64_t each_a = kEachByte * static_cast<unsigned char>(a),
-                      each_b = kEachByte * static_cast<unsigned char>(b);
-  if constexpr (std::endian::native == std::endian::little) {
-    for (; i + 8 <= bytes.size(); i += 8) {
-      const std::uint64_t word = eight_bytes(bytes.data() + i);
-      const std::uint64_t found = zero_bytes(word ^ each_a) | zero_bytes(word ^ each_b);
-      if (found != 0) return i + static_cast<std::size_t>(std::countr_zero(found)) / 8;
-    }
-  }
-  while (i < bytes.size() && bytes[i] != a && bytes[i] != b) ++i;
-  return i;
+/// The high bits of the bytes that are not printable ASCII.
+std::uint64_t unprintable_bytes(std::uint64_t word) {
+  const std::uint64_t low = word & kLowBits;
+  return (word | ~(low + kEachByte * 0x60) | (low + kEachByte)) & kHighBits;  // beyond ASCII, below 0x20, 0x7F
 }
 
 bool is_plain_byte(char c) {
@@ -42,17 +42,13 @@ bool is_plain_byte(char c) {
 
 /// Whether all bytes are printable ASCII, tabs or line ends.
 bool are_plain(std::string_view bytes) {
-  std::size_t i = 0;
-  for (; i + 8 <= bytes.size(); i += 8) {
-    const std::uint64_t word = eight_bytes(bytes.data() + i);
-    const std::uint64_t below_space = (word - kEachByte * 0x20) & ~word,
-                        deleted = zero_bytes(word ^ (kEachByte * 0x7F));
-    if (((word | below_space | deleted) & kHighBits) == 0) continue;
-    if (!std::all_of(bytes.begin() + static_cast<std::ptrdiff_t>(i), bytes.begin() + static_cast<std::ptrdiff_t>(i + 8),
-                     is_plain_byte))
+  for (std::size_t i = 0; i < bytes.size(); i += kWordBytes) {
+    const std::string_view piece = bytes.substr(i, kWordBytes);
+    const std::uint64_t found = unprintable_bytes(word_of(piece.data(), piece.size()));
+    if ((found != 0 || piece.size() < kWordBytes) && !std::all_of(piece.begin(), piece.end(), is_plain_byte))
       return false;
   }
-  return std::all_of(bytes.begin() + static_cast<std::ptrdiff_t>(i), bytes.end(), is_plain_byte);
+  return true;
 }
 
 }  // namespace
@@ -62,6 +58,11 @@ RowSplitter::RowSplitter(char separator, char line_end, std::string comment)
       cell_end_(separator == kNoCellSeparator ? line_end : separator),
       line_end_(line_end),
       comment_(std::move(comment)) {}
+
+void RowSplitter::push_cell(const char* cell, std::size_t size, TableRow& row) const {
+  const bool blanks = size > 0 && (cell[0] <= ' ' || cell[size - 1] <= ' ');  // or bytes beyond ASCII
+  row.cells.push_back(blanks ? stripped({cell, size}) : std::string_view(cell, size));
+}
 
 std::string_view RowSplitter::stripped(std::string_view cell) const {
   const auto blank = [&](char c) { return c == ' ' || c == '\r' || (c == '\t' && separator_ != '\t'); };
@@ -78,36 +79,74 @@ RowSplitter::Result RowSplitter::next(std::string_view bytes, std::size_t& posit
   next_line_ = line_;
   used_ = 0;
   std::size_t i = begin;
+  bool printable = false;
   if (!comment_.empty() && bytes.compare(begin, comment_.size(), comment_) == 0) {
     i = std::min(bytes.find(line_end_, begin), size);
     row.comment = true;
   } else {
-    for (;;) {
-      std::size_t start = i;
-      while (start < size && bytes[start] == ' ') ++start;
-      if (start < size && bytes[start] == '"' && quotes_) {
-        const Result result = quoted_cell(bytes, start, last, row);
-        if (result != Result::row) return result;
-        i = start;
-      } else {
-        i = find_either(bytes, i, cell_end_, line_end_);
-        row.cells.push_back(stripped(bytes.substr(start, i - std::min(start, i))));
-      }
-      if (i < size && bytes[i] == separator_ && separator_ != kNoCellSeparator) {
-        ++i;
-        continue;
-      }
-      break;
+    printable = true;
+    while (unquoted_cells(bytes, i, printable, row)) {
+      printable = false;  // quoted cells are checked below
+      const Result result = quoted_cell(bytes, i, last, row);
+      if (result != Result::row) return result;
+      if (i == size || bytes[i] != separator_ || separator_ == kNoCellSeparator) break;
+      ++i;
     }
   }
   if (i >= size && !last) return Result::incomplete;
-  row.plain = are_plain(bytes.substr(begin, i - begin));
+  row.plain = printable || are_plain(bytes.substr(begin, i - begin));
   row.line_end = i < size;
   row.carriage_return = line_end_ == '\n' && row.line_end && i > begin && bytes[i - 1] == '\r';
   row.bytes = bytes.substr(begin, i - begin - (row.carriage_return ? 1 : 0));
   position = i < size ? i + 1 : i;
   line_ = next_line_ + 1;
   return Result::row;
+}
+
+/// Reads cells from `i` on up to the end of the row, or to a cell that begins with a quote; returns whether there is
+/// one. Clears `printable` if other bytes than printable ASCII and separators occur. Eight bytes are compared at a
+/// time.
+bool RowSplitter::unquoted_cells(std::string_view bytes, std::size_t& i, bool& printable, TableRow& row) const {
+  const std::uint64_t each_separator = kEachByte * static_cast<unsigned char>(cell_end_),
+                      each_line_end = kEachByte * static_cast<unsigned char>(line_end_);
+  const std::size_t size = bytes.size();
+  if (opens_quote(bytes, i)) return true;
+  std::size_t start = i;
+  std::uint64_t unprintable = 0;
+  for (std::size_t block = i;; block += kWordBytes) {
+    const std::uint64_t word = word_of(bytes.data() + block, size - block);
+    const std::uint64_t line_ends = zero_bytes(word ^ each_line_end);
+    std::uint64_t ends = line_ends | zero_bytes(word ^ each_separator);
+    std::uint64_t found = unprintable_bytes(word) & ~ends;
+    if (size - block < kWordBytes) found &= (std::uint64_t{1} << 8 * (size - block)) - 1;
+    for (; ends != 0; ends &= ends - 1) {
+      const std::size_t end = block + static_cast<std::size_t>(std::countr_zero(ends)) / 8;
+      push_cell(bytes.data() + start, end - start, row);
+      if ((ends & -ends & line_ends) != 0) {
+        i = end;
+        printable = printable && (unprintable | (found & ((ends & -ends) - 1))) == 0;
+        return false;
+      }
+      i = start = end + 1;
+      const bool quote = i < size && (bytes[i] == '"' || bytes[i] == ' ') && opens_quote(bytes, i);
+      if (quote) return true;
+    }
+    unprintable |= found;
+    if (size - block > kWordBytes) continue;
+    push_cell(bytes.data() + start, size - start, row);
+    i = size;
+    printable = printable && unprintable == 0;
+    return false;
+  }
+}
+
+/// Whether a cell begins with a quote, after blanks; then moves to the quote.
+bool RowSplitter::opens_quote(std::string_view bytes, std::size_t& i) const {
+  std::size_t quote = i;
+  while (quote < bytes.size() && bytes[quote] == ' ') ++quote;
+  if (quote == bytes.size() || bytes[quote] != '"' || !quotes_) return false;
+  i = quote;
+  return true;
 }
 
 RowSplitter::Result RowSplitter::quoted_cell(std::string_view bytes, std::size_t& i, bool last, TableRow& row) {

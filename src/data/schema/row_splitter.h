@@ -42,7 +42,10 @@ class RowSplitter {
   Index line() const { return line_; }
 
  private:
+  bool unquoted_cells(std::string_view bytes, std::size_t& i, bool& printable, TableRow& row) const;
+  bool opens_quote(std::string_view bytes, std::size_t& i) const;
   Result quoted_cell(std::string_view bytes, std::size_t& i, bool last, TableRow& row);
+  void push_cell(const char* cell, std::size_t size, TableRow& row) const;
   std::string_view stripped(std::string_view cell) const;
 
   char separator_, cell_end_, line_end_;  ///< cell_end_: a separator, or the line end if there is none
