@@ -34,7 +34,7 @@ bool is_numeric_column(const ColumnSchema& column) {
 /// The statements about a table in the options of a reader and of the command.
 SchemaOptions schema_options(const ReaderOptions& options) {
   SchemaOptions schema = options.schema;
-  if (!options.rows.field.empty()) schema.infer_roles = false;  // each row is a vector
+  if (!options.rows.field.empty()) schema.infer_roles = schema.date_parts = false;  // each row is a vector
   if (options.headed) schema.header = true;
   if (!options.sequence_column.empty()) schema.group = options.sequence_column;
   for (const std::string& name : options.numbers)
@@ -110,6 +110,12 @@ class TableColumn {
     column_.numbers.push_back(value);
     mark(missing);
     if (!plain || !column_.cells.empty()) column_.cells.add(cell);
+  }
+
+  /// Adds the date of a row, of which the file has parts in several columns.
+  void add_date(std::string_view date, std::string_view cell) {
+    add(numbers_ ? cell : date);
+    if (!numbers_) column_.cells.add(cell);
   }
 
   /// Adds an entry of a column in memory, whose cells are texts or numbers.
@@ -245,10 +251,19 @@ class TableExamples {
   void read_rows(std::string_view text) {
     RowSplitter splitter(schema_->separator, line_end_of(text), options_.comment);
     TableRow row;
+    std::string date;
     std::vector<Index> empty;  // lines of empty rows of a table with one column, which count if a row follows
     const auto add = [&](Index line) {
       examples_.lines.push_back(line);
-      for (std::size_t c = 0; c < columns_.size(); ++c) columns_[c].add(row.cells[c]);
+      const bool parts = schema_->date_parts.has_value();
+      const std::size_t year = parts ? schema_->date_parts->year : columns_.size();
+      const bool composed = parts && schema_->date_parts->compose(row.cells, date);
+      for (std::size_t c = 0; c < columns_.size(); ++c) {
+        if (c == year)
+          columns_[c].add_date(composed ? std::string_view(date) : row.cells[c], row.cells[c]);
+        else
+          columns_[c].add(row.cells[c]);
+      }
     };
     examples_.lines.reserve(at(schema_->rows));
     bool header = schema_->header;

@@ -42,11 +42,14 @@ std::string lower_name(std::string_view name) {
 
 bool is_identifier_name(std::string_view name) {
   const std::string lower = lower_name(name);
-  return is_listed_name(lower,
-                        {"id",    "ids",        "uuid",  "guid",    "uid",      "key",        "hash",        "isbn",
-                         "ean",   "sku",        "zip",   "zipcode", "zip_code", "postcode",   "postal_code", "plz",
-                         "phone", "unnamed__0", "rowid", "row_id",  "rownum",   "row_number", "row"}) ||
-         name_ends_in(lower, {"_id", "_uuid", "_guid", "_uid", "_key", "_hash", "_zip", "_nr", "_no"});
+  // smoking_yes_cancer_no and smoking_no_cancer_no are answers, order_no is a number.
+  const bool is_answer = lower.find("_yes") != std::string::npos || lower.find("_no_") != std::string::npos;
+  return is_listed_name(lower, {"id",       "ids",      "uuid",        "guid",       "uid",   "key",
+                                "hash",     "isbn",     "ean",         "sku",        "zip",   "zipcode",
+                                "zip_code", "postcode", "postal_code", "plz",        "phone", "unnamed__0",
+                                "rowid",    "row_id",   "rownum",      "row_number", "row",   "identifier"}) ||
+         name_ends_in(lower, {"_id", "_uuid", "_guid", "_uid", "_key", "_hash", "_zip", "_nr"}) ||
+         (name_ends_in(lower, {"_no"}) && !is_answer);
 }
 
 bool is_class_name(std::string_view name) {

@@ -81,7 +81,11 @@ std::string unit_phrase(const ColumnSchema& column) {
 }  // namespace
 
 ColumnProfile::ColumnProfile(std::string name, Index distinct_bound, const std::vector<std::string>* missing)
-    : name_(std::move(name)), missing_(missing), date_name_(is_date_name(name_)), distinct_(distinct_bound) {}
+    : name_(std::move(name)),
+      missing_(missing),
+      date_name_(is_date_name(name_)),
+      year_name_(is_year_name(name_)),
+      distinct_(distinct_bound) {}
 
 ColumnProfile::Kind& ColumnProfile::count(int kind, std::string_view cell, Index line) {
   std::unique_ptr<Kind>& slot = kinds_[at(kind)];
@@ -93,13 +97,15 @@ ColumnProfile::Kind& ColumnProfile::count(int kind, std::string_view cell, Index
 }
 
 void ColumnProfile::add_value(std::string_view cell) {
-  if (distinct_.add(hash_of_cell(cell)) && examples_.size() < kMostExamples) {
+  last_hash_ = hash_of_cell(cell);
+  if (distinct_.add(last_hash_) && examples_.size() < kMostExamples) {
     examples_.emplace_back(beginning_of(cell, kMostOddBytes));
   }
 }
 
 void ColumnProfile::add(std::string_view cell, Index line) {
   ++rows_;
+  last_hash_ = 0;
   if (cell.empty()) {
     count(kEmpty, cell, line);
     return;
@@ -123,7 +129,7 @@ void ColumnProfile::add(std::string_view cell, Index line) {
     }
   }
   add_value(cell);
-  const NumberScan number = scan_number(cell);
+  const NumberScan number = scan_number(year_name_ ? without_zero_decimals(cell) : cell);
   if (number.shape != NumberShape::none) {
     if (unit_free_.size() < kMostOddCells) unit_free_.push_back({line, std::string(beginning_of(cell, kMostOddBytes))});
     add_number(number, cell, line);
@@ -209,7 +215,7 @@ void ColumnProfile::add_number(const NumberScan& scan, std::string_view cell, In
 }
 
 void ColumnProfile::add_integer_date(double value) {
-  const std::optional<DateFormat> format = integer_format_of(value, is_year_name(name_));
+  const std::optional<DateFormat> format = integer_format_of(value, year_name_);
   if (!format) return;
   if (!dates_) dates_ = std::make_unique<Dates>();
   ++dates_->integers[static_cast<std::size_t>(*format)];

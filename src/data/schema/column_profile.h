@@ -6,6 +6,7 @@
 /// decimal mark and the date format can be stated without a second pass.
 
 #include <array>
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
@@ -54,6 +55,8 @@ class ColumnProfile {
   void add(std::string_view cell, Index line);
 
   const std::string& name() const { return name_; }
+  /// Returns the hash of the last entry; 0 after a missing cell.
+  std::uint64_t last_hash() const { return last_hash_; }
   /// Number of cells that can be read only with a decimal comma, and of cells that can be read only with a decimal
   /// point, if the column consists of numbers.
   Index comma_evidence() const;
@@ -79,8 +82,8 @@ class ColumnProfile {
 
   struct Kind {
     Index count = 0;
-    std::vector<OddCell> cells;  ///< the first ones
-    double least = 0, most = 0;  ///< of the values of numbers
+    std::vector<OddCell> cells;                  ///< the first ones
+    double least = 0, most = 0;                  ///< of the values of numbers
     double grouped_least = 0, grouped_most = 0;  ///< not kept for NumberShape::point, like the digits
     int decimals = 0;
     int narrowest = 0, widest = 0;  ///< digits
@@ -143,7 +146,7 @@ class ColumnProfile {
 
   std::string name_;
   const std::vector<std::string>* missing_;
-  bool date_name_;
+  bool date_name_, year_name_;
   std::array<std::unique_ptr<Kind>, kKinds> kinds_;
   std::unique_ptr<Dates> dates_;
   DistinctCount distinct_;
@@ -154,6 +157,7 @@ class ColumnProfile {
   Index rows_ = 0;
   std::uint64_t integer_sum_ = 0, integer_squares_ = 0;  ///< of integers, modulo 2^64
   double last_integer_ = 0;
+  std::uint64_t last_hash_ = 0;
   bool consecutive_ = true;  ///< every integer exceeds the previous one by one
   Index texts_with_blanks_ = 0, words_ = 0, code_texts_ = 0, uuids_ = 0, text_bytes_ = 0;
 };

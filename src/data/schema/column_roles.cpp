@@ -1,6 +1,7 @@
 #include "data/schema/column_roles.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 
@@ -13,6 +14,7 @@ namespace {
 
 constexpr Index kRowsPerGroup = 2;
 constexpr Index kRowsPerUnorderedGroup = 3;
+constexpr double kShareOfPanel = 0.5, kShareOfNumberedPanel = 0.9;  ///< of all pairs of a group and a time, at least
 
 class RoleAssignment {
  public:
@@ -24,6 +26,7 @@ class RoleAssignment {
     if (text_ != nullptr && is_series(order)) text_ = nullptr;
     if (text_ != nullptr) require_no_sequences();
     const ColumnSchema* group = text_ != nullptr ? nullptr : find_group(order != nullptr);
+    if (text_ == nullptr && group == nullptr && order != nullptr) group = find_panel(*order);
     if (text_ != nullptr) order = nullptr;
     // A row counter used as the group could not order anything; find_group never returns the order.
     schema_.events = options_.predict.empty() && is_event_table(group, order);
@@ -59,6 +62,9 @@ class RoleAssignment {
       return set(column, read ? ColumnRole::read : ColumnRole::left_out,
                  read ? "stated by --read" : "not among the columns of --read");
     }
+    if (is_date_part(column))
+      return set(column, ColumnRole::left_out,
+                 fmt::format("part of the dates of column {}", schema_.columns[schema_.date_parts->year].name));
     switch (column.type) {
       case ColumnType::constant: return set(column, ColumnRole::left_out, "it has one value, which tells nothing");
       case ColumnType::empty: return set(column, ColumnRole::left_out, "it has no values");
@@ -71,6 +77,10 @@ class RoleAssignment {
       case ColumnType::text: return set_text(column);
       default: return set(column, ColumnRole::read, "an input");
     }
+  }
+
+  bool is_date_part(const ColumnSchema& column) const {
+    return schema_.date_parts && schema_.date_parts->has(static_cast<std::size_t>(&column - schema_.columns.data()));
   }
 
   void set_text(ColumnSchema& column) const {
@@ -139,6 +149,8 @@ class RoleAssignment {
         continue;
       }
       order_reason_ = "the first column of dates";
+      if (schema_.date_parts && &column == &schema_.columns[schema_.date_parts->year])
+        order_reason_ += ", " + names_of_parts();
       return &column;
     }
     if (time_of_day != nullptr) {
@@ -153,6 +165,13 @@ class RoleAssignment {
       }
     }
     return nullptr;
+  }
+
+  std::string names_of_parts() const {
+    std::vector<std::string> names;
+    for (const ColumnSchema& column : schema_.columns)
+      if (is_date_part(column)) names.push_back(escape_cell(column.name, 40));
+    return fmt::format("completed by {}", fmt::join(names, ", "));
   }
 
   bool is_taken(const ColumnSchema& column) const {
@@ -177,6 +196,35 @@ class RoleAssignment {
       return &column;
     }
     return nullptr;
+  }
+
+  /// Returns the column that tells the rows of a panel apart: each time occurs in most groups, and once in each. Whole
+  /// numbers may be measurements, so all times must occur in almost all groups.
+  const ColumnSchema* find_panel(const ColumnSchema& order) {
+    const bool repeats = order.type == ColumnType::date && 3 * order.distinct <= 2 * order.entries();
+    if (options_.group || !options_.infer_roles || !repeats) return nullptr;
+    for (const ColumnSchema& column : schema_.columns) {
+      const bool texts = column.type == ColumnType::identifier || column.type == ColumnType::category;
+      if (!column.panel || (!texts && column.type != ColumnType::integer) || column.missing > 0) continue;
+      if (&column == &order || is_taken(column) || is_class_name(column.name) || is_date_part(column)) continue;
+      if (is_date_name(column.name) || is_position_name(column.name) || lower_name(column.name) == "quarter") continue;
+      if (column.distinct < 2 || column.distinct * kRowsPerGroup > column.entries()) continue;
+      const double full = static_cast<double>(column.distinct) * static_cast<double>(order.distinct);
+      const double share = texts && !column.class_labels ? kShareOfPanel : kShareOfNumberedPanel;
+      if (static_cast<double>(column.entries()) < share * full || !leaves_target(column, order)) continue;
+      group_reason_ =
+          fmt::format("each {} has its own series: no two rows have the same {} and {}", escape_cell(column.name, 40),
+                      escape_cell(column.name, 40), escape_cell(order.name, 40));
+      return &column;
+    }
+    return nullptr;
+  }
+
+  /// Whether there is something to predict besides the group and the order.
+  bool leaves_target(const ColumnSchema& group, const ColumnSchema& order) const {
+    return !options_.predict.empty() || std::ranges::any_of(schema_.columns, [&](const ColumnSchema& column) {
+      return &column != &group && &column != &order && predictable(column) && !is_date_part(column);
+    });
   }
 
   bool is_event_table(const ColumnSchema* group, const ColumnSchema* order) {
@@ -219,6 +267,7 @@ class RoleAssignment {
     const ColumnSchema* last = nullptr;
     for (const ColumnSchema& column : schema_.columns) {
       if (&column == group || &column == order || named(options_.read, column) || !predictable(column)) continue;
+      if (is_date_part(column)) continue;
       if (is_class_name(column.name)) {
         target_reason_ = "it is named like a class or target";
         return &column;

@@ -482,9 +482,17 @@ std::optional<Moment> date_of_integer(Index number, DateFormat format) {
   return moment;
 }
 
+std::string_view without_zero_decimals(std::string_view text) {
+  constexpr std::size_t kYearDigits = 4;
+  const bool year = text.size() == kYearDigits + 2 && text.ends_with(".0") &&
+                    std::all_of(text.begin(), text.begin() + kYearDigits, is_date_digit);
+  return year ? text.substr(0, kYearDigits) : text;
+}
+
 std::optional<Moment> parse_date(std::string_view text, DateFormat format) {
   while (!text.empty() && (text.front() == ' ' || text.front() == '\t')) text.remove_prefix(1);
   while (!text.empty() && (text.back() == ' ' || text.back() == '\t' || text.back() == '\r')) text.remove_suffix(1);
+  if (format == DateFormat::year) text = without_zero_decimals(text);
   if (format >= DateFormat::year) {
     if (text.empty() || text.size() > 16 || !std::all_of(text.begin(), text.end(), is_date_digit)) return {};
     Index number = 0;

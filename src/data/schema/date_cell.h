@@ -78,6 +78,9 @@ DateScan scan_date(std::string_view text);
 /// The integer of a cell as a date: year, compact or Unix time; nothing if it is out of range for the format.
 std::optional<Moment> date_of_integer(Index number, DateFormat format);
 
+/// Returns a year without the decimals that a floating-point number has, 1959 for 1959.0; other texts unchanged.
+std::string_view without_zero_decimals(std::string_view text);
+
 /// Returns the moment of a cell, or nothing if the text is not a date in this format.
 std::optional<Moment> parse_date(std::string_view text, DateFormat format);
 

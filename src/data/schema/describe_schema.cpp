@@ -291,6 +291,10 @@ nlohmann::json to_json(const TableSchema& schema) {
       {"unclosed_quote", schema.unclosed_quote},
       {"comments", schema.comments},
       {"events", schema.events}};
+  if (!schema.periods.empty()) {
+    json["periods"] = nlohmann::json::array();
+    for (const std::string& name : schema.periods) json["periods"].push_back(escape_cell(name, 4096));
+  }
   json["notes"] = nlohmann::json::array();
   for (const std::string& note : schema.notes) json["notes"].push_back(escape_cell(note, 500));
   json["columns"] = nlohmann::json::array();

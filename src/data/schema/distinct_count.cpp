@@ -52,7 +52,9 @@ bool DistinctCount::insert(std::uint64_t hash) {
   const std::size_t mask = slots_.size() - 1;
   std::size_t i = hash & mask;
   for (; slots_[i] != 0; i = (i + 1) & mask) {
-    if (slots_[i] == hash) return false;
+    if (slots_[i] != hash) continue;
+    ++repeats_;
+    return false;
   }
   slots_[i] = hash;
   ++size_;

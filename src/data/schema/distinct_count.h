@@ -25,12 +25,14 @@ class DistinctCount {
   }
   bool exact() const { return limit_ == ~std::uint64_t{0}; }
   Index count() const;
+  /// Number of values that were in the sample when they were added again; 0: no value of the sample occurred twice.
+  Index repeats() const { return repeats_; }
 
  private:
   bool insert(std::uint64_t hash);
   void rebuild(std::size_t slots);
 
-  Index bound_, size_ = 0;
+  Index bound_, size_ = 0, repeats_ = 0;
   int depth_ = 0;                            ///< the sample consists of the hashes whose highest `depth_` bits are zero
   std::uint64_t limit_ = ~std::uint64_t{0};  ///< the largest hash in the sample
   std::vector<std::uint64_t> slots_;         ///< open addressing with linear probing; 0 is free

@@ -14,7 +14,9 @@
 #include "base/utf8.h"
 #include "data/schema/column_profile.h"
 #include "data/schema/column_roles.h"
+#include "data/schema/date_parts.h"
 #include "data/schema/describe_schema.h"
+#include "data/schema/panel_pairs.h"
 #include "data/schema/row_splitter.h"
 #include "data/schema/table_layout.h"
 #include "unfold/base/error.h"
@@ -135,10 +137,17 @@ class SchemaInference::State {
       if (cells != nullptr && !(*cells)[c].numbers && !column.stated) keep_texts(profile, context, column);
       schema_.columns.push_back(std::move(column));
     }
+    find_panels();
     assign_roles(schema_, options_);
     for (const ColumnSchema& column : schema_.columns)
       if (column.exchangeable && column.role != ColumnRole::left_out) note_exchangeable(column);
     return std::move(schema_);
+  }
+
+  /// Marks the columns that tell the rows of equal times apart.
+  void find_panels() {
+    if (!pairs_.time()) return;
+    for (std::size_t c = 0; c < schema_.columns.size(); ++c) schema_.columns[c].panel = pairs_.are_unique(c);
   }
 
   void note_exchangeable(const ColumnSchema& column) {
@@ -180,10 +189,15 @@ class SchemaInference::State {
     schema_.header = layout.header;
     schema_.header_reason = layout.header_reason;
     schema_.notes = layout.notes;
+    schema_.periods = layout.periods;
+    schema_.blank_separated = options_.types.empty() ? layout.blank_separated : 0;
     header_line_ = layout.header ? layout.first_line : 0;
     schema_.first_line = layout.first_line;
     line_end_ = layout.line_end;
     begin_columns(layout.names);
+    schema_.date_parts = find_date_parts(layout.names, layout.rows, options_);
+    pairs_ = PanelPairs(layout.names, layout.rows,
+                        schema_.date_parts ? std::optional(schema_.date_parts->year) : std::nullopt);
     splitter_.emplace(layout.separator, layout.line_end, options_.comment);
   }
 
@@ -237,7 +251,10 @@ class SchemaInference::State {
       return;
     }
     flush_empty_lines();
+    if (schema_.date_parts && schema_.date_parts->compose(row_.cells, date_))
+      row_.cells[schema_.date_parts->year] = date_;
     for (std::size_t c = 0; c < profiles_.size(); ++c) profiles_[c].add(row_.cells[c], row_.line);
+    pairs_.add(profiles_);
     ++rows_;
   }
 
@@ -273,6 +290,8 @@ class SchemaInference::State {
   std::optional<RowSplitter> splitter_;
   TableRow row_;
   std::vector<ColumnProfile> profiles_;
+  PanelPairs pairs_;
+  std::string date_;  ///< of the row, from its parts
   std::vector<Index> empty_lines_;
   Index header_line_ = 0, rows_ = 0;
   char line_end_ = '\n';

@@ -81,6 +81,7 @@ SampledRows sampled_rows(std::string_view text, bool complete, char separator, c
 char separator_of(std::string_view text, bool complete, char line_end, const SchemaOptions& options) {
   char best = kNoCellSeparator;
   double best_score = 0;
+  char occurs = kNoCellSeparator;  // in all rows, but in different numbers
   for (const char separator : kCellSeparators) {
     const SampledRows sample = sampled_rows(text, complete, separator, line_end, options.comment);
     if (!sample.splits()) continue;
@@ -88,6 +89,9 @@ char separator_of(std::string_view text, bool complete, char line_end, const Sch
     const bool first = sample.rows[0].size() == sample.columns;
     if (!first && separator == ',' && sample.columns == 2) continue;  // decimal commas below a name
     const bool prose = sample.before_blank * 2 > sample.separators;
+    const bool everywhere = sample.rows.size() > 1 &&
+                            std::ranges::none_of(sample.rows, [](const SampleRow& row) { return row.size() < 3; });
+    if (everywhere && !prose && occurs == kNoCellSeparator) occurs = separator;
     const double score = (sample.share() >= kConsistentShare ? 4
                           : sample.share() >= 0.5            ? 2
                                                              : 0) +
@@ -97,7 +101,7 @@ char separator_of(std::string_view text, bool complete, char line_end, const Sch
       best = separator;
     }
   }
-  return best;
+  return best == kNoCellSeparator ? occurs : best;
 }
 
 bool is_missing_cell(const std::string& cell, const SchemaOptions& options) {
@@ -293,21 +297,55 @@ void name_layout(TableLayout& layout, const SampleRow& head, bool one_column_of_
   }
 }
 
-/// Names that are years or dates in order: the table has a series in each row, but rows are read.
-void note_periods(TableLayout& layout) {
+/// Whether names are those of the months, in order, from `first` on.
+bool are_months(const std::vector<std::string>& names, std::size_t first) {
+  constexpr std::size_t kMonths = 12;
+  if (names.size() != first + kMonths) return false;
+  for (std::size_t m = 0; m < kMonths; ++m) {
+    const std::optional<Moment> month = parse_date(names[first + m] + " 2000", DateFormat::month_name);
+    if (!month || civil_from_days(month->days).month != static_cast<Index>(m) + 1) return false;
+  }
+  return true;
+}
+
+/// Returns the names that are years or dates, or the twelve months behind a year; none if there is only one.
+std::vector<std::string> period_names(const std::vector<std::string>& names) {
+  if (is_year_name(names.front()) && are_months(names, 1)) return {names.begin() + 1, names.end()};
   std::vector<std::string> periods;
-  for (const std::string& name : layout.names) {
+  for (const std::string& name : names) {
     const NumberScan number = scan_number(name);
     const bool year = number.shape == NumberShape::integer && number.value >= 1800 && number.value <= 2200;
     if (year || is_date_cell(name)) periods.push_back(name);
   }
-  if (periods.size() < 2) return;
+  return periods.size() < 2 ? std::vector<std::string>() : periods;
+}
+
+/// Returns the number of numbers between blanks in each row below the first one, if all rows have equally many.
+Index numbers_between_blanks(const std::vector<SampleRow>& rows) {
+  std::size_t wanted = 0;
+  for (std::size_t r = 1; r < rows.size(); ++r) {
+    std::size_t parts = 0;
+    if (scan_number(rows[r][0]).shape != NumberShape::none) return 0;  // blanks between thousands
+    for (std::string_view rest = rows[r][0]; !rest.empty(); ++parts) {
+      const std::size_t end = std::min(rest.find_first_of(" \t"), rest.size());
+      if (scan_number(rest.substr(0, end)).shape == NumberShape::none) return 0;
+      rest.remove_prefix(std::min(rest.find_first_not_of(" \t", end), rest.size()));
+    }
+    if (parts < 2 || (wanted != 0 && parts != wanted)) return 0;
+    wanted = parts;
+  }
+  return static_cast<Index>(wanted);
+}
+
+/// Names that are years or dates in order: the table has a series in each row, but rows are read.
+void note_periods(TableLayout& layout) {
+  if (layout.periods.empty() || are_months(layout.names, 1)) return;
   layout.notes.push_back(fmt::format(
       "the names of {} columns, \"{}\" to \"{}\", are years or dates: train reads each row as one case with {} "
       "values, not as a series over time; `unfold forecast` reads rows as series if there are at least four, "
       "and train does if the table has one row per case and date",
-      periods.size(), escape_cell(periods.front(), kMostOddBytes), escape_cell(periods.back(), kMostOddBytes),
-      periods.size()));
+      layout.periods.size(), escape_cell(layout.periods.front(), kMostOddBytes),
+      escape_cell(layout.periods.back(), kMostOddBytes), layout.periods.size()));
 }
 
 }  // namespace
@@ -335,7 +373,11 @@ TableLayout table_layout(const std::string& source, std::string_view text, bool 
   const bool numbers =
       layout.columns == 1 && !layout.header && (is_number_cell((*first)[0]) || options.types.count(kValueName) > 0);
   name_layout(layout, *first, numbers);
-  if (layout.header && layout.columns > 1) note_periods(layout);
+  if (layout.header && layout.columns > 1) layout.periods = period_names(layout.names);
+  note_periods(layout);
+  if (layout.separator == kNoCellSeparator) layout.blank_separated = numbers_between_blanks(sample.rows);
+  for (auto row = first + (layout.header ? 1 : 0); row != sample.rows.end(); ++row)
+    if (row->size() == layout.columns) layout.rows.push_back(*row);
   return layout;
 }
 

@@ -21,6 +21,9 @@ struct TableLayout {
   std::string header_reason;
   std::vector<std::string> names;  ///< numbers from 1 for columns without a name
   std::vector<std::string> notes;
+  Index blank_separated = 0;                   ///< numbers between blanks in each row of one column; 0: there are none
+  std::vector<std::string> periods;            ///< names that are years or dates in order, at least two
+  std::vector<std::vector<std::string>> rows;  ///< the first rows with this number of cells, without the header
 };
 
 /// `complete`: the text is the whole file. Throws DataError if there are no rows.

@@ -73,6 +73,11 @@ const char* odd_kind(ColumnType type) {
       fmt::format("{}: line {}: \"{}\" in column {} is not ", schema.source, cell.line, text, name);
   if (column.type != ColumnType::date && scan_number(cell.text).shape == NumberShape::infinite)
     throw DataError(where + fmt::format("finite; use --missing \"{}\", or leave the cell empty", text));
+  if (!schema.header && cell.line == schema.first_line)
+    throw DataError(where +
+                    fmt::format("{} ({} of {} values are); if this row is not data, use --header yes to read it as "
+                                "the names of the columns, or --comment with a text that only this row begins with",
+                                odd_kind(column.type), column.entries() - column.odd, column.entries()));
   throw DataError(where +
                   fmt::format("{} ({} of {} values are); use --missing \"{}\", --types {}=category, or --read to "
                               "leave the column out",
@@ -146,6 +151,21 @@ void require_regular(const TableSchema& schema) {
   if (schema.misplaced_quotes.count > 0) {
     throw DataError(fmt::format("{}: line {}: there is text after a closing quote; double the quotes inside a cell",
                                 schema.source, schema.misplaced_quotes.lines[0]));
+  }
+  if (schema.blank_separated > 0) {
+    throw DataError(fmt::format(
+        "{}: the rows have {} numbers separated by blanks, but a table has commas, semicolons or tabs between its "
+        "cells; "
+        "replace the blanks, use --format columns (one position per line), or --types {}=text if the rows are texts",
+        schema.source, schema.blank_separated, escape_cell(schema.columns[0].name, kMostOddBytes)));
+  }
+  const bool preamble = schema.ragged.count > 0 && schema.ragged.lines[0] < schema.first_line;
+  if (preamble && schema.ragged_cells < static_cast<Index>(schema.columns.size())) {
+    throw DataError(fmt::format(
+        "{}: line {}: {} cells separated by {}, but the rows from line {} on have {}; if this line is not part of the "
+        "table, skip it with --comment and a text that only this line begins with",
+        schema.source, schema.ragged.lines[0], schema.ragged_cells, separator_name(schema.separator), schema.first_line,
+        schema.columns.size()));
   }
   if (schema.ragged.count > 0) {
     throw DataError(fmt::format(

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "data/schema/date_cell.h"
+#include "data/schema/date_parts.h"
 #include "data/schema/numeric_cell.h"
 
 namespace unfold {
@@ -59,6 +60,7 @@ struct ColumnSchema {
   bool exchangeable = false;  ///< day and month of all dates could be exchanged, and their order is not stated
   DateStep step;
   TextUnit unit = TextUnit::words;  ///< of texts
+  bool panel = false;  ///< a panel: times repeat, but no two rows have the same time and the same entry in this column
 
   Index entries() const { return rows - missing; }
 };
@@ -91,7 +93,10 @@ struct TableSchema {
   Index unclosed_quote = 0;      ///< line of a quote without a closing quote; 0 if there is none
   Index comments = 0;
   std::string layout = {};  ///< how the rows are stored if not as separated cells: "one JSON object per line"
-  bool events = false;      ///< events of groups in time: the next event is predicted from the earlier ones
+  std::optional<DateParts> date_parts = {};  ///< the columns whose cells together are the dates of the rows
+  std::vector<std::string> periods = {};     ///< columns whose names are years or dates: each row may be a series
+  bool events = false;        ///< events of groups in time: the next event is predicted from the earlier ones
+  Index blank_separated = 0;  ///< numbers between blanks in each row of a table with one column; 0: there are none
   std::vector<std::string> notes;
   std::vector<ColumnSchema> columns;
 
@@ -123,6 +128,7 @@ struct SchemaOptions {
   std::optional<std::string> group = {}, order = {};
   std::vector<std::string> read = {}, predict = {};  ///< empty: inferred
   bool ignore_absent = false;  ///< types and names of fields that are not columns are ignored: they belong to a model
+  bool date_parts = true;      ///< columns of years, months and days may be one date (date_parts.h)
   bool infer_roles = true;  ///< false: only `group` and `order` define sequences, and other columns are not predicted
 };
 

@@ -1,0 +1,41 @@
+#pragma once
+/// Finds columns that, together with the time, tell the rows of a panel apart: the firm of `firm,year,invest`, where
+/// each year occurs once for each firm.
+///
+/// Pairs are counted while the rows are read, in bounded memory (DistinctCount): exactly up to a few thousand rows, and
+/// in a sample of the pairs above that.
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "data/schema/column_profile.h"
+#include "data/schema/distinct_count.h"
+
+namespace unfold {
+
+class PanelPairs {
+ public:
+  PanelPairs() = default;
+  /// Chooses the columns from the first rows: the first column of dates, and columns of texts and whole numbers.
+  /// `time`: the column of dates, if it is known.
+  PanelPairs(const std::vector<std::string>& names, const std::vector<std::vector<std::string>>& rows,
+             std::optional<std::size_t> time);
+
+  /// Counts the cells that were added last to the profiles of all columns.
+  void add(const std::vector<ColumnProfile>& profiles);
+
+  std::optional<std::size_t> time() const { return time_; }
+  /// Whether no two rows have the same entries in this column and the column of the time.
+  bool are_unique(std::size_t column) const;
+
+ private:
+  struct Candidate {
+    std::size_t column = 0;
+    DistinctCount pairs;
+  };
+  std::optional<std::size_t> time_;
+  std::vector<Candidate> candidates_;
+};
+
+}  // namespace unfold
