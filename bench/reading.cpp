@@ -10,11 +10,10 @@
 //
 // bench/reading.py compares these with pandas and Arrow.
 
-#include <sys/resource.h>
-
 #include <cstdio>
 #include <cstring>
 #include <exception>
+#include <fstream>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -61,10 +60,14 @@ void read_once(const std::string& file, const std::string& format) {
   }
 }
 
-double megabytes() {
-  rusage usage{};
-  getrusage(RUSAGE_SELF, &usage);
-  return static_cast<double>(usage.ru_maxrss) * 1024 / 1e6;
+/// The most memory that was resident since the program began. Unlike ru_maxrss, it does not contain that of the parent.
+double peak_megabytes() {
+  std::ifstream status("/proc/self/status");
+  for (std::string key; status >> key;) {
+    double kilobytes = 0;
+    if (key == "VmHWM:" && status >> kilobytes) return kilobytes * 1024 / 1e6;
+  }
+  return 0;
 }
 
 void measure(const std::string& file, double seconds) {
@@ -75,7 +78,7 @@ void measure(const std::string& file, double seconds) {
   const double read = size / best_seconds(seconds, [&] { read_once(file, format); });
   std::printf(R"({"file": "%s", "format": "%s", "megabytes": %.3f, "inspect": %.1f, "read": %.1f, "peak": %.0f})"
               "\n",
-              file.c_str(), format.c_str(), size, inspected, read, megabytes());
+              file.c_str(), format.c_str(), size, inspected, read, peak_megabytes());
   std::fflush(stdout);
 }
 
