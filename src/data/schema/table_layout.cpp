@@ -322,10 +322,10 @@ std::vector<std::string> period_names(const std::vector<std::string>& names) {
 
 /// Returns the number of numbers between blanks in each row below the first one, if all rows have equally many.
 Index numbers_between_blanks(const std::vector<SampleRow>& rows) {
-  std::size_t wanted = 0;
+  std::size_t wanted = 0, whole = 0;
   for (std::size_t r = 1; r < rows.size(); ++r) {
     std::size_t parts = 0;
-    if (scan_number(rows[r][0]).shape != NumberShape::none) return 0;  // blanks between thousands
+    whole += scan_number(rows[r][0]).shape != NumberShape::none ? 1U : 0U;  // blanks between thousands
     for (std::string_view rest = rows[r][0]; !rest.empty(); ++parts) {
       const std::size_t end = std::min(rest.find_first_of(" \t"), rest.size());
       if (scan_number(rest.substr(0, end)).shape == NumberShape::none) return 0;
@@ -334,7 +334,7 @@ Index numbers_between_blanks(const std::vector<SampleRow>& rows) {
     if (parts < 2 || (wanted != 0 && parts != wanted)) return 0;
     wanted = parts;
   }
-  return static_cast<Index>(wanted);
+  return whole + 1 >= rows.size() ? 0 : static_cast<Index>(wanted);
 }
 
 /// Names that are years or dates in order: the table has a series in each row, but rows are read.
