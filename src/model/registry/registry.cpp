@@ -6,6 +6,7 @@
 #include <system_error>
 
 #include "model/adaptive/replay_model.h"
+#include "model/forecast/segments/segment_model.h"
 #include "model/hmm/hmm.h"
 #include "model/ngram/frequency.h"
 #include "model/ngram/ngram.h"
@@ -58,6 +59,7 @@ std::unique_ptr<Model> read_model(const ModelFile& file) {
   const std::string kind = file.kind();
   if (kind == LanguageModel<float>::kKind) return read_network<LanguageModel>(file);
   if (kind == NetworkModel<float>::kKind) return read_network<NetworkModel>(file);
+  if (kind == forecasting::SegmentModel::kKind) return std::make_unique<forecasting::SegmentModel>(file);
   if (const FittedKind* fitted = fitted_kinds().find(kind)) return fitted->read(file);
   file.fail(fmt::format("\"{}\" is not a supported kind of model", kind));
 }

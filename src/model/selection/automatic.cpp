@@ -39,6 +39,11 @@ struct Work {
   std::vector<std::string> forms = {}, failures = {};
   CombinationBacktest combination = {};
   PointsAndWidths result = {};
+
+  void choose_origins(const AutomaticOptions& options, Index wanted) {
+    if (observed > 0 && !constant && end >= kLeastBacktested)
+      origins = backtest_origins(end, options.horizon, series.period, wanted);
+  }
 };
 
 Work examine(const UnivariateSeries& series) {
@@ -68,21 +73,31 @@ Work examine(const UnivariateSeries& series) {
   return work;
 }
 
+/// Stated members are used if that is possible at all.
+SegmentPlanOptions network_options(const AutomaticOptions& options, Index origins) {
+  return {.horizon = options.horizon,
+          .origins = origins,
+          .budget = options.network_budget,
+          .required = !options.members.empty()};
+}
+
 class Automatic {
  public:
   Automatic(std::span<const UnivariateSeries> series, const AutomaticOptions& options, Team& team)
       : given_(series), options_(options), team_(team), plan_(plan_members(series, options)) {
     for (const std::string& name : plan_.members) members_.push_back({name});
+    networks_.resize(members_.size());
   }
 
   std::vector<AutomaticForecast> run() {
     const Index count = static_cast<Index>(given_.size());
     std::vector<AutomaticForecast> forecasts(given_.size());
     results_.resize(given_.size()), combinations_.resize(given_.size());
+    train_networks();
     for (Index first = 0; first < count; first += kBlock) {
       std::vector<Work> block;
       for (Index i = first; i < std::min(count, first + kBlock); ++i) block.push_back(examine(given_[at(i)]));
-      run_block(block);
+      run_block(block, first);
       for (std::size_t k = 0; k < block.size(); ++k) {
         forecasts[at(first) + k] = report(block[k]);
         results_[at(first) + k] = std::move(block[k].result);
@@ -94,11 +109,38 @@ class Automatic {
   }
 
  private:
-  void run_block(std::vector<Work>& block) {
+  /// Trains the members that are networks over all series.
+  void train_networks() {
+    if (std::ranges::none_of(plan_.members, is_segments)) return;
+    std::vector<UnivariateSeries> series(given_.size());
+    std::vector<std::vector<Index>> origins(given_.size());
+    for_each_task(team_, static_cast<Index>(given_.size()), [&](Index i) {
+      Work work = examine(given_[at(i)]);
+      work.choose_origins(options_, plan_.origins);
+      work.series.values.resize(at(work.end));
+      series[at(i)] = std::move(work.series), origins[at(i)] = std::move(work.origins);
+    });
+    for (std::size_t m = 0; m < members_.size(); ++m) {
+      if (!is_segments(members_[m].name)) continue;
+      if (options_.trained) {
+        networks_[m] = std::make_unique<SegmentMember>(*options_.trained, series, origins, options_.horizon, team_);
+        continue;
+      }
+      const auto plan = plan_segments(members_[m].name, series, network_options(options_, plan_.origins));
+      if (!plan && members_.size() == 1)
+        throw DataError("forecaster " + members_[m].name +
+                        ": the series are too short; there must be values for a segment and two horizons before the "
+                        "first origin of the backtest. Use other members, fewer --origins or a shorter --horizon");
+      if (!plan) continue;
+      networks_[m] = std::make_unique<SegmentMember>(*plan, series, origins, team_);
+      if (options_.on_network) options_.on_network(*networks_[m]);
+    }
+  }
+
+  void run_block(std::vector<Work>& block, Index first) {
     const Index members = static_cast<Index>(members_.size());
     for (Work& work : block) {
-      if (work.observed > 0 && !work.constant && work.end >= kLeastBacktested)
-        work.origins = backtest_origins(work.end, options_.horizon, work.series.period, plan_.origins);
+      work.choose_origins(options_, plan_.origins);
       work.backtests.resize(members_.size()), work.final.resize(members_.size());
       work.forms.resize(members_.size()), work.failures.resize(members_.size());
     }
@@ -106,8 +148,8 @@ class Automatic {
     for_each_task(team_, tasks, [&](Index task) {
       Work& work = block[at(task / members)];
       if (work.origins.empty()) return;
-      work.backtests[at(task % members)] =
-          backtest(members_[at(task % members)], work.series, work.origins, options_.horizon);
+      const std::size_t member = at(task % members);
+      work.backtests[member] = backtest_member(work, first + task / members, member);
     });
     for_each_task(team_, static_cast<Index>(block.size()), [&](Index i) {
       Work& work = block[at(i)];
@@ -115,8 +157,19 @@ class Automatic {
       work.combination =
           backtest_combination(work.backtests, work.series, work.origins, options_.horizon, reference(work));
     });
-    for_each_task(team_, tasks, [&](Index task) { refit(block[at(task / members)], at(task % members)); });
+    for_each_task(team_, tasks,
+                  [&](Index task) { refit(block[at(task / members)], first + task / members, at(task % members)); });
     for_each_task(team_, static_cast<Index>(block.size()), [&](Index i) { finish(block[at(i)]); });
+  }
+
+  MemberBacktest backtest_member(const Work& work, Index place, std::size_t member) const {
+    if (networks_[member]) return networks_[member]->backtest(place);
+    if (!is_segments(members_[member].name))
+      return backtest(members_[member], work.series, work.origins, options_.horizon);
+    MemberBacktest result;
+    result.failure = "the series are too short for a network";
+    result.error = std::numeric_limits<double>::infinity();
+    return result;
   }
 
   /// Index of the member that the combination should not be worse than; -1 if it is not among the members.
@@ -126,10 +179,15 @@ class Automatic {
   }
 
   /// Fits a member that has a weight to all values.
-  void refit(Work& work, std::size_t member) const {
+  void refit(Work& work, Index place, std::size_t member) const {
     if (work.combination.weights.empty() || work.combination.weights[member] == 0) return;
     try {
-      work.final[member] = fit_and_forecast(members_[member], work.series, options_.horizon, &work.forms[member]);
+      if (networks_[member]) {
+        work.final[member] = networks_[member]->forecast(place);
+        work.forms[member] = networks_[member]->form();
+      } else {
+        work.final[member] = fit_and_forecast(members_[member], work.series, options_.horizon, &work.forms[member]);
+      }
     } catch (const DataError& error) {
       work.failures[member] = error.what();
     }
@@ -213,6 +271,7 @@ class Automatic {
   Team& team_;
   AutomaticPlan plan_;
   std::vector<forecasting::Member> members_;
+  std::vector<std::unique_ptr<SegmentMember>> networks_;  // one for each member; null: another kind
   std::vector<PointsAndWidths> results_;
   std::vector<CombinationBacktest> combinations_;
 };
@@ -223,7 +282,8 @@ void check(const AutomaticOptions& options) {
   for (const double c : options.coverage)
     if (!(c > 0 && c < 1))
       throw UsageError("forecast: the coverage " + std::to_string(c) + " is not between 0 and 1 (both excluded)");
-  for (const std::string& name : options.members) forecasting::Member{name}.make();
+  for (const std::string& name : options.members)
+    if (!is_segments(name)) forecasting::Member{name}.make();
 }
 
 }  // namespace
@@ -275,6 +335,13 @@ AutomaticPlan plan_members(std::span<const UnivariateSeries> series, const Autom
     const bool fits = spent + operations <= options.budget || plan.members.size() < kLeastMembers;
     (fits ? plan.members : plan.left_out).push_back(name);
     if (fits) spent += operations;
+  }
+  SegmentPlanOptions network = network_options(options, plan.origins);
+  if (plan_segments("segments", series, network)) {
+    plan.members.emplace_back("segments");
+  } else {
+    network.budget = std::numeric_limits<double>::infinity();
+    if (plan_segments("segments", series, network)) plan.left_out.emplace_back("segments");
   }
   return plan;
 }

@@ -16,11 +16,14 @@
 /// Results do not depend on the number of threads, nor, apart from the choice of members within the budget and from the
 /// reference of the intervals, on the other series.
 
+#include <functional>
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "model/forecast/outliers.h"
 #include "model/forecast/series.h"
+#include "model/selection/segment_member.h"
 #include "unfold/base/threads/team.h"
 
 namespace unfold::forecasting {
@@ -31,6 +34,11 @@ struct AutomaticOptions {
   std::vector<std::string> members = {};  ///< as in backtest.h; empty: those of `default_members` within the budget
   Index origins = 0;                      ///< of the backtest; 0: five, or fewer if the budget is small
   double budget = 2e10;                   ///< operations for all series; about 1e9 take one second on one processor
+  double network_budget = 4e10;           ///< the same for a network over all series (segment_member.h)
+  /// A network that the member "segments" uses instead of training one; the members must be stated.
+  std::shared_ptr<const TrainedSegments> trained = nullptr;
+  /// Called with the member "segments" after it was trained.
+  std::function<void(const SegmentMember&)> on_network = {};
 };
 
 struct MemberReport {
@@ -59,8 +67,8 @@ struct AutomaticPlan {
 };
 AutomaticPlan plan_members(std::span<const UnivariateSeries> series, const AutomaticOptions& options);
 
-/// Names of the members that are compared by default, in the order in which a small budget uses them. With `known`,
-/// also those with covariates.
+/// Names of the members that are compared by default, in the order in which a small budget uses them, except a network
+/// over all series. With `known`, also those with covariates.
 std::vector<std::string> default_members(bool known = false);
 /// Estimated number of operations of one fit and forecast of a member. `has_missing`: some values are missing; arima
 /// then uses a Kalman filter instead of conditional sums.

@@ -106,35 +106,43 @@ std::span<const double> held_out(const UnivariateSeries& series, Index origin, I
   return rest.first(std::min(rest.size(), at(horizon)));
 }
 
+void score_backtest(MemberBacktest& result, const UnivariateSeries& series, std::span<const Index> origins,
+                    Index horizon) {
+  double sum = 0, count = 0;
+  result.errors.clear();
+  for (std::size_t k = 0; k < origins.size(); ++k) {
+    if (result.forecasts[k].out_of_range) {
+      result.failure = "its forecast leaves the range that the differences of the history allow";
+      result.error = kFailed;
+      return;
+    }
+    const double scale = error_scale(std::span(series.values).first(at(origins[k])), series.period);
+    const double error = scaled_error(held_out(series, origins[k], horizon), result.forecasts[k].mean, scale);
+    result.errors.push_back(error);
+    if (!std::isnan(error)) sum += error, ++count;
+  }
+  result.error = count > 0 ? sum / count : kFailed;
+}
+
 MemberBacktest backtest(const Member& member, const UnivariateSeries& series, std::span<const Index> origins,
                         Index horizon) {
   MemberBacktest result;
-  double sum = 0, count = 0;
+  result.error = kFailed;
   result.failure = superfluous(member, series);
-  if (!result.failure.empty()) {
-    result.error = kFailed;
-    return result;
-  }
   for (const Index origin : origins) {
+    if (!result.failure.empty()) return result;
     UnivariateSeries before = series;
     before.values.resize(at(origin));
     try {
       result.forecasts.push_back(fit_and_forecast(member, before, horizon));
     } catch (const DataError& error) {
       result.failure = error.what();
-    }
-    if (result.failure.empty() && result.forecasts.back().out_of_range)
-      result.failure = "its forecast leaves the range that the differences of the history allow";
-    if (!result.failure.empty()) {
-      result.error = kFailed;
       return result;
     }
-    const double error = scaled_error(held_out(series, origin, horizon), result.forecasts.back().mean,
-                                      error_scale(before.values, series.period));
-    result.errors.push_back(error);
-    if (!std::isnan(error)) sum += error, ++count;
+    // The remaining origins are not needed.
+    if (result.forecasts.back().out_of_range) break;
   }
-  result.error = count > 0 ? sum / count : kFailed;
+  score_backtest(result, series, origins.first(result.forecasts.size()), horizon);
   return result;
 }
 

@@ -58,6 +58,10 @@ double scaled_error(std::span<const double> actual, std::span<const double> fore
 /// Returns the observed values after an origin, at most `horizon`.
 std::span<const double> held_out(const UnivariateSeries& series, Index origin, Index horizon);
 
+/// Sets the errors of a member that has forecasts for all origins. One that is marked as out of range makes it fail.
+void score_backtest(MemberBacktest& result, const UnivariateSeries& series, std::span<const Index> origins,
+                    Index horizon);
+
 /// A forecast that is marked as out of range, or a DataError, makes the member fail. A Box-Cox transformation with the
 /// exponent 1 and seasonal-naive without a season fail because they are identical to other members.
 MemberBacktest backtest(const Member& member, const UnivariateSeries& series, std::span<const Index> origins,
