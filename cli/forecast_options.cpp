@@ -80,6 +80,13 @@ void ForecastOptions::add_to(CommandOptions& options) {
        .default_text = "20 seconds of one processor",
        .group = OptionGroup::budget,
        .common = true},
+      {.name = "save",
+       .target = &save_,
+       .placeholder = "FILE",
+       .help = "without MODEL: file for the network over all series (the member segments), which can then be used as "
+               "MODEL",
+       .file = FileUse::written,
+       .group = OptionGroup::output},
       {.name = "plot",
        .target = &plot_,
        .placeholder = "FILE",
@@ -101,16 +108,22 @@ void ForecastOptions::add_to(CommandOptions& options) {
 
 void ForecastOptions::refuse_with_model(const CommandOptions& options) const {
   options.refuse("applies to forecasts of a table without a trained model", coverage_, predict_, future_, season_,
-                 members_, origins_, minutes_, plot_, table_.sequences, table_.order, table_.types, table_.missing,
-                 table_.decimal, table_.thousands, table_.header, table_.comment);
+                 members_, origins_, minutes_, plot_, save_, table_.sequences, table_.order, table_.types,
+                 table_.missing, table_.decimal, table_.thousands, table_.header, table_.comment);
 }
 
-void ForecastOptions::run(const std::string& data, Index horizon, Index threads, const Output& output,
-                          Console& console) {
+void ForecastOptions::refuse_with_network(const CommandOptions& options) const {
+  options.refuse("does not apply to a model that forecasts all series of a table", members_, minutes_, save_);
+}
+
+void ForecastOptions::run(const std::string& model, const std::string& data, Index horizon, Index threads,
+                          const Output& output, Console& console) {
   ForecastTableRequest request{.data = data, .horizon = horizon, .coverage = parse_coverage(coverage_)};
+  request.model = model;
   request.schema = stated_schema(table_);
   if (predict_) request.schema.predict = split_names(*predict_);
   if (future_) request.future = *future_;
+  if (save_) request.save = *save_;
   if (members_) request.members = split_names(*members_);
   request.origins = origins_, request.season = season_, request.minutes = minutes_, request.threads = threads;
   ConsoleReporter reporter(console);

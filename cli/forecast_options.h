@@ -15,19 +15,23 @@ class ForecastOptions {
   /// Throws UsageError if an option was given that has no effect with a trained model.
   void refuse_with_model(const CommandOptions& options) const;
 
+  /// The same for a model of series (model/forecast/segments/segment_model.h).
+  void refuse_with_network(const CommandOptions& options) const;
+
   struct Output {
     std::string out;  ///< file, or "-"
     TableFormat format = TableFormat::tsv;
     bool json = false;   ///< one object on standard output instead of the table
     bool quiet = false;  ///< no table of members
   };
-  /// Forecasts the series of a table.
-  void run(const std::string& data, Index horizon, Index threads, const Output& output, Console& console);
+  /// Forecasts the series of a table. `model`: a model of series; empty: none.
+  void run(const std::string& model, const std::string& data, Index horizon, Index threads, const Output& output,
+           Console& console);
 
  private:
   std::string coverage_ = "80";
   TrainSettings table_ = {};  // statements about the table
-  std::optional<std::string> predict_, future_, members_, plot_;
+  std::optional<std::string> predict_, future_, members_, plot_, save_;
   std::optional<double> minutes_;
   Index origins_ = 0, season_ = 0;
 };

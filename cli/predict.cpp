@@ -28,7 +28,7 @@ class Predict final : public Verb {
  private:
   void fill(const std::function<void(std::string_view)>& write) const;
   void check_drawing() const;
-  void forecast_without_model(Console& console);
+  void forecast_series(const std::string& model, Console& console);
 
   std::vector<std::string> inputs_;
   std::optional<ForecastOptions> forecast_;
@@ -209,12 +209,13 @@ Predict::Predict(const char* name) : Verb(CommandOptions(name, summary_of(name),
   add_common(/*prints_json=*/forecasts);
 }
 
-/// Forecasts the series of a table without a trained model.
-void Predict::forecast_without_model(Console& console) {
-  options_.refuse("requires a trained model", request_.probabilities, request_.samples, request_.beam, request_.best,
-                  request_.sampled, request_.attention, given_, request_.constraint, fill_, seed_, request_.follow);
+/// Forecasts the series of a table. `model`: a model of series; empty: none.
+void Predict::forecast_series(const std::string& model, Console& console) {
+  options_.refuse("requires a trained model of sequences", request_.probabilities, request_.samples, request_.beam,
+                  request_.best, request_.sampled, request_.attention, given_, request_.constraint, fill_, seed_,
+                  request_.follow);
   if (request_.ahead < 1) throw UsageError("forecast: --ahead must be at least 1 without a model");
-  forecast_->run(inputs_.front(), request_.ahead, threads_,
+  forecast_->run(model, inputs_.back(), request_.ahead, threads_,
                  {.out = out_,
                   .format = format_ == "jsonl" ? TableFormat::jsonl : TableFormat::tsv,
                   .json = json_,
@@ -255,7 +256,14 @@ ExitCode Predict::run(Console& console) {
     request_.ahead = *horizon_;
   }
   if (forecast_ && inputs_.size() == 1 && !looks_like_model(inputs_.front())) {
-    forecast_without_model(console);
+    forecast_series("", console);
+    return ExitCode::success;
+  }
+  if (forecast_ && holds_series_network(inputs_.front())) {
+    if (inputs_.size() != 2)
+      throw UsageError("forecast: a model of series takes one table: unfold forecast MODEL DATA --horizon H");
+    forecast_->refuse_with_network(options_);
+    forecast_series(inputs_.front(), console);
     return ExitCode::success;
   }
   if (forecast_ && inputs_.size() > 1 && is_other_file(inputs_.front()))

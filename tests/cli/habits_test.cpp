@@ -119,6 +119,24 @@ TEST_F(HabitsTest, PredictedNumbersHaveTheDigitsThatTheyNeed) {
   EXPECT_THAT(rows, Not(HasSubstr("e+")));
 }
 
+TEST_F(HabitsTest, ANetworkOfSeriesIsSavedByForecastAndUsedAgain) {
+  std::string text = "shop,day,sales\n";
+  for (const int shop : {1, 2, 3})
+    for (int t = 0; t < 160; ++t)
+      text += fmt::format("s{},{},{}\n", shop, t, shop * 50 + (t % 8) * (t % 8) + (t * 5) % 3);
+  const std::string file = data("f.csv", text), model = folder_ / "shops.safetensors";
+  const Arguments columns{"--group", "shop", "--order", "day", "--quiet"};
+  const Arguments forecast = Arguments{"forecast", file, "--horizon", "8"} + columns;
+  const Arguments again = Arguments{"forecast", model, file} + columns;
+  EXPECT_EQ(count_lines(output_of(forecast + Arguments{"--members", "segments:8", "--save", model})), 1 + 3 * 8);
+  EXPECT_EQ(count_lines(output_of(again + Arguments{"--horizon", "5"})), 1 + 3 * 5);
+  EXPECT_THAT(output_of({"info", model}), HasSubstr("segments:8,window="));
+  expect_failure(again + Arguments{"--horizon", "9"}, 2, "was trained for 8 steps");
+  expect_failure(again + Arguments{"--members", "naive"}, 2, "--members does not apply");
+  expect_failure(forecast + Arguments{"--members", "naive", "--save", model}, 2, "no network is trained");
+  expect_failure({"predict", model, file}, 2, "reads series");
+}
+
 TEST_F(HabitsTest, ARowWithATextIsAnExample) {
   for (const int count : {700, 300}) {
     const std::string file = data("e.csv", lines_of(count, sentence, "text,label"));

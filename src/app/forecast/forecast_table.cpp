@@ -12,6 +12,7 @@
 #include "app/fields/predicted_list.h"
 #include "app/forecast/known_covariates.h"
 #include "base/printable.h"
+#include "model/forecast/segments/segment_model.h"
 #include "model/forecast/series.h"
 #include "unfold/base/error.h"
 
@@ -19,6 +20,7 @@ namespace unfold {
 namespace {
 
 using forecasting::AutomaticForecast;
+using forecasting::SegmentModel;
 using forecasting::UnivariateSeries;
 
 constexpr double kOperationsPerMinute = 6e10;  // of one processor
@@ -81,6 +83,34 @@ void note_outliers(const TableForecast& result, Reporter& reporter) {
   if (count > kMostNamed) reporter.remark(fmt::format("{} more outliers are not used", count - kMostNamed));
 }
 
+std::string name_of(const TableSeries& series) {
+  return series.group.empty() ? series.field : series.field + " of " + series.group;
+}
+
+/// Makes a saved network the only member.
+void use_model(const std::string& path, const SeriesTable& table, forecasting::AutomaticOptions& options) {
+  const SegmentModel model(ModelFile::open(path));
+  auto trained = std::make_shared<forecasting::TrainedSegments>();
+  trained->network = model.shared_network();
+  for (const TableSeries& series : table.series) trained->embeddings.push_back(model.embedding(name_of(series)));
+  options.trained = std::move(trained);
+  options.members = {"segments"};
+}
+
+void save_network(const std::string& path, const SeriesTable& table, const forecasting::SegmentMember& member) {
+  std::vector<std::string> names;
+  for (Index s = 0; s < member.network()->shape().series; ++s) names.push_back(name_of(table.series[at(s)]));
+  SegmentModel(member.network(), std::move(names)).save(path);
+}
+
+void require_network(const ForecastTableRequest& request, const forecasting::AutomaticPlan& plan) {
+  if (request.save.empty() || std::ranges::any_of(plan.members, forecasting::is_segments)) return;
+  throw UsageError(
+      fmt::format("--save {}: no network is trained for these series, because they are too short or the budget is too "
+                  "small; use --members segments to train one anyway, or leave out --save",
+                  request.save));
+}
+
 /// Refuses forecasts with more rows than a file can be expected to hold.
 void require_rows(const TableForecast& result, const std::string& data) {
   constexpr Index kMostRows = 20'000'000;
@@ -121,6 +151,12 @@ bool looks_like_model(const std::string& path) {
   return file.read(bytes, sizeof bytes) && bytes[8] == '{' && bytes[7] == 0 && bytes[6] == 0;
 }
 
+bool holds_series_network(const std::string& path) {
+  std::error_code error;
+  if (path == "-" || !std::filesystem::is_regular_file(path, error) || !looks_like_model(path)) return false;
+  return ModelFile::open(path).kind() == SegmentModel::kKind;
+}
+
 std::vector<double> parse_coverage(std::string_view text) {
   std::vector<double> coverage;
   for (const std::string& part : split_names(text)) {
@@ -159,8 +195,15 @@ TableForecast forecast_table(const ForecastTableRequest& request, Reporter& repo
   Team team(static_cast<int>(request.threads > 0 ? request.threads : available_threads()));
   forecasting::AutomaticOptions options{
       .horizon = request.horizon, .coverage = request.coverage, .members = request.members, .origins = request.origins};
-  if (request.minutes) options.budget = *request.minutes * kOperationsPerMinute * team.size();
+  if (request.minutes)
+    options.budget = options.network_budget = *request.minutes * kOperationsPerMinute * team.size() / 2;
+  if (!request.model.empty()) use_model(request.model, result.table, options);
   result.plan = forecasting::plan_members(series, options);
+  require_network(request, result.plan);
+  if (!request.save.empty())
+    options.on_network = [&](const forecasting::SegmentMember& member) {
+      save_network(request.save, result.table, member);
+    };
   options.members = result.plan.members;
   result.forecasts = forecasting::forecast_automatically(series, options, team);
   if (std::ranges::all_of(result.forecasts, [](const AutomaticForecast& f) { return std::isnan(f.mean[0]); }))

@@ -28,6 +28,8 @@ struct ForecastTableRequest {
   Index season = 0;                       ///< seasonal period of all series; 0: detected
   std::optional<double> minutes = {};     ///< budget; the default is that of AutomaticOptions
   Index threads = 0;
+  std::string model = {};  ///< file of a network that was saved by `save`, the only member; empty: none
+  std::string save = {};   ///< file for the network over all series; empty: none
 };
 
 struct TableForecast {
@@ -39,7 +41,8 @@ struct TableForecast {
   std::vector<double> coverage = {};
 };
 
-/// Throws UsageError and DataError; the latter also if no series has an observed value.
+/// Throws UsageError, also if no network is trained that could be saved; DataError, also if no series has an observed
+/// value; ModelError.
 TableForecast forecast_table(const ForecastTableRequest& request, Reporter& reporter);
 
 /// Columns: `group` if there is one, `time` (dates or numbers) or `step` (1 for the first step ahead), and for each
@@ -58,6 +61,9 @@ inline constexpr std::size_t kMostPlotted = 12;
 
 /// Returns whether a path given by the user is a folder or begins like a model file; otherwise it is a table.
 bool looks_like_model(const std::string& path);
+
+/// Returns whether a model file holds a network that `forecast_table` reads.
+bool holds_series_network(const std::string& path);
 
 /// Parses "80,95" as probabilities, ascending. Throws UsageError.
 std::vector<double> parse_coverage(std::string_view text);

@@ -10,11 +10,13 @@
 #include "app/common/perplexity.h"
 #include "app/evaluate/task_evaluation.h"
 #include "app/fields/field_model.h"
+#include "app/forecast/forecast_table.h"
 #include "app/logs/log_data.h"
 #include "app/plots/plot.h"
 #include "app/plots/training_curve.h"
 #include "app/predict/predict.h"
 #include "base/formats/trusted_json.h"
+#include "model/forecast/segments/segment_model.h"
 #include "model/logs/log_event.h"
 #include "model/registry/run_folder.h"
 #include "unfold/base/formats/file.h"
@@ -110,6 +112,15 @@ ModelInfo describe_model(const std::string& model) {
     info.file = model_file(model);
     info.log = log_of(model);
     return info;
+  }
+  if (holds_series_network(model)) {
+    const forecasting::SegmentModel loaded(ModelFile::open(model));
+    return {.file = model,
+            .model = loaded.spec_text(),
+            .format = loaded.data().source,
+            .tensors = loaded.tensors(),
+            .parameter_count = loaded.parameter_count(),
+            .card = loaded.card()};
   }
   const std::unique_ptr<SymbolModel> loaded = load_model(model);
   ModelInfo info{.file = model_file(model),

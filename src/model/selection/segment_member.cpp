@@ -125,9 +125,9 @@ std::optional<SegmentPlan> plan_segments(const std::string& name, std::span<cons
   std::vector<Index> sorted = known;
   std::ranges::sort(sorted);
   const Index longest = sorted.empty() ? 0 : (sorted[sorted.size() / 2] - options.horizon) / 2;
-  if (longest < shape.segment) return {};
-  shape.window = multiple_of(
-      std::min(longest, std::max(kSegmentsRead * shape.segment, kHorizonsRead * options.horizon)), shape.segment);
+  const Index wanted_window = std::max(kSegmentsRead * shape.segment, kHorizonsRead * options.horizon);
+  if (longest < (options.required ? shape.segment : wanted_window)) return {};
+  shape.window = multiple_of(std::min(longest, wanted_window), shape.segment);
   Index windows = 0;
   for (const Index n : known) windows += std::max<Index>(0, n - options.horizon - shape.window + 1);
   windows = std::min(windows, kMostTraining);

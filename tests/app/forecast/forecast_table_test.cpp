@@ -289,6 +289,42 @@ TEST(ForecastTable, FutureCovariatesAreFoundByTime) {
   EXPECT_THROW(forecast_table(longer, reporter), DataError);
 }
 
+TEST(ForecastTable, NetworkOfAllSeriesIsSavedAndUsedAgain) {
+  std::string text = "shop,day,sales\n", other = text;
+  for (const int shop : {1, 2, 3})
+    for (int t = 0; t < 160; ++t) {
+      const std::string row = std::to_string(shop * 50 + (t % 8) * (t % 8) + (t * 5) % 3) + "\n";
+      text += "s" + std::to_string(shop) + "," + std::to_string(t) + "," + row;
+      if (shop == 2) other += "s7," + std::to_string(t) + "," + row;
+    }
+  const ScratchFolder folder;
+  Reporter reporter;
+  ForecastTableRequest request{.data = folder.write("data.csv", text),
+                               .schema = {.group = "shop", .order = "day"},
+                               .horizon = 8,
+                               .members = {"segments"},
+                               .season = 8,
+                               .threads = 1,
+                               .save = folder.path("sales.safetensors")};
+  const TableForecast trained = forecast_table(request, reporter);
+  ASSERT_EQ(trained.forecasts.size(), 3U);
+  EXPECT_LT(trained.forecasts[0].error, 2);
+  ASSERT_TRUE(holds_series_network(request.save));
+  EXPECT_FALSE(holds_series_network(request.data));
+
+  ForecastTableRequest again = request;
+  again.members.clear(), again.save.clear(), again.model = request.save;
+  const TableForecast used = forecast_table(again, reporter);
+  for (std::size_t i = 0; i < 3; ++i) EXPECT_EQ(used.forecasts[i].mean, trained.forecasts[i].mean);
+  again.data = folder.write("other.csv", other), again.horizon = 3;
+  EXPECT_LT(forecast_table(again, reporter).forecasts[0].error, 2);
+  again.horizon = 9;
+  EXPECT_THROW(forecast_table(again, reporter), UsageError);
+
+  request.members = {"naive"};
+  EXPECT_THROW(forecast_table(request, reporter), UsageError) << "there is no network to save";
+}
+
 TEST(ForecastTable, PlotsHistoryAndForecast) {
   const std::string svg = plot_forecast(forecast_of(groups_text(), 3));
   EXPECT_EQ(svg.substr(0, 4), "<svg");

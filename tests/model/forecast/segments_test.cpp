@@ -228,7 +228,10 @@ TEST(SegmentPlan, SizesFollowTheData) {
   EXPECT_FALSE(plan_segments("segments", {&hourly, 1}, {.horizon = 48, .budget = 1e6})) << "beyond the budget";
   const UnivariateSeries monthly{.values = Values(200, 1.0), .period = 12};
   EXPECT_FALSE(plan_segments("segments", {&monthly, 1}, {.horizon = 12})) << "too few windows";
-  const std::vector<UnivariateSeries> many(60, monthly);
+  const std::vector<UnivariateSeries> short_ones(1000, {Values(100, 1.0), 12});
+  EXPECT_FALSE(plan_segments("segments", short_ones, {.horizon = 12})) << "too short for the window";
+  EXPECT_TRUE(plan_segments("segments", short_ones, {.horizon = 12, .required = true}));
+  const std::vector<UnivariateSeries> many(60, {Values(300, 1.0), 12});
   EXPECT_EQ(plan_segments("segments", many, {.horizon = 12})->shape.series, 60);
   EXPECT_THROW(is_segments("segments:0"), UsageError);
   EXPECT_FALSE(is_segments("segmented"));
