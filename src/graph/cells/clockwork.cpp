@@ -1,3 +1,4 @@
+#include "graph/cells/activations.h"
 #include "graph/cells/delays.h"
 #include "graph/circuit/concatenation.h"
 #include "unfold/graph/cells/cell.h"
@@ -47,10 +48,10 @@ Signal move(Circuit& c, Signal x, const std::vector<Group>& groups, std::size_t 
     terms.push_back({names.back(), groups[j].before, j == own ? Init::orthogonal() : Init::uniform()});
   }
   const Signal z = c.affine("z" + std::to_string(own + 1), g.size, terms);
-  if (g.period == 1) return c.map(activation, z);
+  if (g.period == 1) return activated(c, activation, z);
   const Signal now = awake(c, g.size, g.period);
   c.compute_only_where(z, now, g.period);
-  return g.before + now * (c.map(activation, z) - g.before);
+  return g.before + now * (activated(c, activation, z) - g.before);
 }
 
 }  // namespace
@@ -81,7 +82,7 @@ struct ClockworkSpec {
 
 template <class Visitor>
 void describe(Visitor& v, ClockworkSpec& o) {
-  describe_activation(v, o.activation);
+  describe_all_activations(v, o.activation);
   v.add({.name = "periods",
          .target = &o.periods,
          .help = "update periods of the groups of units, in steps",

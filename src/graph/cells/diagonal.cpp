@@ -2,6 +2,7 @@
 #include <utility>
 #include <vector>
 
+#include "graph/cells/activations.h"
 #include "graph/circuit/cell_maps.h"
 #include "unfold/graph/cells/cell.h"
 #include "unfold/graph/cells/cells.h"
@@ -26,7 +27,7 @@ Signal ind_rnn(Circuit& c, Signal x, Index n, const IndRnnOptions& options) {
       c.affine("z", n,
                {{"W", x, Init::glorot()},
                 {.parameter = "w", .source = h, .init = Init::uniform(options.scale), .op = diagonal_operator(n)}});
-  auto next = c.map(options.activation, z);
+  auto next = activated(c, options.activation, z);
   c.feed(h, next);
   return next;
 }
@@ -56,7 +57,7 @@ Signal lru(Circuit& c, Signal x, Index n, const LruOptions& options) {
 
 template <class Visitor>
 void describe(Visitor& v, IndRnnOptions& o) {
-  describe_activation(v, o.activation);
+  describe_all_activations(v, o.activation);
   v("scale", o.scale, "recurrent weights are initialized in [-scale, scale]", above(0));
 }
 

@@ -3,6 +3,7 @@
 #include <numeric>
 #include <string>
 
+#include "graph/circuit/cell_maps.h"
 #include "graph/circuit/concatenation.h"
 #include "graph/circuit/mixed_sparse.h"
 #include "numerics/functions.h"
@@ -18,17 +19,25 @@ std::pair<double, double> at_zero(Map activation) {
   return activation == Map::sigmoid ? std::pair(0.5, 0.25) : std::pair(0.0, 1.0);
 }
 
-/// Initial values of unit i: it forgets with rate alpha_i = 1 / (i + 2), and its inputs give V_i the standard deviation
-/// 1/2.
+/// The rates alpha_i at which units initially forget.
+std::vector<double> forgetting_rates(Index n, const SparseOptions& options) {
+  std::vector<double> rates;
+  for (Index i = 0; i < n; ++i) rates.push_back(options.alpha > 0 ? options.alpha : 1 / static_cast<double>(i + 2));
+  if (options.alpha > 0 || options.longest == 0) return rates;
+  rates = initial_time_constants(n, options.longest / 2);  // 1 .. longest / 2
+  for (double& rate : rates) rate = 1 / (2 * rate);
+  return rates;
+}
+
+/// Initial values of a unit that forgets with rate alpha and whose inputs give V_i the standard deviation 1/2.
 struct UnitInit {
   double loop;       ///< weight of the self-loop
   double deviation;  ///< standard deviation of the input at a step
   double offset;     ///< constant added at each step, which cancels s(0) from the self-loop
 
-  UnitInit(Index i, Map activation, bool leaky) {
+  UnitInit(double alpha, Map activation, bool leaky) {
     constexpr double kDeviation = 0.5;  // standard deviation of V_i in the stationary state
     const auto [at_rest, slope] = at_zero(activation);
-    const double alpha = 1 / static_cast<double>(i + 2);
     loop = (leaky ? -alpha : 1 - alpha) / slope;
     deviation = kDeviation * std::sqrt(2 * alpha - alpha * alpha);
     offset = -loop * at_rest;
@@ -44,10 +53,11 @@ Signal of_vector(Circuit& c, Signal x, Signal v, const SparseOptions& options, b
   if (gated)
     op = mixed_sparse(edges, x.size(), {.activation = options.activation, .leaky = leaky});
   else
-    op = sparse_operator(edges, {.activation = options.activation});
+    op = sparse_operator(edges, {.activation = options.activation, .leaky = leaky});
   std::vector<double> tau(at(op->parameter_shape(0).cols), 0.0), deviations, offsets;
+  const std::vector<double> rates = forgetting_rates(n, options);
   for (Index i = 0; i < n; ++i) {
-    const UnitInit start(i, options.activation, leaky);
+    const UnitInit start(rates[at(i)], options.activation, leaky);
     const std::int32_t loop = edges->loops()[at(i)];
     tau[at(gated ? as_mixed_sparse(op.get())->column(0, loop) : loop)] = start.loop;
     deviations.push_back(start.deviation);
@@ -63,15 +73,26 @@ Signal of_vector(Circuit& c, Signal x, Signal v, const SparseOptions& options, b
   return c.map(options.activation, next);
 }
 
+/// Returns the initial weights of the edges if the rates are not the default ones, from which
+/// `initialize_from_frequencies` takes them; otherwise zeros.
+Init chosen_loops(const Edges& edges, const SparseOptions& options, bool leaky) {
+  if (options.alpha == 0 && options.longest == 0) return Init::zero();
+  const std::vector<double> rates = forgetting_rates(edges.outputs(), options);
+  std::vector<double> tau(at(edges.count()), 0.0);
+  for (Index i = 0; i < edges.outputs(); ++i)
+    tau[at(edges.loops()[at(i)])] = UnitInit(rates[at(i)], options.activation, leaky).loop;
+  return Init::block_values(std::move(tau));
+}
+
 /// V_t = [V_{t-1}] + rho_{x_t} + sum over edges tau s(V_{t-1}), a_t = s(V_t).
 Signal sparse_cell(Circuit& c, Signal x, Index n, const SparseOptions& options, bool gated, bool leaky,
                    bool always = false) {
   const Signal v = c.link(n, Delay::previous(), true);
   if (!c.is_symbols(x)) return of_vector(c, x, v, options, gated, leaky);
-  Term recurrent{.parameter = "tau", .source = v, .init = Init::zero(), .gate = x};
+  const auto edges = random_edges(n, options.edges, options.graph);
+  Term recurrent{.parameter = "tau", .source = v, .init = chosen_loops(*edges, options, leaky), .gate = x};
   recurrent.op = sparse_operator(
-      random_edges(n, options.edges, options.graph),
-      {.activation = options.activation, .leaky = leaky, .gating = gated ? Gating::weights : Gating::state});
+      edges, {.activation = options.activation, .leaky = leaky, .gating = gated ? Gating::weights : Gating::state});
   const Signal next = c.affine("V", n, {{"rho", x, Init::zero()}, recurrent}, Init::zero(), always);
   c.feed(v, next);
   return c.map(options.activation, next);
@@ -90,10 +111,17 @@ std::vector<double> standardised(Random& random, std::span<const double> frequen
   return u;
 }
 
+/// Returns the rate of a unit whose self-loop is edge e: that of `chosen_loops`, or 1 / (i + 2).
+double rate_of(const Init& init, std::int32_t e, Index i, const SparseForm& form) {
+  if (init.values.size() == 1 && init.values.front() == 0) return 1 / static_cast<double>(i + 2);
+  const double moved = init.values[at(e)] * at_zero(form.activation).second;
+  return form.leaky ? -moved : 1 - moved;
+}
+
 /// Initializes the recurrence: unit i forgets with rate alpha_i and adds a random number for each symbol.
 template <class T>
-void start_recurrence(const Node& affine, const Node::AffineTerm& term, std::span<const double> frequencies,
-                      std::uint64_t seed, Parameters<T>& parameters) {
+void start_recurrence(const Circuit& circuit, const Node& affine, const Node::AffineTerm& term,
+                      std::span<const double> frequencies, std::uint64_t seed, Parameters<T>& parameters) {
   const SparseOperator& op = *as_sparse(term.op.get());
   Matrix<T> tau = parameters[term.parameter];
   std::fill_n(tau.data, tau.rows * tau.cols, T{0});
@@ -102,8 +130,10 @@ void start_recurrence(const Node& affine, const Node::AffineTerm& term, std::spa
     if (other.dense()) rho = parameters[other.parameter];
   Random random(seed, affine.name + "/start");
   for (Index i = 0; i < affine.size; ++i) {
-    const UnitInit start(i, op.form().activation, op.form().leaky);
-    if (const std::int32_t e = op.edges().loops()[at(i)]; e >= 0)
+    const std::int32_t e = op.edges().loops()[at(i)];
+    const UnitInit start(rate_of(circuit.parameters()[at(term.parameter)].init, e, i, op.form()), op.form().activation,
+                         op.form().leaky);
+    if (e >= 0)
       for (Index x = 0; x < tau.rows; ++x) tau(x, e) = static_cast<T>(start.loop);
     const std::vector<double> u = standardised(random, frequencies);
     for (Index x = 0; x < rho.rows; ++x) rho(x, i) = static_cast<T>(start.deviation * u[at(x)] + start.offset);
@@ -137,7 +167,7 @@ Signal glnn(Circuit& c, Signal x, Index n, const SparseOptions& options) {
   return sparse_cell(c, x, n, options, true, true);
 }
 Signal sparse_rnn(Circuit& c, Signal x, Index n, const SparseRnnOptions& options) {
-  return sparse_cell(c, x, n, options, false, false, options.always);
+  return sparse_cell(c, x, n, options, false, options.leak, options.always);
 }
 
 template <class Visitor>
@@ -146,11 +176,14 @@ void describe(Visitor& v, SparseOptions& o) {
   v("graph", o.graph, "seed of the random graph; 0: seed of the training run", range(0, 1e15));
   v("activation", o.activation, "activation function of the units",
     {{Map::tanh, "tanh"}, {Map::relu, "relu"}, {Map::sigmoid, "sigmoid"}});
+  v("alpha", o.alpha, "initial rate at which every unit forgets; 0: according to longest", range(0, 1));
+  v("longest", o.longest, "initial time constants, spread over 2 .. longest steps; 0: i + 2 for unit i", at_least(0));
 }
 
 template <class Visitor>
 void describe(Visitor& v, SparseRnnOptions& o) {
   describe(v, static_cast<SparseOptions&>(o));
+  v("leak", o.leak, "the pre-activations leak, as those of glnn: a leak without gates");
   v("always", o.always, "weights from an always-active unit, in addition to those of symbols");
 }
 
@@ -163,7 +196,9 @@ CellEntry sparse_entry(const std::string& name, const char* help,
       .name = name,
       .help = help,
       .add = add,
-      .fault = [name](const StackOptions& stack, const Options&) -> std::string {
+      .fault = [name](const StackOptions& stack, const Options& o) -> std::string {
+        if (o.alpha > 0 && o.longest > 0) return "alpha and longest both set the initial rates; leave out one of them";
+        if (o.longest > 0 && o.longest <= 2) return "longest must be greater than 2 steps, or 0";
         return stack.trained_initial ? name + " always has a trained initial state; leave out trained-initial" : "";
       },
       .graph = &Options::graph};
@@ -182,7 +217,8 @@ void initialize_from_frequencies(const Circuit& circuit, Signal logits, std::spa
                                  std::span<const double> predicted, std::uint64_t seed, Parameters<T>& parameters) {
   for (const Node& node : circuit.nodes())
     for (const auto& term : node.terms)
-      if (as_sparse(term.op.get()) != nullptr && term.gate >= 0) start_recurrence(node, term, read, seed, parameters);
+      if (as_sparse(term.op.get()) != nullptr && term.gate >= 0)
+        start_recurrence(circuit, node, term, read, seed, parameters);
   const Node& output = circuit.nodes()[at(logits.id)];
   for (const auto& term : output.terms) {
     Matrix<T> w = parameters[term.parameter];

@@ -1,3 +1,4 @@
+#include "graph/cells/activations.h"
 #include "unfold/graph/cells/cell.h"
 #include "unfold/graph/cells/cells.h"
 #include "unfold/graph/cells/grid_pooling.h"
@@ -10,7 +11,7 @@ Signal grid_rnn(Circuit& c, Signal x, Index n, const GridRnnOptions& options) {
   constexpr double kHalf = 0.5;  // mean of both neighbors
   auto z = c.affine(
       "z", n, {{"W", x, Init::glorot()}, {"U", left, Init::identity(1, kHalf)}, {"V", up, Init::identity(1, kHalf)}});
-  auto h = c.map(options.activation, z);
+  auto h = activated(c, options.activation, z);
   c.feed(left, h);
   c.feed(up, h);
   return h;
@@ -39,7 +40,7 @@ Signal grid_lstm(Circuit& c, Signal x, Index n, const GridLstmOptions& options) 
 
 template <class Visitor>
 void describe(Visitor& v, GridRnnOptions& o) {
-  describe_activation(v, o.activation);
+  describe_all_activations(v, o.activation);
   describe_grid(v, o.stack);
 }
 

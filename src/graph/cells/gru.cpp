@@ -1,3 +1,4 @@
+#include "graph/cells/activations.h"
 #include "graph/cells/gates.h"
 #include "graph/cells/norm.h"
 #include "graph/cells/zoneout.h"
@@ -13,13 +14,20 @@ Signal read_state(Circuit& c, Signal x, Signal h, Index n, bool gated) {
   return gated ? 2 * sigmoid(c.affine("m", n, {{"W", x, Init::glorot()}})) * h : h;
 }
 
+/// The initialization of input weights with equal column blocks.
+Init input_init(const GruOptions& o, Index blocks) {
+  return o.input_scale > 0 ? Init::uniform(o.input_scale) : Init::glorot(blocks);
+}
+
 /// z, r = sigmoid(x_t W + s U + b)
 /// g = tanh(x_t W_g + (r * s) U_g + b_g)
 /// h_t = h_{t-1} + z * (g - h_{t-1})                                                         Cho et al. 2014
-Signal gru_reset_before(Circuit& c, Signal x, Signal h, Signal s, Index n, bool hard) {
-  auto zr = c.affine("zr", 2 * n, {{"W", x, Init::glorot(2)}, {"U", s, Init::orthogonal(2)}});
+Signal gru_reset_before(Circuit& c, Signal x, Signal h, Signal s, Index n, const GruOptions& o) {
+  const bool hard = o.hard_gates;
+  auto zr = c.affine("zr", 2 * n, {{"W", x, input_init(o, 2)}, {"U", s, Init::orthogonal(2)}});
   auto [z, r] = c.split<2>(zr);
-  auto g = tanh(c.affine("g", n, {{"W", x, Init::glorot()}, {"U", gate(r, hard) * s, Init::orthogonal()}}));
+  auto g = activated(c, o.activation,
+                     c.affine("g", n, {{"W", x, input_init(o, 1)}, {"U", gate(r, hard) * s, Init::orthogonal()}}));
   return h + gate(z, hard) * (g - h);
 }
 
@@ -32,27 +40,29 @@ Signal normalised(Circuit& c, const char* name, Signal x, bool biased = false) {
 
 /// Like reset after, with LN(x_t W) for x_t W and LN(s U) for s U; z and r are normalized together, the candidate
 /// separately. The biases are added after the normalization. Ba et al. 2016
-Signal gru_normalised(Circuit& c, Signal x, Signal h, Signal s, Index n, bool hard) {
+Signal gru_normalised(Circuit& c, Signal x, Signal h, Signal s, Index n, const GruOptions& o) {
+  const bool hard = o.hard_gates;
   const auto part = [&](const char* name, Signal source, const char* parameter, const Init& init, Index blocks) {
     return c.affine(name, blocks * n, {{parameter, source, init}}, Init::zero(), false);
   };
-  auto w = normalised(c, "norm-w", part("w", x, "W", Init::glorot(2), 2), true);
+  auto w = normalised(c, "norm-w", part("w", x, "W", input_init(o, 2), 2), true);
   auto u = normalised(c, "norm-u", part("u", s, "U", Init::orthogonal(2), 2));
-  auto wg = normalised(c, "norm-wg", part("wg", x, "W", Init::glorot(), 1), true);
+  auto wg = normalised(c, "norm-wg", part("wg", x, "W", input_init(o, 1), 1), true);
   auto ug = normalised(c, "norm-ug", part("ug", s, "U", Init::orthogonal(), 1));
   auto [z, r] = c.split<2>(w + u);
-  auto g = tanh(wg + gate(r, hard) * ug);
+  auto g = activated(c, o.activation, wg + gate(r, hard) * ug);
   return h + gate(z, hard) * (g - h);
 }
 
 /// z, r as above;  g = tanh(x_t W_g + r * (s U_g + b_g)): all recurrent products share s. With two biases, x_t W_g +
 /// b'_g; z and r also have two, but only their sum matters.
-Signal gru_reset_after(Circuit& c, Signal x, Signal h, Signal s, Index n, bool two_biases, bool hard) {
+Signal gru_reset_after(Circuit& c, Signal x, Signal h, Signal s, Index n, const GruOptions& o) {
+  const bool hard = o.hard_gates;
   auto u = c.affine("u", 3 * n, {{"U", s, Init::orthogonal(3)}});
-  auto w = c.affine("w", 3 * n, {{"W", x, Init::glorot(3)}}, Init::zero(), two_biases);
+  auto w = c.affine("w", 3 * n, {{"W", x, input_init(o, 3)}}, Init::zero(), o.two_biases);
   auto [uz, ur, ug] = c.split<3>(u);
   auto [wz, wr, wg] = c.split<3>(w);
-  auto g = tanh(wg + gate(wr + ur, hard) * ug);
+  auto g = activated(c, o.activation, wg + gate(wr + ur, hard) * ug);
   return h + gate(wz + uz, hard) * (g - h);
 }
 
@@ -61,9 +71,9 @@ Signal gru_reset_after(Circuit& c, Signal x, Signal h, Signal s, Index n, bool t
 Signal gru(Circuit& c, Signal x, Index n, const GruOptions& options) {
   auto h = c.link(n, {}, options.trained_initial);
   auto s = read_state(c, x, h, n, options.gated_state);
-  auto next = options.layer_norm    ? gru_normalised(c, x, h, s, n, options.hard_gates)
-              : options.reset_after ? gru_reset_after(c, x, h, s, n, options.two_biases, options.hard_gates)
-                                    : gru_reset_before(c, x, h, s, n, options.hard_gates);
+  auto next = options.layer_norm    ? gru_normalised(c, x, h, s, n, options)
+              : options.reset_after ? gru_reset_after(c, x, h, s, n, options)
+                                    : gru_reset_before(c, x, h, s, n, options);
   next = zoned(c, h, next, options.zoneout);
   c.feed(h, next);
   return next;
@@ -79,6 +89,9 @@ void describe(Visitor& v, GruOptions& o) {
   describe_gates(v, o.hard_gates);
   describe_norm(v, o.layer_norm);
   describe_zoneout(v, o.zoneout);
+  describe_all_activations(v, o.activation);
+  v("input-scale", o.input_scale,
+    "input and output weights are initialized in [-input-scale, input-scale]; 0: Glorot, 1/sqrt(inputs)", at_least(0));
 }
 
 namespace {
@@ -97,6 +110,7 @@ CellEntry gru_cell() {
   cell.help = "gated recurrent unit";
   cell.add = gru;
   cell.fault = gru_fault;
+  cell.output_init = [](const GruOptions& o) { return Init::uniform(o.input_scale); };
   return cell;
 }
 

@@ -1,3 +1,4 @@
+#include "graph/cells/activations.h"
 #include "graph/cells/delays.h"
 #include "graph/cells/gates.h"
 #include "graph/cells/norm.h"
@@ -10,23 +11,24 @@ namespace unfold {
 namespace {
 
 /// x_t W + sum over delays k of h_{t-k} U_k + b
-Signal plain_sum(Circuit& c, Signal x, const DelayedState& h, Index n, const Init& bias) {
-  std::vector<Term> terms = {{"W", x, Init::glorot(4)}};
+Signal plain_sum(Circuit& c, Signal x, const DelayedState& h, Index n, const Init& bias, const LstmOptions& o) {
+  std::vector<Term> terms = {{"W", x, o.input_scale > 0 ? Init::uniform(o.input_scale) : Init::glorot(4)}};
   h.add_terms(terms, Init::orthogonal(4));
-  return c.affine("z", 4 * n, terms, bias);
+  return c.affine("z", 4 * n, terms, bias, o.biases);
 }
 
 /// LN(x_t W) + LN(h_{t-1} U) + b, each with separate gains.
-Signal normalised_sum(Circuit& c, Signal x, const DelayedState& h, Index n, const Init& bias) {
+Signal normalised_sum(Circuit& c, Signal x, const DelayedState& h, Index n, const Init& bias, const LstmOptions& o) {
   std::vector<Term> terms;
   h.add_terms(terms, Init::orthogonal(4));
-  auto w = c.affine("w", 4 * n, {{"W", x, Init::glorot(4)}}, Init::zero(), false);
+  auto w = c.affine("w", 4 * n, {{"W", x, o.input_scale > 0 ? Init::uniform(o.input_scale) : Init::glorot(4)}},
+                    Init::zero(), false);
   auto u = c.affine("u", 4 * n, terms, Init::zero(), false);
   const auto norm = layer_norm(4 * n);
   return c.affine("z", 4 * n,
                   {{.parameter = "gain-w", .source = w, .init = Init::constant(1), .op = norm},
                    {.parameter = "gain-u", .source = u, .init = Init::constant(1), .op = norm}},
-                  bias);
+                  bias, o.biases);
 }
 
 /// LN(cell) with gains and a bias.
@@ -43,17 +45,17 @@ Signal normalized_cell(Circuit& c, Signal cell) {
 /// With norm=layer, sums and cell are normalized: LN(x_t W) + LN(h_{t-1} U) + b and h_t = o * tanh(LN(c_t)). Ba et al.
 /// 2016
 /// With delays, h_{t-1} U becomes a sum over them. With zoneout, some components of c and h keep their values; h_t
-/// reads the cell before zoneout. Krueger et al. 2017
+/// reads the cell before zoneout. Krueger et al. 2017. Another activation replaces both tanh.
 Signal lstm(Circuit& c, Signal x, Index n, const LstmOptions& options) {
   const DelayedState h(c, n, parse_delays(options.delays), options.trained_initial);
   auto cell = c.link(n, {}, options.trained_initial);
   const Init bias = options.chrono > 1 ? Init::chrono({-1, 1, 0, 0}, options.chrono)
                                        : Init::block_values({0, options.forget_bias, 0, 0});
-  auto z = options.layer_norm ? normalised_sum(c, x, h, n, bias) : plain_sum(c, x, h, n, bias);
+  auto z = options.layer_norm ? normalised_sum(c, x, h, n, bias, options) : plain_sum(c, x, h, n, bias, options);
   auto [i, f, o, g] = c.split<4>(z);
   const bool hard = options.hard_gates;
-  auto next = gate(f, hard) * cell + gate(i, hard) * tanh(g);
-  auto y = gate(o, hard) * tanh(options.layer_norm ? normalized_cell(c, next) : next);
+  auto next = gate(f, hard) * cell + gate(i, hard) * activated(c, options.activation, g);
+  auto y = gate(o, hard) * activated(c, options.activation, options.layer_norm ? normalized_cell(c, next) : next);
   y = zoned(c, h.links().front(), y, options.zoneout);
   c.feed(cell, zoned(c, cell, next, options.zoneout_cell));
   h.feed(y);
@@ -69,6 +71,10 @@ void describe(Visitor& v, LstmOptions& o) {
   describe_delays(v, o.delays);
   describe_zoneout(v, o.zoneout);
   v("zoneout-cell", o.zoneout_cell, "zoneout rate of the memory cell", half_open_range(0, 1));
+  describe_all_activations(v, o.activation);
+  v("input-scale", o.input_scale,
+    "input and output weights are initialized in [-input-scale, input-scale]; 0: Glorot, 1/sqrt(inputs)", at_least(0));
+  v("biases", o.biases, "whether gates and candidate have a bias");
 }
 
 namespace {
@@ -87,6 +93,7 @@ CellEntry lstm_cell() {
   cell.help = "long short-term memory with forget gate";
   cell.add = lstm;
   cell.fault = lstm_fault;
+  cell.output_init = [](const LstmOptions& o) { return Init::uniform(o.input_scale); };
   return cell;
 }
 

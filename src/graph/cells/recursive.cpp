@@ -1,3 +1,4 @@
+#include "graph/cells/activations.h"
 #include "graph/cells/tree_options.h"
 #include "graph/circuit/quadratic.h"
 #include "unfold/graph/cells/cell.h"
@@ -18,7 +19,7 @@ Term matrix_of_children(const std::vector<Signal>& children) {
 Signal recursive(Circuit& c, Signal x, Index n, const RecursiveOptions& options) {
   std::vector<Signal> children;
   for (Index k = 0; k < options.children; ++k) children.push_back(c.link(n, Delay::child(k)));
-  auto h = c.map(options.activation, c.affine("z", n, {{"W", x}, matrix_of_children(children)}));
+  auto h = activated(c, options.activation, c.affine("z", n, {{"W", x}, matrix_of_children(children)}));
   for (const Signal& child : children) c.feed(child, h);
   return h;
 }
@@ -32,14 +33,14 @@ Signal recursive_tensor(Circuit& c, Signal x, Index n, const RecursiveOptions& o
                     .source = all,
                     .init = Init::uniform(0.25),
                     .op = quadratic_form(width, n, 1 / static_cast<double>(width))};
-  auto h = c.map(options.activation, c.affine("z", n, {{"W", x}, matrix_of_children(children), tensor}));
+  auto h = activated(c, options.activation, c.affine("z", n, {{"W", x}, matrix_of_children(children), tensor}));
   c.feed(all, h);
   return h;
 }
 
 template <class Visitor>
 void describe(Visitor& v, RecursiveOptions& o) {
-  describe_activation(v, o.activation);
+  describe_all_activations(v, o.activation);
   describe_children(v, o.children);
 }
 

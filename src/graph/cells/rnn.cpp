@@ -1,38 +1,18 @@
-#include "graph/cells/delays.h"
+#include "graph/cells/activations.h"
+#include "graph/cells/leak.h"
 #include "graph/cells/zoneout.h"
-#include "graph/circuit/cell_maps.h"
 #include "unfold/graph/cells/cell.h"
 #include "unfold/graph/cells/cells.h"
 
 namespace unfold {
-namespace {
-
-/// h_{t-1} + (next - h_{t-1}) / theta
-Signal leaky(Circuit& c, Signal h, Signal next, const RnnOptions& options) {
-  const Index n = next.size();
-  const std::vector<double> times = initial_time_constants(n, options.longest);
-  Term leak{.parameter = "rho", .source = next - h};
-  if (options.leak == TimeConstants::learned) {
-    leak.init = Init::block_values(initial_leaks(times));
-    leak.op = learned_leak(n);
-  } else {
-    std::vector<double> rates(times);
-    for (double& rate : rates) rate = 1 / rate;
-    leak.op = fixed_leak(std::move(rates));
-  }
-  return h + c.affine("leak", n, {leak}, Init::zero(), false);
-}
-
-}  // namespace
-
 /// h_t = s(x_t W + h_{t-1} U + b)                                                            Elman 1990
 /// With delays, there is one product per delay. Leaky units: h_t = h_{t-1} + (s(...) - h_{t-1}) / theta.
 Signal rnn(Circuit& c, Signal x, Index n, const RnnOptions& options) {
   const DelayedState h(c, n, options.delays, options.trained_initial);
   std::vector<Term> terms = {{"W", x, options.input}};
   h.add_terms(terms, options.recurrent);
-  auto next = c.map(options.activation, c.affine("z", n, terms));
-  if (options.leak != TimeConstants::none) next = leaky(c, h.links().front(), next, options);
+  auto next = activated(c, options.activation, c.affine("z", n, terms, Init::zero(), options.biases));
+  next = leaked(c, h.links().front(), next, options.leak, options.longest);
   next = zoned(c, h.links().front(), next, options.zoneout);
   h.feed(next);
   return next;
@@ -51,12 +31,13 @@ struct RnnSpec {
   TimeConstants leak = TimeConstants::none;
   double longest = 100;
   double zoneout = 0;
+  bool biases = true;
   bool trained_initial = false;
 };
 
 template <class Visitor>
 void describe(Visitor& v, RnnSpec& o) {
-  describe_activation(v, o.activation);
+  describe_all_activations(v, o.activation);
   v("init", o.init, "initialization of the recurrent matrix",
     {{RecurrentStart::orthogonal, "orthogonal"},
      {RecurrentStart::uniform, "uniform"},
@@ -67,19 +48,16 @@ void describe(Visitor& v, RnnSpec& o) {
   v("input-scale", o.input_scale,
     "input and output weights are initialized in [-input-scale, input-scale]; 0: 1/sqrt(inputs)", at_least(0));
   describe_delays(v, o.delays);
-  v("leak", o.leak, "time constants of leaky units, spread over 1 .. longest steps",
-    {{TimeConstants::none, "none"}, {TimeConstants::fixed, "fixed"}, {TimeConstants::learned, "learned"}});
-  v("longest", o.longest, "longest time constant of leaky units, in steps", above(1));
+  describe_leak(v, o.leak, o.longest);
   describe_zoneout(v, o.zoneout);
+  v("biases", o.biases, "whether units have a bias");
 }
 
 std::string rnn_fault(const StackOptions&, const RnnSpec& o) {
   if (std::string fault = delays_fault(o.delays); !fault.empty()) return fault;
   if (o.zoneout > 0)
     if (std::string fault = zoneout_fault(o.delays); !fault.empty()) return fault;
-  return o.leak != TimeConstants::none && parse_delays(o.delays).front() != 1
-             ? "leaky units need the delay 1; delays must begin with 1"
-             : "";
+  return leak_fault(o.leak, o.delays);
 }
 
 Init recurrent_start(RecurrentStart init, double scale) {
@@ -103,6 +81,7 @@ Signal rnn_in_words(Circuit& c, Signal x, Index n, const RnnSpec& o) {
               .leak = o.leak,
               .longest = o.longest,
               .zoneout = o.zoneout,
+              .biases = o.biases,
               .trained_initial = o.trained_initial});
 }
 

@@ -1,4 +1,5 @@
 #include "graph/cells/tdnn.h"
+#include "graph/cells/activations.h"
 
 #include <cmath>
 
@@ -50,7 +51,7 @@ Signal tdnn(Circuit& c, Signal x, Index n, const TdnnOptions& options) {
   bool first = true;
   for (const Index dilation : parse_delays(options.dilations)) {
     const auto scope = c.scope("dilation" + std::to_string(dilation));
-    const Signal out = c.map(options.activation, window(c, h, n, options.width, dilation));
+    const Signal out = activated(c, options.activation, window(c, h, n, options.width, dilation));
     h = first ? out : h + out;
     first = false;
   }
@@ -64,7 +65,7 @@ void describe(Visitor& v, TdnnOptions& o) {
          .target = &o.dilations,
          .help = "steps between these positions, one layer for each, such as 1+2+4",
          .fallback = OptionValue(std::string("1+2+4+8"))});
-  describe_activation(v, o.activation);
+  describe_all_activations(v, o.activation);
 }
 
 namespace {

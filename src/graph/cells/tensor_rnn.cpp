@@ -1,5 +1,6 @@
 #include <cmath>
 
+#include "graph/cells/activations.h"
 #include "graph/circuit/concatenation.h"
 #include "graph/circuit/mixed_sparse.h"
 #include "unfold/graph/cells/cell.h"
@@ -28,14 +29,14 @@ Signal tensor_rnn(Circuit& c, Signal x, Index n, const TensorRnnOptions& options
     recurrent.init = matrices(n, x.size() + 1);
     recurrent.op = mixed_sparse(edges, x.size(), {.activation = Map::copy});
   }
-  auto next = c.map(options.activation, c.affine("z", n, {{"W", x}, recurrent}, Init::zero(), !symbols));
+  auto next = activated(c, options.activation, c.affine("z", n, {{"W", x}, recurrent}, Init::zero(), !symbols));
   c.feed(h, next);
   return next;
 }
 
 template <class Visitor>
 void describe(Visitor& v, TensorRnnOptions& o) {
-  describe_activation(v, o.activation);
+  describe_all_activations(v, o.activation);
 }
 
 namespace {

@@ -42,10 +42,13 @@ StackCell cell_of(const ModelSpec& spec) {
       activation = value;
     else if (key == "reset")
       reset = value;
-    else if (std::ranges::find(kSilent, key) == kSilent.end())
+    else if (std::ranges::find(kSilent, key) == kSilent.end() || (key == "biases" && value == "false"))
       throw UsageError(fmt::format("{}={} is not supported by the layers of PyTorch, Keras and RTNeural", key, value));
   }
   const std::string& name = spec.cell->name;
+  if (name != "rnn" && activation != "tanh")
+    throw UsageError(
+        fmt::format("activation={} is not supported by the layers of PyTorch, Keras and RTNeural", activation));
   if (name == "lstm") return StackCell::lstm;
   if (name == "gru") return reset == "after" ? StackCell::gru : StackCell::gru_before;
   if (name == "rnn" && activation == "tanh") return StackCell::rnn_tanh;

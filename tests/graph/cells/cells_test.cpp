@@ -69,6 +69,19 @@ const std::vector<Cell> kCells = {
     rnn_with("rnn_relu", Map::relu),
     rnn_with("rnn_relu_identity", Map::relu, Init::identity()),
     rnn_with("rnn_softplus", Map::softplus),
+    rnn_with("rnn_ramp", Map::hard_sigmoid),
+    rnn_with("rnn_linear", Map::copy),
+    with<RnnOptions>("rnn_without_biases", rnn, {.biases = false}),
+    with<LstmOptions>("lstm_softplus", lstm, {.activation = Map::softplus}),
+    with<LstmOptions>("lstm_linear", lstm, {.activation = Map::copy}),
+    with<LstmOptions>("lstm_without_biases", lstm, {.biases = false}),
+    with<LstmOptions>("lstm_normalised_ramp", lstm, {.layer_norm = true, .activation = Map::hard_sigmoid}),
+    with<GruOptions>("gru_softplus", gru, {.activation = Map::softplus}),
+    with<GruOptions>("gru_reset_after_linear", gru, {.reset_after = true, .activation = Map::copy}),
+    with<MrnnOptions>("mrnn_delays", mrnn, {.delays = "1+3"}),
+    with<MrnnOptions>("mrnn_leaky", mrnn, {.leak = TimeConstants::fixed, .longest = 8}),
+    with<MrnnOptions>("mrnn_linear_leaky_learned", mrnn,
+                      {.activation = Map::copy, .leak = TimeConstants::learned, .longest = 8}),
     lstm_with("lstm", 0),
     lstm_with("lstm_chrono", 50),
     gru_with("gru", false),
@@ -162,12 +175,12 @@ TEST_P(EveryCell, float_results_are_close_to_double) {
 
 INSTANTIATE_TEST_SUITE_P(, EveryCell, testing::ValuesIn(kCells), [](const auto& tested) { return tested.param.name; });
 
-TEST(Cells, only_relu_networks_have_a_path_reading) {
+TEST(Cells, only_relu_and_linear_networks_have_a_path_reading) {
   for (const Cell& cell : kCells) {
     Circuit c;
     c.output(cell.add(c, c.symbols("x", 3), 2, false));
     Circuit reading;
-    if (cell.name.starts_with("rnn_relu") || cell.name == "indrnn") {
+    if (cell.name.starts_with("rnn_relu") || cell.name == "rnn_linear" || cell.name == "indrnn") {
       EXPECT_NO_THROW(path_reading(c, reading));
     } else {
       EXPECT_THROW(path_reading(c, reading), UsageError) << cell.name;

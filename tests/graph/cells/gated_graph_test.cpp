@@ -25,8 +25,13 @@ struct Kind {
 Signal plain_sparse_rnn(Circuit& c, Signal x, Index n, const SparseOptions& options) {
   return sparse_rnn(c, x, n, SparseRnnOptions{options});
 }
-const Kind kKinds[] = {
-    {"glnn", glnn, true, true}, {"gnn", gnn, true, false}, {"sparse-rnn", plain_sparse_rnn, false, false}};
+Signal leaky_sparse_rnn(Circuit& c, Signal x, Index n, const SparseOptions& options) {
+  return sparse_rnn(c, x, n, SparseRnnOptions{options, false, true});
+}
+const Kind kKinds[] = {{"glnn", glnn, true, true},
+                       {"gnn", gnn, true, false},
+                       {"sparse-rnn", plain_sparse_rnn, false, false},
+                       {"sparse-rnn,leak=true", leaky_sparse_rnn, false, true}};
 
 struct Built {
   Signal x, a, logits;
@@ -254,6 +259,41 @@ TEST(Start, initialized_vector_units_forget_at_their_rates) {
         EXPECT_NEAR(variance / (1 - (1 - alpha) * (1 - alpha)), 0.25, 0.04);
       }
       EXPECT_NEAR(others, loops, 1e-12);  // all other weights are 0
+    }
+}
+
+/// Of symbols and of vectors: each unit forgets at its chosen rate, and in the stationary state V_i has the variance
+/// 1/4.
+TEST(Start, chosen_rates_set_the_initial_self_loops) {
+  constexpr Index n = 4;
+  const std::vector<double> frequencies = {5, 2, 3};
+  for (const Kind& kind : kKinds)
+    for (const SparseOptions& chosen :
+         {SparseOptions{.edges = 2, .graph = 1, .alpha = 0.2}, SparseOptions{.edges = 2, .graph = 1, .longest = 32}}) {
+      std::vector<double> alphas;
+      for (Index i = 0; i < n; ++i)  // logarithms of the time constants are evenly spaced over 2 .. 32
+        alphas.push_back(chosen.alpha > 0 ? chosen.alpha : 1 / (2 * std::pow(16, (static_cast<double>(i) + 0.5) / n)));
+      const auto edges = random_edges(n, 2, 1);
+      Circuit of_symbols, of_vectors;
+      const Built net = build(of_symbols, kind.add, n, chosen);
+      build_of_vectors(of_vectors, kind.add, 2, n, chosen);
+      Parameters<double> p(of_symbols), q(of_vectors);
+      p.initialise(1), q.initialise(1);
+      initialize_from_frequencies<double>(of_symbols, net.logits, frequencies, frequencies, 1, p);
+      const MixedSparse mixed(edges, 2, {.activation = Map::tanh});
+      for (Index i = 0; i < n; ++i) {
+        const double alpha = alphas[static_cast<std::size_t>(i)];
+        const Index e = edges->loops()[static_cast<std::size_t>(i)];
+        const Matrix<double> tau = p.at("V/tau"), rho = p.at("V/rho");
+        double mean = 0, variance = 0;
+        for (Index x = 0; x < 3; ++x) mean += 0.1 * frequencies[static_cast<std::size_t>(x)] * rho(x, i);
+        for (Index x = 0; x < 3; ++x)
+          variance += 0.1 * frequencies[static_cast<std::size_t>(x)] * (rho(x, i) - mean) * (rho(x, i) - mean);
+        for (Index x = 0; x < tau.rows; ++x) EXPECT_NEAR((kind.leaky ? 1 : 0) + tau(x, e), 1 - alpha, 1e-14);
+        EXPECT_NEAR(variance / (1 - (1 - alpha) * (1 - alpha)), 0.25, 1e-12) << kind.name;
+        const double loop = q.at("V/tau")(0, kind.gated ? mixed.column(0, static_cast<std::int32_t>(e)) : e);
+        EXPECT_NEAR((kind.leaky ? 1 : 0) + loop, 1 - alpha, 1e-14);
+      }
     }
 }
 

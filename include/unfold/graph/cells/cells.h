@@ -22,13 +22,14 @@ enum class TimeConstants {
 /// rnn: h_t = s(x_t W + sum over delays k of h_{t-k} U_k + b), Elman 1990; several delays: El Hihi & Bengio 1996.
 /// Leaky: h_t = h_{t-1} + (s(the same) - h_{t-1}) / theta, theta [n]. Jaeger et al. 2007.
 struct RnnOptions {
-  Map activation = Map::tanh;           ///< tanh, sigmoid, relu or softplus
+  Map activation = Map::tanh;           ///< tanh, sigmoid, relu, softplus, hard_sigmoid (ramp) or copy (linear)
   Init recurrent = Init::orthogonal();  ///< uniform, identity (IRNN), orthogonal, sparse, `normalised` (np-RNN)
   Init input = Init::uniform();
   std::vector<Index> delays = {1};
   TimeConstants leak = TimeConstants::none;
   double longest = 100;  ///< longest time constant of leaky units, in steps
   double zoneout = 0;    ///< probability that a unit keeps its value, in training; delays must then begin with 1
+  bool biases = true;
   bool trained_initial = false;
 };
 Signal rnn(Circuit& c, Signal x, Index n, const RnnOptions& options = {});
@@ -58,6 +59,9 @@ struct LstmOptions {
   bool layer_norm = false;   ///< normalizes both products, and the cell before the output gate; Ba et al. 2016
   double zoneout = 0, zoneout_cell = 0;  ///< probabilities that h or the cell keep their values, in training
   bool hard_gates = false;               ///< piecewise linear gates, which can close completely (gates.h)
+  Map activation = Map::tanh;            ///< of the candidate and of the cell before the output gate
+  double input_scale = 0;                ///< input weights are initialized in [-scale, scale]; 0: Glorot
+  bool biases = true;                    ///< of gates and candidate; without them the forget gate is initially 1/2
   bool trained_initial = false;
 };
 Signal lstm(Circuit& c, Signal x, Index n, const LstmOptions& options = {});
@@ -71,8 +75,10 @@ struct GruOptions {
   bool two_biases = false;  ///< with reset_after: a second bias outside the reset gate, as in PyTorch and cuDNN
   bool layer_norm = false;  ///< normalizes each product; the reset gate is then applied after it; Ba et al. 2016
   bool gated_state = false;
-  bool hard_gates = false;  ///< piecewise linear gates, which can close completely (gates.h)
-  double zoneout = 0;       ///< probability that a unit keeps its value, in training. Krueger et al. 2017
+  bool hard_gates = false;     ///< piecewise linear gates, which can close completely (gates.h)
+  double zoneout = 0;          ///< probability that a unit keeps its value, in training. Krueger et al. 2017
+  Map activation = Map::tanh;  ///< of the candidate
+  double input_scale = 0;      ///< input weights are initialized in [-scale, scale]; 0: Glorot
   bool trained_initial = false;
 };
 Signal gru(Circuit& c, Signal x, Index n, const GruOptions& options = {});
@@ -123,6 +129,10 @@ Signal grid_lstm(Circuit& c, Signal x, Index n, const GridLstmOptions& options =
 struct MrnnOptions {
   Index factors = 0;  ///< 0: same as units
   Map activation = Map::tanh;
+  std::string delays = "1";  ///< list such as "1+2+4": the factors read h_{t-k} for each k
+  TimeConstants leak = TimeConstants::none;
+  double longest = 100;    ///< longest time constant of leaky units, in steps
+  double input_scale = 0;  ///< input weights are initialized in [-scale, scale]; 0: 1/sqrt(inputs)
   bool trained_initial = false;
 };
 Signal mrnn(Circuit& c, Signal x, Index n, const MrnnOptions& options = {});
@@ -245,13 +255,17 @@ struct SparseOptions {
   Index edges = 3;             ///< per unit, always including the self-loop; if at least the number of units: dense
   Index graph = 0;             ///< seed of the graph: the same seed gives the same graph on every machine
   Map activation = Map::tanh;  ///< tanh, sigmoid or relu
+  double alpha = 0;            ///< initial rate at which every unit forgets; 0: according to `longest`
+  double longest = 0;          ///< initial time constants 1 / alpha_i are spread over 2 .. longest steps; 0: i + 2
 };
 Signal glnn(Circuit& c, Signal x, Index n, const SparseOptions& options = {});
 Signal gnn(Circuit& c, Signal x, Index n, const SparseOptions& options = {});
+/// With `leak`, V_{t-1} is added as in glnn: a leak without gates (remark 1).
 /// With `always`, there is a weight tau_{0 i} from the always-active unit in addition to the rho_{i x}: the set of
 /// functions is the same, but the metric differs and lets all symbols move together.
 struct SparseRnnOptions : SparseOptions {
   bool always = false;
+  bool leak = false;
 };
 Signal sparse_rnn(Circuit& c, Signal x, Index n, const SparseRnnOptions& options = {});
 
@@ -269,7 +283,8 @@ std::shared_ptr<const Edges> random_edges(Index units, Index degree, Index graph
 
 /// Initialization from the paper: the untrained model is i.i.d., and V_i is a random linear combination of about the
 /// last i + 2 symbols with standard deviation 1/2 in the linear regime. With f_x the number of symbols x read:
-///   tau_{iix} = -alpha_i (1 - alpha_i without leak), alpha_i = 1 / (i + 2); tau_{jix} = 0 for j != i;
+///   tau_{iix} = -alpha_i (1 - alpha_i without leak), alpha_i = 1 / (i + 2) or as in SparseOptions; tau_{jix} = 0 for
+///   j != i;
 ///   rho_{ix} = 0.5 sqrt(2 alpha_i - alpha_i^2) (u_{ix} - mean) / deviation, u uniform; output weights 0, their bias
 ///   the logarithm of the fraction of x among the `predicted` symbols.
 /// Activations other than tanh have the same dynamics to first order at V = 0.
