@@ -3,8 +3,10 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "app/inspect/path_norm.h"
 #include "base/printable.h"
 #include "cli/terminal/metrics_text.h"
 #include "cli/verb.h"
@@ -27,6 +29,12 @@ class Info final : public Verb {
     options_.add({.name = "plan",
                   .target = &plan_,
                   .help = "print the plan of a network instead: batched and step-by-step operations"});
+    options_.add({.name = "path-norm",
+                  .target = &path_norm_,
+                  .placeholder = "STEPS",
+                  .help = "print the path norm of a ReLU network over this number of positions instead",
+                  .least = 1,
+                  .most = 1e6});
     options_.add({.name = "plot",
                   .target = &plot_,
                   .placeholder = "FILE.svg",
@@ -52,6 +60,7 @@ class Info final : public Verb {
   std::vector<std::string> model_;
   std::optional<std::string> plot_;
   std::string over_ = "seconds";
+  std::optional<Index> path_norm_;
   bool plan_ = false, templates_ = false;
 };
 
@@ -121,6 +130,8 @@ ExitCode Info::run(Console&) {
   if (templates_ && (plan_ || plot_))
     throw UsageError("--templates cannot be combined with --plan and --plot; leave them out");
   if (plan_ && plot_) throw UsageError("--plan cannot be combined with --plot; leave out one of them");
+  if (path_norm_ && (plan_ || plot_ || templates_))
+    throw UsageError("--path-norm cannot be combined with --plan, --plot and --templates; leave them out");
   if (plot_) {
     plot_runs(model_, *plot_, over_ == "steps" ? "step" : "seconds");
     if (json_) print_result(one_line({{"plot", *plot_}, {"runs", model_.size()}}));
@@ -131,6 +142,16 @@ ExitCode Info::run(Console&) {
   if (plan_) {
     const std::string text = print_plan(model_.front());
     print_result(json_ ? one_line({{"plan", text}}) : text);
+    return ExitCode::success;
+  }
+  if (path_norm_) {
+    const PathNorm norm = path_norm(model_.front(), *path_norm_);
+    print_result(json_ ? one_line({{"steps", norm.steps},
+                                   {"path_norm", std::isfinite(norm.value) ? nlohmann::ordered_json(norm.value)
+                                                                           : nlohmann::ordered_json()},
+                                   {"log_path_norm", norm.logarithm}})
+                       : fmt::format("steps          {}\npath norm      {:.6g}\nits logarithm  {:.6f}\n", norm.steps,
+                                     norm.value, norm.logarithm));
     return ExitCode::success;
   }
   if (templates_) {
