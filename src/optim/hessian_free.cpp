@@ -17,17 +17,17 @@ NewtonDirection<T>::NewtonDirection(Index parameters, const NewtonOptions& optio
       preconditioner_(options.probes > 0 ? parameters : 0),
       sample_(preconditioner_.size()) {}
 
+/// Starts the curvature and estimates the preconditioner.
 template <class T>
-CgResult<T> NewtonDirection<T>::solve(Objective<T>& objective, std::span<const T> gradient, double lambda) {
+void NewtonDirection<T>::prepare(Objective<T>& objective, double lambda) {
   Team& team = objective.team();
-  const auto n = static_cast<Index>(gradient.size());
   const double structural = lambda * options_.structural;
   objective.start_curvature(options_.curvature, structural > 0 ? options_.distance : Distance::none);
   for (Index probe = 0; probe < options_.probes; ++probe) {
     objective.curvature_sample(
         static_cast<std::uint64_t>(solved_ * static_cast<double>(options_.probes)) + static_cast<std::uint64_t>(probe),
         structural, sample_.span());
-    for_each_element(team, n, [&](Index i) {
+    for_each_element(team, sample_.size(), [&](Index i) {
       preconditioner_[i] = std::fma(sample_[i], sample_[i], probe == 0 ? T{0} : preconditioner_[i]);
     });
   }
@@ -37,23 +37,93 @@ CgResult<T> NewtonDirection<T>::solve(Objective<T>& objective, std::span<const T
     const T root = std::sqrt(std::fma(mean, preconditioner_[i], damping));
     preconditioner_[i] = root * std::sqrt(root);
   });
+  ++solved_;
+}
+
+template <class T>
+void NewtonDirection<T>::multiply(Objective<T>& objective, double lambda, std::span<const T> v,
+                                  std::span<T> result) const {
+  objective.curvature_product(v, lambda * options_.structural, result);
+  const T damping = static_cast<T>(lambda / objective.symbols_per_sequence());
+  for_each_element(objective.team(), static_cast<Index>(v.size()), [&](Index i) {
+    const auto k = static_cast<std::size_t>(i);
+    result[k] = std::fma(damping, v[k], result[k]);
+  });
+}
+
+template <class T>
+CgResult<T> NewtonDirection<T>::solve(Objective<T>& objective, std::span<const T> gradient, double lambda) {
+  Team& team = objective.team();
+  const auto n = static_cast<Index>(gradient.size());
+  prepare(objective, lambda);
   const T keep = static_cast<T>(options_.warm);
   for_each_element(team, n, [&](Index i) {
     start_[i] = keep * last_[i];
     right_side_[i] = -gradient[static_cast<std::size_t>(i)];
   });
-  const auto multiply = [&](std::span<const T> v, std::span<T> result) {
-    objective.curvature_product(v, structural, result);
-    for_each_element(team, n, [&](Index i) {
-      const auto k = static_cast<std::size_t>(i);
-      result[k] = std::fma(damping, v[k], result[k]);
-    });
-  };
-  auto found = conjugate_gradient<T>(team, multiply, right_side_.span(), preconditioner_.span(), start_.span(),
-                                     {.iterations = options_.iterations, .tolerance = options_.tolerance});
+  auto found = conjugate_gradient<T>(
+      team, [&](std::span<const T> v, std::span<T> result) { multiply(objective, lambda, v, result); },
+      right_side_.span(), preconditioner_.span(), start_.span(),
+      {.iterations = options_.iterations, .tolerance = options_.tolerance});
   std::copy(found.iterates.back().x.begin(), found.iterates.back().x.end(), last_.begin());
   if (!all_finite<T>(last_.span())) last_.fill_zero();
-  ++solved_;
+  return found;
+}
+
+template <class T>
+CheckedSolution<T> NewtonDirection<T>::solve_checked(Objective<T>& objective, std::span<const T> gradient,
+                                                     double lambda, double loss,
+                                                     const std::function<double(const Buffer<T>&)>& loss_at) {
+  Team& team = objective.team();
+  const auto n = static_cast<Index>(gradient.size());
+  prepare(objective, lambda);
+  CheckedSolution<T> found{.x = Buffer<T>(n), .lambda = lambda, .loss = loss};
+  Buffer<T> residual(n), direction(n), product(n), trial(n);
+  double slope = 0, q = 0;
+  // Turns to the steepest descent of the preconditioned system.
+  const auto preconditioned = [&](Index i) {
+    return preconditioner_.size() > 0 ? residual[i] / preconditioner_[i] : residual[i];
+  };
+  const auto start = [&] {
+    for_each_element(team, n, [&](Index i) { direction[i] = -preconditioned(i); });
+    slope = -dot<T>(team, residual.span(), direction.span());
+  };
+  std::copy(gradient.begin(), gradient.end(), residual.begin());
+  start();
+  while (found.iterations < options_.iterations && slope > 0) {
+    multiply(objective, found.lambda, direction.span(), product.span());
+    const double curvature = dot<T>(team, direction.span(), product.span());
+    if (!(curvature > 0) || !std::isfinite(curvature)) break;
+    ++found.iterations;
+    const T length = static_cast<T>(slope / curvature);
+    const double change = -slope * slope / curvature / 2;
+    for_each_element(team, n, [&](Index i) { trial[i] = std::fma(length, direction[i], found.x[i]); });
+    const double after = loss_at(trial);
+    found.ratio = (after - found.loss) / change;
+    const bool taken = found.ratio >= 0.25;
+    if (taken) {
+      std::swap(found.x, trial);
+      found.loss = after;
+      q += change;
+      ++found.accepted;
+    }
+    const double next = next_damping(found.lambda, found.ratio);
+    if (next != found.lambda) {  // a different system: the residual at x is computed again
+      found.lambda = next;
+      residual.fill_zero();
+      if (found.accepted > 0) multiply(objective, next, found.x.span(), residual.span());
+      for_each_element(team, n, [&](Index i) { residual[i] += gradient[static_cast<std::size_t>(i)]; });
+      start();
+    } else {  // taken, because a rejected iteration changes lambda
+      for_each_element(team, n, [&](Index i) { residual[i] = std::fma(length, product[i], residual[i]); });
+      for_each_element(team, n, [&](Index i) { trial[i] = preconditioned(i); });
+      const double before = slope;
+      slope = dot<T>(team, residual.span(), trial.span());
+      const T keep = static_cast<T>(slope / before);
+      for_each_element(team, n, [&](Index i) { direction[i] = std::fma(keep, direction[i], -trial[i]); });
+    }
+    if (taken && change / q < options_.tolerance) break;
+  }
   return found;
 }
 
@@ -121,12 +191,14 @@ class HessianFree final : public NewtonOptimizer<T> {
       : NewtonOptimizer<T>(parameters, options.newton, 1, {}, std::move(spec)),
         refuse_(options.refuse),
         reset_(options.reset),
+        adapt_(options.adapt),
         lambda_(options.newton.lambda) {}
 
   StepReport take_step(Objective<T>& objective, const Progress&, double factor) override {
     StepReport report = this->begin(objective);
     if (!report.finite) return report;
     if (reset_) lambda_ = this->options_.lambda;
+    if (adapt_ == Adaptation::iteration) return take_checked(objective, factor, report);
     if (refuse_) return take_or_refuse(objective, factor, report);
     const double lambda = lambda_ / factor;
     const CgResult<T> found = this->direction_.solve(objective, this->gradient_.span(), lambda);
@@ -177,6 +249,24 @@ class HessianFree final : public NewtonOptimizer<T> {
     return report;
   }
 
+  /// Takes the iterations that conjugate gradients accept one by one.
+  StepReport take_checked(Objective<T>& objective, double factor, StepReport report) {
+    CurvatureReport& curvature = report.curvature.emplace();
+    curvature.damping = lambda_ / factor;
+    const CheckedSolution<T> found =
+        this->direction_.solve_checked(objective, this->gradient_.span(), curvature.damping, report.loss,
+                                       [&](const Buffer<T>& x) { return loss_at(objective, 1, x); });
+    this->move(objective, 1, found.x);
+    lambda_ = std::clamp(found.lambda * factor, kLeast, 1 / kLeast);
+    curvature.ratio = found.ratio;
+    curvature.iterations = found.iterations;
+    curvature.kept = found.accepted;
+    curvature.length = found.accepted > 0 ? 1 : 0;
+    curvature.loss_after = found.loss;
+    report.rate = curvature.length;
+    return report;
+  }
+
   /// Returns the loss at a trial point; NaN counts as infinite.
   double loss_at(Objective<T>& objective, double length, const Buffer<T>& d) {
     this->move(objective, length, d);
@@ -218,6 +308,7 @@ class HessianFree final : public NewtonOptimizer<T> {
   }
 
   const bool refuse_, reset_;
+  const Adaptation adapt_;
   double lambda_;
 };
 
@@ -240,6 +331,8 @@ class NaturalGradient final : public NewtonOptimizer<T> {
 
 template <class T>
 std::unique_ptr<Optimizer<T>> hessian_free(Index parameters, const HessianFreeOptions& options, std::string spec) {
+  if (options.refuse && options.adapt == Adaptation::iteration)
+    throw UsageError("optimizer hf: adapt=iteration rejects single iterations; leave out refuse");
   return std::make_unique<HessianFree<T>>(parameters, options, std::move(spec));
 }
 template <class T>

@@ -3,6 +3,7 @@
 /// conjugate gradients; they differ in the control of the step. Martens 2010; Martens & Sutskever 2011;
 /// docs/hessian-free.md.
 
+#include <functional>
 #include <vector>
 
 #include "optim/direction/conjugate_gradient.h"
@@ -37,17 +38,25 @@ void describe(Visitor& v, NewtonOptions& o) {
   v("probes", o.probes, "random vectors for the preconditioner; 0: none", at_least(0));
 }
 
+/// When the damping is adapted: after a solution of the system, or after every iteration of conjugate gradients.
+enum class Adaptation { system, iteration };
+
 /// hf: `refuse` and `reset` follow the paper exactly (docs/hessian-free.md compares the variants).
 struct HessianFreeOptions {
   NewtonOptions newton;
   bool refuse = false;  ///< a step with rho < 1/4 is rejected: lambda is increased and the system is solved again
   bool reset = false;   ///< every step starts with the initial lambda
+  Adaptation adapt = Adaptation::system;
 };
 template <class Visitor>
 void describe(Visitor& v, HessianFreeOptions& o) {
   describe(v, o.newton);
   v("refuse", o.refuse, "reject steps with rho < 1/4 and solve again with more damping; no line search");
   v("reset", o.reset, "start every step with the initial damping");
+  v("adapt", o.adapt,
+    "adapt the damping once per solution, or after every iteration of conjugate gradients, each of which is checked "
+    "and may be rejected",
+    {{Adaptation::system, "system"}, {Adaptation::iteration, "iteration"}});
 }
 
 struct NaturalOptions {
@@ -62,6 +71,15 @@ void describe(Visitor& v, NaturalOptions& o) {
   describe(v, o.schedule);
 }
 
+/// Result of conjugate gradients whose iterations are checked one by one.
+template <class T>
+struct CheckedSolution {
+  Buffer<T> x;
+  double lambda, loss;  ///< after the last iteration
+  double ratio = 0;     ///< rho of the last iteration
+  Index iterations = 0, accepted = 0;
+};
+
 /// Solves for the direction. The preconditioner is (diag(G + lambda mu S) + lambda)^0.75, with the diagonal estimated
 /// from random vectors (curvature.h); Martens uses the sum of squared per-case gradients instead.
 template <class T>
@@ -71,9 +89,18 @@ class NewtonDirection {
   /// REQUIRES a preceding Objective::gradient of this batch, whose result is passed in. The next solution starts from
   /// the last iterate.
   CgResult<T> solve(Objective<T>& objective, std::span<const T> gradient, double lambda);
+  /// Checks every iteration from x to x + dx, starting with x = 0: rho = (change of the loss) / (change of q). The
+  /// iteration is taken if rho >= 1/4, and lambda is adapted by `next_damping`. Where lambda changes, the system
+  /// changes, and conjugate gradients start again from x. `loss_at(x)` is the loss at the parameters moved by x.
+  CheckedSolution<T> solve_checked(Objective<T>& objective, std::span<const T> gradient, double lambda, double loss,
+                                   const std::function<double(const Buffer<T>&)>& loss_at);
   void visit_state(StateVisitor<T>& visitor);
 
  private:
+  void prepare(Objective<T>& objective, double lambda);
+  /// result = (G + lambda (I / P + mu S)) v
+  void multiply(Objective<T>& objective, double lambda, std::span<const T> v, std::span<T> result) const;
+
   NewtonOptions options_;
   Buffer<T> last_, start_, right_side_, preconditioner_, sample_;
   double solved_ = 0;  // number of systems solved: the seed of the random vectors

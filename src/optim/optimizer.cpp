@@ -9,6 +9,8 @@
 #include "base/options/extensible_registry.h"
 #include "base/printable.h"
 #include "optim/averaged.h"
+#include "optim/direction/component_clipping.h"
+#include "optim/direction/path_penalty.h"
 #include "optim/hessian_free.h"
 #include "optim/lbfgs.h"
 #include "optim/riemannian/riemannian.h"
@@ -187,6 +189,12 @@ concept Whole = requires {
   Kind::kWhole;
 };
 
+/// Kinds without a direction.
+template <class Kind>
+concept Controlled = requires(const typename Kind::Options& o) {
+  Kind::template control<double>(Index{}, o);
+};
+
 template <class Kind>
 typename Kind::Options own_options() {
   if constexpr (requires { Kind::own(); }) {
@@ -199,6 +207,7 @@ typename Kind::Options own_options() {
 template <class Kind>
 struct Settings {
   CommonOptions common = Kind::common();
+  double component_clip = 0, path_penalty = 0;
   typename Kind::Options own = own_options<Kind>();
   ScheduleOptions schedule;
 };
@@ -215,24 +224,36 @@ void describe(Visitor& v, Settings<Kind>& s) {
 
 template <class T, class Kind>
 std::unique_ptr<Direction<T>> direction_of(Index parameters, const Settings<Kind>& s) {
+  std::unique_ptr<Direction<T>> direction;
   if constexpr (requires { Kind::kOwnClip; })
-    return Kind::template make<T>(parameters, s.own, s.common.decay, s.common.clip);
+    direction = Kind::template make<T>(parameters, s.own, s.common.decay, s.common.clip);
   else
-    return Kind::template make<T>(parameters, s.own, s.common.decay);
+    direction = Kind::template make<T>(parameters, s.own, s.common.decay);
+  if (s.path_penalty > 0) direction = path_penalty<T>(std::move(direction), s.path_penalty);
+  if (s.component_clip > 0) direction = component_clipping<T>(std::move(direction), s.component_clip);
+  return direction;
 }
 
 template <class Visitor, class Kind>
 void describe(Visitor& v, Settings<Kind>& s) {
   describe(v, s.common);
+  if constexpr (!Controlled<Kind>) {
+    v("component-clip", s.component_clip, "largest magnitude of a component of the gradient; 0: no limit", at_least(0));
+    v("path-penalty", s.path_penalty,
+      "weight of the logarithm of the path norm, added to the loss, for ReLU networks; 0: none", at_least(0));
+  }
   describe(v, s.own);
   describe(v, s.schedule);
 }
 
-/// Options added after version 0.1. They are written only if enabled, so that runs of version 0.1 can be resumed.
-constexpr std::array<std::string_view, 1> kLaterOptions = {"lazy"};
+/// Options added after version 0.1, with their defaults. They are written only if they differ from these, so that
+/// earlier runs can be resumed.
+constexpr std::array<std::pair<std::string_view, std::string_view>, 5> kLaterOptions = {
+    {{"lazy", "false"}, {"component-clip", "0"}, {"path-penalty", "0"}, {"writing-factor", "1"}, {"adapt", "system"}}};
 
 bool is_left_out(const OptionHelp& option) {
-  return option.value == "false" && std::ranges::find(kLaterOptions, option.name) != kLaterOptions.end();
+  return std::ranges::find(kLaterOptions, std::pair<std::string_view, std::string_view>(option.name, option.value)) !=
+         kLaterOptions.end();
 }
 
 template <class T, class Kind>

@@ -101,6 +101,67 @@ TEST(HessianFree, trusts_a_true_quadratic_more_and_more_and_reaches_its_minimum)
   for (std::size_t i = 0; i < bowl.goal.size(); ++i) EXPECT_NEAR(bowl.parameters().flat()[i], bowl.goal[i], 1e-8);
 }
 
+/// On a true quadratic, each iteration is better than q predicts, so lambda falls at each one, and the solution is that
+/// of ever less damped systems.
+TEST(HessianFree, checked_iterations_adapt_the_damping_inside_conjugate_gradients) {
+  Team team(1);
+  Bowl bowl(team);
+  const auto optimizer =
+      make_optimizer<double>("hf:lambda=3,tolerance=0,structural=0,adapt=iteration,reset=true,probes=0,iterations=60",
+                             bowl.parameters().size());
+  optimizer->attach(bowl);
+  const StepReport report = optimizer->step(bowl, {}, 1);
+  EXPECT_EQ(report.curvature->damping, 3);
+  EXPECT_EQ(report.curvature->iterations, 60);
+  EXPECT_EQ(report.curvature->kept, 60);
+  EXPECT_NEAR(report.curvature->loss_after, bowl.true_loss(), 1e-12);
+  for (std::size_t i = 0; i < bowl.goal.size(); ++i) EXPECT_NEAR(bowl.parameters().flat()[i], bowl.goal[i], 1e-3);
+  EXPECT_EQ(optimizer->step(bowl, {}, 1).curvature->damping, 3);  // reset
+}
+
+TEST(HessianFree, checked_iterations_that_do_not_help_are_rejected) {
+  Team team(1);
+  Bowl bowl(team);
+  const auto optimizer = make_optimizer<double>("hf:lambda=3,tolerance=0,structural=0,adapt=iteration,iterations=4",
+                                                bowl.parameters().size());
+  optimizer->attach(bowl);
+  const Vector start = flat(bowl);
+  const double before = bowl.true_loss();
+  bowl.lie = [&](double) { return before + 1; };
+  const StepReport report = optimizer->step(bowl, {}, 1);
+  EXPECT_EQ(report.curvature->kept, 0);
+  EXPECT_EQ(report.curvature->length, 0);
+  EXPECT_EQ(flat(bowl), start);
+  EXPECT_NEAR(optimizer->step(bowl, {}, 1).curvature->damping, 3 * std::pow(1.5, 4), 1e-12);
+  EXPECT_THROW(make_optimizer<double>("hf:adapt=iteration,refuse=true", 8), UsageError);
+}
+
+/// Where rho stays between 1/4 and 3/4, lambda and the system stay the same: plain conjugate gradients.
+TEST(HessianFree, checked_iterations_solve_the_damped_system_where_lambda_stays) {
+  Team team(1);
+  Bowl bowl(team);
+  const Vector start = flat(bowl);
+  const double before = bowl.true_loss();
+  const double lambda = 3;
+  // Half of what q predicts: the loss of a bowl with the damped curvature, flattened.
+  bowl.lie = [&](double) {
+    double q = 0;
+    for (std::size_t i = 0; i < start.size(); ++i) {
+      const double x = bowl.parameters().flat()[i] - start[i], g = bowl.a[i] * (start[i] - bowl.goal[i]);
+      q += g * x + (bowl.a[i] + lambda) * x * x / 2;
+    }
+    return before + q / 2;
+  };
+  const auto optimizer = make_optimizer<double>("hf:lambda=3,tolerance=0,structural=0,adapt=iteration,iterations=40",
+                                                bowl.parameters().size());
+  optimizer->attach(bowl);
+  optimizer->step(bowl, {}, 1);
+  for (std::size_t i = 0; i < start.size(); ++i) {
+    const double g = bowl.a[i] * (start[i] - bowl.goal[i]);
+    EXPECT_NEAR(bowl.parameters().flat()[i], start[i] - g / (bowl.a[i] + lambda), 1e-8);
+  }
+}
+
 TEST(HessianFree, first_step_solves_the_damped_system) {
   Team team(1);
   Bowl bowl(team);

@@ -116,6 +116,19 @@ TEST(Optimizer, lazy_adam_keeps_rows_without_gradient) {
   EXPECT_THROW(make_optimizer<float>("adam:lazy=true,decay=0.1", 8), UsageError);
 }
 
+TEST(Optimizer, component_clipping_limits_each_number_after_the_norm) {
+  const auto clipped = [](double g) { return std::fmin(std::fmax(g, -0.25), 0.25); };
+  expect_follows("sgd:rate=0.1,momentum=0,clip=0,component-clip=0.25", 0,
+                 [=](double& p, double g, int, double&, double&) { p -= 0.1 * clipped(g); });
+  expect_follows("sgd:rate=0.1,momentum=0.9,clip=30,component-clip=0.25", 30,
+                 [=](double& p, double g, int, double& m, double&) {
+                   m = 0.9 * m + clipped(g);
+                   p -= 0.1 * m;
+                 });
+  EXPECT_FALSE(canonical_optimizer("adam").find("component-clip") != std::string::npos);
+  EXPECT_THROW(make_optimizer<float>("ruop:component-clip=1", 8), UsageError);
+}
+
 TEST(Optimizer, clipping_scales_the_gradient_to_the_given_norm) {
   expect_follows("sgd:rate=0.1,momentum=0,clip=2.5", 2.5,
                  [](double& p, double g, int, double&, double&) { p -= 0.1 * g; });

@@ -237,6 +237,45 @@ TEST(PathDirection, path_direction_divides_the_gradient_by_the_metric) {
   }
 }
 
+/// The step differs from that without the penalty by the gradient of weight * log gamma^2, here from finite differences
+/// of gamma^2 itself.
+TEST(PathPenalty, path_penalty_adds_the_gradient_of_the_logarithm_of_the_path_norm) {
+  const Text text;
+  Team team(2);
+  const auto moved = [&](const std::string& spec) {
+    ReluNetwork<double> net(text.corpus.alphabet().size());
+    OneBatch objective(net, text, team);
+    const auto optimizer = make_optimizer<double>(spec, net.parameters.size());
+    optimizer->attach(objective);
+    optimizer->step(objective, {}, 1);
+    return std::vector<double>(net.parameters.flat().begin(), net.parameters.flat().end());
+  };
+  constexpr double kRate = 0.1, kWeight = 0.3, kStep = 1e-5;
+  const auto plain = moved("sgd:rate=0.1,momentum=0,clip=0"),
+             penalized = moved("sgd:rate=0.1,momentum=0,clip=0,path-penalty=0.3");
+  ReluNetwork<double> net(text.corpus.alphabet().size());
+  const PathReading reading = OneBatch(net, text, team).path_reading();
+  PathPass<double> pass(net.circuit, team);
+  std::vector<double> kappa(plain.size());
+  const auto log_norm = [&] {
+    return std::log(pass.run(net.parameters, {.length = reading.length, .output = reading.output}, kappa).norm.value());
+  };
+  for (std::size_t i = 0; i < plain.size(); i += 3) {
+    double& p = net.parameters.flat()[i];
+    const double before = p;
+    p = before + kStep;
+    const double above = log_norm();
+    p = before - kStep;
+    const double slope = (above - log_norm()) / (2 * kStep);
+    p = before;
+    EXPECT_NEAR(plain[i] - penalized[i], kRate * kWeight * slope, 1e-8) << i;
+  }
+  ReluNetwork<double> saturating(text.corpus.alphabet().size(), Map::tanh);
+  OneBatch objective(saturating, text, team);
+  EXPECT_THROW(make_optimizer<double>("sgd:path-penalty=0.3", saturating.parameters.size())->attach(objective),
+               UsageError);
+}
+
 TEST(PathDirection, networks_without_a_path_reading_are_rejected_immediately) {
   const Text text;
   Team team(1);

@@ -62,7 +62,7 @@ class RiemannianControl final : public Control<T> {
     const typename OutputMetric<T>::Wanted seeds{
         .metric = false, .adjoints = true, .variances = options_.metric == RiemannianMetric::rbpm};
     find_output_direction(objective, predicted);
-    move(kOutput, objective, rate, [&] { return shards_->outputs(seeds); });
+    move(kOutput, objective, rate * options_.writing_factor, [&] { return shards_->outputs(seeds); });
     find_transition_direction(objective, predicted);
     report.gradient_norm = norm_of_gradient() / predicted;
     report.finite = std::isfinite(report.gradient_norm);

@@ -31,8 +31,9 @@ struct RiemannianOptions {
   Index draws = 0;             ///< ruop: number of random errors over which B^2 is averaged; 0: the actual error
   Index own = 0;               ///< ruop: sampled sequences per data sequence over which M is summed; 0: the data
   SequenceWeights sequences = SequenceWeights::length;  ///< weight of a sequence in the metric: its length, or equal
-  double keep = 0;       ///< weight of the old matrices in the running average over batches
-  bool average = false;  ///< each direction is the mean of the last two
+  double keep = 0;            ///< weight of the old matrices in the running average over batches
+  bool average = false;       ///< each direction is the mean of the last two
+  double writing_factor = 1;  ///< learning rate of the output weights, relative to that of the transition weights
 };
 template <class Visitor>
 void describe(Visitor& v, RiemannianOptions& o) {
@@ -58,6 +59,8 @@ void describe(Visitor& v, RiemannianOptions& o) {
       half_open_range(0, 1));
   }
   v("average", o.average, "move along the mean of the last two directions");
+  v("writing-factor", o.writing_factor,
+    "learning rate of the output weights, relative to rate; with control=backtracking only where it starts", above(0));
 }
 
 /// Returns the complete optimizer, which needs no Direction. The learning rates start at rate / (number of units read

@@ -529,6 +529,26 @@ TEST(Riemannian, directions_and_matrices_are_averaged_on_request) {
   }
 }
 
+/// The output weights move first, from the same parameters.
+TEST(Riemannian, writing_factor_scales_the_rate_of_the_output_weights) {
+  const auto moved = [](double factor) {
+    WindowProblem problem(kNetworks.at("rnn"), {60, 45});
+    const Vector before(problem.values.flat().begin(), problem.values.flat().end());
+    const auto control = riemannian_control<double>(problem.circuit.parameter_count(),
+                                                    {.control = StepControl::fixed, .writing_factor = factor});
+    control->attach(problem);
+    NoMove none;
+    control->step(problem, none, 0.01);
+    Vector by;
+    for (std::size_t i = 0; i < before.size(); ++i)
+      if (is_writing(problem, i)) by.push_back(problem.values.flat()[i] - before[i]);
+    return by;
+  };
+  const Vector once = moved(1), thrice = moved(3);
+  ASSERT_FALSE(once.empty());
+  for (std::size_t i = 0; i < once.size(); ++i) EXPECT_NEAR(thrice[i], 3 * once[i], 1e-12);
+}
+
 TEST(Riemannian, sampling_errors_excludes_generating_sequences) {
   EXPECT_THROW(riemannian_control<double>(3, {.draws = 1, .own = 1}), UsageError);
 }
