@@ -554,6 +554,53 @@ TEST(OrderedDensity, ordered_bit_density_has_the_curvature_of_its_logits) {
   }
 }
 
+TEST(OrderedDensity, scaled_gradients_of_means_are_exact_ones_times_deviations) {
+  constexpr Index n = 3, k = 2, units = 4;
+  for (const std::string shape : {"gaussian", "laplace"}) {
+    const std::string spec = "rnade:4,components=2,shape=" + shape;
+    const DensityRows<double> exact(spec, n, 5, false), scaled(spec + ",mean-gradient=scaled", n, 5, false);
+    const Slopes<double> a = slopes_of(exact), b = slopes_of(scaled);
+    EXPECT_EQ(a.nats, b.nats);
+    for (Index r = 0; r < exact.rows(); ++r)
+      for (Index d = 0; d < n; ++d)
+        for (Index i = 0; i < 3 * k; ++i) {
+          const Index place = r * exact.size + d * 3 * k + i;
+          double factor = 1;
+          if (i / k == 1)
+            factor =
+                std::exp(10 * std::tanh(nade_output(exact, units, 3 * k, true, exact.signal.data() + r * exact.size,
+                                                    exact.values.data() + r * n, d, i + k) /
+                                        10));
+          EXPECT_NEAR(b.adjoint[at(place)], factor * a.adjoint[at(place)], 1e-12) << shape << r << d << i;
+        }
+  }
+}
+
+TEST(OrderedDensity, neural_ar_of_numbers_is_normal_given_the_earlier_ones) {
+  const DensityRows<double> f("neural-ar:3,columns=n+b+n", 3, 4, true);
+  const Numbers found = f.nats();
+  constexpr Index kOutputs[] = {2, 1, 2}, kUnits = 3;
+  for (Index r = 0; r < f.rows(); ++r) {
+    if (f.predicted[at(r)] == 0) continue;
+    const double *signal = f.signal.data() + r * f.size, *x = f.values.data() + r * 3, *v = f.own(0);
+    double sum = 0;
+    for (Index d = 0; d < 3; ++d) {
+      Numbers o;
+      for (Index i = 0; i < kOutputs[d]; ++i) {
+        o.push_back(*signal++);
+        for (Index g = 0; g < d; ++g)
+          for (Index h = 0; h < kUnits; ++h) {
+            double a = f.own(2)[g * kUnits + h];
+            for (Index j = 0; j <= g; ++j) a += f.own(1)[(g * (g + 1) / 2 + j) * kUnits + h] * x[j];
+            o.back() += *v++ * std::tanh(a);
+          }
+      }
+      sum += o.size() == 1 ? bit_nats(o[0], x[d]) : normal_nats(x[d], o[0], o[1]);
+    }
+    EXPECT_NEAR(found[at(r)], sum, 1e-11);
+  }
+}
+
 TEST(OrderedDensity, nonbinary_values_and_unsupported_means_are_rejected) {
   DensityRows<double> f("nade:2", 3, 1, true);
   for (const std::vector<char>& known : {std::vector<char>{0, 1, 0}, {0, 0, 1}, {1, 0, 0}}) {

@@ -173,7 +173,8 @@ FieldPlan plan_density(const Examples& examples, TrainSettings& s) {
     throw UsageError(fmt::format("model {} treats each row separately: leave out --ends and --sequences", s.model));
   if (s.ahead.value_or(0) != 0)
     throw UsageError(fmt::format("model {} treats each row separately: leave out --ahead", s.model));
-  if (observes_bits(losses().get(spec_name(s.model)).density)) require_bits(examples, s.model);
+  const bool numbers_too = spec_name(s.model) == "neural-ar";  // its columns then say which they are
+  if (observes_bits(losses().get(spec_name(s.model)).density) && !numbers_too) require_bits(examples, s.model);
   const std::vector<Column> columns = columns_in(examples.column(kVector), s.model);
   s.model = with_columns(s.model, columns);
   if (!s.predict) s.predict = kVector;

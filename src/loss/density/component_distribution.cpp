@@ -3,6 +3,7 @@
 #include <cmath>
 #include <string>
 
+#include "loss/density/mean_gradient.h"
 #include "loss/deviation.h"
 #include "loss/draw.h"
 #include "numerics/functions.h"
@@ -200,8 +201,8 @@ class NormalLaw final : public ComponentDistribution<T> {
 template <class T>
 class MixtureLaw final : public ComponentDistribution<T> {
  public:
-  MixtureLaw(Index components, MixtureShape shape, double background)
-      : k_(components), shape_(shape), background_(background) {
+  MixtureLaw(Index components, MixtureShape shape, double background, MeanGradient means)
+      : k_(components), shape_(shape), background_(background), scaled_(means == MeanGradient::scaled) {
     if (background == 0) return;
     double logs[] = {1 - background, background / (2 * kWide)};
     vector_log(logs, logs, 2);
@@ -226,7 +227,7 @@ class MixtureLaw final : public ComponentDistribution<T> {
         const Index c = i * k_ + k;
         const T share = work.share[c], z = work.z[c], inverse = work.inverse[c];
         to[0] = work.p[c] * work.inside[i] - share;
-        to[k_] = -share * inverse * (gaussian() ? z : sign(z));
+        to[k_] = -share * (scaled_ ? T{1} : inverse) * (gaussian() ? z : sign(z));
         to[2 * k_] = share * work.slope[c] * (1 - (gaussian() ? z * z : std::fabs(z)));
       }
     return static_cast<T>(sum(span_of<T>(work.nats, n)));
@@ -346,6 +347,7 @@ class MixtureLaw final : public ComponentDistribution<T> {
   Index k_;
   MixtureShape shape_;
   double background_;
+  bool scaled_;
   T log_inside_ = 0, log_wide_ = 0;  // wide: log density of the background at 0, without the constant
 };
 
@@ -364,9 +366,14 @@ std::unique_ptr<ComponentDistribution<T>> class_distribution(Index classes) {
   return std::make_unique<ClassLaw<T>>(classes);
 }
 template <class T>
+std::unique_ptr<ComponentDistribution<T>> mixture_distribution(Index components, MixtureShape shape, double background,
+                                                               MeanGradient means) {
+  return std::make_unique<MixtureLaw<T>>(components, shape, background, means);
+}
+template <class T>
 std::unique_ptr<ComponentDistribution<T>> mixture_distribution(Index components, MixtureShape shape,
                                                                double background) {
-  return std::make_unique<MixtureLaw<T>>(components, shape, background);
+  return mixture_distribution<T>(components, shape, background, MeanGradient::exact);
 }
 template std::unique_ptr<ComponentDistribution<float>> bit_distribution<float>();
 template std::unique_ptr<ComponentDistribution<double>> bit_distribution<double>();
@@ -376,5 +383,9 @@ template std::unique_ptr<ComponentDistribution<float>> class_distribution<float>
 template std::unique_ptr<ComponentDistribution<double>> class_distribution<double>(Index);
 template std::unique_ptr<ComponentDistribution<float>> mixture_distribution<float>(Index, MixtureShape, double);
 template std::unique_ptr<ComponentDistribution<double>> mixture_distribution<double>(Index, MixtureShape, double);
+template std::unique_ptr<ComponentDistribution<float>> mixture_distribution<float>(Index, MixtureShape, double,
+                                                                                   MeanGradient);
+template std::unique_ptr<ComponentDistribution<double>> mixture_distribution<double>(Index, MixtureShape, double,
+                                                                                     MeanGradient);
 
 }  // namespace unfold

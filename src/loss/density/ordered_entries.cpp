@@ -3,6 +3,7 @@
 #include <memory>
 
 #include "loss/density/columns_option.h"
+#include "loss/density/mean_gradient.h"
 #include "loss/density/ordered_density.h"
 #include "unfold/loss/registry.h"
 
@@ -36,6 +37,7 @@ struct RnadeOptions {
   MixtureShape shape = MixtureShape::gaussian;
   NadeActivation activation = NadeActivation::relu;
   double background = 0;
+  MeanGradient means = MeanGradient::exact;
   std::string columns = {};
 };
 template <class Visitor>
@@ -47,6 +49,7 @@ void describe(Visitor& v, RnadeOptions& o) {
   v("activation", o.activation, "activation function of the units",
     {{NadeActivation::sigmoid, "sigmoid"}, {NadeActivation::relu, "relu"}});
   describe_background(v, o.background);
+  describe_mean_gradient(v, o.means);
   describe_columns(v, o.columns);
 }
 
@@ -79,6 +82,12 @@ void describe(Visitor& v, LinearArOptions& o) {
   describe_columns(v, o.columns);
 }
 
+/// neural-ar: numbers are normal; without columns, all numbers are bits.
+template <class T>
+std::unique_ptr<ComponentDistribution<T>> numbers_of_columns(const std::string& columns) {
+  return columns.empty() ? nullptr : normal_distribution<T>();
+}
+
 template <class T>
 std::unique_ptr<Loss<T>> make(const NadeOptions& o) {
   if (o.rounds > 1 && !o.columns.empty())
@@ -91,7 +100,7 @@ template <class T>
 std::unique_ptr<Loss<T>> make(const RnadeOptions& o) {
   return ordered_density<T>(
       "rnade", nade_net<T>(o.units, o.activation),
-      laws_of<T>(o.columns, mixture_distribution<T>(o.components, o.shape, o.background), "rnade"));
+      laws_of<T>(o.columns, mixture_distribution<T>(o.components, o.shape, o.background, o.means), "rnade"));
 }
 template <class T>
 std::unique_ptr<Loss<T>> make(const MadeOptions& o) {
@@ -99,7 +108,8 @@ std::unique_ptr<Loss<T>> make(const MadeOptions& o) {
 }
 template <class T>
 std::unique_ptr<Loss<T>> make(const NeuralArOptions& o) {
-  return ordered_density<T>("neural-ar", group_net<T>(o.units), laws_of<T>(o.columns, nullptr, "neural-ar"));
+  return ordered_density<T>("neural-ar", group_net<T>(o.units),
+                            laws_of<T>(o.columns, numbers_of_columns<T>(o.columns), "neural-ar"));
 }
 template <class T>
 std::unique_ptr<Loss<T>> logistic_ar(const AnyOptions& any) {
@@ -122,7 +132,9 @@ Index signal_size(const RnadeOptions& o, Index n) {
   return signal_size(o.columns, n, mixture_distribution<float>(o.components, o.shape, o.background), o.units);
 }
 Index signal_size(const MadeOptions& o, Index n) { return signal_size(o.columns, n, nullptr, o.units * o.layers); }
-Index signal_size(const NeuralArOptions& o, Index n) { return signal_size(o.columns, n, nullptr, 0); }
+Index signal_size(const NeuralArOptions& o, Index n) {
+  return signal_size(o.columns, n, numbers_of_columns<float>(o.columns), 0);
+}
 
 template <class Options>
 LossEntry ordered_entry(const char* name, const char* help, Density density) {
