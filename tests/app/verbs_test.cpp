@@ -4,6 +4,7 @@
 
 #include <cmath>
 #include <nlohmann/json.hpp>
+#include <sstream>
 
 #include "app/evaluate/evaluate.h"
 #include "app/inspect/gradient_check.h"
@@ -11,11 +12,13 @@
 #include "app/sample/generate.h"
 #include "app/sample/sample.h"
 #include "app/score/score.h"
+#include "app/score/text_score.h"
 #include "app/train/train.h"
 #include "interop/arpa/arpa_file.h"
 #include "model/registry/run_folder.h"
 #include "tests/app/texts.h"
 #include "tests/base/scratch.h"
+#include "unfold/model/network/language_model.h"
 
 namespace unfold {
 namespace {
@@ -36,6 +39,23 @@ class Listener final : public Reporter {
   }
   std::string remarks, last;
 };
+
+TEST(TextScorer, double_models_are_scored_in_double) {
+  LanguageModel<double> model("rnn:5", Alphabet::chars_of("ab\n"));
+  model.initialise(3);
+  const std::unique_ptr<Predictor> predictor = model.predictor();
+  TextScorer scorer(model, "model");
+  for (const std::string text : {"abba", "bab", "a"}) {
+    double nats = 0;
+    for (const char c : text + "\n") {
+      const Symbol symbol = model.alphabet().find(std::string(1, c));
+      nats += predictor->surprisal(symbol);
+      predictor->observe(symbol);
+    }
+    scorer.score(std::vector<TextLine>{{text}}, "text",
+                 [&](const ScoredTextLine& line) { EXPECT_NEAR(line.nats, nats, 1e-13); });
+  }
+}
 
 class VerbsTest : public ::testing::Test {
  protected:
@@ -193,6 +213,18 @@ TEST_F(VerbsTest, generate_and_check_return_their_results) {
   EXPECT_EQ(made.units, 7);
   EXPECT_EQ(made.mask.size(), made.text.size());
   EXPECT_FALSE(generate({.task = "adding:10", .count = 2}).is_text());
+  const GenerateOutcome delayed = generate({.task = "delay-line:6,delays=2,skip=2", .count = 1});
+  std::istringstream table(delayed.text);
+  std::string line;
+  std::getline(table, line);
+  EXPECT_EQ(line, "example\tstep\tinput1\ttarget1\ttarget2");
+  std::vector<std::string> inputs;
+  for (std::string example, step, input, first, second; table >> example >> step >> input >> first >> second;) {
+    EXPECT_EQ(first, inputs.size() < 2 ? "-" : inputs[inputs.size() - 1]);
+    EXPECT_EQ(second, inputs.size() < 2 ? "-" : inputs[inputs.size() - 2]);
+    inputs.push_back(input);
+  }
+  EXPECT_EQ(inputs.size(), 6);
   EXPECT_TRUE(contains(message_of<UsageError>([] { generate({.task = "addin"}); }), "adding"));
   Listener listener;
   const CheckOutcome checked = check({.model = "gru:200", .units = 3}, listener);

@@ -106,13 +106,15 @@ class OnnxTest(Exchange):
                 self.assertLess(numpy.abs(theirs[:, 0] - ours).max(), 1e-5)
 
     def test_double_models_stay_double(self):
-        model = self.trained("lstm:12,layers=2", precision="double")
-        session = self.session(self.exported("onnx", "model.onnx"))
-        symbols = model.encode(random_text(1000, 2))
-        read = numpy.concatenate([[-1], symbols[:-1]])[:, None]
-        theirs, _ = self.run_on(session, read, [len(read)], self.states(session, 1))
-        self.assertEqual(theirs.dtype, numpy.float64)
-        self.assertLess(numpy.abs(theirs[:, 0] - stream_of(model, symbols)).max(), 1e-6)
+        for spec in ["lstm:12,layers=2", "rnn:12,activation=softplus", "lstm:9,gates=hard", "rnn:9,activation=ramp"]:
+            with self.subTest(spec):
+                model = self.trained(spec, precision="double")
+                session = self.session(self.exported("onnx", "model.onnx"))
+                symbols = model.encode(random_text(1000, 2))
+                read = numpy.concatenate([[-1], symbols[:-1]])[:, None]
+                theirs, _ = self.run_on(session, read, [len(read)], self.states(session, 1))
+                self.assertEqual(theirs.dtype, numpy.float64)
+                self.assertLess(numpy.abs(theirs[:, 0] - stream_of(model, symbols)).max(), 1e-6)
 
     def test_ragged_batches_and_chunks_give_the_same_results(self):
         for spec in ["lstm:13,layers=2", "gru:11", "rnn:9,delays=1+3", "gnn:20,edges=3", "lstm:9,trained-initial=true"]:

@@ -87,7 +87,9 @@ std::string task_table(const Task& task, TaskSplit part, std::uint64_t seed, Ind
   std::string table = "example\tstep";
   if (shape.reads_symbols) table += "\tinput";
   for (Index i = 0; !shape.reads_symbols && i < shape.inputs; ++i) table += fmt::format("\tinput{}", i + 1);
-  table += "\ttarget\n";
+  const Index targets = shape.predicts_symbols ? 1 : shape.outputs;
+  for (Index i = 0; i < targets; ++i) table += targets > 1 ? fmt::format("\ttarget{}", i + 1) : "\ttarget";
+  table += '\n';
   Example example;
   for (Index n = 0; n < count; ++n) {
     task.example(part, seed, n, example);
@@ -101,8 +103,11 @@ std::string task_table(const Task& task, TaskSplit part, std::uint64_t seed, Ind
         const Symbol target = example.target_symbols[step];
         table += target == kNoSymbol ? "\t-\n" : fmt::format("\t{}\n", target);
       } else {
-        const float target = example.target_values[step];  // tasks with numeric targets have one output
-        table += std::isnan(target) ? "\t-\n" : fmt::format("\t{}\n", target);
+        for (Index i = 0; i < targets; ++i) {
+          const float target = example.target_values[static_cast<std::size_t>(t * targets + i)];
+          table += std::isnan(target) ? "\t-" : fmt::format("\t{}", target);
+        }
+        table += '\n';
       }
     }
   }

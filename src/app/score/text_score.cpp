@@ -11,13 +11,17 @@
 #include "base/options/suggestions.h"
 #include "base/utf8.h"
 #include "unfold/base/error.h"
+#include "unfold/model/network/language_model.h"
 
 namespace unfold {
 namespace {
 
+/// Surprisals of many symbols at once are floats; a predictor keeps the precision of the model.
+bool is_double(const SymbolModel& model) { return model.as<LanguageModel<double>>() != nullptr; }
+
 /// Recurrent models are faster with many lines at once; fitted ones may learn from line to line.
 bool gains_from_lines_at_once(const SymbolModel& model) {
-  return model.reads_lines() && dynamic_cast<const FittedModel*>(&model) == nullptr;
+  return model.reads_lines() && !is_double(model) && dynamic_cast<const FittedModel*>(&model) == nullptr;
 }
 
 double characters_of(std::string_view text, SymbolKind kind) {
@@ -102,11 +106,13 @@ void TextScorer::follow(Line& line) {
     predictor_->reset();
     previous_ = kNoSymbol;
   }
+  const bool exact = is_double(model_);
   for (const Symbol symbol : line.symbols) {
     if (after_ == kNoSymbol || previous_ == after_) {
-      const float nats = -predictor_->log_probability(symbol);
-      check_.see(symbols_, nats);
-      add(line, static_cast<double>(nats));
+      const double nats =
+          exact ? predictor_->surprisal(symbol) : -static_cast<double>(predictor_->log_probability(symbol));
+      check_.see(symbols_, static_cast<float>(nats));
+      add(line, nats);
     }
     ++symbols_;
     predictor_->observe(symbol);

@@ -137,6 +137,17 @@ void OnnxStep<T>::pointwise(const Item& item) {
   }
 }
 
+/// ONNX Runtime has no Softplus of doubles: max(x, 0) + log(1 + exp(-|x|)).
+template <class T>
+std::string OnnxStep<T>::softplus(const std::string& x) {
+  if constexpr (std::is_same_v<T, float>) {
+    return body_->add("Softplus", {x});
+  } else {
+    const std::string tail = body_->add("Exp", {body_->add("Neg", {body_->add("Abs", {x})})});
+    return add(body_->add("Relu", {x}), body_->add("Log", {add(scalar(1), tail)}));
+  }
+}
+
 template <class T>
 std::string OnnxStep<T>::map(const Node& n, const std::string& x, const std::string& y) {
   switch (n.map) {
@@ -150,7 +161,7 @@ std::string OnnxStep<T>::map(const Node& n, const std::string& x, const std::str
     case Map::tanh: return body_->add("Tanh", {x});
     case Map::hard_sigmoid: return body_->add("Clip", {add(mul(x, scalar(0.25)), scalar(0.5)), scalar(0), scalar(1)});
     case Map::relu: return body_->add("Relu", {x});
-    case Map::softplus: return body_->add("Softplus", {x});
+    case Map::softplus: return softplus(x);
     case Map::exp: return body_->add("Exp", {x});
     case Map::log: return body_->add("Log", {x});
     case Map::square: return mul(x, x);

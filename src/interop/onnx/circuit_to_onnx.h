@@ -46,6 +46,7 @@ class OnnxStep {
   std::string columns(const std::string& x, Index from, Index to);
   void affine(const Item& item);
   void pointwise(const Item& item);
+  std::string softplus(const std::string& x);
   std::string map(const Node& n, const std::string& x, const std::string& y);
 
   // onnx_terms.cpp
