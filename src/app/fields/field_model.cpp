@@ -109,13 +109,13 @@ Examples read_for(const Model& model, const std::vector<std::string>& files, Rep
   return examples;
 }
 
-bool reads_row_by_row(const Model& model, const NetworkLayout& layout, const std::string& spec) {
+bool reads_row_by_row(const Model& model, const NetworkLayout& layout) {
   const auto waits = [&](const HeadSpecification& head) {
     const bool whole = !head.loss.empty() && choose_loss(head.loss).make<float>()->as<RowLoss<float>>() == nullptr;
     return whole || model.data().field(head.field).once;
   };
   const auto looks_around = [](const std::string& read) { return !parse_template(parse_read(read).field).empty(); };
-  return has_rows(model.data().source) && !parse_model_spec(spec).both_directions &&
+  return has_rows(model.data().source) && !model.need<NetworkHolder>("predict").spec().both_directions &&
          std::ranges::none_of(layout.heads, waits) && std::ranges::none_of(layout.reads, looks_around) &&
          std::ranges::none_of(model.data().fields, &FieldSpecification::spelt);
 }

@@ -31,10 +31,10 @@ ReaderOptions reader_options_for(const Model& model);
 Examples read_for(const Model& model, const std::vector<std::string>& files, Reporter* reporter = nullptr);
 /// Returns whether rows of a stream can be answered one by one: the data is a table, read in one direction, with a
 /// prediction at every position.
-bool reads_row_by_row(const Model& model, const NetworkLayout& layout, const std::string& spec);
+bool reads_row_by_row(const Model& model, const NetworkLayout& layout);
 template <class T>
 bool goes_row_by_row(const NetworkModel<T>& model) {
-  return reads_row_by_row(model, model.layout(), model.spec_text());
+  return reads_row_by_row(model, model.layout());
 }
 /// Throws DataError if a tree node has more children than the model distinguishes, because the contents of the others
 /// would be lost.

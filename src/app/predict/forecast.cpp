@@ -316,7 +316,7 @@ class PathForecaster {
 template <class T>
 void forecast(const NetworkModel<T>& model, const Examples& examples, const PredictRequest& request,
               const std::function<void(std::string_view)>& write) {
-  if (parse_model_spec(model.spec_text()).both_directions)
+  if (model.spec().both_directions)
     throw UsageError(
         fmt::format("{} reads sequences in both directions, so it cannot predict beyond their end; use predict without "
                     "--ahead for the existing positions",

@@ -1,8 +1,10 @@
 #include "unfold/graph/cells/registry.h"
 
 #include <utility>
+#include <vector>
 
 #include "base/options/extensible_registry.h"
+#include "graph/cells/built_in.h"
 #include "unfold/base/error.h"
 #include "unfold/graph/cells/register_cell.h"
 
@@ -14,18 +16,27 @@ namespace unfold {
 
 namespace {
 
-ExtensibleRegistry<CellEntry>& registry() {
-  static ExtensibleRegistry<CellEntry> all("model", {
+std::vector<CellEntry> built_in_cells() {
+  return {
 #define UNFOLD_CELL(entry) entry(),
 #include "graph/cells/registry.def"
 #undef UNFOLD_CELL
-                                                    });
+  };
+}
+
+ExtensibleRegistry<CellEntry>& registry() {
+  static ExtensibleRegistry<CellEntry> all("model", built_in_cells());
   return all;
 }
 
 }  // namespace
 
 const Registry<CellEntry>& cells() { return registry().current(); }
+
+bool is_built_in_cell(std::string_view name) {
+  static const Registry<CellEntry> list("model", built_in_cells());
+  return list.find(name) != nullptr;
+}
 
 void register_cell(CellEntry entry) {
   if (entry.name.starts_with("bi") && cells().find(entry.name.substr(2)) != nullptr &&

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "graph/circuit/known_operator.h"
 #include "numerics/functions.h"
 #include "unfold/numerics/vector.h"
 
@@ -89,7 +90,7 @@ class Look {
   T* t_;
 };
 
-class Attention final : public OperatorOf<Attention> {
+class Attention final : public OperatorOf<Attention>, public RecordedOperator {
  public:
   Attention(AttentionScore score, Index keys, Index values) : score_(score), keys_(keys), values_(values) {
     if (keys < 1 || values < 1)
@@ -103,6 +104,10 @@ class Attention final : public OperatorOf<Attention> {
   }
   Index inputs() const override { return keys_; }
   Index outputs() const override { return values_; }
+  OperatorRecord record() const override {
+    return {score_ == AttentionScore::additive ? "additive-attention" : "multiplicative-attention",
+            {{"keys", one(keys_)}, {"values", one(values_)}}};
+  }
   ParameterShape parameter_shape(Index) const override { return {1, keys_}; }
   Index scratch() const override { return 2 * keys_; }
   Index scratch_per_seen() const override { return 3 + keys_; }

@@ -16,12 +16,15 @@ void require_numbers(Index n) {
 }
 
 /// With m = exp(nu), l = exp(-m + i phase): dl/dnu = -m l, dl/dphase = i l.
-class ComplexDecay final : public OperatorOf<ComplexDecay, VectorMap>, public ExportableOperator {
+class ComplexDecay final : public OperatorOf<ComplexDecay, VectorMap>,
+                           public ExportableOperator,
+                           public RecordedOperator {
  public:
   explicit ComplexDecay(Index n) : n_(n) { require_numbers(n); }
 
   std::string_view name() const override { return "complex decay"; }
   Kind known_kind() const override { return Kind::complex_decay; }
+  OperatorRecord record() const override { return {"complex-decay", {{"size", one(n_)}}}; }
   Index size() const override { return 2 * n_; }
   Index parameter_rows() const override { return 1; }
   Index parameter_cols() const override { return 2 * n_; }
@@ -103,12 +106,15 @@ class ComplexDecay final : public OperatorOf<ComplexDecay, VectorMap>, public Ex
   Index n_;
 };
 
-class ComplexGain final : public OperatorOf<ComplexGain, VectorMap>, public ExportableOperator {
+class ComplexGain final : public OperatorOf<ComplexGain, VectorMap>,
+                          public ExportableOperator,
+                          public RecordedOperator {
  public:
   explicit ComplexGain(Index n) : n_(n) { require_numbers(n); }
 
   std::string_view name() const override { return "complex gain"; }
   Kind known_kind() const override { return Kind::complex_gain; }
+  OperatorRecord record() const override { return {"complex-gain", {{"size", one(n_)}}}; }
   Index size() const override { return 2 * n_; }
   Index parameter_rows() const override { return 1; }
   Index parameter_cols() const override { return n_; }

@@ -10,7 +10,7 @@
 namespace unfold {
 
 /// y_{offset + i} += x_i. No parameters.
-class Placed final : public OperatorOf<Placed>, public ExportableOperator {
+class Placed final : public OperatorOf<Placed>, public ExportableOperator, public RecordedOperator {
  public:
   /// Throws UsageError if x does not fit.
   Placed(Index inputs, Index outputs, Index offset);
@@ -19,6 +19,9 @@ class Placed final : public OperatorOf<Placed>, public ExportableOperator {
 
   std::string_view name() const override { return "placed"; }
   Kind known_kind() const override { return Kind::placed; }
+  OperatorRecord record() const override {
+    return {"placed", {{"inputs", one(inputs_)}, {"outputs", one(outputs_)}, {"offset", one(offset_)}}};
+  }
   Index inputs() const override { return inputs_; }
   Index outputs() const override { return outputs_; }
   ParameterShape parameter_shape(Index) const override { return {0, inputs_}; }

@@ -3,11 +3,31 @@
 /// (interop/c/export_c.h). An operator that does not provide it can be executed but not exported. For sparse operators,
 /// see as_sparse.
 
+#include <map>
+#include <string>
 #include <vector>
 
 #include "unfold/graph/circuit/vector_map.h"
 
 namespace unfold {
+
+/// An operator as data: the name of its kind and its constants, lists of numbers. graph/stored/operator_record.h makes
+/// an operator of a record.
+struct OperatorRecord {
+  std::string kind;
+  std::map<std::string, std::vector<double>> constants = {};
+};
+
+/// The operators of the library that are not in public headers state their own record.
+class RecordedOperator {
+ public:
+  virtual ~RecordedOperator() = default;
+  virtual OperatorRecord record() const = 0;
+
+ protected:
+  /// A constant that is one number.
+  static std::vector<double> one(Index number) { return {static_cast<double>(number)}; }
+};
 
 class ExportableOperator {
  public:
@@ -29,5 +49,8 @@ struct UnitaryShape {
 };
 /// Returns nullptr if the operator is not a unitary map.
 const UnitaryShape* unitary_shape(const Operator& op);
+/// The unitary map with a given permutation. Throws UsageError if it is not a permutation, or if its size is not a
+/// power of two, at least 2.
+std::shared_ptr<const VectorMap> unitary_map_of(std::vector<Index> permutation);
 
 }  // namespace unfold

@@ -8,7 +8,7 @@
 namespace unfold {
 namespace {
 
-class LayerNorm final : public OperatorOf<LayerNorm, VectorMap>, public ExportableOperator {
+class LayerNorm final : public OperatorOf<LayerNorm, VectorMap>, public ExportableOperator, public RecordedOperator {
  public:
   explicit LayerNorm(Index n) : n_(n) {
     if (n < 1) throw UsageError("layer normalization needs at least one component");
@@ -16,6 +16,7 @@ class LayerNorm final : public OperatorOf<LayerNorm, VectorMap>, public Exportab
 
   std::string_view name() const override { return "layer normalization"; }
   Kind known_kind() const override { return Kind::layer_norm; }
+  OperatorRecord record() const override { return {"layer-norm", {{"size", one(n_)}}}; }
   Index size() const override { return n_; }
   Index parameter_rows() const override { return 1; }
   Index parameter_cols() const override { return n_; }

@@ -10,7 +10,7 @@
 namespace unfold {
 namespace {
 
-class Leak final : public OperatorOf<Leak>, public ExportableOperator {
+class Leak final : public OperatorOf<Leak>, public ExportableOperator, public RecordedOperator {
  public:
   /// Empty `rates` means learned.
   Leak(Index n, std::vector<double> rates) : n_(n), rates_(std::move(rates)) {
@@ -19,6 +19,7 @@ class Leak final : public OperatorOf<Leak>, public ExportableOperator {
 
   std::string_view name() const override { return "leak"; }
   Kind known_kind() const override { return Kind::leak; }
+  OperatorRecord record() const override { return {"leak", {{"size", one(n_)}, {"rates", rates_}}}; }
   Index inputs() const override { return n_; }
   Index outputs() const override { return n_; }
   ParameterShape parameter_shape(Index) const override { return {rates_.empty() ? 1 : 0, n_}; }

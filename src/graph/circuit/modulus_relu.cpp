@@ -23,7 +23,9 @@ struct Local {
   }
 };
 
-class ModulusRelu final : public OperatorOf<ModulusRelu, VectorMap>, public ExportableOperator {
+class ModulusRelu final : public OperatorOf<ModulusRelu, VectorMap>,
+                          public ExportableOperator,
+                          public RecordedOperator {
  public:
   explicit ModulusRelu(Index n) : n_(n) {
     if (n < 1) throw UsageError("modReLU needs at least one component");
@@ -31,6 +33,7 @@ class ModulusRelu final : public OperatorOf<ModulusRelu, VectorMap>, public Expo
 
   std::string_view name() const override { return "modReLU"; }
   Kind known_kind() const override { return Kind::modulus_relu; }
+  OperatorRecord record() const override { return {"modulus-relu", {{"size", one(n_)}}}; }
   Index size() const override { return 2 * n_; }
   Index parameter_rows() const override { return 1; }
   Index parameter_cols() const override { return n_; }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <string>
 
+#include "graph/circuit/known_operator.h"
 #include "unfold/base/error.h"
 #include "unfold/numerics/product.h"
 
@@ -11,13 +12,16 @@ namespace {
 
 constexpr Index kMostInputs = 1024;
 
-class QuadraticForm final : public OperatorOf<QuadraticForm> {
+class QuadraticForm final : public OperatorOf<QuadraticForm>, public RecordedOperator {
  public:
   QuadraticForm(Index inputs, Index outputs, double scale) : inputs_(inputs), outputs_(outputs), scale_(scale) {}
 
   std::string_view name() const override { return "quadratic form"; }
   Index inputs() const override { return inputs_; }
   Index outputs() const override { return outputs_; }
+  OperatorRecord record() const override {
+    return {"quadratic-form", {{"inputs", one(inputs_)}, {"outputs", one(outputs_)}, {"scale", {scale_}}}};
+  }
   bool vanishes() const override { return true; }
   ParameterShape parameter_shape(Index) const override { return {pairs(), outputs_}; }
   Index scratch() const override { return (pairs() + outputs_) * kRows + pairs() * outputs_; }

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <numeric>
 
+#include "graph/circuit/known_operator.h"
 #include "numerics/functions.h"
 #include "unfold/base/error.h"
 #include "unfold/numerics/random.h"
@@ -240,7 +241,7 @@ std::vector<float> KernelBank::select_thresholds(Index count, const std::functio
 
 namespace {
 
-class RandomKernels final : public OperatorOf<RandomKernels> {
+class RandomKernels final : public OperatorOf<RandomKernels>, public RecordedOperator {
  public:
   explicit RandomKernels(const KernelBankOptions& options) : bank_(options) {}
 
@@ -248,6 +249,14 @@ class RandomKernels final : public OperatorOf<RandomKernels> {
   std::string_view name() const override { return "random kernels"; }
   Index inputs() const override { return bank_.options().channels; }
   Index outputs() const override { return bank_.features(); }
+  OperatorRecord record() const override {
+    const KernelBankOptions& options = bank_.options();
+    return {"random-kernels",
+            {{"features", one(options.features)},
+             {"channels", one(options.channels)},
+             {"length", one(options.length)},
+             {"standardized", one(options.standardized ? 1 : 0)}}};
+  }
   ParameterShape parameter_shape(Index) const override { return {1, bank_.thresholds()}; }
   Index key_size() const override { return bank_.options().channels; }
   Index value_size() const override { return bank_.options().channels; }

@@ -3,13 +3,14 @@
 #include <algorithm>
 #include <numeric>
 
+#include "graph/circuit/known_operator.h"
 #include "numerics/sparse_rows.h"
 #include "unfold/base/error.h"
 
 namespace unfold {
 namespace {
 
-class ListedOperator final : public OperatorOf<ListedOperator> {
+class ListedOperator final : public OperatorOf<ListedOperator>, public RecordedOperator {
  public:
   explicit ListedOperator(std::shared_ptr<const Listing> listing) : listing_(std::move(listing)) {
     Index first = 0;
@@ -23,6 +24,14 @@ class ListedOperator final : public OperatorOf<ListedOperator> {
   std::string_view name() const override { return "listed"; }
   Index inputs() const override { return 0; }
   Index outputs() const override { return listing_->outputs; }
+  OperatorRecord record() const override {
+    const Listing& all = *listing_;
+    return {"listed",
+            {{"alphabets", {all.alphabets.begin(), all.alphabets.end()}},
+             {"outputs", one(all.outputs)},
+             {"begin", {all.begin.begin(), all.begin.end()}},
+             {"outputs-of", {all.outputs_of.begin(), all.outputs_of.end()}}}};
+  }
   ParameterShape parameter_shape(Index) const override { return {1, listing_->pairs()}; }
   Index reads_symbols() const override { return static_cast<Index>(listing_->alphabets.size()); }
   bool gradient_by_columns() const override { return true; }

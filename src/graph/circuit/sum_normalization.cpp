@@ -9,7 +9,7 @@
 namespace unfold {
 namespace {
 
-class Share final : public OperatorOf<Share>, public ExportableOperator {
+class Share final : public OperatorOf<Share>, public ExportableOperator, public RecordedOperator {
  public:
   explicit Share(Index n) : n_(n) {
     if (n < 1) throw UsageError("normalization by the sum needs at least one component");
@@ -17,6 +17,7 @@ class Share final : public OperatorOf<Share>, public ExportableOperator {
 
   std::string_view name() const override { return "share"; }
   Kind known_kind() const override { return Kind::share; }
+  OperatorRecord record() const override { return {"share", {{"size", one(n_)}}}; }
   Index inputs() const override { return n_; }
   Index outputs() const override { return n_; }
   ParameterShape parameter_shape(Index) const override { return {0, n_}; }

@@ -280,12 +280,18 @@ class Rows {
   T root_;
 };
 
-class Unitary final : public OperatorOf<Unitary, VectorMap>, public ExportableOperator {
+class Unitary final : public OperatorOf<Unitary, VectorMap>, public ExportableOperator, public RecordedOperator {
  public:
-  Unitary(Index n, std::uint64_t seed) : shape_{n, unitary_permutation(n, seed), twiddles_of(n)} {}
+  explicit Unitary(std::vector<Index> permutation)
+      : shape_{static_cast<Index>(permutation.size()), std::move(permutation), {}} {
+    shape_.twiddles = twiddles_of(shape_.n);
+  }
 
   std::string_view name() const override { return "unitary"; }
   Kind known_kind() const override { return Kind::unitary; }
+  OperatorRecord record() const override {
+    return {"unitary", {{"permutation", {shape_.permutation.begin(), shape_.permutation.end()}}}};
+  }
   Index size() const override { return 2 * shape_.n; }
   Index parameter_rows() const override { return 7; }
   Index parameter_cols() const override { return shape_.n; }
@@ -378,6 +384,11 @@ class Unitary final : public OperatorOf<Unitary, VectorMap>, public ExportableOp
   UnitaryShape shape_;
 };
 
+void require_power_of_two(Index n) {
+  if (n < 2 || (n & (n - 1)) != 0)
+    throw UsageError("a unitary map of " + std::to_string(n) + " complex numbers; it needs a power of two, at least 2");
+}
+
 }  // namespace
 
 CosSin cos_sin(double angle) {
@@ -398,8 +409,7 @@ CosSin cos_sin(double angle) {
 }
 
 std::vector<Index> unitary_permutation(Index n, std::uint64_t seed) {
-  if (n < 2 || (n & (n - 1)) != 0)
-    throw UsageError("a unitary map of " + std::to_string(n) + " complex numbers; it needs a power of two, at least 2");
+  require_power_of_two(n);
   std::vector<Index> permutation(at(n));
   std::iota(permutation.begin(), permutation.end(), Index{0});
   Random random(seed, "unitary/permutation");
@@ -413,7 +423,18 @@ const UnitaryShape* unitary_shape(const Operator& op) {
 }
 
 std::shared_ptr<const VectorMap> unitary_map(Index n, std::uint64_t permutation_seed) {
-  return std::make_shared<Unitary>(n, permutation_seed);
+  return std::make_shared<Unitary>(unitary_permutation(n, permutation_seed));
+}
+
+std::shared_ptr<const VectorMap> unitary_map_of(std::vector<Index> permutation) {
+  const auto n = static_cast<Index>(permutation.size());
+  std::vector<char> seen(permutation.size(), 0);
+  for (const Index k : permutation)
+    if (k < 0 || k >= n || std::exchange(seen[at(k)], 1) != 0)
+      throw UsageError("a unitary map needs a permutation of 0 .. n - 1; " + std::to_string(k) +
+                       " is twice in it or out of range");
+  require_power_of_two(n);
+  return std::make_shared<Unitary>(std::move(permutation));
 }
 
 }  // namespace unfold

@@ -187,7 +187,7 @@ OnlineOptions online(const LearningOptions& options, OnlineOptions result) {
 
 /// Online learning uses float, regardless of the precision in which the model was trained.
 LanguageModel<float> in_float(const LanguageModel<double>& model) {
-  LanguageModel<float> result(model.spec_text(), model.alphabet());
+  LanguageModel<float> result(model.spec(), model.alphabet());
   const auto from = model.parameters().flat();
   std::transform(from.begin(), from.end(), result.parameters().flat().begin(),
                  [](double x) { return static_cast<float>(x); });

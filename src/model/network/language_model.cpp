@@ -1,10 +1,16 @@
 #include "unfold/model/network/language_model.h"
 
+#include "model/network/stored_spec.h"
+
 namespace unfold {
 
 template <class T>
 LanguageModel<T>::LanguageModel(std::string_view spec, const Alphabet& alphabet)
-    : SymbolModel(alphabet), body_(parse_model_spec(spec), data(), NetworkLayout::language_model()) {}
+    : LanguageModel(parse_model_spec(spec), alphabet) {}
+
+template <class T>
+LanguageModel<T>::LanguageModel(const ModelSpec& spec, const Alphabet& alphabet)
+    : SymbolModel(alphabet), body_(spec, data(), NetworkLayout::language_model()) {}
 
 template <class T>
 LanguageModel<T>::LanguageModel(const ModelFile& file)
@@ -15,6 +21,11 @@ void LanguageModel<T>::save(const std::string& path, const Parameters<T>& parame
   SafetensorsWriter writer;
   unfold::add_tensors(writer, parameters);
   write(writer, path);
+}
+
+template <class T>
+void LanguageModel<T>::add_to_card(nlohmann::json& card) const {
+  add_cell_to_card(spec(), card);
 }
 
 template <class T>

@@ -9,6 +9,7 @@
 #include <optional>
 #include <span>
 
+#include "graph/cells/built_in.h"
 #include "graph/cells/kernels.h"
 #include "graph/circuit/concatenation.h"
 #include "loss/crf/label_sequences.h"
@@ -19,6 +20,8 @@
 #include "model/network/linear.h"
 #include "model/network/order_agnostic.h"
 #include "model/network/regularization.h"
+#include "model/network/stored_spec.h"
+#include "model/stored_cell/stored_cell.h"
 #include "unfold/base/error.h"
 #include "unfold/data/examples/example_set.h"
 #include "unfold/data/text/text_batches.h"
@@ -32,25 +35,56 @@ namespace {
 using Json = nlohmann::json;
 using Type = FieldSpecification::Type;
 
+/// Key of the card with the circuits of a cell that is not built in.
+constexpr const char* kCellKey = "cell";
+/// Its key for the reason why they are missing.
+constexpr const char* kNotStored = "not-stored";
+
 /// The name of a cell without the prefix "bi", which selects layers in both directions.
 std::string cell_name(const std::string& spec) {
   const std::string name(spec_name(spec));
   return name.starts_with("bi") && cells().find(name) == nullptr ? name.substr(2) : name;
 }
 
+/// Why the circuits of the cell are not in the card; empty if they are.
+std::string reason_not_stored(const Json& cell) {
+  return cell.is_object() && cell.contains(kNotStored) && cell[kNotStored].is_string()
+             ? cell[kNotStored].get<std::string>()
+             : std::string();
+}
+
 ModelSpec spec_of(const ModelFile& file) {
   const auto text = file.value<std::string>("model");
+  const Json cell = file.has(kCellKey) ? file.value<Json>(kCellKey) : Json();
+  const std::string reason = reason_not_stored(cell);
+  const bool is_stored = !cell.is_null() && reason.empty();
   try {
-    return parse_model_spec(text);
+    return is_stored ? parse_stored_spec(text, StoredCell::from_json(cell)) : parse_model_spec(text);
   } catch (const UsageError& error) {
-    if (const std::string name = cell_name(text); cells().find(name) == nullptr)
+    if (const std::string name = cell_name(text); !is_stored && cells().find(name) == nullptr)
       file.fail(fmt::format(
-          "the model is {}, and \"{}\" is not a built-in cell: the program that loads the model must "
-          "register it, register_cell(\"{}\", ...) of <include/unfold/graph/cells/register_cell.h>, as the program "
-          "that trained it did; or use a later version of Unfold",
-          text, name, name));
+          "the model is {}, and \"{}\" is neither a built-in cell nor stored in the file{}: the program that loads the "
+          "model must register it, register_cell(\"{}\", ...) of <include/unfold/graph/cells/register_cell.h>, as the "
+          "program that trained it did; or use a later version of Unfold",
+          text, name, reason.empty() ? "" : fmt::format(" ({})", reason), name));
     file.fail(fmt::format("the model in the card cannot be built: {}", error.what()));
   }
+}
+
+/// The SPEC of a new model, with the circuits of its cell if that is not built in.
+template <class T>
+ModelSpec spec_to_keep(const ModelSpec& spec, const DataSpecification& data, const NetworkLayout& layout) {
+  if (is_density(spec) || is_linear(spec) || spec.cell == &kernels_model() || is_built_in_cell(spec.cell->name) ||
+      stored_cell_of(spec.options) != nullptr)
+    return spec;
+  ModelSpec result = spec;
+  StoredCell::record(*spec.cell, [&](const std::shared_ptr<const StoredCell>& cell) {
+    result.cell = &cell->entry();
+    result.options = StoredOptions{.own = spec.options, .cell = cell};
+    Circuit circuit;
+    build_network<T>(result, data, layout, circuit);
+  });
+  return result;
 }
 
 /// Standard deviation of the initial embeddings if there are several fields; small, so that it is soon outweighed by
@@ -548,7 +582,7 @@ void require_options_used(const ModelSpec& spec, const DataSpecification& data, 
 
 template <class T>
 NetworkBody<T>::NetworkBody(const ModelSpec& spec, const DataSpecification& data, const NetworkLayout& layout)
-    : spec_(spec),
+    : spec_(spec_to_keep<T>(spec, data, layout)),
       circuit_(std::make_unique<Circuit>()),
       network_(build_network<T>(spec_, data, layout, *circuit_)),
       parameters_(*circuit_) {}
@@ -564,6 +598,19 @@ NetworkBody<T>::NetworkBody(const ModelFile& file, const DataSpecification& data
   check_tensors<T>(*circuit_, file.tensors(), layout.listing_tensors());
   parameters_ = Parameters<T>(*circuit_);
   read_tensors(file.tensors(), parameters_);
+}
+
+void add_cell_to_card(const ModelSpec& spec, Json& card) {
+  const auto cell = stored_cell_of(spec.options);
+  if (cell == nullptr) return;
+  std::vector<std::string> given;
+  for (const auto& [name, value] : non_default_values(help_of(spec.options), help_of(spec.cell->options)))
+    given.push_back(name);
+  try {
+    card[kCellKey] = cell->to_json(given);
+  } catch (const UsageError& error) {
+    card[kCellKey] = {{kNotStored, error.what()}};
+  }
 }
 
 template Network<float> build_network(const ModelSpec&, const DataSpecification&, const NetworkLayout&, Circuit&,

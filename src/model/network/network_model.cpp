@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "model/network/stored_spec.h"
 #include "model/network/train_with_objective.h"
 #include "unfold/base/error.h"
 
@@ -29,6 +30,7 @@ template <class T>
 void NetworkModel<T>::add_to_card(nlohmann::json& card) const {
   card["reads"] = layout_.reads;
   card["heads"] = layout_.heads_to_json();
+  add_cell_to_card(spec(), card);
 }
 
 template <class T>

@@ -11,6 +11,8 @@
 #include "graph/structure/whole_chains.h"
 #include "model/network/density_model.h"
 #include "model/network/linear.h"
+#include "model/network/stored_spec.h"
+#include "model/stored_cell/stored_cell.h"
 #include "unfold/base/error.h"
 #include "unfold/graph/cells/cells.h"
 #include "unfold/graph/cells/grid_pooling.h"
@@ -268,6 +270,21 @@ StackedLayer add_stacked_layer(const ModelSpec& spec, Index layer, const std::ve
   return result;
 }
 
+/// Sets the options and units that a SPEC names.
+ModelSpec with_options(ModelSpec result, const Spec& spec, std::string_view text) {
+  OptionTable table = table_of(result);
+  for (const auto& [key, value] : spec.values) table.set(spec.name, key, value);
+  result.units = parse_units(spec);
+  if (const std::string fault = result.cell->fault(result, result.options); !fault.empty())
+    throw UsageError(fmt::format("model {}: {}", in_quotes(text), fault));
+  if (result.residual != Residual::none && (result.cell->reads_grids() || result.cell->outputs_probabilities))
+    throw UsageError(fmt::format("model {}: {}; leave out residual", in_quotes(text),
+                                 result.cell->reads_grids()
+                                     ? "input and output of layers over grids have different sizes"
+                                     : "a sum of probabilities is not a probability"));
+  return result;
+}
+
 }  // namespace
 
 ModelSpec parse_model_spec(std::string_view text, const std::vector<std::string>& others) {
@@ -281,17 +298,18 @@ ModelSpec parse_model_spec(std::string_view text, const std::vector<std::string>
   const CellEntry* separate = separate_model(spec.name);
   ModelSpec result = plain_model(separate != nullptr ? *separate : cells().get(spec.name, further));
   result.both_directions = both_directions;
-  OptionTable table = table_of(result);
-  for (const auto& [key, value] : spec.values) table.set(spec.name, key, value);
-  result.units = parse_units(spec);
-  if (const std::string fault = result.cell->fault(result, result.options); !fault.empty())
-    throw UsageError(fmt::format("model {}: {}", in_quotes(text), fault));
-  if (result.residual != Residual::none && (result.cell->reads_grids() || result.cell->outputs_probabilities))
-    throw UsageError(fmt::format("model {}: {}; leave out residual", in_quotes(text),
-                                 result.cell->reads_grids()
-                                     ? "input and output of layers over grids have different sizes"
-                                     : "a sum of probabilities is not a probability"));
-  return result;
+  return with_options(std::move(result), spec, text);
+}
+
+ModelSpec parse_stored_spec(std::string_view text, std::shared_ptr<const StoredCell> cell) {
+  const Spec spec = parse_spec(text);
+  const std::string& name = cell->entry().name;
+  if (spec.name != name && spec.name != std::string(kBothDirections) + name)
+    throw UsageError(fmt::format("model {}: the stored cell is {}", in_quotes(text), name));
+  ModelSpec result = plain_model(cell->entry());
+  result.both_directions = spec.name != name;
+  result.options.as<StoredOptions>().cell = std::move(cell);
+  return with_options(std::move(result), spec, text);
 }
 
 std::string to_string(const ModelSpec& spec) {

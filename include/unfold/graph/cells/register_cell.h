@@ -8,8 +8,9 @@
 ///     LanguageModel<float> model("gated:64,layers=2", alphabet);   // train, check, save, sample: as with any cell
 ///   }
 ///
-/// A model file contains the name and no code: a program that loads the model must first register the same function
-/// under the same name. Other programs, including the command, report an error.
+/// A model file contains the name and the circuits that the function built, as data: other programs, including the
+/// command, load the model without the function. If a circuit contains an operator that the program defines itself, the
+/// file contains only the name, and every program that loads the model must register the function under the same name.
 
 #include <functional>
 #include <string>

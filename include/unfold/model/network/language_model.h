@@ -36,6 +36,7 @@ class LanguageModel final : public SymbolModel, public NetworkHolder {
 
   /// Throws UsageError for a bad SPEC. Parameters are zero until initialized.
   LanguageModel(std::string_view spec, const Alphabet& alphabet);
+  LanguageModel(const ModelSpec& spec, const Alphabet& alphabet);
   /// Throws ModelError: a different kind of model, a tensor that is missing, superfluous or of the wrong shape or type,
   /// or a value that is not finite.
   explicit LanguageModel(const ModelFile& file);
@@ -68,6 +69,7 @@ class LanguageModel final : public SymbolModel, public NetworkHolder {
  protected:
   std::unique_ptr<Predictor> make_predictor() const override;
   void add_tensors(SafetensorsWriter& writer) const override { unfold::add_tensors(writer, parameters()); }
+  void add_to_card(nlohmann::json& card) const override;
 
  private:
   NetworkBody<T> body_;

@@ -6,6 +6,7 @@
 #include <type_traits>
 
 #include "model/hmm/hmm.h"
+#include "model/stored_cell/register_stored_cell.h"
 #include "unfold/model/registry/registry.h"
 
 namespace unfold {
@@ -79,6 +80,7 @@ InitialModel::InitialModel(const std::string& model, TrainSettings& s, const Giv
   if (!found)
     throw UsageError(fmt::format("--start-from {}: {} has no parameters that are trained by gradients", model,
                                  network_->spec_text()));
+  if (const auto* holder = network_->as<NetworkHolder>()) register_stored_cell(stored_cell_of(holder->spec().options));
   if (!given.contains(&TrainSettings::model)) s.model = network_->spec_text();
   if (!given.contains(&TrainSettings::symbols)) s.symbols = to_string(alphabet().kind());
 }
