@@ -33,7 +33,7 @@ inline void require_range(std::string_view what, Index begin, Index count, Index
   if (count < 0 || count > size - begin) [[unlikely]]
     fail_index(what, count < 0 ? count : begin + (count - 1), size);
 }
-/// Throws UsageError unless both are equal.
+/// Throws UsageError unless `length` equals `needed`.
 inline void require_length(std::string_view what, Index length, Index needed) {
   if (length != needed) [[unlikely]]
     fail_length(what, length, needed);
@@ -41,7 +41,7 @@ inline void require_length(std::string_view what, Index length, Index needed) {
 inline void require_length(std::string_view what, std::size_t length, Index needed) {
   require_length(what, static_cast<Index>(length), needed);
 }
-/// Throws UsageError unless the symbol is one of an alphabet. `where` goes before the message: "field tag: ".
+/// Throws UsageError unless the symbol is in [0, alphabet). `where` is a prefix of the message: "field tag: ".
 inline void require_symbol(Index symbol, Index alphabet, std::string_view where = {}) {
   if (static_cast<std::uint64_t>(symbol) >= static_cast<std::uint64_t>(alphabet)) [[unlikely]]
     fail_symbol(where, symbol, alphabet);

@@ -46,7 +46,7 @@ class RegisteredFile {
 
 /// Async-signal-safe.
 void remove_temporary_files() noexcept;
-/// name of the file mapped at the address, or nullptr; async-signal-safe
+/// Returns the name of the file that is mapped at the address, or nullptr. Async-signal-safe.
 const char* mapped_file_at(const void* address) noexcept;
 
 }  // namespace unfold

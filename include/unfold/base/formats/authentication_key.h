@@ -16,7 +16,7 @@ namespace unfold {
 
 inline constexpr std::size_t kTagBytes = 32;
 
-/// A secret key. Its memory is erased on destruction.
+/// A secret key. Its memory is cleared on destruction.
 class Key {
  public:
   /// Reads the key from a file: its raw bytes, 16 to 1,048,576 of them. A pipe is read to its end. Throws UsageError if

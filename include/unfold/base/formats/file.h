@@ -18,8 +18,8 @@ namespace unfold {
 /// The bytes of a regular file, mapped read-only. Movable.
 ///
 /// Another process may truncate the file while it is mapped: bytes before the new end may then read as zeros, and
-/// reading beyond it raises SIGBUS (see signals.h). `require_whole` detects truncation; call it after the bytes were
-/// used to make sure that they were the contents of the file. Small files are better read than mapped.
+/// reading beyond it raises SIGBUS (see signals.h). `require_whole` detects truncation; call it after using the bytes,
+/// to make sure that they were the contents of the file. Small files should be read instead (FileBytes).
 class MappedFile {
  public:
   MappedFile() = default;
@@ -69,17 +69,17 @@ class FileBytes {
   std::string memory_;
 };
 
-/// Opens a file for reading. Opening a pipe waits for its other end, but a stop request interrupts the wait. Throws
-/// DataError.
+/// Opens a file for reading. Opening a pipe blocks until its other end is opened; a stop request interrupts the wait.
+/// Throws DataError.
 int open_for_reading(const std::string& path);
 /// Reads at most `size` bytes; returns 0 at the end of the file. May block. Throws a DataError that begins with `name`.
 std::size_t read_some(int descriptor, const std::string& name, char* out, std::size_t size);
 
 enum class EmptyInput { error, allowed };
 
-/// An input named by the user. "-" is standard input. A name that ends in .gz, .xz or .zst is decompressed into memory
-/// (all concatenated members), after a check that the first bytes match the suffix. Large plain files are mapped, small
-/// ones are read, and a pipe is read to its end. Copies share the bytes.
+/// An input file named by the user; "-" is standard input. A name that ends in .gz, .xz or .zst is decompressed into
+/// memory (all concatenated members), after a check that the first bytes match the suffix. Large plain files are
+/// mapped, small ones are read, and a pipe is read to its end. Copies share the bytes.
 class Input {
  public:
   /// Throws DataError if the file is missing, a directory, not readable, empty (unless allowed), in a different format
@@ -90,8 +90,8 @@ class Input {
 
   const std::string& name() const;  ///< as given by the user; "standard input" for "-"
   std::string_view bytes() const;   ///< decompressed; valid while any copy of the input exists
-  /// Call this after the bytes were used and before the results are. Throws RuntimeFailure if the file was truncated
-  /// meanwhile, so that the bytes may not have been the contents of the file.
+  /// Throws RuntimeFailure if the file was truncated in the meantime, in which case the bytes may not have been its
+  /// contents. Call it after using the bytes and before using results that depend on them.
   void require_whole() const;
 
  private:

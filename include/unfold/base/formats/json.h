@@ -22,8 +22,8 @@ struct JsonLimits {
 /// Parses JSON in linear time. Throws a ModelError that gives `where`, the error and its byte offset.
 nlohmann::json parse_json(std::string_view text, const std::string& where, const JsonLimits& limits = {});
 
-/// Returns an integer value as `T` (Index, int, std::int32_t). Returns nothing if the value has another type, has a
-/// fraction or is out of range for T; the conversion of nlohmann::json would silently truncate it.
+/// Returns an integer value as `T` (Index, int, std::int32_t). Returns std::nullopt if the value has a different type,
+/// has a fractional part or is out of range for T, where the conversion of nlohmann::json would silently truncate it.
 template <class T>
 std::optional<T> whole_number(const nlohmann::json& value);
 

@@ -74,15 +74,15 @@ enum class OptionFault { none, malformed, out_of_range, no_choice };
 /// Accepted spellings of true and false.
 enum class BoolWords {
   plain,  ///< true, false
-  many    ///< also 1, 0, yes, no, on, off; an empty text means false
+  many    ///< also 1, 0, yes, no, on, off; an empty string means false
 };
 
-/// Parses a text as the type of the target. Returns nothing if it is malformed.
+/// Parses a string as the type of the target. Returns std::nullopt if it is malformed.
 std::optional<OptionValue> parse_value(const Option& option, std::string_view text, BoolWords words);
-/// Sets the target, or returns the fault and leaves the target unchanged. Integers are accepted for floating-point
-/// options.
+/// Sets the target. If the value is invalid, returns the fault and leaves the target unchanged. Integers are accepted
+/// for floating-point options.
 OptionFault set_value(const Option& option, const OptionValue& value);
-/// Returns the current value of the target; nothing if it is an empty std::optional.
+/// Returns the current value of the target, or std::nullopt if the target is an empty std::optional.
 std::optional<OptionValue> value_of(const Option& option);
 /// Resets the target to the empty or zero value of its type; for choices, to the first one.
 void clear_value(const Option& option);
@@ -92,7 +92,7 @@ std::string allowed_values(const Option& option);  ///< all allowed values: "who
 /// Sets the target. Throws a UsageError that begins with `where`, the origin of the value ("option --batch",
 /// "unfold.toml:3: batch"), and describes the allowed values; for a choice, it suggests the nearest one.
 void set_option(const Option& option, const OptionValue& value, std::string_view where);
-/// Like set_option, for a text; accepts all spellings of true and false.
+/// Like set_option, but parses the value from a string; accepts all spellings of true and false.
 void set_option_from_text(const Option& option, std::string_view text, std::string_view where);
 
 struct Spec {
@@ -118,7 +118,7 @@ class OptionTable {
   void operator()(std::string_view name, double& field, std::string_view help, Limits limits);
   void operator()(std::string_view name, Index& field, std::string_view help, Limits limits);
   void operator()(std::string_view name, bool& field, std::string_view help);
-  /// An option with a few values, each with its own word.
+  /// An option with a fixed set of values, each selected by a name.
   template <class E>
   requires(std::is_enum_v<E> || std::same_as<E, bool>)  //
       void
@@ -166,7 +166,7 @@ class AnyOptions {
       : value_(std::move(options)),
         describe_([](OptionTable& table, std::any& value) { describe(table, *std::any_cast<Options>(&value)); }) {}
 
-  /// REQUIRES: it holds this type; throws std::bad_any_cast otherwise.
+  /// Returns the options as this type. Throws std::bad_any_cast if the object holds a different type.
   template <class Options>
   Options& as() {
     return std::any_cast<Options&>(value_);
@@ -184,7 +184,7 @@ class AnyOptions {
   void (*describe_)(OptionTable&, std::any&) = nullptr;
 };
 
-/// For entries without options.
+/// The options of an entry that has none.
 struct NoOptions {};
 template <class Visitor>
 void describe(Visitor&, NoOptions&) {}

@@ -38,7 +38,7 @@ struct EntryHelp {
 template <class EntryType>
 class Registry {
  public:
-  /// `kind` says what an entry is, in messages.
+  /// `kind` describes an entry in messages, for example "model".
   Registry(std::string kind, std::vector<EntryType> entries) : kind_(std::move(kind)), entries_(std::move(entries)) {}
 
   /// Returns nullptr if there is no such entry.
