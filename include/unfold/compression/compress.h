@@ -23,7 +23,7 @@ struct CompressOptions {
   std::shared_ptr<const SymbolModel> trained = {};  ///< a trained model; `file` then holds its bytes
   std::string file = {};
   bool embed = false;          ///< store the model file in the container
-  bool learns = true;          ///< the trained model keeps learning from the data it codes
+  bool learns = true;          ///< the trained model keeps learning from the data that it encodes
   std::string optimizer = {};  ///< optimizer of a network that learns; empty: its default
   Index window = 0;            ///< window of a network that learns; 0: its default
   std::string bytes = {};      ///< with a SPEC: the byte values that occur, in ascending order; empty: all 256
@@ -40,20 +40,21 @@ struct CompressResult {
   Index bytes_in = 0, bytes_out = 0;
 };
 
-/// Throws VerificationError if the code does not decode to the input; UsageError for a model that does not fit;
-/// ModelError for a model whose predictions are not finite (DivergedError if it was learning); InterruptedError.
+/// Throws VerificationError if the output does not decode to the input; UsageError for a model that does not support
+/// the data; ModelError for a model whose predictions are not finite (DivergedError if it was learning);
+/// InterruptedError.
 CompressResult compress(const ByteSource& source, const ByteSink& sink, const CompressOptions& options);
 
-/// Codes parts of the container that `compress` writes with independent blocks (options.independent). Several processes
-/// can share the work; `join_pieces` joins all parts in order into the identical container.
+/// Encodes parts of the container that `compress` writes with independent blocks (options.independent). Several
+/// processes can share the work; `join_pieces` joins all parts in order into the identical container.
 class PieceCompressor {
  public:
   /// Throws the errors of `compress`.
   PieceCompressor(ByteSource source, const CompressOptions& options);
   ~PieceCompressor();
-  /// Codes the blocks [begin, end) of the source, fewer at its end. Pieces must be requested in ascending order.
+  /// Encodes the blocks [begin, end) of the source; fewer at its end. Pieces must be requested in ascending order.
   std::string piece(Range blocks);
-  /// Reads at most `blocks` blocks without coding them and returns how many were read.
+  /// Reads at most `blocks` blocks without encoding them and returns how many were read.
   Index skip(Index blocks);
 
  private:
@@ -67,8 +68,8 @@ CompressResult join_pieces(const std::function<bool(std::string&)>& next, const 
                            const CompressOptions& options);
 
 /// Limits on the resources that an archive may use. An archive of a hundred bytes can declare sizes that take gigabytes
-/// and hours, and only complete decoding would show whether they are true. The limits are checked before anything is
-/// allocated or decoded.
+/// and hours, and only complete decoding would reveal whether they are correct. The limits are checked before anything
+/// is allocated or decoded.
 struct DecompressLimits {
   Index memory = 0;  ///< approximate memory of the models in bytes; 0: 1 GiB plus 1024 times the archive
   Index output = 0;  ///< bytes; 0: 1 MiB plus 65,536 times the bytes read so far
